@@ -1,0 +1,149 @@
+// Expected failures as values: Error and Result<T>.
+//
+// Result<T> has the interface of C++23's std::expected<T, Error>. No function of xflow throws across its public interface.
+#pragma once
+
+#include <cassert>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace xflow {
+
+// Why an operation failed. The comments are the manual: they say what happened and what a caller can do.
+enum class ErrorCode {
+  unreadable,        // the input is not what it should be: truncated, not a protobuf, a cycle, a missing file. Exit code 2.
+  invalid_argument,  // the caller asked for something that has no meaning: unknown option, malformed shape. Exit code 64.
+  ill_typed,         // operands or attributes do not fit the operator; the message says what was expected.
+  syntax,            // a rule text does not parse; `where` is file:line:column.
+  unsupported,       // a valid request that this build or this device cannot do. Exit code 3.
+  io,                // the operating system refused: cannot open, write, rename; the message has its reason. Exit code 3.
+  limit,             // a documented limit was reached: steps, memory, nesting. Exit code 3.
+  not_proved,        // a rule has no proof and therefore may not be applied. Exit code 1.
+  internal,          // a bug in xflow: an invariant does not hold; please report it. Exit code 3.
+};
+
+// A failure: its kind, one lowercase line for a person (what was found, what was expected, what to do), and the place.
+struct Error {
+  ErrorCode code = ErrorCode::internal;
+  std::string message;
+  std::string where;  // a file, node, rule or line:column; empty where there is none
+
+  // "where: message", or the message alone where there is no place.
+  std::string text() const { return where.empty() ? message : where + ": " + message; }
+
+  friend bool operator==(const Error&, const Error&) = default;
+};
+
+// Wraps an Error so that it converts to any Result<T>.
+struct Unexpected {
+  Error error;
+};
+
+inline Unexpected fail(ErrorCode code, std::string message, std::string where = {}) {
+  return Unexpected{Error{code, std::move(message), std::move(where)}};
+}
+inline Unexpected fail(Error error) { return Unexpected{std::move(error)}; }
+
+// A value of type T or the Error that prevented it.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  using value_type = T;
+  using error_type = Error;
+
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor): as std::expected
+  Result(Unexpected unexpected)
+      : state_(std::in_place_index<1>, std::move(unexpected.error)) {}  // NOLINT(google-explicit-constructor): as std::expected
+
+  bool has_value() const { return state_.index() == 0; }
+  explicit operator bool() const { return has_value(); }
+
+  T& value() & { return *std::get_if<0>(check_value()); }
+  const T& value() const& { return *std::get_if<0>(check_value()); }
+  T&& value() && { return std::move(*std::get_if<0>(check_value())); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  Error& error() & { return *std::get_if<1>(check_error()); }
+  const Error& error() const& { return *std::get_if<1>(check_error()); }
+  Error&& error() && { return std::move(*std::get_if<1>(check_error())); }
+
+  template <typename U>
+  T value_or(U&& other) const& {
+    return has_value() ? value() : static_cast<T>(std::forward<U>(other));
+  }
+
+ private:
+  auto check_value() {
+    assert(has_value());
+    return &state_;
+  }
+  auto check_value() const {
+    assert(has_value());
+    return &state_;
+  }
+  auto check_error() {
+    assert(!has_value());
+    return &state_;
+  }
+  auto check_error() const {
+    assert(!has_value());
+    return &state_;
+  }
+
+  std::variant<T, Error> state_;
+};
+
+// Success without a value, or an Error.
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  using value_type = void;
+  using error_type = Error;
+
+  Result() = default;
+  Result(Unexpected unexpected)
+      : error_(std::move(unexpected.error)), ok_(false) {}  // NOLINT(google-explicit-constructor): as std::expected
+
+  bool has_value() const { return ok_; }
+  explicit operator bool() const { return ok_; }
+  void value() const { assert(ok_); }
+
+  Error& error() & {
+    assert(!ok_);
+    return error_;
+  }
+  const Error& error() const& {
+    assert(!ok_);
+    return error_;
+  }
+  Error&& error() && {
+    assert(!ok_);
+    return std::move(error_);
+  }
+
+ private:
+  Error error_;
+  bool ok_ = true;
+};
+
+}  // namespace xflow
+
+// Evaluates `expression` (a Result); on failure returns its error from the enclosing function, otherwise binds the value.
+#define XFLOW_CONCAT_(a, b) a##b
+#define XFLOW_CONCAT(a, b) XFLOW_CONCAT_(a, b)
+#define XFLOW_TRY_(temporary, declaration, expression)                \
+  auto temporary = (expression);                                      \
+  if (!temporary) return ::xflow::fail(std::move(temporary).error()); \
+  declaration = *std::move(temporary)
+#define XFLOW_TRY(declaration, expression) XFLOW_TRY_(XFLOW_CONCAT(xflow_result_, __LINE__), declaration, expression)
+#define XFLOW_CHECK(expression)                                                                                 \
+  do {                                                                                                          \
+    if (auto xflow_result = (expression); !xflow_result) return ::xflow::fail(std::move(xflow_result).error()); \
+  } while (false)
