@@ -1,0 +1,47 @@
+# How every target is compiled: language, warnings, visibility, sanitizers, compiler cache, precompiled headers.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
+endif()
+
+# The cache may be shared between build folders: paths below the repository are made relative, and the folder of the compilation is
+# not part of the key. The sloppiness is what precompiled headers need.
+find_program(XFLOW_CCACHE ccache)
+if(XFLOW_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime CCACHE_NOHASHDIR=1
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${XFLOW_CCACHE})
+endif()
+
+add_library(xflow_compiler INTERFACE)
+target_include_directories(xflow_compiler INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
+target_compile_options(xflow_compiler INTERFACE -Wall -Wextra -Wpedantic)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 reports overlapping copies inside std::string where there are none; precompiled headers want to be preprocessed for ccache.
+  target_compile_options(xflow_compiler INTERFACE -Wno-restrict -fpch-preprocess)
+else()
+  target_compile_options(xflow_compiler INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
+endif()
+if(XFLOW_WERROR)
+  target_compile_options(xflow_compiler INTERFACE -Werror)
+endif()
+if(XFLOW_SANITIZE)
+  target_compile_options(xflow_compiler INTERFACE -fsanitize=${XFLOW_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(xflow_compiler INTERFACE -fsanitize=${XFLOW_SANITIZE})
+endif()
+
+# One precompiled header for all libraries. Executables are compiled as position independent executables, which the compilers do not
+# mix with precompiled headers of libraries, so the tests have their own (see tests/CMakeLists.txt).
+set(XFLOW_STD_HEADERS
+    <algorithm> <array> <cassert> <cmath> <cstddef> <cstdint> <cstring> <functional> <limits> <map> <memory> <numeric> <optional> <set>
+    <span> <string> <string_view> <tuple> <unordered_map> <unordered_set> <utility> <variant> <vector> <fmt/format.h>)
+file(WRITE ${PROJECT_BINARY_DIR}/pch.cpp.new "")
+file(COPY_FILE ${PROJECT_BINARY_DIR}/pch.cpp.new ${PROJECT_BINARY_DIR}/pch.cpp ONLY_IF_DIFFERENT)

@@ -1,0 +1,32 @@
+# Third-party libraries. What the system has in the right version is used; the rest lives in the prefix that scripts/deps builds.
+# A library is demanded only by the room that uses it (see xflow_need in Room.cmake).
+
+set(XFLOW_DEPS_DIR ${PROJECT_SOURCE_DIR}/build-deps CACHE PATH "Where scripts/deps puts what it builds")
+list(PREPEND CMAKE_PREFIX_PATH ${XFLOW_DEPS_DIR}/prefix)
+
+find_package(Threads REQUIRED)
+find_package(fmt QUIET)
+find_package(CLI11 QUIET)
+find_package(nlohmann_json QUIET)
+find_package(SQLite3 QUIET)
+find_package(Boost QUIET)
+find_package(Protobuf QUIET)
+find_package(ONNX 1.22 CONFIG QUIET)
+find_package(Z3 5 QUIET)
+if(XFLOW_TESTS)
+  find_package(GTest QUIET)
+endif()
+
+# Libraries without a usable CMake package: a header and a library. (oneDNN's own package asks for OpenCL, which we do not use.)
+function(xflow_find_library target header library)
+  string(MAKE_C_IDENTIFIER "${target}" id)
+  find_path(${id}_INCLUDE_DIR ${header})
+  find_library(${id}_LIBRARY ${library})
+  mark_as_advanced(${id}_INCLUDE_DIR ${id}_LIBRARY)
+  if(${id}_INCLUDE_DIR AND ${id}_LIBRARY)
+    add_library(${target} UNKNOWN IMPORTED GLOBAL)
+    set_target_properties(${target} PROPERTIES IMPORTED_LOCATION ${${id}_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${${id}_INCLUDE_DIR})
+  endif()
+endfunction()
+xflow_find_library(xxHash::xxhash xxhash.h xxhash)
+xflow_find_library(DNNL::dnnl oneapi/dnnl/dnnl.hpp dnnl)

@@ -1,0 +1,7 @@
+// The version of xflow. The build reads it from here.
+#pragma once
+
+#define XFLOW_VERSION_MAJOR 0
+#define XFLOW_VERSION_MINOR 1
+#define XFLOW_VERSION_PATCH 0
+#define XFLOW_VERSION "0.1.0"
