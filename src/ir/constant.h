@@ -1,0 +1,57 @@
+// Constant tensors: typed views over bytes that are read only when somebody needs them.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/ir/type.h"
+
+namespace xflow::ir {
+
+// Where the bytes of a constant come from, in the layout of ONNX raw_data (row-major, little-endian, 4-bit types packed).
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  virtual std::uint64_t size() const = 0;
+  // All bytes; may map or decode them at the first call. Valid as long as the source. Error::io where a file cannot be read.
+  virtual Result<std::span<const std::byte>> bytes() const = 0;
+  // Equal identities mean equal bytes ("file:offset:length"); empty where only comparing the bytes can tell.
+  virtual std::string identity() const { return {}; }
+};
+
+std::shared_ptr<const ByteSource> owned_bytes(std::vector<std::byte> bytes);
+
+struct Constant {
+  DataType data_type = DataType::undefined;
+  std::vector<std::int64_t> dims;
+  std::shared_ptr<const ByteSource> source;
+
+  std::uint64_t elements() const;  // product of dims
+
+  // Constants of up to this many elements are compared, typed and matched by value; larger ones are never read before the search is over.
+  static constexpr std::uint64_t kSmall = 1024;
+  bool is_small() const { return elements() <= kSmall; }
+};
+
+// All elements as integers (integer types and boolean) or doubles (integer, boolean and floating types; float16 and bfloat16 widened
+// exactly). Error::unsupported for types without arithmetic. Conversions of int64 to double round.
+Result<std::vector<std::int64_t>> integers(const Constant& constant);
+Result<std::vector<double>> doubles(const Constant& constant);
+// A constant of the given type whose elements are the nearest values (ties to even) of that type; integers must fit.
+Result<Constant> make_constant(DataType type, std::vector<std::int64_t> dims, std::span<const double> values);
+Constant make_integer_constant(DataType type, std::vector<std::int64_t> dims, std::span<const std::int64_t> values);
+
+// Conversions of single elements, round to nearest, ties to even.
+float half_to_float(std::uint16_t bits);
+std::uint16_t float_to_half(float value);
+float bfloat16_to_float(std::uint16_t bits);
+std::uint16_t float_to_bfloat16(float value);
+
+}  // namespace xflow::ir

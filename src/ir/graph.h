@@ -1,0 +1,148 @@
+// Nodes, values and graphs.
+//
+// Nodes are immutable and interned in an arena: operator, attributes, operands. Structural equality is identity: two values are equal
+// exactly if their ids are. A graph is a list of outputs in an arena; names live in the document or in GraphBuilder. A node that is not
+// known to be deterministic (opaque) is never interned.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "src/ir/attribute.h"
+#include "src/ir/constant.h"
+#include "src/ir/type.h"
+
+namespace xflow::ir {
+
+enum class NodeId : std::uint32_t {};
+enum class OperatorId : std::uint16_t {};  // a number of src/ops; the IR only compares it
+
+// Output `output` of node `node`.
+struct ValueId {
+  NodeId node{};
+  std::uint32_t output = 0;
+  friend auto operator<=>(const ValueId&, const ValueId&) = default;
+};
+
+enum class NodeKind : std::uint8_t {
+  input,      // a graph input or a rule's variable; one output
+  constant,   // a tensor known before the run; one output
+  operation,  // an operator of src/ops
+  opaque,     // something outside the operators: typed, never crossed
+};
+
+struct Node {
+  NodeKind kind = NodeKind::input;
+  OperatorId op{};                // kind operation
+  Attributes attributes;          // kind operation
+  std::vector<ValueId> operands;  // kinds operation and opaque
+  std::vector<TensorType> outputs;
+  Constant constant;         // kind constant
+  std::uint32_t serial = 0;  // kinds input and opaque: a number of the caller (document node, input position); tells two of them apart
+  bool is_constant = false;  // a constant or a deterministic expression of constants alone: costs nothing in the search
+  bool is_absent = false;    // the one node that stands for an operand that is not there
+  std::uint64_t hash = 0;    // structural, equal in every run
+};
+
+}  // namespace xflow::ir
+
+template <>
+struct std::hash<xflow::ir::NodeId> {
+  std::size_t operator()(xflow::ir::NodeId id) const noexcept { return static_cast<std::size_t>(id) * 0x9E3779B97F4A7C15ULL; }
+};
+template <>
+struct std::hash<xflow::ir::ValueId> {
+  std::size_t operator()(const xflow::ir::ValueId& v) const noexcept {
+    return ((static_cast<std::size_t>(v.node) << 8) + v.output) * 0x9E3779B97F4A7C15ULL;
+  }
+};
+
+namespace xflow::ir {
+
+// Owns nodes and symbols of one run. Used by one thread at a time.
+class Arena {
+ public:
+  Arena();
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  Symbols& symbols() { return symbols_; }
+  const Symbols& symbols() const { return symbols_; }
+
+  // A new input. Two calls give two inputs, also with equal arguments.
+  ValueId input(TensorType type, std::uint32_t serial);
+  // Small constants are interned by value, others by the identity of their bytes.
+  ValueId constant(Constant constant);
+  // The value that stands for an omitted optional operand.
+  ValueId absent() const { return absent_; }
+  // Interned. Callers outside src/ops use ops::apply, which checks and types the operation.
+  NodeId operation(OperatorId op, Attributes attributes, std::vector<ValueId> operands, std::vector<TensorType> outputs);
+  // Never interned. `serial` says which (the document's node).
+  NodeId opaque(std::uint32_t serial, std::vector<ValueId> operands, std::vector<TensorType> outputs);
+
+  const Node& node(NodeId id) const { return *nodes_[static_cast<std::size_t>(id)]; }
+  const Node& node(ValueId value) const { return node(value.node); }
+  const TensorType& type(ValueId value) const { return node(value).outputs[value.output]; }
+  bool is_constant(ValueId value) const { return node(value).is_constant; }
+  bool is_absent(ValueId value) const { return value == absent_; }
+  std::size_t size() const { return nodes_.size(); }
+  std::uint64_t hash(ValueId value) const { return node(value).hash * 31 + value.output; }
+
+ private:
+  NodeId add(Node node);
+
+  Symbols symbols_;
+  std::vector<std::unique_ptr<const Node>> nodes_;
+  std::unordered_multimap<std::uint64_t, NodeId> interned_;
+  ValueId absent_;
+};
+
+struct Graph {
+  std::vector<ValueId> outputs;
+  friend bool operator==(const Graph&, const Graph&) = default;
+};
+
+std::uint64_t structural_hash(const Arena& arena, const Graph& graph);
+
+// Nodes that a graph reaches, operands before users; among ready nodes in the order of a depth-first walk from the outputs. Deterministic.
+std::vector<NodeId> topological_order(const Arena& arena, const Graph& graph);
+
+// What one state of a graph looks like from inside: its nodes in topological order and who uses each value.
+class Uses {
+ public:
+  Uses(const Arena& arena, const Graph& graph);
+  std::span<const NodeId> order() const { return order_; }
+  bool contains(NodeId node) const { return position_.contains(node); }
+  std::size_t position(NodeId node) const { return position_.at(node); }
+  // Users of any output of `node` (each user once), ascending in topological order.
+  std::span<const NodeId> users(NodeId node) const;
+  // How many operand slots read `value`, plus one for each graph output that it is.
+  std::size_t use_count(ValueId value) const;
+
+ private:
+  std::vector<NodeId> order_;
+  std::unordered_map<NodeId, std::size_t> position_;
+  std::vector<std::vector<NodeId>> users_;
+  std::unordered_map<ValueId, std::size_t> counts_;
+};
+
+using ValueMap = std::unordered_map<ValueId, ValueId>;
+
+// The graph in which every use of a key of `replacements` reads its value instead, everywhere downstream. A replacement must have the type
+// of what it replaces (canonical equality, checked: Error::ill_typed names both). Keys inside replacements are not replaced again: the new
+// values stand as they are. Adds to `replacements` what each rebuilt value became.
+Result<Graph> replace(Arena& arena, const Graph& graph, ValueMap& replacements);
+
+// Checks operands before users, types and operand numbers; Error::internal that names the node.
+Result<void> verify(const Arena& arena, const Graph& graph);
+
+}  // namespace xflow::ir

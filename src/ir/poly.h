@@ -1,0 +1,165 @@
+// Dimensions, indices and integer attributes are canonical integer polynomials over symbols.
+//
+// Two polynomials with equal canonical forms are equal; otherwise the answer is *unknown*, never *different* (except that their
+// difference may be a non-zero constant). A symbol is a name (a dynamic dimension, an attribute variable of a rule), an index (an output
+// index or the binder of a sum), or it is defined by a function of polynomials: floor division, maximum, or the element of an integer
+// tensor.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace xflow::ir {
+
+enum class SymbolId : std::uint32_t {};
+
+// symbol^power, power >= 1.
+struct Power {
+  SymbolId symbol;
+  std::uint32_t power;
+  friend auto operator<=>(const Power&, const Power&) = default;
+};
+using Monomial = std::vector<Power>;  // sorted by symbol, without repetition; empty: 1
+
+// A canonical integer polynomial. Coefficients are 64-bit; an operation that overflows yields a poisoned polynomial, which equals nothing,
+// not even itself, and stays poisoned.
+class Poly {
+ public:
+  struct Term {
+    Monomial monomial;  // never empty
+    std::int64_t coefficient;
+    friend bool operator==(const Term&, const Term&) = default;
+  };
+
+  Poly() = default;
+  Poly(std::int64_t constant) : constant_(constant) {}  // NOLINT(google-explicit-constructor): integers are polynomials
+  Poly(SymbolId symbol);                                // NOLINT(google-explicit-constructor): symbols are polynomials
+  static Poly poisoned();
+
+  bool is_poisoned() const { return poisoned_; }
+  bool is_constant() const { return terms_.empty() && !poisoned_; }
+  // The value where the polynomial is a known integer.
+  std::optional<std::int64_t> constant() const { return is_constant() ? std::optional(constant_) : std::nullopt; }
+  std::int64_t constant_term() const { return constant_; }
+  std::span<const Term> terms() const { return terms_; }  // the non-constant terms in canonical order
+  bool is_zero() const { return is_constant() && constant_ == 0; }
+  bool is_one() const { return is_constant() && constant_ == 1; }
+  // The symbol where the polynomial is exactly one symbol.
+  std::optional<SymbolId> as_symbol() const;
+  // Every symbol that occurs, once, in ascending order; not those inside defined symbols.
+  std::vector<SymbolId> symbols() const;
+  bool mentions(SymbolId symbol) const;  // directly, not inside a defined symbol
+  // The coefficient polynomial of symbol^1 and the rest, if the polynomial is linear in `symbol`: this = first * symbol + second.
+  std::optional<std::pair<Poly, Poly>> linear_in(SymbolId symbol) const;
+
+  Poly& operator+=(const Poly& other);
+  Poly& operator-=(const Poly& other);
+  Poly& operator*=(const Poly& other);
+  friend Poly operator+(Poly a, const Poly& b) { return a += b; }
+  friend Poly operator-(Poly a, const Poly& b) { return a -= b; }
+  friend Poly operator*(Poly a, const Poly& b) { return a *= b; }
+  friend Poly operator-(const Poly& a) { return Poly(0) - a; }
+
+  friend bool operator==(const Poly& a, const Poly& b);
+  // A total order for canonical sorting (not by value).
+  friend bool operator<(const Poly& a, const Poly& b);
+  std::size_t hash() const;
+
+ private:
+  void add_term(const Monomial& monomial, std::int64_t coefficient);
+
+  std::int64_t constant_ = 0;
+  std::vector<Term> terms_;  // sorted by monomial, no zero coefficient
+  bool poisoned_ = false;
+};
+
+struct PolyHash {
+  std::size_t operator()(const Poly& p) const { return p.hash(); }
+};
+
+// a / b where the division leaves no remainder as polynomials; nothing otherwise (which does not mean that b does not divide a).
+std::optional<Poly> exact_divide(const Poly& a, const Poly& b);
+
+enum class SymbolKind : std::uint8_t {
+  dimension,  // a size: at least 1
+  parameter,  // an integer attribute of a rule: no bound
+  index,      // an output index or a binder: at least 0
+  floor_div,  // floor(arguments[0] / arguments[1]), arguments[1] >= 1
+  maximum,    // max(arguments[0], arguments[1])
+  element,    // element of integer tensor `tensor` at index `arguments`
+};
+
+struct SymbolInfo {
+  SymbolKind kind;
+  std::string name;             // for printing; unique among named symbols of one kind
+  std::vector<Poly> arguments;  // of a defined symbol
+  std::uint32_t tensor = 0;     // of an element: which tensor (an operand number in semantics, a caller's number elsewhere)
+};
+
+// The symbols of one context. Defined symbols are keyed by their normalised arguments: equal arguments give the same symbol.
+class Symbols {
+ public:
+  Symbols() = default;
+  Symbols(const Symbols&) = delete;
+  Symbols& operator=(const Symbols&) = delete;
+
+  // The symbol of that kind and name, made at the first call. kind: dimension, parameter or index.
+  SymbolId named(SymbolKind kind, std::string_view name);
+  // A new symbol, different from all others; `hint` begins its printed name.
+  SymbolId fresh(SymbolKind kind, std::string_view hint = {});
+  const SymbolInfo& info(SymbolId id) const { return infos_[static_cast<std::size_t>(id)]; }
+  std::size_t size() const { return infos_.size(); }
+
+  // floor(a / b). b must be at least 1 wherever the result is used. Multiples of b are taken out of a, common factors are cancelled,
+  // nested divisions are joined: floor(floor(a / b) / c) = floor(a / (b c)). Poisoned for b = 0.
+  Poly floor_div(const Poly& a, const Poly& b);
+  Poly ceil_div(const Poly& a, const Poly& b) { return -floor_div(-a, b); }
+  Poly mod(const Poly& a, const Poly& b) { return a - b * floor_div(a, b); }  // in [0, b)
+  Poly max(const Poly& a, const Poly& b);
+  Poly min(const Poly& a, const Poly& b) { return -max(-a, -b); }
+  // The size of two broadcast dimensions (ONNX: equal, or one of them 1): max(a, b), with what is known from constants.
+  Poly broadcast(const Poly& a, const Poly& b);
+  // Where an operand of size d is read for index i of a broadcast dimension of size D: i if d = D, 0 if d = 1, else min(i, d - 1).
+  Poly broadcast_index(const Poly& i, const Poly& d, const Poly& D);
+  Poly element(std::uint32_t tensor, std::vector<Poly> index);
+
+  using Substitution = std::unordered_map<SymbolId, Poly>;
+  // Replaces symbols simultaneously, also inside defined symbols, which are normalised again.
+  Poly substitute(const Poly& p, const Substitution& substitution);
+  // Every symbol that occurs, also inside defined symbols, which are listed as well.
+  std::vector<SymbolId> all_symbols(const Poly& p) const;
+  bool occurs(const Poly& p, SymbolId symbol) const;
+
+  // The value of p where `value` gives that of each symbol that is not defined; elements are asked as well. Nothing on a missing value,
+  // division by less than 1, or overflow.
+  using Valuation = std::function<std::optional<std::int64_t>(SymbolId)>;
+  std::optional<std::int64_t> evaluate(const Poly& p, const Valuation& value) const;
+  // A constant that p is never below, from the bounds of its symbols; nothing where none is known.
+  std::optional<std::int64_t> lower_bound(const Poly& p) const;
+
+  std::string to_string(const Poly& p) const;               // "2*N + floor((H - 1)/2) + 1"
+  std::string to_string(std::span<const Poly> list) const;  // "[N, 3, 2*H]"
+
+ private:
+  SymbolId define(SymbolKind kind, std::vector<Poly> arguments, std::uint32_t tensor);
+
+  std::vector<SymbolInfo> infos_;
+  std::map<std::pair<SymbolKind, std::string>, SymbolId, std::less<>> names_;
+  std::unordered_multimap<std::size_t, SymbolId> defined_;
+  std::uint32_t fresh_count_ = 0;
+};
+
+}  // namespace xflow::ir
+
+template <>
+struct std::hash<xflow::ir::SymbolId> {
+  std::size_t operator()(xflow::ir::SymbolId id) const noexcept { return static_cast<std::size_t>(id) * 0x9E3779B97F4A7C15ULL; }
+};

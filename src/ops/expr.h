@@ -1,0 +1,143 @@
+// Index notation: what an operator computes, element by element.
+//
+// An expression is an immutable tree over indices: reads of operands at index polynomials, sums and maxima over a binder, conditions on
+// indices, and scalar functions. src/eval interprets it over any number type, the verifier normalises it, one printer shows and hashes it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/ir/poly.h"
+#include "src/ir/rational.h"
+#include "src/ir/type.h"
+
+namespace xflow::ops {
+
+// What is asked of an index polynomial.
+enum class Relation : std::uint8_t { at_least_zero, zero, not_zero };
+
+struct Atom {
+  ir::Poly poly;
+  Relation relation;
+};
+
+// A conjunction; empty means true.
+using Condition = std::vector<Atom>;
+
+inline Atom at_least(const ir::Poly& a, const ir::Poly& b) { return {a - b, Relation::at_least_zero}; }       // a >= b
+inline Atom less_than(const ir::Poly& a, const ir::Poly& b) { return {b - a - 1, Relation::at_least_zero}; }  // a < b
+inline Atom equal(const ir::Poly& a, const ir::Poly& b) { return {a - b, Relation::zero}; }
+inline Atom different(const ir::Poly& a, const ir::Poly& b) { return {a - b, Relation::not_zero}; }
+
+// Scalar functions. Real-valued ones follow IEEE 754 on special values when interpreted over floating point; over the reals they are the
+// mathematical functions. Booleans are 0 and 1.
+enum class Function : std::uint8_t {
+  // one argument
+  negate,
+  reciprocal,
+  exp,
+  log,
+  sqrt,
+  sin,
+  cos,
+  tanh,
+  erf,
+  abs,
+  sign,
+  floor,
+  ceil,
+  round_even,  // to nearest, ties to even
+  logical_not,
+  is_nan,
+  // two arguments
+  add,
+  subtract,
+  multiply,
+  divide,          // floating division
+  integer_divide,  // truncates towards zero, as ONNX Div on integers
+  modulo,          // sign of the divisor (ONNX Mod, fmod = 0)
+  remainder,       // sign of the dividend (C fmod)
+  power,
+  minimum,
+  maximum,  // relu x = maximum(x, 0)
+  logical_and,
+  logical_or,
+  logical_xor,
+  less,   // 1 if a < b
+  equal,  // 1 if a = b
+  // three arguments
+  choose,  // a != 0 ? b : c
+};
+
+int arity(Function function);
+const char* name(Function function);
+
+enum class ExprKind : std::uint8_t {
+  literal,  // an exact real
+  integer,  // an index polynomial as a number
+  read,     // operand `operand` at `indices`; out of range is a bug of the operator
+  sum,      // over binder in [0, extent) of arguments[0]
+  maximum,  // over binder in [0, extent), extent >= 1, of arguments[0]
+  select,   // condition ? arguments[0] : arguments[1]; the branch not taken is not evaluated
+  apply,    // function(arguments)
+  cast,     // arguments[0] converted to data_type as ONNX Cast does: float to integer truncates, to boolean is != 0, to floating rounds
+};
+
+struct ExprNode;
+using Expr = std::shared_ptr<const ExprNode>;
+
+struct ExprNode {
+  ExprKind kind;
+  ir::Real literal;
+  ir::Poly integer;
+  int operand = -1;
+  std::vector<ir::Poly> indices;
+  ir::SymbolId binder{};
+  ir::Poly extent;
+  Condition condition;
+  Function function{};
+  ir::DataType data_type{};
+  std::vector<Expr> arguments;
+};
+
+// Makes expressions. A thin layer without state of its own but the symbols: nothing is simplified except neutral elements of conditions.
+class Builder {
+ public:
+  explicit Builder(ir::Symbols& symbols) : symbols_(symbols) {}
+  ir::Symbols& symbols() { return symbols_; }
+
+  Expr literal(const ir::Real& value);
+  Expr integer(const ir::Poly& value);
+  Expr read(int operand, std::vector<ir::Poly> indices);
+  // Sum / maximum over a fresh binder in [0, extent).
+  using Body = std::function<Expr(const ir::Poly& binder)>;
+  Expr sum(const ir::Poly& extent, const Body& body);
+  Expr maximum(const ir::Poly& extent, const Body& body);
+  // Nested sums / maxima over several extents.
+  using BodyN = std::function<Expr(const std::vector<ir::Poly>& binders)>;
+  Expr sum(const std::vector<ir::Poly>& extents, const BodyN& body);
+  Expr maximum(const std::vector<ir::Poly>& extents, const BodyN& body);
+  Expr select(Condition condition, Expr then, Expr otherwise);
+  Expr apply(Function function, Expr a);
+  Expr apply(Function function, Expr a, Expr b);
+  Expr apply(Function function, Expr a, Expr b, Expr c);
+  Expr cast(ir::DataType type, Expr a);
+  // The element of integer operand `operand` at `indices`, as an index. Reads with it are in range by the operator's definition.
+  ir::Poly element(int operand, std::vector<ir::Poly> indices);
+
+ private:
+  ir::Symbols& symbols_;
+};
+
+Expr operator+(const Expr& a, const Expr& b);
+Expr operator-(const Expr& a, const Expr& b);
+Expr operator*(const Expr& a, const Expr& b);
+Expr operator/(const Expr& a, const Expr& b);  // floating division
+
+// "sum(k < K, x[i, k] * a[k, j])"; operands are shown by `operand_names` where given, otherwise as %0, %1.
+std::string to_string(const ir::Symbols& symbols, const Expr& expr, const std::vector<std::string>& operand_names = {});
+
+}  // namespace xflow::ops

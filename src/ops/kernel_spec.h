@@ -1,0 +1,53 @@
+// What a device is asked to time or run: one kernel launch as plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/ir/type.h"
+
+namespace xflow::ops {
+
+// A dense tensor of known size.
+struct TensorSpec {
+  ir::DataType data_type = ir::DataType::undefined;
+  std::vector<std::int64_t> dims;
+  bool constant = false;  // known before the run: a library may pack it outside the measured time
+  friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
+};
+
+// One step applied to a kernel's result, element by element, in the same launch.
+struct PostOperation {
+  std::string name;                  // a pointwise operator: "relu", "add", "hard_sigmoid", "clip"
+  std::vector<double> reals;         // its real attributes in the order of its signature
+  std::vector<TensorSpec> operands;  // its other operands (bias, residual), broadcast to the result
+  friend bool operator==(const PostOperation&, const PostOperation&) = default;
+};
+
+// One kernel. `kernel` names what is computed, with these families known to devices:
+//   matmul         operands a[..., M, K], b[..., K, N]
+//   convolution, transposed_convolution   operands x[N, C, spatial...], w; integers strides, pads (begins then ends), dilations, groups [,
+//   output_padding] pool_max, pool_average   operand x; integers kernel, strides, pads, dilations; count_include_pad reduce         operand
+//   x; word: sum, mean, max, l2; integers axes, keep_dims softmax        operand x; integer axis pointwise      a chain: `steps` is empty
+//   and the operator is the kernel name "pointwise/NAME"; cover builds chains with post operations copy           moves data: word says
+//   which (transpose, concat, split, slice, pad, gather, expand, tile, resize, reshape); integers its attributes none           costs
+//   nothing and moves nothing (reshape in place, identity)
+struct KernelSpec {
+  std::string kernel;
+  std::string word;
+  std::vector<TensorSpec> operands;
+  std::vector<TensorSpec> results;
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> integers;
+  std::vector<std::pair<std::string, double>> reals;
+  std::vector<PostOperation> post;
+
+  const std::vector<std::int64_t>* find(const std::string& name) const;
+  friend bool operator==(const KernelSpec&, const KernelSpec&) = default;
+};
+
+// One line, equal exactly for equal specs: the key in the cost database.
+std::string to_string(const KernelSpec& spec);
+
+}  // namespace xflow::ops

@@ -1,0 +1,98 @@
+// How an operator stands in ONNX: rows of data, with functions where an attribute is an input, has an odd default, or changed its form.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "src/ir/attribute.h"
+#include "src/ir/constant.h"
+
+namespace xflow::ops {
+
+struct Operation;
+
+// A node of an ONNX model as a spelling sees it. Input and output positions are those of the ONNX operator.
+class OnnxNode {
+ public:
+  virtual ~OnnxNode() = default;
+  virtual std::string_view type() const = 0;    // "Conv"
+  virtual std::string_view domain() const = 0;  // "" for ai.onnx
+  virtual int opset() const = 0;                // of the domain, as the model imports it
+  virtual ir::Symbols& symbols() const = 0;
+
+  virtual std::size_t input_count() const = 0;
+  virtual bool has_input(std::size_t k) const = 0;  // present and not the empty name
+  virtual const ir::TensorType& input_type(std::size_t k) const = 0;
+  virtual std::size_t output_count() const = 0;  // trailing empty names not counted
+  virtual bool has_output(std::size_t k) const = 0;
+  // The elements of integer input k (1-D or scalar) as polynomials, where they are known: a constant, or shape arithmetic.
+  virtual std::optional<std::vector<ir::Poly>> integers(std::size_t k) const = 0;
+  // The elements of input k where it is a small constant.
+  virtual std::optional<ir::Constant> constant(std::size_t k) const = 0;
+  // The elements of a small constant floating input as exact reals; a scalar has one.
+  virtual std::optional<std::vector<ir::Real>> reals(std::size_t k) const = 0;
+
+  virtual bool has_attribute(std::string_view name) const = 0;
+  virtual std::int64_t integer(std::string_view name, std::int64_t otherwise) const = 0;
+  virtual std::optional<std::vector<std::int64_t>> integer_list(std::string_view name) const = 0;
+  virtual ir::Real real(std::string_view name, const ir::Real& otherwise) const = 0;
+  virtual std::string word(std::string_view name, std::string_view otherwise) const = 0;
+  virtual std::optional<ir::Constant> tensor(std::string_view name) const = 0;
+};
+
+// What a spelling makes of an ONNX node: which inputs are operands, and the attributes.
+struct Lifted {
+  std::vector<int> operands;  // positions of ONNX inputs; -1 for an absent optional operand
+  ir::Attributes attributes;
+};
+
+// An ONNX node to be written for an operation.
+struct Spelled {
+  struct Absent {};
+  struct OperandInput {
+    int operand;  // number of the operation's operand
+  };
+  struct IntegersInput {
+    std::vector<ir::Poly> values;  // written as a 1-D int64 initializer, or computed from shapes where symbolic
+    bool scalar = false;           // 0-D instead
+  };
+  struct ConstantInput {
+    ir::Constant constant;
+  };
+  using Input = std::variant<Absent, OperandInput, IntegersInput, ConstantInput>;
+  using AttributeValue = std::variant<std::int64_t, float, std::string, std::vector<std::int64_t>, std::vector<float>, ir::Constant>;
+
+  std::vector<Input> inputs;
+  std::vector<std::pair<std::string, AttributeValue>> attributes;
+};
+
+inline constexpr int kNewest = std::numeric_limits<int>::max();
+
+// One row: an ONNX operator of versions [since, until] of its domain that is exactly this operator.
+struct Spelling {
+  std::string_view domain;
+  std::string_view type;
+  int since = 1;
+  int until = kNewest;  // inclusive
+  // Error::unsupported says what this operator does not cover ("auto_pad SAME_UPPER with unknown size"): the node stays opaque.
+  Result<Lifted> (*lift)(const OnnxNode&) = nullptr;
+  // How an operation is written at `opset`. Error::unsupported where this row cannot express it (symbolic pads as an attribute). Null:
+  // lifted only.
+  Result<Spelled> (*spell)(const Operation&, int opset) = nullptr;
+};
+
+// The functions of operators whose inputs are their operands in order and that have no attributes.
+Result<Lifted> lift_operands(const OnnxNode& node);
+Result<Spelled> spell_operands(const Operation& operation, int opset);
+
+}  // namespace xflow::ops

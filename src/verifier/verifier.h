@@ -1,0 +1,55 @@
+// Decides rules for all shapes that their guards admit.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/rules/instance.h"
+
+namespace xflow::verifier {
+
+enum class Verdict : std::uint8_t {
+  proved,     // the only verdict that lets a rule be applied
+  refuted,    // a counterexample was found and evaluated exactly
+  unknown,    // not proved; `open` says which obligation stayed open
+  ill_typed,  // no shape satisfies the source, or the target does not type under the guards
+  timeout,    // the step limit was reached; not proved
+};
+
+const char* name(Verdict verdict);
+
+// Concrete shapes and entries on which the two sides differ.
+struct Counterexample {
+  std::vector<std::pair<std::string, std::int64_t>> integers;  // dimensions and attribute variables
+  std::vector<std::pair<std::string, std::string>> tensors;    // variable -> "[[1, 2], [0, 1]]", row-major
+  int output = 0;
+  std::vector<std::int64_t> index;
+  std::string source_value;  // exact
+  std::string target_value;
+  std::string to_string() const;  // "N = 1, C = 4; x: [1,4,3,3] …; output y at [0, 1, 0, 0]: 7 != 10"
+};
+
+struct Decision {
+  Verdict verdict = Verdict::unknown;
+  std::optional<Counterexample> counterexample;
+  std::string open;           // unknown, ill_typed, timeout: what stayed open, in readable index notation
+  std::string normal_source;  // the normal forms, for --explain
+  std::string normal_target;
+  std::uint64_t steps = 0;
+};
+
+struct Options {
+  std::uint64_t z3_rlimit = 20'000'000;  // resource units of one query (1,000,000 are about 0.1 s)
+  std::uint64_t steps = 2'000'000;       // rewriting steps of the normaliser and matcher
+  std::uint64_t seed = 1;                // of concrete evaluation
+};
+
+// Decides one instance. Deterministic: depends on the instance and the options alone. Proved also demands agreement with direct exact
+// evaluation on at least 8 concrete shapes where so many satisfy the facts.
+Decision decide(rules::RuleInstance& instance, const Options& options = {});
+
+}  // namespace xflow::verifier
