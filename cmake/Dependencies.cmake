@@ -2,7 +2,7 @@
 # A library is demanded only by the room that uses it (see xflow_need in Room.cmake).
 
 set(XFLOW_DEPS_DIR ${PROJECT_SOURCE_DIR}/build-deps CACHE PATH "Where scripts/deps puts what it builds")
-list(PREPEND CMAKE_PREFIX_PATH ${XFLOW_DEPS_DIR}/prefix)
+list(PREPEND CMAKE_PREFIX_PATH ${XFLOW_DEPS_DIR}/prefix/onnx ${XFLOW_DEPS_DIR}/prefix/z3)
 
 find_package(Threads REQUIRED)
 find_package(fmt QUIET)
