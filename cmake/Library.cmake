@@ -1,0 +1,55 @@
+# libxflow.so, and everything that `cmake --install` puts in place.
+include(CMakePackageConfigHelpers)
+
+get_target_property(api_type xflow_api TYPE)
+if(api_type STREQUAL "STATIC_LIBRARY")
+  # The objects of src/api are what a user links to; the rooms and third-party archives behind it stay inside. Hidden visibility
+  # leaves templates of the standard library visible, so a version script has the last word.
+  add_library(xflow_shared SHARED $<TARGET_OBJECTS:xflow_api>)
+  add_library(xflow::xflow ALIAS xflow_shared)
+  set_target_properties(
+    xflow_shared
+    PROPERTIES OUTPUT_NAME xflow EXPORT_NAME xflow VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+               LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/exports.map LINKER_LANGUAGE CXX)
+  get_target_property(api_libraries xflow_api LINK_LIBRARIES)
+  target_link_libraries(xflow_shared PRIVATE ${api_libraries})
+  target_link_options(
+    xflow_shared PRIVATE LINKER:--exclude-libs,ALL LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map LINKER:--no-undefined)
+  target_include_directories(xflow_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                                                    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(xflow_shared INTERFACE cxx_std_20)
+  set(installed xflow_shared)
+
+  install(EXPORT xflow-targets NAMESPACE xflow:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/xflow)
+  configure_package_config_file(cmake/xflow-config.cmake.in ${PROJECT_BINARY_DIR}/package/xflow-config.cmake
+                                INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/xflow)
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/xflow-config-version.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/package/xflow-config.cmake ${PROJECT_BINARY_DIR}/package/xflow-config-version.cmake
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/xflow)
+  configure_file(cmake/xflow.pc.in ${PROJECT_BINARY_DIR}/package/xflow.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/package/xflow.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(DIRECTORY include/xflow DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+endif()
+if(TARGET xflow)
+  list(APPEND installed xflow)
+endif()
+
+if(installed)
+  # A Z3 of our own travels along; one of the system stays where it is.
+  if(TARGET Z3::Z3)
+    get_target_property(z3_file Z3::Z3 IMPORTED_LOCATION)
+    file(REAL_PATH ${z3_file} z3_file)
+    cmake_path(IS_PREFIX XFLOW_DEPS_DIR ${z3_file} z3_is_ours)
+    if(z3_is_ours)
+      install(FILES ${z3_file} DESTINATION ${CMAKE_INSTALL_LIBDIR}/xflow)
+    else()
+      set(install_rpath_use_link_path ON)
+    endif()
+  endif()
+  set_target_properties(
+    ${installed} PROPERTIES INSTALL_RPATH "$ORIGIN/xflow;$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/xflow" INSTALL_RPATH_USE_LINK_PATH
+                                                                                             "${install_rpath_use_link_path}")
+  install(TARGETS ${installed} EXPORT xflow-targets)
+  install(DIRECTORY substitutions DESTINATION ${CMAKE_INSTALL_DATADIR}/xflow OPTIONAL)
+  install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+endif()

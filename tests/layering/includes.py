@@ -1,0 +1,171 @@
+"""Fails on any #include that the map of rooms does not allow.
+
+Rooms are listed from top to bottom; a file may include its own room and those above it. Third-party headers belong to the rooms named
+here; a header of neither the standard library, POSIX nor this table is refused, so that a new dependency is a decision.
+"""
+
+import pathlib
+import re
+import sys
+
+ROOMS = ["ir", "ops", "eval", "rules", "onnx", "verifier", "cost", "search", "generator", "api", "cli"]
+DEVICES = ["cost/cpu", "cost/cuda", "cost/profile", "cost/runner"]  # plugins: each knows cost, none knows another
+
+# The first part of a header's path -> the folders of src/ that may include it; ANY for all.
+ANY = ["*"]
+THIRD_PARTY = {
+    "fmt": ANY,
+    "xxhash.h": ["ir", "ops", "rules", "verifier", "cost", "search"],
+    "nlohmann": ["rules", "onnx", "verifier", "cost", "search", "api", "cli"],
+    "boost/multiprecision": ANY,
+    "boost/container_hash": ANY,
+    "boost/graph": ["search"],
+    "onnx": ["onnx"],
+    "google/protobuf": ["onnx"],
+    "z3++.h": ["verifier"],
+    "z3.h": ["verifier"],
+    "z3_version.h": ["verifier"],
+    "sqlite3.h": ["cost"],
+    "oneapi": ["cost/cpu"],
+    "dnnl.hpp": ["cost/cpu"],
+    "omp.h": ["cost/cpu"],
+    "cuda": ["cost/cuda"],
+    "cuda_runtime.h": ["cost/cuda"],
+    "cublasLt.h": ["cost/cuda"],
+    "cudnn.h": ["cost/cuda"],
+    "cudnn_frontend.h": ["cost/cuda"],
+    "CLI": ["cli"],
+    "mpi.h": ["generator"],
+}
+TESTING = {"gtest", "gmock", "benchmark"}
+POSIX = {"dlfcn.h", "fcntl.h", "pthread.h", "sched.h", "signal.h", "spawn.h", "time.h", "unistd.h", "poll.h", "pwd.h"}
+POSIX_FOLDERS = {"sys"}
+INTRINSICS = {"immintrin.h"}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def place_of(path):
+    """(tree, room, device) of a path in the repository: ("src", "cost", "cost/cpu"), ("include", None, None)..."""
+    parts = pathlib.PurePosixPath(path).parts
+    if parts[0] == "include":
+        return "include", None, None
+    room = parts[1] if len(parts) > 2 else None
+    device = "/".join(parts[1:3])
+    return parts[0], room, device if device in DEVICES and len(parts) > 3 else None
+
+
+def is_standard(header):
+    return "/" not in header and "." not in header
+
+
+def third_party_owner(header):
+    """The folders that may include a third-party header, or None if nobody may."""
+    for prefix, owners in THIRD_PARTY.items():
+        if header == prefix or header.startswith(prefix + "/"):
+            return owners
+    return None
+
+
+def fault(path, quote, header, exists=lambda header: True):
+    """What is wrong with `#include` of `header` in the file `path`, or None."""
+    tree, room, device = place_of(path)
+    if quote == '"' and not header.startswith("xflow/"):
+        if not header.startswith(("src/", "tests/", "bench/")):
+            return "a quoted include starts with src/ or tests/"
+        if not exists(header):
+            return "no such file"
+        target_tree, target_room, target_device = place_of(header)
+        if tree == "include":
+            return "a public header includes public headers alone"
+        if target_tree in ("tests", "bench"):
+            return None if tree == target_tree else f"{tree} does not include {target_tree}"
+        if target_room not in ROOMS:
+            return f"src/{target_room} is not a room"
+        if tree == "src":
+            if ROOMS.index(target_room) > ROOMS.index(room):
+                return f"{room} is above {target_room}"
+            if device and target_device and device != target_device:
+                return f"{device} does not know {target_device}"
+            if room == "cost" and not device and target_device:
+                return f"cost does not know its devices; {target_device} registers itself"
+        return None
+    if header.startswith("xflow/"):
+        return None if exists("include/" + header) else "no such file"
+    if is_standard(header) or header in POSIX | INTRINSICS or header.split("/")[0] in POSIX_FOLDERS:
+        return "a public header includes the standard library alone" if tree == "include" and not is_standard(header) else None
+    if header.split("/")[0] in TESTING:
+        return None if tree in ("tests", "bench") else "only tests include this"
+    owners = third_party_owner(header)
+    if owners is None:
+        return "not in the table of tests/layering/includes.py"
+    if tree == "include":
+        return "a public header includes the standard library alone"
+    if tree == "src" and owners is not ANY and room not in owners and device not in owners:
+        return f"only in {', '.join(owners)}"
+    if tree == "tests" and owners is not ANY and room in ROOMS and room not in [owner.split("/")[0] for owner in owners]:
+        return f"only in tests of {', '.join(owners)}"
+    return None
+
+
+def faults_of_tree(root):
+    found, files = [], 0
+    for tree in ("include", "src", "tests", "bench"):
+        for path in sorted((root / tree).rglob("*")):
+            relative = path.relative_to(root).as_posix()
+            if path.suffix not in (".h", ".cpp", ".def", ".inc", ".cu") or relative.startswith("tests/consumer/"):
+                continue
+            files += 1
+            text = path.read_text()
+            for match in INCLUDE.finditer(text):
+                why = fault(relative, match[1], match[2], lambda header: (root / header).is_file())
+                if why:
+                    line = text.count("\n", 0, match.start(2)) + 1
+                    found.append(f"{relative}:{line}: {match[2]}: {why}")
+    return found, files
+
+
+def self_test():
+    """The rules above, by example: the test must be able to fail."""
+    allowed = [
+        ("src/ops/matmul.h", '"', "src/ir/type.h"),
+        ("src/verifier/solver.cpp", "<", "z3++.h"),
+        ("src/cost/cpu/device.cpp", "<", "oneapi/dnnl/dnnl.hpp"),
+        ("src/cost/cpu/device.cpp", '"', "src/cost/device.h"),
+        ("src/ir/poly.cpp", "<", "vector"),
+        ("tests/ops/matmul_test.cpp", "<", "gtest/gtest.h"),
+        ("tests/onnx/document_test.cpp", '"', "tests/onnx/helper.h"),
+        ("include/xflow/xflow.h", "<", "xflow/result.h"),
+    ]
+    refused = [
+        ("src/ir/graph.cpp", '"', "src/ops/operator.h"),
+        ("src/ops/matmul.h", '"', "type.h"),
+        ("src/search/search.cpp", "<", "z3++.h"),
+        ("src/cost/database.cpp", "<", "oneapi/dnnl/dnnl.hpp"),
+        ("src/cost/cuda/device.cpp", '"', "src/cost/cpu/device.h"),
+        ("src/cost/cover.cpp", '"', "src/cost/cpu/device.h"),
+        ("src/rules/parse.cpp", "<", "gtest/gtest.h"),
+        ("src/ir/graph.cpp", '"', "tests/ir/helper.h"),
+        ("src/ir/graph.cpp", "<", "absl/strings/str_cat.h"),
+        ("tests/ops/matmul_test.cpp", "<", "onnx/onnx_pb.h"),
+        ("include/xflow/xflow.h", '"', "src/ir/graph.h"),
+        ("include/xflow/xflow.h", "<", "fmt/format.h"),
+    ]
+    wrong = [f"refuses {case}" for case in allowed if fault(*case)] + [f"allows {case}" for case in refused if not fault(*case)]
+    if fault("src/ops/matmul.h", '"', "src/ir/type.h", lambda header: False) is None:
+        wrong.append("allows a missing file")
+    return wrong
+
+
+def main():
+    root = pathlib.Path(__file__).resolve().parents[2]
+    found, files = faults_of_tree(root)
+    found += [f"this test {wrong}" for wrong in self_test()]
+    if not files:
+        found.append("no files found")
+    print("\n".join(found) if found else f"{files} files follow the map of rooms")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
