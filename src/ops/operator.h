@@ -44,6 +44,9 @@ struct AttributeSignature {
   std::string_view name;
   AttributeKind kind;
   std::optional<ir::AttributeValue> default_value;  // without one the attribute must be given
+  // An axis of operand 0, or (kind integers) a set of them: `apply` counts negative ones from the end, checks the range and sorts a set,
+  // so that an operation sees known axes in [0, rank), and equal operations are one node.
+  bool axis = false;
 };
 
 struct Signature {

@@ -1,0 +1,28 @@
+// add: a + b with broadcasting (ONNX Add).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Add {
+  static Signature signature() {
+    Signature signature = pointwise_signature("add", 2, TypeClass::numeric);
+    signature.commutative = true;
+    return signature;
+  }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::add, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kFloats | kWideIntegers>("Add", 7, 12),
+        plain_spelling<kFloats | kBfloat | kWideIntegers>("Add", 13, 13),
+        plain_spelling<kNumeric>("Add", 14),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("add", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Add)
+
+}  // namespace xflow::ops

@@ -1,0 +1,111 @@
+// What the files of operators share: pointwise operators, checks of type rules, kernels, and spellings.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/ops/operator.h"
+
+namespace xflow::ops {
+
+// Type rules. ----------------------------------------------------------------------------------------------------------------------
+
+using Types = Result<std::vector<ir::TensorType>>;
+
+// A list of one type, for operators with one output.
+Types one_type(ir::DataType data_type, ir::Shape shape);
+// The listed operands (those present) have one element type.
+Result<void> require_same_data_type(const Operation& operation, std::initializer_list<std::size_t> operands);
+// "expected x to have at least 3 dimensions, found float32[2]".
+Result<void> require_rank_at_least(const ir::Symbols& symbols, const Operation& operation, std::size_t operand, std::string_view name,
+                                   std::size_t rank);
+// A list attribute has `size` elements: "expected 'pads' to have 4 elements, found 2".
+Result<void> require_size(const ir::Attributes& attributes, std::string_view name, std::size_t size);
+// Each element of a list attribute is at least `least`.
+Result<void> require_elements_at_least(Typing& typing, const ir::Attributes& attributes, std::string_view name, std::int64_t least);
+// An integer attribute is 0 or 1.
+Result<void> require_flag(const ir::Attributes& attributes, std::string_view name);
+
+// Pointwise operators. -------------------------------------------------------------------------------------------------------------
+
+// Broadcast shape; all operands have one element type, and the output has it too unless `result` says otherwise.
+Types pointwise_type(Typing& typing, const Operation& operation, std::optional<ir::DataType> result = std::nullopt);
+// The element of `operand` that broadcasting (ranks aligned at the end) puts at `index` of an output of shape `shape`.
+Expr read_broadcast(Builder& builder, const Operation& operation, int operand, const ir::Shape& shape, std::span<const ir::Poly> index);
+// The same for output 0.
+Expr read_broadcast(Builder& builder, const Operation& operation, int operand, std::span<const ir::Poly> index);
+// function(operands...).
+Expr pointwise(Builder& builder, Function function, const Operation& operation, std::span<const ir::Poly> index);
+
+// The signature of a pointwise operator of `operands` operands of one class, named x or a, b, c.
+Signature pointwise_signature(std::string_view name, int operands, TypeClass type_class, std::vector<AttributeSignature> attributes = {});
+
+// Kernels. -------------------------------------------------------------------------------------------------------------------------
+
+Result<TensorSpec> tensor_spec(const ir::TensorType& type);
+// Operands that are present and results filled in.
+Result<KernelSpec> kernel_spec(std::string kernel, const Operation& operation);
+// "pointwise/NAME" with the real attributes.
+Result<KernelSpec> pointwise_kernel(std::string_view name, const Operation& operation);
+// A kernel that moves data ("copy") or, for `word` "none" costs nothing ("none").
+Result<KernelSpec> copy_kernel(std::string word, const Operation& operation);
+Result<KernelSpec> none_kernel(const Operation& operation);
+// Adds the attribute of that name, an integer or a list, which is known.
+Result<void> add_integers(KernelSpec& spec, const Operation& operation, std::string_view name);
+
+// Spellings. -----------------------------------------------------------------------------------------------------------------------
+
+// Sets of element types, one bit a type.
+using TypeSet = std::uint32_t;
+constexpr TypeSet type_set(std::initializer_list<ir::DataType> types) {
+  TypeSet set = 0;
+  for (const ir::DataType type : types) set |= TypeSet{1} << static_cast<unsigned>(type);
+  return set;
+}
+constexpr bool contains(TypeSet set, ir::DataType type) { return ((set >> static_cast<unsigned>(type)) & 1U) != 0; }
+
+inline constexpr TypeSet kFloats = type_set({ir::DataType::float16, ir::DataType::float32, ir::DataType::float64});
+inline constexpr TypeSet kBfloat = type_set({ir::DataType::bfloat16});
+inline constexpr TypeSet kWideIntegers = type_set({ir::DataType::int32, ir::DataType::int64, ir::DataType::uint32, ir::DataType::uint64});
+inline constexpr TypeSet kSignedIntegers = type_set({ir::DataType::int8, ir::DataType::int16, ir::DataType::int32, ir::DataType::int64});
+inline constexpr TypeSet kIntegers =
+    kWideIntegers | type_set({ir::DataType::int8, ir::DataType::int16, ir::DataType::uint8, ir::DataType::uint16});
+inline constexpr TypeSet kBoolean = type_set({ir::DataType::boolean});
+inline constexpr TypeSet kNumeric = kFloats | kBfloat | kIntegers;
+
+// Error::unsupported if ONNX does not define the row for operand `operand`'s element type.
+Result<void> require_spellable(const Operation& operation, std::size_t operand, TypeSet types);
+// spell_operands for a row that ONNX defines for these element types of operand 0 alone.
+template <TypeSet types>
+Result<Spelled> spell_operands_of(const Operation& operation, int opset) {
+  XFLOW_CHECK(require_spellable(operation, 0, types));
+  return spell_operands(operation, opset);
+}
+
+// Rows of an operator whose ONNX inputs are its operands and that has no attributes.
+template <TypeSet types>
+Spelling plain_spelling(std::string_view type, int since, int until = kNewest) {
+  return Spelling{"", type, since, until, &lift_operands, &spell_operands_of<types>};
+}
+
+// lift_operands for a variadic ONNX operator of which this operator is the case of two inputs.
+Result<Lifted> lift_two_operands(const OnnxNode& node);
+
+// The value of an integer or list attribute as int64; Error::unsupported where it is symbolic: ONNX wants numbers there.
+Result<std::int64_t> known_integer(const Operation& operation, std::string_view name);
+Result<std::vector<std::int64_t>> known_integers(const Operation& operation, std::string_view name);
+// The value of a real attribute as float; Error::unsupported for a variable.
+Result<float> known_real(const Operation& operation, std::string_view name);
+// The elements of integer input k; Error::unsupported "cannot read ...: its values are not known".
+Result<std::vector<ir::Poly>> input_integers(const OnnxNode& node, std::size_t k, std::string_view what);
+// The rank of input k; Error::unsupported where it is unknown.
+Result<std::size_t> input_rank(const OnnxNode& node, std::size_t k);
+
+}  // namespace xflow::ops
