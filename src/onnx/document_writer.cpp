@@ -1,0 +1,462 @@
+#include "src/onnx/document_writer.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <filesystem>
+#include <system_error>
+
+#include "src/onnx/external.h"
+#include "src/onnx/wire.h"
+
+namespace xflow::onnx_io {
+
+namespace {
+
+// The lists of a graph that can be edited.
+enum ListKind : std::size_t { kNodes, kInitializers, kSparseInitializers, kValueInfos, kListKinds };
+
+constexpr std::array<const char*, kListKinds> kListNames = {"nodes", "initializers", "sparse initializers", "value infos"};
+
+// Field numbers in GraphProto and in FunctionProto; 0 where there is no such list.
+constexpr std::array<std::uint32_t, kListKinds> kGraphFields = {1, 5, 15, 13};
+constexpr std::array<std::uint32_t, kListKinds> kFunctionFields = {7, 0, 0, 12};
+
+const std::optional<std::vector<Entry>>& list_of(const GraphEdit& edit, std::size_t kind) {
+  switch (kind) {
+    case kNodes:
+      return edit.nodes;
+    case kInitializers:
+      return edit.initializers;
+    case kSparseInitializers:
+      return edit.sparse_initializers;
+    default:
+      return edit.value_infos;
+  }
+}
+
+// Bytes of the output: chunks of the document or of new messages, or the output of another message.
+struct Chunk {
+  std::string_view bytes;
+  std::int64_t message = -1;  // an index of Plan::messages instead of bytes
+};
+
+struct Message {
+  std::vector<Chunk> chunks;
+  std::uint64_t size = 0;
+};
+
+// The output as a tree of messages; built from the innermost graphs outwards, flattened at the end.
+class Plan {
+ public:
+  Plan(const Document& document, std::span<const GraphEdit> edits) : document_(document), edits_(edits) {}
+
+  Result<void> build();
+  std::uint64_t size() const { return messages_.back().size; }
+  std::vector<std::string_view> chunks() const;
+
+ private:
+  static Unexpected invalid(std::string message) { return fail(ErrorCode::invalid_argument, std::move(message)); }
+
+  Result<void> check();
+  Result<void> check_list(const Graph& graph, std::size_t kind, const std::vector<Entry>& entries);
+  std::size_t list_size(const Graph& graph, std::size_t kind) const;
+  void graph(const Graph& graph);
+  void node(Message& out, const Node& node);
+  void model();
+  void append(Message& out, std::string_view bytes);
+  void append_message(Message& out, std::uint32_t field, Message message);
+  void append_new(Message& out, std::uint32_t field, const Entry& entry);
+  bool changed(const Node& node) const;
+
+  const Document& document_;
+  std::span<const GraphEdit> edits_;
+  std::vector<const GraphEdit*> edit_of_;                  // by graph
+  std::vector<std::vector<std::int64_t>> piece_messages_;  // by graph: the new payload of each of its pieces; empty if it is unchanged
+  std::vector<Message> messages_;
+  std::deque<std::string> headers_;  // tags and lengths that are new
+};
+
+void Plan::append(Message& out, std::string_view bytes) {
+  if (bytes.empty()) return;
+  out.size += bytes.size();
+  if (!out.chunks.empty()) {
+    std::string_view& last = out.chunks.back().bytes;
+    // Neighbours in the file stay one chunk. Bytes of two allocations are not joined: the document's bytes are one allocation.
+    const std::string_view all = document_.bytes();
+    const auto inside = [&](const char* at) { return std::less_equal<>()(all.data(), at) && std::less<>()(at, all.data() + all.size()); };
+    if (out.chunks.back().message < 0 && last.data() + last.size() == bytes.data() && inside(last.data()) && inside(bytes.data())) {
+      last = std::string_view(last.data(), last.size() + bytes.size());
+      return;
+    }
+  }
+  out.chunks.push_back(Chunk{bytes, -1});
+}
+
+// A length-delimited field that holds `message`.
+void Plan::append_message(Message& out, std::uint32_t field, Message message) {
+  const std::uint64_t size = message.size;
+  append(out, headers_.emplace_back(WireWriter().header(field, size).take()));
+  out.size += size;
+  out.chunks.push_back(Chunk{{}, static_cast<std::int64_t>(messages_.size())});
+  messages_.push_back(std::move(message));
+}
+
+void Plan::append_new(Message& out, std::uint32_t field, const Entry& entry) {
+  append(out, headers_.emplace_back(WireWriter().header(field, entry.message.size() + entry.tail.size()).take()));
+  append(out, entry.message);
+  append(out, entry.tail);
+}
+
+bool Plan::changed(const Node& node) const {
+  for (const Attribute& attribute : node.attributes) {
+    for (const GraphId body : attribute.graphs) {
+      if (!piece_messages_[index(body)].empty()) return true;
+    }
+  }
+  return false;
+}
+
+// A kept node: as it was, or with new bodies in its attributes.
+void Plan::node(Message& out, const Node& node) {
+  if (!changed(node)) return append(out, node.field);
+  Message message;
+  std::size_t attribute = 0;
+  WireReader reader(node.payload);
+  for (WireField field; reader.next(field);) {
+    if (!field.is_bytes(5)) {
+      append(message, field.whole);
+      continue;
+    }
+    const std::vector<GraphId>& graphs = node.attributes[attribute++].graphs;
+    // Field g comes first in the list of graphs, and may come in several pieces.
+    Message rewritten;
+    std::size_t single = 0;
+    std::size_t listed = 0;
+    WireReader first(field.payload);
+    for (WireField part; first.next(part);) {
+      if (part.is_bytes(6)) listed = 1;
+    }
+    WireReader parts(field.payload);
+    for (WireField part; parts.next(part);) {
+      const bool is_body = part.is_bytes(6) || part.is_bytes(11);
+      const GraphId body = !is_body ? GraphId{} : part.number == 6 ? graphs[0] : graphs[listed];
+      const std::size_t piece = part.number == 6 ? single : 0;
+      if (part.is_bytes(6)) ++single;
+      if (part.is_bytes(11)) ++listed;
+      if (!is_body || piece_messages_[index(body)].empty()) {
+        append(rewritten, part.whole);
+        continue;
+      }
+      const std::int64_t target = piece_messages_[index(body)][piece];
+      const std::uint64_t size = messages_[static_cast<std::size_t>(target)].size;
+      append(rewritten, headers_.emplace_back(WireWriter().header(part.number, size).take()));
+      rewritten.size += size;
+      rewritten.chunks.push_back(Chunk{{}, target});
+    }
+    append_message(message, field.number, std::move(rewritten));
+  }
+  append_message(out, document_.graph(node.graph).kind == GraphKind::function ? 7 : 1, std::move(message));
+}
+
+std::size_t Plan::list_size(const Graph& graph, std::size_t kind) const {
+  switch (kind) {
+    case kNodes:
+      return graph.node_count;
+    case kInitializers:
+      return graph.initializers.size();
+    case kSparseInitializers:
+      return graph.sparse_initializers.size();
+    default:
+      return graph.value_infos.size();
+  }
+}
+
+Result<void> Plan::check_list(const Graph& graph, std::size_t kind, const std::vector<Entry>& entries) {
+  const std::string what = std::string(kListNames[kind]) + " of graph " + std::to_string(index(graph.id));
+  if (graph.kind == GraphKind::function && kFunctionFields[kind] == 0) return invalid("cannot edit the " + what + ": a function has none");
+  std::vector<bool> seen(list_size(graph, kind));
+  for (const Entry& entry : entries) {
+    if (!entry.kept) continue;
+    if (*entry.kept >= seen.size()) {
+      return invalid("an edit keeps element " + std::to_string(*entry.kept) + " of the " + what + ", which has " +
+                     std::to_string(seen.size()));
+    }
+    if (seen[*entry.kept]) return invalid("an edit keeps element " + std::to_string(*entry.kept) + " of the " + what + " twice");
+    seen[*entry.kept] = true;
+  }
+  return {};
+}
+
+Result<void> Plan::check() {
+  edit_of_.assign(document_.graphs().size(), nullptr);
+  for (const GraphEdit& edit : edits_) {
+    if (index(edit.graph) >= edit_of_.size())
+      return invalid("an edit of graph " + std::to_string(index(edit.graph)) + ", which does not exist");
+    if (edit_of_[index(edit.graph)] != nullptr) return invalid("two edits of graph " + std::to_string(index(edit.graph)));
+    edit_of_[index(edit.graph)] = &edit;
+    for (std::size_t kind = 0; kind < kListKinds; ++kind) {
+      if (list_of(edit, kind)) XFLOW_CHECK(check_list(document_.graph(edit.graph), kind, *list_of(edit, kind)));
+    }
+  }
+  return {};
+}
+
+// One list while the fields of its graph are walked: entries are written up to the kept element that the walk has reached.
+struct ListCursor {
+  std::uint32_t field = 0;
+  const std::vector<Entry>* entries = nullptr;  // of the edit; nullptr if the list is not edited
+  std::vector<std::size_t> position;            // by original element: where the entries keep it, SIZE_MAX if they drop it
+  std::size_t next_entry = 0;
+  std::uint32_t next_element = 0;
+};
+
+void Plan::graph(const Graph& graph) {
+  const GraphEdit* edit = edit_of_[index(graph.id)];
+  const auto nodes = document_.nodes(graph.id);
+  if (edit == nullptr && std::none_of(nodes.begin(), nodes.end(), [&](const Node& node) { return changed(node); })) return;
+  const auto& fields = graph.kind == GraphKind::function ? kFunctionFields : kGraphFields;
+  std::array<ListCursor, kListKinds> lists;
+  for (std::size_t kind = 0; kind < kListKinds; ++kind) {
+    ListCursor& list = lists[kind];
+    list.field = fields[kind];
+    if (edit == nullptr || !list_of(*edit, kind)) continue;
+    list.entries = &*list_of(*edit, kind);
+    list.position.assign(list_size(graph, kind), SIZE_MAX);
+    for (std::size_t i = 0; i < list.entries->size(); ++i) {
+      if ((*list.entries)[i].kept) list.position[*(*list.entries)[i].kept] = i;
+    }
+  }
+  const auto element = [&](std::size_t kind, std::uint32_t i) {
+    return kind == kInitializers         ? graph.initializers[i].field
+           : kind == kSparseInitializers ? graph.sparse_initializers[i].field
+                                         : graph.value_infos[i].field;
+  };
+  // Writes the entries up to and without `end`.
+  const auto flush = [&](Message& out, std::size_t kind, std::size_t end) {
+    ListCursor& list = lists[kind];
+    for (; list.next_entry < end; ++list.next_entry) {
+      const Entry& entry = (*list.entries)[list.next_entry];
+      if (!entry.kept) {
+        append_new(out, list.field, entry);
+      } else if (kind == kNodes) {
+        node(out, nodes[*entry.kept]);
+      } else {
+        append(out, element(kind, *entry.kept));
+      }
+    }
+  };
+  std::vector<Message> pieces;
+  for (const std::string_view piece : graph.pieces) {
+    Message& out = pieces.emplace_back();
+    WireReader reader(piece);
+    for (WireField field; reader.next(field);) {
+      std::size_t kind = 0;
+      while (kind < kListKinds && !(lists[kind].field != 0 && field.is_bytes(lists[kind].field))) ++kind;
+      if (kind == kListKinds) {
+        append(out, field.whole);
+        continue;
+      }
+      ListCursor& list = lists[kind];
+      const std::uint32_t i = list.next_element++;
+      if (list.entries == nullptr) {
+        if (kind == kNodes) {
+          node(out, nodes[i]);
+        } else {
+          append(out, field.whole);
+        }
+        continue;
+      }
+      if (list.position[i] != SIZE_MAX) flush(out, kind, list.position[i] + 1);
+      if (list.next_element == list.position.size()) flush(out, kind, list.entries->size());
+    }
+  }
+  for (std::size_t kind = 0; kind < kListKinds; ++kind) {  // lists that the original does not have
+    if (lists[kind].entries != nullptr) flush(pieces.back(), kind, lists[kind].entries->size());
+  }
+  for (Message& piece : pieces) {
+    piece_messages_[index(graph.id)].push_back(static_cast<std::int64_t>(messages_.size()));
+    messages_.push_back(std::move(piece));
+  }
+}
+
+void Plan::model() {
+  Message out;
+  std::size_t main_piece = 0;
+  std::size_t function = 0;
+  WireReader reader(document_.bytes());
+  for (WireField field; reader.next(field);) {
+    std::int64_t target = -1;
+    if (field.is_bytes(7) && !piece_messages_[0].empty()) target = piece_messages_[0][main_piece++];
+    if (field.is_bytes(25)) {
+      const auto& pieces = piece_messages_[index(document_.model().functions[function++].body)];
+      if (!pieces.empty()) target = pieces[0];
+    }
+    if (target < 0) {
+      append(out, field.whole);
+      continue;
+    }
+    const std::uint64_t size = messages_[static_cast<std::size_t>(target)].size;
+    append(out, headers_.emplace_back(WireWriter().header(field.number, size).take()));
+    out.size += size;
+    out.chunks.push_back(Chunk{{}, target});
+  }
+  messages_.push_back(std::move(out));
+}
+
+Result<void> Plan::build() {
+  XFLOW_CHECK(check());
+  const auto graphs = document_.graphs();
+  piece_messages_.resize(graphs.size());
+  for (std::size_t i = graphs.size(); i-- > 0;) graph(graphs[i]);
+  model();
+  return {};
+}
+
+std::vector<std::string_view> Plan::chunks() const {
+  std::vector<std::string_view> flat;
+  std::vector<std::pair<std::size_t, std::size_t>> stack{{messages_.size() - 1, 0}};  // message, next chunk
+  while (!stack.empty()) {
+    auto& [message, next] = stack.back();
+    if (next == messages_[message].chunks.size()) {
+      stack.pop_back();
+      continue;
+    }
+    const Chunk& chunk = messages_[message].chunks[next++];
+    if (chunk.message < 0) {
+      flat.push_back(chunk.bytes);
+    } else {
+      stack.emplace_back(static_cast<std::size_t>(chunk.message), 0);
+    }
+  }
+  return flat;
+}
+
+// Which files of external data a document refers to.
+class Referenced {
+ public:
+  explicit Referenced(const Document& document) : document_(document), used_(document.external_files().size()) {}
+
+  // Everything in a graph that the edits leave: kept elements, and what new messages say.
+  void graph(const Graph& graph, const GraphEdit* edit);
+  std::vector<ExternalFile> files() const;
+
+ private:
+  void tensor(const TensorView& tensor) {
+    if (tensor.storage == TensorStorage::external) location(tensor.location);
+  }
+  void location(std::string_view name) {
+    for (std::size_t i = 0; i < used_.size(); ++i) {
+      if (document_.external_files()[i].location == name) used_[i] = true;
+    }
+  }
+  void tensor_message(std::string_view message) {
+    if (const auto view = parse_tensor(message)) tensor(*view);
+  }
+  void sparse_message(std::string_view message);
+  void attribute_message(std::string_view message);
+  void node_message(std::string_view message);
+
+  const Document& document_;
+  std::vector<bool> used_;
+};
+
+void Referenced::sparse_message(std::string_view message) {
+  WireReader reader(message);
+  for (WireField field; reader.next(field);) {
+    if (field.is_bytes(1) || field.is_bytes(2)) tensor_message(field.payload);
+  }
+}
+
+// Tensors of an AttributeProto; bodies of kept nodes are graphs of the document, new nodes have none.
+void Referenced::attribute_message(std::string_view message) {
+  WireReader reader(message);
+  for (WireField field; reader.next(field);) {
+    if (field.is_bytes(5) || field.is_bytes(10)) tensor_message(field.payload);
+    if (field.is_bytes(22) || field.is_bytes(23)) sparse_message(field.payload);
+  }
+}
+
+void Referenced::node_message(std::string_view message) {
+  WireReader reader(message);
+  for (WireField field; reader.next(field);) {
+    if (field.is_bytes(5)) attribute_message(field.payload);
+  }
+}
+
+void Referenced::graph(const Graph& graph, const GraphEdit* edit) {
+  const auto nodes = document_.nodes(graph.id);
+  const auto visit = [](const std::optional<std::vector<Entry>>* entries, std::size_t size, auto keep, auto add) {
+    if (entries == nullptr || !*entries) {
+      for (std::size_t i = 0; i < size; ++i) keep(i);
+      return;
+    }
+    for (const Entry& entry : **entries) {
+      if (entry.kept) {
+        keep(*entry.kept);
+      } else {
+        add(entry.tail.empty() ? entry.message : entry.message + std::string(entry.tail));
+      }
+    }
+  };
+  visit(
+      edit == nullptr ? nullptr : &edit->nodes, nodes.size(), [&](std::size_t i) { node_message(nodes[i].payload); },
+      [&](const std::string& message) { node_message(message); });
+  visit(
+      edit == nullptr ? nullptr : &edit->initializers, graph.initializers.size(),
+      [&](std::size_t i) { tensor(graph.initializers[i].tensor); }, [&](const std::string& message) { tensor_message(message); });
+  visit(
+      edit == nullptr ? nullptr : &edit->sparse_initializers, graph.sparse_initializers.size(),
+      [&](std::size_t i) {
+        tensor(graph.sparse_initializers[i].values);
+        tensor(graph.sparse_initializers[i].indices);
+      },
+      [&](const std::string& message) { sparse_message(message); });
+}
+
+std::vector<ExternalFile> Referenced::files() const {
+  std::vector<ExternalFile> list;
+  for (std::size_t i = 0; i < used_.size(); ++i) {
+    if (used_[i]) list.push_back(document_.external_files()[i]);
+  }
+  return list;
+}
+
+bool same_folder(const std::string& one, const std::string& other) {
+  std::error_code error;
+  return std::filesystem::equivalent(one, other, error) && !error;
+}
+
+}  // namespace
+
+Result<std::string> write_bytes(const Document& document, std::span<const GraphEdit> edits) {
+  Plan plan(document, edits);
+  XFLOW_CHECK(plan.build());
+  std::string bytes;
+  bytes.reserve(plan.size());
+  for (const std::string_view chunk : plan.chunks()) bytes.append(chunk);
+  return bytes;
+}
+
+Result<void> write_document(const Document& document, std::span<const GraphEdit> edits, const std::string& path) {
+  Plan plan(document, edits);
+  XFLOW_CHECK(plan.build());
+  constexpr std::uint64_t kProtobufLimit = std::uint64_t{1} << 31;
+  if (plan.size() >= kProtobufLimit && plan.size() > document.bytes().size()) {
+    return fail(ErrorCode::unsupported,
+                "the model would have " + std::to_string(plan.size()) +
+                    " bytes, and protobuf reads less than 2 GiB; keep the weights in external data",
+                path);
+  }
+  if (!document.external_files().empty() && !same_folder(document.origin().folder, folder_of(path))) {
+    Referenced referenced(document);
+    for (const Graph& graph : document.graphs()) {
+      const auto edit = std::find_if(edits.begin(), edits.end(), [&](const GraphEdit& candidate) { return candidate.graph == graph.id; });
+      referenced.graph(graph, edit == edits.end() ? nullptr : &*edit);
+    }
+    XFLOW_CHECK(copy_external_files(referenced.files(), folder_of(path)));
+  }
+  return write_file(path, plan.chunks());
+}
+
+}  // namespace xflow::onnx_io

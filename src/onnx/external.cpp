@@ -1,0 +1,109 @@
+#include "src/onnx/external.h"
+
+#include <filesystem>
+#include <system_error>
+
+namespace xflow::onnx_io {
+
+namespace {
+
+std::string place(const TensorView& tensor) { return "tensor '" + std::string(tensor.name) + "'"; }
+
+std::string join(const std::string& folder, std::string_view location) { return folder + "/" + std::string(location); }
+
+// Sets range and bytes to what the tensor has in the file.
+Result<void> locate(TensorView& tensor, std::string_view content) {
+  const std::uint64_t size = content.size();
+  const std::uint64_t offset = tensor.range.offset;
+  std::uint64_t length = tensor.range.length;
+  if (length == 0 && tensor.data_type != ir::DataType::undefined) {
+    XFLOW_TRY(const std::uint64_t count, tensor.elements());
+    length = ir::storage_bytes(tensor.data_type, count);
+  }
+  if (offset > size || length > size - offset) {
+    return fail(ErrorCode::unreadable, place(tensor) + " needs " + std::to_string(length) + " bytes from byte " + std::to_string(offset) +
+                                           " of '" + std::string(tensor.location) + "', which has " + std::to_string(size) + " bytes");
+  }
+  tensor.range.length = length;
+  tensor.bytes = content.substr(offset, length);
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_location(std::string_view location) {
+  const auto outside = [&] {
+    return fail(ErrorCode::unreadable,
+                "external data '" + std::string(location) + "' lies outside the model's folder; expected a relative path without '..'");
+  };
+  if (location.empty()) return fail(ErrorCode::unreadable, "external data without a location");
+  const bool has_drive = location.size() > 1 && location[1] == ':';
+  if (location.front() == '/' || location.front() == '\\' || has_drive) return outside();
+  if (location.find('\0') != std::string_view::npos) return outside();
+  for (std::size_t start = 0; start <= location.size();) {
+    const std::size_t end = std::min(location.find_first_of("/\\", start), location.size());
+    if (location.substr(start, end - start) == "..") return outside();
+    start = end + 1;
+  }
+  return {};
+}
+
+Result<void> ExternalFiles::resolve(TensorView& tensor) {
+  if (tensor.storage != TensorStorage::external) return {};
+  if (const auto checked = check_location(tensor.location); !checked) {
+    return fail(ErrorCode::unreadable, place(tensor) + ": " + checked.error().message);
+  }
+  auto known = ids_.find(tensor.location);
+  if (known == ids_.end()) {
+    if (folder_.empty()) {
+      return fail(ErrorCode::unreadable, place(tensor) + " lies in the file '" + std::string(tensor.location) +
+                                             "', and no folder was given with the model's bytes");
+    }
+    ExternalFile file{std::string(tensor.location), join(folder_, tensor.location), nullptr};
+    auto content = FileBytes::open(file.path);
+    if (!content) {
+      return fail(ErrorCode::unreadable, place(tensor) + " lies in the file '" + file.path + "': " + content.error().message);
+    }
+    file.content = *std::move(content);
+    files_.push_back(std::move(file));
+    known = ids_.emplace(tensor.location, FileId{static_cast<std::uint32_t>(files_.size())}).first;
+  }
+  tensor.file = known->second;
+  return locate(tensor, files_[index(tensor.file) - 1].content->bytes());
+}
+
+Result<void> resolve_open(TensorView& tensor, const std::vector<ExternalFile>& files) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (files[i].location != tensor.location) continue;
+    tensor.file = FileId{static_cast<std::uint32_t>(i + 1)};
+    return locate(tensor, files[i].content->bytes());
+  }
+  return fail(ErrorCode::internal, place(tensor) + " lies in the file '" + std::string(tensor.location) + "', which is not open");
+}
+
+Result<void> copy_external_files(const std::vector<ExternalFile>& files, const std::string& to) {
+  std::vector<const ExternalFile*> missing;
+  for (const ExternalFile& file : files) {
+    const std::string target = join(to, file.location);
+    std::error_code error;
+    if (!std::filesystem::exists(target, error)) {
+      missing.push_back(&file);
+      continue;
+    }
+    if (std::filesystem::equivalent(file.path, target, error)) continue;
+    const auto there = FileBytes::open(target);
+    if (!there || (*there)->bytes() != file.content->bytes()) {
+      return fail(ErrorCode::io, "cannot copy external data '" + file.path + "': a different file of that name is there", target);
+    }
+  }
+  for (const ExternalFile* file : missing) {
+    const std::string target = join(to, file->location);
+    std::error_code error;
+    std::filesystem::create_directories(folder_of(target), error);
+    const std::string_view content = file->content->bytes();
+    XFLOW_CHECK(write_file(target, std::span<const std::string_view>(&content, 1)));
+  }
+  return {};
+}
+
+}  // namespace xflow::onnx_io

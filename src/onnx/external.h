@@ -1,0 +1,38 @@
+// External data: tensors whose elements lie in files beside the model.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "src/onnx/document.h"
+
+namespace xflow::onnx_io {
+
+// Checks that a location stays inside the model's folder: relative, without "..". Errors: unreadable.
+Result<void> check_location(std::string_view location);
+
+// Opens the files of external data of one model, each once.
+class ExternalFiles {
+ public:
+  ExternalFiles(std::string folder, std::vector<ExternalFile>& files) : folder_(std::move(folder)), files_(files) {}
+
+  // Fills in file, range and bytes of a tensor with external data; others are left as they are. Errors: unreadable, naming the tensor.
+  Result<void> resolve(TensorView& tensor);
+
+ private:
+  std::string folder_;
+  std::vector<ExternalFile>& files_;
+  std::unordered_map<std::string_view, FileId> ids_;  // keys are views of the model
+};
+
+// The same for files that are open: what Document uses after it was made. Errors: internal if the file is not among them.
+Result<void> resolve_open(TensorView& tensor, const std::vector<ExternalFile>& files);
+
+// Copies `files` (locations below `from`) to the folder `to`. A file that is there already must have the same content, otherwise nothing
+// is copied and the error (io) names it. Nothing is done where both are the same folder. Errors: io.
+Result<void> copy_external_files(const std::vector<ExternalFile>& files, const std::string& to);
+
+}  // namespace xflow::onnx_io

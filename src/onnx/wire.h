@@ -1,0 +1,102 @@
+// The protobuf wire format, read and written over byte views (https://protobuf.dev/programming-guides/encoding).
+//
+// A reader of our own, because protobuf's stops at 32 nested messages on common settings and cannot give back the bytes of one field: it
+// parses and re-serialises, which changes legal messages whose fields come in another order, are packed, or are unknown.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace xflow::onnx_io {
+
+enum class WireType : std::uint8_t { varint = 0, fixed64 = 1, length_delimited = 2, start_group = 3, end_group = 4, fixed32 = 5 };
+
+// One field of a message.
+struct WireField {
+  std::uint32_t number = 0;
+  WireType type = WireType::varint;
+  std::uint64_t value = 0;  // varint: its value; fixed32 and fixed64: the little-endian bits; otherwise 0
+  std::string_view
+      payload;             // length-delimited: the bytes after the length; group: the bytes between its tags; otherwise the encoded number
+  std::string_view whole;  // the field with its tag
+
+  bool is_bytes(std::uint32_t field) const { return number == field && type == WireType::length_delimited; }
+  bool is_varint(std::uint32_t field) const { return number == field && type == WireType::varint; }
+};
+
+// What is wrong with a message.
+enum class WireFault {
+  none,
+  cut_varint,      // the message ends inside a number
+  long_varint,     // a number has more than 10 bytes
+  bad_tag,         // field number 0, a field number over 2^29 - 1, or a wire type that does not exist
+  past_end,        // a field is longer than what is left of the message
+  open_group,      // a group has no end
+  unexpected_end,  // an end of a group that was not opened
+};
+
+// Iterates the fields of one message. Nested messages are length-delimited payloads that the caller gives to a reader of its own, so
+// nesting costs no stack. Groups (deprecated, unknown to ONNX) are skipped with a stack on the heap.
+class WireReader {
+ public:
+  explicit WireReader(std::string_view message) : begin_(message.data()), at_(message.data()), end_(message.data() + message.size()) {}
+
+  // Reads the next field; false at the end of the message and at a fault.
+  bool next(WireField& field);
+
+  WireFault fault() const { return fault_; }
+  std::uint64_t fault_offset() const { return fault_offset_; }   // bytes from the start of the message to the faulty field
+  const WireField& fault_field() const { return fault_field_; }  // its number and type, as far as they were read
+  // "a field of 10 bytes where 3 are left"
+  std::string fault_text() const;
+
+ private:
+  bool varint(std::uint64_t& value);
+  bool tag(WireField& field);
+  bool body(WireField& field);
+  bool skip_group(WireField& field);
+  bool stop(WireFault fault);
+
+  const char* begin_;
+  const char* at_;
+  const char* end_;
+  WireFault fault_ = WireFault::none;
+  std::uint64_t fault_offset_ = 0;
+  std::uint64_t needed_ = 0;
+  std::uint64_t left_ = 0;
+  WireField fault_field_;
+};
+
+// Appends the numbers of a repeated field, packed (length-delimited) or not (one number a field). False if the field has a wire type that
+// its kind of number cannot have, or a packed payload that is cut.
+bool append_varints(const WireField& field, std::vector<std::int64_t>& out);
+bool append_fixed32(const WireField& field, std::vector<std::uint32_t>& out);
+bool append_fixed64(const WireField& field, std::vector<std::uint64_t>& out);
+
+// Bytes that a varint takes.
+int varint_size(std::uint64_t value);
+
+// Appends fields to a message.
+class WireWriter {
+ public:
+  WireWriter& varint(std::uint32_t number, std::int64_t value);
+  WireWriter& fixed32(std::uint32_t number, float value);
+  WireWriter& fixed64(std::uint32_t number, double value);
+  WireWriter& bytes(std::uint32_t number, std::string_view payload);  // a string or a nested message
+  WireWriter& raw(std::string_view encoded);                          // bytes that are encoded already
+  WireWriter& packed_varints(std::uint32_t number, const std::vector<std::int64_t>& values);
+  // The tag and the length of a length-delimited field whose payload the caller appends.
+  WireWriter& header(std::uint32_t number, std::uint64_t length);
+
+  const std::string& view() const { return out_; }
+  std::string take() { return std::move(out_); }
+
+ private:
+  void number(std::uint64_t value);
+
+  std::string out_;
+};
+
+}  // namespace xflow::onnx_io
