@@ -45,6 +45,8 @@ std::string_view describe(TypeClass type_class) {
       return "an integer type";
     case TypeClass::boolean:
       return "boolean";
+    case TypeClass::numeric_or_boolean:
+      return "a numeric type or boolean";
   }
   return "";
 }
@@ -61,6 +63,8 @@ bool belongs(ir::DataType type, TypeClass type_class) {
       return ir::is_integer(type);
     case TypeClass::boolean:
       return type == ir::DataType::boolean;
+    case TypeClass::numeric_or_boolean:
+      return ir::is_floating(type) || ir::is_integer(type) || type == ir::DataType::boolean;
   }
   return false;
 }
@@ -117,9 +121,14 @@ Result<ir::Poly> canonical_axis(const AttributeSignature& attribute, const ir::P
   return ir::Poly(*value < 0 ? *value + dimensions : *value);
 }
 
-// One axis has one number: negative ones are counted from the end of operand 0, and lists are ascending.
-Result<void> make_axes_canonical(const Signature& signature, std::span<const ir::TensorType> types, ir::Attributes& attributes) {
+// One axis has one number: negative ones are counted from the end of operand 0, and lists are ascending. A list with an element for each
+// spatial dimension has them all.
+Result<void> make_canonical(const Signature& signature, std::span<const ir::TensorType> types, ir::Attributes& attributes) {
   for (const AttributeSignature& attribute : signature.attributes) {
+    if (attribute.per_spatial > 0 && types[0].rank() > 2 && attributes.integers(attribute.name).size() == 1) {
+      const std::size_t count = static_cast<std::size_t>(attribute.per_spatial) * (types[0].rank() - 2);
+      attributes.set(attribute.name, std::vector<ir::Poly>(count, attributes.integers(attribute.name).front()));
+    }
     if (!attribute.axis) continue;
     const std::size_t rank = types[0].rank();
     if (attribute.kind == AttributeKind::integer) {
@@ -262,7 +271,7 @@ Result<ir::NodeId> apply(ir::Arena& arena, Typing& typing, ir::OperatorId id, st
 
   XFLOW_TRY(ir::Attributes complete, complete_attributes(op, std::move(attributes)));
   if (auto checked = check_operands(arena.symbols(), op.signature, types); !checked) return in_operator(op, std::move(checked).error());
-  if (auto checked = make_axes_canonical(op.signature, types, complete); !checked) return in_operator(op, std::move(checked).error());
+  if (auto checked = make_canonical(op.signature, types, complete); !checked) return in_operator(op, std::move(checked).error());
   auto outputs = op.type(typing, Operation{types, complete, {}});
   if (!outputs) return in_operator(op, std::move(outputs).error());
   assert(op.signature.outputs < 0 || outputs->size() == static_cast<std::size_t>(op.signature.outputs));

@@ -29,7 +29,7 @@
 namespace xflow::ops {
 
 // Which element types an operand or output may have.
-enum class TypeClass : std::uint8_t { any, numeric, floating, integer, boolean };
+enum class TypeClass : std::uint8_t { any, numeric, floating, integer, boolean, numeric_or_boolean };
 
 struct OperandSignature {
   std::string_view name;
@@ -43,16 +43,19 @@ enum class AttributeKind : std::uint8_t { integer, integers, real, word, data_ty
 struct AttributeSignature {
   std::string_view name;
   AttributeKind kind;
-  std::optional<ir::AttributeValue> default_value;  // without one the attribute must be given
+  std::optional<ir::AttributeValue> default_value = std::nullopt;  // without one the attribute must be given
   // An axis of operand 0, or (kind integers) a set of them: `apply` counts negative ones from the end, checks the range and sorts a set,
   // so that an operation sees known axes in [0, rank), and equal operations are one node.
   bool axis = false;
+  // Kind integers, how many elements the list has for each spatial dimension of operand 0 (those after the first two): 1 for strides, 2
+  // for pads. `apply` repeats the element of a list that has only one, so that [1] stands for all.
+  int per_spatial = 0;
 };
 
 struct Signature {
   std::string_view name;  // as in rules: "matmul"
-  std::vector<OperandSignature> operands;
-  std::vector<AttributeSignature> attributes;
+  std::vector<OperandSignature> operands = {};
+  std::vector<AttributeSignature> attributes = {};
   int outputs = 1;           // -1: as many as `type` returns (split)
   bool commutative = false;  // operands in any order
   // Output shape is the broadcast of the operand shapes, and element i of the output depends on element i (broadcast) of each operand

@@ -1,0 +1,23 @@
+// abs: the absolute value (ONNX Abs).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Abs {
+  static Signature signature() { return pointwise_signature("abs", 1, TypeClass::numeric); }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::abs, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kFloats | kIntegers>("Abs", 6, 12),
+        plain_spelling<kNumeric>("Abs", 13),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("abs", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Abs)
+
+}  // namespace xflow::ops

@@ -1,0 +1,26 @@
+// and: whether both booleans hold (ONNX And).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct And {
+  static Signature signature() {
+    Signature signature = pointwise_signature("and", 2, TypeClass::boolean);
+    signature.commutative = true;
+    return signature;
+  }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::logical_and, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kBoolean>("And", 7),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("and", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(And)
+
+}  // namespace xflow::ops

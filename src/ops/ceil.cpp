@@ -1,0 +1,23 @@
+// ceil: the smallest integer that is not below x (ONNX Ceil).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Ceil {
+  static Signature signature() { return pointwise_signature("ceil", 1, TypeClass::floating); }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::ceil, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kFloats>("Ceil", 6, 12),
+        plain_spelling<kFloats | kBfloat>("Ceil", 13),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("ceil", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Ceil)
+
+}  // namespace xflow::ops

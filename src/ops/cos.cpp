@@ -1,0 +1,23 @@
+// cos: the cosine of an angle in radians (ONNX Cos).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Cos {
+  static Signature signature() { return pointwise_signature("cos", 1, TypeClass::floating); }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::cos, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kFloats>("Cos", 7, 21),
+        plain_spelling<kFloats | kBfloat>("Cos", 22),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("cos", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Cos)
+
+}  // namespace xflow::ops

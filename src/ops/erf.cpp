@@ -1,0 +1,23 @@
+// erf: the error function (ONNX Erf; on floating types alone).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Erf {
+  static Signature signature() { return pointwise_signature("erf", 1, TypeClass::floating); }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::erf, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kFloats>("Erf", 9, 12),
+        plain_spelling<kFloats | kBfloat>("Erf", 13),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("erf", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Erf)
+
+}  // namespace xflow::ops

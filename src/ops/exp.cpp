@@ -1,0 +1,23 @@
+// exp: e^x (ONNX Exp).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Exp {
+  static Signature signature() { return pointwise_signature("exp", 1, TypeClass::floating); }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::exp, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kFloats>("Exp", 6, 12),
+        plain_spelling<kFloats | kBfloat>("Exp", 13),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("exp", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Exp)
+
+}  // namespace xflow::ops

@@ -1,0 +1,23 @@
+// floor: the largest integer that is not above x (ONNX Floor).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Floor {
+  static Signature signature() { return pointwise_signature("floor", 1, TypeClass::floating); }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::floor, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kFloats>("Floor", 6, 12),
+        plain_spelling<kFloats | kBfloat>("Floor", 13),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("floor", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Floor)
+
+}  // namespace xflow::ops

@@ -1,0 +1,24 @@
+// greater: whether a > b (ONNX Greater).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Greater {
+  static Signature signature() { return pointwise_signature("greater", 2, TypeClass::numeric); }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation, ir::DataType::boolean); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return builder.apply(Function::less, read_broadcast(builder, operation, 1, index), read_broadcast(builder, operation, 0, index));
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kFloats>("Greater", 7, 8),
+        plain_spelling<kFloats | kIntegers>("Greater", 9, 12),
+        plain_spelling<kNumeric>("Greater", 13),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("greater", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Greater)
+
+}  // namespace xflow::ops

@@ -1,0 +1,25 @@
+// greater_equal: whether a >= b; false where one is not a number (ONNX GreaterOrEqual).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct GreaterEqual {
+  static Signature signature() { return pointwise_signature("greater_equal", 2, TypeClass::numeric); }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation, ir::DataType::boolean); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    const Expr a = read_broadcast(builder, operation, 0, index);
+    const Expr b = read_broadcast(builder, operation, 1, index);
+    return builder.apply(Function::logical_or, builder.apply(Function::less, b, a), builder.apply(Function::equal, a, b));
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kFloats | kIntegers>("GreaterOrEqual", 12, 15),
+        plain_spelling<kNumeric>("GreaterOrEqual", 16),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("greater_equal", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(GreaterEqual)
+
+}  // namespace xflow::ops

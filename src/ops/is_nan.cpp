@@ -1,0 +1,23 @@
+// is_nan: whether x is not a number (ONNX IsNaN).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct IsNan {
+  static Signature signature() { return pointwise_signature("is_nan", 1, TypeClass::floating); }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation, ir::DataType::boolean); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::is_nan, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kFloats>("IsNaN", 9, 12),
+        plain_spelling<kFloats | kBfloat>("IsNaN", 13),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("is_nan", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(IsNan)
+
+}  // namespace xflow::ops

@@ -1,0 +1,24 @@
+// less: whether a < b (ONNX Less).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Less {
+  static Signature signature() { return pointwise_signature("less", 2, TypeClass::numeric); }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation, ir::DataType::boolean); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::less, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kFloats>("Less", 7, 8),
+        plain_spelling<kFloats | kIntegers>("Less", 9, 12),
+        plain_spelling<kNumeric>("Less", 13),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("less", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Less)
+
+}  // namespace xflow::ops

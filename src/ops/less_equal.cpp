@@ -1,0 +1,25 @@
+// less_equal: whether a <= b; false where one is not a number (ONNX LessOrEqual).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct LessEqual {
+  static Signature signature() { return pointwise_signature("less_equal", 2, TypeClass::numeric); }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation, ir::DataType::boolean); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    const Expr a = read_broadcast(builder, operation, 0, index);
+    const Expr b = read_broadcast(builder, operation, 1, index);
+    return builder.apply(Function::logical_or, builder.apply(Function::less, a, b), builder.apply(Function::equal, a, b));
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kFloats | kIntegers>("LessOrEqual", 12, 15),
+        plain_spelling<kNumeric>("LessOrEqual", 16),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("less_equal", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(LessEqual)
+
+}  // namespace xflow::ops

@@ -1,0 +1,23 @@
+// log: the natural logarithm (ONNX Log).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Log {
+  static Signature signature() { return pointwise_signature("log", 1, TypeClass::floating); }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::log, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kFloats>("Log", 6, 12),
+        plain_spelling<kFloats | kBfloat>("Log", 13),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("log", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Log)
+
+}  // namespace xflow::ops

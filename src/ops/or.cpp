@@ -1,0 +1,26 @@
+// or: whether one of two booleans holds (ONNX Or).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Or {
+  static Signature signature() {
+    Signature signature = pointwise_signature("or", 2, TypeClass::boolean);
+    signature.commutative = true;
+    return signature;
+  }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::logical_or, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kBoolean>("Or", 7),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("or", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Or)
+
+}  // namespace xflow::ops

@@ -1,0 +1,23 @@
+// reciprocal: 1 / x (ONNX Reciprocal).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Reciprocal {
+  static Signature signature() { return pointwise_signature("reciprocal", 1, TypeClass::floating); }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::reciprocal, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kFloats>("Reciprocal", 6, 12),
+        plain_spelling<kFloats | kBfloat>("Reciprocal", 13),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("reciprocal", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Reciprocal)
+
+}  // namespace xflow::ops

@@ -1,0 +1,24 @@
+// relu: max(x, 0) (ONNX Relu).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Relu {
+  static Signature signature() { return pointwise_signature("relu", 1, TypeClass::numeric); }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return builder.apply(Function::maximum, read_broadcast(builder, operation, 0, index), builder.literal(0));
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kFloats>("Relu", 6, 12),
+        plain_spelling<kFloats | kBfloat>("Relu", 13, 13),
+        plain_spelling<kFloats | kBfloat | kSignedIntegers>("Relu", 14),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("relu", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Relu)
+
+}  // namespace xflow::ops

@@ -1,0 +1,23 @@
+// round: to the nearest integer, ties to even (ONNX Round).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Round {
+  static Signature signature() { return pointwise_signature("round", 1, TypeClass::floating); }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::round_even, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kFloats>("Round", 11, 21),
+        plain_spelling<kFloats | kBfloat>("Round", 22),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("round", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Round)
+
+}  // namespace xflow::ops

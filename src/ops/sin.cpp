@@ -1,0 +1,23 @@
+// sin: the sine of an angle in radians (ONNX Sin).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Sin {
+  static Signature signature() { return pointwise_signature("sin", 1, TypeClass::floating); }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::sin, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kFloats>("Sin", 7, 21),
+        plain_spelling<kFloats | kBfloat>("Sin", 22),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("sin", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Sin)
+
+}  // namespace xflow::ops

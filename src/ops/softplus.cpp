@@ -1,0 +1,24 @@
+// softplus: log(e^x + 1) (ONNX Softplus).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Softplus {
+  static Signature signature() { return pointwise_signature("softplus", 1, TypeClass::floating); }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    const Expr x = read_broadcast(builder, operation, 0, index);
+    return builder.apply(Function::log, builder.apply(Function::exp, x) + builder.literal(1));
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kFloats>("Softplus", 1, 21),
+        plain_spelling<kFloats | kBfloat>("Softplus", 22),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("softplus", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Softplus)
+
+}  // namespace xflow::ops

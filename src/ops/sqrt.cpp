@@ -1,0 +1,23 @@
+// sqrt: the square root (ONNX Sqrt).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Sqrt {
+  static Signature signature() { return pointwise_signature("sqrt", 1, TypeClass::floating); }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::sqrt, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kFloats>("Sqrt", 6, 12),
+        plain_spelling<kFloats | kBfloat>("Sqrt", 13),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("sqrt", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Sqrt)
+
+}  // namespace xflow::ops

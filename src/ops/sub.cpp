@@ -1,0 +1,24 @@
+// sub: a - b with broadcasting (ONNX Sub).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Sub {
+  static Signature signature() { return pointwise_signature("sub", 2, TypeClass::numeric); }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::subtract, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kFloats | kWideIntegers>("Sub", 7, 12),
+        plain_spelling<kFloats | kBfloat | kWideIntegers>("Sub", 13, 13),
+        plain_spelling<kNumeric>("Sub", 14),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("sub", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Sub)
+
+}  // namespace xflow::ops

@@ -1,0 +1,23 @@
+// tanh: the hyperbolic tangent (ONNX Tanh).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Tanh {
+  static Signature signature() { return pointwise_signature("tanh", 1, TypeClass::floating); }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::tanh, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kFloats>("Tanh", 6, 12),
+        plain_spelling<kFloats | kBfloat>("Tanh", 13),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("tanh", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Tanh)
+
+}  // namespace xflow::ops

@@ -1,0 +1,26 @@
+// xor: whether exactly one of two booleans holds (ONNX Xor).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Xor {
+  static Signature signature() {
+    Signature signature = pointwise_signature("xor", 2, TypeClass::boolean);
+    signature.commutative = true;
+    return signature;
+  }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::logical_xor, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        plain_spelling<kBoolean>("Xor", 7),
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("xor", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Xor)
+
+}  // namespace xflow::ops
