@@ -20,6 +20,7 @@ if(api_type STREQUAL "STATIC_LIBRARY")
   target_compile_features(xflow_shared INTERFACE cxx_std_20)
   set(installed xflow_shared)
 
+  install(TARGETS xflow_shared EXPORT xflow-targets)
   install(EXPORT xflow-targets NAMESPACE xflow:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/xflow)
   configure_package_config_file(cmake/xflow-config.cmake.in ${PROJECT_BINARY_DIR}/package/xflow-config.cmake
                                 INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/xflow)
@@ -32,6 +33,7 @@ if(api_type STREQUAL "STATIC_LIBRARY")
 endif()
 if(TARGET xflow)
   list(APPEND installed xflow)
+  install(TARGETS xflow)
 endif()
 
 if(installed)
@@ -49,7 +51,6 @@ if(installed)
   set_target_properties(
     ${installed} PROPERTIES INSTALL_RPATH "$ORIGIN/xflow;$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/xflow" INSTALL_RPATH_USE_LINK_PATH
                                                                                              "${install_rpath_use_link_path}")
-  install(TARGETS ${installed} EXPORT xflow-targets)
   install(DIRECTORY substitutions DESTINATION ${CMAKE_INSTALL_DATADIR}/xflow OPTIONAL)
   install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 endif()

@@ -136,6 +136,7 @@ class [[nodiscard]] Result<void> {
 }  // namespace xflow
 
 // Evaluates `expression` (a Result); on failure returns its error from the enclosing function, otherwise binds the value.
+// NOLINTBEGIN(bugprone-macro-parentheses): a declaration cannot stand in parentheses.
 #define XFLOW_CONCAT_(a, b) a##b
 #define XFLOW_CONCAT(a, b) XFLOW_CONCAT_(a, b)
 #define XFLOW_TRY_(temporary, declaration, expression)                \
@@ -147,3 +148,4 @@ class [[nodiscard]] Result<void> {
   do {                                                                                                          \
     if (auto xflow_result = (expression); !xflow_result) return ::xflow::fail(std::move(xflow_result).error()); \
   } while (false)
+// NOLINTEND(bugprone-macro-parentheses)
