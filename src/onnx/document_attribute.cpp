@@ -55,8 +55,7 @@ Result<void> expect(const Attribute& attribute, AttributeType type) {
 }
 
 Unexpected faulty(const Attribute& attribute) {
-  return fail(ErrorCode::unreadable,
-              "attribute '" + std::string(attribute.name) + "' has elements that are cut or of another kind of number");
+  return fail(ErrorCode::unreadable, "attribute '" + std::string(attribute.name) + "' has elements that are cut");
 }
 
 float float_of(std::uint32_t bits) {

@@ -51,9 +51,21 @@ std::uint32_t typed_field(DataType type) {
   }
 }
 
-bool is_element_field(std::uint32_t number) {
-  return number == kFloatData || number == kInt32Data || number == kStringData || number == kInt64Data || number == kDoubleData ||
-         number == kUint64Data;
+bool is_element_field(const WireField& field) {
+  switch (field.number) {
+    case kFloatData:
+      return field.type == WireType::length_delimited || field.type == WireType::fixed32;
+    case kDoubleData:
+      return field.type == WireType::length_delimited || field.type == WireType::fixed64;
+    case kInt32Data:
+    case kInt64Data:
+    case kUint64Data:
+      return field.type == WireType::length_delimited || field.type == WireType::varint;
+    case kStringData:
+      return field.type == WireType::length_delimited;
+    default:
+      return false;
+  }
 }
 
 // "tensor 'w'"
@@ -121,7 +133,7 @@ Result<void> decode(const TensorView& tensor, std::uint32_t number, std::string&
   std::vector<std::uint64_t> long_words;
   WireReader reader(tensor.payload);
   for (WireField field; reader.next(field);) {
-    if (field.number != number) continue;
+    if (field.number != number || !is_element_field(field)) continue;
     integers.clear();
     words.clear();
     long_words.clear();
@@ -138,7 +150,7 @@ Result<void> decode(const TensorView& tensor, std::uint32_t number, std::string&
       fits = append_varints(field, integers);
       for (const std::int64_t value : integers) append_little_endian(out, static_cast<std::uint64_t>(value), width);
     }
-    if (!fits) return fail(ErrorCode::unreadable, place(tensor) + " has elements that are cut or of another kind of number");
+    if (!fits) return fail(ErrorCode::unreadable, place(tensor) + " has elements that are cut");
   }
   if (pieces != 1 || (number != kFloatData && number != kDoubleData)) single = {};
   return {};
@@ -210,7 +222,7 @@ Result<TensorView> parse_tensor(std::string_view payload) {
   WireReader reader(payload);
   for (WireField field; reader.next(field);) {
     if (field.number == kDims) {
-      if (!append_varints(field, tensor.dims)) return fail(ErrorCode::unreadable, place(tensor) + " has dimensions that are no integers");
+      if (!append_varints(field, tensor.dims)) return fail(ErrorCode::unreadable, place(tensor) + " has dimensions that are cut");
     } else if (field.is_varint(kDataType)) {
       tensor.data_type_number = static_cast<std::int32_t>(field.value);
     } else if (field.is_bytes(kName)) {
@@ -222,7 +234,7 @@ Result<TensorView> parse_tensor(std::string_view payload) {
       entries.push_back(field.payload);
     } else if (field.is_varint(kDataLocation)) {
       external = field.value == 1;
-    } else if (is_element_field(field.number)) {
+    } else if (is_element_field(field)) {
       typed = true;
     }
   }

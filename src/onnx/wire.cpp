@@ -138,7 +138,7 @@ bool append_varints(const WireField& field, std::vector<std::int64_t>& out) {
     out.push_back(static_cast<std::int64_t>(field.value));
     return true;
   }
-  if (field.type != WireType::length_delimited) return false;
+  if (field.type != WireType::length_delimited) return true;
   const char* at = field.payload.data();
   const char* end = at + field.payload.size();
   while (at != end) {
@@ -157,8 +157,8 @@ bool append_varints(const WireField& field, std::vector<std::int64_t>& out) {
 }
 
 bool append_fixed32(const WireField& field, std::vector<std::uint32_t>& out) {
-  const bool single = field.type == WireType::fixed32;
-  if ((!single && field.type != WireType::length_delimited) || field.payload.size() % 4 != 0) return false;
+  if (field.type != WireType::fixed32 && field.type != WireType::length_delimited) return true;
+  if (field.payload.size() % 4 != 0) return false;
   for (std::size_t i = 0; i < field.payload.size(); i += 4) {
     out.push_back(static_cast<std::uint32_t>(little_endian(field.payload.data() + i, 4)));
   }
@@ -166,8 +166,8 @@ bool append_fixed32(const WireField& field, std::vector<std::uint32_t>& out) {
 }
 
 bool append_fixed64(const WireField& field, std::vector<std::uint64_t>& out) {
-  const bool single = field.type == WireType::fixed64;
-  if ((!single && field.type != WireType::length_delimited) || field.payload.size() % 8 != 0) return false;
+  if (field.type != WireType::fixed64 && field.type != WireType::length_delimited) return true;
+  if (field.payload.size() % 8 != 0) return false;
   for (std::size_t i = 0; i < field.payload.size(); i += 8) out.push_back(little_endian(field.payload.data() + i, 8));
   return true;
 }

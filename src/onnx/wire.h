@@ -69,8 +69,8 @@ class WireReader {
   WireField fault_field_;
 };
 
-// Appends the numbers of a repeated field, packed (length-delimited) or not (one number a field). False if the field has a wire type that
-// its kind of number cannot have, or a packed payload that is cut.
+// Appends the numbers of a repeated field, packed (length-delimited) or not (one number a field). A field of any other wire type is
+// unknown, as in protobuf, and adds nothing. False if a packed payload is cut.
 bool append_varints(const WireField& field, std::vector<std::int64_t>& out);
 bool append_fixed32(const WireField& field, std::vector<std::uint32_t>& out);
 bool append_fixed64(const WireField& field, std::vector<std::uint64_t>& out);

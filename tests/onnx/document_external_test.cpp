@@ -1,0 +1,164 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "src/onnx/document_builder.h"
+#include "src/onnx/document_writer.h"
+#include "src/onnx/external.h"
+#include "src/onnx/wire.h"
+#include "tests/onnx/model_builder.h"
+
+namespace xflow::onnx_io {
+namespace {
+
+using testing::external_tensor;
+using testing::float_info;
+using testing::GraphParts;
+using testing::model_of;
+using testing::read_all;
+using testing::TemporaryFolder;
+
+std::string floats(const std::vector<float>& values) {
+  std::string bytes(values.size() * 4, '\0');
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+std::string model_with(const std::vector<std::string>& initializers) {
+  GraphParts parts;
+  parts.initializers = initializers;
+  return model_of(parts);
+}
+
+std::string open_error(const TemporaryFolder& folder, const std::string& initializer) {
+  const std::string path = folder.write("m.onnx", model_with({initializer}));
+  const auto document = Document::open(path);
+  if (!document) return document.error().text().substr(folder.path().size() + 1);
+  ADD_FAILURE() << "no error";
+  return {};
+}
+
+TEST(ExternalData, IsReadFromItsOffset) {
+  const TemporaryFolder folder;
+  folder.write("weights/w.bin", "head" + floats({1, 2, 3}));
+  const std::string path =
+      folder.write("m.onnx", model_with({external_tensor("a", 2, "weights/w.bin", 4, 8), external_tensor("b", 1, "weights/w.bin", 12),
+                                         external_tensor("none", 0, "weights/w.bin", 0, 0)}));
+  const auto document = Document::open(path);
+  ASSERT_TRUE(document) << document.error().text();
+  const auto& list = document->main().initializers;
+  ASSERT_EQ(list.size(), 3U);
+  EXPECT_EQ(list[0].tensor.storage, TensorStorage::external);
+  EXPECT_EQ(list[0].tensor.file, FileId{1});
+  EXPECT_EQ(list[0].tensor.range, (Range{4, 8}));
+  EXPECT_EQ(*doubles(list[0].tensor), (std::vector<double>{1, 2}));
+  EXPECT_EQ(*doubles(list[1].tensor), std::vector<double>{3});
+  EXPECT_EQ(doubles(list[2].tensor)->size(), 0U);
+  EXPECT_EQ(document->external_files().size(), 1U) << "one file is mapped once";
+}
+
+TEST(ExternalData, MayBeInAnAttribute) {
+  const TemporaryFolder folder;
+  folder.write("w.bin", floats({5}));
+  GraphParts parts;
+  parts.nodes = {NodeBuilder("Constant").output("y").tensor("value", external_tensor("", 1, "w.bin")).message()};
+  parts.outputs = {float_info("y")};
+  const auto document = Document::open(folder.write("m.onnx", model_of(parts)));
+  ASSERT_TRUE(document) << document.error().text();
+  EXPECT_EQ(*doubles(*document->tensor(document->nodes()[0].attributes[0])), std::vector<double>{5});
+}
+
+TEST(ExternalData, MustBeThere) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(open_error(folder, external_tensor("a", 2, "w.bin")), "m.onnx: an initializer of graph 'g': tensor 'a' lies in the file '" +
+                                                                      folder.file("w.bin") + "': cannot open: No such file or directory");
+}
+
+TEST(ExternalData, MustBeLongEnough) {
+  const TemporaryFolder folder;
+  folder.write("w.bin", "123456789");
+  EXPECT_EQ(open_error(folder, external_tensor("a", 2, "w.bin", 4, 8)),
+            "m.onnx: an initializer of graph 'g': tensor 'a' needs 8 bytes from byte 4 of 'w.bin', which has 9 bytes");
+  EXPECT_EQ(open_error(folder, external_tensor("a", 3, "w.bin")),
+            "m.onnx: an initializer of graph 'g': tensor 'a' needs 12 bytes from byte 0 of 'w.bin', which has 9 bytes");
+  EXPECT_EQ(open_error(folder, external_tensor("a", 1, "w.bin", 9223372036854775807, 4)),
+            "m.onnx: an initializer of graph 'g': tensor 'a' needs 4 bytes from byte 9223372036854775807 of 'w.bin', which has 9 bytes");
+}
+
+TEST(ExternalData, StaysInTheFolderOfTheModel) {
+  const TemporaryFolder folder;
+  for (const std::string location : {"/etc/passwd", "../w.bin", "a/../../w.bin", "..", "\\w.bin", "a\\..\\w.bin", "C:w.bin"}) {
+    EXPECT_EQ(open_error(folder, external_tensor("a", 1, location)),
+              "m.onnx: an initializer of graph 'g': tensor 'a': external data '" + location +
+                  "' lies outside the model's folder; expected a relative path without '..'");
+  }
+  EXPECT_EQ(open_error(folder, external_tensor("a", 1, "")),
+            "m.onnx: an initializer of graph 'g': tensor 'a': external data without a location");
+  EXPECT_TRUE(check_location("a..b/..c/d.bin"));
+}
+
+TEST(ExternalData, NeedsAFolderWhereTheModelIsGivenAsBytes) {
+  EXPECT_EQ(testing::error_of(model_with({external_tensor("a", 1, "w.bin")})),
+            "an initializer of graph 'g': tensor 'a' lies in the file 'w.bin', and no folder was given with the model's bytes");
+  const TemporaryFolder folder;
+  folder.write("w.bin", floats({1}));
+  EXPECT_TRUE(Document::parse(model_with({external_tensor("a", 1, "w.bin")}), DocumentOrigin{"", folder.path()}));
+}
+
+TEST(ExternalData, HasNumbersForOffsets) {
+  const TemporaryFolder folder;
+  folder.write("w.bin", "1234");
+  const std::string offset = WireWriter().bytes(1, "offset").bytes(2, "4k").take();
+  EXPECT_EQ(open_error(folder, external_tensor("a", 1, "w.bin") + WireWriter().bytes(13, offset).take()),
+            "m.onnx: an initializer of graph 'g': tensor 'a' has the external data offset '4k', expected a number of bytes");
+}
+
+TEST(ExternalData, GoesWithTheModelToAnotherFolder) {
+  const TemporaryFolder folder;
+  const TemporaryFolder target;
+  folder.write("sub/used.bin", floats({1}));
+  folder.write("dropped.bin", floats({2}));
+  const std::string model = model_with({external_tensor("a", 1, "sub/used.bin"), external_tensor("b", 1, "dropped.bin")});
+  const auto document = Document::open(folder.write("m.onnx", model));
+  ASSERT_TRUE(document) << document.error().text();
+  GraphEdit edit;
+  edit.initializers = std::vector<Entry>{Entry::keep(0)};
+  const auto written = write_document(*document, std::vector<GraphEdit>{edit}, target.file("out.onnx"));
+  ASSERT_TRUE(written) << written.error().text();
+  EXPECT_EQ(target.list(), (std::vector<std::string>{"out.onnx", "sub"}));
+  EXPECT_EQ(read_all(target.file("sub/used.bin")), floats({1}));
+  const auto again = Document::open(target.file("out.onnx"));
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(*doubles(again->main().initializers[0].tensor), std::vector<double>{1});
+}
+
+TEST(ExternalData, IsNotOverwritten) {
+  const TemporaryFolder folder;
+  const TemporaryFolder target;
+  folder.write("w.bin", floats({1}));
+  const auto document = Document::open(folder.write("m.onnx", model_with({external_tensor("a", 1, "w.bin")})));
+  ASSERT_TRUE(document);
+  target.write("w.bin", floats({2}));
+  const auto written = write_document(*document, {}, target.file("out.onnx"));
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code, ErrorCode::io);
+  EXPECT_EQ(written.error().text(),
+            target.file("w.bin") + ": cannot copy external data '" + folder.file("w.bin") + "': a different file of that name is there");
+  EXPECT_EQ(target.list(), std::vector<std::string>{"w.bin"}) << "no model without its weights";
+  target.write("w.bin", floats({1}));
+  EXPECT_TRUE(write_document(*document, {}, target.file("out.onnx"))) << "the same content is the same file";
+}
+
+TEST(ExternalData, StaysWhereItIsInTheSameFolder) {
+  const TemporaryFolder folder;
+  folder.write("w.bin", floats({1}));
+  const auto document = Document::open(folder.write("m.onnx", model_with({external_tensor("a", 1, "w.bin")})));
+  ASSERT_TRUE(write_document(*document, {}, folder.path() + "/./out.onnx"));
+  EXPECT_EQ(folder.list(), (std::vector<std::string>{"m.onnx", "out.onnx", "w.bin"}));
+}
+
+}  // namespace
+}  // namespace xflow::onnx_io
