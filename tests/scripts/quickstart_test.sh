@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# The quickstart runs without a terminal in the build folder of the tests, rebuilds nothing, and leaves a model and a report.
+set -euo pipefail
+rm -rf out/quickstart
+before=$(stat -c %Y.%i build/release/xflow)
+text=$(scripts/quickstart </dev/null 2>&1) || { printf '%s\n' "$text"; exit 1; }
+printf '%s\n' "$text"
+[[ $(stat -c %Y.%i build/release/xflow) == "$before" ]] || { echo "built the program again"; exit 1; }
+model=$(sed -n 's/^model: *//p' <<<"$text") report=$(sed -n 's/^report: *//p' <<<"$text")
+[[ -s $model ]] || { echo "no model at '$model'"; exit 1; }
+/usr/bin/python3 -m json.tool "$report" >/dev/null
