@@ -1,4 +1,4 @@
-// add: a + b with broadcasting (ONNX Add).
+// add: a + b with broadcasting (ONNX Add; Sum of two inputs).
 #include "src/ops/common.h"
 
 namespace xflow::ops {
@@ -18,6 +18,7 @@ struct Add {
         plain_spelling<kFloats | kWideIntegers>("Add", 7, 12),
         plain_spelling<kFloats | kBfloat | kWideIntegers>("Add", 13, 13),
         plain_spelling<kNumeric>("Add", 14),
+        Spelling{"", "Sum", 8, kNewest, &lift_two_operands, nullptr},
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("add", operation); }

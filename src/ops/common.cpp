@@ -34,6 +34,14 @@ Result<void> require_rank_at_least(const ir::Symbols& symbols, const Operation& 
                                                 rank == 1 ? "" : "s", ir::to_string(symbols, type)));
 }
 
+Result<void> require_same_rank(const ir::Symbols& symbols, const Operation& operation, std::string_view first, std::string_view second) {
+  const ir::TensorType& a = operation.operands[0];
+  const ir::TensorType& b = operation.operands[1];
+  if (a.rank() == b.rank()) return {};
+  return fail(ErrorCode::ill_typed, fmt::format("expected '{}' and '{}' to have equally many dimensions, found {} and {}", first, second,
+                                                ir::to_string(symbols, a), ir::to_string(symbols, b)));
+}
+
 Result<void> require_size(const ir::Attributes& attributes, std::string_view name, std::size_t size) {
   const std::size_t found = attributes.integers(name).size();
   if (found == size) return {};
@@ -133,8 +141,9 @@ Result<KernelSpec> kernel_spec(std::string kernel, const Operation& operation) {
 
 Result<KernelSpec> pointwise_kernel(std::string_view name, const Operation& operation) {
   XFLOW_TRY(KernelSpec spec, kernel_spec(fmt::format("pointwise/{}", name), operation));
-  for (const ir::Attribute& attribute : operation.attributes.list()) {
-    if (const auto* real = std::get_if<ir::Real>(&attribute.value)) spec.reals.emplace_back(attribute.name, real->to_double());
+  for (const AttributeSignature& attribute : get(id_of(name)).signature.attributes) {
+    if (attribute.kind != AttributeKind::real) continue;
+    spec.reals.emplace_back(attribute.name, operation.attributes.real(attribute.name).to_double());
   }
   return spec;
 }

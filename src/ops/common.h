@@ -26,6 +26,8 @@ Result<void> require_same_data_type(const Operation& operation, std::initializer
 // "expected x to have at least 3 dimensions, found float32[2]".
 Result<void> require_rank_at_least(const ir::Symbols& symbols, const Operation& operation, std::size_t operand, std::string_view name,
                                    std::size_t rank);
+// Operands 0 and 1, with these names, have as many dimensions as each other.
+Result<void> require_same_rank(const ir::Symbols& symbols, const Operation& operation, std::string_view first, std::string_view second);
 // A list attribute has `size` elements: "expected 'pads' to have 4 elements, found 2".
 Result<void> require_size(const ir::Attributes& attributes, std::string_view name, std::size_t size);
 // Each element of a list attribute is at least `least`.
@@ -52,7 +54,7 @@ Signature pointwise_signature(std::string_view name, int operands, TypeClass typ
 Result<TensorSpec> tensor_spec(const ir::TensorType& type);
 // Operands that are present and results filled in.
 Result<KernelSpec> kernel_spec(std::string kernel, const Operation& operation);
-// "pointwise/NAME" with the real attributes.
+// "pointwise/NAME" with the real attributes of the operator of that name in the order of its signature.
 Result<KernelSpec> pointwise_kernel(std::string_view name, const Operation& operation);
 // A kernel that moves data ("copy") or, for `word` "none" costs nothing ("none").
 Result<KernelSpec> copy_kernel(std::string word, const Operation& operation);

@@ -1,0 +1,56 @@
+// cast: x converted to another element type (ONNX Cast between floating types, integers of 8 bits and more, and booleans).
+#include <fmt/format.h>
+
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+namespace {
+
+Result<Lifted> lift_cast(const OnnxNode& node) {
+  XFLOW_TRY(Lifted lifted, lift_operands(node));
+  const auto to = static_cast<ir::DataType>(node.integer("to", 0));
+  if (!contains(kNumeric | kBoolean, node.input_type(0).data_type) || !contains(kNumeric | kBoolean, to)) {
+    return fail(ErrorCode::unsupported,
+                fmt::format("a cast from {} to {} has no arithmetic", ir::name(node.input_type(0).data_type), ir::name(to)));
+  }
+  lifted.attributes.set("to", to);
+  return lifted;
+}
+
+template <TypeSet types>
+Result<Spelled> spell_cast(const Operation& operation, int opset) {
+  XFLOW_TRY(Spelled spelled, spell_operands_of<types>(operation, opset));
+  const ir::DataType to = operation.attributes.data_type("to");
+  if (!contains(types, to)) return fail(ErrorCode::unsupported, fmt::format("cannot be spelled for {} in this opset", ir::name(to)));
+  spelled.attributes.emplace_back("to", static_cast<std::int64_t>(to));
+  return spelled;
+}
+
+}  // namespace
+
+struct Cast {
+  static Signature signature() { return pointwise_signature("cast", 1, TypeClass::numeric_or_boolean, {{"to", AttributeKind::data_type}}); }
+  static Types type(Typing& typing, const Operation& operation) {
+    const ir::DataType to = operation.attributes.data_type("to");
+    if (!contains(kNumeric | kBoolean, to)) {
+      return fail(ErrorCode::ill_typed, fmt::format("expected 'to' to be a numeric type or boolean, found {}", ir::name(to)));
+    }
+    return pointwise_type(typing, operation, to);
+  }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    const ir::DataType to = operation.attributes.data_type("to");
+    const Expr x = read_broadcast(builder, operation, 0, index);
+    return to == operation.operands[0].data_type ? x : builder.cast(to, x);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        Spelling{"", "Cast", 6, 12, &lift_cast, &spell_cast<kFloats | kIntegers | kBoolean>},
+        Spelling{"", "Cast", 13, kNewest, &lift_cast, &spell_cast<kNumeric | kBoolean>},
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("cast", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Cast)
+
+}  // namespace xflow::ops

@@ -1,0 +1,105 @@
+// clip: min(max(x, min), max); a bound may be infinite: none (ONNX Clip with constant bounds).
+#include <cmath>
+
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+namespace {
+
+// The bounds are attributes until opset 10, optional inputs from 11 on.
+Result<Lifted> lift_clip_attributes(const OnnxNode& node) {
+  Lifted lifted;
+  lifted.operands = {0};
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  // The defaults of these attributes are the largest finite numbers; they stand for no bound.
+  for (const std::string_view name : {"min", "max"}) {
+    const ir::Real none = name == "min" ? ir::negative_infinity() : ir::positive_infinity();
+    const ir::Real value = node.real(name, none);
+    lifted.attributes.set(name, std::abs(value.to_double()) == kLargest ? none : value);
+  }
+  return lifted;
+}
+
+Result<Lifted> lift_clip_inputs(const OnnxNode& node) {
+  Lifted lifted;
+  lifted.operands = {0};
+  lifted.attributes.set("min", ir::negative_infinity());
+  lifted.attributes.set("max", ir::positive_infinity());
+  for (const std::size_t k : {std::size_t{1}, std::size_t{2}}) {
+    if (!node.has_input(k)) continue;
+    const char* name = k == 1 ? "min" : "max";
+    if (const auto reals = node.reals(k); reals && reals->size() == 1) {
+      lifted.attributes.set(name, reals->front());
+      continue;
+    }
+    const auto integers = node.integers(k);
+    if (!integers || integers->size() != 1 || !integers->front().is_constant()) {
+      return fail(ErrorCode::unsupported, "the bounds of Clip are not known before the run");
+    }
+    lifted.attributes.set(name, ir::Real(integers->front().constant_term()));
+  }
+  return lifted;
+}
+
+Result<Spelled> spell_clip_attributes(const Operation& operation, int opset) {
+  XFLOW_TRY(Spelled spelled, spell_operands_of<kFloats>(operation, opset));
+  for (const char* name : {"min", "max"}) {
+    XFLOW_TRY(const float bound, known_real(operation, name));
+    if (std::isfinite(bound)) spelled.attributes.emplace_back(name, bound);
+  }
+  return spelled;
+}
+
+template <TypeSet types>
+Result<Spelled> spell_clip_inputs(const Operation& operation, int opset) {
+  XFLOW_TRY(Spelled spelled, spell_operands_of<types>(operation, opset));
+  const ir::DataType type = operation.operands[0].data_type;
+  for (const char* name : {"min", "max"}) {
+    const ir::Real& bound = operation.attributes.real(name);
+    if (bound.is_variable()) return fail(ErrorCode::unsupported, "cannot spell a variable bound");
+    const double value = bound.to_double();
+    if (std::isinf(value)) {
+      spelled.inputs.emplace_back(Spelled::Absent{});
+    } else {
+      if (ir::is_integer(type) && value != std::floor(value)) {
+        return fail(ErrorCode::unsupported, "cannot spell a fraction as the bound of integers");
+      }
+      XFLOW_TRY(ir::Constant constant, ir::make_constant(type, {}, std::span(&value, 1)));
+      spelled.inputs.emplace_back(Spelled::ConstantInput{std::move(constant)});
+    }
+  }
+  while (std::holds_alternative<Spelled::Absent>(spelled.inputs.back())) spelled.inputs.pop_back();
+  return spelled;
+}
+
+}  // namespace
+
+struct Clip {
+  static Signature signature() {
+    return pointwise_signature(
+        "clip", 1, TypeClass::numeric,
+        {{"min", AttributeKind::real, ir::negative_infinity()}, {"max", AttributeKind::real, ir::positive_infinity()}});
+  }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    const ir::Real& low = operation.attributes.real("min");
+    const ir::Real& high = operation.attributes.real("max");
+    Expr x = read_broadcast(builder, operation, 0, index);
+    if (!(low == ir::negative_infinity())) x = builder.apply(Function::maximum, x, builder.literal(low));
+    if (!(high == ir::positive_infinity())) x = builder.apply(Function::minimum, x, builder.literal(high));
+    return x;
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        Spelling{"", "Clip", 6, 10, &lift_clip_attributes, &spell_clip_attributes},
+        Spelling{"", "Clip", 11, 11, &lift_clip_inputs, &spell_clip_inputs<kFloats>},
+        Spelling{"", "Clip", 12, 12, &lift_clip_inputs, &spell_clip_inputs<kFloats | kIntegers>},
+        Spelling{"", "Clip", 13, kNewest, &lift_clip_inputs, &spell_clip_inputs<kNumeric>},
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("clip", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Clip)
+
+}  // namespace xflow::ops

@@ -1,0 +1,44 @@
+// dropout: x, because nothing is dropped at inference (ONNX Dropout whose mask is not used).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+namespace {
+
+// Until opset 11 the ratio is an attribute; from 12 on ratio and training mode are inputs. At inference the ratio means nothing.
+Result<Lifted> lift_dropout(const OnnxNode& node) {
+  if (node.has_output(1)) return fail(ErrorCode::unsupported, "the mask of Dropout is used");
+  if (node.has_input(2)) {
+    const auto training = node.constant(2);
+    if (!training) return fail(ErrorCode::unsupported, "the training mode of Dropout is not known before the run");
+    XFLOW_TRY(const std::vector<std::int64_t> value, ir::integers(*training));
+    if (value.size() != 1 || value[0] != 0) return fail(ErrorCode::unsupported, "Dropout in training mode is random");
+  }
+  Lifted lifted;
+  lifted.operands = {0};
+  return lifted;
+}
+
+}  // namespace
+
+struct Dropout {
+  static Signature signature() {
+    Signature signature = pointwise_signature("dropout", 1, TypeClass::floating);
+    signature.moves_data = true;
+    return signature;
+  }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return read_broadcast(builder, operation, 0, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        Spelling{"", "Dropout", 7, 12, &lift_dropout, &spell_operands_of<kFloats>},
+        Spelling{"", "Dropout", 13, kNewest, &lift_dropout, &spell_operands_of<kFloats | kBfloat>},
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return none_kernel(operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Dropout)
+
+}  // namespace xflow::ops

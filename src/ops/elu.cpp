@@ -1,0 +1,42 @@
+// elu: alpha (e^x - 1) for x < 0, x otherwise (ONNX Elu).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+namespace {
+
+Result<Lifted> lift_elu(const OnnxNode& node) {
+  XFLOW_TRY(Lifted lifted, lift_operands(node));
+  lifted.attributes.set("alpha", node.real("alpha", ir::Real::from_double(1.0F)));
+  return lifted;
+}
+
+template <TypeSet types>
+Result<Spelled> spell_elu(const Operation& operation, int opset) {
+  XFLOW_TRY(Spelled spelled, spell_operands_of<types>(operation, opset));
+  XFLOW_TRY(const float alpha, known_real(operation, "alpha"));
+  spelled.attributes.emplace_back("alpha", alpha);
+  return spelled;
+}
+
+}  // namespace
+
+struct Elu {
+  static Signature signature() { return pointwise_signature("elu", 1, TypeClass::floating, {{"alpha", AttributeKind::real, ir::Real(1)}}); }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    const Expr x = read_broadcast(builder, operation, 0, index);
+    const Expr below = builder.literal(operation.attributes.real("alpha")) * (builder.apply(Function::exp, x) - builder.literal(1));
+    return builder.apply(Function::choose, builder.apply(Function::less, x, builder.literal(0)), below, x);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        Spelling{"", "Elu", 6, 21, &lift_elu, &spell_elu<kFloats>},
+        Spelling{"", "Elu", 22, kNewest, &lift_elu, &spell_elu<kFloats | kBfloat>},
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("elu", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Elu)
+
+}  // namespace xflow::ops

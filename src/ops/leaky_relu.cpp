@@ -1,0 +1,45 @@
+// leaky_relu: alpha x for x < 0, x otherwise (ONNX LeakyRelu).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+namespace {
+
+Result<Lifted> lift_leaky_relu(const OnnxNode& node) {
+  XFLOW_TRY(Lifted lifted, lift_operands(node));
+  lifted.attributes.set("alpha", node.real("alpha", ir::Real::from_double(0.01F)));
+  return lifted;
+}
+
+template <TypeSet types>
+Result<Spelled> spell_leaky_relu(const Operation& operation, int opset) {
+  XFLOW_TRY(Spelled spelled, spell_operands_of<types>(operation, opset));
+  XFLOW_TRY(const float alpha, known_real(operation, "alpha"));
+  spelled.attributes.emplace_back("alpha", alpha);
+  return spelled;
+}
+
+}  // namespace
+
+struct LeakyRelu {
+  static Signature signature() {
+    return pointwise_signature("leaky_relu", 1, TypeClass::floating,
+                               {{"alpha", AttributeKind::real, ir::Real(ir::Rational::make(1, 100).value())}});
+  }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    const Expr x = read_broadcast(builder, operation, 0, index);
+    const Expr scaled = builder.literal(operation.attributes.real("alpha")) * x;
+    return builder.apply(Function::choose, builder.apply(Function::less, x, builder.literal(0)), scaled, x);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        Spelling{"", "LeakyRelu", 6, 15, &lift_leaky_relu, &spell_leaky_relu<kFloats>},
+        Spelling{"", "LeakyRelu", 16, kNewest, &lift_leaky_relu, &spell_leaky_relu<kFloats | kBfloat>},
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("leaky_relu", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(LeakyRelu)
+
+}  // namespace xflow::ops

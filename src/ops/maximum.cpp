@@ -1,0 +1,28 @@
+// maximum: the larger of a and b with broadcasting (ONNX Max of two inputs).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Maximum {
+  static Signature signature() {
+    Signature signature = pointwise_signature("maximum", 2, TypeClass::numeric);
+    signature.commutative = true;
+    return signature;
+  }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::maximum, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        Spelling{"", "Max", 8, 11, &lift_two_operands, &spell_operands_of<kFloats>},
+        Spelling{"", "Max", 12, 12, &lift_two_operands, &spell_operands_of<kFloats | kIntegers>},
+        Spelling{"", "Max", 13, kNewest, &lift_two_operands, &spell_operands_of<kNumeric>},
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("maximum", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Maximum)
+
+}  // namespace xflow::ops

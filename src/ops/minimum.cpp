@@ -1,0 +1,28 @@
+// minimum: the smaller of a and b with broadcasting (ONNX Min of two inputs).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+struct Minimum {
+  static Signature signature() {
+    Signature signature = pointwise_signature("minimum", 2, TypeClass::numeric);
+    signature.commutative = true;
+    return signature;
+  }
+  static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::minimum, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        Spelling{"", "Min", 8, 11, &lift_two_operands, &spell_operands_of<kFloats>},
+        Spelling{"", "Min", 12, 12, &lift_two_operands, &spell_operands_of<kFloats | kIntegers>},
+        Spelling{"", "Min", 13, kNewest, &lift_two_operands, &spell_operands_of<kNumeric>},
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("minimum", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Minimum)
+
+}  // namespace xflow::ops

@@ -1,0 +1,60 @@
+// Reductions over a set of axes: what reduce_sum, reduce_mean, ... share.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+// x with attributes axes (a set) and keep_dims (0 or 1, default 1).
+Signature reduce_signature(std::string_view name, TypeClass type_class);
+// Reduced dimensions become 1 or, with keep_dims = 0, vanish.
+Types reduce_type(Typing& typing, const Operation& operation);
+// The same where a reduced dimension must not be 0.
+Types reduce_nonempty_type(Typing& typing, const Operation& operation);
+// The product of the reduced dimensions.
+ir::Poly reduced_elements(const Operation& operation);
+
+// The sum or the maximum over the reduced axes of element(x[...]).
+using ReduceElement = std::function<Expr(const Expr& x)>;
+Expr reduce_sum(Builder& builder, const Operation& operation, std::span<const ir::Poly> index, const ReduceElement& element);
+Expr reduce_maximum(Builder& builder, const Operation& operation, std::span<const ir::Poly> index, const ReduceElement& element);
+
+// Kernel "reduce" of that word.
+Result<KernelSpec> reduce_kernel(std::string word, const Operation& operation);
+
+// Where an ONNX reduction has its axes.
+enum class AxesForm { attribute, input };
+
+Result<Lifted> lift_reduce_attribute(const OnnxNode& node);
+Result<Lifted> lift_reduce_input(const OnnxNode& node);
+Result<Spelled> spell_reduce(const Operation& operation, int opset, TypeSet types, AxesForm form);
+
+template <TypeSet types, AxesForm form>
+Spelling reduce_spelling(std::string_view type, int since, int until = kNewest) {
+  return Spelling{"",
+                  type,
+                  since,
+                  until,
+                  form == AxesForm::attribute ? &lift_reduce_attribute : &lift_reduce_input,
+                  [](const Operation& operation, int opset) { return spell_reduce(operation, opset, types, form); }};
+}
+
+// ONNX GlobalAveragePool and its like: all dimensions after the first two, kept as 1.
+Result<Lifted> lift_global(const OnnxNode& node);
+Result<Spelled> spell_global(const Operation& operation, int opset, TypeSet types);
+
+template <TypeSet types>
+Spelling global_spelling(std::string_view type, int since, int until = kNewest) {
+  return Spelling{"",    type,         since,
+                  until, &lift_global, [](const Operation& operation, int opset) {
+                    return spell_global(operation, opset, types); }};
+}
+
+}  // namespace xflow::ops

@@ -1,0 +1,45 @@
+// select: where the condition holds a, elsewhere b, with broadcasting (ONNX Where).
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+namespace {
+
+Result<Spelled> spell_before_16(const Operation& operation, int opset) {
+  if (operation.operands[1].data_type == ir::DataType::bfloat16) {
+    return fail(ErrorCode::unsupported, "cannot be spelled for bfloat16 in this opset");
+  }
+  return spell_operands(operation, opset);
+}
+
+}  // namespace
+
+struct Select {
+  static Signature signature() {
+    Signature signature = pointwise_signature("select", 3, TypeClass::any);
+    signature.operands[0] = {"condition", TypeClass::boolean};
+    signature.operands[1].name = "a";
+    signature.operands[2].name = "b";
+    signature.moves_data = true;
+    return signature;
+  }
+  static Types type(Typing& typing, const Operation& operation) {
+    XFLOW_CHECK(require_same_data_type(operation, {1, 2}));
+    const ir::Shape shapes[] = {operation.operands[0].shape, operation.operands[1].shape, operation.operands[2].shape};
+    XFLOW_TRY(ir::Shape shape, typing.broadcast(shapes));
+    return one_type(operation.operands[1].data_type, std::move(shape));
+  }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    return pointwise(builder, Function::choose, operation, index);
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        Spelling{"", "Where", 9, 15, &lift_operands, &spell_before_16},
+        Spelling{"", "Where", 16, kNewest, &lift_operands, &spell_operands},
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("select", operation); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Select)
+
+}  // namespace xflow::ops

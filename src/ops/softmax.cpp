@@ -1,0 +1,87 @@
+// softmax: e^x / sum(e^x) along an axis (ONNX Softmax). Interpreters of floating point numbers shift x by its maximum: see stable.h.
+#include <algorithm>
+
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+namespace {
+
+// Until opset 12 the operator works on x seen as a matrix, with the dimensions from `axis` on (default 1) as columns. That is the form of
+// one axis where all later dimensions are 1.
+bool softmax_is_one_axis(const ir::Shape& shape, std::size_t axis) {
+  return std::all_of(shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, shape.end(), [](const ir::Poly& d) { return d.is_one(); });
+}
+
+Result<Lifted> lift_softmax_matrix(const OnnxNode& node) {
+  XFLOW_TRY(const std::size_t rank, input_rank(node, 0));
+  std::int64_t axis = node.integer("axis", 1);
+  if (axis < 0) axis += static_cast<std::int64_t>(rank);
+  if (axis < 0 || static_cast<std::size_t>(axis) >= rank ||
+      !softmax_is_one_axis(node.input_type(0).shape, static_cast<std::size_t>(axis))) {
+    return fail(ErrorCode::unsupported, "Softmax over several dimensions is a composition");
+  }
+  Lifted lifted;
+  lifted.operands = {0};
+  lifted.attributes.set("axis", ir::Poly(axis));
+  return lifted;
+}
+
+Result<Lifted> lift_softmax(const OnnxNode& node) {
+  Lifted lifted;
+  lifted.operands = {0};
+  lifted.attributes.set("axis", ir::Poly(node.integer("axis", -1)));
+  return lifted;
+}
+
+template <TypeSet types>
+Result<Spelled> spell_softmax(const Operation& operation, int opset) {
+  XFLOW_TRY(Spelled spelled, spell_operands_of<types>(operation, opset));
+  XFLOW_TRY(const std::int64_t axis, known_integer(operation, "axis"));
+  if (opset < 13 && !softmax_is_one_axis(operation.operands[0].shape, static_cast<std::size_t>(axis))) {
+    return fail(ErrorCode::unsupported, "Softmax over an axis that is not the last cannot be spelled in this opset");
+  }
+  spelled.attributes.emplace_back("axis", axis);
+  return spelled;
+}
+
+}  // namespace
+
+struct Softmax {
+  static Signature signature() {
+    Signature signature;
+    signature.name = "softmax";
+    signature.operands = {{"x", TypeClass::floating}};
+    AttributeSignature axis{"axis", AttributeKind::integer, ir::Poly(-1)};
+    axis.axis = true;
+    signature.attributes = {std::move(axis)};
+    return signature;
+  }
+  static Types type(Typing& /*typing*/, const Operation& operation) {
+    return one_type(operation.operands[0].data_type, operation.operands[0].shape);
+  }
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    const auto axis = static_cast<std::size_t>(operation.attributes.integer("axis").constant_term());
+    std::vector<ir::Poly> at(index.begin(), index.end());
+    const Expr x = builder.read(0, at);
+    const Expr total = builder.sum(operation.operands[0].shape[axis], [&](const ir::Poly& k) {
+      at[axis] = k;
+      return builder.apply(Function::exp, builder.read(0, at));
+    });
+    return builder.apply(Function::exp, x) / total;
+  }
+  static std::vector<Spelling> spellings() {
+    return {
+        Spelling{"", "Softmax", 1, 12, &lift_softmax_matrix, &spell_softmax<kFloats>},
+        Spelling{"", "Softmax", 13, kNewest, &lift_softmax, &spell_softmax<kFloats | kBfloat>},
+    };
+  }
+  static Result<KernelSpec> kernel(const Operation& operation) {
+    XFLOW_TRY(KernelSpec spec, kernel_spec("softmax", operation));
+    XFLOW_CHECK(add_integers(spec, operation, "axis"));
+    return spec;
+  }
+};
+
+XFLOW_OPERATOR_DEFINITION(Softmax)
+
+}  // namespace xflow::ops

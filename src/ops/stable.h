@@ -1,0 +1,16 @@
+// Forms of expressions for floating point numbers.
+#pragma once
+
+#include "src/ops/expr.h"
+
+namespace xflow::ops {
+
+// The same function of the real numbers, computed without needless overflow, for interpreters over floating point numbers. Proofs and
+// exact arithmetic use the expression as it is. With m the maximum of b over the binder of the sum:
+//
+//   e^a / sum(e^b)  =  e^(a - m) / sum(e^(b - m))        where a is free of the binder
+//   log(sum(e^b))   =  m + log(sum(e^(b - m)))
+//   log(e^a + 1)    =  max(a, 0) + log(e^-|a| + 1)
+Expr stable(ir::Symbols& symbols, const Expr& expr);
+
+}  // namespace xflow::ops

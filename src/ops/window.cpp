@@ -1,0 +1,122 @@
+#include "src/ops/window.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+namespace xflow::ops {
+
+std::vector<WindowAxis> window_axes(const Operation& operation, std::span<const ir::Poly> kernel) {
+  const ir::Shape& shape = operation.operands[0].shape;
+  const std::vector<ir::Poly>& strides = operation.attributes.integers("strides");
+  const std::vector<ir::Poly>& dilations = operation.attributes.integers("dilations");
+  const std::vector<ir::Poly>& pads = operation.attributes.integers("pads");
+  const std::size_t count = shape.size() - 2;
+  assert(kernel.size() == count && pads.size() == 2 * count);
+  std::vector<WindowAxis> axes;
+  for (std::size_t k = 0; k < count; ++k) {
+    axes.push_back(WindowAxis{shape[k + 2], kernel[k], strides[k], dilations[k], pads[k], pads[k + count]});
+  }
+  return axes;
+}
+
+Result<void> check_window(Typing& typing, const Operation& operation) {
+  const ir::TensorType& x = operation.operands[0];
+  if (x.rank() < 3 || x.rank() > 5) {
+    return fail(ErrorCode::ill_typed, fmt::format("expected x to have 3 to 5 dimensions, found {}", ir::to_string(typing.symbols(), x)));
+  }
+  const std::size_t count = x.rank() - 2;
+  XFLOW_CHECK(require_size(operation.attributes, "strides", count));
+  XFLOW_CHECK(require_size(operation.attributes, "dilations", count));
+  XFLOW_CHECK(require_size(operation.attributes, "pads", 2 * count));
+  XFLOW_CHECK(require_elements_at_least(typing, operation.attributes, "strides", 1));
+  XFLOW_CHECK(require_elements_at_least(typing, operation.attributes, "dilations", 1));
+  return require_elements_at_least(typing, operation.attributes, "pads", 0);
+}
+
+Result<ir::Poly> window_count(Typing& typing, const WindowAxis& axis, bool ceil_mode) {
+  ir::Symbols& symbols = typing.symbols();
+  const ir::Poly slack = axis.size + axis.pad_begin + axis.pad_end - axis.reach();
+  if (const auto known = slack.constant(); known && *known < 0) {
+    return fail(ErrorCode::ill_typed,
+                fmt::format("expected the padded input to cover the window, found {} elements and a window of {}",
+                            symbols.to_string(axis.size + axis.pad_begin + axis.pad_end), symbols.to_string(axis.reach())));
+  }
+  XFLOW_CHECK(typing.require_at_least_zero(slack, "the padded input to cover the window"));
+  if (!ceil_mode) return symbols.floor_div(slack, axis.stride) + 1;
+  return symbols.min(symbols.ceil_div(slack, axis.stride), symbols.floor_div(axis.size + axis.pad_begin - 1, axis.stride)) + 1;
+}
+
+void add_in_range(Condition& condition, const WindowAxis& axis, const ir::Poly& position, bool ceil_mode) {
+  if (!axis.pad_begin.is_zero()) condition.push_back({position, Relation::at_least_zero});
+  // The last window ends at most pad_end elements behind the input.
+  if (!axis.pad_end.is_zero() || ceil_mode) condition.push_back(less_than(position, axis.size));
+}
+
+Result<ir::Attributes> lift_window(const OnnxNode& node, std::span<const ir::Poly> kernel) {
+  const std::size_t count = kernel.size();
+  const auto list = [&](std::string_view name, std::size_t size, std::int64_t otherwise) -> Result<std::vector<ir::Poly>> {
+    const auto values = node.integer_list(name);
+    if (!values || values->empty()) return std::vector<ir::Poly>(size, ir::Poly(otherwise));
+    if (values->size() != size) {
+      return fail(ErrorCode::unsupported, fmt::format("attribute {} has {} elements where {} are expected", name, values->size(), size));
+    }
+    return ir::polys(*values);
+  };
+  XFLOW_TRY(std::vector<ir::Poly> strides, list("strides", count, 1));
+  XFLOW_TRY(std::vector<ir::Poly> dilations, list("dilations", count, 1));
+  XFLOW_TRY(std::vector<ir::Poly> pads, list("pads", 2 * count, 0));
+
+  const std::string auto_pad = node.word("auto_pad", "NOTSET");
+  if (auto_pad == "VALID") {
+    pads.assign(2 * count, ir::Poly(0));
+  } else if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
+    // As many windows as ceil(size / stride); an odd element goes to the end for SAME_UPPER.
+    ir::Symbols& symbols = node.symbols();
+    for (std::size_t k = 0; k < count; ++k) {
+      const ir::Poly& size = node.input_type(0).shape[k + 2];
+      const ir::Poly needed = (symbols.ceil_div(size, strides[k]) - 1) * strides[k] + (kernel[k] - 1) * dilations[k] + 1 - size;
+      const ir::Poly total = symbols.max(needed, ir::Poly(0));
+      const ir::Poly half = symbols.floor_div(total, 2);
+      pads[k] = auto_pad == "SAME_UPPER" ? half : total - half;
+      pads[k + count] = total - pads[k];
+    }
+  } else if (auto_pad != "NOTSET" && !auto_pad.empty()) {
+    return fail(ErrorCode::unsupported, fmt::format("auto_pad {} is not known", auto_pad));
+  }
+
+  ir::Attributes attributes;
+  attributes.set("strides", std::move(strides));
+  attributes.set("dilations", std::move(dilations));
+  attributes.set("pads", std::move(pads));
+  return attributes;
+}
+
+Result<void> spell_window(const Operation& operation, Spelled& spelled, bool always_dilations) {
+  XFLOW_TRY(std::vector<std::int64_t> strides, known_integers(operation, "strides"));
+  XFLOW_TRY(std::vector<std::int64_t> dilations, known_integers(operation, "dilations"));
+  XFLOW_TRY(std::vector<std::int64_t> pads, known_integers(operation, "pads"));
+  spelled.attributes.emplace_back("strides", std::move(strides));
+  spelled.attributes.emplace_back("pads", std::move(pads));
+  const bool dense = std::all_of(dilations.begin(), dilations.end(), [](std::int64_t d) { return d == 1; });
+  if (always_dilations || !dense) spelled.attributes.emplace_back("dilations", std::move(dilations));
+  return {};
+}
+
+std::vector<AttributeSignature> window_attributes() {
+  const auto row = [](std::string_view name, std::int64_t element, int per_spatial) {
+    AttributeSignature signature{name, AttributeKind::integers, std::vector<ir::Poly>{ir::Poly(element)}};
+    signature.per_spatial = per_spatial;
+    return signature;
+  };
+  return {row("strides", 1, 1), row("pads", 0, 2), row("dilations", 1, 1)};
+}
+
+Result<void> add_window(KernelSpec& spec, const Operation& operation) {
+  XFLOW_CHECK(add_integers(spec, operation, "strides"));
+  XFLOW_CHECK(add_integers(spec, operation, "pads"));
+  return add_integers(spec, operation, "dilations");
+}
+
+}  // namespace xflow::ops

@@ -1,0 +1,53 @@
+// Windows that slide over the spatial dimensions of [N, C, spatial...]: what convolutions and pools share.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+// One spatial axis: a window of `kernel` positions, `dilation` apart, moved by `stride` over `size` elements with padding on both sides.
+struct WindowAxis {
+  ir::Poly size;
+  ir::Poly kernel;
+  ir::Poly stride;
+  ir::Poly dilation;
+  ir::Poly pad_begin;
+  ir::Poly pad_end;
+
+  // From the first to the last element that a window covers: (kernel - 1) dilation + 1.
+  ir::Poly reach() const { return (kernel - 1) * dilation + 1; }
+};
+
+// The axes of an operation with attributes strides, dilations and pads, on operand 0.
+std::vector<WindowAxis> window_axes(const Operation& operation, std::span<const ir::Poly> kernel);
+
+// Checks operand 0 (3 to 5 dimensions) and the lists of the attributes strides, dilations, pads: sizes and ranges.
+Result<void> check_window(Typing& typing, const Operation& operation);
+// The number of windows: floor((size + pads - reach) / stride) + 1, or rounded up without windows that start in the padding at the end.
+Result<ir::Poly> window_count(Typing& typing, const WindowAxis& axis, bool ceil_mode = false);
+
+// The index of operand 0 that position `offset` of window `window` reads along an axis.
+inline ir::Poly window_position(const WindowAxis& axis, const ir::Poly& window, const ir::Poly& offset) {
+  return window * axis.stride + offset * axis.dilation - axis.pad_begin;
+}
+// That this index is in range; conditions that hold by the number of windows are left out.
+void add_in_range(Condition& condition, const WindowAxis& axis, const ir::Poly& position, bool ceil_mode = false);
+
+// The attributes strides, dilations and pads of an ONNX node with the given window, auto_pad resolved.
+Result<ir::Attributes> lift_window(const OnnxNode& node, std::span<const ir::Poly> kernel);
+// The ONNX attributes strides, pads and, where they are not all 1 or `always_dilations`, dilations.
+Result<void> spell_window(const Operation& operation, Spelled& spelled, bool always_dilations);
+
+// Signature rows.
+std::vector<AttributeSignature> window_attributes();
+// Adds strides, pads and dilations to a kernel.
+Result<void> add_window(KernelSpec& spec, const Operation& operation);
+
+}  // namespace xflow::ops
