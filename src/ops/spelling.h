@@ -46,6 +46,7 @@ class OnnxNode {
   virtual std::int64_t integer(std::string_view name, std::int64_t otherwise) const = 0;
   virtual std::optional<std::vector<std::int64_t>> integer_list(std::string_view name) const = 0;
   virtual ir::Real real(std::string_view name, const ir::Real& otherwise) const = 0;
+  virtual std::optional<std::vector<float>> real_list(std::string_view name) const = 0;
   virtual std::string word(std::string_view name, std::string_view otherwise) const = 0;
   virtual std::optional<ir::Constant> tensor(std::string_view name) const = 0;
 };

@@ -1,0 +1,54 @@
+// gather: the slices of x along `axis` that integer `indices` name; the shape of `indices` stands in place of the axis.
+// An index e in [-d, d) of a dimension of size d counts from the end where it is negative, as in ONNX: it is e mod d.
+#include <fmt/format.h>
+
+#include "src/ops/data_movement.h"
+
+namespace xflow::ops {
+
+struct Gather {
+  static Signature signature() {
+    return {.name = "gather",
+            .operands = {{.name = "x"}, {.name = "indices", .type_class = TypeClass::integer}},
+            .attributes = {{.name = "axis", .kind = AttributeKind::integer, .default_value = ir::Poly(0), .axis = true}},
+            .moves_data = true};
+  }
+
+  static Types type(Typing& /*typing*/, const Operation& operation) {
+    const std::size_t axis = movement::axis(operation);
+    const ir::TensorType& x = operation.operands[0];
+    const ir::Shape& indices = operation.operands[1].shape;
+    ir::Shape shape(x.shape.begin(), x.shape.begin() + static_cast<std::ptrdiff_t>(axis));
+    shape.insert(shape.end(), indices.begin(), indices.end());
+    shape.insert(shape.end(), x.shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, x.shape.end());
+    return one_type(x.data_type, std::move(shape));
+  }
+
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    const std::size_t axis = movement::axis(operation);
+    const std::size_t named = operation.operands[1].rank();
+    const ir::Poly element =
+        builder.element(1, {index.begin() + static_cast<std::ptrdiff_t>(axis), index.begin() + static_cast<std::ptrdiff_t>(axis + named)});
+    std::vector<ir::Poly> from(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(axis));
+    from.push_back(movement::wrapped_index(builder.symbols(), element, operation.operands[0].shape[axis]));
+    from.insert(from.end(), index.begin() + static_cast<std::ptrdiff_t>(axis + named), index.end());
+    return builder.read(0, std::move(from));
+  }
+
+  static Result<Lifted> lift(const OnnxNode& node) { return Lifted{{0, 1}, {{"axis", ir::Poly(node.integer("axis", 0))}}}; }
+
+  static Result<Spelled> spell(const Operation& operation, int opset) {
+    XFLOW_CHECK(require_spellable(operation, 1, type_set({ir::DataType::int32, ir::DataType::int64})));
+    XFLOW_TRY(Spelled spelled, spell_operands(operation, opset));
+    spelled.attributes.emplace_back("axis", *operation.attributes.known_integer("axis"));
+    return spelled;
+  }
+
+  static std::vector<Spelling> spellings() { return {{.domain = "", .type = "Gather", .since = 1, .lift = lift, .spell = spell}}; }
+
+  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, "gather"); }
+};
+
+XFLOW_OPERATOR_DEFINITION(Gather)
+
+}  // namespace xflow::ops

@@ -1,0 +1,52 @@
+// gather_elements: out[i] = x[i with i[axis] replaced by indices[i]]. Indices count from the end where they are negative, as in gather.
+#include <fmt/format.h>
+
+#include "src/ops/data_movement.h"
+
+namespace xflow::ops {
+
+struct GatherElements {
+  static Signature signature() {
+    return {.name = "gather_elements",
+            .operands = {{.name = "x"}, {.name = "indices", .type_class = TypeClass::integer}},
+            .attributes = {{.name = "axis", .kind = AttributeKind::integer, .default_value = ir::Poly(0), .axis = true}},
+            .moves_data = true};
+  }
+
+  static Types type(Typing& typing, const Operation& operation) {
+    const ir::Shape& x = operation.operands[0].shape;
+    const ir::Shape& indices = operation.operands[1].shape;
+    if (x.size() != indices.size()) {
+      return movement::ill_typed(fmt::format("expected operands of one rank, found {} and {}", x.size(), indices.size()));
+    }
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      if (k == movement::axis(operation)) continue;
+      XFLOW_CHECK(typing.require_at_least_zero(x[k] - indices[k], fmt::format("dimension {} of indices not to exceed that of x", k)));
+    }
+    return one_type(operation.operands[0].data_type, indices);
+  }
+
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    const std::size_t axis = movement::axis(operation);
+    std::vector<ir::Poly> from(index.begin(), index.end());
+    from[axis] = movement::wrapped_index(builder.symbols(), builder.element(1, from), operation.operands[0].shape[axis]);
+    return builder.read(0, std::move(from));
+  }
+
+  static Result<Lifted> lift(const OnnxNode& node) { return Lifted{{0, 1}, {{"axis", ir::Poly(node.integer("axis", 0))}}}; }
+
+  static Result<Spelled> spell(const Operation& operation, int opset) {
+    XFLOW_CHECK(require_spellable(operation, 1, type_set({ir::DataType::int32, ir::DataType::int64})));
+    XFLOW_TRY(Spelled spelled, spell_operands(operation, opset));
+    spelled.attributes.emplace_back("axis", *operation.attributes.known_integer("axis"));
+    return spelled;
+  }
+
+  static std::vector<Spelling> spellings() { return {{.domain = "", .type = "GatherElements", .since = 11, .lift = lift, .spell = spell}}; }
+
+  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, "gather_elements"); }
+};
+
+XFLOW_OPERATOR_DEFINITION(GatherElements)
+
+}  // namespace xflow::ops

@@ -1,0 +1,72 @@
+// gather_nd (ONNX GatherND): the last dimension of `indices`, of known size n, names a place in the n dimensions of x that follow the first
+// `batch` ones, which both operands share. out[b, j, r] = x[b, indices[b, j, 0], ..., indices[b, j, n - 1], r].
+#include <fmt/format.h>
+
+#include "src/ops/data_movement.h"
+
+namespace xflow::ops {
+
+struct GatherNd {
+  static Signature signature() {
+    return {.name = "gather_nd",
+            .operands = {{.name = "x"}, {.name = "indices", .type_class = TypeClass::integer}},
+            .attributes = {{.name = "batch", .kind = AttributeKind::integer, .default_value = ir::Poly(0)}},
+            .moves_data = true};
+  }
+
+  static Types type(Typing& typing, const Operation& operation) {
+    const ir::Shape& x = operation.operands[0].shape;
+    const ir::Shape& indices = operation.operands[1].shape;
+    const auto batch = operation.attributes.known_integer("batch");
+    const auto named = indices.empty() ? std::nullopt : indices.back().constant();
+    if (!batch || !named || *batch < 0 || *named < 1 || *batch >= static_cast<std::int64_t>(indices.size()) ||
+        *batch + *named > static_cast<std::int64_t>(x.size())) {
+      return movement::ill_typed(
+          fmt::format("expected the last dimension of indices to name dimensions of x after the batch, found x {} and indices {}",
+                      typing.symbols().to_string(x), typing.symbols().to_string(indices)));
+    }
+    for (std::size_t k = 0; k < static_cast<std::size_t>(*batch); ++k) {
+      XFLOW_CHECK(typing.require_equal(x[k], indices[k], "the batch dimensions to be equal"));
+    }
+    ir::Shape shape(indices.begin(), indices.end() - 1);
+    shape.insert(shape.end(), x.begin() + static_cast<std::ptrdiff_t>(*batch + *named), x.end());
+    return one_type(operation.operands[0].data_type, std::move(shape));
+  }
+
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    const ir::Shape& x = operation.operands[0].shape;
+    const ir::Shape& indices = operation.operands[1].shape;
+    const std::int64_t batch = *operation.attributes.known_integer("batch");
+    const std::int64_t named = *indices.back().constant();
+    const auto rest = index.begin() + static_cast<std::ptrdiff_t>(indices.size()) - 1;
+    std::vector<ir::Poly> from(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(batch));
+    for (std::int64_t k = 0; k < named; ++k) {
+      std::vector<ir::Poly> place(index.begin(), rest);
+      place.emplace_back(k);
+      from.push_back(
+          movement::wrapped_index(builder.symbols(), builder.element(1, std::move(place)), x[static_cast<std::size_t>(batch + k)]));
+    }
+    from.insert(from.end(), rest, index.end());
+    return builder.read(0, std::move(from));
+  }
+
+  static Result<Lifted> lift(const OnnxNode& node) { return Lifted{{0, 1}, {{"batch", ir::Poly(node.integer("batch_dims", 0))}}}; }
+
+  static Result<Spelled> spell(const Operation& operation, int opset) {
+    XFLOW_CHECK(require_spellable(operation, 1, type_set({ir::DataType::int64})));
+    XFLOW_TRY(Spelled spelled, spell_operands(operation, opset));
+    const std::int64_t batch = *operation.attributes.known_integer("batch");
+    if (batch == 0) return spelled;
+    if (opset < 12) return movement::cannot("write GatherND with batch dimensions before opset 12");
+    spelled.attributes.emplace_back("batch_dims", batch);
+    return spelled;
+  }
+
+  static std::vector<Spelling> spellings() { return {{.domain = "", .type = "GatherND", .since = 11, .lift = lift, .spell = spell}}; }
+
+  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, "gather_nd"); }
+};
+
+XFLOW_OPERATOR_DEFINITION(GatherNd)
+
+}  // namespace xflow::ops
