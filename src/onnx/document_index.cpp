@@ -17,7 +17,7 @@ class Indexer {
   Unexpected unreadable(std::string message) const { return fail(ErrorCode::unreadable, std::move(message), state_.origin.name); }
   // The error of a reader that stopped, or of a nested message.
   Unexpected faulty(const WireReader& reader, std::string_view message, const std::string& what) const;
-  Unexpected nested(Error error, const std::string& what) const;
+  Unexpected nested(const Error& error, const std::string& what) const;
   Unexpected not_a_model(const WireReader& reader) const;
 
   GraphId add_graph(GraphKind kind);
@@ -48,7 +48,7 @@ Unexpected Indexer::faulty(const WireReader& reader, std::string_view message, c
   return unreadable("damaged model: " + what + " has at byte " + std::to_string(offset) + " " + reader.fault_text());
 }
 
-Unexpected Indexer::nested(Error error, const std::string& what) const {
+Unexpected Indexer::nested(const Error& error, const std::string& what) const {
   return fail(error.code, what + ": " + error.message, state_.origin.name);
 }
 
@@ -184,7 +184,7 @@ Result<void> Indexer::graph_field(Graph& graph, const WireField& field) {
       return {};
     case 5: {
       auto initializer = tensor(field.payload);
-      if (!initializer) return nested(std::move(initializer).error(), "an initializer of graph " + quoted(graph.name));
+      if (!initializer) return nested(initializer.error(), "an initializer of graph " + quoted(graph.name));
       graph.initializers.push_back(Initializer{*std::move(initializer), field.whole});
       return {};
     }
@@ -398,7 +398,7 @@ Result<ValueInfo> Indexer::value_info(const Graph& graph, const WireField& whole
   const auto what = [&] { return "the type of value " + quoted(info.name) + " in graph " + quoted(graph.name); };
   if (reader.fault() != WireFault::none) return faulty(reader, whole.payload, what());
   for (const std::string_view type : types) {
-    if (auto parsed = parse_type(type, info.type); !parsed) return nested(std::move(parsed).error(), "damaged model: " + what());
+    if (auto parsed = parse_type(type, info.type); !parsed) return nested(parsed.error(), "damaged model: " + what());
   }
   return info;
 }
@@ -422,7 +422,7 @@ Result<void> Indexer::sparse_initializer(Graph& graph, const WireField& whole) {
   for (WireField field; reader.next(field);) {
     if (field.is_bytes(1) || field.is_bytes(2)) {
       auto view = tensor(field.payload);
-      if (!view) return nested(std::move(view).error(), what);
+      if (!view) return nested(view.error(), what);
       (field.number == 1 ? sparse.values : sparse.indices) = *std::move(view);
     } else if (field.number == 3 && !append_varints(field, sparse.dims)) {
       return unreadable("damaged model: " + what + " has dimensions that are cut");
