@@ -1,0 +1,26 @@
+// Small graphs of the IR that one ONNX node says: the inverse of the compositions that rewrites produce.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "src/ir/graph.h"
+#include "src/ops/spelling.h"
+
+namespace xflow::onnx_io {
+
+struct FusedSpelling {
+  std::string_view type;  // of ONNX's own domain
+  ops::Spelled spelled;   // OperandInput counts `operands`
+  std::vector<ir::ValueId> operands;
+  std::vector<ir::ValueId> absorbed;  // inner values that the node computes without showing them
+};
+
+// The longest match at `value`; nothing where none fits. `may_absorb` says whether an inner value has no other use. May add operations (a
+// bias reshaped to a vector) to the arena.
+std::optional<FusedSpelling> fused_spelling(ir::Arena& arena, ir::ValueId value, int opset,
+                                            const std::function<bool(ir::ValueId)>& may_absorb);
+
+}  // namespace xflow::onnx_io

@@ -1,0 +1,195 @@
+#include "src/onnx/lift.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "src/onnx/composition.h"
+#include "src/onnx/node_view.h"
+#include "src/onnx/opaque_type.h"
+#include "src/onnx/spelling_table.h"
+#include "src/ops/operator.h"
+
+namespace xflow::onnx_io {
+namespace {
+
+// Names that say nothing: exporters write them for a size that they do not know, also several times for different sizes.
+bool is_placeholder(std::string_view name) {
+  return std::none_of(name.begin(), name.end(), [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }) || name == "None";
+}
+
+bool covers(int since, int until, int opset) { return since <= opset && opset <= until; }
+
+class Lifter {
+ public:
+  Lifter(const Document& document, ir::Arena& arena) : document_(document), arena_(arena) {}
+
+  Result<LiftedModel> run() {
+    model_.opset = static_cast<int>(document_.opset(GraphId{0}, "").value_or(0));
+    define_inputs();
+    XFLOW_CHECK(define_initializers());
+    for (const ValueInfo& info : document_.main().value_infos) declared_.emplace(info.name, &info);
+    for (const ValueInfo& info : document_.main().outputs) declared_.emplace(info.name, &info);
+    for (const NodeId id : document_.main().order) lift_node(document_.node(id));
+    for (const ValueInfo& output : document_.main().outputs) add_output(output.name);
+    model_.output_count = model_.graph.outputs.size();
+    for (const std::string_view captured : captures_) add_output(captured);
+    return std::move(model_);
+  }
+
+ private:
+  void define(std::string_view name, ir::ValueId value) {
+    model_.values.emplace(name, value);
+    model_.names.try_emplace(value, name);
+  }
+
+  void add_output(std::string_view name) {
+    model_.graph.outputs.push_back(model_.values.at(name));
+    model_.output_names.push_back(name);
+  }
+
+  // An input with an initializer of its name has a default that a caller may override: it stays an input.
+  void define_inputs() {
+    std::uint32_t serial = 0;
+    for (const ValueInfo& input : document_.main().inputs) {
+      const ir::ValueId value = arena_.input(declared_tensor_type(arena_.symbols(), input.type, input.name), serial++);
+      define(input.name, value);
+      model_.input_names.push_back(input.name);
+      model_.inputs.push_back(value);
+    }
+  }
+
+  Result<void> define_initializers() {
+    for (const Initializer& initializer : document_.main().initializers) {
+      if (model_.values.contains(initializer.tensor.name)) continue;
+      auto constant = document_.constant(initializer.tensor);
+      if (constant) {
+        define(initializer.tensor.name, arena_.constant(*std::move(constant)));
+      } else {
+        // Strings and types without arithmetic: a leaf of known type.
+        ir::TensorType type{initializer.tensor.data_type, true, ir::polys(initializer.tensor.dims)};
+        define(initializer.tensor.name, {arena_.opaque(kLeaf, {}, {std::move(type)}), 0});
+      }
+    }
+    for (const SparseInitializer& sparse : document_.main().sparse_initializers) {
+      ir::TensorType type{sparse.values.data_type, true, ir::polys(sparse.dims)};
+      define(sparse.values.name, {arena_.opaque(kLeaf, {}, {std::move(type)}), 0});
+    }
+    return {};
+  }
+
+  void lift_node(const Node& node) {
+    std::vector<ir::ValueId> operands;
+    for (const std::string_view input : node.inputs) operands.push_back(input.empty() ? arena_.absent() : model_.values.at(input));
+    for (const std::string_view captured : node.captures) {
+      if (std::find(captures_.begin(), captures_.end(), captured) == captures_.end()) captures_.push_back(captured);
+    }
+    std::string reason;
+    if (auto outputs = lift_known(node, operands, reason)) {
+      for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+        if (node.outputs[k].empty()) continue;
+        const ir::ValueId value = (*outputs)[k];
+        // A value that was there before this node has another maker already, or is an operand of this node handed through.
+        model_.origins.try_emplace(value, Origin{node.id, static_cast<std::uint32_t>(k)});
+        define(node.outputs[k], value);
+      }
+      return;
+    }
+    model_.opaque.push_back({node.id, std::move(reason)});
+    for (const std::string_view captured : node.captures) operands.push_back(model_.values.at(captured));
+    std::vector<ir::TensorType> types;
+    for (std::uint32_t k = 0; k < node.outputs.size(); ++k) {
+      types.push_back(declared_type(node.outputs[k]));
+      if (types.back().data_type == ir::DataType::undefined || !types.back().ranked) {
+        if (auto known = opaque_output_type(arena_, node, k, operands)) types.back() = *std::move(known);
+      }
+    }
+    const ir::NodeId opaque = arena_.opaque(static_cast<std::uint32_t>(node.id), std::move(operands), std::move(types));
+    for (std::uint32_t k = 0; k < node.outputs.size(); ++k) {
+      if (node.outputs[k].empty()) continue;
+      model_.origins.emplace(ir::ValueId{opaque, k}, Origin{node.id, k});
+      define(node.outputs[k], {opaque, k});
+    }
+  }
+
+  ir::TensorType declared_type(std::string_view name) {
+    const auto found = declared_.find(name);
+    if (found == declared_.end()) return ir::TensorType::unranked(ir::DataType::undefined);
+    return declared_tensor_type(arena_.symbols(), found->second->type, name);
+  }
+
+  // The values of the node's outputs by a composition or a spelling; nothing, with the reason, where there is none.
+  std::optional<std::vector<ir::ValueId>> lift_known(const Node& node, const std::vector<ir::ValueId>& operands, std::string& reason) {
+    const std::string_view domain = is_default_domain(node.domain) ? std::string_view() : node.domain;
+    const auto version = document_.opset(GraphId{0}, domain);
+    if (node.has_bodies()) {
+      reason = "it has bodies";
+      return std::nullopt;
+    }
+    if (calls_function(node)) {
+      reason = "it calls a local function";
+      return std::nullopt;
+    }
+    reason = "no operator set for domain '" + std::string(domain) + "'";
+    if (!version) return std::nullopt;
+    const int opset = static_cast<int>(*version);
+    for (const ir::ValueId operand : operands) {
+      if (!arena_.is_absent(operand) && arena_.type(operand).data_type == ir::DataType::undefined) {
+        reason = "the type of an operand is not known";
+        return std::nullopt;
+      }
+    }
+    const NodeView view(document_, node, opset, arena_, operands);
+    for (const Composition& composition : compositions()) {
+      if (composition.domain != domain || composition.type != node.op_type || !covers(composition.since, composition.until, opset))
+        continue;
+      auto outputs = composition.lift(view);
+      if (outputs && covers_outputs(view, outputs->size(), reason)) return *std::move(outputs);
+      if (!outputs) reason = outputs.error().text();
+    }
+    auto outputs = lift_spelled(view);
+    if (outputs && covers_outputs(view, outputs->size(), reason)) return *std::move(outputs);
+    if (!outputs) reason = outputs.error().text();
+    return std::nullopt;
+  }
+
+  bool calls_function(const Node& node) const {
+    return std::any_of(document_.model().functions.begin(), document_.model().functions.end(), [&](const Function& f) {
+      return f.name == node.op_type && (f.domain == node.domain || (is_default_domain(f.domain) && is_default_domain(node.domain)));
+    });
+  }
+
+  static bool covers_outputs(const NodeView& view, std::size_t outputs, std::string& reason) {
+    if (view.output_count() <= outputs) return true;
+    reason = std::string(view.type()) + ": output " + std::to_string(outputs) + " is not known";
+    return false;
+  }
+
+  static constexpr std::uint32_t kLeaf = 0xFFFFFFFFU;  // serial of a leaf that is no node of the document
+
+  const Document& document_;
+  ir::Arena& arena_;
+  LiftedModel model_;
+  std::unordered_map<std::string_view, const ValueInfo*> declared_;
+  std::vector<std::string_view> captures_;
+};
+
+}  // namespace
+
+ir::TensorType declared_tensor_type(ir::Symbols& symbols, const DeclaredType& declared, std::string_view value_name) {
+  if (declared.kind != DeclaredType::Kind::tensor) return ir::TensorType::unranked(ir::DataType::undefined);
+  ir::TensorType type{declared.data_type, declared.ranked, {}};
+  for (const Dimension& dim : declared.dims) {
+    if (dim.kind == Dimension::Kind::value && dim.value >= 0) {
+      type.shape.emplace_back(dim.value);
+    } else if (dim.kind == Dimension::Kind::parameter && !is_placeholder(dim.parameter)) {
+      type.shape.emplace_back(symbols.named(ir::SymbolKind::dimension, dim.parameter));
+    } else {
+      type.shape.emplace_back(symbols.fresh(ir::SymbolKind::dimension, value_name));
+    }
+  }
+  return type;
+}
+
+Result<LiftedModel> lift(const Document& document, ir::Arena& arena) { return Lifter(document, arena).run(); }
+
+}  // namespace xflow::onnx_io

@@ -1,0 +1,52 @@
+// From the document to the IR.
+//
+// The main graph is lifted; bodies and local functions stay in the document, and the nodes that hold or call them are opaque. A node whose
+// operator, version or attributes xflow does not know exactly is opaque too: typed as far as the document declares it, never crossed.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "src/ir/graph.h"
+#include "src/onnx/document.h"
+
+namespace xflow::onnx_io {
+
+// Which output of which node of the document makes a value.
+struct Origin {
+  NodeId node{};
+  std::uint32_t output = 0;
+};
+
+struct OpaqueNode {
+  NodeId node{};
+  std::string reason;  // "no operator for com.microsoft.Foo", "Slice: steps are not known"
+};
+
+struct LiftedModel {
+  ir::Graph graph;                                           // the outputs of the main graph, then the values that bodies of nodes capture
+  std::size_t output_count = 0;                              // how many of graph.outputs are outputs of the main graph
+  std::vector<std::string_view> output_names;                // of graph.outputs; for captured values the captured name
+  std::vector<std::string_view> input_names;                 // in the order of the document; initializers with defaults excluded
+  std::vector<ir::ValueId> inputs;                           // of the same length
+  std::unordered_map<std::string_view, ir::ValueId> values;  // every value name of the main graph
+  std::unordered_map<ir::ValueId, Origin> origins;           // first document node that makes each value
+  std::unordered_map<ir::ValueId, std::string_view> names;   // the name under which the document first defines each value
+  std::vector<OpaqueNode> opaque;                            // in topological order
+  int opset = 0;                                             // of ONNX's own domain
+};
+
+// Lifts the main graph into `arena`. The document must outlive the result and the arena. Nothing that a valid document holds is an error;
+// what is not known becomes opaque.
+Result<LiftedModel> lift(const Document& document, ir::Arena& arena);
+
+// The type of a declared value. -1, missing dimensions and placeholders ("?", names without a letter) are fresh symbols; other names are
+// the dimension of that name.
+ir::TensorType declared_tensor_type(ir::Symbols& symbols, const DeclaredType& declared, std::string_view value_name);
+
+}  // namespace xflow::onnx_io

@@ -1,0 +1,43 @@
+// From the IR back to the document.
+//
+// A value that a node of the document makes is written as that node, byte for byte; what a rewrite made is spelled as new nodes with fresh
+// names; an expression of constants becomes one initializer. Names of inputs, outputs and captured values stay.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "src/onnx/document_writer.h"
+#include "src/onnx/lift.h"
+
+namespace xflow::onnx_io {
+
+// Computes an expression of constants.
+using Fold = std::function<Result<ir::Constant>(ir::ValueId)>;
+
+struct LoweredModel {
+  std::vector<GraphEdit> edits;         // of the main graph; empty if nothing changed
+  std::vector<ir::Constant> constants;  // whose bytes the edits point into: keep until the document is written
+  std::size_t kept_nodes = 0;           // written back byte for byte
+  std::size_t renamed_nodes = 0;        // written back with names of inputs or outputs changed
+  std::size_t new_nodes = 0;
+  std::size_t dropped_nodes = 0;
+  std::size_t merged_nodes = 0;  // dropped because an equal node is there
+  std::uint64_t new_constant_bytes = 0;
+  std::uint64_t dropped_constant_bytes = 0;
+};
+
+// Writes `graph`, whose outputs correspond to model.graph.outputs. `correspondence` says what became of the model's values: where one was
+// replaced or rebuilt, an equal value of `graph` (see ir::replace); nodes of the document that read it then stay as they are.
+// Error::unsupported if an operation cannot be spelled at the model's opset.
+Result<LoweredModel> lower(const Document& document, const LiftedModel& model, ir::Arena& arena, const ir::Graph& graph,
+                           const ir::ValueMap& correspondence, const Fold& fold);
+
+// Whether an operation can be written at `opset`: what lower would say of it, without writing.
+Result<void> can_spell(const ir::Arena& arena, ir::NodeId node, int opset);
+
+}  // namespace xflow::onnx_io
