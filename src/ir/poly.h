@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -142,7 +143,9 @@ class Symbols {
   // division by less than 1, or overflow.
   using Valuation = std::function<std::optional<std::int64_t>(SymbolId)>;
   std::optional<std::int64_t> evaluate(const Poly& p, const Valuation& value) const;
-  // A constant that p is never below, from the bounds of its symbols; nothing where none is known.
+  // States that p is at least 1: a dimension of a tensor of a model, none of which is empty. Only for facts that hold wherever the symbols are used.
+  void assume_positive(const Poly& p);
+  // A constant that p is never below, from the bounds of its symbols and what was assumed; nothing where none is known.
   std::optional<std::int64_t> lower_bound(const Poly& p) const;
 
   std::string to_string(const Poly& p) const;               // "2*N + floor((H - 1)/2) + 1"
@@ -154,6 +157,7 @@ class Symbols {
   std::vector<SymbolInfo> infos_;
   std::map<std::pair<SymbolKind, std::string>, SymbolId, std::less<>> names_;
   std::unordered_multimap<std::size_t, SymbolId> defined_;
+  std::unordered_set<Poly, PolyHash> positive_;
   std::uint32_t fresh_count_ = 0;
 };
 

@@ -309,8 +309,13 @@ std::optional<std::int64_t> Symbols::evaluate(const Poly& p, const Valuation& va
   return sum;
 }
 
+void Symbols::assume_positive(const Poly& p) {
+  if (!p.is_constant() && !p.is_poisoned() && lower_bound(p).value_or(0) < 1) positive_.insert(p);
+}
+
 std::optional<std::int64_t> Symbols::lower_bound(const Poly& p) const {
   if (p.is_poisoned()) return std::nullopt;
+  if (!positive_.empty() && positive_.contains(p)) return 1;
   std::int64_t sum = p.constant_term();
   for (const Poly::Term& t : p.terms()) {
     if (t.coefficient < 0) return std::nullopt;

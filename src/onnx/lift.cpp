@@ -37,7 +37,9 @@ class Lifter {
   }
 
  private:
+  // No tensor of a model is taken to be empty.
   void define(std::string_view name, ir::ValueId value) {
+    for (const ir::Poly& d : ir::Shape(arena_.type(value).shape)) arena_.symbols().assume_positive(d);
     model_.values.emplace(name, value);
     model_.names.try_emplace(value, name);
   }

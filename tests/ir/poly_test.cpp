@@ -98,6 +98,14 @@ TEST_F(PolyTest, MaxKnowsBoundsAndIsSymmetric) {
   EXPECT_EQ(s.max(n + c, n), n + c);
 }
 
+TEST_F(PolyTest, AnAssumedSizeIsAtLeastOne) {
+  const Poly size = s.floor_div(n, Poly(5)) - Poly(1);
+  EXPECT_EQ(s.lower_bound(size), std::nullopt);
+  s.assume_positive(size);
+  EXPECT_EQ(s.lower_bound(size), 1);
+  EXPECT_EQ(s.max(size, Poly(1)), size);
+}
+
 TEST_F(PolyTest, BroadcastFollowsOnnx) {
   EXPECT_EQ(s.broadcast(n, Poly(1)), n);
   EXPECT_EQ(s.broadcast(Poly(1), n), n);
