@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <cassert>
+#include <cctype>
 #include <optional>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace xflow::ops {
@@ -173,6 +176,36 @@ class Printer {
   const std::vector<std::string>& operand_names_;
 };
 
+// Fresh indices are named HINT'NUMBER by their symbols; numbers them anew in the order of the text.
+std::string number_indices(const ir::Symbols& symbols, const std::string& text) {
+  std::unordered_set<std::string> names;
+  for (std::size_t k = 0; k < symbols.size(); ++k) {
+    const ir::SymbolInfo& info = symbols.info(static_cast<ir::SymbolId>(k));
+    if (info.kind == ir::SymbolKind::index && info.name.find('\'') != std::string::npos) names.insert(info.name);
+  }
+  const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '\''; };
+  std::unordered_map<std::string, std::string> numbered;
+  std::string result;
+  for (std::size_t begin = 0; begin < text.size();) {
+    if (!in_name(text[begin])) {
+      result += text[begin++];
+      continue;
+    }
+    std::size_t end = begin;
+    while (end < text.size() && in_name(text[end])) ++end;
+    const std::string word = text.substr(begin, end - begin);
+    begin = end;
+    if (!names.contains(word)) {
+      result += word;
+      continue;
+    }
+    const auto [at, added] = numbered.try_emplace(word);
+    if (added) at->second = word.substr(0, word.find('\'') + 1) + std::to_string(numbered.size());
+    result += at->second;
+  }
+  return result;
+}
+
 }  // namespace
 
 int arity(Function function) { return row(function).arity; }
@@ -269,7 +302,12 @@ Expr operator*(const Expr& a, const Expr& b) { return make_apply(Function::multi
 Expr operator/(const Expr& a, const Expr& b) { return make_apply(Function::divide, {a, b}); }
 
 std::string to_string(const ir::Symbols& symbols, const Expr& expr, const std::vector<std::string>& operand_names) {
-  return Printer(symbols, operand_names).print(expr);
+  return number_indices(symbols, Printer(symbols, operand_names).print(expr));
+}
+
+std::string to_string(const ir::Symbols& symbols, std::span<const ir::Poly> index, const Expr& expr,
+                      const std::vector<std::string>& operand_names) {
+  return number_indices(symbols, symbols.to_string(index) + " = " + Printer(symbols, operand_names).print(expr));
 }
 
 }  // namespace xflow::ops

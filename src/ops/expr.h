@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -137,7 +138,11 @@ Expr operator-(const Expr& a, const Expr& b);
 Expr operator*(const Expr& a, const Expr& b);
 Expr operator/(const Expr& a, const Expr& b);  // floating division
 
-// "sum(k < K, x[i, k] * a[k, j])"; operands are shown by `operand_names` where given, otherwise as %0, %1.
+// "sum(k'1 < K, x[i, k'1] * a[k'1, j])"; operands are shown by `operand_names` where given, otherwise as %0, %1. Fresh indices are numbered
+// in the order of the text, so that an expression made again prints the same.
 std::string to_string(const ir::Symbols& symbols, const Expr& expr, const std::vector<std::string>& operand_names = {});
+// "[i'1, i'2] = sum(k'3 < K, ...)": the element at `index`.
+std::string to_string(const ir::Symbols& symbols, std::span<const ir::Poly> index, const Expr& expr,
+                      const std::vector<std::string>& operand_names = {});
 
 }  // namespace xflow::ops
