@@ -78,6 +78,10 @@ class FakeOnnxNode : public OnnxNode {
     const auto* value = get<float>(name);
     return value != nullptr ? ir::Real::from_double(*value) : otherwise;
   }
+  std::optional<std::vector<float>> real_list(std::string_view name) const override {
+    const auto* value = get<std::vector<float>>(name);
+    return value != nullptr ? std::optional(*value) : std::nullopt;
+  }
   std::string word(std::string_view name, std::string_view otherwise) const override {
     const auto* value = get<std::string>(name);
     return value != nullptr ? *value : std::string(otherwise);
