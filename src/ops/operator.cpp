@@ -275,6 +275,10 @@ Result<ir::NodeId> apply(ir::Arena& arena, Typing& typing, ir::OperatorId id, st
   auto outputs = op.type(typing, Operation{types, complete, {}});
   if (!outputs) return in_operator(op, std::move(outputs).error());
   assert(op.signature.outputs < 0 || outputs->size() == static_cast<std::size_t>(op.signature.outputs));
+  for (const ir::TensorType& type : *outputs) {
+    for (const ir::Poly& d : type.shape)
+      if (d.is_poisoned()) return in_operator(op, Error{ErrorCode::ill_typed, "expected sizes that fit 64 bits and no division by 0", {}});
+  }
   return arena.operation(id, std::move(complete), std::move(operands), *std::move(outputs));
 }
 
