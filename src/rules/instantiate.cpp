@@ -1,0 +1,601 @@
+#include "src/rules/instantiate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <set>
+
+#include "src/rules/build.h"
+#include "src/rules/choices.h"
+
+namespace xflow::rules {
+namespace {
+
+// What the build of one side knows besides its result.
+enum class Stop : std::uint8_t {
+  none,
+  rejected,  // no graph matches this choice
+  restart,   // an assumption was added: build again
+};
+
+bool is_defined(ir::SymbolKind kind) {
+  return kind == ir::SymbolKind::floor_div || kind == ir::SymbolKind::maximum || kind == ir::SymbolKind::element;
+}
+
+// Records what the typing of the source implies. Where two dimensions may broadcast in several ways, one of them is chosen and assumed.
+class SourceTyping : public ops::Typing {
+ public:
+  SourceTyping(ir::Symbols& symbols, Choices& choices, std::vector<Fact>& assumed)
+      : Typing(symbols), choices_(choices), assumed_(assumed) {}
+
+  void enter(std::string where) { where_ = std::move(where); }
+  Result<void> require_equal(const ir::Poly& a, const ir::Poly& b, std::string_view what) override {
+    XFLOW_CHECK(Typing::require_equal(a, b, what));
+    if (!(a == b)) facts.push_back({ops::equal(a, b), fmt::format("typing of {}: {}", where_, what)});
+    return {};
+  }
+  Result<void> require_at_least_zero(const ir::Poly& a, std::string_view what) override {
+    XFLOW_CHECK(Typing::require_at_least_zero(a, what));
+    const auto low = symbols().lower_bound(a);
+    if (!low || *low < 0) facts.push_back({{a, ops::Relation::at_least_zero}, fmt::format("typing of {}: {}", where_, what)});
+    return {};
+  }
+  Result<ir::Poly> broadcast(const ir::Poly& a, const ir::Poly& b) override {
+    if (a == b || b.is_one()) return a;
+    if (a.is_one()) return b;
+    if (a.is_constant() && b.is_constant()) return Typing::broadcast(a, b);
+    for (const Fact& fact : assumed_) {
+      if (fact.atom.poly == a - b || fact.atom.poly == b - a) return a.is_constant() ? a : b;
+      if (fact.atom.poly == a - 1) return b;
+      if (fact.atom.poly == b - 1) return a;
+    }
+    // Equal, or one of them 1; a constant other than 1 is not 1.
+    std::vector<ir::Poly> cases = {a - b};
+    if (!a.is_constant()) cases.push_back(a - 1);
+    if (!b.is_constant()) cases.push_back(b - 1);
+    const std::size_t chosen =
+        choices_.choose(fmt::format("broadcast {} ~ {} in {}", symbols().to_string(a), symbols().to_string(b), where_), cases.size());
+    const std::string text = chosen == 0 ? fmt::format("{} = {}", symbols().to_string(a), symbols().to_string(b))
+                                         : fmt::format("{} = 1", symbols().to_string(cases[chosen] + 1));
+    assumed_.push_back({{cases[chosen], ops::Relation::zero}, fmt::format("choice of broadcasting in {}: {}", where_, text)});
+    restart = true;
+    return fail(ErrorCode::ill_typed, "an assumption was added");
+  }
+
+  std::vector<Fact> facts;
+  bool restart = false;
+
+ private:
+  Choices& choices_;
+  std::vector<Fact>& assumed_;
+  std::string where_;
+};
+
+// Records what the typing of the target needs.
+class TargetTyping : public ops::Typing {
+ public:
+  using Typing::Typing;
+  void enter(std::string where) { where_ = std::move(where); }
+  Result<void> require_equal(const ir::Poly& a, const ir::Poly& b, std::string_view what) override {
+    XFLOW_CHECK(Typing::require_equal(a, b, what));
+    if (!(a == b)) obligations.push_back({ops::equal(a, b), fmt::format("typing of {} in the target: {}", where_, what)});
+    return {};
+  }
+  Result<void> require_at_least_zero(const ir::Poly& a, std::string_view what) override {
+    XFLOW_CHECK(Typing::require_at_least_zero(a, what));
+    const auto low = symbols().lower_bound(a);
+    if (!low || *low < 0) {
+      obligations.push_back({{a, ops::Relation::at_least_zero}, fmt::format("typing of {} in the target: {}", where_, what)});
+    }
+    return {};
+  }
+  Result<ir::Poly> broadcast(const ir::Poly& a, const ir::Poly& b) override {
+    if (a == b || b.is_one()) return a;
+    if (a.is_one()) return b;
+    XFLOW_CHECK(require_equal(a, b, "dimensions that broadcast"));
+    return a.is_constant() ? a : b;
+  }
+
+  std::vector<Fact> obligations;
+
+ private:
+  std::string where_;
+};
+
+// Builds source terms, choosing what attributes leave open.
+class SourceBuilder : public TermBuilder {
+ public:
+  SourceBuilder(ir::Arena& arena, SourceTyping& typing, Environment& environment, Choices& choices,
+                const ir::Symbols::Substitution& substitution, std::map<std::string, std::string>& chosen)
+      : TermBuilder(arena, typing, environment, Literals::exact),
+        source_typing_(typing),
+        environment_(environment),
+        choices_(choices),
+        substitution_(substitution),
+        chosen_(chosen) {}
+
+ protected:
+  Result<void> before(const Term& term, const ops::Signature& signature, std::span<const ir::TensorType> operands) override {
+    for (const Term::NamedExpression& attribute : term.attributes) {
+      const ops::AttributeSignature& expected = *find_attribute(signature, attribute.name);
+      const Expression& e = attribute.value;
+      if (e.kind == Expression::Kind::name && environment_.attribute(e.name) == nullptr) bind(e.name, expected, signature, operands);
+      if (e.kind == Expression::Kind::list) {
+        for (const Expression& element : e.arguments) {
+          if (element.kind == Expression::Kind::name && environment_.attribute(element.name) == nullptr) {
+            environment_.attributes[element.name] = parameter(element.name);
+          }
+        }
+      }
+    }
+    return {};
+  }
+  Result<ir::NodeId> apply(const Term& term, ir::OperatorId op, std::vector<ir::ValueId> operands, ir::Attributes attributes) override {
+    source_typing_.enter(fmt::format("{}:{} {}", term.place.line, term.place.column, term.name));
+    return TermBuilder::apply(term, op, std::move(operands), std::move(attributes));
+  }
+
+ private:
+  ir::Poly parameter(const std::string& name) {
+    return arena_.symbols().substitute(arena_.symbols().named(ir::SymbolKind::parameter, name), substitution_);
+  }
+
+  void bind(const std::string& name, const ops::AttributeSignature& expected, const ops::Signature& signature,
+            std::span<const ir::TensorType> operands) {
+    const std::size_t rank = operands.empty() ? 0 : operands[0].rank();
+    switch (expected.kind) {
+      case ops::AttributeKind::integer:
+        environment_.attributes[name] = integer(name, expected, rank);
+        return;
+      case ops::AttributeKind::integers:
+        environment_.attributes[name] = integers(name, expected, signature, operands);
+        return;
+      case ops::AttributeKind::real:
+        environment_.attributes[name] = ir::Real::variable(name);
+        return;
+      case ops::AttributeKind::word:
+      case ops::AttributeKind::data_type:
+        return;
+    }
+  }
+
+  ir::Poly integer(const std::string& name, const ops::AttributeSignature& expected, std::size_t rank) {
+    static constexpr std::array<std::string_view, 6> kFlags = {"keep_dims", "count_include_pad", "exclusive", "reverse", "upper", "flag"};
+    const bool flag = std::find(kFlags.begin(), kFlags.end(), expected.name) != kFlags.end();
+    if (!expected.axis && !flag) return parameter(name);
+    const std::size_t value = choices_.choose("attribute " + name, std::max<std::size_t>(flag ? 2 : rank, 1));
+    chosen_[name] = fmt::format("{} = {}", name, value);
+    return ir::Poly(static_cast<std::int64_t>(value));
+  }
+
+  std::vector<ir::Poly> integers(const std::string& name, const ops::AttributeSignature& expected, const ops::Signature& signature,
+                                 std::span<const ir::TensorType> operands) {
+    const std::size_t rank = operands.empty() ? 0 : operands[0].rank();
+    std::vector<ir::Poly> result;
+    if (expected.axis) {
+      const std::size_t set = choices_.choose("attribute " + name, std::size_t{1} << rank);
+      for (std::size_t k = 0; k < rank; ++k) {
+        if ((set >> k & 1) != 0) result.emplace_back(static_cast<std::int64_t>(k));
+      }
+    } else if (expected.name == "perm") {
+      std::vector<std::int64_t> order(rank);
+      std::iota(order.begin(), order.end(), 0);
+      for (std::size_t k = 0; k + 1 < rank; ++k) {
+        const std::size_t pick = choices_.choose(fmt::format("attribute {}[{}]", name, k), rank - k);
+        std::rotate(order.begin() + static_cast<std::ptrdiff_t>(k), order.begin() + static_cast<std::ptrdiff_t>(k + pick),
+                    order.begin() + static_cast<std::ptrdiff_t>(k + pick + 1));
+      }
+      result = ir::polys(order);
+    } else {
+      const auto known = list_length(signature, expected.name, operands);
+      const std::size_t length = known ? *known : choices_.choose("length of " + name, kMaxRank + 1);
+      for (std::size_t k = 0; k < length; ++k) result.push_back(parameter(fmt::format("{}[{}]", name, k)));
+      if (!known) chosen_[name] = fmt::format("{}: {} elements", name, length);
+      return result;
+    }
+    chosen_[name] = fmt::format("{} = {}", name, arena_.symbols().to_string(result));
+    return result;
+  }
+
+  SourceTyping& source_typing_;
+  Environment& environment_;
+  Choices& choices_;
+  const ir::Symbols::Substitution& substitution_;
+  std::map<std::string, std::string>& chosen_;
+};
+
+class TargetBuilder : public TermBuilder {
+ public:
+  TargetBuilder(ir::Arena& arena, TargetTyping& typing, const Environment& environment)
+      : TermBuilder(arena, typing, environment, Literals::exact), target_typing_(typing) {}
+
+ protected:
+  Result<ir::NodeId> apply(const Term& term, ir::OperatorId op, std::vector<ir::ValueId> operands, ir::Attributes attributes) override {
+    target_typing_.enter(term.name);
+    return TermBuilder::apply(term, op, std::move(operands), std::move(attributes));
+  }
+
+ private:
+  TargetTyping& target_typing_;
+};
+
+// One run: the instance for the choices of the run.
+class Run {
+ public:
+  Run(const Rule& rule, Choices& choices) : rule_(rule), choices_(choices), arena_(std::make_unique<ir::Arena>()), environment_(*arena_) {}
+
+  // Nothing where no graph matches the choice; `reason` says why.
+  Result<std::optional<RuleInstance>> build(std::string& reason) {
+    constexpr int kMaxRestarts = 200;
+    for (int round = 0; round < kMaxRestarts; ++round) {
+      const Stop stop = build_source(reason);
+      if (stop == Stop::rejected) return std::optional<RuleInstance>();
+      if (stop == Stop::restart) continue;
+      XFLOW_TRY(RuleInstance instance, finish());
+      return std::optional<RuleInstance>(std::move(instance));
+    }
+    return fail(ErrorCode::limit, "the dimensions of the source could not be solved");
+  }
+
+ private:
+  ir::Symbols& symbols() { return arena_->symbols(); }
+  Stop reject(std::string& reason, std::string why) {
+    reason = std::move(why);
+    return Stop::rejected;
+  }
+
+  // Variables, guards, statements; then equations that became known replace symbols, and it starts again.
+  Stop build_source(std::string& reason) {
+    environment_.attributes.clear();
+    environment_.values.clear();
+    environment_.lists.clear();
+    chosen_.clear();
+    value_facts_.clear();
+    if (auto made = make_variables(); !made) return reject(reason, made.error().message);
+    guard_facts_.clear();
+    if (!guards(true, reason)) return Stop::rejected;
+
+    SourceTyping typing(symbols(), choices_, assumed_);
+    SourceBuilder builder(*arena_, typing, environment_, choices_, substitution_, chosen_);
+    for (const Statement& statement : rule_.source) {
+      auto outputs = builder.build(statement.term, ir::DataType::float32);
+      if (!outputs && typing.restart) {
+        extend_substitution(assumed_);
+        return Stop::restart;
+      }
+      if (!outputs) return reject(reason, outputs.error().message);
+      if (outputs->size() != statement.outputs.size()) {
+        return reject(reason,
+                      fmt::format("expected {} outputs of {}, found {}", statement.outputs.size(), statement.term.name, outputs->size()));
+      }
+      for (std::size_t k = 0; k < outputs->size(); ++k) environment_.values[statement.outputs[k]] = (*outputs)[k];
+    }
+    guard_facts_.clear();
+    if (!guards(false, reason)) return Stop::rejected;
+    typing_facts_ = std::move(typing.facts);
+    if (extend_substitution(typing_facts_) || extend_substitution(guard_facts_)) return Stop::restart;
+    return Stop::none;
+  }
+
+  ir::Poly dimension(const std::string& name) {
+    return symbols().substitute(symbols().named(ir::SymbolKind::dimension, name), substitution_);
+  }
+
+  static void sequences_of(const Expression& e, std::vector<std::string>& names) {
+    if (e.kind == Expression::Kind::sequence || e.kind == Expression::Kind::ones) names.push_back(e.name);
+  }
+
+  // Sequences of a declaration get their lengths, so that no rank is above kMaxRank.
+  Result<void> choose_sequences(const Declaration& declaration) {
+    std::size_t rank = 0;
+    for (const Expression& dim : declaration.dims) {
+      std::vector<std::string> names;
+      sequences_of(dim, names);
+      if (names.empty()) {
+        ++rank;
+      } else if (const ir::AttributeValue* known = environment_.attribute(names[0])) {
+        rank += std::get<std::vector<ir::Poly>>(*known).size();
+      }
+    }
+    for (const Expression& dim : declaration.dims) {
+      std::vector<std::string> names;
+      sequences_of(dim, names);
+      if (names.empty() || environment_.attribute(names[0]) != nullptr) continue;
+      if (rank > kMaxRank) break;
+      const std::string& name = names[0];
+      const std::size_t length = choices_.choose("sequence " + name, kMaxRank - rank + 1);
+      chosen_[name] = fmt::format("{}: {} dimension{}", name, length, length == 1 ? "" : "s");
+      std::vector<ir::Poly> dims;
+      for (std::size_t k = 0; k < length; ++k) dims.push_back(dimension(fmt::format("{}{}", name, k)));
+      environment_.attributes[name] = std::move(dims);
+      rank += length;
+    }
+    if (rank > kMaxRank) return fail(ErrorCode::ill_typed, fmt::format("'{}' has more than {} dimensions", declaration.variable, kMaxRank));
+    return {};
+  }
+
+  Result<ir::Shape> declared_shape(const Declaration& declaration) {
+    ir::Shape shape;
+    for (std::size_t k = 0; k < declaration.dims.size(); ++k) {
+      const Expression& dim = declaration.dims[k];
+      if (dim.kind == Expression::Kind::optional) {
+        const bool one = choices_.choose(fmt::format("optional {} of {}", k, declaration.variable), 2) == 1;
+        chosen_[fmt::format("{} {}", declaration.variable, k)] =
+            fmt::format("{}? of {} is {}", dim.name, declaration.variable, one ? "1" : dim.name);
+        shape.push_back(one ? ir::Poly(1) : dimension(dim.name));
+        continue;
+      }
+      XFLOW_TRY(const ir::AttributeValue value, evaluate(dim, environment_, symbols()));
+      if (const auto* list = std::get_if<std::vector<ir::Poly>>(&value)) {
+        shape.insert(shape.end(), list->begin(), list->end());
+      } else if (const auto* integer = std::get_if<ir::Poly>(&value)) {
+        shape.push_back(*integer);
+      } else {
+        return fail(ErrorCode::ill_typed, fmt::format("expected {} to be a dimension", print(dim)));
+      }
+    }
+    return shape;
+  }
+
+  const Guard* guard_of(std::string_view variable, Guard::Kind kind) const {
+    for (const Guard& guard : rule_.guards) {
+      if (guard.value == variable && guard.kind == kind) return &guard;
+    }
+    return nullptr;
+  }
+
+  // The data type that the operators that read a variable ask for.
+  static std::optional<ir::DataType> asked_type(const Term& term, std::string_view variable) {
+    if (term.kind != Term::Kind::application) return std::nullopt;
+    const ops::Signature& signature = *find_signature(term.name);
+    for (std::size_t k = 0; k < term.operands.size(); ++k) {
+      const Term& operand = term.operands[k];
+      if (operand.name == variable && operand.kind != Term::Kind::application) {
+        const ops::TypeClass type_class = signature.operands[std::min(k, signature.operands.size() - 1)].type_class;
+        if (type_class == ops::TypeClass::boolean) return ir::DataType::boolean;
+        if (type_class == ops::TypeClass::integer) return ir::DataType::int64;
+      }
+      if (const auto inner = asked_type(operand, variable)) return inner;
+    }
+    return std::nullopt;
+  }
+  ir::DataType data_type(std::string_view variable) const {
+    if (const Declaration* declaration = rule_.declaration(variable); declaration != nullptr && declaration->data_type) {
+      return *declaration->data_type;
+    }
+    for (const Statement& statement : rule_.source) {
+      if (const auto type = asked_type(statement.term, variable)) return *type;
+    }
+    return ir::DataType::float32;
+  }
+
+  Result<ir::Shape> variable_shape(const std::string& variable, const std::string& element) {
+    if (rule_.pointwise || guard_of(variable, Guard::Kind::is_scalar) != nullptr) return ir::Shape();
+    if (const Declaration* declaration = rule_.declaration(variable)) return declared_shape(*declaration);
+    const std::size_t rank = choices_.choose("rank of " + variable, kMaxRank + 1);
+    chosen_[variable] = fmt::format("{}: {} dimension{}", variable, rank, rank == 1 ? "" : "s");
+    ir::Shape shape;
+    for (std::size_t k = 0; k < rank; ++k) shape.push_back(dimension(fmt::format("{}.{}", element, k)));
+    return shape;
+  }
+
+  Result<void> make_variables() {
+    for (const auto& [name, kind] : rule_.names) {
+      if (kind == NameKind::dimension) environment_.attributes[name] = dimension(name);
+    }
+    for (const Declaration& declaration : rule_.declarations) XFLOW_CHECK(choose_sequences(declaration));
+    variables_.clear();
+    variable_names_.clear();
+    for (const std::string& variable : rule_.variables) {
+      if (rule_.names.at(variable) == NameKind::values) {
+        const std::size_t count = choices_.choose("count of " + variable, kMaxListOperands) + 1;
+        chosen_["count of " + variable] = fmt::format("{}: {} operand{}", variable, count, count == 1 ? "" : "s");
+        std::vector<ir::ValueId>& list = environment_.lists[variable];
+        for (std::size_t k = 0; k < count; ++k) {
+          XFLOW_TRY(ir::Shape shape, variable_shape(variable, fmt::format("{}{}", variable, k)));
+          list.push_back(add_variable(fmt::format("{}{}", variable, k), data_type(variable), std::move(shape)));
+        }
+        continue;
+      }
+      XFLOW_TRY(ir::Shape shape, variable_shape(variable, variable));
+      XFLOW_CHECK(make_variable(variable, std::move(shape)));
+    }
+    return {};
+  }
+
+  Result<void> make_variable(const std::string& variable, ir::Shape shape) {
+    const ir::DataType type = data_type(variable);
+    if (const Guard* guard = guard_of(variable, Guard::Kind::equals_value)) {
+      // The variable is that number everywhere: no variable of the instance.
+      ops::Typing typing(symbols());
+      ir::Attributes attributes{{"value", guard->arguments[0].number}, {"shape", std::move(shape)}, {"data_type", type}};
+      XFLOW_TRY(const ir::NodeId node, ops::apply(*arena_, typing, ops::id_of("full"), {}, std::move(attributes)));
+      environment_.values[variable] = {node, 0};
+      return {};
+    }
+    const ir::ValueId value = add_variable(variable, type, std::move(shape));
+    environment_.values[variable] = value;
+    if (guard_of(variable, Guard::Kind::is_nonzero) != nullptr) value_facts_.push_back({value, ValueFact::Kind::nonzero});
+    if (guard_of(variable, Guard::Kind::is_positive) != nullptr) value_facts_.push_back({value, ValueFact::Kind::positive});
+    if (guard_of(variable, Guard::Kind::is_nonnegative) != nullptr) value_facts_.push_back({value, ValueFact::Kind::nonnegative});
+    return {};
+  }
+
+  ir::ValueId add_variable(std::string name, ir::DataType type, ir::Shape shape) {
+    const ir::ValueId value = arena_->input({type, true, std::move(shape)}, static_cast<std::uint32_t>(variables_.size()));
+    variables_.push_back(value);
+    variable_names_.push_back(std::move(name));
+    return value;
+  }
+
+  // False where a guard does not hold. `early`: guards whose names are not all bound yet are left for later.
+  bool guards(bool early, std::string& reason) {
+    for (const Guard& guard : rule_.guards) {
+      if (!guard.value.empty()) continue;
+      const auto a = evaluate(guard.arguments[0], environment_, symbols());
+      const auto b = evaluate(guard.arguments[1], environment_, symbols());
+      if (!a || !b) {
+        if (early) continue;
+        reason = (!a ? a : b).error().message;
+        return false;
+      }
+      if (!relation(guard, *a, *b)) {
+        reason = fmt::format("guard {} is false", print(guard));
+        return false;
+      }
+    }
+    return true;
+  }
+  bool relation(const Guard& guard, const ir::AttributeValue& a, const ir::AttributeValue& b) {
+    const auto* p = std::get_if<ir::Poly>(&a);
+    const auto* q = std::get_if<ir::Poly>(&b);
+    const auto* ps = std::get_if<std::vector<ir::Poly>>(&a);
+    const auto* qs = std::get_if<std::vector<ir::Poly>>(&b);
+    if (p != nullptr && q != nullptr) return relation(guard, *p, *q);
+    if (ps == nullptr && p == nullptr) return a == b && guard.kind == Guard::Kind::equal;
+    if (qs == nullptr && q == nullptr) return false;
+    if (ps != nullptr && qs != nullptr && ps->size() != qs->size()) return false;
+    for (std::size_t k = 0; k < (ps != nullptr ? ps : qs)->size(); ++k) {
+      if (!relation(guard, ps != nullptr ? (*ps)[k] : *p, qs != nullptr ? (*qs)[k] : *q)) return false;
+    }
+    return true;
+  }
+  bool relation(const Guard& guard, const ir::Poly& a, const ir::Poly& b) {
+    if (const auto known = holds(guard.kind, a, b, symbols())) return *known;
+    ops::Atom atom = ops::equal(a, b);
+    if (guard.kind == Guard::Kind::not_equal) atom = ops::different(a, b);
+    if (guard.kind == Guard::Kind::at_least) atom = ops::at_least(a, b);
+    if (guard.kind == Guard::Kind::greater) atom = ops::less_than(b, a);
+    guard_facts_.push_back({atom, "guard " + print(guard)});
+    return true;
+  }
+
+  // Equations that give a symbol of the rule by the others replace it everywhere: the same graphs match. True if one was found.
+  bool extend_substitution(const std::vector<Fact>& facts) {
+    for (const Fact& fact : facts) {
+      if (fact.atom.relation != ops::Relation::zero) continue;
+      const ir::Poly p = symbols().substitute(fact.atom.poly, substitution_);
+      if (p.is_constant() || p.is_poisoned()) continue;
+      const std::vector<ir::SymbolId> occurring = symbols().all_symbols(p);
+      if (std::any_of(occurring.begin(), occurring.end(), [&](ir::SymbolId s) { return is_defined(symbols().info(s).kind); })) continue;
+      for (const ir::SymbolId symbol : p.symbols()) {
+        const auto linear = p.linear_in(symbol);
+        if (!linear) continue;
+        const auto coefficient = linear->first.constant();
+        if (!coefficient || (*coefficient != 1 && *coefficient != -1)) continue;
+        const ir::Poly value = *coefficient == 1 ? -linear->second : linear->second;
+        if (symbols().info(symbol).kind == ir::SymbolKind::dimension) {
+          const auto low = symbols().lower_bound(value);
+          if (!low || *low < 1)
+            dimension_facts_.push_back({ops::at_least(value, 1), fmt::format("dimension {} is at least 1", symbols().info(symbol).name)});
+        }
+        for (auto& [other, old] : substitution_) old = symbols().substitute(old, {{symbol, value}});
+        substitution_.emplace(symbol, value);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  Result<RuleInstance> finish() {
+    RuleInstance instance;
+    instance.variables = variables_;
+    instance.variable_names = variable_names_;
+    for (const std::string& output : rule_.outputs) instance.source.outputs.push_back(environment_.values.at(output));
+    for (const auto* facts : {&dimension_facts_, &assumed_, &typing_facts_, &guard_facts_}) {
+      for (const Fact& fact : *facts) add_fact(instance.facts, fact);
+    }
+    instance.value_facts = value_facts_;
+    for (const auto& [name, text] : chosen_) instance.choice += (instance.choice.empty() ? "" : ", ") + text;
+
+    const std::string at = instance.choice.empty() ? "" : fmt::format(" (for {})", instance.choice);
+    TargetTyping typing(symbols());
+    Environment target = environment_;
+    for (const std::string& output : rule_.outputs) target.values.erase(output);
+    for (const Statement& statement : rule_.target) {
+      TargetBuilder builder(*arena_, typing, target);
+      auto outputs = builder.build(statement.term, ir::DataType::float32);
+      if (!outputs) return fail(ErrorCode::ill_typed, fmt::format("target: {}{}", outputs.error().message, at));
+      if (outputs->size() != statement.outputs.size()) {
+        return fail(ErrorCode::ill_typed,
+                    fmt::format("target: expected {} outputs, found {}{}", statement.outputs.size(), outputs->size(), at));
+      }
+      for (std::size_t k = 0; k < outputs->size(); ++k) target.values[statement.outputs[k]] = (*outputs)[k];
+    }
+    instance.obligations = std::move(typing.obligations);
+    for (std::size_t k = 0; k < rule_.outputs.size(); ++k) {
+      const ir::ValueId value = target.values.at(rule_.outputs[k]);
+      const ir::TensorType& from = arena_->type(instance.source.outputs[k]);
+      const ir::TensorType& to = arena_->type(value);
+      if (from.data_type != to.data_type || from.rank() != to.rank()) {
+        return fail(ErrorCode::ill_typed, fmt::format("output {}: source {}, target {}{}", rule_.outputs[k], ir::to_string(symbols(), from),
+                                                      ir::to_string(symbols(), to), at));
+      }
+      for (std::size_t d = 0; d < from.rank(); ++d) {
+        if (from.shape[d] == to.shape[d]) continue;
+        instance.obligations.push_back(
+            {ops::equal(from.shape[d], to.shape[d]), fmt::format("dimension {} of output {} to be equal", d, rule_.outputs[k])});
+      }
+      instance.target.outputs.push_back(value);
+    }
+    instance.arena = std::move(arena_);
+    return instance;
+  }
+  void add_fact(std::vector<Fact>& facts, const Fact& fact) {
+    Fact current = fact;
+    current.atom.poly = symbols().substitute(fact.atom.poly, substitution_);
+    if (current.atom.relation == ops::Relation::zero && current.atom.poly.is_zero()) return;
+    for (const Fact& other : facts) {
+      if (other.atom.relation == current.atom.relation && other.atom.poly == current.atom.poly) return;
+    }
+    facts.push_back(std::move(current));
+  }
+
+  const Rule& rule_;
+  Choices& choices_;
+  std::unique_ptr<ir::Arena> arena_;
+  Environment environment_;
+  ir::Symbols::Substitution substitution_;
+  std::vector<Fact> assumed_;          // choices of broadcasting
+  std::vector<Fact> dimension_facts_;  // that replaced dimensions are at least 1
+  std::vector<Fact> guard_facts_;
+  std::vector<Fact> typing_facts_;
+  std::vector<ValueFact> value_facts_;
+  std::vector<ir::ValueId> variables_;
+  std::vector<std::string> variable_names_;
+  std::map<std::string, std::string> chosen_;
+};
+
+}  // namespace
+
+Result<std::vector<RuleInstance>> instantiate(const Rule& rule) {
+  std::vector<RuleInstance> instances;
+  Choices choices;
+  std::string reason;
+  std::size_t runs = 0;
+  const std::string where = place_text(rule.file, rule.place);
+  do {
+    if (++runs > kMaxChoices) {
+      return fail(
+          ErrorCode::limit,
+          fmt::format("rule {} leaves more than {} choices open; bound ranks by a guard such as rank(x) <= 4", rule.name, kMaxChoices),
+          where);
+    }
+    auto instance = Run(rule, choices).build(reason);
+    if (!instance) {
+      Error error = std::move(instance).error();
+      error.where = where;
+      error.message = fmt::format("rule {}: {}", rule.name, error.message);
+      return fail(std::move(error));
+    }
+    if (*instance) instances.push_back(*std::move(*instance));
+  } while (choices.advance());
+  if (instances.empty()) {
+    return fail(ErrorCode::ill_typed, fmt::format("rule {}: no shapes type its source: {}", rule.name, reason), where);
+  }
+  return instances;
+}
+
+}  // namespace xflow::rules

@@ -1,0 +1,192 @@
+// Rewrite rules as text, and as the tree that the text describes.
+//
+//     # Two products that share an operand are one product.
+//     #   X.A ++ X.B = X.(A ++ B)
+//     rule merge-matmuls-sharing-lhs
+//       with
+//         a: [K, N], b: [K, P]
+//       source
+//         y1 = matmul(x, a)
+//         y2 = matmul(x, b)
+//       target
+//         y = matmul(x, concat(a, b, axis: -1))
+//         y1, y2 = split(y, axis: -1, sizes: [N, P])
+//       where const(a) and const(b)
+//
+// docs/rules.md explains the language.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/ir/rational.h"
+#include "src/ir/type.h"
+
+namespace xflow::rules {
+
+// Where something stands in a rule file; both count from 1.
+struct Place {
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+};
+
+// An integer, a list of integers, a real number or a word: in attributes, in declared types and in guards.
+struct Expression {
+  enum class Kind : std::uint8_t {
+    number,    // number: an exact rational or infinite
+    name,      // name: a dimension, an attribute variable, a word, a data type
+    call,      // name(arguments): dim(x, 0), rank(x), max(a, b), ...
+    list,      // [arguments]; an element that is a list or a sequence is spliced
+    add,       // arguments[0] + arguments[1]; on lists element by element
+    subtract,  // arguments[0] - arguments[1]
+    multiply,  // arguments[0] * arguments[1]
+    negate,    // - arguments[0]
+    index,     // arguments[0][arguments[1]]; a negative index counts from the end
+    sequence,  // NAME..: the dimensions that a sequence stands for
+    ones,      // 1^NAME: as many ones as the sequence NAME has dimensions
+    optional,  // NAME?: in a declared type: the dimension NAME or 1
+  };
+  Kind kind = Kind::number;
+  ir::Real number;
+  std::string name;
+  std::vector<Expression> arguments;
+  Place place;
+};
+
+// A tensor expression.
+struct Term {
+  enum class Kind : std::uint8_t {
+    variable,     // name
+    list,         // name..: any number of operands, at least one
+    literal,      // a scalar, exact
+    application,  // name(operands, attributes)
+    absent,       // _: an optional operand that is not there
+  };
+  struct NamedExpression {
+    std::string name;
+    Expression value;
+    Place place;
+  };
+  Kind kind = Kind::variable;
+  std::string name;
+  ir::Real literal;
+  std::vector<Term> operands;
+  std::vector<NamedExpression> attributes;  // in the order of the text
+  Place place;
+};
+
+// outputs = term
+struct Statement {
+  std::vector<std::string> outputs;
+  Term term;
+  Place place;
+};
+
+// A declared type: x: float32[B.., M, K]. Without a data type the variable has the data type that the rule's operators ask for.
+struct Declaration {
+  std::string variable;
+  bool list = false;  // xs..: each of its operands
+  std::optional<ir::DataType> data_type;
+  std::vector<Expression> dims;
+  Place place;
+};
+
+// A condition under which the rule holds.
+struct Guard {
+  enum class Kind : std::uint8_t {
+    equal,          // arguments[0] = arguments[1]
+    not_equal,      // arguments[0] != arguments[1]
+    at_least,       // arguments[0] >= arguments[1]
+    greater,        // arguments[0] > arguments[1]
+    is_constant,    // const(x): known before the run
+    is_scalar,      // scalar(x): one element, any rank
+    equals_value,   // equal(x, 1/6): every element is that number
+    is_nonzero,     // nonzero(x): no element is 0
+    is_positive,    // positive(x)
+    is_nonnegative  // nonnegative(x)
+    ,
+    is_finite,   // finite(x): no element is infinite or not a number
+    uses_equal,  // uses(y) = n: value y of the source has n uses
+  };
+  Kind kind = Kind::equal;
+  std::vector<Expression> arguments;  // relations: two; uses_equal: one, the number; equals_value: one, the number
+  std::string value;                  // predicates: the variable
+  Place place;
+};
+
+// What a name of a rule stands for.
+enum class NameKind : std::uint8_t {
+  value,      // one tensor: a variable or an output of a statement
+  values,     // a list of operands
+  dimension,  // at least 1
+  sequence,   // any number of dimensions
+  integer,    // an attribute variable
+  integers,   // an attribute variable that is a list
+  real,       // an attribute variable that is a real number
+};
+
+// What a rule does to floating point results.
+enum class FloatClass : std::uint8_t {
+  exact,     // the same bits
+  rounding,  // for finite inputs and results the same up to rounding
+  special,   // finite inputs can give an infinity or not-a-number on one side alone, or a variable is dropped
+};
+const char* name(FloatClass float_class);
+
+// 128 bits over the printed text of a rule without its comment.
+struct RuleHash {
+  std::array<std::uint64_t, 2> words{};
+  std::string to_string() const;  // 32 hexadecimal digits
+  static std::optional<RuleHash> parse(std::string_view text);
+  friend auto operator<=>(const RuleHash&, const RuleHash&) = default;
+};
+
+struct Rule {
+  std::string name;
+  std::vector<std::string> comment;  // lines without '#'
+  std::vector<Declaration> declarations;
+  std::vector<Statement> source;
+  std::vector<Statement> target;
+  std::vector<Guard> guards;
+  std::string file;
+  Place place;
+
+  // Found by the type check.
+  std::map<std::string, NameKind, std::less<>> names;
+  std::vector<std::string> variables;  // tensors and lists that the source reads and does not define, in order of first occurrence
+  std::vector<std::string> outputs;    // defined in both source and target, in the order of the source
+  // All operators of the rule are pointwise and no declared type, dimension or rank occurs: proved for scalars it holds for all shapes.
+  bool pointwise = false;
+  // No operator of the rule computes: it holds for every data type.
+  bool moves_data = false;
+  FloatClass float_class = FloatClass::special;
+  RuleHash hash;
+
+  const Declaration* declaration(std::string_view variable) const;
+};
+
+// Parses and type-checks a rule file. Errors are of code syntax or ill_typed, with `where` = "file:line:column".
+Result<std::vector<Rule>> parse_rules(std::string_view text, std::string_view file);
+
+// The text of a rule in its canonical layout; parses back to the same rule.
+std::string print(const Rule& rule);
+std::string print(const Expression& expression);
+std::string print(const Term& term);
+std::string print(const Guard& guard);
+std::string print(const Declaration& declaration);
+
+// For parse_rules: resolves names, checks operators, attributes and guards, fills in what the type check finds.
+Result<void> check(Rule& rule);
+
+// "file:line:column".
+std::string place_text(std::string_view file, Place place);
+
+}  // namespace xflow::rules
