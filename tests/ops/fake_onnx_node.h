@@ -61,7 +61,8 @@ class FakeOnnxNode : public OnnxNode {
   std::optional<std::vector<ir::Real>> reals(std::size_t k) const override {
     if (!has_input(k) || !inputs_[k]->constant || !ir::is_floating(inputs_[k]->constant->data_type)) return std::nullopt;
     std::vector<ir::Real> list;
-    for (const double value : ir::doubles(*inputs_[k]->constant).value()) list.push_back(ir::Real::from_double(value));
+    const std::vector<double> values = ir::doubles(*inputs_[k]->constant).value();
+    for (const double value : values) list.push_back(ir::Real::from_double(value));
     return list;
   }
 
