@@ -1,0 +1,159 @@
+#include "src/cost/cpu/cpu_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <numeric>
+
+#include "src/cost/cpu/block_functions.h"
+#include "src/cost/cpu/dnnl_kernel.h"
+#include "src/cost/cpu/loop_kernel.h"
+
+namespace xflow::cost::cpu {
+namespace {
+
+bool is_convolution(std::string_view kernel) { return kernel == "convolution" || kernel == "transposed_convolution"; }
+bool is_pointwise(std::string_view kernel) { return kernel.starts_with("pointwise/"); }
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("model name")) continue;
+    const std::size_t colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown processor";
+}
+
+std::int64_t channels(const ops::TensorSpec& tensor) { return tensor.dims[1]; }
+
+// Conversions between plain and channels_last, and from blocks that divide the channels, change nothing where only one spatial element
+// or one channel is there.
+bool same_bytes(const ops::TensorSpec& tensor, Layout from, Layout to) {
+  if (from == to || !has_layouts(tensor)) return true;
+  const auto block_of = [](Layout layout) {
+    return layout == Layout::blocked4 ? 4 : layout == Layout::blocked8 ? 8 : layout == Layout::blocked16 ? 16 : 1;
+  };
+  const std::int64_t block = std::max(block_of(from), block_of(to));
+  const bool one_place = std::all_of(tensor.dims.begin() + 2, tensor.dims.end(), [](std::int64_t d) { return d == 1; });
+  if (channels(tensor) % block != 0) return false;
+  if (one_place) return true;
+  if (block == 1) return channels(tensor) == 1;
+  return channels(tensor) == block && (from == Layout::channels_last || to == Layout::channels_last);
+}
+
+class Device final : public CpuDevice {
+ public:
+  Device(std::unique_ptr<DnnlLibrary> library, const CpuOptions& options) : library_(std::move(library)), options_(options) {
+    info_.name = "cpu";
+    info_.model = fmt::format("{}, {}", processor_name(), library_->instruction_set());
+    info_.library = fmt::format("{}, loops {}", library_->version(), kLoopVersion);
+    info_.threads = options.threads;
+    info_.clock = options.threads == 1 ? "thread CPU time" : "wall time";
+  }
+
+  const DeviceInfo& info() const override { return info_; }
+
+  bool chooses_layout(const ops::KernelSpec& spec) const override { return is_convolution(spec.kernel); }
+
+  bool works_in(const ops::KernelSpec& spec, Layout layout) const override {
+    if (layout == Layout::plain) return true;
+    if (spec.operands.empty() || spec.results.empty() || !has_layouts(spec.results[0])) return false;
+    const bool blocked = layout != Layout::channels_last;
+    if (is_pointwise(spec.kernel)) {
+      // Blocks are walked by oneDNN alone.
+      return !blocked || (library_steps(spec) && spec.results[0].data_type == ir::DataType::float32);
+    }
+    if (spec.kernel == "pool_max" || spec.kernel == "pool_average") return has_layouts(spec.operands[0]);
+    if (spec.kernel == "reduce") {
+      const auto* keeps = spec.find("keep_dims");
+      return !blocked && has_layouts(spec.operands[0]) && spec.operands[0].dims.size() == spec.results[0].dims.size() &&
+             (keeps == nullptr || keeps->empty() || (*keeps)[0] != 0);
+    }
+    if (spec.kernel != "copy" || blocked) return false;
+    for (const std::string_view word : {"concat", "split", "slice", "pad/constant", "resize"}) {
+      if (spec.word == word) return spec.operands[0].dims.size() == spec.results[0].dims.size();
+    }
+    return false;
+  }
+
+  bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const override {
+    if (base.results.size() != 1 || post.operands.size() > 1) return false;
+    const ops::TensorSpec& result = base.results[0];
+    const StepName name = parse_step(post.name);
+    for (const ops::TensorSpec& operand : post.operands) {
+      if (operand.dims.size() > result.dims.size()) return false;
+      const std::size_t offset = result.dims.size() - operand.dims.size();
+      for (std::size_t k = 0; k < operand.dims.size(); ++k) {
+        if (operand.dims[k] != 1 && operand.dims[k] != result.dims[offset + k]) return false;
+      }
+    }
+    if (is_pointwise(base.kernel)) return find_block_operator(name.operation, result.data_type, result.data_type).has_value();
+    if (base.kernel != "matmul" && !is_convolution(base.kernel)) return false;
+    if (result.data_type != ir::DataType::float32 && result.data_type != ir::DataType::bfloat16) return false;
+    return base.post.size() < kMostPostOperations && dnnl_has_step(name.operation, name.position);
+  }
+
+  Result<std::vector<std::unique_ptr<Kernel>>> build(const ops::KernelSpec& spec, Layout layout) override {
+    std::vector<std::unique_ptr<Kernel>> kernels;
+    std::vector<Error> errors;
+    const auto collect = [&](Result<std::unique_ptr<Kernel>> kernel) {
+      if (kernel) {
+        kernels.push_back(*std::move(kernel));
+      } else {
+        errors.push_back(kernel.error());
+      }
+    };
+    collect(library_->build(spec, layout));
+    if (is_pointwise(spec.kernel)) {
+      collect(build_pointwise_loop(spec, layout));
+    } else if (spec.kernel == "copy") {
+      collect(build_copy_loop(spec, layout));
+    } else if ((spec.kernel == "reduce" || spec.kernel == "normalization") && !spec.operands.empty()) {
+      collect(build_reduce_loop(spec, layout));
+    }
+    if (kernels.empty()) return fail(errors.back());
+    return kernels;
+  }
+
+  Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override {
+    if (spec.kernel == "none") return KernelCost{};
+    if (spec.kernel == "reorder") {
+      const auto from = static_cast<Layout>(spec.find("from")->at(0));
+      const auto to = static_cast<Layout>(spec.find("to")->at(0));
+      if (same_bytes(spec.operands[0], from, to)) return KernelCost{{}, {}, 0, from, to};
+    }
+    library_->use_threads();
+    XFLOW_TRY(const std::vector<std::unique_ptr<Kernel>> kernels, build(spec, layout));
+    std::optional<KernelCost> best;
+    for (const std::unique_ptr<Kernel>& kernel : kernels) {
+      KernelCost cost = time_repeatedly([&] { kernel->run(); }, options_.timing, options_.threads == 1);
+      cost.operands = kernel->operand_layout();
+      cost.results = kernel->result_layout();
+      if (!best || cost.median < best->median) best = cost;
+    }
+    return *best;
+  }
+
+ private:
+  static constexpr std::size_t kMostPostOperations = 8;
+
+  static bool library_steps(const ops::KernelSpec& spec) {
+    return std::ranges::all_of(pointwise_steps(spec), [](const Step& step) { return dnnl_has_step(step.operation, step.position); });
+  }
+
+  std::unique_ptr<DnnlLibrary> library_;
+  CpuOptions options_;
+  DeviceInfo info_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<CpuDevice>> open_cpu_device(const CpuOptions& options) {
+  if (options.threads < 1) return fail(ErrorCode::invalid_argument, fmt::format("expected at least 1 thread, found {}", options.threads));
+  XFLOW_TRY(std::unique_ptr<DnnlLibrary> library, DnnlLibrary::open(options.threads));
+  return std::unique_ptr<CpuDevice>(std::make_unique<Device>(std::move(library), options));
+}
+
+}  // namespace xflow::cost::cpu

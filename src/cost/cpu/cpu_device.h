@@ -1,0 +1,30 @@
+// This CPU as a device: oneDNN's kernels, and loops of ours for what it lacks.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <memory>
+
+#include "src/cost/cpu/kernel.h"
+#include "src/cost/cpu/timing.h"
+#include "src/cost/device.h"
+
+namespace xflow::cost::cpu {
+
+struct CpuOptions {
+  int threads = 1;
+  TimingOptions timing;
+};
+
+// The device, which builds kernels as well: for running them.
+class CpuDevice : public Device {
+ public:
+  // The kernel for `spec` with its operands in `layout`; where oneDNN and a loop of ours both can, both are built. Error::unsupported,
+  // "cannot run ... here: ..." if neither can.
+  virtual Result<std::vector<std::unique_ptr<Kernel>>> build(const ops::KernelSpec& spec, Layout layout) = 0;
+};
+
+// Error::unsupported if oneDNN cannot be set up.
+Result<std::unique_ptr<CpuDevice>> open_cpu_device(const CpuOptions& options = {});
+
+}  // namespace xflow::cost::cpu

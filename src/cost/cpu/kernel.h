@@ -1,0 +1,55 @@
+// A kernel that is ready to run on this CPU: what the device times, and what tests compare with a naive computation.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "src/cost/device.h"
+
+namespace xflow::cost::cpu {
+
+// Owns its buffers. Constant operands are packed when they are written, outside of `run`.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+
+  // One launch on what the buffers hold.
+  virtual void run() = 0;
+
+  // Operand k of the spec, followed by the operands of its post-operations in order; `values` are row-major in the spec's dimensions and
+  // are rounded to the operand's type.
+  virtual Result<void> write(std::size_t operand, std::span<const double> values) = 0;
+  virtual Result<std::vector<double>> read(std::size_t result) const = 0;
+
+  virtual std::string_view implementation() const = 0;  // "brgconv:avx512_core", "loop"
+  virtual Layout operand_layout() const = 0;            // of operands that have layouts
+  virtual Layout result_layout() const = 0;
+};
+
+// The operands of a spec in the order of Kernel::write.
+std::vector<ops::TensorSpec> all_operands(const ops::KernelSpec& spec);
+
+// One operator of a pointwise kernel. Operand numbers count as in Kernel::write, without the running value.
+struct Step {
+  std::string_view operation;
+  std::size_t position = 0;  // operand number of the running value in the operation; for step 0 always 0: operand 0 is the running value
+  std::vector<double> reals;
+  std::vector<std::size_t> operands;
+};
+
+// The steps of a "pointwise/..." kernel, its own operator first.
+std::vector<Step> pointwise_steps(const ops::KernelSpec& spec);
+// The steps of the post-operations of any kernel.
+std::vector<Step> post_steps(const ops::KernelSpec& spec);
+
+// The strides, in elements, of a tensor of size `dims` in a layout that is not blocked.
+std::vector<std::int64_t> layout_strides(const std::vector<std::int64_t>& dims, Layout layout);
+// `dims` with ones in front up to `rank`.
+std::vector<std::int64_t> padded_to(std::vector<std::int64_t> dims, std::size_t rank);
+
+}  // namespace xflow::cost::cpu

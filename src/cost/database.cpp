@@ -1,0 +1,215 @@
+#include "src/cost/database.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace xflow::cost {
+namespace {
+
+struct KeyHash {
+  std::size_t operator()(const DatabaseKey& key) const {
+    return std::hash<std::string>()(key.kernel) * 31 + static_cast<std::size_t>(key.layout);
+  }
+};
+
+// How long a process waits for another that writes. A transaction of ours takes milliseconds.
+constexpr int kBusyMilliseconds = 10'000;
+constexpr std::size_t kWaiting = 64;
+
+constexpr const char* kSchema =
+    "CREATE TABLE IF NOT EXISTS cost ("
+    " device TEXT NOT NULL, model TEXT NOT NULL, library TEXT NOT NULL, threads INTEGER NOT NULL, kernel TEXT NOT NULL,"
+    " layout TEXT NOT NULL, median REAL NOT NULL, spread REAL NOT NULL, repeats INTEGER NOT NULL, operands TEXT NOT NULL,"
+    " results TEXT NOT NULL, clock TEXT NOT NULL, refusal TEXT NOT NULL,"
+    " PRIMARY KEY (device, model, library, threads, kernel, layout)) WITHOUT ROWID";
+constexpr const char* kSelect =
+    "SELECT kernel, layout, median, spread, repeats, operands, results, refusal FROM cost"
+    " WHERE device = ? AND model = ? AND library = ? AND threads = ?";
+// The first measurement stays: all processes then see the same costs.
+constexpr const char* kInsert = "INSERT OR IGNORE INTO cost VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+
+// A prepared statement.
+class Statement {
+ public:
+  Statement(sqlite3* connection, const char* sql) { sqlite3_prepare_v2(connection, sql, -1, &statement_, nullptr); }
+  ~Statement() { sqlite3_finalize(statement_); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  explicit operator bool() const { return statement_ != nullptr; }
+  void bind(int index, std::string_view text) {
+    sqlite3_bind_text(statement_, index, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
+  }
+  void bind(int index, double value) { sqlite3_bind_double(statement_, index, value); }
+  void bind(int index, int value) { sqlite3_bind_int(statement_, index, value); }
+  int step() { return sqlite3_step(statement_); }
+  void reset() { sqlite3_reset(statement_); }
+  std::string text(int column) {
+    const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+    return bytes == nullptr ? std::string() : std::string(bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column)));
+  }
+  double real(int column) { return sqlite3_column_double(statement_, column); }
+  int integer(int column) { return sqlite3_column_int(statement_, column); }
+
+ private:
+  sqlite3_stmt* statement_ = nullptr;
+};
+
+}  // namespace
+
+struct Database::State {
+  std::string path;
+  DeviceInfo device;
+  Warning warn;
+  sqlite3* connection = nullptr;
+  std::unordered_map<DatabaseKey, DatabaseEntry, KeyHash> entries;
+  std::vector<DatabaseKey> waiting;
+
+  ~State() { close(); }
+
+  void close() {
+    sqlite3_close(connection);
+    connection = nullptr;
+  }
+
+  // Goes on in memory; one warning, because there is no file after the first.
+  void give_up(const std::string& doing) {
+    const std::string reason = connection == nullptr ? "" : fmt::format(": {}", sqlite3_errmsg(connection));
+    close();
+    waiting.clear();
+    if (warn) warn(fmt::format("{}: cannot {} the cost database{}; costs are kept in memory for this run only", path, doing, reason));
+  }
+
+  bool execute(const char* sql) { return sqlite3_exec(connection, sql, nullptr, nullptr, nullptr) == SQLITE_OK; }
+
+  int schema_version() {
+    Statement statement(connection, "PRAGMA user_version");
+    return statement && statement.step() == SQLITE_ROW ? statement.integer(0) : -1;
+  }
+
+  void open() {
+    std::error_code ignored;  // a folder that cannot be made shows when the file cannot be opened
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
+    if (sqlite3_open_v2(path.c_str(), &connection, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr) !=
+        SQLITE_OK) {
+      return give_up("open");
+    }
+    sqlite3_busy_timeout(connection, kBusyMilliseconds);
+    const int found = schema_version();
+    if (found < 0) return give_up("read");
+    if (found > kSchemaVersion) {
+      close();
+      if (warn) {
+        warn(fmt::format(
+            "{}: the cost database has schema version {}, this xflow knows up to {}; costs are kept in memory for this run only", path,
+            found, kSchemaVersion));
+      }
+      return;
+    }
+    // WAL: readers never wait for the writer. A process that is killed loses at most its last transaction.
+    if (!execute("PRAGMA journal_mode = WAL") || !execute("PRAGMA synchronous = NORMAL")) return give_up("write");
+    if (found < kSchemaVersion) {
+      // Inside one exclusive transaction, because another process may do the same now.
+      const std::string version = fmt::format("PRAGMA user_version = {}", kSchemaVersion);
+      if (!execute("BEGIN IMMEDIATE") || !execute(kSchema) || !execute(version.c_str()) || !execute("COMMIT")) return give_up("write");
+    } else if (!execute("BEGIN IMMEDIATE") || !execute("ROLLBACK")) {  // a read-only file fails here and not after the measuring
+      return give_up("write");
+    }
+    read();
+  }
+
+  void read() {
+    Statement select(connection, kSelect);
+    if (!select) return give_up("read");
+    select.bind(1, device.name);
+    select.bind(2, device.model);
+    select.bind(3, device.library);
+    select.bind(4, device.threads);
+    int code = SQLITE_ROW;
+    while ((code = select.step()) == SQLITE_ROW) {
+      const auto layout = layout_from_name(select.text(1));
+      const auto operands = layout_from_name(select.text(5));
+      const auto results = layout_from_name(select.text(6));
+      if (!layout || !operands || !results) continue;  // written by a version with more layouts: measured again at need
+      DatabaseEntry entry;
+      entry.cost = KernelCost{{select.real(2)}, {select.real(3)}, select.integer(4), *operands, *results};
+      entry.refusal = select.text(7);
+      entries.insert_or_assign(DatabaseKey{select.text(0), *layout}, std::move(entry));
+    }
+    if (code != SQLITE_DONE) give_up("read");
+  }
+
+  void write() {
+    if (connection == nullptr || waiting.empty()) return;
+    if (!execute("BEGIN IMMEDIATE")) return give_up("write");
+    {
+      Statement insert(connection, kInsert);
+      if (!insert) return give_up("write");
+      for (const DatabaseKey& key : waiting) {
+        const DatabaseEntry& entry = entries.at(key);
+        insert.bind(1, device.name);
+        insert.bind(2, device.model);
+        insert.bind(3, device.library);
+        insert.bind(4, device.threads);
+        insert.bind(5, key.kernel);
+        insert.bind(6, name(key.layout));
+        insert.bind(7, entry.cost.median.value);
+        insert.bind(8, entry.cost.spread.value);
+        insert.bind(9, entry.cost.repeats);
+        insert.bind(10, name(entry.cost.operands));
+        insert.bind(11, name(entry.cost.results));
+        insert.bind(12, device.clock);
+        insert.bind(13, entry.refusal);
+        if (insert.step() != SQLITE_DONE) {
+          execute("ROLLBACK");
+          return give_up("write");
+        }
+        insert.reset();
+      }
+    }
+    if (!execute("COMMIT")) return give_up("write");
+    waiting.clear();
+  }
+};
+
+Database::Database(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Database::Database(Database&&) noexcept = default;
+Database& Database::operator=(Database&&) noexcept = default;
+
+Database::~Database() {
+  if (state_) flush();
+}
+
+Database Database::open(const std::string& path, const DeviceInfo& device, Warning warn) {
+  auto state = std::make_unique<State>();
+  state->path = path;
+  state->device = device;
+  state->warn = std::move(warn);
+  if (!path.empty()) state->open();
+  return Database(std::move(state));
+}
+
+const DatabaseEntry* Database::find(const DatabaseKey& key) const {
+  const auto it = state_->entries.find(key);
+  return it == state_->entries.end() ? nullptr : &it->second;
+}
+
+void Database::insert(const DatabaseKey& key, DatabaseEntry entry) {
+  state_->entries.insert_or_assign(key, std::move(entry));
+  if (state_->connection == nullptr) return;
+  state_->waiting.push_back(key);
+  if (state_->waiting.size() >= kWaiting) flush();
+}
+
+void Database::flush() { state_->write(); }
+bool Database::persistent() const { return state_->connection != nullptr; }
+std::size_t Database::size() const { return state_->entries.size(); }
+const std::string& Database::path() const { return state_->path; }
+
+}  // namespace xflow::cost

@@ -1,0 +1,60 @@
+// Measured costs, kept between runs and shared by the processes of one machine: a SQLite file in WAL mode.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "src/cost/device.h"
+
+namespace xflow::cost {
+
+// One measured kernel: the key is kernel text (with data types and post-operations), layout, device, model, threads, library.
+struct DatabaseKey {
+  std::string kernel;  // ops::to_string of the spec
+  Layout layout = Layout::plain;
+  friend bool operator==(const DatabaseKey&, const DatabaseKey&) = default;
+};
+
+// A cost, or the message with which the device refused the kernel ("cannot run ... here"), which is kept as well.
+struct DatabaseEntry {
+  KernelCost cost;
+  std::string refusal;  // empty if the kernel ran
+  friend bool operator==(const DatabaseEntry&, const DatabaseEntry&) = default;
+};
+
+// The costs of one device. Reads everything that the file has for the device when it is opened; new costs are written by `flush` or when
+// enough of them wait. A file that cannot be used (corrupted, read-only, of a newer version) gives one warning, and the database works in
+// memory. Used by one thread at a time; several processes may use one file.
+class Database {
+ public:
+  using Warning = std::function<void(const std::string&)>;
+
+  // `path`: the file, made with its folder at need; empty: in memory only.
+  static Database open(const std::string& path, const DeviceInfo& device, Warning warn = {});
+  Database(Database&&) noexcept;
+  Database& operator=(Database&&) noexcept;
+  ~Database();  // flushes
+
+  const DatabaseEntry* find(const DatabaseKey& key) const;
+  void insert(const DatabaseKey& key, DatabaseEntry entry);
+  void flush();
+
+  bool persistent() const;          // costs go to the file
+  std::size_t size() const;         // entries of this device
+  const std::string& path() const;  // as given
+
+  static constexpr int kSchemaVersion = 1;
+
+ private:
+  struct State;
+  explicit Database(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace xflow::cost

@@ -1,0 +1,98 @@
+// Devices: what can time a kernel. A device is a plugin over plain data: kernels come in as KernelSpec, times go out.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "src/ops/kernel_spec.h"
+
+namespace xflow::cost {
+
+struct Nanoseconds {
+  double value = 0;
+  friend auto operator<=>(const Nanoseconds&, const Nanoseconds&) = default;
+  Nanoseconds& operator+=(Nanoseconds other) {
+    value += other.value;
+    return *this;
+  }
+  Nanoseconds& operator-=(Nanoseconds other) {
+    value -= other.value;
+    return *this;
+  }
+  friend Nanoseconds operator+(Nanoseconds a, Nanoseconds b) { return a += b; }
+  friend Nanoseconds operator-(Nanoseconds a, Nanoseconds b) { return a -= b; }
+};
+
+std::string to_string(Nanoseconds time);  // "812 ns", "3.41 us", "12.7 ms", "1.02 s"
+
+// How the elements of a tensor [N, C, spatial...] lie in memory. Tensors of rank below 3 are plain in every layout.
+enum class Layout : std::uint8_t {
+  any,            // in a request: the device chooses, and says what it chose
+  plain,          // row-major in the order of the dimensions (NCHW)
+  channels_last,  // NHWC
+  blocked4,       // [N, ceil(C/4), spatial..., 4], padded with zeros
+  blocked8,
+  blocked16,
+};
+
+std::string_view name(Layout layout);                           // "plain"
+std::optional<Layout> layout_from_name(std::string_view name);  // the inverse
+bool has_layouts(const ops::TensorSpec& tensor);                // rank 3 to 5: a layout other than plain makes a difference
+inline bool is_plain(Layout layout) { return layout == Layout::plain; }
+
+// The cost of one kernel launch on one device.
+struct KernelCost {
+  Nanoseconds median;  // of `repeats` launches after warm-up
+  Nanoseconds spread;  // interquartile range
+  int repeats = 0;
+  Layout operands = Layout::plain;  // where the device had the choice: the layout of operands that have layouts, and of the results
+  Layout results = Layout::plain;
+  friend bool operator==(const KernelCost&, const KernelCost&) = default;
+};
+
+// Together with the kernel's text and layout this is the key of a cost in the database.
+struct DeviceInfo {
+  std::string name;     // "cpu"
+  std::string model;    // "Intel(R) Xeon(R) Processor, avx512_core": two machines with equal text are taken to be equal
+  std::string library;  // libraries and versions whose kernels are timed: "oneDNN 2.6.3, loops 1"
+  int threads = 1;
+  std::string clock;  // what is read: "thread CPU time"
+};
+
+// One device, used by one thread at a time.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const DeviceInfo& info() const = 0;
+
+  // Layouts. True if the library itself chooses the layouts of this kernel (convolutions): it is requested with Layout::any.
+  virtual bool chooses_layout(const ops::KernelSpec& spec) const = 0;
+  // True if the kernel works on operands in `layout` and leaves its results in it.
+  virtual bool works_in(const ops::KernelSpec& spec, Layout layout) const = 0;
+
+  // Whether the library can apply `post` within the launch of `base`, after the post-operations that `base` already has.
+  // That it can does not mean that it is faster.
+  virtual bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const = 0;
+
+  // Times `spec`, its operands (those that have layouts) in `layout`. Returns Error::unsupported, 'cannot run ... here: ...', if the device
+  // has no kernel for it. The kernel "reorder" converts its operand from the layout in integer `from` to that in `to` (see reorder_spec).
+  virtual Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) = 0;
+};
+
+// The kernel that brings `tensor` from one layout to another.
+ops::KernelSpec reorder_spec(const ops::TensorSpec& tensor, Layout from, Layout to);
+
+// Post-operations and "pointwise/..." kernels are named by operators of src/ops. Where the running value is not operand 0 of the operator,
+// "@" and its operand number follow the name: sub@1 with operand c is c - value. Beside the operators these functions of one operand
+// are known, which graphs spell as several operators: square, hard_swish, swish, gelu_erf, gelu_tanh, mish, softplus.
+struct StepName {
+  std::string_view operation;
+  std::size_t position = 0;  // operand number of the running value
+};
+StepName parse_step(std::string_view name);
+
+}  // namespace xflow::cost
