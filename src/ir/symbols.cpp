@@ -139,10 +139,14 @@ Poly Symbols::floor_div(const Poly& a, const Poly& b) {
   if (outside.is_poisoned() || inside.is_poisoned()) return Poly::poisoned();
   if (inside.is_zero()) return outside;
   Poly divisor = b;
-  // Common factors: constants, and symbols that are at least 1.
-  if (const std::int64_t g = std::gcd(content(inside), content(divisor)); g > 1) {
-    inside = *exact_divide(inside, Poly(g));
+  // Common factors: constants, floor((g x + c) / (g y)) = floor((x + floor(c / g)) / y), and symbols that are at least 1.
+  std::int64_t g = content(divisor);
+  for (const Poly::Term& t : inside.terms()) g = std::gcd(g, t.coefficient);
+  if (g > 1) {
+    const std::int64_t c = inside.constant_term();
+    inside = *exact_divide(inside - Poly(c), Poly(g)) + Poly(floor_divide(c, g));
     divisor = *exact_divide(divisor, Poly(g));
+    if (inside.is_zero()) return outside;
   }
   if (const Poly common = common_factor(inside, divisor); !common.is_one() && lower_bound(common).value_or(0) >= 1) {
     inside = *exact_divide(inside, common);

@@ -80,6 +80,8 @@ TEST_F(PolyTest, EqualDivisionsShareTheirSymbol) {
   EXPECT_EQ(s.floor_div(s.floor_div(n, Poly(2)), Poly(3)), s.floor_div(n, Poly(6)));
   EXPECT_EQ(s.floor_div(n * c, g * c), s.floor_div(n, g));
   EXPECT_EQ(s.to_string(s.floor_div(n - Poly(1), Poly(2)) + Poly(1)), "floor((N + 1)/2)");
+  EXPECT_EQ(s.floor_div(Poly(4) * n + Poly(3), Poly(8)), s.floor_div(n, Poly(2)));
+  EXPECT_EQ(s.floor_div(Poly(2) * n - Poly(1), Poly(2) * g), s.floor_div(n - Poly(1), g));
   EXPECT_TRUE(s.floor_div(n, Poly(0)).is_poisoned());
 }
 
