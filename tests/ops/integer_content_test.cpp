@@ -1,0 +1,105 @@
+#include "src/ops/integer_content.h"
+
+#include "tests/ops/movement_world.h"
+
+namespace xflow::ops {
+namespace {
+
+using ir::Poly;
+
+std::string content(MovementWorld& world, ir::ValueId value) {
+  const auto elements = integer_content(world.arena, value);
+  return elements ? world.arena.symbols().to_string(*elements) : "unknown";
+}
+
+ir::ValueId shape_of(MovementWorld& world, ir::Shape shape) {
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  return world.make("shape", {world.input(std::move(shape))}, {{"start", Poly(0)}, {"end", Poly(rank)}});
+}
+
+TEST(IntegerContent, OfAConstantIsItsElements) {
+  MovementWorld world;
+  EXPECT_EQ(content(world, world.integers({3, -1, 7})), "[3, -1, 7]");
+  EXPECT_EQ(content(world, world.integer(5)), "[5]");
+}
+
+TEST(IntegerContent, OfAShapeIsItsDimensions) {
+  MovementWorld world;
+  EXPECT_EQ(content(world, shape_of(world, {world.dim("N"), 3, 2 * world.dim("H")})), "[N, 3, 2*H]");
+}
+
+TEST(IntegerContent, FollowsTheUsualShapeArithmetic) {
+  MovementWorld world;
+  const ir::ValueId shape = shape_of(world, {world.dim("N"), 3, world.dim("H")});
+  const ir::ValueId h = world.make("gather", {shape, world.integer(-1)});
+  EXPECT_EQ(content(world, h), "[H]");
+  const ir::ValueId doubled = world.make("mul", {h, world.integer(2)});
+  const ir::ValueId list = world.make("reshape", {doubled}, {{"shape", ir::Shape{1}}});
+  const ir::ValueId front = world.make("slice", {shape}, {{"starts", ir::Shape{0}}, {"sizes", ir::Shape{2}}, {"steps", ir::Shape{1}}});
+  const ir::ValueId all = world.make("concat", {front, list, world.integers({-1})}, {{"axis", Poly(0)}});
+  EXPECT_EQ(content(world, all), "[N, 3, 2*H, -1]");
+  const ir::ValueId half = world.make("div", {all, world.integer(2)});
+  EXPECT_EQ(content(world, half), "[floor(N/2), 1, H, 0]");
+  EXPECT_EQ(content(world, world.make("sub", {all, world.integer(1)})), "[N - 1, 2, 2*H - 1, -2]");
+  EXPECT_EQ(content(world, world.make("neg", {front})), "[-N, -3]");
+  EXPECT_EQ(content(world, world.make("cast", {all}, {{"to", ir::DataType::int32}})), "[N, 3, 2*H, -1]");
+}
+
+TEST(IntegerContent, SelectsByKnownConditions) {
+  MovementWorld world;
+  const ir::ValueId shape = world.integers({4, -1, 6});
+  const ir::ValueId is_free = world.make("equal", {shape, world.integers({-1, -1, -1})});
+  EXPECT_EQ(content(world, is_free), "[0, 1, 0]");
+  const ir::ValueId sizes = shape_of(world, {world.dim("A"), world.dim("B"), world.dim("C")});
+  EXPECT_EQ(content(world, world.make("select", {is_free, sizes, shape})), "[4, B, 6]");
+  EXPECT_EQ(content(world, world.make("equal", {sizes, world.integers({-1, 0, -5})})), "[0, 0, 0]");
+}
+
+TEST(IntegerContent, IsUnknownWhereAComparisonIs) {
+  MovementWorld world;
+  const ir::ValueId sizes = shape_of(world, {world.dim("A"), world.dim("B")});
+  EXPECT_EQ(content(world, world.make("less", {sizes, world.integers({4, 4})})), "unknown");
+  EXPECT_EQ(content(world, world.make("equal", {sizes, world.integers({4, 4})})), "unknown");
+}
+
+TEST(IntegerContent, IsUnknownOfData) {
+  MovementWorld world;
+  const ir::ValueId data = world.input({2}, ir::DataType::int64);
+  EXPECT_EQ(content(world, data), "unknown");
+  EXPECT_EQ(content(world, world.make("add", {data, world.integers({1, 2})})), "unknown");
+  EXPECT_EQ(content(world, world.make("gather", {world.integers({5, 6}), data})), "unknown");
+  EXPECT_EQ(content(world, world.make("shape", {data}, {{"start", Poly(0)}, {"end", Poly(1)}})), "[2]");
+}
+
+TEST(IntegerContent, DividesTowardsZero) {
+  MovementWorld world;
+  EXPECT_EQ(content(world, world.make("div", {world.integers({7, -7, 7, -7}), world.integers({2, 2, -2, -2})})), "[3, -3, -3, 3]");
+  EXPECT_EQ(content(world, world.make("div", {world.integers({1}), world.integers({0})})), "unknown");
+}
+
+TEST(IntegerContent, CoversGeneratedIntegers) {
+  MovementWorld world;
+  EXPECT_EQ(content(world, world.make("range", {}, {{"start", Poly(1)}, {"step", Poly(2)}, {"size", Poly(3)}})), "[1, 3, 5]");
+  const ir::ValueId ones = world.make("full", {}, {{"value", ir::Real(1)}, {"shape", ir::Shape{2}}, {"data_type", ir::DataType::int64}});
+  EXPECT_EQ(content(world, world.make("expand", {ones}, {{"shape", ir::Shape{2, 2}}})), "[1, 1, 1, 1]");
+  EXPECT_EQ(content(world, world.make("size", {world.input({world.dim("N"), 4})})), "[4*N]");
+  EXPECT_EQ(content(world, world.make("maximum", {shape_of(world, {world.dim("N")}), world.integers({1})})), "[N]");
+}
+
+TEST(IntegerContent, DoesNotClaimValuesThatDoNotFitTheirType) {
+  MovementWorld world;
+  const ir::ValueId wide = world.integers({std::numeric_limits<std::int64_t>::max()});
+  EXPECT_EQ(content(world, world.make("cast", {wide}, {{"to", ir::DataType::int32}})), "unknown");
+  EXPECT_EQ(content(world, world.make("cast", {world.integers({-1})}, {{"to", ir::DataType::uint8}})), "unknown");
+}
+
+TEST(IntegerContent, OfFloatingValuesIsNotAsked) {
+  MovementWorld world;
+  const ir::ValueId shape = shape_of(world, {world.dim("N")});
+  const ir::ValueId real = world.make("cast", {shape}, {{"to", ir::DataType::float32}});
+  EXPECT_EQ(content(world, real), "unknown");
+  EXPECT_EQ(content(world, world.make("cast", {real}, {{"to", ir::DataType::int64}})), "unknown");
+}
+
+}  // namespace
+}  // namespace xflow::ops
