@@ -33,7 +33,7 @@ struct Cast {
   static Types type(Typing& typing, const Operation& operation) {
     const ir::DataType to = operation.attributes.data_type("to");
     if (!contains(kNumeric | kBoolean, to)) {
-      return fail(ErrorCode::ill_typed, fmt::format("expected 'to' to be a numeric type or boolean, found {}", ir::name(to)));
+      return fail(ErrorCode::ill_typed, fmt::format("expected 'to' to be a numeric type or bool, found {}", ir::name(to)));
     }
     return pointwise_type(typing, operation, to);
   }

@@ -44,9 +44,9 @@ std::string_view describe(TypeClass type_class) {
     case TypeClass::integer:
       return "an integer type";
     case TypeClass::boolean:
-      return "boolean";
+      return "type bool";
     case TypeClass::numeric_or_boolean:
-      return "a numeric type or boolean";
+      return "a numeric type or bool";
   }
   return "";
 }

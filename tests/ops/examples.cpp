@@ -37,7 +37,8 @@ std::string show(const Spelled::AttributeValue& value) {
     std::string operator()(const std::vector<std::int64_t>& v) const { return fmt::format("[{}]", fmt::join(v, ", ")); }
     std::string operator()(const std::vector<float>& v) const { return fmt::format("[{}]", fmt::join(v, ", ")); }
     std::string operator()(const ir::Constant& v) const {
-      return fmt::format("{}[{}] {}", ir::name(v.data_type), fmt::join(v.dims, ", "), fmt::join(ir::doubles(v).value(), " "));
+      const std::vector<double> values = ir::doubles(v).value();
+      return fmt::format("{}[{}] {}", ir::name(v.data_type), fmt::join(v.dims, ", "), fmt::join(values, " "));
     }
   };
   return std::visit(Show{}, value);

@@ -12,7 +12,7 @@ const std::vector<Example>& examples() {
       {"abs", {"int32[N]"}, {}},
       {"add", {"float32[N, C, H]", "float32[C, 1]"}, {}},
       {"add", {"float32[N]", "float32[M]"}, {}},
-      {"and", {"boolean[N]", "boolean[1]"}, {}},
+      {"and", {"bool[N]", "bool[1]"}, {}},
       {"cast", {"float32[N]"}, {{"to", ir::DataType::int64}}},
       {"cast", {"float32[N]"}, {{"to", ir::DataType::float32}}},
       {"ceil", {"float32[N]"}, {}},
@@ -25,7 +25,7 @@ const std::vector<Example>& examples() {
       {"dropout", {"float32[N, C]"}, {}},
       {"elu", {"float32[N]"}, {}},
       {"equal", {"int64[N]", "int64[]"}, {}},
-      {"equal", {"boolean[N]", "boolean[N]"}, {}},
+      {"equal", {"bool[N]", "bool[N]"}, {}},
       {"erf", {"float32[N]"}, {}},
       {"exp", {"float32[N]"}, {}},
       {"floor", {"float32[N]"}, {}},
@@ -44,15 +44,15 @@ const std::vector<Example>& examples() {
       {"mod", {"float32[N]", "float32[]"}, {{"fmod", ir::Poly(1)}}},
       {"mul", {"float32[N, 1]", "float32[1, M]"}, {}},
       {"neg", {"float32[]"}, {}},
-      {"not", {"boolean[N]"}, {}},
-      {"or", {"boolean[N]", "boolean[N]"}, {}},
+      {"not", {"bool[N]"}, {}},
+      {"or", {"bool[N]", "bool[N]"}, {}},
       {"pow", {"float32[N]", "int64[]"}, {}},
       {"pow", {"int32[N]", "float32[]"}, {}},
       {"prelu", {"float32[N, C, H]", "float32[C, 1]"}, {}},
       {"reciprocal", {"float32[N]"}, {}},
       {"relu", {"float32[N]"}, {}},
       {"round", {"float32[N]"}, {}},
-      {"select", {"boolean[N, 1]", "int64[M]", "int64[]"}, {}},
+      {"select", {"bool[N, 1]", "int64[M]", "int64[]"}, {}},
       {"sigmoid", {"float32[N]"}, {}},
       {"sign", {"float32[N]"}, {}},
       {"sin", {"float32[N]"}, {}},
@@ -60,7 +60,7 @@ const std::vector<Example>& examples() {
       {"sqrt", {"float32[N]"}, {}},
       {"sub", {"float32[N]", "float32[]"}, {}},
       {"tanh", {"float32[N]"}, {}},
-      {"xor", {"boolean[N]", "boolean[N]"}, {}},
+      {"xor", {"bool[N]", "bool[N]"}, {}},
   };
   return list;
 }
@@ -75,7 +75,7 @@ TEST(Pointwise, BroadcastsShapes) {
   EXPECT_EQ(type_of({"add", {"float32[2, 1, 4]", "float32[3, 1]"}, {}}), "float32[2, 3, 4]");
   EXPECT_EQ(type_of({"add", {"float32[]", "float32[N, 3]"}, {}}), "float32[N, 3]");
   EXPECT_EQ(type_of({"add", {"float32[N]", "float32[5]"}, {}}), "float32[5]");
-  EXPECT_EQ(type_of({"less", {"float32[N]", "float32[1]"}, {}}), "boolean[N]");
+  EXPECT_EQ(type_of({"less", {"float32[N]", "float32[1]"}, {}}), "bool[N]");
 }
 
 TEST(Pointwise, SaysWhatItsTypeRuleExpected) {
@@ -84,17 +84,17 @@ TEST(Pointwise, SaysWhatItsTypeRuleExpected) {
   EXPECT_EQ(type_of({"add", {"float32[2]"}, {}}), "add: expected 2 operands, found 1");
   EXPECT_EQ(type_of({"add", {"float32[2]", ""}, {}}), "add: expected 2 operands, found 1");
   EXPECT_EQ(type_of({"add", {"", "float32[2]"}, {}}), "add: expected operand 'a' to be present");
-  EXPECT_EQ(type_of({"add", {"boolean[2]", "boolean[2]"}, {}}), "add: expected operand 'a' to be of a numeric type, found boolean[2]");
+  EXPECT_EQ(type_of({"add", {"bool[2]", "bool[2]"}, {}}), "add: expected operand 'a' to be of a numeric type, found bool[2]");
   EXPECT_EQ(type_of({"sqrt", {"int32[2]"}, {}}), "sqrt: expected operand 'x' to be of a floating type, found int32[2]");
   EXPECT_EQ(type_of({"relu", {"float32[2]"}, {{"alpha", ir::Real(1)}}}), "relu: unknown attribute 'alpha', expected no attributes");
   EXPECT_EQ(type_of({"cast", {"float32[2]"}, {}}), "cast: expected attribute 'to' (a data type)");
   EXPECT_EQ(type_of({"cast", {"float32[2]"}, {{"to", ir::DataType::string}}}),
-            "cast: expected 'to' to be a numeric type or boolean, found string");
+            "cast: expected 'to' to be a numeric type or bool, found string");
   EXPECT_EQ(type_of({"clip", {"float32[2]"}, {{"min", std::string("low")}}}), "clip: expected attribute 'min' to be a real number");
   EXPECT_EQ(type_of({"mod", {"float32[2]", "float32[2]"}, {}}), "mod: expected fmod = 1 for floating types");
   EXPECT_EQ(type_of({"prelu", {"float32[1, 3]", "float32[2, 3]"}, {}}), "prelu: expected the slope to broadcast to x, found 2 and 1");
   EXPECT_EQ(type_of({"prelu", {"float32[3]", "float32[2, 3]"}, {}}), "prelu: expected the slope to broadcast to x");
-  EXPECT_EQ(type_of({"select", {"boolean[2]", "float32[2]", "int32[2]"}, {}}),
+  EXPECT_EQ(type_of({"select", {"bool[2]", "float32[2]", "int32[2]"}, {}}),
             "select: expected operands of one element type, found float32 and int32");
 }
 
@@ -145,7 +145,7 @@ TEST(Dropout, IsReadAtInferenceAlone) {
   FakeOnnxNode on(arena.symbols(), "Dropout", 13);
   EXPECT_EQ(lifted(on.input(x).absent().input(training(1)), arena), "Dropout in training mode is random");
   FakeOnnxNode unknown(arena.symbols(), "Dropout", 13);
-  EXPECT_EQ(lifted(unknown.input(x).absent().input(parse_type(arena.symbols(), "boolean[]")), arena),
+  EXPECT_EQ(lifted(unknown.input(x).absent().input(parse_type(arena.symbols(), "bool[]")), arena),
             "the training mode of Dropout is not known before the run");
   FakeOnnxNode off(arena.symbols(), "Dropout", 13);
   EXPECT_EQ(lifted(off.input(x).absent().input(training(0)), arena), "dropout(float32[2])");
