@@ -42,20 +42,31 @@ Result<Spelled> spell_average_pool(const Operation& operation, int opset) {
   return spelled;
 }
 
-// How many positions of a window along one axis count.
-Expr counted_positions(Builder& builder, const WindowAxis& axis, const ir::Poly& window, bool include_pad, bool ceil_mode) {
-  const bool all = include_pad ? !ceil_mode : !ceil_mode && axis.pad_begin.is_zero() && axis.pad_end.is_zero();
-  if (all) return builder.integer(axis.kernel);
-  return builder.sum(axis.kernel, [&](const ir::Poly& offset) {
-    const ir::Poly position = window_position(axis, window, offset);
-    Condition counts;
-    if (include_pad) {
-      counts.push_back(less_than(position, axis.size + axis.pad_end));
-    } else {
-      add_in_range(counts, axis, position, ceil_mode);
+// How many positions of the window at `index` count: a product over the axes, most of which count them all.
+Expr counted_positions(Builder& builder, std::span<const WindowAxis> axes, std::span<const ir::Poly> index, bool include_pad,
+                       bool ceil_mode) {
+  ir::Poly whole = 1;
+  Expr partial;
+  for (std::size_t k = 0; k < axes.size(); ++k) {
+    const WindowAxis& axis = axes[k];
+    if (!ceil_mode && (include_pad || (axis.pad_begin.is_zero() && axis.pad_end.is_zero()))) {
+      whole *= axis.kernel;
+      continue;
     }
-    return builder.select(std::move(counts), builder.literal(1), builder.literal(0));
-  });
+    const Expr count = builder.sum(axis.kernel, [&](const ir::Poly& offset) {
+      const ir::Poly position = window_position(axis, index[k + 2], offset);
+      Condition counts;
+      if (include_pad) {
+        counts.push_back(less_than(position, axis.size + axis.pad_end));
+      } else {
+        add_in_range(counts, axis, position, ceil_mode);
+      }
+      return builder.select(std::move(counts), builder.literal(1), builder.literal(0));
+    });
+    partial = partial ? partial * count : count;
+  }
+  if (!partial) return builder.integer(whole);
+  return whole.is_one() ? partial : builder.integer(whole) * partial;
 }
 
 }  // namespace
@@ -104,11 +115,7 @@ struct AveragePool {
       }
       return builder.select(std::move(in_range), builder.read(0, std::move(read)), builder.literal(0));
     });
-    Expr count = counted_positions(builder, axes[0], index[2], include_pad, ceil_mode);
-    for (std::size_t k = 1; k < axes.size(); ++k) {
-      count = count * counted_positions(builder, axes[k], index[k + 2], include_pad, ceil_mode);
-    }
-    return total / count;
+    return total / counted_positions(builder, axes, index, include_pad, ceil_mode);
   }
 
   static std::vector<Spelling> spellings() {
