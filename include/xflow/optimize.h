@@ -1,0 +1,120 @@
+// Makes a model cheaper without changing what it computes.
+//
+//   xflow::OptimizeOptions options;
+//   auto result = xflow::optimize(bytes_of_an_onnx_model, options);
+//   if (!result) return report_error(result.error().text());
+//   save(result->model);               // the original bytes where nothing was gained
+//   print(result->report.to_text());
+#pragma once
+
+#include <xflow/export.h>
+#include <xflow/result.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace xflow {
+
+// The size of a dynamic input for costs and runs: all its dimensions. The model keeps its dynamic dimensions.
+struct InputShape {
+  std::string input;
+  std::vector<std::int64_t> dims;
+};
+
+struct OptimizeOptions {
+  // Where costs are measured: "cpu".
+  std::string device = "cpu";
+  // Threads of one kernel.
+  int threads = 1;
+  // Sizes of dynamic inputs. Without one an unknown first dimension is 1 and any other 128, which the report says.
+  std::vector<InputShape> shapes;
+  // The search stops at the first budget that is used up. A budget of states gives the same result in every run.
+  std::optional<double> max_seconds;        // wall clock; without any budget: 30 s
+  std::optional<std::uint64_t> max_states;  // graphs costed
+  double alpha = 1.05;                      // graphs that cost more than alpha times the best are not followed
+  double max_growth = 0.05;                 // of the bytes of all constants, as a factor of the original's
+  // Folders or files of rules instead of those that are built in. Each rule is proved when it is loaded, and skipped, with a warning, if it
+  // is not.
+  std::vector<std::string> rules;
+  std::vector<std::string> skip_rules;  // by name
+  bool fast_math = false;               // also rules that can change infinities and not-a-number
+  // The file of measured costs; empty: measured anew, in memory.
+  std::string cost_database;
+  // Told what is odd but no error: a rule without proof, a cost database that cannot be written.
+  std::function<void(const std::string&)> warning;
+};
+
+struct OptimizeProgress {
+  std::string phase;         // "measuring", "searching", "checking"
+  std::uint64_t states = 0;  // graphs costed
+  double original_nanoseconds = 0;
+  double best_nanoseconds = 0;
+  double seconds = 0;  // since the start
+};
+// Called a few times a second from the calling thread.
+using ProgressCallback = std::function<void(const OptimizeProgress&)>;
+
+// What was done, how it was measured, and why it stopped.
+struct OptimizeReport {
+  struct Step {
+    std::string rule;
+    std::string where;            // "node 'conv1' (Conv)": what it replaced in the original, or where the value came from
+    double gain_nanoseconds = 0;  // negative: a step that costs and pays later
+  };
+  struct RuleCount {
+    std::string rule;
+    std::uint64_t matched = 0;
+    std::uint64_t improved = 0;
+    std::uint64_t applied = 0;
+  };
+  struct Region {
+    std::vector<std::string> outputs;  // names in the new model
+    std::uint64_t checked_values = 0;  // elements compared
+    double error = 0;                  // largest, relative to the largest magnitude of the reference
+  };
+
+  bool improved = false;                   // false: the model is the original, byte for byte
+  std::string reason;                      // why the original was kept; empty if improved
+  std::string device;                      // "cpu: ..., 1 thread, oneDNN 2.6.3"
+  std::vector<std::string> assumed_sizes;  // "x: [1, 3, 128, 128]" where the caller gave none
+  double before_nanoseconds = 0;           // predicted time of one run: the sum of its kernels' measured times
+  double after_nanoseconds = 0;
+  std::uint64_t states = 0;    // graphs costed
+  std::uint64_t expanded = 0;  // graphs whose rewrites were found
+  std::string stop_reason;
+  std::vector<Step> steps;
+  std::vector<RuleCount> rules;    // those that matched
+  std::uint64_t nodes_before = 0;  // of the main graph
+  std::uint64_t nodes_after = 0;
+  std::uint64_t nodes_kept = 0;    // written back byte for byte
+  std::uint64_t nodes_merged = 0;  // equal to another node
+  std::uint64_t constant_bytes_before = 0;
+  std::uint64_t constant_bytes_after = 0;
+  std::vector<std::string> opaque;  // "3 x no operator for com.microsoft.Foo": nodes that were not crossed
+  std::vector<Region> regions;      // rewritten parts that were executed against what they replace
+  double seconds = 0;
+
+  XFLOW_API std::string to_text() const;  // for people
+  XFLOW_API std::string to_json() const;  // the same, for programs
+};
+
+struct OptimizeResult {
+  std::string model;  // ONNX bytes
+  OptimizeReport report;
+};
+
+// Optimises an ONNX model given as bytes. External data cannot be found from bytes: use optimize_file. Errors: unreadable (the model),
+// invalid_argument (an option), unsupported (device).
+XFLOW_API Result<OptimizeResult> optimize(std::string_view model, const OptimizeOptions& options = {},
+                                          const ProgressCallback& progress = {});
+
+// The same from file to file; `output` is replaced in one step, or left alone on any error. Without an improvement the bytes of `input` are
+// copied.
+XFLOW_API Result<OptimizeReport> optimize_file(const std::string& input, const std::string& output, const OptimizeOptions& options = {},
+                                               const ProgressCallback& progress = {});
+
+}  // namespace xflow

@@ -1,0 +1,7 @@
+// All of xflow's public interface.
+#pragma once
+
+#include <xflow/graph.h>
+#include <xflow/optimize.h>
+#include <xflow/result.h>
+#include <xflow/version.h>
