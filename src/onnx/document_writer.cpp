@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <deque>
-#include <filesystem>
-#include <system_error>
+#include <functional>
 
-#include "src/onnx/external.h"
+#include "src/onnx/document_output.h"
 #include "src/onnx/wire.h"
 
 namespace xflow::onnx_io {
@@ -52,8 +51,7 @@ class Plan {
   Plan(const Document& document, std::span<const GraphEdit> edits) : document_(document), edits_(edits) {}
 
   Result<void> build();
-  std::uint64_t size() const { return messages_.back().size; }
-  std::vector<std::string_view> chunks() const;
+  OutputBytes output() &&;
 
  private:
   static Unexpected invalid(std::string message) { return fail(ErrorCode::invalid_argument, std::move(message)); }
@@ -313,8 +311,9 @@ Result<void> Plan::build() {
   return {};
 }
 
-std::vector<std::string_view> Plan::chunks() const {
-  std::vector<std::string_view> flat;
+OutputBytes Plan::output() && {
+  OutputBytes output;
+  output.size = messages_.back().size;
   std::vector<std::pair<std::size_t, std::size_t>> stack{{messages_.size() - 1, 0}};  // message, next chunk
   while (!stack.empty()) {
     auto& [message, next] = stack.back();
@@ -324,139 +323,29 @@ std::vector<std::string_view> Plan::chunks() const {
     }
     const Chunk& chunk = messages_[message].chunks[next++];
     if (chunk.message < 0) {
-      flat.push_back(chunk.bytes);
+      output.chunks.push_back(chunk.bytes);
     } else {
       stack.emplace_back(static_cast<std::size_t>(chunk.message), 0);
     }
   }
-  return flat;
-}
-
-// Which files of external data a document refers to.
-class Referenced {
- public:
-  explicit Referenced(const Document& document) : document_(document), used_(document.external_files().size()) {}
-
-  // Everything in a graph that the edits leave: kept elements, and what new messages say.
-  void graph(const Graph& graph, const GraphEdit* edit);
-  std::vector<ExternalFile> files() const;
-
- private:
-  void tensor(const TensorView& tensor) {
-    if (tensor.storage == TensorStorage::external) location(tensor.location);
-  }
-  void location(std::string_view name) {
-    for (std::size_t i = 0; i < used_.size(); ++i) {
-      if (document_.external_files()[i].location == name) used_[i] = true;
-    }
-  }
-  void tensor_message(std::string_view message) {
-    if (const auto view = parse_tensor(message)) tensor(*view);
-  }
-  void sparse_message(std::string_view message);
-  void attribute_message(std::string_view message);
-  void node_message(std::string_view message);
-
-  const Document& document_;
-  std::vector<bool> used_;
-};
-
-void Referenced::sparse_message(std::string_view message) {
-  WireReader reader(message);
-  for (WireField field; reader.next(field);) {
-    if (field.is_bytes(1) || field.is_bytes(2)) tensor_message(field.payload);
-  }
-}
-
-// Tensors of an AttributeProto; bodies of kept nodes are graphs of the document, new nodes have none.
-void Referenced::attribute_message(std::string_view message) {
-  WireReader reader(message);
-  for (WireField field; reader.next(field);) {
-    if (field.is_bytes(5) || field.is_bytes(10)) tensor_message(field.payload);
-    if (field.is_bytes(22) || field.is_bytes(23)) sparse_message(field.payload);
-  }
-}
-
-void Referenced::node_message(std::string_view message) {
-  WireReader reader(message);
-  for (WireField field; reader.next(field);) {
-    if (field.is_bytes(5)) attribute_message(field.payload);
-  }
-}
-
-void Referenced::graph(const Graph& graph, const GraphEdit* edit) {
-  const auto nodes = document_.nodes(graph.id);
-  const auto visit = [](const std::optional<std::vector<Entry>>* entries, std::size_t size, auto keep, auto add) {
-    if (entries == nullptr || !*entries) {
-      for (std::size_t i = 0; i < size; ++i) keep(i);
-      return;
-    }
-    for (const Entry& entry : **entries) {
-      if (entry.kept) {
-        keep(*entry.kept);
-      } else {
-        add(entry.tail.empty() ? entry.message : entry.message + std::string(entry.tail));
-      }
-    }
-  };
-  visit(
-      edit == nullptr ? nullptr : &edit->nodes, nodes.size(), [&](std::size_t i) { node_message(nodes[i].payload); },
-      [&](const std::string& message) { node_message(message); });
-  visit(
-      edit == nullptr ? nullptr : &edit->initializers, graph.initializers.size(),
-      [&](std::size_t i) { tensor(graph.initializers[i].tensor); }, [&](const std::string& message) { tensor_message(message); });
-  visit(
-      edit == nullptr ? nullptr : &edit->sparse_initializers, graph.sparse_initializers.size(),
-      [&](std::size_t i) {
-        tensor(graph.sparse_initializers[i].values);
-        tensor(graph.sparse_initializers[i].indices);
-      },
-      [&](const std::string& message) { sparse_message(message); });
-}
-
-std::vector<ExternalFile> Referenced::files() const {
-  std::vector<ExternalFile> list;
-  for (std::size_t i = 0; i < used_.size(); ++i) {
-    if (used_[i]) list.push_back(document_.external_files()[i]);
-  }
-  return list;
-}
-
-bool same_folder(const std::string& one, const std::string& other) {
-  std::error_code error;
-  return std::filesystem::equivalent(one, other, error) && !error;
+  output.headers = std::move(headers_);  // a deque that is moved keeps its elements where they are
+  return output;
 }
 
 }  // namespace
 
-Result<std::string> write_bytes(const Document& document, std::span<const GraphEdit> edits) {
+Result<OutputBytes> output_bytes(const Document& document, std::span<const GraphEdit> edits) {
   Plan plan(document, edits);
   XFLOW_CHECK(plan.build());
-  std::string bytes;
-  bytes.reserve(plan.size());
-  for (const std::string_view chunk : plan.chunks()) bytes.append(chunk);
-  return bytes;
+  return std::move(plan).output();
 }
 
-Result<void> write_document(const Document& document, std::span<const GraphEdit> edits, const std::string& path) {
-  Plan plan(document, edits);
-  XFLOW_CHECK(plan.build());
-  constexpr std::uint64_t kProtobufLimit = std::uint64_t{1} << 31;
-  if (plan.size() >= kProtobufLimit && plan.size() > document.bytes().size()) {
-    return fail(ErrorCode::unsupported,
-                "the model would have " + std::to_string(plan.size()) +
-                    " bytes, and protobuf reads less than 2 GiB; keep the weights in external data",
-                path);
-  }
-  if (!document.external_files().empty() && !same_folder(document.origin().folder, folder_of(path))) {
-    Referenced referenced(document);
-    for (const Graph& graph : document.graphs()) {
-      const auto edit = std::find_if(edits.begin(), edits.end(), [&](const GraphEdit& candidate) { return candidate.graph == graph.id; });
-      referenced.graph(graph, edit == edits.end() ? nullptr : &*edit);
-    }
-    XFLOW_CHECK(copy_external_files(referenced.files(), folder_of(path)));
-  }
-  return write_file(path, plan.chunks());
+Result<std::string> write_bytes(const Document& document, std::span<const GraphEdit> edits) {
+  XFLOW_TRY(const OutputBytes output, output_bytes(document, edits));
+  std::string bytes;
+  bytes.reserve(output.size);
+  for (const std::string_view chunk : output.chunks) bytes.append(chunk);
+  return bytes;
 }
 
 }  // namespace xflow::onnx_io

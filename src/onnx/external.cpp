@@ -81,7 +81,7 @@ Result<void> resolve_open(TensorView& tensor, const std::vector<ExternalFile>& f
   return fail(ErrorCode::internal, place(tensor) + " lies in the file '" + std::string(tensor.location) + "', which is not open");
 }
 
-Result<void> copy_external_files(const std::vector<ExternalFile>& files, const std::string& to) {
+Result<void> copy_external_files(const std::vector<ExternalFile>& files, const std::string& to, std::vector<std::string>& copies) {
   std::vector<const ExternalFile*> missing;
   for (const ExternalFile& file : files) {
     const std::string target = join(to, file.location);
@@ -102,6 +102,7 @@ Result<void> copy_external_files(const std::vector<ExternalFile>& files, const s
     std::filesystem::create_directories(folder_of(target), error);
     const std::string_view content = file->content->bytes();
     XFLOW_CHECK(write_file(target, std::span<const std::string_view>(&content, 1)));
+    copies.push_back(target);
   }
   return {};
 }

@@ -160,5 +160,64 @@ TEST(ExternalData, StaysWhereItIsInTheSameFolder) {
   EXPECT_EQ(folder.list(), (std::vector<std::string>{"m.onnx", "out.onnx", "w.bin"}));
 }
 
+std::string big_floats(std::size_t count, float first) {
+  std::vector<float> values(count, 0.5F);
+  values[0] = first;
+  return floats(values);
+}
+
+TEST(ExternalData, TakesNewWeightsOfAModelThatKeepsItsOwnOutside) {
+  const TemporaryFolder folder;
+  const TemporaryFolder target;
+  folder.write("w.bin", floats({1}));
+  const auto document = Document::open(folder.write("m.onnx", model_with({external_tensor("a", 1, "w.bin")})));
+  ASSERT_TRUE(document);
+  const std::vector<std::int64_t> dims{300};
+  const std::vector<std::int64_t> small_dims{1};
+  const std::string first = big_floats(300, 7);
+  const std::string second = big_floats(300, 8);
+  const std::string small = floats({9});
+  const auto add = [](std::string_view name, const std::vector<std::int64_t>& shape, const std::string& raw) {
+    return Entry::add(tensor_header(name, ir::DataType::float32, shape, raw.size()), raw);
+  };
+  GraphEdit edit;
+  edit.initializers = std::vector<Entry>{add("b", dims, first), Entry::keep(0), add("c", dims, second), add("d", small_dims, small)};
+  const std::vector<GraphEdit> edits{edit};
+  const auto written = write_document(*document, edits, target.file("out.onnx"));
+  ASSERT_TRUE(written) << written.error().text();
+  const auto again = Document::open(target.file("out.onnx"));
+  ASSERT_TRUE(again) << again.error().text();
+  const auto& list = again->main().initializers;
+  ASSERT_EQ(list.size(), 4U);
+  EXPECT_EQ(doubles(list[0].tensor)->front(), 7);
+  EXPECT_EQ(doubles(list[1].tensor)->front(), 1);
+  EXPECT_EQ(doubles(list[2].tensor)->front(), 8);
+  EXPECT_EQ(doubles(list[2].tensor)->size(), 300U);
+  EXPECT_EQ(doubles(list[3].tensor)->front(), 9);
+  EXPECT_EQ(list[2].tensor.range, (Range{4096, 1200}));
+  EXPECT_EQ(list[3].tensor.storage, TensorStorage::raw);
+  const std::string data(list[0].tensor.location);
+  EXPECT_TRUE(data.starts_with("out.onnx.") && data.ends_with(".data")) << data;
+  EXPECT_EQ(target.list(), (std::vector<std::string>{"out.onnx", data, "w.bin"}));
+  EXPECT_EQ(*written, (std::vector<std::string>{target.file("w.bin"), target.file(data)}));
+  const std::string bytes = read_all(target.file("out.onnx"));
+  const auto repeated = write_document(*document, edits, target.file("out.onnx"));
+  ASSERT_TRUE(repeated);
+  EXPECT_TRUE(repeated->empty()) << "the same run writes the same files";
+  EXPECT_EQ(read_all(target.file("out.onnx")), bytes);
+}
+
+TEST(ExternalData, IsRemovedAgainWhereTheModelCannotBeWritten) {
+  const TemporaryFolder folder;
+  const TemporaryFolder target;
+  folder.write("w.bin", floats({1}));
+  const auto document = Document::open(folder.write("m.onnx", model_with({external_tensor("a", 1, "w.bin")})));
+  ASSERT_TRUE(document);
+  target.write("out.onnx/x", "a folder stands where the model should be");
+  EXPECT_EQ(write_document(*document, {}, target.file("out.onnx")).error().text(),
+            target.file("out.onnx") + ": cannot write: Is a directory");
+  EXPECT_EQ(target.list(), std::vector<std::string>{"out.onnx"});
+}
+
 }  // namespace
 }  // namespace xflow::onnx_io
