@@ -57,7 +57,8 @@ struct Range {
     const auto step = delta.constant();
     if (!step || *step == 0) return movement::cannot("lift Range with a step that is not known");
     ir::Symbols& symbols = node.symbols();
-    const ir::Poly size = *step > 0 ? symbols.ceil_div(limit - start, *step) : symbols.ceil_div(start - limit, ir::Poly(0) - *step);
+    const ir::Poly size = *step > 0 ? symbols.floor_div(limit - start + (*step - 1), *step)
+                                    : symbols.floor_div(start - limit + (-1 - *step), ir::Poly(0) - *step);
     return Lifted{{}, {{"start", start}, {"step", delta}, {"size", symbols.max(size, 0)}, {"data_type", type}}};
   }
 

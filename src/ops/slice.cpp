@@ -45,7 +45,7 @@ Result<SliceRange> slice_upwards(ir::Symbols& symbols, const ir::Poly& d, const 
   const ir::Poly last = to_the_end ? d : end_from_end ? d - symbols.min(-end, d) : symbols.min(end, d);
   const bool both_from_end = start_from_end && end_from_end && symbols.lower_bound(end - start).value_or(-1) >= 0;
   const bool in_order = first.is_zero() || both_from_end || (clamped && last == d);
-  const ir::Poly size = symbols.ceil_div(last - first, step);
+  const ir::Poly size = symbols.floor_div(last - first + (step - 1), step);
   return SliceRange{first, in_order ? size : symbols.max(size, ir::Poly(0))};
 }
 
@@ -63,7 +63,7 @@ Result<SliceRange> slice_downwards(ir::Symbols& symbols, const ir::Poly& d, cons
     XFLOW_TRY(const bool from_end, counts_from_end(symbols, end));
     last = from_end ? symbols.max(d + end, ir::Poly(-1)) : symbols.min(end, d - 1);
   }
-  return SliceRange{first, symbols.max(symbols.ceil_div(first - last, -step), ir::Poly(0))};
+  return SliceRange{first, symbols.max(symbols.floor_div(first - last + (-step - 1), -step), ir::Poly(0))};
 }
 
 // What ONNX needs to say an operation: the dimensions that are not taken whole, and the exclusive ends.
