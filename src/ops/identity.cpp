@@ -2,6 +2,16 @@
 #include "src/ops/common.h"
 
 namespace xflow::ops {
+namespace {
+
+Result<Spelled> spell_identity_before_13(const Operation& operation, int opset) {
+  if (operation.operands[0].data_type == ir::DataType::bfloat16) {
+    return fail(ErrorCode::unsupported, "cannot be spelled for bfloat16 in this opset");
+  }
+  return spell_operands(operation, opset);
+}
+
+}  // namespace
 
 struct Identity {
   static Signature signature() {
@@ -15,7 +25,8 @@ struct Identity {
   }
   static std::vector<Spelling> spellings() {
     return {
-        Spelling{"", "Identity", 1, kNewest, &lift_operands, &spell_operands},
+        Spelling{"", "Identity", 1, 12, &lift_operands, &spell_identity_before_13},
+        Spelling{"", "Identity", 13, kNewest, &lift_operands, &spell_operands},
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return none_kernel(operation); }

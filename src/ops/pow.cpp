@@ -7,7 +7,7 @@ namespace {
 constexpr TypeSet kPowIntegers = type_set({ir::DataType::int32, ir::DataType::int64});
 
 // Before opset 12 base and exponent have one floating type.
-Result<Spelled> spell_one_type(const Operation& operation, int opset) {
+Result<Spelled> spell_pow_of_one_type(const Operation& operation, int opset) {
   XFLOW_CHECK(require_spellable(operation, 0, kFloats));
   if (operation.operands[0].data_type != operation.operands[1].data_type) {
     return fail(ErrorCode::unsupported, "cannot be spelled with two element types in this opset");
@@ -32,7 +32,7 @@ struct Pow {
   }
   static std::vector<Spelling> spellings() {
     return {
-        Spelling{"", "Pow", 7, 11, &lift_operands, &spell_one_type},
+        Spelling{"", "Pow", 7, 11, &lift_operands, &spell_pow_of_one_type},
         plain_spelling<kFloats | kPowIntegers>("Pow", 12, 12),
         plain_spelling<kFloats | kBfloat | kPowIntegers>("Pow", 13),
     };

@@ -4,7 +4,7 @@
 namespace xflow::ops {
 namespace {
 
-Result<Spelled> spell_before_16(const Operation& operation, int opset) {
+Result<Spelled> spell_select_before_16(const Operation& operation, int opset) {
   if (operation.operands[1].data_type == ir::DataType::bfloat16) {
     return fail(ErrorCode::unsupported, "cannot be spelled for bfloat16 in this opset");
   }
@@ -33,7 +33,7 @@ struct Select {
   }
   static std::vector<Spelling> spellings() {
     return {
-        Spelling{"", "Where", 9, 15, &lift_operands, &spell_before_16},
+        Spelling{"", "Where", 9, 15, &lift_operands, &spell_select_before_16},
         Spelling{"", "Where", 16, kNewest, &lift_operands, &spell_operands},
     };
   }

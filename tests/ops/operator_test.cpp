@@ -1,0 +1,130 @@
+#include "src/ops/operator.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include "tests/ops/examples.h"
+
+namespace xflow::ops {
+namespace {
+
+TEST(Registry, IsInTheOrderOfNames) {
+  const auto operators = all_operators();
+  EXPECT_TRUE(std::is_sorted(operators.begin(), operators.end(),
+                             [](const Operator& a, const Operator& b) { return a.signature.name < b.signature.name; }));
+  std::set<std::string_view> names;
+  for (std::size_t k = 0; k < operators.size(); ++k) {
+    const std::string_view name = operators[k].signature.name;
+    EXPECT_TRUE(names.insert(name).second) << name;
+    EXPECT_EQ(id_of(name), static_cast<ir::OperatorId>(k));
+    EXPECT_EQ(&get(id_of(name)), &operators[k]);
+  }
+  EXPECT_FALSE(find_operator("no_such_operator"));
+}
+
+TEST(Registry, ListsOperatorsAlphabetically) {
+  std::ifstream file(std::string(XFLOW_SOURCE_DIR) + "/src/ops/ops.def");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("XFLOW_OPERATOR(")) lines.push_back(line);
+  }
+  EXPECT_EQ(lines.size(), all_operators().size());
+  EXPECT_TRUE(std::is_sorted(lines.begin(), lines.end()));
+}
+
+// A row of an operator is the only one of that operator for its ONNX operator and opset.
+TEST(Spellings, DoNotOverlap) {
+  for (const Operator& op : all_operators()) {
+    const std::vector<Spelling> rows = op.spellings();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_LE(rows[i].since, rows[i].until) << rows[i].type;
+      for (std::size_t j = i + 1; j < rows.size(); ++j) {
+        if (rows[i].domain != rows[j].domain || rows[i].type != rows[j].type) continue;
+        EXPECT_TRUE(rows[i].until < rows[j].since || rows[j].until < rows[i].since) << op.signature.name << ": " << rows[i].type;
+      }
+    }
+  }
+}
+
+TEST(Signatures, HaveDefaultsOfTheirKind) {
+  for (const Operator& op : all_operators()) {
+    ir::Attributes attributes;
+    for (const AttributeSignature& attribute : op.signature.attributes) {
+      if (attribute.default_value) {
+        EXPECT_EQ(attribute.default_value->index(), static_cast<std::size_t>(attribute.kind)) << op.signature.name << " " << attribute.name;
+      }
+    }
+  }
+}
+
+TEST(Apply, MakesEqualOperationsOneNode) {
+  ir::Arena arena;
+  const auto x = arena.input(parse_type(arena.symbols(), "float32[N, 4]"), 0);
+  EXPECT_EQ(apply(arena, "softmax", {x}, {{"axis", ir::Poly(-1)}}).value(), apply(arena, "softmax", {x}, {{"axis", ir::Poly(1)}}).value());
+  EXPECT_EQ(apply(arena, "softmax", {x}).value(), apply(arena, "softmax", {x}, {{"axis", ir::Poly(1)}}).value());
+  EXPECT_NE(apply(arena, "softmax", {x}).value(), apply(arena, "softmax", {x}, {{"axis", ir::Poly(0)}}).value());
+}
+
+TEST(Apply, RepeatsAnElementForAllSpatialDimensions) {
+  ir::Arena arena;
+  const auto x = arena.input(parse_type(arena.symbols(), "float32[N, 4, H, W]"), 0);
+  const auto w = arena.input(parse_type(arena.symbols(), "float32[8, 4, 3, 3]"), 1);
+  EXPECT_EQ(apply(arena, "conv", {x, w}, {{"pads", list({1})}}).value(),
+            apply(arena, "conv", {x, w}, {{"pads", list({1, 1, 1, 1})}, {"strides", list({1, 1})}}).value());
+}
+
+TEST(Apply, SaysWhatItExpected) {
+  ir::Arena arena;
+  const auto unranked = arena.input(ir::TensorType::unranked(ir::DataType::float32), 0);
+  EXPECT_EQ(apply(arena, "relu", {unranked}).error().text(), "relu: expected the rank of operand 'x' to be known");
+  EXPECT_EQ(apply(arena, "rellu", {unranked}).error().text(), "unknown operator 'rellu'");
+  const ir::Poly axis(arena.symbols().named(ir::SymbolKind::parameter, "a"));
+  const auto x = arena.input(parse_type(arena.symbols(), "float32[N]"), 1);
+  EXPECT_EQ(apply(arena, "softmax", {x}, {{"axis", axis}}).error().text(), "softmax: expected attribute 'axis' to be a known integer");
+}
+
+// Whoever types a rule sees the requirements with their reasons.
+TEST(Typing, CanRecordWhatATypeRuleRequires) {
+  class Recorder : public Typing {
+   public:
+    using Typing::Typing;
+    Result<void> require_equal(const ir::Poly& a, const ir::Poly& b, std::string_view what) override {
+      texts.push_back(symbols().to_string(a) + " = " + symbols().to_string(b) + ": " + std::string(what));
+      return {};
+    }
+    Result<void> require_at_least_zero(const ir::Poly& a, std::string_view what) override {
+      texts.push_back(symbols().to_string(a) + " >= 0: " + std::string(what));
+      return {};
+    }
+    std::vector<std::string> texts;
+  };
+  ir::Arena arena;
+  Recorder typing(arena.symbols());
+  const auto a = arena.input(parse_type(arena.symbols(), "float32[M, K]"), 0);
+  const auto b = arena.input(parse_type(arena.symbols(), "float32[L, N]"), 1);
+  ASSERT_TRUE(apply(arena, typing, id_of("matmul"), {a, b}, {}));
+  EXPECT_EQ(typing.texts, std::vector<std::string>{"K = L: the inner dimensions to be equal"});
+}
+
+TEST(KernelSpec, IsOneLine) {
+  const TensorSpec x{ir::DataType::float32, {1, 3}, false};
+  const TensorSpec w{ir::DataType::float32, {3, 2}, true};
+  const TensorSpec y{ir::DataType::float32, {1, 2}, false};
+  KernelSpec spec;
+  spec.kernel = "matmul";
+  spec.operands = {x, w};
+  spec.results = {y};
+  spec.integers = {{"pads", {1, 2}}};
+  spec.reals = {{"alpha", 0.1}};
+  spec.post = {{"clip", {0, 6}, {}}, {"add", {}, {y}}};
+  EXPECT_EQ(to_string(spec),
+            "matmul(float32[1,3], const float32[3,2]) -> float32[1,2] pads=[1,2] alpha=0.1 | clip{0,6} | add(float32[1,2])");
+  EXPECT_EQ(*spec.find("pads"), (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(spec.find("strides"), nullptr);
+}
+
+}  // namespace
+}  // namespace xflow::ops
