@@ -3,7 +3,6 @@
 //
 //   asymmetric            u = i / s
 //   half_pixel            u = (i + 1/2) / s - 1/2
-//   half_pixel_for_nn     u = (i + 1/2) / s             (ONNX tf_half_pixel_for_nn)
 //   align_corners         u = i * (d - 1) / (out - 1), 0 where out = 1
 //
 // mode nearest takes the element at u rounded as `rounding` says (floor, ceil, round_prefer_floor, round_prefer_ceil); mode linear weighs
@@ -36,8 +35,7 @@ struct ResizeDimension {
   ResizePlace place(const std::string& coordinates, const ir::Poly& i) const {
     if (coordinates == "asymmetric") return {i * denominator, numerator};
     if (coordinates == "align_corners") return {i * (size - 1), symbols.max(result - 1, 1)};
-    const ir::Poly centre = (2 * i + 1) * denominator;
-    return {coordinates == "half_pixel" ? centre - numerator : centre, 2 * numerator};
+    return {(2 * i + 1) * denominator - numerator, 2 * numerator};
   }
 
   // index(i), which does not fall with i, kept inside [0, size). What is known to be inside at both ends is not clamped.
@@ -123,9 +121,8 @@ struct Resize {
     const std::string& coordinates = operation.attributes.word("coordinates");
     const std::string& rounding = operation.attributes.word("rounding");
     if (!is_one_of(mode, {"nearest", "linear"})) return movement::ill_typed(fmt::format("expected mode nearest or linear, found {}", mode));
-    if (!is_one_of(coordinates, {"asymmetric", "half_pixel", "half_pixel_for_nn", "align_corners"})) {
-      return movement::ill_typed(
-          fmt::format("expected coordinates asymmetric, half_pixel, half_pixel_for_nn or align_corners, found {}", coordinates));
+    if (!is_one_of(coordinates, {"asymmetric", "half_pixel", "align_corners"})) {
+      return movement::ill_typed(fmt::format("expected coordinates asymmetric, half_pixel or align_corners, found {}", coordinates));
     }
     if (!is_one_of(rounding, {"floor", "ceil", "round_prefer_floor", "round_prefer_ceil"})) {
       return movement::ill_typed(fmt::format("expected rounding floor, ceil, round_prefer_floor or round_prefer_ceil, found {}", rounding));
@@ -184,13 +181,9 @@ struct Resize {
 
   static Result<Spelled> spell(const Operation& operation, int opset) {
     if (opset < 11) return spell_plain(operation, opset);
-    std::string coordinates = operation.attributes.word("coordinates");
-    if (coordinates == "half_pixel_for_nn") {
-      if (opset > 12) return movement::cannot("write the coordinates tf_half_pixel_for_nn from opset 13 on");
-      coordinates = "tf_half_pixel_for_nn";
-    }
-    Spelled spelled{{Spelled::OperandInput{0}},
-                    {{"coordinate_transformation_mode", coordinates}, {"mode", operation.attributes.word("mode")}}};
+    Spelled spelled{
+        {Spelled::OperandInput{0}},
+        {{"coordinate_transformation_mode", operation.attributes.word("coordinates")}, {"mode", operation.attributes.word("mode")}}};
     if (operation.attributes.word("mode") == "nearest")
       spelled.attributes.emplace_back("nearest_mode", operation.attributes.word("rounding"));
     // roi and, beside sizes, scales are empty before opset 13, and left out from then on.
@@ -307,7 +300,6 @@ struct Resize {
   static Result<std::string> lifted_coordinates(const OnnxNode& node, const ir::Shape& shape, const Scales& scales) {
     const std::string word = node.word("coordinate_transformation_mode", "half_pixel");
     if (is_one_of(word, {"asymmetric", "half_pixel", "align_corners"})) return word;
-    if (word == "tf_half_pixel_for_nn") return std::string("half_pixel_for_nn");
     if (!is_one_of(word, {"pytorch_half_pixel", "half_pixel_symmetric"}))
       return movement::cannot(fmt::format("lift Resize with coordinates {}", word));
     for (std::size_t k = 0; k < shape.size(); ++k) {
