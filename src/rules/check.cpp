@@ -202,7 +202,6 @@ class Checker {
       case Expression::Kind::ones:
         return define(e.name, NameKind::sequence, e.place);
       case Expression::Kind::name:
-      case Expression::Kind::optional:
         return define(e.name, NameKind::dimension, e.place);
       case Expression::Kind::call:
         if (!is_function(e)) return unknown_function(e);
@@ -277,7 +276,7 @@ class Checker {
 
   Result<void> known_names(const Expression& e) {
     if (e.kind == Expression::Kind::optional) {
-      return error(e.place, fmt::format("{}? has a meaning in declared types only; use dim(x, i) or elements(x)", e.name));
+      return error(e.place, fmt::format("{} has a meaning in declared types only; use dim(x, i) or elements(x)", print(e)));
     }
     if (e.kind == Expression::Kind::call) {
       if (!is_function(e)) return unknown_function(e);

@@ -60,7 +60,7 @@ class Evaluator {
         return ir::AttributeValue(Polys(sequence.size(), ir::Poly(1)));
       }
       case Expression::Kind::optional:
-        return ill_typed(fmt::format("{}? has a meaning in declared types only", e.name));
+        return ill_typed(fmt::format("{} has a meaning in declared types only", print(e)));
       case Expression::Kind::list:
         return list(e);
       case Expression::Kind::negate: {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <numeric>
 #include <set>
 
@@ -51,6 +52,10 @@ class SourceTyping : public ops::Typing {
       if (fact.atom.poly == a - 1) return b;
       if (fact.atom.poly == b - 1) return a;
     }
+    if (refine && refine()) {
+      restart = true;
+      return fail(ErrorCode::ill_typed, "a guard was used");
+    }
     // Equal, or one of them 1; a constant other than 1 is not 1.
     std::vector<ir::Poly> cases = {a - b};
     if (!a.is_constant()) cases.push_back(a - 1);
@@ -66,6 +71,7 @@ class SourceTyping : public ops::Typing {
 
   std::vector<Fact> facts;
   bool restart = false;
+  std::function<bool()> refine;  // asks whether the guards say more by now; then all is built again
 
  private:
   Choices& choices_;
@@ -258,6 +264,11 @@ class Run {
     if (!guards(true, reason)) return Stop::rejected;
 
     SourceTyping typing(symbols(), choices_, assumed_);
+    typing.refine = [&] {
+      guard_facts_.clear();
+      std::string ignored;
+      return guards(true, ignored) && extend_substitution(guard_facts_);
+    };
     SourceBuilder builder(*arena_, typing, environment_, choices_, substitution_, chosen_);
     for (const Statement& statement : rule_.source) {
       auto outputs = builder.build(statement.term, ir::DataType::float32);
@@ -323,8 +334,13 @@ class Run {
       if (dim.kind == Expression::Kind::optional) {
         const bool one = choices_.choose(fmt::format("optional {} of {}", k, declaration.variable), 2) == 1;
         chosen_[fmt::format("{} {}", declaration.variable, k)] =
-            fmt::format("{}? of {} is {}", dim.name, declaration.variable, one ? "1" : dim.name);
-        shape.push_back(one ? ir::Poly(1) : dimension(dim.name));
+            fmt::format("{} of {} is {}", print(dim), declaration.variable, one ? "1" : print(dim.arguments[0]));
+        if (one) {
+          shape.emplace_back(1);
+        } else {
+          XFLOW_TRY(ir::Poly size, evaluate_integer(dim.arguments[0], environment_, symbols()));
+          shape.push_back(std::move(size));
+        }
         continue;
       }
       XFLOW_TRY(const ir::AttributeValue value, evaluate(dim, environment_, symbols()));
@@ -478,14 +494,13 @@ class Run {
       if (fact.atom.relation != ops::Relation::zero) continue;
       const ir::Poly p = symbols().substitute(fact.atom.poly, substitution_);
       if (p.is_constant() || p.is_poisoned()) continue;
-      const std::vector<ir::SymbolId> occurring = symbols().all_symbols(p);
-      if (std::any_of(occurring.begin(), occurring.end(), [&](ir::SymbolId s) { return is_defined(symbols().info(s).kind); })) continue;
       for (const ir::SymbolId symbol : p.symbols()) {
         const auto linear = p.linear_in(symbol);
         if (!linear) continue;
         const auto coefficient = linear->first.constant();
         if (!coefficient || (*coefficient != 1 && *coefficient != -1)) continue;
         const ir::Poly value = *coefficient == 1 ? -linear->second : linear->second;
+        if (is_defined(symbols().info(symbol).kind) || symbols().occurs(value, symbol)) continue;
         if (symbols().info(symbol).kind == ir::SymbolKind::dimension) {
           const auto low = symbols().lower_bound(value);
           if (!low || *low < 1)
@@ -524,7 +539,12 @@ class Run {
       }
       for (std::size_t k = 0; k < outputs->size(); ++k) target.values[statement.outputs[k]] = (*outputs)[k];
     }
-    instance.obligations = std::move(typing.obligations);
+    for (const Fact& obligation : typing.obligations) {
+      const bool given = std::any_of(instance.facts.begin(), instance.facts.end(), [&](const Fact& fact) {
+        return fact.atom.relation == obligation.atom.relation && fact.atom.poly == obligation.atom.poly;
+      });
+      if (!given) add_fact(instance.obligations, obligation);
+    }
     for (std::size_t k = 0; k < rule_.outputs.size(); ++k) {
       const ir::ValueId value = target.values.at(rule_.outputs[k]);
       const ir::TensorType& from = arena_->type(instance.source.outputs[k]);

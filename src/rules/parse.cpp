@@ -362,6 +362,14 @@ class Parser {
       result.arguments.push_back(std::move(position));
       value = std::move(result);
     }
+    if (is_symbol("?")) {
+      Expression result;
+      result.kind = Expression::Kind::optional;
+      result.place = value.place;
+      ++at_;
+      result.arguments.push_back(std::move(value));
+      return result;
+    }
     return value;
   }
   Result<Expression> primary(int depth) {
@@ -401,8 +409,6 @@ class Parser {
     result.kind = Expression::Kind::name;
     if (take_symbol("..")) {
       result.kind = Expression::Kind::sequence;
-    } else if (take_symbol("?")) {
-      result.kind = Expression::Kind::optional;
     } else if (take_symbol("(")) {
       result.kind = Expression::Kind::call;
       while (!is_symbol(")")) {

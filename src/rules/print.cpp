@@ -77,7 +77,7 @@ std::string print(const Expression& e) {
     case Expression::Kind::ones:
       return "1^" + e.name;
     case Expression::Kind::optional:
-      return e.name + "?";
+      return print_at(e.arguments[0], 4) + "?";
   }
   return {};
 }

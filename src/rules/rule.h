@@ -52,7 +52,7 @@ struct Expression {
     index,     // arguments[0][arguments[1]]; a negative index counts from the end
     sequence,  // NAME..: the dimensions that a sequence stands for
     ones,      // 1^NAME: as many ones as the sequence NAME has dimensions
-    optional,  // NAME?: in a declared type: the dimension NAME or 1
+    optional,  // arguments[0]?: in a declared type: that dimension or 1
   };
   Kind kind = Kind::number;
   ir::Real number;
