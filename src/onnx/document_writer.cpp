@@ -45,6 +45,15 @@ struct Message {
   std::uint64_t size = 0;
 };
 
+// One list while the fields of its graph are walked: entries are written up to the kept element that the walk has reached.
+struct ListCursor {
+  std::uint32_t field = 0;                      // 0 if graphs of that kind have no such list
+  const std::vector<Entry>* entries = nullptr;  // of the edit; nullptr if the list is not edited
+  std::vector<std::size_t> position;            // by original element: where the entries keep it, SIZE_MAX if they drop it
+  std::size_t next_entry = 0;
+  std::uint32_t next_element = 0;
+};
+
 // The output as a tree of messages; built from the innermost graphs outwards, flattened at the end.
 class Plan {
  public:
@@ -59,11 +68,17 @@ class Plan {
   Result<void> check();
   Result<void> check_list(const Graph& graph, std::size_t kind, const std::vector<Entry>& entries);
   std::size_t list_size(const Graph& graph, std::size_t kind) const;
+  ListCursor cursor(const Graph& graph, std::size_t kind) const;
+  void element(Message& out, const Graph& graph, std::size_t kind, std::uint32_t i);
+  void flush(Message& out, const Graph& graph, std::size_t kind, ListCursor& list, std::size_t end);
+  void reach(Message& out, const Graph& graph, std::size_t kind, ListCursor& list);
   void graph(const Graph& graph);
   void node(Message& out, const Node& node);
+  Message attribute(const Attribute& attribute);
   void model();
   void append(Message& out, std::string_view bytes);
-  void append_message(Message& out, std::uint32_t field, Message message);
+  void append_message(Message& out, std::uint32_t field, std::int64_t message);
+  std::int64_t add_message(Message message);
   void append_new(Message& out, std::uint32_t field, const Entry& entry);
   bool changed(const Node& node) const;
 
@@ -91,13 +106,17 @@ void Plan::append(Message& out, std::string_view bytes) {
   out.chunks.push_back(Chunk{bytes, -1});
 }
 
-// A length-delimited field that holds `message`.
-void Plan::append_message(Message& out, std::uint32_t field, Message message) {
-  const std::uint64_t size = message.size;
+// A length-delimited field that holds the message of that index.
+void Plan::append_message(Message& out, std::uint32_t field, std::int64_t message) {
+  const std::uint64_t size = messages_[static_cast<std::size_t>(message)].size;
   append(out, headers_.emplace_back(WireWriter().header(field, size).take()));
   out.size += size;
-  out.chunks.push_back(Chunk{{}, static_cast<std::int64_t>(messages_.size())});
+  out.chunks.push_back(Chunk{{}, message});
+}
+
+std::int64_t Plan::add_message(Message message) {
   messages_.push_back(std::move(message));
+  return static_cast<std::int64_t>(messages_.size()) - 1;
 }
 
 void Plan::append_new(Message& out, std::uint32_t field, const Entry& entry) {
@@ -122,39 +141,41 @@ void Plan::node(Message& out, const Node& node) {
   std::size_t attribute = 0;
   WireReader reader(node.payload);
   for (WireField field; reader.next(field);) {
-    if (!field.is_bytes(5)) {
+    if (field.is_bytes(5)) {
+      append_message(message, field.number, add_message(this->attribute(node.attributes[attribute++])));
+    } else {
+      append(message, field.whole);
+    }
+  }
+  append_message(out, document_.graph(node.graph).kind == GraphKind::function ? 7 : 1, add_message(std::move(message)));
+}
+
+// The bodies of an attribute are field g, perhaps in several pieces, and then each of the fields graphs.
+Message Plan::attribute(const Attribute& attribute) {
+  const auto is_body = [](const WireField& field) { return field.is_bytes(6) || field.is_bytes(11); };
+  Message message;
+  std::size_t piece = 0;
+  std::size_t listed = 0;
+  WireReader first(attribute.payload);
+  for (WireField field; first.next(field);) {
+    if (field.is_bytes(6)) listed = 1;
+  }
+  WireReader reader(attribute.payload);
+  for (WireField field; reader.next(field);) {
+    if (!is_body(field)) {
       append(message, field.whole);
       continue;
     }
-    const std::vector<GraphId>& graphs = node.attributes[attribute++].graphs;
-    // Field g comes first in the list of graphs, and may come in several pieces.
-    Message rewritten;
-    std::size_t single = 0;
-    std::size_t listed = 0;
-    WireReader first(field.payload);
-    for (WireField part; first.next(part);) {
-      if (part.is_bytes(6)) listed = 1;
+    const bool is_single = field.number == 6;
+    const std::vector<std::int64_t>& pieces = piece_messages_[index(attribute.graphs[is_single ? 0 : listed++])];
+    const std::size_t i = is_single ? piece++ : 0;
+    if (pieces.empty()) {
+      append(message, field.whole);
+    } else {
+      append_message(message, field.number, pieces[i]);
     }
-    WireReader parts(field.payload);
-    for (WireField part; parts.next(part);) {
-      const bool is_body = part.is_bytes(6) || part.is_bytes(11);
-      const GraphId body = !is_body ? GraphId{} : part.number == 6 ? graphs[0] : graphs[listed];
-      const std::size_t piece = part.number == 6 ? single : 0;
-      if (part.is_bytes(6)) ++single;
-      if (part.is_bytes(11)) ++listed;
-      if (!is_body || piece_messages_[index(body)].empty()) {
-        append(rewritten, part.whole);
-        continue;
-      }
-      const std::int64_t target = piece_messages_[index(body)][piece];
-      const std::uint64_t size = messages_[static_cast<std::size_t>(target)].size;
-      append(rewritten, headers_.emplace_back(WireWriter().header(part.number, size).take()));
-      rewritten.size += size;
-      rewritten.chunks.push_back(Chunk{{}, target});
-    }
-    append_message(message, field.number, std::move(rewritten));
   }
-  append_message(out, document_.graph(node.graph).kind == GraphKind::function ? 7 : 1, std::move(message));
+  return message;
 }
 
 std::size_t Plan::list_size(const Graph& graph, std::size_t kind) const {
@@ -200,50 +221,59 @@ Result<void> Plan::check() {
   return {};
 }
 
-// One list while the fields of its graph are walked: entries are written up to the kept element that the walk has reached.
-struct ListCursor {
-  std::uint32_t field = 0;
-  const std::vector<Entry>* entries = nullptr;  // of the edit; nullptr if the list is not edited
-  std::vector<std::size_t> position;            // by original element: where the entries keep it, SIZE_MAX if they drop it
-  std::size_t next_entry = 0;
-  std::uint32_t next_element = 0;
-};
-
-void Plan::graph(const Graph& graph) {
+ListCursor Plan::cursor(const Graph& graph, std::size_t kind) const {
+  ListCursor list;
+  list.field = (graph.kind == GraphKind::function ? kFunctionFields : kGraphFields)[kind];
   const GraphEdit* edit = edit_of_[index(graph.id)];
-  const auto nodes = document_.nodes(graph.id);
-  if (edit == nullptr && std::none_of(nodes.begin(), nodes.end(), [&](const Node& node) { return changed(node); })) return;
-  const auto& fields = graph.kind == GraphKind::function ? kFunctionFields : kGraphFields;
-  std::array<ListCursor, kListKinds> lists;
-  for (std::size_t kind = 0; kind < kListKinds; ++kind) {
-    ListCursor& list = lists[kind];
-    list.field = fields[kind];
-    if (edit == nullptr || !list_of(*edit, kind)) continue;
-    list.entries = &*list_of(*edit, kind);
-    list.position.assign(list_size(graph, kind), SIZE_MAX);
-    for (std::size_t i = 0; i < list.entries->size(); ++i) {
-      if ((*list.entries)[i].kept) list.position[*(*list.entries)[i].kept] = i;
+  if (edit == nullptr || !list_of(*edit, kind)) return list;
+  list.entries = &*list_of(*edit, kind);
+  list.position.assign(list_size(graph, kind), SIZE_MAX);
+  for (std::size_t i = 0; i < list.entries->size(); ++i) {
+    if ((*list.entries)[i].kept) list.position[*(*list.entries)[i].kept] = i;
+  }
+  return list;
+}
+
+// An element of the original that is kept.
+void Plan::element(Message& out, const Graph& graph, std::size_t kind, std::uint32_t i) {
+  switch (kind) {
+    case kNodes:
+      return node(out, document_.nodes(graph.id)[i]);
+    case kInitializers:
+      return append(out, graph.initializers[i].field);
+    case kSparseInitializers:
+      return append(out, graph.sparse_initializers[i].field);
+    default:
+      return append(out, graph.value_infos[i].field);
+  }
+}
+
+// Writes the entries up to and without `end`.
+void Plan::flush(Message& out, const Graph& graph, std::size_t kind, ListCursor& list, std::size_t end) {
+  for (; list.next_entry < end; ++list.next_entry) {
+    const Entry& entry = (*list.entries)[list.next_entry];
+    if (entry.kept) {
+      element(out, graph, kind, *entry.kept);
+    } else {
+      append_new(out, list.field, entry);
     }
   }
-  const auto element = [&](std::size_t kind, std::uint32_t i) {
-    return kind == kInitializers         ? graph.initializers[i].field
-           : kind == kSparseInitializers ? graph.sparse_initializers[i].field
-                                         : graph.value_infos[i].field;
-  };
-  // Writes the entries up to and without `end`.
-  const auto flush = [&](Message& out, std::size_t kind, std::size_t end) {
-    ListCursor& list = lists[kind];
-    for (; list.next_entry < end; ++list.next_entry) {
-      const Entry& entry = (*list.entries)[list.next_entry];
-      if (!entry.kept) {
-        append_new(out, list.field, entry);
-      } else if (kind == kNodes) {
-        node(out, nodes[*entry.kept]);
-      } else {
-        append(out, element(kind, *entry.kept));
-      }
-    }
-  };
+}
+
+// The walk is at the next element of a list.
+void Plan::reach(Message& out, const Graph& graph, std::size_t kind, ListCursor& list) {
+  const std::uint32_t i = list.next_element++;
+  if (list.entries == nullptr) return element(out, graph, kind, i);
+  if (list.position[i] != SIZE_MAX) flush(out, graph, kind, list, list.position[i] + 1);
+  if (list.next_element == list.position.size()) flush(out, graph, kind, list, list.entries->size());
+}
+
+void Plan::graph(const Graph& graph) {
+  const auto nodes = document_.nodes(graph.id);
+  const bool has_changed_node = std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) { return changed(node); });
+  if (edit_of_[index(graph.id)] == nullptr && !has_changed_node) return;
+  std::array<ListCursor, kListKinds> lists;
+  for (std::size_t kind = 0; kind < kListKinds; ++kind) lists[kind] = cursor(graph, kind);
   std::vector<Message> pieces;
   for (const std::string_view piece : graph.pieces) {
     Message& out = pieces.emplace_back();
@@ -253,29 +283,15 @@ void Plan::graph(const Graph& graph) {
       while (kind < kListKinds && !(lists[kind].field != 0 && field.is_bytes(lists[kind].field))) ++kind;
       if (kind == kListKinds) {
         append(out, field.whole);
-        continue;
+      } else {
+        reach(out, graph, kind, lists[kind]);
       }
-      ListCursor& list = lists[kind];
-      const std::uint32_t i = list.next_element++;
-      if (list.entries == nullptr) {
-        if (kind == kNodes) {
-          node(out, nodes[i]);
-        } else {
-          append(out, field.whole);
-        }
-        continue;
-      }
-      if (list.position[i] != SIZE_MAX) flush(out, kind, list.position[i] + 1);
-      if (list.next_element == list.position.size()) flush(out, kind, list.entries->size());
     }
   }
   for (std::size_t kind = 0; kind < kListKinds; ++kind) {  // lists that the original does not have
-    if (lists[kind].entries != nullptr) flush(pieces.back(), kind, lists[kind].entries->size());
+    if (lists[kind].entries != nullptr) flush(pieces.back(), graph, kind, lists[kind], lists[kind].entries->size());
   }
-  for (Message& piece : pieces) {
-    piece_messages_[index(graph.id)].push_back(static_cast<std::int64_t>(messages_.size()));
-    messages_.push_back(std::move(piece));
-  }
+  for (Message& piece : pieces) piece_messages_[index(graph.id)].push_back(add_message(std::move(piece)));
 }
 
 void Plan::model() {
@@ -294,12 +310,9 @@ void Plan::model() {
       append(out, field.whole);
       continue;
     }
-    const std::uint64_t size = messages_[static_cast<std::size_t>(target)].size;
-    append(out, headers_.emplace_back(WireWriter().header(field.number, size).take()));
-    out.size += size;
-    out.chunks.push_back(Chunk{{}, target});
+    append_message(out, field.number, target);
   }
-  messages_.push_back(std::move(out));
+  add_message(std::move(out));
 }
 
 Result<void> Plan::build() {
