@@ -1,0 +1,76 @@
+// Products, powers and the laws of scalar functions on expressions in normal form. Nothing here asks the solver.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "src/rules/instance.h"
+#include "src/verifier/normal.h"
+
+namespace xflow::verifier {
+
+class Algebra {
+ public:
+  Algebra(ir::Symbols& symbols, const std::vector<rules::ValueFact>& facts);
+
+  ir::Symbols& symbols() { return symbols_; }
+
+  Expression constant(const Rational& value) const;
+  // The value of an index polynomial: its monomials, with dimensions as powers and every other symbol as a factor of its own.
+  Expression integer(const Poly& poly) const;
+  Expression factor(FactorPtr factor, int power = 1) const;
+
+  Expression sum(Expression a, const Expression& b) const;
+  Expression scale(Expression e, const Rational& by) const;
+  Expression negate(Expression e) const { return scale(std::move(e), Rational(-1)); }
+  // Binders of `b` are renamed where both have some.
+  Term multiply(const Term& a, const Term& b);
+  Expression multiply(const Expression& a, const Expression& b);
+  Expression power(const Expression& e, int exponent);
+  // factor^power, merging with an equal factor: x^p x^q = x^(p+q), where p + q = 0 only for an x that is not 0; b b = b for booleans.
+  void multiply_factor(Term& term, const FactorPtr& factor, int power);
+
+  // function(arguments) with the laws of the function applied. `conversion` is the type of a cast that may change the value.
+  Expression apply(Function function, std::vector<Expression> arguments);
+  Expression convert(ir::DataType type, Expression argument) const;
+  Expression reciprocal(const Expression& e);
+  // The maximum over all pieces: nested maxima joined, equal pieces once, common summands and positive common factors outside.
+  Expression maximum(std::vector<Piece> pieces);
+  // sqrt(x)^2 = x for x >= 0, applied to all factors of a term; nothing where no factor is of that form.
+  std::optional<Expression> expand_roots(const Term& term);
+
+  // True only if the value is known to be so, from value facts and form.
+  bool is_boolean(const Expression& e) const;
+  bool positive(const Factor& f) const;
+  bool nonnegative(const Factor& f) const;
+  bool nonzero(const Factor& f) const;
+  bool positive(const Expression& e) const;
+  bool nonnegative(const Expression& e) const;
+
+ private:
+  bool nonnegative(const Term& t) const;
+  bool positive(const Term& t) const;
+  Expression exponential(const Expression& e);
+  Expression square_root(const Expression& e);
+  Expression real_power(const Expression& base, const Expression& exponent);
+  // A function without special laws but its parity: odd f(-x) = -f(x), even f(-x) = f(x).
+  Expression function(Function function, std::vector<Expression> arguments) const;
+  Expression with_parity(Function function, Expression argument, bool odd);
+  Expression boolean_function(Function function, std::vector<Expression> arguments) const;
+  Expression logical(Function function, const Expression& a, const Expression& b);
+  Expression truth(const Expression& e);
+  void flatten(const Piece& piece, std::vector<Piece>& into);
+  Expression take_out_summands(std::vector<Piece>& pieces);
+
+  ir::Symbols& symbols_;
+  std::unordered_map<ir::ValueId, rules::ValueFact::Kind> facts_;
+};
+
+// The one rational of an expression that is a constant.
+std::optional<Rational> constant_value(const Expression& e);
+// The largest positive rational that divides all coefficients: gcd of numerators / lcm of denominators. 1 for no terms.
+Rational content(const std::vector<const Expression*>& expressions);
+
+}  // namespace xflow::verifier

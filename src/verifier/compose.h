@@ -1,0 +1,60 @@
+// The value of a graph's output as one expression: operator semantics composed through the graph, down to reads of variables.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "src/ir/graph.h"
+#include "src/verifier/algebra.h"
+
+namespace xflow::verifier {
+
+class Composer {
+ public:
+  // `solved` replaces symbols that the facts determine, in every polynomial.
+  Composer(Algebra& algebra, ir::Arena& arena, const ir::Symbols::Substitution& solved);
+
+  // The element of `value` at `index`. Throws Stop for what has no meaning over the reals (opaque nodes, infinite literals outside of
+  // maxima).
+  Expression element(ir::ValueId value, const std::vector<Poly>& index);
+
+ private:
+  struct Generic {
+    std::vector<SymbolId> index;
+    Expression expression;
+  };
+  struct GenericPieces {
+    std::vector<SymbolId> index;
+    std::vector<Piece> pieces;
+  };
+  // The node whose semantics is being converted.
+  using Scope = const ir::Node&;
+
+  const Generic& generic(ir::ValueId value);
+  const GenericPieces& generic_pieces(ir::ValueId value);
+  std::vector<SymbolId> fresh_index(std::size_t rank);
+  ops::Expr semantics(ir::ValueId value, const std::vector<SymbolId>& index);
+  Expression leaf(ir::ValueId value, const std::vector<SymbolId>& index);
+
+  Expression convert(const ops::Expr& e, Scope node);
+  Expression convert_apply(const ops::ExprNode& e, Scope node);
+  Expression convert_cast(const ops::ExprNode& e, Scope node);
+  Expression convert_literal(const ir::Real& value);
+  std::vector<Piece> pieces(const ops::Expr& e, Scope node);
+  Condition convert(const Condition& condition, Scope node);
+  Poly resolve(const Poly& p, Scope node);
+  // The element type of an expression where it is known, undefined otherwise.
+  ir::DataType type_of(const ops::ExprNode& e, Scope node) const;
+
+  Algebra& algebra_;
+  ir::Arena& arena_;
+  const ir::Symbols::Substitution& solved_;
+  std::unordered_map<ir::ValueId, Generic> generic_;
+  std::unordered_map<ir::ValueId, GenericPieces> generic_pieces_;
+};
+
+// The number that stands for an integer tensor in defined symbols `element`, and back.
+std::uint32_t tensor_number(ir::ValueId value);
+std::optional<ir::ValueId> tensor_of(std::uint32_t number);
+
+}  // namespace xflow::verifier

@@ -1,0 +1,351 @@
+#include "src/verifier/concrete.h"
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <set>
+#include <unordered_map>
+
+#include "src/ops/operator.h"
+#include "src/verifier/number.h"
+
+namespace xflow::verifier {
+
+using ir::Poly;
+using ir::SymbolId;
+using ir::SymbolKind;
+using ops::ExprKind;
+using ops::ExprNode;
+
+namespace {
+
+struct Tensor {
+  std::vector<std::int64_t> dims;
+  std::vector<Number> values;
+};
+
+constexpr std::int64_t kMaxElements = 4096;
+
+bool is_defined(SymbolKind kind) { return kind == SymbolKind::floor_div || kind == SymbolKind::maximum || kind == SymbolKind::element; }
+
+struct TooLarge {};
+
+}  // namespace
+
+struct Concrete::Outputs {
+  std::vector<const Tensor*> tensors;
+  std::unordered_map<ir::ValueId, Tensor> values;
+};
+
+class Concrete::Implementation {
+ public:
+  explicit Implementation(rules::RuleInstance& instance) : instance_(instance), arena_(*instance.arena) {
+    std::set<SymbolId> symbols;
+    std::set<std::string> reals;
+    const auto poly = [&](const Poly& p) {
+      for (const SymbolId s : arena_.symbols().all_symbols(p)) {
+        const SymbolKind kind = arena_.symbols().info(s).kind;
+        if (!is_defined(kind) && kind != SymbolKind::index) symbols.insert(s);
+      }
+    };
+    for (const ir::Graph* graph : {&instance.source, &instance.target}) {
+      for (const ir::NodeId id : ir::topological_order(arena_, *graph)) {
+        const ir::Node& node = arena_.node(id);
+        for (const ir::TensorType& t : node.outputs)
+          for (const Poly& d : t.shape) poly(d);
+        for (const ir::Attribute& a : node.attributes.list()) {
+          if (const auto* p = std::get_if<Poly>(&a.value)) poly(*p);
+          if (const auto* list = std::get_if<std::vector<Poly>>(&a.value)) std::for_each(list->begin(), list->end(), poly);
+          if (const auto* r = std::get_if<ir::Real>(&a.value); r != nullptr && r->is_variable()) reals.insert(r->variable_name());
+        }
+      }
+    }
+    for (const ir::ValueId v : instance.variables)
+      for (const Poly& d : arena_.type(v).shape) poly(d);
+    for (const rules::Fact& f : instance.facts) poly(f.atom.poly);
+    for (const rules::Fact& f : instance.obligations) poly(f.atom.poly);
+    symbols_.assign(symbols.begin(), symbols.end());
+    reals_.assign(reals.begin(), reals.end());
+  }
+
+  const std::vector<SymbolId>& symbols() const { return symbols_; }
+  const std::vector<std::string>& reals() const { return reals_; }
+  const ir::Arena& arena() const { return arena_; }
+  rules::RuleInstance& instance() { return instance_; }
+
+  std::optional<std::int64_t> value(const Poly& p, const Assignment& assignment) const {
+    return arena_.symbols().evaluate(p, [&](SymbolId s) -> std::optional<std::int64_t> {
+      const auto found = assignment.integers.find(s);
+      return found == assignment.integers.end() ? std::nullopt : std::optional(found->second);
+    });
+  }
+
+  std::optional<std::vector<std::int64_t>> shape(ir::ValueId v, const Assignment& assignment) const {
+    std::vector<std::int64_t> dims;
+    std::int64_t elements = 1;
+    for (const Poly& d : arena_.type(v).shape) {
+      const auto size = value(d, assignment);
+      if (!size || *size < 0 || *size > kMaxElements) return std::nullopt;
+      elements *= *size;
+      if (elements > kMaxElements) return std::nullopt;
+      dims.push_back(*size);
+    }
+    return dims;
+  }
+
+  std::unique_ptr<Outputs> evaluate(const ir::Graph& graph, const Assignment& assignment, const Inputs& inputs, std::uint64_t work) {
+    auto result = std::make_unique<Outputs>();
+    work_ = work;
+    assignment_ = &assignment;
+    environment_.assign(arena_.symbols().size(), std::nullopt);
+    for (const auto& [s, v] : assignment.integers) environment_[static_cast<std::size_t>(s)] = v;
+    try {
+      for (std::size_t k = 0; k < instance_.variables.size(); ++k) {
+        Tensor t{inputs[k].dims, {}};
+        for (const ir::Rational& r : inputs[k].values) t.values.push_back(from_literal(ir::Real(r)));
+        result->values.emplace(instance_.variables[k], std::move(t));
+      }
+      for (const ir::NodeId id : ir::topological_order(arena_, graph)) evaluate_node(id, result->values);
+    } catch (const TooLarge&) {
+      return nullptr;
+    }
+    for (const ir::ValueId v : graph.outputs) result->tensors.push_back(&result->values.at(v));
+    return result;
+  }
+
+ private:
+  struct Semantics {
+    std::vector<SymbolId> index;
+    ops::Expr expr;
+  };
+  using Values = std::unordered_map<ir::ValueId, Tensor>;
+  struct Frame {
+    const ir::Node& node;
+    const Values& values;
+  };
+
+  void evaluate_node(ir::NodeId id, Values& values) {
+    const ir::Node& node = arena_.node(id);
+    for (std::uint32_t output = 0; output < node.outputs.size(); ++output) {
+      const ir::ValueId v{id, output};
+      if (values.contains(v) || node.is_absent) continue;
+      const auto dims = shape(v, *assignment_);
+      if (!dims) throw TooLarge{};
+      Tensor t{*dims, {}};
+      if (node.kind == ir::NodeKind::constant) {
+        const auto doubles = ir::doubles(node.constant);
+        if (!doubles) throw TooLarge{};
+        for (const double x : *doubles) t.values.push_back(from_literal(ir::Real::from_double(x)));
+      } else if (node.kind == ir::NodeKind::operation) {
+        fill(t, v, Frame{node, values});
+      } else {
+        throw TooLarge{};
+      }
+      values.emplace(v, std::move(t));
+    }
+  }
+
+  void fill(Tensor& t, ir::ValueId v, const Frame& frame) {
+    const Semantics& s = semantics(v);
+    std::int64_t count = 1;
+    for (const std::int64_t d : t.dims) count *= d;
+    std::vector<std::int64_t> at(t.dims.size(), 0);
+    for (std::int64_t n = 0; n < count; ++n) {
+      for (std::size_t k = 0; k < at.size(); ++k) set(s.index[k], at[k]);
+      t.values.push_back(number(*s.expr, frame));
+      for (std::size_t k = at.size(); k-- > 0;) {
+        if (++at[k] < t.dims[k]) break;
+        at[k] = 0;
+      }
+    }
+  }
+
+  const Semantics& semantics(ir::ValueId v) {
+    if (const auto found = semantics_.find(v); found != semantics_.end()) return found->second;
+    Semantics s;
+    std::vector<Poly> index;
+    s.expr = ops::semantics_of(arena_, v.node, static_cast<int>(v.output), index);
+    for (const Poly& p : index) s.index.push_back(*p.as_symbol());
+    return semantics_.emplace(v, std::move(s)).first->second;
+  }
+
+  void set(SymbolId s, std::int64_t value) {
+    if (static_cast<std::size_t>(s) >= environment_.size()) environment_.resize(arena_.symbols().size());
+    environment_[static_cast<std::size_t>(s)] = value;
+  }
+
+  std::optional<std::int64_t> integer(const Poly& p, const Frame& frame) const {
+    if (const auto c = p.constant()) return c;
+    return arena_.symbols().evaluate(p, [&](SymbolId s) -> std::optional<std::int64_t> {
+      const ir::SymbolInfo& info = arena_.symbols().info(s);
+      if (info.kind == SymbolKind::element) {
+        const Number n = read(static_cast<int>(info.tensor), info.arguments, frame);
+        if (!n.is_small() || n.denominator() != 1) return std::nullopt;
+        return n.numerator();
+      }
+      return static_cast<std::size_t>(s) < environment_.size() ? environment_[static_cast<std::size_t>(s)] : std::nullopt;
+    });
+  }
+
+  // nothing: an index is not known.
+  std::optional<bool> condition(const ops::Condition& c, const Frame& frame) const {
+    for (const ops::Atom& a : c) {
+      const auto v = integer(a.poly, frame);
+      if (!v) return std::nullopt;
+      const bool holds = a.relation == ops::Relation::at_least_zero ? *v >= 0 : a.relation == ops::Relation::zero ? *v == 0 : *v != 0;
+      if (!holds) return false;
+    }
+    return true;
+  }
+
+  Number read(int operand, const std::vector<Poly>& indices, const Frame& frame) const {
+    const auto found = frame.values.find(frame.node.operands[static_cast<std::size_t>(operand)]);
+    if (found == frame.values.end()) return Number::undefined();
+    const Tensor& t = found->second;
+    std::int64_t position = 0;
+    for (std::size_t k = 0; k < indices.size(); ++k) {
+      const auto i = integer(indices[k], frame);
+      if (!i || *i < 0 || *i >= t.dims[k]) return Number::undefined();
+      position = position * t.dims[k] + *i;
+    }
+    return t.values[static_cast<std::size_t>(position)];
+  }
+
+  Number number(const ExprNode& e, const Frame& frame) {
+    if (work_ == 0) throw TooLarge{};
+    --work_;
+    switch (e.kind) {
+      case ExprKind::literal: {
+        if (!e.literal.is_variable()) return from_literal(e.literal);
+        const auto found = assignment_->reals.find(e.literal.variable_name());
+        return found == assignment_->reals.end() ? Number::undefined() : from_literal(ir::Real(found->second));
+      }
+      case ExprKind::integer: {
+        const auto v = integer(e.integer, frame);
+        return v ? Number(*v) : Number::undefined();
+      }
+      case ExprKind::read:
+        return read(e.operand, e.indices, frame);
+      case ExprKind::sum:
+      case ExprKind::maximum: {
+        const auto extent = integer(e.extent, frame);
+        if (!extent) return Number::undefined();
+        const bool sum = e.kind == ExprKind::sum;
+        Number result = sum ? Number() : Number::approximate(-std::numeric_limits<long double>::infinity());
+        for (std::int64_t k = 0; k < *extent; ++k) {
+          set(e.binder, k);
+          const Number next = number(*e.arguments[0], frame);
+          result = sum ? add(result, next) : apply_function(ops::Function::maximum, {result, next});
+        }
+        return result;
+      }
+      case ExprKind::select: {
+        const auto c = condition(e.condition, frame);
+        if (!c) return Number::undefined();
+        return number(*e.arguments[*c ? 0 : 1], frame);
+      }
+      case ExprKind::apply: {
+        std::vector<Number> arguments;
+        for (const ops::Expr& a : e.arguments) arguments.push_back(number(*a, frame));
+        // The branch that is not taken may be undefined.
+        if (e.function == ops::Function::choose && !arguments[0].is_undefined()) return arguments[arguments[0].is_zero() ? 2 : 1];
+        return apply_function(e.function, arguments);
+      }
+      case ExprKind::cast:
+        break;
+    }
+    return convert(e.data_type, number(*e.arguments[0], frame));
+  }
+
+  rules::RuleInstance& instance_;
+  ir::Arena& arena_;
+  std::vector<SymbolId> symbols_;
+  std::vector<std::string> reals_;
+  std::unordered_map<ir::ValueId, Semantics> semantics_;
+  std::vector<std::optional<std::int64_t>> environment_;
+  const Assignment* assignment_ = nullptr;
+  std::uint64_t work_ = 0;
+};
+
+Concrete::Concrete(rules::RuleInstance& instance) : implementation_(std::make_unique<Implementation>(instance)) {}
+Concrete::~Concrete() = default;
+
+const std::vector<SymbolId>& Concrete::symbols() const { return implementation_->symbols(); }
+const std::vector<std::string>& Concrete::reals() const { return implementation_->reals(); }
+
+std::unique_ptr<Concrete::Outputs> Concrete::evaluate(const ir::Graph& graph, const Assignment& assignment, const Inputs& inputs,
+                                                      std::uint64_t work) {
+  return implementation_->evaluate(graph, assignment, inputs, work);
+}
+
+std::optional<std::vector<std::int64_t>> Concrete::shape(ir::ValueId value, const Assignment& assignment) const {
+  return implementation_->shape(value, assignment);
+}
+
+std::optional<bool> Concrete::holds(const ops::Atom& atom, const Assignment& assignment) const {
+  const auto v = implementation_->value(atom.poly, assignment);
+  if (!v) return std::nullopt;
+  return atom.relation == ops::Relation::at_least_zero ? *v >= 0 : atom.relation == ops::Relation::zero ? *v == 0 : *v != 0;
+}
+
+std::optional<Inputs> Concrete::draw(const Assignment& assignment, std::uint64_t seed) const {
+  std::mt19937_64 random(seed);
+  const rules::RuleInstance& instance = implementation_->instance();
+  Inputs inputs;
+  for (const ir::ValueId v : instance.variables) {
+    const auto dims = shape(v, assignment);
+    if (!dims) return std::nullopt;
+    const ir::DataType type = implementation_->arena().type(v).data_type;
+    std::int64_t low = -3;
+    std::int64_t high = 3;
+    if (type == ir::DataType::boolean) low = 0, high = 1;
+    // Integer tensors may be indices.
+    if (ir::is_integer(type)) low = 0, high = 2;
+    bool nonzero = false;
+    for (const rules::ValueFact& f : instance.value_facts) {
+      if (f.value != v) continue;
+      nonzero = nonzero || f.kind != rules::ValueFact::Kind::nonnegative;
+      if (f.kind != rules::ValueFact::Kind::nonzero) low = 0;
+    }
+    Entries e{*dims, {}};
+    std::int64_t count = 1;
+    for (const std::int64_t d : *dims) count *= d;
+    while (e.values.size() < static_cast<std::size_t>(count)) {
+      const std::int64_t x = low + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1));
+      if (!nonzero || x != 0) e.values.emplace_back(x);
+    }
+    inputs.push_back(std::move(e));
+  }
+  return inputs;
+}
+
+Concrete::Agreement Concrete::compare(const Assignment& assignment, const Inputs& inputs, std::uint64_t work, Difference* where) {
+  const rules::RuleInstance& instance = implementation_->instance();
+  const auto source = evaluate(instance.source, assignment, inputs, work);
+  const auto target = source ? evaluate(instance.target, assignment, inputs, work) : nullptr;
+  if (!source || !target) return Agreement::unclear;
+  bool unclear = false;
+  for (std::size_t k = 0; k < source->tensors.size(); ++k) {
+    const Tensor& a = *source->tensors[k];
+    const Tensor& b = *target->tensors[k];
+    if (a.dims != b.dims) return Agreement::unclear;
+    for (std::size_t n = 0; n < a.values.size(); ++n) {
+      const Comparison c = verifier::compare(a.values[n], b.values[n]);
+      unclear = unclear || c == Comparison::unclear;
+      if (c != Comparison::different) continue;
+      if (where != nullptr) {
+        *where =
+            Difference{static_cast<int>(k), std::vector<std::int64_t>(a.dims.size()), a.values[n].to_string(), b.values[n].to_string()};
+        std::size_t rest = n;
+        for (std::size_t d = a.dims.size(); d-- > 0;) {
+          where->index[d] = static_cast<std::int64_t>(rest) % a.dims[d];
+          rest /= static_cast<std::size_t>(a.dims[d]);
+        }
+      }
+      return Agreement::different;
+    }
+  }
+  return unclear ? Agreement::unclear : Agreement::equal;
+}
+
+}  // namespace xflow::verifier

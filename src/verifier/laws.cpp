@@ -1,0 +1,379 @@
+// The laws of scalar functions and of maxima.
+#include <algorithm>
+#include <cmath>
+
+#include "src/verifier/algebra.h"
+
+namespace xflow::verifier {
+
+namespace {
+
+constexpr int kLargestExpandedPower = 8;
+
+bool is_plain(const Term& t) { return t.binders.empty() && t.conditions.empty(); }
+
+// The term whose sign decides the sign of an argument: the first by signature, then in order.
+bool leading_is_negative(const Expression& e) {
+  const Term* leading = nullptr;
+  std::string least;
+  for (const Term& t : e.terms) {
+    std::string s = signature(t);
+    if (leading == nullptr || s < least) {
+      leading = &t;
+      least = std::move(s);
+    }
+  }
+  return leading != nullptr && leading->coefficient.numerator() < 0;
+}
+
+std::optional<std::int64_t> exact_root(std::int64_t n) {
+  if (n < 0) return std::nullopt;
+  auto root = static_cast<std::int64_t>(std::sqrt(static_cast<long double>(n)));
+  while (root * root > n) --root;
+  while ((root + 1) * (root + 1) <= n) ++root;
+  return root * root == n ? std::optional(root) : std::nullopt;
+}
+
+std::optional<Rational> exact_root(const Rational& r) {
+  const auto a = exact_root(r.numerator());
+  const auto b = exact_root(r.denominator());
+  return a && b ? Rational::make(*a, *b) : std::nullopt;
+}
+
+}  // namespace
+
+Expression Algebra::function(Function function, std::vector<Expression> arguments) const {
+  auto f = std::make_shared<Factor>();
+  f->kind = FactorKind::function;
+  f->function = function;
+  f->arguments = std::move(arguments);
+  return factor(std::move(f));
+}
+
+Expression Algebra::boolean_function(Function function, std::vector<Expression> arguments) const {
+  auto f = std::make_shared<Factor>();
+  f->kind = FactorKind::function;
+  f->function = function;
+  f->boolean = true;
+  f->arguments = std::move(arguments);
+  return factor(std::move(f));
+}
+
+Expression Algebra::convert(ir::DataType type, Expression argument) const {
+  auto f = std::make_shared<Factor>();
+  f->kind = FactorKind::function;
+  f->data_type = type;
+  f->arguments.push_back(std::move(argument));
+  return factor(std::move(f));
+}
+
+Expression Algebra::with_parity(Function f, Expression argument, bool odd) {
+  if (!leading_is_negative(argument)) return function(f, {std::move(argument)});
+  Expression result = function(f, {negate(std::move(argument))});
+  return odd ? negate(std::move(result)) : result;
+}
+
+// exp(a + b) = exp(a) exp(b); exp(n/m t) = exp(t/m)^n, which makes exp(-t) the reciprocal of exp(t).
+Expression Algebra::exponential(const Expression& e) {
+  Term product;
+  for (const Term& t : e.terms) {
+    const std::int64_t n = t.coefficient.numerator();
+    if (n > 1'000 || n < -1'000) return function(Function::exp, {e});
+    Term unit = t;
+    unit.coefficient = *Rational::make(1, t.coefficient.denominator());
+    const Expression f = function(Function::exp, {Expression{{std::move(unit)}}});
+    multiply_factor(product, f.terms[0].factors[0].factor, static_cast<int>(n));
+  }
+  return Expression{{std::move(product)}};
+}
+
+// sqrt(c d t) = sqrt(c) sqrt(d) sqrt(t) for a positive rational c and dimensions d.
+Expression Algebra::square_root(const Expression& e) {
+  if (e.is_zero()) return {};
+  const Rational c = content({&e});
+  Expression rest = scale(e, inverse(c));
+  Expression result = constant(Rational(1));
+  if (const auto root = exact_root(c)) {
+    result = constant(*root);
+  } else {
+    result = function(Function::sqrt, {constant(c)});
+  }
+  if (rest.terms.size() == 1 && is_plain(rest.terms[0])) {
+    for (const DimensionPower& d : rest.terms[0].dimensions) {
+      const Expression root = function(Function::sqrt, {integer(Poly(d.dimension))});
+      Expression powered;
+      powered.terms.emplace_back();
+      powered.terms.back().factors.push_back({root.terms[0].factors[0].factor, d.power});
+      result = multiply(result, powered);
+    }
+    rest.terms[0].dimensions.clear();
+    if (const auto one = constant_value(rest); one && *one == Rational(1)) return result;
+  }
+  return multiply(result, function(Function::sqrt, {std::move(rest)}));
+}
+
+std::optional<Expression> Algebra::expand_roots(const Term& term) {
+  for (std::size_t k = 0; k < term.factors.size(); ++k) {
+    const FactorPower f = term.factors[k];
+    if (f.factor->kind != FactorKind::function || f.factor->function != Function::sqrt || std::abs(f.power) < 2) continue;
+    if (f.factor->data_type != ir::DataType::undefined || !nonnegative(f.factor->arguments[0])) continue;
+    Term rest = term;
+    rest.factors.erase(rest.factors.begin() + static_cast<std::ptrdiff_t>(k));
+    if (f.power % 2 != 0) rest.factors.push_back({f.factor, f.power % 2});
+    const Expression base = f.power > 0 ? f.factor->arguments[0] : reciprocal(f.factor->arguments[0]);
+    return multiply(Expression{{std::move(rest)}}, power(refresh(symbols_, base), std::abs(f.power) / 2));
+  }
+  return std::nullopt;
+}
+
+Expression Algebra::reciprocal(const Expression& e) {
+  if (e.is_zero()) return {};
+  if (e.terms.size() == 1 && is_plain(e.terms[0])) {
+    Term t;
+    t.coefficient = inverse(e.terms[0].coefficient);
+    for (const DimensionPower& d : e.terms[0].dimensions) t.dimensions.push_back({d.dimension, -d.power});
+    for (const FactorPower& f : e.terms[0].factors) {
+      // The reciprocal of a reciprocal is the number itself, also for 0.
+      if (f.factor->kind == FactorKind::function && f.factor->function == Function::reciprocal &&
+          f.factor->data_type == ir::DataType::undefined) {
+        Expression whole{{std::move(t)}};
+        Term others = e.terms[0];
+        std::erase_if(others.factors, [&](const FactorPower& g) { return g.factor == f.factor && g.power == f.power; });
+        others.coefficient = Rational(1);
+        others.dimensions.clear();
+        whole.terms[0].factors.clear();
+        return multiply(multiply(whole, power(f.factor->arguments[0], f.power)), reciprocal(Expression{{std::move(others)}}));
+      }
+      t.factors.push_back({f.factor, f.factor->boolean ? f.power : -f.power});
+    }
+    return Expression{{std::move(t)}};
+  }
+  // Common factors of all terms that no binder reaches go outside: the multiset intersection.
+  Term common;
+  common.coefficient = content({&e});
+  if (leading_is_negative(e)) common.coefficient = times(common.coefficient, Rational(-1));
+  const auto free_of = [&](const Factor& f) {
+    for (const Term& t : e.terms)
+      for (const SymbolId b : t.binders)
+        if (mentions(symbols_, f, b)) return false;
+    return true;
+  };
+  for (const DimensionPower& d : e.terms[0].dimensions) {
+    int least = d.power;
+    for (const Term& t : e.terms) {
+      const auto at = std::find_if(t.dimensions.begin(), t.dimensions.end(), [&](const auto& x) { return x.dimension == d.dimension; });
+      const int here = at == t.dimensions.end() ? 0 : at->power;
+      least = (here > 0) == (least > 0) && here != 0 ? (std::abs(here) < std::abs(least) ? here : least) : 0;
+      if (least == 0) break;
+    }
+    if (least != 0) common.dimensions.push_back({d.dimension, least});
+  }
+  for (const FactorPower& f : e.terms[0].factors) {
+    if (!free_of(*f.factor)) continue;
+    int least = f.power;
+    for (const Term& t : e.terms) {
+      int here = 0;
+      for (const FactorPower& g : t.factors)
+        if ((g.power > 0) == (f.power > 0) && equal_up_to_renaming(symbols_, *f.factor, *g.factor)) here = g.power;
+      if (std::abs(here) < std::abs(least)) least = here;
+    }
+    if (least != 0) common.factors.push_back({f.factor, least});
+  }
+  Expression rest;
+  for (const Term& t : e.terms) {
+    Term left = t;
+    left.coefficient = times(t.coefficient, inverse(common.coefficient));
+    for (const DimensionPower& d : common.dimensions) {
+      for (auto& x : left.dimensions)
+        if (x.dimension == d.dimension) x.power -= d.power;
+    }
+    std::erase_if(left.dimensions, [](const DimensionPower& d) { return d.power == 0; });
+    for (const FactorPower& f : common.factors) {
+      for (FactorPower& g : left.factors) {
+        if ((g.power > 0) != (f.power > 0) || !equal_up_to_renaming(symbols_, *f.factor, *g.factor)) continue;
+        g.power -= f.power;
+        break;
+      }
+      std::erase_if(left.factors, [](const FactorPower& g) { return g.power == 0; });
+    }
+    rest.terms.push_back(std::move(left));
+  }
+  Expression outside = reciprocal(Expression{{std::move(common)}});
+  return multiply(outside, function(Function::reciprocal, {std::move(rest)}));
+}
+
+Expression Algebra::real_power(const Expression& base, const Expression& exponent) {
+  if (const auto c = constant_value(exponent)) {
+    const std::int64_t n = c->numerator();
+    if (c->denominator() == 1 && n >= -kLargestExpandedPower && n <= kLargestExpandedPower) return power(base, static_cast<int>(n));
+    if (c->denominator() == 2 && (n == 1 || n == -1)) return n == 1 ? square_root(base) : reciprocal(square_root(base));
+  }
+  return function(Function::power, {base, exponent});
+}
+
+// 1 where the expression is not 0.
+Expression Algebra::truth(const Expression& e) {
+  if (is_boolean(e)) return e;
+  return sum(constant(Rational(1)), negate(apply(Function::equal, {e, {}})));
+}
+
+// Booleans are the numbers 0 and 1: a and b = a b, a or b = a + b - a b, a xor b = a + b - 2 a b.
+Expression Algebra::logical(Function f, const Expression& x, const Expression& y) {
+  const Expression a = truth(x);
+  const Expression b = truth(y);
+  const Expression both = multiply(a, b);
+  if (f == Function::logical_and) return both;
+  return sum(sum(a, b), scale(both, Rational(f == Function::logical_or ? -1 : -2)));
+}
+
+Expression Algebra::apply(Function f, std::vector<Expression> arguments) {
+  Expression& a = arguments[0];
+  switch (f) {
+    case Function::negate:
+      return negate(std::move(a));
+    case Function::add:
+      return sum(std::move(a), arguments[1]);
+    case Function::subtract:
+      return sum(std::move(a), negate(std::move(arguments[1])));
+    case Function::multiply:
+      return multiply(a, arguments[1]);
+    case Function::divide:
+      return multiply(a, reciprocal(arguments[1]));
+    case Function::reciprocal:
+      return reciprocal(a);
+    case Function::exp:
+      return exponential(a);
+    case Function::sqrt:
+      return square_root(a);
+    case Function::power:
+      return real_power(a, arguments[1]);
+    case Function::sin:
+    case Function::tanh:
+    case Function::erf:
+    case Function::sign:
+      if (a.is_zero()) return {};
+      return with_parity(f, std::move(a), true);
+    case Function::cos:
+      return with_parity(f, std::move(a), false);
+    case Function::abs: {
+      Piece minus{{}, {}, refresh(symbols_, negate(a))};
+      return maximum({Piece{{}, {}, std::move(a)}, std::move(minus)});
+    }
+    case Function::maximum:
+      return maximum({Piece{{}, {}, std::move(a)}, Piece{{}, {}, std::move(arguments[1])}});
+    case Function::minimum:
+      return negate(maximum({Piece{{}, {}, negate(std::move(a))}, Piece{{}, {}, negate(std::move(arguments[1]))}}));
+    case Function::logical_not:
+      return sum(constant(Rational(1)), negate(truth(a)));
+    case Function::logical_and:
+    case Function::logical_or:
+    case Function::logical_xor:
+      return logical(f, a, arguments[1]);
+    case Function::choose: {
+      const Expression c = truth(a);
+      const Expression otherwise = multiply(sum(constant(Rational(1)), negate(c)), arguments[2]);
+      return sum(multiply(c, arguments[1]), otherwise);
+    }
+    case Function::less: {
+      // a < b: the sign of b - a.
+      const Expression difference = sum(std::move(arguments[1]), negate(std::move(a)));
+      if (const auto c = constant_value(difference)) return constant(Rational(c->numerator() > 0 ? 1 : 0));
+      return boolean_function(Function::less, {difference});
+    }
+    case Function::equal: {
+      Expression difference = sum(std::move(a), negate(std::move(arguments[1])));
+      if (const auto c = constant_value(difference)) return constant(Rational(c->numerator() == 0 ? 1 : 0));
+      if (leading_is_negative(difference)) difference = negate(std::move(difference));
+      return boolean_function(Function::equal, {std::move(difference)});
+    }
+    case Function::is_nan:
+      return {};  // a real number is a number
+    default:
+      return function(f, std::move(arguments));
+  }
+}
+
+// Maxima. --------------------------------------------------------------------------------------------------------------------------
+
+void Algebra::flatten(const Piece& piece, std::vector<Piece>& into) {
+  if (piece.body.terms.size() == 1) {
+    const Term& t = piece.body.terms[0];
+    const bool is_scaled_maximum = is_plain(t) && t.coefficient.numerator() > 0 && t.factors.size() == 1 && t.factors[0].power == 1 &&
+                                   t.factors[0].factor->kind == FactorKind::maximum;
+    if (is_scaled_maximum) {
+      Term scale_term;
+      scale_term.coefficient = t.coefficient;
+      scale_term.dimensions = t.dimensions;
+      for (const Piece& inner : t.factors[0].factor->pieces) {
+        Piece joined = refresh(symbols_, inner);
+        joined.binders.insert(joined.binders.begin(), piece.binders.begin(), piece.binders.end());
+        joined.conditions.insert(joined.conditions.begin(), piece.conditions.begin(), piece.conditions.end());
+        joined.body = multiply(Expression{{scale_term}}, joined.body);
+        flatten(joined, into);
+      }
+      return;
+    }
+  }
+  into.push_back(piece);
+}
+
+// max(a + c, b + c) = max(a, b) + c, where c is a term of every piece that uses no binder of a piece.
+Expression Algebra::take_out_summands(std::vector<Piece>& pieces) {
+  Expression outside;
+  const std::vector<Term> candidates = pieces[0].body.terms;
+  for (const Term& c : candidates) {
+    bool common = std::none_of(pieces[0].binders.begin(), pieces[0].binders.end(), [&](SymbolId b) { return mentions(symbols_, c, b); });
+    std::vector<std::size_t> where;
+    for (std::size_t k = 0; k < pieces.size() && common; ++k) {
+      const auto& terms = pieces[k].body.terms;
+      const auto at = std::find_if(terms.begin(), terms.end(), [&](const Term& t) {
+        return t.coefficient == c.coefficient && equal_but_for_coefficient(symbols_, c, t) &&
+               std::none_of(pieces[k].binders.begin(), pieces[k].binders.end(), [&](SymbolId b) { return mentions(symbols_, t, b); });
+      });
+      common = at != terms.end();
+      where.push_back(static_cast<std::size_t>(at - terms.begin()));
+    }
+    if (!common) continue;
+    for (std::size_t k = 0; k < pieces.size(); ++k) {
+      pieces[k].body.terms.erase(pieces[k].body.terms.begin() + static_cast<std::ptrdiff_t>(where[k]));
+    }
+    outside.terms.push_back(c);
+  }
+  return outside;
+}
+
+Expression Algebra::maximum(std::vector<Piece> list) {
+  std::vector<Piece> flat;
+  for (const Piece& p : list) flatten(p, flat);
+  // Each piece once; of constants the largest.
+  std::vector<Piece> pieces;
+  std::optional<Rational> largest;
+  for (Piece& p : flat) {
+    if (p.binders.empty() && p.conditions.empty()) {
+      if (const auto c = constant_value(p.body)) {
+        if (!largest || plus(*c, times(*largest, Rational(-1))).numerator() > 0) largest = *c;
+        continue;
+      }
+    }
+    const bool known = std::any_of(pieces.begin(), pieces.end(), [&](const Piece& q) {
+      return p.binders.empty() && q.binders.empty() && p.conditions.empty() && q.conditions.empty() &&
+             equal_up_to_renaming(symbols_, q.body, p.body);
+    });
+    if (!known) pieces.push_back(std::move(p));
+  }
+  if (pieces.empty() && !largest) throw Stop{false, "cannot take the maximum of an empty range"};
+  if (pieces.empty()) return constant(*largest);
+  if (largest) pieces.push_back(Piece{{}, {}, constant(*largest)});
+  if (pieces.size() == 1 && pieces[0].binders.empty() && pieces[0].conditions.empty()) return pieces[0].body;
+  const Expression outside = take_out_summands(pieces);
+  std::vector<const Expression*> bodies;
+  for (const Piece& p : pieces) bodies.push_back(&p.body);
+  const Rational c = content(bodies);
+  for (Piece& p : pieces) p.body = scale(std::move(p.body), inverse(c));
+  auto f = std::make_shared<Factor>();
+  f->kind = FactorKind::maximum;
+  f->pieces = std::move(pieces);
+  return sum(scale(factor(std::move(f)), c), outside);
+}
+
+}  // namespace xflow::verifier

@@ -1,0 +1,279 @@
+#include "src/verifier/matcher.h"
+
+#include <algorithm>
+#include <map>
+
+#include "src/verifier/alignment.h"
+
+namespace xflow::verifier {
+
+using ir::SymbolKind;
+using ir::Symbols;
+
+namespace {
+
+constexpr std::size_t kPairings = 48;
+constexpr std::size_t kSolutions = 24;
+constexpr std::size_t kAlternatives = 6;
+constexpr std::size_t kCombinations = 64;
+constexpr int kDepth = 12;
+
+Condition joined(const Condition& a, const Condition& b) {
+  Condition result = a;
+  result.insert(result.end(), b.begin(), b.end());
+  return result;
+}
+
+}  // namespace
+
+Matcher::Matcher(Normalizer& normalizer, Checker& checker, Checker::Scalar scalar)
+    : normalizer_(normalizer), checker_(checker), scalar_(std::move(scalar)) {}
+
+std::optional<Certificate> Matcher::zero(const std::vector<Term>& terms, const Condition& context, std::vector<std::size_t>* left) {
+  std::vector<std::size_t> open;
+  if (auto certificate = zero_by_alignment(terms, context, &open)) return certificate;
+  // What alignment leaves may be 0 by arithmetic on values; if not, perhaps all terms together.
+  Certificate certificate;
+  std::vector<std::size_t> all;
+  for (std::size_t k = 0; k < terms.size(); ++k) all.push_back(k);
+  for (const bool whole : {false, true}) {
+    if (whole && open.size() == terms.size()) break;
+    const std::vector<std::size_t>& chosen = whole ? all : open;
+    std::vector<Term> rest;
+    for (const std::size_t k : chosen) rest.push_back(terms[k]);
+    if (!scalar_(rest, context)) continue;
+    if (!whole) {
+      std::vector<Term> matched;
+      std::vector<std::size_t> numbers;
+      for (const std::size_t k : all) {
+        if (std::find(open.begin(), open.end(), k) != open.end()) continue;
+        matched.push_back(terms[k]);
+        numbers.push_back(k);
+      }
+      auto found = zero_by_alignment(matched, context);
+      if (!found) continue;
+      certificate = *std::move(found);
+      for (Cluster& c : certificate.clusters)
+        for (Member& m : c.members) m.term = numbers[m.term];
+    }
+    certificate.scalar = chosen;
+    return certificate;
+  }
+  if (left != nullptr) *left = open;
+  return std::nullopt;
+}
+
+std::optional<Certificate> Matcher::zero_by_alignment(const std::vector<Term>& terms, const Condition& context,
+                                                      std::vector<std::size_t>* left) {
+  if (depth_ > kDepth) return std::nullopt;
+  ++depth_;
+  std::map<std::string, Group> groups;
+  for (std::size_t k = 0; k < terms.size(); ++k) groups[signature(terms[k])].push_back(k);
+  Certificate certificate;
+  std::vector<std::size_t> open;
+  for (auto& [head, group] : groups) {
+    const Group whole = group;
+    Certificate attempt = certificate;
+    match_group(terms, group, context, true, attempt);
+    if (!group.empty() && group.size() < whole.size()) {
+      // Pairs taken first may have broken a cluster.
+      Group again = whole;
+      Certificate other = certificate;
+      match_group(terms, again, context, false, other);
+      if (again.size() < group.size()) {
+        group = again;
+        attempt = std::move(other);
+      }
+    }
+    certificate = std::move(attempt);
+    open.insert(open.end(), group.begin(), group.end());
+  }
+  --depth_;
+  if (open.empty()) return certificate;
+  std::sort(open.begin(), open.end());
+  if (left != nullptr) *left = open;
+  return std::nullopt;
+}
+
+void Matcher::match_group(const std::vector<Term>& terms, Group& group, const Condition& context, bool pairs_first,
+                          Certificate& certificate) {
+  for (const bool pair : {true, false}) {
+    if (pair && !pairs_first) continue;
+    Group kept;
+    while (!group.empty()) {
+      const std::size_t representative = group.front();
+      const Group others(group.begin() + 1, group.end());
+      const auto cluster = find_cluster(terms, representative, others, pair, context);
+      if (!cluster) {
+        kept.push_back(representative);
+        group.erase(group.begin());
+        continue;
+      }
+      for (const Member& m : cluster->members) std::erase(group, m.term);
+      certificate.clusters.push_back(*cluster);
+    }
+    group = kept;
+  }
+}
+
+Cluster Matcher::start_cluster(const std::vector<Term>& terms, std::size_t representative) {
+  Cluster cluster;
+  Member first;
+  first.term = representative;
+  for (std::size_t k = 0; k < terms[representative].binders.size(); ++k) {
+    cluster.space.push_back(normalizer_.symbols().fresh(SymbolKind::parameter, "z"));
+    first.maps.emplace_back(cluster.space.back());
+  }
+  cluster.members.push_back(std::move(first));
+  return cluster;
+}
+
+std::optional<Cluster> Matcher::find_cluster(const std::vector<Term>& terms, std::size_t representative, const Group& others, bool pair,
+                                             const Condition& context) {
+  Cluster cluster = start_cluster(terms, representative);
+  Term first = over_space(normalizer_.symbols(), terms[representative], cluster.members[0].maps);
+  // The representative equals itself.
+  std::vector<std::size_t> identity;
+  for (std::size_t k = 0; k < first.factors.size(); ++k) identity.push_back(k);
+  cluster.members[0].pairing = identity;
+  const auto self = prove_factors(first, first, identity, joined(context, first.conditions));
+  if (!self) return std::nullopt;
+  cluster.members[0].factors = *self;
+  if (!pair && checker_.cancels(terms, cluster, context)) return cluster;  // a term of an empty range
+  std::vector<std::vector<Member>> alternatives;
+  for (const std::size_t t : others) {
+    normalizer_.step();
+    if (pair && !(plus(terms[t].coefficient, terms[representative].coefficient) == Rational(0))) continue;
+    std::vector<Member> found = align(terms, t, first, cluster.space, context, kAlternatives);
+    if (found.empty()) continue;
+    if (!pair) {
+      alternatives.push_back(std::move(found));
+      continue;
+    }
+    for (Member& m : found) {
+      Cluster both = cluster;
+      both.members.push_back(std::move(m));
+      if (checker_.cancels(terms, both, context)) return both;
+    }
+  }
+  if (pair || alternatives.empty()) return std::nullopt;
+  // All that align, in the first combination of alternatives that cancels.
+  std::vector<std::size_t> choice(alternatives.size(), 0);
+  for (std::size_t n = 0; n < kCombinations; ++n) {
+    Cluster all = cluster;
+    for (std::size_t k = 0; k < alternatives.size(); ++k) all.members.push_back(alternatives[k][choice[k]]);
+    if (checker_.cancels(terms, all, context)) return all;
+    std::size_t k = 0;
+    while (k < choice.size() && ++choice[k] == alternatives[k].size()) choice[k++] = 0;
+    if (k == choice.size()) break;
+  }
+  return std::nullopt;
+}
+
+std::vector<Member> Matcher::align(const std::vector<Term>& terms, std::size_t term, const Term& first, const std::vector<SymbolId>& space,
+                                   const Condition& context, std::size_t wanted) {
+  std::vector<Member> result;
+  const Term& t = terms[term];
+  if (t.binders.size() != space.size() || t.dimensions != first.dimensions) return result;
+  for (const std::vector<std::size_t>& pairing : pairings(first, t, kPairings)) {
+    std::vector<Poly> open;
+    std::vector<SymbolId> inner;
+    for (std::size_t k = 0; k < pairing.size(); ++k) equations(*first.factors[k].factor, *t.factors[pairing[k]].factor, open, inner);
+    for (const std::vector<Poly>& maps : solve(normalizer_.symbols(), open, t.binders, inner, space, kSolutions)) {
+      normalizer_.step();
+      if (!checker_.unimodular(maps, space)) continue;
+      const Term mapped = over_space(normalizer_.symbols(), t, maps);
+      auto proofs = prove_factors(mapped, first, pairing, joined(context, mapped.conditions));
+      if (!proofs) continue;
+      result.push_back(Member{term, maps, pairing, *std::move(proofs)});
+      if (result.size() >= wanted) return result;
+    }
+  }
+  return result;
+}
+
+std::optional<std::vector<FactorProof>> Matcher::prove_factors(const Term& mapped, const Term& first,
+                                                               const std::vector<std::size_t>& pairing, const Condition& context) {
+  std::vector<FactorProof> proofs;
+  for (std::size_t k = 0; k < pairing.size(); ++k) {
+    auto proof = equal(*mapped.factors[pairing[k]].factor, *first.factors[k].factor, context);
+    if (!proof) return std::nullopt;
+    proofs.push_back(*std::move(proof));
+  }
+  return proofs;
+}
+
+std::optional<FactorProof> Matcher::equal(const Factor& a, const Factor& b, const Condition& context) {
+  if (a.kind != b.kind) return std::nullopt;
+  FactorProof proof;
+  switch (a.kind) {
+    case FactorKind::read:
+    case FactorKind::integer:
+    case FactorKind::real:
+      return checker_.equal(a, b, context, proof) ? std::optional(proof) : std::nullopt;
+    case FactorKind::function:
+      if (a.function != b.function || a.data_type != b.data_type || a.arguments.size() != b.arguments.size()) return std::nullopt;
+      for (std::size_t k = 0; k < a.arguments.size(); ++k) {
+        auto argument = zero(difference(a.arguments[k], b.arguments[k]), context);
+        if (!argument) return std::nullopt;
+        proof.arguments.push_back(*std::move(argument));
+      }
+      return proof;
+    case FactorKind::maximum:
+      break;
+  }
+  auto forward = find_covers(a, b, context);
+  if (!forward) return std::nullopt;
+  auto backward = find_covers(b, a, context);
+  if (!backward) return std::nullopt;
+  proof.forward = *std::move(forward);
+  proof.backward = *std::move(backward);
+  return proof;
+}
+
+std::optional<std::vector<Cover>> Matcher::find_covers(const Factor& a, const Factor& b, const Condition& context) {
+  std::vector<Cover> covers;
+  for (const Piece& p : a.pieces) {
+    auto cover = find_cover(p, b.pieces, context);
+    if (!cover) return std::nullopt;
+    covers.push_back(*std::move(cover));
+  }
+  return covers;
+}
+
+std::optional<Cover> Matcher::find_cover(const Piece& piece, const std::vector<Piece>& pieces, const Condition& context) {
+  Cover cover;
+  std::vector<Poly> renamed;
+  for (std::size_t k = 0; k < piece.binders.size(); ++k) {
+    cover.space.push_back(normalizer_.symbols().fresh(SymbolKind::parameter, "z"));
+    renamed.emplace_back(cover.space.back());
+  }
+  const Piece covered = over_space(normalizer_.symbols(), piece, renamed);
+  // Equations between the bodies, as if they were arguments of one function.
+  const auto as_factor = [](const Piece& p) {
+    Factor f;
+    f.kind = FactorKind::function;
+    f.arguments.push_back(p.body);
+    return f;
+  };
+  std::vector<Condition> domains;
+  for (std::size_t k = 0; k < pieces.size(); ++k) {
+    std::vector<Poly> open;
+    std::vector<SymbolId> inner;
+    equations(as_factor(covered), as_factor(pieces[k]), open, inner);
+    for (const std::vector<Poly>& maps : solve(normalizer_.symbols(), open, pieces[k].binders, inner, cover.space, kSolutions)) {
+      normalizer_.step();
+      const Piece mapped = over_space(normalizer_.symbols(), pieces[k], maps);
+      const Condition here = joined(joined(context, covered.conditions), mapped.conditions);
+      auto body = zero(difference(mapped.body, covered.body), here);
+      if (!body) continue;
+      cover.by.push_back({k, maps, *std::move(body)});
+      domains.push_back(mapped.conditions);
+      if (normalizer_.solver().implies_one_of(joined(context, covered.conditions), domains, Solver::Effort::full)) return cover;
+      break;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace xflow::verifier

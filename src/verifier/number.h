@@ -1,0 +1,62 @@
+// The numbers of concrete evaluation.
+//
+// A number is an exact rational as long as only rational operations made it; a transcendental function, or an irrational root, makes it
+// an approximation of 64 bits of mantissa. Two sides differ if exact values differ, or if approximations differ by far more than
+// rounding explains.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/ir/rational.h"
+#include "src/ops/expr.h"
+
+namespace xflow::verifier {
+
+class Number {
+ public:
+  struct Big;  // a rational whose parts do not fit 64 bits
+
+  Number() = default;
+  explicit Number(std::int64_t integer) : numerator_(integer) {}
+  explicit Number(const ir::Rational& value) : numerator_(value.numerator()), denominator_(value.denominator()) {}
+  explicit Number(std::shared_ptr<const Big> big) : big_(std::move(big)) {}
+  static Number approximate(long double value);
+  static Number undefined();
+
+  bool is_undefined() const { return state_ == State::undefined; }
+  bool is_exact() const { return state_ == State::exact; }
+  bool is_small() const { return is_exact() && !big_; }
+  bool is_zero() const { return is_exact() ? !big_ && numerator_ == 0 : approximation_ == 0; }
+  std::int64_t numerator() const { return numerator_; }      // of a small number
+  std::int64_t denominator() const { return denominator_; }  // of a small number
+  const std::shared_ptr<const Big>& big() const { return big_; }
+  long double approximation() const;
+  std::string to_string() const;
+
+ private:
+  enum class State : unsigned char { exact, approximate, undefined };
+  State state_ = State::exact;
+  std::int64_t numerator_ = 0;
+  std::int64_t denominator_ = 1;
+  std::shared_ptr<const Big> big_;
+  long double approximation_ = 0;
+};
+
+bool less(const Number& a, const Number& b);
+
+// function(arguments) over the reals: undefined where the function is not (division by 0, the logarithm of a number that is not positive).
+Number apply_function(ops::Function function, const std::vector<Number>& arguments);
+// The two that loops are made of.
+Number add(const Number& a, const Number& b);
+Number multiply(const Number& a, const Number& b);
+// A conversion as ONNX Cast does, without overflow and without rounding between floating types.
+Number convert(ir::DataType type, const Number& value);
+Number from_literal(const ir::Real& value);  // not a variable
+
+enum class Comparison : unsigned char { equal, different, unclear };
+Comparison compare(const Number& a, const Number& b);
+
+}  // namespace xflow::verifier

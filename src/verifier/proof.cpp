@@ -1,0 +1,171 @@
+#include "src/verifier/proof.h"
+
+#include <algorithm>
+
+#include "src/verifier/compose.h"
+#include "src/verifier/matcher.h"
+#include "src/verifier/scalar.h"
+
+namespace xflow::verifier {
+
+using ir::SymbolKind;
+using ir::Symbols;
+
+// The parts of the method, wired together.
+class Proof::Engine {
+ public:
+  Engine(rules::RuleInstance& instance, const SolvedFacts& solved, const Options& options)
+      : solver(instance.arena->symbols(), options.z3_rlimit),
+        algebra(instance.arena->symbols(), instance.value_facts),
+        normalizer(algebra, solver, solved.facts, options.steps),
+        composer(algebra, *instance.arena, solved.solved),
+        scalar(normalizer),
+        checker(instance.arena->symbols(), solver, scalar_function()),
+        matcher(normalizer, checker, scalar_function()) {
+    scalar.set_matcher(matcher);
+    for (const Atom& a : solved.facts) solver.assume(a);
+  }
+
+  Checker::Scalar scalar_function() {
+    return [this](const std::vector<Term>& terms, const Condition& context) { return scalar.zero(terms, context); };
+  }
+
+  Solver solver;
+  Algebra algebra;
+  Normalizer normalizer;
+  Composer composer;
+  ScalarProver scalar;
+  Checker checker;
+  Matcher matcher;
+};
+
+Proof::Proof(rules::RuleInstance& instance, const Options& options)
+    : instance_(instance),
+      solved_(solve_facts(instance.arena->symbols(), instance.facts)),
+      engine_(std::make_unique<Engine>(instance, solved_, options)) {}
+Proof::~Proof() = default;
+
+std::uint64_t Proof::steps() const { return engine_->normalizer.steps(); }
+
+bool Proof::facts_are_contradictory() { return engine_->solver.contradictory({}, Solver::Effort::full); }
+
+bool Proof::obligations_are_contradictory() {
+  Condition all;
+  for (const rules::Fact& o : instance_.obligations) {
+    all.push_back({instance_.arena->symbols().substitute(o.atom.poly, solved_.solved), o.atom.relation});
+  }
+  return engine_->solver.contradictory(all, Solver::Effort::full);
+}
+
+std::optional<std::size_t> Proof::failed_obligation() {
+  for (std::size_t k = 0; k < instance_.obligations.size(); ++k) {
+    const Atom& original = instance_.obligations[k].atom;
+    const Atom atom{instance_.arena->symbols().substitute(original.poly, solved_.solved), original.relation};
+    if (atom.poly.is_poisoned()) return k;
+    const auto tidied = tidy(instance_.arena->symbols(), atom);
+    if (tidied && tidied->empty()) continue;
+    if (atom.relation != Relation::not_zero && Ranges(instance_.arena->symbols(), solved_.facts).at_least_zero(atom.poly) &&
+        (atom.relation == Relation::at_least_zero || Ranges(instance_.arena->symbols(), solved_.facts).at_least_zero(-atom.poly))) {
+      continue;
+    }
+    if (!engine_->solver.implies({}, atom, Solver::Effort::full)) return k;
+  }
+  return std::nullopt;
+}
+
+bool Proof::run() {
+  if (instance_.source.outputs.size() != instance_.target.outputs.size()) {
+    open_ = "the two sides have different numbers of outputs";
+    return false;
+  }
+  try {
+    for (std::size_t k = 0; k < instance_.source.outputs.size(); ++k)
+      if (!prove_output(k)) return false;
+  } catch (const Stop& stop) {
+    open_ = stop.message;
+    stopped_by_steps_ = stop.steps;
+    return false;
+  }
+  return true;
+}
+
+bool Proof::prove_output(std::size_t output) {
+  Engine& e = *engine_;
+  Symbols& symbols = instance_.arena->symbols();
+  const ir::ValueId source = instance_.source.outputs[output];
+  const ir::ValueId target = instance_.target.outputs[output];
+  const Names names{symbols, instance_.variables, instance_.variable_names};
+  if (source == target) {
+    outputs_.push_back({});
+    return true;
+  }
+  // A generic output index, in range.
+  std::vector<Poly> index;
+  std::vector<SymbolId> free;
+  Condition context;
+  for (const Poly& d : instance_.arena->type(source).shape) {
+    free.push_back(symbols.fresh(SymbolKind::index, "o"));
+    index.emplace_back(free.back());
+    context.push_back({index.back(), Relation::at_least_zero});
+    context.push_back(ops::less_than(index.back(), symbols.substitute(d, solved_.solved)));
+  }
+  Expression a = e.composer.element(source, index);
+  Expression b = e.composer.element(target, index);
+  Expression difference;
+  for (;;) {
+    e.normalizer.set_output_indices(free);
+    e.normalizer.clear_split_request();
+    a = e.normalizer.simplify(a, context);
+    b = e.normalizer.simplify(b, context);
+    const auto request = e.normalizer.split_request();
+    if (!request) break;
+    // i = q * high + low, a bijection onto 0 <= low < q.
+    const SymbolId high = symbols.fresh(SymbolKind::index, "o");
+    const SymbolId low = symbols.fresh(SymbolKind::index, "o");
+    const Symbols::Substitution by = {{request->index, request->divisor * Poly(high) + Poly(low)}};
+    a = substitute(symbols, a, by);
+    b = substitute(symbols, b, by);
+    Condition next = {
+        {Poly(high), Relation::at_least_zero}, {Poly(low), Relation::at_least_zero}, ops::less_than(Poly(low), request->divisor)};
+    for (const Atom& atom : substitute(symbols, context, by)) {
+      // Ranges of the digits follow from the range of the index where the divisor divides its size.
+      Condition one = {atom};
+      for (const Poly& d : {request->divisor}) {
+        const auto [quotient, rest] = split_by(atom.poly, d);
+        const Ranges ranges(symbols, next);
+        if (atom.relation == Relation::at_least_zero && !quotient.is_zero() && ranges.in_range(rest, d)) {
+          one = {{quotient, Relation::at_least_zero}};
+        }
+      }
+      next.insert(next.end(), one.begin(), one.end());
+    }
+    context = std::move(next);
+    std::erase(free, request->index);
+    free.push_back(high);
+    free.push_back(low);
+  }
+  const std::string separator = normal_source_.empty() ? "" : "\n";
+  normal_source_ += separator + to_string(names, a);
+  normal_target_ += separator + to_string(names, b);
+  OutputProof proof;
+  proof.terms = verifier::difference(a, b);
+  proof.context = context;
+  std::vector<std::size_t> left;
+  const auto certificate = e.matcher.zero(proof.terms, context, &left);
+  if (!certificate) {
+    Expression rest;
+    for (const std::size_t k : left) rest.terms.push_back(proof.terms[k]);
+    open_ = "output " + std::to_string(output) + ": " + to_string(names, rest) + " = 0 where " + to_string(names, context);
+    return false;
+  }
+  proof.certificate = *certificate;
+  // What the search found is replayed without search.
+  if (!e.checker.zero(proof.terms, context, proof.certificate)) {
+    open_ = "output " + std::to_string(output) + ": the certificate was not accepted";
+    return false;
+  }
+  outputs_.push_back(std::move(proof));
+  return true;
+}
+
+}  // namespace xflow::verifier

@@ -1,0 +1,57 @@
+// One attempt to prove an instance: obligations, normal forms, certificates, their check.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/rules/instance.h"
+#include "src/verifier/certificate.h"
+#include "src/verifier/facts.h"
+#include "src/verifier/verifier.h"
+
+namespace xflow::verifier {
+
+class Proof {
+ public:
+  Proof(rules::RuleInstance& instance, const Options& options);
+  ~Proof();
+
+  // True only if no shapes satisfy the facts.
+  bool facts_are_contradictory();
+  // True only if no shapes satisfy the facts and all obligations.
+  bool obligations_are_contradictory();
+  // The number of the first obligation that does not follow from the facts, as far as the solver knows.
+  std::optional<std::size_t> failed_obligation();
+  // Proves every output equal. False where it could not; `open` says what stayed.
+  bool run();
+
+  const std::string& open() const { return open_; }
+  bool stopped_by_steps() const { return stopped_by_steps_; }
+  const std::string& normal_source() const { return normal_source_; }
+  const std::string& normal_target() const { return normal_target_; }
+  std::uint64_t steps() const;
+  // Per output: the terms of source - target, and why they sum to 0.
+  struct OutputProof {
+    std::vector<Term> terms;
+    Condition context;
+    Certificate certificate;
+  };
+  const std::vector<OutputProof>& outputs() const { return outputs_; }
+
+ private:
+  class Engine;
+  bool prove_output(std::size_t output);
+
+  rules::RuleInstance& instance_;
+  SolvedFacts solved_;
+  std::unique_ptr<Engine> engine_;
+  std::vector<OutputProof> outputs_;
+  std::string open_;
+  std::string normal_source_;
+  std::string normal_target_;
+  bool stopped_by_steps_ = false;
+};
+
+}  // namespace xflow::verifier

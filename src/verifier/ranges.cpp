@@ -1,0 +1,153 @@
+#include "src/verifier/ranges.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace xflow::verifier {
+
+using ir::SymbolKind;
+
+namespace {
+
+Poly monomial_poly(const ir::Monomial& m) {
+  Poly result(1);
+  for (const ir::Power& p : m)
+    for (std::uint32_t k = 0; k < p.power; ++k) result *= Poly(p.symbol);
+  return result;
+}
+
+std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
+  const std::int64_t q = a / b;
+  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+}
+
+}  // namespace
+
+// p with every dimension d replaced by 1 + d' has no negative coefficient, where d' and sizes that are at least 0 stay.
+bool Ranges::obviously_at_least_zero(const Poly& p) const {
+  if (p.is_poisoned()) return false;
+  Poly shifted(p.constant_term());
+  for (const Poly::Term& t : p.terms()) {
+    Poly product(t.coefficient);
+    for (const ir::Power& power : t.monomial) {
+      const ir::SymbolInfo& info = symbols_.info(power.symbol);
+      Poly value(power.symbol);
+      if (info.kind == SymbolKind::dimension) {
+        value += Poly(1);
+      } else if (info.kind == SymbolKind::index || info.kind == SymbolKind::element) {
+        return false;
+      } else {
+        // What is known of the symbol: a condition symbol - c >= 0.
+        std::optional<std::int64_t> low;
+        for (const Atom& a : known_) {
+          if (a.relation == Relation::not_zero) continue;
+          const Poly rest = Poly(power.symbol) - a.poly;
+          if (rest.is_constant() && *rest.constant() >= 0) low = std::max(low.value_or(0), *rest.constant());
+        }
+        if (!low && info.kind == SymbolKind::floor_div && obviously_at_least_zero(info.arguments[0])) low = 0;
+        if (!low) return false;
+        value += Poly(*low);
+      }
+      for (std::uint32_t k = 0; k < power.power; ++k) product *= value;
+    }
+    shifted += product;
+  }
+  if (shifted.is_poisoned() || shifted.constant_term() < 0) return false;
+  return std::all_of(shifted.terms().begin(), shifted.terms().end(), [](const Poly::Term& t) { return t.coefficient >= 0; });
+}
+
+bool Ranges::at_least_zero(const Poly& p, int depth) const {
+  if (p.is_poisoned()) return false;
+  if (p.is_constant()) return *p.constant() >= 0;
+  if (obviously_at_least_zero(p)) return true;
+  if (depth == 0) return false;
+  for (const Atom& a : known_) {
+    if (a.relation == Relation::not_zero) continue;
+    if (a.poly == p) return true;
+  }
+  // Replace one symbol x with p = c x + r by a bound: for c >= 0 by l from x - l >= 0, for -c >= 0 by u from u - x >= 0.
+  for (const SymbolId x : p.symbols()) {
+    const SymbolKind kind = symbols_.info(x).kind;
+    if (kind == SymbolKind::dimension) continue;
+    const auto linear = p.linear_in(x);
+    if (!linear) continue;
+    const bool up = obviously_at_least_zero(linear->first);
+    const bool down = !up && obviously_at_least_zero(-linear->first);
+    if (!up && !down) continue;
+    for (const Atom& a : known_) {
+      const auto bound = a.relation == Relation::not_zero ? std::nullopt : a.poly.linear_in(x);
+      if (!bound || !bound->first.is_constant()) continue;
+      const std::int64_t c = *bound->first.constant();
+      const bool usable = (c == 1 && up) || (c == -1 && down) || (a.relation == Relation::zero && (c == 1 || c == -1));
+      if (!usable) continue;
+      // c x + rest >= 0: x >= -rest for c = 1, x <= rest for c = -1.
+      const Poly value = c == 1 ? -bound->second : bound->second;
+      if (symbols_.occurs(value, x)) continue;
+      if (at_least_zero(linear->first * value + linear->second, depth - 1)) return true;
+    }
+    return false;  // one symbol at a time: the order does not matter for products of independent ranges
+  }
+  return false;
+}
+
+std::optional<Condition> tidy(const ir::Symbols& symbols, const Atom& atom) {
+  Poly p = atom.poly;
+  if (p.is_poisoned()) throw Stop{false, "cannot compute an index: it does not fit 64 bits"};
+  if (const auto c = p.constant()) {
+    const bool holds = atom.relation == Relation::at_least_zero ? *c >= 0 : atom.relation == Relation::zero ? *c == 0 : *c != 0;
+    return holds ? std::optional(Condition{}) : std::nullopt;
+  }
+  // Dimensions common to all terms are at least 1.
+  if (p.constant_term() == 0) {
+    for (const SymbolId s : p.symbols()) {
+      if (symbols.info(s).kind != SymbolKind::dimension) continue;
+      while (const auto quotient = ir::exact_divide(p, Poly(s))) p = *quotient;
+    }
+    if (p.is_constant()) return tidy(symbols, {p, atom.relation});
+  }
+  std::int64_t g = 0;
+  for (const Poly::Term& t : p.terms()) g = std::gcd(g, t.coefficient);
+  if (g > 1) {
+    const std::int64_t c = p.constant_term();
+    if (atom.relation != Relation::at_least_zero && c % g != 0) {
+      return atom.relation == Relation::zero ? std::nullopt : std::optional(Condition{});
+    }
+    p = *ir::exact_divide(p - Poly(c), Poly(g)) + Poly(floor_divide(c, g));
+  }
+  if (atom.relation != Relation::at_least_zero && !p.terms().empty() && p.terms().front().coefficient < 0) p = -p;
+  return Condition{{p, atom.relation}};
+}
+
+std::vector<Poly> divisors(const ir::Symbols& symbols, const Poly& p) {
+  std::vector<Poly> result;
+  for (const Poly::Term& t : p.terms()) {
+    ir::Monomial sizes;
+    for (const ir::Power& power : t.monomial)
+      if (symbols.info(power.symbol).kind != SymbolKind::index) sizes.push_back(power);
+    for (const std::int64_t c : {std::int64_t{1}, t.coefficient < 0 ? -t.coefficient : t.coefficient}) {
+      const Poly e = monomial_poly(sizes) * Poly(c);
+      if (!e.is_one() && !e.is_poisoned() && std::find(result.begin(), result.end(), e) == result.end()) result.push_back(e);
+    }
+  }
+  return result;
+}
+
+std::pair<Poly, Poly> split_by(const Poly& p, const Poly& e) {
+  Poly quotient;
+  Poly rest(p.constant_term());
+  if (const auto c = e.constant()) {
+    quotient += Poly(floor_divide(p.constant_term(), *c));
+    rest -= quotient * e;
+  }
+  for (const Poly::Term& t : p.terms()) {
+    const Poly term = monomial_poly(t.monomial) * Poly(t.coefficient);
+    if (const auto q = ir::exact_divide(term, e)) {
+      quotient += *q;
+    } else {
+      rest += term;
+    }
+  }
+  return {quotient, rest};
+}
+
+}  // namespace xflow::verifier

@@ -1,0 +1,131 @@
+#include "src/verifier/refute.h"
+
+#include <algorithm>
+
+#include "src/verifier/solver.h"
+
+namespace xflow::verifier {
+
+namespace {
+
+constexpr std::uint64_t kWork = 400'000;  // scalar operations of one evaluation
+constexpr int kDraws = 3;                 // entries drawn for one assignment until all elements are defined
+constexpr std::size_t kEnough = 3;        // counterexamples found before the smallest is taken
+
+std::string nested(const Entries& e, std::size_t dimension, std::size_t& position) {
+  if (dimension == e.dims.size()) return e.values[position++].to_string();
+  std::string text = "[";
+  for (std::int64_t k = 0; k < e.dims[dimension]; ++k) text += (k == 0 ? "" : ", ") + nested(e, dimension + 1, position);
+  return text + "]";
+}
+
+std::vector<std::pair<std::string, std::int64_t>> named_integers(const rules::RuleInstance& instance, const Concrete& concrete,
+                                                                 const Assignment& assignment) {
+  std::vector<std::pair<std::string, std::int64_t>> result;
+  for (const ir::SymbolId s : concrete.symbols()) result.emplace_back(instance.arena->symbols().info(s).name, assignment.integers.at(s));
+  return result;
+}
+
+}  // namespace
+
+Refuter::Result Refuter::try_all(const std::vector<Assignment>& assignments) {
+  Result result;
+  std::vector<Found> found;
+  std::uint64_t seed = seed_;
+  for (const Assignment& a : assignments) {
+    for (int draw = 0; draw < kDraws; ++draw) {
+      const auto inputs = concrete_.draw(a, ++seed);
+      if (!inputs) break;
+      Concrete::Difference where;
+      const Concrete::Agreement agreement = concrete_.compare(a, *inputs, kWork, &where);
+      if (agreement == Concrete::Agreement::equal) {
+        ++result.agreed;
+        break;
+      }
+      if (agreement == Concrete::Agreement::different) {
+        std::size_t entries = 0;
+        for (const Entries& e : *inputs) entries += e.values.size();
+        found.push_back({a, *inputs, where, entries});
+        break;
+      }
+    }
+    if (found.size() >= kEnough) break;
+  }
+  if (!found.empty()) {
+    Found& smallest = *std::min_element(found.begin(), found.end(), [](const Found& x, const Found& y) { return x.entries < y.entries; });
+    minimise(smallest);
+    result.counterexample = describe(smallest);
+  }
+  return result;
+}
+
+void Refuter::minimise(Found& found) {
+  int budget = 64;
+  for (std::size_t t = 0; t < found.inputs.size(); ++t) {
+    for (std::size_t k = 0; k < found.inputs[t].values.size(); ++k) {
+      for (const std::int64_t simple : {0, 1}) {
+        const ir::Rational before = found.inputs[t].values[k];
+        if (before == ir::Rational(simple)) break;
+        const bool constrained = std::any_of(instance_.value_facts.begin(), instance_.value_facts.end(),
+                                             [&](const rules::ValueFact& f) { return f.value == instance_.variables[t]; });
+        if ((constrained && simple == 0) || budget-- <= 0) continue;
+        found.inputs[t].values[k] = ir::Rational(simple);
+        Concrete::Difference where;
+        if (concrete_.compare(found.assignment, found.inputs, kWork, &where) == Concrete::Agreement::different) {
+          found.difference = where;
+          break;
+        }
+        found.inputs[t].values[k] = before;
+      }
+    }
+  }
+}
+
+Counterexample Refuter::describe(const Found& found) const {
+  Counterexample c;
+  c.integers = named_integers(instance_, concrete_, found.assignment);
+  for (std::size_t t = 0; t < found.inputs.size(); ++t) {
+    std::size_t position = 0;
+    c.tensors.emplace_back(instance_.variable_names[t], nested(found.inputs[t], 0, position));
+  }
+  for (const auto& [name, value] : found.assignment.reals) c.tensors.emplace_back(name, value.to_string());
+  c.output = found.difference.output;
+  c.index = found.difference.index;
+  c.source_value = found.difference.source;
+  c.target_value = found.difference.target;
+  return c;
+}
+
+Decision explain_obligation(const rules::RuleInstance& instance, Concrete& concrete, Sampler& sampler,
+                            const std::vector<Assignment>& samples, Proof& proof, std::size_t obligation) {
+  Decision decision;
+  const rules::Fact& failed = instance.obligations[obligation];
+  std::string text = to_string(Names{instance.arena->symbols(), instance.variables, instance.variable_names}, Condition{failed.atom});
+  if (!failed.reason.empty()) text = failed.reason + " (" + text + ")";
+  if (proof.obligations_are_contradictory()) {
+    decision.verdict = Verdict::ill_typed;
+    decision.open = "no shapes make both sides well typed: " + text;
+    return decision;
+  }
+  std::optional<Assignment> witness;
+  for (const Assignment& a : samples) {
+    if (concrete.holds(failed.atom, a).value_or(true)) continue;
+    witness = a;
+    break;
+  }
+  if (!witness) witness = sampler.satisfying(negation(failed.atom));
+  if (!witness) {
+    decision.verdict = Verdict::unknown;
+    decision.open = "typing of the target: " + text;
+    return decision;
+  }
+  Counterexample c;
+  c.integers = named_integers(instance, concrete, *witness);
+  c.source_value = "the source has a type";
+  c.target_value = "the target asks for " + text;
+  decision.verdict = Verdict::refuted;
+  decision.counterexample = std::move(c);
+  return decision;
+}
+
+}  // namespace xflow::verifier

@@ -1,0 +1,45 @@
+// Counterexamples: concrete shapes and entries on which direct evaluation of the two sides differs.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "src/verifier/concrete.h"
+#include "src/verifier/proof.h"
+#include "src/verifier/sample.h"
+
+namespace xflow::verifier {
+
+class Refuter {
+ public:
+  Refuter(const rules::RuleInstance& instance, Concrete& concrete, std::uint64_t seed)
+      : instance_(instance), concrete_(concrete), seed_(seed) {}
+
+  struct Result {
+    std::optional<Counterexample> counterexample;  // the smallest of the first few found
+    std::size_t agreed = 0;                        // assignments on which all elements were defined and equal
+  };
+  Result try_all(const std::vector<Assignment>& assignments);
+
+ private:
+  struct Found {
+    Assignment assignment;
+    Inputs inputs;
+    Concrete::Difference difference;
+    std::size_t entries;
+  };
+  // Replaces entries by 0 and 1 as long as the sides differ.
+  void minimise(Found& found);
+  Counterexample describe(const Found& found) const;
+
+  const rules::RuleInstance& instance_;
+  Concrete& concrete_;
+  std::uint64_t seed_;
+};
+
+// What a failed obligation means: refuted with the shapes on which the target has no type or another shape, ill-typed where no shape makes
+// both sides well typed, unknown where neither is known.
+Decision explain_obligation(const rules::RuleInstance& instance, Concrete& concrete, Sampler& sampler,
+                            const std::vector<Assignment>& samples, Proof& proof, std::size_t obligation);
+
+}  // namespace xflow::verifier

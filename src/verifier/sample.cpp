@@ -1,0 +1,134 @@
+#include "src/verifier/sample.h"
+
+#include <algorithm>
+
+namespace xflow::verifier {
+
+using ir::Poly;
+using ir::SymbolId;
+using ir::SymbolKind;
+using ops::Atom;
+using ops::Relation;
+
+Sampler::Sampler(const rules::RuleInstance& instance, const Concrete& concrete, std::uint64_t seed, std::uint64_t resource_limit)
+    : instance_(instance), concrete_(concrete), state_(seed * 2 + 1), solver_(instance.arena->symbols(), resource_limit) {
+  for (const rules::Fact& f : instance.facts) solver_.assume(f.atom);
+}
+
+// The generator of Knuth's MMIX; the high bits are used.
+std::uint64_t Sampler::next_random() {
+  state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
+  return state_ >> 33U;
+}
+
+bool Sampler::about_elements(const Atom& atom) const {
+  const auto& symbols = instance_.arena->symbols();
+  const auto all = symbols.all_symbols(atom.poly);
+  return std::any_of(all.begin(), all.end(), [&](SymbolId s) { return symbols.info(s).kind == SymbolKind::element; });
+}
+
+bool Sampler::satisfies_facts(const Assignment& assignment) const {
+  const auto& symbols = instance_.arena->symbols();
+  for (const auto& [s, v] : assignment.integers)
+    if (symbols.info(s).kind == SymbolKind::dimension && v < 1) return false;
+  return std::all_of(instance_.facts.begin(), instance_.facts.end(),
+                     [&](const rules::Fact& f) { return about_elements(f.atom) || concrete_.holds(f.atom, assignment).value_or(false); });
+}
+
+void Sampler::draw_reals(Assignment& assignment) {
+  for (const std::string& name : concrete_.reals()) {
+    const auto numerator = static_cast<std::int64_t>(next_random() % 7) - 3;
+    assignment.reals[name] = *ir::Rational::make(numerator == 0 ? 5 : numerator, static_cast<std::int64_t>(next_random() % 2) + 1);
+  }
+}
+
+Assignment Sampler::random_assignment(std::int64_t largest) {
+  Assignment a;
+  for (const SymbolId s : concrete_.symbols()) {
+    const bool dimension = instance_.arena->symbols().info(s).kind == SymbolKind::dimension;
+    const auto n = static_cast<std::int64_t>(next_random() % static_cast<std::uint64_t>(largest));
+    a.integers[s] = dimension ? n + 1 : n;
+  }
+  draw_reals(a);
+  return a;
+}
+
+// Moves towards the facts: an equation that fails gives one of its symbols (with coefficient 1 or -1) the value that it asks for, an
+// inequality that fails moves one of them by what is missing.
+void Sampler::repair(Assignment& assignment) {
+  const auto& symbols = instance_.arena->symbols();
+  for (int round = 0; round < 8; ++round) {
+    bool moved = false;
+    for (const rules::Fact& f : instance_.facts) {
+      if (about_elements(f.atom) || concrete_.holds(f.atom, assignment).value_or(true)) continue;
+      const auto value = symbols.evaluate(f.atom.poly, [&](SymbolId s) -> std::optional<std::int64_t> { return assignment.integers[s]; });
+      if (!value) continue;
+      std::vector<std::pair<SymbolId, std::int64_t>> candidates;
+      for (const auto& [s, v] : assignment.integers) {
+        const auto linear = f.atom.poly.linear_in(s);
+        if (!linear || !linear->first.is_constant() || symbols.occurs(linear->second, s)) continue;
+        const std::int64_t c = *linear->first.constant();
+        if (c == 1 || c == -1) candidates.emplace_back(s, c);
+      }
+      if (candidates.empty()) continue;
+      const auto [s, c] = candidates[next_random() % candidates.size()];
+      assignment.integers[s] += f.atom.relation == Relation::not_zero ? 1 : -c * *value;
+      moved = true;
+    }
+    if (!moved) return;
+  }
+}
+
+std::optional<Assignment> Sampler::model(std::vector<Atom> extra, std::int64_t largest, bool pins) {
+  std::vector<Atom> conditions = std::move(extra);
+  const auto& symbols = instance_.arena->symbols();
+  for (const SymbolId s : concrete_.symbols()) {
+    conditions.push_back(ops::at_least(Poly(largest), Poly(s)));
+    if (symbols.info(s).kind != SymbolKind::dimension) conditions.push_back(ops::at_least(Poly(s), Poly(-largest)));
+  }
+  const std::size_t fixed = conditions.size();
+  if (pins) {
+    for (const SymbolId s : concrete_.symbols()) {
+      if (next_random() % 3 != 0) continue;
+      const auto n = static_cast<std::int64_t>(next_random() % 3) + (symbols.info(s).kind == SymbolKind::dimension ? 1 : 0);
+      conditions.push_back(ops::equal(Poly(s), Poly(n)));
+    }
+  }
+  for (;;) {
+    if (const auto found = solver_.model(conditions, concrete_.symbols())) {
+      Assignment a;
+      a.integers = *found;
+      draw_reals(a);
+      return satisfies_facts(a) ? std::optional(a) : std::nullopt;
+    }
+    if (conditions.size() == fixed) return std::nullopt;
+    conditions.resize(fixed + (conditions.size() - fixed) / 2);
+  }
+}
+
+std::vector<Assignment> Sampler::assignments(std::size_t wanted) {
+  std::vector<Assignment> result;
+  const auto add = [&](Assignment a) {
+    const bool known = std::any_of(result.begin(), result.end(), [&](const Assignment& b) { return a.integers == b.integers; });
+    if (!known && satisfies_facts(a)) result.push_back(std::move(a));
+  };
+  for (int round = 0; round < 240 && result.size() < wanted; ++round) {
+    Assignment a = random_assignment(round < 40 ? 2 : round < 160 ? 3 : 5);
+    repair(a);
+    add(std::move(a));
+  }
+  for (int round = 0; round < 12 && result.size() < wanted && !concrete_.symbols().empty(); ++round) {
+    if (auto a = model({}, round < 8 ? 6 : 12, true)) add(*std::move(a));
+  }
+  return result;
+}
+
+std::optional<Assignment> Sampler::satisfying(const Atom& atom) {
+  for (const std::int64_t largest : {4, 8, 32}) {
+    auto a = model({atom}, largest, false);
+    if (a && concrete_.holds(atom, *a).value_or(false)) return a;
+  }
+  return std::nullopt;
+}
+
+}  // namespace xflow::verifier

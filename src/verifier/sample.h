@@ -1,0 +1,38 @@
+// Small concrete shapes that satisfy the facts of a rule instance, made without the typing of the proof.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/verifier/concrete.h"
+#include "src/verifier/solver.h"
+
+namespace xflow::verifier {
+
+class Sampler {
+ public:
+  Sampler(const rules::RuleInstance& instance, const Concrete& concrete, std::uint64_t seed, std::uint64_t resource_limit);
+
+  // Up to `wanted` different assignments: random ones repaired by the facts that are equations, and where the facts are too tight for that,
+  // models that Z3 finds under random pins. Small sizes come first.
+  std::vector<Assignment> assignments(std::size_t wanted);
+  // An assignment that satisfies the facts and also `atom`; nothing where none is found.
+  std::optional<Assignment> satisfying(const ops::Atom& atom);
+  // True if all facts hold (facts about elements of tensors are not asked).
+  bool satisfies_facts(const Assignment& assignment) const;
+
+ private:
+  Assignment random_assignment(std::int64_t largest);
+  void repair(Assignment& assignment);
+  void draw_reals(Assignment& assignment);
+  std::optional<Assignment> model(std::vector<ops::Atom> extra, std::int64_t largest, bool pins);
+  bool about_elements(const ops::Atom& atom) const;
+
+  const rules::RuleInstance& instance_;
+  const Concrete& concrete_;
+  std::uint64_t state_;
+  std::uint64_t next_random();
+  Solver solver_;
+};
+
+}  // namespace xflow::verifier

@@ -1,0 +1,224 @@
+// Binders and conditions: the part of the normaliser that terms and the pieces of maxima share.
+#include <algorithm>
+
+#include "src/verifier/simplify.h"
+
+namespace xflow::verifier {
+
+using ir::SymbolKind;
+using ir::Symbols;
+
+Normalizer::Step Normalizer::scope_step(std::vector<SymbolId>& binders, Condition& conditions, const std::vector<Poly>& inner,
+                                        const Condition& context, Symbols::Substitution& by) {
+  if (const Step tidied = tidy_conditions(binders, conditions, context); tidied != Step::none) return tidied;
+  if (eliminate_binder(binders, conditions, by)) return Step::changed;
+  std::vector<Poly> polys = inner;
+  for (const Atom& a : conditions) polys.push_back(a.poly);
+  const Condition known = joined(context, conditions);
+  reduce_defined(polys, known, by);
+  if (!by.empty()) return Step::changed;
+  if (split_binder(binders, conditions, polys, known, by)) return Step::changed;
+  return Step::none;
+}
+
+Normalizer::Step Normalizer::tidy_conditions(const std::vector<SymbolId>& binders, Condition& conditions, const Condition& context) {
+  Condition result;
+  bool changed = false;
+  for (std::size_t k = 0; k < conditions.size(); ++k) {
+    const Atom& atom = conditions[k];
+    const auto tidied = tidy(symbols(), atom);
+    if (!tidied) return Step::empty;
+    if (tidied->empty()) {
+      changed = true;
+      continue;
+    }
+    Atom next = tidied->front();
+    changed = changed || !same(next, atom);
+    const auto known = [&](const Atom& a) {
+      return std::any_of(result.begin(), result.end(), [&](const Atom& x) { return same(x, a); }) ||
+             std::any_of(context.begin(), context.end(), [&](const Atom& x) { return same(x, a); });
+    };
+    if (known(next)) {
+      changed = true;
+      continue;
+    }
+    if (const auto opposite = tidy(symbols(), negation(next)); opposite && opposite->size() == 1 && known(opposite->front()))
+      return Step::empty;
+    result.push_back(std::move(next));
+  }
+  // Digits: e a + r >= 0 with 0 <= r < e is a >= 0; e a + r = 0 with |r| < e is a = 0 and r = 0.
+  for (std::size_t k = 0; k < result.size(); ++k) {
+    if (result[k].relation == Relation::not_zero) continue;
+    Condition others = joined(joined(facts_, context), result);
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(facts_.size() + context.size() + k));
+    const Ranges ranges(symbols(), std::move(others));
+    if (result[k].relation == Relation::at_least_zero && ranges.at_least_zero(result[k].poly)) {
+      result.erase(result.begin() + static_cast<std::ptrdiff_t>(k--));
+      changed = true;
+      continue;
+    }
+    for (const Poly& e : divisors(symbols(), result[k].poly)) {
+      const auto [a, r] = split_by(result[k].poly, e);
+      if (a.is_zero() || r.is_zero() || a.is_poisoned() || r.is_poisoned()) continue;
+      if (result[k].relation == Relation::at_least_zero && ranges.in_range(r, e)) {
+        result[k].poly = a;
+        changed = true;
+        break;
+      }
+      if (result[k].relation == Relation::zero && !r.is_constant() && ranges.at_least_zero(e - Poly(1) - r) &&
+          ranges.at_least_zero(e - Poly(1) + r)) {
+        result[k].poly = a;
+        result.push_back({r, Relation::zero});
+        changed = true;
+        break;
+      }
+    }
+  }
+  // Conditions on outer symbols that the context decides.
+  for (std::size_t k = 0; k < result.size(); ++k) {
+    const auto is_own = [&](SymbolId b) { return mentions(symbols(), result[k], b); };
+    if (std::any_of(binders.begin(), binders.end(), is_own)) continue;
+    if (!solver_.implies(context, result[k], Solver::Effort::linear)) continue;
+    result.erase(result.begin() + static_cast<std::ptrdiff_t>(k--));
+    changed = true;
+  }
+  if (!changed) return Step::none;
+  conditions = std::move(result);
+  return Step::changed;
+}
+
+// A binder that an equality with coefficient 1 or -1, or a range of one point, determines.
+bool Normalizer::eliminate_binder(std::vector<SymbolId>& binders, const Condition& conditions, Symbols::Substitution& by) {
+  for (const Atom& a : conditions) {
+    if (a.relation != Relation::zero) continue;
+    for (std::size_t k = 0; k < binders.size(); ++k) {
+      const auto linear = a.poly.linear_in(binders[k]);
+      if (!linear || !linear->first.is_constant()) continue;
+      const std::int64_t c = *linear->first.constant();
+      if ((c != 1 && c != -1) || symbols().occurs(linear->second, binders[k])) continue;
+      by.emplace(binders[k], c == 1 ? -linear->second : linear->second);
+      binders.erase(binders.begin() + static_cast<std::ptrdiff_t>(k));
+      return true;
+    }
+  }
+  for (std::size_t k = 0; k < binders.size(); ++k) {
+    for (const Atom& low : conditions) {
+      const auto l = low.relation == Relation::at_least_zero ? low.poly.linear_in(binders[k]) : std::nullopt;
+      if (!l || !l->first.is_one() || symbols().occurs(l->second, binders[k])) continue;
+      for (const Atom& high : conditions) {
+        if (high.relation != Relation::at_least_zero || !(high.poly + low.poly).is_zero()) continue;
+        by.emplace(binders[k], -l->second);
+        binders.erase(binders.begin() + static_cast<std::ptrdiff_t>(k));
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+void Normalizer::reduce_defined(const std::vector<Poly>& polys, const Condition& known, Symbols::Substitution& by) {
+  std::vector<SymbolId> defined;
+  for (const Poly& p : polys) {
+    for (const SymbolId s : symbols().all_symbols(p)) {
+      const SymbolKind kind = symbols().info(s).kind;
+      if (kind != SymbolKind::floor_div && kind != SymbolKind::maximum) continue;
+      if (std::find(defined.begin(), defined.end(), s) == defined.end()) defined.push_back(s);
+    }
+  }
+  if (defined.empty()) return;
+  const Ranges ranges(symbols(), joined(facts_, known));
+  for (const SymbolId s : defined) {
+    const ir::SymbolInfo info = symbols().info(s);
+    const Poly& a = info.arguments[0];
+    const Poly& b = info.arguments[1];
+    if (info.kind == SymbolKind::maximum) {
+      if (ranges.at_least_zero(a - b)) {
+        by.emplace(s, a);
+      } else if (ranges.at_least_zero(b - a)) {
+        by.emplace(s, b);
+      }
+      continue;
+    }
+    if (ranges.in_range(a, b)) {
+      by.emplace(s, Poly(0));
+      continue;
+    }
+    // floor((e x + r) / (e f)) = floor(x / f) for 0 <= r < e.
+    for (const Poly& e : divisors(symbols(), a)) {
+      const auto f = ir::exact_divide(b, e);
+      if (!f) continue;
+      const auto [x, r] = split_by(a, e);
+      if (x.is_zero() || r.is_zero() || !ranges.in_range(r, e)) continue;
+      by.emplace(s, symbols().floor_div(x, *f));
+      break;
+    }
+  }
+}
+
+// A binder k that is divided by q becomes q * high + low with 0 <= low < q, so that floor(k / q) = high. An output index is noted instead.
+bool Normalizer::split_binder(std::vector<SymbolId>& binders, Condition& conditions, const std::vector<Poly>& polys, const Condition& known,
+                              Symbols::Substitution& by) {
+  for (const Poly& p : polys) {
+    for (const SymbolId s : symbols().all_symbols(p)) {
+      const ir::SymbolInfo info = symbols().info(s);
+      if (info.kind != SymbolKind::floor_div) continue;
+      const auto index = info.arguments[0].as_symbol();
+      if (!index) continue;
+      const Poly divisor = info.arguments[1];
+      const auto inside = symbols().all_symbols(divisor);
+      const bool only_sizes = std::all_of(inside.begin(), inside.end(), [&](SymbolId x) {
+        const SymbolKind kind = symbols().info(x).kind;
+        return kind != SymbolKind::index && kind != SymbolKind::element;
+      });
+      if (!only_sizes) continue;
+      const auto own = std::find(binders.begin(), binders.end(), *index);
+      const bool is_output = std::find(output_indices_.begin(), output_indices_.end(), *index) != output_indices_.end();
+      if (own == binders.end() && !is_output) continue;
+      if (!Ranges(symbols(), facts_).at_least_zero(divisor - Poly(1)) &&
+          !solver_.implies(known, ops::at_least(divisor, Poly(1)), Solver::Effort::linear)) {
+        continue;
+      }
+      if (is_output) {
+        if (!split_request_) split_request_ = SplitRequest{*index, divisor};
+        continue;
+      }
+      const SymbolId high = symbols().fresh(SymbolKind::index, "high");
+      const SymbolId low = symbols().fresh(SymbolKind::index, "low");
+      *own = high;
+      binders.push_back(low);
+      by.emplace(*index, divisor * Poly(high) + Poly(low));
+      conditions.push_back({Poly(low), Relation::at_least_zero});
+      conditions.push_back(ops::less_than(Poly(low), divisor));
+      // 0 <= q high + low and low < q give 0 <= high.
+      conditions.push_back({Poly(high), Relation::at_least_zero});
+      return true;
+    }
+  }
+  return false;
+}
+
+std::optional<Poly> Normalizer::count(SymbolId binder, const Condition& conditions, const Condition& context) const {
+  std::optional<Poly> low;
+  std::optional<Poly> high;
+  Condition others;
+  for (const Atom& a : conditions) {
+    if (!mentions(algebra_.symbols(), a, binder)) {
+      others.push_back(a);
+      continue;
+    }
+    const auto linear = a.relation == Relation::at_least_zero ? a.poly.linear_in(binder) : std::nullopt;
+    if (!linear || !linear->first.is_constant() || algebra_.symbols().occurs(linear->second, binder)) return std::nullopt;
+    const std::int64_t c = *linear->first.constant();
+    std::optional<Poly>& bound = c == 1 ? low : high;
+    if ((c != 1 && c != -1) || bound) return std::nullopt;
+    bound = c == 1 ? -linear->second : linear->second;
+  }
+  if (!low || !high) return std::nullopt;
+  const Poly n = *high - *low + Poly(1);
+  const Condition known = joined(context, others);
+  const bool enough = Ranges(algebra_.symbols(), joined(facts_, known)).at_least_zero(n) ||
+                      solver_.implies(known, {n, Relation::at_least_zero}, Solver::Effort::linear);
+  return enough ? std::optional(n) : std::nullopt;
+}
+
+}  // namespace xflow::verifier

@@ -1,0 +1,81 @@
+// Brings expressions to normal form, to a fixpoint and outside in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "src/verifier/algebra.h"
+#include "src/verifier/ranges.h"
+#include "src/verifier/solver.h"
+
+namespace xflow::verifier {
+
+// A free output index that has to be written as digits q * high + low, because it is divided by q somewhere.
+struct SplitRequest {
+  SymbolId index;
+  Poly divisor;
+};
+
+class Normalizer {
+ public:
+  // `facts` hold everywhere; the solver has assumed them already. Throws Stop after `step_limit` steps.
+  Normalizer(Algebra& algebra, Solver& solver, std::vector<Atom> facts, std::uint64_t step_limit);
+
+  Algebra& algebra() { return algebra_; }
+  ir::Symbols& symbols() { return algebra_.symbols(); }
+  Solver& solver() { return solver_; }
+  std::uint64_t steps() const { return steps_; }
+  void step();
+
+  // The expression as it is wherever `context` holds. Every term of the result has its binders' ranges among its conditions.
+  Expression simplify(const Expression& expression, const Condition& context);
+
+  // Output indices may be split into digits: simplify notes the first one that would let a division vanish.
+  void set_output_indices(std::vector<SymbolId> indices) { output_indices_ = std::move(indices); }
+  const std::optional<SplitRequest>& split_request() const { return split_request_; }
+  void clear_split_request() { split_request_.reset(); }
+
+  // Replaces the divisions and maxima inside polynomials that the conditions decide. `by` receives symbol -> value.
+  void reduce_defined(const std::vector<Poly>& polys, const Condition& known, ir::Symbols::Substitution& by);
+
+ private:
+  enum class Step : std::uint8_t { none, changed, empty };
+
+  // One simplification of binders and conditions; `by` is what has to be replaced everywhere in their scope.
+  Step scope_step(std::vector<SymbolId>& binders, Condition& conditions, const std::vector<Poly>& inner, const Condition& context,
+                  ir::Symbols::Substitution& by);
+  Step tidy_conditions(const std::vector<SymbolId>& binders, Condition& conditions, const Condition& context);
+  bool eliminate_binder(std::vector<SymbolId>& binders, const Condition& conditions, ir::Symbols::Substitution& by);
+  bool split_binder(std::vector<SymbolId>& binders, Condition& conditions, const std::vector<Poly>& polys, const Condition& known,
+                    ir::Symbols::Substitution& by);
+  // The number of values of a binder that only its own range mentions; nothing where it is not known to be at least 0.
+  std::optional<Poly> count(SymbolId binder, const Condition& conditions, const Condition& context) const;
+  bool is_empty(const Condition& conditions, const Condition& context);
+
+  // Rewrites one term into terms that are simpler, appended to `work`, or into a final one, appended to `done`.
+  void simplify_term(Term term, const Condition& context, std::vector<Term>& work, std::vector<Term>& done);
+  bool replace_unused_binder(Term& term, const Condition& context, std::vector<Term>& work);
+  Expression simplify_factor(const FactorPtr& factor, const Condition& context);
+  void simplify_piece(Piece piece, const Condition& context, std::vector<Piece>& work, std::vector<Piece>& done);
+  // An atom inside the factor that uses none of the factor's own binders.
+  std::optional<Atom> liftable(const Factor& factor) const;
+  std::vector<Term> combine(std::vector<Term> terms);
+  Condition joined(const Condition& a, const Condition& b) const;
+
+  Algebra& algebra_;
+  Solver& solver_;
+  std::vector<Atom> facts_;
+  std::uint64_t steps_ = 0;
+  std::uint64_t step_limit_;
+  std::vector<SymbolId> output_indices_;
+  std::optional<SplitRequest> split_request_;
+  struct EmptinessEntry {
+    Condition condition;
+    bool empty;
+  };
+  std::unordered_map<std::size_t, std::vector<EmptinessEntry>> emptiness_;
+};
+
+}  // namespace xflow::verifier

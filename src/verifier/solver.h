@@ -1,0 +1,82 @@
+// The integer and real questions that remain after normalisation, decided by Z3. Everything that knows Z3 is in solver.cpp.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/ir/poly.h"
+#include "src/ir/rational.h"
+#include "src/ops/expr.h"
+
+namespace xflow::verifier {
+
+// coefficient * [condition].
+struct Indicator {
+  ir::Rational coefficient;
+  ops::Condition condition;
+};
+
+// A quantifier-free expression over the reals with integer conditions, for the scalar fallback.
+struct RealNode;
+using RealExpr = std::shared_ptr<const RealNode>;
+struct RealNode {
+  enum class Kind : std::uint8_t { literal, variable, sum, product, maximum, conditional } kind;
+  ir::Rational literal;             // kind literal
+  int variable = 0;                 // kind variable: a number of the caller
+  ops::Condition condition;         // kind conditional: condition ? arguments[0] : 0
+  std::vector<RealExpr> arguments;  // kinds sum, product, maximum, conditional
+};
+
+// What is known of the variables of a real query: lhs REL 0, or one of several such (a clause).
+struct RealFact {
+  enum class Relation : std::uint8_t { zero, not_zero, positive, at_least_zero } relation;
+  RealExpr value;
+};
+using RealClause = std::vector<RealFact>;  // disjunction
+
+// Quantifier-free integer arithmetic under facts. Products of symbols are first abstracted to integers that are at least 1 and at least
+// each factor where all factors are dimensions; where that does not decide, some queries are asked again with real products. Bounded by
+// resource units, never by time. One Z3 context an object; used by one thread.
+class Solver {
+ public:
+  Solver(const ir::Symbols& symbols, std::uint64_t resource_limit);
+  ~Solver();
+  Solver(const Solver&) = delete;
+  Solver& operator=(const Solver&) = delete;
+
+  // Adds a fact for all later queries.
+  void assume(const ops::Atom& fact);
+
+  enum class Effort : std::uint8_t { linear, full };
+  // True only if no integers satisfy the facts and `condition`.
+  bool contradictory(std::span<const ops::Atom> condition, Effort effort);
+  // True only if `goal` holds wherever the facts and `condition` do.
+  bool implies(std::span<const ops::Atom> condition, const ops::Atom& goal, Effort effort);
+  // True only if one of `goals` (conjunctions) holds wherever the facts and `condition` do.
+  bool implies_one_of(std::span<const ops::Atom> condition, std::span<const ops::Condition> goals, Effort effort);
+  // True only if the sum of the indicators is 0 wherever the facts and `condition` hold.
+  bool vanishes(std::span<const ops::Atom> condition, std::span<const Indicator> indicators, Effort effort);
+  // True only if `value` is 0 for all reals and integers that satisfy the facts, `condition` and `clauses`.
+  bool is_zero(std::span<const ops::Atom> condition, std::span<const RealClause> clauses, const RealExpr& value);
+
+  // Integers for `wanted` that satisfy the facts and `condition` with real products; nothing where none are found within the limit.
+  using Model = std::map<ir::SymbolId, std::int64_t>;
+  std::optional<Model> model(std::span<const ops::Atom> condition, std::span<const ir::SymbolId> wanted);
+
+  std::uint64_t queries() const { return queries_; }
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+  std::uint64_t queries_ = 0;
+};
+
+// The negation of an atom.
+ops::Atom negation(const ops::Atom& atom);
+
+}  // namespace xflow::verifier

@@ -1,0 +1,114 @@
+#include "src/verifier/verifier.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "src/ops/operator.h"
+#include "src/verifier/compose.h"
+#include "src/verifier/facts.h"
+#include "src/verifier/proof.h"
+#include "src/verifier/refute.h"
+#include "src/verifier/sample.h"
+
+namespace xflow::verifier {
+
+namespace {
+
+constexpr std::size_t kAgreements = 8;
+
+std::string shapes_text(const Counterexample& c) {
+  std::string text;
+  for (const auto& [name, value] : c.integers) text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(value);
+  return text;
+}
+
+}  // namespace
+
+const char* name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::proved:
+      return "proved";
+    case Verdict::refuted:
+      return "refuted";
+    case Verdict::unknown:
+      return "unknown";
+    case Verdict::ill_typed:
+      return "ill-typed";
+    case Verdict::timeout:
+      break;
+  }
+  return "timeout";
+}
+
+std::string Counterexample::to_string() const {
+  std::string text = shapes_text(*this);
+  for (const auto& [name, value] : tensors) {
+    if (!text.empty()) text += "; ";
+    text += name + " = " + value;
+  }
+  if (!text.empty()) text += "; ";
+  if (index.empty() && tensors.empty()) return text + source_value + ", but " + target_value;
+  std::string at;
+  for (const std::int64_t i : index) at += (at.empty() ? "" : ", ") + std::to_string(i);
+  return text + "output " + std::to_string(output) + " at [" + at + "]: " + source_value + " != " + target_value;
+}
+
+Decision decide(rules::RuleInstance& instance, const Options& options) {
+  Decision decision;
+  Concrete concrete(instance);
+  Sampler sampler(instance, concrete, options.seed, options.z3_rlimit);
+  std::vector<Assignment> samples = sampler.assignments(kAgreements + 4);
+
+  Proof proof(instance, options);
+  if (samples.empty() && proof.facts_are_contradictory()) {
+    decision.verdict = Verdict::ill_typed;
+    decision.open = "vacuous: no shapes satisfy the guards and the typing of the source";
+    return decision;
+  }
+  if (const auto failed = proof.failed_obligation()) {
+    return explain_obligation(instance, concrete, sampler, samples, proof, *failed);
+  }
+  const bool matched = proof.run();
+  decision.steps = proof.steps();
+  decision.normal_source = proof.normal_source();
+  decision.normal_target = proof.normal_target();
+
+  Refuter refuter(instance, concrete, options.seed);
+  const Refuter::Result evaluated = refuter.try_all(samples);
+  if (evaluated.counterexample) {
+    decision.counterexample = evaluated.counterexample;
+    // A proof and a counterexample cannot both be right.
+    decision.verdict = matched ? Verdict::unknown : Verdict::refuted;
+    if (matched) decision.open = "agreement: the normal forms are equal, but direct evaluation differs (please report this)";
+    return decision;
+  }
+  if (!matched) {
+    // More shapes before giving up.
+    const Refuter::Result more = refuter.try_all(sampler.assignments(4 * kAgreements));
+    decision.counterexample = more.counterexample;
+    decision.verdict = more.counterexample ? Verdict::refuted : proof.stopped_by_steps() ? Verdict::timeout : Verdict::unknown;
+    if (!more.counterexample) decision.open = proof.open();
+    return decision;
+  }
+  // Samples that say nothing (an undefined element) are replaced; where few shapes satisfy the facts, fewer have to agree.
+  std::size_t agreed = evaluated.agreed;
+  if (agreed < kAgreements && samples.size() >= kAgreements) {
+    const Refuter::Result more = refuter.try_all(sampler.assignments(6 * kAgreements));
+    if (more.counterexample) {
+      decision.counterexample = more.counterexample;
+      decision.open = "agreement: the normal forms are equal, but direct evaluation differs (please report this)";
+      return decision;
+    }
+    agreed = std::max(agreed, more.agreed);
+  }
+  const std::size_t needed = std::min(kAgreements, std::max<std::size_t>(samples.size(), 1));
+  if (agreed < needed) {
+    decision.open = "agreement: direct evaluation was possible on " + std::to_string(agreed) + " concrete shapes only, " +
+                    std::to_string(needed) + " are needed";
+    return decision;
+  }
+  decision.verdict = Verdict::proved;
+  return decision;
+}
+
+}  // namespace xflow::verifier
