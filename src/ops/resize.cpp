@@ -3,6 +3,8 @@
 //
 //   asymmetric            u = i / s
 //   half_pixel            u = (i + 1/2) / s - 1/2
+//   pytorch_half_pixel    the same, but u = 0 where out = 1 (out must be known)
+//   half_pixel_symmetric  u = (i + 1/2) / s - 1/2 + (d - out / s) / 2: what the floor cut off is cut off on both sides
 //   align_corners         u = i * (d - 1) / (out - 1), 0 where out = 1
 //
 // mode nearest takes the element at u rounded as `rounding` says (floor, ceil, round_prefer_floor, round_prefer_ceil); mode linear weighs
@@ -35,6 +37,8 @@ struct ResizeDimension {
   ResizePlace place(const std::string& coordinates, const ir::Poly& i) const {
     if (coordinates == "asymmetric") return {i * denominator, numerator};
     if (coordinates == "align_corners") return {i * (size - 1), symbols.max(result - 1, 1)};
+    if (coordinates == "half_pixel_symmetric") return {(2 * i + 1 - result) * denominator + (size - 1) * numerator, 2 * numerator};
+    if (coordinates == "pytorch_half_pixel" && result.is_one()) return {0, 1};
     return {(2 * i + 1) * denominator - numerator, 2 * numerator};
   }
 
@@ -121,8 +125,9 @@ struct Resize {
     const std::string& coordinates = operation.attributes.word("coordinates");
     const std::string& rounding = operation.attributes.word("rounding");
     if (!is_one_of(mode, {"nearest", "linear"})) return movement::ill_typed(fmt::format("expected mode nearest or linear, found {}", mode));
-    if (!is_one_of(coordinates, {"asymmetric", "half_pixel", "align_corners"})) {
-      return movement::ill_typed(fmt::format("expected coordinates asymmetric, half_pixel or align_corners, found {}", coordinates));
+    if (!is_one_of(coordinates, {"asymmetric", "half_pixel", "pytorch_half_pixel", "half_pixel_symmetric", "align_corners"})) {
+      return movement::ill_typed(fmt::format(
+          "expected coordinates asymmetric, half_pixel, pytorch_half_pixel, half_pixel_symmetric or align_corners, found {}", coordinates));
     }
     if (!is_one_of(rounding, {"floor", "ceil", "round_prefer_floor", "round_prefer_ceil"})) {
       return movement::ill_typed(fmt::format("expected rounding floor, ceil, round_prefer_floor or round_prefer_ceil, found {}", rounding));
@@ -139,6 +144,10 @@ struct Resize {
     for (std::size_t k = 0; k < x.rank(); ++k) {
       shape.push_back(typing.symbols().floor_div(x.shape[k] * operation.attributes.integers("numerators")[k],
                                                  operation.attributes.integers("denominators")[k]));
+      if (coordinates == "pytorch_half_pixel" && !shape[k].is_constant() && shape[k] != x.shape[k]) {
+        return movement::ill_typed(
+            fmt::format("expected a known size for coordinates pytorch_half_pixel, found {}", typing.symbols().to_string(shape[k])));
+      }
     }
     return one_type(x.data_type, std::move(shape));
   }
@@ -296,21 +305,33 @@ struct Resize {
     return {};
   }
 
-  // The coordinates by our names. ONNX's variants of half_pixel are the same where the size of the result is as expected.
+  // The coordinates. Variants of half_pixel are half_pixel where they are the same.
   static Result<std::string> lifted_coordinates(const OnnxNode& node, const ir::Shape& shape, const Scales& scales) {
     const std::string word = node.word("coordinate_transformation_mode", "half_pixel");
-    if (is_one_of(word, {"asymmetric", "half_pixel", "align_corners"})) return word;
-    if (!is_one_of(word, {"pytorch_half_pixel", "half_pixel_symmetric"}))
+    if (is_one_of(word, {"asymmetric", "half_pixel"})) return word;
+    if (!is_one_of(word, {"align_corners", "pytorch_half_pixel", "half_pixel_symmetric"})) {
       return movement::cannot(fmt::format("lift Resize with coordinates {}", word));
+    }
+    bool known = true;   // every size is
+    bool whole = true;   // nothing is cut off any size
+    bool larger = true;  // no size is 1
     for (std::size_t k = 0; k < shape.size(); ++k) {
       if (scales.numerators[k] == scales.denominators[k]) continue;
       const ir::Poly wanted = shape[k] * scales.numerators[k];
       const ir::Poly size = node.symbols().floor_div(wanted, scales.denominators[k]);
-      const bool same = word == "pytorch_half_pixel" ? node.symbols().lower_bound(size - 2).value_or(-1) >= 0  // size 1 reads at 0
-                                                     : size * scales.denominators[k] == wanted;                // nothing is cut off
-      if (!same) return movement::cannot(fmt::format("lift Resize with coordinates {} to {}", word, node.symbols().to_string(size)));
+      known = known && size.is_constant();
+      whole = whole && size * scales.denominators[k] == wanted;
+      larger = larger && node.symbols().lower_bound(size - 2).value_or(-1) >= 0;
     }
-    return std::string("half_pixel");
+    if (word == "align_corners") {
+      // The ONNX reference takes the size before the floor for out, runtimes the one after it.
+      if (!whole) return movement::cannot("lift Resize with coordinates align_corners to a size that is rounded");
+      return word;
+    }
+    if (word == "half_pixel_symmetric") return whole ? std::string("half_pixel") : word;
+    if (larger) return std::string("half_pixel");
+    if (!known) return movement::cannot("lift Resize with coordinates pytorch_half_pixel to a size that may be 1");
+    return word;
   }
 
   static Result<ir::Constant> scales_constant(const std::vector<float>& scales) {
