@@ -33,34 +33,22 @@ ops::Atom negation(const ops::Atom& atom) {
 class Solver::Implementation {
  public:
   Implementation(const ir::Symbols& symbols, std::uint64_t limit)
-      : symbols_(symbols), linear_(context_, z3::solver::simple()), full_(context_, z3::solver::simple()) {
-    const unsigned bounded = static_cast<unsigned>(std::min<std::uint64_t>(limit, 4'000'000'000U));
-    for (z3::solver* s : {&linear_, &full_}) {
-      z3::params parameters(context_);
-      parameters.set("rlimit", bounded);
-      parameters.set("random_seed", 0U);
-      s->set(parameters);
-    }
-  }
+      : symbols_(symbols), limit_(static_cast<unsigned>(std::min<std::uint64_t>(limit, 4'000'000'000U))) {}
 
   z3::context& context() { return context_; }
 
   void assume(const Atom& fact) {
     facts_.push_back(fact);
-    for (const bool real : {false, true}) {
-      Encoding& e = real ? full_encoding_ : linear_encoding_;
-      z3::solver& s = real ? full_ : linear_;
-      const z3::expr encoded = atom(fact, real, e.known);
-      flush(s, e.known);
-      s.add(encoded);
-    }
+    for (Encoding* e : {&linear_, &full_})
+      if (e->solver) add_fact(*e, fact);
   }
 
   // Checks the facts with `condition` and `extra` (made by a callback, since encodings differ).
   template <typename Extra>
   z3::check_result check(std::span<const Atom> condition, bool real, const Extra& extra) {
-    z3::solver& s = real ? full_ : linear_;
-    Known known = (real ? full_encoding_ : linear_encoding_).known;
+    Encoding& e = encoding(real);
+    z3::solver& s = *e.solver;
+    Known known = e.known;
     s.push();
     z3::check_result result = z3::unknown;
     try {
@@ -159,15 +147,17 @@ class Solver::Implementation {
   }
 
   std::optional<Model> model(std::span<const Atom> condition, std::span<const SymbolId> wanted) {
-    Known known = full_encoding_.known;
-    full_.push();
+    Encoding& e = encoding(true);
+    z3::solver& full = *e.solver;
+    Known known = e.known;
+    full.push();
     std::optional<Model> result;
     try {
-      for (const Atom& a : condition) full_.add(atom(a, true, known));
+      for (const Atom& a : condition) full.add(atom(a, true, known));
       for (const SymbolId s : wanted) symbol(s, true, known);
-      flush(full_, known);
-      if (full_.check() == z3::sat) {
-        const z3::model m = full_.get_model();
+      flush(full, known);
+      if (full.check() == z3::sat) {
+        const z3::model m = full.get_model();
         Model values;
         bool all = true;
         for (const SymbolId s : wanted) {
@@ -181,7 +171,7 @@ class Solver::Implementation {
     } catch (const z3::exception&) {
       result.reset();
     }
-    full_.pop();
+    full.pop();
     return result;
   }
 
@@ -192,8 +182,29 @@ class Solver::Implementation {
 
  private:
   struct Encoding {
+    bool real;
+    std::unique_ptr<z3::solver> solver;
     Known known;
   };
+
+  Encoding& encoding(bool real) {
+    Encoding& e = real ? full_ : linear_;
+    if (!e.solver) {
+      e.solver = std::make_unique<z3::solver>(context_, z3::solver::simple());
+      z3::params parameters(context_);
+      parameters.set("rlimit", limit_);
+      parameters.set("random_seed", 0U);
+      e.solver->set(parameters);
+      for (const Atom& f : facts_) add_fact(e, f);
+    }
+    return e;
+  }
+
+  void add_fact(Encoding& e, const Atom& fact) {
+    const z3::expr encoded = atom(fact, e.real, e.known);
+    flush(*e.solver, e.known);
+    e.solver->add(encoded);
+  }
 
   z3::expr symbol(SymbolId id, bool real, Known& known) {
     const auto found = constants_.find(id);
@@ -272,27 +283,36 @@ class Solver::Implementation {
   }
 
   const ir::Symbols& symbols_;
+  unsigned limit_;
   z3::context context_;
-  z3::solver linear_;
-  z3::solver full_;
   std::unordered_map<SymbolId, z3::expr> constants_;
   std::map<Monomial, z3::expr> products_;
   std::vector<Atom> facts_;
-  Encoding linear_encoding_;
-  Encoding full_encoding_;
+  Encoding linear_{false, nullptr, {}};
+  Encoding full_{true, nullptr, {}};
 };
 
-Solver::Solver(const ir::Symbols& symbols, std::uint64_t resource_limit)
-    : implementation_(std::make_unique<Implementation>(symbols, resource_limit)) {}
+Solver::Solver(const ir::Symbols& symbols, std::uint64_t resource_limit) : symbols_(symbols), resource_limit_(resource_limit) {}
 Solver::~Solver() = default;
 
-void Solver::assume(const Atom& fact) { implementation_->assume(fact); }
+void Solver::assume(const Atom& fact) {
+  facts_.push_back(fact);
+  if (implementation_) implementation_->assume(fact);
+}
+
+Solver::Implementation& Solver::implementation() {
+  if (!implementation_) {
+    implementation_ = std::make_unique<Implementation>(symbols_, resource_limit_);
+    for (const Atom& f : facts_) implementation_->assume(f);
+  }
+  return *implementation_;
+}
 
 bool Solver::contradictory(std::span<const Atom> condition, Effort effort) {
   ++queries_;
   const auto nothing = [](z3::solver&, Implementation::Known&) {};
-  if (implementation_->check(condition, false, nothing) == z3::unsat) return true;
-  return effort == Effort::full && implementation_->check(condition, true, nothing) == z3::unsat;
+  if (implementation().check(condition, false, nothing) == z3::unsat) return true;
+  return effort == Effort::full && implementation().check(condition, true, nothing) == z3::unsat;
 }
 
 bool Solver::implies(std::span<const Atom> condition, const Atom& goal, Effort effort) {
@@ -306,9 +326,9 @@ bool Solver::implies_one_of(std::span<const Atom> condition, std::span<const Con
   for (const bool real : {false, true}) {
     if (real && effort == Effort::linear) break;
     const auto none_of = [&](z3::solver& s, Implementation::Known& known) {
-      for (const Condition& goal : goals) s.add(!implementation_->conjunction(goal, real, known));
+      for (const Condition& goal : goals) s.add(!implementation().conjunction(goal, real, known));
     };
-    if (implementation_->check(condition, real, none_of) == z3::unsat) return true;
+    if (implementation().check(condition, real, none_of) == z3::unsat) return true;
   }
   return false;
 }
@@ -318,15 +338,15 @@ bool Solver::vanishes(std::span<const Atom> condition, std::span<const Indicator
   for (const bool real : {false, true}) {
     if (real && effort == Effort::linear) break;
     const auto differs = [&](z3::solver& s, Implementation::Known& known) {
-      z3::context& c = implementation_->context();
+      z3::context& c = implementation().context();
       z3::expr sum = c.real_val(0);
       for (const Indicator& i : indicators) {
         sum =
-            sum + z3::ite(implementation_->conjunction(i.condition, real, known), implementation_->rational(i.coefficient), c.real_val(0));
+            sum + z3::ite(implementation().conjunction(i.condition, real, known), implementation().rational(i.coefficient), c.real_val(0));
       }
       s.add(sum != 0);
     };
-    if (implementation_->check(condition, real, differs) == z3::unsat) return true;
+    if (implementation().check(condition, real, differs) == z3::unsat) return true;
   }
   return false;
 }
@@ -335,18 +355,18 @@ bool Solver::is_zero(std::span<const Atom> condition, std::span<const RealClause
   ++queries_;
   const auto differs = [&](z3::solver& s, Implementation::Known& known) {
     for (const RealClause& clause : clauses) {
-      z3::expr_vector any(implementation_->context());
-      for (const RealFact& f : clause) any.push_back(implementation_->fact(f, known));
+      z3::expr_vector any(implementation().context());
+      for (const RealFact& f : clause) any.push_back(implementation().fact(f, known));
       s.add(z3::mk_or(any));
     }
-    s.add(implementation_->real_expr(value, known) != 0);
+    s.add(implementation().real_expr(value, known) != 0);
   };
-  return implementation_->check(condition, false, differs) == z3::unsat;
+  return implementation().check(condition, false, differs) == z3::unsat;
 }
 
 std::optional<Solver::Model> Solver::model(std::span<const Atom> condition, std::span<const SymbolId> wanted) {
   ++queries_;
-  return implementation_->model(condition, wanted);
+  return implementation().model(condition, wanted);
 }
 
 }  // namespace xflow::verifier

@@ -72,6 +72,12 @@ class Solver {
 
  private:
   class Implementation;
+  // Made at the first query: most instances of a rule ask nothing, and a context takes longer to make than a query.
+  Implementation& implementation();
+
+  const ir::Symbols& symbols_;
+  std::uint64_t resource_limit_;
+  std::vector<ops::Atom> facts_;
   std::unique_ptr<Implementation> implementation_;
   std::uint64_t queries_ = 0;
 };
