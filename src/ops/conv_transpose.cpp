@@ -4,6 +4,8 @@
 //   g = floor(o / (O / groups))
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "src/ops/window.h"
 
 namespace xflow::ops {
@@ -17,8 +19,8 @@ ir::Poly transposed_size(const WindowAxis& axis, const ir::Poly& output_padding)
 }
 
 // Pads that give the result the size that auto_pad or output_shape asks for. An odd element goes to the end for SAME_UPPER, to the
-// beginning otherwise.
-Result<void> resolve_transposed_pads(const OnnxNode& node, std::span<const ir::Poly> kernel, const std::vector<ir::Poly>& output_padding,
+// beginning otherwise; what is missing is added at the end as output padding.
+Result<void> resolve_transposed_pads(const OnnxNode& node, std::span<const ir::Poly> kernel, std::vector<ir::Poly>& output_padding,
                                      ir::Attributes& attributes) {
   const std::size_t count = kernel.size();
   const std::string auto_pad = node.word("auto_pad", "NOTSET");
@@ -34,9 +36,14 @@ Result<void> resolve_transposed_pads(const OnnxNode& node, std::span<const ir::P
     const WindowAxis axis{node.input_type(0).shape[k + 2],     kernel[k], attributes.integers("strides")[k],
                           attributes.integers("dilations")[k], 0,         0};
     const ir::Poly wanted = output_shape ? ir::Poly((*output_shape)[k]) : axis.size * axis.stride;
-    const ir::Poly total = transposed_size(axis, output_padding[k]) - wanted;
-    if (symbols.lower_bound(total).value_or(-1) < 0)
+    ir::Poly total = transposed_size(axis, output_padding[k]) - wanted;
+    if (const auto known = total.constant(); known && *known < 0) {
+      output_padding[k] -= total;
+      total = 0;
+    }
+    if (symbols.lower_bound(total).value_or(-1) < 0) {
       return fail(ErrorCode::unsupported, "the padding of this transposed convolution may be negative");
+    }
     const ir::Poly half = symbols.floor_div(total, 2);
     pads[k] = auto_pad == "SAME_UPPER" ? half : total - half;
     pads[k + count] = total - pads[k];
@@ -78,6 +85,12 @@ Result<Spelled> spell_conv_transpose(const Operation& operation, int opset) {
   spelled.attributes.emplace_back("group", groups);
   XFLOW_TRY(std::vector<std::int64_t> output_padding, known_integers(operation, "output_padding"));
   if (output_padding != std::vector<std::int64_t>(output_padding.size(), 0)) {
+    XFLOW_TRY(const std::vector<std::int64_t> strides, known_integers(operation, "strides"));
+    XFLOW_TRY(const std::vector<std::int64_t> dilations, known_integers(operation, "dilations"));
+    for (std::size_t k = 0; k < output_padding.size(); ++k) {
+      if (output_padding[k] < std::max(strides[k], dilations[k])) continue;
+      return fail(ErrorCode::unsupported, "output_padding must be less than the stride or the dilation");
+    }
     spelled.attributes.emplace_back("output_padding", std::move(output_padding));
   }
   return spelled;

@@ -156,8 +156,18 @@ TEST(ConvTranspose, ResolvesOutputShapeAndAutoPad) {
       lifted(same.attribute("auto_pad", std::string("SAME_UPPER")).attribute("strides", std::vector<std::int64_t>{2}), arena),
       "conv_transpose(float32[1, 1, L], float32[1, 2, 3]) {dilations: [1], groups: 1, output_padding: [0], pads: [0, 1], strides: [2]}");
   FakeOnnxNode wide = conv_node(arena, "ConvTranspose", "float32[1, 1, L]", "float32[1, 2, 1]");
-  EXPECT_EQ(lifted(wide.attribute("auto_pad", std::string("SAME_UPPER")).attribute("strides", std::vector<std::int64_t>{2}), arena),
+  EXPECT_EQ(
+      lifted(wide.attribute("auto_pad", std::string("SAME_UPPER")).attribute("strides", std::vector<std::int64_t>{2}), arena),
+      "conv_transpose(float32[1, 1, L], float32[1, 2, 1]) {dilations: [1], groups: 1, output_padding: [1], pads: [0, 0], strides: [2]}");
+  FakeOnnxNode open = conv_node(arena, "ConvTranspose", "float32[1, 1, L]", "float32[1, 2, 1]");
+  EXPECT_EQ(lifted(open.attribute("output_shape", std::vector<std::int64_t>{7}), arena),
             "the padding of this transposed convolution may be negative");
+}
+
+TEST(ConvTranspose, IsNotWrittenWithMoreOutputPaddingThanOnnxHas) {
+  const Example example{
+      "conv_transpose", {"float32[1, 1, 3]", "float32[1, 2, 1]"}, {{"strides", list({2})}, {"output_padding", list({2})}}};
+  EXPECT_EQ(spelled(example, "ConvTranspose", 11), "output_padding must be less than the stride or the dilation");
 }
 
 TEST(MaxPool, RoundsTheNumberOfWindows) {
