@@ -226,16 +226,19 @@ class PolyEvaluator {
     return boolean(function == Function::logical_and ? a && b : function == Function::logical_or ? a || b : a != b);
   }
 
-  // Division towards zero: the floor where both are of one sign, and -(|a| / |b|) otherwise.
-  std::optional<ir::Poly> divide(const ir::Poly& a, const ir::Poly& b) {
+  // Division towards zero by b > 0: the floor where a >= 0, and -floor(-a / b) where a <= 0. Both at once where the sign is not known:
+  // floor(max(a, 0) / b) - floor(max(-a, 0) / b).
+  std::optional<ir::Poly> divide(ir::Poly a, ir::Poly b) {
     const auto b_up = is_at_least_zero(b);
     const auto b_zero = is_zero(b);
     if (!b_up || !b_zero || *b_zero) return std::nullopt;
-    if (const auto exact = ir::exact_divide(a, b)) return exact;
-    const auto a_up = is_at_least_zero(a);
-    if (!a_up) return std::nullopt;
-    const ir::Poly quotient = symbols_.floor_div(*a_up ? a : -a, *b_up ? b : -b);
-    return *a_up == *b_up ? quotient : -quotient;
+    if (auto exact = ir::exact_divide(a, b)) return exact;
+    if (!*b_up) {
+      a = -a;
+      b = -b;
+    }
+    if (const auto a_up = is_at_least_zero(a)) return *a_up ? symbols_.floor_div(a, b) : -symbols_.floor_div(-a, b);
+    return symbols_.floor_div(symbols_.max(a, 0), b) - symbols_.floor_div(symbols_.max(-a, 0), b);
   }
 
   ir::Symbols& symbols_;

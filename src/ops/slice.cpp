@@ -10,7 +10,8 @@
 namespace xflow::ops {
 namespace {
 
-// Ends of ONNX slices from here on mean "to the end": exporters write 2^31 - 1 and 2^63 - 1, and no dimension is as large.
+// Bounds of ONNX slices from here on mean "to the end", and down from its negation "to the front": exporters write 2^31 - 1 and 2^63 - 1,
+// and no dimension is as large.
 constexpr std::int64_t kSliceToTheEnd = std::numeric_limits<std::int32_t>::max();
 
 struct SliceRange {
@@ -30,19 +31,16 @@ Result<bool> counts_from_end(const ir::Symbols& symbols, const ir::Poly& bound) 
 Result<SliceRange> slice_upwards(ir::Symbols& symbols, const ir::Poly& d, const ir::Poly& start, const ir::Poly& end, std::int64_t step) {
   XFLOW_TRY(const bool start_from_end, counts_from_end(symbols, start));
   XFLOW_TRY(const bool end_from_end, counts_from_end(symbols, end));
-  ir::Poly first;
-  bool clamped = true;
-  if (start_from_end) {
-    first = d - symbols.min(-start, d);
-  } else if (start.is_constant() && !d.is_constant()) {
-    first = start;  // beyond the end it selects nothing, which the size says: clamping would only hide the constant
-    clamped = false;
-  } else {
-    first = symbols.min(start, d);
-  }
-  const auto constant_end = end.constant();
-  const bool to_the_end = constant_end && *constant_end >= kSliceToTheEnd;
-  const ir::Poly last = to_the_end ? d : end_from_end ? d - symbols.min(-end, d) : symbols.min(end, d);
+  const auto place = [&](const ir::Poly& bound, bool from_end) -> ir::Poly {
+    const auto constant = bound.constant();
+    if (constant && *constant <= -kSliceToTheEnd) return 0;
+    if (constant && *constant >= kSliceToTheEnd) return d;
+    return from_end ? d - symbols.min(-bound, d) : symbols.min(bound, d);
+  };
+  const ir::Poly last = place(end, end_from_end);
+  // A known start beyond a dynamic end selects nothing, which the size says: clamping it would only hide the constant.
+  const bool clamped = start_from_end || !start.is_constant() || d.is_constant();
+  const ir::Poly first = clamped ? place(start, start_from_end) : start;
   const bool both_from_end = start_from_end && end_from_end && symbols.lower_bound(end - start).value_or(-1) >= 0;
   const bool in_order = first.is_zero() || both_from_end || (clamped && last == d);
   const ir::Poly size = symbols.floor_div(last - first + (step - 1), step);

@@ -75,6 +75,13 @@ TEST(IntegerContent, DividesTowardsZero) {
   MovementWorld world;
   EXPECT_EQ(content(world, world.make("div", {world.integers({7, -7, 7, -7}), world.integers({2, 2, -2, -2})})), "[3, -3, -3, 3]");
   EXPECT_EQ(content(world, world.make("div", {world.integers({1}), world.integers({0})})), "unknown");
+  // (N - 5) / -2, whose sign depends on N.
+  const ir::ValueId less = world.make("sub", {shape_of(world, {world.dim("N")}), world.integers({5})});
+  const auto quotient = integer_content(world.arena, world.make("div", {less, world.integers({-2})}));
+  ASSERT_TRUE(quotient);
+  for (std::int64_t n = 1; n < 12; ++n) {
+    EXPECT_EQ(world.arena.symbols().evaluate((*quotient)[0], [&](ir::SymbolId) { return std::optional(n); }), (n - 5) / -2) << n;
+  }
 }
 
 TEST(IntegerContent, CoversGeneratedIntegers) {

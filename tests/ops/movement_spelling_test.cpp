@@ -167,6 +167,7 @@ TEST(SliceSpelling, ReadsBoundsAsOnnxClampsThem) {
   EXPECT_EQ(read("float32[N]", -1, -kLast - 1, -1), "slice(float32[N]) {sizes: [N], starts: [N - 1], steps: [-1]}");
   EXPECT_EQ(read("float32[N]", 0, kLast, 2), "slice(float32[N]) {sizes: [floor((N + 1)/2)], starts: [0], steps: [2]}");
   EXPECT_EQ(read("float32[N]", 0, 5, 1), "slice(float32[N]) {sizes: [-max(0, -N + 5) + 5], starts: [0], steps: [1]}");
+  EXPECT_EQ(read("float32[N]", -kLast - 1, -2, 1), "slice(float32[N]) {sizes: [N + max(0, -N + 2) - 2], starts: [0], steps: [1]}");
   EXPECT_EQ(read("float32[10]", 1, 2, 0), "expected steps other than 0");
 }
 
