@@ -1,7 +1,7 @@
 """Loads libxflow.so with RTLD_GLOBAL beside Python's onnx and onnxruntime, in every order, and uses all of them.
 
-    coexistence.py LIBRARY             all orders, each in a process of its own
-    coexistence.py LIBRARY NAME...     one order
+    coexistence.py LIBRARY SHIM             all orders, each in a process of its own
+    coexistence.py LIBRARY SHIM NAME...     one order
 """
 
 import ctypes
@@ -11,8 +11,11 @@ import subprocess
 import sys
 
 
-def use_xflow(library):
-    return ctypes.CDLL(library, mode=os.RTLD_GLOBAL | os.RTLD_NOW)
+def use_xflow(library, shim):
+    ctypes.CDLL(library, mode=os.RTLD_GLOBAL | os.RTLD_NOW)
+    optimize = ctypes.CDLL(shim).shim_optimize
+    optimize.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    assert optimize(RELU, len(RELU)) == 0
 
 
 def model():
@@ -48,11 +51,11 @@ RELU = bytes.fromhex(
 )
 
 
-def main(library, order):
+def main(library, shim, order):
     if not order:
         failed = []
         for names in itertools.permutations(["xflow", "onnx", "onnxruntime"]):
-            result = subprocess.run([sys.executable, __file__, library, *names], capture_output=True, text=True)
+            result = subprocess.run([sys.executable, __file__, library, shim, *names], capture_output=True, text=True)
             if result.returncode:
                 failed.append(f"{' '.join(names)}: exit status {result.returncode}\n{result.stderr}")
         print("\n".join(failed) or "every order works")
@@ -60,7 +63,7 @@ def main(library, order):
     for turn in range(2):  # the second turn uses each after all have been loaded
         for name in order:
             if name == "xflow":
-                use_xflow(library)
+                use_xflow(library, shim)
             elif name == "onnx":
                 use_onnx()
             else:
@@ -69,4 +72,4 @@ def main(library, order):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    sys.exit(main(sys.argv[1], sys.argv[2], sys.argv[3:]))
