@@ -19,6 +19,9 @@ const ops::AttributeSignature* find_attribute(const ops::Signature& signature, s
 // True for operators without operands: they make constants.
 bool is_generator(std::string_view name);
 
+// The data type that the operators that read a variable ask for: boolean for a condition, int64 for an index. Nothing where none does.
+std::optional<ir::DataType> asked_type(const Term& term, std::string_view variable);
+
 // What the names of a rule stand for in an arena.
 class Environment : public Scope {
  public:

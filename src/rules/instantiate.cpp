@@ -362,21 +362,6 @@ class Run {
     return nullptr;
   }
 
-  // The data type that the operators that read a variable ask for.
-  static std::optional<ir::DataType> asked_type(const Term& term, std::string_view variable) {
-    if (term.kind != Term::Kind::application) return std::nullopt;
-    const ops::Signature& signature = *find_signature(term.name);
-    for (std::size_t k = 0; k < term.operands.size(); ++k) {
-      const Term& operand = term.operands[k];
-      if (operand.name == variable && operand.kind != Term::Kind::application) {
-        const ops::TypeClass type_class = signature.operands[std::min(k, signature.operands.size() - 1)].type_class;
-        if (type_class == ops::TypeClass::boolean) return ir::DataType::boolean;
-        if (type_class == ops::TypeClass::integer) return ir::DataType::int64;
-      }
-      if (const auto inner = asked_type(operand, variable)) return inner;
-    }
-    return std::nullopt;
-  }
   ir::DataType data_type(std::string_view variable) const {
     if (const Declaration* declaration = rule_.declaration(variable); declaration != nullptr && declaration->data_type) {
       return *declaration->data_type;

@@ -1,0 +1,351 @@
+#include "src/rules/bind.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/rules/constants.h"
+#include "src/rules/evaluate.h"
+#include "src/rules/instantiate.h"
+
+namespace xflow::rules {
+namespace {
+
+using Polys = std::vector<ir::Poly>;
+
+const std::string* sequence_name(const Expression& dim) {
+  return dim.kind == Expression::Kind::sequence || dim.kind == Expression::Kind::ones ? &dim.name : nullptr;
+}
+
+class TypeBinder {
+ public:
+  TypeBinder(const Pattern& pattern, ir::Arena& arena, const ir::Uses& uses, const std::vector<MatchedNode>& nodes,
+             const MatchOptions& options, Environment& environment)
+      : pattern_(pattern), rule_(pattern.rule()), arena_(arena), uses_(uses), nodes_(nodes), options_(options), environment_(environment) {}
+
+  bool run() {
+    if (!variables_fit() || !small_operands_fit()) return false;
+    for (const Declaration& declaration : rule_.declarations) {
+      if (declaration.list) {
+        for (const ir::TensorType& type : environment_.types(declaration.variable)) declared_.push_back({&declaration, type});
+      } else if (const ir::TensorType* type = environment_.type(declaration.variable)) {
+        declared_.push_back({&declaration, *type});
+      }
+    }
+    return lengths(0);
+  }
+
+ private:
+  ir::Symbols& symbols() { return arena_.symbols(); }
+
+  bool fits(const PatternVariable& variable, ir::ValueId value) const {
+    const ir::TensorType& type = arena_.type(value);
+    if (variable.data_type) {
+      if (type.data_type != *variable.data_type) return false;
+    } else if (!variable.any_data_type && !ir::is_floating(type.data_type)) {
+      return false;
+    }
+    if (!type.ranked) return false;
+    if (!rule_.pointwise) {
+      if (type.rank() > kMaxRank) return false;
+      // Dimensions are at least 1 in what was proved.
+      for (const ir::Poly& dim : type.shape) {
+        if (const auto known = dim.constant(); known && *known < 1) return false;
+      }
+    }
+    if (variable.scalar && !ir::element_count(type.shape).is_one()) return false;
+    return true;
+  }
+  bool variables_fit() const {
+    for (const PatternVariable& variable : pattern_.variables()) {
+      if (variable.is_list) {
+        const std::vector<ir::ValueId>& list = environment_.lists.at(variable.name);
+        if (list.size() > kMaxListOperands) return false;
+        if (!std::all_of(list.begin(), list.end(), [&](ir::ValueId value) { return fits(variable, value); })) return false;
+      } else if (!fits(variable, environment_.values.at(variable.name))) {
+        return false;
+      }
+    }
+    return true;
+  }
+  // Numbers were proved as scalars; one of higher rank is the same unless it gives the result more dimensions.
+  bool small_operands_fit() const {
+    if (rule_.pointwise) return true;
+    for (std::size_t k = 0; k < pattern_.nodes().size(); ++k) {
+      const PatternNode& node = pattern_.nodes()[k];
+      if (node.small_ranked.empty()) continue;
+      const ir::Node& matched = arena_.node(nodes_[k].id);
+      std::size_t most = 0;
+      std::size_t small = 0;
+      for (std::size_t j = 0; j < matched.operands.size(); ++j) {
+        const ir::TensorType& type = arena_.type(matched.operands[nodes_[k].swapped ? 1 - j : j]);
+        if (!type.ranked) return false;
+        const bool is_small = std::find(node.small_ranked.begin(), node.small_ranked.end(), j) != node.small_ranked.end();
+        std::size_t& rank = is_small ? small : most;
+        rank = std::max(rank, type.rank());
+      }
+      if (small > most) return false;
+    }
+    return true;
+  }
+
+  // Lengths of sequences from ranks: declaration by declaration; where one leaves several lengths open, all are tried.
+  bool lengths(std::size_t at) {
+    if (at == declared_.size()) return dimensions();
+    const auto& [declaration, type] = declared_[at];
+    std::size_t known = 0;
+    const std::string* open = nullptr;
+    std::size_t times = 0;
+    for (const Expression& dim : declaration->dims) {
+      const std::string* name = sequence_name(dim);
+      if (name == nullptr) {
+        ++known;
+      } else if (const auto length = lengths_.find(*name); length != lengths_.end()) {
+        known += length->second;
+      } else if (open == nullptr || *open == *name) {
+        open = name;
+        ++times;
+      }
+    }
+    if (known > type.rank()) return false;
+    const std::size_t rest = type.rank() - known;
+    if (open == nullptr) return rest == 0 && lengths(at + 1);
+    bool several = false;
+    for (const Expression& dim : declaration->dims) {
+      const std::string* name = sequence_name(dim);
+      several = several || (name != nullptr && *name != *open && !lengths_.contains(*name));
+    }
+    if (!several) {
+      if (rest % times != 0) return false;
+      lengths_[*open] = rest / times;
+      if (lengths(at + 1)) return true;
+      lengths_.erase(*open);
+      return false;
+    }
+    for (std::size_t length = 0; length * times <= rest; ++length) {
+      lengths_[*open] = length;
+      if (lengths(at)) return true;
+    }
+    lengths_.erase(*open);
+    return false;
+  }
+
+  struct Equation {
+    const Expression* dim;
+    ir::Poly actual;
+  };
+
+  // Each dimension of a declared type is that of the matched value; unknown dimensions are solved for.
+  bool dimensions() {
+    const auto attributes = environment_.attributes;
+    if (solve() && computed_attributes() && guards()) return true;
+    environment_.attributes = attributes;
+    return false;
+  }
+  bool solve() {
+    std::vector<Equation> equations;
+    for (const auto& [declaration, type] : declared_) {
+      std::size_t axis = 0;
+      for (const Expression& dim : declaration->dims) {
+        const std::string* name = sequence_name(dim);
+        if (name == nullptr) {
+          equations.push_back({&dim, type.shape[axis++]});
+          continue;
+        }
+        const std::size_t length = lengths_.at(*name);
+        const Polys actual(type.shape.begin() + static_cast<std::ptrdiff_t>(axis),
+                           type.shape.begin() + static_cast<std::ptrdiff_t>(axis + length));
+        axis += length;
+        if (dim.kind == Expression::Kind::ones) {
+          if (!std::all_of(actual.begin(), actual.end(), [](const ir::Poly& p) { return p.is_one(); })) return false;
+          continue;
+        }
+        if (!bind(*name, actual)) return false;
+      }
+    }
+    // A sequence that stands for ones only has no dimensions of its own.
+    for (const auto& [name, length] : lengths_) {
+      if (environment_.attribute(name) == nullptr) environment_.attributes[name] = Polys(length, ir::Poly(1));
+    }
+    while (!equations.empty()) {
+      const std::size_t before = equations.size();
+      std::vector<Equation> open;
+      for (const Equation& equation : equations) {
+        const auto done = solve(equation);
+        if (!done) {
+          open.push_back(equation);
+        } else if (!*done) {
+          return false;
+        }
+      }
+      equations = std::move(open);
+      if (equations.size() == before) return false;
+    }
+    return true;
+  }
+  bool bind(const std::string& name, const Polys& actual) {
+    const ir::AttributeValue* bound = environment_.attribute(name);
+    if (bound == nullptr) {
+      environment_.attributes[name] = actual;
+      return true;
+    }
+    return *bound == ir::AttributeValue(actual);
+  }
+  // Nothing: more than one dimension is unknown yet.
+  std::optional<bool> solve(const Equation& equation) {
+    const Expression& dim = *equation.dim;
+    if (dim.kind == Expression::Kind::optional && equation.actual.is_one()) return true;
+    const Expression& size = dim.kind == Expression::Kind::optional ? dim.arguments[0] : dim;
+    std::vector<std::string> open;
+    unknown(size, open);
+    if (open.empty()) {
+      const auto value = evaluate_integer(size, environment_, symbols());
+      return value && *value == equation.actual;
+    }
+    if (open.size() > 1) return std::nullopt;
+    if (size.kind == Expression::Kind::name) {
+      environment_.attributes[open[0]] = equation.actual;
+      return true;
+    }
+    // size = coefficient * t + rest
+    const ir::SymbolId t = symbols().named(ir::SymbolKind::parameter, "?");
+    environment_.attributes[open[0]] = ir::Poly(t);
+    const auto value = evaluate_integer(size, environment_, symbols());
+    environment_.attributes.erase(open[0]);
+    const auto linear = value ? value->linear_in(t) : std::nullopt;
+    if (!linear || symbols().occurs(linear->second, t)) return false;
+    const auto quotient = ir::exact_divide(equation.actual - linear->second, linear->first);
+    if (!quotient) return false;
+    const auto low = symbols().lower_bound(*quotient);
+    if (!low || *low < 1) return false;
+    environment_.attributes[open[0]] = *quotient;
+    return true;
+  }
+  void unknown(const Expression& e, std::vector<std::string>& open) const {
+    if (e.kind == Expression::Kind::name && environment_.attribute(e.name) == nullptr &&
+        std::find(open.begin(), open.end(), e.name) == open.end()) {
+      open.push_back(e.name);
+    }
+    if (e.kind == Expression::Kind::call && takes_tensor(e.name)) return;
+    for (const Expression& argument : e.arguments) unknown(argument, open);
+  }
+
+  // Dimensions are at least 1, and attributes that are expressions have their values.
+  bool computed_attributes() {
+    for (const auto& [name, kind] : rule_.names) {
+      if (kind != NameKind::dimension) continue;
+      const ir::AttributeValue* value = environment_.attribute(name);
+      if (value == nullptr) return false;
+      const auto* size = std::get_if<ir::Poly>(value);
+      if (size == nullptr || (size->is_constant() && size->constant_term() < 1)) return false;
+    }
+    for (std::size_t k = 0; k < pattern_.nodes().size(); ++k) {
+      const ir::Node& matched = arena_.node(nodes_[k].id);
+      for (const PatternAttribute& attribute : pattern_.nodes()[k].attributes) {
+        if (attribute.kind == PatternAttribute::Kind::computed && !computed(attribute, matched)) return false;
+      }
+    }
+    return true;
+  }
+  bool computed(const PatternAttribute& attribute, const ir::Node& matched) {
+    const ir::AttributeValue& stored = *matched.attributes.find(attribute.attribute);
+    std::optional<std::size_t> length;
+    if (const auto* list = std::get_if<Polys>(&stored)) length = list->size();
+    auto value = evaluate_attribute(*attribute.expression, attribute.attribute_kind, length, environment_, symbols());
+    if (!value) return false;
+    if (attribute.axis) {
+      const auto rank = static_cast<std::int64_t>(arena_.type(matched.operands[0]).rank());
+      const auto from_begin = [&](const ir::Poly& axis) { return axis.is_constant() && axis.constant_term() < 0 ? axis + rank : axis; };
+      if (auto* axis = std::get_if<ir::Poly>(&*value)) *axis = from_begin(*axis);
+      if (auto* axes = std::get_if<Polys>(&*value)) {
+        for (ir::Poly& axis : *axes) axis = from_begin(axis);
+        std::sort(axes->begin(), axes->end(), [](const ir::Poly& a, const ir::Poly& b) { return a.constant_term() < b.constant_term(); });
+      }
+    }
+    return *value == stored;
+  }
+
+  bool guards() {
+    for (const Guard& guard : rule_.guards) {
+      if (!guard_holds(guard)) return false;
+    }
+    return rule_.float_class != FloatClass::special || options_.fast_math || all_finite();
+  }
+  bool all_finite() const {
+    for (const PatternVariable& variable : pattern_.variables()) {
+      if (variable.is_list || !is_finite(environment_.values.at(variable.name))) return false;
+    }
+    return true;
+  }
+  bool is_finite(ir::ValueId value) const {
+    if (!ir::is_floating(arena_.type(value).data_type)) return true;
+    return all_elements(arena_, value, [](double element) { return std::isfinite(element); });
+  }
+  bool for_all(const std::string& variable, const std::function<bool(ir::ValueId)>& holds) const {
+    if (const auto one = environment_.values.find(variable); one != environment_.values.end()) return holds(one->second);
+    const std::vector<ir::ValueId>& list = environment_.lists.at(variable);
+    return std::all_of(list.begin(), list.end(), holds);
+  }
+  bool guard_holds(const Guard& guard) {
+    const auto elements = [&](const std::function<bool(double)>& holds) {
+      return for_all(guard.value, [&](ir::ValueId value) { return all_elements(arena_, value, holds); });
+    };
+    switch (guard.kind) {
+      case Guard::Kind::is_constant:
+        return for_all(guard.value, [&](ir::ValueId value) { return arena_.is_constant(value); });
+      case Guard::Kind::is_scalar:
+        return true;  // tested with the types
+      case Guard::Kind::equals_value:
+        return for_all(guard.value, [&](ir::ValueId value) { return is_literal(arena_, value, guard.arguments[0].number); });
+      case Guard::Kind::is_nonzero:
+        return elements([](double element) { return element < 0 || element > 0; });
+      case Guard::Kind::is_positive:
+        return elements([](double element) { return element > 0; });
+      case Guard::Kind::is_nonnegative:
+        return elements([](double element) { return element >= 0; });
+      case Guard::Kind::is_finite:
+        return for_all(guard.value, [&](ir::ValueId value) { return is_finite(value); });
+      case Guard::Kind::uses_equal: {
+        const auto count = evaluate_integer(guard.arguments[0], environment_, symbols());
+        const ir::ValueId value = environment_.values.at(guard.value);
+        return count && *count == ir::Poly(static_cast<std::int64_t>(uses_.use_count(value)));
+      }
+      default:
+        return relation(guard);
+    }
+  }
+  bool relation(const Guard& guard) {
+    const auto a = evaluate(guard.arguments[0], environment_, symbols());
+    const auto b = evaluate(guard.arguments[1], environment_, symbols());
+    if (!a || !b) return false;
+    const auto* p = std::get_if<ir::Poly>(&*a);
+    const auto* q = std::get_if<ir::Poly>(&*b);
+    const auto* ps = std::get_if<Polys>(&*a);
+    const auto* qs = std::get_if<Polys>(&*b);
+    if ((p == nullptr && ps == nullptr) || (q == nullptr && qs == nullptr)) return guard.kind == Guard::Kind::equal && *a == *b;
+    if (ps != nullptr && qs != nullptr && ps->size() != qs->size()) return false;
+    const std::size_t count = ps != nullptr ? ps->size() : qs != nullptr ? qs->size() : 1;
+    for (std::size_t k = 0; k < count; ++k) {
+      if (!holds(guard.kind, ps != nullptr ? (*ps)[k] : *p, qs != nullptr ? (*qs)[k] : *q, symbols()).value_or(false)) return false;
+    }
+    return true;
+  }
+
+  const Pattern& pattern_;
+  const Rule& rule_;
+  ir::Arena& arena_;
+  const ir::Uses& uses_;
+  const std::vector<MatchedNode>& nodes_;
+  const MatchOptions& options_;
+  Environment& environment_;
+  std::vector<std::pair<const Declaration*, ir::TensorType>> declared_;
+  std::map<std::string, std::size_t, std::less<>> lengths_;
+};
+
+}  // namespace
+
+bool bind_types(const Pattern& pattern, ir::Arena& arena, const ir::Uses& uses, const std::vector<MatchedNode>& nodes,
+                const MatchOptions& options, Environment& environment) {
+  return TypeBinder(pattern, arena, uses, nodes, options, environment).run();
+}
+
+}  // namespace xflow::rules

@@ -1,0 +1,19 @@
+// What is known of the elements of a value without running anything.
+#pragma once
+
+#include <functional>
+
+#include "src/ir/graph.h"
+
+namespace xflow::rules {
+
+// True if `value` is a small constant, or a filled tensor, and `holds` is true for all of its elements.
+bool all_elements(const ir::Arena& arena, ir::ValueId value, const std::function<bool(double)>& holds);
+
+// True if every element of `value` is the number `literal`: the nearest value of the value's data type.
+bool is_literal(const ir::Arena& arena, ir::ValueId value, const ir::Real& literal);
+
+// True if the attribute `stored` of an operation on elements of `type` is the number `literal`; ONNX stores attributes as float32.
+bool is_literal(const ir::Real& stored, ir::DataType type, const ir::Real& literal);
+
+}  // namespace xflow::rules

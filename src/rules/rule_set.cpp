@@ -1,0 +1,92 @@
+#include "src/rules/rule_set.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace xflow::rules {
+
+Result<std::string> read_rule_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return fail(ErrorCode::io, fmt::format("cannot open: {}", std::strerror(errno)), path);
+  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  if (in.bad()) return fail(ErrorCode::io, "cannot read", path);
+  return text;
+}
+
+Result<std::vector<std::string>> rule_files(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return std::vector<std::string>{path};
+  std::vector<std::string> files;
+  for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path().extension() == ".rules") files.push_back(entry->path().string());
+  }
+  if (error) return fail(ErrorCode::io, fmt::format("cannot list: {}", error.message()), path);
+  if (files.empty()) return fail(ErrorCode::io, "no file *.rules in this folder", path);
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Result<void> VerifiedRules::add(std::string_view text, std::string_view file) {
+  XFLOW_TRY(std::vector<Rule> rules, parse_rules(text, file));
+  std::vector<std::shared_ptr<const Pattern>> added;
+  for (Rule& rule : rules) {
+    const bool proved = std::binary_search(proved_.begin(), proved_.end(), rule.hash) || (prover_ && prover_(rule));
+    if (!proved) {
+      return fail(ErrorCode::not_proved, fmt::format("rule {} is not proved, so it cannot be applied", rule.name),
+                  place_text(file, rule.place));
+    }
+    XFLOW_TRY(std::shared_ptr<const Pattern> pattern, Pattern::compile(std::move(rule)));
+    added.push_back(std::move(pattern));
+  }
+  patterns_.insert(patterns_.end(), added.begin(), added.end());
+  index();
+  return {};
+}
+
+Result<void> VerifiedRules::add_path(const std::string& path) {
+  XFLOW_TRY(const std::vector<std::string> files, rule_files(path));
+  for (const std::string& file : files) {
+    XFLOW_TRY(const std::string text, read_rule_file(file));
+    XFLOW_CHECK(add(text, file));
+  }
+  return {};
+}
+
+Result<void> VerifiedRules::skip(std::string_view name) {
+  const auto kept = std::remove_if(patterns_.begin(), patterns_.end(), [&](const auto& pattern) { return pattern->rule().name == name; });
+  if (kept == patterns_.end()) return fail(ErrorCode::invalid_argument, fmt::format("there is no rule '{}' to skip", name));
+  patterns_.erase(kept, patterns_.end());
+  index();
+  return {};
+}
+
+void VerifiedRules::index() {
+  by_root_.clear();
+  for (std::size_t k = 0; k < patterns_.size(); ++k) {
+    by_root_[static_cast<std::uint16_t>(patterns_[k]->root())].push_back(static_cast<RuleId>(k));
+  }
+}
+
+std::span<const RuleId> VerifiedRules::rooted_at(ir::OperatorId op) const {
+  const auto found = by_root_.find(static_cast<std::uint16_t>(op));
+  return found == by_root_.end() ? std::span<const RuleId>() : std::span<const RuleId>(found->second);
+}
+
+void VerifiedRules::match(ir::Arena& arena, const ir::Uses& uses, ir::NodeId root, const MatchOptions& options,
+                          const std::function<bool(RuleId, Match&)>& found) const {
+  const ir::Node& node = arena.node(root);
+  if (node.kind != ir::NodeKind::operation || node.is_constant) return;
+  bool more = true;
+  for (const RuleId id : rooted_at(node.op)) {
+    rules::match(pattern(id), arena, uses, root, options, [&](Match& match) { return more = found(id, match); });
+    if (!more) return;
+  }
+}
+
+}  // namespace xflow::rules

@@ -1,0 +1,264 @@
+#include "src/rules/match.h"
+
+#include "src/rules/apply.h"
+#include "src/rules/rule_set.h"
+#include "tests/rules/rules_for_tests.h"
+
+namespace xflow::rules {
+namespace {
+
+using ir::DataType;
+using ir::Poly;
+using ir::ValueId;
+
+// A graph under construction, and matching one rule everywhere in it.
+class RuleMatch : public ::testing::Test {
+ protected:
+  ValueId input(ir::Shape shape, DataType type = DataType::float32) { return arena_.input({type, true, std::move(shape)}, serial_++); }
+  ValueId constant(std::vector<std::int64_t> dims, double value = 0.5) {
+    std::size_t count = 1;
+    for (const std::int64_t dim : dims) count *= static_cast<std::size_t>(dim);
+    // Different constants have different elements.
+    std::vector<double> values(count, value);
+    return arena_.constant(*ir::make_constant(DataType::float32, std::move(dims), values));
+  }
+  ValueId op(std::string_view name, std::vector<ValueId> operands, ir::Attributes attributes = {}) {
+    auto value = ops::apply(arena_, name, std::move(operands), std::move(attributes));
+    EXPECT_TRUE(value) << (value ? "" : value.error().text());
+    return *value;
+  }
+  Poly dim(std::string_view name) { return arena_.symbols().named(ir::SymbolKind::dimension, name); }
+
+  // All graphs that one application of the rule makes of the graph with these outputs.
+  std::vector<ir::Graph> rewrites(std::string_view text, std::vector<ValueId> outputs, MatchOptions options = {}) {
+    auto rules = parsed(text);
+    auto pattern = Pattern::compile(rules.at(0));
+    EXPECT_TRUE(pattern) << (pattern ? "" : pattern.error().text());
+    const ir::Graph graph{std::move(outputs)};
+    const ir::Uses uses(arena_, graph);
+    std::vector<ir::Graph> result;
+    matches_ = 0;
+    for (const ir::NodeId node : uses.order()) {
+      match(**pattern, arena_, uses, node, options, [&](Match& found) {
+        ++matches_;
+        auto replacements = apply(arena_, found);
+        if (!replacements) return true;
+        auto replaced = ir::replace(arena_, graph, *replacements);
+        EXPECT_TRUE(replaced) << (replaced ? "" : replaced.error().text());
+        EXPECT_TRUE(ir::verify(arena_, *replaced));
+        result.push_back(*replaced);
+        return true;
+      });
+    }
+    return result;
+  }
+  // The one graph that the rule makes; its only output.
+  ValueId rewritten(std::string_view text, ValueId output) {
+    const std::vector<ir::Graph> graphs = rewrites(text, {output});
+    EXPECT_EQ(graphs.size(), 1U);
+    return graphs.empty() ? output : graphs[0].outputs[0];
+  }
+
+  ir::Arena arena_;
+  std::uint32_t serial_ = 0;
+  int matches_ = 0;
+};
+
+TEST_F(RuleMatch, ReplacesAnOperatorByItsOperand) {
+  const ValueId x = input({dim("N"), 3});
+  const std::string rule = "rule r\n  source y = relu(relu(x))\n  target y = relu(x)\n";
+  EXPECT_EQ(rewritten(rule, op("relu", {op("relu", {x})})), op("relu", {x}));
+  EXPECT_TRUE(rewrites(rule, {op("relu", {x})}).empty());
+}
+
+TEST_F(RuleMatch, TriesBothOrdersOfCommutativeOperands) {
+  const ValueId x = input({3});
+  const std::string rule = "rule r\n  source y = relu(x) + neg(z)\n  target y = relu(x) - z\n";
+  const ValueId expected = op("sub", {op("relu", {x}), x});
+  EXPECT_EQ(rewritten(rule, op("add", {op("relu", {x}), op("neg", {x})})), expected);
+  EXPECT_EQ(rewritten(rule, op("add", {op("neg", {x}), op("relu", {x})})), expected);
+  // The order of a difference matters.
+  EXPECT_TRUE(rewrites("rule r\n  source y = relu(x) - neg(z)\n  target y = relu(x) + z\n", {op("sub", {op("neg", {x}), op("relu", {x})})})
+                  .empty());
+}
+
+TEST_F(RuleMatch, InterchangeableOperandsAreTriedOnce) {
+  const ValueId x = input({3});
+  const ValueId z = input({3});
+  rewrites("rule r\n  source y = a + b\n  target y = b + a\n", {op("add", {x, z})});
+  EXPECT_EQ(matches_, 1);
+}
+
+TEST_F(RuleMatch, AVariableIsOneValue) {
+  const ValueId x = input({3});
+  const ValueId z = input({3});
+  const std::string rule = "rule r\n  source y = x * 2 + x\n  target y = x * 3\n";
+  EXPECT_EQ(rewrites(rule, {op("add", {op("mul", {x, constant({}, 2)}), x})}).size(), 1U);
+  EXPECT_TRUE(rewrites(rule, {op("add", {op("mul", {x, constant({}, 2)}), z})}).empty());
+}
+
+TEST_F(RuleMatch, ALiteralIsTheNearestValueOfTheType) {
+  const ValueId x = input({dim("N"), 4});
+  const std::string rule =
+      "rule r\n  source\n    y = x * clip(x + 3, min: 0, max: 6) * (1/6)\n  target\n    y = x * hard_sigmoid(x, alpha: 1/6, beta: 1/2)\n";
+  const auto graph = [&](double sixth, std::vector<std::int64_t> dims) {
+    const ValueId clipped = op("clip", {op("add", {constant(dims, 3), x})}, {{"min", ir::Real(0)}, {"max", ir::Real(6)}});
+    return op("mul", {constant({1}, sixth), op("mul", {clipped, x})});
+  };
+  const ValueId result = rewritten(rule, graph(0.16666667F, {}));
+  EXPECT_EQ(ops::get(arena_.node(result).op).signature.name, "mul");
+  EXPECT_EQ(rewrites(rule, {graph(0.16666667F, {1, 1})}).size(), 1U);
+  EXPECT_TRUE(rewrites(rule, {graph(0.1666667F, {})}).empty());
+}
+
+TEST_F(RuleMatch, AScalarThatAddsDimensionsIsNoCandidate) {
+  const ValueId x = input({4});
+  const std::string rule = "rule r\n  source y = x + 0\n  target y = x\n";
+  EXPECT_EQ(rewritten(rule, op("add", {x, constant({1}, 0)})), x);
+  EXPECT_EQ(rewritten(rule, op("add", {x, constant({4}, 0)})), x);
+  EXPECT_TRUE(rewrites(rule, {op("add", {x, constant({1, 1}, 0)})}).empty());
+}
+
+constexpr std::string_view kMerge = R"(rule merge
+  with
+    x: [B.., M, K], a: [K, N], b: [K, P]
+  source
+    y1 = matmul(x, a)
+    y2 = matmul(x, b)
+  target
+    y = matmul(x, concat(a, b, axis: -1))
+    y1, y2 = split(y, axis: -1, sizes: [N, P])
+)";
+
+TEST_F(RuleMatch, FindsASecondRootAmongTheUsersOfAValue) {
+  const ValueId x = input({dim("N"), 7, 5});
+  const ValueId a = constant({5, 3}, 1);
+  const ValueId b = constant({5, 4}, 2);
+  const std::vector<ir::Graph> graphs = rewrites(kMerge, {op("relu", {op("matmul", {x, a})}), op("tanh", {op("matmul", {x, b})})});
+  // Once, not once for each order.
+  ASSERT_EQ(graphs.size(), 1U);
+  const ValueId product = op("matmul", {x, op("concat", {a, b}, {{"axis", Poly(1)}})});
+  const ir::NodeId split = op("split", {product}, {{"axis", Poly(2)}, {"sizes", ir::polys(std::vector<std::int64_t>{3, 4})}}).node;
+  EXPECT_EQ(graphs[0].outputs[0], op("relu", {ValueId{split, 0}}));
+  EXPECT_EQ(graphs[0].outputs[1], op("tanh", {ValueId{split, 1}}));
+}
+
+TEST_F(RuleMatch, RootsAreDifferentOperations) {
+  const ValueId x = input({7, 5});
+  EXPECT_TRUE(rewrites(kMerge, {op("matmul", {x, constant({5, 3})})}).empty());
+}
+
+TEST_F(RuleMatch, DeclaredTypesBindDimensions) {
+  const ValueId x = input({2, 7, 5});
+  // A batched operand does not have the declared type.
+  EXPECT_TRUE(rewrites(kMerge, {op("matmul", {x, constant({2, 5, 3})}), op("matmul", {x, constant({5, 4})})}).empty());
+  // A dimension is solved for by exact division.
+  const std::string rule =
+      "rule r\n  with\n    x: [2 * C + 1, g * C]\n  source\n    y = reshape(x, shape: [(2 * C + 1) * g * C])\n  target\n    y = reshape(x, "
+      "shape: [C * g + 2 * g * C * C])\n";
+  const Poly c = dim("C");
+  const Poly g = dim("G");
+  EXPECT_EQ(matches_, 0);
+  const ValueId z = input({c * 2 + 1, g * c});
+  rewrites(rule, {op("reshape", {z}, {{"shape", std::vector<Poly>{(c * 2 + 1) * g * c}}})});
+  EXPECT_EQ(matches_, 1);
+  const ValueId odd = input({6, 12});
+  rewrites(rule, {op("reshape", {odd}, {{"shape", std::vector<Poly>{Poly(72)}}})});
+  EXPECT_EQ(matches_, 0);
+}
+
+TEST_F(RuleMatch, InnerValuesMayBeUsedElsewhere) {
+  const ValueId x = input({3});
+  const ValueId inner = op("relu", {x});
+  const std::string rule = "rule r\n  source y = relu(relu(x))\n  target y = relu(x)\n";
+  EXPECT_EQ(rewrites(rule, {op("relu", {inner}), op("tanh", {inner})}).size(), 1U);
+  const std::string once = "rule r\n  source\n    z = relu(x)\n    y = relu(z)\n  target\n    y = relu(x)\n  where uses(z) = 1\n";
+  EXPECT_TRUE(rewrites(once, {op("relu", {inner}), op("tanh", {inner})}).empty());
+  EXPECT_EQ(rewrites(once, {op("relu", {inner})}).size(), 1U);
+}
+
+TEST_F(RuleMatch, GuardsThatCannotBeDecidedDoNotHold) {
+  const std::string rule = "rule r\n  with x: [N]\n  source y = relu(relu(x))\n  target y = relu(x)\n  where N >= 2\n";
+  EXPECT_EQ(rewrites(rule, {op("relu", {op("relu", {input({2})})})}).size(), 1U);
+  EXPECT_TRUE(rewrites(rule, {op("relu", {op("relu", {input({1})})})}).empty());
+  EXPECT_TRUE(rewrites(rule, {op("relu", {op("relu", {input({dim("N")})})})}).empty());
+  EXPECT_EQ(rewrites(rule, {op("relu", {op("relu", {input({dim("N") + 1})})})}).size(), 1U);
+}
+
+TEST_F(RuleMatch, ConstantsAreKnownBeforeTheRun) {
+  const std::string rule = "rule r\n  source y = x + s + t\n  target y = x + (s + t)\n  where const(s) and const(t)\n";
+  const ValueId x = input({3});
+  const ValueId c = op("sqrt", {constant({3}, 2)});
+  EXPECT_EQ(rewrites(rule, {op("add", {op("add", {x, c}), constant({3}, 1)})}).size(), 1U);
+  EXPECT_TRUE(rewrites(rule, {op("add", {op("add", {x, c}), input({3})})}).empty());
+  // An expression of constants is not rewritten.
+  EXPECT_TRUE(rewrites(rule, {op("add", {op("add", {constant({3}, 7), c}), constant({3}, 1)})}).empty());
+}
+
+TEST_F(RuleMatch, VariadicOperands) {
+  const std::string rule = "rule r\n  source y = relu(concat(xs.., axis: a))\n  target y = relu(concat(xs.., axis: a))\n";
+  const ValueId x = input({2, 3});
+  std::vector<ValueId> operands = {x, x, x};
+  rewrites(rule, {op("relu", {op("concat", operands, {{"axis", Poly(1)}})})});
+  EXPECT_EQ(matches_, 1);
+  operands = {x, x, x, x, x};  // more than are proved
+  rewrites(rule, {op("relu", {op("concat", operands, {{"axis", Poly(1)}})})});
+  EXPECT_EQ(matches_, 0);
+}
+
+TEST_F(RuleMatch, NegativeAxesCountFromTheEnd) {
+  const std::string rule = "rule r\n  source y = concat(x, axis: -1)\n  target y = x\n";
+  const ValueId x = input({2, 3});
+  EXPECT_EQ(rewrites(rule, {op("concat", {x}, {{"axis", Poly(1)}})}).size(), 1U);
+  EXPECT_TRUE(rewrites(rule, {op("concat", {x}, {{"axis", Poly(0)}})}).empty());
+}
+
+TEST_F(RuleMatch, DroppedOperandsNeedFiniteValuesOrFastMath) {
+  const std::string rule = "rule r\n  source y = x - x + z\n  target y = z\n";
+  ASSERT_EQ(parsed(rule)[0].float_class, FloatClass::special);
+  const ValueId x = input({3});
+  const ValueId graph = op("add", {op("sub", {x, x}), input({3})});
+  EXPECT_TRUE(rewrites(rule, {graph}).empty());
+  MatchOptions options;
+  options.fast_math = true;
+  EXPECT_EQ(rewrites(rule, {graph}, options).size(), 1U);
+}
+
+TEST_F(RuleMatch, DataTypes) {
+  const std::string compute = "rule r\n  source y = abs(abs(x))\n  target y = abs(x)\n";
+  const std::string move = "rule r\n  source y = identity(identity(x))\n  target y = x\n";
+  const ValueId integers = input({3}, DataType::int64);
+  // Proved over the reals; rules that compute nothing hold for all types.
+  EXPECT_TRUE(rewrites(compute, {op("abs", {op("abs", {integers})})}).empty());
+  EXPECT_EQ(rewrites(move, {op("identity", {op("identity", {integers})})}).size(), 1U);
+  EXPECT_EQ(rewrites(compute, {op("abs", {op("abs", {input({3}, DataType::float16)})})}).size(), 1U);
+}
+
+TEST(Pattern, OfASourceThatIsNotConnected) {
+  const auto pattern = Pattern::compile(parsed("rule r\n  source\n    y = relu(x)\n    z = relu(w)\n  target\n    y = x\n    z = w\n")[0]);
+  ASSERT_FALSE(pattern);
+  EXPECT_EQ(pattern.error().text(), "test.rules:1:6: the source is not connected: its outputs share no value");
+}
+
+TEST(VerifiedRules, LetInProvedRulesOnly) {
+  const std::string text = "rule r\n  source y = relu(relu(x))\n  target y = relu(x)\n";
+  VerifiedRules none({});
+  const auto refused = none.add(text, "f.rules");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::not_proved);
+  EXPECT_EQ(refused.error().text(), "f.rules:1:6: rule r is not proved, so it cannot be applied");
+  EXPECT_EQ(none.size(), 0U);
+  const std::vector<RuleHash> proved = {parsed(text)[0].hash};
+  VerifiedRules listed(proved);
+  EXPECT_TRUE(listed.add(text, "f.rules"));
+  EXPECT_EQ(listed.size(), 1U);
+  VerifiedRules asked({}, [](const Rule& rule) { return rule.name == "r"; });
+  EXPECT_TRUE(asked.add(text, "f.rules"));
+  EXPECT_EQ(asked.rooted_at(ops::id_of("relu")).size(), 1U);
+  EXPECT_FALSE(asked.skip("q"));
+  EXPECT_TRUE(asked.skip("r"));
+  EXPECT_EQ(asked.size(), 0U);
+}
+
+}  // namespace
+}  // namespace xflow::rules
