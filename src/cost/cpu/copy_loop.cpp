@@ -170,7 +170,7 @@ class CopyLoop final : public LoopKernel {
       gather_axis_ = static_cast<std::ptrdiff_t>(axis_of());
       if (operand_layout() != Layout::plain) return cannot("gather in this layout");
       spread_indices();
-    } else if (word == "resize") {
+    } else if (word == "resize" && !spec.word.starts_with("resize/linear") && !spec.word.starts_with("resize/cubic")) {
       return prepare_resize(spec);
     } else {
       return cannot(spec.word);

@@ -73,7 +73,7 @@ class Device final : public CpuDevice {
     }
     if (spec.kernel != "copy" || blocked) return false;
     for (const std::string_view word : {"concat", "split", "slice", "pad/constant", "resize"}) {
-      if (spec.word == word) return spec.operands[0].dims.size() == spec.results[0].dims.size();
+      if (spec.word.starts_with(word)) return spec.operands[0].dims.size() == spec.results[0].dims.size();
     }
     return false;
   }

@@ -231,12 +231,14 @@ class Builder {
     } else if (kernel == "reduce") {
       spatial_mean();
     } else if (kernel == "softmax") {
-      softmax();
+      softmax<dnnl::softmax_forward>();
+    } else if (kernel == "log_softmax") {
+      softmax<dnnl::logsoftmax_forward>();
     } else if (kernel == "normalization") {
       layer_normalization();
     } else if (kernel == "copy" && spec_.word == "concat") {
       concat();
-    } else if (kernel == "copy" && spec_.word == "resize") {
+    } else if (kernel == "copy" && spec_.word.starts_with("resize")) {
       resample();
     } else if (kernel == "reorder") {
       reorder();
@@ -505,12 +507,13 @@ class Builder {
     pool_with(Dims(x.begin() + 2, x.end()), algorithm::pooling_avg_exclude_padding, y);
   }
 
+  template <typename Primitive>
   void softmax() {
     const std::int64_t axis = integers("axis", {-1})[0];
     const auto rank = static_cast<std::int64_t>(operand_dims(0).size());
     const memory::desc desc = layout_desc(operand_dims(0), operand_type(0), layout_);
-    const dnnl::softmax_forward::primitive_desc pd({kInference, desc, static_cast<int>(axis < 0 ? axis + rank : axis)}, engine_);
-    one_operand(dnnl::softmax_forward(pd), desc, desc, pd.impl_info_str());
+    const typename Primitive::primitive_desc pd({kInference, desc, static_cast<int>(axis < 0 ? axis + rank : axis)}, engine_);
+    one_operand(Primitive(pd), desc, desc, pd.impl_info_str());
   }
 
   // "normalization:layer": operands x, scale, shift over the last dimension.
@@ -550,12 +553,14 @@ class Builder {
     kernel_->finish(dnnl::concat(pd), std::move(arguments), pd.impl_info_str(), layout_of(target), layout_of(target));
   }
 
+  // oneDNN samples at half pixels, nearest in its own rounding: other kinds read other elements, but as many, in the same order.
   void resample() {
-    const Dims mode = integers("linear", {0});
+    const bool nearest = !spec_.word.starts_with("resize/linear");
+    if (spec_.word.starts_with("resize/cubic")) throw Lacking{"cubic resizing"};
     const memory::desc source = layout_desc(operand_dims(0), operand_type(0), layout_);
     const memory::desc target = layout_desc(result_dims(), operand_type(0), layout_);
-    const dnnl::resampling_forward::desc desc(kInference, mode[0] != 0 ? algorithm::resampling_linear : algorithm::resampling_nearest,
-                                              source, target);
+    const dnnl::resampling_forward::desc desc(kInference, nearest ? algorithm::resampling_nearest : algorithm::resampling_linear, source,
+                                              target);
     const dnnl::resampling_forward::primitive_desc pd(desc, engine_);
     one_operand(dnnl::resampling_forward(pd), source, target, pd.impl_info_str());
   }

@@ -1,0 +1,74 @@
+// What a graph costs on a device: its cover by kernels, each measured once.
+//
+// A cover assigns each node to a region that is one kernel launch: a convolution or product with the bias, residual and activations after
+// it, a chain of pointwise operators, a known composite (gelu, layer normalisation, ...), or one operator. Constants and what is computed
+// from them alone cost nothing. See docs/cost.md.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/cost/database.h"
+#include "src/cost/device.h"
+#include "src/ir/graph.h"
+
+namespace xflow::cost {
+
+struct Cost {
+  Nanoseconds time;            // predicted time of one run: the sum of all kernels that can be measured
+  std::size_t kernels = 0;     // launches
+  std::size_t unmeasured = 0;  // of these, how many this device cannot run, opaque nodes included: their time is in no sum
+  friend bool operator==(const Cost&, const Cost&) = default;
+};
+
+// One region of the cover, or a change of layout between regions.
+struct CoveredRegion {
+  std::string kernel;             // the text of the kernel
+  Layout layout = Layout::plain;  // of operands that have layouts
+  std::vector<ir::NodeId> nodes;  // of the graph, in order; the node whose value is converted for a change of layout
+  KernelCost cost;
+  std::string refusal;  // why it was not measured; empty if it was
+};
+
+struct CostStatistics {
+  std::size_t measured = 0;     // kernels timed by this model
+  std::size_t known = 0;        // kernels found in the database
+  double measured_seconds = 0;  // wall clock spent timing
+};
+
+// Costs graphs of one arena on one device at one set of sizes. Kernels, nodes and regions are remembered, so that the next graph, which
+// differs in a few nodes, costs little more than a walk. Deterministic given the database.
+class CostModel {
+ public:
+  // `sizes` gives the size of each symbolic dimension; all three must outlive the model.
+  CostModel(const ir::Arena& arena, Device& device, Database& database, ir::Symbols::Valuation sizes);
+  ~CostModel();
+  CostModel(const CostModel&) = delete;
+  CostModel& operator=(const CostModel&) = delete;
+
+  // Error::unsupported if a size is not known. Kernels that the device cannot run are counted, not failed.
+  Result<Cost> cost(const ir::Graph& graph);
+  // The same, for a search: fails with Error::unsupported, 'cannot run ... here', if the graph has a kernel that the device cannot run and
+  // that the graph given to `accept` does not have as often. What cannot be measured must not look free.
+  Result<Nanoseconds> time(const ir::Graph& graph);
+  Result<void> accept(const ir::Graph& original);
+
+  // The cover itself, in the order in which it would run.
+  Result<std::vector<CoveredRegion>> explain(const ir::Graph& graph);
+
+  // Called with the text of each kernel before it is timed.
+  void on_measure(std::function<void(const std::string&)> callback);
+  const CostStatistics& statistics() const;
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace xflow::cost

@@ -1,0 +1,32 @@
+// The costs of kernels on one device: remembered, in the database, or measured now.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+
+#include "src/cost/cover.h"
+#include "src/cost/database.h"
+#include "src/cost/device.h"
+
+namespace xflow::cost {
+
+class KernelCosts {
+ public:
+  KernelCosts(Device& device, Database& database) : device_(device), database_(database) {}
+
+  // The entry stays where it is until the end.
+  const DatabaseEntry& of(const ops::KernelSpec& spec, Layout layout);
+  const CostStatistics& statistics() const { return statistics_; }
+  Device& device() const { return device_; }
+
+  std::function<void(const std::string&)> on_measure;
+
+ private:
+  Device& device_;
+  Database& database_;
+  std::unordered_map<std::string, DatabaseEntry> entries_;
+  CostStatistics statistics_;
+};
+
+}  // namespace xflow::cost

@@ -1,0 +1,27 @@
+// The kernel of one node of a graph at concrete sizes.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <vector>
+
+#include "src/ir/graph.h"
+#include "src/ops/kernel_spec.h"
+
+namespace xflow::cost {
+
+// A kernel and the values that it reads: one for each operand of the spec.
+struct NodeKernel {
+  ops::KernelSpec spec;
+  std::vector<ir::ValueId> operands;
+};
+
+// The kernel of an operation whose dimensions and attributes `sizes` makes integers. Operands that are constant are marked, because a
+// device packs them before the run. A power with a constant exponent of 2, 1/2 or -1 is the function that it is.
+// Error::unsupported if a dimension has no value in `sizes` or the operator has no kernel.
+Result<NodeKernel> kernel_of(const ir::Arena& arena, ir::NodeId node, const ir::Symbols::Valuation& sizes);
+
+// The real attributes of a pointwise operation in the order of its operator's signature.
+std::vector<double> step_reals(const ir::Node& node);
+
+}  // namespace xflow::cost

@@ -1,0 +1,35 @@
+// Functions that graphs spell as several operators and runtimes run as one kernel: activations that use their operand twice, and
+// normalisations.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/ir/graph.h"
+
+namespace xflow::cost {
+
+// A part of a graph with one entry and one exit that computes a known function of its entry.
+struct Composite {
+  std::string kernel;  // "pointwise/gelu_erf", "normalization"
+  std::string word;    // of a normalisation: "layer", "rms"
+  ir::ValueId entry;
+  ir::NodeId exit{};
+  std::vector<ir::NodeId> inner;        // without the exit
+  std::vector<std::size_t> inner_uses;  // how many operand slots inside read each of them
+  std::size_t entry_uses = 0;           // how many operand slots inside read the entry
+  std::vector<ir::ValueId> parameters;  // constant operands beside the entry: scale, shift
+  std::vector<std::int64_t> axes;       // of a normalisation
+};
+
+// The composite whose exit is `exit`, recognised by what it computes: its nodes are evaluated on a row of samples and compared with the
+// known functions, so the order in which a graph multiplies does not matter. Only graphs that name the function's own operator count
+// (hard_sigmoid for hard_swish, erf or tanh for gelu, ...): a runtime does not find it in a spelling by other means.
+// The largest one; nothing if there is none.
+std::optional<Composite> find_composite(const ir::Arena& arena, ir::NodeId exit);
+
+// A pointwise operator of src/ops applied to numbers; nothing for operators that are not functions of real numbers.
+std::optional<double> evaluate_pointwise(std::string_view operation, const std::vector<double>& operands, const std::vector<double>& reals);
+
+}  // namespace xflow::cost

@@ -1,0 +1,359 @@
+// Covers of small graphs on a device whose costs are written in a table.
+#include "src/cost/cover.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "src/ops/operator.h"
+
+namespace xflow::cost {
+namespace {
+
+using ir::Attributes;
+using ir::DataType;
+using ir::Graph;
+using ir::Poly;
+using ir::TensorType;
+using ir::ValueId;
+
+// A device without clock: a kernel costs what `price` says. Convolutions work in channels_last, pointwise and pooling in both layouts.
+class TableDevice final : public Device {
+ public:
+  TableDevice() { info_.name = "table"; }
+  const DeviceInfo& info() const override { return info_; }
+  bool chooses_layout(const ops::KernelSpec& spec) const override { return spec.kernel == "convolution"; }
+  bool works_in(const ops::KernelSpec& spec, Layout layout) const override {
+    return layout == Layout::plain ||
+           (layout == Layout::channels_last && (spec.kernel.starts_with("pointwise/") || spec.kernel == "pool_max"));
+  }
+  bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const override {
+    if (fusion && !fusion(post.name)) return false;
+    return base.kernel == "convolution" || base.kernel == "matmul" || base.kernel.starts_with("pointwise/");
+  }
+  Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override {
+    ++measured;
+    const double cost = price(spec);
+    if (cost < 0) return fail(ErrorCode::unsupported, fmt::format("cannot run {} here", spec.kernel));
+    KernelCost result{{cost}, {0}, 1, layout, layout};
+    if (layout == Layout::any) result.operands = result.results = Layout::channels_last;
+    return result;
+  }
+
+  // 100 a convolution or product, 10 for anything else, and 1 for each post-operation; reorders cost 7.
+  static double usual(const ops::KernelSpec& spec) {
+    const auto post = static_cast<double>(spec.post.size());
+    if (spec.kernel == "convolution" || spec.kernel == "matmul") return 100 + post;
+    if (spec.kernel == "reorder") return 7;
+    return 10 + post;
+  }
+
+  std::function<double(const ops::KernelSpec&)> price = usual;
+  std::function<bool(const std::string&)> fusion;
+  int measured = 0;
+
+ private:
+  DeviceInfo info_;
+};
+
+class CoverTest : public ::testing::Test {
+ protected:
+  ValueId input(std::vector<std::int64_t> dims) { return arena.input(TensorType{DataType::float32, true, ir::polys(dims)}, next_++); }
+  ValueId constant(std::vector<std::int64_t> dims, double first = 0.5) {
+    std::int64_t n = 1;
+    for (const std::int64_t d : dims) n *= d;
+    std::vector<double> values(static_cast<std::size_t>(n));
+    for (std::size_t k = 0; k < values.size(); ++k) values[k] = first + static_cast<double>(k) / 64;
+    return arena.constant(ir::make_constant(DataType::float32, std::move(dims), values).value());
+  }
+  ValueId scalar(double value) { return constant({}, value); }
+  ValueId op(const std::string& name, std::vector<ValueId> operands, Attributes attributes = {}) {
+    auto value = ops::apply(arena, name, std::move(operands), std::move(attributes));
+    EXPECT_TRUE(value) << value.error().text();
+    return *value;
+  }
+  // A 3x3 convolution that keeps the size, of a tensor with 8 channels.
+  ValueId convolution(ValueId x) {
+    Attributes attributes;
+    attributes.set("strides", ir::polys(std::vector<std::int64_t>{1, 1}));
+    attributes.set("pads", ir::polys(std::vector<std::int64_t>{1, 1, 1, 1}));
+    attributes.set("dilations", ir::polys(std::vector<std::int64_t>{1, 1}));
+    attributes.set("groups", Poly(1));
+    return op("conv", {x, constant({8, 8, 3, 3}, weight_ += 1)}, attributes);
+  }
+  ValueId bias(ValueId x) { return op("add", {x, constant({1, 8, 1, 1})}); }
+
+  Cost cost(const Graph& graph) {
+    const auto result = model().cost(graph);
+    EXPECT_TRUE(result) << result.error().text();
+    return *result;
+  }
+  // The kernels of the cover, without operands: "convolution|add|relu".
+  std::vector<std::string> kernels(const Graph& graph) {
+    std::vector<std::string> names;
+    const auto regions = model().explain(graph);
+    EXPECT_TRUE(regions) << regions.error().text();
+    for (const CoveredRegion& region : *regions) {
+      std::string name = region.kernel.substr(0, region.kernel.find('('));
+      for (std::size_t bar = region.kernel.find(" | "); bar != std::string::npos; bar = region.kernel.find(" | ", bar + 1)) {
+        name += "|" + region.kernel.substr(bar + 3, region.kernel.find_first_of(" ({", bar + 3) - bar - 3);
+      }
+      names.push_back(std::move(name));
+    }
+    return names;
+  }
+  CostModel& model() {
+    if (!model_) {
+      database_.emplace(Database::open("", device.info()));
+      model_.emplace(arena, device, *database_, [this](ir::SymbolId s) { return sizes ? sizes(s) : std::nullopt; });
+    }
+    return *model_;
+  }
+
+  using Names = std::vector<std::string>;
+  ir::Arena arena;
+  TableDevice device;
+  std::function<std::optional<std::int64_t>(ir::SymbolId)> sizes;
+
+ private:
+  std::uint32_t next_ = 0;
+  double weight_ = 0;
+  std::optional<Database> database_;
+  std::optional<CostModel> model_;
+};
+
+TEST_F(CoverTest, ConstantsCostNothing) {
+  const ValueId folded = op("mul", {constant({8, 8}), scalar(2)});
+  EXPECT_EQ(cost(Graph{{folded}}), Cost{});
+  EXPECT_EQ(device.measured, 0);
+  const ValueId x = input({4, 8});
+  EXPECT_EQ(cost(Graph{{op("matmul", {x, folded})}}).time.value, 100);
+}
+
+TEST_F(CoverTest, FusesBiasResidualAndActivationIntoAConvolution) {
+  const ValueId x = input({1, 8, 6, 6});
+  const ValueId y = op("relu", {op("add", {bias(convolution(x)), x})});
+  EXPECT_EQ(kernels(Graph{{y}}), (Names{"reorder:plain>channels_last", "convolution|add|add|relu", "reorder:channels_last>plain"}));
+  EXPECT_EQ(cost(Graph{{y}}).time.value, 7 + 103 + 7);
+}
+
+TEST_F(CoverTest, FusesOnlyWhereThatIsFaster) {
+  device.price = [](const ops::KernelSpec& spec) {
+    return TableDevice::usual(spec) + (spec.kernel == "convolution" ? 50.0 * static_cast<double>(spec.post.size()) : 0);
+  };
+  const ValueId y = op("relu", {bias(convolution(input({1, 8, 6, 6})))});
+  EXPECT_EQ(kernels(Graph{{y}}),
+            (Names{"reorder:plain>channels_last", "convolution", "pointwise/add|relu", "reorder:channels_last>plain"}));
+}
+
+TEST_F(CoverTest, FusesTheBiasAloneWhereTheRestIsSlower) {
+  device.price = [](const ops::KernelSpec& spec) {
+    return TableDevice::usual(spec) + (spec.kernel == "convolution" && spec.post.size() > 1 ? 1000 : 0);
+  };
+  const ValueId y = op("tanh", {op("exp", {bias(convolution(input({1, 8, 6, 6})))})});
+  EXPECT_EQ(kernels(Graph{{y}}),
+            (Names{"reorder:plain>channels_last", "convolution|add", "pointwise/exp|tanh", "reorder:channels_last>plain"}));
+}
+
+TEST_F(CoverTest, DoesNotFuseWhatTheDeviceCannot) {
+  device.fusion = [](const std::string& name) { return name != "erf"; };
+  const ValueId y = op("relu", {op("erf", {bias(convolution(input({1, 8, 6, 6})))})});
+  EXPECT_EQ(kernels(Graph{{y}}),
+            (Names{"reorder:plain>channels_last", "convolution|add", "pointwise/erf|relu", "reorder:channels_last>plain"}));
+}
+
+TEST_F(CoverTest, DoesNotFuseAcrossAValueThatIsUsedTwice) {
+  const ValueId biased = bias(convolution(input({1, 8, 6, 6})));
+  // The bias is fused; its value is needed by both others.
+  EXPECT_EQ(kernels(Graph{{op("mul", {op("exp", {biased}), op("abs", {biased})})}}),
+            (Names{"reorder:plain>channels_last", "convolution|add", "pointwise/abs", "pointwise/exp|mul", "reorder:channels_last>plain"}));
+  EXPECT_EQ(kernels(Graph{{op("relu", {biased}), biased}}), (Names{"reorder:plain>channels_last", "convolution|add", "pointwise/relu",
+                                                                   "reorder:channels_last>plain", "reorder:channels_last>plain"}));
+}
+
+TEST_F(CoverTest, RunsPointwiseChainsAsOneKernel) {
+  const ValueId x = input({4, 8});
+  const ValueId y =
+      op("div", {op("mul", {x, op("clip", {op("add", {x, scalar(3)})}, {{"min", ir::Real(0)}, {"max", ir::Real(6)}})}), scalar(6)});
+  EXPECT_EQ(kernels(Graph{{y}}), (Names{"pointwise/add|clip|mul|div"}));
+  EXPECT_EQ(cost(Graph{{y}}).time.value, 13);
+}
+
+TEST_F(CoverTest, NamesThePlaceOfTheRunningValue) {
+  const ValueId x = input({4, 8});
+  EXPECT_EQ(kernels(Graph{{op("sub", {scalar(1), op("exp", {x})})}}), (Names{"pointwise/exp|sub@1"}));
+  EXPECT_EQ(kernels(Graph{{op("add", {scalar(1), op("exp", {x})})}}), (Names{"pointwise/exp|add"}));
+}
+
+TEST_F(CoverTest, KnowsPowersWithConstantExponents) {
+  const ValueId x = input({4, 8});
+  EXPECT_EQ(kernels(Graph{{op("pow", {x, scalar(2)})}}), (Names{"pointwise/square"}));
+  EXPECT_EQ(kernels(Graph{{op("pow", {x, scalar(3)})}}), (Names{"pointwise/pow"}));
+}
+
+TEST_F(CoverTest, ConvolutionsKeepTheirLayoutAndBordersPayReorders) {
+  const ValueId x = input({1, 8, 6, 6});
+  // Two convolutions with a pointwise kernel of two uses between them: one reorder at each border.
+  const ValueId a = convolution(x);
+  const ValueId b = op("exp", {a});
+  const ValueId y = op("add", {convolution(b), a});
+  EXPECT_EQ(kernels(Graph{{y}}),
+            (Names{"reorder:plain>channels_last", "convolution", "pointwise/exp", "convolution|add", "reorder:channels_last>plain"}));
+  // A product between them works on plain tensors.
+  const ValueId w = constant({6, 6});
+  const ValueId z = convolution(op("matmul", {convolution(x), w}));
+  EXPECT_EQ(kernels(Graph{{z}}), (Names{"reorder:plain>channels_last", "convolution", "reorder:channels_last>plain", "matmul",
+                                        "reorder:plain>channels_last", "convolution", "reorder:channels_last>plain"}));
+}
+
+TEST_F(CoverTest, ConvertsAValueOnceForAllItsUsers) {
+  const ValueId x = input({1, 8, 6, 6});
+  const ValueId y = op("add", {convolution(x), convolution(x)});
+  EXPECT_EQ(kernels(Graph{{y}}), (Names{"reorder:plain>channels_last", "convolution", "convolution|add", "reorder:channels_last>plain"}));
+}
+
+TEST_F(CoverTest, MovementIsNotFree) {
+  const ValueId x = input({4, 8});
+  const ValueId t = op("transpose", {x}, {{"perm", ir::polys(std::vector<std::int64_t>{1, 0})}});
+  EXPECT_EQ(kernels(Graph{{t}}), (Names{"copy:transpose"}));
+  EXPECT_EQ(cost(Graph{{t}}).time.value, 10);
+  EXPECT_EQ(cost(Graph{{op("concat", {x, x}, {{"axis", Poly(0)}})}}).time.value, 10);
+}
+
+TEST_F(CoverTest, ReshapeIsFreeUnlessItMustMove) {
+  const ValueId x = input({1, 8, 6, 6});
+  const auto flat = [&](ValueId v) { return op("reshape", {v}, {{"shape", ir::polys(std::vector<std::int64_t>{8, 36})}}); };
+  EXPECT_EQ(cost(Graph{{flat(x)}}).time.value, 0);
+  EXPECT_EQ(kernels(Graph{{flat(convolution(x))}}), (Names{"reorder:plain>channels_last", "convolution", "reorder:channels_last>plain"}));
+}
+
+// Composites. -------------------------------------------------------------------------------------------------------------------------
+
+TEST_F(CoverTest, HardSwishIsOneKernelWhereTheGraphNamesHardSigmoid) {
+  const ValueId x = bias(convolution(input({1, 8, 6, 6})));
+  const Attributes sixth = {{"alpha", ir::Real(ir::Rational::make(1, 6).value())}, {"beta", ir::Real(ir::Rational::make(1, 2).value())}};
+  EXPECT_EQ(kernels(Graph{{op("mul", {x, op("hard_sigmoid", {x}, sixth)})}}),
+            (Names{"reorder:plain>channels_last", "convolution|add|hard_swish", "reorder:channels_last>plain"}));
+  // Another slope is another function.
+  EXPECT_EQ(kernels(Graph{{op("mul", {x, op("hard_sigmoid", {x})})}}),
+            (Names{"reorder:plain>channels_last", "convolution|add", "pointwise/hard_sigmoid|mul", "reorder:channels_last>plain"}));
+  // No runtime finds it in four operators.
+  const ValueId clipped = op("clip", {op("add", {x, scalar(3)})}, {{"min", ir::Real(0)}, {"max", ir::Real(6)}});
+  EXPECT_EQ(kernels(Graph{{op("div", {op("mul", {x, clipped}), scalar(6)})}}),
+            (Names{"reorder:plain>channels_last", "convolution|add", "pointwise/add|clip|mul|div", "reorder:channels_last>plain"}));
+}
+
+TEST_F(CoverTest, GeluIsOneKernelInAnyOrderOfItsFactors) {
+  const ValueId x = op("matmul", {input({4, 8}), constant({8, 8})});
+  const auto erf = [&] { return op("add", {op("erf", {op("mul", {x, scalar(std::sqrt(0.5))})}), scalar(1)}); };
+  const ValueId first = op("mul", {op("mul", {x, scalar(0.5)}), erf()});
+  const ValueId second = op("mul", {scalar(0.5), op("mul", {erf(), x})});
+  const ValueId third = op("mul", {x, op("mul", {erf(), scalar(0.5)})});
+  for (const ValueId y : {first, second, third}) EXPECT_EQ(kernels(Graph{{y}}), (Names{"matmul|gelu_erf"}));
+  // Without its one half it is no gelu: what broke the pattern pays for the parts.
+  const ValueId broken = op("mul", {x, erf()});
+  EXPECT_EQ(kernels(Graph{{broken}}), (Names{"matmul", "pointwise/mul|erf|add|mul"}));
+}
+
+TEST_F(CoverTest, ACompositeWhoseInsideIsUsedElsewhereIsNone) {
+  const ValueId x = input({4, 8});
+  const ValueId s = op("sigmoid", {x});
+  EXPECT_EQ(kernels(Graph{{op("mul", {x, s})}}), (Names{"pointwise/swish"}));
+  EXPECT_EQ(kernels(Graph{{op("mul", {x, s}), s}}), (Names{"pointwise/sigmoid", "pointwise/mul"}));
+}
+
+TEST_F(CoverTest, NormalisationsAreOneKernel) {
+  const ValueId x = input({4, 6, 8});
+  const Attributes last = {{"axes", ir::polys(std::vector<std::int64_t>{2})}, {"keep_dims", Poly(1)}};
+  const auto mean = [&](ValueId v) { return op("reduce_mean", {v}, last); };
+  const ValueId gamma = constant({8});
+  const ValueId beta = constant({8}, 0.25);
+  const ValueId centered = op("sub", {x, mean(x)});
+  const ValueId deviation = op("sqrt", {op("add", {mean(op("mul", {centered, centered})), scalar(1e-5)})});
+  const ValueId layer = op("add", {op("mul", {op("div", {centered, deviation}), gamma}), beta});
+  EXPECT_EQ(kernels(Graph{{layer}}), (Names{"normalization:layer"}));
+
+  const ValueId root = op("sqrt", {op("add", {mean(op("pow", {x, scalar(2)})), scalar(1e-6)})});
+  EXPECT_EQ(kernels(Graph{{op("mul", {op("div", {x, root}), gamma})}}), (Names{"normalization:rms"}));
+  EXPECT_EQ(kernels(Graph{{op("mul", {gamma, op("mul", {x, op("reciprocal", {root})})})}}), (Names{"normalization:rms"}));
+  // A square root of another sum is something else.
+  const ValueId other = op("sqrt", {op("add", {mean(op("abs", {x})), scalar(1e-6)})});
+  EXPECT_EQ(kernels(Graph{{op("mul", {op("div", {x, other}), gamma})}}),
+            (Names{"pointwise/abs", "reduce:mean", "pointwise/add|sqrt", "pointwise/div|mul"}));
+}
+
+// Sizes, refusals, determinism. --------------------------------------------------------------------------------------------------------
+
+TEST_F(CoverTest, CostsGraphsAtTheSizesOfItsDimensions) {
+  const ir::SymbolId n = arena.symbols().named(ir::SymbolKind::dimension, "N");
+  const ValueId x = arena.input(TensorType{DataType::float32, true, {Poly(n), Poly(8)}}, 0);
+  const Graph graph{{op("relu", {x})}};
+  const auto unknown = model().cost(graph);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().message, "cannot cost a graph while N is not known");
+  sizes = [n](ir::SymbolId s) { return s == n ? std::optional<std::int64_t>(5) : std::nullopt; };
+  const auto regions = model().explain(graph);
+  ASSERT_TRUE(regions) << regions.error().text();
+  EXPECT_EQ((*regions)[0].kernel, "pointwise/relu(float32[5,8]) -> float32[5,8]");
+}
+
+TEST_F(CoverTest, WhatTheDeviceCannotRunIsNeverFree) {
+  device.price = [](const ops::KernelSpec& spec) { return spec.kernel == "pointwise/erf" ? -1 : TableDevice::usual(spec); };
+  const ValueId x = input({4, 8});
+  const Graph one{{op("erf", {op("transpose", {x}, {{"perm", ir::polys(std::vector<std::int64_t>{1, 0})}})})}};
+  const Graph two{{op("erf", {op("erf", {x})})}};
+  EXPECT_EQ(cost(one), (Cost{{10}, 2, 1}));
+  const auto refused = model().time(one);  // nothing was accepted yet
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "cannot run pointwise/erf here");
+  // A search may keep what the original has, and may not add to it.
+  ASSERT_TRUE(model().accept(one));
+  EXPECT_EQ(model().time(one)->value, 10);
+  EXPECT_FALSE(model().time(two));
+}
+
+TEST_F(CoverTest, OpaqueNodesAreCountedAsUnmeasured) {
+  const ValueId x = input({1, 8, 6, 6});
+  const ir::NodeId opaque = arena.opaque(3, {convolution(x)}, {arena.type(x)});
+  const Graph graph{{op("relu", {ValueId{opaque, 0}})}};
+  EXPECT_EQ(cost(graph).unmeasured, 1U);
+  EXPECT_EQ(kernels(graph), (Names{"reorder:plain>channels_last", "convolution", "reorder:channels_last>plain",
+                                   "cannot run opaque node 3 here", "pointwise/relu"}));
+}
+
+TEST_F(CoverTest, IsDeterministicAndMeasuresEachKernelOnce) {
+  ValueId x = input({1, 8, 6, 6});
+  for (int k = 0; k < 20; ++k) x = op("relu", {op("add", {bias(convolution(x)), x})});
+  const Graph graph{{x}};
+  const Cost first = cost(graph);
+  const int measured = device.measured;
+  EXPECT_EQ(cost(graph), first);
+  EXPECT_EQ(device.measured, measured);
+  EXPECT_LT(measured, 20);  // all blocks have the same kernels
+
+  // The same graph with new weights needs no new measurement, and another model agrees.
+  ValueId y = input({1, 8, 6, 6});
+  for (int k = 0; k < 20; ++k) y = op("relu", {op("add", {bias(convolution(y)), y})});
+  EXPECT_EQ(cost(Graph{{y}}), first);
+  EXPECT_EQ(device.measured, measured);
+  Database database = Database::open("", device.info());
+  CostModel other(arena, device, database, [](ir::SymbolId) { return std::nullopt; });
+  EXPECT_EQ(*other.cost(graph), first);
+}
+
+TEST_F(CoverTest, AskedOutOfOrderGivesTheSameCosts) {
+  const ValueId x = input({1, 8, 6, 6});
+  const Graph a{{op("relu", {bias(convolution(x))})}};
+  const Graph b{{op("tanh", {a.outputs[0]}), bias(a.outputs[0])}};
+  const Cost first_a = cost(a);
+  const Cost first_b = cost(b);
+  Database database = Database::open("", device.info());
+  CostModel other(arena, device, database, [](ir::SymbolId) { return std::nullopt; });
+  EXPECT_EQ(*other.cost(b), first_b);
+  EXPECT_EQ(*other.cost(a), first_a);
+}
+
+}  // namespace
+}  // namespace xflow::cost

@@ -1,0 +1,202 @@
+// The database of measured costs: kept between runs, shared by processes, never in the way.
+#include "src/cost/database.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+namespace xflow::cost {
+namespace {
+
+namespace fs = std::filesystem;
+
+DeviceInfo device_info() { return {"cpu", "a processor", "oneDNN 1.2.3", 1, "thread CPU time"}; }
+
+DatabaseEntry entry(double median) { return {{{median}, {0.5}, 7, Layout::channels_last, Layout::blocked16}, {}}; }
+
+class DatabaseTest : public ::testing::Test {
+ protected:
+  DatabaseTest() : folder_(fs::temp_directory_path() / fmt::format("xflow-database-test-{}", getpid())) { fs::create_directories(folder_); }
+  ~DatabaseTest() override {
+    fs::permissions(folder_, fs::perms::owner_all);
+    fs::remove_all(folder_);
+  }
+  std::string path(const std::string& name = "costs.db") const { return (folder_ / name).string(); }
+  Database open(const std::string& path) {
+    return Database::open(path, device_info(), [this](const std::string& text) { warnings.push_back(text); });
+  }
+  std::vector<std::string> warnings;
+
+ private:
+  fs::path folder_;
+};
+
+TEST_F(DatabaseTest, KeepsEntriesBetweenRuns) {
+  const DatabaseKey kernel{"relu(float32[4]) -> float32[4]", Layout::plain};
+  const DatabaseKey refused{"erf(float16[4]) -> float16[4]", Layout::any};
+  {
+    Database database = open(path());
+    EXPECT_TRUE(database.persistent());
+    EXPECT_EQ(database.find(kernel), nullptr);
+    database.insert(kernel, entry(12.25));
+    database.insert(refused, {{}, "cannot run erf here"});
+  }
+  Database database = open(path());
+  ASSERT_NE(database.find(kernel), nullptr);
+  EXPECT_EQ(*database.find(kernel), entry(12.25));
+  EXPECT_EQ(database.find(refused)->refusal, "cannot run erf here");
+  EXPECT_EQ(database.find({kernel.kernel, Layout::channels_last}), nullptr);
+  EXPECT_EQ(database.size(), 2U);
+  EXPECT_TRUE(warnings.empty());
+}
+
+TEST_F(DatabaseTest, TellsDevicesLibrariesAndThreadsApart) {
+  const DatabaseKey key{"k", Layout::plain};
+  open(path()).insert(key, entry(1));
+  for (int changed = 0; changed < 4; ++changed) {
+    DeviceInfo info = device_info();
+    if (changed == 0) info.name = "cuda:0";
+    if (changed == 1) info.model = "another processor";
+    if (changed == 2) info.library = "oneDNN 1.2.4";
+    if (changed == 3) info.threads = 2;
+    EXPECT_EQ(Database::open(path(), info).find(key), nullptr) << changed;
+  }
+  EXPECT_NE(open(path()).find(key), nullptr);
+}
+
+TEST_F(DatabaseTest, MakesTheFoldersOfItsPath) {
+  const std::string deep = path("a/b/costs.db");
+  open(deep).insert({"k", Layout::plain}, entry(1));
+  EXPECT_TRUE(fs::exists(deep));
+  EXPECT_TRUE(warnings.empty());
+}
+
+TEST_F(DatabaseTest, WithoutAPathWorksInMemory) {
+  Database database = open("");
+  database.insert({"k", Layout::plain}, entry(3));
+  database.flush();
+  EXPECT_EQ(*database.find({"k", Layout::plain}), entry(3));
+  EXPECT_FALSE(database.persistent());
+  EXPECT_TRUE(warnings.empty());
+}
+
+TEST_F(DatabaseTest, SeveralProcessesWriteAndOneThatIsKilledHarmsNobody) {
+  constexpr int kWriters = 8;
+  constexpr int kEntries = 300;
+  std::vector<pid_t> children;
+  for (int writer = 0; writer < kWriters; ++writer) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      Database database = open(path());
+      // The last two write until they are killed; the others write what they have and leave.
+      const bool endless = writer >= kWriters - 2;
+      for (int k = 0; endless || k < kEntries; ++k) {
+        database.insert({fmt::format("{} of {}", k, writer), Layout::plain}, entry(k));
+        if (k % 10 == 0) database.flush();
+      }
+      database.flush();
+      _exit(warnings.empty() && database.persistent() ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  for (int writer = 0; writer < kWriters - 2; ++writer) {
+    int status = 0;
+    ASSERT_EQ(waitpid(children[static_cast<std::size_t>(writer)], &status, 0), children[static_cast<std::size_t>(writer)]);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  for (int writer = kWriters - 2; writer < kWriters; ++writer) {
+    kill(children[static_cast<std::size_t>(writer)], SIGKILL);
+    int status = 0;
+    waitpid(children[static_cast<std::size_t>(writer)], &status, 0);
+  }
+  Database database = open(path());
+  EXPECT_TRUE(warnings.empty());
+  for (int writer = 0; writer < kWriters - 2; ++writer) {
+    for (int k = 0; k < kEntries; ++k) {
+      const DatabaseEntry* found = database.find({fmt::format("{} of {}", k, writer), Layout::plain});
+      ASSERT_NE(found, nullptr) << k << " of " << writer;
+      EXPECT_EQ(*found, entry(k));
+    }
+  }
+}
+
+TEST_F(DatabaseTest, TheFirstMeasurementStays) {
+  Database first = open(path());
+  Database second = open(path());
+  first.insert({"k", Layout::plain}, entry(1));
+  second.insert({"k", Layout::plain}, entry(2));
+  first.flush();
+  second.flush();
+  EXPECT_EQ(*open(path()).find({"k", Layout::plain}), entry(1));
+}
+
+TEST_F(DatabaseTest, ACorruptedFileGivesAWarningAndMemory) {
+  std::ofstream(path()) << std::string(5000, 'x');
+  Database database = open(path());
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(warnings[0], path() + ": cannot read the cost database: file is not a database; costs are kept in memory for this run only");
+  database.insert({"k", Layout::plain}, entry(3));
+  database.flush();
+  EXPECT_EQ(*database.find({"k", Layout::plain}), entry(3));
+  EXPECT_FALSE(database.persistent());
+  EXPECT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(fs::file_size(path()), 5000U);  // nobody's file is overwritten
+}
+
+TEST_F(DatabaseTest, AFileWithDamageInsideGivesAWarning) {
+  {
+    Database database = open(path());
+    for (int k = 0; k < 2000; ++k) database.insert({fmt::format("kernel number {}", k), Layout::plain}, entry(k));
+  }
+  std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
+  for (int page = 1; page < 20; ++page) {
+    file.seekp(page * 4096);
+    file << std::string(4096, '\xff');
+  }
+  file.close();
+  Database database = open(path());
+  EXPECT_EQ(warnings.size(), 1U);
+  EXPECT_FALSE(database.persistent());
+}
+
+TEST_F(DatabaseTest, AFileThatCannotBeOpenedGivesAWarning) {
+  fs::create_directories(path("folder"));
+  Database database = open(path("folder"));
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(warnings[0],
+            path("folder") + ": cannot open the cost database: unable to open database file; costs are kept in memory for this run only");
+  EXPECT_FALSE(database.persistent());
+}
+
+TEST_F(DatabaseTest, AReadOnlyFileGivesAWarning) {
+  if (geteuid() == 0) GTEST_SKIP() << "permissions do not bind the superuser";
+  open(path()).insert({"k", Layout::plain}, entry(1));
+  fs::permissions(path(), fs::perms::owner_read);
+  Database database = open(path());
+  EXPECT_EQ(warnings.size(), 1U);
+  EXPECT_FALSE(database.persistent());
+}
+
+TEST_F(DatabaseTest, ANewerSchemaIsLeftAlone) {
+  open(path()).insert({"k", Layout::plain}, entry(1));
+  {
+    // user_version is the big-endian number at offset 60 of the file.
+    std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(60);
+    file.write("\0\0\0\x63", 4);
+  }
+  Database database = open(path());
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(warnings[0],
+            path() + ": the cost database has schema version 99, this xflow knows up to 1; costs are kept in memory for this run only");
+  EXPECT_FALSE(database.persistent());
+}
+
+}  // namespace
+}  // namespace xflow::cost
