@@ -288,7 +288,7 @@ std::optional<bool> Concrete::holds(const ops::Atom& atom, const Assignment& ass
   return atom.relation == ops::Relation::at_least_zero ? *v >= 0 : atom.relation == ops::Relation::zero ? *v == 0 : *v != 0;
 }
 
-std::optional<Inputs> Concrete::draw(const Assignment& assignment, std::uint64_t seed) const {
+std::optional<Inputs> Concrete::draw(const Assignment& assignment, std::uint64_t seed, Entry kind) const {
   std::mt19937_64 random(seed);
   const rules::RuleInstance& instance = implementation_->instance();
   Inputs inputs;
@@ -296,8 +296,9 @@ std::optional<Inputs> Concrete::draw(const Assignment& assignment, std::uint64_t
     const auto dims = shape(v, assignment);
     if (!dims) return std::nullopt;
     const ir::DataType type = implementation_->arena().type(v).data_type;
-    std::int64_t low = -3;
-    std::int64_t high = 3;
+    std::int64_t high = kind == Entry::small ? 3 : kind == Entry::bits ? 1 : 12;
+    std::int64_t low = kind == Entry::bits ? 0 : -high;
+    const std::int64_t denominator = kind == Entry::halves && ir::is_floating(type) ? 2 : 1;
     if (type == ir::DataType::boolean) low = 0, high = 1;
     // Integer tensors may be indices.
     if (ir::is_integer(type)) low = 0, high = 2;
@@ -312,7 +313,7 @@ std::optional<Inputs> Concrete::draw(const Assignment& assignment, std::uint64_t
     for (const std::int64_t d : *dims) count *= d;
     while (e.values.size() < static_cast<std::size_t>(count)) {
       const std::int64_t x = low + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1));
-      if (!nonzero || x != 0) e.values.emplace_back(x);
+      if (!nonzero || x != 0) e.values.push_back(*ir::Rational::make(x, denominator));
     }
     inputs.push_back(std::move(e));
   }
@@ -325,11 +326,14 @@ Concrete::Agreement Concrete::compare(const Assignment& assignment, const Inputs
   const auto target = source ? evaluate(instance.target, assignment, inputs, work) : nullptr;
   if (!source || !target) return Agreement::unclear;
   bool unclear = false;
+  bool compared = false;
   for (std::size_t k = 0; k < source->tensors.size(); ++k) {
     const Tensor& a = *source->tensors[k];
     const Tensor& b = *target->tensors[k];
     if (a.dims != b.dims) return Agreement::unclear;
     for (std::size_t n = 0; n < a.values.size(); ++n) {
+      if (a.values[n].is_undefined()) continue;
+      compared = true;
       const Comparison c = verifier::compare(a.values[n], b.values[n]);
       unclear = unclear || c == Comparison::unclear;
       if (c != Comparison::different) continue;
@@ -345,7 +349,7 @@ Concrete::Agreement Concrete::compare(const Assignment& assignment, const Inputs
       return Agreement::different;
     }
   }
-  return unclear ? Agreement::unclear : Agreement::equal;
+  return unclear || !compared ? Agreement::unclear : Agreement::equal;
 }
 
 }  // namespace xflow::verifier

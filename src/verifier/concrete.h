@@ -39,14 +39,15 @@ class Concrete {
 
   // The shape of a value; nothing if a dimension is not a known non-negative number.
   std::optional<std::vector<std::int64_t>> shape(ir::ValueId value, const Assignment& assignment) const;
-  // Entries that fit the variables' types and value facts, drawn from a seed: small integers.
-  std::optional<Inputs> draw(const Assignment& assignment, std::uint64_t seed) const;
+  // Entries that fit the variables' types and value facts, drawn from a seed: integers up to 3, up to 12, 0 and 1, or halves.
+  enum class Entry : std::uint8_t { small, large, bits, halves };
+  std::optional<Inputs> draw(const Assignment& assignment, std::uint64_t seed, Entry kind) const;
   // The atom's truth; nothing where a value is not known.
   std::optional<bool> holds(const ops::Atom& atom, const Assignment& assignment) const;
 
   enum class Agreement : std::uint8_t { equal, different, unclear };
-  // Compares the outputs of both sides, element by element; `where` receives the first difference. unclear: some element is undefined on
-  // one side, and no other differs.
+  // Compares the outputs of both sides, element by element, wherever the source is defined; `where` receives the first difference. unclear:
+  // nothing was compared, or the target is undefined somewhere, or approximations are neither close nor far apart.
   struct Difference {
     int output = 0;
     std::vector<std::int64_t> index;

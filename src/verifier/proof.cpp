@@ -155,6 +155,7 @@ bool Proof::prove_output(std::size_t output) {
   if (!certificate) {
     Expression rest;
     for (const std::size_t k : left) rest.terms.push_back(proof.terms[k]);
+    note_hints(rest.terms, context);
     open_ = "output " + std::to_string(output) + ": " + to_string(names, rest) + " = 0 where " + to_string(names, context);
     return false;
   }
@@ -166,6 +167,40 @@ bool Proof::prove_output(std::size_t output) {
   }
   outputs_.push_back(std::move(proof));
   return true;
+}
+
+void Proof::note_hints(const std::vector<Term>& left, const Condition& context) {
+  constexpr std::size_t kHints = 8;
+  // The symbols that the facts determined are equal to their values.
+  Condition base = context;
+  for (const auto& [s, value] : solved_.solved) base.push_back(ops::equal(Poly(s), value));
+  const auto together = [&](const Term& a, const Term& b, const Atom& difference) {
+    Condition c = base;
+    c.insert(c.end(), a.conditions.begin(), a.conditions.end());
+    c.insert(c.end(), b.conditions.begin(), b.conditions.end());
+    c.push_back(difference);
+    hints_.push_back(std::move(c));
+  };
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    for (std::size_t j = i + 1; j < left.size(); ++j) {
+      if (left[i].factors.size() != left[j].factors.size()) continue;
+      for (std::size_t k = 0; k < left[i].factors.size(); ++k) {
+        const Factor& a = *left[i].factors[k].factor;
+        const Factor& b = *left[j].factors[k].factor;
+        if (a.kind != FactorKind::read || b.kind != FactorKind::read || a.variable != b.variable) continue;
+        for (std::size_t d = 0; d < a.indices.size() && hints_.size() < kHints; ++d) {
+          if (!(a.indices[d] == b.indices[d])) together(left[i], left[j], ops::different(a.indices[d], b.indices[d]));
+        }
+      }
+    }
+  }
+  for (const Term& t : left) {
+    if (hints_.size() >= 2 * kHints) break;
+    // A term that counts.
+    Condition c = base;
+    c.insert(c.end(), t.conditions.begin(), t.conditions.end());
+    hints_.push_back(std::move(c));
+  }
 }
 
 }  // namespace xflow::verifier

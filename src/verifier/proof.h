@@ -28,6 +28,8 @@ class Proof {
   bool run();
 
   const std::string& open() const { return open_; }
+  // Conditions on dimensions and output indices under which the terms that stayed open may differ: where to look for a counterexample.
+  const std::vector<Condition>& hints() const { return hints_; }
   bool stopped_by_steps() const { return stopped_by_steps_; }
   const std::string& normal_source() const { return normal_source_; }
   const std::string& normal_target() const { return normal_target_; }
@@ -43,12 +45,14 @@ class Proof {
  private:
   class Engine;
   bool prove_output(std::size_t output);
-
   rules::RuleInstance& instance_;
   SolvedFacts solved_;
   std::unique_ptr<Engine> engine_;
   std::vector<OutputProof> outputs_;
+  void note_hints(const std::vector<Term>& left, const Condition& context);
+
   std::string open_;
+  std::vector<Condition> hints_;
   std::string normal_source_;
   std::string normal_target_;
   bool stopped_by_steps_ = false;

@@ -8,9 +8,10 @@ namespace xflow::verifier {
 
 namespace {
 
-constexpr std::uint64_t kWork = 400'000;  // scalar operations of one evaluation
-constexpr int kDraws = 3;                 // entries drawn for one assignment until all elements are defined
-constexpr std::size_t kEnough = 3;        // counterexamples found before the smallest is taken
+constexpr std::uint64_t kWork = 400'000;      // scalar operations of one evaluation
+constexpr std::uint64_t kDraws = 4;           // entries drawn for one assignment until all elements are defined
+constexpr std::uint64_t kDrawsToRefute = 64;  // entries drawn in all to find a difference, shared by the assignments
+constexpr std::size_t kEnough = 3;            // counterexamples found before the smallest is taken
 
 std::string nested(const Entries& e, std::size_t dimension, std::size_t& position) {
   if (dimension == e.dims.size()) return e.values[position++].to_string();
@@ -28,27 +29,33 @@ std::vector<std::pair<std::string, std::int64_t>> named_integers(const rules::Ru
 
 }  // namespace
 
-Refuter::Result Refuter::try_all(const std::vector<Assignment>& assignments) {
+Refuter::Result Refuter::try_all(const std::vector<Assignment>& assignments, Purpose purpose) {
+  using Entry = Concrete::Entry;
+  static constexpr Entry kKinds[] = {Entry::small, Entry::bits, Entry::large, Entry::halves};
+  const bool agreement = purpose == Purpose::agreement;
+  const std::uint64_t draws = agreement ? kDraws : std::max<std::uint64_t>(kDraws, kDrawsToRefute / (assignments.size() + 1));
   Result result;
   std::vector<Found> found;
   std::uint64_t seed = seed_;
   for (const Assignment& a : assignments) {
-    for (int draw = 0; draw < kDraws; ++draw) {
-      const auto inputs = concrete_.draw(a, ++seed);
+    bool agreed = false;
+    for (std::uint64_t draw = 0; draw < draws; ++draw) {
+      const auto inputs = concrete_.draw(a, ++seed, kKinds[draw % 4]);
       if (!inputs) break;
       Concrete::Difference where;
-      const Concrete::Agreement agreement = concrete_.compare(a, *inputs, kWork, &where);
-      if (agreement == Concrete::Agreement::equal) {
-        ++result.agreed;
-        break;
+      const Concrete::Agreement compared = concrete_.compare(a, *inputs, kWork, &where);
+      if (compared == Concrete::Agreement::equal) {
+        agreed = true;
+        if (agreement) break;
       }
-      if (agreement == Concrete::Agreement::different) {
+      if (compared == Concrete::Agreement::different) {
         std::size_t entries = 0;
         for (const Entries& e : *inputs) entries += e.values.size();
         found.push_back({a, *inputs, where, entries});
         break;
       }
     }
+    if (agreed) ++result.agreed;
     if (found.size() >= kEnough) break;
   }
   if (!found.empty()) {
@@ -113,7 +120,8 @@ Decision explain_obligation(const rules::RuleInstance& instance, Concrete& concr
     witness = a;
     break;
   }
-  if (!witness) witness = sampler.satisfying(negation(failed.atom));
+  if (!witness) witness = sampler.satisfying({negation(failed.atom)});
+  if (witness && concrete.holds(failed.atom, *witness).value_or(true)) witness.reset();
   if (!witness) {
     decision.verdict = Verdict::unknown;
     decision.open = "typing of the target: " + text;

@@ -79,8 +79,8 @@ void Sampler::repair(Assignment& assignment) {
   }
 }
 
-std::optional<Assignment> Sampler::model(std::vector<Atom> extra, std::int64_t largest, bool pins) {
-  std::vector<Atom> conditions = std::move(extra);
+std::optional<Assignment> Sampler::model(ops::Condition extra, std::int64_t largest, bool pins) {
+  ops::Condition conditions = std::move(extra);
   const auto& symbols = instance_.arena->symbols();
   for (const SymbolId s : concrete_.symbols()) {
     conditions.push_back(ops::at_least(Poly(largest), Poly(s)));
@@ -123,11 +123,9 @@ std::vector<Assignment> Sampler::assignments(std::size_t wanted) {
   return result;
 }
 
-std::optional<Assignment> Sampler::satisfying(const Atom& atom) {
-  for (const std::int64_t largest : {4, 8, 32}) {
-    auto a = model({atom}, largest, false);
-    if (a && concrete_.holds(atom, *a).value_or(false)) return a;
-  }
+std::optional<Assignment> Sampler::satisfying(const ops::Condition& condition) {
+  for (const std::int64_t largest : {4, 8, 32})
+    if (auto a = model(condition, largest, false)) return a;
   return std::nullopt;
 }
 

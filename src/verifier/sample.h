@@ -16,8 +16,8 @@ class Sampler {
   // Up to `wanted` different assignments: random ones repaired by the facts that are equations, and where the facts are too tight for that,
   // models that Z3 finds under random pins. Small sizes come first.
   std::vector<Assignment> assignments(std::size_t wanted);
-  // An assignment that satisfies the facts and also `atom`; nothing where none is found.
-  std::optional<Assignment> satisfying(const ops::Atom& atom);
+  // An assignment that satisfies the facts and also `condition`, which may speak of other symbols too; nothing where none is found.
+  std::optional<Assignment> satisfying(const ops::Condition& condition);
   // True if all facts hold (facts about elements of tensors are not asked).
   bool satisfies_facts(const Assignment& assignment) const;
 
@@ -25,7 +25,7 @@ class Sampler {
   Assignment random_assignment(std::int64_t largest);
   void repair(Assignment& assignment);
   void draw_reals(Assignment& assignment);
-  std::optional<Assignment> model(std::vector<ops::Atom> extra, std::int64_t largest, bool pins);
+  std::optional<Assignment> model(ops::Condition extra, std::int64_t largest, bool pins);
   bool about_elements(const ops::Atom& atom) const;
 
   const rules::RuleInstance& instance_;

@@ -18,6 +18,7 @@ Normalizer::Step Normalizer::scope_step(std::vector<SymbolId>& binders, Conditio
   reduce_defined(polys, known, by);
   if (!by.empty()) return Step::changed;
   if (split_binder(binders, conditions, polys, known, by)) return Step::changed;
+  if (merge_binders(binders, conditions, inner, by)) return Step::changed;
   return Step::none;
 }
 
@@ -191,6 +192,73 @@ bool Normalizer::split_binder(std::vector<SymbolId>& binders, Condition& conditi
       conditions.push_back(ops::less_than(Poly(low), divisor));
       // 0 <= q high + low and low < q give 0 <= high.
       conditions.push_back({Poly(high), Relation::at_least_zero});
+      return true;
+    }
+  }
+  return false;
+}
+
+namespace {
+
+// The size n of a binder whose only conditions are 0 <= binder < n, and the others' numbers.
+std::optional<Poly> plain_range(const ir::Symbols& symbols, SymbolId binder, const Condition& conditions, std::vector<std::size_t>& own) {
+  bool from_zero = false;
+  std::optional<Poly> size;
+  for (std::size_t k = 0; k < conditions.size(); ++k) {
+    const Atom& a = conditions[k];
+    if (a.relation != Relation::at_least_zero || !mentions(symbols, a, binder)) continue;
+    const Poly end = a.poly + Poly(binder) + Poly(1);
+    if (a.poly == Poly(binder)) {
+      from_zero = true;
+      own.push_back(k);
+    } else if (!size && !symbols.occurs(end, binder)) {
+      size = end;
+      own.push_back(k);
+    }
+  }
+  return from_zero ? size : std::nullopt;
+}
+
+}  // namespace
+
+bool Normalizer::merge_binders(std::vector<SymbolId>& binders, Condition& conditions, const std::vector<Poly>& inner,
+                               Symbols::Substitution& by) {
+  const auto is_binder = [&](SymbolId s) { return std::find(binders.begin(), binders.end(), s) != binders.end(); };
+  const auto free_of_binders = [&](const Poly& p) {
+    const auto all = symbols().all_symbols(p);
+    return std::none_of(all.begin(), all.end(), is_binder);
+  };
+  for (const SymbolId low : binders) {
+    std::vector<std::size_t> low_range;
+    const auto q = plain_range(symbols(), low, conditions, low_range);
+    if (!q || !free_of_binders(*q)) continue;
+    for (const SymbolId high : binders) {
+      if (high == low) continue;
+      std::vector<std::size_t> ranges = low_range;
+      const auto size = plain_range(symbols(), high, conditions, ranges);
+      if (!size || !free_of_binders(*size)) continue;
+      // With low = joined - q high no other polynomial may speak of high.
+      const SymbolId joined_symbol = symbols().fresh(SymbolKind::index, "k");
+      const Symbols::Substitution attempt = {{low, Poly(joined_symbol) - *q * Poly(high)}};
+      std::vector<Poly> others = inner;
+      Condition kept;
+      for (std::size_t k = 0; k < conditions.size(); ++k) {
+        if (std::find(ranges.begin(), ranges.end(), k) != ranges.end()) continue;
+        others.push_back(conditions[k].poly);
+        kept.push_back(conditions[k]);
+      }
+      bool used = false;
+      const bool vanishes = std::all_of(others.begin(), others.end(), [&](const Poly& p) {
+        used = used || symbols().occurs(p, low);
+        return !symbols().occurs(symbols().substitute(p, attempt), high);
+      });
+      if (!vanishes || !used) continue;
+      kept.push_back({Poly(joined_symbol), Relation::at_least_zero});
+      kept.push_back(ops::less_than(Poly(joined_symbol), *q * *size));
+      conditions = std::move(kept);
+      std::erase(binders, high);
+      std::replace(binders.begin(), binders.end(), low, joined_symbol);
+      by = attempt;
       return true;
     }
   }

@@ -74,7 +74,7 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
   decision.normal_target = proof.normal_target();
 
   Refuter refuter(instance, concrete, options.seed);
-  const Refuter::Result evaluated = refuter.try_all(samples);
+  const Refuter::Result evaluated = refuter.try_all(samples, Refuter::Purpose::agreement);
   if (evaluated.counterexample) {
     decision.counterexample = evaluated.counterexample;
     // A proof and a counterexample cannot both be right.
@@ -83,8 +83,12 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
     return decision;
   }
   if (!matched) {
-    // More shapes before giving up.
-    const Refuter::Result more = refuter.try_all(sampler.assignments(4 * kAgreements));
+    // More shapes before giving up: first those on which the terms that were left say that the sides may differ.
+    std::vector<Assignment> shapes;
+    for (const Condition& hint : proof.hints())
+      if (auto a = sampler.satisfying(hint)) shapes.push_back(*std::move(a));
+    Refuter::Result more = refuter.try_all(shapes, Refuter::Purpose::refutation);
+    if (!more.counterexample) more = refuter.try_all(sampler.assignments(4 * kAgreements), Refuter::Purpose::refutation);
     decision.counterexample = more.counterexample;
     decision.verdict = more.counterexample ? Verdict::refuted : proof.stopped_by_steps() ? Verdict::timeout : Verdict::unknown;
     if (!more.counterexample) decision.open = proof.open();
@@ -93,7 +97,7 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
   // Samples that say nothing (an undefined element) are replaced; where few shapes satisfy the facts, fewer have to agree.
   std::size_t agreed = evaluated.agreed;
   if (agreed < kAgreements && samples.size() >= kAgreements) {
-    const Refuter::Result more = refuter.try_all(sampler.assignments(6 * kAgreements));
+    const Refuter::Result more = refuter.try_all(sampler.assignments(6 * kAgreements), Refuter::Purpose::agreement);
     if (more.counterexample) {
       decision.counterexample = more.counterexample;
       decision.open = "agreement: the normal forms are equal, but direct evaluation differs (please report this)";
