@@ -7,7 +7,7 @@
 
 namespace xflow::ops::movement {
 Unexpected ill_typed(std::string message) { return fail(ErrorCode::ill_typed, std::move(message)); }
-Unexpected cannot(std::string message) { return fail(ErrorCode::unsupported, "cannot " + message); }
+Unexpected cannot(const std::string& message) { return fail(ErrorCode::unsupported, "cannot " + message); }
 
 Result<KernelSpec> copy_kernel(const Operation& operation, std::string_view word) {
   XFLOW_TRY(KernelSpec spec, ops::copy_kernel(std::string(word), operation));

@@ -12,7 +12,7 @@
 namespace xflow::ops::movement {
 
 Unexpected ill_typed(std::string message);
-Unexpected cannot(std::string message);  // Error::unsupported: "cannot MESSAGE"
+Unexpected cannot(const std::string& message);  // Error::unsupported: "cannot MESSAGE"
 
 // A kernel "copy" that reads the operands and writes the outputs; `word` says which operator, `integers` are its integer attributes.
 // Error::unsupported while a dimension or attribute is not a known integer.

@@ -36,7 +36,7 @@ struct OneHot {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const auto axis = static_cast<std::ptrdiff_t>(movement::axis(operation));
     std::vector<ir::Poly> at(index.begin(), index.end());
-    const ir::Poly position = index[static_cast<std::size_t>(axis)];
+    const ir::Poly& position = index[static_cast<std::size_t>(axis)];
     at.erase(at.begin() + axis);
     const ir::Poly named = builder.element(0, std::move(at));
     const Expr on = builder.literal(operation.attributes.real("on"));

@@ -324,13 +324,13 @@ struct Resize {
       larger = larger && node.symbols().lower_bound(size - 2).value_or(-1) >= 0;
     }
     if (word == "align_corners") {
-      // The ONNX reference takes the size before the floor for out, runtimes the one after it.
+      // The ONNX reference takes the size before the floor for out, runtimes the one after it; likewise for pytorch_half_pixel below.
       if (!whole) return movement::cannot("lift Resize with coordinates align_corners to a size that is rounded");
       return word;
     }
     if (word == "half_pixel_symmetric") return whole ? std::string("half_pixel") : word;
     if (larger) return std::string("half_pixel");
-    if (!known) return movement::cannot("lift Resize with coordinates pytorch_half_pixel to a size that may be 1");
+    if (!known || !whole) return movement::cannot("lift Resize with coordinates pytorch_half_pixel to a size that may be 1");
     return word;
   }
 

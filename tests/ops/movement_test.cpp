@@ -219,7 +219,7 @@ TEST(GeneratedConstants, AreWhatRulesSayTheyAre) {
   EXPECT_EQ(world.error("iota", {}, {{"shape", ir::Shape{3}}, {"axis", Poly(1)}}), "iota: expected axis to be at least 0 and below 1");
 }
 
-TEST(DepthToSpace, AndBackAreInverse) {
+TEST(DepthToSpace, TradesChannelsForPixels) {
   MovementWorld world;
   const ir::ValueId x = world.input({1, 8, 2, 3});
   const ir::ValueId y = world.make("depth_to_space", {x}, {{"block", Poly(2)}});
