@@ -100,12 +100,41 @@ TEST(IntegerContent, DoesNotClaimValuesThatDoNotFitTheirType) {
   EXPECT_EQ(content(world, world.make("cast", {world.integers({-1})}, {{"to", ir::DataType::uint8}})), "unknown");
 }
 
-TEST(IntegerContent, OfFloatingValuesIsNotAsked) {
+ir::ValueId real(MovementWorld& world, double value) {
+  return world.arena.constant(*ir::make_constant(ir::DataType::float32, {}, std::vector<double>{value}));
+}
+
+TEST(IntegerContent, FollowsSizesThroughExactFloatingArithmetic) {
   MovementWorld world;
-  const ir::ValueId shape = shape_of(world, {world.dim("N")});
-  const ir::ValueId real = world.make("cast", {shape}, {{"to", ir::DataType::float32}});
-  EXPECT_EQ(content(world, real), "unknown");
-  EXPECT_EQ(content(world, world.make("cast", {real}, {{"to", ir::DataType::int64}})), "unknown");
+  const ir::ValueId shape = shape_of(world, {world.dim("N"), 5});
+  const ir::ValueId size = world.make("cast", {shape}, {{"to", ir::DataType::float32}});
+  const auto integer = [&](ir::ValueId value) { return content(world, world.make("cast", {value}, {{"to", ir::DataType::int64}})); };
+  EXPECT_EQ(content(world, size), "unknown");  // asked of integers alone
+  EXPECT_EQ(integer(size), "[N, 5]");
+  EXPECT_EQ(integer(world.make("mul", {size, real(world, 2)})), "[2*N, 10]");
+  EXPECT_EQ(integer(world.make("mul", {size, real(world, 0.5)})), "[floor(N/2), 2]");
+  EXPECT_EQ(integer(world.make("ceil", {world.make("div", {size, real(world, 4)})})), "[floor((N + 3)/4), 2]");
+  EXPECT_EQ(integer(world.make("mul", {world.make("mul", {size, real(world, 0.25)}), real(world, 4)})), "[N, 5]");
+}
+
+TEST(IntegerContent, IsUnknownWhereFloatingArithmeticMayRound) {
+  MovementWorld world;
+  const ir::ValueId shape = shape_of(world, {world.dim("N"), 5});
+  const ir::ValueId size = world.make("cast", {shape}, {{"to", ir::DataType::float32}});
+  const auto integer = [&](ir::ValueId value) { return content(world, world.make("cast", {value}, {{"to", ir::DataType::int64}})); };
+  EXPECT_EQ(integer(world.make("mul", {size, real(world, 0.7)})), "unknown");
+  EXPECT_EQ(integer(world.make("div", {size, real(world, 3)})), "unknown");
+  EXPECT_EQ(integer(world.make("div", {size, real(world, 0)})), "unknown");
+  EXPECT_EQ(integer(world.make("mul", {size, size})), "unknown");
+}
+
+TEST(IntegerContent, GivesUpOnChainsThatNoShapeArithmeticHas) {
+  MovementWorld world;
+  ir::ValueId value = shape_of(world, {world.dim("N")});
+  for (int k = 0; k < 100; ++k) value = world.make("add", {value, world.integers({1})});
+  EXPECT_EQ(content(world, value), "[N + 100]");
+  for (int k = 0; k < 100000; ++k) value = world.make("add", {value, world.integers({1})});
+  EXPECT_EQ(content(world, value), "unknown");
 }
 
 }  // namespace
