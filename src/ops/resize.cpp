@@ -79,6 +79,32 @@ Result<std::pair<ir::Poly, ir::Poly>> exact_scale(const OnnxNode& node, const ir
   return std::pair(ir::Poly(s->numerator()), ir::Poly(s->denominator()));
 }
 
+bool is_power_of_two(std::int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+
+// Whether runtimes, which compute places in float, round every place of a dimension to the neighbour that the exact place rounds to. They
+// do where the scale is a float of few bits; otherwise no place may be so near to where the rounding jumps that an error could decide.
+bool rounds_as_exact(const ResizeDimension& dimension, const std::string& coordinates, const std::string& rounding) {
+  if (coordinates == "align_corners") return true;  // a quotient of integers, rounded once
+  const auto above = dimension.numerator.constant();
+  const auto below = dimension.denominator.constant();
+  const bool few_bits = dimension.denominator.is_one() || (above && below && *above <= 256 && *below <= 256 && is_power_of_two(*below));
+  if (few_bits) return true;
+  const auto result = dimension.result.constant();
+  if (!result || *result > 65536) return false;
+  for (std::int64_t i = 0; i < *result; ++i) {
+    ResizePlace u = dimension.place(coordinates, i);
+    if (u.above.is_zero()) continue;
+    if (rounding == "round_prefer_floor" || rounding == "round_prefer_ceil") u = {2 * u.above + u.below, 2 * u.below};
+    const auto a = u.above.constant();
+    const auto b = u.below.constant();
+    if (!a || !b) return false;
+    const std::int64_t over = (*a % *b + *b) % *b;
+    const double distance = static_cast<double>(std::min(over, *b - over)) / static_cast<double>(*b);
+    if (distance < 1e-5 * std::max(1.0, std::abs(static_cast<double>(*a) / static_cast<double>(*b)))) return false;
+  }
+  return true;
+}
+
 // wanted / size in lowest terms, as far as polynomials show it.
 std::pair<ir::Poly, ir::Poly> scale_to(const ir::Poly& size, const ir::Poly& wanted) {
   if (wanted == size) return {1, 1};
@@ -180,6 +206,14 @@ struct Resize {
       rounding = node.word("nearest_mode", "round_prefer_floor");
     }
     if (mode == "linear") rounding = "floor";  // which it does not use
+    for (std::size_t k = 0; mode == "nearest" && k < shape.size(); ++k) {
+      if (scales.numerators[k] == scales.denominators[k]) continue;
+      const ir::Poly result = node.symbols().floor_div(shape[k] * scales.numerators[k], scales.denominators[k]);
+      const ResizeDimension dimension{node.symbols(), shape[k], result, scales.numerators[k], scales.denominators[k]};
+      if (rounds_as_exact(dimension, coordinates, rounding)) continue;
+      return movement::cannot(fmt::format("lift {} of {} to {}, whose places depend on how floats round", node.type(),
+                                          node.symbols().to_string(shape[k]), node.symbols().to_string(result)));
+    }
     return Lifted{{0},
                   {{"numerators", std::move(scales.numerators)},
                    {"denominators", std::move(scales.denominators)},
