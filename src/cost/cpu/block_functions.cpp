@@ -1,6 +1,5 @@
 #include "src/cost/cpu/block_functions.h"
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -39,14 +38,14 @@ XFLOW_INLINE float exponential(float x) {
   p = p * r + 1.6666665459e-1F;
   p = p * r + 5.0000001201e-1F;
   p = p * r * r + r + 1.0F;
-  return p * std::bit_cast<float>((static_cast<std::int32_t>(n) + 127) << 23);
+  return p * __builtin_bit_cast(float, (static_cast<std::int32_t>(n) + 127) << 23);
 }
 
 // log x = e log 2 + log m, m in [sqrt(1/2), sqrt 2) (the polynomial of Cephes logf); x > 0.
 XFLOW_INLINE float logarithm(float x) {
-  const auto bits = std::bit_cast<std::int32_t>(x);
+  const auto bits = __builtin_bit_cast(std::int32_t, x);
   std::int32_t exponent = (bits >> 23) - 126;
-  float m = std::bit_cast<float>((bits & 0x007fffff) | 0x3f000000);
+  float m = __builtin_bit_cast(float, (bits & 0x007fffff) | 0x3f000000);
   const bool low = m < 0.707106781F;
   exponent -= low ? 1 : 0;
   m = (low ? m + m : m) - 1.0F;
@@ -94,7 +93,29 @@ XFLOW_INLINE float sine(float x) {
   return (static_cast<std::int32_t>(k) & 1) != 0 ? -y : y;
 }
 
-// Overloads for the other types: precise and slow; models compute in float32.
+// Functions of <cmath> are not inlined into loops that are optimised differently; the compiler's own are.
+template <typename T>
+XFLOW_INLINE T floor_of(T x) {
+  if constexpr (std::is_same_v<T, float>) return __builtin_floorf(x);
+  return static_cast<T>(__builtin_floor(static_cast<double>(x)));
+}
+template <typename T>
+XFLOW_INLINE T ceil_of(T x) {
+  if constexpr (std::is_same_v<T, float>) return __builtin_ceilf(x);
+  return static_cast<T>(__builtin_ceil(static_cast<double>(x)));
+}
+template <typename T>
+XFLOW_INLINE T round_of(T x) {
+  if constexpr (std::is_same_v<T, float>) return __builtin_nearbyintf(x);
+  return static_cast<T>(__builtin_nearbyint(static_cast<double>(x)));
+}
+template <typename T>
+XFLOW_INLINE T root_of(T x) {
+  if constexpr (std::is_same_v<T, float>) return __builtin_sqrtf(x);
+  return static_cast<T>(__builtin_sqrt(static_cast<double>(x)));
+}
+
+// The other types: precise and slow; models compute in float32.
 template <typename T>
 XFLOW_INLINE T e(T x) {
   if constexpr (std::is_same_v<T, float>) return exponential(x);
@@ -142,10 +163,10 @@ XFLOW_UNARY(Neg, T(0) - x)
 XFLOW_UNARY(Abs, x < T(0) ? T(0) - x : x)
 XFLOW_UNARY(Sign, (x > T(0) ? T(1) : T(0)) - (x < T(0) ? T(1) : T(0)))
 XFLOW_UNARY(Relu, x > T(0) ? x : T(0))
-XFLOW_UNARY(Floor, std::floor(x))
-XFLOW_UNARY(Ceil, std::ceil(x))
-XFLOW_UNARY(Round, std::nearbyint(x))
-XFLOW_UNARY(Sqrt, std::sqrt(x))
+XFLOW_UNARY(Floor, floor_of(x))
+XFLOW_UNARY(Ceil, ceil_of(x))
+XFLOW_UNARY(Round, round_of(x))
+XFLOW_UNARY(Sqrt, root_of(x))
 XFLOW_UNARY(Square, x* x)
 XFLOW_UNARY(Reciprocal, T(1) / x)
 XFLOW_UNARY(Exp, e(x))

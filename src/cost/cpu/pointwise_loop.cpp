@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 
 #include "src/cost/cpu/block_functions.h"
 #include "src/cost/cpu/loop_kernel.h"
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3")
+#endif
 
 namespace xflow::cost::cpu {
 namespace {
@@ -57,9 +62,11 @@ class PointwiseLoop final : public LoopKernel {
  private:
   // How an operand is read for a block of results.
   struct Source {
-    enum class Kind : std::uint8_t { contiguous, scalar, broadcast } kind;
+    // The same elements as the result; a row that repeats (a scalar is a row of one element); anything else.
+    enum class Kind : std::uint8_t { contiguous, periodic, broadcast } kind;
     LoopNest nest;  // over the result's elements in memory order; strides of the operand
-    std::vector<std::byte> expanded;
+    std::size_t period = 0;
+    std::vector<std::byte> expanded;  // periodic: a period and a block; broadcast: a block
   };
 
   struct Call {
@@ -89,9 +96,19 @@ class PointwiseLoop final : public LoopKernel {
       source.kind = Source::Kind::contiguous;
       return source;
     }
-    source.kind = operand.elements() == 1 ? Source::Kind::scalar : Source::Kind::broadcast;
     source.nest.strides.pop_back();
-    source.expanded.resize(kBlock * operand.element_size);
+    const LoopNest& nest = source.nest;
+    const auto outer = std::span(nest.strides[0]).first(nest.dims.size() - 1);
+    const bool repeats = std::ranges::all_of(outer, [](std::int64_t stride) { return stride == 0; });
+    const bool row = nest.strides[0].back() == 1 && nest.dims.back() <= static_cast<std::int64_t>(4 * kBlock);
+    if (operand.elements() == 1 || (repeats && row)) {
+      source.kind = Source::Kind::periodic;
+      source.period = operand.elements();
+      source.expanded.resize((source.period + kBlock) * operand.element_size);
+    } else {
+      source.kind = Source::Kind::broadcast;
+      source.expanded.resize(kBlock * operand.element_size);
+    }
     return source;
   }
 
@@ -123,6 +140,12 @@ class PointwiseLoop final : public LoopKernel {
     return {};
   }
 
+  // Fills `to` with repetitions of `size` bytes.
+  static void repeat(const std::byte* from, std::vector<std::byte>& to, std::size_t size) {
+    std::memcpy(to.data(), from, size);
+    for (std::size_t done = size; done < to.size(); done *= 2) std::memcpy(to.data() + done, to.data(), std::min(done, to.size() - done));
+  }
+
   // The operand's values for the block of results, contiguous.
   const std::byte* operand_block(std::size_t k, std::size_t begin, std::size_t count) {
     const Tensor& tensor = operands_[k];
@@ -130,11 +153,9 @@ class PointwiseLoop final : public LoopKernel {
     const std::byte* bytes = tensor.bytes.get();
     const std::size_t size = tensor.element_size;
     if (source.kind == Source::Kind::contiguous) return bytes + begin * size;
-    if (source.kind == Source::Kind::scalar) {
-      if (begin == 0) {
-        for (std::size_t i = 0; i < std::min(count, kBlock); ++i) std::memcpy(source.expanded.data() + i * size, bytes, size);
-      }
-      return source.expanded.data();
+    if (source.kind == Source::Kind::periodic) {
+      if (begin == 0) repeat(bytes, source.expanded, source.period * size);
+      return source.expanded.data() + begin % source.period * size;
     }
     const LoopNest& nest = source.nest;
     const std::size_t last = nest.dims.size() - 1;

@@ -22,4 +22,8 @@ Nanoseconds now(bool thread_time);
 // Runs once to warm up, then until the spread is small. The layouts of the result are left as they are.
 KernelCost time_repeatedly(const std::function<void()>& run, const TimingOptions& options, bool thread_time);
 
+// How fast this CPU is now: the time of a fixed piece of arithmetic of some ten microseconds, the least of three. It rises while
+// neighbours share the core or its clock is low.
+Nanoseconds control_time(bool thread_time);
+
 }  // namespace xflow::cost::cpu

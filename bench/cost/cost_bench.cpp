@@ -1,0 +1,98 @@
+// What models cost, and what costing them costs: for each model under XFLOW_TEST_MODELS its cover on this CPU is measured cold, then one
+// graph is costed again and again.
+//
+// Counters: predicted_us (one run), kernels, unmeasured (launches that this device cannot run), profiled (kernels timed) and
+// profile_s (seconds that timing them took). The time of the benchmark is that of costing a graph that is known.
+// With XFLOW_BENCH_COVER=1 the cover itself is printed.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "src/cost/cover.h"
+#include "src/cost/cpu/cpu_device.h"
+#include "src/onnx/document.h"
+#include "src/onnx/lift.h"
+
+namespace xflow {
+namespace {
+
+// Sizes of open dimensions: the first of an input is 1, every other 128.
+ir::Symbols::Valuation default_sizes(const ir::Arena& arena, const onnx_io::LiftedModel& model) {
+  auto sizes = std::make_shared<std::unordered_map<ir::SymbolId, std::int64_t>>();
+  for (const ir::ValueId input : model.inputs) {
+    const ir::TensorType& type = arena.type(input);
+    for (std::size_t k = 0; type.ranked && k < type.shape.size(); ++k) {
+      for (const ir::SymbolId symbol : type.shape[k].symbols()) sizes->try_emplace(symbol, k == 0 ? 1 : 128);
+    }
+  }
+  return [sizes](ir::SymbolId symbol) -> std::optional<std::int64_t> {
+    const auto found = sizes->find(symbol);
+    return found == sizes->end() ? 128 : found->second;
+  };
+}
+
+void print_cover(cost::CostModel& model, const ir::Graph& graph) {
+  const auto regions = model.explain(graph);
+  if (!regions) return;
+  for (const cost::CoveredRegion& region : *regions) {
+    fmt::print("{:>10} {:>8} {:>13} {}\n", cost::to_string(region.cost.median), cost::to_string(region.cost.spread),
+               cost::name(region.layout), region.kernel);
+  }
+}
+
+// A model with its costs, measured when it is made.
+struct Profiled {
+  ir::Arena arena;
+  std::optional<onnx_io::Document> document;
+  onnx_io::LiftedModel model;
+  std::unique_ptr<cost::cpu::CpuDevice> device;
+  std::optional<cost::Database> database;
+  std::optional<cost::CostModel> costs;
+  cost::Cost cost;
+};
+
+Result<std::unique_ptr<Profiled>> profile(const std::string& path) {
+  auto profiled = std::make_unique<Profiled>();
+  XFLOW_TRY(profiled->document, onnx_io::Document::open(path));
+  XFLOW_TRY(profiled->model, onnx_io::lift(*profiled->document, profiled->arena));
+  XFLOW_TRY(profiled->device, cost::cpu::open_cpu_device());
+  profiled->database = cost::Database::open("", profiled->device->info());
+  profiled->costs.emplace(profiled->arena, *profiled->device, *profiled->database, default_sizes(profiled->arena, profiled->model));
+  XFLOW_TRY(profiled->cost, profiled->costs->cost(profiled->model.graph));
+  if (std::getenv("XFLOW_BENCH_COVER") != nullptr) print_cover(*profiled->costs, profiled->model.graph);
+  return profiled;
+}
+
+void cost_model(benchmark::State& state, const std::string& path) {
+  // Google Benchmark calls this several times for one figure; a model is profiled once.
+  static std::unordered_map<std::string, Result<std::unique_ptr<Profiled>>> known;
+  if (!known.contains(path)) known.emplace(path, profile(path));
+  const auto& profiled = known.at(path);
+  if (!profiled) return state.SkipWithError(profiled.error().text().c_str());
+  cost::CostModel& costs = *(*profiled)->costs;
+  for (auto _ : state) benchmark::DoNotOptimize(costs.cost((*profiled)->model.graph));
+  state.counters["predicted_us"] = (*profiled)->cost.time.value / 1e3;
+  state.counters["kernels"] = static_cast<double>((*profiled)->cost.kernels);
+  state.counters["unmeasured"] = static_cast<double>((*profiled)->cost.unmeasured);
+  state.counters["profiled"] = static_cast<double>(costs.statistics().measured);
+  state.counters["profile_s"] = costs.statistics().measured_seconds;
+}
+
+// Registers a benchmark a model when the program starts.
+const bool registered = [] {
+  const char* folder = std::getenv("XFLOW_TEST_MODELS");
+  std::error_code none;
+  for (const auto& file : std::filesystem::directory_iterator(folder == nullptr ? "" : folder, none)) {
+    if (file.path().extension() != ".onnx") continue;
+    const std::string path = file.path().string();
+    benchmark::RegisterBenchmark(("Cost/" + file.path().stem().string()).c_str(), [path](benchmark::State& state) {
+      cost_model(state, path);
+    })->Unit(benchmark::kMicrosecond);
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace xflow
