@@ -20,7 +20,7 @@ struct GatherNd {
     const auto batch = operation.attributes.known_integer("batch");
     const auto named = indices.empty() ? std::nullopt : indices.back().constant();
     if (!batch || !named || *batch < 0 || *named < 1 || *batch >= static_cast<std::int64_t>(indices.size()) ||
-        *batch + *named > static_cast<std::int64_t>(x.size())) {
+        *named > static_cast<std::int64_t>(x.size()) - *batch) {
       return movement::ill_typed(
           fmt::format("expected the last dimension of indices to name dimensions of x after the batch, found x {} and indices {}",
                       typing.symbols().to_string(x), typing.symbols().to_string(indices)));

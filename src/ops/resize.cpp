@@ -68,7 +68,9 @@ Result<std::pair<ir::Poly, ir::Poly>> exact_scale(const OnnxNode& node, const ir
   const auto s = scale.rational();
   if (!s || s->numerator() < 1) return movement::cannot(fmt::format("lift {} by {}", node.type(), scale.to_string()));
   if (const auto d = size.constant()) {
-    const auto in_float = static_cast<std::int64_t>(std::floor(static_cast<float>(*d) * static_cast<float>(s->to_double())));
+    const float product = static_cast<float>(*d) * static_cast<float>(s->to_double());
+    if (!(product < 1e18F)) return movement::cannot(fmt::format("lift {} of {} by {}", node.type(), *d, scale.to_string()));
+    const auto in_float = static_cast<std::int64_t>(std::floor(product));
     const auto exact = node.symbols().floor_div(*d * ir::Poly(s->numerator()), ir::Poly(s->denominator())).constant();
     if (!exact || *exact != in_float)
       return movement::cannot(fmt::format("lift {} of {} by {}, which rounds", node.type(), *d, scale.to_string()));
@@ -98,7 +100,8 @@ bool rounds_as_exact(const ResizeDimension& dimension, const std::string& coordi
     const auto a = u.above.constant();
     const auto b = u.below.constant();
     if (!a || !b) return false;
-    const std::int64_t over = (*a % *b + *b) % *b;
+    std::int64_t over = *a % *b;
+    if (over < 0) over += *b;
     const double distance = static_cast<double>(std::min(over, *b - over)) / static_cast<double>(*b);
     if (distance < 1e-5 * std::max(1.0, std::abs(static_cast<double>(*a) / static_cast<double>(*b)))) return false;
   }

@@ -6,17 +6,21 @@
 namespace xflow::ops {
 namespace {
 
+// A number of outputs that no model has, before it takes memory.
+constexpr std::int64_t kMostSplitParts = 65536;
+
 // `parts` parts of a dimension, as large as one another but for the last one, which may be smaller where `uneven` allows it (ONNX
 // Split-18).
 Result<std::vector<ir::Poly>> equal_split_sizes(const OnnxNode& node, const ir::Poly& dimension, std::int64_t parts, bool uneven) {
   if (parts < 1) return movement::ill_typed("expected Split to have at least one output");
+  if (parts > kMostSplitParts) return movement::cannot(fmt::format("lift Split into {} parts", parts));
   if (const auto size = ir::exact_divide(dimension, ir::Poly(parts))) return std::vector<ir::Poly>(static_cast<std::size_t>(parts), *size);
   const auto known = dimension.constant();
   if (!known) {
     return movement::cannot(fmt::format("lift Split of {} into {} equal parts", node.symbols().to_string(dimension), parts));
   }
   if (!uneven) return movement::ill_typed(fmt::format("expected {} to divide the dimension of Split, which is {}", parts, *known));
-  const std::int64_t size = (*known + parts - 1) / parts;
+  const std::int64_t size = *known / parts + (*known % parts != 0 ? 1 : 0);
   const std::int64_t last = *known - size * (parts - 1);
   if (last < 0) return movement::ill_typed(fmt::format("expected {} parts of a dimension of size {} to fit", parts, *known));
   std::vector<ir::Poly> sizes(static_cast<std::size_t>(parts), ir::Poly(size));

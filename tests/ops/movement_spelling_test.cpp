@@ -237,6 +237,12 @@ TEST(SplitSpelling, ReadsEqualParts) {
   EXPECT_EQ(read(18, "float32[7]", 2), "split(float32[7]) {axis: 0, sizes: [4, 3]}");
 }
 
+TEST(SplitSpelling, TakesNoMemoryForPartsThatNoModelHas) {
+  ir::Arena arena;
+  EXPECT_EQ(lifted(FakeOnnxNode(arena.symbols(), "Split", 18).input(type(arena, "float32[0]")).attribute("num_outputs", kLast), arena),
+            "cannot lift Split into 9223372036854775807 parts");
+}
+
 TEST(SplitSpelling, IsAnAttributeBeforeOpset13) {
   const Example example{"split", {"float32[7]"}, {{"axis", Poly(0)}, {"sizes", list({3, 4})}}};
   EXPECT_EQ(spelled(example, "Split", 12), "Split(%0) {axis: 0, split: [3, 4]}");
