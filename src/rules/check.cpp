@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "src/ops/operator.h"
@@ -436,7 +437,27 @@ struct Census {
   bool literals = false;
 };
 
-void take_census(const Term& term, Census& census) {
+// True for a number, and for a variable that is known before the run: what it does to finite values is decided then.
+bool is_known(const Rule& rule, const Term& term) {
+  if (term.kind == Term::Kind::literal) return true;
+  return term.kind == Term::Kind::variable && std::any_of(rule.guards.begin(), rule.guards.end(), [&](const Guard& guard) {
+           return guard.value == term.name && guard.kind == Guard::Kind::is_constant;
+         });
+}
+
+// The name under which an operator counts that is undefined or overflows for some finite operands; empty for others.
+std::string_view partial_name(const Rule& rule, const Term& term) {
+  if (term.name == "div" || term.name == "reciprocal") return is_known(rule, term.operands.back()) ? "" : "division";
+  if (term.name == "pow") {
+    const auto exponent = term.operands[1].kind == Term::Kind::literal ? term.operands[1].literal.rational() : std::nullopt;
+    return exponent && exponent->denominator() == 1 && exponent->numerator() >= 0 ? "" : "pow";
+  }
+  static constexpr std::array<std::string_view, 5> kPartial = {"log", "sqrt", "exp", "mod", "softplus"};
+  const auto found = std::find(kPartial.begin(), kPartial.end(), term.name);
+  return found == kPartial.end() ? std::string_view() : *found;
+}
+
+void take_census(const Rule& rule, const Term& term, Census& census) {
   if (term.kind == Term::Kind::variable || term.kind == Term::Kind::list) {
     census.variables.insert(term.name);
     if (term.kind == Term::Kind::list) census.pointwise = false;
@@ -445,16 +466,12 @@ void take_census(const Term& term, Census& census) {
   if (term.kind != Term::Kind::application) return;
   static const std::set<std::string_view> kChoosing = {"relu", "max", "min", "neg",  "abs",     "clip",  "select",     "and",
                                                        "or",   "not", "xor", "less", "greater", "equal", "less_equal", "greater_equal"};
-  static const std::set<std::string_view> kPartial = {"div", "reciprocal", "log", "sqrt", "pow", "exp", "mod", "softplus"};
   const ops::Signature& signature = *find_signature(term.name);
   census.pointwise = census.pointwise && signature.pointwise;
   census.moves_data = census.moves_data && (signature.moves_data || term.name == "identity" || term.name == "dropout");
   census.exact = census.exact && (signature.moves_data || kChoosing.contains(term.name));
-  if (kPartial.contains(term.name)) {
-    const bool by_literal = term.name == "div" && term.operands.back().kind == Term::Kind::literal;
-    if (!by_literal) census.partial.insert(term.name);
-  }
-  for (const Term& operand : term.operands) take_census(operand, census);
+  if (const std::string_view partial = partial_name(rule, term); !partial.empty()) census.partial.emplace(partial);
+  for (const Term& operand : term.operands) take_census(rule, operand, census);
 }
 
 std::uint64_t fnv1a(std::string_view text, std::uint64_t basis) {
@@ -466,8 +483,8 @@ std::uint64_t fnv1a(std::string_view text, std::uint64_t basis) {
 void Checker::classify() {
   Census source;
   Census target;
-  for (const Statement& statement : rule_.source) take_census(statement.term, source);
-  for (const Statement& statement : rule_.target) take_census(statement.term, target);
+  for (const Statement& statement : rule_.source) take_census(rule_, statement.term, source);
+  for (const Statement& statement : rule_.target) take_census(rule_, statement.term, target);
   const bool shapes = std::any_of(rule_.names.begin(), rule_.names.end(),
                                   [](const auto& n) { return n.second == NameKind::dimension || n.second == NameKind::sequence; });
   bool relations = false;

@@ -585,7 +585,7 @@ Result<std::vector<RuleInstance>> instantiate(const Rule& rule) {
     if (++runs > kMaxChoices) {
       return fail(
           ErrorCode::limit,
-          fmt::format("rule {} leaves more than {} choices open; bound ranks by a guard such as rank(x) <= 4", rule.name, kMaxChoices),
+          fmt::format("rule {}: more than {} choices are open; bound ranks by a guard such as rank(x) <= 4", rule.name, kMaxChoices),
           where);
     }
     auto instance = Run(rule, choices).build(reason);

@@ -95,6 +95,19 @@ TEST(RuleHash, IsThatOfTheTextWithoutComment) {
   EXPECT_EQ(RuleHash::parse(hash.to_string()), hash);
 }
 
+TEST(FloatClass, IsInferredFromTheOperators) {
+  const auto class_of = [](std::string_view body) { return parsed("rule r\n  source y = " + std::string(body) + "\n")[0].float_class; };
+  EXPECT_EQ(class_of("relu(relu(x))\n  target y = relu(x)"), FloatClass::exact);
+  EXPECT_EQ(class_of("relu(transpose(x, perm: p))\n  target y = transpose(relu(x), perm: p)"), FloatClass::exact);
+  EXPECT_EQ(class_of("(x + z) * s\n  target y = x * s + z * s"), FloatClass::rounding);
+  EXPECT_EQ(class_of("x / 6\n  target y = x * (1/6)"), FloatClass::rounding);
+  EXPECT_EQ(class_of("x / s\n  target y = x * reciprocal(s)\n  where const(s)"), FloatClass::rounding);
+  EXPECT_EQ(class_of("pow(x, 2)\n  target y = x * x"), FloatClass::rounding);
+  EXPECT_EQ(class_of("x / s * s\n  target y = x"), FloatClass::special);
+  EXPECT_EQ(class_of("x * z - x * z + w\n  target y = w"), FloatClass::special);
+  EXPECT_EQ(class_of("exp(x) * exp(z)\n  target y = exp(x + z)"), FloatClass::special);
+}
+
 TEST(RuleErrors, NameThePlaceAndWhatWasExpected) {
   const std::string head = "rule r\n  source\n    y = ";
   const std::string tail = "\n  target\n    y = x\n";
