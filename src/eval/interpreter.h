@@ -1,0 +1,642 @@
+// Runs a program over one arithmetic. Private to src/eval: included once for each arithmetic.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "src/eval/arithmetic.h"
+#include "src/eval/kernels.h"
+#include "src/eval/lanes.h"
+#include "src/eval/program.h"
+#include "src/eval/source.h"
+
+namespace xflow::eval {
+
+// Integer arithmetic of the type `type`; what has no value (x / 0) is 0.
+std::int64_t integer_unary(Function function, std::int64_t a);
+std::int64_t integer_binary(Function function, std::int64_t a, std::int64_t b, ir::DataType type);
+
+// The numbers of a node on the lanes of the block: one for all, or one for each.
+template <typename T>
+struct View {
+  const T* data = nullptr;
+  bool uniform = false;
+  const T& operator[](std::int64_t lane) const { return data[uniform ? 0 : lane]; }
+};
+
+template <typename A>
+class Interpreter {
+ public:
+  using Number = typename A::Number;
+
+  Interpreter(const A& arithmetic, const Stage& stage, const std::vector<Source>& sources)
+      : arithmetic_(arithmetic), stage_(stage), sources_(sources), loops_(stage, sources, kMaxLanes), states_(stage.nodes.size()) {
+    for (std::size_t k = 0; k < states_.size(); ++k) {
+      const ValueNode& node = stage.nodes[k];
+      if (node.real) {
+        states_[k].numbers.resize(kMaxLanes);
+      } else {
+        states_[k].integers.resize(kMaxLanes);
+      }
+      if (node.kind == ValueNode::Kind::select) states_[k].masks.resize(2 * kMaxLanes);
+    }
+  }
+
+  // Writes the tensor of the stage to `out`, output_count() numbers. Errors: unsupported functions; internal for a read out of range.
+  template <typename T>
+  Result<void> run(T* out) {
+    XFLOW_CHECK(check());
+    if (stage_.kind == Stage::Kind::map) {
+      const std::int64_t count = stage_.output_count();
+      for (std::int64_t first = 0; first < count && !out_of_range_;) {
+        const std::int64_t end = std::min(loops_.block_end(first), count);
+        loops_.set_block(first, end - first);
+        const View<T> view = eval<T>(stage_.root, nullptr);
+        for (std::int64_t lane = 0; lane < end - first; ++lane) out[first + lane] = finish(view[lane]);
+        first = end;
+      }
+    } else {
+      reduce(out);
+    }
+    if (out_of_range_) return fail(ErrorCode::internal, "an element outside of its tensor was read");
+    return {};
+  }
+
+ private:
+  static constexpr std::int64_t kMaxLanes = A::kCheap ? 512 : 64;
+  using Kind = ValueNode::Kind;
+  using Mask = const std::uint8_t*;  // which lanes are evaluated; null: all
+
+  struct NodeState {
+    std::vector<Number> numbers;
+    std::vector<std::int64_t> integers;
+    std::vector<std::uint8_t> masks;
+    std::uint64_t stamp = 0;
+    bool uniform = false;
+    const void* data = nullptr;
+    std::vector<std::int64_t> offsets[2];  // of a product of reads
+    std::vector<Number> accumulators;
+    std::vector<std::int64_t> active;
+  };
+
+  Result<void> check() const {
+    const auto cannot = [](std::string_view what) { return fail(ErrorCode::unsupported, fmt::format("cannot evaluate {} over these numbers", what)); };
+    if (!A::kOrdered && stage_.real && stage_.kind == Stage::Kind::maximum) return cannot("a maximum");
+    for (const ValueNode& node : stage_.nodes) {
+      if (!A::kOrdered && node.real && node.kind == Kind::maximum) return cannot("a maximum");
+      if (node.kind != Kind::apply) continue;
+      const bool real_arguments = stage_.nodes[static_cast<std::size_t>(node.arguments.back())].real;
+      if (real_arguments && !arithmetic_.supports(node.function)) return cannot(ops::name(node.function));
+    }
+    return {};
+  }
+
+  std::int64_t finish(std::int64_t value) const { return wrap(value, stage_.data_type); }
+  const Number& finish(const Number& value) const
+    requires(!std::is_same_v<Number, std::int64_t>)
+  {
+    return value;
+  }
+
+  template <typename T>
+  T neutral(bool is_sum) const {
+    if constexpr (std::is_same_v<T, std::int64_t>) {
+      return is_sum ? 0 : std::numeric_limits<std::int64_t>::min();
+    } else {
+      return is_sum ? arithmetic_.from_integer(0) : arithmetic_.lowest();
+    }
+  }
+
+  template <typename T>
+  T combine(bool is_sum, const T& a, const T& b) const {
+    if constexpr (std::is_same_v<T, std::int64_t>) {
+      return is_sum ? static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b)) : std::max(a, b);
+    } else {
+      return is_sum ? arithmetic_.template binary<Function::add>(a, b) : arithmetic_.template binary<Function::maximum>(a, b);
+    }
+  }
+
+  // Each output is one sum or maximum over all lanes.
+  template <typename T>
+  void reduce(T* out) {
+    const bool is_sum = stage_.kind == Stage::Kind::sum;
+    const std::int64_t outputs = stage_.output_count();
+    const std::int64_t terms = stage_.lane_count();
+    for (std::int64_t output = 0; output < outputs; ++output) {
+      std::int64_t rest = output;
+      for (std::size_t k = stage_.outputs.size(); k-- > 0;) {
+        const std::int64_t extent = stage_.extents[static_cast<std::size_t>(stage_.outputs[k])];
+        loops_.set(stage_.outputs[k], rest % extent);
+        rest /= extent;
+      }
+      T total = neutral<T>(is_sum);
+      for (std::int64_t first = 0; first < terms && !out_of_range_;) {
+        const std::int64_t end = std::min(loops_.block_end(first), terms);
+        loops_.set_block(first, end - first);
+        const View<T> view = eval<T>(stage_.root, nullptr);
+        for (std::int64_t lane = 0; lane < end - first; ++lane) total = combine<T>(is_sum, total, view[lane]);
+        first = end;
+      }
+      out[output] = finish(total);
+    }
+  }
+
+  template <typename T>
+  T* buffer(NodeState& state) {
+    if constexpr (std::is_same_v<T, std::int64_t>) {
+      return state.integers.data();
+    } else {
+      return state.numbers.data();
+    }
+  }
+
+  // The node on the lanes of `mask`; other lanes hold anything. What has not changed since it was computed is not computed again.
+  template <typename T>
+  View<T> eval(int number, Mask mask) {
+    const ValueNode& node = stage_.nodes[static_cast<std::size_t>(number)];
+    NodeState& state = states_[static_cast<std::size_t>(number)];
+    if (loops_.valid(state.stamp, node.depends)) return {static_cast<const T*>(state.data), state.uniform};
+    View<T> view;
+    switch (node.kind) {
+      case Kind::literal: view = literal<T>(node, state); break;
+      case Kind::index: view = index<T>(node, state); break;
+      case Kind::read: view = read<T>(node, state, mask); break;
+      case Kind::sum:
+      case Kind::maximum: view = loop<T>(node, state, mask); break;
+      case Kind::select: view = select<T>(node, state, mask); break;
+      case Kind::apply: view = apply<T>(node, state, mask); break;
+      case Kind::cast: view = cast<T>(node, state, mask); break;
+    }
+    state.stamp = loops_.now();
+    state.uniform = view.uniform;
+    state.data = view.data;
+    return view;
+  }
+
+  template <typename T>
+  View<T> literal(const ValueNode& node, NodeState& state) {
+    T* const out = buffer<T>(state);
+    if constexpr (std::is_same_v<T, std::int64_t>) {
+      const auto rational = node.literal.rational();
+      if (rational) {
+        out[0] = rational->numerator() / rational->denominator();
+      } else {
+        const double value = node.literal.to_double();
+        out[0] = value > 0 ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min();
+      }
+    } else {
+      out[0] = arithmetic_.from_literal(node.literal);
+    }
+    return {out, true};
+  }
+
+  template <typename T>
+  View<T> index(const ValueNode& node, NodeState& state) {
+    T* const out = buffer<T>(state);
+    const IndexView view = loops_.form(node.form);
+    const std::int64_t count = view.is_uniform() ? 1 : loops_.lanes();
+    for (std::int64_t lane = 0; lane < count; ++lane) {
+      if constexpr (std::is_same_v<T, std::int64_t>) {
+        out[lane] = view.at(lane);
+      } else {
+        out[lane] = arithmetic_.from_integer(view.at(lane));
+      }
+    }
+    return {out, view.is_uniform()};
+  }
+
+  // Numbers of T as they lie in the source: then reads need no conversion.
+  template <typename T>
+  static bool is_native(const Source& source) {
+    if (source.format == Format::number) return !std::is_same_v<T, std::int64_t>;
+    if (std::is_same_v<T, std::int64_t> && source.format == Format::int64) return reinterpret_cast<std::uintptr_t>(source.data) % 8 == 0;
+    if (std::is_same_v<T, double> && source.format == Format::float64) return reinterpret_cast<std::uintptr_t>(source.data) % 8 == 0;
+    if (std::is_same_v<T, float> && source.format == Format::float32) return reinterpret_cast<std::uintptr_t>(source.data) % 4 == 0;
+    return false;
+  }
+
+  template <typename T>
+  T convert(double value) const {
+    if constexpr (std::is_same_v<T, std::int64_t>) return truncate(value);
+    if constexpr (!std::is_same_v<T, std::int64_t>) return arithmetic_.from_double(value);
+  }
+  template <typename T>
+  T convert(std::int64_t value) const {
+    if constexpr (std::is_same_v<T, std::int64_t>) return value;
+    if constexpr (!std::is_same_v<T, std::int64_t>) return arithmetic_.from_integer(value);
+  }
+  template <typename T>
+  T convert(std::uint64_t value) const {
+    if constexpr (std::is_same_v<T, std::int64_t>) return static_cast<std::int64_t>(value);
+    if constexpr (!std::is_same_v<T, std::int64_t>) return arithmetic_.from_unsigned(value);
+  }
+
+  // True if all offsets of the active lanes are within the source.
+  bool in_range(const IndexView& view, const Source& source, Mask mask) {
+    const auto count = static_cast<std::int64_t>(source.count);
+    bool fine = true;
+    if (mask == nullptr && view.values == nullptr) {
+      const std::int64_t last = view.base + view.stride * (loops_.lanes() - 1);
+      fine = view.base >= 0 && view.base < count && last >= 0 && last < count;
+    } else {
+      for (std::int64_t lane = 0; lane < loops_.lanes(); ++lane) {
+        const std::int64_t offset = view.at(lane);
+        if ((offset < 0 || offset >= count) && (mask == nullptr || mask[lane] != 0)) fine = false;
+      }
+    }
+    if (!fine) out_of_range_ = true;
+    return fine;
+  }
+
+  template <typename T>
+  View<T> read(const ValueNode& node, NodeState& state, Mask mask) {
+    const Source& source = sources_[static_cast<std::size_t>(node.source)];
+    const IndexView view = loops_.form(node.form);
+    T* const out = buffer<T>(state);
+    if (!in_range(view, source, mask)) {
+      out[0] = T{};
+      return {out, true};
+    }
+    const std::int64_t lanes = loops_.lanes();
+    if (is_native<T>(source)) {
+      const T* const data = static_cast<const T*>(source.data);
+      if (mask == nullptr && view.is_uniform()) return {data + view.base, true};
+      if (mask == nullptr && view.values == nullptr && view.stride == 1) return {data + view.base, false};
+      gather(out, view, lanes, mask, [data](std::int64_t at) -> const T& { return data[at]; });
+    } else {
+      const bool uniform = mask == nullptr && view.is_uniform();
+      with_elements(source, [&](const auto& load) {
+        gather(out, view, uniform ? 1 : lanes, mask, [&](std::int64_t at) { return convert<T>(load(at)); });
+      });
+      if (uniform) return {out, true};
+    }
+    return {out, false};
+  }
+
+  template <typename T, typename Load>
+  static void gather(T* out, const IndexView& view, std::int64_t lanes, Mask mask, const Load& load) {
+    if (mask != nullptr) {
+      for (std::int64_t lane = 0; lane < lanes; ++lane) {
+        if (mask[lane] != 0) out[lane] = load(view.at(lane));
+      }
+    } else if (view.values != nullptr) {
+      for (std::int64_t lane = 0; lane < lanes; ++lane) out[lane] = load(view.base + view.values[lane]);
+    } else {
+      for (std::int64_t lane = 0; lane < lanes; ++lane) out[lane] = load(view.base + view.stride * lane);
+    }
+  }
+
+  template <typename T>
+  View<T> loop(const ValueNode& node, NodeState& state, Mask mask) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (node.product_of_reads) {
+        const ValueNode& product = stage_.nodes[static_cast<std::size_t>(node.arguments[0])];
+        const ValueNode& a = stage_.nodes[static_cast<std::size_t>(product.arguments[0])];
+        const ValueNode& b = stage_.nodes[static_cast<std::size_t>(product.arguments[1])];
+        if (is_native<T>(sources_[static_cast<std::size_t>(a.source)]) && is_native<T>(sources_[static_cast<std::size_t>(b.source)])) {
+          return dot<T>(node, state, mask, a, b);
+        }
+      }
+    }
+    const bool is_sum = node.kind == Kind::sum;
+    const std::int64_t extent = stage_.extents[static_cast<std::size_t>(node.variable)];
+    const std::int64_t lanes = loops_.lanes();
+    T* const out = buffer<T>(state);
+    T total = neutral<T>(is_sum);
+    bool uniform = true;
+    for (std::int64_t k = 0; k < extent; ++k) {
+      loops_.set(node.variable, k);
+      const View<T> view = eval<T>(node.arguments[0], mask);
+      if (uniform && view.uniform) {
+        total = combine<T>(is_sum, total, *view.data);
+        continue;
+      }
+      if (uniform) std::fill_n(out, lanes, total);
+      uniform = false;
+      for (std::int64_t lane = 0; lane < lanes; ++lane) {
+        if (A::kCheap || mask == nullptr || mask[lane] != 0) out[lane] = combine<T>(is_sum, out[lane], view[lane]);
+      }
+    }
+    if (uniform) out[0] = total;
+    return {out, uniform};
+  }
+
+  // A sum of products of two reads over one variable, without a step of the interpreter for each term.
+  template <typename T>
+  View<T> dot(const ValueNode& node, NodeState& state, Mask mask, const ValueNode& a, const ValueNode& b) {
+    const std::int64_t terms = stage_.extents[static_cast<std::size_t>(node.variable)];
+    const ValueNode* const reads[2] = {&a, &b};
+    T* const out = buffer<T>(state);
+    std::int64_t lanes = loops_.lanes();
+    if (mask != nullptr) {
+      state.active.clear();
+      for (std::int64_t lane = 0; lane < lanes; ++lane) {
+        if (mask[lane] != 0) state.active.push_back(lane);
+      }
+      lanes = static_cast<std::int64_t>(state.active.size());
+    }
+    Factor<T> factors[2];
+    loops_.set(node.variable, terms - 1);
+    IndexView last[2] = {loops_.form(a.form), loops_.form(b.form)};
+    loops_.set(node.variable, 0);
+    for (std::size_t k = 0; k < 2; ++k) {
+      const Source& source = sources_[static_cast<std::size_t>(reads[k]->source)];
+      const IndexView view = loops_.form(reads[k]->form);
+      if (!in_range(view, source, mask) || !in_range(last[k], source, mask)) {
+        out[0] = T{};
+        return {out, true};
+      }
+      Factor<T>& factor = factors[k];
+      factor.data = static_cast<const T*>(source.data);
+      factor.step = terms > 1 ? (last[k].base - view.base) / (terms - 1) : 0;
+      if (view.is_uniform()) {
+        factor.data += view.base;
+      } else if (mask == nullptr && view.values == nullptr && view.stride == 1) {
+        factor.kind = Factor<T>::Kind::contiguous;
+        factor.data += view.base;
+      } else {
+        factor.kind = Factor<T>::Kind::gathered;
+        factor.data += view.base;
+        std::vector<std::int64_t>& offsets = state.offsets[k];
+        offsets.resize(kMaxLanes);
+        for (std::int64_t lane = 0; lane < lanes; ++lane) {
+          const std::int64_t from = mask == nullptr ? lane : state.active[static_cast<std::size_t>(lane)];
+          offsets[static_cast<std::size_t>(lane)] = view.values != nullptr ? view.values[from] : view.stride * from;
+        }
+        factor.offsets = offsets.data();
+      }
+    }
+    if (mask == nullptr) {
+      std::fill_n(out, lanes, T(0));
+      multiply_add(out, lanes, terms, factors[0], factors[1]);
+      return {out, false};
+    }
+    state.accumulators.assign(static_cast<std::size_t>(lanes), T(0));
+    multiply_add(state.accumulators.data(), lanes, terms, factors[0], factors[1]);
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      out[state.active[static_cast<std::size_t>(lane)]] = state.accumulators[static_cast<std::size_t>(lane)];
+    }
+    return {out, false};
+  }
+
+  static bool holds(ops::Relation relation, std::int64_t value) {
+    switch (relation) {
+      case ops::Relation::at_least_zero: return value >= 0;
+      case ops::Relation::zero: return value == 0;
+      case ops::Relation::not_zero: return value != 0;
+    }
+    return false;
+  }
+
+  template <typename T>
+  View<T> select(const ValueNode& node, NodeState& state, Mask mask) {
+    const std::int64_t lanes = loops_.lanes();
+    std::uint8_t* const then = state.masks.data();
+    std::uint8_t* const otherwise = then + kMaxLanes;
+    if (mask == nullptr) {
+      std::fill_n(then, lanes, std::uint8_t{1});
+    } else {
+      std::copy_n(mask, lanes, then);
+    }
+    for (const auto& [form, relation] : node.condition) {
+      const IndexView view = loops_.form(form);
+      if (view.is_uniform()) {
+        if (!holds(relation, view.base)) return eval<T>(node.arguments[1], mask);
+        continue;
+      }
+      apply_atom(then, view, relation, lanes);
+    }
+    std::int64_t taken = 0;
+    std::int64_t asked = 0;
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      const std::uint8_t active = mask == nullptr ? 1 : mask[lane];
+      otherwise[lane] = static_cast<std::uint8_t>(active & (then[lane] ^ 1));
+      taken += then[lane];
+      asked += active;
+    }
+    if (taken == asked) return eval<T>(node.arguments[0], mask);
+    if (taken == 0) return eval<T>(node.arguments[1], mask);
+    const View<T> a = eval<T>(node.arguments[0], then);
+    const View<T> b = eval<T>(node.arguments[1], otherwise);
+    T* const out = buffer<T>(state);
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      if (then[lane] != 0) {
+        out[lane] = a[lane];
+      } else if (otherwise[lane] != 0) {
+        out[lane] = b[lane];
+      }
+    }
+    return {out, false};
+  }
+
+  static void apply_atom(std::uint8_t* then, const IndexView& view, ops::Relation relation, std::int64_t lanes) {
+    const auto each = [&](const auto& test) {
+      if (view.values != nullptr) {
+        for (std::int64_t lane = 0; lane < lanes; ++lane) then[lane] &= static_cast<std::uint8_t>(test(view.base + view.values[lane]));
+      } else {
+        for (std::int64_t lane = 0; lane < lanes; ++lane) then[lane] &= static_cast<std::uint8_t>(test(view.base + view.stride * lane));
+      }
+    };
+    switch (relation) {
+      case ops::Relation::at_least_zero: return each([](std::int64_t x) { return x >= 0; });
+      case ops::Relation::zero: return each([](std::int64_t x) { return x == 0; });
+      case ops::Relation::not_zero: return each([](std::int64_t x) { return x != 0; });
+    }
+  }
+
+  bool is_active(Mask mask, std::int64_t lane) const { return A::kCheap || mask == nullptr || mask[lane] != 0; }
+
+  template <typename T, typename R, typename F>
+  View<R> map(View<T> a, R* out, Mask mask, const F& f) {
+    if (a.uniform) {
+      out[0] = f(a.data[0]);
+      return {out, true};
+    }
+    const std::int64_t lanes = loops_.lanes();
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      if (is_active(mask, lane)) out[lane] = f(a.data[lane]);
+    }
+    return {out, false};
+  }
+
+  template <typename T, typename R, typename F>
+  View<R> map(View<T> a, View<T> b, R* out, Mask mask, const F& f) {
+    if (a.uniform && b.uniform) {
+      out[0] = f(a.data[0], b.data[0]);
+      return {out, true};
+    }
+    const std::int64_t lanes = loops_.lanes();
+    if (a.uniform) {
+      const T x = a.data[0];
+      for (std::int64_t lane = 0; lane < lanes; ++lane) {
+        if (is_active(mask, lane)) out[lane] = f(x, b.data[lane]);
+      }
+    } else if (b.uniform) {
+      const T y = b.data[0];
+      for (std::int64_t lane = 0; lane < lanes; ++lane) {
+        if (is_active(mask, lane)) out[lane] = f(a.data[lane], y);
+      }
+    } else {
+      for (std::int64_t lane = 0; lane < lanes; ++lane) {
+        if (is_active(mask, lane)) out[lane] = f(a.data[lane], b.data[lane]);
+      }
+    }
+    return {out, false};
+  }
+
+  template <typename T>
+  View<T> apply(const ValueNode& node, NodeState& state, Mask mask) {
+    if (node.function == Function::choose) return choose<T>(node, state, mask);
+    if constexpr (std::is_same_v<T, std::int64_t>) {
+      if (stage_.nodes[static_cast<std::size_t>(node.arguments[0])].real) return compare(node, state, mask);
+      return apply_integer(node, state, mask);
+    } else {
+      return ops::arity(node.function) == 1 ? apply_unary(node, state, mask) : apply_binary(node, state, mask);
+    }
+  }
+
+  template <typename T>
+  View<T> choose(const ValueNode& node, NodeState& state, Mask mask) {
+    const View<std::int64_t> condition = eval<std::int64_t>(node.arguments[0], mask);
+    const View<T> a = eval<T>(node.arguments[1], mask);
+    const View<T> b = eval<T>(node.arguments[2], mask);
+    if (condition.uniform) return condition.data[0] != 0 ? a : b;
+    T* const out = buffer<T>(state);
+    for (std::int64_t lane = 0; lane < loops_.lanes(); ++lane) {
+      if (is_active(mask, lane)) out[lane] = condition.data[lane] != 0 ? a[lane] : b[lane];
+    }
+    return {out, false};
+  }
+
+  View<std::int64_t> compare(const ValueNode& node, NodeState& state, Mask mask) {
+    std::int64_t* const out = state.integers.data();
+    const View<Number> a = eval<Number>(node.arguments[0], mask);
+    if (node.function == Function::is_nan) {
+      return map(a, out, mask, [&](const Number& x) -> std::int64_t { return arithmetic_.is_nan(x) ? 1 : 0; });
+    }
+    const View<Number> b = eval<Number>(node.arguments[1], mask);
+    if (node.function == Function::less) {
+      return map(a, b, out, mask, [&](const Number& x, const Number& y) -> std::int64_t { return arithmetic_.less(x, y) ? 1 : 0; });
+    }
+    return map(a, b, out, mask, [&](const Number& x, const Number& y) -> std::int64_t { return arithmetic_.equal(x, y) ? 1 : 0; });
+  }
+
+  View<std::int64_t> apply_integer(const ValueNode& node, NodeState& state, Mask mask) {
+    std::int64_t* const out = state.integers.data();
+    const View<std::int64_t> a = eval<std::int64_t>(node.arguments[0], mask);
+    const ir::DataType type = node.data_type;
+    if (ops::arity(node.function) == 1) {
+      return map(a, out, mask, [&](std::int64_t x) { return wrap(integer_unary(node.function, x), type); });
+    }
+    const View<std::int64_t> b = eval<std::int64_t>(node.arguments[1], mask);
+    return map(a, b, out, mask, [&](std::int64_t x, std::int64_t y) { return integer_binary(node.function, x, y, type); });
+  }
+
+  template <Function F>
+  View<Number> unary(const ValueNode& node, NodeState& state, Mask mask) {
+    return map(eval<Number>(node.arguments[0], mask), state.numbers.data(), mask,
+               [this](const Number& x) { return arithmetic_.template unary<F>(x); });
+  }
+
+  template <Function F>
+  View<Number> binary(const ValueNode& node, NodeState& state, Mask mask) {
+    const View<Number> a = eval<Number>(node.arguments[0], mask);
+    const View<Number> b = eval<Number>(node.arguments[1], mask);
+    return map(a, b, state.numbers.data(), mask, [this](const Number& x, const Number& y) { return arithmetic_.template binary<F>(x, y); });
+  }
+
+  View<Number> apply_unary(const ValueNode& node, NodeState& state, Mask mask) {
+    switch (node.function) {
+      case Function::negate: return unary<Function::negate>(node, state, mask);
+      case Function::reciprocal: return unary<Function::reciprocal>(node, state, mask);
+      case Function::exp: return unary<Function::exp>(node, state, mask);
+      case Function::log: return unary<Function::log>(node, state, mask);
+      case Function::sqrt: return unary<Function::sqrt>(node, state, mask);
+      case Function::sin: return unary<Function::sin>(node, state, mask);
+      case Function::cos: return unary<Function::cos>(node, state, mask);
+      case Function::tanh: return unary<Function::tanh>(node, state, mask);
+      case Function::erf: return unary<Function::erf>(node, state, mask);
+      case Function::abs: return unary<Function::abs>(node, state, mask);
+      case Function::sign: return unary<Function::sign>(node, state, mask);
+      case Function::floor: return unary<Function::floor>(node, state, mask);
+      case Function::ceil: return unary<Function::ceil>(node, state, mask);
+      default: return unary<Function::round_even>(node, state, mask);
+    }
+  }
+
+  View<Number> apply_binary(const ValueNode& node, NodeState& state, Mask mask) {
+    switch (node.function) {
+      case Function::add: return binary<Function::add>(node, state, mask);
+      case Function::subtract: return binary<Function::subtract>(node, state, mask);
+      case Function::multiply: return binary<Function::multiply>(node, state, mask);
+      case Function::divide: return binary<Function::divide>(node, state, mask);
+      case Function::integer_divide: return binary<Function::integer_divide>(node, state, mask);
+      case Function::modulo: return binary<Function::modulo>(node, state, mask);
+      case Function::remainder: return binary<Function::remainder>(node, state, mask);
+      case Function::power: return binary<Function::power>(node, state, mask);
+      case Function::minimum: return binary<Function::minimum>(node, state, mask);
+      default: return binary<Function::maximum>(node, state, mask);
+    }
+  }
+
+  template <typename T>
+  View<T> cast(const ValueNode& node, NodeState& state, Mask mask) {
+    const ValueNode& argument = stage_.nodes[static_cast<std::size_t>(node.arguments[0])];
+    T* const out = buffer<T>(state);
+    const ir::DataType to = node.data_type;
+    if constexpr (std::is_same_v<T, std::int64_t>) {
+      if (!argument.real) {
+        return map(eval<std::int64_t>(node.arguments[0], mask), out, mask, [to](std::int64_t x) { return wrap(x, to); });
+      }
+      const View<Number> view = eval<Number>(node.arguments[0], mask);
+      if (to == ir::DataType::boolean) return map(view, out, mask, [&](const Number& x) -> std::int64_t { return arithmetic_.nonzero(x) ? 1 : 0; });
+      if (to == ir::DataType::uint64) return map(view, out, mask, [&](const Number& x) { return arithmetic_.to_unsigned(x); });
+      return map(view, out, mask, [&](const Number& x) { return wrap(arithmetic_.to_integer(x), to); });
+    } else {
+      if (argument.real) return map(eval<Number>(node.arguments[0], mask), out, mask, [&](const Number& x) { return arithmetic_.round(x, to); });
+      const View<std::int64_t> view = eval<std::int64_t>(node.arguments[0], mask);
+      if (argument.data_type == ir::DataType::uint64) {
+        return map(view, out, mask, [&](std::int64_t x) { return arithmetic_.round(arithmetic_.from_unsigned(static_cast<std::uint64_t>(x)), to); });
+      }
+      return map(view, out, mask, [&](std::int64_t x) { return arithmetic_.round(arithmetic_.from_integer(x), to); });
+    }
+  }
+
+  const A& arithmetic_;
+  const Stage& stage_;
+  const std::vector<Source>& sources_;
+  LoopState loops_;
+  std::vector<NodeState> states_;
+  bool out_of_range_ = false;
+};
+
+// Runs all stages; `sources` are the operands. The last stage writes `numbers` or `integers`, whichever its type needs.
+template <typename A>
+Result<void> run_program(const A& arithmetic, const Program& program, std::vector<Source> sources, typename A::Number* numbers,
+                         std::int64_t* integers) {
+  std::vector<std::vector<typename A::Number>> number_tensors(program.stages.size());
+  std::vector<std::vector<std::int64_t>> integer_tensors(program.stages.size());
+  for (std::size_t k = 0; k < program.stages.size(); ++k) {
+    const Stage& stage = program.stages[k];
+    const bool last = k + 1 == program.stages.size();
+    const auto count = static_cast<std::size_t>(stage.output_count());
+    Interpreter<A> interpreter(arithmetic, stage, sources);
+    if (stage.real) {
+      if (!last) number_tensors[k].resize(count);
+      typename A::Number* const out = last ? numbers : number_tensors[k].data();
+      XFLOW_CHECK(interpreter.run(out));
+      sources.push_back({out, Format::number, count});
+    } else {
+      if (!last) integer_tensors[k].resize(count);
+      std::int64_t* const out = last ? integers : integer_tensors[k].data();
+      XFLOW_CHECK(interpreter.run(out));
+      sources.push_back({out, Format::int64, count});
+    }
+  }
+  return {};
+}
+
+}  // namespace xflow::eval

@@ -1,0 +1,105 @@
+#include "src/eval/kernels.h"
+
+#include <utility>
+
+namespace xflow::eval {
+
+namespace {
+
+template <typename T>
+XFLOW_VECTORIZED void uniform_contiguous(T* __restrict acc, std::int64_t lanes, std::int64_t terms, Factor<T> a, Factor<T> b) {
+  std::int64_t k = 0;
+  for (; k + 4 <= terms; k += 4, a.data += 4 * a.step, b.data += 4 * b.step) {
+    const T a0 = a.data[0];
+    const T a1 = a.data[a.step];
+    const T a2 = a.data[2 * a.step];
+    const T a3 = a.data[3 * a.step];
+    const T* const b0 = b.data;
+    const T* const b1 = b.data + b.step;
+    const T* const b2 = b.data + 2 * b.step;
+    const T* const b3 = b.data + 3 * b.step;
+    for (std::int64_t l = 0; l < lanes; ++l) acc[l] = acc[l] + a0 * b0[l] + a1 * b1[l] + a2 * b2[l] + a3 * b3[l];
+  }
+  for (; k < terms; ++k, a.data += a.step, b.data += b.step) {
+    const T a0 = a.data[0];
+    for (std::int64_t l = 0; l < lanes; ++l) acc[l] += a0 * b.data[l];
+  }
+}
+
+template <typename T>
+XFLOW_VECTORIZED void contiguous_contiguous(T* __restrict acc, std::int64_t lanes, std::int64_t terms, Factor<T> a, Factor<T> b) {
+  for (std::int64_t k = 0; k < terms; ++k, a.data += a.step, b.data += b.step) {
+    for (std::int64_t l = 0; l < lanes; ++l) acc[l] += a.data[l] * b.data[l];
+  }
+}
+
+template <typename T>
+void uniform_gathered(T* __restrict acc, std::int64_t lanes, std::int64_t terms, Factor<T> a, Factor<T> b) {
+  std::int64_t k = 0;
+  for (; k + 2 <= terms; k += 2, a.data += 2 * a.step, b.data += 2 * b.step) {
+    const T a0 = a.data[0];
+    const T a1 = a.data[a.step];
+    const T* const b1 = b.data + b.step;
+    for (std::int64_t l = 0; l < lanes; ++l) acc[l] = acc[l] + a0 * b.data[b.offsets[l]] + a1 * b1[b.offsets[l]];
+  }
+  for (; k < terms; ++k, a.data += a.step, b.data += b.step) {
+    const T a0 = a.data[0];
+    for (std::int64_t l = 0; l < lanes; ++l) acc[l] += a0 * b.data[b.offsets[l]];
+  }
+}
+
+template <typename T>
+void contiguous_gathered(T* __restrict acc, std::int64_t lanes, std::int64_t terms, Factor<T> a, Factor<T> b) {
+  for (std::int64_t k = 0; k < terms; ++k, a.data += a.step, b.data += b.step) {
+    for (std::int64_t l = 0; l < lanes; ++l) acc[l] += a.data[l] * b.data[b.offsets[l]];
+  }
+}
+
+// Few lanes have long dot products: one lane after the other, in blocks that stay in the cache.
+template <typename T>
+void gathered_gathered(T* __restrict acc, std::int64_t lanes, std::int64_t terms, Factor<T> a, Factor<T> b) {
+  constexpr std::int64_t kBlock = 64;
+  for (std::int64_t begin = 0; begin < terms; begin += kBlock) {
+    const std::int64_t end = begin + kBlock < terms ? begin + kBlock : terms;
+    for (std::int64_t l = 0; l < lanes; ++l) {
+      const T* x = a.data + a.offsets[l] + begin * a.step;
+      const T* y = b.data + b.offsets[l] + begin * b.step;
+      T total = acc[l];
+      for (std::int64_t k = begin; k < end; ++k, x += a.step, y += b.step) total += *x * *y;
+      acc[l] = total;
+    }
+  }
+}
+
+template <typename T>
+void dispatch(T* acc, std::int64_t lanes, std::int64_t terms, Factor<T> a, Factor<T> b) {
+  using Kind = typename Factor<T>::Kind;
+  if (static_cast<int>(a.kind) > static_cast<int>(b.kind)) std::swap(a, b);
+  if (a.kind == Kind::uniform && b.kind == Kind::uniform) {
+    T total = 0;
+    for (std::int64_t k = 0; k < terms; ++k) total += a.data[k * a.step] * b.data[k * b.step];
+    for (std::int64_t l = 0; l < lanes; ++l) acc[l] += total;
+  } else if (a.kind == Kind::uniform && b.kind == Kind::contiguous) {
+    uniform_contiguous(acc, lanes, terms, a, b);
+  } else if (a.kind == Kind::uniform) {
+    uniform_gathered(acc, lanes, terms, a, b);
+  } else if (b.kind == Kind::contiguous) {
+    contiguous_contiguous(acc, lanes, terms, a, b);
+  } else if (a.kind == Kind::contiguous) {
+    contiguous_gathered(acc, lanes, terms, a, b);
+  } else {
+    gathered_gathered(acc, lanes, terms, a, b);
+  }
+}
+
+}  // namespace
+
+void multiply_add(double* acc, std::int64_t lanes, std::int64_t terms, const Factor<double>& a, const Factor<double>& b) {
+  dispatch(acc, lanes, terms, a, b);
+}
+
+void multiply_add(float* acc, std::int64_t lanes, std::int64_t terms, const Factor<float>& a, const Factor<float>& b) {
+  dispatch(acc, lanes, terms, a, b);
+}
+
+}  // namespace xflow::eval

@@ -1,0 +1,83 @@
+// Index forms over a block of lanes. Private to src/eval.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/eval/program.h"
+#include "src/eval/source.h"
+
+namespace xflow::eval {
+
+// The value of an index form on each lane of a block: base + stride * lane, or base + values[lane] where `values` is set.
+struct IndexView {
+  std::int64_t base = 0;
+  std::int64_t stride = 0;
+  const std::int64_t* values = nullptr;
+  bool is_uniform() const { return values == nullptr && stride == 0; }
+  std::int64_t at(std::int64_t lane) const { return base + (values != nullptr ? values[lane] : stride * lane); }
+};
+
+// The state of the loops of a stage: which block of lanes is worked on and where the scalar loops stand. Whatever is computed from some
+// variables is valid until one of them changes; time stamps tell.
+class LoopState {
+ public:
+  LoopState(const Stage& stage, const std::vector<Source>& sources, std::int64_t max_lanes);
+
+  // Stands at `count` consecutive lanes from number `first` on.
+  void set_block(std::int64_t first, std::int64_t count);
+  std::int64_t lanes() const { return lanes_; }
+  // The next block should end here: at a border of rows where that makes reads contiguous.
+  std::int64_t block_end(std::int64_t first) const;
+
+  void set(int variable, std::int64_t value) {
+    scalars_[static_cast<std::size_t>(variable)] = value;
+    stamps_[static_cast<std::size_t>(variable)] = ++clock_;
+  }
+  std::uint64_t now() const { return clock_; }
+  // True if nothing that is computed from `depends` has changed since `stamp`.
+  bool valid(std::uint64_t stamp, std::uint64_t depends) const {
+    if (stamp < block_stamp_) return false;
+    for (std::uint64_t rest = depends & scalar_mask_; rest != 0; rest &= rest - 1) {
+      if (stamps_[static_cast<std::size_t>(__builtin_ctzll(rest))] > stamp) return false;
+    }
+    return true;
+  }
+
+  IndexView form(int number);
+
+ private:
+  struct FormState {
+    std::vector<std::int64_t> values;  // of lane variables and slots, less `first`
+    std::int64_t first = 0;
+    std::int64_t stride = 0;
+    bool linear = true;
+    std::uint64_t stamp = 0;
+    std::uint64_t slot_depends = 0;
+    bool varies = false;  // has lane variables or slots
+  };
+  struct SlotState {
+    std::vector<std::int64_t> values;
+    bool uniform = true;
+    std::uint64_t stamp = 0;
+  };
+
+  void refresh(const IndexForm& form, FormState& state);
+  const SlotState& slot(int number);
+  std::int64_t element(const Source& source, std::int64_t offset) const;
+
+  const Stage& stage_;
+  const std::vector<Source>& sources_;
+  std::int64_t max_lanes_;
+  std::int64_t lanes_ = 0;
+  std::uint64_t scalar_mask_ = ~std::uint64_t{0};
+  std::uint64_t clock_ = 1;
+  std::uint64_t block_stamp_ = 1;
+  std::vector<std::int64_t> scalars_;
+  std::vector<std::uint64_t> stamps_;
+  std::vector<std::vector<std::int64_t>> lane_values_;  // of each variable; empty for scalar ones
+  std::vector<FormState> forms_;
+  std::vector<SlotState> slots_;
+};
+
+}  // namespace xflow::eval

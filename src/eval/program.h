@@ -1,0 +1,127 @@
+// From index notation to loops: an expression with all sizes known, as stages of strided loops. Private to src/eval and its tests.
+//
+// A stage computes one tensor. Its innermost loops run over *lanes*: blocks of consecutive elements of the tensor (a map stage) or of
+// consecutive terms of the outermost sum or maximum (a reduce stage), so that a step of the interpreter works on hundreds of numbers.
+// All other loops are scalar. A sum that does not depend on every loop around it (the sum of a softmax) becomes a stage of its own.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/ir/graph.h"
+#include "src/ops/expr.h"
+
+namespace xflow::eval {
+
+// constant + sum of coefficient * variable + sum of coefficient * slot. Variables are loops, slots are what is not affine in them.
+struct IndexForm {
+  struct Term {
+    int id;
+    std::int64_t coefficient;
+    friend bool operator==(const Term&, const Term&) = default;
+  };
+  std::int64_t constant = 0;
+  std::vector<Term> variables;  // ascending, no zero coefficient
+  std::vector<Term> slots;      // likewise
+  bool is_constant() const { return variables.empty() && slots.empty(); }
+  friend bool operator==(const IndexForm&, const IndexForm&) = default;
+};
+
+// Bounds of an index, inclusive.
+struct Range {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+};
+
+struct IndexSlot {
+  enum class Kind : std::uint8_t {
+    product,    // arguments[0] * arguments[1]
+    floor_div,  // floor(arguments[0] / arguments[1])
+    maximum,    // max(arguments[0], arguments[1])
+    element,    // integer element of `source` at offset arguments[0]
+  };
+  Kind kind{};
+  std::vector<int> arguments;  // forms
+  int source = -1;
+  Range range;
+  std::uint64_t depends = 0;  // variables, one bit each
+};
+
+struct ValueNode {
+  enum class Kind : std::uint8_t {
+    literal,
+    index,    // the value of form
+    read,     // element of `source` at offset `form`
+    sum,      // of arguments[0] over `variable`
+    maximum,  // of arguments[0] over `variable`
+    select,   // condition ? arguments[0] : arguments[1]
+    apply,    // function(arguments)
+    cast,     // arguments[0] to `data_type`
+  };
+  Kind kind{};
+  bool real = false;                                 // its value is a number of the arithmetic; otherwise an int64
+  ir::DataType data_type = ir::DataType::undefined;  // of integers: what the value wraps to
+  ir::Real literal;
+  int form = -1;
+  int source = -1;
+  std::vector<int> arguments;  // nodes
+  int variable = -1;
+  std::vector<std::pair<int, ops::Relation>> condition;  // forms
+  ops::Function function{};
+  std::uint64_t depends = 0;      // variables, also of the conditions around it
+  bool product_of_reads = false;  // a sum of read * read whose offsets are affine in its variable
+};
+
+// One tensor: dims are the extents of `outputs`.
+struct Stage {
+  enum class Kind : std::uint8_t { map, sum, maximum };
+  Kind kind = Kind::map;
+  bool real = true;
+  ir::DataType data_type = ir::DataType::undefined;  // as in ValueNode
+  std::vector<std::int64_t> extents;                 // of all variables
+  std::vector<int> outputs;                          // variables, outermost first
+  std::vector<int> lanes;  // the variables that lanes run over, outermost first: `outputs` of a map, the terms of a sum or maximum
+  std::vector<IndexForm> forms;
+  std::vector<IndexSlot> slots;
+  std::vector<ValueNode> nodes;  // arguments before users
+  int root = -1;
+
+  std::int64_t output_count() const;
+  std::int64_t lane_count() const;
+};
+
+// Sources 0 .. operands - 1 are operands; operands + k is the tensor of stage k. The last stage is the result.
+struct Program {
+  std::size_t operands = 0;
+  std::vector<Stage> stages;
+};
+
+struct OperandShape {
+  ir::DataType data_type = ir::DataType::undefined;
+  std::vector<std::int64_t> dims;
+};
+
+struct ProgramInput {
+  const ir::Symbols* symbols = nullptr;
+  ops::Expr expression;
+  std::vector<ir::Poly> index;     // output indices: a symbol each
+  std::vector<std::int64_t> dims;  // of the output
+  ir::DataType data_type{};        // of the output
+  std::vector<OperandShape> operands;
+  ir::Symbols::Valuation symbol_values;                                        // of dimensions and parameters
+  std::function<std::optional<ir::Rational>(const std::string&)> real_values;  // of real variables; may be empty
+};
+
+// Errors: unsupported where a size is not known or depends on an index.
+Result<Program> compile(const ProgramInput& input);
+
+}  // namespace xflow::eval

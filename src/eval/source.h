@@ -1,0 +1,49 @@
+// Where a program's reads find their elements. Private to src/eval.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "src/ir/constant.h"
+#include "src/ir/type.h"
+
+namespace xflow::eval {
+
+// How elements lie in memory: numbers of the arithmetic, int64, or one of ONNX's types as in a file (unaligned, little-endian).
+enum class Format : std::uint8_t { number, float64, float32, float16, bfloat16, int64, uint64, int32, uint32, int16, uint16, int8, uint8 };
+
+struct Source {
+  const void* data = nullptr;
+  Format format = Format::number;
+  std::uint64_t count = 0;
+};
+
+// Calls use(load) where load(k) is element k as a double, int64 or uint64, whichever holds it exactly. Not for Format::number.
+template <typename Use>
+void with_elements(const Source& source, const Use& use) {
+  const auto* bytes = static_cast<const unsigned char*>(source.data);
+  const auto load = [bytes](auto type, std::int64_t k) {
+    using T = decltype(type);
+    T value;
+    std::memcpy(&value, bytes + k * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
+    return value;
+  };
+  switch (source.format) {
+    case Format::number: break;
+    case Format::float64: use([&](std::int64_t k) { return load(double{}, k); }); break;
+    case Format::float32: use([&](std::int64_t k) { return static_cast<double>(load(float{}, k)); }); break;
+    case Format::float16: use([&](std::int64_t k) { return static_cast<double>(ir::half_to_float(load(std::uint16_t{}, k))); }); break;
+    case Format::bfloat16: use([&](std::int64_t k) { return static_cast<double>(ir::bfloat16_to_float(load(std::uint16_t{}, k))); }); break;
+    case Format::int64: use([&](std::int64_t k) { return load(std::int64_t{}, k); }); break;
+    case Format::uint64: use([&](std::int64_t k) { return load(std::uint64_t{}, k); }); break;
+    case Format::int32: use([&](std::int64_t k) -> std::int64_t { return load(std::int32_t{}, k); }); break;
+    case Format::uint32: use([&](std::int64_t k) -> std::int64_t { return load(std::uint32_t{}, k); }); break;
+    case Format::int16: use([&](std::int64_t k) -> std::int64_t { return load(std::int16_t{}, k); }); break;
+    case Format::uint16: use([&](std::int64_t k) -> std::int64_t { return load(std::uint16_t{}, k); }); break;
+    case Format::int8: use([&](std::int64_t k) -> std::int64_t { return load(std::int8_t{}, k); }); break;
+    case Format::uint8: use([&](std::int64_t k) -> std::int64_t { return load(std::uint8_t{}, k); }); break;
+  }
+}
+
+}  // namespace xflow::eval
