@@ -45,8 +45,9 @@ enum class DataType : std::uint8_t {
 // A size: a number, or a name for one that is known when the graph runs. Equal names are equal sizes.
 using Dimension = std::variant<std::int64_t, std::string>;
 
-// An attribute of an operator: an integer, integers, a real number, a word.
-using AttributeValue = std::variant<std::int64_t, std::vector<std::int64_t>, double, std::string, DataType>;
+// An attribute of an operator: an integer, integers, sizes (for shapes that depend on named dimensions), a real number, a word, an element
+// type. A graph that was optimised may have sizes that are polynomials of names, such as "2*N + 1".
+using AttributeValue = std::variant<std::int64_t, std::vector<std::int64_t>, std::vector<Dimension>, double, std::string, DataType>;
 using NamedAttribute = std::pair<std::string, AttributeValue>;
 
 // A value of one graph: counts inputs, weights and results of nodes in the order in which they were made.

@@ -71,8 +71,11 @@ struct OptimizeReport {
     std::uint64_t improved = 0;
     std::uint64_t applied = 0;
   };
+  // A value that a rewrite made, executed against the value that it replaced.
   struct Region {
-    std::vector<std::string> outputs;  // names in the new model
+    std::string value;                 // its name in the original; empty where it has none
+    bool agrees = true;                // within tolerance at all sizes that were run; otherwise the original model is kept
+    std::string message;               // where it does not agree, or why it could not be executed
     std::uint64_t checked_values = 0;  // elements compared
     double error = 0;                  // largest, relative to the largest magnitude of the reference
   };

@@ -1,0 +1,109 @@
+#include "src/api/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "src/api/shipped_rules.h"
+#include "src/cost/cover.h"
+#include "src/cost/cpu/cpu_device.h"
+#include "src/search/rule_rewriter.h"
+
+namespace xflow::api {
+namespace {
+
+constexpr double kDefaultSeconds = 30;
+
+void warn(const OptimizeOptions& options, const std::string& text) {
+  if (options.warning) options.warning(text);
+}
+
+std::string device_text(const cost::DeviceInfo& info) {
+  return fmt::format("{}: {}, {} thread{}, {}", info.name, info.model, info.threads, info.threads == 1 ? "" : "s", info.library);
+}
+
+}  // namespace
+
+Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options) {
+  std::vector<rules::RuleHash> proved;
+  for (const verifier::ProofRecord& record : shipped_rule_records()) proved.push_back(record.rule);
+  std::string explanation;
+  rules::VerifiedRules rules(proved, [&](const rules::Rule& rule) {
+    const verifier::RuleDecision decision = verifier::decide(rule);
+    explanation = decision.explanation();
+    return decision.verdict == verifier::Verdict::proved;
+  });
+  const auto explained = [&](Result<void> result) -> Result<void> {
+    if (!result && result.error().code == ErrorCode::not_proved && !explanation.empty()) result.error().message += ": " + explanation;
+    return result;
+  };
+  if (options.rules.empty()) {
+    for (const ShippedFile& file : shipped_rule_files()) XFLOW_CHECK(explained(rules.add(file.text, file.name)));
+  }
+  for (const std::string& path : options.rules) XFLOW_CHECK(explained(rules.add_path(path)));
+  for (const std::string& name : options.skip_rules) XFLOW_CHECK(rules.skip(name));
+  return rules;
+}
+
+Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& options, const ProgressCallback& progress,
+                                OptimizeReport& report) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  if (options.device != "cpu") return fail(ErrorCode::unsupported, fmt::format("no device '{}'; this build has: cpu", options.device));
+  if (!(options.alpha >= 1)) return fail(ErrorCode::invalid_argument, "alpha must be at least 1");
+  if (!(options.max_growth >= 0)) return fail(ErrorCode::invalid_argument, "max_growth must not be negative");
+  XFLOW_TRY(const Sizes sizes, choose_sizes(problem.arena, problem.inputs, options.shapes));
+  report.assumed_sizes = sizes.assumed;
+  XFLOW_TRY(const rules::VerifiedRules rules, load_rules(options));
+  cost::cpu::CpuOptions cpu_options;
+  cpu_options.threads = options.threads;
+  XFLOW_TRY(const auto device, cost::cpu::open_cpu_device(cpu_options));
+  report.device = device_text(device->info());
+  cost::Database database =
+      cost::Database::open(options.cost_database, device->info(), [&](const std::string& text) { warn(options, text); });
+
+  OptimizeProgress state;
+  const auto tell = [&](std::string_view phase) {
+    if (!progress) return;
+    state.phase = phase;
+    state.seconds = seconds();
+    progress(state);
+  };
+  cost::CostModel model(problem.arena, *device, database, sizes.valuation());
+  std::size_t measured = 0;
+  model.on_measure([&](const std::string&) {
+    if (++measured % 4 == 0) tell("measuring");
+  });
+  XFLOW_CHECK(model.accept(problem.graph));
+
+  search::Options search_options;
+  search_options.alpha = options.alpha;
+  search_options.max_growth = options.max_growth;
+  if (options.max_states) search_options.max_states = *options.max_states;
+  search_options.max_seconds = options.max_seconds;
+  if (!options.max_states && !options.max_seconds) search_options.max_seconds = kDefaultSeconds;
+  if (problem.can_spell) search_options.admissible = [&](ir::NodeId node) { return problem.can_spell(node).has_value(); };
+  search_options.progress = [&](const search::Progress& p) {
+    state.states = p.states;
+    state.original_nanoseconds = p.original.value;
+    state.best_nanoseconds = p.best.value;
+    tell("searching");
+  };
+  search::RuleRewriter rewriter(problem.arena, rules, rules::MatchOptions{options.fast_math});
+  XFLOW_TRY(search::Outcome outcome,
+            search::search(
+                problem.arena, problem.graph, rewriter, [&](const ir::Graph& graph) { return model.time(graph); }, search_options));
+  database.flush();
+  report.before_nanoseconds = outcome.before.value;
+  report.after_nanoseconds = outcome.after.value;
+  report.states = outcome.states;
+  report.expanded = outcome.expanded;
+  report.stop_reason = search::name(outcome.stop);
+  for (const auto& [rule, count] : outcome.rules) report.rules.push_back({rule, count.matched, count.improved, count.applied});
+  report.constant_bytes_before = search::constant_bytes(problem.arena, problem.graph);
+  report.constant_bytes_after = search::constant_bytes(problem.arena, outcome.best);
+  return outcome;
+}
+
+}  // namespace xflow::api

@@ -1,0 +1,164 @@
+#include "xflow/optimize.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <exception>
+#include <map>
+#include <new>
+#include <optional>
+
+#include "src/api/engine.h"
+#include "src/api/region_check.h"
+#include "src/eval/evaluate.h"
+#include "src/onnx/document.h"
+#include "src/onnx/document_writer.h"
+#include "src/onnx/lift.h"
+#include "src/onnx/lower.h"
+
+namespace xflow {
+namespace {
+
+using onnx_io::Document;
+using onnx_io::LiftedModel;
+using onnx_io::LoweredModel;
+
+// What became of a model: nothing to write where it stays as it is.
+struct Optimized {
+  OptimizeReport report;
+  std::optional<LoweredModel> lowered;
+};
+
+// "node 'conv1' (Conv)" for a value that the document names; where the value came up during the search, nothing.
+std::string place_of(const Document& document, const LiftedModel& model, ir::ValueId value) {
+  const auto origin = model.origins.find(value);
+  return origin == model.origins.end() ? std::string() : onnx_io::describe(document, origin->second.node);
+}
+
+void list_steps(const Document& document, const LiftedModel& model, const search::Outcome& outcome, OptimizeReport& report) {
+  // Values of later graphs back to the document, along what each step replaced is not kept; the equal value of the original is found by the
+  // correspondence read backwards.
+  std::map<ir::ValueId, ir::ValueId> original;
+  for (const auto& [before, after] : outcome.correspondence) {
+    const auto [known, fresh] = original.try_emplace(after, before);
+    if (!fresh && before < known->second) known->second = before;
+  }
+  for (const search::Step& step : outcome.steps) {
+    OptimizeReport::Step line{step.rule, {}, step.gain.value};
+    for (const ir::ValueId value : step.replaced) {
+      line.where = place_of(document, model, value);
+      if (line.where.empty()) {
+        if (const auto found = original.find(value); found != original.end()) line.where = place_of(document, model, found->second);
+      }
+      if (!line.where.empty()) break;
+    }
+    if (line.where.empty()) line.where = "a value that an earlier step made";
+    report.steps.push_back(std::move(line));
+  }
+}
+
+void list_opaque(const Document& document, const LiftedModel& model, OptimizeReport& report) {
+  std::map<std::string, std::size_t> reasons;
+  for (const onnx_io::OpaqueNode& opaque : model.opaque)
+    ++reasons[fmt::format("{}: {}", document.node(opaque.node).op_type, opaque.reason)];
+  for (const auto& [reason, count] : reasons) report.opaque.push_back(fmt::format("{} x {}", count, reason));
+}
+
+Result<Optimized> optimize_document(const Document& document, const OptimizeOptions& options, const ProgressCallback& progress) {
+  const auto start = std::chrono::steady_clock::now();
+  Optimized result;
+  OptimizeReport& report = result.report;
+  ir::Arena arena;
+  XFLOW_TRY(const LiftedModel model, onnx_io::lift(document, arena));
+  list_opaque(document, model, report);
+  report.nodes_before = report.nodes_after = report.nodes_kept = document.nodes(onnx_io::GraphId{0}).size();
+
+  std::vector<api::NamedInput> inputs;
+  for (std::size_t k = 0; k < model.inputs.size(); ++k) inputs.push_back({model.input_names[k], model.inputs[k]});
+  const api::Problem problem{arena, model.graph, inputs, [&](ir::NodeId node) { return onnx_io::can_spell(arena, node, model.opset); }};
+  XFLOW_TRY(const search::Outcome outcome, api::improve(problem, options, progress, report));
+  list_steps(document, model, outcome, report);
+  const auto finish = [&] {
+    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return std::move(result);
+  };
+  const auto keep_original = [&](std::string reason) {
+    report.improved = false;
+    report.reason = std::move(reason);
+    report.after_nanoseconds = report.before_nanoseconds;
+    report.constant_bytes_after = report.constant_bytes_before;
+    return finish();
+  };
+  if (outcome.steps.empty()) return keep_original("no proved rule makes it cheaper");
+
+  if (progress) progress(OptimizeProgress{"checking", report.states, report.before_nanoseconds, report.after_nanoseconds, 0});
+  std::map<ir::ValueId, ir::Constant> folded;
+  const onnx_io::Fold fold = [&](ir::ValueId value) -> Result<ir::Constant> {
+    if (const auto known = folded.find(value); known != folded.end()) return known->second;
+    XFLOW_TRY(ir::Constant constant, eval::fold(arena, value));
+    return folded.emplace(value, std::move(constant)).first->second;
+  };
+  const api::RegionCheck check{arena,
+                               model.graph,
+                               outcome.best,
+                               outcome.correspondence,
+                               inputs,
+                               options.shapes,
+                               [&](ir::ValueId value) {
+                                 const auto found = model.names.find(value);
+                                 return found == model.names.end() ? std::string() : std::string(found->second);
+                               },
+                               fold};
+  XFLOW_TRY(report.regions, api::check_regions(check));
+  for (const OptimizeReport::Region& region : report.regions) {
+    if (!region.agrees)
+      return keep_original(fmt::format("the rewritten value '{}' does not agree with the original: {}", region.value, region.message));
+  }
+  auto lowered = onnx_io::lower(document, model, arena, outcome.best, outcome.correspondence, fold);
+  if (!lowered) return keep_original(lowered.error().text());
+  if (lowered->edits.empty()) return keep_original("the cheaper graph is spelled like the original");
+  report.improved = true;
+  report.nodes_kept = lowered->kept_nodes;
+  report.nodes_merged = lowered->merged_nodes;
+  report.nodes_after = lowered->kept_nodes + lowered->renamed_nodes + lowered->new_nodes;
+  result.lowered = *std::move(lowered);
+  return finish();
+}
+
+// Exceptions of the standard library (no memory) must not cross the public interface.
+template <typename T, typename Body>
+Result<T> guarded(const Body& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::limit, "out of memory");
+  } catch (const std::exception& e) {
+    return fail(ErrorCode::internal, e.what());
+  }
+}
+
+}  // namespace
+
+Result<OptimizeResult> optimize(std::string_view model, const OptimizeOptions& options, const ProgressCallback& progress) {
+  return guarded<OptimizeResult>([&]() -> Result<OptimizeResult> {
+    XFLOW_TRY(const Document document, Document::parse(std::string(model)));
+    XFLOW_TRY(Optimized optimized, optimize_document(document, options, progress));
+    if (!optimized.lowered) return OptimizeResult{std::string(model), std::move(optimized.report)};
+    XFLOW_TRY(std::string bytes, onnx_io::write_bytes(document, optimized.lowered->edits));
+    return OptimizeResult{std::move(bytes), std::move(optimized.report)};
+  });
+}
+
+Result<OptimizeReport> optimize_file(const std::string& input, const std::string& output, const OptimizeOptions& options,
+                                     const ProgressCallback& progress) {
+  return guarded<OptimizeReport>([&]() -> Result<OptimizeReport> {
+    XFLOW_TRY(const Document document, Document::open(input));
+    XFLOW_TRY(Optimized optimized, optimize_document(document, options, progress));
+    XFLOW_CHECK(onnx_io::write_document(
+        document, optimized.lowered ? std::span<const onnx_io::GraphEdit>(optimized.lowered->edits) : std::span<const onnx_io::GraphEdit>(),
+        output));
+    return std::move(optimized.report);
+  });
+}
+
+}  // namespace xflow

@@ -1,0 +1,229 @@
+#include "src/api/region_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "src/eval/evaluate.h"
+
+namespace xflow::api {
+namespace {
+
+using ir::ValueId;
+
+constexpr double kTolerance = 1e-5;
+
+// One value that a rewrite made, what it replaced, and where its region begins.
+struct Root {
+  ValueId before;
+  ValueId after;
+  std::vector<std::pair<ValueId, ValueId>> frontier;  // values of the original, and their equals that `after` is computed from
+  std::vector<ValueId> constants;                     // expressions of constants that the region reads
+};
+
+class Checker {
+ public:
+  explicit Checker(const RegionCheck& check)
+      : check_(check), arena_(check.arena), original_(arena_, check.original), result_(arena_, check.result) {}
+
+  Result<std::vector<OptimizeReport::Region>> run() {
+    find_roots();
+    std::vector<OptimizeReport::Region> regions;
+    for (const Root& root : roots_) regions.push_back({check_.name_of(root.before), true, {}, 0, 0});
+    if (roots_.empty()) return regions;
+    XFLOW_TRY(const Sizes sizes, choose_sizes(arena_, check_.inputs, check_.shapes));
+    XFLOW_CHECK(run_at(sizes, 1, regions));
+    if (!sizes.values.empty()) {
+      Sizes second = sizes;
+      for (auto& [symbol, size] : second.values) size = size == 1 ? 2 : size >= 64 && size % 2 == 0 ? size / 2 : size;
+      // Sizes that the model does not allow (a multiple of 32 was needed) are no error: the first choice was executed.
+      if (const auto ran = run_at(second, 2, regions);
+          !ran && ran.error().code != ErrorCode::unsupported && ran.error().code != ErrorCode::invalid_argument)
+        return fail(ran.error());
+    }
+    for (OptimizeReport::Region& region : regions) {
+      if (region.checked_values > 0 || !region.agrees) continue;
+      region.agrees = false;
+      region.message = "it could not be executed";
+    }
+    return regions;
+  }
+
+ private:
+  ValueId current(ValueId v) const {
+    const auto found = check_.correspondence.find(v);
+    return found == check_.correspondence.end() ? v : found->second;
+  }
+
+  void find_roots() {
+    std::unordered_map<ValueId, ValueId> before_of;  // values of the result that have an equal in the original
+    for (const ir::NodeId id : original_.order()) {
+      const ir::Node& node = arena_.node(id);
+      if (node.is_constant) continue;
+      for (std::uint32_t k = 0; k < node.outputs.size(); ++k) {
+        const ValueId v{id, k};
+        if (result_.contains(current(v).node)) before_of.try_emplace(current(v), v);
+      }
+    }
+    for (const ir::NodeId id : original_.order()) {
+      const ir::Node& node = arena_.node(id);
+      if (node.is_constant) continue;
+      for (std::uint32_t k = 0; k < node.outputs.size(); ++k) {
+        const ValueId before{id, k};
+        const ValueId after = current(before);
+        const auto known = before_of.find(after);
+        if (after == before || known == before_of.end() || !(known->second == before) || is_rebuilt(before, after)) continue;
+        add_root(before, after, before_of);
+      }
+    }
+  }
+
+  // The same operation on values that correspond.
+  bool is_rebuilt(ValueId before, ValueId after) const {
+    const ir::Node& x = arena_.node(before);
+    const ir::Node& y = arena_.node(after);
+    if (x.kind != y.kind || before.output != after.output || x.operands.size() != y.operands.size()) return false;
+    if (x.kind == ir::NodeKind::opaque) return x.serial == y.serial;
+    if (x.kind != ir::NodeKind::operation || x.op != y.op || !(x.attributes == y.attributes)) return false;
+    for (std::size_t k = 0; k < x.operands.size(); ++k)
+      if (current(x.operands[k]) != y.operands[k]) return false;
+    return true;
+  }
+
+  void add_root(ValueId before, ValueId after, const std::unordered_map<ValueId, ValueId>& before_of) {
+    Root root{before, after, {}, {}};
+    std::vector<ValueId> stack{after};
+    std::unordered_set<ValueId> seen{after};
+    while (!stack.empty()) {
+      const ValueId v = stack.back();
+      stack.pop_back();
+      const auto known = before_of.find(v);
+      const bool is_input = arena_.node(v).kind == ir::NodeKind::input;
+      // The rewrite may have put one of its own operands in the place of its result: then that value is where the region begins.
+      if (known != before_of.end() && (v != after || is_input)) {
+        root.frontier.emplace_back(known->second, v);
+        continue;
+      }
+      for (const ValueId operand : arena_.node(v).operands) {
+        if (arena_.is_absent(operand) || !seen.insert(operand).second) continue;
+        if (arena_.is_constant(operand)) {
+          root.constants.push_back(operand);
+        } else {
+          stack.push_back(operand);
+        }
+      }
+    }
+    roots_.push_back(std::move(root));
+  }
+
+  // A tensor of seeded values for something that is not computed.
+  Result<eval::Tensor> seeded(const ir::TensorType& type, const ir::Symbols::Valuation& sizes, std::mt19937_64& random) const {
+    std::vector<std::int64_t> dims;
+    std::uint64_t count = 1;
+    if (!type.ranked) return fail(ErrorCode::unsupported, "a value of unknown rank");
+    for (const ir::Poly& d : type.shape) {
+      const auto size = arena_.symbols().evaluate(d, sizes);
+      if (!size || *size < 0) return fail(ErrorCode::unsupported, "a size is not known");
+      dims.push_back(*size);
+      count *= static_cast<std::uint64_t>(*size);
+    }
+    if (ir::is_floating(type.data_type)) {
+      std::vector<double> values(count);
+      for (double& v : values) v = static_cast<double>(static_cast<float>(static_cast<double>(random() >> 11) * 0x1p-52 - 1.0));
+      return eval::Tensor::of_doubles(type.data_type, std::move(dims), std::move(values));
+    }
+    if (ir::is_integer(type.data_type) || type.data_type == ir::DataType::boolean) {
+      // Small, so that they are in range where they are indices.
+      std::vector<std::int64_t> values(count);
+      for (std::int64_t& v : values) v = static_cast<std::int64_t>(random() & 1U);
+      return eval::Tensor::of_integers(type.data_type, std::move(dims), std::move(values));
+    }
+    return fail(ErrorCode::unsupported, fmt::format("no values of type {}", ir::name(type.data_type)));
+  }
+
+  Result<void> run_at(const Sizes& sizes, std::uint64_t seed, std::vector<OptimizeReport::Region>& regions) {
+    std::mt19937_64 random(seed);
+    const ir::Symbols::Valuation valuation = sizes.valuation();
+    eval::Bindings given;
+    for (const ir::NodeId id : original_.order()) {
+      const ir::Node& node = arena_.node(id);
+      if (node.kind != ir::NodeKind::input && node.kind != ir::NodeKind::opaque) continue;
+      for (std::uint32_t k = 0; k < node.outputs.size(); ++k) {
+        auto tensor = seeded(node.outputs[k], valuation, random);
+        if (tensor) given.emplace(ValueId{id, k}, *std::move(tensor));
+      }
+    }
+    // What the regions read and what they replace, in one run of the original.
+    ir::Graph wanted;
+    std::unordered_map<ValueId, std::size_t> position;
+    const auto want = [&](ValueId v) {
+      if (position.try_emplace(v, wanted.outputs.size()).second) wanted.outputs.push_back(v);
+    };
+    for (const Root& root : roots_) {
+      want(root.before);
+      for (const auto& [before, after] : root.frontier) want(before);
+    }
+    eval::Options options;
+    options.symbols = sizes.values;
+    XFLOW_TRY(const std::vector<eval::Tensor> values, eval::evaluate(arena_, wanted, given, options));
+    for (std::size_t r = 0; r < roots_.size(); ++r) {
+      const Root& root = roots_[r];
+      eval::Bindings leaves;
+      for (const auto& [before, after] : root.frontier) leaves.insert_or_assign(after, values[position.at(before)]);
+      for (const ValueId constant : root.constants) {
+        XFLOW_TRY(ir::Constant folded, check_.fold(constant));
+        leaves.insert_or_assign(constant, eval::Tensor::of(std::move(folded)));
+      }
+      XFLOW_TRY(const std::vector<eval::Tensor> made, eval::evaluate(arena_, ir::Graph{{root.after}}, leaves, options));
+      XFLOW_CHECK(compare(values[position.at(root.before)], made[0], regions[r]));
+    }
+    return {};
+  }
+
+  static Result<void> compare(const eval::Tensor& reference, const eval::Tensor& made, OptimizeReport::Region& region) {
+    XFLOW_TRY(const std::vector<double> a, eval::doubles(reference));
+    XFLOW_TRY(const std::vector<double> b, eval::doubles(made));
+    region.checked_values += a.size();
+    if (a.size() != b.size()) {
+      region.agrees = false;
+      region.message = fmt::format("{} elements instead of {}", b.size(), a.size());
+      return {};
+    }
+    double magnitude = 0;
+    double difference = 0;
+    bool same_kind = true;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const bool special = !std::isfinite(a[i]) || !std::isfinite(b[i]);
+      if (special) {
+        same_kind = same_kind && (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])));
+      } else {
+        magnitude = std::max(magnitude, std::fabs(a[i]));
+        difference = std::max(difference, std::fabs(a[i] - b[i]));
+      }
+    }
+    const double error = difference == 0 ? 0 : difference / magnitude;
+    region.error = std::max(region.error, error);
+    const bool exact = !ir::is_floating(reference.data_type);
+    if (!same_kind || (exact ? difference != 0 : error > kTolerance)) {
+      region.agrees = false;
+      region.message = same_kind ? fmt::format("relative error {:.1e}", error) : "other infinities or not-a-numbers";
+    }
+    return {};
+  }
+
+  const RegionCheck& check_;
+  ir::Arena& arena_;
+  const ir::Uses original_;
+  const ir::Uses result_;
+  std::vector<Root> roots_;
+};
+
+}  // namespace
+
+Result<std::vector<OptimizeReport::Region>> check_regions(const RegionCheck& check) { return Checker(check).run(); }
+
+}  // namespace xflow::api

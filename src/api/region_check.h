@@ -1,0 +1,34 @@
+// Rewritten parts of a graph, executed against what they replace.
+#pragma once
+
+#include <xflow/optimize.h>
+#include <xflow/result.h>
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/api/sizes.h"
+#include "src/ir/graph.h"
+
+namespace xflow::api {
+
+struct RegionCheck {
+  ir::Arena& arena;
+  const ir::Graph& original;
+  const ir::Graph& result;
+  const ir::ValueMap& correspondence;  // values of `original` to the equal values of `result` that replaced them
+  std::span<const NamedInput> inputs;
+  std::span<const InputShape> shapes;
+  std::function<std::string(ir::ValueId)> name_of;        // of a value of `original`
+  std::function<Result<ir::Constant>(ir::ValueId)> fold;  // an expression of constants, as it will be written
+};
+
+// One entry for each value that a rewrite made (values that were only rebuilt on other operands follow from these). The original is run
+// from seeded inputs, at the sizes of the search and, where the model leaves sizes open, at a second choice; outputs of opaque nodes are
+// seeded as well. Each new value is computed from the original's values that its region reads, with constants rounded as they will be
+// written, and agrees if it differs by at most 1e-5 of the largest magnitude. A value that no choice of sizes can execute does not agree.
+Result<std::vector<OptimizeReport::Region>> check_regions(const RegionCheck& check);
+
+}  // namespace xflow::api

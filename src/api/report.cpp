@@ -1,0 +1,98 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "src/cost/device.h"
+#include "xflow/optimize.h"
+
+namespace xflow {
+namespace {
+
+std::string time_text(double nanoseconds) { return cost::to_string(cost::Nanoseconds{nanoseconds}); }
+
+std::string bytes_text(std::uint64_t bytes) {
+  if (bytes < 10'000) return fmt::format("{} B", bytes);
+  if (bytes < 10'000'000) return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+double ratio(double after, double before) { return before > 0 ? after / before : 1; }
+
+}  // namespace
+
+std::string OptimizeReport::to_text() const {
+  std::string text;
+  const auto line = [&](std::string_view label, const std::string& value) { text += fmt::format("{:<12}{}\n", label, value); };
+  for (const std::string& sizes : assumed_sizes) line("sizes", sizes + " assumed for costs and runs; give others with --shape");
+  line("device", device);
+  line("predicted", fmt::format("{} -> {} ({:.3f} of the original)", time_text(before_nanoseconds), time_text(after_nanoseconds),
+                                ratio(after_nanoseconds, before_nanoseconds)));
+  line("nodes", fmt::format("{} -> {}, {} of them as they were{}", nodes_before, nodes_after, nodes_kept,
+                            nodes_merged > 0 ? fmt::format(", {} merged with an equal one", nodes_merged) : ""));
+  line("constants", fmt::format("{} -> {}", bytes_text(constant_bytes_before), bytes_text(constant_bytes_after)));
+  for (const std::string& reason : opaque) line("opaque", reason);
+  line("search", fmt::format("{} graphs costed, {} expanded, {}", states, expanded, stop_reason));
+  if (!steps.empty()) {
+    text += fmt::format("\n{:<44} {:>8} {:>12}\n", "rule", "applied", "gain");
+    struct Row {
+      std::string rule;
+      std::uint64_t applied = 0;
+      double gain = 0;
+    };
+    std::vector<Row> rows;
+    for (const Step& step : steps) {
+      auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.rule == step.rule; });
+      if (row == rows.end()) row = rows.insert(rows.end(), Row{step.rule, 0, 0});
+      ++row->applied;
+      row->gain += step.gain_nanoseconds;
+    }
+    std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.gain > b.gain; });
+    for (const Row& row : rows)
+      text += fmt::format("{:<44} {:>8} {:>12}\n", row.rule, row.applied, row.gain < 0 ? "-" + time_text(-row.gain) : time_text(row.gain));
+    text += "\n";
+  }
+  if (!regions.empty()) {
+    double worst = 0;
+    std::uint64_t values = 0;
+    for (const Region& region : regions) {
+      worst = std::max(worst, region.error);
+      values += region.checked_values;
+    }
+    line("checked", fmt::format("{} rewritten regions, {} values, largest relative error {:.1e}", regions.size(), values, worst));
+  }
+  line("result", improved ? "a cheaper model" : "the original model: " + reason);
+  line("time", fmt::format("{:.1f} s", seconds));
+  return text;
+}
+
+std::string OptimizeReport::to_json() const {
+  nlohmann::ordered_json json;
+  json["improved"] = improved;
+  json["reason"] = reason;
+  json["device"] = device;
+  json["assumed_sizes"] = assumed_sizes;
+  json["predicted_nanoseconds"] = {{"before", before_nanoseconds}, {"after", after_nanoseconds}};
+  json["search"] = {{"states", states}, {"expanded", expanded}, {"stop_reason", stop_reason}};
+  json["nodes"] = {{"before", nodes_before}, {"after", nodes_after}, {"kept", nodes_kept}, {"merged", nodes_merged}};
+  json["constant_bytes"] = {{"before", constant_bytes_before}, {"after", constant_bytes_after}};
+  json["opaque"] = opaque;
+  json["steps"] = nlohmann::ordered_json::array();
+  for (const Step& step : steps)
+    json["steps"].push_back({{"rule", step.rule}, {"where", step.where}, {"gain_nanoseconds", step.gain_nanoseconds}});
+  json["rules"] = nlohmann::ordered_json::array();
+  for (const RuleCount& count : rules)
+    json["rules"].push_back({{"rule", count.rule}, {"matched", count.matched}, {"improved", count.improved}, {"applied", count.applied}});
+  json["regions"] = nlohmann::ordered_json::array();
+  for (const Region& region : regions)
+    json["regions"].push_back({{"value", region.value},
+                               {"agrees", region.agrees},
+                               {"message", region.message},
+                               {"checked_values", region.checked_values},
+                               {"error", region.error}});
+  json["seconds"] = seconds;
+  // Names in a model may be any bytes; what is no UTF-8 is shown as a replacement character.
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace xflow

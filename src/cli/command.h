@@ -1,0 +1,51 @@
+// Subcommands of the program: one file each.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "xflow/result.h"
+
+namespace xflow::cli {
+
+// What main returns. Documented by `xflow --help`.
+enum class ExitCode : int {
+  done = 0,
+  negative = 1,    // a check or proof that failed
+  unreadable = 2,  // an input that is not what it should be
+  cannot = 3,      // a valid request that cannot be carried out
+  usage = 64,      // a wrong command line
+};
+
+// Prints the error as one line on stderr and says how the program ends.
+ExitCode report(const Error& error);
+
+// Each adds one subcommand; the program calls `run` of the one that was given.
+struct Command {
+  std::function<ExitCode()> run;
+};
+void add_optimize(CLI::App& app, Command& command);
+void add_show(CLI::App& app, Command& command);
+void add_check(CLI::App& app, Command& command);
+void add_verify(CLI::App& app, Command& command);
+void add_version(CLI::App& app, Command& command);
+
+// The footer of a subcommand's help: lines of the form "  xflow ...".
+std::string examples(std::initializer_list<const char*> lines);
+
+// Overwrites one line on stderr while it is a terminal; does nothing otherwise.
+class ProgressLine {
+ public:
+  ProgressLine();
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  void show(const std::string& text);
+
+ private:
+  bool terminal_;
+  bool shown_ = false;
+};
+
+}  // namespace xflow::cli

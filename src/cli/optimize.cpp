@@ -1,0 +1,133 @@
+#include "xflow/optimize.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+
+#include "src/api/sizes.h"
+#include "src/cli/command.h"
+#include "src/cost/device.h"
+
+namespace xflow::cli {
+namespace {
+
+struct Arguments {
+  std::string input;
+  std::string output;
+  std::vector<std::string> shapes;
+  std::string budget;
+  std::string max_growth;
+  std::string report;
+  OptimizeOptions options;
+};
+
+Unexpected bad(std::string message) { return fail(ErrorCode::invalid_argument, std::move(message)); }
+
+std::optional<double> number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+// "30s", "500ms", "2m", "5000states"; several budgets with commas.
+Result<void> read_budget(std::string_view text, OptimizeOptions& options) {
+  while (!text.empty()) {
+    const auto comma = text.find(',');
+    const std::string_view part = text.substr(0, comma);
+    const auto unit = part.find_first_not_of("0123456789.");
+    const auto value = unit == std::string_view::npos ? std::nullopt : number(part.substr(0, unit));
+    const std::string_view name = unit == std::string_view::npos ? std::string_view() : part.substr(unit);
+    if (value && name == "s") {
+      options.max_seconds = *value;
+    } else if (value && name == "ms") {
+      options.max_seconds = *value / 1000;
+    } else if (value && name == "m") {
+      options.max_seconds = *value * 60;
+    } else if (value && name == "states") {
+      options.max_states = static_cast<std::uint64_t>(*value);
+    } else {
+      return bad(fmt::format("budget '{}' is not of the form 30s, 500ms, 2m or 5000states", part));
+    }
+    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
+  }
+  return {};
+}
+
+Result<void> read_growth(std::string_view text, OptimizeOptions& options) {
+  const bool percent = !text.empty() && text.back() == '%';
+  const auto value = number(percent ? text.substr(0, text.size() - 1) : text);
+  if (!value) return bad(fmt::format("growth '{}' is not of the form 5% or 0.05", text));
+  options.max_growth = percent ? *value / 100 : *value;
+  return {};
+}
+
+// The cost database of this user: $XDG_CACHE_HOME/xflow/costs.db, else ~/.cache/xflow/costs.db; none without a home.
+std::string default_database() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') return std::string(cache) + "/xflow/costs.db";
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') return std::string(home) + "/.cache/xflow/costs.db";
+  return {};
+}
+
+Result<void> prepare(Arguments& a) {
+  for (const std::string& text : a.shapes) {
+    XFLOW_TRY(InputShape shape, api::parse_shape(text));
+    a.options.shapes.push_back(std::move(shape));
+  }
+  XFLOW_CHECK(read_budget(a.budget, a.options));
+  return read_growth(a.max_growth, a.options);
+}
+
+ExitCode run(Arguments& a) {
+  if (auto prepared = prepare(a); !prepared) return report(prepared.error());
+  a.options.warning = [](const std::string& text) { std::fprintf(stderr, "xflow: warning: %s\n", text.c_str()); };
+  Result<OptimizeReport> result = fail(ErrorCode::internal, "not run");
+  {
+    ProgressLine line;
+    result = optimize_file(a.input, a.output, a.options, [&](const OptimizeProgress& p) {
+      line.show(fmt::format("{} {:.0f} s, {} graphs, {} -> {}", p.phase, p.seconds, p.states,
+                            cost::to_string(cost::Nanoseconds{p.original_nanoseconds}),
+                            cost::to_string(cost::Nanoseconds{p.best_nanoseconds})));
+    });
+  }
+  if (!result) return report(result.error());
+  std::fputs(result->to_text().c_str(), stdout);
+  if (!a.report.empty()) {
+    std::ofstream file(a.report);
+    file << result->to_json() << '\n';
+    file.close();
+    if (!file) return report(Error{ErrorCode::io, "cannot write the report", a.report});
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_optimize(CLI::App& app, Command& command) {
+  auto a = std::make_shared<Arguments>();
+  a->options.cost_database = default_database();
+  CLI::App* sub = app.add_subcommand("optimize", "Write a cheaper model that computes the same");
+  sub->add_option("IN", a->input, "ONNX model to read")->required();
+  sub->add_option("OUT", a->output, "ONNX model to write; the bytes of IN where nothing is gained")->required();
+  sub->add_option("--device", a->options.device, "where costs are measured: cpu")->capture_default_str();
+  sub->add_option("--threads", a->options.threads, "threads of one kernel")->capture_default_str()->check(CLI::Range(1, 1024));
+  sub->add_option("--shape", a->shapes, "sizes of a dynamic input for costs and runs, as NAME:1,3,48,192 (again for each input)")
+      ->take_all();
+  sub->add_option("--budget", a->budget, "when the search stops: 30s, 500ms, 2m, 5000states")->default_str("30s");
+  sub->add_option("--rules", a->options.rules, "folder or file of rules instead of the built-in ones")->take_all();
+  sub->add_option("--skip", a->options.skip_rules, "name of a rule not to use")->take_all();
+  a->max_growth = "5%";
+  sub->add_option("--max-growth", a->max_growth, "how much the constants may grow")->capture_default_str();
+  sub->add_flag("--fast-math", a->options.fast_math, "also rules that can change infinities and not-a-number");
+  sub->add_option("--costs", a->options.cost_database, "file of measured costs; empty: none is kept")->capture_default_str();
+  sub->add_option("--report", a->report, "also write the report as JSON to this file");
+  sub->footer(examples({"xflow optimize model.onnx faster.onnx", "xflow optimize model.onnx faster.onnx --shape x:1,3,48,192 --budget 2m",
+                        "xflow optimize model.onnx faster.onnx --skip merge-matmuls-sharing-lhs --report report.json"}));
+  sub->callback([a, &command] { command.run = [a] { return run(*a); }; });
+}
+
+}  // namespace xflow::cli

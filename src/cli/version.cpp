@@ -1,0 +1,20 @@
+#include "xflow/version.h"
+
+#include <cstdio>
+
+#include "src/cli/command.h"
+
+namespace xflow::cli {
+
+void add_version(CLI::App& app, Command& command) {
+  CLI::App* sub = app.add_subcommand("version", "Print the version");
+  sub->footer(examples({"xflow version"}));
+  sub->callback([&command] {
+    command.run = [] {
+      std::printf("xflow %s\n", XFLOW_VERSION);
+      return ExitCode::done;
+    };
+  });
+}
+
+}  // namespace xflow::cli
