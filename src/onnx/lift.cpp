@@ -24,12 +24,13 @@ class Lifter {
   Lifter(const Document& document, ir::Arena& arena) : document_(document), arena_(arena) {}
 
   Result<LiftedModel> run() {
-    model_.opset = static_cast<int>(document_.opset(GraphId{0}, "").value_or(0));
+    model_.opset = static_cast<int>(std::min<std::int64_t>(document_.opset(GraphId{0}, "").value_or(0), kNewestOpset));
     define_inputs();
     XFLOW_CHECK(define_initializers());
     for (const ValueInfo& info : document_.main().value_infos) declared_.emplace(info.name, &info);
     for (const ValueInfo& info : document_.main().outputs) declared_.emplace(info.name, &info);
     for (const NodeId id : document_.main().order) lift_node(document_.node(id));
+    pin_names();
     for (const ValueInfo& output : document_.main().outputs) add_output(output.name);
     model_.output_count = model_.graph.outputs.size();
     for (const std::string_view captured : captures_) add_output(captured);
@@ -49,10 +50,30 @@ class Lifter {
     model_.output_names.push_back(name);
   }
 
-  // An input with an initializer of its name has a default that a caller may override: it stays an input.
+  // Values that something outside the graph knows by name: they stay as if bodies captured them.
+  void pin_names() {
+    const auto pin = [&](std::string_view name) {
+      if (model_.values.contains(name) && std::find(captures_.begin(), captures_.end(), name) == captures_.end()) captures_.push_back(name);
+    };
+    for (const QuantizationAnnotation& annotation : document_.main().quantization_annotations) {
+      pin(annotation.tensor_name);
+      for (const auto& [key, name] : annotation.parameters) pin(name);
+    }
+    // Training graphs are not indexed and may name anything.
+    if (document_.model().training_infos == 0) return;
+    for (const Initializer& initializer : document_.main().initializers) pin(initializer.tensor.name);
+    for (const Node& node : document_.nodes(GraphId{0}))
+      for (const std::string_view name : node.outputs) pin(name);
+  }
+
+  // An input with an initializer of its name has a default that a caller may override: it stays an input. Before IR version 4 every
+  // initializer had to be an input, and runtimes take it for a constant.
   void define_inputs() {
     std::uint32_t serial = 0;
     for (const ValueInfo& input : document_.main().inputs) {
+      const Definition* definition = document_.find(GraphId{0}, input.name);
+      const bool is_weight = definition != nullptr && (definition->initializer || definition->sparse_initializer);
+      if (is_weight && document_.model().ir_version < kFirstWithDefaults) continue;
       const ir::ValueId value = arena_.input(declared_tensor_type(arena_.symbols(), input.type, input.name), serial++);
       define(input.name, value);
       model_.input_names.push_back(input.name);
@@ -133,6 +154,10 @@ class Lifter {
     }
     reason = "no operator set for domain '" + std::string(domain) + "'";
     if (!version) return std::nullopt;
+    if (domain.empty() && *version > kNewestOpset) {
+      reason = "opset " + std::to_string(*version) + " is newer than xflow knows (" + std::to_string(kNewestOpset) + ")";
+      return std::nullopt;
+    }
     const int opset = static_cast<int>(*version);
     for (const ir::ValueId operand : operands) {
       if (!arena_.is_absent(operand) && arena_.type(operand).data_type == ir::DataType::undefined) {
@@ -166,7 +191,9 @@ class Lifter {
     return false;
   }
 
-  static constexpr std::uint32_t kLeaf = 0xFFFFFFFFU;  // serial of a leaf that is no node of the document
+  static constexpr std::int64_t kFirstWithDefaults = 4;  // IR version
+  static constexpr std::int64_t kNewestOpset = 27;       // onnx 1.22
+  static constexpr std::uint32_t kLeaf = 0xFFFFFFFFU;    // serial of a leaf that is no node of the document
 
   const Document& document_;
   ir::Arena& arena_;

@@ -29,11 +29,14 @@ struct OpaqueNode {
 };
 
 struct LiftedModel {
-  ir::Graph graph;                                           // the outputs of the main graph, then the values that bodies of nodes capture
-  std::size_t output_count = 0;                              // how many of graph.outputs are outputs of the main graph
-  std::vector<std::string_view> output_names;                // of graph.outputs; for captured values the captured name
-  std::vector<std::string_view> input_names;                 // in the order of the document; initializers with defaults excluded
-  std::vector<ir::ValueId> inputs;                           // of the same length
+  // The outputs of the main graph, then values whose names have to stay: those that bodies of nodes capture, those of quantisation
+  // annotations, and with training graphs, which are not indexed, all.
+  ir::Graph graph;
+  std::size_t output_count = 0;                // how many of graph.outputs are outputs of the main graph
+  std::vector<std::string_view> output_names;  // of graph.outputs; for captured values the captured name
+  std::vector<std::string_view>
+      input_names;                  // in the order of the document; an input with a default is one, before IR version 4 a constant
+  std::vector<ir::ValueId> inputs;  // of the same length
   std::unordered_map<std::string_view, ir::ValueId> values;  // every value name of the main graph
   std::unordered_map<ir::ValueId, Origin> origins;           // first document node that makes each value
   std::unordered_map<ir::ValueId, std::string_view> names;   // the name under which the document first defines each value

@@ -19,6 +19,11 @@ namespace xflow::onnx_io {
 // Computes an expression of constants.
 using Fold = std::function<Result<ir::Constant>(ir::ValueId)>;
 
+struct LowerOptions {
+  // Spells every operation from the IR, as if no node of the document had made it: a test of lifting and spelling. Constants stay.
+  bool respell = false;
+};
+
 struct LoweredModel {
   std::vector<GraphEdit> edits;         // of the main graph; empty if nothing changed
   std::vector<ir::Constant> constants;  // whose bytes the edits point into: keep until the document is written
@@ -35,7 +40,7 @@ struct LoweredModel {
 // replaced or rebuilt, an equal value of `graph` (see ir::replace); nodes of the document that read it then stay as they are.
 // Error::unsupported if an operation cannot be spelled at the model's opset.
 Result<LoweredModel> lower(const Document& document, const LiftedModel& model, ir::Arena& arena, const ir::Graph& graph,
-                           const ir::ValueMap& correspondence, const Fold& fold);
+                           const ir::ValueMap& correspondence, const Fold& fold, const LowerOptions& options = {});
 
 // Whether an operation can be written at `opset`: what lower would say of it, without writing.
 Result<void> can_spell(const ir::Arena& arena, ir::NodeId node, int opset);

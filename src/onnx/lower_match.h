@@ -1,0 +1,17 @@
+// Values that nodes of the document still make, on other operands.
+#pragma once
+
+#include <unordered_map>
+
+#include "src/ir/graph.h"
+#include "src/onnx/document.h"
+#include "src/onnx/lift.h"
+
+namespace xflow::onnx_io {
+
+// For each value that took the place of a value of the model and is the same operations on what took the place of the operands: the output
+// of the node of the document that makes it, once its inputs are renamed.
+std::unordered_map<ir::ValueId, Origin> rebuilt_values(const Document& document, const LiftedModel& model, const ir::Arena& arena,
+                                                       const ir::ValueMap& correspondence);
+
+}  // namespace xflow::onnx_io

@@ -1,0 +1,24 @@
+#include "tests/onnx/onnx_runtime.h"
+
+#include <cstdlib>
+#include <fstream>
+
+#include "tests/onnx/model_builder.h"
+
+namespace xflow::onnx_io::testing {
+
+std::string disagreements(const std::vector<ModelPair>& pairs) {
+  const TemporaryFolder folder;
+  const std::string list = folder.file("pairs");
+  const std::string log = folder.file("log");
+  std::ofstream out(list);
+  for (const ModelPair& pair : pairs) out << pair.before << '\t' << pair.after << '\t' << pair.inputs << '\n';
+  out.close();
+  const std::string command =
+      std::string(XFLOW_TESTENV_PYTHON) + " " + XFLOW_SOURCE_DIR + "/tests/onnx/compare_models.py " + list + " > " + log + " 2>&1";
+  const int status = std::system(command.c_str());
+  const std::string text = read_all(log);
+  return status != 0 && text.empty() ? "compare_models.py ended with " + std::to_string(status) : text;
+}
+
+}  // namespace xflow::onnx_io::testing
