@@ -145,6 +145,17 @@ TEST_F(Collapse, HardSwish) {
   EXPECT_EQ(collapsed({{op("mul", {x, op("div", {clipped, number(6)})})}}), "hard_sigmoid mul");
 }
 
+TEST_F(Collapse, NumbersAroundBiasedConvolutions) {
+  // As in a text detector: scale and shift by numbers on both sides of a 1x1 convolution with bias.
+  const ValueId x = input({1, 16, 24, 24});
+  const auto scaled = [&](ValueId v) { return op("add", {op("mul", {weight({1}), v}), weight({1})}); };
+  const ValueId biased = op("add", {conv(scaled(op("relu", {x})), weight({32, 16, 1, 1}), 1, 0), weight({32, 1, 1})});
+  EXPECT_EQ(collapsed({{scaled(biased)}}), "add conv relu");
+  // Before padding the shift stays, the scale does not.
+  const ValueId padded = op("add", {conv(scaled(op("relu", {x})), weight({16, 1, 3, 3}), 2, 1, 16), weight({16, 1, 1})});
+  EXPECT_EQ(collapsed({{scaled(padded)}}), "add add conv relu");
+}
+
 TEST_F(Collapse, QueryKeyAndValue) {
   const ValueId x = input({2, 7, 8});
   const ValueId q = op("matmul", {x, weight({8, 8})});
