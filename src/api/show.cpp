@@ -6,8 +6,10 @@
 #include <map>
 #include <vector>
 
+#include "src/api/shipped_rules.h"
 #include "src/onnx/document.h"
 #include "src/onnx/lift.h"
+#include "src/rules/rule_set.h"
 
 namespace xflow::api {
 namespace {
@@ -29,7 +31,32 @@ std::uint64_t constant_bytes(const onnx_io::Graph& graph) {
   return bytes;
 }
 
+// The comment, which holds the equation, and the rule.
+std::string rule_text(const rules::Rule& rule) {
+  return fmt::format("{}  float class: {}\n  hash: {}\n", rules::print(rule), rules::name(rule.float_class), rule.hash.to_string());
+}
+
 }  // namespace
+
+Result<std::string> show_rule(const std::string& name) {
+  std::string similar;
+  for (const ShippedFile& file : shipped_rule_files()) {
+    XFLOW_TRY(const std::vector<rules::Rule> rules, rules::parse_rules(file.text, file.name));
+    for (const rules::Rule& rule : rules) {
+      if (rule.name == name) return fmt::format("{}  proved, in {}\n", rule_text(rule), file.name);
+      if (rule.name.find(name) != std::string::npos) similar += fmt::format("{}{}", similar.empty() ? "; similar: " : ", ", rule.name);
+    }
+  }
+  return fail(ErrorCode::invalid_argument, fmt::format("no shipped rule '{}'{}", name, similar));
+}
+
+Result<std::string> show_rules(const std::string& path) {
+  XFLOW_TRY(const std::string text, rules::read_rule_file(path));
+  XFLOW_TRY(const std::vector<rules::Rule> rules, rules::parse_rules(text, path));
+  std::string all;
+  for (const rules::Rule& rule : rules) all += (all.empty() ? "" : "\n") + rule_text(rule);
+  return all;
+}
 
 Result<std::string> show_model(const std::string& path) {
   XFLOW_TRY(const Document document, Document::open(path));

@@ -1,4 +1,4 @@
-// What a model looks like, for people.
+// What a model or a rule looks like, for people.
 #pragma once
 
 #include <xflow/result.h>
@@ -9,5 +9,10 @@ namespace xflow::api {
 
 // Format and opsets, inputs, outputs, operators by count, constants, and what the optimiser does not cross. Errors as Document::open.
 Result<std::string> show_model(const std::string& path);
+
+// A shipped rule: its text, and what was found of it. Error::invalid_argument, with similar names, if there is none of that name.
+Result<std::string> show_rule(const std::string& name);
+// All rules of a file, printed. Errors: io, syntax, ill_typed.
+Result<std::string> show_rules(const std::string& path);
 
 }  // namespace xflow::api

@@ -57,7 +57,6 @@ int main(int argc, char** argv) {
   Command command;
   add_optimize(app, command);
   add_show(app, command);
-  add_check(app, command);
   add_verify(app, command);
   add_version(app, command);
   try {

@@ -1,0 +1,35 @@
+#include "src/api/show.h"
+
+#include <cstdio>
+#include <memory>
+
+#include "src/cli/command.h"
+
+namespace xflow::cli {
+namespace {
+
+bool ends_with(const std::string& text, std::string_view end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+ExitCode run(const std::string& what) {
+  // A file is a model or rules; anything else is the name of a shipped rule.
+  const bool is_rules = ends_with(what, ".rules");
+  const bool is_path = is_rules || ends_with(what, ".onnx") || what.find('/') != std::string::npos || what.find('.') != std::string::npos;
+  const Result<std::string> text = is_rules ? api::show_rules(what) : is_path ? api::show_model(what) : api::show_rule(what);
+  if (!text) return report(text.error());
+  std::fputs(text->c_str(), stdout);
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_show(CLI::App& app, Command& command) {
+  auto what = std::make_shared<std::string>();
+  CLI::App* sub = app.add_subcommand("show", "Show a model, a rule or a file of rules");
+  sub->add_option("MODEL|RULE", *what, "ONNX model, file of rules, or name of a shipped rule")->required();
+  sub->footer(examples({"xflow show model.onnx", "xflow show merge-matmuls-sharing-lhs", "xflow show my.rules"}));
+  sub->callback([what, &command] { command.run = [what] { return run(*what); }; });
+}
+
+}  // namespace xflow::cli
