@@ -11,6 +11,7 @@ find_package(nlohmann_json QUIET)
 find_package(SQLite3 QUIET)
 find_package(Boost QUIET)
 find_package(Protobuf QUIET)
+find_package(ZLIB QUIET)
 find_package(ONNX 1.22 CONFIG QUIET)
 if(TARGET ONNX::onnx)
   # Another namespace would clash with the onnx of a process that loads us.

@@ -28,24 +28,36 @@ inline std::int64_t truncate(double value) {
 // Wraps an integer to the range of an integer type; uint64 keeps its bits, booleans are != 0.
 inline std::int64_t wrap(std::int64_t value, ir::DataType type) {
   switch (type) {
-    case ir::DataType::int8: return static_cast<std::int8_t>(value);
-    case ir::DataType::uint8: return static_cast<std::uint8_t>(value);
-    case ir::DataType::int16: return static_cast<std::int16_t>(value);
-    case ir::DataType::uint16: return static_cast<std::uint16_t>(value);
-    case ir::DataType::int32: return static_cast<std::int32_t>(value);
-    case ir::DataType::uint32: return static_cast<std::uint32_t>(value);
-    case ir::DataType::boolean: return value != 0 ? 1 : 0;
-    default: return value;
+    case ir::DataType::int8:
+      return static_cast<std::int8_t>(value);
+    case ir::DataType::uint8:
+      return static_cast<std::uint8_t>(value);
+    case ir::DataType::int16:
+      return static_cast<std::int16_t>(value);
+    case ir::DataType::uint16:
+      return static_cast<std::uint16_t>(value);
+    case ir::DataType::int32:
+      return static_cast<std::int32_t>(value);
+    case ir::DataType::uint32:
+      return static_cast<std::uint32_t>(value);
+    case ir::DataType::boolean:
+      return value != 0 ? 1 : 0;
+    default:
+      return value;
   }
 }
 
 // The nearest value of a floating type, widened.
 inline double round_to(double value, ir::DataType type) {
   switch (type) {
-    case ir::DataType::float32: return static_cast<double>(static_cast<float>(value));
-    case ir::DataType::float16: return ir::half_to_float(ir::float_to_half(static_cast<float>(value)));
-    case ir::DataType::bfloat16: return ir::bfloat16_to_float(ir::float_to_bfloat16(static_cast<float>(value)));
-    default: return value;
+    case ir::DataType::float32:
+      return static_cast<double>(static_cast<float>(value));
+    case ir::DataType::float16:
+      return ir::half_to_float(ir::float_to_half(static_cast<float>(value)));
+    case ir::DataType::bfloat16:
+      return ir::bfloat16_to_float(ir::float_to_bfloat16(static_cast<float>(value)));
+    default:
+      return value;
   }
 }
 

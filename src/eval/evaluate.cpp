@@ -27,20 +27,33 @@ bool computes_in_double(const Options& options, ir::DataType type, const std::ve
 
 std::optional<Format> format_of(ir::DataType type) {
   switch (type) {
-    case ir::DataType::float32: return Format::float32;
-    case ir::DataType::float64: return Format::float64;
-    case ir::DataType::float16: return Format::float16;
-    case ir::DataType::bfloat16: return Format::bfloat16;
-    case ir::DataType::int64: return Format::int64;
-    case ir::DataType::uint64: return Format::uint64;
-    case ir::DataType::int32: return Format::int32;
-    case ir::DataType::uint32: return Format::uint32;
-    case ir::DataType::int16: return Format::int16;
-    case ir::DataType::uint16: return Format::uint16;
-    case ir::DataType::int8: return Format::int8;
+    case ir::DataType::float32:
+      return Format::float32;
+    case ir::DataType::float64:
+      return Format::float64;
+    case ir::DataType::float16:
+      return Format::float16;
+    case ir::DataType::bfloat16:
+      return Format::bfloat16;
+    case ir::DataType::int64:
+      return Format::int64;
+    case ir::DataType::uint64:
+      return Format::uint64;
+    case ir::DataType::int32:
+      return Format::int32;
+    case ir::DataType::uint32:
+      return Format::uint32;
+    case ir::DataType::int16:
+      return Format::int16;
+    case ir::DataType::uint16:
+      return Format::uint16;
+    case ir::DataType::int8:
+      return Format::int8;
     case ir::DataType::uint8:
-    case ir::DataType::boolean: return Format::uint8;
-    default: return std::nullopt;
+    case ir::DataType::boolean:
+      return Format::uint8;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -100,7 +113,8 @@ Result<std::int64_t> checked_count(const std::vector<std::int64_t>& dims) {
   return count;
 }
 
-Result<void> run(const Program& program, std::vector<Source> sources, bool in_double, const Options& options, Tensor& result, std::int64_t count) {
+Result<void> run(const Program& program, std::vector<Source> sources, bool in_double, const Options& options, Tensor& result,
+                 std::int64_t count) {
   const bool integer = !ir::is_floating(result.data_type);
   std::vector<std::int64_t> integers;
   if (integer) integers.resize(static_cast<std::size_t>(count));
@@ -193,10 +207,15 @@ class Evaluation {
     if (options_.stop && options_.stop()) return fail(ErrorCode::limit, "evaluation was stopped");
     const ir::Node& node = arena_.node(id);
     switch (node.kind) {
-      case ir::NodeKind::input: return fail(ErrorCode::unsupported, "cannot execute: an input has no value", name_of(node));
-      case ir::NodeKind::opaque: return fail(ErrorCode::unsupported, "cannot execute: " + name_of(node));
-      case ir::NodeKind::constant: values_.emplace(ir::ValueId{id, 0}, Tensor::of(node.constant)); return {};
-      case ir::NodeKind::operation: break;
+      case ir::NodeKind::input:
+        return fail(ErrorCode::unsupported, "cannot execute: an input has no value", name_of(node));
+      case ir::NodeKind::opaque:
+        return fail(ErrorCode::unsupported, "cannot execute: " + name_of(node));
+      case ir::NodeKind::constant:
+        values_.emplace(ir::ValueId{id, 0}, Tensor::of(node.constant));
+        return {};
+      case ir::NodeKind::operation:
+        break;
     }
     static const Tensor none{};
     std::vector<const Tensor*> operands;
@@ -232,7 +251,8 @@ class Evaluation {
     std::vector<std::int64_t> dims;
     for (const ir::Poly& dim : type.shape) {
       const auto size = arena_.symbols().evaluate(dim, [this](ir::SymbolId symbol) { return size_of(symbol); });
-      if (!size) return fail(ErrorCode::unsupported, fmt::format("cannot execute: the size {} is not known", arena_.symbols().to_string(dim)));
+      if (!size)
+        return fail(ErrorCode::unsupported, fmt::format("cannot execute: the size {} is not known", arena_.symbols().to_string(dim)));
       dims.push_back(*size);
     }
     std::vector<ir::Poly> index;

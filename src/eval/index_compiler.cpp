@@ -218,7 +218,8 @@ Result<IndexForm> IndexCompiler::form(const ir::Poly& poly) {
 
 Result<IndexForm> IndexCompiler::offset(std::span<const ir::Poly> indices, std::span<const std::int64_t> dims) {
   if (indices.size() != dims.size()) {
-    return fail(ErrorCode::internal, fmt::format("an element is read with {} indices from a tensor of {} dimensions", indices.size(), dims.size()));
+    return fail(ErrorCode::internal,
+                fmt::format("an element is read with {} indices from a tensor of {} dimensions", indices.size(), dims.size()));
   }
   IndexForm result;
   std::int64_t stride = 1;

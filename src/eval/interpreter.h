@@ -83,7 +83,9 @@ class Interpreter {
   };
 
   Result<void> check() const {
-    const auto cannot = [](std::string_view what) { return fail(ErrorCode::unsupported, fmt::format("cannot evaluate {} over these numbers", what)); };
+    const auto cannot = [](std::string_view what) {
+      return fail(ErrorCode::unsupported, fmt::format("cannot evaluate {} over these numbers", what));
+    };
     if (!A::kOrdered && stage_.real && stage_.kind == Stage::Kind::maximum) return cannot("a maximum");
     for (const ValueNode& node : stage_.nodes) {
       if (!A::kOrdered && node.real && node.kind == Kind::maximum) return cannot("a maximum");
@@ -95,11 +97,7 @@ class Interpreter {
   }
 
   std::int64_t finish(std::int64_t value) const { return wrap(value, stage_.data_type); }
-  const Number& finish(const Number& value) const
-    requires(!std::is_same_v<Number, std::int64_t>)
-  {
-    return value;
-  }
+  const Number& finish(const Number& value) const requires(!std::is_same_v<Number, std::int64_t>) { return value; }
 
   template <typename T>
   T neutral(bool is_sum) const {
@@ -161,14 +159,28 @@ class Interpreter {
     if (loops_.valid(state.stamp, node.depends)) return {static_cast<const T*>(state.data), state.uniform};
     View<T> view;
     switch (node.kind) {
-      case Kind::literal: view = literal<T>(node, state); break;
-      case Kind::index: view = index<T>(node, state); break;
-      case Kind::read: view = read<T>(node, state, mask); break;
+      case Kind::literal:
+        view = literal<T>(node, state);
+        break;
+      case Kind::index:
+        view = index<T>(node, state);
+        break;
+      case Kind::read:
+        view = read<T>(node, state, mask);
+        break;
       case Kind::sum:
-      case Kind::maximum: view = loop<T>(node, state, mask); break;
-      case Kind::select: view = select<T>(node, state, mask); break;
-      case Kind::apply: view = apply<T>(node, state, mask); break;
-      case Kind::cast: view = cast<T>(node, state, mask); break;
+      case Kind::maximum:
+        view = loop<T>(node, state, mask);
+        break;
+      case Kind::select:
+        view = select<T>(node, state, mask);
+        break;
+      case Kind::apply:
+        view = apply<T>(node, state, mask);
+        break;
+      case Kind::cast:
+        view = cast<T>(node, state, mask);
+        break;
     }
     state.stamp = loops_.now();
     state.uniform = view.uniform;
@@ -384,9 +396,12 @@ class Interpreter {
 
   static bool holds(ops::Relation relation, std::int64_t value) {
     switch (relation) {
-      case ops::Relation::at_least_zero: return value >= 0;
-      case ops::Relation::zero: return value == 0;
-      case ops::Relation::not_zero: return value != 0;
+      case ops::Relation::at_least_zero:
+        return value >= 0;
+      case ops::Relation::zero:
+        return value == 0;
+      case ops::Relation::not_zero:
+        return value != 0;
     }
     return false;
   }
@@ -441,9 +456,12 @@ class Interpreter {
       }
     };
     switch (relation) {
-      case ops::Relation::at_least_zero: return each([](std::int64_t x) { return x >= 0; });
-      case ops::Relation::zero: return each([](std::int64_t x) { return x == 0; });
-      case ops::Relation::not_zero: return each([](std::int64_t x) { return x != 0; });
+      case ops::Relation::at_least_zero:
+        return each([](std::int64_t x) { return x >= 0; });
+      case ops::Relation::zero:
+        return each([](std::int64_t x) { return x == 0; });
+      case ops::Relation::not_zero:
+        return each([](std::int64_t x) { return x != 0; });
     }
   }
 
@@ -550,35 +568,59 @@ class Interpreter {
 
   View<Number> apply_unary(const ValueNode& node, NodeState& state, Mask mask) {
     switch (node.function) {
-      case Function::negate: return unary<Function::negate>(node, state, mask);
-      case Function::reciprocal: return unary<Function::reciprocal>(node, state, mask);
-      case Function::exp: return unary<Function::exp>(node, state, mask);
-      case Function::log: return unary<Function::log>(node, state, mask);
-      case Function::sqrt: return unary<Function::sqrt>(node, state, mask);
-      case Function::sin: return unary<Function::sin>(node, state, mask);
-      case Function::cos: return unary<Function::cos>(node, state, mask);
-      case Function::tanh: return unary<Function::tanh>(node, state, mask);
-      case Function::erf: return unary<Function::erf>(node, state, mask);
-      case Function::abs: return unary<Function::abs>(node, state, mask);
-      case Function::sign: return unary<Function::sign>(node, state, mask);
-      case Function::floor: return unary<Function::floor>(node, state, mask);
-      case Function::ceil: return unary<Function::ceil>(node, state, mask);
-      default: return unary<Function::round_even>(node, state, mask);
+      case Function::negate:
+        return unary<Function::negate>(node, state, mask);
+      case Function::reciprocal:
+        return unary<Function::reciprocal>(node, state, mask);
+      case Function::exp:
+        return unary<Function::exp>(node, state, mask);
+      case Function::log:
+        return unary<Function::log>(node, state, mask);
+      case Function::sqrt:
+        return unary<Function::sqrt>(node, state, mask);
+      case Function::sin:
+        return unary<Function::sin>(node, state, mask);
+      case Function::cos:
+        return unary<Function::cos>(node, state, mask);
+      case Function::tanh:
+        return unary<Function::tanh>(node, state, mask);
+      case Function::erf:
+        return unary<Function::erf>(node, state, mask);
+      case Function::abs:
+        return unary<Function::abs>(node, state, mask);
+      case Function::sign:
+        return unary<Function::sign>(node, state, mask);
+      case Function::floor:
+        return unary<Function::floor>(node, state, mask);
+      case Function::ceil:
+        return unary<Function::ceil>(node, state, mask);
+      default:
+        return unary<Function::round_even>(node, state, mask);
     }
   }
 
   View<Number> apply_binary(const ValueNode& node, NodeState& state, Mask mask) {
     switch (node.function) {
-      case Function::add: return binary<Function::add>(node, state, mask);
-      case Function::subtract: return binary<Function::subtract>(node, state, mask);
-      case Function::multiply: return binary<Function::multiply>(node, state, mask);
-      case Function::divide: return binary<Function::divide>(node, state, mask);
-      case Function::integer_divide: return binary<Function::integer_divide>(node, state, mask);
-      case Function::modulo: return binary<Function::modulo>(node, state, mask);
-      case Function::remainder: return binary<Function::remainder>(node, state, mask);
-      case Function::power: return binary<Function::power>(node, state, mask);
-      case Function::minimum: return binary<Function::minimum>(node, state, mask);
-      default: return binary<Function::maximum>(node, state, mask);
+      case Function::add:
+        return binary<Function::add>(node, state, mask);
+      case Function::subtract:
+        return binary<Function::subtract>(node, state, mask);
+      case Function::multiply:
+        return binary<Function::multiply>(node, state, mask);
+      case Function::divide:
+        return binary<Function::divide>(node, state, mask);
+      case Function::integer_divide:
+        return binary<Function::integer_divide>(node, state, mask);
+      case Function::modulo:
+        return binary<Function::modulo>(node, state, mask);
+      case Function::remainder:
+        return binary<Function::remainder>(node, state, mask);
+      case Function::power:
+        return binary<Function::power>(node, state, mask);
+      case Function::minimum:
+        return binary<Function::minimum>(node, state, mask);
+      default:
+        return binary<Function::maximum>(node, state, mask);
     }
   }
 
@@ -592,14 +634,17 @@ class Interpreter {
         return map(eval<std::int64_t>(node.arguments[0], mask), out, mask, [to](std::int64_t x) { return wrap(x, to); });
       }
       const View<Number> view = eval<Number>(node.arguments[0], mask);
-      if (to == ir::DataType::boolean) return map(view, out, mask, [&](const Number& x) -> std::int64_t { return arithmetic_.nonzero(x) ? 1 : 0; });
+      if (to == ir::DataType::boolean)
+        return map(view, out, mask, [&](const Number& x) -> std::int64_t { return arithmetic_.nonzero(x) ? 1 : 0; });
       if (to == ir::DataType::uint64) return map(view, out, mask, [&](const Number& x) { return arithmetic_.to_unsigned(x); });
       return map(view, out, mask, [&](const Number& x) { return wrap(arithmetic_.to_integer(x), to); });
     } else {
-      if (argument.real) return map(eval<Number>(node.arguments[0], mask), out, mask, [&](const Number& x) { return arithmetic_.round(x, to); });
+      if (argument.real)
+        return map(eval<Number>(node.arguments[0], mask), out, mask, [&](const Number& x) { return arithmetic_.round(x, to); });
       const View<std::int64_t> view = eval<std::int64_t>(node.arguments[0], mask);
       if (argument.data_type == ir::DataType::uint64) {
-        return map(view, out, mask, [&](std::int64_t x) { return arithmetic_.round(arithmetic_.from_unsigned(static_cast<std::uint64_t>(x)), to); });
+        return map(view, out, mask,
+                   [&](std::int64_t x) { return arithmetic_.round(arithmetic_.from_unsigned(static_cast<std::uint64_t>(x)), to); });
       }
       return map(view, out, mask, [&](std::int64_t x) { return arithmetic_.round(arithmetic_.from_integer(x), to); });
     }

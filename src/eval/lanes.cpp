@@ -131,9 +131,15 @@ const LoopState::SlotState& LoopState::slot(int number) {
     const std::int64_t y = b.at(lane);
     std::int64_t value = 0;
     switch (slot.kind) {
-      case IndexSlot::Kind::product: value = x * y; break;
-      case IndexSlot::Kind::maximum: value = std::max(x, y); break;
-      case IndexSlot::Kind::element: value = element(sources_[static_cast<std::size_t>(slot.source)], x); break;
+      case IndexSlot::Kind::product:
+        value = x * y;
+        break;
+      case IndexSlot::Kind::maximum:
+        value = std::max(x, y);
+        break;
+      case IndexSlot::Kind::element:
+        value = element(sources_[static_cast<std::size_t>(slot.source)], x);
+        break;
       case IndexSlot::Kind::floor_div:
         if (y >= 1) {  // lanes that a condition excludes may divide by anything
           value = x / y;

@@ -16,8 +16,10 @@ bool PrimeField::supports(Function function) {
     case Function::logical_and:
     case Function::logical_or:
     case Function::logical_xor:
-    case Function::logical_not: return true;
-    default: return false;
+    case Function::logical_not:
+      return true;
+    default:
+      return false;
   }
 }
 

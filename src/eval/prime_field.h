@@ -28,7 +28,9 @@ class PrimeField {
   // The exact value of a double m * 2^e; undefined for infinities and NaN.
   Number from_double(double value) const;
   Number from_literal(const ir::Real& value) const;
-  Number from_rational(const ir::Rational& value) const { return divide(from_integer(value.numerator()), from_integer(value.denominator())); }
+  Number from_rational(const ir::Rational& value) const {
+    return divide(from_integer(value.numerator()), from_integer(value.denominator()));
+  }
   Number lowest() const { return kUndefinedResidue; }
   Number round(Number value, ir::DataType) const { return value; }
   std::int64_t to_integer(Number value) const { return value; }

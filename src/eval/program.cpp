@@ -66,7 +66,9 @@ Expr select(const Condition& condition, Expr then, Expr otherwise) {
 
 bool is_literal(const Expr& expr, const ir::Real& value) { return expr->kind == ExprKind::literal && expr->literal == value; }
 bool is_call(const Expr& expr, Function function) { return expr->kind == ExprKind::apply && expr->function == function; }
-bool is_guarded(const Expr& expr, const ir::Real& neutral) { return expr->kind == ExprKind::select && is_literal(expr->arguments[1], neutral); }
+bool is_guarded(const Expr& expr, const ir::Real& neutral) {
+  return expr->kind == ExprKind::select && is_literal(expr->arguments[1], neutral);
+}
 
 // The loops of a sum of sums (or maximum of maxima), and what is under them. `condition` is set where the terms are
 // select(condition, term, neutral element): a factor beside such a select moves under the condition, since a padded element adds nothing.
@@ -138,13 +140,18 @@ class Analysis {
   std::optional<ir::DataType> compute_type(const ops::ExprNode& expr) {
     switch (expr.kind) {
       case ExprKind::literal:
-      case ExprKind::integer: return std::nullopt;
-      case ExprKind::read: return input_.operands[static_cast<std::size_t>(expr.operand)].data_type;
-      case ExprKind::cast: return expr.data_type;
+      case ExprKind::integer:
+        return std::nullopt;
+      case ExprKind::read:
+        return input_.operands[static_cast<std::size_t>(expr.operand)].data_type;
+      case ExprKind::cast:
+        return expr.data_type;
       case ExprKind::sum:
       case ExprKind::maximum:
-      case ExprKind::select: return join(expr.arguments);
-      case ExprKind::apply: break;
+      case ExprKind::select:
+        return join(expr.arguments);
+      case ExprKind::apply:
+        break;
     }
     switch (expr.function) {
       case Function::less:
@@ -153,8 +160,10 @@ class Analysis {
       case Function::logical_or:
       case Function::logical_xor:
       case Function::logical_not:
-      case Function::is_nan: return ir::DataType::boolean;
-      case Function::choose: return join(std::span(expr.arguments).subspan(1));
+      case Function::is_nan:
+        return ir::DataType::boolean;
+      case Function::choose:
+        return join(std::span(expr.arguments).subspan(1));
       case Function::divide:
       case Function::reciprocal:
       case Function::exp:
@@ -167,7 +176,8 @@ class Analysis {
         const std::optional<ir::DataType> joined = join(expr.arguments);
         return joined && ir::is_floating(*joined) ? joined : ir::DataType::float64;
       }
-      default: return join(expr.arguments);
+      default:
+        return join(expr.arguments);
     }
   }
 
@@ -301,7 +311,8 @@ class StageBuilder {
 
   Result<int> lower_as(const Expr& expr, ir::DataType type) {
     switch (expr->kind) {
-      case ExprKind::literal: return lower_literal(expr->literal, type);
+      case ExprKind::literal:
+        return lower_literal(expr->literal, type);
       case ExprKind::integer: {
         XFLOW_TRY(IndexForm form, index_.form(expr->integer));
         ValueNode node = typed(ValueNode::Kind::index, type);
@@ -310,7 +321,8 @@ class StageBuilder {
       }
       case ExprKind::read: {
         const auto operand = static_cast<std::size_t>(expr->operand);
-        if (operand >= compiler_.input().operands.size()) return fail(ErrorCode::internal, fmt::format("operand {} does not exist", operand));
+        if (operand >= compiler_.input().operands.size())
+          return fail(ErrorCode::internal, fmt::format("operand {} does not exist", operand));
         XFLOW_TRY(IndexForm form, index_.offset(expr->indices, compiler_.input().operands[operand].dims));
         ValueNode node = typed(ValueNode::Kind::read, type);
         node.source = expr->operand;
@@ -318,8 +330,10 @@ class StageBuilder {
         return add(std::move(node));
       }
       case ExprKind::sum:
-      case ExprKind::maximum: return lower_nest(expr, type);
-      case ExprKind::select: return lower_select(*expr, type);
+      case ExprKind::maximum:
+        return lower_nest(expr, type);
+      case ExprKind::select:
+        return lower_select(*expr, type);
       case ExprKind::cast: {
         const ir::DataType from = compiler_.analysis().type(expr->arguments[0]).value_or(type);
         XFLOW_TRY(const int argument, lower(expr->arguments[0], from));
@@ -328,7 +342,8 @@ class StageBuilder {
         if (from == type) return argument;
         return add(std::move(node));
       }
-      case ExprKind::apply: return lower_apply(*expr, type);
+      case ExprKind::apply:
+        return lower_apply(*expr, type);
     }
     return fail(ErrorCode::internal, "an expression of no kind");
   }
@@ -359,12 +374,17 @@ class StageBuilder {
         if (b && ir::is_floating(*b)) operand = *b;
         break;
       }
-      case Function::is_nan: operand = analysis.type(expr.arguments[0]).value_or(ir::DataType::float64); break;
+      case Function::is_nan:
+        operand = analysis.type(expr.arguments[0]).value_or(ir::DataType::float64);
+        break;
       case Function::logical_and:
       case Function::logical_or:
       case Function::logical_xor:
-      case Function::logical_not: operand = ir::DataType::boolean; break;
-      default: break;
+      case Function::logical_not:
+        operand = ir::DataType::boolean;
+        break;
+      default:
+        break;
     }
     for (std::size_t k = 0; k < expr.arguments.size(); ++k) {
       const bool condition = expr.function == Function::choose && k == 0;

@@ -54,20 +54,28 @@ int Exact::sign() const {
 
 double Exact::to_double() const {
   switch (kind_) {
-    case Kind::positive_infinity: return std::numeric_limits<double>::infinity();
-    case Kind::negative_infinity: return -std::numeric_limits<double>::infinity();
-    case Kind::undefined: return std::numeric_limits<double>::quiet_NaN();
-    case Kind::finite: break;
+    case Kind::positive_infinity:
+      return std::numeric_limits<double>::infinity();
+    case Kind::negative_infinity:
+      return -std::numeric_limits<double>::infinity();
+    case Kind::undefined:
+      return std::numeric_limits<double>::quiet_NaN();
+    case Kind::finite:
+      break;
   }
   return value_.convert_to<double>();
 }
 
 std::string Exact::to_string() const {
   switch (kind_) {
-    case Kind::positive_infinity: return "inf";
-    case Kind::negative_infinity: return "-inf";
-    case Kind::undefined: return "undefined";
-    case Kind::finite: break;
+    case Kind::positive_infinity:
+      return "inf";
+    case Kind::negative_infinity:
+      return "-inf";
+    case Kind::undefined:
+      return "undefined";
+    case Kind::finite:
+      break;
   }
   return value_.str();
 }
@@ -85,8 +93,10 @@ bool RationalArithmetic::supports(Function function) const {
     case Function::sin:
     case Function::cos:
     case Function::tanh:
-    case Function::erf: return uninterpreted_;
-    default: return true;
+    case Function::erf:
+      return uninterpreted_;
+    default:
+      return true;
   }
 }
 
@@ -116,14 +126,19 @@ Exact RationalArithmetic::unary(Function function, const Exact& a) const {
   const bool finite = a.is_finite();
   const bool zero = finite && a.sign() == 0;
   switch (function) {
-    case Function::negate: return finite ? Exact(-a.value()) : Exact::infinity(a.sign() > 0);
+    case Function::negate:
+      return finite ? Exact(-a.value()) : Exact::infinity(a.sign() > 0);
     case Function::reciprocal:
       if (zero) return Exact::undefined();
       return finite ? Exact(1 / a.value()) : Exact(Exact::Value(0));
-    case Function::abs: return finite ? Exact(a.sign() < 0 ? Exact::Value(-a.value()) : a.value()) : Exact::infinity(false);
-    case Function::sign: return Exact(Exact::Value(a.sign()));
-    case Function::floor: return finite ? Exact(Exact::Value(floor_of(a.value()))) : a;
-    case Function::ceil: return finite ? Exact(Exact::Value(-floor_of(-a.value()))) : a;
+    case Function::abs:
+      return finite ? Exact(a.sign() < 0 ? Exact::Value(-a.value()) : a.value()) : Exact::infinity(false);
+    case Function::sign:
+      return Exact(Exact::Value(a.sign()));
+    case Function::floor:
+      return finite ? Exact(Exact::Value(floor_of(a.value()))) : a;
+    case Function::ceil:
+      return finite ? Exact(Exact::Value(-floor_of(-a.value()))) : a;
     case Function::round_even: {
       if (!finite) return a;
       const Integer low = floor_of(a.value());
@@ -155,7 +170,8 @@ Exact RationalArithmetic::unary(Function function, const Exact& a) const {
     case Function::erf:
       if (!finite) return Exact(Exact::Value(a.sign()));
       return zero ? a : Exact(Exact::Value((drawn(function, {&a}) - 2) / 2));
-    default: return Exact::undefined();
+    default:
+      return Exact::undefined();
   }
 }
 
@@ -184,13 +200,15 @@ Exact RationalArithmetic::binary(Function function, const Exact& a, const Exact&
       if (finite) return Exact(a.value() + b.value());
       if (!a.is_finite() && !b.is_finite() && a.kind() != b.kind()) return Exact::undefined();
       return a.is_finite() ? b : a;
-    case Function::subtract: return binary(Function::add, a, unary(Function::negate, b));
+    case Function::subtract:
+      return binary(Function::add, a, unary(Function::negate, b));
     case Function::multiply: {
       if (finite) return Exact(a.value() * b.value());
       const int sign = a.sign() * b.sign();
       return sign == 0 ? Exact::undefined() : Exact::infinity(sign < 0);
     }
-    case Function::divide: return binary(Function::multiply, a, unary(Function::reciprocal, b));
+    case Function::divide:
+      return binary(Function::multiply, a, unary(Function::reciprocal, b));
     case Function::integer_divide: {
       const Exact quotient = binary(Function::divide, a, b);
       if (!quotient.is_finite()) return quotient;
@@ -200,13 +218,18 @@ Exact RationalArithmetic::binary(Function function, const Exact& a, const Exact&
     case Function::remainder: {
       if (!finite || b.sign() == 0) return Exact::undefined();
       const Exact::Value quotient = a.value() / b.value();
-      const Integer whole = function == Function::modulo ? floor_of(quotient) : Integer(numerator(quotient)) / Integer(denominator(quotient));
+      const Integer whole =
+          function == Function::modulo ? floor_of(quotient) : Integer(numerator(quotient)) / Integer(denominator(quotient));
       return Exact(a.value() - b.value() * Exact::Value(whole));
     }
-    case Function::power: return power(a, b);
-    case Function::minimum: return less(b, a) ? b : a;
-    case Function::maximum: return less(a, b) ? b : a;
-    default: return Exact::undefined();
+    case Function::power:
+      return power(a, b);
+    case Function::minimum:
+      return less(b, a) ? b : a;
+    case Function::maximum:
+      return less(a, b) ? b : a;
+    default:
+      return Exact::undefined();
   }
 }
 

@@ -10,7 +10,8 @@
 
 namespace xflow::eval {
 
-// A rational, an infinity (bounds of clip, padding of maxima), or undefined (0/0, 1/0, infinity - infinity), which every operation hands on.
+// A rational, an infinity (bounds of clip, padding of maxima), or undefined (0/0, 1/0, infinity - infinity), which every operation hands
+// on.
 class Exact {
  public:
   enum class Kind : std::uint8_t { finite, positive_infinity, negative_infinity, undefined };

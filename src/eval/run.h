@@ -17,6 +17,7 @@ class Exact;
 Result<void> run_double(const Program& program, std::vector<Source> sources, double* numbers, std::int64_t* integers);
 Result<void> run_float(const Program& program, std::vector<Source> sources, float* numbers, std::int64_t* integers);
 Result<void> run_rational(bool uninterpreted, const Program& program, std::vector<Source> sources, Exact* numbers, std::int64_t* integers);
-Result<void> run_prime(std::uint32_t prime, const Program& program, std::vector<Source> sources, std::uint32_t* numbers, std::int64_t* integers);
+Result<void> run_prime(std::uint32_t prime, const Program& program, std::vector<Source> sources, std::uint32_t* numbers,
+                       std::int64_t* integers);
 
 }  // namespace xflow::eval

@@ -30,19 +30,44 @@ void with_elements(const Source& source, const Use& use) {
     return value;
   };
   switch (source.format) {
-    case Format::number: break;
-    case Format::float64: use([&](std::int64_t k) { return load(double{}, k); }); break;
-    case Format::float32: use([&](std::int64_t k) { return static_cast<double>(load(float{}, k)); }); break;
-    case Format::float16: use([&](std::int64_t k) { return static_cast<double>(ir::half_to_float(load(std::uint16_t{}, k))); }); break;
-    case Format::bfloat16: use([&](std::int64_t k) { return static_cast<double>(ir::bfloat16_to_float(load(std::uint16_t{}, k))); }); break;
-    case Format::int64: use([&](std::int64_t k) { return load(std::int64_t{}, k); }); break;
-    case Format::uint64: use([&](std::int64_t k) { return load(std::uint64_t{}, k); }); break;
-    case Format::int32: use([&](std::int64_t k) -> std::int64_t { return load(std::int32_t{}, k); }); break;
-    case Format::uint32: use([&](std::int64_t k) -> std::int64_t { return load(std::uint32_t{}, k); }); break;
-    case Format::int16: use([&](std::int64_t k) -> std::int64_t { return load(std::int16_t{}, k); }); break;
-    case Format::uint16: use([&](std::int64_t k) -> std::int64_t { return load(std::uint16_t{}, k); }); break;
-    case Format::int8: use([&](std::int64_t k) -> std::int64_t { return load(std::int8_t{}, k); }); break;
-    case Format::uint8: use([&](std::int64_t k) -> std::int64_t { return load(std::uint8_t{}, k); }); break;
+    case Format::number:
+      break;
+    case Format::float64:
+      use([&](std::int64_t k) { return load(double{}, k); });
+      break;
+    case Format::float32:
+      use([&](std::int64_t k) { return static_cast<double>(load(float{}, k)); });
+      break;
+    case Format::float16:
+      use([&](std::int64_t k) { return static_cast<double>(ir::half_to_float(load(std::uint16_t{}, k))); });
+      break;
+    case Format::bfloat16:
+      use([&](std::int64_t k) { return static_cast<double>(ir::bfloat16_to_float(load(std::uint16_t{}, k))); });
+      break;
+    case Format::int64:
+      use([&](std::int64_t k) { return load(std::int64_t{}, k); });
+      break;
+    case Format::uint64:
+      use([&](std::int64_t k) { return load(std::uint64_t{}, k); });
+      break;
+    case Format::int32:
+      use([&](std::int64_t k) -> std::int64_t { return load(std::int32_t{}, k); });
+      break;
+    case Format::uint32:
+      use([&](std::int64_t k) -> std::int64_t { return load(std::uint32_t{}, k); });
+      break;
+    case Format::int16:
+      use([&](std::int64_t k) -> std::int64_t { return load(std::int16_t{}, k); });
+      break;
+    case Format::uint16:
+      use([&](std::int64_t k) -> std::int64_t { return load(std::uint16_t{}, k); });
+      break;
+    case Format::int8:
+      use([&](std::int64_t k) -> std::int64_t { return load(std::int8_t{}, k); });
+      break;
+    case Format::uint8:
+      use([&](std::int64_t k) -> std::int64_t { return load(std::uint8_t{}, k); });
+      break;
   }
 }
 

@@ -91,7 +91,8 @@ Result<ir::Constant> to_constant(const Tensor& tensor) {
   if (const auto* values = std::get_if<std::vector<std::int64_t>>(&tensor.elements)) {
     return ir::make_integer_constant(tensor.data_type, tensor.dims, *values);
   }
-  if (const auto* values = std::get_if<std::vector<double>>(&tensor.elements)) return ir::make_constant(tensor.data_type, tensor.dims, *values);
+  if (const auto* values = std::get_if<std::vector<double>>(&tensor.elements))
+    return ir::make_constant(tensor.data_type, tensor.dims, *values);
   XFLOW_TRY(const std::vector<double> values, doubles(tensor));
   return ir::make_constant(tensor.data_type, tensor.dims, values);
 }
@@ -112,7 +113,8 @@ bool equal(const Tensor& a, const Tensor& b) {
   const auto* x = std::get_if<ResidueElements>(&a.elements);
   const auto* y = std::get_if<ResidueElements>(&b.elements);
   if (x != nullptr || y != nullptr) {
-    return x != nullptr && y != nullptr && *x == *y && std::find(x->residues.begin(), x->residues.end(), kUndefinedResidue) == x->residues.end();
+    return x != nullptr && y != nullptr && *x == *y &&
+           std::find(x->residues.begin(), x->residues.end(), kUndefinedResidue) == x->residues.end();
   }
   const auto* p = std::get_if<std::shared_ptr<const RationalElements>>(&a.elements);
   const auto* q = std::get_if<std::shared_ptr<const RationalElements>>(&b.elements);
