@@ -11,7 +11,8 @@ Result<ir::Poly> known(const ir::Arena& arena, const ir::Poly& poly, const ir::S
   if (poly.is_constant()) return poly;
   const auto value = arena.symbols().evaluate(poly, sizes);
   if (!value)
-    return fail(ErrorCode::unsupported, fmt::format("cannot cost a graph while {} is not known", arena.symbols().to_string(poly)));
+    return fail(ErrorCode::unsupported,
+                fmt::format("cannot cost a graph: {} has no value at these sizes", arena.symbols().to_string(poly)));
   return ir::Poly(*value);
 }
 

@@ -66,7 +66,8 @@ Result<ops::TensorSpec> Regions::tensor(ValueId value) {
   for (const ir::Poly& dim : type.shape) {
     const auto known = arena_.symbols().evaluate(dim, sizes_);
     if (!known)
-      return fail(ErrorCode::unsupported, fmt::format("cannot cost a graph while {} is not known", arena_.symbols().to_string(dim)));
+      return fail(ErrorCode::unsupported,
+                  fmt::format("cannot cost a graph: {} has no value at these sizes", arena_.symbols().to_string(dim)));
     spec.dims.push_back(*known);
   }
   return spec;

@@ -292,7 +292,7 @@ TEST_F(CoverTest, CostsGraphsAtTheSizesOfItsDimensions) {
   const Graph graph{{op("relu", {x})}};
   const auto unknown = model().cost(graph);
   ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.error().message, "cannot cost a graph while N is not known");
+  EXPECT_EQ(unknown.error().message, "cannot cost a graph: N has no value at these sizes");
   sizes = [n](ir::SymbolId s) { return s == n ? std::optional<std::int64_t>(5) : std::nullopt; };
   const auto regions = model().explain(graph);
   ASSERT_TRUE(regions) << regions.error().text();

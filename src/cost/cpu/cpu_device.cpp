@@ -126,7 +126,8 @@ class Device final : public CpuDevice {
       if (same_bytes(spec.operands[0], from, to)) return KernelCost{{}, {}, 0, from, to};
     }
     library_->use_threads();
-    XFLOW_TRY(const std::vector<std::unique_ptr<Kernel>> kernels, build(spec, layout));
+    XFLOW_TRY(std::vector<std::unique_ptr<Kernel>> kernels, build(spec, layout));
+    if (layout == Layout::any && is_convolution(spec.kernel)) return measure_convolution(spec, *kernels[0]);
     std::optional<KernelCost> best;
     for (const std::unique_ptr<Kernel>& kernel : kernels) {
       KernelCost cost = time_quietly([&] { kernel->run(); });
@@ -139,8 +140,28 @@ class Device final : public CpuDevice {
 
  private:
   static constexpr std::size_t kMostPostOperations = 8;
-  static constexpr int kAttempts = 3;
+  static constexpr double kReorderShare = 1.25;  // a convolution in the common layout may be this much slower: it needs no reorders
+  static constexpr int kAttempts = 2;
   static constexpr double kQuiet = 1.08;  // a control this much slower than the fastest seen says that the machine is disturbed
+
+  // Where oneDNN chooses another layout than channels last, both are timed. Channels last is what nearly all its kernels choose, so it
+  // saves reorders, and some kernels that it prefers are slower.
+  Result<KernelCost> measure_convolution(const ops::KernelSpec& spec, Kernel& chosen) {
+    const auto time = [&](Kernel& kernel) {
+      KernelCost cost = time_quietly([&] { kernel.run(); });
+      cost.operands = kernel.operand_layout();
+      cost.results = kernel.result_layout();
+      return cost;
+    };
+    const KernelCost cost = time(chosen);
+    if (chosen.operand_layout() == Layout::channels_last && chosen.result_layout() == Layout::channels_last) return cost;
+    auto other = library_->build(spec, Layout::channels_last);
+    if (!other || is_reference(**other)) return cost;
+    const KernelCost channels_last = time(**other);
+    return is_reference(chosen) || channels_last.median.value <= kReorderShare * cost.median.value ? channels_last : cost;
+  }
+
+  static bool is_reference(const Kernel& kernel) { return kernel.implementation().find("ref") != std::string_view::npos; }
 
   // Times again, a few times, while the control says that the machine is disturbed; the measurement with the fastest control counts.
   KernelCost time_quietly(const std::function<void()>& run) {

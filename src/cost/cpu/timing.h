@@ -9,11 +9,11 @@ namespace xflow::cost::cpu {
 
 struct TimingOptions {
   Nanoseconds sample{20e3};  // launches are grouped into samples of at least this, so that reading the clock does not count
-  Nanoseconds least{2e6};    // measured for at least this long
-  Nanoseconds most{25e6};    // and not longer than this, except for the `least_samples`
+  Nanoseconds least{1e6};    // measured for at least this long
+  Nanoseconds most{10e6};    // and not longer than this, except for the `least_samples`
   int least_samples = 5;
   int most_samples = 1000;
-  double spread = 0.03;  // enough if the interquartile range is at most this share of the median
+  double spread = 0.05;  // enough if the interquartile range is at most this share of the median
 };
 
 // The clock of the calling thread's CPU time (one thread) or of the wall (several). CPU time does not count what other processes take.
