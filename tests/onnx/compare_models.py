@@ -1,11 +1,16 @@
 """Runs pairs of models in ONNX Runtime, without its optimisations, and compares their outputs.
 
-compare_models.py LIST: each line of LIST is `A<tab>B[<tab>INPUTS.npz]`, where INPUTS holds in__NAME (and in2__NAME at other sizes). Without
+compare_models.py LIST: each line of LIST is `A<tab>B[<tab>INPUTS]`, where INPUTS is an .npz with in__NAME (and in2__NAME at other sizes),
+or a folder of ONNX's backend tests with input_N.pb and output_N.pb: its outputs are right where ONNX Runtime does not have A. Without
 inputs they are seeded at two sizes of the dynamic dimensions. Prints a line for each pair that disagrees or cannot run and exits with 1.
 """
+import glob
+import os
 import sys
 
 import numpy
+import onnx
+import onnx.numpy_helper
 import onnxruntime
 
 DTYPES = {"tensor(float)": numpy.float32, "tensor(double)": numpy.float64, "tensor(float16)": numpy.float16, "tensor(int64)": numpy.int64,
@@ -36,6 +41,11 @@ def seeded(inputs, sizes):
 
 
 def feeds(inputs, path):
+    if not path and {value.name for value in inputs} == {"input", "state", "sr"}:  # Silero VAD
+        random = numpy.random.default_rng(7)
+        return [{"input": random.standard_normal([batch, samples]).astype(numpy.float32),
+                 "state": random.standard_normal([2, batch, 128]).astype(numpy.float32),
+                 "sr": numpy.array(rate)} for batch, samples, rate in ((1, 512, 16000), (3, 256, 8000))]
     if not path:
         if any(len(value.shape) == 4 for value in inputs):
             return [seeded(inputs, sizes) for sizes in ([1, 3, 64, 192], [2, 3, 96, 320], [1, 3, 48, 192], [2, 3, 48, 320])]
@@ -44,6 +54,43 @@ def feeds(inputs, path):
     names = [value.name for value in inputs]
     sets = [{name: stored[prefix + name] for name in names if prefix + name in stored} for prefix in ("in__", "in2__")]
     return [feed for feed in sets if len(feed) == len(names)]
+
+
+def stored_tensors(folder, kind):
+    """The tensors of KIND_0.pb, KIND_1.pb, ...; None if one of them is no tensor."""
+    result = []
+    for k in range(len(glob.glob(os.path.join(folder, kind + "_*.pb")))):
+        with open(os.path.join(folder, f"{kind}_{k}.pb"), "rb") as file:
+            try:
+                result.append(onnx.numpy_helper.to_array(onnx.load_tensor_from_string(file.read())))
+            except Exception:  # a sequence, a map, or an optional
+                return None
+    return result
+
+
+def compare_case(before, after, folder):
+    """A case of ONNX's backend tests. Nothing is said of one that ONNX Runtime runs neither before nor after."""
+    inputs = stored_tensors(folder, "input")
+    if inputs is None:
+        return None
+    names = [value.name for value in onnx.load(before, load_external_data=False).graph.input]
+    feed = dict(zip(names, inputs))
+    expected = None
+    try:
+        expected = session(before).run(None, feed)
+    except Exception:  # not implemented, or stricter than ONNX
+        pass
+    try:
+        found = session(after).run(None, feed)
+    except Exception as error:
+        return None if expected is None else f"cannot run: {error}"
+    if expected is None:
+        expected = stored_tensors(folder, "output")
+    for k, (x, y) in enumerate(zip(expected or [], found)):
+        reason = difference(x, y)
+        if reason:
+            return f"output {k}: {reason}"
+    return None
 
 
 def difference(a, b):
@@ -101,7 +148,7 @@ def main():
     with open(sys.argv[1], encoding="utf-8") as pairs:
         for line in pairs:
             parts = line.rstrip("\n").split("\t") + [""]
-            reason = compare(parts[0], parts[1], parts[2])
+            reason = (compare_case if os.path.isdir(parts[2]) else compare)(parts[0], parts[1], parts[2])
             if reason:
                 print(f"{parts[1]}: {reason}")
                 failed = True
