@@ -19,7 +19,7 @@ class Collapse : public ::testing::Test {
   static const VerifiedRules& rules() {
     static const VerifiedRules set = [] {
       VerifiedRules all({}, [](const Rule&) { return true; });
-      const auto added = all.add_path(std::string(XFLOW_SOURCE_DIR) + "/substitutions");
+      const auto added = all.add_path(XFLOW_SOURCE_DIR "/substitutions");
       EXPECT_TRUE(added) << (added ? "" : added.error().text());
       return all;
     }();
@@ -165,7 +165,7 @@ TEST_F(Collapse, QueryKeyAndValue) {
 }
 
 TEST(ShippedRules, PrintAndParseBack) {
-  const auto files = rule_files(std::string(XFLOW_SOURCE_DIR) + "/substitutions");
+  const auto files = rule_files(XFLOW_SOURCE_DIR "/substitutions");
   ASSERT_TRUE(files);
   std::size_t count = 0;
   for (const std::string& file : *files) {
