@@ -210,7 +210,7 @@ Exact RationalArithmetic::binary(Function function, const Exact& a, const Exact&
     case Function::divide:
       return binary(Function::multiply, a, unary(Function::reciprocal, b));
     case Function::integer_divide: {
-      const Exact quotient = binary(Function::divide, a, b);
+      Exact quotient = binary(Function::divide, a, b);
       if (!quotient.is_finite()) return quotient;
       return Exact(Exact::Value(Integer(numerator(quotient.value())) / Integer(denominator(quotient.value()))));
     }

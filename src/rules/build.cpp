@@ -121,6 +121,7 @@ Result<std::vector<ir::ValueId>> TermBuilder::application(const Term& term, ir::
   std::vector<ir::ValueId> operands;
   for (const std::vector<ir::ValueId>& values : built) operands.insert(operands.end(), values.begin(), values.end());
   std::vector<ir::TensorType> types;
+  types.reserve(operands.size());
   for (const ir::ValueId operand : operands) types.push_back(arena_.type(operand));
 
   XFLOW_CHECK(before(term, signature, types));

@@ -37,7 +37,7 @@ class Algebra {
   Expression convert(ir::DataType type, Expression argument) const;
   Expression reciprocal(const Expression& e);
   // The maximum over all pieces: nested maxima joined, equal pieces once, common summands and positive common factors outside.
-  Expression maximum(std::vector<Piece> pieces);
+  Expression maximum(const std::vector<Piece>& pieces);
   // sqrt(x)^2 = x for x >= 0, applied to all factors of a term; nothing where no factor is of that form.
   std::optional<Expression> expand_roots(const Term& term);
 

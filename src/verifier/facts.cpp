@@ -53,6 +53,7 @@ std::optional<Solution> solve_equation(Symbols& symbols, const Poly& p) {
 SolvedFacts solve_facts(Symbols& symbols, const std::vector<rules::Fact>& facts) {
   SolvedFacts result;
   std::vector<Atom> open;
+  open.reserve(facts.size());
   for (const rules::Fact& f : facts) open.push_back(f.atom);
   for (bool progress = true; progress;) {
     progress = false;

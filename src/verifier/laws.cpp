@@ -221,7 +221,7 @@ Expression Algebra::truth(const Expression& e) {
 Expression Algebra::logical(Function f, const Expression& x, const Expression& y) {
   const Expression a = truth(x);
   const Expression b = truth(y);
-  const Expression both = multiply(a, b);
+  Expression both = multiply(a, b);
   if (f == Function::logical_and) return both;
   return sum(sum(a, b), scale(both, Rational(f == Function::logical_or ? -1 : -2)));
 }
@@ -342,7 +342,7 @@ Expression Algebra::take_out_summands(std::vector<Piece>& pieces) {
   return outside;
 }
 
-Expression Algebra::maximum(std::vector<Piece> list) {
+Expression Algebra::maximum(const std::vector<Piece>& list) {
   std::vector<Piece> flat;
   for (const Piece& p : list) flatten(p, flat);
   // Each piece once; of constants the largest.
@@ -367,6 +367,7 @@ Expression Algebra::maximum(std::vector<Piece> list) {
   if (pieces.size() == 1 && pieces[0].binders.empty() && pieces[0].conditions.empty()) return pieces[0].body;
   const Expression outside = take_out_summands(pieces);
   std::vector<const Expression*> bodies;
+  bodies.reserve(pieces.size());
   for (const Piece& p : pieces) bodies.push_back(&p.body);
   const Rational c = content(bodies);
   for (Piece& p : pieces) p.body = scale(std::move(p.body), inverse(c));

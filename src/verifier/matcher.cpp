@@ -40,6 +40,7 @@ std::optional<Certificate> Matcher::zero(const std::vector<Term>& terms, const C
     if (whole && open.size() == terms.size()) break;
     const std::vector<std::size_t>& chosen = whole ? all : open;
     std::vector<Term> rest;
+    rest.reserve(chosen.size());
     for (const std::size_t k : chosen) rest.push_back(terms[k]);
     if (!scalar_(rest, context)) continue;
     if (!whole) {

@@ -331,7 +331,7 @@ std::string binder_list(const Names& names, const std::vector<SymbolId>& binders
   return text;
 }
 
-std::string powered(std::string text, int power) { return power == 1 ? text : text + "^" + std::to_string(power); }
+std::string powered(const std::string& text, int power) { return power == 1 ? text : text + "^" + std::to_string(power); }
 
 std::string to_string(const Names& names, const Factor& factor) {
   switch (factor.kind) {

@@ -50,6 +50,7 @@ class ScalarProver::Translation {
   // Sum of the terms divided by the variables that all have in common.
   RealExpr translate(const std::vector<Term>& terms) {
     std::vector<std::vector<Part>> products;
+    products.reserve(terms.size());
     for (const Term& t : terms) products.push_back(parts(t));
     if (!products.empty()) {
       for (const Part& p : std::vector<Part>(products[0])) {
@@ -183,7 +184,7 @@ class ScalarProver::Translation {
     Term component;
     component.factors.push_back({std::make_shared<Factor>(f), 1});
     const int before = next_;
-    const Part p = known_variable(component, std::nullopt);
+    Part p = known_variable(component, std::nullopt);
     if (p.variable >= before) add_facts(f, p.value);
     return p;
   }

@@ -142,7 +142,7 @@ Expression Normalizer::simplify_factor(const FactorPtr& factor, const Condition&
     work.pop_back();
     simplify_piece(std::move(next), context, work, done);
   }
-  return algebra_.maximum(std::move(done));
+  return algebra_.maximum(done);
 }
 
 void Normalizer::simplify_piece(Piece piece, const Condition& context, std::vector<Piece>& work, std::vector<Piece>& done) {

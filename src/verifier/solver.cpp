@@ -208,7 +208,7 @@ class Solver::Implementation {
 
   z3::expr symbol(SymbolId id, bool real, Known& known) {
     const auto found = constants_.find(id);
-    const z3::expr constant =
+    z3::expr constant =
         found != constants_.end() ? found->second : context_.int_const(("s" + std::to_string(static_cast<std::uint32_t>(id))).c_str());
     if (found == constants_.end()) constants_.emplace(id, constant);
     if (!known.symbols.insert(id).second) return constant;
@@ -249,8 +249,7 @@ class Solver::Implementation {
       return product;
     }
     const auto found = products_.find(m);
-    const z3::expr constant =
-        found != products_.end() ? found->second : context_.int_const(("m" + std::to_string(products_.size())).c_str());
+    z3::expr constant = found != products_.end() ? found->second : context_.int_const(("m" + std::to_string(products_.size())).c_str());
     if (found == products_.end()) products_.emplace(m, constant);
     if (!known.monomials.insert(m).second) return constant;
     if (std::all_of(m.begin(), m.end(), [&](const ir::Power& p) { return is_dimension(p.symbol); })) {
