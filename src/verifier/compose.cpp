@@ -78,6 +78,7 @@ ops::Expr Composer::semantics(ir::ValueId value, const std::vector<SymbolId>& in
   const std::vector<ir::TensorType> operands = ops::operand_types(arena_, node);
   const ops::Operation operation{operands, node.attributes, node.outputs};
   std::vector<Poly> polys;
+  polys.reserve(index.size());
   for (const SymbolId s : index) polys.emplace_back(s);
   ops::Builder builder(algebra_.symbols());
   return ops::get(node.op).semantics(builder, operation, static_cast<int>(value.output), polys);
@@ -88,9 +89,14 @@ Expression Composer::leaf(ir::ValueId value, const std::vector<SymbolId>& index)
   const ir::Node& node = arena_.node(value);
   if (node.kind == ir::NodeKind::opaque) throw Stop{false, "cannot evaluate an operator outside of the known ones"};
   if (node.kind == ir::NodeKind::constant && node.constant.is_small() && node.constant.elements() > 0) {
-    const auto values = ir::doubles(node.constant);
-    if (values && std::all_of(values->begin(), values->end(), [&](double x) { return x == values->front(); })) {
-      return convert_literal(ir::Real::from_double(values->front()));
+    const auto all_equal = [](const auto& list) {
+      return std::all_of(list->begin(), list->end(), [&](const auto& x) { return x == list->front(); });
+    };
+    if (ir::is_floating(node.constant.data_type)) {
+      const auto values = ir::doubles(node.constant);
+      if (values && all_equal(values)) return convert_literal(ir::Real::from_double(values->front()));
+    } else if (const auto values = ir::integers(node.constant); values && all_equal(values)) {
+      return convert_literal(ir::Real(values->front()));
     }
   }
   auto f = std::make_shared<Factor>();
@@ -212,9 +218,10 @@ Expression Composer::convert_apply(const ExprNode& e, Scope node) {
     std::vector<Piece> all = pieces(a[0], node);
     std::vector<Piece> more = pieces(a[1], node);
     all.insert(all.end(), more.begin(), more.end());
-    return algebra_.maximum(std::move(all));
+    return algebra_.maximum(all);
   }
   std::vector<Expression> arguments;
+  arguments.reserve(a.size());
   for (const ops::Expr& x : a) arguments.push_back(convert(x, node));
   return algebra_.apply(e.function, std::move(arguments));
 }

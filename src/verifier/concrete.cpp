@@ -25,6 +25,7 @@ struct Tensor {
 };
 
 constexpr std::int64_t kMaxElements = 4096;
+constexpr std::uint64_t kLargestWork = 1'000'000;
 
 bool is_defined(SymbolKind kind) { return kind == SymbolKind::floor_div || kind == SymbolKind::maximum || kind == SymbolKind::element; }
 
@@ -318,6 +319,14 @@ std::optional<Inputs> Concrete::draw(const Assignment& assignment, std::uint64_t
     inputs.push_back(std::move(e));
   }
   return inputs;
+}
+
+std::optional<Concrete::Elements> Concrete::element_values(const ir::Graph& graph, const Assignment& assignment, const Inputs& inputs,
+                                                           std::size_t output) {
+  const auto outputs = evaluate(graph, assignment, inputs, kLargestWork);
+  if (!outputs) return std::nullopt;
+  const Tensor& t = *outputs->tensors[output];
+  return Elements{t.dims, t.values};
 }
 
 Concrete::Agreement Concrete::compare(const Assignment& assignment, const Inputs& inputs, std::uint64_t work, Difference* where) {

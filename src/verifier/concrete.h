@@ -14,6 +14,8 @@
 
 namespace xflow::verifier {
 
+class Number;
+
 // Values of the symbols that are not defined by others, and of the real variables of the rule.
 struct Assignment {
   std::map<ir::SymbolId, std::int64_t> integers;
@@ -36,6 +38,13 @@ class Concrete {
   struct Outputs;
   // Nothing if the evaluation would take more than `work` scalar operations.
   std::unique_ptr<Outputs> evaluate(const ir::Graph& graph, const Assignment& assignment, const Inputs& inputs, std::uint64_t work);
+
+  // The elements of one output of a graph, row-major; nothing as for evaluate.
+  struct Elements {
+    std::vector<std::int64_t> dims;
+    std::vector<Number> values;
+  };
+  std::optional<Elements> element_values(const ir::Graph& graph, const Assignment& assignment, const Inputs& inputs, std::size_t output);
 
   // The shape of a value; nothing if a dimension is not a known non-negative number.
   std::optional<std::vector<std::int64_t>> shape(ir::ValueId value, const Assignment& assignment) const;

@@ -39,9 +39,48 @@ class Proof::Engine {
   Matcher matcher;
 };
 
+namespace {
+
+// The divisors of all divisions in the types and integer attributes of a graph, and in the listed relations.
+std::vector<Poly> divisors_of(const ir::Arena& arena, const ir::Graph* graph, const std::vector<rules::Fact>& relations) {
+  const Symbols& symbols = arena.symbols();
+  std::vector<Poly> result;
+  const auto poly = [&](const Poly& p) {
+    for (const SymbolId s : symbols.all_symbols(p)) {
+      const ir::SymbolInfo& info = symbols.info(s);
+      if (info.kind != SymbolKind::floor_div || info.arguments[1].is_constant()) continue;
+      if (std::find(result.begin(), result.end(), info.arguments[1]) == result.end()) result.push_back(info.arguments[1]);
+    }
+  };
+  for (const rules::Fact& f : relations) poly(f.atom.poly);
+  if (graph == nullptr) return result;
+  for (const ir::NodeId id : ir::topological_order(arena, *graph)) {
+    const ir::Node& node = arena.node(id);
+    for (const ir::TensorType& t : node.outputs) std::for_each(t.shape.begin(), t.shape.end(), poly);
+    for (const ir::Attribute& a : node.attributes.list()) {
+      if (const auto* p = std::get_if<Poly>(&a.value)) poly(*p);
+      if (const auto* list = std::get_if<std::vector<Poly>>(&a.value)) std::for_each(list->begin(), list->end(), poly);
+    }
+  }
+  return result;
+}
+
+// The facts, and that what the source and the facts divide by is at least 1: where it is not, the source has no meaning and a guard that
+// divides does not hold.
+std::vector<rules::Fact> with_divisors(const rules::RuleInstance& instance) {
+  std::vector<rules::Fact> facts = instance.facts;
+  for (const Poly& d : divisors_of(*instance.arena, &instance.source, instance.facts)) {
+    if (instance.arena->symbols().lower_bound(d).value_or(0) >= 1) continue;
+    facts.push_back({ops::at_least(d, Poly(1)), "a divisor"});
+  }
+  return facts;
+}
+
+}  // namespace
+
 Proof::Proof(rules::RuleInstance& instance, const Options& options)
     : instance_(instance),
-      solved_(solve_facts(instance.arena->symbols(), instance.facts)),
+      solved_(solve_facts(instance.arena->symbols(), with_divisors(instance))),
       engine_(std::make_unique<Engine>(instance, solved_, options)) {}
 Proof::~Proof() = default;
 
@@ -55,6 +94,16 @@ bool Proof::obligations_are_contradictory() {
     all.push_back({instance_.arena->symbols().substitute(o.atom.poly, solved_.solved), o.atom.relation});
   }
   return engine_->solver.contradictory(all, Solver::Effort::full);
+}
+
+std::optional<std::string> Proof::unguarded_division() {
+  Symbols& symbols = instance_.arena->symbols();
+  for (const Poly& divisor : divisors_of(*instance_.arena, &instance_.target, instance_.obligations)) {
+    const Poly d = symbols.substitute(divisor, solved_.solved);
+    if (Ranges(symbols, solved_.facts).at_least_zero(d - Poly(1))) continue;
+    if (!engine_->solver.implies({}, ops::at_least(d, Poly(1)), Solver::Effort::full)) return symbols.to_string(divisor);
+  }
+  return std::nullopt;
 }
 
 std::optional<std::size_t> Proof::failed_obligation() {
@@ -96,7 +145,8 @@ bool Proof::prove_output(std::size_t output) {
   const ir::ValueId target = instance_.target.outputs[output];
   const Names names{symbols, instance_.variables, instance_.variable_names};
   if (source == target) {
-    outputs_.push_back({});
+    outputs_.emplace_back();
+    outputs_.back().certificate.emplace();
     return true;
   }
   // A generic output index, in range.
@@ -125,6 +175,7 @@ bool Proof::prove_output(std::size_t output) {
     const Symbols::Substitution by = {{request->index, request->divisor * Poly(high) + Poly(low)}};
     a = substitute(symbols, a, by);
     b = substitute(symbols, b, by);
+    for (Poly& p : index) p = symbols.substitute(p, by);
     Condition next = {
         {Poly(high), Relation::at_least_zero}, {Poly(low), Relation::at_least_zero}, ops::less_than(Poly(low), request->divisor)};
     for (const Atom& atom : substitute(symbols, context, by)) {
@@ -147,11 +198,10 @@ bool Proof::prove_output(std::size_t output) {
   const std::string separator = normal_source_.empty() ? "" : "\n";
   normal_source_ += separator + to_string(names, a);
   normal_target_ += separator + to_string(names, b);
-  OutputProof proof;
-  proof.terms = verifier::difference(a, b);
-  proof.context = context;
+  outputs_.push_back({free, index, context, a, b, verifier::difference(a, b), std::nullopt});
+  OutputProof& proof = outputs_.back();
   std::vector<std::size_t> left;
-  const auto certificate = e.matcher.zero(proof.terms, context, &left);
+  auto certificate = e.matcher.zero(proof.terms, context, &left);
   if (!certificate) {
     Expression rest;
     for (const std::size_t k : left) rest.terms.push_back(proof.terms[k]);
@@ -159,13 +209,12 @@ bool Proof::prove_output(std::size_t output) {
     open_ = "output " + std::to_string(output) + ": " + to_string(names, rest) + " = 0 where " + to_string(names, context);
     return false;
   }
-  proof.certificate = *certificate;
   // What the search found is replayed without search.
-  if (!e.checker.zero(proof.terms, context, proof.certificate)) {
+  if (!e.checker.zero(proof.terms, context, *certificate)) {
     open_ = "output " + std::to_string(output) + ": the certificate was not accepted";
     return false;
   }
-  outputs_.push_back(std::move(proof));
+  proof.certificate = std::move(certificate);
   return true;
 }
 

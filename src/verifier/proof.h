@@ -20,6 +20,8 @@ class Proof {
 
   // True only if no shapes satisfy the facts.
   bool facts_are_contradictory();
+  // A division of the target whose divisor is not known to be at least 1; nothing where there is none.
+  std::optional<std::string> unguarded_division();
   // True only if no shapes satisfy the facts and all obligations.
   bool obligations_are_contradictory();
   // The number of the first obligation that does not follow from the facts, as far as the solver knows.
@@ -34,13 +36,20 @@ class Proof {
   const std::string& normal_source() const { return normal_source_; }
   const std::string& normal_target() const { return normal_target_; }
   std::uint64_t steps() const;
-  // Per output: the terms of source - target, and why they sum to 0.
+  // Per output: the normal forms of both sides at `index`, which is written in the free symbols and in range where `context` holds; the
+  // terms of their difference, and why these sum to 0 where that was proved.
   struct OutputProof {
-    std::vector<Term> terms;
+    std::vector<SymbolId> free;
+    std::vector<Poly> index;
     Condition context;
-    Certificate certificate;
+    Expression source;
+    Expression target;
+    std::vector<Term> terms;
+    std::optional<Certificate> certificate;
   };
   const std::vector<OutputProof>& outputs() const { return outputs_; }
+  // Symbols that the facts determine, and their values; normal forms speak of the values.
+  const ir::Symbols::Substitution& solved() const { return solved_.solved; }
 
  private:
   class Engine;

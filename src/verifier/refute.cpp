@@ -8,10 +8,11 @@ namespace xflow::verifier {
 
 namespace {
 
-constexpr std::uint64_t kWork = 400'000;      // scalar operations of one evaluation
-constexpr std::uint64_t kDraws = 4;           // entries drawn for one assignment until all elements are defined
-constexpr std::uint64_t kDrawsToRefute = 64;  // entries drawn in all to find a difference, shared by the assignments
-constexpr std::size_t kEnough = 3;            // counterexamples found before the smallest is taken
+constexpr std::uint64_t kWork = 400'000;    // scalar operations of one evaluation
+constexpr std::size_t kAgreements = 8;      // comparisons that have to agree, over all assignments
+constexpr std::size_t kDrawsToRefute = 32;  // comparisons to find a difference, over all assignments
+constexpr std::size_t kDraws = 3;           // entries drawn for one comparison until the target is defined wherever the source is
+constexpr std::size_t kEnough = 3;          // counterexamples found before the smallest is taken
 
 std::string nested(const Entries& e, std::size_t dimension, std::size_t& position) {
   if (dimension == e.dims.size()) return e.values[position++].to_string();
@@ -32,30 +33,27 @@ std::vector<std::pair<std::string, std::int64_t>> named_integers(const rules::Ru
 Refuter::Result Refuter::try_all(const std::vector<Assignment>& assignments, Purpose purpose) {
   using Entry = Concrete::Entry;
   static constexpr Entry kKinds[] = {Entry::small, Entry::bits, Entry::large, Entry::halves};
-  const bool agreement = purpose == Purpose::agreement;
-  const std::uint64_t draws = agreement ? kDraws : std::max<std::uint64_t>(kDraws, kDrawsToRefute / (assignments.size() + 1));
+  // Few assignments (a rule on scalars has one) are tried with more entries.
+  const std::size_t few = std::max<std::size_t>(assignments.size(), 1);
+  const std::size_t wanted = purpose == Purpose::agreement ? (kAgreements + few - 1) / few : kDrawsToRefute / few + 1;
   Result result;
   std::vector<Found> found;
   std::uint64_t seed = seed_;
   for (const Assignment& a : assignments) {
-    bool agreed = false;
-    for (std::uint64_t draw = 0; draw < draws; ++draw) {
+    std::size_t agreed = 0;
+    for (std::size_t draw = 0; draw < kDraws * wanted && agreed < wanted; ++draw) {
       const auto inputs = concrete_.draw(a, ++seed, kKinds[draw % 4]);
       if (!inputs) break;
       Concrete::Difference where;
       const Concrete::Agreement compared = concrete_.compare(a, *inputs, kWork, &where);
-      if (compared == Concrete::Agreement::equal) {
-        agreed = true;
-        if (agreement) break;
-      }
-      if (compared == Concrete::Agreement::different) {
-        std::size_t entries = 0;
-        for (const Entries& e : *inputs) entries += e.values.size();
-        found.push_back({a, *inputs, where, entries});
-        break;
-      }
+      if (compared == Concrete::Agreement::equal) ++agreed;
+      if (compared != Concrete::Agreement::different) continue;
+      std::size_t entries = 0;
+      for (const Entries& e : *inputs) entries += e.values.size();
+      found.push_back({a, *inputs, where, entries});
+      break;
     }
-    if (agreed) ++result.agreed;
+    if (agreed >= wanted) ++result.agreed;
     if (found.size() >= kEnough) break;
   }
   if (!found.empty()) {

@@ -19,7 +19,7 @@ class Refuter {
     std::optional<Counterexample> counterexample;  // the smallest of the first few found
     std::size_t agreed = 0;                        // assignments on which all elements were defined and equal
   };
-  // `draws` kinds of entries for each assignment; for agreement one on which all elements are defined is enough.
+  // For agreement at least 8 comparisons in all, for refutation 32.
   enum class Purpose : std::uint8_t { agreement, refutation };
   Result try_all(const std::vector<Assignment>& assignments, Purpose purpose);
 

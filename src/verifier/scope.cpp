@@ -18,7 +18,7 @@ Normalizer::Step Normalizer::scope_step(std::vector<SymbolId>& binders, Conditio
   reduce_defined(polys, known, by);
   if (!by.empty()) return Step::changed;
   if (split_binder(binders, conditions, polys, known, by)) return Step::changed;
-  if (merge_binders(binders, conditions, inner, by)) return Step::changed;
+  if (merge_binders(binders, conditions, inner, context, by)) return Step::changed;
   return Step::none;
 }
 
@@ -222,7 +222,7 @@ std::optional<Poly> plain_range(const ir::Symbols& symbols, SymbolId binder, con
 }  // namespace
 
 bool Normalizer::merge_binders(std::vector<SymbolId>& binders, Condition& conditions, const std::vector<Poly>& inner,
-                               Symbols::Substitution& by) {
+                               const Condition& context, Symbols::Substitution& by) {
   const auto is_binder = [&](SymbolId s) { return std::find(binders.begin(), binders.end(), s) != binders.end(); };
   const auto free_of_binders = [&](const Poly& p) {
     const auto all = symbols().all_symbols(p);
@@ -253,6 +253,9 @@ bool Normalizer::merge_binders(std::vector<SymbolId>& binders, Condition& condit
         return !symbols().occurs(symbols().substitute(p, attempt), high);
       });
       if (!vanishes || !used) continue;
+      // Both ranges empty would make a product of two negative sizes.
+      if (!Ranges(symbols(), facts_).at_least_zero(*q) && !solver_.implies(context, {*q, Relation::at_least_zero}, Solver::Effort::linear))
+        continue;
       kept.push_back({Poly(joined_symbol), Relation::at_least_zero});
       kept.push_back(ops::less_than(Poly(joined_symbol), *q * *size));
       conditions = std::move(kept);

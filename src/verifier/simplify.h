@@ -51,7 +51,8 @@ class Normalizer {
   bool split_binder(std::vector<SymbolId>& binders, Condition& conditions, const std::vector<Poly>& polys, const Condition& known,
                     ir::Symbols::Substitution& by);
   // Two binders that occur as q * high + low alone, with 0 <= low < q, are one binder.
-  bool merge_binders(std::vector<SymbolId>& binders, Condition& conditions, const std::vector<Poly>& inner, ir::Symbols::Substitution& by);
+  bool merge_binders(std::vector<SymbolId>& binders, Condition& conditions, const std::vector<Poly>& inner, const Condition& context,
+                     ir::Symbols::Substitution& by);
   // The number of values of a binder that only its own range mentions; nothing where it is not known to be at least 0.
   std::optional<Poly> count(SymbolId binder, const Condition& conditions, const Condition& context) const;
   bool is_empty(const Condition& conditions, const Condition& context);

@@ -65,6 +65,10 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
     decision.open = "vacuous: no shapes satisfy the guards and the typing of the source";
     return decision;
   }
+  if (const auto divisor = proof.unguarded_division()) {
+    decision.open = "the target divides by " + *divisor + ", which is not known to be at least 1";
+    return decision;
+  }
   if (const auto failed = proof.failed_obligation()) {
     return explain_obligation(instance, concrete, sampler, samples, proof, *failed);
   }
