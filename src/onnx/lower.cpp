@@ -137,7 +137,8 @@ class ModelWriter {
     NodeBuilder node(item.type);
     std::vector<std::string> outputs;
     for (const ValueId v : item.outputs) outputs.push_back(name_of(v));
-    node.name(fresh_.next(item.type));
+    // A name of its own where the output has a name of the document, which a node may have too.
+    node.name(plan_.given.contains(item.outputs[0]) ? fresh_.next(item.type) : outputs[0]);
     std::vector<std::string> inputs;
     for (const ops::Spelled::Input& input : item.spelled.inputs) {
       XFLOW_TRY(std::string name, spelled_input(item, input));
