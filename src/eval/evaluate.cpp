@@ -10,6 +10,7 @@
 #include "src/eval/program.h"
 #include "src/eval/rational.h"
 #include "src/eval/run.h"
+#include "src/eval/stabilize.h"
 #include "src/ops/operator.h"
 
 namespace xflow::eval {
@@ -309,7 +310,8 @@ Result<Tensor> evaluate(ir::Symbols& symbols, const ops::Expr& expression, const
   if (count > 0) {
     ProgramInput input;
     input.symbols = &symbols;
-    input.expression = expression;
+    const bool floating = options.number == Number::float64 || options.number == Number::float32;
+    input.expression = floating ? stabilize(symbols, expression) : expression;
     input.index = index;
     input.dims = dims;
     input.data_type = type;
