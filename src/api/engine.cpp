@@ -83,6 +83,8 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   if (options.max_states) search_options.max_states = *options.max_states;
   search_options.max_seconds = options.max_seconds;
   if (!options.max_states && !options.max_seconds) search_options.max_seconds = kDefaultSeconds;
+  // Measuring is paid once for all models of a machine: it does not shorten the search.
+  search_options.seconds = [&] { return seconds() - model.statistics().measured_seconds; };
   if (problem.can_spell) search_options.admissible = [&](ir::NodeId node) { return problem.can_spell(node).has_value(); };
   search_options.progress = [&](const search::Progress& p) {
     state.states = p.states;

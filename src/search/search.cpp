@@ -39,7 +39,7 @@ std::vector<std::pair<ir::ValueId, ir::ValueId>> sorted(const ir::ValueMap& map)
 class Search {
  public:
   Search(ir::Arena& arena, Rewriter& rewriter, const CostFunction& cost, const Options& options)
-      : arena_(arena), rewriter_(rewriter), cost_(cost), options_(options), start_(Clock::now()) {}
+      : arena_(arena), rewriter_(rewriter), cost_(cost), options_(options), start_(now()) {}
 
   Result<Outcome> run(const ir::Graph& graph) {
     XFLOW_TRY(const Nanoseconds before, cost_(graph));
@@ -79,14 +79,17 @@ class Search {
     return false;
   }
 
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  double now() const {
+    return options_.seconds ? options_.seconds() : std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+  }
+  double seconds() const { return now() - start_; }
 
   void report() {
     if (!options_.progress || (outcome_.states & 15U) != 0) return;
-    const double now = seconds();
-    if (now - reported_ < 0.2) return;
-    reported_ = now;
-    options_.progress(Progress{outcome_.states, outcome_.before, states_[best_].cost, now});
+    const double at = seconds();
+    if (at - reported_ < 0.2) return;
+    reported_ = at;
+    options_.progress(Progress{outcome_.states, outcome_.before, states_[best_].cost, at});
   }
 
   void push(StateId id) {
@@ -235,7 +238,7 @@ class Search {
   Rewriter& rewriter_;
   const CostFunction& cost_;
   const Options& options_;
-  const Clock::time_point start_;
+  const double start_;
   double reported_ = 0;
   double max_constant_bytes_ = 0;
   Outcome outcome_;

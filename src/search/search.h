@@ -53,6 +53,9 @@ struct Options {
   // Whether an operation that the original does not have may stand in a result: it can be spelled.
   std::function<bool(ir::NodeId)> admissible;
   std::function<void(const Progress&)> progress;  // at most a few times a second
+  // Seconds that count against max_seconds since some fixed moment; null: wall clock. A caller whose costs are measured leaves out that
+  // time.
+  std::function<double()> seconds;
 };
 
 enum class StopReason : std::uint8_t {
