@@ -52,7 +52,7 @@ class CostModel {
   CostModel(const CostModel&) = delete;
   CostModel& operator=(const CostModel&) = delete;
 
-  // Error::unsupported if a size is not known. Kernels that the device cannot run are counted, not failed.
+  // Kernels that the device cannot run, and nodes whose sizes are not known, are counted, not failed.
   Result<Cost> cost(const ir::Graph& graph);
   // The same, for a search: fails with Error::unsupported, 'cannot run ... here', if the graph has a kernel that the device cannot run and
   // that the graph given to `accept` does not have as often. What cannot be measured must not look free.

@@ -22,7 +22,12 @@ Result<ir::TensorType> known(const ir::Arena& arena, ir::TensorType type, const 
                 fmt::format("cannot cost a graph with the type {}: its rank is not known", ir::to_string(arena.symbols(), type)));
   }
   for (ir::Poly& dim : type.shape) {
-    XFLOW_TRY(dim, known(arena, dim, sizes));
+    const ir::Poly symbolic = dim;
+    XFLOW_TRY(dim, known(arena, symbolic, sizes));
+    if (*dim.constant() < 0) {
+      return fail(ErrorCode::unsupported,
+                  fmt::format("cannot cost a graph: {} is {} at these sizes", arena.symbols().to_string(symbolic), *dim.constant()));
+    }
   }
   return type;
 }

@@ -18,7 +18,7 @@ struct NodeKernel {
 
 // The kernel of an operation whose dimensions and attributes `sizes` makes integers. Operands that are constant are marked, because a
 // device packs them before the run. A power with a constant exponent of 2, 1/2 or -1 is the function that it is.
-// Error::unsupported if a dimension has no value in `sizes` or the operator has no kernel.
+// Error::unsupported if a dimension has no value in `sizes`, or one below 0, or the operator has no kernel.
 Result<NodeKernel> kernel_of(const ir::Arena& arena, ir::NodeId node, const ir::Symbols::Valuation& sizes);
 
 // The real attributes of a pointwise operation in the order of its operator's signature.

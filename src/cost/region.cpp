@@ -45,7 +45,13 @@ Result<NodeRecord> Regions::make_record(NodeId id) {
     record.refusal = fmt::format("cannot run opaque node {} here", node.serial);
     return record;
   }
-  XFLOW_TRY(record.kernel, kernel_of(arena_, id, sizes_));
+  Result<NodeKernel> kernel = kernel_of(arena_, id, sizes_);
+  if (!kernel) {  // a size that is not known, a combination that the operator has no kernel for: nothing to measure
+    record.role = Role::refused;
+    record.refusal = fmt::format("{}: {}", ops::get(node.op).signature.name, kernel.error().message);
+    return record;
+  }
+  record.kernel = *std::move(kernel);
   const ops::KernelSpec& spec = record.kernel.spec;
   record.role = Role::single;
   if (spec.kernel == "none") {

@@ -56,7 +56,7 @@ class Regions {
   Regions(const ir::Arena& arena, KernelCosts& costs, ir::Symbols::Valuation sizes)
       : arena_(arena), costs_(costs), sizes_(std::move(sizes)) {}
 
-  // Error::unsupported if a size is not known.
+  // A node that cannot be described at these sizes is refused, with the reason.
   Result<const NodeRecord*> record(ir::NodeId node);
   // The region of this chain; nullptr if the device cannot run it as one kernel.
   Result<Region*> region(const Chain& chain);

@@ -290,13 +290,23 @@ TEST_F(CoverTest, CostsGraphsAtTheSizesOfItsDimensions) {
   const ir::SymbolId n = arena.symbols().named(ir::SymbolKind::dimension, "N");
   const ValueId x = arena.input(TensorType{DataType::float32, true, {Poly(n), Poly(8)}}, 0);
   const Graph graph{{op("relu", {x})}};
-  const auto unknown = model().cost(graph);
-  ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.error().message, "cannot cost a graph: N has no value at these sizes");
   sizes = [n](ir::SymbolId s) { return s == n ? std::optional<std::int64_t>(5) : std::nullopt; };
   const auto regions = model().explain(graph);
   ASSERT_TRUE(regions) << regions.error().text();
   EXPECT_EQ((*regions)[0].kernel, "pointwise/relu(float32[5,8]) -> float32[5,8]");
+}
+
+TEST_F(CoverTest, NodesOfUnknownOrImpossibleSizeAreRefused) {
+  const ir::SymbolId n = arena.symbols().named(ir::SymbolKind::dimension, "N");
+  const ir::SymbolId m = arena.symbols().named(ir::SymbolKind::dimension, "M");
+  const ValueId x = arena.input(TensorType{DataType::float32, true, {Poly(n)}}, 0);
+  const ValueId y = arena.input(TensorType{DataType::float32, true, {Poly(m) - 3}}, 1);
+  sizes = [m](ir::SymbolId s) { return s == m ? std::optional<std::int64_t>(2) : std::nullopt; };
+  const Graph graph{{op("relu", {x}), op("exp", {y})}};
+  EXPECT_EQ(cost(graph), (Cost{{0}, 2, 2}));
+  EXPECT_EQ(kernels(graph),
+            (Names{"relu: cannot cost a graph: N has no value at these sizes", "exp: cannot cost a graph: M - 3 is -1 at these sizes"}));
+  EXPECT_FALSE(model().time(graph));
 }
 
 TEST_F(CoverTest, WhatTheDeviceCannotRunIsNeverFree) {

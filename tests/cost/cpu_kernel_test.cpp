@@ -292,7 +292,9 @@ TEST(CpuConvolution, SubtractsAndDividesInBothOrders) {
       {"maximum", [](double v, double o) { return std::max(v, o); }},
       {"minimum", [](double v, double o) { return std::min(v, o); }},
   };
-  for (const auto& [operation, f] : cases) {
+  for (const auto& example : cases) {
+    const std::string& operation = example.first;
+    const auto& f = example.second;
     KernelSpec spec = c.spec("convolution");
     spec.post = {{"add", {}, {tensor({1, 1, 1, 1}, true)}}, {operation, {}, {tensor(channel, true)}}};
     Values y = plain;
@@ -709,6 +711,26 @@ TEST(CpuDevice, ReordersOfEqualBytesAreFree) {
   EXPECT_EQ(device().measure(reorder_spec(tensor({1, 32, 1, 1}), Layout::blocked16, Layout::plain), Layout::any)->median.value, 0);
   EXPECT_GT(device().measure(reorder_spec(tensor({1, 24, 1, 1}), Layout::blocked16, Layout::plain), Layout::any)->median.value, 0);
   EXPECT_GT(device().measure(reorder_spec(tensor({1, 32, 8, 8}), Layout::channels_last, Layout::plain), Layout::any)->median.value, 0);
+}
+
+TEST(CpuDevice, TimesWithSeveralThreads) {
+  const auto two = open_cpu_device({.threads = 2, .timing = {}});
+  ASSERT_TRUE(two) << two.error().text();
+  EXPECT_EQ((*two)->info().threads, 2);
+  EXPECT_EQ((*two)->info().clock, "wall time");
+  EXPECT_GT((*two)->measure(convolutions()[1].spec("convolution"), Layout::any)->median.value, 0);
+}
+
+TEST(CpuDevice, NothingToComputeCostsNothing) {
+  EXPECT_EQ(device().measure(pointwise("exp", {tensor({4, 0})}, {4, 0}), Layout::plain)->median.value, 0);
+}
+
+TEST(CpuDevice, RefusesKernelsThatDoNotFitInMemory) {
+  const Dims huge = {1 << 20, 1 << 20};
+  const auto cost = device().measure(pointwise("exp", {tensor(huge)}, huge), Layout::plain);
+  ASSERT_FALSE(cost);
+  EXPECT_EQ(cost.error().message,
+            "cannot run pointwise/exp(float32[1048576,1048576]) -> float32[1048576,1048576] here: it needs 16384 GiB");
 }
 
 TEST(CpuDevice, RefusesZeroThreads) {

@@ -256,7 +256,7 @@ template <typename From, typename To>
 XFLOW_CLONES void cast(const void* const* operands, void* out, std::size_t n, const double* /*reals*/) {
   const From* x = static_cast<const From*>(operands[0]);
   To* __restrict y = static_cast<To*>(out);
-  for (std::size_t i = 0; i < n; ++i) y[i] = static_cast<To>(x[i]);
+  for (std::size_t i = 0; i < n; ++i) y[i] = static_cast<To>(x[i]);  // NOLINT(bugprone-signed-char-misuse): int8 is a number
 }
 
 template <typename T>

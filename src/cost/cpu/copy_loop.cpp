@@ -102,9 +102,9 @@ class CopyLoop final : public LoopKernel {
     if (operands_.empty()) return cannot(spec.word);
     const std::size_t dot = spec.word.find('/');
     const std::string_view word = std::string_view(spec.word).substr(0, dot);
-    const auto integers = [&](const char* name, Dims otherwise) {
+    const auto integers = [&](const char* name, const Dims& otherwise) {
       const Dims* found = spec.find(name);
-      return found == nullptr ? std::move(otherwise) : *found;
+      return found == nullptr ? otherwise : *found;
     };
     const Tensor& x = operands_[0];
     const std::size_t rank = x.dims.size();

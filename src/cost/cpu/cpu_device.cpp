@@ -27,6 +27,13 @@ std::string processor_name() {
   return "unknown processor";
 }
 
+// A measurement may take so much memory, and no more.
+constexpr double kMostBytes = 8.0 * (1ULL << 30U);
+
+double elements(const ops::TensorSpec& tensor) {
+  return std::accumulate(tensor.dims.begin(), tensor.dims.end(), 1.0, [](double n, std::int64_t d) { return n * static_cast<double>(d); });
+}
+
 std::int64_t channels(const ops::TensorSpec& tensor) { return tensor.dims[1]; }
 
 // Conversions between plain and channels_last, and from blocks that divide the channels, change nothing where only one spatial element
@@ -120,6 +127,14 @@ class Device final : public CpuDevice {
 
   Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override {
     if (spec.kernel == "none") return KernelCost{};
+    if (std::ranges::all_of(spec.results, [](const ops::TensorSpec& result) { return elements(result) == 0; })) return KernelCost{};
+    double bytes = 0;
+    for (const ops::TensorSpec& tensor : all_operands(spec)) bytes += 8 * elements(tensor);
+    for (const ops::TensorSpec& tensor : spec.results) bytes += 8 * elements(tensor);
+    if (bytes > kMostBytes) {
+      return fail(ErrorCode::unsupported,
+                  fmt::format("cannot run {} here: it needs {:.0f} GiB", ops::to_string(spec), bytes / (1ULL << 30U)));
+    }
     if (spec.kernel == "reorder") {
       const auto from = static_cast<Layout>(spec.find("from")->at(0));
       const auto to = static_cast<Layout>(spec.find("to")->at(0));

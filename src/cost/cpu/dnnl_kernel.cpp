@@ -167,12 +167,12 @@ class DnnlKernel final : public Kernel {
   Layout result_layout() const override { return result_layout_; }
 
   // While building.
-  memory add_operand(const memory::desc& desc, memory::desc user) {
-    operands_.push_back({memory(desc, engine_), std::move(user)});
+  memory add_operand(const memory::desc& desc, const memory::desc& user) {
+    operands_.push_back({memory(desc, engine_), user});
     return operands_.back().buffer;
   }
-  memory add_result(const memory::desc& desc, memory::desc user) {
-    results_.push_back({memory(desc, engine_), std::move(user)});
+  memory add_result(const memory::desc& desc, const memory::desc& user) {
+    results_.push_back({memory(desc, engine_), user});
     return results_.back().buffer;
   }
   void finish(dnnl::primitive primitive, std::unordered_map<int, memory> arguments, const char* implementation, Layout operands,
