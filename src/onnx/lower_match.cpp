@@ -52,7 +52,7 @@ bool same_operations(const ir::Arena& arena, const ir::ValueMap& correspondence,
 }  // namespace
 
 std::unordered_map<ValueId, Origin> rebuilt_values(const Document& document, const LiftedModel& model, const ir::Arena& arena,
-                                                   const ir::ValueMap& correspondence) {
+                                                   const ir::Uses& uses, const ir::ValueMap& correspondence) {
   std::unordered_map<ValueId, Origin> result;
   if (correspondence.empty()) return result;
   for (const Node& node : document.nodes(GraphId{0})) {
@@ -61,7 +61,7 @@ std::unordered_map<ValueId, Origin> rebuilt_values(const Document& document, con
       const ValueId before = model.values.at(node.outputs[k]);
       const ValueId after = current(correspondence, before);
       const auto origin = model.origins.find(before);
-      if (after == before || origin == model.origins.end() || origin->second.node != node.id) continue;
+      if (after == before || uses.contains(before.node) || origin == model.origins.end() || origin->second.node != node.id) continue;
       if (model.names.contains(after) || result.contains(after)) continue;
       std::unordered_set<ValueId> leaves;
       for (const std::string_view input : node.inputs)

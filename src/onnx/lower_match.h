@@ -10,8 +10,9 @@
 namespace xflow::onnx_io {
 
 // For each value that took the place of a value of the model and is the same operations on what took the place of the operands: the output
-// of the node of the document that makes it, once its inputs are renamed.
+// of the node of the document that makes it, once its inputs are renamed. Not where the graph has the value of the model as well: the node
+// makes that.
 std::unordered_map<ir::ValueId, Origin> rebuilt_values(const Document& document, const LiftedModel& model, const ir::Arena& arena,
-                                                       const ir::ValueMap& correspondence);
+                                                       const ir::Uses& uses, const ir::ValueMap& correspondence);
 
 }  // namespace xflow::onnx_io

@@ -32,7 +32,7 @@ class Planner {
         respell_(task.options.respell),
         correspondence_(task.correspondence),
         uses_(task.arena, task.graph) {
-    if (!respell_) rebuilt_ = rebuilt_values(document_, model_, arena_, correspondence_);
+    if (!respell_) rebuilt_ = rebuilt_values(document_, model_, arena_, uses_, correspondence_);
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) output_numbers_.try_emplace(model_.output_names[i], i);
     index_sizes();
   }
@@ -147,7 +147,10 @@ class Planner {
       }
     }
     if (node.kind == ir::NodeKind::opaque) {
+      // Rebuilt a second time, while what it was before is used as well.
       const Node& maker = document_.node(static_cast<NodeId>(node.serial));
+      if (uses_.contains(model_.values.at(maker.outputs[value.output]).node))
+        return fail(ErrorCode::unsupported, "cannot write " + describe(document_, maker.id) + " twice");
       plan_.homes.emplace(value, Home{Home::Kind::document, maker.outputs[value.output], 0});
       demand_document_node(maker.id, true, limit_of(value));
       return {};
@@ -339,7 +342,8 @@ class Planner {
     std::vector<Mark> marks(plan_.items.size(), Mark::none);
     std::vector<std::pair<ItemId, std::size_t>> stack;
     for (const ItemId root : roots) {
-      if (marks[root] == Mark::none) stack.emplace_back(root, 0);
+      if (marks[root] != Mark::none) continue;
+      stack.emplace_back(root, 0);
       marks[root] = Mark::open;
       while (!stack.empty()) {
         auto& [item, next] = stack.back();
