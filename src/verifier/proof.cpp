@@ -100,7 +100,7 @@ std::optional<std::string> Proof::unguarded_division() {
   Symbols& symbols = instance_.arena->symbols();
   for (const Poly& divisor : divisors_of(*instance_.arena, &instance_.target, instance_.obligations)) {
     const Poly d = symbols.substitute(divisor, solved_.solved);
-    if (Ranges(symbols, solved_.facts).at_least_zero(d - Poly(1))) continue;
+    if (Ranges(symbols, {solved_.facts}).at_least_zero(d - Poly(1))) continue;
     if (!engine_->solver.implies({}, ops::at_least(d, Poly(1)), Solver::Effort::full)) return symbols.to_string(divisor);
   }
   return std::nullopt;
@@ -113,8 +113,8 @@ std::optional<std::size_t> Proof::failed_obligation() {
     if (atom.poly.is_poisoned()) return k;
     const auto tidied = tidy(instance_.arena->symbols(), atom);
     if (tidied && tidied->empty()) continue;
-    if (atom.relation != Relation::not_zero && Ranges(instance_.arena->symbols(), solved_.facts).at_least_zero(atom.poly) &&
-        (atom.relation == Relation::at_least_zero || Ranges(instance_.arena->symbols(), solved_.facts).at_least_zero(-atom.poly))) {
+    if (atom.relation != Relation::not_zero && Ranges(instance_.arena->symbols(), {solved_.facts}).at_least_zero(atom.poly) &&
+        (atom.relation == Relation::at_least_zero || Ranges(instance_.arena->symbols(), {solved_.facts}).at_least_zero(-atom.poly))) {
       continue;
     }
     if (!engine_->solver.implies({}, atom, Solver::Effort::full)) return k;
@@ -183,7 +183,7 @@ bool Proof::prove_output(std::size_t output) {
       Condition one = {atom};
       for (const Poly& d : {request->divisor}) {
         const auto [quotient, rest] = split_by(atom.poly, d);
-        const Ranges ranges(symbols, next);
+        const Ranges ranges(symbols, {std::span<const Atom>(next)});
         if (atom.relation == Relation::at_least_zero && !quotient.is_zero() && ranges.in_range(rest, d)) {
           one = {{quotient, Relation::at_least_zero}};
         }

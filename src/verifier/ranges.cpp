@@ -23,31 +23,45 @@ std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
+Ranges::Ranges(const ir::Symbols& symbols, std::initializer_list<std::span<const Atom>> known, const Atom* except) : symbols_(symbols) {
+  for (const auto& list : known) {
+    for (const Atom& a : list) {
+      if (&a == except || a.relation == Relation::not_zero) continue;
+      known_.push_back(&a);
+      // symbol - c >= 0
+      const auto terms = a.poly.terms();
+      if (terms.size() != 1 || terms[0].coefficient != 1 || terms[0].monomial.size() != 1 || terms[0].monomial[0].power != 1) continue;
+      if (const std::int64_t low = -a.poly.constant_term(); low >= 0) {
+        const auto [at, added] = least_.emplace(terms[0].monomial[0].symbol, low);
+        if (!added) at->second = std::max(at->second, low);
+      }
+    }
+  }
+}
+
 // p with every dimension d replaced by 1 + d' has no negative coefficient, where d' and sizes that are at least 0 stay.
 bool Ranges::obviously_at_least_zero(const Poly& p) const {
   if (p.is_poisoned()) return false;
+  if (const auto c = p.constant()) return *c >= 0;
+  bool shifts = p.constant_term() < 0;
+  for (const Poly::Term& t : p.terms()) {
+    shifts = shifts || t.coefficient < 0;
+    for (const ir::Power& power : t.monomial) {
+      const ir::SymbolInfo& info = symbols_.info(power.symbol);
+      if (info.kind == SymbolKind::index || info.kind == SymbolKind::element) return false;
+      if (info.kind == SymbolKind::dimension || least_.contains(power.symbol)) continue;
+      if (info.kind != SymbolKind::floor_div || !obviously_at_least_zero(info.arguments[0])) return false;
+    }
+  }
+  if (!shifts) return true;
   Poly shifted(p.constant_term());
   for (const Poly::Term& t : p.terms()) {
     Poly product(t.coefficient);
     for (const ir::Power& power : t.monomial) {
-      const ir::SymbolInfo& info = symbols_.info(power.symbol);
-      Poly value(power.symbol);
-      if (info.kind == SymbolKind::dimension) {
-        value += Poly(1);
-      } else if (info.kind == SymbolKind::index || info.kind == SymbolKind::element) {
-        return false;
-      } else {
-        // What is known of the symbol: a condition symbol - c >= 0.
-        std::optional<std::int64_t> low;
-        for (const Atom& a : known_) {
-          if (a.relation == Relation::not_zero) continue;
-          const Poly rest = Poly(power.symbol) - a.poly;
-          if (rest.is_constant() && *rest.constant() >= 0) low = std::max(low.value_or(0), *rest.constant());
-        }
-        if (!low && info.kind == SymbolKind::floor_div && obviously_at_least_zero(info.arguments[0])) low = 0;
-        if (!low) return false;
-        value += Poly(*low);
-      }
+      const auto low = least_.find(power.symbol);
+      std::int64_t least = low == least_.end() ? 0 : low->second;
+      if (symbols_.info(power.symbol).kind == SymbolKind::dimension) least = std::max<std::int64_t>(least, 1);
+      const Poly value = Poly(power.symbol) + Poly(least);
       for (std::uint32_t k = 0; k < power.power; ++k) product *= value;
     }
     shifted += product;
@@ -56,34 +70,47 @@ bool Ranges::obviously_at_least_zero(const Poly& p) const {
   return std::all_of(shifted.terms().begin(), shifted.terms().end(), [](const Poly::Term& t) { return t.coefficient >= 0; });
 }
 
-bool Ranges::at_least_zero(const Poly& p, int depth) const {
-  if (p.is_poisoned()) return false;
-  if (p.is_constant()) return *p.constant() >= 0;
-  if (obviously_at_least_zero(p)) return true;
-  if (depth == 0) return false;
-  for (const Atom& a : known_) {
-    if (a.relation == Relation::not_zero) continue;
-    if (a.poly == p) return true;
+const std::vector<Ranges::Bound>& Ranges::bounds(SymbolId symbol) const {
+  const auto [at, added] = bounds_.try_emplace(symbol);
+  if (!added) return at->second;
+  for (const Atom* a : known_) {
+    if (!a->poly.mentions(symbol)) continue;
+    const auto linear = a->poly.linear_in(symbol);
+    if (!linear || !linear->first.is_constant()) continue;
+    const std::int64_t c = *linear->first.constant();
+    if ((c != 1 && c != -1) || symbols_.occurs(linear->second, symbol)) continue;
+    const auto inside = linear->second.symbols();
+    const bool of_sizes =
+        std::none_of(inside.begin(), inside.end(), [&](SymbolId s) { return symbols_.info(s).kind == SymbolKind::index; });
+    at->second.push_back({c, linear->second, a->relation == Relation::zero, of_sizes});
   }
+  return at->second;
+}
+
+bool Ranges::at_least_zero(const Poly& p) const {
+  int budget = 64;
+  return at_least_zero(p, 6, budget);
+}
+
+bool Ranges::at_least_zero(const Poly& p, int depth, int& budget) const {
+  if (p.is_poisoned()) return false;
+  if (obviously_at_least_zero(p)) return true;
+  if (p.is_constant() || depth == 0 || --budget <= 0) return false;
+  if (std::any_of(known_.begin(), known_.end(), [&](const Atom* a) { return a->poly == p; })) return true;
   // Replace one symbol x with p = c x + r by a bound: for c >= 0 by l from x - l >= 0, for -c >= 0 by u from u - x >= 0.
   for (const SymbolId x : p.symbols()) {
-    const SymbolKind kind = symbols_.info(x).kind;
-    if (kind == SymbolKind::dimension) continue;
+    if (symbols_.info(x).kind == SymbolKind::dimension) continue;
     const auto linear = p.linear_in(x);
     if (!linear) continue;
     const bool up = obviously_at_least_zero(linear->first);
     const bool down = !up && obviously_at_least_zero(-linear->first);
     if (!up && !down) continue;
-    for (const Atom& a : known_) {
-      const auto bound = a.relation == Relation::not_zero ? std::nullopt : a.poly.linear_in(x);
-      if (!bound || !bound->first.is_constant()) continue;
-      const std::int64_t c = *bound->first.constant();
-      const bool usable = (c == 1 && up) || (c == -1 && down) || (a.relation == Relation::zero && (c == 1 || c == -1));
-      if (!usable) continue;
+    for (const Bound& b : bounds(x)) {
       // c x + rest >= 0: x >= -rest for c = 1, x <= rest for c = -1.
-      const Poly value = c == 1 ? -bound->second : bound->second;
-      if (symbols_.occurs(value, x)) continue;
-      if (at_least_zero(linear->first * value + linear->second, depth - 1)) return true;
+      const bool usable = b.equation || (b.coefficient == 1 && up) || (b.coefficient == -1 && down);
+      if (!usable || (!b.of_sizes && depth < 5)) continue;
+      const Poly value = b.coefficient == 1 ? -b.rest : b.rest;
+      if (at_least_zero(linear->first * value + linear->second, depth - 1, budget)) return true;
     }
     return false;  // one symbol at a time: the order does not matter for products of independent ranges
   }

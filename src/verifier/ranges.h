@@ -1,8 +1,12 @@
 // Cheap sufficient tests on index polynomials, by the ranges of their symbols: no solver.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "src/verifier/normal.h"
 
@@ -11,18 +15,29 @@ namespace xflow::verifier {
 // What is known: conditions (and facts) under which the question is asked. Nothing is assumed of an index but these.
 class Ranges {
  public:
-  Ranges(const ir::Symbols& symbols, std::vector<Atom> known) : symbols_(symbols), known_(std::move(known)) {}
+  // Keeps pointers to the atoms of the lists, but for `except`.
+  Ranges(const ir::Symbols& symbols, std::initializer_list<std::span<const Atom>> known, const Atom* except = nullptr);
 
   // True only if p >= 0 wherever the known conditions hold: indices are replaced by their bounds, dimensions by 1 plus something.
-  bool at_least_zero(const Poly& p) const { return at_least_zero(p, 6); }
+  bool at_least_zero(const Poly& p) const;
   bool in_range(const Poly& p, const Poly& size) const { return at_least_zero(p) && at_least_zero(size - p - Poly(1)); }
 
  private:
-  bool at_least_zero(const Poly& p, int depth) const;
+  // One way to bound a symbol: coefficient * symbol + rest >= 0 (or = 0), coefficient 1 or -1.
+  struct Bound {
+    std::int64_t coefficient;
+    Poly rest;
+    bool equation;
+    bool of_sizes;  // rest speaks of no index
+  };
+  bool at_least_zero(const Poly& p, int depth, int& budget) const;
   bool obviously_at_least_zero(const Poly& p) const;
+  const std::vector<Bound>& bounds(SymbolId symbol) const;
 
   const ir::Symbols& symbols_;
-  std::vector<Atom> known_;
+  std::vector<const Atom*> known_;
+  std::unordered_map<SymbolId, std::int64_t> least_;  // of symbols with a known lower bound of at least 0
+  mutable std::unordered_map<SymbolId, std::vector<Bound>> bounds_;
 };
 
 // Divides an atom by the common content and dimensions of its polynomial; nothing where it is false, an empty condition where it is true.

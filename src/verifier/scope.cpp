@@ -50,9 +50,7 @@ Normalizer::Step Normalizer::tidy_conditions(const std::vector<SymbolId>& binder
   // Digits: e a + r >= 0 with 0 <= r < e is a >= 0; e a + r = 0 with |r| < e is a = 0 and r = 0.
   for (std::size_t k = 0; k < result.size(); ++k) {
     if (result[k].relation == Relation::not_zero) continue;
-    Condition others = joined(joined(facts_, context), result);
-    others.erase(others.begin() + static_cast<std::ptrdiff_t>(facts_.size() + context.size() + k));
-    const Ranges ranges(symbols(), std::move(others));
+    const Ranges ranges(symbols(), {facts_, context, result}, &result[k]);
     if (result[k].relation == Relation::at_least_zero && ranges.at_least_zero(result[k].poly)) {
       result.erase(result.begin() + static_cast<std::ptrdiff_t>(k--));
       changed = true;
@@ -127,7 +125,7 @@ void Normalizer::reduce_defined(const std::vector<Poly>& polys, const Condition&
     }
   }
   if (defined.empty()) return;
-  const Ranges ranges(symbols(), joined(facts_, known));
+  const Ranges ranges(symbols(), {facts_, known});
   for (const SymbolId s : defined) {
     const ir::SymbolInfo info = symbols().info(s);
     const Poly& a = info.arguments[0];
@@ -175,7 +173,7 @@ bool Normalizer::split_binder(std::vector<SymbolId>& binders, Condition& conditi
       const auto own = std::find(binders.begin(), binders.end(), *index);
       const bool is_output = std::find(output_indices_.begin(), output_indices_.end(), *index) != output_indices_.end();
       if (own == binders.end() && !is_output) continue;
-      if (!Ranges(symbols(), facts_).at_least_zero(divisor - Poly(1)) &&
+      if (!Ranges(symbols(), {facts_}).at_least_zero(divisor - Poly(1)) &&
           !solver_.implies(known, ops::at_least(divisor, Poly(1)), Solver::Effort::linear)) {
         continue;
       }
@@ -254,7 +252,8 @@ bool Normalizer::merge_binders(std::vector<SymbolId>& binders, Condition& condit
       });
       if (!vanishes || !used) continue;
       // Both ranges empty would make a product of two negative sizes.
-      if (!Ranges(symbols(), facts_).at_least_zero(*q) && !solver_.implies(context, {*q, Relation::at_least_zero}, Solver::Effort::linear))
+      if (!Ranges(symbols(), {facts_}).at_least_zero(*q) &&
+          !solver_.implies(context, {*q, Relation::at_least_zero}, Solver::Effort::linear))
         continue;
       kept.push_back({Poly(joined_symbol), Relation::at_least_zero});
       kept.push_back(ops::less_than(Poly(joined_symbol), *q * *size));
@@ -287,7 +286,7 @@ std::optional<Poly> Normalizer::count(SymbolId binder, const Condition& conditio
   if (!low || !high) return std::nullopt;
   const Poly n = *high - *low + Poly(1);
   const Condition known = joined(context, others);
-  const bool enough = Ranges(algebra_.symbols(), joined(facts_, known)).at_least_zero(n) ||
+  const bool enough = Ranges(algebra_.symbols(), {facts_, known}).at_least_zero(n) ||
                       solver_.implies(known, {n, Relation::at_least_zero}, Solver::Effort::linear);
   return enough ? std::optional(n) : std::nullopt;
 }
