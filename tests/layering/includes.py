@@ -20,6 +20,7 @@ THIRD_PARTY = {
     "boost/multiprecision": ANY,
     "boost/container_hash": ANY,
     "boost/graph": ["search"],
+    "zlib.h": ["eval"],
     "onnx": ["onnx"],
     "google/protobuf": ["onnx"],
     "z3++.h": ["verifier"],
