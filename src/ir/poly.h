@@ -143,8 +143,7 @@ class Symbols {
   // division by less than 1, or overflow.
   using Valuation = std::function<std::optional<std::int64_t>(SymbolId)>;
   std::optional<std::int64_t> evaluate(const Poly& p, const Valuation& value) const;
-  // States that p is at least 1: a dimension of a tensor of a model, none of which is empty. Only for facts that hold wherever the symbols
-  // are used.
+  // States that p is at least 1, as any dimension of a model's tensor: none is empty. Only for what holds wherever the symbols are used.
   void assume_positive(const Poly& p);
   // A constant that p is never below, from the bounds of its symbols and what was assumed; nothing where none is known.
   std::optional<std::int64_t> lower_bound(const Poly& p) const;
