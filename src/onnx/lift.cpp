@@ -166,16 +166,18 @@ class Lifter {
       }
     }
     const NodeView view(document_, node, opset, arena_, operands);
+    bool is_composition = false;
     for (const Composition& composition : compositions()) {
       if (composition.domain != domain || composition.type != node.op_type || !covers(composition.since, composition.until, opset))
         continue;
       auto outputs = composition.lift(view);
       if (outputs && covers_outputs(view, outputs->size(), reason)) return *std::move(outputs);
       if (!outputs) reason = outputs.error().text();
+      is_composition = true;
     }
     auto outputs = lift_spelled(view);
     if (outputs && covers_outputs(view, outputs->size(), reason)) return *std::move(outputs);
-    if (!outputs) reason = outputs.error().text();
+    if (!outputs && !is_composition) reason = outputs.error().text();
     return std::nullopt;
   }
 
