@@ -230,7 +230,11 @@ class TargetBuilder : public TermBuilder {
 // One run: the instance for the choices of the run.
 class Run {
  public:
-  Run(const Rule& rule, Choices& choices) : rule_(rule), choices_(choices), arena_(std::make_unique<ir::Arena>()), environment_(*arena_) {}
+  Run(const Rule& rule, Choices& choices) : rule_(rule), choices_(choices), arena_(std::make_unique<ir::Arena>()), environment_(*arena_) {
+    for (std::size_t rank = 0; rank <= kMaxRank; ++rank) {
+      ranks_.push_back(arena_->input({ir::DataType::float32, true, ir::Shape(rank, ir::Poly(1))}, static_cast<std::uint32_t>(rank)));
+    }
+  }
 
   // Nothing where no graph matches the choice; `reason` says why.
   Result<std::optional<RuleInstance>> build(std::string& reason) {
@@ -327,6 +331,36 @@ class Run {
     return {};
   }
 
+  // Guards on ranks alone are asked as soon as the ranks are chosen: most choices end here.
+  Result<void> rank_guards(const Declaration& declaration) {
+    if (!declaration.list) {
+      std::size_t rank = 0;
+      for (const Expression& dim : declaration.dims) {
+        std::vector<std::string> names;
+        sequences_of(dim, names);
+        rank += names.empty() ? 1 : std::get<std::vector<ir::Poly>>(environment_.attributes.at(names[0])).size();
+      }
+      environment_.values[declaration.variable] = ranks_[std::min(rank, kMaxRank)];
+    }
+    for (const Guard& guard : rule_.guards) {
+      if (!guard.value.empty() || !is_rank(guard.arguments[0]) || !is_rank(guard.arguments[1])) continue;
+      const auto a = evaluate_integer(guard.arguments[0], environment_, symbols());
+      const auto b = evaluate_integer(guard.arguments[1], environment_, symbols());
+      if (a && b && holds(guard.kind, *a, *b, symbols()) == false) {
+        return fail(ErrorCode::ill_typed, fmt::format("guard {} is false", print(guard)));
+      }
+    }
+    return {};
+  }
+  // True for expressions of numbers and ranks.
+  static bool is_rank(const Expression& e) {
+    if (e.kind == Expression::Kind::number) return true;
+    if (e.kind == Expression::Kind::call) return e.name == "rank";
+    const bool arithmetic = e.kind == Expression::Kind::add || e.kind == Expression::Kind::subtract ||
+                            e.kind == Expression::Kind::multiply || e.kind == Expression::Kind::negate;
+    return arithmetic && std::all_of(e.arguments.begin(), e.arguments.end(), is_rank);
+  }
+
   Result<ir::Shape> declared_shape(const Declaration& declaration) {
     ir::Shape shape;
     for (std::size_t k = 0; k < declaration.dims.size(); ++k) {
@@ -386,7 +420,11 @@ class Run {
     for (const auto& [name, kind] : rule_.names) {
       if (kind == NameKind::dimension) environment_.attributes[name] = dimension(name);
     }
-    for (const Declaration& declaration : rule_.declarations) XFLOW_CHECK(choose_sequences(declaration));
+    for (const Declaration& declaration : rule_.declarations) {
+      XFLOW_CHECK(choose_sequences(declaration));
+      XFLOW_CHECK(rank_guards(declaration));
+    }
+    environment_.values.clear();
     variables_.clear();
     variable_names_.clear();
     for (const std::string& variable : rule_.variables) {
@@ -562,6 +600,7 @@ class Run {
   Choices& choices_;
   std::unique_ptr<ir::Arena> arena_;
   Environment environment_;
+  std::vector<ir::ValueId> ranks_;  // a stand-in of each rank, for guards on ranks
   ir::Symbols::Substitution substitution_;
   std::vector<Fact> assumed_;          // choices of broadcasting
   std::vector<Fact> dimension_facts_;  // that replaced dimensions are at least 1
