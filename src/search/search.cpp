@@ -46,7 +46,7 @@ class Search {
     outcome_.before = before;
     outcome_.states = 1;
     max_constant_bytes_ = static_cast<double>(constant_bytes(arena_, graph)) * (1 + options_.max_growth);
-    visited_.insert(ir::structural_hash(arena_, graph));
+    visited_.emplace(ir::structural_hash(arena_, graph), StateId{0});
     states_.push_back(State{graph, before, 0, {}, {}});
     push(0);
     while (!queue_.empty() && !stopped()) {
@@ -137,57 +137,66 @@ class Search {
     const Nanoseconds cost = states_[id].cost;
     const ir::Uses uses(arena_, graph);
     std::vector<Candidate> candidates;
+    Descent first(id);
     rewriter_.rewrites(graph, uses, [&](Rewrite rewrite) {
       RuleCount& count = outcome_.rules[rewrite.rule];
       ++count.matched;
       if (auto candidate = evaluate(graph, uses, std::move(rewrite))) {
-        if (better(candidate->cost, cost)) ++count.improved;
+        if (better(candidate->cost, cost)) {
+          ++count.improved;
+          // In the order in which they are found: a budget that ends before the last is found has used the first.
+          descend(first, candidate->rewrite);
+        }
         candidates.push_back(*std::move(candidate));
       }
       return !stopped();
     });
-    descend(id, candidates);
+    // And in the order of what they save.
+    std::vector<const Candidate*> improving;
+    for (const Candidate& c : candidates)
+      if (better(c.cost, cost)) improving.push_back(&c);
+    std::stable_sort(improving.begin(), improving.end(), [](const Candidate* a, const Candidate* b) { return a->cost < b->cost; });
+    Descent best(id);
+    for (const Candidate* c : improving) {
+      if (improving.size() < 2 || stopped()) break;
+      descend(best, c->rewrite);
+    }
     for (Candidate& candidate : candidates) add(id, std::move(candidate));
   }
 
-  // Makes a state of the candidate unless it is too expensive, too large, or known.
+  // The state of the candidate's graph, made where it is not known; nothing for a graph that is too expensive or too large.
   std::optional<StateId> add(StateId parent, Candidate candidate) {
     if (candidate.cost.value > states_[best_].cost.value * options_.alpha) return std::nullopt;
-    if (!visited_.insert(ir::structural_hash(arena_, candidate.graph)).second) return std::nullopt;
+    const auto [known, fresh] = visited_.try_emplace(ir::structural_hash(arena_, candidate.graph), std::nullopt);
+    if (!fresh) return known->second;
     if (static_cast<double>(constant_bytes(arena_, candidate.graph)) > max_constant_bytes_) return std::nullopt;
+    known->second = states_.size();
     states_.push_back(State{std::move(candidate.graph), candidate.cost, parent, std::move(candidate.rewrite.rule),
                             std::move(candidate.rewrite.replacements)});
     push(states_.size() - 1);
     return states_.size() - 1;
   }
 
-  // Applies the rewrites that save time one after the other, the best first, each on the graph that the ones before left. A rewrite k = t
-  // of the first graph becomes C(k) = t[C], where C maps values to the equal values that took their place: both sides are equal since C
-  // preserves values.
-  void descend(StateId from, const std::vector<Candidate>& candidates) {
-    std::vector<const Candidate*> improving;
-    for (const Candidate& c : candidates)
-      if (better(c.cost, states_[from].cost)) improving.push_back(&c);
-    if (improving.size() < 2) return;
-    std::stable_sort(improving.begin(), improving.end(), [](const Candidate* a, const Candidate* b) { return a->cost < b->cost; });
+  // Rewrites of one graph applied one after the other, each on the graph that the ones before left. A rewrite k = t of the first graph
+  // becomes C(k) = t[C], where C maps values to the equal values that took their place: both sides are equal since C preserves values.
+  struct Descent {
+    explicit Descent(StateId from) : at(from) {}
+    StateId at;
     ir::ValueMap correspondence;
-    StateId at = from;
-    for (const Candidate* candidate : improving) {
-      if (stopped()) return;
-      const ir::Graph graph = states_[at].graph;
-      const ir::Uses uses(arena_, graph);
-      auto rewrite = carried(candidate->rewrite, correspondence, uses);
-      if (!rewrite) continue;
-      ir::ValueMap map = rewrite->replacements;
-      auto next = evaluate(graph, uses, *std::move(rewrite));
-      if (!next || !better(next->cost, states_[at].cost)) continue;
-      const auto made = add(at, *std::move(next));
-      if (!made) continue;
-      // The state is on the way to the next one, not one to expand by itself.
-      if (!ir::replace(arena_, graph, map)) return;
-      compose(correspondence, map);
-      at = *made;
-    }
+  };
+
+  void descend(Descent& descent, const Rewrite& rewrite) {
+    const ir::Graph graph = states_[descent.at].graph;
+    const ir::Uses uses(arena_, graph);
+    auto here = carried(rewrite, descent.correspondence, uses);
+    if (!here) return;
+    ir::ValueMap map = here->replacements;
+    auto next = evaluate(graph, uses, *std::move(here));
+    if (!next || !better(next->cost, states_[descent.at].cost)) return;
+    const auto made = add(descent.at, *std::move(next));
+    if (!made || !ir::replace(arena_, graph, map)) return;
+    compose(descent.correspondence, map);
+    descent.at = *made;
   }
 
   std::optional<Rewrite> carried(const Rewrite& rewrite, const ir::ValueMap& correspondence, const ir::Uses& uses) {
@@ -245,7 +254,7 @@ class Search {
   std::vector<State> states_;
   StateId best_ = 0;
   std::priority_queue<std::pair<Nanoseconds, StateId>, std::vector<std::pair<Nanoseconds, StateId>>, Order> queue_;
-  std::unordered_set<std::uint64_t> visited_;
+  std::unordered_map<std::uint64_t, std::optional<StateId>> visited_;
   std::unordered_map<ir::NodeId, bool> admissible_;
 };
 
