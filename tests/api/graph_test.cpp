@@ -1,0 +1,128 @@
+#include "xflow/graph.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace xflow {
+namespace {
+
+std::vector<std::byte> floats(const std::vector<float>& values) {
+  std::vector<std::byte> bytes(values.size() * sizeof(float));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+OptimizeOptions quick() {
+  OptimizeOptions options;
+  options.max_states = 200;
+  return options;
+}
+
+TEST(GraphBuilder, BuildsWhatItIsTold) {
+  GraphBuilder builder;
+  const Value x = builder.input("x", DataType::float32, {"N", 4});
+  const Value w = builder.weight(DataType::float32, {4, 2}, floats(std::vector<float>(8, 1)));
+  builder.output("y", builder.apply("relu", {builder.apply("matmul", {x, w})}));
+  const auto graph = builder.build();
+  ASSERT_TRUE(graph) << graph.error().text();
+  ASSERT_EQ(graph->nodes().size(), 2U);
+  EXPECT_EQ(graph->nodes()[0].op, "matmul");
+  EXPECT_EQ(graph->nodes()[1].operands, graph->nodes()[0].results);
+  EXPECT_EQ(graph->outputs()[0].value, graph->nodes()[1].results[0]);
+}
+
+TEST(GraphBuilder, ReturnsTheFirstMistake) {
+  GraphBuilder builder;
+  const Value x = builder.input("x", DataType::float32, {2, 4});
+  const Value y = builder.input("y", DataType::float32, {3, 4});
+  builder.output("z", builder.apply("matmul", {x, y}));
+  builder.apply("nonsense", {x});
+  const auto graph = builder.build();
+  ASSERT_FALSE(graph);
+  EXPECT_EQ(graph.error().code, ErrorCode::ill_typed);
+  EXPECT_EQ(graph.error().text().rfind("matmul: expected", 0), 0U) << graph.error().text();
+}
+
+TEST(GraphBuilder, NamesUnknownOperatorsWrongWeightsAndOutputs) {
+  {
+    GraphBuilder builder;
+    builder.apply("nonsense", {});
+    EXPECT_EQ(builder.build().error().text(), "no operator 'nonsense'");
+  }
+  {
+    GraphBuilder builder;
+    builder.weight(DataType::float32, {2, 2}, floats({1, 2, 3}));
+    EXPECT_EQ(builder.build().error().text(), "weight float32[2, 2]: expected 16 bytes, found 12");
+  }
+  {
+    GraphBuilder builder;
+    builder.input("x", DataType::float32, {0});
+    EXPECT_EQ(builder.build().error().text(), "input 'x': size 0 is not positive");
+  }
+  {
+    GraphBuilder builder;
+    builder.input("x", DataType::float32, {2});
+    EXPECT_EQ(builder.build().error().text(), "the graph has no outputs");
+  }
+  {
+    GraphBuilder builder;
+    const Value x = builder.input("x", DataType::float32, {2});
+    builder.output("y", x);
+    builder.output("y", x);
+    EXPECT_EQ(builder.build().error().text(), "two outputs are named 'y'");
+  }
+}
+
+TEST(OptimizeGraph, RemovesWhatDoesNothing) {
+  GraphBuilder builder;
+  const Value x = builder.input("x", DataType::float32, {"N", 64});
+  const Value one = builder.weight(DataType::float32, {}, floats({1}));
+  builder.output("y", builder.apply("relu", {builder.apply("mul", {builder.apply("identity", {x}), one})}));
+  const auto graph = builder.build();
+  ASSERT_TRUE(graph);
+  const auto result = optimize(*graph, quick());
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_TRUE(result->report.improved) << result->report.to_text();
+  ASSERT_EQ(result->graph.nodes().size(), 1U);
+  EXPECT_EQ(result->graph.nodes()[0].op, "relu");
+  EXPECT_EQ(result->graph.inputs()[0].name, "x");
+  EXPECT_EQ(result->graph.outputs()[0].name, "y");
+  EXPECT_EQ(result->report.assumed_sizes, std::vector<std::string>{"x: [1, 64]"});
+}
+
+TEST(OptimizeGraph, FoldsAScaleIntoTheWeights) {
+  GraphBuilder builder;
+  const Value x = builder.input("x", DataType::float32, {16, 64});
+  const Value w = builder.weight(DataType::float32, {64, 32}, floats(std::vector<float>(64 * 32, 2)));
+  const Value s = builder.weight(DataType::float32, {32}, floats(std::vector<float>(32, 0.5F)));
+  builder.output("y", builder.apply("mul", {builder.apply("matmul", {x, w}), s}));
+  const auto graph = builder.build();
+  ASSERT_TRUE(graph);
+  const auto result = optimize(*graph, quick());
+  ASSERT_TRUE(result) << result.error().text();
+  ASSERT_EQ(result->graph.nodes().size(), 1U) << result->report.to_text();
+  EXPECT_EQ(result->graph.nodes()[0].op, "matmul");
+  ASSERT_EQ(result->graph.weights().size(), 1U);
+  float first = 0;
+  std::memcpy(&first, result->graph.weights()[0].bytes.data(), sizeof first);
+  EXPECT_EQ(first, 1.0F);
+}
+
+TEST(OptimizeGraph, RefusesDevicesAndShapesThatDoNotExist) {
+  GraphBuilder builder;
+  builder.output("y", builder.apply("relu", {builder.input("x", DataType::float32, {"N"})}));
+  const auto graph = builder.build();
+  ASSERT_TRUE(graph);
+  OptimizeOptions options;
+  options.device = "abacus";
+  EXPECT_EQ(optimize(*graph, options).error().text(), "no device 'abacus'; this build has: cpu");
+  options = {};
+  options.shapes = {{"z", {1}}};
+  EXPECT_EQ(optimize(*graph, options).error().text(), "no input 'z'; the inputs are 'x'");
+  options.shapes = {{"x", {1, 2}}};
+  EXPECT_EQ(optimize(*graph, options).error().text(), "shape [1, 2] of input 'x' has 2 dimensions, the model's has 1");
+}
+
+}  // namespace
+}  // namespace xflow
