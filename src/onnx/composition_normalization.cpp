@@ -141,8 +141,8 @@ CompositionValues lift_lp_normalization(const NodeView& node) {
   const ValueId x = node.operand(0);
   const ir::Attributes attributes{{"axes", std::vector<Poly>{Poly(axis)}}, {"keep_dims", Poly(1)}};
   const ValueId norm = p == 2 ? make.op("reduce_l2", {x}, attributes) : make.op("reduce_sum", {make.op("abs", {x})}, attributes);
-  const ValueId is_zero = make.op("equal", {norm, make.scalar(0, x)});
-  return make.finish({make.div(x, make.op("select", {is_zero, make.scalar(1, x), norm}))});
+  const ValueId is_positive = make.op("greater", {norm, make.scalar(0, x)});
+  return make.finish({make.div(x, make.op("select", {is_positive, norm, make.scalar(1, x)}))});
 }
 
 // ReduceL1(x) = sum |x|, ReduceSumSquare(x) = sum x^2, ReduceLogSum(x) = log sum x,
