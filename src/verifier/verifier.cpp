@@ -49,7 +49,10 @@ std::string Counterexample::to_string() const {
   if (!text.empty()) text += "; ";
   if (index.empty() && tensors.empty()) return text + source_value + ", but " + target_value;
   std::string at;
-  for (const std::int64_t i : index) at += (at.empty() ? "" : ", ") + std::to_string(i);
+  for (const std::int64_t i : index) {
+    if (!at.empty()) at += ", ";
+    at += std::to_string(i);
+  }
   return text + "output " + std::to_string(output) + " at [" + at + "]: " + source_value + " != " + target_value;
 }
 
