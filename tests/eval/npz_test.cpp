@@ -1,0 +1,68 @@
+#include "src/eval/npz.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace xflow::eval {
+namespace {
+
+// An array written by hand: NumPy's format version 1.
+std::string npy(const std::string& descr, const std::string& order, const std::string& shape, std::string_view content) {
+  std::string header = "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }";
+  header.resize(118 - 1, ' ');
+  header += '\n';
+  std::string result = "\x93NUMPY";
+  result += '\1';
+  result += '\0';
+  result += static_cast<char>(header.size());
+  result += '\0';
+  return result + header + std::string(content);
+}
+
+std::string_view bytes_of(const std::vector<std::int16_t>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * 2};
+}
+
+TEST(Npy, ReadsRowsAndColumns) {
+  const std::vector<std::int16_t> values = {1, 2, 3, 4, 5, 6};
+  const auto rows = parse_npy(npy("<i2", "False", "(2, 3)", bytes_of(values)));
+  ASSERT_TRUE(rows) << rows.error().text();
+  EXPECT_EQ(type_text(*rows), "int16[2,3]");
+  EXPECT_EQ(*integers(*rows), (std::vector<std::int64_t>{1, 2, 3, 4, 5, 6}));
+  const auto columns = parse_npy(npy("<i2", "True", "(2, 3)", bytes_of(values)));
+  ASSERT_TRUE(columns) << columns.error().text();
+  EXPECT_EQ(*integers(*columns), (std::vector<std::int64_t>{1, 3, 5, 2, 4, 6}));
+}
+
+TEST(Npy, RefusesWhatItCannotRead) {
+  EXPECT_EQ(parse_npy("hello, world").error().text(), "not a NumPy array: expected \\x93NUMPY at the start");
+  EXPECT_EQ(parse_npy(npy(">i2", "False", "(1,)", "ab")).error().text(), "cannot read a NumPy array of type '>i2'");
+  EXPECT_EQ(parse_npy(npy("<i2", "False", "(9,)", "ab")).error().text(), "the NumPy array is cut or damaged");
+  EXPECT_EQ(parse_npy(npy("<i2", "False", "(99999999999, 99999999999)", "ab")).error().code, ErrorCode::unreadable);
+}
+
+TEST(Npz, ReadsWhatNumpyWrites) {
+  const std::string folder = std::filesystem::temp_directory_path() / ("xflow_npz_" + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  const std::string program =
+      "import numpy; a = numpy.arange(6, dtype=numpy.float32).reshape(2, 3); b = numpy.zeros(5000, dtype=numpy.int64);"
+      "numpy.savez('" +
+      folder + "/s.npz', a=a, b=b); numpy.savez_compressed('" + folder + "/c.npz', a=a, b=b)";
+  const std::string command = std::string(XFLOW_TESTENV_PYTHON) + " -c \"" + program + "\"";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  for (const char* name : {"s", "c"}) {
+    const auto read = read_npz(folder + "/" + name + ".npz");
+    ASSERT_TRUE(read) << read.error().text();
+    ASSERT_EQ(read->size(), 2U);
+    EXPECT_EQ(*doubles(read->at("a")), (std::vector<double>{0, 1, 2, 3, 4, 5}));
+    EXPECT_EQ(type_text(read->at("b")), "int64[5000]");
+  }
+  EXPECT_EQ(parse_npz("PK").error().text(), "the archive is cut or damaged");
+  EXPECT_EQ(read_npz(folder + "/none.npz").error().code, ErrorCode::io);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace xflow::eval
