@@ -123,7 +123,7 @@ class Lifter {
     for (std::uint32_t k = 0; k < node.outputs.size(); ++k) {
       types.push_back(declared_type(node.outputs[k]));
       if (types.back().data_type == ir::DataType::undefined || !types.back().ranked) {
-        if (auto known = opaque_output_type(arena_, node, k, operands)) types.back() = *std::move(known);
+        if (auto known = opaque_output_type(document_, arena_, node, k, operands)) types.back() = *std::move(known);
       }
     }
     const ir::NodeId opaque = arena_.opaque(static_cast<std::uint32_t>(node.id), std::move(operands), std::move(types));
