@@ -24,21 +24,20 @@ class CostModel::Implementation {
       : arena_(arena), costs_(device, database), regions_(arena, costs_, std::move(sizes)) {}
 
   // Costs the graph; writes the regions to `explanation` and the refusals to `refusals` where they are given.
-  Result<Cost> cost(const ir::Graph& graph, std::vector<CoveredRegion>* explanation, std::vector<std::string>* refusals) {
+  Cost cost(const ir::Graph& graph, std::vector<CoveredRegion>* explanation, std::vector<std::string>* refusals) {
     explanation_ = explanation;
     refusals_ = refusals;
     cost_ = Cost{};
     converted_.clear();
     visit(graph);
-    for (const NodeId id : order_) {
-      XFLOW_TRY(states_[index_of(id)].record, regions_.record(id));
-    }
+    for (const NodeId id : order_) states_[index_of(id)].record = &regions_.record(id);
     find_composites();
-    XFLOW_CHECK(claim(Role::anchor));
-    XFLOW_CHECK(claim(Role::pointwise));
-    for (const NodeId id : order_) XFLOW_CHECK(price(id));
+    used_.clear();
+    claim(Role::anchor);
+    claim(Role::pointwise);
+    for (const NodeId id : order_) price(id);
     // What leaves the graph is plain.
-    for (const ValueId output : graph.outputs) XFLOW_CHECK(convert(output, Layout::plain));
+    for (const ValueId output : graph.outputs) convert(output, Layout::plain);
     return cost_;
   }
 
@@ -46,6 +45,16 @@ class CostModel::Implementation {
   std::map<std::string, std::size_t> accepted;
 
  private:
+  // A region of the graph that is costed.
+  struct Link {
+    NodeId node{};
+    bool composite = false;
+  };
+  struct Use {
+    std::vector<Link> links;
+    RegionKernel* kernel = nullptr;
+  };
+
   // What is known about a node while one graph is costed. Reset when `epoch` is old.
   struct State {
     std::uint32_t epoch = 0;
@@ -55,7 +64,7 @@ class CostModel::Implementation {
     NodeId composite{};  // exit of the composite of which this node is the entry, if has_composite
     bool has_composite = false;
     bool inside = false;            // of a composite or a region, but not its exit
-    Region* region = nullptr;       // of which it is the exit
+    std::int32_t region = -1;       // of which it is the exit: its place in used_
     Layout layout = Layout::plain;  // of its outputs
     std::uint8_t converted = 0;     // layouts to which output 0 was converted, one bit each
   };
@@ -128,24 +137,34 @@ class CostModel::Implementation {
     return entry.has_composite && entry.composite == id;
   }
 
-  // The chain that begins at `id`: each value is read by the next link alone.
-  Chain chain_from(NodeId id) {
-    Chain chain = {Link{id, is_exit_of_composite(id)}};
-    while (chain.size() < kLongestChain) {
-      const NodeId last = chain.back().node;
+  // The chain that begins at `id`, and its nodes: each value is read by the next link alone.
+  void chain_from(NodeId id) {
+    links_ = {Link{id, is_exit_of_composite(id)}};
+    chain_ = {Element{shape_of(links_[0]), Element::kFirst}};
+    while (links_.size() < kLongestChain) {
+      const NodeId last = links_.back().node;
       const State& state = states_[index_of(last)];
       if (state.has_composite) {
-        const NodeRecord* record = states_[index_of(state.composite)].record;
-        if (state.uses != record->composite->entry_uses || !record->composite->axes.empty()) break;
-        chain.push_back({state.composite, true});
+        const NodeRecord& record = *states_[index_of(state.composite)].record;
+        if (state.uses != record.composite->entry_uses || record.composite_shape->role != Role::pointwise) break;
+        links_.push_back({state.composite, true});
+        chain_.push_back({shape_of(links_.back()), 0});
         continue;
       }
       if (state.uses != 1 || !is_operation_user(state, last)) break;
       const State& user = states_[index_of(state.user)];
-      if (user.record->role != Role::pointwise || user.region != nullptr || user.inside || is_exit_of_composite(state.user)) break;
-      chain.push_back({state.user, false});
+      if (user.record->shape->role != Role::pointwise || user.region >= 0 || user.inside || is_exit_of_composite(state.user)) break;
+      const auto& operands = user.record->operands;
+      const auto position = static_cast<std::uint32_t>(std::ranges::find(operands, ValueId{last, 0}) - operands.begin());
+      if (position == operands.size()) break;  // the kernel does not read it: an exponent that it knows
+      links_.push_back({state.user, false});
+      chain_.push_back({shape_of(links_.back()), position});
     }
-    return chain;
+  }
+
+  ShapeId shape_of(const Link& link) const {
+    const NodeRecord& record = *states_[index_of(link.node)].record;
+    return (link.composite ? record.composite_shape : record.shape)->id;
   }
 
   // The only use may be that of a graph output, which has no user.
@@ -154,125 +173,118 @@ class CostModel::Implementation {
   }
 
   // Gives nodes of this role, and what is fused into them, to regions.
-  Result<void> claim(Role role) {
+  void claim(Role role) {
     for (const NodeId id : order_) {
       State& state = states_[index_of(id)];
-      if (state.record->role != role || state.inside || state.region != nullptr) continue;
-      Chain chain = chain_from(id);
-      XFLOW_TRY(const std::size_t links, regions_.best_prefix(chain));
-      chain.resize(links);
-      for (std::size_t k = 0; k + 1 < links; ++k) states_[index_of(chain[k].node)].inside = true;
-      XFLOW_TRY(states_[index_of(chain.back().node)].region, regions_.region(chain));
+      if (state.record->shape->role != role || state.inside || state.region >= 0) continue;
+      chain_from(id);
+      const std::size_t links = regions_.best_prefix(chain_);
+      chain_.resize(links);
+      links_.resize(links);
+      use_region();
     }
-    return {};
   }
 
-  Result<void> price(NodeId id) {
+  // Makes a region of links_ and chain_.
+  void use_region() {
+    for (std::size_t k = 0; k + 1 < links_.size(); ++k) states_[index_of(links_[k].node)].inside = true;
+    states_[index_of(links_.back().node)].region = static_cast<std::int32_t>(used_.size());
+    used_.push_back({links_, regions_.region(chain_)});
+  }
+
+  void price(NodeId id) {
     State& state = states_[index_of(id)];
     const NodeRecord& record = *state.record;
-    if (record.role == Role::absent || state.inside) return {};
-    if (record.role == Role::refused) {
-      for (const ValueId operand : arena_.node(id).operands) XFLOW_CHECK(convert(operand, Layout::plain));
-      refuse(record.refusal, {id});
-      return {};
+    const ir::Node& node = arena_.node(id);
+    if (record.shape->role == Role::absent || state.inside) return;
+    if (record.shape->role == Role::refused) {
+      for (const ValueId operand : node.operands) convert(operand, Layout::plain);
+      return refuse(record.shape->refusal, {id});
     }
-    if (record.role == Role::free) {
+    if (record.shape->role == Role::free) {
       // The same elements in the same order: only a plain tensor can be seen in another shape.
-      const ValueId operand = arena_.node(id).operands.empty() ? ValueId{} : arena_.node(id).operands[0];
-      if (arena_.node(id).operands.empty() || arena_.is_constant(operand)) return {};
-      const State& source = states_[index_of(operand.node)];
-      if (arena_.type(operand).shape == arena_.node(id).outputs[0].shape) {
-        state.layout = source.layout;
-        return {};
-      }
-      return convert(operand, Layout::plain);
+      if (node.operands.empty() || arena_.is_constant(node.operands[0])) return;
+      const ValueId operand = node.operands[0];
+      if (!(arena_.type(operand).shape == node.outputs[0].shape)) return convert(operand, Layout::plain);
+      state.layout = states_[index_of(operand.node)].layout;
+      return;
     }
-    if (state.region == nullptr) {
-      XFLOW_TRY(state.region, regions_.region(Chain{Link{id, false}}));
+    if (state.region < 0) {
+      links_ = {Link{id, false}};
+      chain_ = {Element{record.shape->id, Element::kFirst}};
+      use_region();
     }
-    return price_region(*state.region, state);
+    price_region(used_[static_cast<std::size_t>(state.region)], state);
   }
 
-  Result<void> price_region(Region& region, State& state) {
-    Device& device = costs_.device();
-    const bool chooses = device.chooses_layout(region.spec);
-    Layout layout = chooses ? Layout::any : Layout::plain;
-    if (!chooses) {
-      // The layout in which the first operand arrives, if the kernel works in it.
-      for (std::size_t k = 0; k < region.operands.size() && layout == Layout::plain; ++k) {
-        if (!takes_layout(region, k)) continue;
-        const Layout arrives = states_[index_of(region.operands[k].node)].layout;
-        if (arrives != Layout::plain && device.works_in(region.spec, arrives)) layout = arrives;
+  // The values that the region reads, in the order of its kernel.
+  const std::vector<ValueId>& operands_of(const Use& use) {
+    operands_.clear();
+    for (std::size_t k = 0; k < use.links.size(); ++k) {
+      const NodeRecord& record = *states_[index_of(use.links[k].node)].record;
+      if (use.links[k].composite) {
+        if (k == 0) operands_.push_back(record.composite->entry);
+        operands_.insert(operands_.end(), record.composite->parameters.begin(), record.composite->parameters.end());
+        continue;
+      }
+      for (const ValueId operand : record.operands) {
+        if (k == 0 || operand.node != use.links[k - 1].node) operands_.push_back(operand);
       }
     }
-    const DatabaseEntry& entry = regions_.cost(region, layout);
-    const Layout operands = chooses ? entry.cost.operands : layout;
-    const Layout results = chooses ? entry.cost.results : layout;
-    for (std::size_t k = 0; k < region.operands.size(); ++k) {
-      if (arena_.is_constant(region.operands[k])) continue;
+    return operands_;
+  }
+
+  void price_region(const Use& use, State& state) {
+    RegionKernel& kernel = *use.kernel;
+    const std::vector<ValueId>& values = operands_of(use);
+    Layout layout = kernel.chooses ? Layout::any : Layout::plain;
+    if (!kernel.chooses) {
+      // The layout in which the first operand arrives, if the kernel works in it.
+      for (std::size_t k = 0; k < values.size() && layout == Layout::plain; ++k) {
+        if (!kernel.takes[k]) continue;
+        const Layout arrives = states_[index_of(values[k].node)].layout;
+        if (arrives != Layout::plain && kernel.works[static_cast<std::size_t>(arrives)]) layout = arrives;
+      }
+    }
+    const DatabaseEntry& entry = regions_.cost(kernel, layout);
+    const Layout operands = kernel.chooses ? entry.cost.operands : layout;
+    const Layout results = kernel.chooses ? entry.cost.results : layout;
+    for (std::size_t k = 0; k < values.size(); ++k) {
       // Operands of post-operations lie as the result does.
-      const bool of_result = chooses && k >= region.spec.operands.size();
-      const Layout wanted = takes_layout(region, k) ? (of_result ? results : operands) : Layout::plain;
-      XFLOW_CHECK(convert(region.operands[k], wanted));
+      const Layout own = k >= kernel.spec.operands.size() ? results : operands;
+      convert(values[k], kernel.takes[k] ? own : Layout::plain);
     }
-    const bool layouts = !region.spec.results.empty() && has_layouts(region.spec.results[0]);
+    const bool layouts = !kernel.spec.results.empty() && has_layouts(kernel.spec.results[0]);
     state.layout = layouts ? results : Layout::plain;
-    if (!entry.refusal.empty()) {
-      refuse(entry.refusal, nodes_of(region));
-      return {};
-    }
+    if (!entry.refusal.empty()) return refuse(entry.refusal, nodes_of(use));
     cost_.time += entry.cost.median;
     ++cost_.kernels;
-    if (explanation_ != nullptr) explanation_->push_back({ops::to_string(region.spec), operands, nodes_of(region), entry.cost, {}});
-    return {};
-  }
-
-  // Whether operand k lies in the kernel's layout: tensors of the result's rank do, weights and vectors do not.
-  bool takes_layout(const Region& region, std::size_t k) const {
-    if (arena_.is_constant(region.operands[k])) return false;
-    const std::size_t own = region.spec.operands.size();
-    if (k >= own) return has_layouts(post_operand(region, k - own)) && !is_product(region);
-    if (costs_.device().chooses_layout(region.spec)) return k == 0;
-    return has_layouts(region.spec.operands[k]) && !is_product(region) &&
-           (region.spec.results.empty() || region.spec.operands[k].dims.size() >= region.spec.results[0].dims.size());
-  }
-
-  static bool is_product(const Region& region) { return region.spec.kernel == "matmul"; }
-
-  static const ops::TensorSpec& post_operand(const Region& region, std::size_t k) {
-    for (const ops::PostOperation& post : region.spec.post) {
-      if (k < post.operands.size()) return post.operands[k];
-      k -= post.operands.size();
-    }
-    return region.spec.results[0];
+    if (explanation_ != nullptr) explanation_->push_back({ops::to_string(kernel.spec), operands, nodes_of(use), entry.cost, {}});
   }
 
   // Brings a value to a layout, once.
-  Result<void> convert(ValueId value, Layout wanted) {
-    if (arena_.is_constant(value) || arena_.is_absent(value)) return {};
+  void convert(ValueId value, Layout wanted) {
+    if (arena_.is_constant(value) || arena_.is_absent(value)) return;
     State& state = states_[index_of(value.node)];
-    if (state.layout == wanted || state.epoch != epoch_) return {};
-    const auto bit = static_cast<std::uint8_t>(1U << static_cast<unsigned>(wanted));
+    if (state.layout == wanted) return;
     if (value.output == 0) {
-      if ((state.converted & bit) != 0) return {};
+      const auto bit = static_cast<std::uint8_t>(1U << static_cast<unsigned>(wanted));
+      if ((state.converted & bit) != 0) return;
       state.converted |= bit;
     } else {
-      if (std::ranges::find(converted_, std::pair(value, wanted)) != converted_.end()) return {};
+      if (std::ranges::find(converted_, std::pair(value, wanted)) != converted_.end()) return;
       converted_.emplace_back(value, wanted);
     }
-    XFLOW_TRY(const DatabaseEntry* entry, regions_.reorder(value, state.layout, wanted));
-    XFLOW_TRY(const ops::TensorSpec tensor, regions_.tensor(value));
-    if (!entry->refusal.empty()) {
-      refuse(entry->refusal, {value.node});
-      return {};
-    }
-    if (entry->cost.median.value <= 0) return {};  // the same bytes
+    const DatabaseEntry* entry = regions_.reorder(value, state.layout, wanted);
+    if (entry == nullptr) return refuse("cannot convert a tensor of unknown size here", {value.node});
+    if (!entry->refusal.empty()) return refuse(entry->refusal, {value.node});
+    if (entry->cost.median.value <= 0) return;  // the same bytes
     cost_.time += entry->cost.median;
     ++cost_.kernels;
     if (explanation_ != nullptr) {
-      explanation_->push_back({ops::to_string(reorder_spec(tensor, state.layout, wanted)), state.layout, {value.node}, entry->cost, {}});
+      const ops::KernelSpec spec = reorder_spec(*regions_.tensor(value), state.layout, wanted);
+      explanation_->push_back({ops::to_string(spec), state.layout, {value.node}, entry->cost, {}});
     }
-    return {};
   }
 
   void refuse(const std::string& refusal, std::vector<NodeId> nodes) {
@@ -282,9 +294,9 @@ class CostModel::Implementation {
     if (explanation_ != nullptr) explanation_->push_back({refusal, Layout::plain, std::move(nodes), {}, refusal});
   }
 
-  std::vector<NodeId> nodes_of(const Region& region) {
+  std::vector<NodeId> nodes_of(const Use& use) {
     std::vector<NodeId> nodes;
-    for (const Link& link : region.chain) {
+    for (const Link& link : use.links) {
       if (link.composite) {
         const auto& inner = states_[index_of(link.node)].record->composite->inner;
         nodes.insert(nodes.end(), inner.begin(), inner.end());
@@ -300,6 +312,10 @@ class CostModel::Implementation {
   std::vector<State> states_;
   std::vector<NodeId> order_;
   std::vector<std::pair<NodeId, std::size_t>> stack_;
+  std::vector<Use> used_;
+  std::vector<Link> links_;
+  Chain chain_;
+  std::vector<ValueId> operands_;
   std::vector<std::pair<ValueId, Layout>> converted_;  // other outputs
   std::uint32_t epoch_ = 0;
   Cost cost_;
@@ -315,7 +331,7 @@ Result<Cost> CostModel::cost(const ir::Graph& graph) { return implementation_->c
 
 Result<void> CostModel::accept(const ir::Graph& original) {
   std::vector<std::string> refusals;
-  XFLOW_CHECK(implementation_->cost(original, nullptr, &refusals));
+  implementation_->cost(original, nullptr, &refusals);
   implementation_->accepted.clear();
   for (std::string& refusal : refusals) ++implementation_->accepted[std::move(refusal)];
   return {};
@@ -323,7 +339,7 @@ Result<void> CostModel::accept(const ir::Graph& original) {
 
 Result<Nanoseconds> CostModel::time(const ir::Graph& graph) {
   std::vector<std::string> refusals;
-  XFLOW_TRY(const Cost cost, implementation_->cost(graph, nullptr, &refusals));
+  const Cost cost = implementation_->cost(graph, nullptr, &refusals);
   if (refusals.empty()) return cost.time;
   std::map<std::string, std::size_t> counts;
   for (std::string& refusal : refusals) {
@@ -336,7 +352,7 @@ Result<Nanoseconds> CostModel::time(const ir::Graph& graph) {
 
 Result<std::vector<CoveredRegion>> CostModel::explain(const ir::Graph& graph) {
   std::vector<CoveredRegion> regions;
-  XFLOW_CHECK(implementation_->cost(graph, &regions, nullptr));
+  implementation_->cost(graph, &regions, nullptr);
   return regions;
 }
 

@@ -104,7 +104,7 @@ class Part {
       axes_ = *axes;
     }
     nodes_.push_back(id);
-    names_.insert(std::string(operator_name(node)));
+    names_.push_back(operator_name(node));
     frontier_.erase(ValueId{id, 0});
     for (const ValueId operand : node.operands) {
       if (arena_.is_constant(operand)) continue;
@@ -208,7 +208,7 @@ class Part {
   }
 
   bool has(const KnownFunction& f) const {
-    return std::ranges::all_of(f.operators, [&](std::string_view name) { return names_.contains(std::string(name)); });
+    return std::ranges::all_of(f.operators, [&](std::string_view name) { return std::ranges::find(names_, name) != names_.end(); });
   }
 
   bool axes_are_last(std::size_t rank) const {
@@ -284,7 +284,7 @@ class Part {
   const ir::Arena& arena_;
   NodeId exit_;
   std::vector<NodeId> nodes_;
-  std::set<std::string> names_;
+  std::vector<std::string_view> names_;
   std::set<ValueId> frontier_;
   std::vector<std::int64_t> axes_;
   std::vector<std::pair<ValueId, Row>> parameters_;

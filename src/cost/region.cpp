@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "src/ops/operator.h"
 
@@ -12,204 +13,257 @@ namespace {
 using ir::NodeId;
 using ir::ValueId;
 
+constexpr std::array<Layout, 5> kConcreteLayouts = {Layout::plain, Layout::channels_last, Layout::blocked4, Layout::blocked8,
+                                                    Layout::blocked16};
+
 bool is_anchor(const ops::KernelSpec& spec) {
   return spec.kernel == "matmul" || spec.kernel == "convolution" || spec.kernel == "transposed_convolution";
 }
 
 bool is_pointwise(const ops::KernelSpec& spec) { return spec.kernel.starts_with("pointwise/"); }
 
+void mix(std::size_t& hash, std::size_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL; }
+
+void mix(std::size_t& hash, const ir::TensorType& type) {
+  mix(hash, static_cast<std::size_t>(type.data_type) * 2 + (type.ranked ? 1 : 0));
+  for (const ir::Poly& dim : type.shape) mix(hash, dim.is_constant() ? static_cast<std::size_t>(dim.constant_term()) : dim.hash());
+}
+
+// The exponent of a power decides what its kernel is.
+bool depends_on_constants(std::string_view operation) { return operation == "pow"; }
+
+std::size_t hash_of(const ir::Arena& arena, const ir::Node& node) {
+  std::size_t hash = static_cast<std::size_t>(node.op);
+  mix(hash, node.attributes.hash());
+  for (const ValueId operand : node.operands) {
+    const ir::Node& source = arena.node(operand);
+    mix(hash, source.outputs[operand.output]);
+    mix(hash, source.is_constant ? 1 : 0);
+  }
+  return hash;
+}
+
+bool have_one_shape(const ir::Arena& arena, const ir::Node& a, const ir::Node& b) {
+  if (a.op != b.op || a.operands.size() != b.operands.size() || !(a.attributes == b.attributes) || !(a.outputs == b.outputs)) return false;
+  const bool constants = depends_on_constants(ops::get(a.op).signature.name);
+  for (std::size_t k = 0; k < a.operands.size(); ++k) {
+    const bool constant = arena.is_constant(a.operands[k]);
+    if (constant != arena.is_constant(b.operands[k])) return false;
+    if (constant && constants && a.operands[k] != b.operands[k]) return false;
+    if (!(arena.type(a.operands[k]) == arena.type(b.operands[k]))) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::size_t Regions::ChainHash::operator()(const Chain& chain) const {
   std::size_t hash = chain.size();
-  for (const Link& link : chain) hash = hash * 0x9E3779B97F4A7C15ULL + std::hash<NodeId>()(link.node) + (link.composite ? 1 : 0);
+  for (const Element& element : chain) mix(hash, static_cast<std::size_t>(element.shape) * 65536 + element.position);
   return hash;
 }
 
-Result<const NodeRecord*> Regions::record(NodeId id) {
+const NodeRecord& Regions::record(NodeId id) {
   const auto index = static_cast<std::size_t>(id);
   if (index >= records_.size()) records_.resize(std::max(arena_.size(), index + 1));
-  if (!records_[index]) {
-    XFLOW_TRY(NodeRecord made, make_record(id));
-    records_[index] = std::make_unique<NodeRecord>(std::move(made));
-  }
-  return records_[index].get();
+  if (!records_[index]) records_[index] = std::make_unique<NodeRecord>(make_record(id));
+  return *records_[index];
 }
 
-Result<NodeRecord> Regions::make_record(NodeId id) {
+NodeRecord Regions::make_record(NodeId id) {
   const ir::Node& node = arena_.node(id);
   NodeRecord record;
-  if (node.is_constant || node.is_absent || node.kind == ir::NodeKind::input || node.kind == ir::NodeKind::constant) return record;
-  if (node.kind == ir::NodeKind::opaque) {
-    record.role = Role::refused;
-    record.refusal = fmt::format("cannot run opaque node {} here", node.serial);
-    return record;
+  record.shape = find_shape(id);
+  if (record.shape->role == Role::absent || record.shape->role == Role::refused) return record;
+  for (const ValueId operand : node.operands) {
+    if (!arena_.is_absent(operand) && record.operands.size() < record.shape->spec.operands.size()) record.operands.push_back(operand);
   }
-  Result<NodeKernel> kernel = kernel_of(arena_, id, sizes_);
-  if (!kernel) {  // a size that is not known, a combination that the operator has no kernel for: nothing to measure
-    record.role = Role::refused;
-    record.refusal = fmt::format("{}: {}", ops::get(node.op).signature.name, kernel.error().message);
-    return record;
-  }
-  record.kernel = *std::move(kernel);
-  const ops::KernelSpec& spec = record.kernel.spec;
-  record.role = Role::single;
-  if (spec.kernel == "none") {
-    record.role = Role::free;
-  } else if (is_anchor(spec)) {
-    record.role = Role::anchor;
-  } else if (is_pointwise(spec)) {
-    record.role = Role::pointwise;
-    record.reals = step_reals(node);
+  if (record.shape->role == Role::pointwise) {
     record.composite = find_composite(arena_, id);
+    if (record.composite) record.composite_shape = shape_of(*record.composite);
+    if (record.composite_shape == nullptr) record.composite.reset();
   }
   return record;
 }
 
-Result<ops::TensorSpec> Regions::tensor(ValueId value) {
+const KernelShape* Regions::add_shape(std::unique_ptr<KernelShape> shape) {
+  shape->id = static_cast<ShapeId>(shapes_.size());
+  shapes_.push_back(std::move(shape));
+  return shapes_.back().get();
+}
+
+const KernelShape* Regions::find_shape(NodeId id) {
+  const ir::Node& node = arena_.node(id);
+  if (node.kind != ir::NodeKind::operation || node.is_constant || node.is_absent) {
+    auto shape = std::make_unique<KernelShape>();
+    if (node.kind == ir::NodeKind::opaque && !node.is_constant) {
+      shape->role = Role::refused;
+      shape->refusal = fmt::format("cannot run opaque node {} here", node.serial);
+    }
+    return add_shape(std::move(shape));
+  }
+  const std::size_t hash = hash_of(arena_, node);
+  const auto [begin, end] = shape_index_.equal_range(hash);
+  for (auto it = begin; it != end; ++it) {
+    if (have_one_shape(arena_, node, arena_.node(it->second.first))) return &shape(it->second.second);
+  }
+  const KernelShape* made = add_shape(make_shape(id));
+  shape_index_.emplace(hash, std::pair(id, made->id));
+  return made;
+}
+
+std::unique_ptr<KernelShape> Regions::make_shape(NodeId id) {
+  const ir::Node& node = arena_.node(id);
+  auto shape = std::make_unique<KernelShape>();
+  Result<NodeKernel> kernel = kernel_of(arena_, id, sizes_);
+  if (!kernel) {  // a size that is not known, a combination that the operator has no kernel for: nothing to measure
+    shape->role = Role::refused;
+    shape->refusal = fmt::format("{}: {}", ops::get(node.op).signature.name, kernel.error().message);
+    return shape;
+  }
+  shape->spec = std::move(kernel->spec);
+  shape->role = Role::single;
+  if (shape->spec.kernel == "none") {
+    shape->role = Role::free;
+  } else if (is_anchor(shape->spec)) {
+    shape->role = Role::anchor;
+  } else if (is_pointwise(shape->spec)) {
+    shape->role = Role::pointwise;
+    shape->operation = parse_step(shape->spec.kernel).operation;
+    shape->reals = step_reals(node);
+    shape->commutative = ops::get(node.op).signature.commutative;
+  }
+  return shape;
+}
+
+const KernelShape* Regions::shape_of(const Composite& composite) {
+  auto shape = std::make_unique<KernelShape>();
+  ops::KernelSpec& spec = shape->spec;
+  spec.kernel = composite.kernel;
+  spec.word = composite.word;
+  std::vector<ValueId> operands = {composite.entry};
+  operands.insert(operands.end(), composite.parameters.begin(), composite.parameters.end());
+  for (const ValueId value : operands) {
+    auto tensor = this->tensor(value);
+    if (!tensor) return nullptr;
+    spec.operands.push_back(*std::move(tensor));
+  }
+  spec.results = {spec.operands[0]};
+  spec.results[0].constant = false;
+  if (!composite.axes.empty()) spec.integers = {{"axes", composite.axes}};
+  shape->role = is_pointwise(spec) ? Role::pointwise : Role::single;
+  shape->operation = parse_step(spec.kernel).operation;
+  std::string text = ops::to_string(spec);
+  const auto known = composite_shapes_.find(text);
+  if (known != composite_shapes_.end()) return &this->shape(known->second);
+  const KernelShape* made = add_shape(std::move(shape));
+  composite_shapes_.emplace(std::move(text), made->id);
+  return made;
+}
+
+std::optional<ops::TensorSpec> Regions::tensor(ValueId value) {
   const ir::TensorType& type = arena_.type(value);
+  if (!type.ranked) return std::nullopt;
   ops::TensorSpec spec{type.data_type, {}, arena_.is_constant(value)};
   for (const ir::Poly& dim : type.shape) {
     const auto known = arena_.symbols().evaluate(dim, sizes_);
-    if (!known)
-      return fail(ErrorCode::unsupported,
-                  fmt::format("cannot cost a graph: {} has no value at these sizes", arena_.symbols().to_string(dim)));
+    if (!known || *known < 0) return std::nullopt;
     spec.dims.push_back(*known);
   }
   return spec;
 }
 
-// The link as a kernel of its own.
-Result<NodeKernel> Regions::link_kernel(const Link& link) {
-  XFLOW_TRY(const NodeRecord* record, this->record(link.node));
-  if (!link.composite) return record->kernel;
-  const Composite& composite = *record->composite;
-  NodeKernel kernel;
-  kernel.spec.kernel = composite.kernel;
-  kernel.spec.word = composite.word;
-  kernel.operands = {composite.entry};
-  kernel.operands.insert(kernel.operands.end(), composite.parameters.begin(), composite.parameters.end());
-  for (const ValueId value : kernel.operands) {
-    XFLOW_TRY(ops::TensorSpec spec, tensor(value));
-    kernel.spec.operands.push_back(std::move(spec));
-  }
-  XFLOW_TRY(ops::TensorSpec result, tensor(ValueId{link.node, 0}));
-  kernel.spec.results = {std::move(result)};
-  if (!composite.axes.empty()) kernel.spec.integers = {{"axes", composite.axes}};
-  return kernel;
-}
-
-Result<std::optional<ops::PostOperation>> Regions::post_of(const Link& link, ValueId running, std::vector<ValueId>& operands) {
-  XFLOW_TRY(const NodeRecord* record, this->record(link.node));
-  ops::PostOperation post;
-  if (link.composite) {
-    if (!is_pointwise(ops::KernelSpec{record->composite->kernel, {}, {}, {}, {}, {}, {}}) || record->composite->entry != running) {
-      return std::optional<ops::PostOperation>();
-    }
-    post.name = parse_step(record->composite->kernel).operation;
-    return std::optional(std::move(post));
-  }
-  const NodeKernel& kernel = record->kernel;
-  const auto reads = static_cast<std::size_t>(std::ranges::count(kernel.operands, running));
-  if (reads != 1 || !is_pointwise(kernel.spec)) return std::optional<ops::PostOperation>();
-  const auto position = static_cast<std::size_t>(std::ranges::find(kernel.operands, running) - kernel.operands.begin());
-  // Where the order of operands does not matter, all orders have one name.
-  const bool in_order = position == 0 || ops::get(arena_.node(link.node).op).signature.commutative;
-  const std::string_view operation = parse_step(kernel.spec.kernel).operation;
-  post.name = in_order ? std::string(operation) : fmt::format("{}@{}", operation, position);
-  post.reals = record->reals;
-  for (std::size_t k = 0; k < kernel.operands.size(); ++k) {
-    if (k == position) continue;
-    post.operands.push_back(kernel.spec.operands[k]);
-    operands.push_back(kernel.operands[k]);
-  }
-  return std::optional(std::move(post));
-}
-
-Result<Region*> Regions::region(const Chain& chain) {
+RegionKernel* Regions::region(const Chain& chain) {
   const auto found = regions_.find(chain);
   if (found != regions_.end()) return found->second.get();
-  XFLOW_TRY(std::unique_ptr<Region> made, make_region(chain));
-  return regions_.emplace(chain, std::move(made)).first->second.get();
+  return regions_.emplace(chain, make_region(chain)).first->second.get();
 }
 
-Result<std::unique_ptr<Region>> Regions::make_region(const Chain& chain) {
-  auto region = std::make_unique<Region>();
-  region->chain = chain;
-  XFLOW_TRY(NodeKernel base, link_kernel(chain[0]));
-  region->spec = std::move(base.spec);
-  region->operands = std::move(base.operands);
-  ValueId running{chain[0].node, 0};
+std::unique_ptr<RegionKernel> Regions::make_region(const Chain& chain) {
+  const Device& device = costs_.device();
+  auto region = std::make_unique<RegionKernel>();
+  ops::KernelSpec& spec = region->spec;
+  spec = shape(chain[0].shape).spec;
   for (std::size_t k = 1; k < chain.size(); ++k) {
-    XFLOW_TRY(const std::optional<ops::PostOperation> post, post_of(chain[k], running, region->operands));
-    running = ValueId{chain[k].node, 0};
-    XFLOW_TRY(const ops::TensorSpec result, tensor(running));
-    if (!post || !(result == region->spec.results[0]) || !costs_.device().can_fuse(region->spec, *post)) return std::unique_ptr<Region>();
-    region->spec.post.push_back(*post);
+    const KernelShape& next = shape(chain[k].shape);
+    if (next.role != Role::pointwise || next.spec.results.size() != 1 || !(next.spec.results[0] == spec.results[0])) return nullptr;
+    ops::PostOperation post;
+    // Where the order of operands does not matter, all orders have one name.
+    const bool in_order = chain[k].position == 0 || next.commutative;
+    post.name = in_order ? next.operation : fmt::format("{}@{}", next.operation, chain[k].position);
+    post.reals = next.reals;
+    post.operands = next.spec.operands;
+    post.operands.erase(post.operands.begin() + chain[k].position);
+    if (!device.can_fuse(spec, post)) return nullptr;
+    spec.post.push_back(std::move(post));
+  }
+  region->chooses = device.chooses_layout(spec);
+  for (const Layout layout : kConcreteLayouts) region->works[static_cast<std::size_t>(layout)] = device.works_in(spec, layout);
+  // Tensors of the result's rank lie in the kernel's layout; weights and vectors do not. Products are row-major.
+  const bool product = spec.kernel == "matmul";
+  const std::size_t rank = spec.results.empty() ? 0 : spec.results[0].dims.size();
+  for (std::size_t k = 0; k < spec.operands.size(); ++k) {
+    const ops::TensorSpec& operand = spec.operands[k];
+    const bool data = region->chooses ? k == 0 : operand.dims.size() >= rank;
+    region->takes.push_back(!operand.constant && has_layouts(operand) && !product && data);
+  }
+  for (const ops::PostOperation& post : spec.post) {
+    for (const ops::TensorSpec& operand : post.operands) {
+      region->takes.push_back(!operand.constant && has_layouts(operand) && !product && operand.dims.size() == rank);
+    }
   }
   return region;
 }
 
-Layout Regions::work_layout(const ops::KernelSpec& spec, Layout wanted) const {
-  if (costs_.device().chooses_layout(spec)) return Layout::any;
-  return wanted != Layout::any && costs_.device().works_in(spec, wanted) ? wanted : Layout::plain;
-}
-
-const DatabaseEntry& Regions::cost(Region& region, Layout layout) {
+const DatabaseEntry& Regions::cost(RegionKernel& region, Layout layout) {
   const DatabaseEntry*& entry = region.costs[static_cast<std::size_t>(layout)];
   if (entry == nullptr) entry = &costs_.of(region.spec, layout);
   return *entry;
 }
 
-Result<std::optional<Nanoseconds>> Regions::pointwise_time(const Chain& chain, std::size_t first, Layout layout) {
-  if (first >= chain.size()) return std::optional(Nanoseconds{});
-  std::optional<Nanoseconds> best;
-  const auto consider = [&](Region* region) -> std::optional<Nanoseconds> {
+std::optional<Nanoseconds> Regions::pointwise_time(const Chain& chain, std::size_t first, Layout layout) {
+  if (first >= chain.size()) return Nanoseconds{};
+  const auto time = [&](Chain part) -> std::optional<Nanoseconds> {
+    part[0].position = Element::kFirst;
+    RegionKernel* region = this->region(part);
     if (region == nullptr) return std::nullopt;
-    const DatabaseEntry& entry = cost(*region, work_layout(region->spec, layout));
+    const DatabaseEntry& entry = cost(*region, region->works[static_cast<std::size_t>(layout)] ? layout : Layout::plain);
     if (!entry.refusal.empty()) return std::nullopt;
     return entry.cost.median;
   };
-  XFLOW_TRY(Region * whole, region(Chain(chain.begin() + static_cast<std::ptrdiff_t>(first), chain.end())));
-  best = consider(whole);
+  std::optional<Nanoseconds> best = time(Chain(chain.begin() + static_cast<std::ptrdiff_t>(first), chain.end()));
   if (chain.size() - first == 1) return best;
-  std::optional<Nanoseconds> sum = Nanoseconds{};
-  for (std::size_t k = first; k < chain.size() && sum; ++k) {
-    XFLOW_TRY(Region * part, region(Chain{chain[k]}));
-    const auto time = consider(part);
-    sum = time ? std::optional(*sum + *time) : std::nullopt;
+  Nanoseconds sum;
+  for (std::size_t k = first; k < chain.size(); ++k) {
+    const auto part = time(Chain{chain[k]});
+    if (!part) return best;
+    sum += *part;
   }
-  if (sum && (!best || *sum < *best)) best = sum;
-  return best;
+  return best && *best <= sum ? best : std::optional(sum);
 }
 
-Result<std::size_t> Regions::best_prefix(const Chain& chain) {
-  if (chain.size() == 1) return std::size_t{1};
+std::size_t Regions::best_prefix(const Chain& chain) {
+  if (chain.size() == 1) return 1;
   if (const auto found = decisions_.find(chain); found != decisions_.end()) return found->second;
-  // The most links that the device takes in one launch.
+  const auto prefix = [&](std::size_t links) { return region(Chain(chain.begin(), chain.begin() + static_cast<std::ptrdiff_t>(links))); };
+  // The most elements that the device takes in one launch.
   std::size_t most = 1;
-  for (std::size_t k = 2; k <= chain.size(); ++k) {
-    XFLOW_TRY(const Region* longer, region(Chain(chain.begin(), chain.begin() + static_cast<std::ptrdiff_t>(k))));
-    if (longer == nullptr) break;
-    most = k;
-  }
+  while (most < chain.size() && prefix(most + 1) != nullptr) ++most;
   std::size_t best = 1;
   if (most > 1) {
-    // All that can be fused, nothing, and for anchors the first (the bias) alone.
+    // All that can be fused, for anchors the first (the bias) alone, nothing.
     std::vector<std::size_t> choices = {most};
-    XFLOW_TRY(const NodeRecord* first, record(chain[0].node));
-    if (first->role == Role::anchor && most > 2) choices.push_back(2);
+    if (shape(chain[0].shape).role == Role::anchor && most > 2) choices.push_back(2);
     choices.push_back(1);
-    XFLOW_TRY(Region * alone, region(Chain{chain[0]}));
-    const Layout request = work_layout(alone->spec, Layout::plain);
+    RegionKernel* alone = prefix(1);
+    const Layout request = alone->chooses ? Layout::any : Layout::plain;
     const DatabaseEntry& base = cost(*alone, request);
-    const Layout layout = request == Layout::any ? base.cost.results : request;
+    const Layout layout = alone->chooses ? base.cost.results : request;
     std::optional<Nanoseconds> least;
     for (const std::size_t links : choices) {
-      XFLOW_TRY(Region * fused, region(Chain(chain.begin(), chain.begin() + static_cast<std::ptrdiff_t>(links))));
-      const DatabaseEntry& entry = cost(*fused, request);
+      const DatabaseEntry& entry = cost(*prefix(links), request);
       if (!entry.refusal.empty()) continue;
-      XFLOW_TRY(const std::optional<Nanoseconds> rest, pointwise_time(chain, links, layout));
+      const std::optional<Nanoseconds> rest = pointwise_time(chain, links, layout);
       if (!rest) continue;
       const Nanoseconds time = entry.cost.median + *rest;
       if (!least || time < *least) {
@@ -222,12 +276,13 @@ Result<std::size_t> Regions::best_prefix(const Chain& chain) {
   return best;
 }
 
-Result<const DatabaseEntry*> Regions::reorder(ValueId value, Layout from, Layout to) {
-  const ReorderKey key{value, from, to};
+const DatabaseEntry* Regions::reorder(ValueId value, Layout from, Layout to) {
+  const std::tuple key(record(value.node).shape->id, value.output, from, to);
   if (const auto found = reorders_.find(key); found != reorders_.end()) return found->second;
-  XFLOW_TRY(ops::TensorSpec spec, tensor(value));
-  spec.constant = false;
-  const DatabaseEntry* entry = &costs_.of(reorder_spec(spec, from, to), Layout::any);
+  std::optional<ops::TensorSpec> spec = tensor(value);
+  if (!spec) return nullptr;
+  spec->constant = false;
+  const DatabaseEntry* entry = &costs_.of(reorder_spec(*spec, from, to), Layout::any);
   reorders_.emplace(key, entry);
   return entry;
 }

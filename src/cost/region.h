@@ -1,4 +1,7 @@
-// Regions of a cover as kernels, built from nodes and remembered.
+// Regions of a cover as kernels.
+//
+// A rewrite rebuilds every node downstream of it, so what is remembered does not depend on which node it was: nodes of one operator with
+// equal attributes and operand types share a shape, and a chain of shapes is one kernel.
 #pragma once
 
 #include <xflow/result.h>
@@ -27,27 +30,41 @@ enum class Role : std::uint8_t {
   refused,    // nothing here can run it, or it is opaque
 };
 
-struct NodeRecord {
+enum class ShapeId : std::uint32_t {};
+
+// What nodes of one kind have in common.
+struct KernelShape {
+  ShapeId id{};
   Role role = Role::absent;
-  NodeKernel kernel;                   // not for absent and refused
-  std::string refusal;                 // of a refused node
+  ops::KernelSpec spec;       // not of refused nodes
+  std::string refusal;        // of refused nodes
+  std::string operation;      // of a pointwise kernel: as a post-operation
+  std::vector<double> reals;  // of a pointwise kernel, in the order of the signature
+  bool commutative = false;
+};
+
+struct NodeRecord {
+  const KernelShape* shape = nullptr;
+  std::vector<ir::ValueId> operands;   // of the spec
   std::optional<Composite> composite;  // with this node as the exit
-  std::vector<double> reals;           // of a pointwise node
+  const KernelShape* composite_shape = nullptr;
 };
 
-// One element of a chain: a node, or the composite of which it is the exit.
-struct Link {
-  ir::NodeId node{};
-  bool composite = false;
-  friend auto operator<=>(const Link&, const Link&) = default;
+// A kernel in a chain and how it reads the value before it: which of its operands that is.
+struct Element {
+  static constexpr std::uint32_t kFirst = 0xFFFF;  // there is no value before it
+  ShapeId shape{};
+  std::uint32_t position = kFirst;
+  friend bool operator==(const Element&, const Element&) = default;
 };
-using Chain = std::vector<Link>;
+using Chain = std::vector<Element>;
 
-// A region as one kernel.
-struct Region {
-  Chain chain;
+// A chain as one kernel.
+struct RegionKernel {
   ops::KernelSpec spec;
-  std::vector<ir::ValueId> operands;            // of the spec and its post-operations, in order
+  bool chooses = false;                         // the library chooses its layouts
+  std::vector<bool> takes;                      // for each operand, those of post-operations included: it lies in the kernel's layout
+  std::array<bool, 6> works{};                  // layouts that it works in
   std::array<const DatabaseEntry*, 6> costs{};  // by layout, once known
 };
 
@@ -57,43 +74,41 @@ class Regions {
       : arena_(arena), costs_(costs), sizes_(std::move(sizes)) {}
 
   // A node that cannot be described at these sizes is refused, with the reason.
-  Result<const NodeRecord*> record(ir::NodeId node);
-  // The region of this chain; nullptr if the device cannot run it as one kernel.
-  Result<Region*> region(const Chain& chain);
-  // How many links of the chain, which starts at an anchor or pointwise node, are best run as one kernel.
-  Result<std::size_t> best_prefix(const Chain& chain);
-  const DatabaseEntry& cost(Region& region, Layout layout);
-  // The time of bringing a value from one layout to another.
-  Result<const DatabaseEntry*> reorder(ir::ValueId value, Layout from, Layout to);
-  Result<ops::TensorSpec> tensor(ir::ValueId value);
+  const NodeRecord& record(ir::NodeId node);
+  // The kernel of this chain; nullptr if the device cannot run it in one launch.
+  RegionKernel* region(const Chain& chain);
+  // How many elements of the chain, which starts at an anchor or pointwise kernel, are best run as one kernel.
+  std::size_t best_prefix(const Chain& chain);
+  const DatabaseEntry& cost(RegionKernel& region, Layout layout);
+  // The time of bringing a value from one layout to another; nullptr if its size is not known.
+  const DatabaseEntry* reorder(ir::ValueId value, Layout from, Layout to);
+  std::optional<ops::TensorSpec> tensor(ir::ValueId value);
 
  private:
   struct ChainHash {
     std::size_t operator()(const Chain& chain) const;
   };
 
-  Result<NodeRecord> make_record(ir::NodeId node);
-  Result<std::unique_ptr<Region>> make_region(const Chain& chain);
-  Result<NodeKernel> link_kernel(const Link& link);
-  // The link as a post-operation on the value `running`; nothing if it reads it more than once.
-  Result<std::optional<ops::PostOperation>> post_of(const Link& link, ir::ValueId running, std::vector<ir::ValueId>& operands);
-  // The least time for the chain from link `first` on, as pointwise kernels in `layout`: all in one, or each alone.
-  Result<std::optional<Nanoseconds>> pointwise_time(const Chain& chain, std::size_t first, Layout layout);
-  Layout work_layout(const ops::KernelSpec& spec, Layout wanted) const;
+  NodeRecord make_record(ir::NodeId node);
+  const KernelShape* find_shape(ir::NodeId node);
+  std::unique_ptr<KernelShape> make_shape(ir::NodeId node);
+  const KernelShape* add_shape(std::unique_ptr<KernelShape> shape);
+  const KernelShape* shape_of(const Composite& composite);
+  std::unique_ptr<RegionKernel> make_region(const Chain& chain);
+  // The least time for the chain from `first` on, as pointwise kernels in `layout`: all in one, or each alone.
+  std::optional<Nanoseconds> pointwise_time(const Chain& chain, std::size_t first, Layout layout);
+  const KernelShape& shape(ShapeId id) const { return *shapes_[static_cast<std::size_t>(id)]; }
 
   const ir::Arena& arena_;
   KernelCosts& costs_;
   ir::Symbols::Valuation sizes_;
-  std::vector<std::unique_ptr<NodeRecord>> records_;
-  std::unordered_map<Chain, std::unique_ptr<Region>, ChainHash> regions_;
+  std::vector<std::unique_ptr<NodeRecord>> records_;                                  // by node
+  std::vector<std::unique_ptr<KernelShape>> shapes_;                                  // by id
+  std::unordered_multimap<std::size_t, std::pair<ir::NodeId, ShapeId>> shape_index_;  // with a node that has the shape
+  std::map<std::string, ShapeId> composite_shapes_;                                   // by kernel text
+  std::unordered_map<Chain, std::unique_ptr<RegionKernel>, ChainHash> regions_;
   std::unordered_map<Chain, std::size_t, ChainHash> decisions_;
-  struct ReorderKey {
-    ir::ValueId value;
-    Layout from;
-    Layout to;
-    friend auto operator<=>(const ReorderKey&, const ReorderKey&) = default;
-  };
-  std::map<ReorderKey, const DatabaseEntry*> reorders_;
+  std::map<std::tuple<ShapeId, std::uint32_t, Layout, Layout>, const DatabaseEntry*> reorders_;
 };
 
 }  // namespace xflow::cost
