@@ -50,6 +50,19 @@ std::optional<Solution> solve_equation(Symbols& symbols, const Poly& p) {
 
 }  // namespace
 
+namespace {
+
+// An inequality that is an equation: 1 - s >= 0 for a dimension s, or -p >= 0 beside p >= 0.
+bool is_equation(const Symbols& symbols, const std::vector<Atom>& facts, const Atom& atom) {
+  if (atom.relation == Relation::zero) return true;
+  if (atom.relation != Relation::at_least_zero) return false;
+  if (const auto s = (Poly(1) - atom.poly).as_symbol(); s && symbols.info(*s).kind == SymbolKind::dimension) return true;
+  return std::any_of(facts.begin(), facts.end(),
+                     [&](const Atom& other) { return other.relation == Relation::at_least_zero && (other.poly + atom.poly).is_zero(); });
+}
+
+}  // namespace
+
 SolvedFacts solve_facts(Symbols& symbols, const std::vector<rules::Fact>& facts) {
   SolvedFacts result;
   std::vector<Atom> open;
@@ -58,7 +71,7 @@ SolvedFacts solve_facts(Symbols& symbols, const std::vector<rules::Fact>& facts)
   for (bool progress = true; progress;) {
     progress = false;
     for (std::size_t k = 0; k < open.size(); ++k) {
-      if (open[k].relation != Relation::zero || open[k].poly.is_constant()) continue;
+      if (open[k].poly.is_constant() || !is_equation(symbols, open, open[k])) continue;
       const auto solution = solve_equation(symbols, open[k].poly);
       if (!solution || solution->value.is_poisoned()) continue;
       const Symbols::Substitution by = {{solution->symbol, solution->value}};

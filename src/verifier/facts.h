@@ -15,6 +15,7 @@ struct SolvedFacts {
 
 // Only facts are used, nothing is assumed: an equation s = p (s not in p) replaces s by p and keeps 1 <= p for a dimension s; an equation
 // s + r = q floor((s + r) / q) (q divides s + r) replaces s by q m - r for a new integer m.
+// Two inequalities that are an equation count as one.
 SolvedFacts solve_facts(ir::Symbols& symbols, const std::vector<rules::Fact>& facts);
 
 }  // namespace xflow::verifier

@@ -96,12 +96,14 @@ bool Proof::obligations_are_contradictory() {
   return engine_->solver.contradictory(all, Solver::Effort::full);
 }
 
-std::optional<std::string> Proof::unguarded_division() {
+std::optional<rules::Fact> Proof::unguarded_division() {
   Symbols& symbols = instance_.arena->symbols();
   for (const Poly& divisor : divisors_of(*instance_.arena, &instance_.target, instance_.obligations)) {
     const Poly d = symbols.substitute(divisor, solved_.solved);
     if (Ranges(symbols, {solved_.facts}).at_least_zero(d - Poly(1))) continue;
-    if (!engine_->solver.implies({}, ops::at_least(d, Poly(1)), Solver::Effort::full)) return symbols.to_string(divisor);
+    if (!engine_->solver.implies({}, ops::at_least(d, Poly(1)), Solver::Effort::full)) {
+      return rules::Fact{ops::at_least(divisor, Poly(1)), "a divisor of at least 1, found " + symbols.to_string(divisor)};
+    }
   }
   return std::nullopt;
 }

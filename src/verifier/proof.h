@@ -20,8 +20,8 @@ class Proof {
 
   // True only if no shapes satisfy the facts.
   bool facts_are_contradictory();
-  // A division of the target whose divisor is not known to be at least 1; nothing where there is none.
-  std::optional<std::string> unguarded_division();
+  // That a divisor of the target is at least 1, where this is not known; nothing where all are.
+  std::optional<rules::Fact> unguarded_division();
   // True only if no shapes satisfy the facts and all obligations.
   bool obligations_are_contradictory();
   // The number of the first obligation that does not follow from the facts, as far as the solver knows.

@@ -102,9 +102,8 @@ Counterexample Refuter::describe(const Found& found) const {
 }
 
 Decision explain_obligation(const rules::RuleInstance& instance, Concrete& concrete, Sampler& sampler,
-                            const std::vector<Assignment>& samples, Proof& proof, std::size_t obligation) {
+                            const std::vector<Assignment>& samples, Proof& proof, const rules::Fact& failed) {
   Decision decision;
-  const rules::Fact& failed = instance.obligations[obligation];
   std::string text = to_string(Names{instance.arena->symbols(), instance.variables, instance.variable_names}, Condition{failed.atom});
   if (!failed.reason.empty()) text = failed.reason + " (" + text + ")";
   if (proof.obligations_are_contradictory()) {

@@ -42,6 +42,6 @@ class Refuter {
 // What a failed obligation means: refuted with the shapes on which the target has no type or another shape, ill-typed where no shape makes
 // both sides well typed, unknown where neither is known.
 Decision explain_obligation(const rules::RuleInstance& instance, Concrete& concrete, Sampler& sampler,
-                            const std::vector<Assignment>& samples, Proof& proof, std::size_t obligation);
+                            const std::vector<Assignment>& samples, Proof& proof, const rules::Fact& failed);
 
 }  // namespace xflow::verifier

@@ -43,10 +43,13 @@ void Sampler::draw_reals(Assignment& assignment) {
 }
 
 Assignment Sampler::random_assignment(std::int64_t largest) {
+  // With many symbols most are the smallest, so that tensors stay small.
+  const bool many = concrete_.symbols().size() > 9;
   Assignment a;
   for (const SymbolId s : concrete_.symbols()) {
     const bool dimension = instance_.arena->symbols().info(s).kind == SymbolKind::dimension;
-    const auto n = static_cast<std::int64_t>(next_random() % static_cast<std::uint64_t>(largest));
+    auto n = static_cast<std::int64_t>(next_random() % static_cast<std::uint64_t>(largest));
+    if (many && next_random() % 10 < 7) n = 0;
     a.integers[s] = dimension ? n + 1 : n;
   }
   draw_reals(a);

@@ -68,12 +68,9 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
     decision.open = "vacuous: no shapes satisfy the guards and the typing of the source";
     return decision;
   }
-  if (const auto divisor = proof.unguarded_division()) {
-    decision.open = "the target divides by " + *divisor + ", which is not known to be at least 1";
-    return decision;
-  }
+  if (const auto divisor = proof.unguarded_division()) return explain_obligation(instance, concrete, sampler, samples, proof, *divisor);
   if (const auto failed = proof.failed_obligation()) {
-    return explain_obligation(instance, concrete, sampler, samples, proof, *failed);
+    return explain_obligation(instance, concrete, sampler, samples, proof, instance.obligations[*failed]);
   }
   const bool matched = proof.run();
   decision.steps = proof.steps();
