@@ -16,6 +16,7 @@ ExitCode report(const Error& error) {
   switch (error.code) {
     case ErrorCode::unreadable:
     case ErrorCode::syntax:
+    case ErrorCode::ill_typed:
       return ExitCode::unreadable;
     case ErrorCode::invalid_argument:
       return ExitCode::usage;
@@ -56,9 +57,14 @@ int main(int argc, char** argv) {
       "'xflow COMMAND --help' shows the options and examples of a command.");
   Command command;
   add_optimize(app, command);
+  add_check(app, command);
   add_show(app, command);
   add_verify(app, command);
   add_version(app, command);
+  if (argc > 1 && *argv[1] != '-' && app.get_subcommands([&](const CLI::App* sub) { return sub->get_name() == argv[1]; }).empty()) {
+    std::fprintf(stderr, "xflow: no command '%s' (see 'xflow --help')\n", argv[1]);
+    return static_cast<int>(ExitCode::usage);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {

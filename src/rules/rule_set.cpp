@@ -13,9 +13,9 @@ namespace xflow::rules {
 
 Result<std::string> read_rule_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) return fail(ErrorCode::io, fmt::format("cannot open: {}", std::strerror(errno)), path);
+  if (!in) return fail(ErrorCode::unreadable, fmt::format("cannot open: {}", std::strerror(errno)), path);
   std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (in.bad()) return fail(ErrorCode::io, "cannot read", path);
+  if (in.bad()) return fail(ErrorCode::unreadable, "cannot read", path);
   return text;
 }
 
@@ -26,8 +26,8 @@ Result<std::vector<std::string>> rule_files(const std::string& path) {
   for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
     if (entry->path().extension() == ".rules") files.push_back(entry->path().string());
   }
-  if (error) return fail(ErrorCode::io, fmt::format("cannot list: {}", error.message()), path);
-  if (files.empty()) return fail(ErrorCode::io, "no file *.rules in this folder", path);
+  if (error) return fail(ErrorCode::unreadable, fmt::format("cannot list: {}", error.message()), path);
+  if (files.empty()) return fail(ErrorCode::unreadable, "no file *.rules in this folder", path);
   std::sort(files.begin(), files.end());
   return files;
 }

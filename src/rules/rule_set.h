@@ -30,7 +30,7 @@ class VerifiedRules {
 
   // Adds the rules of a text. Error::syntax or ill_typed with "file:line:column"; Error::not_proved. Nothing is added on an error.
   Result<void> add(std::string_view text, std::string_view file);
-  // Adds the rules of a file, or of all files *.rules of a folder in the order of their names. Error::io where it cannot be read.
+  // Adds the rules of a file, or of all files *.rules of a folder in the order of their names. Error::unreadable where it cannot be.
   Result<void> add_path(const std::string& path);
   // Leaves out rules by name. Error::invalid_argument if there is none of that name.
   Result<void> skip(std::string_view name);
@@ -54,9 +54,9 @@ class VerifiedRules {
   std::unordered_map<std::uint16_t, std::vector<RuleId>> by_root_;
 };
 
-// The text of a rule file. Error::io with the reason of the operating system.
+// The text of a rule file. Error::unreadable with the reason of the operating system.
 Result<std::string> read_rule_file(const std::string& path);
-// `path` itself, or the files *.rules in the folder `path` in the order of their names. Error::io where there is none.
+// `path` itself, or the files *.rules in the folder `path` in the order of their names. Error::unreadable where there is none.
 Result<std::vector<std::string>> rule_files(const std::string& path);
 
 }  // namespace xflow::rules

@@ -1,0 +1,48 @@
+// Whether two models compute the same: both are run, on the same inputs.
+#pragma once
+
+#include <xflow/optimize.h>
+#include <xflow/result.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "src/eval/compare.h"
+
+namespace xflow::api {
+
+struct CheckOptions {
+  std::vector<std::string> inputs;  // .npz files, .pb files and folders of these; empty: seeded inputs
+  // Sizes of dynamic inputs. Without them seeded inputs come in three choices: an unknown first dimension is 1, 2, 3 and any other 128,
+  // 64, 32.
+  std::vector<InputShape> shapes;
+  std::uint64_t seed = 1;
+  int runs = 1;  // seeds for each choice of sizes
+  std::function<void(const std::string&)> progress;
+};
+
+struct CheckReport {
+  struct Output {
+    std::string name;
+    std::string type;        // "float32[1,10]", of the worst run
+    eval::Comparison worst;  // of all runs
+    std::string inputs;      // label of the worst run's inputs
+  };
+  bool equal = false;
+  std::vector<std::string> runs;     // labels of the inputs that were run
+  std::vector<std::string> skipped;  // "x: float32[2,3,64,64], seed 1: A cannot run: ..."
+  std::vector<Output> outputs;       // in A's order; empty if the models differ before they are run
+  std::string difference;            // where not equal: one line, of the worst output
+
+  std::string to_text() const;  // a line for each run and output, then the verdict
+};
+
+// Runs A in double and in float and B in float, and compares by eval::compare. Models with other names, order or types of inputs or
+// outputs, or where B refuses sizes that A takes, are not equal. An input with a default keeps it unless the inputs' files give another
+// value. Errors: unreadable or io (a model, inputs that do not fit A), unsupported ("cannot execute: If at NAME"; `where` is the model),
+// invalid_argument (shapes).
+Result<CheckReport> check_files(const std::string& a, const std::string& b, const CheckOptions& options);
+
+}  // namespace xflow::api

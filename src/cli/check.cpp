@@ -1,0 +1,61 @@
+#include "src/api/check.h"
+
+#include <cstdio>
+#include <memory>
+
+#include "src/api/sizes.h"
+#include "src/cli/command.h"
+
+namespace xflow::cli {
+namespace {
+
+struct Arguments {
+  std::string a;
+  std::string b;
+  std::vector<std::string> shapes;
+  api::CheckOptions options;
+};
+
+ExitCode run(Arguments& arguments) {
+  for (const std::string& text : arguments.shapes) {
+    auto shape = api::parse_shape(text);
+    if (!shape) return report(shape.error());
+    arguments.options.shapes.push_back(*std::move(shape));
+  }
+  Result<api::CheckReport> result = fail(ErrorCode::internal, "not run");
+  {
+    ProgressLine line;
+    arguments.options.progress = [&](const std::string& text) { line.show(text); };
+    result = api::check_files(arguments.a, arguments.b, arguments.options);
+  }
+  if (!result) return report(result.error());
+  std::fputs(result->to_text().c_str(), stdout);
+  return result->equal ? ExitCode::done : ExitCode::negative;
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, Command& command) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* sub = app.add_subcommand("check", "Run two models on the same inputs and say whether they compute the same");
+  sub->add_option("A", arguments->a, "ONNX model that is right")->required();
+  sub->add_option("B", arguments->b, "ONNX model to compare with it")->required();
+  CLI::Option* inputs = sub->add_option("--inputs", arguments->options.inputs,
+                                        "inputs: .npz (arrays NAME or in__NAME), .pb (a TensorProto each), or a folder of .pb files");
+  sub->add_option("--shape", arguments->shapes, "sizes of a dynamic input, as NAME:1,3,48,192 (again for each input)")
+      ->take_all()
+      ->excludes(inputs);
+  sub->add_option("--seed", arguments->options.seed, "seed of the inputs where none are given")->capture_default_str()->excludes(inputs);
+  sub->add_option("--runs", arguments->options.runs, "how many seeds for each choice of sizes")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000))
+      ->excludes(inputs);
+  sub->footer(
+      "B is equal if its error against A's result in double precision is at most 4 times A's own error in float plus 1e-5 of the\n"
+      "output's largest magnitude; integers, booleans and strings exactly; NaN where A has NaN.\n\n" +
+      examples({"xflow check model.onnx faster.onnx", "xflow check model.onnx faster.onnx --shape x:1,3,48,192 --runs 3",
+                "xflow check model.onnx faster.onnx --inputs inputs.npz", "xflow check model.onnx faster.onnx --inputs test_data_set_0"}));
+  sub->callback([arguments, &command] { command.run = [arguments] { return run(*arguments); }; });
+}
+
+}  // namespace xflow::cli

@@ -1,0 +1,253 @@
+"""Tests of the program's command line: cli_test.py PROGRAM [unittest arguments]."""
+
+import json
+
+import onnx
+import program
+from onnx import TensorProto, helper
+from program import ProgramTest, float_info, model_of, relu, transposes
+
+
+class Help(ProgramTest):
+    def test_of_every_subcommand_has_examples(self):
+        listed = self.succeed("--help")
+        for command in ["optimize", "check", "show", "verify", "version"]:
+            self.assertIn(f"\n  {command} ", listed)
+            text = self.succeed(command, "--help")
+            self.assertIn(f"Examples:\n  xflow {command}", text)
+
+    def test_says_the_exit_codes(self):
+        self.assertIn("Exit codes: 0 done, 1 negative answer", self.succeed("--help"))
+
+
+class WrongCommandLines(ProgramTest):
+    def test_end_with_64_and_one_line(self):
+        self.write("m.onnx", relu())
+        hint = "(see 'xflow --help')"
+        optimize = ["optimize", "m.onnx", "out.onnx"]
+        self.fail_with(64, f"A subcommand is required {hint}")
+        self.fail_with(64, f"no command 'frobnicate' {hint}", "frobnicate")
+        self.fail_with(64, f"IN is required {hint}", "optimize")
+        self.fail_with(64, f"The following argument was not expected: --fast {hint}", *optimize, "--fast")
+        self.fail_with(64, f"--threads: Value 0 not in range 1 to 1024 {hint}", *optimize, "--threads", "0")
+        form = "is not of the form NAME:1,3,48,192"
+        for shape in ["x", ":1", "x:1,", "x:1,a", "x:0,3", "x:-1"]:
+            self.fail_with(64, f"shape '{shape}' {form}", *optimize, "--shape", shape)
+            self.fail_with(64, f"shape '{shape}' {form}", "check", "m.onnx", "m.onnx", "--shape", shape)
+        self.fail_with(64, "no input 'z'; the inputs are 'x'", *optimize, "--shape", "z:1,2")
+        self.fail_with(64, "shape [1] of input 'x' has 1 dimensions, the model's has 2", *optimize, "--shape", "x:1")
+        self.fail_with(64, "dimension 0 of input 'x' is 2 in the model, 4 was given", *optimize, "--shape", "x:4,3")
+        for budget in ["30", "s", "30h", "-3s", "1e", "30s,x"]:
+            part = budget.split(",")[-1]
+            self.fail_with(64, f"budget '{part}' is not of the form 30s, 500ms, 2m or 5000states", *optimize, "--budget", budget)
+        self.fail_with(64, "growth 'much' is not of the form 5% or 0.05", *optimize, "--max-growth", "much")
+        self.fail_with(64, "there is no rule 'no-such-rule' to skip", *optimize, "--skip", "no-such-rule")
+        self.fail_with(64, "no shipped rule 'no-such-rule'", "show", "no-such-rule")
+
+
+class UnreadableModels(ProgramTest):
+    def each(self, name, message):
+        self.write("out.onnx", "what was there")
+        self.write("m.onnx", relu())
+        self.fail_with(2, f"{name}: {message}", "optimize", name, "out.onnx")
+        self.fail_with(2, f"{name}: {message}", "optimize", name, "new.onnx")
+        self.fail_with(2, f"{name}: {message}", "show", f"./{name}"[2:])
+        self.fail_with(2, f"{name}: {message}", "check", name, "m.onnx")
+        self.fail_with(2, f"{name}: {message}", "check", "m.onnx", name)
+
+    def test_that_are_missing(self):
+        self.each("missing.onnx", "cannot open: No such file or directory")
+
+    def test_that_are_empty(self):
+        self.each(self.write("empty.onnx", ""), "the file is empty, expected an ONNX model")
+
+    def test_that_are_no_protobuf(self):
+        self.each(
+            self.write("text.onnx", "hello"), "not an ONNX model: at byte 2 there is the end of a group that was not opened"
+        )
+
+    def test_that_are_truncated(self):
+        whole = transposes().SerializeToString()
+        run = self.run_program("optimize", self.write("cut.onnx", whole[:60]), "out.onnx")
+        self.assertEqual(2, run.returncode)
+        self.assertRegex(run.stderr, r"\Axflow: cut\.onnx: the file is truncated: the graph at byte \d+ is a field of \d+ bytes where \d+ are left\n\Z")
+        self.assertFalse((self.folder / "out.onnx").exists())
+
+    def test_with_a_value_that_nobody_makes(self):
+        model = model_of([helper.make_node("Relu", ["z"], ["y"], name="r")], [float_info("x", [2])], [float_info("y", [2])])
+        run = self.run_program("optimize", self.write("m.onnx", model), "out.onnx")
+        self.assertEqual(2, run.returncode)
+        self.assertRegex(run.stderr, r"\Axflow: m\.onnx: [^\n]*'z'[^\n]*\n\Z")
+        self.assertFalse((self.folder / "out.onnx").exists())
+
+
+class Requests(ProgramTest):
+    """Valid ones that cannot be carried out."""
+
+    def test_for_an_unknown_device_end_with_3(self):
+        self.write("m.onnx", relu())
+        self.fail_with(3, "no device 'abacus'; this build has: cpu", "optimize", "m.onnx", "out.onnx", "--device", "abacus")
+
+    def test_to_write_where_nothing_can_be_written_end_with_3(self):
+        self.write("m.onnx", relu())
+        self.fail_with(
+            3, "none/out.onnx: cannot write: No such file or directory", "optimize", "m.onnx", "none/out.onnx", "--budget", "1states"
+        )
+
+    def test_to_execute_what_has_bodies_end_with_3(self):
+        branch = helper.make_graph([helper.make_node("Relu", ["x"], ["r"])], "b", [], [float_info("r", [2])])
+        condition = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
+        node = helper.make_node("If", ["c"], ["y"], name="choice", then_branch=branch, else_branch=branch)
+        self.write("if.onnx", model_of([node], [condition, float_info("x", [2])], [float_info("y", [2])]))
+        self.fail_with(3, "if.onnx: cannot execute: If at choice", "check", "if.onnx", "if.onnx")
+
+
+class RuleFiles(ProgramTest):
+    def test_with_a_mistake_are_unreadable_with_line_and_column(self):
+        self.write("m.onnx", relu())
+        text = "# An operator that does not exist.\nrule a\n  source\n    y = frobnicate(x)\n  target\n    y = x\n"
+        self.write("bad.rules", text)
+        message = "bad.rules:4:9: unknown operator 'frobnicate'"
+        self.fail_with(2, message, "optimize", "m.onnx", "out.onnx", "--rules", "bad.rules")
+        self.fail_with(2, message, "verify", "bad.rules")
+        self.fail_with(2, message, "show", "bad.rules")
+
+    def test_that_are_missing_are_unreadable(self):
+        self.write("m.onnx", relu())
+        message = "missing.rules: cannot open: No such file or directory"
+        self.fail_with(2, message, "optimize", "m.onnx", "out.onnx", "--rules", "missing.rules")
+        self.fail_with(2, message, "verify", "missing.rules")
+        self.fail_with(2, message, "show", "missing.rules")
+
+    WRONG = "# Wrong.\nrule sum-is-difference\n  source\n    y = relu(x) + relu(z)\n  target\n    y = relu(x) - relu(z)\n"
+
+    def test_with_a_refuted_rule_are_not_used(self):
+        self.write("m.onnx", relu())
+        self.write("wrong.rules", self.WRONG)
+        run = self.run_program("optimize", "m.onnx", "out.onnx", "--rules", "wrong.rules")
+        self.assertEqual((1, ""), (run.returncode, run.stdout))
+        self.assertRegex(run.stderr, r"\Axflow: [^\n]*sum-is-difference[^\n]*\n\Z")
+        self.assertFalse((self.folder / "out.onnx").exists())
+
+    def test_with_a_refuted_rule_are_a_negative_answer_with_a_counterexample(self):
+        self.write("wrong.rules", self.WRONG)
+        run = self.run_program("verify", "wrong.rules")
+        self.assertEqual((1, ""), (run.returncode, run.stderr))
+        self.assertRegex(run.stdout, r"\Asum-is-difference +refuted [^\n]*\n0 of 1 rules proved\n\Z")
+
+    def test_with_a_proved_rule_are_a_positive_answer(self):
+        self.write("right.rules", "# x + z = z + x\nrule swap\n  source\n    y = relu(x) + z\n  target\n    y = z + relu(x)\n")
+        self.assertRegex(self.succeed("verify", "right.rules"), r"\Aswap +proved [^\n]*\n1 of 1 rules proved\n\Z")
+
+
+class Optimizing(ProgramTest):
+    def test_keeps_the_bytes_of_a_model_without_improvement(self):
+        source = relu().SerializeToString() + b"\xc2\x3e\x03abc"  # an unknown field at the end
+        self.write("m.onnx", source)
+        self.assertIn("the original model", self.optimize("m.onnx"))
+        self.assertEqual(source, (self.folder / "out.onnx").read_bytes())
+
+    def test_writes_a_model_with_the_same_interface(self):
+        source = transposes(["batch", 512])
+        self.write("m.onnx", source)
+        text = self.optimize("m.onnx", "--shape", "x:256,512")
+        self.assertRegex(text, r"(?m)^result +a cheaper model$")
+        result = onnx.load(self.folder / "out.onnx")
+        onnx.checker.check_model(result, full_check=True)
+        self.assertEqual(["Relu"], [node.op_type for node in result.graph.node])
+        for field in ["ir_version", "opset_import", "metadata_props"]:
+            self.assertEqual(getattr(source, field), getattr(result, field))
+        self.assertEqual(source.graph.input, result.graph.input)
+        self.assertEqual(source.graph.output, result.graph.output)
+
+    def test_says_which_sizes_it_assumed(self):
+        self.write("m.onnx", transposes(["batch", "n"]))
+        self.assertRegex(self.optimize("m.onnx"), r"(?m)^sizes +x: \[1, 128\] assumed for costs and runs; give others with --shape$")
+        self.assertNotIn("assumed", self.optimize("m.onnx", "--shape", "x:4,8"))
+
+    def test_skips_the_rules_that_it_is_told_to(self):
+        self.write("m.onnx", transposes())
+        self.optimize("m.onnx", "--report", "report.json")
+        steps = json.loads((self.folder / "report.json").read_text())["steps"]
+        self.assertNotEqual([], steps)
+        self.optimize("m.onnx", "--skip", steps[0]["rule"], "--report", "report.json")
+        report = json.loads((self.folder / "report.json").read_text())
+        self.assertNotIn(steps[0]["rule"], [count["rule"] for count in report["rules"]])
+
+    def test_replaces_a_file_that_is_there(self):
+        self.write("m.onnx", transposes())
+        self.write("out.onnx", "what was there")
+        self.optimize("m.onnx")
+        onnx.checker.check_model(str(self.folder / "out.onnx"))
+        self.assertEqual(["cache", "m.onnx", "out.onnx"], sorted(p.name for p in self.folder.iterdir()))
+
+    def test_can_write_over_its_input(self):
+        self.write("m.onnx", transposes())
+        self.optimize("m.onnx", output="m.onnx")
+        self.assertEqual(1, len(onnx.load(self.folder / "m.onnx").graph.node))
+
+    def test_gives_the_same_bytes_again(self):
+        self.write("m.onnx", transposes())
+        outputs = []
+        for name in ["a.onnx", "b.onnx"]:
+            self.succeed("optimize", "m.onnx", name, "--budget", "2000states", "--costs", "costs.db")
+            outputs.append((self.folder / name).read_bytes())
+        self.assertEqual(outputs[0], outputs[1])
+
+    def test_keeps_no_costs_where_it_is_told_so(self):
+        self.write("m.onnx", relu())
+        self.optimize("m.onnx", "--costs", "")
+        self.assertEqual(["m.onnx", "out.onnx"], sorted(p.name for p in self.folder.iterdir()))
+
+    def test_reports_to_json_what_it_did(self):
+        self.write("m.onnx", transposes())
+        self.optimize("m.onnx", "--report", "report.json")
+        report = json.loads((self.folder / "report.json").read_text())
+        self.assertEqual(
+            {
+                "improved": bool,
+                "reason": str,
+                "device": str,
+                "assumed_sizes": list,
+                "predicted_nanoseconds": dict,
+                "search": dict,
+                "nodes": dict,
+                "constant_bytes": dict,
+                "opaque": list,
+                "steps": list,
+                "rules": list,
+                "regions": list,
+                "seconds": float,
+            },
+            {name: type(value) for name, value in report.items()},
+        )
+        self.assertTrue(report["improved"])
+        self.assertLess(report["predicted_nanoseconds"]["after"], report["predicted_nanoseconds"]["before"])
+        self.assertEqual({"states", "expanded", "stop_reason"}, set(report["search"]))
+        self.assertEqual({"before": 3, "after": 1, "kept": 1, "merged": 0}, {**report["nodes"], "kept": 1})
+        self.assertEqual({"rule", "where", "gain_nanoseconds"}, set(report["steps"][0]))
+        self.assertEqual({"rule", "matched", "improved", "applied"}, set(report["rules"][0]))
+        self.assertEqual(1, sum(count["applied"] for count in report["rules"]))
+
+    def test_says_that_a_report_cannot_be_written(self):
+        self.write("m.onnx", relu())
+        run = self.run_program("optimize", "m.onnx", "out.onnx", "--budget", "1states", "--report", "none/report.json")
+        self.assertEqual((3, "xflow: none/report.json: cannot write the report\n"), (run.returncode, run.stderr))
+
+
+class Showing(ProgramTest):
+    def test_a_model_lists_its_operators(self):
+        text = self.succeed("show", self.write("m.onnx", transposes(["batch", 512])))
+        self.assertRegex(text, r"(?m)^input +x: float32\[batch,512\]$")
+        self.assertRegex(text, r"(?m)^ +2 Transpose$")
+        self.assertRegex(text, r"(?m)^metadata +author = somebody$")
+
+    def test_a_shipped_rule_says_its_equation(self):
+        text = self.succeed("show", "hard-swish-from-clip")
+        self.assertIn("# hard_swish(x) = x clip(x + 3, 0, 6) / 6", text)
+        self.assertIn("rule hard-swish-from-clip\n", text)
+        self.assertIn("proved", text)
+
+
+if __name__ == "__main__":
+    program.main()
