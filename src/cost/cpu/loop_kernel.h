@@ -15,7 +15,7 @@
 namespace xflow::cost::cpu {
 
 // Raises with every change that makes the loops faster or slower: costs of other versions are not comparable.
-inline constexpr int kLoopVersion = 1;
+inline constexpr int kLoopVersion = 2;
 
 // Chains of pointwise operators, blocks of which stay in the first-level cache from the first operator to the last.
 Result<std::unique_ptr<Kernel>> build_pointwise_loop(const ops::KernelSpec& spec, Layout layout);
