@@ -105,8 +105,13 @@ class Writer {
       XFLOW_TRY(const std::string a, poly(info.arguments[0]));
       XFLOW_TRY(const std::string b, poly(info.arguments[1]));
       if (info.kind == ir::SymbolKind::maximum) {
-        if (opset_ < 12) return fail(ErrorCode::unsupported, "cannot compute a maximum of sizes before opset 12");
-        return binary("Max", a, b);
+        if (opset_ >= 12) return binary("Max", a, b);
+        // Max has no integers before opset 12.
+        if (opset_ < 9) return fail(ErrorCode::unsupported, "cannot compute a maximum of sizes before opset 9");
+        const std::string is_greater = binary("Greater", a, b);
+        std::string output = names_.fresh("Where");
+        messages.push_back(NodeBuilder("Where").name(output).input(is_greater).input(a).input(b).output(output).message());
+        return output;
       }
       // floor(a / b) = (a - a mod b) / b: ONNX Div truncates, Mod has the sign of the divisor.
       if (opset_ < 10) return fail(ErrorCode::unsupported, "cannot compute a floor division before opset 10");

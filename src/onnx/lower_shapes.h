@@ -45,8 +45,8 @@ class SizeIndex {
 };
 
 // NodeProto messages, in order, that leave the polynomials' values in `output`: a vector of int64, or a scalar if `scalar` (one
-// polynomial). Shape, Gather, Add, Mul, Sub, Div, Mod (opset 10), Max (opset 12), Concat, Reshape of ONNX's own domain. `name_of` gives the
-// name of a source's value, `integers` the name of a constant vector with these elements, `fresh` a new name.
+// polynomial). Shape, Gather, Add, Mul, Sub, Div, Mod (opset 10), Max (opset 12, before Greater and Where), Concat, Reshape of ONNX's own
+// domain. `name_of` gives the name of a source's value, `integers` the name of a constant vector with these elements, `fresh` a new name.
 struct ShapeNames {
   std::function<std::string(ir::ValueId)> name_of;
   std::function<std::string(const std::vector<std::int64_t>&)> integers;
