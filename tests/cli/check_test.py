@@ -83,9 +83,14 @@ class Equal(CheckTest):
         weight = numpy_helper.from_array(numpy.ones(128, numpy.float32), "w")
         model = model_of(nodes, [float_info("x", ["n", "m"])], [float_info("y", None)], [weight])
         lines = self.equal(model, model)
+        why = "add: expected dimensions that broadcast, found 64 and 128"
         self.assertEqual("inputs   x: float32[1,128], seed 1", lines[0])
-        self.assertTrue(lines[1].startswith("skipped  a.onnx: "), lines)
-        self.assertTrue(lines[1].endswith(" (with x: float32[2,64], seed 2)"), lines)
+        self.assertEqual(f"skipped  a.onnx: {why} (with x: float32[2,64], seed 2)", lines[1])
+        self.equal(model, model, "--shape", "x:2,1")
+        message = f"a.onnx: {why} (with x: float32[2,64], seed 1)"
+        self.fail_with(3, message, "check", "a.onnx", "a.onnx", "--shape", "x:2,64")
+        numpy.savez(self.folder / "x.npz", x=numpy.zeros((2, 64), numpy.float32))
+        self.fail_with(2, f"x.npz: {why}", "check", "a.onnx", "a.onnx", "--inputs", "x.npz")
 
     def test_keeps_the_defaults_of_inputs(self):
         nodes = [helper.make_node("Sqrt", ["v"], ["s"]), helper.make_node("Mul", ["x", "s"], ["y"])]
@@ -246,7 +251,7 @@ class Inputs(CheckTest):
     def test_are_given_or_drawn(self):
         self.write("a.onnx", chain("Relu"))
         self.fail_with(
-            64, "--shape excludes --inputs (see 'xflow --help')", "check", "a.onnx", "a.onnx", "--inputs", "x.npz", "--shape", "x:1,3"
+            64, "--inputs excludes --shape (see 'xflow --help')", "check", "a.onnx", "a.onnx", "--inputs", "x.npz", "--shape", "x:1,3"
         )
 
     def test_of_unknown_rank_cannot_be_drawn(self):

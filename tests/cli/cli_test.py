@@ -227,7 +227,7 @@ class Optimizing(ProgramTest):
         self.assertEqual({"before": 3, "after": 1, "kept": 1, "merged": 0}, {**report["nodes"], "kept": 1})
         self.assertEqual({"rule", "where", "gain_nanoseconds"}, set(report["steps"][0]))
         self.assertEqual({"rule", "matched", "improved", "applied"}, set(report["rules"][0]))
-        self.assertEqual(1, sum(count["applied"] for count in report["rules"]))
+        self.assertEqual(len(report["steps"]), sum(count["applied"] for count in report["rules"]))
 
     def test_says_that_a_report_cannot_be_written(self):
         self.write("m.onnx", relu())
