@@ -1,11 +1,8 @@
 #include "src/verifier/verifier.h"
 
 #include <algorithm>
-#include <unordered_map>
 
-#include "src/ops/operator.h"
-#include "src/verifier/compose.h"
-#include "src/verifier/facts.h"
+#include "src/verifier/explain.h"
 #include "src/verifier/proof.h"
 #include "src/verifier/refute.h"
 #include "src/verifier/sample.h"
@@ -76,6 +73,10 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
   decision.steps = proof.steps();
   decision.normal_source = proof.normal_source();
   decision.normal_target = proof.normal_target();
+  for (const Proof::OutputProof& p : proof.outputs()) {
+    if (!decision.certificate.empty()) decision.certificate += "\n";
+    decision.certificate += explain(Names{instance.arena->symbols(), instance.variables, instance.variable_names}, p);
+  }
 
   Refuter refuter(instance, concrete, options.seed);
   const Refuter::Result evaluated = refuter.try_all(samples, Refuter::Purpose::agreement);

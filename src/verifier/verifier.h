@@ -39,6 +39,7 @@ struct Decision {
   std::string open;           // unknown, ill_typed, timeout: what stayed open, in readable index notation
   std::string normal_source;  // the normal forms, for --explain
   std::string normal_target;
+  std::string certificate;  // how the terms of source - target cancel, output by output, for --explain
   std::uint64_t steps = 0;
 };
 

@@ -26,7 +26,8 @@ bool print_decisions(const std::string& folder, int jobs, bool normal_forms) {
     all = all && d.verdict == verifier::Verdict::proved;
     fmt::print("{:48} {:9} {:5} instances {:8.1f} ms  {}\n", d.rule, verifier::name(d.verdict), d.instances,
                static_cast<double>(d.microseconds) / 1000.0, d.explanation());
-    if (normal_forms) fmt::print("  source: {}\n  target: {}\n", d.decision.normal_source, d.decision.normal_target);
+    if (normal_forms)
+      fmt::print("source: {}\ntarget: {}\n{}\n", d.decision.normal_source, d.decision.normal_target, d.decision.certificate);
     std::fflush(stdout);
   }
   return all;
