@@ -149,9 +149,10 @@ class Planner {
     if (node.kind == ir::NodeKind::opaque) {
       // Rebuilt a second time, while what it was before is used as well.
       const Node& maker = document_.node(static_cast<NodeId>(node.serial));
-      if (uses_.contains(model_.values.at(maker.outputs[value.output]).node))
-        return fail(ErrorCode::unsupported, "cannot write " + describe(document_, maker.id) + " twice");
       plan_.homes.emplace(value, Home{Home::Kind::document, maker.outputs[value.output], 0});
+      // Where the graph has it on its own operands as well, it is one node: it may be random.
+      const ValueId original = model_.values.at(maker.outputs[value.output]);
+      if (uses_.contains(original.node)) return demand_value(original);
       demand_document_node(maker.id, true, limit_of(value));
       return {};
     }
