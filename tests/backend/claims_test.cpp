@@ -50,16 +50,6 @@ class Folder {
   std::filesystem::path path_;
 };
 
-// Claimed pairs that no runtime of ours has: not ONNX Runtime, not ONNX's reference implementation.
-std::set<std::string> without_a_runtime() {
-  std::set<std::string> result;
-  std::ifstream file(XFLOW_SOURCE_DIR "/tests/backend/no_runtime.txt");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.empty() && line[0] != '#') result.insert(line);
-  }
-  return result;
-}
-
 TEST(Claims, EveryOperatorAndVersionHasACaseThatAgrees) {
   const Folder folder;
   std::ofstream(folder / "claims.txt") << claims();
@@ -84,14 +74,7 @@ TEST(Claims, EveryOperatorAndVersionHasACaseThatAgrees) {
     }
   }
   EXPECT_GT(agreed.size(), 200U);
-  const std::set<std::string> excused = without_a_runtime();
-  for (const auto& [pair, text] : last_outcome) {
-    if (!agreed.contains(pair)) {
-      EXPECT_TRUE(excused.contains(pair)) << pair << ": " << text;
-    } else {
-      EXPECT_FALSE(excused.contains(pair)) << pair << " is in no_runtime.txt, but it has a case";
-    }
-  }
+  for (const auto& [pair, text] : last_outcome) EXPECT_TRUE(agreed.contains(pair)) << pair << ": " << text;
 }
 
 }  // namespace

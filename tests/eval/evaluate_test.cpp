@@ -254,5 +254,42 @@ TEST(Fold, RoundsOnceToTheType) {
   EXPECT_EQ((*ir::doubles(*folded))[0], static_cast<float>(x * x * x));
 }
 
+TEST(Fold, OfAChainEqualsItsStepsInEveryTile) {
+  // More than a tile: concat(transpose(w) * s, v) * s, with values that are exact in float.
+  constexpr std::int64_t kRows = 1500;
+  constexpr std::int64_t kColumns = 900;
+  ir::Arena arena;
+  const auto constant = [&](const Dims& dims, std::uint32_t seed) {
+    const auto values = doubles(random_tensor(dims, seed));
+    return arena.constant(*ir::make_constant(ir::DataType::float32, dims, *values));
+  };
+  const ir::ValueId w = constant({kColumns, kRows}, 1);
+  const ir::ValueId s = constant({kColumns}, 2);
+  const ir::ValueId v = constant({3, kColumns}, 3);
+  const ir::ValueId turned = *ops::apply(arena, "transpose", {w}, attributes({{"perm", ir::polys(Dims{1, 0})}}));
+  const ir::ValueId scaled = *ops::apply(arena, "mul", {turned, s});
+  const ir::ValueId joined = *ops::apply(arena, "concat", {scaled, v}, attributes({{"axis", ir::Poly(0)}}));
+  const ir::ValueId result = *ops::apply(arena, "mul", {joined, s});
+  const auto folded = fold(arena, result);
+  ASSERT_TRUE(folded) << folded.error().text();
+  const auto steps = evaluate(arena, ir::Graph{{result}}, {});
+  ASSERT_TRUE(steps) << steps.error().text();
+  EXPECT_TRUE(equal(Tensor::of(*folded), (*steps)[0]));
+}
+
+TEST(Fold, TakesRowsByConstantIndices) {
+  ir::Arena arena;
+  const ir::ValueId table = arena.constant(*ir::make_constant(ir::DataType::float32, {3, 2}, std::vector<double>{1, 2, 3, 4, 5, 6}));
+  const ir::ValueId rows = arena.constant(ir::make_integer_constant(ir::DataType::int64, {2}, std::vector<std::int64_t>{2, -3}));
+  const ir::ValueId taken = *ops::apply(arena, "gather", {table, rows}, attributes({{"axis", ir::Poly(0)}}));
+  const ir::ValueId result = *ops::apply(arena, "neg", {taken});
+  for (const auto& [value, expected] :
+       {std::pair(taken, std::vector<double>{5, 6, 1, 2}), std::pair(result, std::vector<double>{-5, -6, -1, -2})}) {
+    const auto folded = fold(arena, value);
+    ASSERT_TRUE(folded) << folded.error().text();
+    EXPECT_EQ(*ir::doubles(*folded), expected);
+  }
+}
+
 }  // namespace
 }  // namespace xflow::eval
