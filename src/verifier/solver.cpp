@@ -200,10 +200,15 @@ class Solver::Implementation {
     return e;
   }
 
+  // A fact whose polynomials do not fit 64 bits is left out: less is known then.
   void add_fact(Encoding& e, const Atom& fact) {
-    const z3::expr encoded = atom(fact, e.real, e.known);
-    flush(*e.solver, e.known);
-    e.solver->add(encoded);
+    try {
+      const z3::expr encoded = atom(fact, e.real, e.known);
+      flush(*e.solver, e.known);
+      e.solver->add(encoded);
+    } catch (const z3::exception&) {
+      e.known.pending.clear();
+    }
   }
 
   z3::expr symbol(SymbolId id, bool real, Known& known) {
