@@ -62,6 +62,11 @@ constexpr std::array kCompositions = {
     Composition{"", "Sum", 8, kNewest, &lift_fold_left},
     Composition{"", "Swish", 24, kNewest, &lift_swish},
     Composition{"", "ThresholdedRelu", 10, kNewest, &lift_thresholded_relu},
+    Composition{"com.microsoft", "BiasGelu", 1, 1, &lift_microsoft_gelu},
+    Composition{"com.microsoft", "FastGelu", 1, 1, &lift_microsoft_fast_gelu},
+    Composition{"com.microsoft", "FusedMatMul", 1, 1, &lift_microsoft_fused_matmul},
+    Composition{"com.microsoft", "Gelu", 1, 1, &lift_microsoft_gelu},
+    Composition{"com.microsoft", "QuickGelu", 1, 1, &lift_microsoft_quick_gelu},
 };
 
 }  // namespace

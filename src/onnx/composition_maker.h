@@ -108,6 +108,11 @@ CompositionValues lift_thresholded_relu(const NodeView& node);
 CompositionValues lift_shrink(const NodeView& node);
 CompositionValues lift_clip(const NodeView& node);
 CompositionValues lift_cast_like(const NodeView& node);
+// composition_microsoft.cpp
+CompositionValues lift_microsoft_gelu(const NodeView& node);
+CompositionValues lift_microsoft_fast_gelu(const NodeView& node);
+CompositionValues lift_microsoft_quick_gelu(const NodeView& node);
+CompositionValues lift_microsoft_fused_matmul(const NodeView& node);
 // composition_einsum.cpp
 CompositionValues lift_einsum(const NodeView& node);
 

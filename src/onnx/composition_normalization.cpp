@@ -9,11 +9,23 @@ using ir::ValueId;
 
 namespace {
 
-// (x - mean) / sqrt(mean((x - mean)^2) + epsilon), means over `axes`.
-ValueId normalized(CompositionMaker& make, ValueId x, const std::vector<std::int64_t>& axes, double epsilon) {
-  const ValueId centered = make.sub(x, make.reduce_mean(x, axes));
+struct Normalized {
+  ValueId value;
+  ValueId mean;
+  ValueId deviation;
+};
+
+// value = (x - mean) / deviation with deviation = sqrt(mean((x - mean)^2) + epsilon), means over `axes`.
+Normalized normalized_parts(CompositionMaker& make, ValueId x, const std::vector<std::int64_t>& axes, double epsilon) {
+  const ValueId mean = make.reduce_mean(x, axes);
+  const ValueId centered = make.sub(x, mean);
   const ValueId variance = make.reduce_mean(make.mul(centered, centered), axes);
-  return make.div(centered, make.op("sqrt", {make.add(variance, make.scalar(epsilon, x))}));
+  const ValueId deviation = make.op("sqrt", {make.add(variance, make.scalar(epsilon, x))});
+  return {make.div(centered, deviation), mean, deviation};
+}
+
+ValueId normalized(CompositionMaker& make, ValueId x, const std::vector<std::int64_t>& axes, double epsilon) {
+  return normalized_parts(make, x, axes, epsilon).value;
 }
 
 }  // namespace
@@ -30,26 +42,25 @@ CompositionValues lift_batch_normalization(const NodeView& node) {
   const ValueId epsilon = make.scalar(node.real("epsilon", Real::from_double(1e-5F)).to_double(), node.operand(4));
   const ValueId s = make.div(node.operand(1), make.op("sqrt", {make.add(node.operand(4), epsilon)}));
   const ValueId t = make.sub(node.operand(2), make.mul(node.operand(3), s));
-  const auto cast = [&](ValueId v) {
-    return make.failed() || make.type(v).data_type == make.type(x).data_type ? v : make.op("cast", {v}, {{"to", make.type(x).data_type}});
-  };
+  const auto cast = [&](ValueId v) { return make.cast(v, make.type(x).data_type); };
   return make.finish({make.add(make.mul(x, make.per_channel(cast(s), rank)), make.per_channel(cast(t), rank))});
 }
 
-// LayerNormalization(x) = (x - mean) / sqrt(var + epsilon) * scale + bias over the axes from `axis`.
+// LayerNormalization(x) = (x - mean) / sqrt(var + epsilon) * scale + bias over the axes from `axis`; then mean and 1 / sqrt(var + epsilon).
 CompositionValues lift_layer_normalization(const NodeView& node) {
   XFLOW_TRY(const std::size_t rank, rank_of(node, 0));
-  if (node.output_count() > 1) return fail(ErrorCode::unsupported, "LayerNormalization: mean and inverse deviation as outputs");
   if (node.integer("stash_type", 1) != 1) return fail(ErrorCode::unsupported, "LayerNormalization: stash_type other than float");
   const auto type = node.input_type(0).data_type;
   if (type != ir::DataType::float32) return fail(ErrorCode::unsupported, "LayerNormalization: computed in float, operand is not");
   std::int64_t axis = node.integer("axis", -1);
   if (axis < 0) axis += static_cast<std::int64_t>(rank);
   CompositionMaker make(node);
-  ValueId y = normalized(make, node.operand(0), axes_from(axis, rank), node.real("epsilon", Real::from_double(1e-5F)).to_double());
-  y = make.mul(y, node.operand(1));
+  const double epsilon = node.real("epsilon", Real::from_double(1e-5F)).to_double();
+  const Normalized parts = normalized_parts(make, node.operand(0), axes_from(axis, rank), epsilon);
+  ValueId y = make.mul(parts.value, node.operand(1));
   if (node.has_input(2)) y = make.add(y, node.operand(2));
-  return make.finish({y});
+  if (node.output_count() <= 1) return make.finish({y});
+  return make.finish({y, parts.mean, make.op("reciprocal", {parts.deviation})});
 }
 
 // RMSNormalization(x) = x / sqrt(mean(x^2) + epsilon) * scale over the axes from `axis`.

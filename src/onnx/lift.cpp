@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <unordered_set>
 
 #include "src/onnx/composition.h"
 #include "src/onnx/node_view.h"
@@ -50,11 +51,13 @@ class Lifter {
     model_.output_names.push_back(name);
   }
 
+  // The value stays under its name.
+  void pin(std::string_view name) {
+    if (model_.values.contains(name) && pinned_.insert(name).second) captures_.push_back(name);
+  }
+
   // Values that something outside the graph knows by name: they stay as if bodies captured them.
   void pin_names() {
-    const auto pin = [&](std::string_view name) {
-      if (model_.values.contains(name) && std::find(captures_.begin(), captures_.end(), name) == captures_.end()) captures_.push_back(name);
-    };
     for (const QuantizationAnnotation& annotation : document_.main().quantization_annotations) {
       pin(annotation.tensor_name);
       for (const auto& [key, name] : annotation.parameters) pin(name);
@@ -103,9 +106,7 @@ class Lifter {
   void lift_node(const Node& node) {
     std::vector<ir::ValueId> operands;
     for (const std::string_view input : node.inputs) operands.push_back(input.empty() ? arena_.absent() : model_.values.at(input));
-    for (const std::string_view captured : node.captures) {
-      if (std::find(captures_.begin(), captures_.end(), captured) == captures_.end()) captures_.push_back(captured);
-    }
+    for (const std::string_view captured : node.captures) pin(captured);
     std::string reason;
     if (auto outputs = lift_known(node, operands, reason)) {
       for (std::size_t k = 0; k < node.outputs.size(); ++k) {
@@ -201,7 +202,8 @@ class Lifter {
   ir::Arena& arena_;
   LiftedModel model_;
   std::unordered_map<std::string_view, const ValueInfo*> declared_;
-  std::vector<std::string_view> captures_;
+  std::vector<std::string_view> captures_;  // each once
+  std::unordered_set<std::string_view> pinned_;
 };
 
 }  // namespace

@@ -147,7 +147,6 @@ class Planner {
       }
     }
     if (node.kind == ir::NodeKind::opaque) {
-      // Rebuilt a second time, while what it was before is used as well.
       const Node& maker = document_.node(static_cast<NodeId>(node.serial));
       plan_.homes.emplace(value, Home{Home::Kind::document, maker.outputs[value.output], 0});
       // Where the graph has it on its own operands as well, it is one node: it may be random.

@@ -31,7 +31,13 @@ std::string model_of(const Case& c) {
     parts.initializers.push_back(testing::float_tensor("w" + std::to_string(k), c.weights[k]));
   parts.nodes = {c.node.message()};
   parts.outputs = {WireWriter().bytes(1, "y").bytes(2, WireWriter().bytes(1, WireWriter().varint(1, 1).view()).view()).take()};
-  return WireWriter().varint(1, 8).bytes(8, WireWriter().varint(2, c.opset).view()).bytes(7, testing::graph_message(parts)).take();
+  const std::string contrib = WireWriter().bytes(1, "com.microsoft").varint(2, 1).take();
+  return WireWriter()
+      .varint(1, 8)
+      .bytes(8, WireWriter().varint(2, c.opset).view())
+      .bytes(8, contrib)
+      .bytes(7, testing::graph_message(parts))
+      .take();
 }
 
 NodeBuilder one(std::string_view type) {
@@ -113,6 +119,19 @@ std::vector<Case> cases() {
   result.push_back({10, one("ThresholdedRelu").real("alpha", 0.2F), {{2, 3}}});
   result.push_back({15, two("CastLike"), {{2, 3}, {1}}});
   result.push_back({17, NodeBuilder("LayerNormalization").input("x0").input("x1").output("y").integer("axis", 1), {{2, 3, 4}, {3, 4}}});
+  const auto microsoft = [](std::string_view type, std::size_t inputs) {
+    NodeBuilder builder(type, "com.microsoft");
+    for (std::size_t k = 0; k < inputs; ++k) builder.input("x" + std::to_string(k));
+    builder.output("y");
+    return builder;
+  };
+  result.push_back({17, microsoft("Gelu", 1), {{2, 3}}});
+  result.push_back({17, microsoft("BiasGelu", 2), {{2, 3}, {3}}});
+  result.push_back({17, microsoft("FastGelu", 1), {{2, 3}}});
+  result.push_back({17, microsoft("FastGelu", 2), {{2, 3}, {3}}});
+  result.push_back({17, microsoft("QuickGelu", 1), {{2, 3}}});
+  result.push_back({17, microsoft("FusedMatMul", 2).integer("transA", 1).real("alpha", 0.5F), {{2, 4, 3}, {2, 4, 5}}});
+  result.push_back({17, microsoft("FusedMatMul", 2).integer("transB", 1), {{2, 3, 4}, {2, 5, 4}}});
   result.push_back({20, one("Gelu").string("approximate", "tanh"), {{2, 3}}});
   return result;
 }
