@@ -7,8 +7,12 @@
 #include <fstream>
 #include <iterator>
 
+#include "src/onnx/document_builder.h"
 #include "src/onnx/document_writer.h"
 #include "src/onnx/lower.h"
+#include "src/onnx/wire.h"
+#include "src/ops/operator.h"
+#include "tests/onnx/model_builder.h"
 
 namespace xflow::onnx_io {
 namespace {
@@ -57,6 +61,99 @@ TEST(LiftAndLower, WithoutARewriteOnlyEqualNodesBecomeOne) {
     ASSERT_TRUE(bytes) << bytes.error().text();
     EXPECT_TRUE(*bytes == read_file(path));
   }
+}
+
+using testing::float_info;
+using testing::GraphParts;
+using testing::node;
+
+struct Lifted {
+  explicit Lifted(std::string bytes) : document(testing::parsed(std::move(bytes))), model(*lift(document, arena)) {}
+  std::string type(std::string_view name) const { return to_string(arena.symbols(), arena.type(model.values.at(name))); }
+  std::string reason(std::size_t k) const { return describe(document, model.opaque[k].node) + ": " + model.opaque[k].reason; }
+
+  ir::Arena arena;
+  Document document;
+  LiftedModel model;
+};
+
+std::string named_info(std::string_view name, const std::vector<std::string_view>& dims) {
+  std::vector<Dimension> shape;
+  for (const std::string_view dim : dims)
+    shape.push_back(dim == "-1" ? Dimension{Dimension::Kind::value, -1, {}} : Dimension{Dimension::Kind::parameter, 0, dim});
+  return value_info_message(name, ir::DataType::float32, shape);
+}
+
+TEST(Lifting, NamesOfDimensionsAreSizesButPlaceholdersAreNot) {
+  GraphParts parts;
+  parts.inputs = {named_info("x", {"N", "?", "?", "-1", "-1", "None", "123", ""}), named_info("z", {"N", "?"})};
+  const Lifted lifted(testing::model_of(parts));
+  const ir::Shape x = lifted.arena.type(lifted.model.values.at("x")).shape;
+  const ir::Shape z = lifted.arena.type(lifted.model.values.at("z")).shape;
+  EXPECT_EQ(x[0], z[0]);
+  for (std::size_t a = 0; a < x.size(); ++a)
+    for (std::size_t b = a + 1; b < x.size(); ++b) EXPECT_FALSE(x[a] == x[b]) << a << " " << b;
+  EXPECT_FALSE(x[1] == z[1]);
+  EXPECT_FALSE(x[6].is_constant());
+}
+
+TEST(Lifting, EqualNodesAreOneValue) {
+  GraphParts parts;
+  parts.inputs = {float_info("x"), float_info("z")};
+  parts.nodes = {node("Add", "", {"x", "z"}, {"a"}), node("Add", "", {"x", "z"}, {"b"}), node("Mul", "", {"a", "b"}, {"y"})};
+  parts.outputs = {float_info("y")};
+  const Lifted lifted(testing::model_of(parts));
+  EXPECT_EQ(lifted.model.values.at("a"), lifted.model.values.at("b"));
+  EXPECT_EQ(lifted.model.names.at(lifted.model.values.at("b")), "a");
+}
+
+TEST(Lifting, RandomNodesAreNeverOneValue) {
+  GraphParts parts;
+  parts.inputs = {float_info("x")};
+  parts.nodes = {node("RandomNormalLike", "", {"x"}, {"a"}), node("RandomNormalLike", "", {"x"}, {"b"}),
+                 node("Sub", "", {"a", "b"}, {"y"})};
+  parts.outputs = {float_info("y")};
+  const Lifted lifted(testing::model_of(parts));
+  EXPECT_FALSE(lifted.model.values.at("a") == lifted.model.values.at("b"));
+  EXPECT_TRUE(lifted.document.main().sorted);
+}
+
+TEST(Lifting, SaysWhyANodeIsOpaque) {
+  const std::string function = WireWriter()
+                                   .bytes(1, "Double")
+                                   .bytes(4, "a")
+                                   .bytes(5, "b")
+                                   .bytes(7, NodeBuilder("Add").input("a").input("a").output("b").message())
+                                   .bytes(9, WireWriter().bytes(1, "").varint(2, 17).view())
+                                   .bytes(10, "custom")
+                                   .take();
+  GraphParts parts;
+  parts.inputs = {float_info("x"), float_info("k", {1})};
+  parts.nodes = {node("Hardmax", "a", {"x"}, {"v0"}), NodeBuilder("Double", "custom").name("b").input("x").output("v1").message(),
+                 NodeBuilder("Foo", "elsewhere").name("c").input("x").output("v2").message(), node("Relu", "d", {"v2"}, {"v3"}),
+                 NodeBuilder("LayerNormalization").name("e").input("x").input("x").output("v4").integer("stash_type", 16).message()};
+  parts.outputs = {float_info("v0"), float_info("v1"), float_info("v3"), float_info("v4")};
+  const std::string opsets = WireWriter().bytes(8, WireWriter().bytes(1, "custom").varint(2, 1).view()).bytes(25, function).take();
+  const Lifted lifted(testing::model_message(testing::graph_message(parts), opsets));
+  ASSERT_EQ(lifted.model.opaque.size(), 5U);
+  EXPECT_EQ(lifted.reason(0), "node 'a' (Hardmax): no operator for Hardmax");
+  EXPECT_EQ(lifted.reason(1), "node 'b' (Double): it calls a local function");
+  EXPECT_EQ(lifted.reason(2), "node 'c' (Foo): no operator set for domain 'elsewhere'");
+  EXPECT_EQ(lifted.reason(3), "node 'd' (Relu): the type of an operand is not known");
+  EXPECT_EQ(lifted.reason(4), "node 'e' (LayerNormalization): LayerNormalization: stash_type other than float");
+}
+
+TEST(Lifting, GivesAValueItsFirstNameAndMaker) {
+  GraphParts parts;
+  parts.inputs = {float_info("x")};
+  parts.initializers = {testing::float_tensor("w", {1, 2}), testing::float_tensor("same", {1, 2})};
+  parts.nodes = {node("Add", "first", {"x", "w"}, {"a"}), node("Add", "second", {"x", "same"}, {"b"}), node("Mul", "", {"a", "b"}, {"y"})};
+  parts.outputs = {float_info("y")};
+  const Lifted lifted(testing::model_of(parts));
+  const ir::ValueId a = lifted.model.values.at("b");
+  EXPECT_EQ(lifted.model.names.at(a), "a");
+  EXPECT_EQ(lifted.document.node(lifted.model.origins.at(a).node).name, "first");
+  EXPECT_EQ(lifted.model.names.at(lifted.model.values.at("same")), "w");
 }
 
 }  // namespace
