@@ -120,7 +120,9 @@ std::vector<Assignment> Sampler::assignments(std::size_t wanted) {
     repair(a);
     add(std::move(a));
   }
-  for (int round = 0; round < 12 && result.size() < wanted && !concrete_.symbols().empty(); ++round) {
+  // Z3 only where chance found far too few.
+  const std::size_t enough = wanted - wanted / 3;
+  for (int round = 0; round < 12 && result.size() < enough && !concrete_.symbols().empty(); ++round) {
     if (auto a = model({}, round < 8 ? 6 : 12, true)) add(*std::move(a));
   }
   return result;

@@ -73,8 +73,8 @@ Normalizer::Step Normalizer::tidy_conditions(const std::vector<SymbolId>& binder
       }
     }
   }
-  // Conditions on outer symbols that the context decides.
-  for (std::size_t k = 0; k < result.size(); ++k) {
+  // Inside functions, conditions on outer symbols that the context decides: they would split the term outside.
+  for (std::size_t k = 0; k < result.size() && nesting_ > 1; ++k) {
     const auto is_own = [&](SymbolId b) { return mentions(symbols(), result[k], b); };
     if (std::any_of(binders.begin(), binders.end(), is_own)) continue;
     if (!solver_.implies(context, result[k], Solver::Effort::linear)) continue;

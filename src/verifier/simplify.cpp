@@ -23,12 +23,14 @@ Condition Normalizer::joined(const Condition& a, const Condition& b) const {
 Expression Normalizer::simplify(const Expression& expression, const Condition& context) {
   std::vector<Term> work(expression.terms.rbegin(), expression.terms.rend());
   std::vector<Term> done;
+  ++nesting_;
   while (!work.empty()) {
     step();
     Term next = std::move(work.back());
     work.pop_back();
     simplify_term(std::move(next), context, work, done);
   }
+  --nesting_;
   return Expression{combine(std::move(done))};
 }
 
@@ -46,7 +48,7 @@ void Normalizer::simplify_term(Term term, const Condition& context, std::vector<
     if (!by.empty()) term = substitute(symbols(), term, by);
   }
   if (replace_unused_binder(term, context, work)) return;
-  if (is_empty(term.conditions, context)) return;
+  if (is_empty(term.binders, term.conditions, context)) return;
   // Then the factors, under these conditions.
   const Condition here = joined(context, term.conditions);
   Expression product;
@@ -156,7 +158,7 @@ void Normalizer::simplify_piece(Piece piece, const Condition& context, std::vect
     if (result == Step::none) break;
     if (!by.empty()) piece = substitute(symbols(), piece, by);
   }
-  if (is_empty(piece.conditions, context)) return;
+  if (is_empty(piece.binders, piece.conditions, context)) return;
   piece.body = simplify(piece.body, joined(context, piece.conditions));
   // A binder that nothing uses: there is at least one value of it, so the maximum does not depend on it.
   for (std::size_t k = 0; k < piece.binders.size(); ++k) {
@@ -229,8 +231,18 @@ std::vector<Term> Normalizer::combine(std::vector<Term> terms) {
   return result;
 }
 
-bool Normalizer::is_empty(const Condition& conditions, const Condition& context) {
-  if (conditions.empty()) return false;  // the context itself is not empty, or it does not matter
+bool Normalizer::is_empty(const std::vector<SymbolId>& binders, const Condition& conditions, const Condition& context) {
+  // Ranges of binders alone: not empty for all that matters, since keeping a term whose range is empty is harmless.
+  const auto is_range = [&](const Atom& a) {
+    if (a.relation != Relation::at_least_zero) return false;
+    return std::any_of(binders.begin(), binders.end(), [&](SymbolId b) {
+      if (a.poly == Poly(b)) return true;
+      const Poly size = a.poly + Poly(b);
+      const auto inside = symbols().all_symbols(size);
+      return std::none_of(inside.begin(), inside.end(), [&](SymbolId s) { return symbols().info(s).kind == SymbolKind::index; });
+    });
+  };
+  if (std::all_of(conditions.begin(), conditions.end(), is_range)) return false;
   const Condition all = joined(context, conditions);
   std::size_t hash = all.size();
   for (const Atom& a : all) hash = hash * 1000003 + a.poly.hash() * 3 + static_cast<std::size_t>(a.relation);

@@ -55,7 +55,7 @@ class Normalizer {
                      ir::Symbols::Substitution& by);
   // The number of values of a binder that only its own range mentions; nothing where it is not known to be at least 0.
   std::optional<Poly> count(SymbolId binder, const Condition& conditions, const Condition& context) const;
-  bool is_empty(const Condition& conditions, const Condition& context);
+  bool is_empty(const std::vector<SymbolId>& binders, const Condition& conditions, const Condition& context);
 
   // Rewrites one term into terms that are simpler, appended to `work`, or into a final one, appended to `done`.
   void simplify_term(Term term, const Condition& context, std::vector<Term>& work, std::vector<Term>& done);
@@ -72,6 +72,7 @@ class Normalizer {
   std::vector<Atom> facts_;
   std::uint64_t steps_ = 0;
   std::uint64_t step_limit_;
+  int nesting_ = 0;  // of simplify: 1 outside of functions and maxima
   std::vector<SymbolId> output_indices_;
   std::optional<SplitRequest> split_request_;
   struct EmptinessEntry {
