@@ -1,5 +1,7 @@
 #include "src/rules/match.h"
 
+#include <cmath>
+
 #include "src/rules/apply.h"
 #include "src/rules/rule_set.h"
 #include "tests/rules/rules_for_tests.h"
@@ -224,6 +226,60 @@ TEST_F(RuleMatch, DroppedOperandsNeedFiniteValuesOrFastMath) {
   EXPECT_EQ(rewrites(rule, {graph}, options).size(), 1U);
 }
 
+TEST_F(RuleMatch, GuardsOnElements) {
+  const ValueId x = input({2});
+  const auto of = [&](std::vector<double> values) { return arena_.constant(*ir::make_constant(DataType::float32, {2}, values)); };
+  const auto matches = [&](std::string_view guard, ValueId s) {
+    return rewrites("rule r\n  source y = x * s\n  target y = s * x\n  where " + std::string(guard) + "\n", {op("mul", {x, s})}).size();
+  };
+  EXPECT_EQ(matches("nonzero(s)", of({1, -2})), 1U);
+  EXPECT_EQ(matches("nonzero(s)", of({1, 0})), 0U);
+  EXPECT_EQ(matches("positive(s)", of({1, 2})), 1U);
+  EXPECT_EQ(matches("positive(s)", of({1, -2})), 0U);
+  EXPECT_EQ(matches("nonnegative(s)", of({1, 0})), 1U);
+  EXPECT_EQ(matches("nonnegative(s)", of({1, -1})), 0U);
+  EXPECT_EQ(matches("finite(s)", of({1, 0})), 1U);
+  EXPECT_EQ(matches("finite(s)", of({1, INFINITY})), 0U);
+  EXPECT_EQ(matches("equal(s, 1/6)", of({1.0F / 6, 1.0F / 6})), 1U);
+  EXPECT_EQ(matches("equal(s, 1/6)", of({1.0F / 6, 1})), 0U);
+  // Nothing is known of the elements of an input.
+  EXPECT_EQ(matches("nonzero(s)", input({2})), 0U);
+  // A comparison with not-a-number is never true.
+  EXPECT_EQ(matches("nonzero(s)", of({1, NAN})), 0U);
+}
+
+TEST_F(RuleMatch, NumbersOfAnyRankAreScalarsInTheTarget) {
+  const std::string rule =
+      "rule r\n  with\n    x: [M, K], a: [K, N]\n  source\n    y = matmul(x, a) * s\n  target\n    y = matmul(x, a * s)\n  where "
+      "scalar(s)\n";
+  const ValueId x = input({3, 4});
+  const ValueId a = input({4, 5});
+  const ValueId s = constant({1, 1}, 2);
+  const ValueId scalar = op("reshape", {s}, {{"shape", std::vector<Poly>{}}});
+  EXPECT_EQ(rewritten(rule, op("mul", {op("matmul", {x, a}), s})), op("matmul", {x, op("mul", {a, scalar})}));
+  EXPECT_EQ(rewritten(rule, op("mul", {constant({}, 2), op("matmul", {x, a})})), op("matmul", {x, op("mul", {a, constant({}, 2)})}));
+  // One of higher rank makes the result another one.
+  EXPECT_TRUE(rewrites(rule, {op("mul", {op("matmul", {x, a}), constant({1, 1, 1}, 2)})}).empty());
+  EXPECT_TRUE(rewrites(rule, {op("mul", {op("matmul", {x, a}), constant({5}, 2)})}).empty());
+}
+
+TEST_F(RuleMatch, EmptyTensorsAreOutsideOfProofsWithShapes) {
+  const std::string rule = "rule r\n  source y = concat(x, axis: a)\n  target y = x\n";
+  EXPECT_EQ(rewrites(rule, {op("concat", {input({2, 3})}, {{"axis", Poly(0)}})}).size(), 1U);
+  EXPECT_TRUE(rewrites(rule, {op("concat", {input({0, 3})}, {{"axis", Poly(0)}})}).empty());
+}
+
+TEST_F(RuleMatch, RealVariablesAreFinite) {
+  const std::string rule = "rule r\n  source y = clip(clip(x, min: a, max: b), min: a, max: b)\n  target y = clip(x, min: a, max: b)\n";
+  const auto clip = [&](ValueId x, double low, double high) {
+    return op("clip", {x}, {{"min", ir::Real::from_double(low)}, {"max", ir::Real::from_double(high)}});
+  };
+  const ValueId x = input({2});
+  EXPECT_EQ(rewrites(rule, {clip(clip(x, 0, 6), 0, 6)}).size(), 1U);
+  EXPECT_TRUE(rewrites(rule, {clip(clip(x, 0, 6), 0, 5)}).empty());
+  EXPECT_TRUE(rewrites(rule, {clip(clip(x, 0, INFINITY), 0, INFINITY)}).empty());
+}
+
 TEST_F(RuleMatch, DataTypes) {
   const std::string compute = "rule r\n  source y = abs(abs(x))\n  target y = abs(x)\n";
   const std::string move = "rule r\n  source y = identity(identity(x))\n  target y = x\n";
@@ -232,6 +288,15 @@ TEST_F(RuleMatch, DataTypes) {
   EXPECT_TRUE(rewrites(compute, {op("abs", {op("abs", {integers})})}).empty());
   EXPECT_EQ(rewrites(move, {op("identity", {op("identity", {integers})})}).size(), 1U);
   EXPECT_EQ(rewrites(compute, {op("abs", {op("abs", {input({3}, DataType::float16)})})}).size(), 1U);
+}
+
+TEST(RuleFiles, ThatCannotBeRead) {
+  const auto missing = read_rule_file("/nowhere/at.rules");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().text(), "/nowhere/at.rules: cannot open: No such file or directory");
+  const auto empty = rule_files(XFLOW_SOURCE_DIR "/include/xflow");
+  ASSERT_FALSE(empty);
+  EXPECT_EQ(empty.error().text(), XFLOW_SOURCE_DIR "/include/xflow: no file *.rules in this folder");
 }
 
 TEST(Pattern, OfASourceThatIsNotConnected) {
