@@ -11,6 +11,10 @@
 
 namespace xflow::cost {
 
+// The same kernel with what is added (or multiplied) in a row in one order: it computes the same, and a library takes the order that it
+// likes. One measurement then serves all orders in which a graph may do it.
+ops::KernelSpec in_measured_order(ops::KernelSpec spec);
+
 class KernelCosts {
  public:
   KernelCosts(Device& device, Database& database) : device_(device), database_(database) {}

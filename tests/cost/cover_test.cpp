@@ -181,6 +181,21 @@ TEST_F(CoverTest, RunsPointwiseChainsAsOneKernel) {
   EXPECT_EQ(cost(Graph{{y}}).time.value, 13);
 }
 
+TEST_F(CoverTest, SumsInEveryOrderAreOneMeasurement) {
+  const ValueId x = input({4, 8});
+  const ValueId y = input({4, 8});
+  const ValueId c = constant({8});
+  for (const ValueId sum : {op("add", {op("add", {op("exp", {x}), y}), c}), op("add", {op("add", {op("exp", {x}), c}), y}),
+                            op("add", {c, op("add", {y, op("exp", {x})})})}) {
+    EXPECT_EQ(cost(Graph{{sum}}).time.value, 12);
+  }
+  cost(Graph{{op("add", {op("add", {x, y}), c})}});
+  const int first = device.measured;
+  cost(Graph{{op("add", {c, op("add", {y, x})})}});
+  cost(Graph{{op("add", {y, op("add", {c, x})})}});
+  EXPECT_EQ(device.measured, first);
+}
+
 TEST_F(CoverTest, NamesThePlaceOfTheRunningValue) {
   const ValueId x = input({4, 8});
   EXPECT_EQ(kernels(Graph{{op("sub", {scalar(1), op("exp", {x})})}}), (Names{"pointwise/exp|sub@1"}));

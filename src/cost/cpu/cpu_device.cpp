@@ -100,6 +100,12 @@ class Device final : public CpuDevice {
     if (is_pointwise(base.kernel)) return find_block_operator(name.operation, result.data_type, result.data_type).has_value();
     if (base.kernel != "matmul" && !is_convolution(base.kernel)) return false;
     if (result.data_type != ir::DataType::float32 && result.data_type != ir::DataType::bfloat16) return false;
+    // Libraries and runtimes fuse one residual.
+    const auto is_residual = [&](const ops::PostOperation& p) {
+      return std::ranges::any_of(p.operands,
+                                 [&](const ops::TensorSpec& operand) { return !operand.constant && operand.dims == result.dims; });
+    };
+    if (is_residual(post) && std::ranges::any_of(base.post, is_residual)) return false;
     return base.post.size() < kMostPostOperations && dnnl_has_step(name.operation, name.position);
   }
 
@@ -143,6 +149,7 @@ class Device final : public CpuDevice {
     library_->use_threads();
     XFLOW_TRY(std::vector<std::unique_ptr<Kernel>> kernels, build(spec, layout));
     if (layout == Layout::any && is_convolution(spec.kernel)) return measure_convolution(spec, *kernels[0]);
+    drop_slow(kernels);
     std::optional<KernelCost> best;
     for (const std::unique_ptr<Kernel>& kernel : kernels) {
       KernelCost cost = time_quietly([&] { kernel->run(); });
@@ -157,8 +164,9 @@ class Device final : public CpuDevice {
  private:
   static constexpr std::size_t kMostPostOperations = 8;
   static constexpr double kReorderShare = 1.25;  // a convolution in the common layout may be this much slower: it needs no reorders
+  static constexpr double kClearlySlower = 1.6;
   static constexpr int kAttempts = 2;
-  static constexpr double kQuiet = 1.08;  // a control this much slower than the fastest seen says that the machine is disturbed
+  static constexpr double kQuiet = 1.15;  // a control this much slower than the fastest seen says that the machine is disturbed
 
   // Where oneDNN chooses another layout than channels last, both are timed. Channels last is what nearly all its kernels choose, so it
   // saves reorders, and some kernels that it prefers are slower.
@@ -175,6 +183,21 @@ class Device final : public CpuDevice {
     if (!other || is_reference(**other)) return cost;
     const KernelCost channels_last = time(**other);
     return is_reference(chosen) || channels_last.median.value <= kReorderShare * cost.median.value ? channels_last : cost;
+  }
+
+  // Of several kernels those that are clearly slower at first sight.
+  void drop_slow(std::vector<std::unique_ptr<Kernel>>& kernels) const {
+    if (kernels.size() < 2) return;
+    std::vector<double> times;
+    for (const std::unique_ptr<Kernel>& kernel : kernels) {
+      kernel->run();
+      const TimingOptions glance{.sample = {5e3}, .least = {}, .most = {1e4}, .least_samples = 4, .most_samples = 4};
+      times.push_back(time_repeatedly([&] { kernel->run(); }, glance, options_.threads == 1).median.value);
+    }
+    const double least = *std::ranges::min_element(times);
+    for (std::size_t k = kernels.size(); k-- > 0;) {
+      if (times[k] > kClearlySlower * least) kernels.erase(kernels.begin() + static_cast<std::ptrdiff_t>(k));
+    }
   }
 
   // What oneDNN takes to launch a kernel that does next to nothing. Loops of ours are called directly; in a runtime they would be launched
