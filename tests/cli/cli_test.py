@@ -5,7 +5,7 @@ import json
 import onnx
 import program
 from onnx import TensorProto, helper
-from program import ProgramTest, float_info, model_of, relu, transposes
+from program import ProgramTest, float_info, model_of, network, relu, transposes
 
 
 class Help(ProgramTest):
@@ -187,12 +187,33 @@ class Optimizing(ProgramTest):
         self.assertEqual(1, len(onnx.load(self.folder / "m.onnx").graph.node))
 
     def test_gives_the_same_bytes_again(self):
-        self.write("m.onnx", transposes())
+        self.write("m.onnx", network())
         outputs = []
-        for name in ["a.onnx", "b.onnx"]:
-            self.succeed("optimize", "m.onnx", name, "--budget", "2000states", "--costs", "costs.db")
+        # The costs are measured in the first run and read in the others.
+        for name in ["first.onnx", "a.onnx", "b.onnx"]:
+            text = self.succeed("optimize", "m.onnx", name, "--shape", "x:1,3,16,16", "--budget", "2000states", "--costs", "costs.db")
+            self.assertRegex(text, r"(?m)^result +a cheaper model$")
             outputs.append((self.folder / name).read_bytes())
         self.assertEqual(outputs[0], outputs[1])
+        self.assertEqual(outputs[1], outputs[2])
+
+    def test_writes_a_model_that_computes_the_same(self):
+        source = network()
+        self.write("m.onnx", source)
+        self.optimize("m.onnx", "--shape", "x:1,3,32,32")
+        result = onnx.load(self.folder / "out.onnx")
+        self.assertNotIn("BatchNormalization", [node.op_type for node in result.graph.node])
+        self.assertEqual(source.graph.input, result.graph.input)
+        self.assertEqual(source.graph.output, result.graph.output)
+        text = self.succeed("check", "m.onnx", "out.onnx")
+        self.assertTrue(text.endswith("\nequal: 1 output on 3 sets of inputs\n"), text)
+
+    def test_reports_progress_to_a_terminal_only(self):
+        self.write("m.onnx", network())
+        arguments = ["optimize", "m.onnx", "out.onnx", "--budget", "200states", "--costs", "", "--shape", "x:1,3,32,32"]
+        text = self.run_in_terminal(*arguments)
+        self.assertRegex(text, r"\A(\r\x1b\[K[a-z]+ \d+ s, \d+ graphs, [^\r]* -> [^\r]*)+\r\x1b\[K\Z")
+        self.assertEqual("", self.run_program(*arguments).stderr)
 
     def test_keeps_no_costs_where_it_is_told_so(self):
         self.write("m.onnx", relu())

@@ -2,13 +2,15 @@
 
 import os
 import pathlib
+import pty
 import subprocess
 import sys
 import tempfile
 import unittest
 
+import numpy
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 PROGRAM = ""
 
@@ -36,6 +38,34 @@ def transposes(shape=(256, 512)):
 
 def relu(shape=(2, 3)):
     return model_of([helper.make_node("Relu", ["x"], ["y"])], [float_info("x", shape)], [float_info("y", shape)])
+
+
+def network():
+    """Two blocks of convolution, batch normalisation and a hard swish spelled out, on images of any number and size, and a sum of both."""
+    random = numpy.random.default_rng(0)
+    nodes, weights = [], []
+
+    def weight(name, value):
+        weights.append(numpy_helper.from_array(numpy.asarray(value, numpy.float32), name))
+        return name
+
+    three, zero, six = weight("three", 3), weight("zero", 0), weight("six", 6)
+    value = "x"
+    for k, (inputs, outputs) in enumerate([(3, 16), (16, 16)]):
+        kernel = weight(f"kernel{k}", random.normal(0, 0.2, (outputs, inputs, 3, 3)))
+        statistics = [weight(f"{name}{k}", random.uniform(0.5, 1.5, outputs)) for name in ["scale", "shift", "mean", "variance"]]
+        nodes += [
+            helper.make_node("Conv", [value, kernel], [f"c{k}"], name=f"conv{k}", pads=[1, 1, 1, 1]),
+            helper.make_node("BatchNormalization", [f"c{k}", *statistics], [f"b{k}"], name=f"norm{k}"),
+            helper.make_node("Add", [f"b{k}", three], [f"p{k}"]),
+            helper.make_node("Clip", [f"p{k}", zero, six], [f"q{k}"]),
+            helper.make_node("Mul", [f"b{k}", f"q{k}"], [f"r{k}"]),
+            helper.make_node("Div", [f"r{k}", six], [f"s{k}"]),
+        ]
+        value = f"s{k}"
+    nodes.append(helper.make_node("Add", ["s0", "s1"], ["y"]))
+    shape = ["batch", 3, "height", "width"]
+    return model_of(nodes, [float_info("x", shape)], [float_info("y", ["batch", 16, "height", "width"])], weights)
 
 
 class ProgramTest(unittest.TestCase):
@@ -73,6 +103,24 @@ class ProgramTest(unittest.TestCase):
         run = self.run_program(*arguments)
         self.assertEqual((status, "", f"xflow: {message}\n"), (run.returncode, run.stdout, run.stderr))
         self.assertEqual(before, {p: p.read_bytes() for p in self.folder.iterdir() if p.is_file()})
+
+    def run_in_terminal(self, *arguments):
+        """What the program writes to a terminal that is its standard error."""
+        ours, theirs = pty.openpty()
+        run = subprocess.Popen([PROGRAM, *map(str, arguments)], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=theirs)
+        os.close(theirs)
+        text = b""
+        while True:
+            try:
+                part = os.read(ours, 1000)
+            except OSError:  # nobody has the other end open any more
+                part = b""
+            if not part:
+                break
+            text += part
+        os.close(ours)
+        self.assertEqual(0, run.wait())
+        return text.decode()
 
     def optimize(self, source, *arguments, output="out.onnx"):
         return self.succeed("optimize", source, output, "--budget", "200states", *arguments)
