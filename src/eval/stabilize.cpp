@@ -55,7 +55,7 @@ class Stabilizer {
       arguments.push_back(run(argument));
       changed = changed || arguments.back() != argument;
     }
-    const Expr inner = changed ? rebuilt(expr, std::move(arguments)) : expr;
+    Expr inner = changed ? rebuilt(expr, std::move(arguments)) : expr;
     if (inner->kind != ExprKind::apply) return inner;
     if (inner->function == Function::divide && is_call(inner->arguments[0], Function::exp)) return quotient(inner);
     if (inner->function == Function::log) return logarithm(inner);
