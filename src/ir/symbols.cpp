@@ -179,6 +179,9 @@ Poly Symbols::max(const Poly& a, const Poly& b) {
   if (difference.is_poisoned()) return Poly::poisoned();
   if (const auto low = lower_bound(difference); low && *low >= 0) return a;
   if (const auto low = lower_bound(b - a); low && *low >= 0) return b;
+  // What is assumed of a size as a whole is not seen in the difference.
+  if (const auto low = lower_bound(a); b.is_constant() && low && *low >= b.constant_term()) return a;
+  if (const auto low = lower_bound(b); a.is_constant() && low && *low >= a.constant_term()) return b;
   // max(max(x, y), y) = max(x, y).
   const auto contains = [&](const Poly& outer, const Poly& inner) {
     const auto s = outer.as_symbol();
