@@ -13,7 +13,7 @@ using Clock = std::chrono::steady_clock;
 using StateId = std::size_t;
 
 // A saving below this part of the whole is rounding of sums, not a gain.
-constexpr double kLeastGain = 1e-9;
+constexpr double kLeastGain = 1e-12;
 
 struct State {
   ir::Graph graph;
