@@ -1,5 +1,7 @@
 #include "tests/onnx/onnx_runtime.h"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <fstream>
 
@@ -15,10 +17,10 @@ std::string disagreements(const std::vector<ModelPair>& pairs) {
   for (const ModelPair& pair : pairs) out << pair.before << '\t' << pair.after << '\t' << pair.inputs << '\n';
   out.close();
   const std::string command =
-      std::string(XFLOW_TESTENV_PYTHON) + " " + XFLOW_SOURCE_DIR + "/tests/onnx/compare_models.py " + list + " > " + log + " 2>&1";
+      fmt::format("{} {}/tests/onnx/compare_models.py {} > {} 2>&1", XFLOW_TESTENV_PYTHON, XFLOW_SOURCE_DIR, list, log);
   const int status = std::system(command.c_str());
   const std::string text = read_all(log);
-  return status != 0 && text.empty() ? "compare_models.py ended with " + std::to_string(status) : text;
+  return status != 0 && text.empty() ? fmt::format("compare_models.py ended with {}", status) : text;
 }
 
 }  // namespace xflow::onnx_io::testing

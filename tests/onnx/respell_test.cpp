@@ -1,4 +1,5 @@
 // Every operation of a model spelled anew from the IR computes what the model computes: lifting, compositions and spellings agree.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -106,13 +107,13 @@ TEST(Respelling, OfEachBackendCaseComputesTheSameInOnnxRuntime) {
 // Many cases have axes or a shape as inputs; models have them as constants.
 TEST(Respelling, OfEachBackendCaseWithKnownShapesComputesTheSameInOnnxRuntime) {
   const testing::TemporaryFolder temporary;
-  const std::string command = std::string(XFLOW_TESTENV_PYTHON) + " " + XFLOW_SOURCE_DIR + "/tests/onnx/bind_inputs.py " +
-                              XFLOW_ONNX_BACKEND_DATA + " " + temporary.path();
+  const std::string command = fmt::format("{} {}/tests/onnx/bind_inputs.py {} {}", XFLOW_TESTENV_PYTHON, XFLOW_SOURCE_DIR,
+                                          XFLOW_ONNX_BACKEND_DATA, temporary.path());
   ASSERT_EQ(std::system(command.c_str()), 0);
   std::vector<BackendCase> cases;
   for (const auto& entry : std::filesystem::directory_iterator(temporary.path())) {
     const std::string name = entry.path().stem().string();
-    cases.push_back({name, entry.path().string(), std::string(XFLOW_ONNX_BACKEND_DATA) + "/node/" + name + "/test_data_set_0"});
+    cases.push_back({name, entry.path().string(), fmt::format("{}/node/{}/test_data_set_0", XFLOW_ONNX_BACKEND_DATA, name)});
   }
   compare_respelled(std::move(cases), 150);
 }
