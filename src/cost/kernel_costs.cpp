@@ -9,14 +9,16 @@ namespace {
 
 bool is_commutative(const std::string& operation) { return operation == "add" || operation == "mul"; }
 
-// Constants before values, small ones before large ones: biases come first.
+// Constants before values, and of constants the largest first: a bias, which libraries want first, before a number.
 bool before(const ops::TensorSpec& a, const ops::TensorSpec& b) {
   const auto elements = [](const ops::TensorSpec& tensor) {
     double n = 1;
     for (const std::int64_t d : tensor.dims) n *= static_cast<double>(d);
     return n;
   };
-  const auto key = [&](const ops::TensorSpec& tensor) { return std::pair(!tensor.constant, elements(tensor)); };
+  const auto key = [&](const ops::TensorSpec& tensor) {
+    return std::pair(!tensor.constant, tensor.constant ? -elements(tensor) : elements(tensor));
+  };
   if (key(a) != key(b)) return key(a) < key(b);
   return a.dims < b.dims;
 }
