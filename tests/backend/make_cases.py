@@ -123,7 +123,10 @@ def model_of(node, kept, outputs, opset):
     to_info = lambda name, array: onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
     infos = [to_info(name, array) for name, array in outputs] if outputs else [onnx.ValueInfoProto(name=name) for name in node.output if name]
     graph = onnx.helper.make_graph([node], "case", [to_info(name, array) for name, array in kept.items()], infos)
-    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=8)
+    imports = [onnx.helper.make_opsetid("", opset)]
+    if node.domain:
+        imports.append(onnx.helper.make_opsetid(node.domain, 1))
+    return onnx.helper.make_model(graph, opset_imports=imports, ir_version=8)
 
 
 def run(node, kept, opset):
@@ -219,6 +222,33 @@ def node_cases():
     }
 
 
+def contrib_cases():
+    """Cases of operators of ONNX Runtime's own domain, version 1: nodes and inputs."""
+    x = numpy.arange(24, dtype=numpy.float32).reshape(2, 3, 4) / 4 - 3
+    bias = numpy.linspace(-1, 1, 4, dtype=numpy.float32)
+    w = numpy.linspace(-1, 2, 40, dtype=numpy.float32).reshape(2, 4, 5)
+    make = lambda op, inputs, **attributes: onnx.helper.make_node(op, inputs, ["y"], domain="com.microsoft", **attributes)
+    return {
+        "BiasGelu": [(make("BiasGelu", ["x", "bias"]), {"x": x, "bias": bias})],
+        "FastGelu": [(make("FastGelu", ["x"]), {"x": x}), (make("FastGelu", ["x", "bias"]), {"x": x, "bias": bias})],
+        "FusedMatMul": [
+            (make("FusedMatMul", ["x", "w"], alpha=0.5), {"x": x, "w": w}),
+            (make("FusedMatMul", ["x", "w"], transA=1, transB=1), {"x": x.swapaxes(1, 2).copy(), "w": w.swapaxes(1, 2).copy()}),
+        ],
+        "Gelu": [(make("Gelu", ["x"]), {"x": x})],
+        "QuickGelu": [(make("QuickGelu", ["x"]), {"x": x}), (make("QuickGelu", ["x"], alpha=1.25), {"x": x})],
+    }
+
+
+def write_contrib(name, out):
+    written = []
+    for node, inputs in contrib_cases().get(name, []):
+        folder = os.path.join(out, f"com.microsoft.{name}_{len(written)}")
+        write_case(folder, node, inputs, run(node, inputs, 17), 17)
+        written.append(folder)
+    return written
+
+
 def cases_by_hand(schemas, schema, out):
     written = []
     for node, inputs in node_cases().get((schema.name, schema.since_version), []):
@@ -243,7 +273,7 @@ def main():
     for line in open(claims, encoding="utf-8"):
         domain, name, since, until = line.split()
         if domain != "-":
-            pairs[f"{domain} {name} {since}"] = []  # a row of another domain wants cases by hand
+            pairs[f"{domain} {name} {since}"] = write_contrib(name, out) if domain == "com.microsoft" else []
             continue
         for schema in schemas[name]:
             if not last_opset(schemas[name], schema.since_version) >= int(since) or schema.since_version > int(until):
