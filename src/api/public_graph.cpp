@@ -20,6 +20,7 @@ ir::Poly poly(ir::Symbols& symbols, const Dimension& dimension) {
 
 std::vector<ir::Poly> polys(ir::Symbols& symbols, const std::vector<Dimension>& dimensions) {
   std::vector<ir::Poly> result;
+  result.reserve(dimensions.size());
   for (const Dimension& d : dimensions) result.push_back(poly(symbols, d));
   return result;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <exception>
 
 #include "src/cli/command.h"
 
@@ -46,10 +47,9 @@ void ProgressLine::show(const std::string& text) {
   shown_ = true;
 }
 
-}  // namespace xflow::cli
+namespace {
 
-int main(int argc, char** argv) {
-  using namespace xflow::cli;
+int run(int argc, char** argv) {
   CLI::App app{"xflow makes tensor graphs cheaper without changing what they compute."};
   app.require_subcommand(1);
   app.footer(
@@ -77,4 +77,17 @@ int main(int argc, char** argv) {
     return static_cast<int>(ExitCode::usage);
   }
   return static_cast<int>(command.run());
+}
+
+}  // namespace
+}  // namespace xflow::cli
+
+int main(int argc, char** argv) {
+  try {
+    return xflow::cli::run(argc, argv);
+  } catch (const std::exception& e) {
+    // Of the standard library: no memory.
+    std::fprintf(stderr, "xflow: %s\n", e.what());
+    return static_cast<int>(xflow::cli::ExitCode::cannot);
+  }
 }

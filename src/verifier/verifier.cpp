@@ -41,7 +41,9 @@ std::string Counterexample::to_string() const {
   std::string text = shapes_text(*this);
   for (const auto& [name, value] : tensors) {
     if (!text.empty()) text += "; ";
-    text += name + " = " + value;
+    text += name;
+    text += " = ";
+    text += value;
   }
   if (!text.empty()) text += "; ";
   if (index.empty() && tensors.empty()) return text + source_value + ", but " + target_value;
