@@ -206,26 +206,6 @@ def own_cases(cases, schemas, old, out):
     return written
 
 
-def microsoft_cases(make, x, bias):
-    """Operators of ONNX Runtime's own domain, which have one version."""
-    ours = lambda name, inputs, **attributes: make(name, list(inputs), ["y"], domain="com.microsoft", **attributes)
-    matrix = numpy.arange(24, dtype=numpy.float32).reshape(1, 2, 4, 3) / 4 - 2
-    return {
-        ("Gelu", "com.microsoft"): [(ours("Gelu", ["x"]), {"x": x})],
-        ("BiasGelu", "com.microsoft"): [(ours("BiasGelu", ["x", "bias"]), {"x": x, "bias": bias})],
-        ("FastGelu", "com.microsoft"): [
-            (ours("FastGelu", ["x"]), {"x": x}),
-            (ours("FastGelu", ["x", "bias"]), {"x": x, "bias": bias}),
-        ],
-        ("QuickGelu", "com.microsoft"): [(ours("QuickGelu", ["x"], alpha=1.5), {"x": x})],
-        ("FusedMatMul", "com.microsoft"): [
-            (ours("FusedMatMul", ["x", "m"], alpha=0.5), {"x": x, "m": matrix}),
-            (ours("FusedMatMul", ["x", "x2"], transB=1), {"x": x, "x2": x}),
-            (ours("FusedMatMul", ["x", "x2"], transA=1), {"x": x, "x2": x}),
-        ],
-    }
-
-
 def node_cases():
     """Cases by hand, by operator and version, where all that can be respelled use what is not covered: nodes and inputs."""
     x = numpy.arange(24, dtype=numpy.float32).reshape(1, 2, 3, 4) / 8 - 1
@@ -238,7 +218,6 @@ def node_cases():
             (make("LayerNormalization", ["x", "scale"], ["y"]), {"x": x, "scale": scale}),
             (make("LayerNormalization", ["x", "scale", "bias"], ["y"], axis=-1, epsilon=1e-3), {"x": x, "scale": scale, "bias": scale - 1}),
         ],
-        **microsoft_cases(make, x, scale),
         ("Resize", 10): [(make("Resize", ["x", "scales"], ["y"], mode=mode), {"x": x, "scales": scales}) for mode in ("nearest", "linear")],
     }
 
@@ -270,15 +249,12 @@ def write_contrib(name, out):
     return written
 
 
-def cases_by_hand(name, version, opset, out):
-    """`version` is that of the schema, or the domain where it is not ONNX's own."""
+def cases_by_hand(schemas, schema, out):
     written = []
-    for node, inputs in node_cases().get((name, version), []):
-        outputs = run(node, inputs, opset)
-        if outputs is None:
-            continue
-        folder = os.path.join(out, f"{name}_{version}_by_hand_{len(written)}")
-        write_case(folder, node, inputs, outputs, opset)
+    for node, inputs in node_cases().get((schema.name, schema.since_version), []):
+        opset = last_opset(schemas, schema.since_version)
+        folder = os.path.join(out, f"{schema.name}_{schema.since_version}_by_hand_{len(written)}")
+        write_case(folder, node, inputs, run(node, inputs, opset), opset)
         written.append(folder)
     return written
 
@@ -307,7 +283,7 @@ def main():
                 continue
             at_version = [case for case in cases[name] if onnx.defs.get_schema(name, case.opset, "").since_version == schema.since_version]
             folders = [case.folder for case in at_version] or own_cases(cases[name], schemas[name], schema, out)
-            pairs[pair] = folders + cases_by_hand(name, schema.since_version, last_opset(schemas[name], schema.since_version), out)
+            pairs[pair] = folders + cases_by_hand(schemas[name], schema, out)
     with open(os.path.join(out, "pairs.txt"), "w", encoding="utf-8") as file:
         for pair, folders in sorted(pairs.items()):
             file.write("\t".join([pair, *folders]) + "\n")
