@@ -16,7 +16,7 @@ namespace xflow::api {
 struct CheckOptions {
   std::vector<std::string> inputs;  // .npz files, .pb files and folders of these; empty: seeded inputs
   // Sizes of dynamic inputs. Without them seeded inputs come in three choices: an unknown first dimension is 1, 2, 3 and any other 128,
-  // 64, 32.
+  // 64, 32; where A takes none of these, it is 1 and any other 1024.
   std::vector<InputShape> shapes;
   std::uint64_t seed = 1;
   int runs = 1;  // seeds for each choice of sizes

@@ -87,10 +87,18 @@ class Equal(CheckTest):
         self.assertEqual("inputs   x: float32[1,128], seed 1", lines[0])
         self.assertEqual(f"skipped  a.onnx: {why} (with x: float32[2,64], seed 2)", lines[1])
         self.equal(model, model, "--shape", "x:2,1")
-        message = f"a.onnx: {why} (with x: float32[2,64], seed 1)"
+        message = f"a.onnx: {why} (with x: float32[2,64], seed 1); give other sizes with --shape"
         self.fail_with(3, message, "check", "a.onnx", "a.onnx", "--shape", "x:2,64")
         numpy.savez(self.folder / "x.npz", x=numpy.zeros((2, 64), numpy.float32))
         self.fail_with(2, f"x.npz: {why}", "check", "a.onnx", "a.onnx", "--inputs", "x.npz")
+
+    def test_takes_long_inputs_where_short_ones_do_not_fit(self):
+        kernel = numpy_helper.from_array(numpy.ones((1, 1, 400), numpy.float32), "k")
+        nodes = [helper.make_node("Conv", ["x", "k"], ["y"], strides=[320])]
+        model = model_of(nodes, [float_info("x", ["n", 1, "samples"])], [float_info("y", None)], [kernel])
+        lines = self.equal(model, model)
+        self.assertEqual("inputs   x: float32[1,1,1024], seed 4", lines[0])
+        self.assertEqual(3, sum(line.startswith("skipped ") for line in lines))
 
     def test_keeps_the_defaults_of_inputs(self):
         nodes = [helper.make_node("Sqrt", ["v"], ["s"]), helper.make_node("Mul", ["x", "s"], ["y"])]

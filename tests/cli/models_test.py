@@ -129,7 +129,13 @@ def valid(model):
 def test(program, path, work, arguments):
     """Problems as lines, and a summary."""
     output, report_path = work / path.name, work / f"{path.stem}.json"
+    before = onnx.load(path)
+    npz = path.with_suffix(".npz")
+    sets = stored_inputs(npz) if npz.exists() else seeded_inputs(before)
+    # Costs are measured at the sizes that the model was made for, where these are known.
+    shapes = [f"{name}:{','.join(map(str, x.shape))}" for name, x in sets[0].items() if npz.exists() and x.ndim > 0]
     command = [program, "optimize", path, output, "--budget", f"{STATES}states", "--costs", work / "costs.db", "--report", report_path]
+    command += [part for shape in shapes for part in ("--shape", shape)]
     run = subprocess.run([*map(str, command), *arguments], capture_output=True, text=True)
     if run.returncode != 0:
         return [f"exit status {run.returncode}: {run.stderr.strip()}"], "not optimised"
@@ -139,13 +145,11 @@ def test(program, path, work, arguments):
     if not report["improved"]:
         same = output.read_bytes() == path.read_bytes()
         return ([] if same else ["not improved, but other bytes"]), f"{summary}, unchanged: {report['reason']}"
-    before, after = onnx.load(path), onnx.load(output)
+    after = onnx.load(output)
     problems = [f"lost or changed: {what}" for what in lost(before, after)]
     if refused := valid(after):
         if not valid(before):
             problems.append(f"onnx.checker: {refused}")
-    npz = path.with_suffix(".npz")
-    sets = stored_inputs(npz) if npz.exists() else seeded_inputs(before)
     worst = 0.0
     reference = session(path, NONE)
     expected = [reference.run(None, inputs) for inputs in sets]
