@@ -26,10 +26,12 @@ ALL = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
 
 
 def seeded_inputs(model):
-    """Two sets of inputs for a model without an .npz file: open dimensions are 1 and 64, then 2 and 96; integers are sampling rates."""
+    """Two sets of inputs for a model without an .npz file: open dimensions are 1 and 64, then 2 and 96; integers are sampling rates, and
+    where there is one, the samples are a window of 512."""
     weights = {tensor.name for tensor in model.graph.initializer}
     sets = []
-    for first, other in [(1, 64), (2, 96)]:
+    recurrent = any(value.name == "state" for value in model.graph.input)
+    for first, other in [(1, 512), (2, 512)] if recurrent else [(1, 64), (2, 96)]:
         random = numpy.random.default_rng(first)
         inputs = {}
         for value in model.graph.input:
