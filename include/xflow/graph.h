@@ -73,7 +73,7 @@ struct GraphWeight {
   std::span<const std::byte> bytes;  // valid as long as the graph
 };
 
-// One operator. Names, operands and attributes are those of the rule language (docs/operators.md).
+// One operator. Names, operands and attributes are those of the rule language: docs/rules.md; src/ops has a file for each.
 struct GraphNode {
   std::string op;
   std::vector<Value> operands;
