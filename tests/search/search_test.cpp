@@ -143,7 +143,7 @@ TEST_F(Toy, InadmissibleOperationsNeverStandInAResult) {
   EXPECT_EQ(run(ir::Graph{{chain("a", x)}}, options).after.value, 100);
 }
 
-TEST_F(Toy, ConstantsMayNotGrowBeyondTheLimit) {
+TEST_F(Toy, ConstantsAreCountedOnceAndAsTheyWillBeComputed) {
   const auto weight = [&](std::int64_t n) {
     return arena.constant(*ir::make_constant(ir::DataType::float32, {n}, std::vector<double>(static_cast<std::size_t>(n), 1)));
   };
@@ -151,6 +151,41 @@ TEST_F(Toy, ConstantsMayNotGrowBeyondTheLimit) {
   EXPECT_EQ(constant_bytes(arena, ir::Graph{{v}}), 16U);
   EXPECT_EQ(constant_bytes(arena, ir::Graph{{pair(v, weight(4))}}), 16U);
   EXPECT_EQ(constant_bytes(arena, ir::Graph{{pair(v, pair(weight(4), weight(4)))}}), 32U);
+}
+
+// a(x) becomes the cheaper b(x) + w with 4,000 bytes of w.
+class Growing final : public Rewriter {
+ public:
+  explicit Growing(ir::Arena& arena) : arena_(arena) {}
+  void rewrites(const ir::Graph&, const ir::Uses& uses, const std::function<bool(Rewrite)>& found) override {
+    const ir::ValueId w = arena_.constant(*ir::make_constant(ir::DataType::float32, {1000}, std::vector<double>(1000, 1)));
+    for (const ir::NodeId id : uses.order()) {
+      const ir::Node& node = arena_.node(id);
+      if (node.op != static_cast<ir::OperatorId>('a')) continue;
+      const ir::ValueId b{arena_.operation(static_cast<ir::OperatorId>('b'), {}, node.operands, node.outputs), 0};
+      const ir::ValueId sum{arena_.operation(static_cast<ir::OperatorId>('+'), {}, {b, w}, node.outputs), 0};
+      if (!found(Rewrite{"grow", {{ir::ValueId{id, 0}, sum}}})) return;
+    }
+  }
+
+ private:
+  ir::Arena& arena_;
+};
+
+TEST_F(Toy, ConstantsMayNotGrowBeyondTheLimit) {
+  prices['b'] = 1;
+  const ir::ValueId four = arena.constant(*ir::make_constant(ir::DataType::float32, {4}, std::vector<double>(4, 1)));
+  const ir::Graph graph{{pair(chain("a", x), four)}};
+  Growing growing(arena);
+  Options options;
+  options.max_growth = 249;  // 16 bytes may become 4,000: 16 and 4,000 together are too many
+  const auto kept = search(arena, graph, growing, cost, options);
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->best, graph);
+  options.max_growth = 250;
+  const auto grown = search(arena, graph, growing, cost, options);
+  ASSERT_TRUE(grown);
+  EXPECT_EQ(grown->after.value, 1);
 }
 
 TEST_F(Toy, GraphsWithoutACostAreNoCandidates) {
