@@ -179,18 +179,36 @@ class CostModel::Implementation {
       State& state = states_[index_of(id)];
       if (state.record->shape->role != role || state.inside || state.region >= 0) continue;
       chain_from(id);
-      const std::size_t links = regions_.best_prefix(chain_);
+      const std::size_t links = regions_.best_prefix(chain_, arriving_layout(id));
       chain_.resize(links);
       links_.resize(links);
       use_region();
     }
   }
 
+  // The layout in which the first operand of a chain will arrive, as far as it is known before regions are priced: from convolutions, and
+  // from chains after them.
+  Layout arriving_layout(NodeId id) const {
+    for (const ValueId operand : states_[index_of(id)].record->operands) {
+      if (arena_.is_constant(operand)) continue;
+      const Layout layout = states_[index_of(operand.node)].layout;
+      if (layout != Layout::plain) return layout;
+    }
+    return Layout::plain;
+  }
+
   // Makes a region of links_ and chain_.
   void use_region() {
+    RegionKernel* kernel = regions_.region(chain_);
+    State& exit = states_[index_of(links_.back().node)];
+    if (kernel->chooses) {
+      exit.layout = regions_.cost(*kernel, Layout::any).cost.results;
+    } else if (const Layout layout = arriving_layout(links_[0].node); kernel->works[static_cast<std::size_t>(layout)]) {
+      exit.layout = layout;
+    }
     for (std::size_t k = 0; k + 1 < links_.size(); ++k) states_[index_of(links_[k].node)].inside = true;
-    states_[index_of(links_.back().node)].region = static_cast<std::int32_t>(used_.size());
-    used_.push_back({links_, regions_.region(chain_)});
+    exit.region = static_cast<std::int32_t>(used_.size());
+    used_.push_back({links_, kernel});
   }
 
   void price(NodeId id) {

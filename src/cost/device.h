@@ -46,9 +46,9 @@ inline bool is_plain(Layout layout) { return layout == Layout::plain; }
 
 // The cost of one kernel launch on one device.
 struct KernelCost {
-  Nanoseconds median;  // of `repeats` launches after warm-up
-  Nanoseconds spread;  // interquartile range
-  int repeats = 0;
+  Nanoseconds median;               // of samples taken one after the other, after warm-up, while nothing disturbed them
+  Nanoseconds spread;               // their interquartile range
+  int repeats = 0;                  // launches that were timed in all
   Layout operands = Layout::plain;  // where the device had the choice: the layout of operands that have layouts, and of the results
   Layout results = Layout::plain;
   friend bool operator==(const KernelCost&, const KernelCost&) = default;

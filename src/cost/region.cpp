@@ -197,6 +197,7 @@ std::unique_ptr<RegionKernel> Regions::make_region(const Chain& chain) {
     if (!device.can_fuse(spec, post)) return nullptr;
     spec.post.push_back(std::move(post));
   }
+  region->chain = chain;
   region->chooses = device.chooses_layout(spec);
   for (const Layout layout : kConcreteLayouts) region->works[static_cast<std::size_t>(layout)] = device.works_in(spec, layout);
   // Tensors of the result's rank lie in the kernel's layout; weights and vectors do not. Products are row-major.
@@ -213,78 +214,6 @@ std::unique_ptr<RegionKernel> Regions::make_region(const Chain& chain) {
     }
   }
   return region;
-}
-
-const DatabaseEntry& Regions::cost(RegionKernel& region, Layout layout) {
-  const DatabaseEntry*& entry = region.costs[static_cast<std::size_t>(layout)];
-  if (entry == nullptr) entry = &costs_.of(region.spec, layout);
-  return *entry;
-}
-
-std::optional<Nanoseconds> Regions::pointwise_time(const Chain& chain, std::size_t first, Layout layout) {
-  if (first >= chain.size()) return Nanoseconds{};
-  const auto time = [&](Chain part) -> std::optional<Nanoseconds> {
-    part[0].position = Element::kFirst;
-    RegionKernel* region = this->region(part);
-    if (region == nullptr) return std::nullopt;
-    const DatabaseEntry& entry = cost(*region, region->works[static_cast<std::size_t>(layout)] ? layout : Layout::plain);
-    if (!entry.refusal.empty()) return std::nullopt;
-    return entry.cost.median;
-  };
-  std::optional<Nanoseconds> best = time(Chain(chain.begin() + static_cast<std::ptrdiff_t>(first), chain.end()));
-  if (chain.size() - first == 1) return best;
-  Nanoseconds sum;
-  for (std::size_t k = first; k < chain.size(); ++k) {
-    const auto part = time(Chain{chain[k]});
-    if (!part) return best;
-    sum += *part;
-  }
-  return best && *best <= sum ? best : std::optional(sum);
-}
-
-std::size_t Regions::best_prefix(const Chain& chain) {
-  if (chain.size() == 1) return 1;
-  if (const auto found = decisions_.find(chain); found != decisions_.end()) return found->second;
-  const auto prefix = [&](std::size_t links) { return region(Chain(chain.begin(), chain.begin() + static_cast<std::ptrdiff_t>(links))); };
-  // The most elements that the device takes in one launch.
-  std::size_t most = 1;
-  while (most < chain.size() && prefix(most + 1) != nullptr) ++most;
-  std::size_t best = 1;
-  if (most > 1) {
-    // All that can be fused, for anchors the first (the bias) alone, nothing.
-    std::vector<std::size_t> choices = {most};
-    if (shape(chain[0].shape).role == Role::anchor && most > 2) choices.push_back(2);
-    choices.push_back(1);
-    RegionKernel* alone = prefix(1);
-    const Layout request = alone->chooses ? Layout::any : Layout::plain;
-    const DatabaseEntry& base = cost(*alone, request);
-    const Layout layout = alone->chooses ? base.cost.results : request;
-    std::optional<Nanoseconds> least;
-    for (const std::size_t links : choices) {
-      const DatabaseEntry& entry = cost(*prefix(links), request);
-      if (!entry.refusal.empty()) continue;
-      const std::optional<Nanoseconds> rest = pointwise_time(chain, links, layout);
-      if (!rest) continue;
-      const Nanoseconds time = entry.cost.median + *rest;
-      if (!least || time < *least) {
-        least = time;
-        best = links;
-      }
-    }
-  }
-  decisions_.emplace(chain, best);
-  return best;
-}
-
-const DatabaseEntry* Regions::reorder(ValueId value, Layout from, Layout to) {
-  const std::tuple key(record(value.node).shape->id, value.output, from, to);
-  if (const auto found = reorders_.find(key); found != reorders_.end()) return found->second;
-  std::optional<ops::TensorSpec> spec = tensor(value);
-  if (!spec) return nullptr;
-  spec->constant = false;
-  const DatabaseEntry* entry = &costs_.of(reorder_spec(*spec, from, to), Layout::any);
-  reorders_.emplace(key, entry);
-  return entry;
 }
 
 }  // namespace xflow::cost

@@ -7,6 +7,7 @@
 #include <xflow/result.h>
 
 #include <array>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -61,11 +62,12 @@ using Chain = std::vector<Element>;
 
 // A chain as one kernel.
 struct RegionKernel {
+  Chain chain;
   ops::KernelSpec spec;
-  bool chooses = false;                         // the library chooses its layouts
-  std::vector<bool> takes;                      // for each operand, those of post-operations included: it lies in the kernel's layout
-  std::array<bool, 6> works{};                  // layouts that it works in
-  std::array<const DatabaseEntry*, 6> costs{};  // by layout, once known
+  bool chooses = false;                          // the library chooses its layouts
+  std::vector<bool> takes;                       // for each operand, those of post-operations included: it lies in the kernel's layout
+  std::array<bool, 6> works{};                   // layouts that it works in
+  std::array<const DatabaseEntry*, 6> prices{};  // by layout, once known
 };
 
 class Regions {
@@ -77,8 +79,11 @@ class Regions {
   const NodeRecord& record(ir::NodeId node);
   // The kernel of this chain; nullptr if the device cannot run it in one launch.
   RegionKernel* region(const Chain& chain);
-  // How many elements of the chain, which starts at an anchor or pointwise kernel, are best run as one kernel.
-  std::size_t best_prefix(const Chain& chain);
+  // How many elements of the chain, which starts at an anchor or at a pointwise kernel whose operand arrives in `arrives`, are best run as
+  // one kernel.
+  std::size_t best_prefix(const Chain& chain, Layout arrives);
+  // What the kernel is priced at: the longest of its own time and the prices of the kernels that it contains, which are the same chain
+  // without one of its elements (but an anchor stays). A kernel with less to do is never dearer, whatever was measured.
   const DatabaseEntry& cost(RegionKernel& region, Layout layout);
   // The time of bringing a value from one layout to another; nullptr if its size is not known.
   const DatabaseEntry* reorder(ir::ValueId value, Layout from, Layout to);
@@ -95,8 +100,16 @@ class Regions {
   const KernelShape* add_shape(std::unique_ptr<KernelShape> shape);
   const KernelShape* shape_of(const Composite& composite);
   std::unique_ptr<RegionKernel> make_region(const Chain& chain);
-  // The least time for the chain from `first` on, as pointwise kernels in `layout`: all in one, or each alone.
-  std::optional<Nanoseconds> pointwise_time(const Chain& chain, std::size_t first, Layout layout);
+  struct Launch {
+    Nanoseconds time;
+    Layout results;
+  };
+  // The chain as one kernel, where its value arrives in `arrives`: with the reorder that it may need.
+  std::optional<Launch> launch(Chain chain, Layout arrives);
+  // The least time for the chain, cut anywhere; `links`: where that cuts first.
+  std::optional<Nanoseconds> least_time(const Chain& chain, Layout arrives, std::size_t* links);
+  const DatabaseEntry& measured(const RegionKernel& region, Layout layout);
+  bool begins_with_anchor(const Chain& chain) const { return shape(chain[0].shape).role == Role::anchor; }
   const KernelShape& shape(ShapeId id) const { return *shapes_[static_cast<std::size_t>(id)]; }
 
   const ir::Arena& arena_;
@@ -107,8 +120,9 @@ class Regions {
   std::unordered_multimap<std::size_t, std::pair<ir::NodeId, ShapeId>> shape_index_;  // with a node that has the shape
   std::map<std::string, ShapeId> composite_shapes_;                                   // by kernel text
   std::unordered_map<Chain, std::unique_ptr<RegionKernel>, ChainHash> regions_;
-  std::unordered_map<Chain, std::size_t, ChainHash> decisions_;
+  std::array<std::unordered_map<Chain, std::size_t, ChainHash>, 6> decisions_;  // by layout
   std::map<std::tuple<ShapeId, std::uint32_t, Layout, Layout>, const DatabaseEntry*> reorders_;
+  std::deque<DatabaseEntry> raised_;  // prices that are those of a contained kernel
 };
 
 }  // namespace xflow::cost

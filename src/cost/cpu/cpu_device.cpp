@@ -6,6 +6,7 @@
 #include <fstream>
 #include <functional>
 #include <numeric>
+#include <span>
 
 #include "src/cost/cpu/block_functions.h"
 #include "src/cost/cpu/dnnl_kernel.h"
@@ -148,15 +149,21 @@ class Device final : public CpuDevice {
     }
     library_->use_threads();
     XFLOW_TRY(std::vector<std::unique_ptr<Kernel>> kernels, build(spec, layout));
-    if (layout == Layout::any && is_convolution(spec.kernel)) return measure_convolution(spec, *kernels[0]);
+    if (layout == Layout::any && is_convolution(spec.kernel)) add_channels_last(spec, kernels);
     drop_slow(kernels);
-    std::optional<KernelCost> best;
-    for (const std::unique_ptr<Kernel>& kernel : kernels) {
-      KernelCost cost = time_quietly([&] { kernel->run(); });
-      if (kernel->implementation() == "loop") cost.median += launch_time();
-      cost.operands = kernel->operand_layout();
-      cost.results = kernel->result_layout();
-      if (!best || cost.median < best->median) best = cost;
+    std::vector<KernelCost> costs = time_quietly(kernels);
+    const KernelCost* best = nullptr;
+    double least = 0;
+    for (std::size_t k = 0; k < kernels.size(); ++k) {
+      KernelCost& cost = costs[k];
+      if (kernels[k]->implementation() == "loop") cost.median += launch_time();
+      cost.operands = kernels[k]->operand_layout();
+      cost.results = kernels[k]->result_layout();
+      // Where the library may choose, another layout than channels last must be clearly quicker: it costs reorders.
+      const double handicap = layout == Layout::any && !is_channels_last(*kernels[k]) ? kReorderShare : 1;
+      if (best != nullptr && cost.median.value * handicap >= least) continue;
+      best = &cost;
+      least = cost.median.value * handicap;
     }
     return *best;
   }
@@ -168,36 +175,35 @@ class Device final : public CpuDevice {
   static constexpr int kAttempts = 2;
   static constexpr double kQuiet = 1.15;  // a control this much slower than the fastest seen says that the machine is disturbed
 
+  static bool is_channels_last(const Kernel& kernel) {
+    return kernel.operand_layout() == Layout::channels_last && kernel.result_layout() == Layout::channels_last;
+  }
+
   // Where oneDNN chooses another layout than channels last, both are timed. Channels last is what nearly all its kernels choose, so it
   // saves reorders, and some kernels that it prefers are slower.
-  Result<KernelCost> measure_convolution(const ops::KernelSpec& spec, Kernel& chosen) {
-    const auto time = [&](Kernel& kernel) {
-      KernelCost cost = time_quietly([&] { kernel.run(); });
-      cost.operands = kernel.operand_layout();
-      cost.results = kernel.result_layout();
-      return cost;
-    };
-    const KernelCost cost = time(chosen);
-    if (chosen.operand_layout() == Layout::channels_last && chosen.result_layout() == Layout::channels_last) return cost;
+  void add_channels_last(const ops::KernelSpec& spec, std::vector<std::unique_ptr<Kernel>>& kernels) {
+    if (is_channels_last(*kernels[0])) return;
     auto other = library_->build(spec, Layout::channels_last);
-    if (!other || is_reference(**other)) return cost;
-    const KernelCost channels_last = time(**other);
-    return is_reference(chosen) || channels_last.median.value <= kReorderShare * cost.median.value ? channels_last : cost;
+    if (!other || is_reference(**other)) return;
+    if (is_reference(*kernels[0])) kernels.clear();
+    kernels.push_back(*std::move(other));
   }
 
   // Of several kernels those that are clearly slower at first sight.
   void drop_slow(std::vector<std::unique_ptr<Kernel>>& kernels) const {
     if (kernels.size() < 2) return;
-    std::vector<double> times;
-    for (const std::unique_ptr<Kernel>& kernel : kernels) {
-      kernel->run();
-      const TimingOptions glance{.sample = {5e3}, .least = {}, .most = {1e4}, .least_samples = 4, .most_samples = 4};
-      times.push_back(time_repeatedly([&] { kernel->run(); }, glance, options_.threads == 1).median.value);
-    }
-    const double least = *std::ranges::min_element(times);
+    const TimingOptions glance{.sample = {5e3}, .round = {}, .most = {}, .least_rounds = 4};
+    const std::vector<KernelCost> times = time_in_turns(runs_of(kernels), glance, options_.threads == 1);
+    const double least = std::ranges::min(times, {}, &KernelCost::median).median.value;
     for (std::size_t k = kernels.size(); k-- > 0;) {
-      if (times[k] > kClearlySlower * least) kernels.erase(kernels.begin() + static_cast<std::ptrdiff_t>(k));
+      if (times[k].median.value > kClearlySlower * least) kernels.erase(kernels.begin() + static_cast<std::ptrdiff_t>(k));
     }
+  }
+
+  static std::vector<std::function<void()>> runs_of(std::span<const std::unique_ptr<Kernel>> kernels) {
+    std::vector<std::function<void()>> runs;
+    for (const std::unique_ptr<Kernel>& kernel : kernels) runs.emplace_back([run = kernel.get()] { run->run(); });
+    return runs;
   }
 
   // What oneDNN takes to launch a kernel that does next to nothing. Loops of ours are called directly; in a runtime they would be launched
@@ -206,8 +212,8 @@ class Device final : public CpuDevice {
     if (!launch_) {
       const ops::TensorSpec one{ir::DataType::float32, {1}, false};
       launch_ = Nanoseconds{};
-      const auto relu = library_->build({"pointwise/relu", "", {one}, {one}, {}, {}, {}}, Layout::plain);
-      if (relu) launch_ = time_quietly([&] { (*relu)->run(); }).median;
+      auto relu = library_->build({"pointwise/relu", "", {one}, {one}, {}, {}, {}}, Layout::plain);
+      if (relu) launch_ = time_quietly(std::span(&*relu, 1))[0].median;
     }
     return *launch_;
   }
@@ -215,17 +221,18 @@ class Device final : public CpuDevice {
   static bool is_reference(const Kernel& kernel) { return kernel.implementation().find("ref") != std::string_view::npos; }
 
   // Times again, a few times, while the control says that the machine is disturbed; the measurement with the fastest control counts.
-  KernelCost time_quietly(const std::function<void()>& run) {
+  std::vector<KernelCost> time_quietly(std::span<const std::unique_ptr<Kernel>> kernels) {
     const bool thread_time = options_.threads == 1;
-    KernelCost best;
+    const std::vector<std::function<void()>> runs = runs_of(kernels);
+    std::vector<KernelCost> best;
     Nanoseconds best_control{1e18};
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       const Nanoseconds before = control_time(thread_time);
-      const KernelCost cost = time_repeatedly(run, options_.timing, thread_time);
+      std::vector<KernelCost> costs = time_in_turns(runs, options_.timing, thread_time);
       const Nanoseconds control = std::max(before, control_time(thread_time));
       fastest_control_ = std::min(fastest_control_, control);
       if (control < best_control) {
-        best = cost;
+        best = std::move(costs);
         best_control = control;
       }
       if (control.value <= kQuiet * fastest_control_.value) break;

@@ -1,26 +1,40 @@
-// Repeated timing of a function until its spread is small.
+// Repeated timing of functions until what was seen can be repeated.
 #pragma once
 
 #include <functional>
+#include <span>
+#include <vector>
 
 #include "src/cost/device.h"
 
 namespace xflow::cost::cpu {
 
 struct TimingOptions {
-  Nanoseconds sample{20e3};  // launches are grouped into samples of at least this, so that reading the clock does not count
-  Nanoseconds least{1e6};    // measured for at least this long
-  Nanoseconds most{10e6};    // and not longer than this, except for the `least_samples`
-  int least_samples = 5;
-  int most_samples = 1000;
-  double spread = 0.05;  // enough if the interquartile range is at most this share of the median
+  Nanoseconds sample{20e3};  // launches are grouped into samples of at least this, so that reading the clocks does not count
+  Nanoseconds round{300e3};  // a round of samples takes at least this
+  Nanoseconds most{10e6};    // no further round begins after this much, except for the `least_rounds`
+  int least_rounds = 3;
+  int most_samples = 1000;  // of one round
+  double spread = 0.05;     // enough if the medians of the two quickest rounds differ by at most this share
 };
 
-// The clock of the calling thread's CPU time (one thread) or of the wall (several). CPU time does not count what other processes take.
-Nanoseconds now(bool thread_time);
+// Two clocks read one after the other: the CPU time of the calling thread, and the wall.
+struct Clocks {
+  Nanoseconds thread;
+  Nanoseconds wall;
+};
+Clocks now();
 
-// Runs once to warm up, then until the spread is small. The layouts of the result are left as they are.
-KernelCost time_repeatedly(const std::function<void()>& run, const TimingOptions& options, bool thread_time);
+// Where the clocks are read. Tests hand in clocks of their own.
+using ClockReader = std::function<Clocks()>;
+
+// Times functions that compute the same in different ways, or one alone. Each is run once to warm up, then they take turns in rounds, so
+// that what disturbs the machine for a while disturbs all of them. The time of a function is the median of its quickest round: noise only
+// adds, and a median forgets what a single sample loses. A sample during which the thread did not run (its CPU time is well below the wall
+// clock) found its caches used by others and does not count, unless its round has no better one. `thread_time`: the clock that counts is
+// the CPU time of the calling thread, which leaves out what other processes take; otherwise the wall clock.
+std::vector<KernelCost> time_in_turns(std::span<const std::function<void()>> functions, const TimingOptions& options, bool thread_time,
+                                      const ClockReader& read = now);
 
 // How fast this CPU is now: the time of a fixed piece of arithmetic of some ten microseconds, the least of three. It rises while
 // neighbours share the core or its clock is low.

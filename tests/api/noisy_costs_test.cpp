@@ -1,0 +1,110 @@
+// Errors of measurement do not decide what a search makes of a model.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "src/api/engine.h"
+#include "src/cost/cover.h"
+#include "src/ops/operator.h"
+#include "src/search/rule_rewriter.h"
+#include "tests/cost/random_device.h"
+
+namespace xflow::api {
+namespace {
+
+using ir::Attributes;
+using ir::ValueId;
+
+class NoisyCosts : public ::testing::Test {
+ protected:
+  ValueId op(const std::string& name, std::vector<ValueId> operands, Attributes attributes = {}) {
+    auto value = ops::apply(arena, name, std::move(operands), std::move(attributes));
+    EXPECT_TRUE(value) << value.error().text();
+    return *value;
+  }
+  ValueId constant(std::vector<std::int64_t> dims, double least = 0.5) {
+    std::size_t n = 1;
+    for (const std::int64_t d : dims) n *= static_cast<std::size_t>(d);
+    std::vector<double> values(n);
+    for (double& value : values) value = std::uniform_real_distribution<double>(least, 1.5)(random_);
+    return arena.constant(ir::make_constant(ir::DataType::float32, std::move(dims), values).value());
+  }
+  ValueId number(double value) { return arena.constant(ir::make_constant(ir::DataType::float32, {}, std::vector<double>{value}).value()); }
+
+  // Two blocks of convolution, batch normalisation and a hard swish spelled out, and the sum of both.
+  ir::Graph network() {
+    ValueId value = arena.input(ir::TensorType{ir::DataType::float32, true, ir::polys(std::vector<std::int64_t>{1, 3, 32, 32})}, 0);
+    std::vector<ValueId> blocks;
+    for (const std::int64_t channels : {3, 16}) {
+      Attributes attributes;
+      attributes.set("strides", ir::polys(std::vector<std::int64_t>{1, 1}));
+      attributes.set("pads", ir::polys(std::vector<std::int64_t>{1, 1, 1, 1}));
+      attributes.set("dilations", ir::polys(std::vector<std::int64_t>{1, 1}));
+      attributes.set("groups", ir::Poly(1));
+      const ValueId convolved = op("conv", {value, constant({16, channels, 3, 3}, -0.5)}, attributes);
+      const ValueId normal = op("add", {op("mul", {convolved, constant({16, 1, 1})}), constant({16, 1, 1})});
+      const ValueId clipped = op("clip", {op("add", {normal, number(3)})}, {{"min", ir::Real(0)}, {"max", ir::Real(6)}});
+      value = op("div", {op("mul", {normal, clipped}), number(6)});
+      blocks.push_back(value);
+    }
+    return ir::Graph{{op("add", {blocks[0], blocks[1]})}};
+  }
+
+  std::size_t operations(const ir::Graph& graph) const {
+    return static_cast<std::size_t>(std::ranges::count_if(ir::topological_order(arena, graph), [&](ir::NodeId id) {
+      return arena.node(id).kind == ir::NodeKind::operation && !arena.node(id).is_constant;
+    }));
+  }
+
+  // How many multiplications by a constant follow a convolution.
+  std::size_t scales_after_convolutions(const ir::Graph& graph) const {
+    std::size_t count = 0;
+    for (const ir::NodeId id : ir::topological_order(arena, graph)) {
+      const ir::Node& node = arena.node(id);
+      if (node.kind != ir::NodeKind::operation || node.is_constant || ops::get(node.op).signature.name != "mul") continue;
+      const bool constant = std::ranges::any_of(node.operands, [&](ValueId v) { return arena.is_constant(v); });
+      const bool convolution = std::ranges::any_of(node.operands, [&](ValueId v) {
+        const ir::Node& source = arena.node(v);
+        return source.kind == ir::NodeKind::operation && ops::get(source.op).signature.name == "conv";
+      });
+      if (constant && convolution) ++count;
+    }
+    return count;
+  }
+
+  ir::Arena arena;
+
+ private:
+  std::mt19937_64 random_{0};
+};
+
+TEST_F(NoisyCosts, KeepNoBatchNormalisationThatFoldsIntoItsConvolution) {
+  const ir::Graph graph = network();
+  ASSERT_EQ(scales_after_convolutions(graph), 2U);
+  const auto rules = load_rules({});
+  ASSERT_TRUE(rules) << rules.error().text();
+  std::set<double> predicted;
+  for (std::uint64_t seed = 0; seed < 24; ++seed) {
+    // Errors of 30 %, and times that say nothing at all.
+    cost::RandomDevice device(seed, seed % 3 == 0 ? cost::RandomDevice::adversarial : cost::RandomDevice::noisy);
+    cost::Database database = cost::Database::open("", device.info());
+    cost::CostModel model(arena, device, database, [](ir::SymbolId) { return std::nullopt; });
+    search::RuleRewriter rewriter(arena, *rules, rules::MatchOptions{});
+    search::Options options;
+    options.max_states = 200;
+    // Of graphs that take equal time the one with fewer operations is better.
+    const auto cost = [&](const ir::Graph& g) -> Result<cost::Nanoseconds> {
+      XFLOW_TRY(const cost::Nanoseconds time, model.time(g));
+      return time + cost::Nanoseconds{0.05 * static_cast<double>(operations(g))};
+    };
+    const auto outcome = search::search(arena, graph, rewriter, cost, options);
+    ASSERT_TRUE(outcome) << outcome.error().text();
+    EXPECT_EQ(scales_after_convolutions(outcome->best), 0U) << "seed " << seed;
+    predicted.insert(outcome->after.value);
+  }
+  EXPECT_EQ(predicted.size(), 24U);  // the devices differ
+}
+
+}  // namespace
+}  // namespace xflow::api
