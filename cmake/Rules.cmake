@@ -1,5 +1,5 @@
-# The shipped rules: their texts go into the library, and with them the records of their proofs. The build decides every rule anew and
-# stops at one that is not proved.
+# The shipped rules: their texts go into the library, and with them the records of their proofs. The build replays every record and stops
+# at a rule of which it is missing, stale or wrong; `xflow_prove substitutions --renew` decides the rules again and writes the records.
 file(GLOB rule_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/substitutions/*.rules)
 set(generated ${PROJECT_BINARY_DIR}/generated)
 set(texts "")
@@ -14,11 +14,13 @@ file(CONFIGURE OUTPUT ${generated}/shipped_rule_texts.inc CONTENT "@texts@" @ONL
 if(EXISTS ${PROJECT_SOURCE_DIR}/src/verifier/tool/prove_main.cpp)
   add_executable(xflow_prove src/verifier/tool/prove_main.cpp)
   target_link_libraries(xflow_prove PRIVATE xflow_verifier xflow_compiler)
+  file(GLOB proof_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/substitutions/*.proofs)
+  set(records ${generated}/shipped_rule_records.inc ${generated}/shipped_rule_proofs.inc)
   add_custom_command(
-    OUTPUT ${generated}/shipped_rule_records.inc
-    COMMAND xflow_prove ${PROJECT_SOURCE_DIR}/substitutions ${generated}/shipped_rule_records.inc --jobs 2
-    DEPENDS xflow_prove ${rule_files}
-    COMMENT "Proving the shipped rules"
+    OUTPUT ${records}
+    COMMAND xflow_prove ${PROJECT_SOURCE_DIR}/substitutions ${records} --jobs 2
+    DEPENDS xflow_prove ${rule_files} ${proof_files}
+    COMMENT "Replaying the proofs of the shipped rules"
     VERBATIM)
-  add_custom_target(xflow_rule_records DEPENDS ${generated}/shipped_rule_records.inc)
+  add_custom_target(xflow_rule_records DEPENDS ${records})
 endif()

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 
 #include "src/api/shipped_rules.h"
 #include "src/cost/cover.h"
 #include "src/cost/cpu/cpu_device.h"
 #include "src/search/rule_rewriter.h"
+#include "src/verifier/records.h"
 
 namespace xflow::api {
 namespace {
@@ -38,7 +40,15 @@ Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options) {
   std::vector<rules::RuleHash> proved;
   for (const verifier::ProofRecord& record : shipped_rule_records()) proved.push_back(record.rule);
   std::string explanation;
+  std::map<std::string, verifier::RecordFile> beside;  // records of the user's own files
   rules::VerifiedRules rules(proved, [&](const rules::Rule& rule) {
+    const auto [file, is_new] = beside.try_emplace(rule.file);
+    if (is_new) {
+      if (auto records = verifier::read_records(verifier::records_path(rule.file))) file->second = *std::move(records);
+    }
+    // A record that does not fit says nothing of the rule: it is decided then.
+    const verifier::RuleRecord* record = file->second.find(rule.hash);
+    if (record != nullptr && verifier::replay(rule, *record)) return true;
     const verifier::RuleDecision decision = verifier::decide(rule);
     explanation = decision.explanation();
     return decision.verdict == verifier::Verdict::proved;

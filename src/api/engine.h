@@ -13,8 +13,9 @@
 
 namespace xflow::api {
 
-// The rules of the options, all of them proved: the shipped ones by their records, others decided now. Errors: unreadable or io (a rule
-// file), syntax, not_proved (names the rule and says what was found instead), invalid_argument (no rule to skip of that name).
+// The rules of the options, all of them proved: the shipped ones by their hashes, others by a record beside their file that is replayed, or
+// decided now. Errors: unreadable or io (a rule file), syntax, not_proved (names the rule and says what was found instead),
+// invalid_argument (no rule to skip of that name).
 Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options);
 
 struct Problem {

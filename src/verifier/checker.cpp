@@ -1,6 +1,10 @@
+// The checker, claim by claim. What it trusts: polynomials (src/ir), substitution and comparison of normal forms (normal.cpp), the signs of
+// values (algebra.cpp), the bounds of ranges.cpp, and the solver for what these do not show.
 #include "src/verifier/checker.h"
 
 #include <algorithm>
+
+#include "src/verifier/ranges.h"
 
 namespace xflow::verifier {
 
@@ -20,7 +24,9 @@ Condition joined(const Condition& a, const Condition& b) {
   return result;
 }
 
-// The determinant of an integer matrix by fraction-free elimination; nothing on overflow.
+bool contains(const std::vector<SymbolId>& list, SymbolId s) { return std::find(list.begin(), list.end(), s) != list.end(); }
+
+// The determinant of an integer matrix by fraction-free elimination (Bareiss): every division is exact. Nothing on overflow.
 std::optional<std::int64_t> determinant(std::vector<std::vector<std::int64_t>> m) {
   const std::size_t n = m.size();
   std::int64_t previous = 1;
@@ -73,54 +79,71 @@ std::vector<Term> difference(const Expression& a, const Expression& b) {
   return terms;
 }
 
+bool same_but_for_names(Symbols& symbols, const Term& a, const Term& b) {
+  return a.coefficient == b.coefficient && equal_but_for_coefficient(symbols, a, b);
+}
+
+// Sums of terms. -------------------------------------------------------------------------------------------------------------------
+
 bool Checker::zero(const std::vector<Term>& terms, const Condition& context, const Certificate& certificate) {
-  // Each term is spoken of exactly once.
+  // Each term is spoken of exactly once: by a cluster or by the arithmetic.
   std::vector<int> seen(terms.size(), 0);
   for (const Cluster& c : certificate.clusters)
     for (const Member& m : c.members)
       if (m.term >= terms.size() || seen[m.term]++ != 0) return false;
-  std::vector<Term> rest;
-  for (const std::size_t t : certificate.scalar) {
+  for (const std::size_t t : certificate.arithmetic.terms)
     if (t >= terms.size() || seen[t]++ != 0) return false;
-    rest.push_back(terms[t]);
-  }
   if (std::find(seen.begin(), seen.end(), 0) != seen.end()) return false;
+  // Each group sums to 0 by itself.
   for (const Cluster& c : certificate.clusters)
     if (!cluster(terms, c, context)) return false;
-  return rest.empty() || scalar_(rest, context);
+  return arithmetic(terms, certificate.arithmetic, context);
 }
 
 // sum over members j of c_j Sum_b [P_j(b)] f_j(b)  =  Sum_z f_0(z) (sum over j of c_j [P_j(map_j z)])  if every map is a bijection and
 // f_j(map_j z) = f_0(z) wherever P_j(map_j z).
 bool Checker::cluster(const std::vector<Term>& terms, const Cluster& cluster, const Condition& context) {
   if (cluster.members.empty()) return true;
+  // The space consists of new symbols of which nothing is known: they range over all integers.
   for (const SymbolId z : cluster.space) {
     if (symbols_.info(z).kind != ir::SymbolKind::parameter) return false;
     const auto is_used = [&](const auto& x) { return mentions(symbols_, x, z); };
-    if (std::any_of(terms.begin(), terms.end(), is_used) || std::any_of(context.begin(), context.end(), is_used)) return false;
+    if (std::any_of(terms.begin(), terms.end(), is_used) || std::any_of(context.begin(), context.end(), is_used) ||
+        std::any_of(solver_.facts().begin(), solver_.facts().end(), is_used)) {
+      return false;
+    }
+  }
+  for (const Member& m : cluster.members) {
+    // One map for each binder, as many as the space has symbols, and together a bijection that nothing inside the terms captures.
+    if (m.maps.size() != terms[m.term].binders.size() || m.maps.size() != cluster.space.size()) return false;
+    if (!unimodular(m.maps, cluster.space) || !speaks_of_free_symbols(m.maps, cluster.space, terms, context)) return false;
   }
   const Term first = over_space(symbols_, terms[cluster.members[0].term], cluster.members[0].maps);
   for (const Member& m : cluster.members) {
-    const Term& original = terms[m.term];
-    if (m.maps.size() != original.binders.size() || m.maps.size() != cluster.space.size() || !unimodular(m.maps, cluster.space))
-      return false;
-    const Term mapped = over_space(symbols_, original, m.maps);
+    const Term mapped = over_space(symbols_, terms[m.term], m.maps);
+    // The same sizes as factors, and as many other factors.
     if (mapped.dimensions != first.dimensions || mapped.factors.size() != first.factors.size()) return false;
-    if (m.pairing.size() != first.factors.size() || m.factors.size() != first.factors.size()) return false;
+    if (m.pairing.size() != first.factors.size() && !m.pairing.empty()) return false;
+    if (m.factors.size() != first.factors.size() && !m.factors.empty()) return false;
+    // The pairing is a permutation, and paired factors are equal wherever this member counts.
     std::vector<int> used(mapped.factors.size(), 0);
     const Condition here = joined(context, mapped.conditions);
     for (std::size_t k = 0; k < first.factors.size(); ++k) {
-      if (m.pairing[k] >= mapped.factors.size() || used[m.pairing[k]]++ != 0) return false;
-      const FactorPower& f = mapped.factors[m.pairing[k]];
-      if (f.power != first.factors[k].power || !equal(*f.factor, *first.factors[k].factor, here, m.factors[k])) return false;
+      const std::size_t with = m.pairing.empty() ? k : m.pairing[k];
+      if (with >= mapped.factors.size() || used[with]++ != 0) return false;
+      const FactorPower& f = mapped.factors[with];
+      if (f.power != first.factors[k].power) return false;
+      if (!equal(*f.factor, *first.factors[k].factor, here, m.factors.empty() ? FactorProof{} : m.factors[k])) return false;
     }
   }
   return cancels(terms, cluster, context);
 }
 
+// maps = A space + rest: A is an integer matrix of determinant 1 or -1, and the rest does not speak of the space.
 bool Checker::unimodular(const std::vector<Poly>& maps, const std::vector<SymbolId>& space) const {
   std::vector<std::vector<std::int64_t>> matrix;
   for (const Poly& p : maps) {
+    if (p.is_poisoned()) return false;
     std::vector<std::int64_t> row;
     Poly rest = p;
     for (const SymbolId z : space) {
@@ -137,22 +160,82 @@ bool Checker::unimodular(const std::vector<Poly>& maps, const std::vector<Symbol
   return d && (*d == 1 || *d == -1);
 }
 
+// Whatever else than the space the maps speak of occurs free in the terms or the context: a binder would be captured by its sum, and a
+// symbol that is made for the purpose (a division by what may be 0) would bring a false defining inequality with it.
+bool Checker::speaks_of_free_symbols(const std::vector<Poly>& maps, const std::vector<SymbolId>& space, const std::vector<Term>& terms,
+                                     const Condition& context) const {
+  std::vector<SymbolId> others;
+  for (const Poly& p : maps)
+    for (const SymbolId s : symbols_.all_symbols(p))
+      if (!contains(space, s)) others.push_back(s);
+  if (others.empty()) return true;
+  std::vector<SymbolId> bound;
+  std::vector<Poly> polys;
+  for (const Term& t : terms) {
+    collect_binders(t, bound);
+    collect_polys(t, polys);
+  }
+  for (const Atom& a : context) polys.push_back(a.poly);
+  return std::all_of(others.begin(), others.end(), [&](SymbolId s) {
+    return !contains(bound, s) && std::any_of(polys.begin(), polys.end(), [&](const Poly& p) { return symbols_.occurs(p, s); });
+  });
+}
+
 bool Checker::cancels(const std::vector<Term>& terms, const Cluster& cluster, const Condition& context) {
   std::vector<Indicator> indicators;
   for (const Member& m : cluster.members) {
     const Term& t = terms[m.term];
     indicators.push_back({t.coefficient, substitute(symbols_, t.conditions, substitution(t.binders, m.maps))});
   }
+  // c [P] - c [Q] where each of P and Q says the other.
   if (indicators.size() == 2 && plus(indicators[0].coefficient, indicators[1].coefficient) == Rational(0)) {
-    // The same atoms on both sides.
-    const auto within = [](const Condition& a, const Condition& b) {
-      return std::all_of(a.begin(), a.end(),
-                         [&](const Atom& x) { return std::any_of(b.begin(), b.end(), [&](const Atom& y) { return same(x, y); }); });
+    const auto says = [&](const Condition& a, const Condition& b) {
+      Condition unknown;
+      for (const Atom& x : b)
+        if (std::none_of(a.begin(), a.end(), [&](const Atom& y) { return same(x, y); })) unknown.push_back(x);
+      if (unknown.empty()) return true;
+      const Condition known = joined(context, a);
+      return std::all_of(unknown.begin(), unknown.end(), [&](const Atom& x) { return obviously(known, x); });
     };
-    if (within(indicators[0].condition, indicators[1].condition) && within(indicators[1].condition, indicators[0].condition)) return true;
+    if (says(indicators[0].condition, indicators[1].condition) && says(indicators[1].condition, indicators[0].condition)) return true;
   }
   return solver_.vanishes(context, indicators, Solver::Effort::full);
 }
+
+// Conditions. ----------------------------------------------------------------------------------------------------------------------
+
+// True by syntax, or because bounds from the context, put in for indices, leave a polynomial without negative coefficients: a linear
+// combination of the context, found without the solver.
+bool Checker::obviously(const Condition& context, const Atom& atom) const {
+  if (atom.poly.is_poisoned()) return false;
+  if (std::any_of(context.begin(), context.end(), [&](const Atom& a) { return same(a, atom); })) return true;
+  const auto tidied = tidy(symbols_, atom);
+  if (!tidied) return false;
+  if (tidied->empty()) return true;
+  const Atom& a = tidied->front();
+  const Ranges ranges(symbols_, {solver_.facts(), context});
+  switch (a.relation) {
+    case Relation::at_least_zero:
+      return ranges.at_least_zero(a.poly);
+    case Relation::zero:
+      return ranges.at_least_zero(a.poly) && ranges.at_least_zero(-a.poly);
+    case Relation::not_zero:
+      break;
+  }
+  return ranges.at_least_zero(a.poly - Poly(1)) || ranges.at_least_zero(-a.poly - Poly(1));
+}
+
+bool Checker::holds(const Condition& context, const Atom& atom) {
+  return obviously(context, atom) || (!atom.poly.is_poisoned() && solver_.implies(context, atom, Solver::Effort::full));
+}
+
+bool Checker::one_holds(const Condition& context, const std::vector<Condition>& domains) {
+  for (const Condition& d : domains)
+    if (std::all_of(d.begin(), d.end(), [&](const Atom& a) { return obviously(context, a); })) return true;
+  return solver_.implies_one_of(context, domains, Solver::Effort::full);
+}
+
+// Factors. -------------------------------------------------------------------------------------------------------------------------
 
 bool Checker::equal_indices(const std::vector<Poly>& a, const std::vector<Poly>& b, const Condition& context) {
   if (a.size() != b.size()) return false;
@@ -165,7 +248,7 @@ bool Checker::equal_indices(const std::vector<Poly>& a, const std::vector<Poly>&
       if (!solver_.contradictory(context, Solver::Effort::linear)) return false;
       continue;
     }
-    if (!solver_.implies(context, {d, Relation::zero}, Solver::Effort::full)) return false;
+    if (!holds(context, {d, Relation::zero})) return false;
   }
   return true;
 }
@@ -180,7 +263,9 @@ bool Checker::equal(const Factor& a, const Factor& b, const Condition& context, 
     case FactorKind::real:
       return a.name == b.name;
     case FactorKind::function: {
+      // The same function of equal arguments.
       if (a.function != b.function || a.data_type != b.data_type || a.arguments.size() != b.arguments.size()) return false;
+      if (proof.arguments.empty()) return equal_up_to_renaming(symbols_, a, b);
       if (proof.arguments.size() != a.arguments.size()) return false;
       for (std::size_t k = 0; k < a.arguments.size(); ++k)
         if (!zero(difference(a.arguments[k], b.arguments[k]), context, proof.arguments[k])) return false;
@@ -189,18 +274,23 @@ bool Checker::equal(const Factor& a, const Factor& b, const Condition& context, 
     case FactorKind::maximum:
       break;
   }
+  // Maxima over the same set of values: each is among the other's.
+  if (proof.forward.empty() && proof.backward.empty()) return equal_up_to_renaming(symbols_, a, b);
   return covers(a, b, proof.forward, context) && covers(b, a, proof.backward, context);
 }
 
+// Every value of a maximum `a` is one of `b`.
 bool Checker::covers(const Factor& a, const Factor& b, const std::vector<Cover>& proofs, const Condition& context) {
   if (proofs.size() != a.pieces.size()) return false;
   for (std::size_t k = 0; k < proofs.size(); ++k) {
     if (proofs[k].space.size() != a.pieces[k].binders.size()) return false;
+    // The binders of the piece get new, different names of which nothing is known.
     std::vector<Poly> renamed;
     for (const SymbolId z : proofs[k].space) {
       const auto is_used = [&](const Atom& x) { return mentions(symbols_, x, z); };
       if (symbols_.info(z).kind != ir::SymbolKind::parameter || mentions(symbols_, a, z) || mentions(symbols_, b, z) ||
-          std::any_of(context.begin(), context.end(), is_used) || std::find(renamed.begin(), renamed.end(), Poly(z)) != renamed.end()) {
+          std::any_of(context.begin(), context.end(), is_used) || std::any_of(solver_.facts().begin(), solver_.facts().end(), is_used) ||
+          std::find(renamed.begin(), renamed.end(), Poly(z)) != renamed.end()) {
         return false;
       }
       renamed.emplace_back(z);
@@ -212,14 +302,51 @@ bool Checker::covers(const Factor& a, const Factor& b, const std::vector<Cover>&
 
 bool Checker::contained(const Piece& covered, const std::vector<Piece>& pieces, const Cover& cover, const Condition& context) {
   const Condition here = joined(context, covered.conditions);
+  std::vector<Term> bodies = covered.body.terms;
+  std::vector<SymbolId> bound;
+  for (const Piece& p : pieces) {
+    bound.insert(bound.end(), p.binders.begin(), p.binders.end());
+    bodies.insert(bodies.end(), p.body.terms.begin(), p.body.terms.end());
+  }
   std::vector<Condition> domains;
   for (const Cover::By& by : cover.by) {
     if (by.piece >= pieces.size() || by.maps.size() != pieces[by.piece].binders.size()) return false;
+    // The values of the covering piece's binders: over the cover's space and free symbols, no binder among them.
+    for (const Poly& p : by.maps) {
+      if (p.is_poisoned()) return false;
+      for (const SymbolId s : symbols_.all_symbols(p))
+        if (contains(bound, s)) return false;
+    }
+    if (!speaks_of_free_symbols(by.maps, cover.space, bodies, here)) return false;
     const Piece mapped = over_space(symbols_, pieces[by.piece], by.maps);
+    // Where both are in range, the values are equal.
     if (!zero(difference(mapped.body, covered.body), joined(here, mapped.conditions), by.body)) return false;
     domains.push_back(mapped.conditions);
   }
-  return solver_.implies_one_of(here, domains, Solver::Effort::full);
+  // And wherever the covered piece is in range, one of the covering ones is.
+  return one_holds(here, domains);
+}
+
+// Arithmetic on values. ------------------------------------------------------------------------------------------------------------
+
+bool Checker::arithmetic(const std::vector<Term>& terms, const Arithmetic& proof, const Condition& context) {
+  if (proof.terms.empty()) return proof.components.empty();
+  std::vector<Term> chosen;
+  chosen.reserve(proof.terms.size());
+  for (const std::size_t t : proof.terms) chosen.push_back(terms[t]);
+  // The components that the translation meets, in its order, are what the proof says they are.
+  std::size_t next = 0;
+  const Identify identify = [&](const std::vector<Term>& known, const Term& component) -> std::optional<std::size_t> {
+    if (next >= proof.components.size()) return std::nullopt;
+    const Component& said = proof.components[next++];
+    if (said.number > known.size()) return std::nullopt;
+    if (said.number == known.size()) return said.number;
+    const Term& earlier = known[said.number];
+    const bool equal = same_but_for_names(symbols_, earlier, component) ||
+                       zero(difference(Expression{{earlier}}, Expression{{component}}), context, said.equal);
+    return equal ? std::optional(said.number) : std::nullopt;
+  };
+  return zero_by_values(chosen, context, identify) && next == proof.components.size();
 }
 
 }  // namespace xflow::verifier

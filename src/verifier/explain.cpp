@@ -39,7 +39,8 @@ std::string explain(const Names& names, const Proof::OutputProof& proof) {
     }
     text += numbers(members) + (members.size() == 1 ? " is 0" : " cancel") + maps + "\n";
   }
-  if (!proof.certificate->scalar.empty()) text += numbers(proof.certificate->scalar) + " sum to 0 by arithmetic on their values\n";
+  if (!proof.certificate->arithmetic.terms.empty())
+    text += numbers(proof.certificate->arithmetic.terms) + " sum to 0 by arithmetic on their values\n";
   text.pop_back();
   return text;
 }

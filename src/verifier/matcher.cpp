@@ -26,7 +26,7 @@ Condition joined(const Condition& a, const Condition& b) {
 
 }  // namespace
 
-Matcher::Matcher(Normalizer& normalizer, Checker& checker, Checker::Scalar scalar)
+Matcher::Matcher(Normalizer& normalizer, Checker& checker, Scalar scalar)
     : normalizer_(normalizer), checker_(checker), scalar_(std::move(scalar)) {}
 
 std::optional<Certificate> Matcher::zero(const std::vector<Term>& terms, const Condition& context, std::vector<std::size_t>* left) {
@@ -42,7 +42,8 @@ std::optional<Certificate> Matcher::zero(const std::vector<Term>& terms, const C
     std::vector<Term> rest;
     rest.reserve(chosen.size());
     for (const std::size_t k : chosen) rest.push_back(terms[k]);
-    if (!scalar_(rest, context)) continue;
+    auto components = scalar_(rest, context);
+    if (!components) continue;
     if (!whole) {
       std::vector<Term> matched;
       std::vector<std::size_t> numbers;
@@ -57,7 +58,7 @@ std::optional<Certificate> Matcher::zero(const std::vector<Term>& terms, const C
       for (Cluster& c : certificate.clusters)
         for (Member& m : c.members) m.term = numbers[m.term];
     }
-    certificate.scalar = chosen;
+    certificate.arithmetic = {chosen, *std::move(components)};
     return certificate;
   }
   if (left != nullptr) *left = open;
@@ -213,6 +214,7 @@ std::optional<FactorProof> Matcher::equal(const Factor& a, const Factor& b, cons
     case FactorKind::real:
       return checker_.equal(a, b, context, proof) ? std::optional(proof) : std::nullopt;
     case FactorKind::function:
+      if (equal_up_to_renaming(normalizer_.symbols(), a, b)) return proof;
       if (a.function != b.function || a.data_type != b.data_type || a.arguments.size() != b.arguments.size()) return std::nullopt;
       for (std::size_t k = 0; k < a.arguments.size(); ++k) {
         auto argument = zero(difference(a.arguments[k], b.arguments[k]), context);
@@ -223,6 +225,7 @@ std::optional<FactorProof> Matcher::equal(const Factor& a, const Factor& b, cons
     case FactorKind::maximum:
       break;
   }
+  if (equal_up_to_renaming(normalizer_.symbols(), a, b)) return proof;
   auto forward = find_covers(a, b, context);
   if (!forward) return std::nullopt;
   auto backward = find_covers(b, a, context);
@@ -270,7 +273,7 @@ std::optional<Cover> Matcher::find_cover(const Piece& piece, const std::vector<P
       if (!body) continue;
       cover.by.push_back({k, maps, *std::move(body)});
       domains.push_back(mapped.conditions);
-      if (normalizer_.solver().implies_one_of(joined(context, covered.conditions), domains, Solver::Effort::full)) return cover;
+      if (checker_.one_holds(joined(context, covered.conditions), domains)) return cover;
       break;
     }
   }

@@ -1,6 +1,7 @@
 // Searches for certificates. Nothing here is trusted: the checker replays what is found.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -12,7 +13,9 @@ namespace xflow::verifier {
 
 class Matcher {
  public:
-  Matcher(Normalizer& normalizer, Checker& checker, Checker::Scalar scalar);
+  // Says why terms sum to 0 by arithmetic on their values; see scalar.h.
+  using Scalar = std::function<std::optional<std::vector<Component>>(const std::vector<Term>& terms, const Condition& context)>;
+  Matcher(Normalizer& normalizer, Checker& checker, Scalar scalar);
 
   // Why the terms sum to 0 wherever `context` holds; nothing if no reason is found. `left` receives the terms that stay.
   std::optional<Certificate> zero(const std::vector<Term>& terms, const Condition& context, std::vector<std::size_t>* left = nullptr);
@@ -37,7 +40,7 @@ class Matcher {
 
   Normalizer& normalizer_;
   Checker& checker_;
-  Checker::Scalar scalar_;
+  Scalar scalar_;
   int depth_ = 0;
 };
 

@@ -19,23 +19,21 @@ class Proof::Engine {
         algebra(instance.arena->symbols(), instance.value_facts),
         normalizer(algebra, solver, solved.facts, options.steps),
         composer(algebra, *instance.arena, solved.solved),
-        scalar(normalizer),
-        checker(instance.arena->symbols(), solver, scalar_function()),
-        matcher(normalizer, checker, scalar_function()) {
+        checker(solver, algebra, instance.arena->symbols()),
+        scalar(normalizer, checker),
+        matcher(normalizer, checker,
+                [this](const std::vector<Term>& terms, const Condition& context) { return scalar.zero(terms, context); }) {
     scalar.set_matcher(matcher);
     for (const Atom& a : solved.facts) solver.assume(a);
-  }
-
-  Checker::Scalar scalar_function() {
-    return [this](const std::vector<Term>& terms, const Condition& context) { return scalar.zero(terms, context); };
+    normalizer.set_deadline(options.deadline);
   }
 
   Solver solver;
   Algebra algebra;
   Normalizer normalizer;
   Composer composer;
-  ScalarProver scalar;
   Checker checker;
+  ScalarProver scalar;
   Matcher matcher;
 };
 
@@ -125,22 +123,50 @@ std::optional<std::size_t> Proof::failed_obligation() {
 }
 
 bool Proof::run() {
+  return guarded([this] {
+    normalise();
+    for (std::size_t k = 0; k < outputs_.size(); ++k)
+      if (!match_output(k)) return false;
+    return true;
+  });
+}
+
+bool Proof::replay(const Read& read) {
+  return guarded([&] {
+    normalise();
+    for (std::size_t k = 0; k < outputs_.size(); ++k) {
+      outputs_[k].certificate.reset();
+      auto certificate = read(k, outputs_[k]);
+      if (!certificate) {
+        open_ = "output " + std::to_string(k) + ": the certificate does not fit: " + certificate.error().message;
+        return false;
+      }
+      if (!check_output(k, *std::move(certificate))) return false;
+    }
+    return true;
+  });
+}
+
+bool Proof::guarded(const std::function<bool()>& work) {
   if (instance_.source.outputs.size() != instance_.target.outputs.size()) {
     open_ = "the two sides have different numbers of outputs";
     return false;
   }
   try {
-    for (std::size_t k = 0; k < instance_.source.outputs.size(); ++k)
-      if (!prove_output(k)) return false;
+    return work();
   } catch (const Stop& stop) {
     open_ = stop.message;
     stopped_by_steps_ = stop.steps;
-    return false;
   }
-  return true;
+  return false;
 }
 
-bool Proof::prove_output(std::size_t output) {
+void Proof::normalise() {
+  if (!outputs_.empty()) return;
+  for (std::size_t k = 0; k < instance_.source.outputs.size(); ++k) normalise_output(k);
+}
+
+void Proof::normalise_output(std::size_t output) {
   Engine& e = *engine_;
   Symbols& symbols = instance_.arena->symbols();
   const ir::ValueId source = instance_.source.outputs[output];
@@ -148,8 +174,7 @@ bool Proof::prove_output(std::size_t output) {
   const Names names{symbols, instance_.variables, instance_.variable_names};
   if (source == target) {
     outputs_.emplace_back();
-    outputs_.back().certificate.emplace();
-    return true;
+    return;
   }
   // A generic output index, in range.
   std::vector<Poly> index;
@@ -163,7 +188,6 @@ bool Proof::prove_output(std::size_t output) {
   }
   Expression a = e.composer.element(source, index);
   Expression b = e.composer.element(target, index);
-  Expression difference;
   for (;;) {
     e.normalizer.set_output_indices(free);
     e.normalizer.clear_split_request();
@@ -201,18 +225,27 @@ bool Proof::prove_output(std::size_t output) {
   normal_source_ += separator + to_string(names, a);
   normal_target_ += separator + to_string(names, b);
   outputs_.push_back({free, index, context, a, b, verifier::difference(a, b), std::nullopt});
-  OutputProof& proof = outputs_.back();
+}
+
+bool Proof::match_output(std::size_t output) {
+  OutputProof& proof = outputs_[output];
   std::vector<std::size_t> left;
-  auto certificate = e.matcher.zero(proof.terms, context, &left);
+  auto certificate = engine_->matcher.zero(proof.terms, proof.context, &left);
   if (!certificate) {
+    const Names names{instance_.arena->symbols(), instance_.variables, instance_.variable_names};
     Expression rest;
     for (const std::size_t k : left) rest.terms.push_back(proof.terms[k]);
-    note_hints(rest.terms, context);
-    open_ = "output " + std::to_string(output) + ": " + to_string(names, rest) + " = 0 where " + to_string(names, context);
+    note_hints(rest.terms, proof.context);
+    open_ = "output " + std::to_string(output) + ": " + to_string(names, rest) + " = 0 where " + to_string(names, proof.context);
     return false;
   }
   // What the search found is replayed without search.
-  if (!e.checker.zero(proof.terms, context, *certificate)) {
+  return check_output(output, *std::move(certificate));
+}
+
+bool Proof::check_output(std::size_t output, Certificate certificate) {
+  OutputProof& proof = outputs_[output];
+  if (!engine_->checker.zero(proof.terms, proof.context, certificate)) {
     open_ = "output " + std::to_string(output) + ": the certificate was not accepted";
     return false;
   }

@@ -1,6 +1,7 @@
 // One attempt to prove an instance: obligations, normal forms, certificates, their check.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,12 @@ class Proof {
   // Proves every output equal. False where it could not; `open` says what stayed.
   bool run();
 
+  // The same from certificates that were found before: no search. `read` gives the one of an output, whose normal forms are made already
+  // (once: other certificates may be tried after that).
+  struct OutputProof;
+  using Read = std::function<Result<Certificate>(std::size_t output, const OutputProof& proof)>;
+  bool replay(const Read& read);
+
   const std::string& open() const { return open_; }
   // Conditions on dimensions and output indices under which the terms that stayed open may differ: where to look for a counterexample.
   const std::vector<Condition>& hints() const { return hints_; }
@@ -53,7 +60,12 @@ class Proof {
 
  private:
   class Engine;
-  bool prove_output(std::size_t output);
+  // Runs the work; a Stop inside makes it fail.
+  bool guarded(const std::function<bool()>& work);
+  void normalise();
+  void normalise_output(std::size_t output);
+  bool match_output(std::size_t output);
+  bool check_output(std::size_t output, Certificate certificate);
   rules::RuleInstance& instance_;
   SolvedFacts solved_;
   std::unique_ptr<Engine> engine_;

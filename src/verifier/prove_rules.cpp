@@ -4,62 +4,29 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <thread>
 
-#include "src/ops/operator.h"
 #include "src/rules/instantiate.h"
+#include "src/rules/rule_set.h"
+#include "src/verifier/semantics.h"
+#include "src/verifier/solver.h"
 
 namespace xflow::verifier {
 
 namespace {
 
-// Raised whenever the checker or the meaning of a normal form changes: records of older proofs are stale then.
-constexpr std::string_view kCheckerVersion = "xflow checker 1";
-
 std::uint64_t processor_microseconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000U + static_cast<std::uint64_t>(now.tv_nsec) / 1'000U;
-}
-
-// Fowler, Noll and Vo, 64 bits.
-std::uint64_t hash_text(std::uint64_t hash, std::string_view text) {
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
-  return hash;
-}
-
-void hash_operators(std::uint64_t& hash, rules::RuleInstance& instance) {
-  std::set<std::string> notations;
-  for (const ir::Graph* graph : {&instance.source, &instance.target}) {
-    for (const ir::NodeId id : ir::topological_order(*instance.arena, *graph)) {
-      const ir::Node& node = instance.arena->node(id);
-      if (node.kind != ir::NodeKind::operation) continue;
-      for (std::size_t k = 0; k < node.outputs.size(); ++k) {
-        // Names of fresh indices count on through an arena: number them from the start.
-        ir::Symbols& symbols = instance.arena->symbols();
-        std::vector<ir::Poly> index;
-        const std::size_t before = symbols.size();
-        std::string text = ops::to_string(symbols, ops::semantics_of(*instance.arena, id, static_cast<int>(k), index));
-        std::size_t number = 0;
-        for (std::size_t s = before; s < symbols.size(); ++s) {
-          const std::string& name = symbols.info(static_cast<ir::SymbolId>(s)).name;
-          if (name.find('\'') == std::string::npos) continue;
-          const std::string renamed = "#" + std::to_string(number++);
-          for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + renamed.size())) {
-            const char next = at + name.size() < text.size() ? text[at + name.size()] : ' ';
-            if (next < '0' || next > '9') text.replace(at, name.size(), renamed);
-          }
-        }
-        notations.insert(fmt::format("{}: {}", ops::get(node.op).signature.name, text));
-      }
-    }
-  }
-  for (const std::string& n : notations) hash = hash_text(hash, n);
 }
 
 }  // namespace
@@ -73,7 +40,8 @@ std::string RuleDecision::explanation() const {
   return text;
 }
 
-RuleDecision decide(const rules::Rule& rule, const Options& options) {
+RuleDecision decide(const rules::Rule& rule, const Options& given) {
+  const Options options = given.started();
   const std::uint64_t start = processor_microseconds();
   RuleDecision result;
   result.rule = rule.name;
@@ -86,16 +54,22 @@ RuleDecision decide(const rules::Rule& rule, const Options& options) {
   }
   bool proved_one = false;
   result.verdict = Verdict::proved;
+  RuleRecord record;
+  if (options.record) record = describe(rule, *instances);
   for (rules::RuleInstance& instance : *instances) {
     Decision d = decide(instance, options);
     ++result.instances;
     if (d.verdict == Verdict::proved) {
       proved_one = true;
+      record.add_instance(d.certificates);
       result.decision = std::move(d);
       continue;
     }
     const bool vacuous = d.verdict == Verdict::ill_typed && d.open.starts_with("vacuous");
-    if (vacuous && (proved_one || result.instances < instances->size())) continue;
+    if (vacuous && (proved_one || result.instances < instances->size())) {
+      record.instances.push_back(RuleRecord::kVacuous);
+      continue;
+    }
     result.verdict = d.verdict;
     result.choice = instance.choice;
     result.decision = std::move(d);
@@ -104,6 +78,15 @@ RuleDecision decide(const rules::Rule& rule, const Options& options) {
   if (instances->empty()) {
     result.verdict = Verdict::ill_typed;
     result.decision.open = "the rule has no instances: no choice of what it leaves open is well typed";
+  }
+  if (result.verdict == Verdict::proved && options.record) {
+    // A record counts only if it is accepted as it will be read.
+    if (const auto accepted = replay(rule, record, given); accepted) {
+      result.record = std::move(record);
+    } else {
+      result.verdict = Verdict::unknown;
+      result.decision.open = accepted.error().message;
+    }
   }
   result.microseconds = processor_microseconds() - start;
   return result;
@@ -123,15 +106,8 @@ std::vector<RuleDecision> decide(std::span<const rules::Rule> rules, const Optio
 }
 
 std::uint64_t semantics_hash(const rules::Rule& rule) {
-  std::uint64_t hash = hash_text(0xCBF29CE484222325ULL, kCheckerVersion);
   auto instances = rules::instantiate(rule);
-  if (!instances) return hash;
-  // One instance of each number of operators speaks for the others: they differ in rank.
-  if (!instances->empty()) {
-    hash_operators(hash, instances->front());
-    if (instances->size() > 1) hash_operators(hash, instances->back());
-  }
-  return hash;
+  return semantics_hash(instances ? std::span<rules::RuleInstance>(*instances) : std::span<rules::RuleInstance>());
 }
 
 Result<std::vector<rules::Rule>> read_rules(const std::string& folder) {
@@ -154,35 +130,100 @@ Result<std::vector<rules::Rule>> read_rules(const std::string& folder) {
   return all;
 }
 
-Result<std::vector<ProofRecord>> prove_folder(const std::string& folder, const Options& options, int jobs) {
-  XFLOW_TRY(const std::vector<rules::Rule> rules, read_rules(folder));
+namespace {
+
+Result<void> check_names(std::span<const rules::Rule> rules) {
   std::set<std::string> names;
   for (const rules::Rule& r : rules) {
     if (!names.insert(r.name).second) {
       return fail(ErrorCode::invalid_argument, "there are two rules named " + r.name, rules::place_text(r.file, r.place));
     }
   }
-  const std::vector<RuleDecision> decisions = decide(rules, options, jobs);
+  return {};
+}
+
+Result<void> write_file(const std::string& path, const std::string& text) {
+  if (const auto old = rules::read_rule_file(path); old && *old == text) return {};
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) return fail(ErrorCode::io, fmt::format("cannot write: {}", std::strerror(errno)), path);
+  return {};
+}
+
+}  // namespace
+
+Result<void> renew_records(const std::string& folder, const Options& options, int jobs) {
+  XFLOW_TRY(const std::vector<rules::Rule> rules, read_rules(folder));
+  XFLOW_CHECK(check_names(rules));
+  Options recorded = options;
+  recorded.record = true;
+  const std::vector<RuleDecision> decisions = decide(rules, recorded, jobs);
   std::string failures;
-  std::vector<ProofRecord> records;
+  std::map<std::string, RecordFile> files;
   for (std::size_t k = 0; k < rules.size(); ++k) {
-    if (decisions[k].verdict == Verdict::proved) {
-      records.push_back({rules[k].hash, semantics_hash(rules[k])});
+    if (decisions[k].record) {
+      RecordFile& file = files[records_path(rules[k].file)];
+      file.z3 = solver_version();
+      file.rules.push_back(*decisions[k].record);
     } else {
       failures +=
           fmt::format("\n  {}: rule {} is {}", rules::place_text(rules[k].file, rules[k].place), rules[k].name, decisions[k].explanation());
     }
   }
-  if (!failures.empty()) return fail(ErrorCode::not_proved, "every shipped rule has to be proved, but" + failures, folder);
-  std::sort(records.begin(), records.end());
-  return records;
+  if (!failures.empty()) return fail(ErrorCode::not_proved, "every rule has to be proved, but" + failures, folder);
+  for (const auto& [path, file] : files) XFLOW_CHECK(write_file(path, print(file)));
+  return {};
 }
 
-std::string to_include_file(std::span<const ProofRecord> records) {
+Result<std::vector<RuleRecord>> replay_records(const std::string& folder, const Options& options, int jobs) {
+  XFLOW_TRY(const std::vector<rules::Rule> rules, read_rules(folder));
+  XFLOW_CHECK(check_names(rules));
+  RecordFile all;
+  std::string failures;
+  std::string previous;
+  for (const rules::Rule& r : rules) {
+    const std::string path = records_path(r.file);
+    if (path == previous) continue;
+    previous = path;
+    const auto file = read_records(path);
+    if (!file) {
+      failures += "\n  " + file.error().text();
+      continue;
+    }
+    all.rules.insert(all.rules.end(), file->rules.begin(), file->rules.end());
+  }
+  std::vector<RuleRecord> result;
+  const std::vector<std::string> messages = replay(rules, all, options, jobs);
+  for (std::size_t k = 0; k < rules.size(); ++k) {
+    if (!messages[k].empty()) {
+      failures += "\n  " + messages[k];
+    } else {
+      result.push_back(*all.find(rules[k].hash));
+    }
+  }
+  if (failures.empty()) return result;
+  return fail(ErrorCode::not_proved,
+              fmt::format("records of proofs do not fit:{}\nrenew them with 'xflow_prove {} --renew', which decides the rules again",
+                          failures, folder),
+              folder);
+}
+
+std::string to_include_file(std::span<const RuleRecord> records) {
+  std::vector<ProofRecord> sorted;
+  sorted.reserve(records.size());
+  for (const RuleRecord& r : records) sorted.push_back({r.hash, r.semantics});
+  std::sort(sorted.begin(), sorted.end());
   std::string text;
-  for (const ProofRecord& r : records) {
+  for (const ProofRecord& r : sorted) {
     text += fmt::format("{{{{{{{:#018x}ULL, {:#018x}ULL}}}}, {:#018x}ULL}},\n", r.rule.words[0], r.rule.words[1], r.semantics);
   }
+  return text;
+}
+
+std::string texts_include_file(std::span<const RuleRecord> records) {
+  std::string text;
+  for (const RuleRecord& r : records) text += fmt::format("{{\"{}\", R\"proofs({})proofs\"}},\n", r.rule, print(r));
   return text;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/rules/rule.h"
+#include "src/verifier/records.h"
 #include "src/verifier/verifier.h"
 
 namespace xflow::verifier {
@@ -23,6 +24,7 @@ struct RuleDecision {
   Decision decision;               // of that instance; of the last one for a proved rule
   std::size_t instances = 0;       // decided
   std::uint64_t microseconds = 0;  // of processor time; information, no part of a verdict
+  std::optional<RuleRecord> record;  // of a proved rule, where the options ask for one: it was replayed
 
   // "refuted: x = ..." or "unknown: ..." with the choice; empty for a proved rule.
   std::string explanation() const;
@@ -41,14 +43,19 @@ struct ProofRecord {
   friend auto operator<=>(const ProofRecord&, const ProofRecord&) = default;
 };
 
-// A hash over the index notation of the operators that the rule uses, and over the version of the checker.
+// The same for one rule: see semantics.h.
 std::uint64_t semantics_hash(const rules::Rule& rule);
 
-// Reads and decides all *.rules files of a folder. Error::not_proved names the rules that are not proved, with what was found instead.
-// The records are in the order of their hashes.
-Result<std::vector<ProofRecord>> prove_folder(const std::string& folder, const Options& options, int jobs);
-// The records as rows of a C++ initializer: {{{0x..., 0x...}}, 0x...},
-std::string to_include_file(std::span<const ProofRecord> records);
+// Decides all *.rules files of a folder and writes the records of their proofs beside them, NAME.proofs for NAME.rules, files that stay the
+// same untouched. Error::not_proved names the rules that are not proved, with what was found instead; nothing is written then.
+Result<void> renew_records(const std::string& folder, const Options& options, int jobs);
+// Replays the records of all *.rules files of a folder. Error::not_proved names the rules of which the record is missing, stale or wrong,
+// and says how to renew it. In the order of the rules.
+Result<std::vector<RuleRecord>> replay_records(const std::string& folder, const Options& options, int jobs);
+// The records as rows of a C++ initializer, in the order of their hashes: {{{0x..., 0x...}}, 0x...},
+std::string to_include_file(std::span<const RuleRecord> records);
+// Their texts: {"name of the rule", R"proofs(rule ...)proofs"}, in the order given.
+std::string texts_include_file(std::span<const RuleRecord> records);
 
 // All rules of the *.rules files of a folder, files in the order of their names. Error::unreadable if there is no such folder.
 Result<std::vector<rules::Rule>> read_rules(const std::string& folder);

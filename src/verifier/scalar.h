@@ -1,9 +1,8 @@
-// The last resort for terms that alignment does not cancel: arithmetic on their values.
-//
-// Each term is a product of components that share no binder; equal components become one real variable, maxima of plain values,
-// reciprocals, roots, booleans and conditions keep their meaning, exp is positive, and Z3 decides whether the sum can differ from 0.
+// The last resort for terms that alignment does not cancel: arithmetic on their values. The search here says which components are equal;
+// what they mean, and the final query, are the checker's (checker_values.cpp).
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "src/verifier/matcher.h"
@@ -12,15 +11,16 @@ namespace xflow::verifier {
 
 class ScalarProver {
  public:
-  explicit ScalarProver(Normalizer& normalizer) : normalizer_(normalizer) {}
+  ScalarProver(Normalizer& normalizer, Checker& checker) : normalizer_(normalizer), checker_(checker) {}
   void set_matcher(Matcher& matcher) { matcher_ = &matcher; }
 
-  // True only if the terms sum to 0 wherever `context` (and the solver's facts) hold.
-  bool zero(const std::vector<Term>& terms, const Condition& context);
+  // Why the terms sum to 0 wherever `context` (and the solver's facts) hold: the components, without the numbers of the terms. Nothing
+  // where no reason is found.
+  std::optional<std::vector<Component>> zero(const std::vector<Term>& terms, const Condition& context);
 
  private:
-  class Translation;
   Normalizer& normalizer_;
+  Checker& checker_;
   Matcher* matcher_ = nullptr;
   int depth_ = 0;
 };

@@ -1,6 +1,7 @@
 // Brings expressions to normal form, to a fixpoint and outside in.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
@@ -26,6 +27,8 @@ class Normalizer {
   Algebra& algebra() { return algebra_; }
   ir::Symbols& symbols() { return algebra_.symbols(); }
   Solver& solver() { return solver_; }
+  // Throws Stop after this time too.
+  void set_deadline(std::chrono::steady_clock::time_point deadline) { deadline_ = deadline; }
   std::uint64_t steps() const { return steps_; }
   void step();
 
@@ -72,6 +75,7 @@ class Normalizer {
   std::vector<Atom> facts_;
   std::uint64_t steps_ = 0;
   std::uint64_t step_limit_;
+  std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
   int nesting_ = 0;  // of simplify: 1 outside of functions and maxima
   std::vector<SymbolId> output_indices_;
   std::optional<SplitRequest> split_request_;

@@ -29,6 +29,15 @@ ops::Atom negation(const ops::Atom& atom) {
   return {atom.poly, Relation::zero};
 }
 
+std::string solver_version() {
+  unsigned major = 0;
+  unsigned minor = 0;
+  unsigned build = 0;
+  unsigned revision = 0;
+  Z3_get_version(&major, &minor, &build, &revision);
+  return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(build);
+}
+
 // A Z3 solver with its own context; `real_products` says whether monomials are products or abstracted integers.
 class Solver::Implementation {
  public:

@@ -51,6 +51,7 @@ class Solver {
 
   // Adds a fact for all later queries.
   void assume(const ops::Atom& fact);
+  const std::vector<ops::Atom>& facts() const { return facts_; }
 
   enum class Effort : std::uint8_t { linear, full };
   // True only if no integers satisfy the facts and `condition`.
@@ -81,6 +82,9 @@ class Solver {
   std::unique_ptr<Implementation> implementation_;
   std::uint64_t queries_ = 0;
 };
+
+// The version of Z3: "5.4.0".
+std::string solver_version();
 
 // The negation of an atom.
 ops::Atom negation(const ops::Atom& atom);

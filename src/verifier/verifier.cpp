@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/verifier/certificate_text.h"
 #include "src/verifier/explain.h"
 #include "src/verifier/proof.h"
 #include "src/verifier/refute.h"
@@ -55,6 +56,14 @@ std::string Counterexample::to_string() const {
   return text + "output " + std::to_string(output) + " at [" + at + "]: " + source_value + " != " + target_value;
 }
 
+Options Options::started() const {
+  Options result = *this;
+  if (timeout.count() > 0) {
+    result.deadline = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(timeout);
+  }
+  return result;
+}
+
 Decision decide(rules::RuleInstance& instance, const Options& options) {
   Decision decision;
   Concrete concrete(instance);
@@ -78,6 +87,13 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
   for (const Proof::OutputProof& p : proof.outputs()) {
     if (!decision.certificate.empty()) decision.certificate += "\n";
     decision.certificate += explain(Names{instance.arena->symbols(), instance.variables, instance.variable_names}, p);
+    if (!matched || !options.record) continue;
+    auto text = write_certificate(instance.arena->symbols(), p);
+    if (!text) {
+      decision.open = text.error().message;
+      return decision;
+    }
+    decision.certificates.push_back(*std::move(text));
   }
 
   Refuter refuter(instance, concrete, options.seed);

@@ -3,6 +3,7 @@
 
 #include <xflow/result.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,7 +18,7 @@ enum class Verdict : std::uint8_t {
   refuted,    // a counterexample was found and evaluated exactly
   unknown,    // not proved; `open` says which obligation stayed open
   ill_typed,  // no shape satisfies the source, or the target does not type under the guards
-  timeout,    // the step limit was reached; not proved
+  timeout,    // the step limit or the deadline was reached; not proved
 };
 
 const char* name(Verdict verdict);
@@ -39,7 +40,8 @@ struct Decision {
   std::string open;           // unknown, ill_typed, timeout: what stayed open, in readable index notation
   std::string normal_source;  // the normal forms, for --explain
   std::string normal_target;
-  std::string certificate;  // how the terms of source - target cancel, output by output, for --explain
+  std::string certificate;                // how the terms of source - target cancel, output by output, for --explain
+  std::vector<std::string> certificates;  // the same for a record, where the options ask for one
   std::uint64_t steps = 0;
 };
 
@@ -47,6 +49,13 @@ struct Options {
   std::uint64_t z3_rlimit = 20'000'000;  // resource units of one query (1,000,000 are about 0.1 s)
   std::uint64_t steps = 2'000'000;       // rewriting steps of the normaliser and matcher
   std::uint64_t seed = 1;                // of concrete evaluation
+  bool record = false;                   // certificates are kept in the form of records
+  // A safety net: the decision of a rule that takes longer is a timeout, which is never recorded. No limit: 0.
+  std::chrono::duration<double> timeout{0};
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();  // of the decision under way
+
+  // These options with the deadline that the timeout gives from now on.
+  Options started() const;
 };
 
 // Decides one instance. Deterministic: depends on the instance and the options alone. Proved also demands agreement with direct exact

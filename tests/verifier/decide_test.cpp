@@ -107,7 +107,8 @@ TEST(Alignment, IsUnimodular) {
 TEST(Checker, RejectsMapsThatAreNoBijection) {
   ir::Symbols symbols;
   Solver solver(symbols, 1'000'000);
-  const Checker checker(symbols, solver, [](const std::vector<Term>&, const Condition&) { return false; });
+  const Algebra algebra(symbols, {});
+  const Checker checker(solver, algebra, symbols);
   const SymbolId a = symbols.fresh(ir::SymbolKind::parameter, "a"), b = symbols.fresh(ir::SymbolKind::parameter, "b");
   const Poly n = symbols.named(ir::SymbolKind::dimension, "N");
   EXPECT_TRUE(checker.unimodular({Poly(a) + Poly(b), Poly(b)}, {a, b}));
@@ -133,7 +134,8 @@ TEST(Checker, RejectsCertificatesThatWereChanged) {
   const Proof::OutputProof& p = proof.outputs()[0];
   ASSERT_EQ(p.terms.size(), 4U);
   Solver solver(r.symbols(), 1'000'000);
-  Checker checker(r.symbols(), solver, [](const std::vector<Term>&, const Condition&) { return false; });
+  const Algebra algebra(r.symbols(), {});
+  Checker checker(solver, algebra, r.symbols());
   ASSERT_TRUE(checker.zero(p.terms, p.context, *p.certificate));
 
   Certificate without = *p.certificate;
@@ -149,7 +151,7 @@ TEST(Checker, RejectsCertificatesThatWereChanged) {
   std::swap(swapped.clusters[0].members[1].pairing[0], swapped.clusters[0].members[1].pairing[1]);
   EXPECT_FALSE(checker.zero(p.terms, p.context, swapped)) << "factors are paired with others";
   Certificate scalar;
-  scalar.scalar = {0, 1, 2, 3};
+  scalar.arithmetic.terms = {0, 1, 2, 3};
   EXPECT_FALSE(checker.zero(p.terms, p.context, scalar)) << "left to arithmetic, which says no";
   std::vector<Term> changed = p.terms;
   changed[0].coefficient = Rational(2);

@@ -1,5 +1,8 @@
-// prove FOLDER [OUTPUT] [--jobs N]: decides all rules of a folder and writes the records of proved rules as rows of
-// a C++ initializer. Fails, and writes nothing, unless all are proved. The build runs it over the shipped rules.
+// xflow_prove FOLDER --renew [--jobs N]: decides all rules of a folder and writes the records of their proofs beside them. Fails, and
+// writes nothing, unless all are proved.
+// xflow_prove FOLDER RECORDS TEXTS [--jobs N]: replays the records and writes their hashes, and their texts, as rows of C++ initializers.
+// Fails unless all are accepted. The build runs it over the shipped rules.
+// xflow_prove FOLDER --verbose | --normal-forms [--jobs N]: decides all rules and shows what was found.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -13,6 +16,11 @@
 namespace {
 
 using namespace xflow;
+
+int failed(const Error& error) {
+  fmt::print(stderr, "{}\n", error.text());
+  return 1;
+}
 
 // Decides each rule and prints a line; true if all are proved.
 bool print_decisions(const std::string& folder, int jobs, bool normal_forms) {
@@ -33,19 +41,25 @@ bool print_decisions(const std::string& folder, int jobs, bool normal_forms) {
   return all;
 }
 
-int write_records(const std::string& folder, const std::string& output, int jobs) {
-  const auto records = verifier::prove_folder(folder, {}, jobs);
-  if (!records) {
-    fmt::print(stderr, "{}\n", records.error().text());
-    return 1;
-  }
-  const std::string text = verifier::to_include_file(*records);
-  std::FILE* file = std::fopen(output.c_str(), "wb");
-  if (file == nullptr || std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fclose(file) != 0) {
-    fmt::print(stderr, "cannot write {}\n", output);
-    return 3;
-  }
-  return 0;
+bool write(const std::string& path, const std::string& text) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fclose(file) == 0) return true;
+  fmt::print(stderr, "cannot write {}\n", path);
+  return false;
+}
+
+int replay(const std::string& folder, const std::string& hashes, const std::string& texts, int jobs) {
+  const auto records = verifier::replay_records(folder, {}, jobs);
+  if (!records) return failed(records.error());
+  return write(hashes, verifier::to_include_file(*records)) && write(texts, verifier::texts_include_file(*records)) ? 0 : 3;
+}
+
+int usage() {
+  fmt::print(stderr,
+             "usage: xflow_prove FOLDER --renew [--jobs N]\n"
+             "       xflow_prove FOLDER RECORDS TEXTS [--jobs N]\n"
+             "       xflow_prove FOLDER --verbose|--normal-forms [--jobs N]\n");
+  return 64;
 }
 
 }  // namespace
@@ -55,6 +69,7 @@ int main(int argc, char** argv) {
   int jobs = 1;
   bool verbose = false;
   bool normal_forms = false;
+  bool renew = false;
   for (int k = 1; k < argc; ++k) {
     const std::string argument = argv[k];
     if (argument == "--jobs" && k + 1 < argc) {
@@ -63,14 +78,20 @@ int main(int argc, char** argv) {
       verbose = true;
     } else if (argument == "--normal-forms") {
       verbose = normal_forms = true;
+    } else if (argument == "--renew") {
+      renew = true;
+    } else if (argument.starts_with("--")) {
+      return usage();
     } else {
       names.push_back(argument);
     }
   }
-  if (names.empty() || names.size() > 2 || (names.size() == 1 && !verbose)) {
-    fmt::print(stderr, "usage: prove FOLDER OUTPUT [--jobs N], or prove FOLDER --verbose [--normal-forms] [--jobs N]\n");
-    return 64;
+  if (renew && names.size() == 1 && !verbose) {
+    const auto renewed = verifier::renew_records(names[0], {}, jobs);
+    return renewed ? 0 : failed(renewed.error());
   }
-  if (verbose) return print_decisions(names[0], jobs, normal_forms) ? 0 : 1;
-  return write_records(names[0], names[1], jobs);
+  if (renew) return usage();
+  if (verbose && names.size() == 1) return print_decisions(names[0], jobs, normal_forms) ? 0 : 1;
+  if (verbose || names.size() != 3) return usage();
+  return replay(names[0], names[1], names[2], jobs);
 }

@@ -1,0 +1,74 @@
+#include <cstdio>
+#include <memory>
+
+#include "src/api/shipped_rules.h"
+#include "src/cli/command.h"
+#include "src/rules/rule_set.h"
+#include "src/verifier/records.h"
+
+namespace xflow::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> paths;
+  int jobs = 1;
+};
+
+struct Checked {
+  std::vector<rules::Rule> rules;
+  verifier::RecordFile records;
+};
+
+Result<Checked> shipped() {
+  XFLOW_TRY(std::vector<rules::Rule> rules, api::shipped_rules());
+  XFLOW_TRY(verifier::RecordFile records, api::shipped_records());
+  return Checked{std::move(rules), std::move(records)};
+}
+
+// The rules of the files, and the records that stand beside them.
+Result<Checked> beside(const std::vector<std::string>& paths) {
+  Checked all;
+  for (const std::string& path : paths) {
+    XFLOW_TRY(const std::vector<std::string> files, rules::rule_files(path));
+    for (const std::string& file : files) {
+      XFLOW_TRY(const std::string text, rules::read_rule_file(file));
+      XFLOW_TRY(std::vector<rules::Rule> rules, rules::parse_rules(text, file));
+      XFLOW_TRY(verifier::RecordFile records, verifier::read_records(verifier::records_path(file)));
+      all.rules.insert(all.rules.end(), std::make_move_iterator(rules.begin()), std::make_move_iterator(rules.end()));
+      all.records.rules.insert(all.records.rules.end(), records.rules.begin(), records.rules.end());
+    }
+  }
+  return all;
+}
+
+ExitCode run(const Arguments& a) {
+  const Result<Checked> checked = a.paths.empty() ? shipped() : beside(a.paths);
+  if (!checked) return report(checked.error());
+  if (checked->rules.empty()) return report(Error{ErrorCode::unreadable, "no rules in the files", a.paths.front()});
+  std::size_t accepted = 0;
+  for (const std::string& failure : verifier::replay(checked->rules, checked->records, {}, a.jobs)) {
+    if (failure.empty()) {
+      ++accepted;
+    } else {
+      std::printf("%s\n", failure.c_str());
+    }
+  }
+  std::printf("%zu of %zu proofs accepted\n", accepted, checked->rules.size());
+  return accepted == checked->rules.size() ? ExitCode::done : ExitCode::negative;
+}
+
+}  // namespace
+
+void add_rules(CLI::App& app, Command& command) {
+  CLI::App* sub = app.add_subcommand("rules", "Check the records of the rules' proofs");
+  sub->require_subcommand(1);
+  auto a = std::make_shared<Arguments>();
+  CLI::App* check = sub->add_subcommand(
+      "check", "Replay the records of proofs without search: those of the shipped rules, or NAME.proofs beside NAME.rules");
+  check->add_option("RULES", a->paths, "files of rules, or folders of *.rules files; none: the shipped rules");
+  check->add_option("--jobs", a->jobs, "proofs replayed at a time")->capture_default_str()->check(CLI::Range(1, 1024));
+  check->footer(examples({"xflow rules check", "xflow rules check my.rules --jobs 2"}));
+  check->callback([a, &command] { command.run = [a] { return run(*a); }; });
+}
+
+}  // namespace xflow::cli
