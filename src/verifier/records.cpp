@@ -100,20 +100,16 @@ std::optional<T> number(std::string_view text, int base = 10) {
 }
 
 bool read_instances(std::string_view text, std::vector<std::size_t>& instances) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    std::string_view item = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    std::size_t times = 1;
-    if (const std::size_t star = item.find('*'); star != std::string_view::npos) {
-      const auto n = number<std::size_t>(item.substr(star + 1));
-      if (!n) return false;
-      times = *n;
-      item = item.substr(0, star);
-    }
-    const auto proof = item == "v" ? std::optional(RuleRecord::kVacuous) : number<std::size_t>(item);
-    if (!proof || times == 0 || times > rules::kMaxChoices || instances.size() + times > rules::kMaxChoices) return false;
-    instances.insert(instances.end(), times, *proof);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::string item(text.substr(at, end - at));
+    at = end + 1;
+    const std::size_t star = item.find('*');
+    const auto times = star == std::string::npos ? std::optional<std::size_t>(1) : number<std::size_t>(item.substr(star + 1));
+    const std::string first = item.substr(0, star);
+    const auto proof = first == "v" ? std::optional(RuleRecord::kVacuous) : number<std::size_t>(first);
+    if (!proof || !times || *times == 0 || *times > rules::kMaxChoices || instances.size() + *times > rules::kMaxChoices) return false;
+    instances.insert(instances.end(), *times, *proof);
   }
   return true;
 }
