@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/ops/integer_content.h"
 #include "src/rules/constants.h"
 #include "src/rules/evaluate.h"
 #include "src/rules/instantiate.h"
@@ -302,6 +303,8 @@ class TypeBinder {
         return elements([](double element) { return element > 0; });
       case Guard::Kind::is_nonnegative:
         return elements([](double element) { return element >= 0; });
+      case Guard::Kind::is_in_range:
+        return in_range(guard);
       case Guard::Kind::is_finite:
         return for_all(guard.value, [&](ir::ValueId value) { return is_finite(value); });
       case Guard::Kind::uses_equal: {
@@ -312,6 +315,16 @@ class TypeBinder {
       default:
         return relation(guard);
     }
+  }
+  // Known elements only: constants and sizes computed from them, at most ir::Constant::kSmall elements.
+  bool in_range(const Guard& guard) {
+    const auto low = evaluate_integer(guard.arguments[0], environment_, symbols());
+    const auto end = evaluate_integer(guard.arguments[1], environment_, symbols());
+    const auto elements = ops::integer_content(arena_, environment_.values.at(guard.value));
+    return low && end && elements && std::all_of(elements->begin(), elements->end(), [&](const ir::Poly& e) {
+             return holds(Guard::Kind::at_least, e, *low, symbols()).value_or(false) &&
+                    holds(Guard::Kind::greater, *end, e, symbols()).value_or(false);
+           });
   }
   bool relation(const Guard& guard) {
     const auto a = evaluate(guard.arguments[0], environment_, symbols());

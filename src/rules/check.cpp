@@ -375,6 +375,13 @@ class Checker {
     if (guard.kind == Guard::Kind::is_scalar && rule_.declaration(guard.value) != nullptr) {
       return error(guard.place, fmt::format("'{}' has a declared type; scalar({}) takes any rank", guard.value, guard.value));
     }
+    if (guard.kind == Guard::Kind::is_in_range) {
+      const Declaration* declaration = rule_.declaration(guard.value);
+      if (declaration == nullptr || declaration->list || !declaration->data_type || !ir::is_integer(*declaration->data_type)) {
+        return error(guard.place,
+                     fmt::format("expected '{}' to have a declared type of integers, as in {}: int64[K]", guard.value, guard.value));
+      }
+    }
     if (guard.kind == Guard::Kind::equals_value && guard.arguments[0].kind != Expression::Kind::number) {
       return error(guard.arguments[0].place, "expected a number");
     }

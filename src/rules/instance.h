@@ -21,9 +21,11 @@ struct Fact {
 
 // What is known of every element of a variable.
 struct ValueFact {
-  enum class Kind { nonzero, positive, nonnegative };
+  enum class Kind { nonzero, positive, nonnegative, in_range };
   ir::ValueId value;
   Kind kind;
+  ir::Poly low = {};  // in_range: low <= element < end
+  ir::Poly end = {};
 };
 
 // An integer that an index or attribute needs and the rule assumes nothing about beyond its facts.

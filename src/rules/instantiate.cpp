@@ -461,6 +461,15 @@ class Run {
       for (const Fact& fact : *facts) add_fact(instance.facts, fact);
     }
     instance.value_facts = value_facts_;
+    for (const Guard& guard : rule_.guards) {
+      if (guard.kind != Guard::Kind::is_in_range) continue;
+      XFLOW_TRY(const ir::Poly low, evaluate_integer(guard.arguments[0], environment_, symbols()));
+      XFLOW_TRY(const ir::Poly end, evaluate_integer(guard.arguments[1], environment_, symbols()));
+      // Of a tensor that has an element: there is a number in the range.
+      add_fact(instance.facts, {ops::less_than(low, end), "guard " + print(guard)});
+      instance.value_facts.push_back({environment_.values.at(guard.value), ValueFact::Kind::in_range,
+                                      symbols().substitute(low, substitution_), symbols().substitute(end, substitution_)});
+    }
     for (const auto& [name, text] : chosen_) instance.choice += (instance.choice.empty() ? "" : ", ") + text;
 
     const std::string at = instance.choice.empty() ? "" : fmt::format(" (for {})", instance.choice);

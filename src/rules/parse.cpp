@@ -257,7 +257,12 @@ class Parser {
       result.kind = Term::Kind::absent;
       return result;
     }
-    XFLOW_TRY(result.name, word("an operator, a variable or a number"));
+    // The operator `and` has the name of the word that joins guards.
+    if (is_word("and") && tokens_[at_ + 1].kind == Token::Kind::symbol && tokens_[at_ + 1].text == "(") {
+      result.name = tokens_[at_++].text;
+    } else {
+      XFLOW_TRY(result.name, word("an operator, a variable or a number"));
+    }
     if (take_symbol("..")) {
       result.kind = Term::Kind::list;
       return result;
@@ -448,6 +453,7 @@ class Parser {
     if (name == "positive") return Guard::Kind::is_positive;
     if (name == "nonnegative") return Guard::Kind::is_nonnegative;
     if (name == "finite") return Guard::Kind::is_finite;
+    if (name == "in_range") return Guard::Kind::is_in_range;
     if (name == "uses") return Guard::Kind::uses_equal;
     return std::nullopt;
   }
@@ -462,6 +468,11 @@ class Parser {
       at_ += 2;
       XFLOW_TRY(guard.value, word("a variable"));
       if (guard.kind == Guard::Kind::equals_value) {
+        XFLOW_CHECK(expect(","));
+        XFLOW_TRY(Expression value, expression(0));
+        guard.arguments.push_back(std::move(value));
+      }
+      for (int bound = 0; guard.kind == Guard::Kind::is_in_range && bound < 2; ++bound) {
         XFLOW_CHECK(expect(","));
         XFLOW_TRY(Expression value, expression(0));
         guard.arguments.push_back(std::move(value));

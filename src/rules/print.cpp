@@ -125,6 +125,8 @@ std::string print(const Guard& guard) {
       return fmt::format("positive({})", guard.value);
     case Guard::Kind::is_nonnegative:
       return fmt::format("nonnegative({})", guard.value);
+    case Guard::Kind::is_in_range:
+      return fmt::format("in_range({}, {}, {})", guard.value, print(guard.arguments[0]), print(guard.arguments[1]));
     case Guard::Kind::is_finite:
       return fmt::format("finite({})", guard.value);
     case Guard::Kind::uses_equal:

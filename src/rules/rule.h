@@ -102,22 +102,22 @@ struct Declaration {
 // A condition under which the rule holds.
 struct Guard {
   enum class Kind : std::uint8_t {
-    equal,          // arguments[0] = arguments[1]
-    not_equal,      // arguments[0] != arguments[1]
-    at_least,       // arguments[0] >= arguments[1]
-    greater,        // arguments[0] > arguments[1]
-    is_constant,    // const(x): known before the run
-    is_scalar,      // scalar(x): one element, any rank
-    equals_value,   // equal(x, 1/6): every element is that number
-    is_nonzero,     // nonzero(x): no element is 0
-    is_positive,    // positive(x)
-    is_nonnegative  // nonnegative(x)
-    ,
-    is_finite,   // finite(x): no element is infinite or not a number
-    uses_equal,  // uses(y) = n: value y of the source has n uses
+    equal,           // arguments[0] = arguments[1]
+    not_equal,       // arguments[0] != arguments[1]
+    at_least,        // arguments[0] >= arguments[1]
+    greater,         // arguments[0] > arguments[1]
+    is_constant,     // const(x): known before the run
+    is_scalar,       // scalar(x): one element, any rank
+    equals_value,    // equal(x, 1/6): every element is that number
+    is_nonzero,      // nonzero(x): no element is 0
+    is_positive,     // positive(x)
+    is_nonnegative,  // nonnegative(x)
+    is_in_range,     // in_range(i, a, b): every element of the integer tensor i is at least a and below b
+    is_finite,       // finite(x): no element is infinite or not a number
+    uses_equal,      // uses(y) = n: value y of the source has n uses
   };
   Kind kind = Kind::equal;
-  std::vector<Expression> arguments;  // relations: two; uses_equal: one, the number; equals_value: one, the number
+  std::vector<Expression> arguments;  // relations, is_in_range: two; uses_equal: one, the number; equals_value: one, the number
   std::string value;                  // predicates: the variable
   Place place;
 };

@@ -61,6 +61,7 @@ Rational content(const std::vector<const Expression*>& expressions) {
 
 Algebra::Algebra(ir::Symbols& symbols, const std::vector<rules::ValueFact>& facts) : symbols_(symbols) {
   for (const rules::ValueFact& f : facts) {
+    if (f.kind == rules::ValueFact::Kind::in_range) continue;
     const auto [at, added] = facts_.emplace(f.value, f.kind);
     // Two facts of one variable: nonzero and nonnegative together are positive.
     if (!added && at->second != f.kind) at->second = rules::ValueFact::Kind::positive;

@@ -1,6 +1,7 @@
 // Products, powers and the laws of scalar functions on expressions in normal form. Nothing here asks the solver.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -48,6 +49,10 @@ class Algebra {
   bool nonzero(const Factor& f) const;
   bool positive(const Expression& e) const;
   bool nonnegative(const Expression& e) const;
+  // Every value is an integer.
+  bool integral(const Factor& f) const;
+  bool integral(const Term& t) const;
+  bool integral(const Expression& e) const;
 
  private:
   bool nonnegative(const Term& t) const;
@@ -61,8 +66,26 @@ class Algebra {
   Expression boolean_function(Function function, std::vector<Expression> arguments) const;
   Expression logical(Function function, const Expression& a, const Expression& b);
   Expression truth(const Expression& e);
+  Expression logarithm(const Expression& e);
+  // floor, ceil and round_even: what is an integer goes outside.
+  Expression rounded(Function function, const Expression& e);
+  // Division that truncates, and remainders.
+  Expression integer_quotient(const Expression& a, const Expression& b);
+  Expression remainder(Function function, const Expression& a, const Expression& b);
+  // 0 < e, and e = 0.
+  Expression is_positive(Expression e);
+  Expression is_zero(Expression e);
+  // a < b or a = b, for integers a < b + 1.
+  std::optional<Expression> less_or_equal(const Expression& a, const Expression& b);
+  // What all terms have as a factor: dimensions, and the powers of factors that `usable` allows (0: none) and that speak of none of
+  // `bound`. Its coefficient is 1.
+  using Usable = std::function<int(const FactorPower&)>;
+  Term common(const std::vector<const Term*>& terms, const std::vector<SymbolId>& bound, const Usable& usable) const;
+  // The term divided by what it has in common with others.
+  Term without(Term term, const Term& common) const;
   void flatten(const Piece& piece, std::vector<Piece>& into);
   Expression take_out_summands(std::vector<Piece>& pieces);
+  Term take_out_factors(std::vector<Piece>& pieces);
 
   ir::Symbols& symbols_;
   std::unordered_map<ir::ValueId, rules::ValueFact::Kind> facts_;

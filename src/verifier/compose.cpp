@@ -22,6 +22,26 @@ bool is_infinite(const ops::Expr& e, bool positive) {
   return std::isinf(value) && (value > 0) == positive;
 }
 
+Condition joined(const Condition& a, const Condition& b) {
+  Condition result = a;
+  result.insert(result.end(), b.begin(), b.end());
+  return result;
+}
+
+// The sum over the cases of [condition] f(case).
+template <typename Cases, typename Function>
+Expression in_cases(const Cases& cases, const Function& f) {
+  Expression result;
+  for (const auto& c : cases) {
+    Expression value = f(c);
+    for (Term& t : value.terms) {
+      t.conditions.insert(t.conditions.begin(), c.condition.begin(), c.condition.end());
+      result.terms.push_back(std::move(t));
+    }
+  }
+  return result;
+}
+
 // Conversions between types that keep every value (over the reals: integers do not overflow).
 bool keeps_values(ir::DataType from, ir::DataType to) {
   if (from == to) return true;
@@ -36,8 +56,10 @@ bool keeps_values(ir::DataType from, ir::DataType to) {
 
 std::uint32_t tensor_number(ir::ValueId value) { return kFirstTensor + static_cast<std::uint32_t>(value.node) * kOutputs + value.output; }
 
+bool is_tensor_number(std::uint32_t number) { return number >= kFirstTensor; }
+
 std::optional<ir::ValueId> tensor_of(std::uint32_t number) {
-  if (number < kFirstTensor) return std::nullopt;
+  if (!is_tensor_number(number)) return std::nullopt;
   const std::uint32_t n = number - kFirstTensor;
   return ir::ValueId{static_cast<ir::NodeId>(n / kOutputs), n % kOutputs};
 }
@@ -103,31 +125,15 @@ Expression Composer::leaf(ir::ValueId value, const std::vector<SymbolId>& index)
   f->kind = FactorKind::read;
   f->variable = value;
   f->boolean = arena_.type(value).data_type == ir::DataType::boolean;
+  f->integral = ir::is_integer(arena_.type(value).data_type);
   for (const SymbolId s : index) f->indices.emplace_back(s);
   return algebra_.factor(std::move(f));
 }
 
 Poly Composer::resolve(const Poly& p, Scope node) {
-  ir::Symbols& symbols = algebra_.symbols();
-  Poly result = p;
-  ir::Symbols::Substitution elements;
-  for (const SymbolId s : symbols.all_symbols(p)) {
-    const ir::SymbolInfo info = symbols.info(s);
-    if (info.kind != SymbolKind::element || info.tensor >= kFirstTensor) continue;
-    std::vector<Poly> arguments;
-    for (const Poly& a : info.arguments) arguments.push_back(resolve(a, node));
-    elements.emplace(s, symbols.element(tensor_number(node.operands[info.tensor]), std::move(arguments)));
-  }
-  if (!elements.empty()) result = symbols.substitute(result, elements);
-  if (!solved_.empty()) result = symbols.substitute(result, solved_);
-  if (result.is_poisoned()) throw Stop{false, "cannot compute an index: it does not fit 64 bits"};
-  return result;
-}
-
-Condition Composer::convert(const Condition& condition, Scope node) {
-  Condition result;
-  for (const Atom& a : condition) result.push_back({resolve(a.poly, node), a.relation});
-  return result;
+  std::vector<Case> all = cases({p}, node);
+  if (all.size() != 1) throw Stop{false, "cannot compute a size that depends on which part of an integer tensor it is read from"};
+  return std::move(all[0].values[0]);
 }
 
 Expression Composer::convert_literal(const ir::Real& value) {
@@ -139,42 +145,15 @@ Expression Composer::convert_literal(const ir::Real& value) {
   return algebra_.factor(std::move(f));
 }
 
-namespace {
-
-// The complement of a conjunction as disjoint conjunctions.
-std::vector<Condition> complement(const Condition& condition) {
-  std::vector<Condition> result;
-  for (std::size_t k = 0; k < condition.size(); ++k) {
-    Condition c(condition.begin(), condition.begin() + static_cast<std::ptrdiff_t>(k));
-    switch (condition[k].relation) {
-      case Relation::at_least_zero:
-        c.push_back({Poly(-1) - condition[k].poly, Relation::at_least_zero});
-        break;
-      case Relation::zero:
-        c.push_back({condition[k].poly, Relation::not_zero});
-        break;
-      case Relation::not_zero:
-        c.push_back({condition[k].poly, Relation::zero});
-        break;
-    }
-    result.push_back(std::move(c));
-  }
-  return result;
-}
-
-}  // namespace
-
 Expression Composer::convert(const ops::Expr& e, Scope node) {
   switch (e->kind) {
     case ExprKind::literal:
       return convert_literal(e->literal);
     case ExprKind::integer:
-      return algebra_.integer(resolve(e->integer, node));
-    case ExprKind::read: {
-      std::vector<Poly> index;
-      for (const Poly& p : e->indices) index.push_back(resolve(p, node));
-      return element(node.operands[static_cast<std::size_t>(e->operand)], index);
-    }
+      return in_cases(cases({e->integer}, node), [&](const Case& c) { return algebra_.integer(c.values[0]); });
+    case ExprKind::read:
+      return in_cases(cases(e->indices, node),
+                      [&](const Case& c) { return element(node.operands[static_cast<std::size_t>(e->operand)], c.values); });
     case ExprKind::sum: {
       Expression body = convert(e->arguments[0], node);
       const Poly extent = resolve(e->extent, node);
@@ -187,19 +166,8 @@ Expression Composer::convert(const ops::Expr& e, Scope node) {
     }
     case ExprKind::maximum:
       return algebra_.maximum(pieces(e, node));
-    case ExprKind::select: {
-      const Condition condition = convert(e->condition, node);
-      Expression result = convert(e->arguments[0], node);
-      for (Term& t : result.terms) t.conditions.insert(t.conditions.begin(), condition.begin(), condition.end());
-      const Expression otherwise = convert(e->arguments[1], node);
-      for (const Condition& c : complement(condition)) {
-        for (Term t : otherwise.terms) {
-          t.conditions.insert(t.conditions.begin(), c.begin(), c.end());
-          result.terms.push_back(std::move(t));
-        }
-      }
-      return result;
-    }
+    case ExprKind::select:
+      return convert_select(*e, node);
     case ExprKind::apply:
       return convert_apply(*e, node);
     case ExprKind::cast:
@@ -208,7 +176,48 @@ Expression Composer::convert(const ops::Expr& e, Scope node) {
   return convert_cast(*e, node);
 }
 
+Expression Composer::convert_select(const ExprNode& e, Scope node) {
+  const Expression then = convert(e.arguments[0], node);
+  const Expression otherwise = convert(e.arguments[1], node);
+  Expression result;
+  const auto add = [&](const Expression& branch, const Condition& condition) {
+    for (const Term& t : branch.terms) {
+      Term copy = t;
+      copy.conditions.insert(copy.conditions.begin(), condition.begin(), condition.end());
+      result.terms.push_back(std::move(copy));
+    }
+  };
+  for (const Case& c : condition_cases(e.condition, node)) {
+    const Condition holds = with_values(e.condition, c.values);
+    add(then, joined(c.condition, holds));
+    for (const Condition& fails : complement(holds)) add(otherwise, joined(c.condition, fails));
+  }
+  return result;
+}
+
+std::vector<Piece> Composer::select_pieces(const ExprNode& e, Scope node) {
+  const std::vector<Piece> then = pieces(e.arguments[0], node);
+  const std::vector<Piece> otherwise = pieces(e.arguments[1], node);
+  std::vector<Piece> result;
+  const auto add = [&](const std::vector<Piece>& branch, const Condition& condition) {
+    for (const Piece& p : branch) {
+      Piece copy = result.empty() ? p : refresh(algebra_.symbols(), p);
+      copy.conditions.insert(copy.conditions.begin(), condition.begin(), condition.end());
+      result.push_back(std::move(copy));
+    }
+  };
+  for (const Case& c : condition_cases(e.condition, node)) {
+    const Condition holds = with_values(e.condition, c.values);
+    add(then, joined(c.condition, holds));
+    for (const Condition& fails : complement(holds)) add(otherwise, joined(c.condition, fails));
+  }
+  return result;
+}
+
 Expression Composer::convert_apply(const ExprNode& e, Scope node) {
+  if (e.function == Function::less || e.function == Function::equal) {
+    if (auto condition = compared(e, node)) return *std::move(condition);
+  }
   const auto& a = e.arguments;
   if (e.function == Function::minimum) {
     if (is_infinite(a[0], true)) return convert(a[1], node);
@@ -280,20 +289,7 @@ std::vector<Piece> Composer::pieces(const ops::Expr& e, Scope node) {
     }
     return result;
   }
-  if (e->kind == ExprKind::select) {
-    const Condition condition = convert(e->condition, node);
-    std::vector<Piece> result = pieces(e->arguments[0], node);
-    for (Piece& p : result) p.conditions.insert(p.conditions.begin(), condition.begin(), condition.end());
-    const std::vector<Piece> otherwise = pieces(e->arguments[1], node);
-    for (const Condition& c : complement(condition)) {
-      for (const Piece& q : otherwise) {
-        Piece p = refresh(algebra_.symbols(), q);
-        p.conditions.insert(p.conditions.begin(), c.begin(), c.end());
-        result.push_back(std::move(p));
-      }
-    }
-    return result;
-  }
+  if (e->kind == ExprKind::select) return select_pieces(*e, node);
   if (e->kind == ExprKind::apply && e->function == Function::maximum) {
     std::vector<Piece> result = pieces(e->arguments[0], node);
     std::vector<Piece> more = pieces(e->arguments[1], node);
@@ -303,11 +299,17 @@ std::vector<Piece> Composer::pieces(const ops::Expr& e, Scope node) {
   if (e->kind == ExprKind::read) {
     const ir::ValueId operand = node.operands[static_cast<std::size_t>(e->operand)];
     if (arena_.node(operand).kind == ir::NodeKind::operation) {
+      const std::vector<Case> all = cases(e->indices, node);
       const GenericPieces& g = generic_pieces(operand);
-      ir::Symbols::Substitution by;
-      for (std::size_t k = 0; k < e->indices.size(); ++k) by.emplace(g.index[k], resolve(e->indices[k], node));
       std::vector<Piece> result;
-      for (const Piece& p : g.pieces) result.push_back(refresh(algebra_.symbols(), p, by));
+      for (const Case& c : all) {
+        ir::Symbols::Substitution by;
+        for (std::size_t k = 0; k < c.values.size(); ++k) by.emplace(g.index[k], c.values[k]);
+        for (const Piece& p : g.pieces) {
+          result.push_back(refresh(algebra_.symbols(), p, by));
+          result.back().conditions.insert(result.back().conditions.begin(), c.condition.begin(), c.condition.end());
+        }
+      }
       return result;
     }
   }

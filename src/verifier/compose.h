@@ -1,6 +1,7 @@
 // The value of a graph's output as one expression: operator semantics composed through the graph, down to reads of variables.
 #pragma once
 
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -29,6 +30,7 @@ class Composer {
   };
   // The node whose semantics is being converted.
   using Scope = const ir::Node&;
+  using ExprNode = ops::ExprNode;
 
   const Generic& generic(ir::ValueId value);
   const GenericPieces& generic_pieces(ir::ValueId value);
@@ -41,8 +43,23 @@ class Composer {
   Expression convert_cast(const ops::ExprNode& e, Scope node);
   Expression convert_literal(const ir::Real& value);
   std::vector<Piece> pieces(const ops::Expr& e, Scope node);
-  Condition convert(const Condition& condition, Scope node);
+  Expression convert_select(const ExprNode& e, Scope node);
+  std::vector<Piece> select_pieces(const ExprNode& e, Scope node);
   Poly resolve(const Poly& p, Scope node);
+  // Index polynomials that speak of elements of integer tensors which the graph computes: what they are, case by case. The cases exclude
+  // each other, and one of them holds. One case without conditions where no such tensor is read.
+  struct Case {
+    Condition condition;
+    std::vector<Poly> values;
+  };
+  std::vector<Case> cases(const std::vector<Poly>& polys, Scope node);
+  // The element of an integer value at `index` as index polynomials; nothing where it is not known to be some.
+  std::optional<std::vector<Case>> element_cases(ir::ValueId value, const std::vector<Poly>& index);
+  std::optional<std::vector<Case>> integer_cases(const ops::Expr& e, Scope node);
+  // The values of a condition's polynomials.
+  std::vector<Case> condition_cases(const Condition& condition, Scope node);
+  // a < b or a = b of integers of which one is known by its index: a condition.
+  std::optional<Expression> compared(const ExprNode& e, Scope node);
   // The element type of an expression where it is known, undefined otherwise.
   ir::DataType type_of(const ops::ExprNode& e, Scope node) const;
 
@@ -51,10 +68,17 @@ class Composer {
   const ir::Symbols::Substitution& solved_;
   std::unordered_map<ir::ValueId, Generic> generic_;
   std::unordered_map<ir::ValueId, GenericPieces> generic_pieces_;
+  int depth_ = 0;  // of integer tensors that are read by elements of others
 };
 
 // The number that stands for an integer tensor in defined symbols `element`, and back.
 std::uint32_t tensor_number(ir::ValueId value);
 std::optional<ir::ValueId> tensor_of(std::uint32_t number);
+bool is_tensor_number(std::uint32_t number);  // not the number of an operand
+
+// The complement of a conjunction as conjunctions that exclude each other.
+std::vector<Condition> complement(const Condition& condition);
+// The condition with these polynomials in place of its own.
+Condition with_values(const Condition& condition, const std::vector<Poly>& values);
 
 }  // namespace xflow::verifier

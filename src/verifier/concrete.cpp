@@ -301,11 +301,18 @@ std::optional<Inputs> Concrete::draw(const Assignment& assignment, std::uint64_t
     std::int64_t low = kind == Entry::bits ? 0 : -high;
     const std::int64_t denominator = kind == Entry::halves && ir::is_floating(type) ? 2 : 1;
     if (type == ir::DataType::boolean) low = 0, high = 1;
-    // Integer tensors may be indices.
-    if (ir::is_integer(type)) low = 0, high = 2;
+    // Integer tensors may be indices: mostly those that most dimensions have.
+    if (ir::is_integer(type) && kind != Entry::large) low = 0, high = 2;
     bool nonzero = false;
     for (const rules::ValueFact& f : instance.value_facts) {
       if (f.value != v) continue;
+      if (f.kind == rules::ValueFact::Kind::in_range) {
+        const auto least = implementation_->value(f.low, assignment);
+        const auto end = implementation_->value(f.end, assignment);
+        if (!least || !end || *end <= *least) return std::nullopt;
+        low = *least, high = *end - 1;
+        continue;
+      }
       nonzero = nonzero || f.kind != rules::ValueFact::Kind::nonnegative;
       if (f.kind != rules::ValueFact::Kind::nonzero) low = 0;
     }

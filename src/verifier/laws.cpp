@@ -60,6 +60,8 @@ Expression Algebra::boolean_function(Function function, std::vector<Expression> 
 }
 
 Expression Algebra::convert(ir::DataType type, Expression argument) const {
+  // To integers truncates; there is no overflow.
+  if (ir::is_integer(type) && integral(argument)) return argument;
   auto f = std::make_shared<Factor>();
   f->kind = FactorKind::function;
   f->data_type = type;
@@ -87,28 +89,33 @@ Expression Algebra::exponential(const Expression& e) {
   return Expression{{std::move(product)}};
 }
 
-// sqrt(c d t) = sqrt(c) sqrt(d) sqrt(t) for a positive rational c and dimensions d.
+// sqrt(c d p^2 t) = sqrt(c) sqrt(d) p sqrt(t) for a positive rational c, dimensions d and positive p.
 Expression Algebra::square_root(const Expression& e) {
   if (e.is_zero()) return {};
   const Rational c = content({&e});
-  Expression rest = scale(e, inverse(c));
+  std::vector<const Term*> terms;
+  std::vector<SymbolId> bound;
+  for (const Term& t : e.terms) {
+    terms.push_back(&t);
+    bound.insert(bound.end(), t.binders.begin(), t.binders.end());
+  }
+  Term outer = common(terms, bound, [&](const FactorPower& f) { return positive(*f.factor) ? f.power / 2 * 2 : 0; });
+  outer.coefficient = c;
+  Expression rest;
+  for (const Term& t : e.terms) rest.terms.push_back(without(t, outer));
   Expression result = constant(Rational(1));
   if (const auto root = exact_root(c)) {
     result = constant(*root);
   } else {
     result = function(Function::sqrt, {constant(c)});
   }
-  if (rest.terms.size() == 1 && is_plain(rest.terms[0])) {
-    for (const DimensionPower& d : rest.terms[0].dimensions) {
-      const Expression root = function(Function::sqrt, {integer(Poly(d.dimension))});
-      Expression powered;
-      powered.terms.emplace_back();
-      powered.terms.back().factors.push_back({root.terms[0].factors[0].factor, d.power});
-      result = multiply(result, powered);
-    }
-    rest.terms[0].dimensions.clear();
-    if (const auto one = constant_value(rest); one && *one == Rational(1)) return result;
+  for (const DimensionPower& d : outer.dimensions) {
+    Expression powered = function(Function::sqrt, {integer(Poly(d.dimension))});
+    powered.terms.back().factors.back().power = d.power;
+    result = multiply(result, powered);
   }
+  for (const FactorPower& f : outer.factors) result = multiply(result, factor(f.factor, f.power / 2));
+  if (const auto one = constant_value(rest); one && *one == Rational(1)) return result;
   return multiply(result, function(Function::sqrt, {std::move(rest)}));
 }
 
@@ -149,56 +156,18 @@ Expression Algebra::reciprocal(const Expression& e) {
     return Expression{{std::move(t)}};
   }
   // Common factors of all terms that no binder reaches go outside: the multiset intersection.
-  Term common;
-  common.coefficient = content({&e});
-  if (leading_is_negative(e)) common.coefficient = times(common.coefficient, Rational(-1));
-  const auto free_of = [&](const Factor& f) {
-    for (const Term& t : e.terms)
-      for (const SymbolId b : t.binders)
-        if (mentions(symbols_, f, b)) return false;
-    return true;
-  };
-  for (const DimensionPower& d : e.terms[0].dimensions) {
-    int least = d.power;
-    for (const Term& t : e.terms) {
-      const auto at = std::find_if(t.dimensions.begin(), t.dimensions.end(), [&](const auto& x) { return x.dimension == d.dimension; });
-      const int here = at == t.dimensions.end() ? 0 : at->power;
-      least = (here > 0) == (least > 0) && here != 0 ? (std::abs(here) < std::abs(least) ? here : least) : 0;
-      if (least == 0) break;
-    }
-    if (least != 0) common.dimensions.push_back({d.dimension, least});
-  }
-  for (const FactorPower& f : e.terms[0].factors) {
-    if (!free_of(*f.factor)) continue;
-    int least = f.power;
-    for (const Term& t : e.terms) {
-      int here = 0;
-      for (const FactorPower& g : t.factors)
-        if ((g.power > 0) == (f.power > 0) && equal_up_to_renaming(symbols_, *f.factor, *g.factor)) here = g.power;
-      if (std::abs(here) < std::abs(least)) least = here;
-    }
-    if (least != 0) common.factors.push_back({f.factor, least});
-  }
-  Expression rest;
+  std::vector<const Term*> terms;
+  std::vector<SymbolId> bound;
   for (const Term& t : e.terms) {
-    Term left = t;
-    left.coefficient = times(t.coefficient, inverse(common.coefficient));
-    for (const DimensionPower& d : common.dimensions) {
-      for (auto& x : left.dimensions)
-        if (x.dimension == d.dimension) x.power -= d.power;
-    }
-    std::erase_if(left.dimensions, [](const DimensionPower& d) { return d.power == 0; });
-    for (const FactorPower& f : common.factors) {
-      for (FactorPower& g : left.factors) {
-        if ((g.power > 0) != (f.power > 0) || !equal_up_to_renaming(symbols_, *f.factor, *g.factor)) continue;
-        g.power -= f.power;
-        break;
-      }
-      std::erase_if(left.factors, [](const FactorPower& g) { return g.power == 0; });
-    }
-    rest.terms.push_back(std::move(left));
+    terms.push_back(&t);
+    bound.insert(bound.end(), t.binders.begin(), t.binders.end());
   }
-  Expression outside = reciprocal(Expression{{std::move(common)}});
+  Term outer = common(terms, bound, [](const FactorPower& f) { return f.power; });
+  outer.coefficient = content({&e});
+  if (leading_is_negative(e)) outer.coefficient = times(outer.coefficient, Rational(-1));
+  Expression rest;
+  for (const Term& t : e.terms) rest.terms.push_back(without(t, outer));
+  Expression outside = reciprocal(Expression{{std::move(outer)}});
   return multiply(outside, function(Function::reciprocal, {std::move(rest)}));
 }
 
@@ -223,7 +192,18 @@ Expression Algebra::logical(Function f, const Expression& x, const Expression& y
   const Expression b = truth(y);
   Expression both = multiply(a, b);
   if (f == Function::logical_and) return both;
+  if (f == Function::logical_or) {
+    if (auto joined = less_or_equal(a, b)) return *std::move(joined);
+    if (auto joined = less_or_equal(b, a)) return *std::move(joined);
+  }
   return sum(sum(a, b), scale(both, Rational(f == Function::logical_or ? -1 : -2)));
+}
+
+Expression Algebra::is_zero(Expression e) {
+  if (const auto c = constant_value(e)) return constant(Rational(c->numerator() == 0 ? 1 : 0));
+  e = scale(std::move(e), inverse(content({&e})));
+  if (leading_is_negative(e)) e = negate(std::move(e));
+  return boolean_function(Function::equal, {std::move(e)});
 }
 
 Expression Algebra::apply(Function f, std::vector<Expression> arguments) {
@@ -245,6 +225,17 @@ Expression Algebra::apply(Function f, std::vector<Expression> arguments) {
       return exponential(a);
     case Function::sqrt:
       return square_root(a);
+    case Function::log:
+      return logarithm(a);
+    case Function::floor:
+    case Function::ceil:
+    case Function::round_even:
+      return rounded(f, a);
+    case Function::integer_divide:
+      return integer_quotient(a, arguments[1]);
+    case Function::modulo:
+    case Function::remainder:
+      return remainder(f, a, arguments[1]);
     case Function::power:
       return real_power(a, arguments[1]);
     case Function::sin:
@@ -274,18 +265,10 @@ Expression Algebra::apply(Function f, std::vector<Expression> arguments) {
       const Expression otherwise = multiply(sum(constant(Rational(1)), negate(c)), arguments[2]);
       return sum(multiply(c, arguments[1]), otherwise);
     }
-    case Function::less: {
-      // a < b: the sign of b - a.
-      const Expression difference = sum(std::move(arguments[1]), negate(std::move(a)));
-      if (const auto c = constant_value(difference)) return constant(Rational(c->numerator() > 0 ? 1 : 0));
-      return boolean_function(Function::less, {difference});
-    }
-    case Function::equal: {
-      Expression difference = sum(std::move(a), negate(std::move(arguments[1])));
-      if (const auto c = constant_value(difference)) return constant(Rational(c->numerator() == 0 ? 1 : 0));
-      if (leading_is_negative(difference)) difference = negate(std::move(difference));
-      return boolean_function(Function::equal, {std::move(difference)});
-    }
+    case Function::less:  // a < b: the sign of b - a
+      return is_positive(sum(std::move(arguments[1]), negate(std::move(a))));
+    case Function::equal:
+      return is_zero(sum(std::move(a), negate(std::move(arguments[1]))));
     case Function::is_nan:
       return {};  // a real number is a number
     default:
@@ -342,6 +325,24 @@ Expression Algebra::take_out_summands(std::vector<Piece>& pieces) {
   return outside;
 }
 
+// max(p a, p b) = p max(a, b) for p >= 0, where p uses no binder.
+Term Algebra::take_out_factors(std::vector<Piece>& pieces) {
+  std::vector<const Term*> terms;
+  std::vector<SymbolId> bound;
+  for (const Piece& p : pieces) {
+    bound.insert(bound.end(), p.binders.begin(), p.binders.end());
+    for (const Term& t : p.body.terms) {
+      terms.push_back(&t);
+      bound.insert(bound.end(), t.binders.begin(), t.binders.end());
+    }
+  }
+  if (terms.empty()) return {};
+  Term outside = common(terms, bound, [&](const FactorPower& f) { return nonnegative(*f.factor) ? f.power : f.power / 2 * 2; });
+  for (Piece& p : pieces)
+    for (Term& t : p.body.terms) t = without(std::move(t), outside);
+  return outside;
+}
+
 Expression Algebra::maximum(const std::vector<Piece>& list) {
   std::vector<Piece> flat;
   for (const Piece& p : list) flatten(p, flat);
@@ -366,6 +367,7 @@ Expression Algebra::maximum(const std::vector<Piece>& list) {
   if (largest) pieces.push_back(Piece{{}, {}, constant(*largest)});
   if (pieces.size() == 1 && pieces[0].binders.empty() && pieces[0].conditions.empty()) return pieces[0].body;
   const Expression outside = take_out_summands(pieces);
+  const Term scale_outside = take_out_factors(pieces);
   std::vector<const Expression*> bodies;
   bodies.reserve(pieces.size());
   for (const Piece& p : pieces) bodies.push_back(&p.body);
@@ -374,7 +376,7 @@ Expression Algebra::maximum(const std::vector<Piece>& list) {
   auto f = std::make_shared<Factor>();
   f->kind = FactorKind::maximum;
   f->pieces = std::move(pieces);
-  return sum(scale(factor(std::move(f)), c), outside);
+  return sum(multiply(scale(factor(std::move(f)), c), Expression{{scale_outside}}), outside);
 }
 
 }  // namespace xflow::verifier

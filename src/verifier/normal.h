@@ -74,6 +74,7 @@ struct Factor {
   ir::ValueId variable{};             // read
   std::vector<Poly> indices;          // read
   bool boolean = false;               // takes the values 0 and 1 only
+  bool integral = false;              // read: of a tensor of integers
   Poly integer;                       // integer
   std::string name;                   // real
   Function function{};                // function

@@ -26,6 +26,11 @@ class Proof::Engine {
     scalar.set_matcher(matcher);
     for (const Atom& a : solved.facts) solver.assume(a);
     normalizer.set_deadline(options.deadline);
+    for (const rules::ValueFact& f : instance.value_facts) {
+      if (f.kind != rules::ValueFact::Kind::in_range) continue;
+      Symbols& symbols = instance.arena->symbols();
+      solver.assume_elements(tensor_number(f.value), symbols.substitute(f.low, solved.solved), symbols.substitute(f.end, solved.solved));
+    }
   }
 
   Solver solver;

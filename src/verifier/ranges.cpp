@@ -73,6 +73,12 @@ bool Ranges::obviously_at_least_zero(const Poly& p) const {
 const std::vector<Ranges::Bound>& Ranges::bounds(SymbolId symbol) const {
   const auto [at, added] = bounds_.try_emplace(symbol);
   if (!added) return at->second;
+  if (elements_ != nullptr && symbols_.info(symbol).kind == SymbolKind::element) {
+    if (const auto range = elements_->find(symbols_.info(symbol).tensor); range != elements_->end()) {
+      at->second.push_back({1, -range->second.low, false, true});
+      at->second.push_back({-1, range->second.end - Poly(1), false, true});
+    }
+  }
   for (const Atom* a : known_) {
     if (!a->poly.mentions(symbol)) continue;
     const auto linear = a->poly.linear_in(symbol);
@@ -145,12 +151,26 @@ std::optional<Condition> tidy(const ir::Symbols& symbols, const Atom& atom) {
   return Condition{{p, atom.relation}};
 }
 
+namespace {
+
+// A symbol whose value depends on no index and no tensor.
+bool is_size(const ir::Symbols& symbols, SymbolId s) {
+  const SymbolKind kind = symbols.info(s).kind;
+  if (kind == SymbolKind::dimension || kind == SymbolKind::parameter) return true;
+  if (kind == SymbolKind::index || kind == SymbolKind::element) return false;
+  const auto inside = symbols.all_symbols(Poly(s));
+  return std::none_of(inside.begin(), inside.end(),
+                      [&](SymbolId x) { return symbols.info(x).kind == SymbolKind::index || symbols.info(x).kind == SymbolKind::element; });
+}
+
+}  // namespace
+
 std::vector<Poly> divisors(const ir::Symbols& symbols, const Poly& p) {
   std::vector<Poly> result;
   for (const Poly::Term& t : p.terms()) {
     ir::Monomial sizes;
     for (const ir::Power& power : t.monomial)
-      if (symbols.info(power.symbol).kind != SymbolKind::index) sizes.push_back(power);
+      if (is_size(symbols, power.symbol)) sizes.push_back(power);
     for (const std::int64_t c : {std::int64_t{1}, t.coefficient < 0 ? -t.coefficient : t.coefficient}) {
       const Poly e = monomial_poly(sizes) * Poly(c);
       if (!e.is_one() && !e.is_poisoned() && std::find(result.begin(), result.end(), e) == result.end()) result.push_back(e);

@@ -20,6 +20,13 @@ class Ranges {
 
   // True only if p >= 0 wherever the known conditions hold: indices are replaced by their bounds, dimensions by 1 plus something.
   bool at_least_zero(const Poly& p) const;
+  // Every element of the listed integer tensors (by their numbers) is in its range.
+  struct Elements {
+    Poly low;
+    Poly end;  // exclusive
+  };
+  using ElementRanges = std::unordered_map<std::uint32_t, Elements>;
+  void know(const ElementRanges& elements) { elements_ = &elements; }
   bool in_range(const Poly& p, const Poly& size) const { return at_least_zero(p) && at_least_zero(size - p - Poly(1)); }
 
  private:
@@ -37,6 +44,7 @@ class Ranges {
   const ir::Symbols& symbols_;
   std::vector<const Atom*> known_;
   std::unordered_map<SymbolId, std::int64_t> least_;  // of symbols with a known lower bound of at least 0
+  const ElementRanges* elements_ = nullptr;
   mutable std::unordered_map<SymbolId, std::vector<Bound>> bounds_;
 };
 

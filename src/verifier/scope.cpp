@@ -50,7 +50,8 @@ Normalizer::Step Normalizer::tidy_conditions(const std::vector<SymbolId>& binder
   // Digits: e a + r >= 0 with 0 <= r < e is a >= 0; e a + r = 0 with |r| < e is a = 0 and r = 0.
   for (std::size_t k = 0; k < result.size(); ++k) {
     if (result[k].relation == Relation::not_zero) continue;
-    const Ranges ranges(symbols(), {facts_, context, result}, &result[k]);
+    Ranges ranges(symbols(), {facts_, context, result}, &result[k]);
+    ranges.know(solver_.element_ranges());
     if (result[k].relation == Relation::at_least_zero && ranges.at_least_zero(result[k].poly)) {
       result.erase(result.begin() + static_cast<std::ptrdiff_t>(k--));
       changed = true;
@@ -125,7 +126,8 @@ void Normalizer::reduce_defined(const std::vector<Poly>& polys, const Condition&
     }
   }
   if (defined.empty()) return;
-  const Ranges ranges(symbols(), {facts_, known});
+  Ranges ranges(symbols(), {facts_, known});
+  ranges.know(solver_.element_ranges());
   for (const SymbolId s : defined) {
     const ir::SymbolInfo info = symbols().info(s);
     const Poly& a = info.arguments[0];
@@ -140,6 +142,10 @@ void Normalizer::reduce_defined(const std::vector<Poly>& polys, const Condition&
     }
     if (ranges.in_range(a, b)) {
       by.emplace(s, Poly(0));
+      continue;
+    }
+    if (ranges.in_range(a + b, b)) {
+      by.emplace(s, Poly(-1));
       continue;
     }
     // floor((e x + r) / (e f)) = floor(x / f) for 0 <= r < e.
@@ -265,6 +271,89 @@ bool Normalizer::merge_binders(std::vector<SymbolId>& binders, Condition& condit
     }
   }
   return false;
+}
+
+bool Normalizer::known_at_least_zero(const Poly& p, const Condition& context) {
+  return Ranges(symbols(), {facts_, context}).at_least_zero(p) ||
+         solver_.implies(context, {p, Relation::at_least_zero}, Solver::Effort::linear);
+}
+
+bool Normalizer::merge_sums(std::vector<SymbolId>& binders, Condition& conditions, const std::vector<Poly>& inner, const Condition& context,
+                            Symbols::Substitution& by) {
+  const auto free_of_binders = [&](const Poly& p) {
+    return std::none_of(binders.begin(), binders.end(), [&](SymbolId b) { return symbols().occurs(p, b); });
+  };
+  for (const SymbolId low : binders) {
+    std::vector<std::size_t> low_range;
+    const auto size = plain_range(symbols(), low, conditions, low_range);
+    if (!size || !free_of_binders(*size)) continue;
+    for (const SymbolId high : binders) {
+      if (high == low) continue;
+      std::vector<std::size_t> ranges = low_range;
+      const auto count = plain_range(symbols(), high, conditions, ranges);
+      if (!count || !free_of_binders(*count)) continue;
+      std::vector<Poly> others = inner;
+      Condition kept;
+      for (std::size_t k = 0; k < conditions.size(); ++k) {
+        if (std::find(ranges.begin(), ranges.end(), k) != ranges.end()) continue;
+        others.push_back(conditions[k].poly);
+        kept.push_back(conditions[k]);
+      }
+      const auto use = std::find_if(others.begin(), others.end(), [&](const Poly& p) { return p.mentions(low) && p.mentions(high); });
+      if (use == others.end()) continue;
+      const auto of_low = use->linear_in(low);
+      const auto of_high = use->linear_in(high);
+      if (!of_low || !of_low->first.is_one() || !of_high || !free_of_binders(of_high->first)) continue;
+      const Poly c = of_high->first;
+      const SymbolId joined_symbol = symbols().fresh(SymbolKind::index, "k");
+      const Symbols::Substitution attempt = {{low, Poly(joined_symbol) - c * Poly(high)}};
+      const bool vanishes = std::all_of(others.begin(), others.end(),
+                                        [&](const Poly& p) { return !symbols().occurs(symbols().substitute(p, attempt), high); });
+      // All of 0 .. c (count - 1) + size - 1 occur where 1 <= c <= size and 1 <= count.
+      if (!vanishes || !known_at_least_zero(c - Poly(1), context) || !known_at_least_zero(*size - c, context) ||
+          !known_at_least_zero(*count - Poly(1), context)) {
+        continue;
+      }
+      kept.push_back({Poly(joined_symbol), Relation::at_least_zero});
+      kept.push_back(ops::less_than(Poly(joined_symbol), c * (*count - Poly(1)) + *size));
+      conditions = std::move(kept);
+      std::erase(binders, high);
+      std::replace(binders.begin(), binders.end(), low, joined_symbol);
+      by = attempt;
+      return true;
+    }
+  }
+  return false;
+}
+
+std::optional<Atom> Normalizer::wrapped_division(const Term& term, const Condition& context) const {
+  if (solver_.element_ranges().empty()) return std::nullopt;
+  std::vector<Poly> polys;
+  collect_polys(term, polys);
+  Ranges ranges(algebra_.symbols(), {facts_, context, term.conditions});
+  ranges.know(solver_.element_ranges());
+  for (const Poly& p : polys) {
+    for (const SymbolId s : algebra_.symbols().all_symbols(p)) {
+      const ir::SymbolInfo info = algebra_.symbols().info(s);
+      if (info.kind != SymbolKind::floor_div) continue;
+      const Poly& a = info.arguments[0];
+      const Poly& b = info.arguments[1];
+      const auto inside = a.symbols();
+      const bool of_element =
+          std::any_of(inside.begin(), inside.end(), [&](SymbolId x) { return algebra_.symbols().info(x).kind == SymbolKind::element; });
+      const bool of_bound = std::any_of(inside.begin(), inside.end(), [&](SymbolId x) {
+        return std::find(term.binders.begin(), term.binders.end(), x) != term.binders.end();
+      });
+      if (!of_element || of_bound || !ranges.in_range(a + b, b + b)) continue;
+      // Asked once: where this is known already, the range of the division was found too wide.
+      const Atom atom{a, Relation::at_least_zero};
+      const auto known = [&](const Atom& x) { return same(x, atom) || same(x, negation(atom)); };
+      if (std::none_of(term.conditions.begin(), term.conditions.end(), known) && std::none_of(context.begin(), context.end(), known)) {
+        return atom;
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<Poly> Normalizer::count(SymbolId binder, const Condition& conditions, const Condition& context) const {

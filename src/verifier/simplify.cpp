@@ -82,9 +82,9 @@ void Normalizer::simplify_term(Term term, const Condition& context, std::vector<
     work.insert(work.end(), expanded->terms.rbegin(), expanded->terms.rend());
     return;
   }
-  for (const FactorPower& f : term.factors) {
-    const auto atom = liftable(*f.factor);
-    if (!atom) continue;
+  std::optional<Atom> atom = wrapped_division(term, context);
+  for (std::size_t k = 0; k < term.factors.size() && !atom; ++k) atom = liftable(*term.factors[k].factor);
+  if (atom) {
     Term otherwise = refresh(symbols(), term);
     // Renaming the copy's binders renames them in the atom too.
     Symbols::Substitution by;
@@ -157,7 +157,7 @@ void Normalizer::simplify_piece(Piece piece, const Condition& context, std::vect
     Symbols::Substitution by;
     const Step result = scope_step(piece.binders, piece.conditions, inner, context, by);
     if (result == Step::empty) return;
-    if (result == Step::none) break;
+    if (result == Step::none && !merge_sums(piece.binders, piece.conditions, inner, context, by)) break;
     if (!by.empty()) piece = substitute(symbols(), piece, by);
   }
   if (is_empty(piece.binders, piece.conditions, context)) return;

@@ -56,6 +56,13 @@ class Normalizer {
   // Two binders that occur as q * high + low alone, with 0 <= low < q, are one binder.
   bool merge_binders(std::vector<SymbolId>& binders, Condition& conditions, const std::vector<Poly>& inner, const Condition& context,
                      ir::Symbols::Substitution& by);
+  // The same for maxima, where it does not matter how often a value occurs: two binders that occur as c * high + low alone, whose values
+  // leave no gap, are one binder.
+  bool merge_sums(std::vector<SymbolId>& binders, Condition& conditions, const std::vector<Poly>& inner, const Condition& context,
+                  ir::Symbols::Substitution& by);
+  bool known_at_least_zero(const Poly& p, const Condition& context);
+  // A division floor(a / b) of an element of a tensor with -b <= a < b: the condition a >= 0 decides it.
+  std::optional<Atom> wrapped_division(const Term& term, const Condition& context) const;
   // The number of values of a binder that only its own range mentions; nothing where it is not known to be at least 0.
   std::optional<Poly> count(SymbolId binder, const Condition& conditions, const Condition& context) const;
   bool is_empty(const std::vector<SymbolId>& binders, const Condition& conditions, const Condition& context);

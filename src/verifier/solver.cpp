@@ -41,8 +41,8 @@ std::string solver_version() {
 // A Z3 solver with its own context; `real_products` says whether monomials are products or abstracted integers.
 class Solver::Implementation {
  public:
-  Implementation(const ir::Symbols& symbols, std::uint64_t limit)
-      : symbols_(symbols), limit_(static_cast<unsigned>(std::min<std::uint64_t>(limit, 4'000'000'000U))) {}
+  Implementation(const ir::Symbols& symbols, const Ranges::ElementRanges& elements, std::uint64_t limit)
+      : symbols_(symbols), elements_(elements), limit_(static_cast<unsigned>(std::min<std::uint64_t>(limit, 4'000'000'000U))) {}
 
   z3::context& context() { return context_; }
 
@@ -244,6 +244,12 @@ class Solver::Implementation {
         known.pending.push_back(constant >= a && constant >= b && (constant == a || constant == b));
         break;
       }
+      case SymbolKind::element:
+        if (const auto range = elements_.find(info.tensor); range != elements_.end()) {
+          known.pending.push_back(constant >= poly(range->second.low, real, known));
+          known.pending.push_back(constant < poly(range->second.end, real, known));
+        }
+        break;
       default:
         break;
     }
@@ -296,6 +302,7 @@ class Solver::Implementation {
   }
 
   const ir::Symbols& symbols_;
+  const Ranges::ElementRanges& elements_;
   unsigned limit_;
   z3::context context_;
   std::unordered_map<SymbolId, z3::expr> constants_;
@@ -315,7 +322,7 @@ void Solver::assume(const Atom& fact) {
 
 Solver::Implementation& Solver::implementation() {
   if (!implementation_) {
-    implementation_ = std::make_unique<Implementation>(symbols_, resource_limit_);
+    implementation_ = std::make_unique<Implementation>(symbols_, elements_, resource_limit_);
     for (const Atom& f : facts_) implementation_->assume(f);
   }
   return *implementation_;

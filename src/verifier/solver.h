@@ -12,6 +12,7 @@
 #include "src/ir/poly.h"
 #include "src/ir/rational.h"
 #include "src/ops/expr.h"
+#include "src/verifier/ranges.h"
 
 namespace xflow::verifier {
 
@@ -53,6 +54,10 @@ class Solver {
   void assume(const ops::Atom& fact);
   const std::vector<ops::Atom>& facts() const { return facts_; }
 
+  // Every element of an integer tensor is at least `low` and below `end`, for all later queries.
+  void assume_elements(std::uint32_t tensor, ir::Poly low, ir::Poly end) { elements_[tensor] = {std::move(low), std::move(end)}; }
+  const Ranges::ElementRanges& element_ranges() const { return elements_; }
+
   enum class Effort : std::uint8_t { linear, full };
   // True only if no integers satisfy the facts and `condition`.
   bool contradictory(std::span<const ops::Atom> condition, Effort effort);
@@ -79,6 +84,7 @@ class Solver {
   const ir::Symbols& symbols_;
   std::uint64_t resource_limit_;
   std::vector<ops::Atom> facts_;
+  Ranges::ElementRanges elements_;
   std::unique_ptr<Implementation> implementation_;
   std::uint64_t queries_ = 0;
 };

@@ -248,6 +248,28 @@ TEST_F(RuleMatch, GuardsOnElements) {
   EXPECT_EQ(matches("nonzero(s)", of({1, NAN})), 0U);
 }
 
+TEST_F(RuleMatch, IndicesHaveToBeKnownToBeInRange) {
+  const std::string rule =
+      "rule r\n  with\n    x: [N, B], i: int64[K]\n  source\n    y = matmul(one_hot(i, axis: 1, depth: N), x)\n  target\n"
+      "    y = gather(x, i, axis: 0)\n  where in_range(i, 0, N)\n";
+  const ValueId x = input({4, dim("B")});
+  const auto count = [&](ValueId i) {
+    const ValueId hot = op("one_hot", {i}, {{"axis", Poly(1)}, {"depth", Poly(4)}});
+    return rewrites(rule, {op("matmul", {hot, x})}).size();
+  };
+  const auto indices = [&](std::vector<std::int64_t> values) {
+    const std::vector<std::int64_t> dims = {static_cast<std::int64_t>(values.size())};
+    return arena_.constant(ir::make_integer_constant(DataType::int64, dims, values));
+  };
+  EXPECT_EQ(count(indices({0, 3, 3})), 1U);
+  EXPECT_EQ(count(indices({0, 4, 3})), 0U);
+  EXPECT_EQ(count(indices({0, -1, 3})), 0U);
+  // Values that are not known, or too many to look at.
+  EXPECT_EQ(count(input({3}, DataType::int64)), 0U);
+  EXPECT_EQ(count(indices(std::vector<std::int64_t>(ir::Constant::kSmall, 1))), 1U);
+  EXPECT_EQ(count(indices(std::vector<std::int64_t>(ir::Constant::kSmall + 1, 1))), 0U);
+}
+
 TEST_F(RuleMatch, NumbersOfAnyRankAreScalarsInTheTarget) {
   const std::string rule =
       "rule r\n  with\n    x: [M, K], a: [K, N]\n  source\n    y = matmul(x, a) * s\n  target\n    y = matmul(x, a * s)\n  where "

@@ -56,6 +56,16 @@ rule merge-matmuls-sharing-lhs
   EXPECT_EQ(print(parsed(printed)[0]), printed);
 }
 
+TEST(RuleText, TheOperatorAndStandsBesideTheWordThatJoinsGuards) {
+  const std::string text =
+      "rule r\n  with\n    i: int64[N]\n  source\n    y = and(less(i, 3), less(i, 5))\n  target\n    y = less(i, 3)\n  where\n"
+      "    in_range(i, -2, 2 * N) and\n    N >= 2\n";
+  const Rule rule = parsed(text)[0];
+  EXPECT_EQ(rule.source[0].term.name, "and");
+  EXPECT_EQ(rule.guards.size(), 2U);
+  EXPECT_EQ(print(parsed(print(rule))[0]), text);
+}
+
 TEST(RuleText, InfixOperatorsAreOperators) {
   const Rule rule = parsed(
       "rule r\n  source\n    y = x * clip(x + 3, min: 0, max: 6) / 6\n  target\n    y = x * hard_sigmoid(x, alpha: 1/6, beta: 1/2)\n")[0];
@@ -145,6 +155,8 @@ TEST(RuleErrors, OfNames) {
   EXPECT_EQ(error_of(source + "y = x\n  where const(z)\n"), "test.rules:6:9: 'z' is no variable of the source");
   EXPECT_EQ(error_of(source + "y = x\n  where rank(x)\n"),
             "test.rules:6:16: expected '=', '!=', '<', '<=', '>' or '>=', found the end of the line");
+  EXPECT_EQ(error_of(source + "y = x\n  where in_range(x, 0, 3)\n"),
+            "test.rules:6:9: expected 'x' to have a declared type of integers, as in x: int64[K]");
   EXPECT_EQ(error_of("rule r\n  with x: [N], z: [N]\n  source y = relu(x)\n  target y = x"),
             "test.rules:2:16: 'z' is no variable of the source");
   EXPECT_EQ(error_of("rule r\n  with x: [N * C]\n  source y = relu(x)\n  target y = x"),

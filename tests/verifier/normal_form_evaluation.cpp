@@ -69,7 +69,7 @@ class Evaluation {
     for (const Atom& a : condition) {
       if (a.relation != Relation::at_least_zero) continue;
       const auto linear = a.poly.linear_in(s);
-      if (!linear || !(linear->first == Poly(-1))) continue;
+      if (!linear || !(linear->first == Poly(-1)) || instance_.arena->symbols().occurs(linear->second, s)) continue;
       if (const auto c = integer(linear->second)) least = std::min(least, *c);
     }
     return least;
