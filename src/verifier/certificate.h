@@ -18,7 +18,7 @@ struct FactorProof;
 // A term written over the space of its cluster: binder k of the term is maps[k], a polynomial over the space and the free symbols.
 struct Member {
   std::size_t term;                  // number in the list of terms
-  std::vector<Poly> maps;            // one for each binder
+  std::vector<Poly> maps;            // one for each binder; of an added binder that is 0, where the space is larger
   std::vector<std::size_t> pairing;  // factor k of the first member equals factor pairing[k] of this one; none: factor k
   std::vector<FactorProof> factors;  // why, one for each factor of the first member; none: no factor needs a proof
 };

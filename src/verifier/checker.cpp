@@ -58,9 +58,11 @@ std::optional<std::int64_t> determinant(std::vector<std::vector<std::int64_t>> m
 
 }  // namespace
 
+// Maps beyond the binders are those of binders u that are added with the condition u = 0: f = Sum_u [u = 0] f.
 Term over_space(Symbols& symbols, const Term& term, const std::vector<Poly>& maps) {
   Term result = substitute(symbols, term, substitution(term.binders, maps));
   result.binders.clear();
+  for (std::size_t k = term.binders.size(); k < maps.size(); ++k) result.conditions.push_back({maps[k], Relation::zero});
   return result;
 }
 
@@ -114,8 +116,8 @@ bool Checker::cluster(const std::vector<Term>& terms, const Cluster& cluster, co
     }
   }
   for (const Member& m : cluster.members) {
-    // One map for each binder, as many as the space has symbols, and together a bijection that nothing inside the terms captures.
-    if (m.maps.size() != terms[m.term].binders.size() || m.maps.size() != cluster.space.size()) return false;
+    // At least one map for each binder, as many as the space has symbols, and together a bijection that nothing inside the terms captures.
+    if (m.maps.size() < terms[m.term].binders.size() || m.maps.size() != cluster.space.size()) return false;
     if (!unimodular(m.maps, cluster.space) || !speaks_of_free_symbols(m.maps, cluster.space, terms, context)) return false;
   }
   const Term first = over_space(symbols_, terms[cluster.members[0].term], cluster.members[0].maps);
@@ -185,7 +187,7 @@ bool Checker::cancels(const std::vector<Term>& terms, const Cluster& cluster, co
   std::vector<Indicator> indicators;
   for (const Member& m : cluster.members) {
     const Term& t = terms[m.term];
-    indicators.push_back({t.coefficient, substitute(symbols_, t.conditions, substitution(t.binders, m.maps))});
+    indicators.push_back({t.coefficient, over_space(symbols_, t, m.maps).conditions});
   }
   // c [P] - c [Q] where each of P and Q says the other.
   if (indicators.size() == 2 && plus(indicators[0].coefficient, indicators[1].coefficient) == Rational(0)) {

@@ -17,7 +17,9 @@ std::string maps_of(const Names& names, const Term& term, const Member& member) 
   std::string text;
   for (std::size_t k = 0; k < member.maps.size(); ++k) {
     if (k > 0) text += ", ";
-    text += names.symbols.info(term.binders[k]).name + " = " + names.symbols.to_string(member.maps[k]);
+    // An added binder is 0.
+    text += (k < term.binders.size() ? names.symbols.info(term.binders[k]).name : std::string("0")) + " = " +
+            names.symbols.to_string(member.maps[k]);
   }
   return text.empty() ? text : text + " in " + std::to_string(member.term);
 }

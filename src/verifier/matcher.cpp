@@ -74,6 +74,9 @@ std::optional<Certificate> Matcher::zero_by_alignment(const std::vector<Term>& t
   Certificate certificate;
   std::vector<std::size_t> open;
   for (auto& [head, group] : groups) {
+    // The space of a cluster is that of the term with the most binders.
+    std::stable_sort(group.begin(), group.end(),
+                     [&](std::size_t a, std::size_t b) { return terms[a].binders.size() > terms[b].binders.size(); });
     const Group whole = group;
     Certificate attempt = certificate;
     match_group(terms, group, context, true, attempt);
@@ -145,6 +148,7 @@ std::optional<Cluster> Matcher::find_cluster(const std::vector<Term>& terms, std
   std::vector<std::vector<Member>> alternatives;
   for (const std::size_t t : others) {
     normalizer_.step();
+    if (pair && terms[t].binders.size() != terms[representative].binders.size()) continue;
     if (pair && !(plus(terms[t].coefficient, terms[representative].coefficient) == Rational(0))) continue;
     std::vector<Member> found = align(terms, t, first, cluster.space, context, kAlternatives);
     if (found.empty()) continue;
@@ -172,22 +176,44 @@ std::optional<Cluster> Matcher::find_cluster(const std::vector<Term>& terms, std
   return std::nullopt;
 }
 
+// A term with fewer binders than the space is a sum over one point of what is left: the equations that its binders do not solve say which.
+void Matcher::add_points(const Term& term, const std::vector<Poly>& equations, const std::vector<SymbolId>& space,
+                         std::vector<Poly>& maps) {
+  if (maps.size() == space.size()) return;
+  Symbols& symbols = normalizer_.symbols();
+  Symbols::Substitution by;
+  for (std::size_t k = 0; k < maps.size(); ++k) by.emplace(term.binders[k], maps[k]);
+  std::vector<Poly> open;
+  for (const Poly& e : equations) open.push_back(symbols.substitute(e, by));
+  for (std::size_t k = 0; k < open.size() && maps.size() < space.size(); ++k) {
+    for (const SymbolId z : space) {
+      const auto linear = open[k].linear_in(z);
+      if (!linear || (!(linear->first == Poly(1)) && !(linear->first == Poly(-1))) || symbols.occurs(linear->second, z)) continue;
+      maps.push_back(open[k]);
+      const Symbols::Substitution point = {{z, linear->first.is_one() ? -linear->second : linear->second}};
+      for (std::size_t j = k + 1; j < open.size(); ++j) open[j] = symbols.substitute(open[j], point);
+      break;
+    }
+  }
+}
+
 std::vector<Member> Matcher::align(const std::vector<Term>& terms, std::size_t term, const Term& first, const std::vector<SymbolId>& space,
                                    const Condition& context, std::size_t wanted) {
   std::vector<Member> result;
   const Term& t = terms[term];
-  if (t.binders.size() != space.size() || t.dimensions != first.dimensions) return result;
+  if (t.binders.size() > space.size() || t.dimensions != first.dimensions) return result;
   for (const std::vector<std::size_t>& pairing : pairings(first, t, kPairings)) {
     std::vector<Poly> open;
     std::vector<SymbolId> inner;
     for (std::size_t k = 0; k < pairing.size(); ++k) equations(*first.factors[k].factor, *t.factors[pairing[k]].factor, open, inner);
-    for (const std::vector<Poly>& maps : solve(normalizer_.symbols(), open, t.binders, inner, space, kSolutions)) {
+    for (std::vector<Poly>& maps : solve(normalizer_.symbols(), open, t.binders, inner, space, kSolutions)) {
       normalizer_.step();
-      if (!checker_.unimodular(maps, space)) continue;
+      add_points(t, open, space, maps);
+      if (maps.size() != space.size() || !checker_.unimodular(maps, space)) continue;
       const Term mapped = over_space(normalizer_.symbols(), t, maps);
       auto proofs = prove_factors(mapped, first, pairing, joined(context, mapped.conditions));
       if (!proofs) continue;
-      result.push_back(Member{term, maps, pairing, *std::move(proofs)});
+      result.push_back(Member{term, std::move(maps), pairing, *std::move(proofs)});
       if (result.size() >= wanted) return result;
     }
   }

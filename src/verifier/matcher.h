@@ -33,6 +33,7 @@ class Matcher {
   Cluster start_cluster(const std::vector<Term>& terms, std::size_t representative);
   std::vector<Member> align(const std::vector<Term>& terms, std::size_t term, const Term& first, const std::vector<SymbolId>& space,
                             const Condition& context, std::size_t wanted);
+  void add_points(const Term& term, const std::vector<Poly>& equations, const std::vector<SymbolId>& space, std::vector<Poly>& maps);
   std::optional<std::vector<FactorProof>> prove_factors(const Term& mapped, const Term& first, const std::vector<std::size_t>& pairing,
                                                         const Condition& context);
   std::optional<std::vector<Cover>> find_covers(const Factor& a, const Factor& b, const Condition& context);

@@ -45,11 +45,13 @@ void Sampler::draw_reals(Assignment& assignment) {
 Assignment Sampler::random_assignment(std::int64_t largest) {
   // With many symbols most are the smallest, so that tensors stay small.
   const bool many = concrete_.symbols().size() > 9;
+  // Attributes may be sizes, of which 0 leaves nothing to compare, or pads, of which 1 makes tensors large.
+  const bool sizes = next_random() % 2 == 0;
   Assignment a;
   for (const SymbolId s : concrete_.symbols()) {
     const bool dimension = instance_.arena->symbols().info(s).kind == SymbolKind::dimension;
     auto n = static_cast<std::int64_t>(next_random() % static_cast<std::uint64_t>(largest));
-    if (many && next_random() % 10 < 7) n = 0;
+    if (many && next_random() % 10 < 7) n = dimension || !sizes ? 0 : 1;
     a.integers[s] = dimension ? n + 1 : n;
   }
   draw_reals(a);
@@ -109,11 +111,21 @@ std::optional<Assignment> Sampler::model(ops::Condition extra, std::int64_t larg
   }
 }
 
+// Some output has an element.
+bool Sampler::says_something(const Assignment& assignment) const {
+  return std::any_of(instance_.source.outputs.begin(), instance_.source.outputs.end(), [&](ir::ValueId v) {
+    const auto dims = concrete_.shape(v, assignment);
+    return dims && std::find(dims->begin(), dims->end(), 0) == dims->end();
+  });
+}
+
 std::vector<Assignment> Sampler::assignments(std::size_t wanted) {
   std::vector<Assignment> result;
+  std::vector<Assignment> empty;  // taken where there are no others
   const auto add = [&](Assignment a) {
     const bool known = std::any_of(result.begin(), result.end(), [&](const Assignment& b) { return a.integers == b.integers; });
-    if (!known && satisfies_facts(a)) result.push_back(std::move(a));
+    if (known || !satisfies_facts(a)) return;
+    (says_something(a) ? result : empty).push_back(std::move(a));
   };
   for (int round = 0; round < 240 && result.size() < wanted; ++round) {
     Assignment a = random_assignment(round < 40 ? 2 : round < 160 ? 3 : 5);
@@ -125,6 +137,8 @@ std::vector<Assignment> Sampler::assignments(std::size_t wanted) {
   for (int round = 0; round < 12 && result.size() < enough && !concrete_.symbols().empty(); ++round) {
     if (auto a = model({}, round < 8 ? 6 : 12, true)) add(*std::move(a));
   }
+  for (Assignment& a : empty)
+    if (result.size() < wanted) result.push_back(std::move(a));
   return result;
 }
 

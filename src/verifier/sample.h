@@ -27,6 +27,7 @@ class Sampler {
   void draw_reals(Assignment& assignment);
   std::optional<Assignment> model(ops::Condition extra, std::int64_t largest, bool pins);
   bool about_elements(const ops::Atom& atom) const;
+  bool says_something(const Assignment& assignment) const;
 
   const rules::RuleInstance& instance_;
   const Concrete& concrete_;
