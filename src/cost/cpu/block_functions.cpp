@@ -199,6 +199,18 @@ struct Cos {
   }
 };
 
+// Of integers with the sign of b, as graphs use it; of floating numbers with the sign of a.
+template <typename T>
+XFLOW_INLINE T remainder_of(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return std::fmod(a, b);
+  } else {
+    if (b == T(0)) return T(0);
+    const T remainder = static_cast<T>(a % b);
+    return static_cast<T>(remainder != T(0) && (remainder < T(0)) != (b < T(0)) ? remainder + b : remainder);
+  }
+}
+
 #define XFLOW_BINARY(NAME, RESULT, EXPRESSION)   \
   struct NAME {                                  \
     template <typename T>                        \
@@ -216,6 +228,7 @@ XFLOW_BINARY(Max, T, a > b ? a : b)
 XFLOW_BINARY(Min, T, a < b ? a : b)
 XFLOW_BINARY(Prelu, T, a < T(0) ? a * b : a)
 XFLOW_BINARY(Pow, T, std::pow(a, b))
+XFLOW_BINARY(Mod, T, remainder_of(a, b))
 XFLOW_BINARY(Equal, std::uint8_t, a == b)
 XFLOW_BINARY(Less, std::uint8_t, a < b)
 XFLOW_BINARY(LessEqual, std::uint8_t, a <= b)
@@ -304,6 +317,7 @@ Table make_table(DataType type) {
       {"minimum", two(&binary<Min, T>, type)},
       {"prelu", two(&binary<Prelu, T>, type)},
       {"pow", two(&binary<Pow, T>, type)},
+      {"mod", two(&binary<Mod, T>, type)},
       {"equal", two(&binary<Equal, T>, kBool)},
       {"less", two(&binary<Less, T>, kBool)},
       {"less_equal", two(&binary<LessEqual, T>, kBool)},

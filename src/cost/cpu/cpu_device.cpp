@@ -9,6 +9,7 @@
 #include <span>
 
 #include "src/cost/cpu/block_functions.h"
+#include "src/cost/cpu/convert_kernel.h"
 #include "src/cost/cpu/dnnl_kernel.h"
 #include "src/cost/cpu/loop_kernel.h"
 
@@ -72,7 +73,8 @@ class Device final : public CpuDevice {
     const bool blocked = layout != Layout::channels_last;
     if (is_pointwise(spec.kernel)) {
       // Blocks are walked by oneDNN alone.
-      return !blocked || (library_steps(spec) && spec.results[0].data_type == ir::DataType::float32);
+      const ir::DataType type = spec.results[0].data_type;
+      return !blocked || (library_steps(spec) && (type == ir::DataType::float32 || type == ir::DataType::float16));
     }
     if (spec.kernel == "pool_max" || spec.kernel == "pool_average") return has_layouts(spec.operands[0]);
     if (spec.kernel == "reduce") {
@@ -98,9 +100,10 @@ class Device final : public CpuDevice {
         if (operand.dims[k] != 1 && operand.dims[k] != result.dims[offset + k]) return false;
       }
     }
-    if (is_pointwise(base.kernel)) return find_block_operator(name.operation, result.data_type, result.data_type).has_value();
+    const ir::DataType type = result.data_type == ir::DataType::float16 ? ir::DataType::float32 : result.data_type;
+    if (is_pointwise(base.kernel)) return find_block_operator(name.operation, type, type).has_value();
     if (base.kernel != "matmul" && !is_convolution(base.kernel)) return false;
-    if (result.data_type != ir::DataType::float32 && result.data_type != ir::DataType::bfloat16) return false;
+    if (type != ir::DataType::float32 && type != ir::DataType::bfloat16) return false;
     // Libraries and runtimes fuse one residual.
     const auto is_residual = [&](const ops::PostOperation& p) {
       return std::ranges::any_of(p.operands,
@@ -111,8 +114,21 @@ class Device final : public CpuDevice {
   }
 
   Result<std::vector<std::unique_ptr<Kernel>>> build(const ops::KernelSpec& spec, Layout layout) override {
+    if (spec.kernel == "reorder" && spec.operands[0].data_type == ir::DataType::float16) {
+      // Nothing but the places of elements of two bytes changes.
+      ops::KernelSpec same = spec;
+      same.operands[0].data_type = same.results[0].data_type = ir::DataType::bfloat16;
+      return build(same, layout);
+    }
+    if (computes_with_half(spec)) return build_on_half(spec, layout);
+    auto library = library_->build(spec, layout);
     std::vector<std::unique_ptr<Kernel>> kernels;
     std::vector<Error> errors;
+    if (library) {
+      kernels = *std::move(library);
+    } else {
+      errors.push_back(library.error());
+    }
     const auto collect = [&](Result<std::unique_ptr<Kernel>> kernel) {
       if (kernel) {
         kernels.push_back(*std::move(kernel));
@@ -120,14 +136,20 @@ class Device final : public CpuDevice {
         errors.push_back(kernel.error());
       }
     };
-    collect(library_->build(spec, layout));
     if (is_pointwise(spec.kernel)) {
       collect(build_pointwise_loop(spec, layout));
     } else if (spec.kernel == "copy") {
       collect(build_copy_loop(spec, layout));
+      if (kernels.empty()) collect(build_index_loop(spec, layout));
+    } else if (spec.kernel == "matmul" && kernels.empty()) {
+      collect(build_matmul_loop(spec));
+    } else if (spec.kernel == "cumsum") {
+      collect(build_index_loop(spec, layout));
     } else if ((spec.kernel == "reduce" || spec.kernel == "normalization") && !spec.operands.empty()) {
       collect(build_reduce_loop(spec, layout));
     }
+    const bool has_other_types = spec.kernel == "reduce" || spec.kernel == "softmax" || spec.kernel == "log_softmax";
+    if (kernels.empty() && has_other_types && !spec.operands.empty()) collect(build_other_types_loop(spec, layout));
     if (kernels.empty()) return fail(errors.back());
     return kernels;
   }
@@ -156,7 +178,7 @@ class Device final : public CpuDevice {
     double least = 0;
     for (std::size_t k = 0; k < kernels.size(); ++k) {
       KernelCost& cost = costs[k];
-      if (kernels[k]->implementation() == "loop") cost.median += launch_time();
+      if (kernels[k]->implementation().ends_with("loop")) cost.median += launch_time();
       cost.operands = kernels[k]->operand_layout();
       cost.results = kernels[k]->result_layout();
       // Where the library may choose, another layout than channels last must be clearly quicker: it costs reorders.
@@ -169,6 +191,17 @@ class Device final : public CpuDevice {
   }
 
  private:
+  Result<std::vector<std::unique_ptr<Kernel>>> build_on_half(const ops::KernelSpec& spec, Layout layout) {
+    std::vector<std::unique_ptr<Kernel>> kernels;
+    if (auto cast = build_half_cast(spec, layout)) {
+      kernels.push_back(*std::move(cast));
+      return kernels;
+    }
+    XFLOW_TRY(kernels, build(on_float(spec), layout));
+    for (std::unique_ptr<Kernel>& kernel : kernels) kernel = convert_around(spec, std::move(kernel));
+    return kernels;
+  }
+
   static constexpr std::size_t kMostPostOperations = 8;
   static constexpr double kReorderShare = 1.25;  // a convolution in the common layout may be this much slower: it needs no reorders
   static constexpr double kClearlySlower = 1.6;
@@ -182,11 +215,11 @@ class Device final : public CpuDevice {
   // Where oneDNN chooses another layout than channels last, both are timed. Channels last is what nearly all its kernels choose, so it
   // saves reorders, and some kernels that it prefers are slower.
   void add_channels_last(const ops::KernelSpec& spec, std::vector<std::unique_ptr<Kernel>>& kernels) {
-    if (is_channels_last(*kernels[0])) return;
-    auto other = library_->build(spec, Layout::channels_last);
-    if (!other || is_reference(**other)) return;
+    if (std::ranges::any_of(kernels, [](const auto& kernel) { return is_channels_last(*kernel); })) return;
+    auto others = build(spec, Layout::channels_last);
+    if (!others || is_reference(*others->front())) return;
     if (is_reference(*kernels[0])) kernels.clear();
-    kernels.push_back(*std::move(other));
+    for (std::unique_ptr<Kernel>& other : *others) kernels.push_back(std::move(other));
   }
 
   // Of several kernels those that are clearly slower at first sight.
@@ -213,7 +246,7 @@ class Device final : public CpuDevice {
       const ops::TensorSpec one{ir::DataType::float32, {1}, false};
       launch_ = Nanoseconds{};
       auto relu = library_->build({"pointwise/relu", "", {one}, {one}, {}, {}, {}}, Layout::plain);
-      if (relu) launch_ = time_quietly(std::span(&*relu, 1))[0].median;
+      if (relu) launch_ = time_quietly(*relu)[0].median;
     }
     return *launch_;
   }

@@ -1,10 +1,11 @@
-// Kernels of oneDNN. Nothing of oneDNN leaves dnnl_kernel.cpp, where its exceptions end.
+// Kernels of oneDNN. Nothing of oneDNN leaves the files dnnl_*; its exceptions end in dnnl_kernel.cpp and dnnl_build.cpp.
 #pragma once
 
 #include <xflow/result.h>
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "src/cost/cpu/kernel.h"
 
@@ -20,9 +21,10 @@ class DnnlLibrary {
   virtual const std::string& version() const = 0;          // "oneDNN 2.6.3"
   virtual const std::string& instruction_set() const = 0;  // "avx512_core"
 
-  // Builds the kernel with operands in `layout` (Layout::any: oneDNN chooses). Error::unsupported, "cannot run ... here: ...", where oneDNN
+  // Builds the kernel with operands in `layout` (Layout::any: oneDNN chooses), in each way that oneDNN has: a residual may be added to the
+  // result in place, a product with constant weights may be an inner product. Error::unsupported, "cannot run ... here: ...", where oneDNN
   // has no kernel, or only its reference implementation where ours is better.
-  virtual Result<std::unique_ptr<Kernel>> build(const ops::KernelSpec& spec, Layout layout) = 0;
+  virtual Result<std::vector<std::unique_ptr<Kernel>>> build(const ops::KernelSpec& spec, Layout layout) = 0;
 
   // Sets the number of threads for oneDNN calls of the calling thread.
   virtual void use_threads() const = 0;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,12 @@ class Kernel {
   // are rounded to the operand's type.
   virtual Result<void> write(std::size_t operand, std::span<const double> values) = 0;
   virtual Result<std::vector<double>> read(std::size_t result) const = 0;
+
+  // The memory of operand k or of a result, as it lies in the kernel's layout. Constant operands may lie packed.
+  virtual std::span<std::byte> operand_bytes(std::size_t operand) = 0;
+  virtual std::span<std::byte> result_bytes(std::size_t result) = 0;
+  // The operand that lies where the result does and is lost in a launch, if there is one.
+  virtual std::optional<std::size_t> overwritten() const { return std::nullopt; }
 
   virtual std::string_view implementation() const = 0;  // "brgconv:avx512_core", "loop"
   virtual Layout operand_layout() const = 0;            // of operands that have layouts

@@ -7,6 +7,8 @@
 #include <functional>
 #include <numeric>
 
+#include "src/ir/constant.h"
+
 namespace xflow::cost::cpu {
 namespace {
 
@@ -42,6 +44,19 @@ double load(const std::byte* place) {
   return static_cast<double>(value);
 }
 
+// Types that are stored as the bits of another.
+template <std::uint16_t (*Narrow)(float)>
+void store_bits(std::byte* place, double value) {
+  const std::uint16_t bits = Narrow(static_cast<float>(value));
+  std::memcpy(place, &bits, sizeof(bits));
+}
+template <float (*Widen)(std::uint16_t)>
+double load_bits(const std::byte* place) {
+  std::uint16_t bits = 0;
+  std::memcpy(&bits, place, sizeof(bits));
+  return Widen(bits);
+}
+
 struct Access {
   void (*store)(std::byte*, double);
   double (*load)(const std::byte*);
@@ -53,6 +68,12 @@ Result<Access> access_to(DataType type) {
       return Access{&store<float>, &load<float>};
     case DataType::float64:
       return Access{&store<double>, &load<double>};
+    case DataType::float16:
+      return Access{&store_bits<ir::float_to_half>, &load_bits<ir::half_to_float>};
+    case DataType::bfloat16:
+      return Access{&store_bits<ir::float_to_bfloat16>, &load_bits<ir::bfloat16_to_float>};
+    case DataType::int16:
+      return Access{&store<std::int16_t>, &load<std::int16_t>};
     case DataType::int64:
       return Access{&store<std::int64_t>, &load<std::int64_t>};
     case DataType::int32:
@@ -131,6 +152,13 @@ Result<std::vector<double>> LoopKernel::read(std::size_t result) const {
     values.push_back(access.load(tensor.bytes.get() + static_cast<std::size_t>(offset) * tensor.element_size));
   });
   return values;
+}
+
+Result<std::vector<std::byte>> element_bytes(DataType type, double value) {
+  XFLOW_TRY(const Access access, access_to(type));
+  std::vector<std::byte> bytes(static_cast<std::size_t>(ir::bits(type)) / 8);
+  access.store(bytes.data(), value);
+  return bytes;
 }
 
 LoopNest collapse(const std::vector<std::int64_t>& dims, std::vector<std::vector<std::int64_t>> strides) {
