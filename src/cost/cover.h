@@ -38,6 +38,7 @@ struct CoveredRegion {
 
 struct CostStatistics {
   std::size_t measured = 0;     // kernels timed by this model
+  std::size_t disturbed = 0;    // of these, how many while something else slowed the machine by more than a tenth
   std::size_t known = 0;        // kernels found in the database
   double measured_seconds = 0;  // wall clock spent timing
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <array>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -25,13 +26,20 @@ constexpr const char* kSchema =
     "CREATE TABLE IF NOT EXISTS cost ("
     " device TEXT NOT NULL, model TEXT NOT NULL, library TEXT NOT NULL, threads INTEGER NOT NULL, kernel TEXT NOT NULL,"
     " layout TEXT NOT NULL, median REAL NOT NULL, spread REAL NOT NULL, repeats INTEGER NOT NULL, operands TEXT NOT NULL,"
-    " results TEXT NOT NULL, clock TEXT NOT NULL, refusal TEXT NOT NULL,"
+    " results TEXT NOT NULL, clock TEXT NOT NULL, refusal TEXT NOT NULL, disturbance REAL NOT NULL DEFAULT 0,"
     " PRIMARY KEY (device, model, library, threads, kernel, layout)) WITHOUT ROWID";
+// What brings a file of schema version k + 1 to k + 2.
+constexpr std::array<const char*, Database::kSchemaVersion - 1> kMigrations = {
+    "ALTER TABLE cost ADD COLUMN disturbance REAL NOT NULL DEFAULT 0",
+};
 constexpr const char* kSelect =
-    "SELECT kernel, layout, median, spread, repeats, operands, results, refusal FROM cost"
+    "SELECT kernel, layout, median, spread, repeats, operands, results, refusal, disturbance FROM cost"
     " WHERE device = ? AND model = ? AND library = ? AND threads = ?";
 // The first measurement stays: all processes then see the same costs.
-constexpr const char* kInsert = "INSERT OR IGNORE INTO cost VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+constexpr const char* kInsert =
+    "INSERT OR IGNORE INTO cost (device, model, library, threads, kernel, layout, median, spread, repeats, operands, results, clock, "
+    "refusal,"
+    " disturbance) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
 // A prepared statement.
 class Statement {
@@ -92,6 +100,20 @@ struct Database::State {
     return statement && statement.step() == SQLITE_ROW ? statement.integer(0) : -1;
   }
 
+  // To the current schema, from that of any version or of none. Inside one exclusive transaction, because another process may do the same
+  // now: what is to be done is asked after it has begun.
+  bool migrate() {
+    if (!execute("BEGIN IMMEDIATE")) return false;
+    const int found = schema_version();
+    bool done = found >= 0;
+    if (found == 0) done = execute(kSchema);
+    for (int version = found; done && version > 0 && version < kSchemaVersion; ++version) {
+      done = execute(kMigrations[static_cast<std::size_t>(version) - 1]);
+    }
+    if (found < kSchemaVersion) done = done && execute(fmt::format("PRAGMA user_version = {}", kSchemaVersion).c_str());
+    return execute(done ? "COMMIT" : "ROLLBACK") && done;
+  }
+
   void open() {
     std::error_code ignored;  // a folder that cannot be made shows when the file cannot be opened
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();
@@ -115,9 +137,7 @@ struct Database::State {
     // WAL: readers never wait for the writer. A process that is killed loses at most its last transaction.
     if (!execute("PRAGMA journal_mode = WAL") || !execute("PRAGMA synchronous = NORMAL")) return give_up("write");
     if (found < kSchemaVersion) {
-      // Inside one exclusive transaction, because another process may do the same now.
-      const std::string version = fmt::format("PRAGMA user_version = {}", kSchemaVersion);
-      if (!execute("BEGIN IMMEDIATE") || !execute(kSchema) || !execute(version.c_str()) || !execute("COMMIT")) return give_up("write");
+      if (!migrate()) return give_up("write");
     } else if (!execute("BEGIN IMMEDIATE") || !execute("ROLLBACK")) {  // a read-only file fails here and not after the measuring
       return give_up("write");
     }
@@ -140,6 +160,7 @@ struct Database::State {
       DatabaseEntry entry;
       entry.cost = KernelCost{{select.real(2)}, {select.real(3)}, select.integer(4), *operands, *results};
       entry.refusal = select.text(7);
+      entry.cost.disturbance = select.real(8);
       entries.insert_or_assign(DatabaseKey{select.text(0), *layout}, std::move(entry));
     }
     if (code != SQLITE_DONE) give_up("read");
@@ -166,6 +187,7 @@ struct Database::State {
         insert.bind(11, name(entry.cost.results));
         insert.bind(12, device.clock);
         insert.bind(13, entry.refusal);
+        insert.bind(14, entry.cost.disturbance);
         if (insert.step() != SQLITE_DONE) {
           execute("ROLLBACK");
           return give_up("write");

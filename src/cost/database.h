@@ -29,8 +29,9 @@ struct DatabaseEntry {
 };
 
 // The costs of one device. Reads everything that the file has for the device when it is opened; new costs are written by `flush` or when
-// enough of them wait. A file that cannot be used (corrupted, read-only, of a newer version) gives one warning, and the database works in
-// memory. Used by one thread at a time; several processes may use one file.
+// enough of them wait. A file of an older schema is brought up to date, and its costs stay. A file that cannot be used (corrupted,
+// read-only, of a newer schema) gives one warning, and the database works in memory. Used by one thread at a time; several processes may
+// use one file.
 class Database {
  public:
   using Warning = std::function<void(const std::string&)>;
@@ -49,7 +50,7 @@ class Database {
   std::size_t size() const;         // entries of this device
   const std::string& path() const;  // as given
 
-  static constexpr int kSchemaVersion = 1;
+  static constexpr int kSchemaVersion = 2;
 
  private:
   struct State;

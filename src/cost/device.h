@@ -51,6 +51,8 @@ struct KernelCost {
   int repeats = 0;                  // launches that were timed in all
   Layout operands = Layout::plain;  // where the device had the choice: the layout of operands that have layouts, and of the results
   Layout results = Layout::plain;
+  // By how much this machine was slower than at its best while the kernel was timed: 0.2 for a fifth; what remains in the time.
+  double disturbance = 0;
   friend bool operator==(const KernelCost&, const KernelCost&) = default;
 };
 

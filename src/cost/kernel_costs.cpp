@@ -7,6 +7,9 @@
 namespace xflow::cost {
 namespace {
 
+// A machine that is slower than this share disturbs what is timed on it.
+constexpr double kDisturbed = 0.1;
+
 bool is_commutative(const std::string& operation) { return operation == "add" || operation == "mul"; }
 
 // Constants before values, and of constants the largest first: a bias, which libraries want first, before a number.
@@ -71,6 +74,7 @@ const DatabaseEntry& KernelCosts::of(const ops::KernelSpec& written, Layout layo
     Result<KernelCost> cost = device_.measure(spec, layout);
     if (cost) {
       entry.cost = *cost;
+      if (cost->disturbance > kDisturbed) ++statistics_.disturbed;
     } else {
       entry.refusal = cost.error().message;
     }

@@ -37,7 +37,7 @@ class TableDevice final : public Device {
     ++measured;
     const double cost = price(spec);
     if (cost < 0) return fail(ErrorCode::unsupported, fmt::format("cannot run {} here", spec.kernel));
-    KernelCost result{{cost}, {0}, 1, layout, layout};
+    KernelCost result{{cost}, {0}, 1, layout, layout, disturbance};
     if (layout == Layout::any) result.operands = result.results = Layout::channels_last;
     return result;
   }
@@ -53,6 +53,7 @@ class TableDevice final : public Device {
   std::function<double(const ops::KernelSpec&)> price = usual;
   std::function<bool(const std::string&)> fusion;
   int measured = 0;
+  double disturbance = 0;
 
  private:
   DeviceInfo info_;
@@ -366,6 +367,20 @@ TEST_F(CoverTest, IsDeterministicAndMeasuresEachKernelOnce) {
   Database database = Database::open("", device.info());
   CostModel other(arena, device, database, [](ir::SymbolId) { return std::nullopt; });
   EXPECT_EQ(*other.cost(graph), first);
+}
+
+TEST_F(CoverTest, CountsTheKernelsThatWereTimedOnADisturbedMachine) {
+  const ValueId x = input({4, 8});
+  const Graph first{{op("relu", {x})}};
+  const Graph second{{op("exp", {x})}};
+  device.disturbance = 0.05;
+  cost(first);
+  EXPECT_EQ(model().statistics().disturbed, 0U);
+  device.disturbance = 0.2;
+  cost(second);
+  cost(second);
+  EXPECT_EQ(model().statistics().measured, 2U);
+  EXPECT_EQ(model().statistics().disturbed, 1U);
 }
 
 TEST_F(CoverTest, AskedOutOfOrderGivesTheSameCosts) {

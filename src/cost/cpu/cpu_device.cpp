@@ -270,6 +270,7 @@ class Device final : public CpuDevice {
       }
       if (control.value <= kQuiet * fastest_control_.value) break;
     }
+    for (KernelCost& cost : best) cost.disturbance = best_control.value / fastest_control_.value - 1;
     return best;
   }
 

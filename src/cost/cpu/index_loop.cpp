@@ -67,16 +67,10 @@ class IndexLoop : public LoopKernel {
   // Calls run(T()) with the unsigned integer type of the size of operand 0's elements.
   template <typename Run>
   static void with_elements_of(std::size_t size, const Run& run) {
-    switch (size) {
-      case 1:
-        return run(std::uint8_t());
-      case 2:
-        return run(std::uint16_t());
-      case 4:
-        return run(std::uint32_t());
-      default:
-        return run(std::uint64_t());
-    }
+    if (size == 1) return run(std::uint8_t());
+    if (size == 2) return run(std::uint16_t());
+    if (size == 4) return run(std::uint32_t());
+    run(std::uint64_t());
   }
   template <typename T>
   const T* from(std::size_t operand) const {

@@ -95,7 +95,8 @@ class OtherReduceLoop final : public LoopKernel {
     if (kind_ == Kind::min) return walk<T>([](T a, T b) { return a < b ? a : b; });
     walk<T>([](T a, T b) { return static_cast<T>(a + b); });
     if (kind_ == Kind::sum || count == 0) return;
-    const T share = static_cast<T>(operands_[0].elements() / count);
+    const std::size_t terms = operands_[0].elements() / count;
+    const T share = static_cast<T>(terms);
     for (std::size_t k = 0; k < count; ++k) y[k] = share == T(0) ? T(0) : static_cast<T>(y[k] / share);
   }
 
