@@ -114,8 +114,8 @@ class XFLOW_API GraphBuilder {
   std::vector<Value> apply_all(std::string_view op, std::vector<Value> operands, std::vector<NamedAttribute> attributes = {});
   void output(std::string name, Value value);
 
-  // Error::ill_typed says which node did not fit and what was expected; invalid_argument for a graph without outputs or with two of one
-  // name.
+  // Error::ill_typed says which node did not fit and what was expected; invalid_argument for a graph without outputs, or with two
+  // inputs or two outputs of one name.
   Result<Graph> build();
 
  private:

@@ -73,17 +73,18 @@ struct OptimizeReport {
   };
   // A value that a rewrite made, executed against the value that it replaced.
   struct Region {
-    std::string value;                 // its name in the original; empty where it has none
+    std::string value;                 // its name in the original, or "inside node 'bn1' (BatchNormalization)"
     bool agrees = true;                // within tolerance at all sizes that were run; otherwise the original model is kept
     std::string message;               // where it does not agree, or why it could not be executed
     std::uint64_t checked_values = 0;  // elements compared
-    double error = 0;                  // largest, relative to the largest magnitude of the reference
+    double error = 0;                  // largest, relative to the largest magnitude of the reference (absolute where that is 0)
   };
 
   bool improved = false;                   // false: the model is the original, byte for byte
   std::string reason;                      // why the original was kept; empty if improved
   std::string device;                      // "cpu: ..., 1 thread, oneDNN 2.6.3"
   std::vector<std::string> assumed_sizes;  // "x: [1, 3, 128, 128]" where the caller gave none
+  std::string refused_sizes;               // why 1 and 128 were not assumed: what the model asks for; empty where they were
   double before_nanoseconds = 0;           // predicted time of one run: the sum of its kernels' measured times
   double after_nanoseconds = 0;
   std::uint64_t states = 0;    // graphs costed
@@ -97,8 +98,10 @@ struct OptimizeReport {
   std::uint64_t nodes_merged = 0;  // equal to another node
   std::uint64_t constant_bytes_before = 0;
   std::uint64_t constant_bytes_after = 0;
-  std::vector<std::string> opaque;  // "3 x no operator for com.microsoft.Foo": nodes that were not crossed
-  std::vector<Region> regions;      // rewritten parts that were executed against what they replace
+  std::vector<std::string> opaque;         // "3 x no operator for com.microsoft.Foo": nodes that were not crossed
+  std::vector<Region> regions;             // rewritten parts that were executed against what they replace
+  std::vector<std::string> checked_sizes;  // at which they were: "x: [1, 3, 128, 128]", or "as declared" where the model leaves none open
+  std::vector<std::string> skipped_sizes;  // at which they could not be, with the reason
   double seconds = 0;
 
   XFLOW_API std::string to_text() const;  // for people

@@ -12,7 +12,6 @@
 #include "src/eval/evaluate.h"
 #include "src/onnx/document.h"
 #include "src/onnx/lift.h"
-#include "src/ops/operator.h"
 
 namespace xflow::api {
 namespace {
@@ -20,40 +19,6 @@ namespace {
 using onnx_io::DeclaredType;
 using onnx_io::Document;
 using onnx_io::GraphId;
-
-// Holds the requirements of operators against known sizes. Evaluation would clamp the indices of sizes that no runtime accepts.
-class KnownSizes : public ops::Typing {
- public:
-  KnownSizes(ir::Symbols& symbols, const std::unordered_map<ir::SymbolId, std::int64_t>& sizes) : Typing(symbols), sizes_(sizes) {}
-
-  Result<void> require_equal(const ir::Poly& a, const ir::Poly& b, std::string_view what) override {
-    const auto x = value(a);
-    const auto y = value(b);
-    return x && y && *x != *y ? Result<void>(fail(ErrorCode::unsupported, fmt::format("expected {}, found {} and {}", what, *x, *y)))
-                              : Result<void>();
-  }
-  Result<void> require_at_least_zero(const ir::Poly& a, std::string_view what) override {
-    const auto x = value(a);
-    return x && *x < 0 ? Result<void>(fail(ErrorCode::unsupported, fmt::format("expected {}, found {}", what, *x))) : Result<void>();
-  }
-  Result<ir::Poly> broadcast(const ir::Poly& a, const ir::Poly& b) override {
-    const auto x = value(a);
-    const auto y = value(b);
-    if (x && y && *x != *y && *x != 1 && *y != 1)
-      return fail(ErrorCode::unsupported, fmt::format("expected dimensions that broadcast, found {} and {}", *x, *y));
-    return symbols().broadcast(a, b);
-  }
-
- private:
-  std::optional<std::int64_t> value(const ir::Poly& p) {
-    return symbols().evaluate(p, [this](ir::SymbolId symbol) -> std::optional<std::int64_t> {
-      const auto known = sizes_.find(symbol);
-      return known == sizes_.end() ? std::nullopt : std::optional(known->second);
-    });
-  }
-
-  const std::unordered_map<ir::SymbolId, std::int64_t>& sizes_;
-};
 
 // A model that is ready to run.
 class Runnable {
@@ -106,17 +71,7 @@ class Runnable {
         return fail(ErrorCode::ill_typed, fmt::format("input '{}' is {}, not {}", lifted_.input_names[k],
                                                       declared_input(lifted_.input_names[k]).text(), eval::type_text(given->second)));
     }
-    KnownSizes known(arena_.symbols(), sizes);
-    for (const ir::NodeId id : ir::topological_order(arena_, graph_)) {
-      const ir::Node& node = arena_.node(id);
-      if (node.kind != ir::NodeKind::operation) continue;
-      std::vector<ir::TensorType> operands;
-      for (const ir::ValueId operand : node.operands) operands.push_back(arena_.type(operand));
-      const ops::Operator& op = ops::get(node.op);
-      const auto typed = op.type(known, ops::Operation{operands, node.attributes, {}});
-      if (!typed) return fail(ErrorCode::unsupported, typed.error().message, std::string(op.signature.name));
-    }
-    return {};
+    return take_sizes(arena_, graph_, sizes);
   }
 
   Result<std::vector<eval::Tensor>> run(const InputSet& set, eval::Number number, const std::function<void()>& progress) {

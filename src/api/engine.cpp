@@ -16,6 +16,7 @@ namespace xflow::api {
 namespace {
 
 constexpr double kDefaultSeconds = 30;
+constexpr int kMostThreads = 1024;
 // Of two graphs that take equal time the one with fewer operations is better: an identity costs nothing and is still one too many.
 constexpr double kNanosecondsPerOperation = 0.05;
 
@@ -72,8 +73,11 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   if (options.device != "cpu") return fail(ErrorCode::unsupported, fmt::format("no device '{}'; this build has: cpu", options.device));
   if (!(options.alpha >= 1)) return fail(ErrorCode::invalid_argument, "alpha must be at least 1");
   if (!(options.max_growth >= 0)) return fail(ErrorCode::invalid_argument, "max_growth must not be negative");
-  XFLOW_TRY(const Sizes sizes, choose_sizes(problem.arena, problem.inputs, options.shapes));
+  if (options.threads < 1 || options.threads > kMostThreads)
+    return fail(ErrorCode::invalid_argument, fmt::format("{} threads are not in the range 1 to {}", options.threads, kMostThreads));
+  XFLOW_TRY(const Sizes sizes, choose_fitting_sizes(problem.arena, problem.graph, problem.inputs, options.shapes));
   report.assumed_sizes = sizes.assumed;
+  report.refused_sizes = sizes.refused;
   XFLOW_TRY(const rules::VerifiedRules rules, load_rules(options));
   cost::cpu::CpuOptions cpu_options;
   cpu_options.threads = options.threads;

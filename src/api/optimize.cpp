@@ -29,13 +29,41 @@ struct Optimized {
   std::optional<LoweredModel> lowered;
 };
 
-// "node 'conv1' (Conv)" for a value that the document names; where the value came up during the search, nothing.
-std::string place_of(const Document& document, const LiftedModel& model, ir::ValueId value) {
-  const auto origin = model.origins.find(value);
-  return origin == model.origins.end() ? std::string() : onnx_io::describe(document, origin->second.node);
-}
+// "node 'conv1' (Conv)" for a value of the original graph. A value inside of what one node of the document was lifted to (the product in a
+// BatchNormalization) is at the node that uses it.
+class Places {
+ public:
+  Places(const Document& document, const LiftedModel& model, const ir::Arena& arena) : document_(document), model_(model) {
+    const std::vector<ir::NodeId> order = ir::topological_order(arena, model.graph);
+    for (auto id = order.rbegin(); id != order.rend(); ++id) {
+      const ir::Node& node = arena.node(*id);
+      for (std::uint32_t k = 0; k < node.outputs.size(); ++k) {
+        const auto place = node_of({*id, k});
+        if (!place) continue;
+        for (const ir::ValueId operand : node.operands) users_.try_emplace(operand, *place);
+      }
+    }
+  }
 
-void list_steps(const Document& document, const LiftedModel& model, const search::Outcome& outcome, OptimizeReport& report) {
+  // Nothing for a value that came up during the search.
+  std::string of(ir::ValueId value) const {
+    const auto place = node_of(value);
+    return place ? onnx_io::describe(document_, *place) : std::string();
+  }
+
+ private:
+  std::optional<onnx_io::NodeId> node_of(ir::ValueId value) const {
+    if (const auto origin = model_.origins.find(value); origin != model_.origins.end()) return origin->second.node;
+    const auto user = users_.find(value);
+    return user == users_.end() ? std::nullopt : std::optional(user->second);
+  }
+
+  const Document& document_;
+  const LiftedModel& model_;
+  std::map<ir::ValueId, onnx_io::NodeId> users_;
+};
+
+void list_steps(const Places& places, const search::Outcome& outcome, OptimizeReport& report) {
   // Values of later graphs back to the document, along what each step replaced is not kept; the equal value of the original is found by the
   // correspondence read backwards.
   std::map<ir::ValueId, ir::ValueId> original;
@@ -46,9 +74,9 @@ void list_steps(const Document& document, const LiftedModel& model, const search
   for (const search::Step& step : outcome.steps) {
     OptimizeReport::Step line{step.rule, {}, step.gain.value};
     for (const ir::ValueId value : step.replaced) {
-      line.where = place_of(document, model, value);
+      line.where = places.of(value);
       if (line.where.empty()) {
-        if (const auto found = original.find(value); found != original.end()) line.where = place_of(document, model, found->second);
+        if (const auto found = original.find(value); found != original.end()) line.where = places.of(found->second);
       }
       if (!line.where.empty()) break;
     }
@@ -77,7 +105,8 @@ Result<Optimized> optimize_document(const Document& document, const OptimizeOpti
   for (std::size_t k = 0; k < model.inputs.size(); ++k) inputs.push_back({model.input_names[k], model.inputs[k]});
   const api::Problem problem{arena, model.graph, inputs, [&](ir::NodeId node) { return onnx_io::can_spell(arena, node, model.opset); }};
   XFLOW_TRY(const search::Outcome outcome, api::improve(problem, options, progress, report));
-  list_steps(document, model, outcome, report);
+  const Places places(document, model, arena);
+  list_steps(places, outcome, report);
   const auto finish = [&] {
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return std::move(result);
@@ -106,10 +135,14 @@ Result<Optimized> optimize_document(const Document& document, const OptimizeOpti
                                options.shapes,
                                [&](ir::ValueId value) {
                                  const auto found = model.names.find(value);
-                                 return found == model.names.end() ? std::string() : std::string(found->second);
+                                 return found == model.names.end() ? "inside " + places.of(value) : std::string(found->second);
                                },
                                fold};
-  XFLOW_TRY(report.regions, api::check_regions(check));
+  auto checked = api::check_regions(check);
+  if (!checked) return keep_original("the rewritten parts could not be executed: " + checked.error().text());
+  report.regions = std::move(checked->regions);
+  report.checked_sizes = std::move(checked->sizes);
+  report.skipped_sizes = std::move(checked->skipped);
   for (const OptimizeReport::Region& region : report.regions) {
     if (!region.agrees)
       return keep_original(fmt::format("the rewritten value '{}' does not agree with the original: {}", region.value, region.message));

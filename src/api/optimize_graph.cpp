@@ -50,7 +50,11 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& op
   };
   const api::RegionCheck check{
       arena, built.graph, outcome.best, outcome.correspondence, inputs, options.shapes, [](ir::ValueId) { return std::string(); }, fold};
-  XFLOW_TRY(report.regions, api::check_regions(check));
+  auto checked = api::check_regions(check);
+  if (!checked) return keep_original("the rewritten parts could not be executed: " + checked.error().text());
+  report.regions = std::move(checked->regions);
+  report.checked_sizes = std::move(checked->sizes);
+  report.skipped_sizes = std::move(checked->skipped);
   for (const OptimizeReport::Region& region : report.regions)
     if (!region.agrees) return keep_original("a rewritten value does not agree with the original: " + region.message);
   auto better = api::from_ir(graph, arena, built, outcome.best, fold);

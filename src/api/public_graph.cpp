@@ -10,6 +10,9 @@
 namespace xflow {
 namespace {
 
+// Of one weight; more overflow counts of bytes and bits.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
+
 ir::DataType ir_type(DataType type) { return static_cast<ir::DataType>(type); }
 DataType public_type(ir::DataType type) { return static_cast<DataType>(type); }
 
@@ -117,6 +120,11 @@ GraphBuilder::~GraphBuilder() = default;
 Value GraphBuilder::input(std::string name, DataType type, std::vector<Dimension> dims) {
   const Value value = state_->next();
   if (state_->error) return value;
+  const auto& inputs = state_->graph->inputs;
+  if (std::any_of(inputs.begin(), inputs.end(), [&](const GraphInput& i) { return i.name == name; })) {
+    state_->error = Error{ErrorCode::invalid_argument, fmt::format("two inputs are named '{}'", name), {}};
+    return value;
+  }
   for (const Dimension& d : dims) {
     const auto* size = std::get_if<std::int64_t>(&d);
     if (size != nullptr && *size < 1) {
@@ -132,13 +140,19 @@ Value GraphBuilder::input(std::string name, DataType type, std::vector<Dimension
 Value GraphBuilder::weight(DataType type, std::vector<std::int64_t> dims, std::span<const std::byte> bytes) {
   const Value value = state_->next();
   if (state_->error) return value;
+  const auto wrong = [&](std::string message) {
+    state_->error = Error{ErrorCode::invalid_argument, std::move(message),
+                          fmt::format("weight {}[{}]", ir::name(ir_type(type)), fmt::join(dims, ", "))};
+    return value;
+  };
+  std::int64_t elements = 1;
+  for (const std::int64_t size : dims) {
+    if (size < 0) return wrong(fmt::format("size {} is negative", size));
+    if (__builtin_mul_overflow(elements, size, &elements) || elements > kMostElements) return wrong("more than 2^48 elements");
+  }
   ir::Constant constant{ir_type(type), dims, ir::owned_bytes(std::vector<std::byte>(bytes.begin(), bytes.end()))};
   const std::uint64_t needed = ir::storage_bytes(constant.data_type, constant.elements());
-  if (needed != bytes.size()) {
-    state_->error = Error{ErrorCode::invalid_argument, fmt::format("expected {} bytes, found {}", needed, bytes.size()),
-                          fmt::format("weight {}[{}]", ir::name(constant.data_type), fmt::join(dims, ", "))};
-    return value;
-  }
+  if (needed != bytes.size()) return wrong(fmt::format("expected {} bytes, found {}", needed, bytes.size()));
   state_->maker.weight(constant);
   state_->graph->weights.push_back({value, type, std::move(dims), *constant.source->bytes()});
   state_->graph->constants.push_back(std::move(constant));

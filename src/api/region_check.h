@@ -25,10 +25,17 @@ struct RegionCheck {
   std::function<Result<ir::Constant>(ir::ValueId)> fold;  // an expression of constants, as it will be written
 };
 
+struct CheckedRegions {
+  std::vector<OptimizeReport::Region> regions;
+  std::vector<std::string> sizes;    // that were run: "x: [1, 3, 128, 128]"
+  std::vector<std::string> skipped;  // that were not, with the reason
+};
+
 // One entry for each value that a rewrite made (values that were only rebuilt on other operands follow from these). The original is run
-// from seeded inputs, at the sizes of the search and, where the model leaves sizes open, at a second choice; outputs of opaque nodes are
-// seeded as well. Each new value is computed from the original's values that its region reads, with constants rounded as they will be
-// written, and agrees if it differs by at most 1e-5 of the largest magnitude. A value that no choice of sizes can execute does not agree.
-Result<std::vector<OptimizeReport::Region>> check_regions(const RegionCheck& check);
+// from seeded inputs, at the sizes of the search and, where the model leaves sizes open, at a second choice that it takes; outputs of
+// opaque nodes are seeded as well. Each new value is computed in float from the original's values that its region reads, with constants
+// rounded as they will be written, and agrees by the rule of eval::compare with what it replaces, computed from the same values in double
+// and in float. A value that no choice of sizes can execute does not agree.
+Result<CheckedRegions> check_regions(const RegionCheck& check);
 
 }  // namespace xflow::api

@@ -24,7 +24,9 @@ double ratio(double after, double before) { return before > 0 ? after / before :
 std::string OptimizeReport::to_text() const {
   std::string text;
   const auto line = [&](std::string_view label, const std::string& value) { text += fmt::format("{:<12}{}\n", label, value); };
-  for (const std::string& sizes : assumed_sizes) line("sizes", sizes + " assumed for costs and runs; give others with --shape");
+  const std::string because = refused_sizes.empty() ? "" : fmt::format(", as the model does not take 128 ({})", refused_sizes);
+  for (const std::string& sizes : assumed_sizes)
+    line("sizes", fmt::format("{} assumed for costs and runs{}; give others with --shape", sizes, because));
   line("device", device);
   line("predicted", fmt::format("{} -> {} ({:.3f} of the original)", time_text(before_nanoseconds), time_text(after_nanoseconds),
                                 ratio(after_nanoseconds, before_nanoseconds)));
@@ -59,7 +61,10 @@ std::string OptimizeReport::to_text() const {
       worst = std::max(worst, region.error);
       values += region.checked_values;
     }
-    line("checked", fmt::format("{} rewritten regions, {} values, largest relative error {:.1e}", regions.size(), values, worst));
+    line("checked", fmt::format("{} rewritten region{}, {} values, largest relative error {:.1e}", regions.size(),
+                                regions.size() == 1 ? "" : "s", values, worst));
+    for (const std::string& sizes : checked_sizes) line("", "at " + sizes);
+    for (const std::string& sizes : skipped_sizes) line("", "not at " + sizes);
   }
   line("result", improved ? "a cheaper model" : "the original model: " + reason);
   line("time", fmt::format("{:.1f} s", seconds));
@@ -72,6 +77,7 @@ std::string OptimizeReport::to_json() const {
   json["reason"] = reason;
   json["device"] = device;
   json["assumed_sizes"] = assumed_sizes;
+  json["refused_sizes"] = refused_sizes;
   json["predicted_nanoseconds"] = {{"before", before_nanoseconds}, {"after", after_nanoseconds}};
   json["search"] = {{"states", states}, {"expanded", expanded}, {"stop_reason", stop_reason}};
   json["nodes"] = {{"before", nodes_before}, {"after", nodes_after}, {"kept", nodes_kept}, {"merged", nodes_merged}};
@@ -90,6 +96,8 @@ std::string OptimizeReport::to_json() const {
                                {"message", region.message},
                                {"checked_values", region.checked_values},
                                {"error", region.error}});
+  json["checked_sizes"] = checked_sizes;
+  json["skipped_sizes"] = skipped_sizes;
   json["seconds"] = seconds;
   // Names in a model may be any bytes; what is no UTF-8 is shown as a replacement character.
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

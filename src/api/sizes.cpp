@@ -2,16 +2,153 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <optional>
+
+#include "src/ops/operator.h"
 
 namespace xflow::api {
 namespace {
 
+using SizeMap = std::unordered_map<ir::SymbolId, std::int64_t>;
+
 constexpr std::int64_t kOpenSize = 128;
+// Tried in this order where a model does not take 128: sound needs more, windows and patches less.
+constexpr std::array<std::int64_t, 8> kOtherSizes = {512, 2048, 256, 64, 32, 16, 8, 1};
 
 std::string dims_text(std::span<const std::int64_t> dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); }
 
+// Holds the requirements of operators against known sizes.
+class KnownSizes : public ops::Typing {
+ public:
+  KnownSizes(ir::Symbols& symbols, const SizeMap& sizes) : Typing(symbols), sizes_(sizes) {}
+
+  Result<void> require_equal(const ir::Poly& a, const ir::Poly& b, std::string_view what) override {
+    const auto x = value(a);
+    const auto y = value(b);
+    if (!x || !y || *x == *y) return {};
+    unequal_ = std::pair(a, b);
+    return fail(ErrorCode::unsupported, fmt::format("expected {}, found {} and {}", what, *x, *y));
+  }
+  Result<void> require_at_least_zero(const ir::Poly& a, std::string_view what) override {
+    const auto x = value(a);
+    return x && *x < 0 ? Result<void>(fail(ErrorCode::unsupported, fmt::format("expected {}, found {}", what, *x))) : Result<void>();
+  }
+  Result<ir::Poly> broadcast(const ir::Poly& a, const ir::Poly& b) override {
+    const auto x = value(a);
+    const auto y = value(b);
+    if (!x || !y || *x == *y || *x == 1 || *y == 1) return symbols().broadcast(a, b);
+    unequal_ = std::pair(a, b);
+    return fail(ErrorCode::unsupported, fmt::format("expected dimensions that broadcast, found {} and {}", *x, *y));
+  }
+
+  std::optional<std::int64_t> value(const ir::Poly& p) {
+    return symbols().evaluate(p, [this](ir::SymbolId symbol) -> std::optional<std::int64_t> {
+      const auto known = sizes_.find(symbol);
+      return known == sizes_.end() ? std::nullopt : std::optional(known->second);
+    });
+  }
+  // What was to be equal and is not, where that was the reason of a failure.
+  const std::optional<std::pair<ir::Poly, ir::Poly>>& unequal() const { return unequal_; }
+
+ private:
+  const SizeMap& sizes_;
+  std::optional<std::pair<ir::Poly, ir::Poly>> unequal_;
+};
+
+Result<void> take_sizes(ir::Arena& arena, const ir::Graph& graph, KnownSizes& known) {
+  for (const ir::NodeId id : ir::topological_order(arena, graph)) {
+    const ir::Node& node = arena.node(id);
+    if (node.kind != ir::NodeKind::operation) continue;
+    const ops::Operator& op = ops::get(node.op);
+    const std::vector<ir::TensorType> operands = ops::operand_types(arena, node);
+    const auto typed = op.type(known, ops::Operation{operands, node.attributes, {}});
+    if (!typed) return fail(ErrorCode::unsupported, typed.error().message, std::string(op.signature.name));
+  }
+  return {};
+}
+
+std::vector<std::int64_t> dims_of(const ir::Arena& arena, ir::ValueId value, const SizeMap& sizes) {
+  std::vector<std::int64_t> dims;
+  for (const ir::Poly& dim : arena.type(value).shape) {
+    const auto symbol = dim.as_symbol();
+    const auto known = symbol ? sizes.find(*symbol) : sizes.end();
+    dims.push_back(known == sizes.end() ? dim.constant().value_or(kOpenSize) : known->second);
+  }
+  return dims;
+}
+
 }  // namespace
+
+Result<void> take_sizes(ir::Arena& arena, const ir::Graph& graph, const SizeMap& sizes) {
+  KnownSizes known(arena.symbols(), sizes);
+  return take_sizes(arena, graph, known);
+}
+
+Result<void> adjust_sizes(ir::Arena& arena, const ir::Graph& graph, const std::unordered_set<ir::SymbolId>& fixed, SizeMap& sizes) {
+  // Each round settles one symbol for good; a model has few.
+  std::unordered_set<ir::SymbolId> settled = fixed;
+  while (true) {
+    KnownSizes known(arena.symbols(), sizes);
+    auto taken = take_sizes(arena, graph, known);
+    if (taken || !known.unequal()) return taken;
+    const auto [a, b] = *known.unequal();
+    const auto settle = [&](const ir::Poly& p, const ir::Poly& other) {
+      const auto symbol = p.as_symbol();
+      const auto size = known.value(other);
+      if (!symbol || !sizes.contains(*symbol) || !size || *size < 1 || !settled.insert(*symbol).second) return false;
+      sizes[*symbol] = *size;
+      return true;
+    };
+    if (!settle(a, b) && !settle(b, a)) return taken;
+  }
+}
+
+std::string sizes_text(const ir::Arena& arena, std::span<const NamedInput> inputs, const SizeMap& sizes) {
+  std::string text;
+  for (const NamedInput& input : inputs) {
+    const ir::Shape& shape = arena.type(input.value).shape;
+    if (std::all_of(shape.begin(), shape.end(), [](const ir::Poly& d) { return d.is_constant(); })) continue;
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", input.name, dims_text(dims_of(arena, input.value, sizes)));
+  }
+  return text.empty() ? "as declared" : text;
+}
+
+Result<Sizes> choose_fitting_sizes(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
+                                   std::span<const InputShape> given) {
+  XFLOW_TRY(Sizes sizes, choose_sizes(arena, inputs, given));
+  if (sizes.values.empty()) return sizes;
+  const auto fits = [&](Sizes& choice) -> Result<void> {
+    XFLOW_CHECK(adjust_sizes(arena, graph, choice.given, choice.values));
+    choice.assumed.clear();
+    for (const NamedInput& input : inputs) {
+      const ir::Shape& shape = arena.type(input.value).shape;
+      const bool is_assumed = std::any_of(shape.begin(), shape.end(), [&](const ir::Poly& d) {
+        const auto symbol = d.as_symbol();
+        return symbol && !choice.given.contains(*symbol);
+      });
+      if (is_assumed) choice.assumed.push_back(fmt::format("{}: {}", input.name, dims_text(dims_of(arena, input.value, choice.values))));
+    }
+    return {};
+  };
+  const auto first = fits(sizes);
+  if (first) return sizes;
+  const std::string reason = first.error().text();
+  if (sizes.assumed.empty())
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("the model does not take {}: {}", sizes_text(arena, inputs, sizes.values), reason));
+  for (const std::int64_t other : kOtherSizes) {
+    XFLOW_TRY(Sizes choice, choose_sizes(arena, inputs, given, 1, other));
+    if (!fits(choice)) continue;
+    choice.refused = reason;
+    return choice;
+  }
+  return fail(ErrorCode::unsupported,
+              fmt::format("the model does not take {}, nor other sizes that were tried: {}; give sizes with --shape",
+                          sizes_text(arena, inputs, sizes.values), reason));
+}
 
 ir::Symbols::Valuation Sizes::valuation() const {
   return [values = values](ir::SymbolId symbol) -> std::optional<std::int64_t> {
@@ -41,6 +178,7 @@ Result<Sizes> choose_sizes(const ir::Arena& arena, std::span<const NamedInput> i
         return fail(ErrorCode::invalid_argument, fmt::format("size {} of input '{}' is not positive", shape.dims[k], shape.input));
       if (const auto symbol = type.shape[k].as_symbol()) {
         const auto [known, fresh] = result.values.try_emplace(*symbol, shape.dims[k]);
+        result.given.insert(*symbol);
         if (!fresh && known->second != shape.dims[k])
           return fail(ErrorCode::invalid_argument, fmt::format("dimension {} of input '{}' is {}, but {} is {} elsewhere", k, shape.input,
                                                                shape.dims[k], arena.symbols().info(*symbol).name, known->second));

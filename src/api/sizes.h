@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "src/ir/graph.h"
@@ -16,7 +17,9 @@ namespace xflow::api {
 
 struct Sizes {
   std::unordered_map<ir::SymbolId, std::int64_t> values;
-  std::vector<std::string> assumed;  // "x: [1, 3, 128, 128]": inputs with sizes that nobody gave
+  std::unordered_set<ir::SymbolId> given;  // by the caller: these stay
+  std::vector<std::string> assumed;        // "x: [1, 3, 128, 128]": inputs with sizes that nobody gave
+  std::string refused;                     // why 1 and 128 were not assumed: "conv: expected ..."; empty where they were
 
   // The valuation for ir::Symbols::evaluate. Sizes of values that no input shows (outputs of opaque nodes) are 128.
   ir::Symbols::Valuation valuation() const;
@@ -31,6 +34,24 @@ struct NamedInput {
 // input that does not exist, a wrong number of dimensions, or a size that contradicts the model or another input.
 Result<Sizes> choose_sizes(const ir::Arena& arena, std::span<const NamedInput> inputs, std::span<const InputShape> given,
                            std::int64_t first = 1, std::int64_t other = 128);
+
+// Whether every operation of the graph takes these sizes, which operators ask for where they type their operands; evaluation would clamp
+// indices of sizes that no runtime accepts. Error::unsupported, "conv: expected ..., found ...".
+Result<void> take_sizes(ir::Arena& arena, const ir::Graph& graph, const std::unordered_map<ir::SymbolId, std::int64_t>& sizes);
+
+// The same; a size that is not fixed and must equal something else is set to it first (a mask as long as the past and the present
+// together). Error::unsupported where that does not help.
+Result<void> adjust_sizes(ir::Arena& arena, const ir::Graph& graph, const std::unordered_set<ir::SymbolId>& fixed,
+                          std::unordered_map<ir::SymbolId, std::int64_t>& sizes);
+
+// choose_sizes for a graph that may not take every size: 1 and 128 for what is open, adjusted; otherwise the first of some other choices
+// that the graph takes. Errors: as choose_sizes; invalid_argument if all sizes are given and refused; unsupported if no choice fits.
+Result<Sizes> choose_fitting_sizes(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
+                                   std::span<const InputShape> given);
+
+// "x: [1, 3, 128, 128], y: [1, 128]": the inputs whose sizes the model leaves open; "as declared" where there are none.
+std::string sizes_text(const ir::Arena& arena, std::span<const NamedInput> inputs,
+                       const std::unordered_map<ir::SymbolId, std::int64_t>& sizes);
 
 // "NAME:1,3,48,192". Error::invalid_argument.
 Result<InputShape> parse_shape(std::string_view text);

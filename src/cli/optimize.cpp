@@ -36,7 +36,9 @@ std::optional<double> number(std::string_view text) {
 
 // "30s", "500ms", "2m", "5000states"; several budgets with commas.
 Result<void> read_budget(std::string_view text, OptimizeOptions& options) {
-  while (!text.empty()) {
+  // Beyond this a count is no number of states that any search sees, and a double holds it no more.
+  constexpr double kMostStates = 1e15;
+  do {
     const auto comma = text.find(',');
     const std::string_view part = text.substr(0, comma);
     const auto unit = part.find_first_not_of("0123456789.");
@@ -48,13 +50,13 @@ Result<void> read_budget(std::string_view text, OptimizeOptions& options) {
       options.max_seconds = *value / 1000;
     } else if (value && name == "m") {
       options.max_seconds = *value * 60;
-    } else if (value && name == "states") {
+    } else if (value && name == "states" && *value <= kMostStates) {
       options.max_states = static_cast<std::uint64_t>(*value);
     } else {
       return bad(fmt::format("budget '{}' is not of the form 30s, 500ms, 2m or 5000states", part));
     }
     text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
-  }
+  } while (!text.empty());
   return {};
 }
 
@@ -117,7 +119,8 @@ void add_optimize(CLI::App& app, Command& command) {
   sub->add_option("--threads", a->options.threads, "threads of one kernel")->capture_default_str()->check(CLI::Range(1, 1024));
   sub->add_option("--shape", a->shapes, "sizes of a dynamic input for costs and runs, as NAME:1,3,48,192 (again for each input)")
       ->take_all();
-  sub->add_option("--budget", a->budget, "when the search stops: 30s, 500ms, 2m, 5000states")->default_str("30s");
+  a->budget = "30s";
+  sub->add_option("--budget", a->budget, "when the search stops: 30s, 500ms, 2m, 5000states")->capture_default_str();
   sub->add_option("--rules", a->options.rules, "folder or file of rules instead of the built-in ones")->take_all();
   sub->add_option("--skip", a->options.skip_rules, "name of a rule not to use")->take_all();
   a->max_growth = "5%";

@@ -336,6 +336,9 @@ Result<Tensor> evaluate(ir::Symbols& symbols, const ops::Expr& expression, const
     }
   }
   XFLOW_CHECK(run(program, std::move(sources), computes_in_double(options, type, operands), options, result, count));
+  // A runtime stores each result in its type.
+  const bool narrow = type == ir::DataType::float16 || type == ir::DataType::bfloat16;
+  if (narrow && options.number == Number::float32) return rounded(result);
   return result;
 }
 

@@ -21,7 +21,8 @@ namespace xflow::eval {
 // The numbers that floating tensors are computed in. Integers and booleans are computed in 64 bits and wrap to their type.
 enum class Number : std::uint8_t {
   float64,   // the reference: every floating type in double, rounded where the graph casts only
-  float32,   // every operation rounds to float, sums are accumulated in float; float64 tensors in double
+  float32,   // every operation rounds to float, sums are accumulated in float; float64 tensors in double; results of narrower types are
+             // rounded to their type
   rational,  // exact; functions without rational values are not supported unless Options::uninterpreted
   prime,     // modulo Options::prime; +, -, *, /, = only
 };

@@ -137,7 +137,7 @@ std::string element_text(const Tensor& tensor, std::uint64_t element) {
     if (tensor.data_type == ir::DataType::uint64) return fmt::format("{}", static_cast<std::uint64_t>((*values)[k]));
     return fmt::format("{}", (*values)[k]);
   }
-  if (const auto values = doubles(tensor)) return fmt::format("{}", (*values)[k]);
+  if (const auto values = doubles(tensor)) return std::isnan((*values)[k]) ? "nan" : fmt::format("{}", (*values)[k]);
   return "?";
 }
 

@@ -103,12 +103,29 @@ ValueId Arena::constant(Constant constant) {
   return {id, 0};
 }
 
+namespace {
+
+// Whether the sizes of what an operation makes, and the integers that it is given, are numbers: otherwise it cannot be computed before the
+// run, even of constants alone.
+bool has_known_sizes(const Attributes& attributes, const std::vector<TensorType>& outputs) {
+  const auto is_known = [](const Poly& p) { return p.is_constant(); };
+  for (const Attribute& attribute : attributes.list()) {
+    if (const auto* integer = std::get_if<Poly>(&attribute.value); integer != nullptr && !is_known(*integer)) return false;
+    const auto* list = std::get_if<std::vector<Poly>>(&attribute.value);
+    if (list != nullptr && !std::all_of(list->begin(), list->end(), is_known)) return false;
+  }
+  return std::all_of(outputs.begin(), outputs.end(),
+                     [&](const TensorType& type) { return type.ranked && std::all_of(type.shape.begin(), type.shape.end(), is_known); });
+}
+
+}  // namespace
+
 NodeId Arena::operation(OperatorId op, Attributes attributes, std::vector<ValueId> operands, std::vector<TensorType> outputs) {
   Node node;
   node.kind = NodeKind::operation;
   node.op = op;
   std::uint64_t h = mix(mix(4, static_cast<std::uint64_t>(op)), attributes.hash());
-  node.is_constant = true;
+  node.is_constant = has_known_sizes(attributes, outputs);
   for (const ValueId v : operands) {
     h = mix(h, hash(v));
     node.is_constant = node.is_constant && is_constant(v);

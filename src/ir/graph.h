@@ -47,7 +47,7 @@ struct Node {
   std::vector<TensorType> outputs;
   Constant constant;         // kind constant
   std::uint32_t serial = 0;  // kinds input and opaque: a number of the caller (document node, input position); tells two of them apart
-  bool is_constant = false;  // a constant or a deterministic expression of constants alone: costs nothing in the search
+  bool is_constant = false;  // a constant, or a deterministic expression of constants alone with known sizes: costs nothing in the search
   bool is_absent = false;    // the one node that stands for an operand that is not there
   std::uint64_t hash = 0;    // structural, equal in every run
 };

@@ -67,7 +67,7 @@ Unexpected Indexer::not_a_model(const WireReader& reader) const {
     return unreadable("the file is truncated: " + what + " at byte " + std::to_string(reader.fault_offset()) + " is " +
                       reader.fault_text());
   }
-  return unreadable("not an ONNX model: at byte " + std::to_string(reader.fault_offset()) + " there is " + reader.fault_text());
+  return unreadable("not an ONNX model: at byte " + std::to_string(reader.fault_offset()) + ": " + reader.fault_text());
 }
 
 GraphId Indexer::add_graph(GraphKind kind) {

@@ -72,6 +72,22 @@ TEST(GraphBuilder, NamesUnknownOperatorsWrongWeightsAndOutputs) {
     builder.output("y", x);
     EXPECT_EQ(builder.build().error().text(), "two outputs are named 'y'");
   }
+  {
+    GraphBuilder builder;
+    builder.input("x", DataType::float32, {2});
+    builder.input("x", DataType::float32, {3});
+    EXPECT_EQ(builder.build().error().text(), "two inputs are named 'x'");
+  }
+  {
+    GraphBuilder builder;
+    builder.weight(DataType::float32, {-2, -3}, floats(std::vector<float>(6)));
+    EXPECT_EQ(builder.build().error().text(), "weight float32[-2, -3]: size -2 is negative");
+  }
+  {
+    GraphBuilder builder;
+    builder.weight(DataType::float32, {std::int64_t{1} << 62, 8}, {});
+    EXPECT_EQ(builder.build().error().text(), "weight float32[4611686018427387904, 8]: more than 2^48 elements");
+  }
 }
 
 // relu(transpose(transpose(x)) + relu(w)): moving the elements twice is never free.
@@ -134,6 +150,9 @@ TEST(OptimizeGraph, RefusesDevicesAndShapesThatDoNotExist) {
   OptimizeOptions options;
   options.device = "abacus";
   EXPECT_EQ(optimize(*graph, options).error().text(), "no device 'abacus'; this build has: cpu");
+  options = {};
+  options.threads = 100'000;
+  EXPECT_EQ(optimize(*graph, options).error().text(), "100000 threads are not in the range 1 to 1024");
   options = {};
   options.shapes = {{"z", {1}}};
   EXPECT_EQ(optimize(*graph, options).error().text(), "no input 'z'; the inputs are 'x'");

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy
 import onnx
 import program
 from onnx import TensorProto, helper
@@ -37,7 +38,7 @@ class WrongCommandLines(ProgramTest):
         self.fail_with(64, "no input 'z'; the inputs are 'x'", *optimize, "--shape", "z:1,2")
         self.fail_with(64, "shape [1] of input 'x' has 1 dimensions, the model's has 2", *optimize, "--shape", "x:1")
         self.fail_with(64, "dimension 0 of input 'x' is 2 in the model, 4 was given", *optimize, "--shape", "x:4,3")
-        for budget in ["30", "s", "30h", "-3s", "1e", "30s,x"]:
+        for budget in ["", "30", "s", "30h", "-3s", "1e", "30s,x", "99999999999999999999states"]:
             part = budget.split(",")[-1]
             self.fail_with(64, f"budget '{part}' is not of the form 30s, 500ms, 2m or 5000states", *optimize, "--budget", budget)
         self.fail_with(64, "growth 'much' is not of the form 5% or 0.05", *optimize, "--max-growth", "much")
@@ -63,7 +64,7 @@ class UnreadableModels(ProgramTest):
 
     def test_that_are_no_protobuf(self):
         self.each(
-            self.write("text.onnx", "hello"), "not an ONNX model: at byte 2 there is the end of a group that was not opened"
+            self.write("text.onnx", "hello"), "not an ONNX model: at byte 2: the end of a group that was not opened"
         )
 
     def test_that_are_truncated(self):
@@ -165,6 +166,51 @@ class Optimizing(ProgramTest):
         self.assertRegex(self.optimize("m.onnx"), r"(?m)^sizes +x: \[1, 128\] assumed for costs and runs; give others with --shape$")
         self.assertNotIn("assumed", self.optimize("m.onnx", "--shape", "x:4,8"))
 
+    def test_assumes_sizes_that_the_model_takes(self):
+        kernel = onnx.numpy_helper.from_array(numpy.ones((1, 1, 400), numpy.float32), "k")
+        nodes = [helper.make_node("Conv", ["x", "k"], ["c"], strides=[320])] + [helper.make_node("Relu", [a], [b]) for a, b in ["cd", "dy"]]
+        self.write("m.onnx", model_of(nodes, [float_info("x", ["n", 1, "samples"])], [float_info("y", None)], [kernel]))
+        self.assertRegex(
+            self.optimize("m.onnx"),
+            r"(?m)^sizes +x: \[1, 1, 512\] assumed for costs and runs, as the model does not take 128 \(conv: expected .*\); give others with --shape$",
+        )
+        message = r"\Axflow: the model does not take x: \[1, 1, 100\]: conv: expected [^\n]*\n\Z"
+        run = self.run_program("optimize", "m.onnx", "new.onnx", "--shape", "x:1,1,100")
+        self.assertEqual(64, run.returncode)
+        self.assertRegex(run.stderr, message)
+        self.assertFalse((self.folder / "new.onnx").exists())
+
+    def test_computes_no_constant_whose_size_is_not_known(self):
+        nodes = [
+            helper.make_node("Shape", ["x"], ["s"]),
+            helper.make_node("ConstantOfShape", ["s"], ["ones"], value=helper.make_tensor("v", TensorProto.FLOAT, [1], [1.5])),
+            helper.make_node("Mul", ["x", "ones"], ["a"]),
+            helper.make_node("Mul", ["a", "k"], ["b"]),
+            helper.make_node("Mul", ["b", "k"], ["y"]),
+        ]
+        k = onnx.numpy_helper.from_array(numpy.arange(4, dtype=numpy.float32), "k")
+        self.write("m.onnx", model_of(nodes, [float_info("x", ["n", 4])], [float_info("y", ["n", 4])], [k]))
+        self.optimize("m.onnx")
+        self.succeed("check", "m.onnx", "out.onnx")
+
+    def test_says_at_which_sizes_rewritten_parts_were_run(self):
+        self.write("m.onnx", transposes(["batch", "n"]))
+        self.assertRegex(self.optimize("m.onnx"), r"(?m)^checked .*\n +at x: \[1, 128\]\n +at x: \[2, 64\]$")
+
+    def test_says_where_a_rule_was_applied(self):
+        self.write("m.onnx", network())
+        self.optimize("m.onnx", "--shape", "x:1,3,32,32", "--report", "report.json")
+        steps = json.loads((self.folder / "report.json").read_text())["steps"]
+        self.assertRegex(steps[0]["where"], r"\Anode .* \([A-Za-z]+\)\Z")
+
+    def test_folds_constants_of_half_precision(self):
+        weight = onnx.numpy_helper.from_array(numpy.array([1.1, 1.3, 1.7], numpy.float16), "k")
+        nodes = [helper.make_node("Mul", ["x", "k"], ["a"]), helper.make_node("Mul", ["a", "k"], ["y"])]
+        infos = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT16, [64, 3]) for name in "xy"]
+        self.write("m.onnx", model_of(nodes, infos[:1], infos[1:], [weight]))
+        self.assertRegex(self.optimize("m.onnx"), r"(?m)^result +a cheaper model$")
+        self.succeed("check", "m.onnx", "out.onnx")
+
     def test_skips_the_rules_that_it_is_told_to(self):
         self.write("m.onnx", transposes())
         self.optimize("m.onnx", "--report", "report.json")
@@ -230,6 +276,7 @@ class Optimizing(ProgramTest):
                 "reason": str,
                 "device": str,
                 "assumed_sizes": list,
+                "refused_sizes": str,
                 "predicted_nanoseconds": dict,
                 "search": dict,
                 "nodes": dict,
@@ -238,6 +285,8 @@ class Optimizing(ProgramTest):
                 "steps": list,
                 "rules": list,
                 "regions": list,
+                "checked_sizes": list,
+                "skipped_sizes": list,
                 "seconds": float,
             },
             {name: type(value) for name, value in report.items()},

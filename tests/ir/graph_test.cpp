@@ -36,6 +36,14 @@ TEST_F(GraphTest, ExpressionsOfConstantsAreConstant) {
   EXPECT_FALSE(arena.is_constant({arena.opaque(1, {number(1)}, {type(1)}), 0}));
 }
 
+TEST_F(GraphTest, ExpressionsOfConstantsWithOpenSizesAreNotConstant) {
+  const Poly n = arena.symbols().named(SymbolKind::dimension, "n");
+  const std::vector<TensorType> open{{DataType::float32, true, {n}}};
+  EXPECT_FALSE(arena.is_constant({arena.operation(kNegate, {}, {}, open), 0}));
+  const NodeId last = arena.operation(kNegate, {{"starts", std::vector<Poly>{n - Poly(1)}}}, {number(1)}, {type(1)});
+  EXPECT_FALSE(arena.is_constant({last, 0}));
+}
+
 TEST_F(GraphTest, LargeConstantsAreInternedByIdentityWithoutReading) {
   class Unreadable final : public ByteSource {
    public:

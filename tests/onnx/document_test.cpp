@@ -170,7 +170,7 @@ TEST(Document, SurvivesAnyDamagedByte) {
 
 TEST(Document, SaysWhatAFileIsThatIsNoModel) {
   EXPECT_EQ(error_of(""), "the file is empty, expected an ONNX model");
-  EXPECT_EQ(error_of("hello world"), "not an ONNX model: at byte 2 there is the end of a group that was not opened");
+  EXPECT_EQ(error_of("hello world"), "not an ONNX model: at byte 2: the end of a group that was not opened");
   EXPECT_EQ(error_of("version https://git-lfs.github.com/spec/v1\n"),
             "is a Git LFS pointer, expected the model itself; fetch it with 'git lfs pull'");
   EXPECT_EQ(error_of(WireWriter().varint(1, 8).take()), "the model has no graph");

@@ -1,0 +1,118 @@
+#include "src/api/region_check.h"
+
+#include <gtest/gtest.h>
+
+#include "src/eval/evaluate.h"
+#include "src/ops/operator.h"
+
+namespace xflow::api {
+namespace {
+
+// x through scales by numbers, and what is put in its place.
+class Regions : public ::testing::Test {
+ protected:
+  ir::ValueId input(ir::DataType type, std::vector<ir::Poly> shape) {
+    const ir::ValueId value = arena_.input({type, true, std::move(shape)}, 0);
+    inputs_ = {{"x", value}};
+    type_ = type;
+    return value;
+  }
+  ir::ValueId number(double value) { return arena_.constant(*ir::make_constant(type_, {}, std::span(&value, 1))); }
+  ir::ValueId op(std::string_view name, std::vector<ir::ValueId> operands) {
+    const auto made = ops::apply(arena_, name, std::move(operands));
+    EXPECT_TRUE(made) << (made ? "" : made.error().text());
+    return *made;
+  }
+  Result<CheckedRegions> check(ir::ValueId before, ir::ValueId after) {
+    const ir::Graph original{{before}};
+    const ir::Graph result{{after}};
+    const ir::ValueMap correspondence{{before, after}};
+    return check_regions({arena_,
+                          original,
+                          result,
+                          correspondence,
+                          inputs_,
+                          {},
+                          [](ir::ValueId) { return std::string("y"); },
+                          [&](ir::ValueId value) { return eval::fold(arena_, value); }});
+  }
+
+  ir::Arena arena_;
+  std::vector<NamedInput> inputs_;
+  ir::DataType type_{};
+};
+
+TEST_F(Regions, SayAtWhichSizesTheyWereRun) {
+  const ir::Poly n = arena_.symbols().named(ir::SymbolKind::dimension, "n");
+  const ir::Poly m = arena_.symbols().named(ir::SymbolKind::dimension, "m");
+  const ir::ValueId x = input(ir::DataType::float32, {n, m});
+  const auto checked = check(op("mul", {op("mul", {x, number(3)}), number(5)}), op("mul", {x, op("mul", {number(3), number(5)})}));
+  ASSERT_TRUE(checked) << checked.error().text();
+  ASSERT_EQ(checked->regions.size(), 1U);
+  EXPECT_TRUE(checked->regions[0].agrees) << checked->regions[0].message;
+  EXPECT_EQ(checked->regions[0].checked_values, 128U + 2U * 64U);
+  EXPECT_EQ(checked->sizes, (std::vector<std::string>{"x: [1, 128]", "x: [2, 64]"}));
+  EXPECT_TRUE(checked->skipped.empty());
+}
+
+TEST_F(Regions, TakeAnotherSecondChoiceWhereTheModelRefusesOne) {
+  const ir::Poly n = arena_.symbols().named(ir::SymbolKind::dimension, "n");
+  const ir::Poly m = arena_.symbols().named(ir::SymbolKind::dimension, "m");
+  const ir::ValueId x = input(ir::DataType::float32, {n, m});
+  const ir::ValueId row = arena_.constant(*ir::make_constant(ir::DataType::float32, {128}, std::vector<double>(128, 1)));
+  const ir::ValueId sum = op("add", {x, row});
+  const auto checked = check(op("mul", {op("mul", {sum, number(3)}), number(5)}), op("mul", {sum, op("mul", {number(3), number(5)})}));
+  ASSERT_TRUE(checked) << checked.error().text();
+  EXPECT_EQ(checked->sizes, (std::vector<std::string>{"x: [1, 128]", "x: [2, 128]"}));
+}
+
+TEST_F(Regions, OfDeclaredSizesAreRunOnce) {
+  const ir::ValueId x = input(ir::DataType::float32, {2, 3});
+  const auto checked = check(op("mul", {op("mul", {x, number(3)}), number(5)}), op("mul", {x, number(15)}));
+  ASSERT_TRUE(checked) << checked.error().text();
+  EXPECT_EQ(checked->sizes, std::vector<std::string>{"as declared"});
+}
+
+TEST_F(Regions, ThatComputeSomethingElseDoNotAgree) {
+  const ir::ValueId x = input(ir::DataType::float32, {2, 3});
+  const auto checked = check(op("mul", {op("mul", {x, number(3)}), number(5)}), op("mul", {x, number(15.001)}));
+  ASSERT_TRUE(checked) << checked.error().text();
+  EXPECT_FALSE(checked->regions[0].agrees);
+  EXPECT_NE(checked->regions[0].message.find("allowed"), std::string::npos) << checked->regions[0].message;
+}
+
+TEST_F(Regions, ReadSizesThatOnlyOpaqueNodesShow) {
+  const ir::ValueId x = input(ir::DataType::float32, {2, 3});
+  const ir::Poly found = arena_.symbols().named(ir::SymbolKind::dimension, "found");
+  const ir::ValueId opaque{arena_.opaque(0, {x}, {{ir::DataType::float32, true, {found}}}), 0};
+  const auto both = ops::apply(arena_, "concat", {opaque, opaque}, {{"axis", ir::Poly(0)}});
+  ASSERT_TRUE(both) << both.error().text();
+  const auto checked = check(op("mul", {op("mul", {*both, number(3)}), number(5)}), op("mul", {*both, number(15)}));
+  ASSERT_TRUE(checked) << checked.error().text();
+  EXPECT_TRUE(checked->regions[0].agrees) << checked->regions[0].message;
+  EXPECT_EQ(checked->regions[0].checked_values, 256U);
+}
+
+// 1.1 * 1.3 rounded to a float16 is off by as much as the product of the original.
+TEST_F(Regions, OfNarrowNumbersAreAllowedTheirOwnRounding) {
+  const ir::ValueId x = input(ir::DataType::float16, {64});
+  const ir::ValueId before = op("mul", {op("mul", {x, number(1.1)}), number(1.3)});
+  const auto checked = check(before, op("mul", {x, op("mul", {number(1.1), number(1.3)})}));
+  ASSERT_TRUE(checked) << checked.error().text();
+  EXPECT_TRUE(checked->regions[0].agrees) << checked->regions[0].message;
+  const auto wrong = check(before, op("mul", {x, number(1.45)}));
+  ASSERT_TRUE(wrong) << wrong.error().text();
+  EXPECT_FALSE(wrong->regions[0].agrees);
+}
+
+// (x + 1000) - (x + 1000) is 0 in float; (x - (x + 1000)) + 1000 is not, though the reals are the same.
+TEST_F(Regions, ThatLoseDigitsTheOriginalKeepsDoNotAgree) {
+  const ir::ValueId x = input(ir::DataType::float32, {64});
+  const ir::ValueId sum = op("add", {x, number(1000)});
+  const auto checked = check(op("sub", {sum, sum}), op("add", {op("sub", {x, sum}), number(1000)}));
+  ASSERT_TRUE(checked) << checked.error().text();
+  EXPECT_FALSE(checked->regions[0].agrees);
+}
+
+}  // namespace
+}  // namespace xflow::api
