@@ -91,8 +91,13 @@ class Checker {
         const ValueId before{id, k};
         const ValueId after = current(before);
         const auto known = before_of.find(after);
-        if (after == before || known == before_of.end() || !(known->second == before) || is_rebuilt(before, after)) continue;
-        add_root(before, after, before_of);
+        if (after == before || known == before_of.end() || is_rebuilt(before, after)) continue;
+        if (known->second == before) {
+          add_root(before, after, before_of);
+        } else {
+          // Another value of the original took its place: both are there to be compared.
+          roots_.push_back({before, after, {{known->second, after}}, {}});
+        }
       }
     }
   }
@@ -117,9 +122,7 @@ class Checker {
       const ValueId v = stack.back();
       stack.pop_back();
       const auto known = before_of.find(v);
-      const bool is_input = arena_.node(v).kind == ir::NodeKind::input;
-      // The rewrite may have put one of its own operands in the place of its result: then that value is where the region begins.
-      if (known != before_of.end() && (v != after || is_input)) {
+      if (known != before_of.end() && v != after) {
         root.frontier.emplace_back(known->second, v);
         continue;
       }
