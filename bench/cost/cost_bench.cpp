@@ -1,18 +1,23 @@
 // What models cost, and what costing them costs: for each model under XFLOW_TEST_MODELS its cover on this CPU is measured cold, then one
 // graph is costed again and again.
 //
-// Counters: predicted_us (one run), kernels, unmeasured (launches that this device cannot run), profiled (kernels timed) and
-// profile_s (seconds that timing them took). The time of the benchmark is that of costing a graph that is known.
+// Counters: predicted_us (one run), executed_us (the same launches one after the other, see src/cost/cpu/sequence.h; 0 where their buffers
+// take too much memory), error_percent (of the prediction), kernels, unmeasured (launches that this device cannot run, which are in neither
+// time), profiled (kernels timed), disturbed (of these, while the machine was slowed by something else) and profile_s (seconds that timing
+// them took). The time of the benchmark is that of costing a graph that is known.
 // CostRebuilt is the time of costing a graph of which every node is new, as after a rewrite at its first node.
 // With XFLOW_BENCH_COVER=1 the cover itself is printed.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
 #include "src/cost/cover.h"
 #include "src/cost/cpu/cpu_device.h"
+#include "src/cost/cpu/sequence.h"
+#include "src/cost/kernel_text.h"
 #include "src/onnx/document.h"
 #include "src/onnx/lift.h"
 
@@ -34,12 +39,34 @@ ir::Symbols::Valuation default_sizes(const ir::Arena& arena, const onnx_io::Lift
   };
 }
 
-void print_cover(cost::CostModel& model, const ir::Graph& graph) {
-  const auto regions = model.explain(graph);
-  if (!regions) return;
-  for (const cost::CoveredRegion& region : *regions) {
-    fmt::print("{:>10} {:>8} {:>13} {}\n", cost::to_string(region.cost.median), cost::to_string(region.cost.spread),
-               cost::name(region.layout), region.kernel);
+// The times of the regions when they run one after the other: the medians of five runs. Empty where they cannot.
+Result<std::vector<cost::Nanoseconds>> execute(cost::cpu::CpuDevice& device, const std::vector<cost::CoveredRegion>& regions) {
+  std::vector<cost::cpu::LaunchSpec> launches;
+  for (const cost::CoveredRegion& region : regions) {
+    if (!region.refusal.empty()) continue;
+    XFLOW_TRY(ops::KernelSpec spec, cost::parse_kernel(region.kernel));
+    launches.push_back({std::move(spec), region.layout});
+  }
+  XFLOW_TRY(auto sequence, cost::cpu::Sequence::build(device, launches));
+  sequence.run();
+  std::vector<std::vector<cost::Nanoseconds>> runs(5);
+  for (auto& run : runs) run = sequence.run();
+  std::vector<cost::Nanoseconds> medians(launches.size());
+  for (std::size_t k = 0; k < launches.size(); ++k) {
+    std::vector<cost::Nanoseconds> times;
+    for (const auto& run : runs) times.push_back(run[k]);
+    std::ranges::sort(times);
+    medians[k] = times[times.size() / 2];
+  }
+  return medians;
+}
+
+void print_cover(const std::vector<cost::CoveredRegion>& regions, const std::vector<cost::Nanoseconds>& executed) {
+  std::size_t next = 0;
+  for (const cost::CoveredRegion& region : regions) {
+    const bool ran = region.refusal.empty() && next < executed.size();
+    fmt::print("{:>10} {:>8} {:>10} {:>13} {}\n", cost::to_string(region.cost.median), cost::to_string(region.cost.spread),
+               ran ? cost::to_string(executed[next++]) : "", cost::name(region.layout), region.kernel);
   }
 }
 
@@ -52,6 +79,7 @@ struct Profiled {
   std::optional<cost::Database> database;
   std::optional<cost::CostModel> costs;
   cost::Cost cost;
+  cost::Nanoseconds executed;
 };
 
 Result<std::unique_ptr<Profiled>> profile(const std::string& path) {
@@ -62,7 +90,15 @@ Result<std::unique_ptr<Profiled>> profile(const std::string& path) {
   profiled->database = cost::Database::open("", profiled->device->info());
   profiled->costs.emplace(profiled->arena, *profiled->device, *profiled->database, default_sizes(profiled->arena, profiled->model));
   XFLOW_TRY(profiled->cost, profiled->costs->cost(profiled->model.graph));
-  if (std::getenv("XFLOW_BENCH_COVER") != nullptr) print_cover(*profiled->costs, profiled->model.graph);
+  XFLOW_TRY(const std::vector<cost::CoveredRegion> regions, profiled->costs->explain(profiled->model.graph));
+  std::vector<cost::Nanoseconds> executed;
+  if (auto times = execute(*profiled->device, regions)) {
+    executed = *std::move(times);
+  } else if (times.error().code != ErrorCode::limit) {
+    return fail(times.error());
+  }
+  for (const cost::Nanoseconds time : executed) profiled->executed += time;
+  if (std::getenv("XFLOW_BENCH_COVER") != nullptr) print_cover(regions, executed);
   return profiled;
 }
 
@@ -81,6 +117,10 @@ void cost_model(benchmark::State& state, const std::string& path) {
   state.counters["predicted_us"] = (*profiled)->cost.time.value / 1e3;
   state.counters["kernels"] = static_cast<double>((*profiled)->cost.kernels);
   state.counters["unmeasured"] = static_cast<double>((*profiled)->cost.unmeasured);
+  const double executed = (*profiled)->executed.value;
+  state.counters["executed_us"] = executed / 1e3;
+  if (executed > 0) state.counters["error_percent"] = 100 * ((*profiled)->cost.time.value / executed - 1);
+  state.counters["disturbed"] = static_cast<double>(costs.statistics().disturbed);
   state.counters["profiled"] = static_cast<double>(costs.statistics().measured);
   state.counters["profile_s"] = costs.statistics().measured_seconds;
 }
