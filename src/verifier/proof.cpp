@@ -217,6 +217,8 @@ void Proof::normalise_output(std::size_t output) {
         const Ranges ranges(symbols, {std::span<const Atom>(next)});
         if (atom.relation == Relation::at_least_zero && !quotient.is_zero() && ranges.in_range(rest, d)) {
           one = {{quotient, Relation::at_least_zero}};
+        } else if (atom.relation == Relation::at_least_zero && !quotient.is_zero() && ranges.in_range(rest + d, d)) {
+          one = {{quotient - Poly(1), Relation::at_least_zero}};
         }
       }
       next.insert(next.end(), one.begin(), one.end());

@@ -128,7 +128,7 @@ std::vector<Assignment> Sampler::assignments(std::size_t wanted) {
     (says_something(a) ? result : empty).push_back(std::move(a));
   };
   for (int round = 0; round < 240 && result.size() < wanted; ++round) {
-    Assignment a = random_assignment(round < 40 ? 2 : round < 160 ? 3 : 5);
+    Assignment a = random_assignment(round < 40 ? 2 : round < 160 ? 3 : round < 200 ? 5 : 12);
     repair(a);
     add(std::move(a));
   }

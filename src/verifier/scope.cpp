@@ -47,7 +47,7 @@ Normalizer::Step Normalizer::tidy_conditions(const std::vector<SymbolId>& binder
       return Step::empty;
     result.push_back(std::move(next));
   }
-  // Digits: e a + r >= 0 with 0 <= r < e is a >= 0; e a + r = 0 with |r| < e is a = 0 and r = 0.
+  // Digits: e a + r >= 0 with 0 <= r < e is a >= 0, and with -e <= r < 0 is a >= 1; e a + r = 0 with |r| < e is a = 0 and r = 0.
   for (std::size_t k = 0; k < result.size(); ++k) {
     if (result[k].relation == Relation::not_zero) continue;
     Ranges ranges(symbols(), {facts_, context, result}, &result[k]);
@@ -62,6 +62,11 @@ Normalizer::Step Normalizer::tidy_conditions(const std::vector<SymbolId>& binder
       if (a.is_zero() || r.is_zero() || a.is_poisoned() || r.is_poisoned()) continue;
       if (result[k].relation == Relation::at_least_zero && ranges.in_range(r, e)) {
         result[k].poly = a;
+        changed = true;
+        break;
+      }
+      if (result[k].relation == Relation::at_least_zero && ranges.in_range(r + e, e)) {
+        result[k].poly = a - Poly(1);
         changed = true;
         break;
       }

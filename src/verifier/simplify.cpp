@@ -255,7 +255,13 @@ bool Normalizer::is_empty(const std::vector<SymbolId>& binders, const Condition&
       return e.empty;
     }
   }
-  const bool empty = solver_.contradictory(all, Solver::Effort::linear);
+  // An atom that the others contradict, or the solver.
+  const bool contradicts = std::any_of(conditions.begin(), conditions.end(), [&](const Atom& a) {
+    Ranges ranges(symbols(), {facts_, context, conditions}, &a);
+    ranges.know(solver_.element_ranges());
+    return a.relation == Relation::at_least_zero && ranges.at_least_zero(Poly(-1) - a.poly);
+  });
+  const bool empty = contradicts || solver_.contradictory(all, Solver::Effort::linear);
   entries.push_back({all, empty});
   return empty;
 }

@@ -312,7 +312,8 @@ class Solver::Implementation {
   Encoding full_{true, nullptr, {}};
 };
 
-Solver::Solver(const ir::Symbols& symbols, std::uint64_t resource_limit) : symbols_(symbols), resource_limit_(resource_limit) {}
+Solver::Solver(const ir::Symbols& symbols, std::uint64_t resource_limit)
+    : symbols_(symbols), resource_limit_(resource_limit), witness_(symbols) {}
 Solver::~Solver() = default;
 
 void Solver::assume(const Atom& fact) {
@@ -328,7 +329,24 @@ Solver::Implementation& Solver::implementation() {
   return *implementation_;
 }
 
+bool Solver::has_witness(std::span<const Atom> condition) {
+  if (elements_.empty()) return witness_.exists(facts_, condition);
+  Condition all(condition.begin(), condition.end());
+  for (const Atom& a : condition) {
+    for (const SymbolId s : symbols_.all_symbols(a.poly)) {
+      const SymbolInfo& info = symbols_.info(s);
+      const auto range = info.kind == SymbolKind::element ? elements_.find(info.tensor) : elements_.end();
+      if (range == elements_.end()) continue;
+      all.push_back(ops::at_least(Poly(s), range->second.low));
+      all.push_back(ops::less_than(Poly(s), range->second.end));
+    }
+  }
+  return witness_.exists(facts_, all);
+}
+
 bool Solver::contradictory(std::span<const Atom> condition, Effort effort) {
+  // 'No' is always a safe answer.
+  if (has_witness(condition)) return false;
   ++queries_;
   const auto nothing = [](z3::solver&, Implementation::Known&) {};
   if (implementation().check(condition, false, nothing) == z3::unsat) return true;
@@ -354,9 +372,52 @@ bool Solver::implies_one_of(std::span<const Atom> condition, std::span<const Con
 }
 
 bool Solver::vanishes(std::span<const Atom> condition, std::span<const Indicator> indicators, Effort effort) {
+  std::size_t hash = indicators.size();
+  const auto mix = [&](std::span<const Atom> list) {
+    for (const Atom& a : list) hash = hash * 1000003 + a.poly.hash() * 3 + static_cast<std::size_t>(a.relation);
+  };
+  mix(condition);
+  for (const Indicator& i : indicators) mix(i.condition);
+  const auto same = [](std::span<const Atom> a, std::span<const Atom> b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const Atom& x, const Atom& y) { return x.relation == y.relation && x.poly == y.poly; });
+  };
+  const bool real = effort == Effort::full;
+  std::vector<Vanishing>& known = vanishing_[hash];
+  for (const Vanishing& v : known) {
+    const bool equal = v.real == real && same(v.condition, condition) &&
+                       std::equal(v.indicators.begin(), v.indicators.end(), indicators.begin(), indicators.end(),
+                                  [&](const Indicator& x, const Indicator& y) {
+                                    return x.coefficient == y.coefficient && same(x.condition, y.condition);
+                                  });
+    if (equal) return v.answer;
+  }
+  const bool answer = !differs_at_a_witness(condition, indicators) && vanishes_by_search(condition, indicators, real);
+  known.push_back({{condition.begin(), condition.end()}, {indicators.begin(), indicators.end()}, real, answer});
+  return answer;
+}
+
+bool Solver::differs_at_a_witness(std::span<const Atom> condition, std::span<const Indicator> indicators) {
+  for (const Indicator& i : indicators) {
+    Condition all(condition.begin(), condition.end());
+    all.insert(all.end(), i.condition.begin(), i.condition.end());
+    if (!has_witness(all)) continue;
+    std::optional<ir::Rational> sum = ir::Rational(0);
+    for (const Indicator& j : indicators) {
+      const auto holds = witness_.holds(j.condition);
+      if (!holds) return false;
+      if (*holds && sum) sum = ir::add(*sum, j.coefficient);
+    }
+    if (!sum) return false;
+    if (!(*sum == ir::Rational(0))) return true;
+  }
+  return false;
+}
+
+bool Solver::vanishes_by_search(std::span<const Atom> condition, std::span<const Indicator> indicators, bool full) {
   ++queries_;
   for (const bool real : {false, true}) {
-    if (real && effort == Effort::linear) break;
+    if (real && !full) break;
     const auto differs = [&](z3::solver& s, Implementation::Known& known) {
       z3::context& c = implementation().context();
       z3::expr sum = c.real_val(0);

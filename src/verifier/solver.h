@@ -7,12 +7,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "src/ir/poly.h"
 #include "src/ir/rational.h"
 #include "src/ops/expr.h"
 #include "src/verifier/ranges.h"
+#include "src/verifier/witness.h"
 
 namespace xflow::verifier {
 
@@ -85,6 +87,20 @@ class Solver {
   std::uint64_t resource_limit_;
   std::vector<ops::Atom> facts_;
   Ranges::ElementRanges elements_;
+  Witness witness_;
+  // Sums of indicators that were asked already: the checker asks what the search found.
+  struct Vanishing {
+    ops::Condition condition;
+    std::vector<Indicator> indicators;
+    bool real;
+    bool answer;
+  };
+  std::unordered_map<std::size_t, std::vector<Vanishing>> vanishing_;
+  // Integers were found that satisfy the facts, the condition, and the ranges of the elements that it speaks of.
+  bool has_witness(std::span<const ops::Atom> condition);
+  bool vanishes_by_search(std::span<const ops::Atom> condition, std::span<const Indicator> indicators, bool real);
+  // Integers were found under which the sum of the indicators is not 0.
+  bool differs_at_a_witness(std::span<const ops::Atom> condition, std::span<const Indicator> indicators);
   std::unique_ptr<Implementation> implementation_;
   std::uint64_t queries_ = 0;
 };

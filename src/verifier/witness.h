@@ -1,0 +1,36 @@
+// Integers that satisfy conditions, found by moving towards them: a quick 'not empty' before the solver is asked.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "src/ir/poly.h"
+#include "src/ops/expr.h"
+
+namespace xflow::verifier {
+
+// Answers are hints for questions whose answer 'no' costs nothing: elements of tensors are taken for free integers.
+class Witness {
+ public:
+  explicit Witness(const ir::Symbols& symbols) : symbols_(symbols) {}
+
+  // True if integers were found that satisfy all atoms of both lists. Deterministic: depends on what was asked before and on nothing else.
+  bool exists(std::span<const ops::Atom> facts, std::span<const ops::Atom> condition);
+  // Whether the condition holds at the last witness; nothing where a value is not defined.
+  std::optional<bool> holds(std::span<const ops::Atom> condition) const;
+
+ private:
+  std::int64_t value(ir::SymbolId symbol) const;
+  bool holds(const ops::Atom& atom, std::int64_t& distance) const;
+  bool move(const ops::Atom& atom, std::int64_t distance);
+  std::uint64_t next_random();
+
+  const ir::Symbols& symbols_;
+  std::unordered_map<ir::SymbolId, std::int64_t> values_;  // of the last witness: the next question is often about the same symbols
+  std::uint64_t state_ = 1;
+};
+
+}  // namespace xflow::verifier
