@@ -98,9 +98,10 @@ struct OptimizeReport {
   std::uint64_t nodes_merged = 0;  // equal to another node
   std::uint64_t constant_bytes_before = 0;
   std::uint64_t constant_bytes_after = 0;
-  std::vector<std::string> opaque;         // "3 x no operator for com.microsoft.Foo": nodes that were not crossed
-  std::vector<Region> regions;             // rewritten parts that were executed against what they replace
-  std::vector<std::string> checked_sizes;  // at which they were: "x: [1, 3, 128, 128]", or "as declared" where the model leaves none open
+  std::vector<std::string> opaque;  // "3 x no operator for com.microsoft.Foo": nodes that were not crossed
+  std::vector<Region> regions;      // rewritten parts that were executed against what they replace
+  std::vector<std::string>
+      checked_sizes;  // at which they were: "x: [1, 3, 128, 128]", or "the declared sizes" where the model leaves none open
   std::vector<std::string> skipped_sizes;  // at which they could not be, with the reason
   double seconds = 0;
 

@@ -113,7 +113,7 @@ std::string sizes_text(const ir::Arena& arena, std::span<const NamedInput> input
     if (std::all_of(shape.begin(), shape.end(), [](const ir::Poly& d) { return d.is_constant(); })) continue;
     text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", input.name, dims_text(dims_of(arena, input.value, sizes)));
   }
-  return text.empty() ? "as declared" : text;
+  return text.empty() ? "the declared sizes" : text;
 }
 
 Result<Sizes> choose_fitting_sizes(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,

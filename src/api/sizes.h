@@ -49,7 +49,7 @@ Result<void> adjust_sizes(ir::Arena& arena, const ir::Graph& graph, const std::u
 Result<Sizes> choose_fitting_sizes(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
                                    std::span<const InputShape> given);
 
-// "x: [1, 3, 128, 128], y: [1, 128]": the inputs whose sizes the model leaves open; "as declared" where there are none.
+// "x: [1, 3, 128, 128], y: [1, 128]": the inputs whose sizes the model leaves open; "the declared sizes" where there are none.
 std::string sizes_text(const ir::Arena& arena, std::span<const NamedInput> inputs,
                        const std::unordered_map<ir::SymbolId, std::int64_t>& sizes);
 

@@ -49,14 +49,15 @@ class Writer {
     return *sum;
   }
 
+  // The nodes have names of their own: `output` may be a name of the document, which a node may have too.
   void finish(const std::vector<std::string>& elements, bool scalar, const std::string& output) {
     if (scalar) {
       NodeBuilder node("Reshape");
-      messages.push_back(node.name(output).input(elements[0]).input(names_.integers({})).output(output).message());
+      messages.push_back(node.name(names_.fresh("Reshape")).input(elements[0]).input(names_.integers({})).output(output).message());
       return;
     }
     NodeBuilder node("Concat");
-    node.name(output).output(output).integer("axis", 0);
+    node.name(names_.fresh("Concat")).output(output).integer("axis", 0);
     for (const std::string& e : elements) node.input(e);
     messages.push_back(node.message());
   }

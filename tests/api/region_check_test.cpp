@@ -70,7 +70,7 @@ TEST_F(Regions, OfDeclaredSizesAreRunOnce) {
   const ir::ValueId x = input(ir::DataType::float32, {2, 3});
   const auto checked = check(op("mul", {op("mul", {x, number(3)}), number(5)}), op("mul", {x, number(15)}));
   ASSERT_TRUE(checked) << checked.error().text();
-  EXPECT_EQ(checked->sizes, std::vector<std::string>{"as declared"});
+  EXPECT_EQ(checked->sizes, std::vector<std::string>{"the declared sizes"});
 }
 
 TEST_F(Regions, ThatComputeSomethingElseDoNotAgree) {

@@ -158,6 +158,19 @@ TEST(CpuConvolution, MayAddAResidualInPlace) {
   for (const std::string& name : implementations(spec, Layout::channels_last)) EXPECT_FALSE(name.ends_with("+sum")) << name;
 }
 
+// With post-operations a kernel of oneDNN ended the process, and another one left out the padding.
+TEST(CpuConvolution, OfWindowsThatArePaddingAloneStandsAlone) {
+  const Convolution c{.x = {1, 6, 8, 8}, .w = {2, 6, 1, 1}, .y = {1, 2, 10, 10}, .begins = {1, 1}, .ends = {1, 1}};
+  KernelSpec spec = c.spec("convolution");
+  const Values x = random_values(c.x, 1);
+  const Values w = random_values(c.w, 2);
+  expect_computes(spec, Layout::channels_last, {x, w}, {naive_convolution(c, x, w)});
+  spec.post = {{"add", {}, {tensor(c.y)}}, {"neg", {}, {}}};
+  const auto fused = device().build(spec, Layout::channels_last);
+  ASSERT_FALSE(fused);
+  EXPECT_NE(fused.error().text().find("post-operations where a window is all padding"), std::string::npos) << fused.error().text();
+}
+
 TEST(CpuMatmul, WithConstantWeightsMayBeAnInnerProduct) {
   KernelSpec spec;
   spec.kernel = "matmul";
