@@ -201,7 +201,8 @@ Expression Algebra::logical(Function f, const Expression& x, const Expression& y
 
 Expression Algebra::is_zero(Expression e) {
   if (const auto c = constant_value(e)) return constant(Rational(c->numerator() == 0 ? 1 : 0));
-  e = scale(std::move(e), inverse(content({&e})));
+  const Rational scale_of_all = content({&e});
+  e = scale(std::move(e), inverse(scale_of_all));
   if (leading_is_negative(e)) e = negate(std::move(e));
   return boolean_function(Function::equal, {std::move(e)});
 }

@@ -184,6 +184,7 @@ void Matcher::add_points(const Term& term, const std::vector<Poly>& equations, c
   Symbols::Substitution by;
   for (std::size_t k = 0; k < maps.size(); ++k) by.emplace(term.binders[k], maps[k]);
   std::vector<Poly> open;
+  open.reserve(equations.size());
   for (const Poly& e : equations) open.push_back(symbols.substitute(e, by));
   for (std::size_t k = 0; k < open.size() && maps.size() < space.size(); ++k) {
     for (const SymbolId z : space) {
