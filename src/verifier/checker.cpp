@@ -189,22 +189,50 @@ bool Checker::cancels(const std::vector<Term>& terms, const Cluster& cluster, co
     const Term& t = terms[m.term];
     indicators.push_back({t.coefficient, over_space(symbols_, t, m.maps).conditions});
   }
-  // c [P] - c [Q] where each of P and Q says the other.
-  if (indicators.size() == 2 && plus(indicators[0].coefficient, indicators[1].coefficient) == Rational(0)) {
-    const auto says = [&](const Condition& a, const Condition& b) {
-      Condition unknown;
-      for (const Atom& x : b)
-        if (std::none_of(a.begin(), a.end(), [&](const Atom& y) { return same(x, y); })) unknown.push_back(x);
-      if (unknown.empty()) return true;
-      const Condition known = joined(context, a);
-      return std::all_of(unknown.begin(), unknown.end(), [&](const Atom& x) { return obviously(known, x); });
-    };
-    if (says(indicators[0].condition, indicators[1].condition) && says(indicators[1].condition, indicators[0].condition)) return true;
+  int splits = 16;
+  return obviously_vanishes(context, indicators, splits) || solver_.vanishes(context, indicators, Solver::Effort::full);
+}
+
+// Case by case: a condition that is not decided holds or not; where all are decided the coefficients of those that hold sum to 0.
+bool Checker::obviously_vanishes(const Condition& context, const std::vector<Indicator>& indicators, int& splits) const {
+  Rational sum(0);
+  for (const Indicator& i : indicators) {
+    bool is_false = false;
+    const Atom* open = nullptr;
+    for (const Atom& a : i.condition) {
+      if (obviously(context, a)) continue;
+      is_false = is_false || obviously(context, negation(a));
+      open = &a;
+      if (is_false) break;
+    }
+    if (is_false) continue;
+    if (open == nullptr) {
+      sum = plus(sum, i.coefficient);
+      continue;
+    }
+    if (--splits < 0) return false;
+    return obviously_vanishes(joined(context, {*open}), indicators, splits) &&
+           obviously_vanishes(joined(context, {negation(*open)}), indicators, splits);
   }
-  return solver_.vanishes(context, indicators, Solver::Effort::full);
+  return sum == Rational(0);
 }
 
 // Conditions. ----------------------------------------------------------------------------------------------------------------------
+
+// For an x = floor(a / b) with b >= 1: x + r >= 0 says a + b r >= 0, and r - x >= 0 says b r + b - 1 - a >= 0.
+Poly Checker::without_division(const Poly& p) const {
+  for (const SymbolId x : p.symbols()) {
+    const ir::SymbolInfo& info = symbols_.info(x);
+    const auto b = info.kind == ir::SymbolKind::floor_div ? info.arguments[1].constant() : std::nullopt;
+    if (!b || *b < 1) continue;
+    const auto linear = p.linear_in(x);
+    if (!linear || !linear->first.is_constant() || symbols_.occurs(linear->second, x)) continue;
+    const Poly& r = linear->second;
+    if (linear->first.constant() == 1) return info.arguments[0] + Poly(*b) * r;
+    if (linear->first.constant() == -1) return Poly(*b) * r + Poly(*b - 1) - info.arguments[0];
+  }
+  return p;
+}
 
 // True by syntax, or because bounds from the context, put in for indices, leave a polynomial without negative coefficients: a linear
 // combination of the context, found without the solver.
@@ -216,15 +244,16 @@ bool Checker::obviously(const Condition& context, const Atom& atom) const {
   if (tidied->empty()) return true;
   const Atom& a = tidied->front();
   const Ranges ranges(symbols_, {solver_.facts(), context});
+  const auto at_least_zero = [&](const Poly& p) { return ranges.at_least_zero(p) || ranges.at_least_zero(without_division(p)); };
   switch (a.relation) {
     case Relation::at_least_zero:
-      return ranges.at_least_zero(a.poly);
+      return at_least_zero(a.poly);
     case Relation::zero:
-      return ranges.at_least_zero(a.poly) && ranges.at_least_zero(-a.poly);
+      return at_least_zero(a.poly) && at_least_zero(-a.poly);
     case Relation::not_zero:
       break;
   }
-  return ranges.at_least_zero(a.poly - Poly(1)) || ranges.at_least_zero(-a.poly - Poly(1));
+  return at_least_zero(a.poly - Poly(1)) || at_least_zero(-a.poly - Poly(1));
 }
 
 bool Checker::holds(const Condition& context, const Atom& atom) {

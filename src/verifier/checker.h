@@ -44,7 +44,9 @@ class Checker {
   bool covers(const Factor& a, const Factor& b, const std::vector<Cover>& proofs, const Condition& context);
   bool speaks_of_free_symbols(const std::vector<Poly>& maps, const std::vector<SymbolId>& space, const std::vector<Term>& terms,
                               const Condition& context) const;
+  Poly without_division(const Poly& p) const;
   bool obviously(const Condition& context, const Atom& atom) const;
+  bool obviously_vanishes(const Condition& context, const std::vector<Indicator>& indicators, int& splits) const;
   bool holds(const Condition& context, const Atom& atom);
 
   ir::Symbols& symbols_;

@@ -128,17 +128,21 @@ std::optional<std::size_t> Proof::failed_obligation() {
 }
 
 bool Proof::run() {
+  engine_->solver.note_answers(&shown_);
   return guarded([this] {
     normalise();
+    engine_->solver.stop_answers();
     for (std::size_t k = 0; k < outputs_.size(); ++k)
       if (!match_output(k)) return false;
     return true;
   });
 }
 
-bool Proof::replay(const Read& read) {
+bool Proof::replay(const std::vector<std::size_t>& shown, const Read& read) {
+  engine_->solver.replay_answers(shown);
   return guarded([&] {
     normalise();
+    engine_->solver.stop_answers();
     for (std::size_t k = 0; k < outputs_.size(); ++k) {
       outputs_[k].certificate.reset();
       auto certificate = read(k, outputs_[k]);

@@ -30,11 +30,13 @@ class Proof {
   // Proves every output equal. False where it could not; `open` says what stayed.
   bool run();
 
+  // What run() asked the solver on the way to the normal forms and found to hold; see Solver::note_answers.
+  const std::vector<std::size_t>& shown() const { return shown_; }
   // The same from certificates that were found before: no search. `read` gives the one of an output, whose normal forms are made already
   // (once: other certificates may be tried after that).
   struct OutputProof;
   using Read = std::function<Result<Certificate>(std::size_t output, const OutputProof& proof)>;
-  bool replay(const Read& read);
+  bool replay(const std::vector<std::size_t>& shown, const Read& read);
 
   const std::string& open() const { return open_; }
   // Conditions on dimensions and output indices under which the terms that stayed open may differ: where to look for a counterexample.
@@ -73,6 +75,7 @@ class Proof {
   void note_hints(const std::vector<Term>& left, const Condition& context);
 
   std::string open_;
+  std::vector<std::size_t> shown_;
   std::vector<Condition> hints_;
   std::string normal_source_;
   std::string normal_target_;

@@ -61,7 +61,7 @@ RuleDecision decide(const rules::Rule& rule, const Options& given) {
     ++result.instances;
     if (d.verdict == Verdict::proved) {
       proved_one = true;
-      record.add_instance(d.certificates);
+      record.add_instance({d.shown, d.certificates});
       result.decision = std::move(d);
       continue;
     }

@@ -99,6 +99,18 @@ std::optional<T> number(std::string_view text, int base = 10) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
+// Numbers in ascending order.
+bool read_numbers(std::string_view text, std::vector<std::size_t>& numbers) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const auto n = number<std::size_t>(text.substr(at, end - at));
+    if (!n || (!numbers.empty() && *n <= numbers.back())) return false;
+    numbers.push_back(*n);
+    at = end + 1;
+  }
+  return !numbers.empty();
+}
+
 bool read_instances(std::string_view text, std::vector<std::size_t>& instances) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find(' ', at), text.size());
@@ -143,11 +155,15 @@ Result<RuleRecord> read_rule(Lines& lines) {
     return lines.expected("the proofs of the instances");
   lines.advance();
   while (lines.keyword() == "proof") {
-    if (number<std::size_t>(lines.rest()) != record.proofs.size()) return lines.expected(fmt::format("proof {}", record.proofs.size()));
+    const std::string head = fmt::format("{} shown ", record.proofs.size());
+    InstanceProof& proof = record.proofs.emplace_back();
+    const std::string_view rest = lines.rest();
+    const bool fits = rest.starts_with(head) ? read_numbers(rest.substr(head.size()), proof.shown)
+                                             : rest == std::string_view(head).substr(0, head.find(' '));
+    if (!fits) return lines.expected(fmt::format("proof {}", record.proofs.size() - 1));
     lines.advance();
-    std::vector<std::string>& proof = record.proofs.emplace_back();
     while (!lines.at_end() && (lines.line() == kNone || lines.line().front() == '(' || lines.line().front() == 'v')) {
-      proof.emplace_back(lines.line() == kNone ? std::string_view() : lines.line());
+      proof.certificates.emplace_back(lines.line() == kNone ? std::string_view() : lines.line());
       lines.advance();
     }
   }
@@ -158,10 +174,10 @@ Result<RuleRecord> read_rule(Lines& lines) {
 
 }  // namespace
 
-void RuleRecord::add_instance(std::vector<std::string> certificates) {
-  const auto known = std::find(proofs.begin(), proofs.end(), certificates);
+void RuleRecord::add_instance(InstanceProof proof) {
+  const auto known = std::find(proofs.begin(), proofs.end(), proof);
   instances.push_back(static_cast<std::size_t>(known - proofs.begin()));
-  if (known == proofs.end()) proofs.push_back(std::move(certificates));
+  if (known == proofs.end()) proofs.push_back(std::move(proof));
 }
 
 const RuleRecord* RecordFile::find(const rules::RuleHash& hash) const {
@@ -181,8 +197,9 @@ std::string print(const RuleRecord& record) {
   for (const std::string& a : record.assumes) text += fmt::format("  assumes {}\n", a);
   text += fmt::format("  instances{}\n", instances_text(record.instances));
   for (std::size_t k = 0; k < record.proofs.size(); ++k) {
-    text += fmt::format("  proof {}\n", k);
-    for (const std::string& c : record.proofs[k]) text += fmt::format("    {}\n", c.empty() ? kNone : std::string_view(c));
+    const InstanceProof& proof = record.proofs[k];
+    text += fmt::format("  proof {}{}{}\n", k, proof.shown.empty() ? "" : " shown ", fmt::join(proof.shown, " "));
+    for (const std::string& c : proof.certificates) text += fmt::format("    {}\n", c.empty() ? kNone : std::string_view(c));
   }
   return text;
 }
@@ -248,11 +265,11 @@ Result<void> replay_instance(rules::RuleInstance& instance, const RuleRecord& re
     if (!proof.facts_are_contradictory()) return wrong("there are shapes that satisfy the guards");
     return {};
   }
-  const std::vector<std::string>& certificates = record.proofs[number];
+  const std::vector<std::string>& certificates = record.proofs[number].certificates;
   if (certificates.size() != instance.source.outputs.size()) return wrong("another number of outputs");
   if (const auto divisor = proof.unguarded_division()) return wrong(divisor->reason);
   if (const auto failed = proof.failed_obligation()) return wrong("typing of the target: " + instance.obligations[*failed].reason);
-  const bool accepted = proof.replay([&](std::size_t output, const Proof::OutputProof& p) {
+  const bool accepted = proof.replay(record.proofs[number].shown, [&](std::size_t output, const Proof::OutputProof& p) {
     return read_certificate(certificates[output], instance.arena->symbols(), p);
   });
   if (!accepted) return wrong(proof.open());

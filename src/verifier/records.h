@@ -13,13 +13,14 @@
 //     instances 0*3 1 v
 //     proof 0
 //       (2:0 3[z1,z0])
-//     proof 1
+//     proof 1 shown 3 8
 //       (0 2)(1 3)
 //
 // `hash` is that of the rule's text, `semantics` that of its operators and of the checker; `guard` are the rule's guards, `assumes` what
 // the typing of the source says besides, of any instance; `instances` says which proof each instance of the rule has, in the order in which
 // instances are made (3*2: three of them proof 2; v: no shape satisfies its facts). A proof has one certificate an output (see
-// certificate_text.h; '-' for none). The version of Z3 is information.
+// certificate_text.h; '-' for none); of the questions about conditions on the way to the normal forms those that are listed hold (the
+// others are not asked again). The version of Z3 is information.
 #pragma once
 
 #include <xflow/result.h>
@@ -37,6 +38,13 @@
 
 namespace xflow::verifier {
 
+// Of one instance, or of several that have the same.
+struct InstanceProof {
+  std::vector<std::size_t> shown;         // in ascending order
+  std::vector<std::string> certificates;  // one an output
+  friend bool operator==(const InstanceProof&, const InstanceProof&) = default;
+};
+
 struct RuleRecord {
   static constexpr std::size_t kVacuous = ~std::size_t{0};
 
@@ -46,11 +54,11 @@ struct RuleRecord {
   std::string float_class;
   std::vector<std::string> guards;
   std::vector<std::string> assumes;
-  std::vector<std::vector<std::string>> proofs;  // distinct ones: certificates, one an output
-  std::vector<std::size_t> instances;            // of each the number of its proof, or kVacuous
+  std::vector<InstanceProof> proofs;   // distinct ones
+  std::vector<std::size_t> instances;  // of each the number of its proof, or kVacuous
 
-  // Adds an instance with these certificates, which may be known already.
-  void add_instance(std::vector<std::string> certificates);
+  // Adds an instance with this proof, which may be known already.
+  void add_instance(InstanceProof proof);
   friend bool operator==(const RuleRecord&, const RuleRecord&) = default;
 };
 

@@ -60,24 +60,27 @@ Assignment Sampler::random_assignment(std::int64_t largest) {
 
 // Moves towards the facts: an equation that fails gives one of its symbols (with coefficient 1 or -1) the value that it asks for, an
 // inequality that fails moves one of them by what is missing.
-void Sampler::repair(Assignment& assignment) {
+void Sampler::repair(Assignment& assignment, const std::vector<Atom>& facts) {
   const auto& symbols = instance_.arena->symbols();
   for (int round = 0; round < 8; ++round) {
     bool moved = false;
-    for (const rules::Fact& f : instance_.facts) {
-      if (about_elements(f.atom) || concrete_.holds(f.atom, assignment).value_or(true)) continue;
-      const auto value = symbols.evaluate(f.atom.poly, [&](SymbolId s) -> std::optional<std::int64_t> { return assignment.integers[s]; });
+    for (const Atom& f : facts) {
+      if (about_elements(f) || concrete_.holds(f, assignment).value_or(true)) continue;
+      const auto value = symbols.evaluate(f.poly, [&](SymbolId s) -> std::optional<std::int64_t> {
+        const auto known = assignment.integers.find(s);
+        return known == assignment.integers.end() ? std::nullopt : std::optional(known->second);
+      });
       if (!value) continue;
       std::vector<std::pair<SymbolId, std::int64_t>> candidates;
       for (const auto& [s, v] : assignment.integers) {
-        const auto linear = f.atom.poly.linear_in(s);
+        const auto linear = f.poly.linear_in(s);
         if (!linear || !linear->first.is_constant() || symbols.occurs(linear->second, s)) continue;
         const std::int64_t c = *linear->first.constant();
         if (c == 1 || c == -1) candidates.emplace_back(s, c);
       }
       if (candidates.empty()) continue;
       const auto [s, c] = candidates[next_random() % candidates.size()];
-      assignment.integers[s] += f.atom.relation == Relation::not_zero ? 1 : -c * *value;
+      assignment.integers[s] += f.relation == Relation::not_zero ? 1 : -c * *value;
       moved = true;
     }
     if (!moved) return;
@@ -122,6 +125,8 @@ bool Sampler::says_something(const Assignment& assignment) const {
 std::vector<Assignment> Sampler::assignments(std::size_t wanted) {
   std::vector<Assignment> result;
   std::vector<Assignment> empty;  // taken where there are no others
+  std::vector<Atom> facts;
+  for (const rules::Fact& f : instance_.facts) facts.push_back(f.atom);
   const auto add = [&](Assignment a) {
     const bool known = std::any_of(result.begin(), result.end(), [&](const Assignment& b) { return a.integers == b.integers; });
     if (known || !satisfies_facts(a)) return;
@@ -129,7 +134,7 @@ std::vector<Assignment> Sampler::assignments(std::size_t wanted) {
   };
   for (int round = 0; round < 240 && result.size() < wanted; ++round) {
     Assignment a = random_assignment(round < 40 ? 2 : round < 160 ? 3 : round < 200 ? 5 : 12);
-    repair(a);
+    repair(a, facts);
     add(std::move(a));
   }
   // Z3 only where chance found far too few.
@@ -140,6 +145,88 @@ std::vector<Assignment> Sampler::assignments(std::size_t wanted) {
   for (Assignment& a : empty)
     if (result.size() < wanted) result.push_back(std::move(a));
   return result;
+}
+
+// Draws the symbols that the facts leave free, moves them towards the facts that stay, and computes the others.
+std::optional<Assignment> Sampler::constructed(const SolvedFacts& solved, std::int64_t largest) {
+  const auto& symbols = instance_.arena->symbols();
+  Assignment a;
+  const auto draw = [&](SymbolId s) {
+    if (solved.solved.contains(s) || a.integers.contains(s)) return;
+    const std::int64_t low = symbols.info(s).kind == SymbolKind::dimension ? 1 : 0;
+    a.integers[s] = low + static_cast<std::int64_t>(next_random() % static_cast<std::uint64_t>(largest));
+  };
+  const auto is_drawn = [&](SymbolId s) {
+    const SymbolKind kind = symbols.info(s).kind;
+    return kind == SymbolKind::dimension || kind == SymbolKind::parameter;
+  };
+  const auto draw_all = [&](const Poly& p) {
+    for (const SymbolId s : symbols.all_symbols(p))
+      if (is_drawn(s)) draw(s);
+  };
+  for (const SymbolId s : concrete_.symbols()) draw(s);
+  for (const auto& [s, value] : solved.solved) draw_all(value);
+  for (const Atom& f : solved.facts) draw_all(f.poly);
+  repair(a, solved.facts);
+  const Assignment free = a;
+  for (const SymbolId s : concrete_.symbols()) {
+    const auto found = solved.solved.find(s);
+    if (found == solved.solved.end()) continue;
+    const auto value = symbols.evaluate(found->second, [&](SymbolId x) -> std::optional<std::int64_t> {
+      const auto known = free.integers.find(x);
+      return known == free.integers.end() ? std::nullopt : std::optional(known->second);
+    });
+    if (!value) return std::nullopt;
+    a.integers[s] = *value;
+  }
+  std::erase_if(a.integers, [&](const auto& entry) {
+    return std::find(concrete_.symbols().begin(), concrete_.symbols().end(), entry.first) == concrete_.symbols().end();
+  });
+  draw_reals(a);
+  return satisfies_facts(a) ? std::optional(a) : std::nullopt;
+}
+
+std::vector<Assignment> Sampler::others(const std::vector<Assignment>& known, std::size_t wanted) {
+  if (concrete_.symbols().empty()) return {};
+  std::vector<Assignment> result;
+  std::vector<Assignment> empty;  // comes last
+  const auto add = [&](std::optional<Assignment> a) {
+    if (!a) return;
+    const auto has = [&](const std::vector<Assignment>& list) {
+      return std::any_of(list.begin(), list.end(), [&](const Assignment& b) { return a->integers == b.integers; });
+    };
+    if (has(known) || has(result) || has(empty)) return;
+    (says_something(*a) ? result : empty).push_back(*std::move(a));
+  };
+  const SolvedFacts solved = solve_facts(instance_.arena->symbols(), instance_.facts);
+  for (int round = 0; round < 400 && result.size() < wanted; ++round) {
+    add(constructed(solved, round < 100 ? 2 : round < 300 ? 3 : 5));
+  }
+  const auto random_symbol = [&] { return concrete_.symbols()[next_random() % concrete_.symbols().size()]; };
+  for (int round = 0; round < 48 && result.size() < wanted; ++round) {
+    ops::Condition differ;
+    for (const auto* list :
+         {&known, static_cast<const std::vector<Assignment>*>(&result), static_cast<const std::vector<Assignment>*>(&empty)}) {
+      for (const Assignment& a : *list) {
+        const SymbolId s = random_symbol();
+        differ.push_back(ops::different(Poly(s), Poly(a.integers.at(s))));
+      }
+    }
+    add(model(std::move(differ), round < 16 ? 4 : round < 32 ? 8 : 24, false));
+  }
+  result.insert(result.end(), empty.begin(), empty.end());
+  return result;
+}
+
+bool Sampler::are_all(const std::vector<Assignment>& known) {
+  if (concrete_.symbols().empty()) return !known.empty();
+  std::vector<ops::Condition> goals;
+  for (const Assignment& a : known) {
+    ops::Condition same;
+    for (const auto& [s, v] : a.integers) same.push_back(ops::equal(Poly(s), Poly(v)));
+    goals.push_back(std::move(same));
+  }
+  return solver_.implies_one_of({}, goals, Solver::Effort::full);
 }
 
 std::optional<Assignment> Sampler::satisfying(const ops::Condition& condition) {

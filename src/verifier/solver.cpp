@@ -6,6 +6,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "src/verifier/ranges.h"
+
 namespace xflow::verifier {
 
 using ir::Monomial;
@@ -344,13 +346,54 @@ bool Solver::has_witness(std::span<const Atom> condition) {
   return witness_.exists(facts_, all);
 }
 
+void Solver::note_answers(std::vector<std::size_t>* noted) {
+  stop_answers();
+  noted_ = noted;
+}
+
+void Solver::replay_answers(const std::vector<std::size_t>& noted) {
+  stop_answers();
+  replayed_ = noted;
+}
+
+void Solver::stop_answers() {
+  question_ = 0;
+  noted_ = nullptr;
+  replayed_.reset();
+}
+
+// An atom is false where bounds from the others are put in: a linear combination of the conditions is negative.
+bool Solver::obviously_contradictory(std::span<const Atom> condition) const {
+  const Ranges ranges(symbols_, {facts_, condition});
+  return std::any_of(condition.begin(), condition.end(), [&](const Atom& a) {
+    const auto negative = [&] { return ranges.at_least_zero(Poly(-1) - a.poly); };
+    const auto positive = [&] { return ranges.at_least_zero(a.poly - Poly(1)); };
+    switch (a.relation) {
+      case Relation::at_least_zero:
+        return negative();
+      case Relation::zero:
+        return negative() || positive();
+      case Relation::not_zero:
+        break;
+    }
+    return ranges.at_least_zero(a.poly) && ranges.at_least_zero(-a.poly);
+  });
+}
+
 bool Solver::contradictory(std::span<const Atom> condition, Effort effort) {
+  const std::size_t question = question_++;
+  if (replayed_ && !std::binary_search(replayed_->begin(), replayed_->end(), question)) return false;
   // 'No' is always a safe answer.
   if (has_witness(condition)) return false;
-  ++queries_;
-  const auto nothing = [](z3::solver&, Implementation::Known&) {};
-  if (implementation().check(condition, false, nothing) == z3::unsat) return true;
-  return effort == Effort::full && implementation().check(condition, true, nothing) == z3::unsat;
+  bool result = obviously_contradictory(condition);
+  if (!result) {
+    ++queries_;
+    const auto nothing = [](z3::solver&, Implementation::Known&) {};
+    result = implementation().check(condition, false, nothing) == z3::unsat ||
+             (effort == Effort::full && implementation().check(condition, true, nothing) == z3::unsat);
+  }
+  if (result && noted_ != nullptr) noted_->push_back(question);
+  return result;
 }
 
 bool Solver::implies(std::span<const Atom> condition, const Atom& goal, Effort effort) {

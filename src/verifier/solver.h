@@ -78,6 +78,12 @@ class Solver {
 
   std::uint64_t queries() const { return queries_; }
 
+  // Questions of `contradictory` and `implies`, numbered from 0 from the call on: `noted` receives the numbers of those that hold.
+  // Replaying such a list, the others are not asked: a "no" is never wrong, it only says less.
+  void note_answers(std::vector<std::size_t>* noted);
+  void replay_answers(const std::vector<std::size_t>& noted);
+  void stop_answers();
+
  private:
   class Implementation;
   // Made at the first query: most instances of a rule ask nothing, and a context takes longer to make than a query.
@@ -102,7 +108,12 @@ class Solver {
   // Integers were found under which the sum of the indicators is not 0.
   bool differs_at_a_witness(std::span<const ops::Atom> condition, std::span<const Indicator> indicators);
   std::unique_ptr<Implementation> implementation_;
+  bool obviously_contradictory(std::span<const ops::Atom> condition) const;
+
   std::uint64_t queries_ = 0;
+  std::size_t question_ = 0;
+  std::vector<std::size_t>* noted_ = nullptr;
+  std::optional<std::vector<std::size_t>> replayed_;
 };
 
 // The version of Z3: "5.4.0".

@@ -82,6 +82,7 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
   }
   const bool matched = proof.run();
   decision.steps = proof.steps();
+  if (options.record) decision.shown = proof.shown();
   decision.normal_source = proof.normal_source();
   decision.normal_target = proof.normal_target();
   for (const Proof::OutputProof& p : proof.outputs()) {
@@ -117,21 +118,23 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
     if (!more.counterexample) decision.open = proof.open();
     return decision;
   }
-  // Samples that say nothing (an undefined element) are replaced; where few shapes satisfy the facts, fewer have to agree.
+  // Shapes that say nothing (an element is undefined, or there are too many) are replaced. Fewer are enough only if there are no more.
   std::size_t agreed = evaluated.agreed;
-  if (agreed < kAgreements && samples.size() >= kAgreements) {
-    const Refuter::Result more = refuter.try_all(sampler.assignments(6 * kAgreements), Refuter::Purpose::agreement);
+  for (int round = 0; round < 3 && agreed < kAgreements; ++round) {
+    const std::vector<Assignment> others = sampler.others(samples, 2 * kAgreements);
+    if (others.empty()) break;
+    const Refuter::Result more = refuter.try_all(others, Refuter::Purpose::agreement);
     if (more.counterexample) {
       decision.counterexample = more.counterexample;
       decision.open = "agreement: the normal forms are equal, but direct evaluation differs (please report this)";
       return decision;
     }
-    agreed = std::max(agreed, more.agreed);
+    agreed += more.agreed;
+    samples.insert(samples.end(), others.begin(), others.end());
   }
-  const std::size_t needed = std::min(kAgreements, std::max<std::size_t>(samples.size(), 1));
-  if (agreed < needed) {
-    decision.open = "agreement: direct evaluation was possible on " + std::to_string(agreed) + " concrete shapes only, " +
-                    std::to_string(needed) + " are needed";
+  if (agreed == 0 || (agreed < kAgreements && !sampler.are_all(samples))) {
+    decision.open = "agreement: only " + std::to_string(agreed) + " shapes were found on which both sides can be evaluated, " +
+                    std::to_string(kAgreements) + " are needed";
     return decision;
   }
   decision.verdict = Verdict::proved;

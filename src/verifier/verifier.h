@@ -40,8 +40,11 @@ struct Decision {
   std::string open;           // unknown, ill_typed, timeout: what stayed open, in readable index notation
   std::string normal_source;  // the normal forms, for --explain
   std::string normal_target;
-  std::string certificate;                // how the terms of source - target cancel, output by output, for --explain
-  std::vector<std::string> certificates;  // the same for a record, where the options ask for one
+  std::string certificate;  // how the terms of source - target cancel, output by output, for --explain
+  // What a record keeps of a proof, where the options ask for it: the certificate of each output, and the questions on the way to the
+  // normal forms that hold (see Solver::note_answers).
+  std::vector<std::string> certificates;
+  std::vector<std::size_t> shown;
   std::uint64_t steps = 0;
 };
 
@@ -59,7 +62,7 @@ struct Options {
 };
 
 // Decides one instance. Deterministic: depends on the instance and the options alone. Proved also demands agreement with direct exact
-// evaluation on at least 8 concrete shapes where so many satisfy the facts.
+// evaluation on at least 8 concrete shapes, or on what can be evaluated of all shapes that satisfy the facts if these are fewer.
 Decision decide(rules::RuleInstance& instance, const Options& options = {});
 
 }  // namespace xflow::verifier
