@@ -15,6 +15,16 @@ std::int64_t lcm(std::int64_t a, std::int64_t b) {
   return result;
 }
 
+constexpr std::size_t kMaxTerms = 20'000;  // of one product
+constexpr int kMaxPower = 1 << 20;
+
+// a + b, never near the limits of int: a power that wraps would cancel what does not.
+int added_powers(int a, int b) {
+  const int sum = a + b;
+  if (sum > kMaxPower || sum < -kMaxPower) throw Stop{false, "cannot compute a power: it is beyond " + std::to_string(kMaxPower)};
+  return sum;
+}
+
 bool is_negative(const Rational& r) { return r.numerator() < 0; }
 
 // True where the term is a plain product: no sum, no condition.
@@ -24,7 +34,7 @@ void multiply_dimension(Term& term, SymbolId dimension, int power) {
   const auto at = std::lower_bound(term.dimensions.begin(), term.dimensions.end(), dimension,
                                    [](const DimensionPower& d, SymbolId s) { return d.dimension < s; });
   if (at != term.dimensions.end() && at->dimension == dimension) {
-    at->power += power;
+    at->power = added_powers(at->power, power);
     if (at->power == 0) term.dimensions.erase(at);
   } else {
     term.dimensions.insert(at, {dimension, power});
@@ -123,11 +133,12 @@ void Algebra::multiply_factor(Term& term, const FactorPtr& factor, int power) {
   int negative_power = std::min(power, 0);
   std::erase_if(term.factors, [&](const FactorPower& f) {
     if (!equal_up_to_renaming(symbols_, *f.factor, *factor)) return false;
-    (f.power > 0 ? positive_power : negative_power) += f.power;
+    int& sum = f.power > 0 ? positive_power : negative_power;
+    sum = added_powers(sum, f.power);
     return true;
   });
   if (factor->boolean && negative_power < 0) negative_power = 0, positive_power = 1;  // the reciprocal of 0 is 0, that of 1 is 1
-  const int total = positive_power + negative_power;
+  const int total = added_powers(positive_power, negative_power);
   if (total == 0 && nonzero(*factor)) return;
   if (total == 0) {
     term.factors.push_back({factor, 1});
@@ -149,6 +160,7 @@ Term Algebra::multiply(const Term& a, const Term& b) {
 }
 
 Expression Algebra::multiply(const Expression& a, const Expression& b) {
+  if (a.terms.size() * b.terms.size() > kMaxTerms) throw Stop{true, "a product has more than " + std::to_string(kMaxTerms) + " terms"};
   Expression result;
   result.terms.reserve(a.terms.size() * b.terms.size());
   for (const Term& x : a.terms)

@@ -43,9 +43,14 @@ namespace {
 
 Exact exact(const Number& n) { return n.big() ? n.big()->value : Exact(Integer(n.numerator()), Integer(n.denominator())); }
 
+// Numbers with more bits than these say nothing: repeated squaring would fill the memory.
+constexpr std::size_t kMaxBits = 1U << 14U;
+
 Number number(const Exact& value) {
   const Integer n = boost::multiprecision::numerator(value);
   const Integer d = boost::multiprecision::denominator(value);
+  const auto too_long = [](const Integer& i) { return i != 0 && boost::multiprecision::msb(boost::multiprecision::abs(i)) > kMaxBits; };
+  if (too_long(n) || too_long(d)) return Number::undefined();
   if (n >= INT64_MIN && n <= INT64_MAX && d <= INT64_MAX) {
     if (const auto small = ir::Rational::make(n.convert_to<std::int64_t>(), d.convert_to<std::int64_t>())) return Number(*small);
   }
