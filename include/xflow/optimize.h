@@ -41,7 +41,10 @@ struct OptimizeOptions {
   // is not.
   std::vector<std::string> rules;
   std::vector<std::string> skip_rules;  // by name
-  bool fast_math = false;               // also rules that can change infinities and not-a-number
+  // What rules may do to floating point results: "exact" the same bits of each element, "rounding" the same up to rounding where inputs and
+  // results are finite, "any" also infinities and not-a-number may change.
+  std::string numbers = "rounding";
+  bool fast_math = false;  // the same as numbers = "any"
   // The file of measured costs; empty: measured anew, in memory.
   std::string cost_database;
   // Told what is odd but no error: a rule without proof, a cost database that cannot be written.
@@ -70,6 +73,7 @@ struct OptimizeReport {
     std::uint64_t matched = 0;
     std::uint64_t improved = 0;
     std::uint64_t applied = 0;
+    std::string numbers = {};  // what the rule does to floating point results: "exact", "rounding: re-associates"; empty if built in
   };
   // A value that a rewrite made, executed against the value that it replaced.
   struct Region {

@@ -72,6 +72,9 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   if (options.device != "cpu") return fail(ErrorCode::unsupported, fmt::format("no device '{}'; this build has: cpu", options.device));
   if (!(options.alpha >= 1)) return fail(ErrorCode::invalid_argument, "alpha must be at least 1");
+  if (options.numbers != "exact" && options.numbers != "rounding" && options.numbers != "any")
+    return fail(ErrorCode::invalid_argument, fmt::format("numbers must be exact, rounding or any, found '{}'", options.numbers));
+  if (options.numbers == "exact" && options.fast_math) return fail(ErrorCode::invalid_argument, "numbers = exact excludes fast_math");
   if (!(options.max_growth >= 0)) return fail(ErrorCode::invalid_argument, "max_growth must not be negative");
   if (options.threads < 1 || options.threads > kMostThreads)
     return fail(ErrorCode::invalid_argument, fmt::format("{} threads are not in the range 1 to {}", options.threads, kMostThreads));
@@ -115,7 +118,8 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
     state.best_nanoseconds = p.best.value;
     tell("searching");
   };
-  search::RuleRewriter rewriter(problem.arena, rules, rules::MatchOptions{options.fast_math});
+  search::RuleRewriter rewriter(problem.arena, rules,
+                                rules::MatchOptions{options.fast_math || options.numbers == "any", options.numbers == "exact"});
   const search::CostFunction cost = [&](const ir::Graph& graph) -> Result<cost::Nanoseconds> {
     XFLOW_TRY(const cost::Nanoseconds time, model.time(graph));
     return time + cost::Nanoseconds{kNanosecondsPerOperation * static_cast<double>(count_operations(problem.arena, graph))};
@@ -127,7 +131,13 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   report.states = outcome.states;
   report.expanded = outcome.expanded;
   report.stop_reason = search::name(outcome.stop);
-  for (const auto& [rule, count] : outcome.rules) report.rules.push_back({rule, count.matched, count.improved, count.applied});
+  std::map<std::string_view, std::string> numbers;
+  for (std::size_t k = 0; k < rules.size(); ++k) {
+    const rules::Rule& rule = rules.rule(static_cast<rules::RuleId>(k));
+    numbers.emplace(rule.name, rules::numbers_text(rule));
+  }
+  for (const auto& [rule, count] : outcome.rules)
+    report.rules.push_back({rule, count.matched, count.improved, count.applied, numbers[rule]});
   report.constant_bytes_before = search::constant_bytes(problem.arena, problem.graph);
   report.constant_bytes_after = search::constant_bytes(problem.arena, outcome.best);
   return outcome;

@@ -50,8 +50,12 @@ std::string OptimizeReport::to_text() const {
       row->gain += step.gain_nanoseconds;
     }
     std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.gain > b.gain; });
-    for (const Row& row : rows)
-      text += fmt::format("{:<44} {:>8} {:>12}\n", row.rule, row.applied, row.gain < 0 ? "-" + time_text(-row.gain) : time_text(row.gain));
+    for (const Row& row : rows) {
+      const auto count = std::find_if(rules.begin(), rules.end(), [&](const RuleCount& c) { return c.rule == row.rule; });
+      const std::string numbers = count == rules.end() || count->numbers.empty() ? "" : "  " + count->numbers;
+      text += fmt::format("{:<44} {:>8} {:>12}{}\n", row.rule, row.applied, row.gain < 0 ? "-" + time_text(-row.gain) : time_text(row.gain),
+                          numbers);
+    }
     text += "\n";
   }
   if (!regions.empty()) {
@@ -88,7 +92,11 @@ std::string OptimizeReport::to_json() const {
     json["steps"].push_back({{"rule", step.rule}, {"where", step.where}, {"gain_nanoseconds", step.gain_nanoseconds}});
   json["rules"] = nlohmann::ordered_json::array();
   for (const RuleCount& count : rules)
-    json["rules"].push_back({{"rule", count.rule}, {"matched", count.matched}, {"improved", count.improved}, {"applied", count.applied}});
+    json["rules"].push_back({{"rule", count.rule},
+                             {"matched", count.matched},
+                             {"improved", count.improved},
+                             {"applied", count.applied},
+                             {"numbers", count.numbers}});
   json["regions"] = nlohmann::ordered_json::array();
   for (const Region& region : regions)
     json["regions"].push_back({{"value", region.value},

@@ -125,7 +125,11 @@ void add_optimize(CLI::App& app, Command& command) {
   sub->add_option("--skip", a->options.skip_rules, "name of a rule not to use")->take_all();
   a->max_growth = "5%";
   sub->add_option("--max-growth", a->max_growth, "how much the constants may grow")->capture_default_str();
-  sub->add_flag("--fast-math", a->options.fast_math, "also rules that can change infinities and not-a-number");
+  sub->add_option("--numbers", a->options.numbers,
+                  "what may change in floating point: exact (no bit by any rule), rounding, any (also infinities and not-a-number)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"exact", "rounding", "any"}));
+  sub->add_flag("--fast-math", a->options.fast_math, "the same as --numbers any");
   sub->add_option("--costs", a->options.cost_database, "file of measured costs; empty: none is kept")->capture_default_str();
   sub->add_option("--report", a->report, "also write the report as JSON to this file");
   sub->footer(examples({"xflow optimize model.onnx faster.onnx", "xflow optimize model.onnx faster.onnx --shape x:1,3,48,192 --budget 2m",

@@ -440,6 +440,7 @@ struct Census {
   bool moves_data = true;              // every operator moves data
   bool exact = true;                   // every operator moves data or chooses among its operands
   std::multiset<std::string> partial;  // operators that are undefined or overflow for finite operands
+  std::set<std::string> arithmetic;    // operators that round
   std::set<std::string> variables;
   bool literals = false;
 };
@@ -476,7 +477,9 @@ void take_census(const Rule& rule, const Term& term, Census& census) {
   const ops::Signature& signature = *find_signature(term.name);
   census.pointwise = census.pointwise && signature.pointwise;
   census.moves_data = census.moves_data && (signature.moves_data || term.name == "identity" || term.name == "dropout");
-  census.exact = census.exact && (signature.moves_data || kChoosing.contains(term.name));
+  const bool exact = signature.moves_data || kChoosing.contains(term.name);
+  census.exact = census.exact && exact;
+  if (!exact && !is_generator(term.name)) census.arithmetic.insert(term.name);
   if (const std::string_view partial = partial_name(rule, term); !partial.empty()) census.partial.emplace(partial);
   for (const Term& operand : term.operands) take_census(rule, operand, census);
 }
@@ -485,6 +488,30 @@ std::uint64_t fnv1a(std::string_view text, std::uint64_t basis) {
   std::uint64_t hash = basis;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
   return hash ^ (hash >> 29);
+}
+
+std::string joined(const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text.empty() ? "nothing" : text;
+}
+
+// What tells the two sides apart in floating point.
+std::vector<std::string> effects(const Census& source, const Census& target, const std::vector<std::string>& dropped) {
+  std::vector<std::string> result;
+  if (source.arithmetic == target.arithmetic) {
+    result.emplace_back("re-associates");
+  } else {
+    result.push_back(fmt::format("computes with {} instead of {}", joined(target.arithmetic), joined(source.arithmetic)));
+  }
+  std::set<std::string> partial(source.partial.begin(), source.partial.end());
+  partial.insert(target.partial.begin(), target.partial.end());
+  for (const std::string& op : partial) {
+    if (source.partial.count(op) != target.partial.count(op))
+      result.push_back(op == "division" ? "changes what is divided" : fmt::format("changes the range of {}", op));
+  }
+  for (const std::string& variable : dropped) result.push_back("drops " + variable);
+  return result;
 }
 
 void Checker::classify() {
@@ -498,14 +525,18 @@ void Checker::classify() {
   for (const Guard& guard : rule_.guards) relations = relations || guard.value.empty();
   rule_.pointwise = source.pointwise && target.pointwise && !shapes && !relations && rule_.declarations.empty();
   rule_.moves_data = source.moves_data && target.moves_data && !source.literals && !target.literals;
-  const bool dropped = std::any_of(source.variables.begin(), source.variables.end(), [&](const std::string& variable) {
+  std::vector<std::string> dropped;
+  std::copy_if(source.variables.begin(), source.variables.end(), std::back_inserter(dropped), [&](const std::string& variable) {
     return !source_defined_.contains(variable) && !target.variables.contains(variable) &&
            std::none_of(rule_.guards.begin(), rule_.guards.end(),
                         [&](const Guard& g) { return g.value == variable && g.kind == Guard::Kind::equals_value; });
   });
   rule_.float_class = FloatClass::rounding;
   if (source.exact && target.exact) rule_.float_class = FloatClass::exact;
-  if (source.partial != target.partial || (dropped && rule_.float_class != FloatClass::exact)) rule_.float_class = FloatClass::special;
+  if (source.partial != target.partial || (!dropped.empty() && rule_.float_class != FloatClass::exact))
+    rule_.float_class = FloatClass::special;
+  rule_.number_effects.clear();
+  if (rule_.float_class != FloatClass::exact) rule_.number_effects = effects(source, target, dropped);
 
   Rule bare = rule_;
   bare.comment.clear();

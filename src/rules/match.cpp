@@ -270,6 +270,7 @@ void match(const Pattern& pattern, ir::Arena& arena, const ir::Uses& uses, ir::N
            const std::function<bool(Match&)>& found) {
   const ir::Node& node = arena.node(root);
   if (node.kind != ir::NodeKind::operation || node.op != pattern.root() || node.is_constant) return;
+  if (options.exact_only && pattern.rule().float_class != FloatClass::exact) return;
   Machine(pattern, arena, uses, options).run(root, found);
 }
 

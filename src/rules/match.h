@@ -14,7 +14,8 @@
 namespace xflow::rules {
 
 struct MatchOptions {
-  bool fast_math = false;  // also rules of float class `special` where operands are not known to be finite
+  bool fast_math = false;   // also rules of float class `special` where operands are not known to be finite
+  bool exact_only = false;  // only rules of float class `exact`
 };
 
 // One occurrence. Inner values of the source may be used elsewhere as well: they stay, and the cost decides.

@@ -155,6 +155,18 @@ std::string print(const Rule& rule) {
   return text;
 }
 
+std::string numbers_text(const Rule& rule) {
+  std::string text = name(rule.float_class);
+  for (const std::string& effect : rule.number_effects) text += (&effect == &rule.number_effects.front() ? ": " : ", ") + effect;
+  return text;
+}
+
+std::optional<FloatClass> float_class_from_name(std::string_view text) {
+  for (const FloatClass c : {FloatClass::exact, FloatClass::rounding, FloatClass::special})
+    if (text == name(c)) return c;
+  return std::nullopt;
+}
+
 const char* name(FloatClass float_class) {
   switch (float_class) {
     case FloatClass::exact:

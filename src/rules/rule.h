@@ -140,6 +140,7 @@ enum class FloatClass : std::uint8_t {
   special,   // finite inputs can give an infinity or not-a-number on one side alone, or a variable is dropped
 };
 const char* name(FloatClass float_class);
+std::optional<FloatClass> float_class_from_name(std::string_view name);
 
 // 128 bits over the printed text of a rule without its comment.
 struct RuleHash {
@@ -168,6 +169,8 @@ struct Rule {
   // No operator of the rule computes: it holds for every data type.
   bool moves_data = false;
   FloatClass float_class = FloatClass::special;
+  // What makes the class, for people: "re-associates", "changes the range of exp", "drops x". Empty for exact rules.
+  std::vector<std::string> number_effects;
   RuleHash hash;
 
   const Declaration* declaration(std::string_view variable) const;
@@ -182,6 +185,8 @@ std::string print(const Expression& expression);
 std::string print(const Term& term);
 std::string print(const Guard& guard);
 std::string print(const Declaration& declaration);
+// The float class and what makes it: "exact", "rounding: re-associates".
+std::string numbers_text(const Rule& rule);
 
 // For parse_rules: resolves names, checks operators, attributes and guards, fills in what the type check finds.
 Result<void> check(Rule& rule);
