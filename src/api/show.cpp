@@ -9,7 +9,9 @@
 #include "src/api/shipped_rules.h"
 #include "src/onnx/document.h"
 #include "src/onnx/lift.h"
+#include "src/rules/instantiate.h"
 #include "src/rules/rule_set.h"
+#include "src/verifier/assumptions.h"
 
 namespace xflow::api {
 namespace {
@@ -31,9 +33,23 @@ std::uint64_t constant_bytes(const onnx_io::Graph& graph) {
   return bytes;
 }
 
-// The comment, which holds the equation, and the rule.
+// Types and facts of a proof, for a typical one of the choices that the rule leaves open.
+std::string assumed_text(const rules::Rule& rule) {
+  const auto instances = rules::instantiate(rule);
+  if (!instances) return fmt::format("  no shapes: {}\n", instances.error().message);
+  const rules::RuleInstance& instance = (*instances)[verifier::typical_instance(*instances)];
+  std::string text = "  assumed";
+  if (instances->size() > 1) text += fmt::format(" (for {}; {} choices in all)", instance.choice, instances->size());
+  text += '\n';
+  for (const std::string& line : verifier::variable_types(instance)) text += fmt::format("    {}\n", line);
+  for (const std::string& line : verifier::assumptions(instance)) text += fmt::format("    {}\n", line);
+  return text;
+}
+
+// The comment, which holds the equation, and the rule; what its proof assumes.
 std::string rule_text(const rules::Rule& rule) {
-  return fmt::format("{}  float class: {}\n  hash: {}\n", rules::print(rule), rules::name(rule.float_class), rule.hash.to_string());
+  return fmt::format("{}{}  numbers: {}\n  hash: {}\n", rules::print(rule), assumed_text(rule), rules::numbers_text(rule),
+                     rule.hash.to_string());
 }
 
 }  // namespace

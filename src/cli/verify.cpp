@@ -1,48 +1,289 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
 
+#include "src/api/shipped_rules.h"
 #include "src/cli/command.h"
 #include "src/rules/rule_set.h"
+#include "src/verifier/assumptions.h"
+#include "src/verifier/explain_rule.h"
+#include "src/verifier/infer.h"
 #include "src/verifier/prove_rules.h"
+#include "src/verifier/records.h"
+#include "src/verifier/replay.h"
 
 namespace xflow::cli {
 namespace {
 
+using verifier::RuleDecision;
+using verifier::Verdict;
+
 struct Arguments {
-  std::vector<std::string> paths;
+  std::vector<std::string> rules;
   int jobs = 1;
-  bool normal_forms = false;
+  bool json = false;
+  bool explain = false;
+  bool infer = false;
+  bool no_records = false;
+  std::string timeout;
+  std::string replay;
+  verifier::Options options;
 };
 
-Result<std::vector<rules::Rule>> read_all(const std::vector<std::string>& paths) {
-  std::vector<rules::Rule> all;
+// "5s", "500ms", "2m".
+Result<std::chrono::duration<double>> read_timeout(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit(end, text.data() + text.size() - end);
+  const double seconds = unit == "s" ? value : unit == "ms" ? value / 1000 : unit == "m" ? value * 60 : -1;
+  if (error != std::errc() || !(seconds > 0))
+    return fail(ErrorCode::invalid_argument, fmt::format("timeout '{}' is not of the form 5s, 500ms or 2m", text));
+  return std::chrono::duration<double>(seconds);
+}
+
+bool is_path(const std::string& text) {
+  std::error_code error;
+  return text.ends_with(".rules") || text.find('/') != std::string::npos || std::filesystem::exists(text, error);
+}
+
+Result<void> add_rules(std::string_view text, std::string_view file, std::vector<rules::Rule>& all) {
+  XFLOW_TRY(std::vector<rules::Rule> more, rules::parse_rules(text, file));
+  for (rules::Rule& rule : more) all.push_back(std::move(rule));
+  return {};
+}
+
+struct Selected {
+  std::vector<rules::Rule> rules;
+  verifier::RecordFile records;  // of their proofs, where there are some
+};
+
+// All rules of the files, or those that are named: of the files, or of the shipped rules where no file is given.
+Result<Selected> read_all(const std::vector<std::string>& arguments, bool with_records) {
+  Selected result;
+  std::vector<rules::Rule>& all = result.rules;
+  std::vector<std::string> names;
+  std::vector<std::string> paths;
+  for (const std::string& argument : arguments) (is_path(argument) ? paths : names).push_back(argument);
   for (const std::string& path : paths) {
     XFLOW_TRY(const std::vector<std::string> files, rules::rule_files(path));
     for (const std::string& file : files) {
       XFLOW_TRY(const std::string text, rules::read_rule_file(file));
-      XFLOW_TRY(std::vector<rules::Rule> more, rules::parse_rules(text, file));
-      for (rules::Rule& rule : more) all.push_back(std::move(rule));
+      XFLOW_CHECK(add_rules(text, file, all));
+      const std::string beside = verifier::records_path(file);
+      std::error_code error;
+      if (!with_records || !std::filesystem::exists(beside, error)) continue;
+      XFLOW_TRY(const verifier::RecordFile records, verifier::read_records(beside));
+      result.records.rules.insert(result.records.rules.end(), records.rules.begin(), records.rules.end());
     }
   }
-  return all;
+  if (paths.empty()) {
+    XFLOW_TRY(all, api::shipped_rules());
+    if (with_records) {
+      XFLOW_TRY(result.records, api::shipped_records());
+    }
+  }
+  if (all.empty()) return fail(ErrorCode::unreadable, "no rules in the files", paths.front());
+  if (names.empty()) return result;
+  std::vector<rules::Rule> chosen;
+  for (const std::string& name : names) {
+    const auto found = std::find_if(all.begin(), all.end(), [&](const rules::Rule& r) { return r.name == name; });
+    if (found != all.end()) {
+      chosen.push_back(*found);
+      continue;
+    }
+    std::string similar;
+    for (const rules::Rule& r : all)
+      if (r.name.find(name) != std::string::npos) similar += (similar.empty() ? "; similar: " : ", ") + r.name;
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("no rule '{}' {}{}", name, paths.empty() ? "is shipped" : "in the files", similar));
+  }
+  all = std::move(chosen);
+  return result;
 }
 
-ExitCode run(const Arguments& a) {
-  const auto rules = read_all(a.paths);
-  if (!rules) return report(rules.error());
-  if (rules->empty()) return report(Error{ErrorCode::unreadable, "no rules in the files", a.paths.front()});
-  std::size_t proved = 0;
-  for (const verifier::RuleDecision& d : verifier::decide(*rules, {}, a.jobs)) {
-    if (d.verdict == verifier::Verdict::proved) ++proved;
-    std::printf("%s\n", fmt::format("{:<44} {:<9} {:>7.1f} ms  {}", d.rule, verifier::name(d.verdict),
-                                    static_cast<double>(d.microseconds) / 1000, d.explanation())
-                            .c_str());
-    if (a.normal_forms) std::printf("  source: %s\n  target: %s\n", d.decision.normal_source.c_str(), d.decision.normal_target.c_str());
+std::vector<std::string> texts(const std::vector<rules::Guard>& guards) {
+  std::vector<std::string> list;
+  for (const rules::Guard& g : guards) list.push_back(rules::print(g));
+  return list;
+}
+
+// What stands behind the time in the line of a rule.
+std::string reasons(const RuleDecision& d, const std::vector<std::string>& needed) {
+  if (d.verdict == Verdict::proved) return needed.empty() ? std::string() : fmt::format("where {}", fmt::join(needed, " and "));
+  if (d.decision.counterexample) return d.decision.counterexample->summary();
+  return d.choice.empty() ? d.decision.open : fmt::format("for {}: {}", d.choice, d.decision.open);
+}
+
+std::string summary(const std::vector<RuleDecision>& decisions) {
+  const auto count = [&](Verdict v) {
+    return std::count_if(decisions.begin(), decisions.end(), [&](const RuleDecision& d) { return d.verdict == v; });
+  };
+  std::string text = fmt::format("{} of {} rules proved", count(Verdict::proved), decisions.size());
+  for (const Verdict v : {Verdict::refuted, Verdict::unknown, Verdict::ill_typed, Verdict::timeout})
+    if (count(v) > 0) text += fmt::format(", {} {}", count(v), verifier::name(v));
+  return text;
+}
+
+nlohmann::ordered_json to_json(const verifier::Counterexample& c) {
+  nlohmann::ordered_json json;
+  json["text"] = c.to_string();
+  json["choice"] = c.choice;
+  json["integers"] = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : c.integers) json["integers"][name] = value;
+  json["tensors"] = nlohmann::ordered_json::array();
+  for (std::size_t k = 0; k < c.tensors.size(); ++k) {
+    nlohmann::ordered_json tensor{{"name", c.tensors[k].first}};
+    if (k < c.shapes.size()) tensor["shape"] = c.shapes[k];
+    tensor["value"] = c.tensors[k].second;
+    json["tensors"].push_back(tensor);
   }
-  std::printf("%zu of %zu rules proved\n", proved, rules->size());
-  return proved == rules->size() ? ExitCode::done : ExitCode::negative;
+  json["output"] = c.output_name;
+  json["index"] = c.index;
+  json["source"] = c.source_value;
+  json["target"] = c.target_value;
+  return json;
+}
+
+nlohmann::ordered_json to_json(const rules::Rule& rule, const RuleDecision& d, const std::vector<std::string>& needed) {
+  nlohmann::ordered_json json;
+  json["rule"] = rule.name;
+  json["place"] = rules::place_text(rule.file, rule.place);
+  json["hash"] = rule.hash.to_string();
+  json["verdict"] = verifier::name(d.verdict);
+  json["microseconds"] = d.microseconds;
+  json["instances"] = d.instances;
+  json["numbers"] = rules::name(rule.float_class);
+  json["number_effects"] = rule.number_effects;
+  json["guards"] = texts(rule.guards);
+  json["needed_guards"] = needed;
+  json["choice"] = d.choice;
+  json["open"] = d.decision.open;
+  json["counterexample"] = d.decision.counterexample ? to_json(*d.decision.counterexample) : nlohmann::ordered_json();
+  return json;
+}
+
+// Replays the record of a proof where there is one that is accepted, decides otherwise.
+RuleDecision decide_one(const rules::Rule& rule, const verifier::RuleRecord* record, const verifier::Options& options) {
+  if (record != nullptr) {
+    const auto start = std::chrono::steady_clock::now();
+    if (verifier::replay(rule, *record, options)) {
+      RuleDecision replayed;
+      replayed.rule = rule.name;
+      replayed.verdict = replayed.decision.verdict = Verdict::proved;
+      replayed.instances = record->instances.size();
+      replayed.microseconds = static_cast<std::uint64_t>(
+          std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start).count());
+      return replayed;
+    }
+  }
+  return verifier::decide(rule, options);
+}
+
+// In the order of the rules; what was found does not depend on the number of threads.
+std::vector<RuleDecision> decisions_of(const Arguments& a, const Selected& selected, std::vector<std::vector<std::string>>& needed) {
+  const std::vector<rules::Rule>& rules = selected.rules;
+  std::vector<RuleDecision> decisions(rules.size());
+  needed.resize(rules.size());
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t k = next++; k < rules.size(); k = next++) {
+      decisions[k] = decide_one(rules[k], selected.records.find(rules[k].hash), a.options);
+      if (decisions[k].verdict == Verdict::proved) needed[k] = texts(verifier::needed_guards(rules[k], a.options));
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int k = 1; k < a.jobs; ++k) threads.emplace_back(work);
+  work();
+  for (std::thread& t : threads) t.join();
+  return decisions;
+}
+
+ExitCode decide_all(const Arguments& a, const Selected& selected) {
+  const std::vector<rules::Rule>& rules = selected.rules;
+  std::vector<std::vector<std::string>> all_needed;
+  const std::vector<RuleDecision> decisions = decisions_of(a, selected, all_needed);
+  nlohmann::ordered_json json;
+  json["rules"] = nlohmann::ordered_json::array();
+  bool all_proved = true;
+  for (std::size_t k = 0; k < rules.size(); ++k) {
+    const RuleDecision& d = decisions[k];
+    all_proved = all_proved && d.verdict == Verdict::proved;
+    const std::vector<std::string>& needed = all_needed[k];
+    if (a.json) {
+      json["rules"].push_back(to_json(rules[k], d, needed));
+      continue;
+    }
+    std::string line = fmt::format("  {:<44} {:<9} {:>7.1f} ms  {:<8}  {}", d.rule, verifier::name(d.verdict),
+                                   static_cast<double>(d.microseconds) / 1000, rules::name(rules[k].float_class), reasons(d, needed));
+    line.erase(line.find_last_not_of(' ') + 1);
+    std::printf("%s\n", line.c_str());
+    if (d.decision.counterexample) std::printf("    replay: %s\n", d.decision.counterexample->to_string().c_str());
+  }
+  json["summary"] = summary(decisions);
+  std::printf("%s\n", a.json ? json.dump(2).c_str() : summary(decisions).c_str());
+  return all_proved ? ExitCode::done : ExitCode::negative;
+}
+
+// The one rule that was asked for.
+Result<rules::Rule> only(std::vector<rules::Rule> rules, std::string_view option) {
+  if (rules.size() == 1) return std::move(rules.front());
+  return fail(ErrorCode::invalid_argument, fmt::format("{} takes one rule, found {}; give its name", option, rules.size()));
+}
+
+ExitCode replay_one(const Arguments& a, const rules::Rule& rule) {
+  std::string text = a.replay;
+  std::error_code error;
+  if (std::filesystem::is_regular_file(text, error)) {
+    const auto content = rules::read_rule_file(text);
+    if (!content) return report(content.error());
+    text = *content;
+  }
+  const auto replayed = verifier::replay_counterexample(rule, text);
+  if (!replayed) return report(replayed.error());
+  std::printf("%s: %s\n", rule.name.c_str(), replayed->text.c_str());
+  return replayed->different ? ExitCode::negative : ExitCode::done;
+}
+
+ExitCode infer_one(const Arguments& a, const rules::Rule& rule) {
+  const auto inference = verifier::infer_guards(rule, a.options);
+  if (!inference) return report(inference.error());
+  std::printf("%s: %s", rule.name.c_str(), verifier::to_string(*inference).c_str());
+  if (inference->proved) std::printf("%s", rules::print(inference->rule).c_str());
+  return inference->proved ? ExitCode::done : ExitCode::negative;
+}
+
+ExitCode run(Arguments& a) {
+  if (!a.timeout.empty()) {
+    const auto timeout = read_timeout(a.timeout);
+    if (!timeout) return report(timeout.error());
+    a.options.timeout = *timeout;
+  }
+  auto selected = read_all(a.rules, !a.no_records && a.replay.empty() && !a.explain && !a.infer);
+  if (!selected) return report(selected.error());
+  if (!a.replay.empty()) {
+    const auto rule = only(std::move(selected->rules), "--replay");
+    return rule ? replay_one(a, *rule) : report(rule.error());
+  }
+  if (a.explain) {
+    const auto rule = only(std::move(selected->rules), "--explain");
+    if (!rule) return report(rule.error());
+    const std::string text = verifier::explain_rule(*rule, a.options);
+    std::fputs(text.c_str(), stdout);
+    return text.starts_with(rule->name + ": proved") ? ExitCode::done : ExitCode::negative;
+  }
+  if (a.infer) {
+    const auto rule = only(std::move(selected->rules), "--infer-guards");
+    return rule ? infer_one(a, *rule) : report(rule.error());
+  }
+  return decide_all(a, *selected);
 }
 
 }  // namespace
@@ -50,10 +291,20 @@ ExitCode run(const Arguments& a) {
 void add_verify(CLI::App& app, Command& command) {
   auto a = std::make_shared<Arguments>();
   CLI::App* sub = app.add_subcommand("verify", "Decide rules for all shapes: proved, refuted by a counterexample, or unknown");
-  sub->add_option("RULES", a->paths, "files of rules, or folders of *.rules files")->required();
+  sub->add_option("RULES", a->rules, "files of rules, folders of *.rules files, or names of rules: of the files, else of shipped ones")
+      ->required();
   sub->add_option("--jobs", a->jobs, "rules decided at a time")->capture_default_str()->check(CLI::Range(1, 1024));
-  sub->add_flag("--normal-forms", a->normal_forms, "also print what both sides compute, in index notation");
-  sub->footer(examples({"xflow verify my.rules", "xflow verify substitutions --jobs 2"}));
+  sub->add_flag("--no-records", a->no_records, "decide anew also what has a record of its proof: NAME.proofs beside NAME.rules");
+  sub->add_option("--timeout", a->timeout, "stop deciding a rule after this time, as 5s, 500ms or 2m; its verdict is 'timeout'");
+  sub->add_flag("--json", a->json, "all that was found, as JSON");
+  CLI::Option* explain = sub->add_flag("--explain", a->explain, "of one rule: what both sides compute, why it is equal, what that assumes");
+  CLI::Option* infer = sub->add_flag("--infer-guards", a->infer, "of one rule: the weakest guards under which it is proved");
+  infer->excludes(explain);
+  sub->add_option("--replay", a->replay, "of one rule: evaluate a counterexample, given as text or in a file")
+      ->excludes(explain)
+      ->excludes(infer);
+  sub->footer(examples({"xflow verify my.rules", "xflow verify substitutions --jobs 2", "xflow verify --explain merge-matmuls-sharing-lhs",
+                        "xflow verify --explain my-rule my.rules", "xflow verify --replay 'x = 0; z = 1' my-rule my.rules"}));
   sub->callback([a, &command] { command.run = [a] { return run(*a); }; });
 }
 

@@ -35,10 +35,11 @@ struct RuleInstance {
   std::vector<std::string> variable_names;  // of the same length
   ir::Graph source;                         // outputs pairwise: source.outputs[i] = target.outputs[i] is claimed
   ir::Graph target;
-  std::vector<Fact> facts;             // given: the guards, and what the typing of the source implies
-  std::vector<Fact> obligations;       // to be proved from the facts: the typing of the target, equality of output shapes
-  std::vector<ValueFact> value_facts;  // given
-  std::string choice;                  // "B: 2 dimensions, axis = 1"; empty for a rule that leaves nothing open
+  std::vector<std::string> output_names;  // of both graphs' outputs; empty where they have none
+  std::vector<Fact> facts;                // given: the guards, and what the typing of the source implies
+  std::vector<Fact> obligations;          // to be proved from the facts: the typing of the target, equality of output shapes
+  std::vector<ValueFact> value_facts;     // given
+  std::string choice;                     // "B: 2 dimensions, axis = 1"; empty for a rule that leaves nothing open
 };
 
 }  // namespace xflow::rules

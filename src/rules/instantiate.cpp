@@ -456,6 +456,7 @@ class Run {
     RuleInstance instance;
     instance.variables = variables_;
     instance.variable_names = variable_names_;
+    instance.output_names = rule_.outputs;
     for (const std::string& output : rule_.outputs) instance.source.outputs.push_back(environment_.values.at(output));
     for (const auto* facts : {&dimension_facts_, &assumed_, &typing_facts_, &guard_facts_}) {
       for (const Fact& fact : *facts) add_fact(instance.facts, fact);
@@ -503,7 +504,8 @@ class Run {
       for (std::size_t d = 0; d < from.rank(); ++d) {
         if (from.shape[d] == to.shape[d]) continue;
         instance.obligations.push_back(
-            {ops::equal(from.shape[d], to.shape[d]), fmt::format("dimension {} of output {} to be equal", d, rule_.outputs[k])});
+            {ops::equal(from.shape[d], to.shape[d]), fmt::format("dimension {} of output {} to be {}, found {}", d, rule_.outputs[k],
+                                                                 symbols().to_string(from.shape[d]), symbols().to_string(to.shape[d]))});
       }
       instance.target.outputs.push_back(value);
     }

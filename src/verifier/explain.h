@@ -2,15 +2,38 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "src/verifier/proof.h"
 
 namespace xflow::verifier {
 
-// The numbered terms of source - target, and how they cancel:
-//   0: sum(k'3: [k'3 >= 0, K - k'3 - 1 >= 0] x[o'1, k'3] * v[k'3, o'2])
-//   1: -1 * sum(k'7: ...)
-//   0 and 1 cancel, with k'3 = z'9 in 0, k'7 = z'9 in 1
+// Prints what a proof speaks of with indices i, j, k, ... instead of generated names: output indices first, then the binders of each term
+// in the order in which they stand. A range of a binder is written "sum(k < K: x[i, k] * v[k, j])", other conditions "[i < N]".
+class Readable {
+ public:
+  // `free`: the output indices, which have one name wherever they stand.
+  Readable(const Names& names, const std::vector<SymbolId>& free);
+
+  std::string poly(const Poly& p) const;
+  std::string expression(const Expression& e) const;
+  std::string condition(const Condition& c) const;
+  // "y[i, j]" for the elements that a proof speaks of; the conditions that are no ranges of output indices stay.
+  std::string element(const std::string& output, const Proof::OutputProof& proof) const;
+  // The numbered terms of source - target, and how they cancel:
+  //   0: sum(k < K: x[i, k] * v[k, j])
+  //   1: -1 * sum(k < K: x[i, k] * v[k, j])
+  //   0 and 1 cancel
+  std::string certificate(const Proof::OutputProof& proof) const;
+
+ private:
+  class Printer;
+  Names names_;
+  std::vector<std::string> letters_;  // that the rule does not use itself
+  std::vector<SymbolId> free_;
+};
+
+// certificate() of one output.
 std::string explain(const Names& names, const Proof::OutputProof& proof);
 
 }  // namespace xflow::verifier

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/verifier/compose.h"
+#include "src/verifier/explain.h"
 #include "src/verifier/matcher.h"
 #include "src/verifier/scalar.h"
 
@@ -175,6 +176,10 @@ void Proof::normalise() {
   for (std::size_t k = 0; k < instance_.source.outputs.size(); ++k) normalise_output(k);
 }
 
+std::string Proof::output_name(std::size_t output) const {
+  return output < instance_.output_names.size() ? instance_.output_names[output] : std::to_string(output);
+}
+
 void Proof::normalise_output(std::size_t output) {
   Engine& e = *engine_;
   Symbols& symbols = instance_.arena->symbols();
@@ -233,8 +238,9 @@ void Proof::normalise_output(std::size_t output) {
     free.push_back(low);
   }
   const std::string separator = normal_source_.empty() ? "" : "\n";
-  normal_source_ += separator + to_string(names, a);
-  normal_target_ += separator + to_string(names, b);
+  const Readable readable(names, free);
+  normal_source_ += separator + readable.expression(a);
+  normal_target_ += separator + readable.expression(b);
   outputs_.push_back({free, index, context, a, b, verifier::difference(a, b), std::nullopt});
 }
 
@@ -247,7 +253,9 @@ bool Proof::match_output(std::size_t output) {
     Expression rest;
     for (const std::size_t k : left) rest.terms.push_back(proof.terms[k]);
     note_hints(rest.terms, proof.context);
-    open_ = "output " + std::to_string(output) + ": " + to_string(names, rest) + " = 0 where " + to_string(names, proof.context);
+    const Readable readable(names, proof.free);
+    const std::string where = readable.condition(proof.context);
+    open_ = "output " + output_name(output) + ": " + readable.expression(rest) + " = 0" + (where.empty() ? "" : " where " + where);
     return false;
   }
   // What the search found is replayed without search.
@@ -257,7 +265,7 @@ bool Proof::match_output(std::size_t output) {
 bool Proof::check_output(std::size_t output, Certificate certificate) {
   OutputProof& proof = outputs_[output];
   if (!engine_->checker.zero(proof.terms, proof.context, certificate)) {
-    open_ = "output " + std::to_string(output) + ": the certificate was not accepted";
+    open_ = "output " + output_name(output) + ": the certificate was not accepted";
     return false;
   }
   proof.certificate = std::move(certificate);

@@ -68,6 +68,7 @@ class Proof {
   void normalise_output(std::size_t output);
   bool match_output(std::size_t output);
   bool check_output(std::size_t output, Certificate certificate);
+  std::string output_name(std::size_t output) const;
   rules::RuleInstance& instance_;
   SolvedFacts solved_;
   std::unique_ptr<Engine> engine_;

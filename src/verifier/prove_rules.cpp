@@ -34,8 +34,8 @@ std::uint64_t processor_microseconds() {
 std::string RuleDecision::explanation() const {
   if (verdict == Verdict::proved) return {};
   std::string text = name(verdict);
+  if (decision.counterexample) return text + ": " + decision.counterexample->to_string();
   if (!choice.empty()) text += fmt::format(" at {}", choice);
-  if (decision.counterexample) text += ": " + decision.counterexample->to_string();
   if (!decision.open.empty()) text += ": " + decision.open;
   return text;
 }

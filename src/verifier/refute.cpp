@@ -1,7 +1,9 @@
 #include "src/verifier/refute.h"
 
 #include <algorithm>
+#include <functional>
 
+#include "src/verifier/explain.h"
 #include "src/verifier/solver.h"
 
 namespace xflow::verifier {
@@ -12,7 +14,10 @@ constexpr std::uint64_t kWork = 400'000;    // scalar operations of one evaluati
 constexpr std::size_t kAgreements = 8;      // comparisons that have to agree, over all assignments
 constexpr std::size_t kDrawsToRefute = 32;  // comparisons to find a difference, over all assignments
 constexpr std::size_t kDraws = 3;           // entries drawn for one comparison until the target is defined wherever the source is
-constexpr std::size_t kEnough = 3;          // counterexamples found before the smallest is taken
+constexpr std::uint64_t kShrinkWork = 40'000;
+constexpr int kShrinkBudget = 120;    // smaller sizes that are tried
+constexpr int kMinimiseBudget = 400;  // simpler entries that are tried
+constexpr std::size_t kEnough = 3;    // counterexamples found before the smallest is taken
 
 std::string nested(const Entries& e, std::size_t dimension, std::size_t& position) {
   if (dimension == e.dims.size()) return e.values[position++].to_string();
@@ -21,11 +26,19 @@ std::string nested(const Entries& e, std::size_t dimension, std::size_t& positio
   return text + "]";
 }
 
-std::vector<std::pair<std::string, std::int64_t>> named_integers(const rules::RuleInstance& instance, const Concrete& concrete,
-                                                                 const Assignment& assignment) {
-  std::vector<std::pair<std::string, std::int64_t>> result;
-  for (const ir::SymbolId s : concrete.symbols()) result.emplace_back(instance.arena->symbols().info(s).name, assignment.integers.at(s));
-  return result;
+void name_integers(Counterexample& c, const rules::RuleInstance& instance, const Concrete& concrete, const Assignment& assignment) {
+  c.choice = instance.choice;
+  for (const ir::SymbolId s : concrete.symbols()) {
+    const ir::SymbolInfo& info = instance.arena->symbols().info(s);
+    c.integers.emplace_back(info.name, assignment.integers.at(s));
+    if (info.kind != ir::SymbolKind::dimension) c.attributes.push_back(c.integers.back());
+  }
+}
+
+std::size_t count_entries(const Inputs& inputs) {
+  std::size_t entries = 0;
+  for (const Entries& e : inputs) entries += e.values.size();
+  return entries;
 }
 
 }  // namespace
@@ -48,9 +61,7 @@ Refuter::Result Refuter::try_all(const std::vector<Assignment>& assignments, Pur
       const Concrete::Agreement compared = concrete_.compare(a, *inputs, kWork, &where);
       if (compared == Concrete::Agreement::equal) ++agreed;
       if (compared != Concrete::Agreement::different) continue;
-      std::size_t entries = 0;
-      for (const Entries& e : *inputs) entries += e.values.size();
-      found.push_back({a, *inputs, where, entries});
+      found.push_back({a, *inputs, where, count_entries(*inputs)});
       break;
     }
     if (agreed >= wanted) ++result.agreed;
@@ -58,43 +69,127 @@ Refuter::Result Refuter::try_all(const std::vector<Assignment>& assignments, Pur
   }
   if (!found.empty()) {
     Found& smallest = *std::min_element(found.begin(), found.end(), [](const Found& x, const Found& y) { return x.entries < y.entries; });
+    if (shrink_) shrink(smallest);
     minimise(smallest);
     result.counterexample = describe(smallest);
   }
   return result;
 }
 
+bool satisfies_facts(const rules::RuleInstance& instance, const Concrete& concrete, const Assignment& assignment) {
+  const ir::Symbols& symbols = instance.arena->symbols();
+  for (const auto& [s, v] : assignment.integers)
+    if (symbols.info(s).kind == ir::SymbolKind::dimension && v < 1) return false;
+  return std::all_of(instance.facts.begin(), instance.facts.end(), [&](const rules::Fact& f) {
+    const auto all = symbols.all_symbols(f.atom.poly);
+    const bool elements =
+        std::any_of(all.begin(), all.end(), [&](ir::SymbolId s) { return symbols.info(s).kind == ir::SymbolKind::element; });
+    return elements || concrete.holds(f.atom, assignment).value_or(false);
+  });
+}
+
+bool satisfies_value_facts(const rules::RuleInstance& instance, const Concrete& concrete, const Assignment& assignment,
+                           std::size_t variable, const ir::Rational& entry) {
+  return std::all_of(instance.value_facts.begin(), instance.value_facts.end(), [&](const rules::ValueFact& f) {
+    if (f.value != instance.variables[variable]) return true;
+    switch (f.kind) {
+      case rules::ValueFact::Kind::nonzero:
+        return entry.numerator() != 0;
+      case rules::ValueFact::Kind::positive:
+        return entry.numerator() > 0;
+      case rules::ValueFact::Kind::nonnegative:
+        return entry.numerator() >= 0;
+      case rules::ValueFact::Kind::in_range:
+        break;
+    }
+    const ir::Poly e(entry.numerator());
+    return entry.denominator() == 1 && concrete.holds(ops::at_least(e, f.low), assignment).value_or(false) &&
+           concrete.holds(ops::less_than(e, f.end), assignment).value_or(false);
+  });
+}
+
+std::optional<Refuter::Found> Refuter::differing(const Assignment& assignment) {
+  using Entry = Concrete::Entry;
+  for (const Entry kind : {Entry::bits, Entry::small, Entry::small}) {
+    const auto inputs = concrete_.draw(assignment, ++seed_, kind);
+    if (!inputs) return std::nullopt;
+    Concrete::Difference where;
+    if (concrete_.compare(assignment, *inputs, kShrinkWork, &where) != Concrete::Agreement::different) continue;
+    return Found{assignment, *inputs, where, count_entries(*inputs)};
+  }
+  return std::nullopt;
+}
+
+bool Refuter::shrink_once(Found& found, int& budget) {
+  const ir::Symbols& symbols = instance_.arena->symbols();
+  bool changed = false;
+  for (const ir::SymbolId s : concrete_.symbols()) {
+    const std::int64_t least = symbols.info(s).kind == ir::SymbolKind::dimension ? 1 : 0;
+    const std::int64_t now = found.assignment.integers.at(s);
+    // The least value first, then one step towards it.
+    for (const std::int64_t next : {least, now > least ? now - 1 : now + 1}) {
+      if (next == now || (next == least && now == least) || budget <= 0) continue;
+      Assignment smaller = found.assignment;
+      smaller.integers[s] = next;
+      if (!satisfies_facts(instance_, concrete_, smaller)) continue;
+      --budget;
+      auto better = differing(smaller);
+      if (!better || better->entries > found.entries) continue;
+      found = *std::move(better);
+      changed = true;
+      break;
+    }
+  }
+  return changed;
+}
+
+void Refuter::shrink(Found& found) {
+  int budget = kShrinkBudget;
+  while (budget > 0 && shrink_once(found, budget)) {
+  }
+}
+
+bool Refuter::still_differs(Found& found, ir::Rational& value, const ir::Rational& simple) {
+  const ir::Rational before = value;
+  value = simple;
+  Concrete::Difference where;
+  if (concrete_.compare(found.assignment, found.inputs, kShrinkWork, &where) == Concrete::Agreement::different) {
+    found.difference = where;
+    return true;
+  }
+  value = before;
+  return false;
+}
+
 void Refuter::minimise(Found& found) {
-  int budget = 64;
+  int budget = shrink_ ? kMinimiseBudget : 0;
+  const auto reduce = [&](ir::Rational& value, const std::function<bool(const ir::Rational&)>& allowed) {
+    for (const std::int64_t simple : {0, 1, 2, -1}) {
+      if (value == ir::Rational(simple)) return;
+      if ((simple < 0 && value.numerator() > 0) || !allowed(ir::Rational(simple)) || budget-- <= 0) continue;
+      if (still_differs(found, value, ir::Rational(simple))) return;
+    }
+  };
+  for (auto& [name, value] : found.assignment.reals) reduce(value, [](const ir::Rational&) { return true; });
   for (std::size_t t = 0; t < found.inputs.size(); ++t) {
-    for (std::size_t k = 0; k < found.inputs[t].values.size(); ++k) {
-      for (const std::int64_t simple : {0, 1}) {
-        const ir::Rational before = found.inputs[t].values[k];
-        if (before == ir::Rational(simple)) break;
-        const bool constrained = std::any_of(instance_.value_facts.begin(), instance_.value_facts.end(),
-                                             [&](const rules::ValueFact& f) { return f.value == instance_.variables[t]; });
-        if ((constrained && simple == 0) || budget-- <= 0) continue;
-        found.inputs[t].values[k] = ir::Rational(simple);
-        Concrete::Difference where;
-        if (concrete_.compare(found.assignment, found.inputs, kWork, &where) == Concrete::Agreement::different) {
-          found.difference = where;
-          break;
-        }
-        found.inputs[t].values[k] = before;
-      }
+    for (ir::Rational& value : found.inputs[t].values) {
+      reduce(value, [&](const ir::Rational& simple) { return satisfies_value_facts(instance_, concrete_, found.assignment, t, simple); });
     }
   }
 }
 
 Counterexample Refuter::describe(const Found& found) const {
   Counterexample c;
-  c.integers = named_integers(instance_, concrete_, found.assignment);
+  name_integers(c, instance_, concrete_, found.assignment);
   for (std::size_t t = 0; t < found.inputs.size(); ++t) {
     std::size_t position = 0;
     c.tensors.emplace_back(instance_.variable_names[t], nested(found.inputs[t], 0, position));
+    c.shapes.push_back(found.inputs[t].dims);
   }
   for (const auto& [name, value] : found.assignment.reals) c.tensors.emplace_back(name, value.to_string());
   c.output = found.difference.output;
+  if (static_cast<std::size_t>(c.output) < instance_.output_names.size())
+    c.output_name = instance_.output_names[static_cast<std::size_t>(c.output)];
   c.index = found.difference.index;
   c.source_value = found.difference.source;
   c.target_value = found.difference.target;
@@ -104,7 +199,8 @@ Counterexample Refuter::describe(const Found& found) const {
 Decision explain_obligation(const rules::RuleInstance& instance, Concrete& concrete, Sampler& sampler,
                             const std::vector<Assignment>& samples, Proof& proof, const rules::Fact& failed) {
   Decision decision;
-  std::string text = to_string(Names{instance.arena->symbols(), instance.variables, instance.variable_names}, Condition{failed.atom});
+  const Readable readable(Names{instance.arena->symbols(), instance.variables, instance.variable_names}, {});
+  std::string text = readable.condition({failed.atom});
   if (!failed.reason.empty()) text = failed.reason + " (" + text + ")";
   if (proof.obligations_are_contradictory()) {
     decision.verdict = Verdict::ill_typed;
@@ -117,6 +213,9 @@ Decision explain_obligation(const rules::RuleInstance& instance, Concrete& concr
     witness = a;
     break;
   }
+  const auto fails = [&](const Assignment& a) {
+    return satisfies_facts(instance, concrete, a) && !concrete.holds(failed.atom, a).value_or(true);
+  };
   if (!witness) witness = sampler.satisfying({negation(failed.atom)});
   if (witness && concrete.holds(failed.atom, *witness).value_or(true)) witness.reset();
   if (!witness) {
@@ -124,8 +223,19 @@ Decision explain_obligation(const rules::RuleInstance& instance, Concrete& concr
     decision.open = "typing of the target: " + text;
     return decision;
   }
+  // The smallest sizes, one after the other, on which it fails.
+  for (auto& [symbol, value] : witness->integers) {
+    const std::int64_t least = instance.arena->symbols().info(symbol).kind == ir::SymbolKind::dimension ? 1 : 0;
+    for (std::int64_t next = least; next < value; ++next) {
+      Assignment smaller = *witness;
+      smaller.integers[symbol] = next;
+      if (!fails(smaller)) continue;
+      value = next;
+      break;
+    }
+  }
   Counterexample c;
-  c.integers = named_integers(instance, concrete, *witness);
+  name_integers(c, instance, concrete, *witness);
   c.source_value = "the source has a type";
   c.target_value = "the target asks for " + text;
   decision.verdict = Verdict::refuted;

@@ -12,8 +12,8 @@ namespace xflow::verifier {
 
 class Refuter {
  public:
-  Refuter(const rules::RuleInstance& instance, Concrete& concrete, std::uint64_t seed)
-      : instance_(instance), concrete_(concrete), seed_(seed) {}
+  Refuter(const rules::RuleInstance& instance, Concrete& concrete, std::uint64_t seed, bool shrink = true)
+      : instance_(instance), concrete_(concrete), seed_(seed), shrink_(shrink) {}
 
   struct Result {
     std::optional<Counterexample> counterexample;  // the smallest of the first few found
@@ -30,14 +30,29 @@ class Refuter {
     Concrete::Difference difference;
     std::size_t entries;
   };
-  // Replaces entries by 0 and 1 as long as the sides differ.
+  // Smaller sizes and attributes, one after the other, as long as the facts hold and the sides differ for some entries.
+  void shrink(Found& found);
+  // Shrinks sizes until nothing changes. True if something did.
+  bool shrink_once(Found& found, int& budget);
+  // The sides differ on these sizes for entries that are drawn.
+  std::optional<Found> differing(const Assignment& assignment);
+  // Replaces entries and real variables by small integers as long as the sides differ.
   void minimise(Found& found);
+  bool still_differs(Found& found, ir::Rational& value, const ir::Rational& simple);
   Counterexample describe(const Found& found) const;
 
   const rules::RuleInstance& instance_;
   Concrete& concrete_;
   std::uint64_t seed_;
+  bool shrink_;
 };
+
+// All facts hold that do not speak of elements of tensors, and no dimension is below 1.
+bool satisfies_facts(const rules::RuleInstance& instance, const Concrete& concrete, const Assignment& assignment);
+
+// What is given of every element of this variable of the instance holds of `entry`.
+bool satisfies_value_facts(const rules::RuleInstance& instance, const Concrete& concrete, const Assignment& assignment,
+                           std::size_t variable, const ir::Rational& entry);
 
 // What a failed obligation means: refuted with the shapes on which the target has no type or another shape, ill-typed where no shape makes
 // both sides well typed, unknown where neither is known.

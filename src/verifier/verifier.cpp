@@ -38,22 +38,47 @@ const char* name(Verdict verdict) {
   return "timeout";
 }
 
+namespace {
+
+std::string list_text(const std::vector<std::int64_t>& list) {
+  std::string text;
+  for (const std::int64_t i : list) text += (text.empty() ? "" : ", ") + std::to_string(i);
+  return "[" + text + "]";
+}
+
+std::string difference_text(const Counterexample& c) {
+  if (c.index.empty() && c.tensors.empty()) return c.source_value + ", but " + c.target_value;
+  return "output " + (c.output_name.empty() ? std::to_string(c.output) : c.output_name) + " at " + list_text(c.index) + ": " +
+         c.source_value + " != " + c.target_value;
+}
+
+}  // namespace
+
 std::string Counterexample::to_string() const {
-  std::string text = shapes_text(*this);
-  for (const auto& [name, value] : tensors) {
-    if (!text.empty()) text += "; ";
-    text += name;
-    text += " = ";
-    text += value;
+  std::string text;
+  const auto part = [&](const std::string& more) { text += (text.empty() || more.empty() ? "" : "; ") + more; };
+  if (!choice.empty()) part("for " + choice);
+  part(shapes_text(*this));
+  for (const auto& [name, value] : tensors) part(name + " = " + value);
+  part(difference_text(*this));
+  return text;
+}
+
+std::string Counterexample::summary() const {
+  std::string text;
+  const auto word = [&](const std::string& more) { text += (text.empty() ? "" : " ") + more; };
+  for (std::size_t k = 0; k < tensors.size(); ++k) {
+    // Numbers stand for themselves, other tensors for their shape.
+    const bool shape = k < shapes.size() && !shapes[k].empty();
+    word(shape ? tensors[k].first + ": " + list_text(shapes[k]) : tensors[k].first + " = " + tensors[k].second);
   }
-  if (!text.empty()) text += "; ";
-  if (index.empty() && tensors.empty()) return text + source_value + ", but " + target_value;
-  std::string at;
-  for (const std::int64_t i : index) {
-    if (!at.empty()) at += ", ";
-    at += std::to_string(i);
+  if (tensors.empty()) {
+    text = shapes_text(*this);
+  } else {
+    for (const auto& [name, value] : attributes) word(name + " = " + std::to_string(value));
   }
-  return text + "output " + std::to_string(output) + " at [" + at + "]: " + source_value + " != " + target_value;
+  if (!choice.empty()) text += (text.empty() ? "for " : ", for ") + choice;
+  return text + (text.empty() ? "" : ", ") + difference_text(*this);
 }
 
 Options Options::started() const {
@@ -97,7 +122,7 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
     decision.certificates.push_back(*std::move(text));
   }
 
-  Refuter refuter(instance, concrete, options.seed);
+  Refuter refuter(instance, concrete, options.seed, options.shrink);
   const Refuter::Result evaluated = refuter.try_all(samples, Refuter::Purpose::agreement);
   if (evaluated.counterexample) {
     decision.counterexample = evaluated.counterexample;

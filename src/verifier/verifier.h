@@ -25,13 +25,20 @@ const char* name(Verdict verdict);
 
 // Concrete shapes and entries on which the two sides differ.
 struct Counterexample {
-  std::vector<std::pair<std::string, std::int64_t>> integers;  // dimensions and attribute variables
-  std::vector<std::pair<std::string, std::string>> tensors;    // variable -> "[[1, 2], [0, 1]]", row-major
+  std::vector<std::pair<std::string, std::int64_t>> integers;    // dimensions and attribute variables
+  std::vector<std::pair<std::string, std::int64_t>> attributes;  // those of them that are no dimensions
+  std::vector<std::pair<std::string, std::string>> tensors;      // variable -> "[[1, 2], [0, 1]]", row-major; a real variable -> "5/2"
+  std::vector<std::vector<std::int64_t>> shapes;                 // of the first tensors, in their order
+  std::string choice;                                            // of the instance: "B: 2 dimensions"; empty if nothing was open
+  std::string output_name;                                       // empty: only its number is known
   int output = 0;
   std::vector<std::int64_t> index;
   std::string source_value;  // exact
   std::string target_value;
-  std::string to_string() const;  // "N = 1, C = 4; x: [1,4,3,3] …; output y at [0, 1, 0, 0]: 7 != 10"
+  // All of it, to be evaluated again by replay_counterexample(): "N = 1, C = 2; x = [[1, 0]]; output y at [0, 1]: 7 != 10".
+  std::string to_string() const;
+  // One short line: "x: [1, 2] s = 2, output y at [0, 1]: 7 != 10".
+  std::string summary() const;
 };
 
 struct Decision {
@@ -52,6 +59,7 @@ struct Options {
   std::uint64_t z3_rlimit = 20'000'000;  // resource units of one query (1,000,000 are about 0.1 s)
   std::uint64_t steps = 2'000'000;       // rewriting steps of the normaliser and matcher
   std::uint64_t seed = 1;                // of concrete evaluation
+  bool shrink = true;                    // make counterexamples small; off where only verdicts count
   bool record = false;                   // certificates are kept in the form of records
   // A safety net: the decision of a rule that takes longer is a timeout, which is never recorded. No limit: 0.
   std::chrono::duration<double> timeout{0};

@@ -134,11 +134,11 @@ class RuleFiles(ProgramTest):
         self.write("wrong.rules", self.WRONG)
         run = self.run_program("verify", "wrong.rules")
         self.assertEqual((1, ""), (run.returncode, run.stderr))
-        self.assertRegex(run.stdout, r"\Asum-is-difference +refuted [^\n]*\n0 of 1 rules proved\n\Z")
+        self.assertRegex(run.stdout, r"\A  sum-is-difference +refuted [^\n]*\n    replay: [^\n]*\n0 of 1 rules proved, 1 refuted\n\Z")
 
     def test_with_a_proved_rule_are_a_positive_answer(self):
         self.write("right.rules", "# x + z = z + x\nrule swap\n  source\n    y = relu(x) + z\n  target\n    y = z + relu(x)\n")
-        self.assertRegex(self.succeed("verify", "right.rules"), r"\Aswap +proved [^\n]*\n1 of 1 rules proved\n\Z")
+        self.assertRegex(self.succeed("verify", "right.rules"), r"\A  swap +proved [^\n]*\n1 of 1 rules proved\n\Z")
 
 
 class Optimizing(ProgramTest):
@@ -296,13 +296,33 @@ class Optimizing(ProgramTest):
         self.assertEqual({"states", "expanded", "stop_reason"}, set(report["search"]))
         self.assertEqual({"before": 3, "after": 1, "kept": 1, "merged": 0}, {**report["nodes"], "kept": 1})
         self.assertEqual({"rule", "where", "gain_nanoseconds"}, set(report["steps"][0]))
-        self.assertEqual({"rule", "matched", "improved", "applied"}, set(report["rules"][0]))
+        self.assertEqual({"rule", "matched", "improved", "applied", "numbers"}, set(report["rules"][0]))
         self.assertEqual(len(report["steps"]), sum(count["applied"] for count in report["rules"]))
 
     def test_says_that_a_report_cannot_be_written(self):
         self.write("m.onnx", relu())
         run = self.run_program("optimize", "m.onnx", "out.onnx", "--budget", "1states", "--report", "none/report.json")
         self.assertEqual((3, "xflow: none/report.json: cannot write the report\n"), (run.returncode, run.stderr))
+
+
+class Numbers(ProgramTest):
+    def applied(self, *arguments):
+        """What the rules that were applied do to floating point."""
+        self.write("m.onnx", network())
+        self.optimize("m.onnx", "--report", "report.json", *arguments)
+        report = json.loads((self.folder / "report.json").read_text())
+        return {rule["numbers"].split(":")[0] for rule in report["rules"] if rule["applied"] > 0}
+
+    def test_are_rounded_anew_unless_they_must_be_exact(self):
+        self.assertIn("rounding", self.applied())
+        self.assertLessEqual(self.applied("--numbers", "exact"), {"exact", ""})
+
+    def test_must_be_one_of_three(self):
+        run = self.run_program("optimize", "m.onnx", "out.onnx", "--numbers", "precise")
+        self.assertEqual(64, run.returncode)
+        self.assertIn("--numbers: precise not in {exact,rounding,any}", run.stderr)
+        self.write("m.onnx", relu())
+        self.fail_with(64, "numbers = exact excludes fast_math", "optimize", "m.onnx", "out.onnx", "--numbers", "exact", "--fast-math")
 
 
 class Showing(ProgramTest):
@@ -316,6 +336,13 @@ class Showing(ProgramTest):
         text = self.succeed("show", "hard-swish-from-clip")
         self.assertIn("# hard_swish(x) = x clip(x + 3, 0, 6) / 6", text)
         self.assertIn("rule hard-swish-from-clip\n", text)
+        self.assertRegex(text, r"(?m)^  numbers: rounding: computes with ")
+
+    def test_a_rule_says_what_its_proof_assumes(self):
+        text = self.succeed("show", "merge-matmuls-sharing-lhs")
+        self.assertIn("\n  assumed (for B: 0 dimensions; 7 choices in all)\n    x: float32[M, K]\n    a: float32[K, N]\n", text)
+        text = self.succeed("show", "scale-of-convolution")
+        self.assertRegex(text, r"(?m)^    g >= 1 \(typing of [0-9]+:[0-9]+ conv: groups to be at least 1\)$")
         self.assertIn("proved", text)
 
 

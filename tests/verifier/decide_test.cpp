@@ -40,7 +40,7 @@ TEST(Decide, ShowsBothNormalForms) {
   EXPECT_EQ(d.verdict, Verdict::proved);
   EXPECT_EQ(d.normal_source, "u[] + v[]");
   EXPECT_EQ(d.normal_target, "v[] + u[]");
-  EXPECT_EQ(d.certificate, "0: u[]\n1: v[]\n2: -1 * v[]\n3: -1 * u[]\n0 and 3 cancel\n1 and 2 cancel");
+  EXPECT_EQ(d.certificate, "0: u[]\n1: v[]\n2: -v[]\n3: -u[]\n0 and 3 cancel\n1 and 2 cancel");
 }
 
 TEST(Decide, DoesNotProveFromContradictoryFacts) {

@@ -1,0 +1,104 @@
+#include "src/verifier/assumptions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/rules/instantiate.h"
+#include "src/verifier/explain.h"
+#include "src/verifier/prove_rules.h"
+
+namespace xflow::verifier {
+
+using rules::Guard;
+
+std::vector<std::string> variable_types(const rules::RuleInstance& instance) {
+  std::vector<std::string> lines;
+  for (std::size_t k = 0; k < instance.variables.size(); ++k) {
+    lines.push_back(fmt::format("{}: {}", instance.variable_names[k],
+                                ir::to_string(instance.arena->symbols(), instance.arena->type(instance.variables[k]))));
+  }
+  return lines;
+}
+
+std::vector<std::string> assumptions(const rules::RuleInstance& instance) {
+  const Readable readable(Names{instance.arena->symbols(), instance.variables, instance.variable_names}, {});
+  std::vector<std::string> lines;
+  for (const rules::Fact& f : instance.facts) lines.push_back(fmt::format("{} ({})", readable.condition({f.atom}), f.reason));
+  for (const rules::ValueFact& f : instance.value_facts) {
+    const auto at = std::find(instance.variables.begin(), instance.variables.end(), f.value) - instance.variables.begin();
+    std::string what;
+    switch (f.kind) {
+      case rules::ValueFact::Kind::nonzero:
+        what = "no element is 0";
+        break;
+      case rules::ValueFact::Kind::positive:
+        what = "every element is above 0";
+        break;
+      case rules::ValueFact::Kind::nonnegative:
+        what = "no element is below 0";
+        break;
+      case rules::ValueFact::Kind::in_range:
+        what = fmt::format("every element is at least {} and below {}", readable.poly(f.low), readable.poly(f.end));
+        break;
+    }
+    lines.push_back(fmt::format("{}: {}", instance.variable_names[static_cast<std::size_t>(at)], what));
+  }
+  return lines;
+}
+
+std::size_t typical_instance(const std::vector<rules::RuleInstance>& instances) {
+  for (std::size_t k = 0; k < instances.size(); ++k) {
+    const auto& outputs = instances[k].source.outputs;
+    if (std::any_of(outputs.begin(), outputs.end(), [&](ir::ValueId v) { return instances[k].arena->type(v).rank() >= 2; })) return k;
+  }
+  return instances.empty() ? 0 : instances.size() - 1;
+}
+
+Result<rules::Rule> with_guards(const rules::Rule& rule, std::vector<Guard> guards) {
+  rules::Rule bare = rule;
+  bare.guards = std::move(guards);
+  XFLOW_TRY(std::vector<rules::Rule> rules, rules::parse_rules(rules::print(bare), rule.file));
+  rules.front().place = rule.place;
+  return std::move(rules.front());
+}
+
+bool enters_proof(const Guard& guard) {
+  return guard.kind != Guard::Kind::is_constant && guard.kind != Guard::Kind::is_finite && guard.kind != Guard::Kind::uses_equal;
+}
+
+bool is_about_ranks(const Guard& guard) {
+  const std::function<bool(const rules::Expression&)> ranks = [&](const rules::Expression& e) {
+    if (e.kind == rules::Expression::Kind::number) return true;
+    if (e.kind == rules::Expression::Kind::call) return e.name == "rank";
+    const bool arithmetic = e.kind == rules::Expression::Kind::add || e.kind == rules::Expression::Kind::subtract ||
+                            e.kind == rules::Expression::Kind::multiply || e.kind == rules::Expression::Kind::negate;
+    return arithmetic && std::all_of(e.arguments.begin(), e.arguments.end(), ranks);
+  };
+  return guard.value.empty() && std::all_of(guard.arguments.begin(), guard.arguments.end(), ranks);
+}
+
+std::vector<Guard> needed_guards(const rules::Rule& rule, const Options& options) {
+  std::vector<Guard> guards = rule.guards;
+  for (std::size_t k = 0; k < guards.size();) {
+    if (is_about_ranks(guards[k])) {
+      ++k;
+      continue;
+    }
+    std::vector<Guard> fewer = guards;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(k));
+    bool needed = enters_proof(guards[k]);
+    if (needed) {
+      const auto without = with_guards(rule, fewer);
+      needed = !without || decide(*without, options).verdict != Verdict::proved;
+    }
+    if (needed) {
+      ++k;
+    } else {
+      guards = std::move(fewer);
+    }
+  }
+  return guards;
+}
+
+}  // namespace xflow::verifier

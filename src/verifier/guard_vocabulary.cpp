@@ -1,0 +1,396 @@
+#include "src/verifier/guard_vocabulary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+namespace xflow::verifier {
+
+using ir::Poly;
+using ir::SymbolId;
+using ir::SymbolInfo;
+using ir::SymbolKind;
+using rules::Expression;
+using rules::Guard;
+using rules::NameKind;
+
+namespace {
+
+Expression number(std::int64_t value) {
+  Expression e;
+  e.kind = Expression::Kind::number;
+  e.number = ir::Real(value);
+  return e;
+}
+Expression named(std::string name) {
+  Expression e;
+  e.kind = Expression::Kind::name;
+  e.name = std::move(name);
+  return e;
+}
+Expression make(Expression::Kind kind, std::vector<Expression> arguments, std::string name = {}) {
+  Expression e;
+  e.kind = kind;
+  e.arguments = std::move(arguments);
+  e.name = std::move(name);
+  return e;
+}
+Expression call(std::string function, std::vector<Expression> arguments) {
+  return make(Expression::Kind::call, std::move(arguments), std::move(function));
+}
+Guard relation(Guard::Kind kind, Expression a, Expression b) {
+  Guard g;
+  g.kind = kind;
+  g.arguments = {std::move(a), std::move(b)};
+  return g;
+}
+Guard equal(Expression a, Expression b) { return relation(Guard::Kind::equal, std::move(a), std::move(b)); }
+Guard at_least(Expression a, Expression b) { return relation(Guard::Kind::at_least, std::move(a), std::move(b)); }
+
+// "12" in "p[12]" or "x.12"; nothing where the text does not end so.
+std::optional<std::int64_t> integer(std::string_view text) {
+  std::int64_t result = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), result);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return result;
+}
+
+// Symbols and polynomials of an instance as expressions of its rule.
+class Translator {
+ public:
+  Translator(const rules::Rule& rule, const rules::RuleInstance& instance) : rule_(rule), symbols_(instance.arena->symbols()) {}
+
+  std::optional<Expression> symbol(SymbolId s) const {
+    const SymbolInfo& info = symbols_.info(s);
+    if (info.kind == SymbolKind::floor_div || info.kind == SymbolKind::maximum) {
+      const auto a = poly(info.arguments[0]);
+      const auto b = poly(info.arguments[1]);
+      if (!a || !b) return std::nullopt;
+      return call(info.kind == SymbolKind::floor_div ? "floor_div" : "max", {*a, *b});
+    }
+    const std::string& name = info.name;
+    const auto kind = [&](std::string_view of) {
+      const auto found = rule_.names.find(of);
+      return found == rule_.names.end() ? std::optional<NameKind>() : found->second;
+    };
+    if (kind(name) == NameKind::dimension || kind(name) == NameKind::integer) return named(name);
+    if (const auto bracket = name.find('['); bracket != std::string::npos && name.back() == ']') {
+      const auto k = integer(std::string_view(name).substr(bracket + 1, name.size() - bracket - 2));
+      if (k && kind(name.substr(0, bracket)) == NameKind::integers)
+        return make(Expression::Kind::index, {named(name.substr(0, bracket)), number(*k)});
+    }
+    if (const auto dot = name.find('.'); dot != std::string::npos) {
+      const auto k = integer(std::string_view(name).substr(dot + 1));
+      if (k && kind(name.substr(0, dot)) == NameKind::value) return call("dim", {named(name.substr(0, dot)), number(*k)});
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Expression> poly(const Poly& p) const {
+    std::optional<Expression> sum;
+    for (const Poly::Term& t : p.terms()) {
+      std::optional<Expression> product;
+      for (const ir::Power& power : t.monomial) {
+        const auto factor = symbol(power.symbol);
+        if (!factor) return std::nullopt;
+        for (std::uint32_t n = 0; n < power.power; ++n) product = product ? make(Expression::Kind::multiply, {*product, *factor}) : *factor;
+      }
+      const std::int64_t c = t.coefficient;
+      const bool negative = c < 0;
+      Expression term = *product;
+      if (c != 1 && c != -1) term = make(Expression::Kind::multiply, {number(negative ? -c : c), term});
+      if (!sum) {
+        sum = negative ? make(Expression::Kind::negate, {term}) : term;
+      } else {
+        sum = make(negative ? Expression::Kind::subtract : Expression::Kind::add, {*sum, term});
+      }
+    }
+    const std::int64_t c = p.constant_term();
+    if (!sum) return number(c);
+    if (c == 0) return sum;
+    return make(c < 0 ? Expression::Kind::subtract : Expression::Kind::add, {*sum, number(c < 0 ? -c : c)});
+  }
+
+  // Positive terms on the left, negative ones on the right.
+  std::optional<Guard> atom(const ops::Atom& a) const {
+    Poly left;
+    Poly right;
+    for (const Poly::Term& t : a.poly.terms()) {
+      Poly term(t.coefficient < 0 ? -t.coefficient : t.coefficient);
+      for (const ir::Power& power : t.monomial)
+        for (std::uint32_t n = 0; n < power.power; ++n) term *= Poly(power.symbol);
+      (t.coefficient < 0 ? right : left) += term;
+    }
+    (a.poly.constant_term() < 0 ? right : left) += Poly(a.poly.constant_term() < 0 ? -a.poly.constant_term() : a.poly.constant_term());
+    if (left.is_constant() && a.relation != ops::Relation::at_least_zero) std::swap(left, right);
+    const auto l = poly(left);
+    const auto r = poly(right);
+    if (!l || !r || a.poly.is_constant()) return std::nullopt;
+    const Guard::Kind kind = a.relation == ops::Relation::zero       ? Guard::Kind::equal
+                             : a.relation == ops::Relation::not_zero ? Guard::Kind::not_equal
+                                                                     : Guard::Kind::at_least;
+    return relation(kind, *l, *r);
+  }
+
+ private:
+  const rules::Rule& rule_;
+  const ir::Symbols& symbols_;
+};
+
+void dimensions_of(const std::string& name, const std::optional<std::vector<std::int64_t>>& dims, Features& features) {
+  if (!dims) return;
+  for (std::size_t d = 0; d < dims->size(); ++d) features[fmt::format("dim({}, {})", name, d)] = (*dims)[d];
+}
+
+// What the rule's attribute variables are of operators: "strides" for s in conv(x, w, strides: s).
+void roles_of(const rules::Term& term, std::map<std::string, std::string>& roles) {
+  for (const rules::Term& operand : term.operands) roles_of(operand, roles);
+  for (const auto& attribute : term.attributes) {
+    if (attribute.value.kind == Expression::Kind::name) roles.emplace(attribute.value.name, attribute.name);
+    if (attribute.value.kind != Expression::Kind::list) continue;
+    for (std::size_t k = 0; k < attribute.value.arguments.size(); ++k) {
+      const Expression& element = attribute.value.arguments[k];
+      if (element.kind == Expression::Kind::name) roles.emplace(element.name, fmt::format("{}[{}]", attribute.name, k));
+    }
+  }
+}
+
+// "strides[0]" for s[0] and for a in [a, b].
+std::string role_of(const Expression& attribute, const std::map<std::string, std::string>& roles) {
+  const bool element = attribute.kind == Expression::Kind::index;
+  const auto found = roles.find(element ? attribute.arguments[0].name : attribute.name);
+  const std::string role = found == roles.end() ? std::string() : found->second;
+  return element ? fmt::format("{}[{}]", role, rules::print(attribute.arguments[1])) : role;
+}
+
+}  // namespace
+
+Features features_of(const rules::RuleInstance& instance, const Concrete& concrete, const Assignment& assignment) {
+  Features features;
+  for (const auto& [s, v] : assignment.integers) features[instance.arena->symbols().info(s).name] = v;
+  for (std::size_t k = 0; k < instance.variables.size(); ++k)
+    dimensions_of(instance.variable_names[k], concrete.shape(instance.variables[k], assignment), features);
+  for (std::size_t k = 0; k < instance.output_names.size(); ++k)
+    dimensions_of(instance.output_names[k], concrete.shape(instance.source.outputs[k], assignment), features);
+  // "axis = 1" of a choice; lists and ranks are no integers.
+  for (std::size_t begin = 0; begin < instance.choice.size();) {
+    const std::size_t end = std::min(instance.choice.find(", ", begin), instance.choice.size());
+    const std::string part = instance.choice.substr(begin, end - begin);
+    if (const auto sign = part.find(" = "); sign != std::string::npos)
+      if (const auto v = integer(std::string_view(part).substr(sign + 3))) features[part.substr(0, sign)] = *v;
+    begin = end + 2;
+  }
+  return features;
+}
+
+std::optional<std::int64_t> value(const Expression& e, const Features& features) {
+  const auto look = [&](const std::string& name) {
+    const auto found = features.find(name);
+    return found == features.end() ? std::optional<std::int64_t>() : found->second;
+  };
+  if (e.kind == Expression::Kind::number) {
+    const auto r = e.number.rational();
+    return r && r->denominator() == 1 ? std::optional(r->numerator()) : std::nullopt;
+  }
+  if (e.kind == Expression::Kind::name) return look(e.name);
+  if (e.kind == Expression::Kind::index || (e.kind == Expression::Kind::call && e.name == "dim")) return look(rules::print(e));
+  std::vector<std::int64_t> v;
+  for (const Expression& a : e.arguments) {
+    const auto one = value(a, features);
+    if (!one || *one > 1'000'000 || *one < -1'000'000) return std::nullopt;
+    v.push_back(*one);
+  }
+  if (e.kind == Expression::Kind::add) return v[0] + v[1];
+  if (e.kind == Expression::Kind::subtract) return v[0] - v[1];
+  if (e.kind == Expression::Kind::multiply) return v[0] * v[1];
+  if (e.kind == Expression::Kind::negate) return -v[0];
+  if (e.kind != Expression::Kind::call || v.size() != 2) return std::nullopt;
+  if (e.name == "max") return std::max(v[0], v[1]);
+  if (e.name == "min") return std::min(v[0], v[1]);
+  if (v[1] < 1) return std::nullopt;
+  const std::int64_t remainder = ((v[0] % v[1]) + v[1]) % v[1];
+  if (e.name == "mod") return remainder;
+  if (e.name == "floor_div") return (v[0] - remainder) / v[1];
+  if (e.name == "ceil_div") return (v[0] - remainder) / v[1] + (remainder > 0 ? 1 : 0);
+  return std::nullopt;
+}
+
+std::optional<bool> holds(const Guard& guard, const Features& features) {
+  if (!guard.value.empty()) return std::nullopt;
+  const auto a = value(guard.arguments[0], features);
+  const auto b = value(guard.arguments[1], features);
+  if (!a || !b) return std::nullopt;
+  switch (guard.kind) {
+    case Guard::Kind::equal:
+      return *a == *b;
+    case Guard::Kind::not_equal:
+      return *a != *b;
+    case Guard::Kind::at_least:
+      return *a >= *b;
+    case Guard::Kind::greater:
+      return *a > *b;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::vector<Guard> vocabulary(const rules::Rule& rule, const rules::RuleInstance& instance, const Concrete& concrete) {
+  const Translator translate(rule, instance);
+  const ir::Symbols& symbols = instance.arena->symbols();
+  std::vector<Guard> all;
+  std::set<std::string> known;
+  const auto add = [&](Guard g) {
+    if (known.insert(rules::print(g)).second) all.push_back(std::move(g));
+  };
+  // An axis or a flag that an instance fixes.
+  const auto is_chosen = [&](const Expression& e) { return !e.name.empty() && instance.choice.find(e.name + " = ") != std::string::npos; };
+  std::vector<Expression> attributes;
+  std::vector<Expression> dims;
+  for (const SymbolId s : concrete.symbols()) {
+    if (const auto e = translate.symbol(s)) (symbols.info(s).kind == SymbolKind::dimension ? dims : attributes).push_back(*e);
+  }
+  for (const auto& [name, kind] : rule.names) {
+    // An axis or a flag that is chosen; not the symbols from above.
+    if (kind == NameKind::integer && is_chosen(named(name))) attributes.push_back(named(name));
+  }
+
+  const auto is_simple = [](const Guard& g) {
+    const std::string text = rules::print(g);
+    return text.size() <= 24 && text.find('(') == std::string::npos;
+  };
+  // Simple obligations of typing; involved ones come last.
+  std::vector<Guard> involved;
+  for (const rules::Fact& o : instance.obligations) {
+    if (const auto g = translate.atom(o.atom)) (is_simple(*g) ? all : involved).push_back(*g);
+  }
+  for (const Guard& g : all) known.insert(rules::print(g));
+  // Attributes.
+  // Of many attributes only those are compared that are the same of two operators.
+  std::map<std::string, std::string> roles;
+  for (const rules::Statement& statement : rule.source) roles_of(statement.term, roles);
+  const bool few = attributes.size() <= 6;
+  for (std::size_t i = 0; i < attributes.size(); ++i)
+    for (std::size_t j = i + 1; j < attributes.size(); ++j)
+      if (few || role_of(attributes[i], roles) == role_of(attributes[j], roles)) add(equal(attributes[i], attributes[j]));
+  for (std::size_t i = 0; i < attributes.size(); ++i)
+    for (std::size_t j = i + 1; j < attributes.size(); ++j)
+      if (is_chosen(attributes[i]) && is_chosen(attributes[j])) add(relation(Guard::Kind::not_equal, attributes[i], attributes[j]));
+  for (const Expression& a : attributes)
+    for (const std::int64_t c : {1, 0, 2}) add(equal(a, number(c)));
+  // Dimensions.
+  for (std::size_t i = 0; i < dims.size(); ++i)
+    for (std::size_t j = i + 1; j < dims.size(); ++j) add(equal(dims[i], dims[j]));
+  for (const Expression& d : dims) {
+    add(equal(d, number(1)));
+    for (const Expression& a : attributes) add(equal(d, a));
+  }
+  // Equal sizes of outputs.
+  for (std::size_t i = 0; i < instance.output_names.size(); ++i) {
+    for (std::size_t j = i + 1; j < instance.output_names.size(); ++j) {
+      const std::size_t rank = instance.arena->type(instance.source.outputs[i]).rank();
+      if (instance.arena->type(instance.source.outputs[j]).rank() != rank) continue;
+      for (std::size_t d = 0; d < rank; ++d) {
+        const auto n = static_cast<std::int64_t>(d);
+        add(equal(call("dim", {named(instance.output_names[i]), number(n)}), call("dim", {named(instance.output_names[j]), number(n)})));
+      }
+    }
+  }
+  // Divisibility and parity.
+  for (const Expression& d : dims) {
+    add(equal(call("mod", {d, number(2)}), number(0)));
+    add(equal(call("mod", {d, number(2)}), number(1)));
+    for (const Expression& a : attributes) add(equal(call("mod", {d, a}), number(0)));
+    for (const Expression& e : dims)
+      if (rules::print(d) != rules::print(e)) add(equal(call("mod", {d, e}), number(0)));
+  }
+  for (std::size_t i = 0; i < dims.size(); ++i)
+    for (std::size_t j = i + 1; j < dims.size(); ++j)
+      add(equal(call("mod", {make(Expression::Kind::add, {dims[i], dims[j]}), number(2)}), number(0)));
+  // Ranges.
+  for (const Expression& a : attributes) {
+    add(at_least(a, number(0)));
+    add(at_least(a, number(1)));
+    for (const Expression& d : dims) {
+      add(at_least(d, a));
+      add(at_least(a, d));
+      add(relation(Guard::Kind::greater, d, a));
+    }
+    for (const Expression& b : attributes)
+      if (few && rules::print(a) != rules::print(b)) add(at_least(a, b));
+  }
+  if (few) {
+    for (std::size_t i = 0; i < attributes.size(); ++i)
+      for (std::size_t j = i + 1; j < attributes.size(); ++j)
+        for (const Expression& d : dims) add(at_least(d, make(Expression::Kind::add, {attributes[i], attributes[j]})));
+  }
+  for (std::size_t i = 0; i < dims.size(); ++i)
+    for (std::size_t j = 0; j < dims.size(); ++j)
+      if (i != j) add(at_least(dims[i], dims[j]));
+  for (Guard& g : involved) add(std::move(g));
+  return all;
+}
+
+std::vector<Guard> joined(const std::vector<Guard>& guards, const rules::Rule& rule, const rules::RuleInstance& instance) {
+  // The number of elements of each list.
+  std::map<std::string, std::size_t> lengths;
+  const ir::Symbols& symbols = instance.arena->symbols();
+  std::set<std::string> symbol_names;
+  for (std::size_t s = 0; s < symbols.size(); ++s) symbol_names.insert(symbols.info(static_cast<SymbolId>(s)).name);
+  for (const auto& [name, kind] : rule.names) {
+    if (kind != NameKind::integers) continue;
+    std::size_t& length = lengths[name];
+    while (symbol_names.contains(fmt::format("{}[{}]", name, length))) ++length;
+  }
+  const auto element = [](const Expression& e) {
+    return e.kind == Expression::Kind::index && e.arguments[0].kind == Expression::Kind::name ? e.arguments[0].name : std::string();
+  };
+  // Groups of elementwise equations "p[k] = q[k]" or "p[k] = c", by p and q or c.
+  std::map<std::string, std::map<std::int64_t, std::size_t>> groups;
+  std::map<std::string, std::pair<std::string, Expression>> heads;
+  for (std::size_t n = 0; n < guards.size(); ++n) {
+    if (guards[n].kind != Guard::Kind::equal) continue;
+    const Expression& a = guards[n].arguments[0];
+    const Expression& b = guards[n].arguments[1];
+    const std::string p = element(a);
+    const bool constant = b.kind == Expression::Kind::number;
+    const bool pair = !element(b).empty() && rules::print(a.arguments.back()) == rules::print(b.arguments.back());
+    if (p.empty() || !(constant || pair)) continue;
+    const auto k = value(a.arguments[1], {});
+    const std::string key = p + " = " + (constant ? rules::print(b) : element(b));
+    heads[key] = {p, constant ? b : b.arguments[0]};
+    if (k) groups[key][*k] = n;
+  }
+  std::vector<Guard> result;
+  std::set<std::size_t> replaced;
+  for (const auto& [key, members] : groups) {
+    const auto& [p, right] = heads[key];
+    const std::size_t length = lengths[p];
+    const auto has = [&](std::size_t from, std::size_t to) {
+      for (std::size_t k = from; k < to; ++k)
+        if (!members.contains(static_cast<std::int64_t>(k))) return false;
+      return from < to;
+    };
+    const auto take = [&](std::size_t from, std::size_t to) {
+      for (std::size_t k = from; k < to; ++k) replaced.insert(members.at(static_cast<std::int64_t>(k)));
+    };
+    const bool constant = right.kind == Expression::Kind::number;
+    const auto half = [&](const char* function) { return equal(call(function, {named(p)}), constant ? right : call(function, {right})); };
+    if (length >= 2 && has(0, length)) {
+      result.push_back(equal(named(p), right));
+      take(0, length);
+    } else if (length >= 4 && length % 2 == 0 && has(0, length / 2)) {
+      result.push_back(half("begins"));
+      take(0, length / 2);
+    } else if (length >= 4 && length % 2 == 0 && has(length / 2, length)) {
+      result.push_back(half("ends"));
+      take(length / 2, length);
+    }
+  }
+  for (std::size_t n = 0; n < guards.size(); ++n)
+    if (!replaced.contains(n)) result.push_back(guards[n]);
+  return result;
+}
+
+}  // namespace xflow::verifier

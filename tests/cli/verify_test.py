@@ -1,0 +1,208 @@
+"""Tests of `xflow verify`: verify_test.py PROGRAM [unittest arguments]."""
+
+import json
+import re
+
+import program
+from program import ProgramTest
+
+TIME = re.compile(r" +[0-9]+\.[0-9] ms")
+
+PRODUCTS = """\
+# x a + x b = x (a + b)
+rule sum-of-products
+  with
+    x: [M, K], a: [K, N], b: [L, N]
+  source
+    y = matmul(x, a) + matmul(x, b)
+  target
+    y = matmul(x, a + b)
+  where const(a) and K = L
+"""
+
+SLICE = """\
+# A part of the first operand.
+rule slice-of-the-first-part
+  with
+    x: [A], z: [B]
+  source
+    y = slice(concat(x, z, axis: 0), starts: [a], sizes: [b], steps: 1)
+  target
+    y = slice(x, starts: [a], sizes: [b], steps: 1)
+  where A >= a + b
+"""
+
+DIFFERENCE = """\
+# Wrong: a sign.
+rule difference-as-sum
+  source
+    y = x - z
+  target
+    y = x + z
+"""
+
+TWICE = """\
+# Wrong: no shape fits both sides.
+rule too-long
+  with
+    x: [N]
+  source
+    y = relu(x)
+  target
+    y = relu(concat(x, x, axis: 0))
+"""
+
+VACUOUS = """\
+# Guards that contradict each other.
+rule never
+  with
+    x: [N]
+  source
+    y = relu(x)
+  target
+    y = neg(x)
+  where N > 2 and N < 2
+"""
+
+PYTHAGORAS = """\
+# True, but nothing is known of the sum.
+rule square-of-sine
+  source
+    y = sin(x) * sin(x)
+  target
+    y = 1 - cos(x) * cos(x)
+"""
+
+
+class Verify(ProgramTest):
+    def verify(self, status, *arguments):
+        run = self.run_program("verify", *arguments)
+        self.assertEqual((status, ""), (run.returncode, run.stderr))
+        return TIME.sub(" TIME", run.stdout)
+
+    def line(self, status, text):
+        """The line of a rule without name and time, and the summary; lines to replay are left out."""
+        self.write("a.rules", text)
+        lines = [line for line in self.verify(status, "a.rules").splitlines() if not line.startswith("    replay: ")]
+        self.assertEqual(2, len(lines))
+        return re.sub(r" +", " ", lines[0]).strip(), lines[1]
+
+    def test_says_under_which_guards_a_rule_is_proved(self):
+        expected = "slice-of-the-first-part proved TIME exact where A >= a + b"
+        self.assertEqual((expected, "1 of 1 rules proved"), self.line(0, SLICE))
+
+    def test_leaves_out_guards_that_are_not_needed(self):
+        expected = "sum-of-products proved TIME rounding"
+        self.assertEqual((expected, "1 of 1 rules proved"), self.line(0, PRODUCTS))
+
+    def test_shows_a_counterexample(self):
+        expected = "difference-as-sum refuted TIME rounding x = 0 z = 1, output y at []: -1 != 1"
+        self.assertEqual((expected, "0 of 1 rules proved, 1 refuted"), self.line(1, DIFFERENCE))
+
+    def test_says_what_clashes(self):
+        expected = "too-long ill-typed TIME exact no shapes make both sides well typed: dimension 0 of output y to be N, found 2*N (N = 0)"
+        self.assertEqual((expected, "0 of 1 rules proved, 1 ill-typed"), self.line(1, TWICE))
+
+    def test_calls_contradictory_guards_vacuous(self):
+        expected = "never ill-typed TIME exact vacuous: no shapes satisfy the guards and the typing of the source"
+        self.assertEqual((expected, "0 of 1 rules proved, 1 ill-typed"), self.line(1, VACUOUS))
+
+    def test_says_what_stayed_open(self):
+        expected = "square-of-sine unknown TIME rounding output y: sin(x[])^2 - 1 + cos(x[])^2 = 0"
+        self.assertEqual((expected, "0 of 1 rules proved, 1 unknown"), self.line(1, PYTHAGORAS))
+
+    def test_stops_when_the_time_is_up(self):
+        self.write("a.rules", PYTHAGORAS)
+        line = self.verify(1, "a.rules", "--timeout", "0.001ms").splitlines()[0]
+        self.assertEqual("square-of-sine timeout TIME rounding the time was up", re.sub(r" +", " ", line).strip())
+        for text in ["5", "s", "-1s", "0s", "5h"]:
+            self.fail_with(64, f"timeout '{text}' is not of the form 5s, 500ms or 2m", "verify", "a.rules", f"--timeout={text}")
+
+    def test_replays_records_unless_it_is_told_not_to(self):
+        self.write("a.rules", SLICE)
+        self.write("a.proofs", "xflow proofs 1\nz3 5\n\nrule slice\n  nonsense\n")
+        run = self.run_program("verify", "a.rules")
+        self.assertEqual(2, run.returncode)
+        self.assertRegex(run.stderr, r"\Axflow: a.proofs:5: ")
+        self.assertIn("1 of 1 rules proved", self.verify(0, "a.rules", "--no-records"))
+        shipped = self.verify(0, "merge-matmuls-sharing-lhs")
+        self.assertEqual(shipped, self.verify(0, "merge-matmuls-sharing-lhs", "--no-records"))
+
+    def test_counts_all_verdicts(self):
+        self.write("all.rules", "\n".join([PRODUCTS, SLICE, DIFFERENCE, TWICE, VACUOUS, PYTHAGORAS]))
+        summary = self.verify(1, "all.rules", "--jobs", "2").splitlines()[-1]
+        self.assertEqual("2 of 6 rules proved, 1 refuted, 1 unknown, 2 ill-typed", summary)
+
+    def test_takes_names_of_rules(self):
+        self.write("all.rules", "\n".join([PRODUCTS, SLICE, DIFFERENCE]))
+        self.assertRegex(self.verify(0, "slice-of-the-first-part", "all.rules"), r"\A  slice-of-the-first-part .*\n1 of 1 rules proved\n\Z")
+        self.assertRegex(self.verify(0, "merge-matmuls-sharing-lhs"), r"\A  merge-matmuls-sharing-lhs .*\n1 of 1 rules proved\n\Z")
+        self.fail_with(64, "no rule 'slice' in the files; similar: slice-of-the-first-part", "verify", "slice", "all.rules")
+        self.fail_with(64, "no rule 'no-such-rule' is shipped", "verify", "no-such-rule")
+
+    def test_replays_what_it_prints(self):
+        self.write("a.rules", DIFFERENCE)
+        output = self.verify(1, "a.rules")
+        text = re.search(r"^    replay: (.*)$", output, re.M).group(1)
+        expected = "difference-as-sum: output y at []: source -1, target 1\n"
+        self.assertEqual(expected, self.verify(1, "--replay", text, "a.rules"))
+        self.write("counterexample.txt", text + "\n")
+        self.assertEqual(expected, self.verify(1, "--replay", "counterexample.txt", "difference-as-sum", "a.rules"))
+        self.assertEqual("difference-as-sum: both sides are equal\n", self.verify(0, "--replay", "x = 5; z = 0", "a.rules"))
+        self.fail_with(64, "counterexample: no value for z", "verify", "--replay", "x = 5", "a.rules")
+
+    def test_asks_for_one_rule(self):
+        self.write("all.rules", "\n".join([PRODUCTS, SLICE]))
+        for option in [["--explain"], ["--infer-guards"], ["--replay", "x = 1"]]:
+            self.fail_with(64, f"{option[0]} takes one rule, found 2; give its name", "verify", *option, "all.rules")
+
+    def test_infers_guards(self):
+        self.write("a.rules", SLICE)
+        text = self.verify(0, "--infer-guards", "a.rules")
+        self.assertRegex(text, r"\Aslice-of-the-first-part: proved where\n  A >= a \+ b\n    without it: ")
+        self.assertIn("\n  where\n    A >= a + b\n", text)
+        self.write("b.rules", DIFFERENCE)
+        expected = "difference-as-sum: no guards of the vocabulary exclude all sizes on which the sides differ\n"
+        self.assertEqual(expected, self.verify(1, "--infer-guards", "b.rules"))
+
+    def test_explains(self):
+        self.write("a.rules", DIFFERENCE)
+        text = self.verify(1, "--explain", "a.rules")
+        self.assertTrue(text.startswith("difference-as-sum: refuted\n"), text)
+        self.assertIn("\n    source  x[] - z[]\n    target  x[] + z[]\n", text)
+
+    def test_writes_json_with_all_of_it(self):
+        self.write("all.rules", "\n".join([SLICE, DIFFERENCE, PYTHAGORAS]))
+        run = self.run_program("verify", "all.rules", "--json")
+        self.assertEqual((1, ""), (run.returncode, run.stderr))
+        found = json.loads(run.stdout)
+        self.assertEqual(["rules", "summary"], list(found))
+        self.assertEqual("1 of 3 rules proved, 1 refuted, 1 unknown", found["summary"])
+        slice_rule, difference, sine = found["rules"]
+        keys = "rule place hash verdict microseconds instances numbers number_effects guards needed_guards choice open counterexample"
+        for rule in found["rules"]:
+            self.assertEqual(keys.split(), list(rule))
+        self.assertEqual("proved", slice_rule["verdict"])
+        self.assertEqual(["A >= a + b"], slice_rule["needed_guards"])
+        self.assertIsNone(slice_rule["counterexample"])
+        self.assertEqual("all.rules:12:6", difference["place"])
+        expected = {
+            "text": "x = 0; z = 1; output y at []: -1 != 1",
+            "choice": "",
+            "integers": {},
+            "tensors": [{"name": "x", "shape": [], "value": "0"}, {"name": "z", "shape": [], "value": "1"}],
+            "output": "y",
+            "index": [],
+            "source": "-1",
+            "target": "1",
+        }
+        self.assertEqual(expected, difference["counterexample"])
+        self.assertEqual("output y: sin(x[])^2 - 1 + cos(x[])^2 = 0", sine["open"])
+        again = json.loads(self.run_program("verify", "all.rules", "--json", "--jobs", "3").stdout)
+        for rule in found["rules"] + again["rules"]:
+            del rule["microseconds"]
+        self.assertEqual(found, again)
+
+
+if __name__ == "__main__":
+    program.main()

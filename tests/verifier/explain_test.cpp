@@ -1,0 +1,37 @@
+// Explanations as text. With XFLOW_RENEW_GOLDENS set in the environment the files under tests/verifier/explained are written anew.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "src/verifier/explain_rule.h"
+#include "src/verifier/prove_rules.h"
+
+namespace xflow::verifier {
+namespace {
+
+void expect_explained(const std::string& folder, const std::string& rule) {
+  const auto rules = read_rules(std::string(XFLOW_SOURCE_DIR) + "/" + folder);
+  ASSERT_TRUE(rules) << rules.error().text();
+  std::string text = "no such rule";
+  for (const rules::Rule& r : *rules)
+    if (r.name == rule) text = explain_rule(r);
+  const std::string path = std::string(XFLOW_SOURCE_DIR) + "/tests/verifier/explained/" + rule + ".txt";
+  if (std::getenv("XFLOW_RENEW_GOLDENS") != nullptr) {
+    std::ofstream(path) << text;
+    return;
+  }
+  std::ifstream file(path);
+  std::ostringstream golden;
+  golden << file.rdbuf();
+  EXPECT_EQ(text, golden.str()) << "if this is meant, run the test once with XFLOW_RENEW_GOLDENS=1 in the environment";
+}
+
+TEST(Explanation, OfMergedProducts) { expect_explained("substitutions", "merge-matmuls-sharing-lhs"); }
+TEST(Explanation, OfAConvolutionWithAScale) { expect_explained("substitutions", "scale-of-convolution"); }
+TEST(Explanation, OfARuleWithGuards) { expect_explained("tests/verifier/proved", "slice-across-a-boundary"); }
+TEST(Explanation, OfARefutedRule) { expect_explained("tests/verifier/refuted", "difference-of-products-as-sum"); }
+
+}  // namespace
+}  // namespace xflow::verifier
