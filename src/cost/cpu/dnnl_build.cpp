@@ -33,7 +33,8 @@ Result<std::vector<double>> DnnlKernel::read(std::size_t result) const {
     dnnl::reorder(from, plain).execute(stream_, from, plain);
     stream_.wait();
     const auto* data = static_cast<const float*>(plain.get_data_handle());
-    return std::vector<double>(data, data + user.get_size() / sizeof(float));
+    const std::size_t count = user.get_size() / sizeof(float);
+    return std::vector<double>(data, data + count);
   } catch (const std::exception& exception) {
     return fail(ErrorCode::unsupported, fmt::format("cannot read result {}: {}", result, exception.what()));
   }

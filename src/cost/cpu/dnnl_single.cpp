@@ -103,6 +103,7 @@ void build_concat(Build& build) {
   const auto rank = static_cast<std::int64_t>(build.result_dims().size());
   const std::int64_t axis = build.integers("axis", {0})[0];
   std::vector<memory::desc> sources;
+  sources.reserve(build.spec.operands.size());
   for (std::size_t k = 0; k < build.spec.operands.size(); ++k)
     sources.push_back(layout_desc(build.operand_dims(k), build.operand_type(k), build.layout));
   const memory::desc target = layout_desc(build.result_dims(), build.operand_type(0), build.layout);

@@ -44,6 +44,7 @@ class PointwiseLoop final : public LoopKernel {
     for (const Step& step : pointwise_steps(spec)) {
       // Operands in the operator's order; -1 is the running value.
       std::vector<int> order;
+      order.reserve(step.operands.size() + 1);
       for (const std::size_t operand : step.operands) order.push_back(static_cast<int>(operand));
       const bool first = steps_.empty();
       order.insert(order.begin() + static_cast<std::ptrdiff_t>(std::min(step.position, order.size())), first ? 0 : -1);
