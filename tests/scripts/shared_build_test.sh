@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# scripts/quickstart and scripts/test share one build: the commands that make the program are the same whichever came first.
+#
+#   shared_build_test.sh DEPS
+set -euo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+configure() { XFLOW_DEPS_DIR=$1 scripts/configure release "$2" "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }; }
+commands() { ninja -C "$work/build" -t commands xflow; }
+
+configure "$1" OFF # as the quickstart does
+commands >"$work/quickstart"
+configure "$1" ON # as the tests do, in the same folder
+commands >"$work/test"
+rm -rf "$work/build"
+configure "$1" ON
+commands >"$work/test-first"
+
+(($(wc -l <"$work/quickstart") > 100)) || { echo "too few commands:"; head -3 "$work/quickstart"; exit 1; }
+for other in test test-first; do
+  cmp -s "$work/quickstart" "$work/$other" || { diff "$work/quickstart" "$work/$other" | head -4 | cut -c 1-300; exit 1; }
+done
+grep -q -- ' -Werror ' "$work/quickstart" || [[ $(c++ -dumpversion) != 12* ]] || { echo "warnings are no errors"; exit 1; }
+echo "works"
