@@ -44,6 +44,7 @@ class Folder {
     const auto dims = type.ranked ? ir::constant_shape(type.shape) : std::nullopt;
     if (!dims) return fail(ErrorCode::unsupported, fmt::format("cannot fold {}", ir::to_string(arena_.symbols(), type)));
     std::vector<ir::Poly> index;
+    index.reserve(dims->size());
     for (std::size_t k = 0; k < dims->size(); ++k) index.emplace_back(arena_.symbols().fresh(ir::SymbolKind::index, "i"));
     const Expr expression = expand(value, index, 0);
     XFLOW_CHECK(compute_leaves());
@@ -111,6 +112,7 @@ class Folder {
   Result<ir::Constant> evaluate_in_tiles(const Expr& expression, const std::vector<ir::Poly>& index, ir::DataType type,
                                          const std::vector<std::int64_t>& dims) {
     std::vector<const Tensor*> operands;
+    operands.reserve(tensors_.size());
     for (const Tensor& tensor : tensors_) operands.push_back(&tensor);
     std::int64_t row = 1;
     for (std::size_t k = 1; k < dims.size(); ++k) row *= dims[k];
