@@ -102,6 +102,7 @@ Result<Optimized> optimize_document(const Document& document, const OptimizeOpti
   report.nodes_before = report.nodes_after = report.nodes_kept = document.nodes(onnx_io::GraphId{0}).size();
 
   std::vector<api::NamedInput> inputs;
+  inputs.reserve(model.inputs.size());
   for (std::size_t k = 0; k < model.inputs.size(); ++k) inputs.push_back({model.input_names[k], model.inputs[k]});
   const api::Problem problem{arena, model.graph, inputs, [&](ir::NodeId node) { return onnx_io::can_spell(arena, node, model.opset); }};
   XFLOW_TRY(const search::Outcome outcome, api::improve(problem, options, progress, report));

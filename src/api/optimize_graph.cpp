@@ -26,6 +26,7 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& op
   ir::Arena arena;
   XFLOW_TRY(const api::BuiltGraph built, api::to_ir(graph, arena));
   std::vector<api::NamedInput> inputs;
+  inputs.reserve(built.inputs.size());
   for (std::size_t k = 0; k < built.inputs.size(); ++k) inputs.push_back({graph.inputs()[k].name, built.inputs[k]});
   OptimizeReport report;
   report.nodes_before = report.nodes_after = report.nodes_kept = graph.nodes().size();

@@ -45,7 +45,7 @@ Result<void> read_budget(std::string_view text, OptimizeOptions& options) {
     const auto value = unit == std::string_view::npos ? std::nullopt : number(part.substr(0, unit));
     const std::string_view name = unit == std::string_view::npos ? std::string_view() : part.substr(unit);
     if (value && name == "s") {
-      options.max_seconds = *value;
+      options.max_seconds = value;
     } else if (value && name == "ms") {
       options.max_seconds = *value / 1000;
     } else if (value && name == "m") {

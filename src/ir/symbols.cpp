@@ -401,7 +401,7 @@ std::string Symbols::to_string(const Poly& p) const {
   for (const Poly::Term& t : p.terms()) {
     std::string factors;
     for (const Power& power : t.monomial) {
-      if (!factors.empty()) factors += "*";
+      if (!factors.empty()) factors += '*';
       factors += symbol_text(power.symbol);
       if (power.power > 1) factors += "^" + std::to_string(power.power);
     }

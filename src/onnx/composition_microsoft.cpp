@@ -55,6 +55,7 @@ CompositionValues lift_microsoft_fused_matmul(const NodeView& node) {
     XFLOW_TRY(const std::size_t rank, rank_of(node, k));
     if (rank < 2) return fail(ErrorCode::unsupported, "FusedMatMul: the transpose of a vector");
     std::vector<Poly> perm;
+    perm.reserve(rank);
     for (std::size_t i = 0; i < rank; ++i) perm.emplace_back(static_cast<std::int64_t>(i));
     std::swap(perm[rank - 2], perm[rank - 1]);
     return make.op("transpose", {node.operand(k)}, {{"perm", std::move(perm)}});

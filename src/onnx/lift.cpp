@@ -105,6 +105,7 @@ class Lifter {
 
   void lift_node(const Node& node) {
     std::vector<ir::ValueId> operands;
+    operands.reserve(node.inputs.size());
     for (const std::string_view input : node.inputs) operands.push_back(input.empty() ? arena_.absent() : model_.values.at(input));
     for (const std::string_view captured : node.captures) pin(captured);
     std::string reason;

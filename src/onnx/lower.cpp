@@ -110,6 +110,7 @@ class ModelWriter {
     const Node& node = document_.node(item.document_node);
     std::vector<std::string> inputs;
     std::vector<std::string> outputs;
+    inputs.reserve(item.inputs.size());
     for (const PlanInput& input : item.inputs) inputs.push_back(input_name(input));
     for (const std::string_view name : node.outputs) {
       outputs.push_back(name.empty() ? std::string() : document_name(name));
@@ -136,6 +137,7 @@ class ModelWriter {
   Result<void> write_spelled(const PlanItem& item) {
     NodeBuilder node(item.type);
     std::vector<std::string> outputs;
+    outputs.reserve(item.outputs.size());
     for (const ValueId v : item.outputs) outputs.push_back(name_of(v));
     // A name of its own where the output has a name of the document, which a node may have too.
     node.name(plan_.given.contains(item.outputs[0]) ? fresh_.next(item.type) : outputs[0]);

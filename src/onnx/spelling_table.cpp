@@ -55,6 +55,7 @@ Result<std::vector<ir::ValueId>> lift_spelled(const NodeView& node) {
       continue;
     }
     std::vector<ir::ValueId> outputs;
+    outputs.reserve(node.arena().node(*applied).outputs.size());
     for (std::uint32_t k = 0; k < node.arena().node(*applied).outputs.size(); ++k) outputs.push_back({*applied, k});
     return outputs;
   }

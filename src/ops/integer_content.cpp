@@ -124,7 +124,7 @@ class ContentEvaluator {
       binders_[expr.binder] = k;
       const auto term = evaluate(*expr.arguments[0]);
       if (!term) return std::nullopt;
-      total = total ? binary(expr.kind == ExprKind::sum ? Function::add : Function::maximum, *total, *term) : *term;
+      total = total ? binary(expr.kind == ExprKind::sum ? Function::add : Function::maximum, *total, *term) : term;
       if (!total) return std::nullopt;
     }
     return total;

@@ -132,6 +132,7 @@ struct Slice {
 
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     std::vector<ir::Poly> from;
+    from.reserve(index.size());
     for (std::size_t k = 0; k < index.size(); ++k) {
       from.push_back(operation.attributes.integers("starts")[k] + operation.attributes.integers("steps")[k] * index[k]);
     }

@@ -15,6 +15,7 @@ std::vector<WindowAxis> window_axes(const Operation& operation, std::span<const 
   const std::size_t count = shape.size() - 2;
   assert(kernel.size() == count && pads.size() == 2 * count);
   std::vector<WindowAxis> axes;
+  axes.reserve(count);
   for (std::size_t k = 0; k < count; ++k) {
     axes.push_back(WindowAxis{shape[k + 2], kernel[k], strides[k], dilations[k], pads[k], pads[k + count]});
   }

@@ -129,6 +129,7 @@ Result<std::vector<ir::ValueId>> TermBuilder::application(const Term& term, ir::
   const bool full = term.name == "zeros" || term.name == "ones";
   XFLOW_TRY(const ir::NodeId node, apply(term, ops::id_of(full ? "full" : term.name), std::move(operands), std::move(given)));
   std::vector<ir::ValueId> outputs;
+  outputs.reserve(arena_.node(node).outputs.size());
   for (std::uint32_t k = 0; k < arena_.node(node).outputs.size(); ++k) outputs.push_back({node, k});
   return outputs;
 }

@@ -238,6 +238,7 @@ class Run {
       const std::size_t length = choices_.choose("sequence " + name, kMaxRank - rank + 1);
       chosen_[name] = fmt::format("{}: {} dimension{}", name, length, length == 1 ? "" : "s");
       std::vector<ir::Poly> dims;
+      dims.reserve(length);
       for (std::size_t k = 0; k < length; ++k) dims.push_back(dimension(fmt::format("{}{}", name, k)));
       environment_.attributes[name] = std::move(dims);
       rank += length;

@@ -15,7 +15,9 @@ std::vector<std::vector<std::size_t>> pairings(const Term& a, const Term& b, std
   if (a.factors.size() != b.factors.size()) return result;
   std::vector<std::string> heads_a;
   std::vector<std::string> heads_b;
+  heads_a.reserve(a.factors.size());
   for (const FactorPower& f : a.factors) heads_a.push_back(signature(*f.factor));
+  heads_b.reserve(b.factors.size());
   for (const FactorPower& f : b.factors) heads_b.push_back(signature(*f.factor));
   std::vector<std::size_t> chosen;
   std::vector<bool> used(b.factors.size(), false);

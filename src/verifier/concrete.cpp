@@ -247,6 +247,7 @@ class Concrete::Implementation {
       }
       case ExprKind::apply: {
         std::vector<Number> arguments;
+        arguments.reserve(e.arguments.size());
         for (const ops::Expr& a : e.arguments) arguments.push_back(number(*a, frame));
         // The branch that is not taken may be undefined.
         if (e.function == ops::Function::choose && !arguments[0].is_undefined()) return arguments[arguments[0].is_zero() ? 2 : 1];

@@ -35,6 +35,7 @@ std::optional<Certificate> Matcher::zero(const std::vector<Term>& terms, const C
   // What alignment leaves may be 0 by arithmetic on values; if not, perhaps all terms together.
   Certificate certificate;
   std::vector<std::size_t> all;
+  all.reserve(terms.size());
   for (std::size_t k = 0; k < terms.size(); ++k) all.push_back(k);
   for (const bool whole : {false, true}) {
     if (whole && open.size() == terms.size()) break;
@@ -61,7 +62,7 @@ std::optional<Certificate> Matcher::zero(const std::vector<Term>& terms, const C
     certificate.arithmetic = {chosen, *std::move(components)};
     return certificate;
   }
-  if (left != nullptr) *left = open;
+  if (left != nullptr) *left = std::move(open);
   return std::nullopt;
 }
 
@@ -96,7 +97,7 @@ std::optional<Certificate> Matcher::zero_by_alignment(const std::vector<Term>& t
   --depth_;
   if (open.empty()) return certificate;
   std::sort(open.begin(), open.end());
-  if (left != nullptr) *left = open;
+  if (left != nullptr) *left = std::move(open);
   return std::nullopt;
 }
 
@@ -139,6 +140,7 @@ std::optional<Cluster> Matcher::find_cluster(const std::vector<Term>& terms, std
   Term first = over_space(normalizer_.symbols(), terms[representative], cluster.members[0].maps);
   // The representative equals itself.
   std::vector<std::size_t> identity;
+  identity.reserve(first.factors.size());
   for (std::size_t k = 0; k < first.factors.size(); ++k) identity.push_back(k);
   cluster.members[0].pairing = identity;
   const auto self = prove_factors(first, first, identity, joined(context, first.conditions));

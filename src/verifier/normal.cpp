@@ -311,6 +311,7 @@ std::string signature(const Factor& factor) {
 
 std::string signature(const Term& term) {
   std::vector<std::string> parts;
+  parts.reserve(term.factors.size());
   for (const FactorPower& f : term.factors) parts.push_back(signature(*f.factor) + "^" + std::to_string(f.power));
   std::sort(parts.begin(), parts.end());
   std::string text;
@@ -348,7 +349,7 @@ std::string to_string(const Names& names, const Factor& factor) {
     case FactorKind::function: {
       std::string text = factor.data_type == ir::DataType::undefined ? std::string(ops::name(factor.function))
                                                                      : "cast_" + std::string(ir::name(factor.data_type));
-      text += "(";
+      text += '(';
       for (std::size_t k = 0; k < factor.arguments.size(); ++k) text += (k == 0 ? "" : ", ") + to_string(names, factor.arguments[k]);
       return text + ")";
     }
@@ -379,6 +380,7 @@ std::string to_string(const Names& names, const Condition& condition) {
 
 std::string to_string(const Names& names, const Term& term) {
   std::vector<std::string> parts;
+  parts.reserve(term.dimensions.size());
   for (const DimensionPower& d : term.dimensions) parts.push_back(powered(names.symbols.info(d.dimension).name, d.power));
   for (const FactorPower& f : term.factors) parts.push_back(powered(to_string(names, *f.factor), f.power));
   std::string product;

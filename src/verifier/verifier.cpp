@@ -111,7 +111,7 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
   decision.normal_source = proof.normal_source();
   decision.normal_target = proof.normal_target();
   for (const Proof::OutputProof& p : proof.outputs()) {
-    if (!decision.certificate.empty()) decision.certificate += "\n";
+    if (!decision.certificate.empty()) decision.certificate += '\n';
     decision.certificate += explain(Names{instance.arena->symbols(), instance.variables, instance.variable_names}, p);
     if (!matched || !options.record) continue;
     auto text = write_certificate(instance.arena->symbols(), p);

@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   for (int k = 1; k < argc; ++k) {
     const std::string argument = argv[k];
     if (argument == "--jobs" && k + 1 < argc) {
-      jobs = std::max(1, std::atoi(argv[++k]));
+      jobs = std::max(1, static_cast<int>(std::strtol(argv[++k], nullptr, 10)));
     } else if (argument == "--verbose") {
       verbose = true;
     } else if (argument == "--normal-forms") {

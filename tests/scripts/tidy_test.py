@@ -1,0 +1,89 @@
+"""Tests of scripts/tidy on a repository of its own: tidy_test.py BUILD, a build folder from which it takes the place of clang-tidy."""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+DEFECT = "inline int {name}(int x = 0) {{\n  if (x > 0) {{\n    return 1;\n  }} else {{\n    return 1;\n  }}\n}}\n"
+
+
+class Tidy(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        self.build = self.root / "build"
+        self.build.mkdir()
+        (self.root / "src/room").mkdir(parents=True)
+        shutil.copy(REPOSITORY / ".clang-tidy", self.root)
+        (self.build / "CMakeCache.txt").write_text(DEPS)
+        self.entries = []
+        self.header("shared.h", "inline int shared() { return 1; }\n")
+
+    def header(self, name, text):
+        (self.root / "src/room" / name).write_text(f"#pragma once\n{text}")
+
+    def source(self, name, text):
+        path = self.root / "src/room" / name
+        path.write_text(text)
+        command = f"/usr/bin/ccache c++ -I{self.root} -Wall -std=gnu++20 -o {name}.o -c {path}"
+        entry = {"directory": str(self.build), "file": str(path), "command": command}
+        self.entries = [other for other in self.entries if other["file"] != entry["file"]] + [entry]
+
+    def tidy(self):
+        """(exit status, places of findings, last line)"""
+        (self.build / "compile_commands.json").write_text(json.dumps(self.entries))
+        command = [REPOSITORY / "scripts/tidy", self.build, "--root", self.root]
+        result = subprocess.run(command, capture_output=True, text=True)
+        self.assertEqual("", result.stderr)
+        found = re.findall(r"^\S*/(\w+\.\w+):\d+:\d+: error: .*\[([\w-]+)", result.stdout, re.MULTILINE)
+        return result.returncode, sorted(found), result.stdout.splitlines()[-1]
+
+    def test_finds_defects_in_sources_and_headers(self):
+        self.header("worse.h", DEFECT.format(name="worse"))
+        self.source("a.cpp", '#include "src/room/shared.h"\n' + DEFECT.format(name="a"))
+        self.source("b.cpp", '#include "src/room/worse.h"\n' + DEFECT.format(name="b"))
+        status, found, last = self.tidy()
+        self.assertEqual((1, [(file, "bugprone-branch-clone") for file in ("a.cpp", "b.cpp", "worse.h")]), (status, found))
+        self.assertEqual("2 sources, 2 looked at in 1 units, 3 findings", last)
+
+    def test_looks_again_at_what_changed_alone(self):
+        self.source("a.cpp", '#include "src/room/shared.h"\nint a() { return shared(); }\n')
+        self.source("b.cpp", "int b() { return 2; }\n")
+        self.assertEqual((0, [], "2 sources, 2 looked at in 1 units, 0 findings"), self.tidy())
+        self.assertEqual((0, [], "2 sources, 0 looked at in 0 units, 0 findings"), self.tidy())
+        self.header("shared.h", DEFECT.format(name="shared"))
+        status, found, last = self.tidy()
+        self.assertEqual((1, ["shared.h"]), (status, [file for file, _ in found]))
+        self.assertEqual("2 sources, 1 looked at in 1 units, 1 findings", last)
+        self.assertEqual(1, self.tidy()[0], "what was not clean is looked at again")
+
+    def test_sources_with_a_name_in_common_are_different_units(self):
+        for name in "ab":
+            self.source(f"{name}.cpp", f"namespace {{\nint helper() {{ return 1; }}\n}}  // namespace\nint {name}() {{ return helper(); }}\n")
+        self.assertEqual((0, [], "2 sources, 2 looked at in 2 units, 0 findings"), self.tidy())
+
+    def test_sources_that_do_not_compile_together_are_looked_at_alone(self):
+        # The second declaration is not in column 0, so that nothing but the compiler sees the clash.
+        self.source("a.cpp", "namespace {\nint helper() { return 1; }\n}  // namespace\nint a() { return helper(); }\n")
+        self.source("b.cpp", "namespace {\n  int helper() { return 1; }\n}  // namespace\nint b() { return helper(); }\n" + DEFECT.format(name="c"))
+        self.source("d.cpp", DEFECT.format(name="d"))
+        status, found, last = self.tidy()
+        self.assertEqual((1, ["b.cpp", "d.cpp"]), (status, [file for file, _ in found]))
+        self.assertEqual("3 sources, 3 looked at in 1 units, 2 findings", last)
+
+    def test_fails_for_a_source_that_does_not_compile(self):
+        self.source("a.cpp", "int a() { return nothing; }\n")
+        self.assertEqual((1, [("a.cpp", "clang-diagnostic-error")]), self.tidy()[:2])
+
+
+if __name__ == "__main__":
+    cache = (pathlib.Path(sys.argv.pop(1)) / "CMakeCache.txt").read_text()
+    DEPS = re.search(r"^XFLOW_DEPS_DIR:PATH=.*$", cache, re.MULTILINE)[0] + "\n"
+    unittest.main()
