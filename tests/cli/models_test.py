@@ -25,28 +25,34 @@ NONE = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
 ALL = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
 
 
+def inputs_of_shape(model, shapes, seed=1):
+    """Seeded inputs of these shapes; integers are sampling rates."""
+    random = numpy.random.default_rng(seed)
+    inputs = {}
+    for value in model.graph.input:
+        if value.name in shapes:
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+            dims = shapes[value.name]
+            whole = numpy.issubdtype(dtype, numpy.integer)
+            inputs[value.name] = numpy.full(dims, 16000, dtype) if whole else random.uniform(-1, 1, dims).astype(dtype)
+    return inputs
+
+
 def seeded_inputs(model):
     """Two sets of inputs for a model without an .npz file: open dimensions are 1 and 64, then 2 and 96; integers are sampling rates, and
     where there is one, the samples are a window of 512."""
     weights = {tensor.name for tensor in model.graph.initializer}
-    sets = []
     recurrent = any(value.name == "state" for value in model.graph.input)
+    sets = []
     for first, other in [(1, 512), (2, 512)] if recurrent else [(1, 64), (2, 96)]:
-        random = numpy.random.default_rng(first)
-        inputs = {}
+        shapes = {}
         for value in model.graph.input:
-            if value.name in weights:
-                continue
-            kind = value.type.tensor_type
             # The batch of a recurrent state stands second.
             position = 1 if value.name == "state" else 0
-            dims = [d.dim_value or (first if k == position else other) for k, d in enumerate(kind.shape.dim)]
-            dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
-            if numpy.issubdtype(dtype, numpy.integer):
-                inputs[value.name] = numpy.full(dims, 16000, dtype)
-            else:
-                inputs[value.name] = random.uniform(-1, 1, dims).astype(dtype)
-        sets.append(inputs)
+            dims = enumerate(value.type.tensor_type.shape.dim)
+            if value.name not in weights:
+                shapes[value.name] = [d.dim_value or (first if k == position else other) for k, d in dims]
+        sets.append(inputs_of_shape(model, shapes, first))
     return sets
 
 
