@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Tests of scripts/deps: without root it names what is missing with the line that installs it, and what is done is not done twice.
+# Tests of scripts/deps: without root it and the quickstart name what is missing with the line that installs
+# it and stop, and what is done is not done twice.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -25,6 +26,9 @@ Run this once, then start again:
   apt-get update && apt-get install -y --no-install-recommends libfmt-dev'
 [[ $message == "$expected" ]] || fail "says: $message"
 [[ ! -e $work/deps/prefix ]] || fail "went on after what was missing"
+status=0
+again=$(PATH=$work/bin:$PATH XFLOW_DEPS_DIR=$work/deps scripts/quickstart 2>&1 </dev/null) || status=$?
+[[ $status == 1 && $again == "$expected" ]] || fail "the quickstart ends with $status and says: $again"
 
 status=0
 scripts/deps everything >/dev/null 2>&1 || status=$?
