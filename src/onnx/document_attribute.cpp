@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "src/onnx/document.h"
+#include "src/onnx/quoted.h"
 #include "src/onnx/wire.h"
 
 namespace xflow::onnx_io {
@@ -45,17 +46,17 @@ std::string_view text(AttributeType type) {
 }
 
 Result<void> expect(const Attribute& attribute, AttributeType type) {
-  const std::string name = "attribute '" + std::string(attribute.name) + "'";
+  const std::string name = "attribute " + quoted(attribute.name);
   if (!attribute.reference.empty()) {
-    return fail(ErrorCode::ill_typed, name + " stands for the function's attribute '" + std::string(attribute.reference) + "', expected " +
-                                          std::string(text(type)));
+    return fail(ErrorCode::ill_typed,
+                name + " stands for the function's attribute " + quoted(attribute.reference) + ", expected " + std::string(text(type)));
   }
   if (attribute.type == type) return {};
   return fail(ErrorCode::ill_typed, name + " is " + std::string(text(attribute.type)) + ", expected " + std::string(text(type)));
 }
 
 Unexpected faulty(const Attribute& attribute) {
-  return fail(ErrorCode::unreadable, "attribute '" + std::string(attribute.name) + "' has elements that are cut");
+  return fail(ErrorCode::unreadable, "attribute " + quoted(attribute.name) + " has elements that are cut");
 }
 
 float float_of(std::uint32_t bits) {

@@ -1,6 +1,7 @@
 // Finds the byte ranges of a model: one pass over the fields of each graph, graphs in a list so that nesting costs no stack.
 #include "src/onnx/document_state.h"
 #include "src/onnx/external.h"
+#include "src/onnx/quoted.h"
 #include "src/onnx/wire.h"
 
 namespace xflow::onnx_io {
@@ -40,8 +41,6 @@ class Indexer {
   std::string_view bytes_;
   ExternalFiles external_;
 };
-
-std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
 
 Unexpected Indexer::faulty(const WireReader& reader, std::string_view message, const std::string& what) const {
   const auto offset = static_cast<std::uint64_t>(message.data() - bytes_.data()) + reader.fault_offset();

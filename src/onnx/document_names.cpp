@@ -5,12 +5,11 @@
 #include <unordered_set>
 
 #include "src/onnx/document_state.h"
+#include "src/onnx/quoted.h"
 
 namespace xflow::onnx_io {
 
 namespace {
-
-std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
 
 class Names {
  public:
@@ -119,6 +118,9 @@ void Names::capture(Graph& graph) {
 }
 
 Result<void> Names::check_defined() {
+  for (const ValueInfo& output : state_.graphs.front().outputs) {
+    if (output.name.empty()) return unreadable(describe(state_, GraphId{0}) + " has an output without a name");
+  }
   for (const Graph& graph : state_.graphs) {
     if (graph.kind != GraphKind::body && !free_[index(graph.id)].empty()) return undefined(free_[index(graph.id)].front(), graph);
   }

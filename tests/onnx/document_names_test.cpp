@@ -69,6 +69,19 @@ TEST(DocumentNames, TakeEmptyNamesForOmittedOperands) {
   EXPECT_EQ(parsed(model_of(parts)).nodes().size(), 2U);
 }
 
+TEST(DocumentNames, StayOnOneLineInMessages) {
+  GraphParts parts;
+  parts.nodes = {node("N\x01", "a\nb", {"q\n"}, {"y"})};
+  EXPECT_EQ(error_of(model_of(parts)), R"(node 'a\nb' (N\x01) uses value 'q\n', which nothing defines)");
+}
+
+TEST(DocumentNames, RefuseAnOutputWithoutAName) {
+  GraphParts parts;
+  parts.nodes = {node("Op", "a", {}, {"y"})};
+  parts.outputs = {float_info("")};
+  EXPECT_EQ(error_of(model_of(parts)), "graph 'g' has an output without a name");
+}
+
 TEST(DocumentNames, RefuseAValueThatNothingDefines) {
   GraphParts parts;
   parts.nodes = {node("Neg", "n", {"q"}, {"y"})};
