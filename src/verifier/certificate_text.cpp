@@ -19,6 +19,7 @@ constexpr int kDepth = 64;  // of certificates inside certificates
 std::vector<SymbolId> free_symbols(const Symbols& symbols, const Proof::OutputProof& proof) {
   std::vector<SymbolId> binders;
   std::vector<Poly> polys;
+  polys.reserve(proof.free.size());
   for (const SymbolId s : proof.free) polys.emplace_back(s);
   for (const Atom& a : proof.context) polys.push_back(a.poly);
   for (const Term& t : proof.terms) {
@@ -111,7 +112,7 @@ class Writer {
     if (f.forward.empty() && f.backward.empty()) return ".";
     std::string text = "m(";
     for (const Cover& c : f.forward) text += cover(c);
-    text += "/";
+    text += '/';
     for (const Cover& c : f.backward) text += cover(c);
     return text + ")";
   }

@@ -70,6 +70,7 @@ class Checker::Translation {
       }
     }
     std::vector<RealExpr> all;
+    all.reserve(terms.size());
     for (std::size_t k = 0; k < terms.size(); ++k) all.push_back(value_of(terms[k], products[k]));
     return sum(std::move(all));
   }
@@ -97,6 +98,7 @@ class Checker::Translation {
 
   RealExpr translate_expression(const Expression& e) {
     std::vector<RealExpr> all;
+    all.reserve(e.terms.size());
     for (const Term& t : e.terms) all.push_back(value_of(t, parts(t)));
     return sum(std::move(all));
   }
@@ -177,6 +179,7 @@ class Checker::Translation {
                                   });
     if (is_plain_maximum) {
       std::vector<RealExpr> bodies;
+      bodies.reserve(f.pieces.size());
       for (const Piece& p : f.pieces) bodies.push_back(translate_expression(p.body));
       return {-1, combine(RealNode::Kind::maximum, std::move(bodies))};
     }
