@@ -4,7 +4,7 @@
 
 #include "src/onnx/document_state.h"
 #include "src/onnx/external.h"
-#include "src/onnx/quoted.h"
+#include "src/onnx/printable.h"
 #include "src/onnx/wire.h"
 
 namespace xflow::onnx_io {
@@ -73,7 +73,7 @@ std::optional<std::int64_t> Document::opset(GraphId id, std::string_view domain)
 
 Result<TensorView> Document::tensor(const Attribute& attribute) const {
   XFLOW_TRY(auto list, tensors(attribute));
-  const std::string name = "attribute " + quoted(attribute.name);
+  const std::string name = "attribute " + in_quotes(attribute.name);
   if (attribute.type != AttributeType::tensor) return fail(ErrorCode::ill_typed, name + " is a list of tensors, expected a tensor");
   if (list.size() != 1) {
     return fail(ErrorCode::unsupported, name + " has its tensor in " + std::to_string(list.size()) + " pieces, expected 1");
@@ -84,7 +84,7 @@ Result<TensorView> Document::tensor(const Attribute& attribute) const {
 Result<std::vector<TensorView>> Document::tensors(const Attribute& attribute) const {
   const std::uint32_t number = attribute.type == AttributeType::tensor ? 5 : 10;
   if (!attribute.reference.empty() || (number == 10 && attribute.type != AttributeType::tensors)) {
-    return fail(ErrorCode::ill_typed, "attribute " + quoted(attribute.name) + " is not a tensor");
+    return fail(ErrorCode::ill_typed, "attribute " + in_quotes(attribute.name) + " is not a tensor");
   }
   std::vector<TensorView> list;
   WireReader reader(attribute.payload);
@@ -118,8 +118,8 @@ std::map<std::string, std::size_t> Document::operator_counts() const {
 std::string describe(const Document::State& state, GraphId id) {
   const Graph& graph = state.graphs[index(id)];
   const std::string name(graph.name);
-  if (graph.kind == GraphKind::main) return name.empty() ? "the main graph" : "graph " + quoted(name);
-  if (graph.kind == GraphKind::function) return "function " + quoted(name);
+  if (graph.kind == GraphKind::main) return name.empty() ? "the main graph" : "graph " + in_quotes(name);
+  if (graph.kind == GraphKind::function) return "function " + in_quotes(name);
   return "graph " + printable(graph.attribute) + " of " + describe(state, *graph.owner);
 }
 
@@ -127,14 +127,14 @@ namespace {
 
 // Without the place: "node 'conv1' (Conv)", or nothing if the node has no name.
 std::string named(const Node& node) {
-  return node.name.empty() ? std::string() : "node " + quoted(node.name) + " (" + printable(node.op_type) + ")";
+  return node.name.empty() ? std::string() : "node " + in_quotes(node.name) + " (" + printable(node.op_type) + ")";
 }
 
 // A node without a name is told by its position; the graphs around it are named one level up, so that text and stack stay small.
 std::string positioned(std::span<const Graph> graphs, std::span<const Node> nodes, const Node& node) {
   const Graph& graph = graphs[index(node.graph)];
-  std::string place = graph.kind == GraphKind::function ? "function " + quoted(graph.name) : "the main graph";
-  if (graph.kind == GraphKind::main && !graph.name.empty()) place = "graph " + quoted(graph.name);
+  std::string place = graph.kind == GraphKind::function ? "function " + in_quotes(graph.name) : "the main graph";
+  if (graph.kind == GraphKind::main && !graph.name.empty()) place = "graph " + in_quotes(graph.name);
   if (graph.kind == GraphKind::body) {
     const Node& owner = nodes[index(*graph.owner)];
     const std::string owner_text = named(owner);

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "src/onnx/document.h"
-#include "src/onnx/quoted.h"
+#include "src/onnx/printable.h"
 #include "src/onnx/wire.h"
 
 namespace xflow::onnx_io {
@@ -46,17 +46,17 @@ std::string_view text(AttributeType type) {
 }
 
 Result<void> expect(const Attribute& attribute, AttributeType type) {
-  const std::string name = "attribute " + quoted(attribute.name);
+  const std::string name = "attribute " + in_quotes(attribute.name);
   if (!attribute.reference.empty()) {
     return fail(ErrorCode::ill_typed,
-                name + " stands for the function's attribute " + quoted(attribute.reference) + ", expected " + std::string(text(type)));
+                name + " stands for the function's attribute " + in_quotes(attribute.reference) + ", expected " + std::string(text(type)));
   }
   if (attribute.type == type) return {};
   return fail(ErrorCode::ill_typed, name + " is " + std::string(text(attribute.type)) + ", expected " + std::string(text(type)));
 }
 
 Unexpected faulty(const Attribute& attribute) {
-  return fail(ErrorCode::unreadable, "attribute " + quoted(attribute.name) + " has elements that are cut");
+  return fail(ErrorCode::unreadable, "attribute " + in_quotes(attribute.name) + " has elements that are cut");
 }
 
 float float_of(std::uint32_t bits) {

@@ -1,7 +1,7 @@
 // Finds the byte ranges of a model: one pass over the fields of each graph, graphs in a list so that nesting costs no stack.
 #include "src/onnx/document_state.h"
 #include "src/onnx/external.h"
-#include "src/onnx/quoted.h"
+#include "src/onnx/printable.h"
 #include "src/onnx/wire.h"
 
 namespace xflow::onnx_io {
@@ -147,7 +147,7 @@ Result<void> Indexer::function(const WireField& whole) {
       function.overload = field.payload;
     }
   }
-  if (reader.fault() != WireFault::none) return faulty(reader, whole.payload, "function " + quoted(function.name));
+  if (reader.fault() != WireFault::none) return faulty(reader, whole.payload, "function " + in_quotes(function.name));
   body.name = function.name;
   state_.model.functions.push_back(std::move(function));
   return {};
@@ -183,7 +183,7 @@ Result<void> Indexer::graph_field(Graph& graph, const WireField& field) {
       return {};
     case 5: {
       auto initializer = tensor(field.payload);
-      if (!initializer) return nested(initializer.error(), "an initializer of graph " + quoted(graph.name));
+      if (!initializer) return nested(initializer.error(), "an initializer of graph " + in_quotes(graph.name));
       graph.initializers.push_back(Initializer{*std::move(initializer), field.whole});
       return {};
     }
@@ -342,7 +342,7 @@ Result<Attribute> Indexer::attribute(const Node& node, const WireField& whole) {
     }
   }
   if (reader.fault() != WireFault::none) {
-    return faulty(reader, whole.payload, "attribute " + quoted(attribute.name) + " of " + describe(state_, node.id));
+    return faulty(reader, whole.payload, "attribute " + in_quotes(attribute.name) + " of " + describe(state_, node.id));
   }
   if (attribute.type == AttributeType::undefined) attribute.type = guess;
   const auto add_body = [&](std::vector<std::string_view> pieces) {
@@ -360,7 +360,7 @@ Result<Attribute> Indexer::attribute(const Node& node, const WireField& whole) {
 
 // Tensors in attributes are decoded when somebody asks, but a missing file of external data is found now.
 Result<void> Indexer::attribute_tensors(const Attribute& attribute, const Node& node) {
-  const auto what = [&] { return "attribute " + quoted(attribute.name) + " of " + describe(state_, node.id); };
+  const auto what = [&] { return "attribute " + in_quotes(attribute.name) + " of " + describe(state_, node.id); };
   const auto check = [&](std::string_view payload) -> Result<void> {
     const auto view = tensor(payload);
     if (!view) return nested(view.error(), what());
@@ -394,7 +394,7 @@ Result<ValueInfo> Indexer::value_info(const Graph& graph, const WireField& whole
       types.push_back(field.payload);
     }
   }
-  const auto what = [&] { return "the type of value " + quoted(info.name) + " in graph " + quoted(graph.name); };
+  const auto what = [&] { return "the type of value " + in_quotes(info.name) + " in graph " + in_quotes(graph.name); };
   if (reader.fault() != WireFault::none) return faulty(reader, whole.payload, what());
   for (const std::string_view type : types) {
     if (auto parsed = parse_type(type, info.type); !parsed) return nested(parsed.error(), "damaged model: " + what());
@@ -416,7 +416,7 @@ Result<TensorView> Indexer::tensor(std::string_view payload) {
 Result<void> Indexer::sparse_initializer(Graph& graph, const WireField& whole) {
   SparseInitializer sparse;
   sparse.field = whole.whole;
-  const std::string what = "a sparse initializer of graph " + quoted(graph.name);
+  const std::string what = "a sparse initializer of graph " + in_quotes(graph.name);
   WireReader reader(whole.payload);
   for (WireField field; reader.next(field);) {
     if (field.is_bytes(1) || field.is_bytes(2)) {
@@ -435,7 +435,7 @@ Result<void> Indexer::sparse_initializer(Graph& graph, const WireField& whole) {
 Result<QuantizationAnnotation> Indexer::annotation(const Graph& graph, const WireField& whole) {
   QuantizationAnnotation annotation;
   annotation.field = whole.whole;
-  const std::string what = "a quantization annotation of graph " + quoted(graph.name);
+  const std::string what = "a quantization annotation of graph " + in_quotes(graph.name);
   WireReader reader(whole.payload);
   for (WireField field; reader.next(field);) {
     if (field.is_bytes(1)) {

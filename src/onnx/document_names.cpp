@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "src/onnx/document_state.h"
-#include "src/onnx/quoted.h"
+#include "src/onnx/printable.h"
 
 namespace xflow::onnx_io {
 
@@ -49,7 +49,7 @@ Result<void> Names::run() {
 
 Unexpected Names::twice(const Graph& graph, std::string_view name, const Definition& first, const std::string& second) const {
   const std::string by = first.node ? describe(state_, *first.node) : first.input ? std::string("an input") : std::string("an initializer");
-  return unreadable("value " + quoted(name) + " of " + describe(state_, graph.id) + " is defined twice: by " + by + " and by " + second);
+  return unreadable("value " + in_quotes(name) + " of " + describe(state_, graph.id) + " is defined twice: by " + by + " and by " + second);
 }
 
 Result<void> Names::define(Graph& graph) {
@@ -142,7 +142,7 @@ Unexpected Names::undefined(std::string_view name, const Graph& root) const {
     const bool uses = std::find(node.inputs.begin(), node.inputs.end(), name) != node.inputs.end();
     const Graph& graph = state_.graphs[index(node.graph)];
     if (uses && reaches(graph, name, root)) {
-      return unreadable(describe(state_, node.id) + " uses value " + quoted(name) + ", which nothing defines");
+      return unreadable(describe(state_, node.id) + " uses value " + in_quotes(name) + ", which nothing defines");
     }
   }
   const Graph* place = &root;
@@ -153,7 +153,7 @@ Unexpected Names::undefined(std::string_view name, const Graph& root) const {
       break;
     }
   }
-  return unreadable(describe(state_, place->id) + " has the output " + quoted(name) + ", which nothing defines");
+  return unreadable(describe(state_, place->id) + " has the output " + in_quotes(name) + ", which nothing defines");
 }
 
 // The nodes of the same graph that must run before `node`, as positions in the graph; a node may come several times.

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <mutex>
 
-#include "src/onnx/quoted.h"
+#include "src/onnx/printable.h"
 #include "src/onnx/wire.h"
 
 namespace xflow::onnx_io {
@@ -71,7 +71,7 @@ bool is_element_field(const WireField& field) {
 
 // "tensor 'w'"
 std::string place(const TensorView& tensor) {
-  return tensor.name.empty() ? std::string("a tensor without a name") : "tensor " + quoted(tensor.name);
+  return tensor.name.empty() ? std::string("a tensor without a name") : "tensor " + in_quotes(tensor.name);
 }
 
 Result<std::uint64_t> entry_number(const TensorView& tensor, std::string_view key, std::string_view text) {
@@ -79,7 +79,7 @@ Result<std::uint64_t> entry_number(const TensorView& tensor, std::string_view ke
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
     return fail(ErrorCode::unreadable,
-                place(tensor) + " has the external data " + std::string(key) + " " + quoted(text) + ", expected a number of bytes");
+                place(tensor) + " has the external data " + std::string(key) + " " + in_quotes(text) + ", expected a number of bytes");
   }
   return value;
 }

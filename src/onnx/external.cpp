@@ -3,13 +3,13 @@
 #include <filesystem>
 #include <system_error>
 
-#include "src/onnx/quoted.h"
+#include "src/onnx/printable.h"
 
 namespace xflow::onnx_io {
 
 namespace {
 
-std::string place(const TensorView& tensor) { return "tensor " + quoted(tensor.name); }
+std::string place(const TensorView& tensor) { return "tensor " + in_quotes(tensor.name); }
 
 std::string join(const std::string& folder, std::string_view location) { return folder + "/" + std::string(location); }
 
@@ -24,7 +24,7 @@ Result<void> locate(TensorView& tensor, std::string_view content) {
   }
   if (offset > size || length > size - offset) {
     return fail(ErrorCode::unreadable, place(tensor) + " needs " + std::to_string(length) + " bytes from byte " + std::to_string(offset) +
-                                           " of " + quoted(tensor.location) + ", which has " + std::to_string(size) + " bytes");
+                                           " of " + in_quotes(tensor.location) + ", which has " + std::to_string(size) + " bytes");
   }
   tensor.range.length = length;
   tensor.bytes = content.substr(offset, length);
@@ -36,7 +36,7 @@ Result<void> locate(TensorView& tensor, std::string_view content) {
 Result<void> check_location(std::string_view location) {
   const auto outside = [&] {
     return fail(ErrorCode::unreadable,
-                "external data " + quoted(location) + " lies outside the model's folder; expected a relative path without '..'");
+                "external data " + in_quotes(location) + " lies outside the model's folder; expected a relative path without '..'");
   };
   if (location.empty()) return fail(ErrorCode::unreadable, "external data without a location");
   const bool has_drive = location.size() > 1 && location[1] == ':';
@@ -64,7 +64,7 @@ Result<void> ExternalFiles::resolve(TensorView& tensor) {
     ExternalFile file{std::string(tensor.location), join(folder_, tensor.location), nullptr};
     auto content = FileBytes::open(file.path);
     if (!content) {
-      return fail(ErrorCode::unreadable, place(tensor) + " lies in the file " + quoted(file.path) + ": " + content.error().message);
+      return fail(ErrorCode::unreadable, place(tensor) + " lies in the file " + in_quotes(file.path) + ": " + content.error().message);
     }
     file.content = *std::move(content);
     files_.push_back(std::move(file));
@@ -80,7 +80,7 @@ Result<void> resolve_open(TensorView& tensor, const std::vector<ExternalFile>& f
     tensor.file = FileId{static_cast<std::uint32_t>(i + 1)};
     return locate(tensor, files[i].content->bytes());
   }
-  return fail(ErrorCode::internal, place(tensor) + " lies in the file " + quoted(tensor.location) + ", which is not open");
+  return fail(ErrorCode::internal, place(tensor) + " lies in the file " + in_quotes(tensor.location) + ", which is not open");
 }
 
 Result<void> copy_external_files(const std::vector<ExternalFile>& files, const std::string& to, std::vector<std::string>& copies) {
@@ -95,7 +95,7 @@ Result<void> copy_external_files(const std::vector<ExternalFile>& files, const s
     if (std::filesystem::equivalent(file.path, target, error)) continue;
     const auto there = FileBytes::open(target);
     if (!there || (*there)->bytes() != file.content->bytes()) {
-      return fail(ErrorCode::io, "cannot copy external data " + quoted(file.path) + ": a different file of that name is there", target);
+      return fail(ErrorCode::io, "cannot copy external data " + in_quotes(file.path) + ": a different file of that name is there", target);
     }
   }
   for (const ExternalFile* file : missing) {

@@ -7,7 +7,7 @@
 #include "src/onnx/composition.h"
 #include "src/onnx/node_view.h"
 #include "src/onnx/opaque_type.h"
-#include "src/onnx/quoted.h"
+#include "src/onnx/printable.h"
 #include "src/onnx/spelling_table.h"
 #include "src/ops/operator.h"
 
@@ -155,7 +155,7 @@ class Lifter {
       reason = "it calls a local function";
       return std::nullopt;
     }
-    reason = "no operator set for domain " + quoted(domain);
+    reason = "no operator set for domain " + in_quotes(domain);
     if (!version) return std::nullopt;
     if (domain.empty() && *version > kNewestOpset) {
       reason = "opset " + std::to_string(*version) + " is newer than xflow knows (" + std::to_string(kNewestOpset) + ")";

@@ -8,7 +8,7 @@
 
 #include "src/onnx/fused_spelling.h"
 #include "src/onnx/lower_match.h"
-#include "src/onnx/quoted.h"
+#include "src/onnx/printable.h"
 #include "src/onnx/spelling_table.h"
 #include "src/ops/integer_content.h"
 #include "src/ops/operator.h"
@@ -296,7 +296,7 @@ class Planner {
       if (!settled.insert(name).second) continue;
       plan_.taken.insert(name);
       if (!document_.find(GraphId{0}, name)->node)
-        return fail(ErrorCode::unsupported, "cannot replace " + quoted(name) + ": it is no node's output");
+        return fail(ErrorCode::unsupported, "cannot replace " + in_quotes(name) + ": it is no node's output");
       const ValueId value = graph_.outputs[i];
       const Home& home = plan_.homes.at(value);
       if (home.kind == Home::Kind::item && plan_.given.try_emplace(value, name).second) continue;

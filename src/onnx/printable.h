@@ -27,6 +27,6 @@ inline std::string printable(std::string_view text) {
 }
 
 // A name in quotes.
-inline std::string quoted(std::string_view name) { return "'" + printable(name) + "'"; }
+inline std::string in_quotes(std::string_view name) { return "'" + printable(name) + "'"; }
 
 }  // namespace xflow::onnx_io
