@@ -52,8 +52,7 @@ CompositionValues lift_layer_normalization(const NodeView& node) {
   if (node.integer("stash_type", 1) != 1) return fail(ErrorCode::unsupported, "LayerNormalization: stash_type other than float");
   const auto type = node.input_type(0).data_type;
   if (type != ir::DataType::float32) return fail(ErrorCode::unsupported, "LayerNormalization: computed in float, operand is not");
-  std::int64_t axis = node.integer("axis", -1);
-  if (axis < 0) axis += static_cast<std::int64_t>(rank);
+  XFLOW_TRY(const std::int64_t axis, axis_of(node, rank));
   CompositionMaker make(node);
   const double epsilon = node.real("epsilon", Real::from_double(1e-5F)).to_double();
   const Normalized parts = normalized_parts(make, node.operand(0), axes_from(axis, rank), epsilon);
@@ -68,8 +67,7 @@ CompositionValues lift_rms_normalization(const NodeView& node) {
   XFLOW_TRY(const std::size_t rank, rank_of(node, 0));
   if (node.input_type(0).data_type != ir::DataType::float32 || node.integer("stash_type", 1) != 1)
     return fail(ErrorCode::unsupported, "RMSNormalization: computed in float, operand is not");
-  std::int64_t axis = node.integer("axis", -1);
-  if (axis < 0) axis += static_cast<std::int64_t>(rank);
+  XFLOW_TRY(const std::int64_t axis, axis_of(node, rank));
   CompositionMaker make(node);
   const ValueId x = node.operand(0);
   const ValueId mean = make.reduce_mean(make.mul(x, x), axes_from(axis, rank));
@@ -144,8 +142,7 @@ CompositionValues lift_mean_variance_normalization(const NodeView& node) {
 // LpNormalization(x) = x / |x| with the 1- or 2-norm along the axis; where the norm is 0 so is x, and stays so.
 CompositionValues lift_lp_normalization(const NodeView& node) {
   XFLOW_TRY(const std::size_t rank, rank_of(node, 0));
-  std::int64_t axis = node.integer("axis", -1);
-  if (axis < 0) axis += static_cast<std::int64_t>(rank);
+  XFLOW_TRY(const std::int64_t axis, axis_of(node, rank));
   const std::int64_t p = node.integer("p", 2);
   if (p != 1 && p != 2) return fail(ErrorCode::unsupported, "LpNormalization: p is neither 1 nor 2");
   CompositionMaker make(node);

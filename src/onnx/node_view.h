@@ -21,7 +21,7 @@ class NodeView final : public ops::OnnxNode {
   ir::Symbols& symbols() const override { return arena_.symbols(); }
   std::size_t input_count() const override { return operands_.size(); }
   bool has_input(std::size_t k) const override { return k < operands_.size() && !arena_.is_absent(operands_[k]); }
-  const ir::TensorType& input_type(std::size_t k) const override { return arena_.type(operands_[k]); }
+  const ir::TensorType& input_type(std::size_t k) const override { return arena_.type(operand(k)); }  // a missing one is an omitted one
   std::size_t output_count() const override;
   bool has_output(std::size_t k) const override { return k < node_.outputs.size() && !node_.outputs[k].empty(); }
   std::optional<std::vector<ir::Poly>> integers(std::size_t k) const override;

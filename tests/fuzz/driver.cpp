@@ -1,6 +1,6 @@
 // Runs a fuzz target where there is no libFuzzer:
 //
-//   fuzz_NAME [--seconds N] [--seed N] [--accept SUFFIX] FILE_OR_FOLDER...
+//   fuzz_NAME [--runs N] [--seconds N] [--seed N] [--accept SUFFIX] FILE_OR_FOLDER...
 //
 // first on every file named (in folders, those that end in SUFFIX), then for N seconds on mutations of them: bytes flipped, replaced,
 // removed, repeated and exchanged between seeds. The sequence of inputs depends on the seed alone. An input that ends the process, or takes
@@ -132,15 +132,18 @@ class Mutator {
 
 int main(int argc, char** argv) {
   double seconds = 0;
+  std::uint64_t runs = 0;
   std::uint64_t seed = 1;
   std::string suffix;
   std::vector<std::filesystem::path> paths;
   for (int k = 1; k < argc; ++k) {
     const std::string_view argument = argv[k];
-    const bool option = argument == "--seconds" || argument == "--seed" || argument == "--accept";
+    const bool option = argument == "--runs" || argument == "--seconds" || argument == "--seed" || argument == "--accept";
     if (option && k + 1 == argc) return 64;
     if (argument == "--seconds") {
       seconds = std::strtod(argv[++k], nullptr);
+    } else if (argument == "--runs") {
+      runs = std::strtoull(argv[++k], nullptr, 10);
     } else if (argument == "--seed") {
       seed = std::strtoull(argv[++k], nullptr, 10);
     } else if (argument == "--accept") {
@@ -171,9 +174,9 @@ int main(int argc, char** argv) {
   if (seeds.empty()) seeds.emplace_back();
 
   Mutator mutator(seeds, seed);
-  std::size_t count = 0;
+  std::uint64_t count = 0;
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  for (; std::chrono::steady_clock::now() < end; ++count) run(mutator.next());
-  std::printf("%zu mutations\n", count);
+  for (; count < runs || std::chrono::steady_clock::now() < end; ++count) run(mutator.next());
+  std::printf("%llu mutations\n", static_cast<unsigned long long>(count));
   return 0;
 }
