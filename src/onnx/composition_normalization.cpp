@@ -28,6 +28,15 @@ ValueId normalized(CompositionMaker& make, ValueId x, const std::vector<std::int
   return normalized_parts(make, x, axes, epsilon).value;
 }
 
+// The attribute `axis` of a node whose operand has that rank, counted from the front.
+Result<std::int64_t> axis_of(const NodeView& node, std::size_t rank) {
+  const auto size = static_cast<std::int64_t>(rank);
+  const std::int64_t axis = node.integer("axis", -1);
+  if (axis < -size || axis >= size)
+    return fail(ErrorCode::unsupported, std::string(node.type()) + ": axis " + std::to_string(axis) + " of rank " + std::to_string(size));
+  return axis < 0 ? axis + size : axis;
+}
+
 }  // namespace
 
 // BatchNormalization(x) = x * s + t with s = scale / sqrt(var + epsilon), t = bias - mean * s, per channel (axis 1).
