@@ -76,6 +76,7 @@ Expression Composer::element(ir::ValueId value, const std::vector<Poly>& index) 
 
 std::vector<SymbolId> Composer::fresh_index(std::size_t rank) {
   std::vector<SymbolId> result;
+  result.reserve(rank);
   for (std::size_t k = 0; k < rank; ++k) result.push_back(algebra_.symbols().fresh(SymbolKind::index, "i"));
   return result;
 }

@@ -351,7 +351,7 @@ std::optional<Atom> Normalizer::wrapped_division(const Term& term, const Conditi
       });
       if (!of_element || of_bound || !ranges.in_range(a + b, b + b)) continue;
       // Asked once: where this is known already, the range of the division was found too wide.
-      const Atom atom{a, Relation::at_least_zero};
+      Atom atom{a, Relation::at_least_zero};
       const auto known = [&](const Atom& x) { return same(x, atom) || same(x, negation(atom)); };
       if (std::none_of(term.conditions.begin(), term.conditions.end(), known) && std::none_of(context.begin(), context.end(), known)) {
         return atom;
