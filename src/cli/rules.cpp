@@ -4,6 +4,7 @@
 #include "src/api/shipped_rules.h"
 #include "src/cli/command.h"
 #include "src/rules/rule_set.h"
+#include "src/verifier/prove_rules.h"
 #include "src/verifier/records.h"
 
 namespace xflow::cli {
@@ -57,10 +58,21 @@ ExitCode run(const Arguments& a) {
   return accepted == checked->rules.size() ? ExitCode::done : ExitCode::negative;
 }
 
+struct Renewal {
+  std::string folder;
+  int jobs = 1;
+};
+
+ExitCode renew(const Renewal& a) {
+  if (const auto renewed = verifier::renew_records(a.folder, {}, a.jobs); !renewed) return report(renewed.error());
+  std::printf("every rule is proved; the records are written\n");
+  return ExitCode::done;
+}
+
 }  // namespace
 
 void add_rules(CLI::App& app, Command& command) {
-  CLI::App* sub = app.add_subcommand("rules", "Check the records of the rules' proofs");
+  CLI::App* sub = app.add_subcommand("rules", "Check or renew the records of the rules' proofs");
   sub->require_subcommand(1);
   auto a = std::make_shared<Arguments>();
   CLI::App* check = sub->add_subcommand(
@@ -69,6 +81,13 @@ void add_rules(CLI::App& app, Command& command) {
   check->add_option("--jobs", a->jobs, "proofs replayed at a time")->capture_default_str()->check(CLI::Range(1, 1024));
   check->footer(examples({"xflow rules check", "xflow rules check my.rules --jobs 2"}));
   check->callback([a, &command] { command.run = [a] { return run(*a); }; });
+  auto b = std::make_shared<Renewal>();
+  CLI::App* renewal =
+      sub->add_subcommand("renew", "Decide the rules of a folder and, if all are proved, write NAME.proofs beside NAME.rules");
+  renewal->add_option("FOLDER", b->folder, "folder of *.rules files")->required();
+  renewal->add_option("--jobs", b->jobs, "rules decided at a time")->capture_default_str()->check(CLI::Range(1, 1024));
+  renewal->footer(examples({"xflow rules renew my-rules --jobs 2"}));
+  renewal->callback([b, &command] { command.run = [b] { return renew(*b); }; });
 }
 
 }  // namespace xflow::cli

@@ -140,6 +140,36 @@ class RuleFiles(ProgramTest):
         self.write("right.rules", "# x + z = z + x\nrule swap\n  source\n    y = relu(x) + z\n  target\n    y = z + relu(x)\n")
         self.assertRegex(self.succeed("verify", "right.rules"), r"\A  swap +proved [^\n]*\n1 of 1 rules proved\n\Z")
 
+    RIGHT = "# x + z = z + x\nrule swap\n  source\n    y = relu(x) + z\n  target\n    y = z + relu(x)\n"
+
+    def test_that_are_shipped_have_records_that_are_accepted(self):
+        self.assertRegex(self.succeed("rules", "check", "--jobs", "2"), r"\A(\d\d+) of \1 proofs accepted\n\Z")
+
+    def test_have_records_that_are_written_on_request(self):
+        self.write("right.rules", self.RIGHT)
+        self.fail_with(2, "right.proofs: cannot open: No such file or directory", "rules", "check", "right.rules")
+        self.assertEqual("every rule is proved; the records are written\n", self.succeed("rules", "renew", "."))
+        self.assertEqual("1 of 1 proofs accepted\n", self.succeed("rules", "check", "right.rules"))
+
+    def test_that_are_wrong_get_no_record(self):
+        self.write("wrong.rules", self.WRONG)
+        run = self.run_program("rules", "renew", ".")
+        self.assertEqual((1, ""), (run.returncode, run.stdout))
+        self.assertRegex(run.stderr, r"\Axflow: \.: every rule has to be proved, but [^\n]*rule sum-is-difference is refuted[^\n]*\n\Z")
+        self.assertFalse((self.folder / "wrong.proofs").exists())
+
+    def test_with_the_record_of_another_rule_are_decided_themselves(self):
+        self.write("m.onnx", relu())
+        self.write("a.rules", self.RIGHT)
+        self.succeed("rules", "renew", ".")
+        self.write("a.rules", self.WRONG.replace("sum-is-difference", "swap"))
+        run = self.run_program("rules", "check", "a.rules")
+        self.assertEqual(1, run.returncode)
+        self.assertEqual("a.rules:2:6: rule swap: the record is stale: it is of another text of the rule\n0 of 1 proofs accepted\n", run.stdout)
+        run = self.run_program("optimize", "m.onnx", "out.onnx", "--rules", "a.rules")
+        self.assertEqual(1, run.returncode)
+        self.assertFalse((self.folder / "out.onnx").exists())
+
 
 class Optimizing(ProgramTest):
     def test_keeps_the_bytes_of_a_model_without_improvement(self):
