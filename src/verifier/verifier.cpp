@@ -59,7 +59,10 @@ std::string Counterexample::to_string() const {
   const auto part = [&](const std::string& more) { text += (text.empty() || more.empty() ? "" : "; ") + more; };
   if (!choice.empty()) part("for " + choice);
   part(shapes_text(*this));
-  for (const auto& [name, value] : tensors) part(name + " = " + value);
+  for (const auto& [name, value] : tensors) {
+    std::string tensor = name;
+    part(tensor.append(" = ").append(value));
+  }
   part(difference_text(*this));
   return text;
 }
