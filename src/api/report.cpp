@@ -56,7 +56,7 @@ std::string OptimizeReport::to_text() const {
       text += fmt::format("{:<44} {:>8} {:>12}{}\n", row.rule, row.applied, row.gain < 0 ? "-" + time_text(-row.gain) : time_text(row.gain),
                           numbers);
     }
-    text += "\n";
+    text += '\n';
   }
   if (!regions.empty()) {
     double worst = 0;

@@ -111,6 +111,7 @@ Result<Selected> read_all(const std::vector<std::string>& arguments, bool with_r
 
 std::vector<std::string> texts(const std::vector<rules::Guard>& guards) {
   std::vector<std::string> list;
+  list.reserve(guards.size());
   for (const rules::Guard& g : guards) list.push_back(rules::print(g));
   return list;
 }

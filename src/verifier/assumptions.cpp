@@ -14,6 +14,7 @@ using rules::Guard;
 
 std::vector<std::string> variable_types(const rules::RuleInstance& instance) {
   std::vector<std::string> lines;
+  lines.reserve(instance.variables.size());
   for (std::size_t k = 0; k < instance.variables.size(); ++k) {
     lines.push_back(fmt::format("{}: {}", instance.variable_names[k],
                                 ir::to_string(instance.arena->symbols(), instance.arena->type(instance.variables[k]))));
@@ -24,6 +25,7 @@ std::vector<std::string> variable_types(const rules::RuleInstance& instance) {
 std::vector<std::string> assumptions(const rules::RuleInstance& instance) {
   const Readable readable(Names{instance.arena->symbols(), instance.variables, instance.variable_names}, {});
   std::vector<std::string> lines;
+  lines.reserve(instance.facts.size());
   for (const rules::Fact& f : instance.facts) lines.push_back(fmt::format("{} ({})", readable.condition({f.atom}), f.reason));
   for (const rules::ValueFact& f : instance.value_facts) {
     const auto at = std::find(instance.variables.begin(), instance.variables.end(), f.value) - instance.variables.begin();

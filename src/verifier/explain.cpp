@@ -43,7 +43,7 @@ std::string renamed(const std::string& text, const Name& name) {
     if (end == k && text[k] == '/' && k + 1 < text.size() && text[k + 1] == '\'') {
       end = k + 2;
       while (end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
-      result += "'";
+      result += '\'';
       k = end;
       continue;
     }
@@ -147,7 +147,7 @@ class Readable::Printer {
       case FactorKind::function: {
         std::string text =
             f.data_type == ir::DataType::undefined ? std::string(ops::name(f.function)) : "cast_" + std::string(ir::name(f.data_type));
-        text += "(";
+        text += '(';
         for (std::size_t k = 0; k < f.arguments.size(); ++k) text += (k == 0 ? "" : ", ") + expression(f.arguments[k]);
         return text + ")";
       }
@@ -259,7 +259,8 @@ std::string Readable::certificate(const Proof::OutputProof& proof) const {
         const std::string from = k < binders.size() ? printers[m.term].poly(Poly(binders[k])) : std::string("0");
         const std::string to = common.poly(m.maps[k]);
         renamed_alone = renamed_alone && from == to;
-        here += (here.empty() ? "" : ", ") + from + " = " + to;
+        if (!here.empty()) here += ", ";
+        here.append(from).append(" = ").append(to);
       }
       if (!here.empty()) maps += (maps.empty() ? ", with " : "; ") + here + " in " + std::to_string(m.term);
     }

@@ -154,7 +154,7 @@ bool Refuter::still_differs(Found& found, ir::Rational& value, const ir::Rationa
   value = simple;
   Concrete::Difference where;
   if (concrete_.compare(found.assignment, found.inputs, kShrinkWork, &where) == Concrete::Agreement::different) {
-    found.difference = where;
+    found.difference = std::move(where);
     return true;
   }
   value = before;

@@ -126,6 +126,7 @@ std::vector<Assignment> Sampler::assignments(std::size_t wanted) {
   std::vector<Assignment> result;
   std::vector<Assignment> empty;  // taken where there are no others
   std::vector<Atom> facts;
+  facts.reserve(instance_.facts.size());
   for (const rules::Fact& f : instance_.facts) facts.push_back(f.atom);
   const auto add = [&](Assignment a) {
     const bool known = std::any_of(result.begin(), result.end(), [&](const Assignment& b) { return a.integers == b.integers; });

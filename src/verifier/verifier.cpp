@@ -56,7 +56,10 @@ std::string difference_text(const Counterexample& c) {
 
 std::string Counterexample::to_string() const {
   std::string text;
-  const auto part = [&](const std::string& more) { text += (text.empty() || more.empty() ? "" : "; ") + more; };
+  const auto part = [&](const std::string& more) {
+    if (!text.empty() && !more.empty()) text += "; ";
+    text += more;
+  };
   if (!choice.empty()) part("for " + choice);
   part(shapes_text(*this));
   for (const auto& [name, value] : tensors) {
