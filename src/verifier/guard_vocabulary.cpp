@@ -364,8 +364,10 @@ std::vector<Guard> joined(const std::vector<Guard>& guards, const rules::Rule& r
   }
   std::vector<Guard> result;
   std::set<std::size_t> replaced;
-  for (const auto& [key, members] : groups) {
-    const auto& [p, right] = heads[key];
+  for (const auto& group : groups) {
+    const std::map<std::int64_t, std::size_t>& members = group.second;
+    const std::string& p = heads[group.first].first;
+    const Expression& right = heads[group.first].second;
     const std::size_t length = lengths[p];
     const auto has = [&](std::size_t from, std::size_t to) {
       for (std::size_t k = from; k < to; ++k)
