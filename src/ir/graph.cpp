@@ -45,14 +45,24 @@ bool same_constant(const Constant& a, const Constant& b) {
 }
 
 bool same(const Node& a, const Node& b) {
-  if (a.kind != b.kind || a.hash != b.hash) return false;
-  if (a.kind == NodeKind::constant) return same_constant(a.constant, b.constant);
-  return a.op == b.op && a.operands == b.operands && a.attributes == b.attributes;
+  if (a.kind != b.kind) return false;
+  if (a.kind == NodeKind::constant) return a.hash == b.hash && same_constant(a.constant, b.constant);
+  return a.local == b.local && a.op == b.op && a.operands == b.operands && a.attributes == b.attributes;
+}
+
+// Equal for nodes that are the same. Operands count by their identity, so that it changes only with the node itself.
+std::uint64_t key_of(const Node& node) {
+  if (node.kind != NodeKind::operation) return node.hash;
+  std::uint64_t h = node.local;
+  for (const ValueId v : node.operands) h = mix(h, (static_cast<std::uint64_t>(v.node) << 16U) + v.output);
+  return h;
 }
 
 }  // namespace
 
-Arena::Arena() {
+Arena::Arena() : Arena(std::make_shared<Symbols>()) {}
+
+Arena::Arena(std::shared_ptr<Symbols> symbols) : symbols_(std::move(symbols)) {
   Node absent;
   absent.kind = NodeKind::constant;
   absent.outputs = {TensorType{DataType::undefined, false, {}}};
@@ -66,8 +76,32 @@ Arena::~Arena() = default;
 
 NodeId Arena::add(Node node) {
   const auto id = static_cast<NodeId>(nodes_.size());
-  nodes_.push_back(std::make_unique<const Node>(std::move(node)));
+  nodes_.push_back(std::make_unique<Node>(std::move(node)));
   return id;
+}
+
+void Arena::intern(NodeId id) { interned_.emplace(key_of(node(id)), id); }
+
+void Arena::forget(NodeId id) {
+  const auto [begin, end] = interned_.equal_range(key_of(node(id)));
+  const auto found = std::find_if(begin, end, [&](const auto& entry) { return entry.second == id; });
+  if (found != end) interned_.erase(found);
+}
+
+std::optional<NodeId> Arena::find_equal(const Node& wanted, const std::function<bool(NodeId)>& accept) const {
+  std::optional<NodeId> result;
+  const auto [begin, end] = interned_.equal_range(key_of(wanted));
+  for (auto it = begin; it != end; ++it) {
+    if ((!result || it->second < *result) && same(node(it->second), wanted) && accept(it->second)) result = it->second;
+  }
+  return result;
+}
+
+void Arena::truncate(std::size_t size) {
+  while (nodes_.size() > size) {
+    forget(static_cast<NodeId>(nodes_.size() - 1));
+    nodes_.pop_back();
+  }
 }
 
 ValueId Arena::input(TensorType type, std::uint32_t serial) {
@@ -95,18 +129,12 @@ ValueId Arena::constant(Constant constant) {
   }
   node.hash = h;
   node.constant = std::move(constant);
-  const auto [begin, end] = interned_.equal_range(h);
-  for (auto it = begin; it != end; ++it)
-    if (same(this->node(it->second), node)) return {it->second, 0};
+  if (const auto known = find_equal(node, [](NodeId) { return true; })) return {*known, 0};
   const NodeId id = add(std::move(node));
-  interned_.emplace(h, id);
+  intern(id);
   return {id, 0};
 }
 
-namespace {
-
-// Whether the sizes of what an operation makes, and the integers that it is given, are numbers: otherwise it cannot be computed before the
-// run, even of constants alone.
 bool has_known_sizes(const Attributes& attributes, const std::vector<TensorType>& outputs) {
   const auto is_known = [](const Poly& p) { return p.is_constant(); };
   for (const Attribute& attribute : attributes.list()) {
@@ -118,13 +146,12 @@ bool has_known_sizes(const Attributes& attributes, const std::vector<TensorType>
                      [&](const TensorType& type) { return type.ranked && std::all_of(type.shape.begin(), type.shape.end(), is_known); });
 }
 
-}  // namespace
-
 NodeId Arena::operation(OperatorId op, Attributes attributes, std::vector<ValueId> operands, std::vector<TensorType> outputs) {
   Node node;
   node.kind = NodeKind::operation;
   node.op = op;
-  std::uint64_t h = mix(mix(4, static_cast<std::uint64_t>(op)), attributes.hash());
+  node.local = mix(mix(4, static_cast<std::uint64_t>(op)), attributes.hash());
+  std::uint64_t h = node.local;
   node.is_constant = has_known_sizes(attributes, outputs);
   for (const ValueId v : operands) {
     h = mix(h, hash(v));
@@ -133,12 +160,10 @@ NodeId Arena::operation(OperatorId op, Attributes attributes, std::vector<ValueI
   node.hash = h;
   node.attributes = std::move(attributes);
   node.operands = std::move(operands);
-  const auto [begin, end] = interned_.equal_range(h);
-  for (auto it = begin; it != end; ++it)
-    if (same(this->node(it->second), node)) return it->second;
+  if (const auto known = find_equal(node, [](NodeId) { return true; })) return *known;
   node.outputs = std::move(outputs);
   const NodeId id = add(std::move(node));
-  interned_.emplace(h, id);
+  intern(id);
   return id;
 }
 

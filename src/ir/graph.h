@@ -50,6 +50,7 @@ struct Node {
   bool is_constant = false;  // a constant, or a deterministic expression of constants alone with known sizes: costs nothing in the search
   bool is_absent = false;    // the one node that stands for an operand that is not there
   std::uint64_t hash = 0;    // structural, equal in every run
+  std::uint64_t local = 0;   // kind operation: hash of operator and attributes
 };
 
 }  // namespace xflow::ir
@@ -67,16 +68,23 @@ struct std::hash<xflow::ir::ValueId> {
 
 namespace xflow::ir {
 
+// Whether the sizes of what an operation makes, and the integers that it is given, are numbers: otherwise it cannot be computed before the
+// run, even of constants alone.
+bool has_known_sizes(const Attributes& attributes, const std::vector<TensorType>& outputs);
+
 // Owns nodes and symbols of one run. Used by one thread at a time.
 class Arena {
  public:
   Arena();
+  // An arena of its own nodes that shares the symbols of another: types mean the same in both.
+  explicit Arena(std::shared_ptr<Symbols> symbols);
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  Symbols& symbols() { return symbols_; }
-  const Symbols& symbols() const { return symbols_; }
+  Symbols& symbols() { return *symbols_; }
+  const Symbols& symbols() const { return *symbols_; }
+  const std::shared_ptr<Symbols>& shared_symbols() const { return symbols_; }
 
   // A new input. Two calls give two inputs, also with equal arguments.
   ValueId input(TensorType type, std::uint32_t serial);
@@ -98,10 +106,17 @@ class Arena {
   std::uint64_t hash(ValueId value) const { return node(value).hash * 31 + value.output; }
 
  private:
-  NodeId add(Node node);
+  friend class WorkGraph;  // changes operands in place and forgets the youngest nodes
 
-  Symbols symbols_;
-  std::vector<std::unique_ptr<const Node>> nodes_;
+  NodeId add(Node node);
+  void intern(NodeId id);
+  void forget(NodeId id);  // no longer interned
+  // An interned node that is the same operation on the same operands and that `accept` takes; nothing if there is none.
+  std::optional<NodeId> find_equal(const Node& node, const std::function<bool(NodeId)>& accept) const;
+  void truncate(std::size_t size);
+
+  std::shared_ptr<Symbols> symbols_;
+  std::vector<std::unique_ptr<Node>> nodes_;
   std::unordered_multimap<std::uint64_t, NodeId> interned_;
   ValueId absent_;
 };
@@ -116,17 +131,33 @@ std::uint64_t structural_hash(const Arena& arena, const Graph& graph);
 // Nodes that a graph reaches, operands before users; among ready nodes in the order of a depth-first walk from the outputs. Deterministic.
 std::vector<NodeId> topological_order(const Arena& arena, const Graph& graph);
 
-// What one state of a graph looks like from inside: its nodes in topological order and who uses each value.
-class Uses {
+// What a graph looks like from inside: which nodes it has and who uses each value.
+class GraphView {
+ public:
+  GraphView() = default;
+  virtual ~GraphView() = default;
+  GraphView(const GraphView&) = delete;
+  GraphView& operator=(const GraphView&) = delete;
+
+  virtual bool contains(NodeId node) const = 0;
+  // A number that is higher for users than for their operands. Requires a node of the graph that is no constant.
+  virtual std::size_t position(NodeId node) const = 0;
+  // Users of any output of `node`, each once.
+  virtual std::span<const NodeId> users(NodeId node) const = 0;
+  // How many operand slots read `value`, plus one for each graph output that it is.
+  virtual std::size_t use_count(ValueId value) const = 0;
+};
+
+// The view of a graph that stays as it is, with its nodes in topological order.
+class Uses final : public GraphView {
  public:
   Uses(const Arena& arena, const Graph& graph);
   std::span<const NodeId> order() const { return order_; }
-  bool contains(NodeId node) const { return position_.contains(node); }
-  std::size_t position(NodeId node) const { return position_.at(node); }
-  // Users of any output of `node` (each user once), ascending in topological order.
-  std::span<const NodeId> users(NodeId node) const;
-  // How many operand slots read `value`, plus one for each graph output that it is.
-  std::size_t use_count(ValueId value) const;
+  bool contains(NodeId node) const override { return position_.contains(node); }
+  std::size_t position(NodeId node) const override { return position_.at(node); }
+  // Ascending in topological order.
+  std::span<const NodeId> users(NodeId node) const override;
+  std::size_t use_count(ValueId value) const override;
 
  private:
   std::vector<NodeId> order_;

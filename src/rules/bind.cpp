@@ -19,7 +19,7 @@ const std::string* sequence_name(const Expression& dim) {
 
 class TypeBinder {
  public:
-  TypeBinder(const Pattern& pattern, ir::Arena& arena, const ir::Uses& uses, const std::vector<MatchedNode>& nodes,
+  TypeBinder(const Pattern& pattern, ir::Arena& arena, const ir::GraphView& uses, const std::vector<MatchedNode>& nodes,
              const MatchOptions& options, Environment& environment)
       : pattern_(pattern), rule_(pattern.rule()), arena_(arena), uses_(uses), nodes_(nodes), options_(options), environment_(environment) {}
 
@@ -346,7 +346,7 @@ class TypeBinder {
   const Pattern& pattern_;
   const Rule& rule_;
   ir::Arena& arena_;
-  const ir::Uses& uses_;
+  const ir::GraphView& uses_;
   const std::vector<MatchedNode>& nodes_;
   const MatchOptions& options_;
   Environment& environment_;
@@ -356,7 +356,7 @@ class TypeBinder {
 
 }  // namespace
 
-bool bind_types(const Pattern& pattern, ir::Arena& arena, const ir::Uses& uses, const std::vector<MatchedNode>& nodes,
+bool bind_types(const Pattern& pattern, ir::Arena& arena, const ir::GraphView& uses, const std::vector<MatchedNode>& nodes,
                 const MatchOptions& options, Environment& environment) {
   return TypeBinder(pattern, arena, uses, nodes, options, environment).run();
 }

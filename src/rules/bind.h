@@ -13,7 +13,7 @@ struct MatchedNode {
 
 // Completes `environment`, in which the values of the source and its attribute variables stand, by the dimensions of declared types. False
 // where a type does not fit or a guard does not hold for certain. `nodes` are the operations that pattern nodes matched.
-bool bind_types(const Pattern& pattern, ir::Arena& arena, const ir::Uses& uses, const std::vector<MatchedNode>& nodes,
+bool bind_types(const Pattern& pattern, ir::Arena& arena, const ir::GraphView& uses, const std::vector<MatchedNode>& nodes,
                 const MatchOptions& options, Environment& environment);
 
 }  // namespace xflow::rules

@@ -13,7 +13,7 @@ namespace {
 // Runs the steps of a pattern with an explicit stack of alternatives and a trail of what was bound.
 class Machine {
  public:
-  Machine(const Pattern& pattern, ir::Arena& arena, const ir::Uses& uses, const MatchOptions& options)
+  Machine(const Pattern& pattern, ir::Arena& arena, const ir::GraphView& uses, const MatchOptions& options)
       : pattern_(pattern),
         arena_(arena),
         uses_(uses),
@@ -88,6 +88,7 @@ class Machine {
     const PatternNode& node = pattern_.nodes()[static_cast<std::size_t>(step.node)];
     if (step.kind == PatternStep::Kind::operands) return node.swaps ? 2 : 1;
     const ir::NodeId anchor = values_[step.slot]->node;
+    read(anchor);
     return uses_.contains(anchor) ? uses_.users(anchor).size() : 0;
   }
 
@@ -96,7 +97,12 @@ class Machine {
     return bind_node(static_cast<std::size_t>(step.node), uses_.users(values_[step.slot]->node)[alternative]);
   }
 
+  void read(ir::NodeId id) const {
+    if (options_.reads != nullptr) options_.reads->push_back(id);
+  }
+
   bool bind_value(std::size_t slot, ir::ValueId value) {
+    read(value.node);
     if (values_[slot]) return *values_[slot] == value;
     values_[slot] = value;
     trail_.push_back({Bound::Kind::value, slot});
@@ -106,6 +112,7 @@ class Machine {
   bool bind_node(std::size_t index, ir::NodeId id) {
     const PatternNode& pattern = pattern_.nodes()[index];
     if (bound_nodes_[index]) return nodes_[index].id == id;
+    read(id);
     const ir::Node& node = arena_.node(id);
     if (node.kind != ir::NodeKind::operation || node.op != pattern.op || node.is_constant) return false;
     if (pattern.any_outputs && node.outputs.size() != pattern.outputs.size()) return false;
@@ -127,7 +134,7 @@ class Machine {
     while (count > 0 && pattern.operands[count - 1].kind == PatternOperand::Kind::absent) --count;
     return node.operands.size() == count;
   }
-  // Roots are different operations, and interchangeable ones are taken in the order of the graph.
+  // Roots are different operations, and interchangeable ones are taken in the order of their ids, which other rewrites do not change.
   bool root_fits(std::size_t index, ir::NodeId id) const {
     for (std::size_t k = 0; k < bound_nodes_.size(); ++k) {
       if (bound_nodes_[k] && pattern_.nodes()[k].is_root && nodes_[k].id == id) return false;
@@ -135,7 +142,7 @@ class Machine {
     return std::all_of(pattern_.ordered_roots().begin(), pattern_.ordered_roots().end(), [&](const auto& pair) {
       const auto [first, second] = pair;
       if (static_cast<std::size_t>(second) != index || !bound_nodes_[static_cast<std::size_t>(first)]) return true;
-      return uses_.position(nodes_[static_cast<std::size_t>(first)].id) < uses_.position(id);
+      return nodes_[static_cast<std::size_t>(first)].id < id;
     });
   }
 
@@ -180,6 +187,7 @@ class Machine {
   }
   bool bind_list(std::size_t slot, const ir::Node& node, std::size_t first) {
     std::vector<ir::ValueId> rest(node.operands.begin() + static_cast<std::ptrdiff_t>(first), node.operands.end());
+    for (const ir::ValueId value : rest) read(value.node);
     if (!lists_[slot].empty()) return lists_[slot] == rest;
     lists_[slot] = std::move(rest);
     trail_.push_back({Bound::Kind::list, slot});
@@ -253,7 +261,7 @@ class Machine {
 
   const Pattern& pattern_;
   ir::Arena& arena_;
-  const ir::Uses& uses_;
+  const ir::GraphView& uses_;
   const MatchOptions& options_;
   std::vector<MatchedNode> nodes_;
   std::vector<bool> bound_nodes_;
@@ -266,7 +274,7 @@ class Machine {
 
 }  // namespace
 
-void match(const Pattern& pattern, ir::Arena& arena, const ir::Uses& uses, ir::NodeId root, const MatchOptions& options,
+void match(const Pattern& pattern, ir::Arena& arena, const ir::GraphView& uses, ir::NodeId root, const MatchOptions& options,
            const std::function<bool(Match&)>& found) {
   const ir::Node& node = arena.node(root);
   if (node.kind != ir::NodeKind::operation || node.op != pattern.root() || node.is_constant) return;

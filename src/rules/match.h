@@ -16,6 +16,8 @@ namespace xflow::rules {
 struct MatchOptions {
   bool fast_math = false;   // also rules of float class `special` where operands are not known to be finite
   bool exact_only = false;  // only rules of float class `exact`
+  // Gets the nodes that were looked at, some of them more than once: while these and their users stay as they are, so do the occurrences.
+  std::vector<ir::NodeId>* reads = nullptr;
 };
 
 // One occurrence. Inner values of the source may be used elsewhere as well: they stay, and the cost decides.
@@ -28,7 +30,7 @@ struct Match {
 
 // Calls `found` for every occurrence of the pattern whose first root is `root`, until it returns false. What cannot be decided (a guard
 // on symbolic dimensions) is no occurrence. Expressions of constants are not matched: they cost nothing. `uses` is that of the graph.
-void match(const Pattern& pattern, ir::Arena& arena, const ir::Uses& uses, ir::NodeId root, const MatchOptions& options,
+void match(const Pattern& pattern, ir::Arena& arena, const ir::GraphView& uses, ir::NodeId root, const MatchOptions& options,
            const std::function<bool(Match&)>& found);
 
 }  // namespace xflow::rules

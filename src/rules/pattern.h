@@ -93,7 +93,7 @@ class Pattern {
   std::size_t slots() const { return slot_names_.size(); }
   std::size_t list_slots() const { return list_slots_; }
   const std::string& slot_name(std::size_t slot) const { return slot_names_[slot]; }
-  // Pairs of roots that are interchangeable in the rule: only the order of the graph is looked for.
+  // Pairs of roots that are interchangeable in the rule: one order is looked for.
   const std::vector<std::pair<int, int>>& ordered_roots() const { return ordered_roots_; }
 
  private:

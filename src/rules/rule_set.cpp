@@ -78,7 +78,7 @@ std::span<const RuleId> VerifiedRules::rooted_at(ir::OperatorId op) const {
   return found == by_root_.end() ? std::span<const RuleId>() : std::span<const RuleId>(found->second);
 }
 
-void VerifiedRules::match(ir::Arena& arena, const ir::Uses& uses, ir::NodeId root, const MatchOptions& options,
+void VerifiedRules::match(ir::Arena& arena, const ir::GraphView& uses, ir::NodeId root, const MatchOptions& options,
                           const std::function<bool(RuleId, Match&)>& found) const {
   const ir::Node& node = arena.node(root);
   if (node.kind != ir::NodeKind::operation || node.is_constant) return;

@@ -42,7 +42,7 @@ class VerifiedRules {
   std::span<const RuleId> rooted_at(ir::OperatorId op) const;
 
   // Calls `found` for every occurrence of every rule that is rooted at `root`, until it returns false.
-  void match(ir::Arena& arena, const ir::Uses& uses, ir::NodeId root, const MatchOptions& options,
+  void match(ir::Arena& arena, const ir::GraphView& uses, ir::NodeId root, const MatchOptions& options,
              const std::function<bool(RuleId, Match&)>& found) const;
 
  private:
