@@ -1,12 +1,23 @@
-// What a step of the search costs on a graph of 1,000 operations, without the cost of kernels: the structural hash, replacing a value in
-// the middle (everything downstream is rebuilt), the bytes of constants, and a search whose kernels all cost the same.
+// What the search costs, without measuring kernels: they cost what a formula says.
 //
-// Counters: operations; graphs a second.
+//   bench_search                     parts of a step, and a search of 2,000 states, on graphs of 1,000 operations
+//   bench_search MODEL.onnx...       a search of each model; XFLOW_BENCH_STATES is its budget, 20,000 without it
+//
+// Counters: states a second, seconds to the best graph, predicted time after as a part of that before, peak memory in MB.
 #include <benchmark/benchmark.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdlib>
 
 #include "src/api/shipped_rules.h"
+#include "src/cost/cover.h"
+#include "src/cost/live_cost.h"
+#include "src/onnx/document.h"
+#include "src/onnx/lift.h"
 #include "src/ops/operator.h"
 #include "src/search/rule_rewriter.h"
+#include "src/search/search.h"
 
 namespace xflow {
 namespace {
@@ -33,6 +44,28 @@ struct Chain {
   ValueId middle;
 };
 
+// Blocks of relu(conv(x, v) + conv(x, w) + x) as of a network with branches: they become one convolution each.
+struct Blocks {
+  explicit Blocks(int operations) {
+    ValueId y = arena.input({ir::DataType::float32, true, {ir::Poly(1), ir::Poly(16), ir::Poly(14), ir::Poly(14)}}, 0);
+    for (int k = 0; k < operations / 5; ++k) {
+      const ValueId sum = *ops::apply(arena, "add", {convolution(y, k + 0.25), convolution(y, k + 0.5)});
+      y = *ops::apply(arena, "relu", {*ops::apply(arena, "add", {sum, y})});
+    }
+    graph.outputs = {y};
+  }
+  ValueId convolution(ValueId x, double value) {
+    const ValueId w = arena.constant(*ir::make_constant(ir::DataType::float32, {16, 16, 3, 3}, std::vector<double>(16 * 16 * 9, value)));
+    const auto integers = [](std::vector<std::int64_t> list) { return ir::polys(list); };
+    return *ops::apply(
+        arena, "conv", {x, w},
+        {{"strides", integers({1, 1})}, {"pads", integers({1, 1, 1, 1})}, {"dilations", integers({1, 1})}, {"groups", ir::Poly(1)}});
+  }
+
+  ir::Arena arena;
+  ir::Graph graph;
+};
+
 void build_and_hash(benchmark::State& state) {
   for (auto _ : state) {
     const Chain chain(static_cast<int>(state.range(0)));
@@ -42,55 +75,131 @@ void build_and_hash(benchmark::State& state) {
 }
 BENCHMARK(build_and_hash)->Arg(1000);
 
-void uses(benchmark::State& state) {
+void copy_to_work_on(benchmark::State& state) {
   const Chain chain(static_cast<int>(state.range(0)));
-  for (auto _ : state) benchmark::DoNotOptimize(ir::Uses(chain.arena, chain.graph).order().size());
+  for (auto _ : state) benchmark::DoNotOptimize(ir::WorkGraph(chain.arena, chain.graph).hash());
   state.SetItemsProcessed(state.iterations());
 }
-BENCHMARK(uses)->Arg(1000);
+BENCHMARK(copy_to_work_on)->Arg(1000);
 
-void replace_in_the_middle(benchmark::State& state) {
+void replace_in_the_middle_and_undo(benchmark::State& state) {
   Chain chain(static_cast<int>(state.range(0)));
-  double value = 0;
+  ir::WorkGraph work(chain.arena, chain.graph);
+  const ValueId middle{*work.copy_of(chain.middle.node), chain.middle.output};
   for (auto _ : state) {
-    // A new value each time: nothing downstream is known.
-    ir::ValueMap map{{chain.middle, *ops::apply(chain.arena, "add", {chain.middle, chain.number(value += 1)})}};
-    benchmark::DoNotOptimize(ir::replace(chain.arena, chain.graph, map).has_value());
+    const auto mark = work.mark();
+    const ValueId twice = *ops::apply(work.arena(), "add", {middle, middle});
+    benchmark::DoNotOptimize(work.replace(std::vector<ir::Replacement>{{middle, twice}}, mark));
+    work.undo(mark);
   }
   state.SetItemsProcessed(state.iterations());
 }
-BENCHMARK(replace_in_the_middle)->Arg(1000)->Iterations(500);
+BENCHMARK(replace_in_the_middle_and_undo)->Arg(1000);
 
-void constant_bytes(benchmark::State& state) {
-  const Chain chain(static_cast<int>(state.range(0)));
-  for (auto _ : state) benchmark::DoNotOptimize(search::constant_bytes(chain.arena, chain.graph));
-  state.SetItemsProcessed(state.iterations());
-}
-BENCHMARK(constant_bytes)->Arg(1000);
-
-void states(benchmark::State& state) {
-  std::vector<rules::RuleHash> proved;
-  for (const verifier::ProofRecord& record : api::shipped_rule_records()) proved.push_back(record.rule);
-  std::sort(proved.begin(), proved.end());
-  rules::VerifiedRules set(proved);
-  for (const api::ShippedFile& file : api::shipped_rule_files()) {
-    if (const auto added = set.add(file.text, file.name); !added) state.SkipWithError(added.error().text().c_str());
+// Time by formula: a launch, and each element read or written. Convolutions and products also by their multiplications.
+class FormulaDevice final : public cost::Device {
+ public:
+  FormulaDevice() { info_.name = "formula"; }
+  const cost::DeviceInfo& info() const override { return info_; }
+  bool chooses_layout(const ops::KernelSpec&) const override { return false; }
+  bool works_in(const ops::KernelSpec&, cost::Layout layout) const override { return layout == cost::Layout::plain; }
+  bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation&) const override {
+    return base.kernel == "convolution" || base.kernel == "matmul" || base.kernel.starts_with("pointwise/");
   }
-  std::uint64_t graphs = 0;
-  for (auto _ : state) {
-    Chain chain(static_cast<int>(state.range(0)));
-    search::RuleRewriter rewriter(chain.arena, set, {});
-    const search::CostFunction one_each = [&](const ir::Graph& graph) -> Result<cost::Nanoseconds> {
-      return cost::Nanoseconds{static_cast<double>(ir::topological_order(chain.arena, graph).size())};
+  Result<cost::KernelCost> measure(const ops::KernelSpec& spec, cost::Layout layout) override {
+    const auto elements = [](const ops::TensorSpec& tensor) {
+      double n = 1;
+      for (const std::int64_t d : tensor.dims) n *= static_cast<double>(d);
+      return n;
     };
-    search::Options options;
-    options.max_states = 300;
-    const auto outcome = search::search(chain.arena, chain.graph, rewriter, one_each, options);
-    if (outcome) graphs += outcome->states;
+    double time = 500 + 5.0 * static_cast<double>(spec.post.size());
+    for (const auto& tensor : spec.operands) time += 0.1 * elements(tensor);
+    for (const auto& tensor : spec.results) time += 0.1 * elements(tensor);
+    for (const auto& post : spec.post)
+      for (const auto& tensor : post.operands) time += 0.1 * elements(tensor);
+    const bool product = spec.kernel == "convolution" || spec.kernel == "matmul";
+    if (product && spec.operands.size() > 1 && !spec.results.empty() && !spec.results[0].dims.empty()) {
+      const double columns =
+          static_cast<double>(std::max<std::int64_t>(spec.kernel == "matmul" ? spec.results[0].dims.back() : spec.operands[1].dims[0], 1));
+      time += 0.02 * elements(spec.results[0]) * elements(spec.operands[1]) / columns;
+    }
+    return cost::KernelCost{{time}, {0}, 1, layout, layout};
   }
-  state.counters["graphs"] = benchmark::Counter(static_cast<double>(graphs), benchmark::Counter::kIsRate);
+
+ private:
+  cost::DeviceInfo info_;
+};
+
+const rules::VerifiedRules& shipped_rules() {
+  static const rules::VerifiedRules rules = [] {
+    std::vector<rules::RuleHash> proved;
+    for (const verifier::ProofRecord& record : api::shipped_rule_records()) proved.push_back(record.rule);
+    std::sort(proved.begin(), proved.end());
+    rules::VerifiedRules set(proved);
+    for (const api::ShippedFile& file : api::shipped_rule_files()) {
+      if (!set.add(file.text, file.name)) std::abort();
+    }
+    return set;
+  }();
+  return rules;
 }
-BENCHMARK(states)->Arg(1000)->Unit(benchmark::kMillisecond);
+
+// One search from scratch a round.
+void search_from(benchmark::State& state, ir::Arena& arena, const ir::Graph& graph, std::uint64_t states) {
+  FormulaDevice device;
+  cost::Database database = cost::Database::open("", device.info());
+  cost::CostModel model(arena, device, database, [](ir::SymbolId) { return std::int64_t{128}; });
+  search::Outcome outcome;
+  double graphs = 0;
+  for (auto _ : state) {
+    search::RuleRewriter rewriter(shipped_rules(), {});
+    search::Options options;
+    options.max_states = states;
+    outcome = search::search(
+        arena, graph, rewriter, [&](const ir::WorkGraph& work) { return model.follow(work); }, options);
+    graphs += static_cast<double>(outcome.states);
+  }
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  state.counters["states"] = benchmark::Counter(graphs, benchmark::Counter::kIsRate);
+  state.counters["to_best_s"] = outcome.best_seconds;
+  state.counters["after"] = outcome.before.value > 0 ? outcome.after.value / outcome.before.value : 1;
+  state.counters["peak_MB"] = static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+void search_a_chain(benchmark::State& state) {
+  Chain chain(static_cast<int>(state.range(0)));
+  search_from(state, chain.arena, chain.graph, 2000);
+}
+BENCHMARK(search_a_chain)->Arg(1000)->Unit(benchmark::kMillisecond);
+
+void search_blocks(benchmark::State& state) {
+  Blocks blocks(static_cast<int>(state.range(0)));
+  search_from(state, blocks.arena, blocks.graph, 2000);
+}
+BENCHMARK(search_blocks)->Arg(1000)->Unit(benchmark::kMillisecond);
+
+void search_model(benchmark::State& state, const std::string& path) {
+  const auto document = onnx_io::Document::open(path);
+  if (!document) return state.SkipWithError(document.error().text().c_str());
+  ir::Arena arena;
+  const auto model = onnx_io::lift(*document, arena);
+  if (!model) return state.SkipWithError(model.error().text().c_str());
+  const char* states = std::getenv("XFLOW_BENCH_STATES");
+  search_from(state, arena, model->graph, states == nullptr ? 20'000 : std::strtoull(states, nullptr, 10));
+}
 
 }  // namespace
 }  // namespace xflow
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  for (int k = 1; k < argc; ++k) {
+    const std::string path = argv[k];
+    benchmark::RegisterBenchmark(path.c_str(), [path](benchmark::State& state) { xflow::search_model(state, path); })
+        ->Unit(benchmark::kMillisecond)
+        ->Iterations(1);
+  }
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

@@ -9,6 +9,7 @@
 #include "src/api/shipped_rules.h"
 #include "src/cost/cover.h"
 #include "src/cost/cpu/cpu_device.h"
+#include "src/cost/live_cost.h"
 #include "src/search/rule_rewriter.h"
 #include "src/verifier/records.h"
 
@@ -19,13 +20,6 @@ constexpr double kDefaultSeconds = 30;
 constexpr int kMostThreads = 1024;
 // Of two graphs that take equal time the one with fewer operations is better: an identity costs nothing and is still one too many.
 constexpr double kNanosecondsPerOperation = 0.05;
-
-std::size_t count_operations(const ir::Arena& arena, const ir::Graph& graph) {
-  std::size_t count = 0;
-  for (const ir::NodeId id : ir::topological_order(arena, graph))
-    if (arena.node(id).kind == ir::NodeKind::operation && !arena.node(id).is_constant) ++count;
-  return count;
-}
 
 void warn(const OptimizeOptions& options, const std::string& text) {
   if (options.warning) options.warning(text);
@@ -101,7 +95,6 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   model.on_measure([&](const std::string&) {
     if (++measured % 4 == 0) tell("measuring");
   });
-  XFLOW_CHECK(model.accept(problem.graph));
 
   search::Options search_options;
   search_options.alpha = options.alpha;
@@ -111,20 +104,24 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   if (!options.max_states && !options.max_seconds) search_options.max_seconds = kDefaultSeconds;
   // Measuring is paid once for all models of a machine: it does not shorten the search.
   search_options.seconds = [&] { return seconds() - model.statistics().measured_seconds; };
-  if (problem.can_spell) search_options.admissible = [&](ir::NodeId node) { return problem.can_spell(node).has_value(); };
+  if (problem.can_spell)
+    search_options.admissible = [&](const ir::Arena& arena, ir::NodeId node) { return problem.can_spell(arena, node).has_value(); };
   search_options.progress = [&](const search::Progress& p) {
     state.states = p.states;
     state.original_nanoseconds = p.original.value;
     state.best_nanoseconds = p.best.value;
     tell("searching");
   };
-  search::RuleRewriter rewriter(problem.arena, rules,
-                                rules::MatchOptions{options.fast_math || options.numbers == "any", options.numbers == "exact"});
-  const search::CostFunction cost = [&](const ir::Graph& graph) -> Result<cost::Nanoseconds> {
-    XFLOW_TRY(const cost::Nanoseconds time, model.time(graph));
-    return time + cost::Nanoseconds{kNanosecondsPerOperation * static_cast<double>(count_operations(problem.arena, graph))};
-  };
-  XFLOW_TRY(search::Outcome outcome, search::search(problem.arena, problem.graph, rewriter, cost, search_options));
+  search_options.per_operation = cost::Nanoseconds{kNanosecondsPerOperation};
+  search::RuleRewriter rewriter(rules, rules::MatchOptions{options.fast_math || options.numbers == "any", options.numbers == "exact"});
+  const auto follow = [&](const ir::WorkGraph& graph) { return model.follow(graph); };
+  search::Outcome outcome = search::search(problem.arena, problem.graph, rewriter, follow, search_options);
+  if (problem.moves != nullptr) {
+    for (GraphMove& move : *problem.moves) {
+      XFLOW_TRY(const cost::Cost cost, model.cost(move.part));
+      move.gain = cost.time;
+    }
+  }
   database.flush();
   report.before_nanoseconds = outcome.before.value;
   report.after_nanoseconds = outcome.after.value;

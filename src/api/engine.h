@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "src/api/graph_moves.h"
 #include "src/api/sizes.h"
 #include "src/rules/rule_set.h"
 #include "src/search/search.h"
@@ -22,7 +23,8 @@ struct Problem {
   ir::Arena& arena;
   ir::Graph graph;
   std::vector<NamedInput> inputs;
-  std::function<Result<void>(ir::NodeId)> can_spell;  // null: everything can be written
+  std::function<Result<void>(const ir::Arena&, ir::NodeId)> can_spell;  // null: everything can be written
+  std::vector<GraphMove>* moves = nullptr;                              // that were made already; their gains are filled in
 };
 
 // Measures and searches; fills in what the report says of it. Errors: as optimize of <xflow/optimize.h>.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <map>
@@ -85,6 +86,25 @@ void list_steps(const Places& places, const search::Outcome& outcome, OptimizeRe
   }
 }
 
+// The moves come before the steps of the search, which began with the graph that they leave.
+void list_moves(const std::vector<api::GraphMove>& moves, OptimizeReport& report) {
+  std::vector<OptimizeReport::Step> steps;
+  std::map<std::string, OptimizeReport::RuleCount> counts;
+  for (const api::GraphMove& move : moves) {
+    steps.push_back({move.rule, move.where, move.gain.value});
+    OptimizeReport::RuleCount& count = counts[move.rule];
+    ++count.matched;
+    ++count.applied;
+    if (move.gain.value > 0) ++count.improved;
+    report.before_nanoseconds += move.gain.value;
+  }
+  report.steps.insert(report.steps.begin(), steps.begin(), steps.end());
+  for (auto& [rule, count] : counts) {
+    count.rule = rule;
+    report.rules.push_back(count);
+  }
+}
+
 void list_opaque(const Document& document, const LiftedModel& model, OptimizeReport& report) {
   std::map<std::string, std::size_t> reasons;
   for (const onnx_io::OpaqueNode& opaque : model.opaque)
@@ -104,7 +124,9 @@ Result<Optimized> optimize_document(const Document& document, const OptimizeOpti
   std::vector<api::NamedInput> inputs;
   inputs.reserve(model.inputs.size());
   for (std::size_t k = 0; k < model.inputs.size(); ++k) inputs.push_back({model.input_names[k], model.inputs[k]});
-  const api::Problem problem{arena, model.graph, inputs, [&](ir::NodeId node) { return onnx_io::can_spell(arena, node, model.opset); }};
+  std::vector<api::GraphMove> moves = api::graph_moves(document, model, arena);
+  const api::Problem problem{arena, model.graph, inputs,
+                             [&](const ir::Arena& in, ir::NodeId node) { return onnx_io::can_spell(in, node, model.opset); }, &moves};
   XFLOW_TRY(const search::Outcome outcome, api::improve(problem, options, progress, report));
   const Places places(document, model, arena);
   list_steps(places, outcome, report);
@@ -119,7 +141,9 @@ Result<Optimized> optimize_document(const Document& document, const OptimizeOpti
     report.constant_bytes_after = report.constant_bytes_before;
     return finish();
   };
-  if (outcome.steps.empty()) return keep_original("no proved rule makes it cheaper");
+  // Nodes that cost nothing are no reason to write another model.
+  const bool merged = std::any_of(moves.begin(), moves.end(), [](const api::GraphMove& move) { return move.gain.value > 0; });
+  if (outcome.steps.empty() && !merged) return keep_original("no proved rule makes it cheaper");
 
   if (progress) progress(OptimizeProgress{"checking", report.states, report.before_nanoseconds, report.after_nanoseconds, 0});
   std::map<ir::ValueId, ir::Constant> folded;
@@ -151,6 +175,7 @@ Result<Optimized> optimize_document(const Document& document, const OptimizeOpti
   auto lowered = onnx_io::lower(document, model, arena, outcome.best, outcome.correspondence, fold);
   if (!lowered) return keep_original(lowered.error().text());
   if (lowered->edits.empty()) return keep_original("the cheaper graph is spelled like the original");
+  list_moves(moves, report);
   report.improved = true;
   report.nodes_kept = lowered->kept_nodes;
   report.nodes_merged = lowered->merged_nodes;

@@ -16,7 +16,7 @@
 
 #include "src/cost/database.h"
 #include "src/cost/device.h"
-#include "src/ir/graph.h"
+#include "src/ir/work_graph.h"
 
 namespace xflow::cost {
 
@@ -43,8 +43,9 @@ struct CostStatistics {
   double measured_seconds = 0;  // wall clock spent timing
 };
 
-// Costs graphs of one arena on one device at one set of sizes. Kernels, nodes and regions are remembered, so that the next graph, which
-// differs in a few nodes, costs little more than a walk. Deterministic given the database.
+class LiveCost;
+
+// Costs graphs of one arena on one device at one set of sizes. Kernels and regions are remembered. Deterministic given the database.
 class CostModel {
  public:
   // `sizes` gives the size of each symbolic dimension; all three must outlive the model.
@@ -55,10 +56,9 @@ class CostModel {
 
   // Kernels that the device cannot run, and nodes whose sizes are not known, are counted, not failed.
   Result<Cost> cost(const ir::Graph& graph);
-  // The same, for a search: fails with Error::unsupported, 'cannot run ... here', if the graph has a kernel that the device cannot run and
-  // that the graph given to `accept` does not have as often. What cannot be measured must not look free.
-  Result<Nanoseconds> time(const ir::Graph& graph);
-  Result<void> accept(const ir::Graph& original);
+  // The same, for a search: follows a graph that changes in place. Comparable with how it is now is what has no kernel that the device
+  // cannot run and that it does not have as often now. What cannot be measured must not look free. The model must outlive the result.
+  std::unique_ptr<LiveCost> follow(const ir::WorkGraph& graph);
 
   // The cover itself, in the order in which it would run.
   Result<std::vector<CoveredRegion>> explain(const ir::Graph& graph);

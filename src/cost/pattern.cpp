@@ -75,7 +75,9 @@ std::optional<double> scalar_constant(const ir::Arena& arena, ValueId value, int
 // A candidate: the nodes between an entry and the exit, evaluated on samples.
 class Part {
  public:
-  Part(const ir::Arena& arena, NodeId exit) : arena_(arena), exit_(exit) {}
+  Part(const ir::Arena& arena, const ir::GraphView& graph, NodeId exit) : arena_(arena), graph_(graph), exit_(exit) {}
+
+  const std::vector<NodeId>& explored() const { return nodes_; }
 
   std::optional<Composite> find() {
     std::optional<Composite> largest;
@@ -84,9 +86,9 @@ class Part {
       if (frontier_.size() == 1 && nodes_.size() > 1) {
         if (auto composite = recognise(*frontier_.begin())) largest = std::move(composite);
       }
-      // The youngest value: everything that it depends on is older. An entry that is still to be found is the oldest.
-      const ValueId youngest = *frontier_.rbegin();
-      if (!add(youngest.node)) break;
+      // The last value in the order of the graph: what it depends on comes before it. An entry that is still to be found is the first.
+      const auto before = [&](ValueId a, ValueId b) { return graph_.position(a.node) < graph_.position(b.node); };
+      if (!add(std::max_element(frontier_.begin(), frontier_.end(), before)->node)) break;
     }
     return largest;
   }
@@ -189,7 +191,7 @@ class Part {
     const bool candidate = !axes_.empty() || std::ranges::any_of(known_functions(), [&](const KnownFunction& f) { return has(f); });
     if (!candidate || !axes_are_last(type.shape.size())) return std::nullopt;
     std::vector<NodeId> order = nodes_;
-    std::ranges::sort(order);  // operands are older than their users
+    std::ranges::sort(order, [&](NodeId a, NodeId b) { return graph_.position(a) < graph_.position(b); });
     parameters_.clear();
     std::map<NodeId, Row> rows;
     for (const NodeId id : order) {
@@ -282,6 +284,7 @@ class Part {
   }
 
   const ir::Arena& arena_;
+  const ir::GraphView& graph_;
   NodeId exit_;
   std::vector<NodeId> nodes_;
   std::vector<std::string_view> names_;
@@ -331,13 +334,17 @@ std::optional<double> evaluate_pointwise(std::string_view operation, const std::
   return std::nullopt;
 }
 
-std::optional<Composite> find_composite(const ir::Arena& arena, ir::NodeId exit) {
+std::optional<Composite> find_composite(const ir::Arena& arena, const ir::GraphView& graph, ir::NodeId exit,
+                                        std::vector<ir::NodeId>* explored) {
   const ir::Node& node = arena.node(exit);
   if (node.kind != ir::NodeKind::operation || node.is_constant) return std::nullopt;
   // Every known function ends with one of these.
   const std::string_view name = operator_name(node);
   if (name != "mul" && name != "add" && name != "div") return std::nullopt;
-  return Part(arena, exit).find();
+  Part part(arena, graph, exit);
+  auto composite = part.find();
+  if (explored != nullptr) *explored = part.explored();
+  return composite;
 }
 
 }  // namespace xflow::cost

@@ -26,8 +26,10 @@ struct Composite {
 // The composite whose exit is `exit`, recognised by what it computes: its nodes are evaluated on a row of samples and compared with the
 // known functions, so the order in which a graph multiplies does not matter. Only graphs that name the function's own operator count
 // (hard_sigmoid for hard_swish, erf or tanh for gelu, ...): a runtime does not find it in a spelling by other means.
-// The largest one; nothing if there is none.
-std::optional<Composite> find_composite(const ir::Arena& arena, ir::NodeId exit);
+// The largest one; nothing if there is none. `explored`, where given, gets the nodes whose operands were read, the exit among them: the
+// answer stays the same as long as these do.
+std::optional<Composite> find_composite(const ir::Arena& arena, const ir::GraphView& graph, ir::NodeId exit,
+                                        std::vector<ir::NodeId>* explored = nullptr);
 
 // A pointwise operator of src/ops applied to numbers; nothing for operators that are not functions of real numbers.
 std::optional<double> evaluate_pointwise(std::string_view operation, const std::vector<double>& operands, const std::vector<double>& reals);

@@ -86,10 +86,10 @@ std::size_t Regions::best_prefix(const Chain& chain, Layout arrives) {
   return links;
 }
 
-const DatabaseEntry* Regions::reorder(ir::ValueId value, Layout from, Layout to) {
-  const std::tuple key(record(value.node).shape->id, value.output, from, to);
+const DatabaseEntry* Regions::reorder(const ir::Arena& arena, const KernelShape& shape, ir::ValueId value, Layout from, Layout to) {
+  const std::tuple key(shape.id, value.output, from, to);
   if (const auto found = reorders_.find(key); found != reorders_.end()) return found->second;
-  std::optional<ops::TensorSpec> spec = tensor(value);
+  std::optional<ops::TensorSpec> spec = tensor(arena, value);
   if (!spec) return nullptr;
   spec->constant = false;
   const DatabaseEntry* entry = &costs_.of(reorder_spec(*spec, from, to), Layout::any);

@@ -32,27 +32,30 @@ void mix(std::size_t& hash, const ir::TensorType& type) {
 // The exponent of a power decides what its kernel is.
 bool depends_on_constants(std::string_view operation) { return operation == "pow"; }
 
+ir::NodeKind kind_of(const ir::Node& node) { return node.is_constant ? ir::NodeKind::constant : node.kind; }
+std::uint32_t serial_of(const ir::Node& node) { return kind_of(node) == ir::NodeKind::opaque ? node.serial : 0; }
+
 std::size_t hash_of(const ir::Arena& arena, const ir::Node& node) {
-  std::size_t hash = static_cast<std::size_t>(node.op);
-  mix(hash, node.attributes.hash());
+  std::size_t hash = static_cast<std::size_t>(kind_of(node));
+  mix(hash, serial_of(node));
+  for (const ir::TensorType& output : node.outputs) mix(hash, output);
+  if (kind_of(node) != ir::NodeKind::operation) return hash;
+  mix(hash, static_cast<std::size_t>(node.local));
   for (const ValueId operand : node.operands) {
-    const ir::Node& source = arena.node(operand);
-    mix(hash, source.outputs[operand.output]);
-    mix(hash, source.is_constant ? 1 : 0);
+    mix(hash, arena.type(operand));
+    mix(hash, arena.is_constant(operand) ? 1 : 0);
   }
   return hash;
 }
 
-bool have_one_shape(const ir::Arena& arena, const ir::Node& a, const ir::Node& b) {
-  if (a.op != b.op || a.operands.size() != b.operands.size() || !(a.attributes == b.attributes) || !(a.outputs == b.outputs)) return false;
-  const bool constants = depends_on_constants(ops::get(a.op).signature.name);
-  for (std::size_t k = 0; k < a.operands.size(); ++k) {
-    const bool constant = arena.is_constant(a.operands[k]);
-    if (constant != arena.is_constant(b.operands[k])) return false;
-    if (constant && constants && a.operands[k] != b.operands[k]) return false;
-    if (!(arena.type(a.operands[k]) == arena.type(b.operands[k]))) return false;
-  }
-  return true;
+// The exponent of a power, if it is one constant number.
+std::optional<double> exponent_of(const ir::Arena& arena, const ir::Node& node) {
+  if (!depends_on_constants(ops::get(node.op).signature.name) || node.operands.size() != 2) return std::nullopt;
+  const ir::Node& exponent = arena.node(node.operands[1]);
+  if (exponent.kind != ir::NodeKind::constant || exponent.constant.elements() != 1) return std::nullopt;
+  const auto values = ir::doubles(exponent.constant);
+  if (!values) return std::nullopt;
+  return (*values)[0];
 }
 
 }  // namespace
@@ -63,24 +66,17 @@ std::size_t Regions::ChainHash::operator()(const Chain& chain) const {
   return hash;
 }
 
-const NodeRecord& Regions::record(NodeId id) {
-  const auto index = static_cast<std::size_t>(id);
-  if (index >= records_.size()) records_.resize(std::max(arena_.size(), index + 1));
-  if (!records_[index]) records_[index] = std::make_unique<NodeRecord>(make_record(id));
-  return *records_[index];
-}
-
-NodeRecord Regions::make_record(NodeId id) {
-  const ir::Node& node = arena_.node(id);
+NodeRecord Regions::record(const ir::Arena& arena, const ir::GraphView& graph, NodeId id, std::vector<NodeId>& explored) {
+  const ir::Node& node = arena.node(id);
   NodeRecord record;
-  record.shape = find_shape(id);
+  record.shape = find_shape(arena, id);
   if (record.shape->role == Role::absent || record.shape->role == Role::refused) return record;
   for (const ValueId operand : node.operands) {
-    if (!arena_.is_absent(operand) && record.operands.size() < record.shape->spec.operands.size()) record.operands.push_back(operand);
+    if (!arena.is_absent(operand) && record.operands.size() < record.shape->spec.operands.size()) record.operands.push_back(operand);
   }
   if (record.shape->role == Role::pointwise) {
-    record.composite = find_composite(arena_, id);
-    if (record.composite) record.composite_shape = shape_of(*record.composite);
+    record.composite = find_composite(arena, graph, id, &explored);
+    if (record.composite) record.composite_shape = shape_of(arena, *record.composite);
     if (record.composite_shape == nullptr) record.composite.reset();
   }
   return record;
@@ -92,30 +88,48 @@ const KernelShape* Regions::add_shape(std::unique_ptr<KernelShape> shape) {
   return shapes_.back().get();
 }
 
-const KernelShape* Regions::find_shape(NodeId id) {
-  const ir::Node& node = arena_.node(id);
-  if (node.kind != ir::NodeKind::operation || node.is_constant || node.is_absent) {
-    auto shape = std::make_unique<KernelShape>();
-    if (node.kind == ir::NodeKind::opaque && !node.is_constant) {
-      shape->role = Role::refused;
-      shape->refusal = fmt::format("cannot run opaque node {} here", node.serial);
-    }
-    return add_shape(std::move(shape));
+Regions::ShapeKey Regions::key_of(const ir::Arena& arena, const ir::Node& node) {
+  ShapeKey key{kind_of(node), serial_of(node), {}, {}, {}, node.outputs, {}};
+  if (key.kind != ir::NodeKind::operation) return key;
+  key.op = node.op;
+  key.attributes = node.attributes;
+  key.exponent = exponent_of(arena, node);
+  for (const ValueId operand : node.operands) key.operands.emplace_back(arena.type(operand), arena.is_constant(operand));
+  return key;
+}
+
+bool Regions::fits(const ShapeKey& key, const ir::Arena& arena, const ir::Node& node) {
+  if (key.kind != kind_of(node) || key.serial != serial_of(node) || !(key.outputs == node.outputs)) return false;
+  if (key.kind != ir::NodeKind::operation) return true;
+  if (key.op != node.op || key.operands.size() != node.operands.size()) return false;
+  for (std::size_t k = 0; k < node.operands.size(); ++k) {
+    if (key.operands[k].second != arena.is_constant(node.operands[k]) || !(key.operands[k].first == arena.type(node.operands[k])))
+      return false;
   }
-  const std::size_t hash = hash_of(arena_, node);
+  return key.attributes == node.attributes && key.exponent == exponent_of(arena, node);
+}
+
+const KernelShape* Regions::find_shape(const ir::Arena& arena, NodeId id) {
+  const ir::Node& node = arena.node(id);
+  const std::size_t hash = hash_of(arena, node);
   const auto [begin, end] = shape_index_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
-    if (have_one_shape(arena_, node, arena_.node(it->second.first))) return &shape(it->second.second);
+    if (fits(it->second.first, arena, node)) return &shape(it->second.second);
   }
-  const KernelShape* made = add_shape(make_shape(id));
-  shape_index_.emplace(hash, std::pair(id, made->id));
+  const KernelShape* made = add_shape(make_shape(arena, id));
+  shape_index_.emplace(hash, std::pair(key_of(arena, node), made->id));
   return made;
 }
 
-std::unique_ptr<KernelShape> Regions::make_shape(NodeId id) {
-  const ir::Node& node = arena_.node(id);
+std::unique_ptr<KernelShape> Regions::make_shape(const ir::Arena& arena, NodeId id) {
+  const ir::Node& node = arena.node(id);
   auto shape = std::make_unique<KernelShape>();
-  Result<NodeKernel> kernel = kernel_of(arena_, id, sizes_);
+  if (kind_of(node) == ir::NodeKind::opaque) {
+    shape->role = Role::refused;
+    shape->refusal = fmt::format("cannot run opaque node {} here", node.serial);
+  }
+  if (kind_of(node) != ir::NodeKind::operation) return shape;
+  Result<NodeKernel> kernel = kernel_of(arena, id, sizes_);
   if (!kernel) {  // a size that is not known, a combination that the operator has no kernel for: nothing to measure
     shape->role = Role::refused;
     shape->refusal = fmt::format("{}: {}", ops::get(node.op).signature.name, kernel.error().message);
@@ -136,7 +150,7 @@ std::unique_ptr<KernelShape> Regions::make_shape(NodeId id) {
   return shape;
 }
 
-const KernelShape* Regions::shape_of(const Composite& composite) {
+const KernelShape* Regions::shape_of(const ir::Arena& arena, const Composite& composite) {
   auto shape = std::make_unique<KernelShape>();
   ops::KernelSpec& spec = shape->spec;
   spec.kernel = composite.kernel;
@@ -144,7 +158,7 @@ const KernelShape* Regions::shape_of(const Composite& composite) {
   std::vector<ValueId> operands = {composite.entry};
   operands.insert(operands.end(), composite.parameters.begin(), composite.parameters.end());
   for (const ValueId value : operands) {
-    auto tensor = this->tensor(value);
+    auto tensor = this->tensor(arena, value);
     if (!tensor) return nullptr;
     spec.operands.push_back(*std::move(tensor));
   }
@@ -161,12 +175,12 @@ const KernelShape* Regions::shape_of(const Composite& composite) {
   return made;
 }
 
-std::optional<ops::TensorSpec> Regions::tensor(ValueId value) {
-  const ir::TensorType& type = arena_.type(value);
+std::optional<ops::TensorSpec> Regions::tensor(const ir::Arena& arena, ValueId value) {
+  const ir::TensorType& type = arena.type(value);
   if (!type.ranked) return std::nullopt;
-  ops::TensorSpec spec{type.data_type, {}, arena_.is_constant(value)};
+  ops::TensorSpec spec{type.data_type, {}, arena.is_constant(value)};
   for (const ir::Poly& dim : type.shape) {
-    const auto known = arena_.symbols().evaluate(dim, sizes_);
+    const auto known = arena.symbols().evaluate(dim, sizes_);
     if (!known || *known < 0) return std::nullopt;
     spec.dims.push_back(*known);
   }

@@ -1,7 +1,7 @@
 // Regions of a cover as kernels.
 //
-// A rewrite rebuilds every node downstream of it, so what is remembered does not depend on which node it was: nodes of one operator with
-// equal attributes and operand types share a shape, and a chain of shapes is one kernel.
+// What is remembered depends neither on the node nor on its arena: nodes of one operator with equal attributes and operand types share a
+// shape, and a chain of shapes is one kernel.
 #pragma once
 
 #include <xflow/result.h>
@@ -72,11 +72,12 @@ struct RegionKernel {
 
 class Regions {
  public:
-  Regions(const ir::Arena& arena, KernelCosts& costs, ir::Symbols::Valuation sizes)
-      : arena_(arena), costs_(costs), sizes_(std::move(sizes)) {}
+  // All arenas whose nodes are asked for share their symbols.
+  Regions(KernelCosts& costs, ir::Symbols::Valuation sizes) : costs_(costs), sizes_(std::move(sizes)) {}
 
-  // A node that cannot be described at these sizes is refused, with the reason.
-  const NodeRecord& record(ir::NodeId node);
+  // A node that cannot be described at these sizes is refused, with the reason. `explored` gets the nodes that were read to find the
+  // composite that ends here.
+  NodeRecord record(const ir::Arena& arena, const ir::GraphView& graph, ir::NodeId node, std::vector<ir::NodeId>& explored);
   // The kernel of this chain; nullptr if the device cannot run it in one launch.
   RegionKernel* region(const Chain& chain);
   // How many elements of the chain, which starts at an anchor or at a pointwise kernel whose operand arrives in `arrives`, are best run as
@@ -85,20 +86,32 @@ class Regions {
   // What the kernel is priced at: the longest of its own time and the prices of the kernels that it contains, which are the same chain
   // without one of its elements (but an anchor stays). A kernel with less to do is never dearer, whatever was measured.
   const DatabaseEntry& cost(RegionKernel& region, Layout layout);
-  // The time of bringing a value from one layout to another; nullptr if its size is not known.
-  const DatabaseEntry* reorder(ir::ValueId value, Layout from, Layout to);
-  std::optional<ops::TensorSpec> tensor(ir::ValueId value);
+  // The time of bringing a value of a node of this shape from one layout to another; nullptr if its size is not known.
+  const DatabaseEntry* reorder(const ir::Arena& arena, const KernelShape& shape, ir::ValueId value, Layout from, Layout to);
+  std::optional<ops::TensorSpec> tensor(const ir::Arena& arena, ir::ValueId value);
 
  private:
   struct ChainHash {
     std::size_t operator()(const Chain& chain) const;
   };
 
-  NodeRecord make_record(ir::NodeId node);
-  const KernelShape* find_shape(ir::NodeId node);
-  std::unique_ptr<KernelShape> make_shape(ir::NodeId node);
+  // What decides the shape of a node: of operations that run all of it, of constants and inputs the type, of opaque nodes which it is.
+  struct ShapeKey {
+    ir::NodeKind kind{};
+    std::uint32_t serial = 0;
+    ir::OperatorId op{};
+    ir::Attributes attributes;
+    std::vector<std::pair<ir::TensorType, bool>> operands;  // and whether they are constant
+    std::vector<ir::TensorType> outputs;
+    std::optional<double> exponent;  // of a power, if it is one constant number
+  };
+
+  const KernelShape* find_shape(const ir::Arena& arena, ir::NodeId node);
+  static ShapeKey key_of(const ir::Arena& arena, const ir::Node& node);
+  static bool fits(const ShapeKey& key, const ir::Arena& arena, const ir::Node& node);
+  std::unique_ptr<KernelShape> make_shape(const ir::Arena& arena, ir::NodeId node);
   const KernelShape* add_shape(std::unique_ptr<KernelShape> shape);
-  const KernelShape* shape_of(const Composite& composite);
+  const KernelShape* shape_of(const ir::Arena& arena, const Composite& composite);
   std::unique_ptr<RegionKernel> make_region(const Chain& chain);
   struct Launch {
     Nanoseconds time;
@@ -112,13 +125,11 @@ class Regions {
   bool begins_with_anchor(const Chain& chain) const { return shape(chain[0].shape).role == Role::anchor; }
   const KernelShape& shape(ShapeId id) const { return *shapes_[static_cast<std::size_t>(id)]; }
 
-  const ir::Arena& arena_;
   KernelCosts& costs_;
   ir::Symbols::Valuation sizes_;
-  std::vector<std::unique_ptr<NodeRecord>> records_;                                  // by node
-  std::vector<std::unique_ptr<KernelShape>> shapes_;                                  // by id
-  std::unordered_multimap<std::size_t, std::pair<ir::NodeId, ShapeId>> shape_index_;  // with a node that has the shape
-  std::map<std::string, ShapeId> composite_shapes_;                                   // by kernel text
+  std::vector<std::unique_ptr<KernelShape>> shapes_;  // by id
+  std::unordered_multimap<std::size_t, std::pair<ShapeKey, ShapeId>> shape_index_;
+  std::map<std::string, ShapeId> composite_shapes_;  // by kernel text
   std::unordered_map<Chain, std::unique_ptr<RegionKernel>, ChainHash> regions_;
   std::array<std::unordered_map<Chain, std::size_t, ChainHash>, 6> decisions_;  // by layout
   std::map<std::tuple<ShapeId, std::uint32_t, Layout, Layout>, const DatabaseEntry*> reorders_;

@@ -1,20 +1,26 @@
 #include "src/search/rule_rewriter.h"
 
+#include <algorithm>
+#include <memory>
+
 #include "src/rules/apply.h"
 
 namespace xflow::search {
 
-void RuleRewriter::rewrites(const ir::Graph& /*graph*/, const ir::Uses& uses, const std::function<bool(Rewrite)>& found) {
-  bool go_on = true;
-  for (const ir::NodeId id : uses.order()) {
-    const ir::Node& node = arena_.node(id);
-    if (node.kind != ir::NodeKind::operation || node.is_constant) continue;
-    rules_.match(arena_, uses, id, options_, [&](rules::RuleId rule, rules::Match& match) {
-      if (auto replacements = rules::apply(arena_, match)) go_on = found(Rewrite{rules_.rule(rule).name, *std::move(replacements)});
-      return go_on;
-    });
-    if (!go_on) return;
-  }
+void RuleRewriter::rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<ir::NodeId>& reads,
+                            const std::function<void(Rewrite)>& found) {
+  rules::MatchOptions options = options_;
+  options.reads = &reads;
+  rules_.match(graph.arena(), graph, root, options, [&](rules::RuleId rule, const rules::Match& match) {
+    const auto kept = std::make_shared<const rules::Match>(match);
+    found(Rewrite{rules_.rule(rule).name, [kept](ir::Arena& arena) {
+                    std::vector<ir::Replacement> result;
+                    if (const auto map = rules::apply(arena, *kept)) result.assign(map->begin(), map->end());
+                    std::sort(result.begin(), result.end());  // a map by hashes has an order of its own
+                    return result;
+                  }});
+    return true;
+  });
 }
 
 }  // namespace xflow::search

@@ -2,20 +2,18 @@
 #pragma once
 
 #include "src/rules/rule_set.h"
-#include "src/search/search.h"
+#include "src/search/workspace.h"
 
 namespace xflow::search {
 
-// Tries every rule at every operation, operations in topological order and rules in the order that they were given.
+// Tries every rule at an operation, in the order in which they were given.
 class RuleRewriter final : public Rewriter {
  public:
   // `rules` must outlive the rewriter.
-  RuleRewriter(ir::Arena& arena, const rules::VerifiedRules& rules, const rules::MatchOptions& options)
-      : arena_(arena), rules_(rules), options_(options) {}
-  void rewrites(const ir::Graph& graph, const ir::Uses& uses, const std::function<bool(Rewrite)>& found) override;
+  RuleRewriter(const rules::VerifiedRules& rules, const rules::MatchOptions& options) : rules_(rules), options_(options) {}
+  void rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<ir::NodeId>& reads, const std::function<void(Rewrite)>& found) override;
 
  private:
-  ir::Arena& arena_;
   const rules::VerifiedRules& rules_;
   rules::MatchOptions options_;
 };

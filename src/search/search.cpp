@@ -3,80 +3,94 @@
 #include <algorithm>
 #include <chrono>
 #include <queue>
-#include <unordered_set>
+#include <unordered_map>
 
 namespace xflow::search {
 namespace {
 
 using cost::Nanoseconds;
+using cost::Ticks;
+using ir::NodeId;
+using ir::ValueId;
 using Clock = std::chrono::steady_clock;
-using StateId = std::size_t;
 
-// A saving below this part of the whole is rounding of sums, not a gain.
-constexpr double kLeastGain = 1e-12;
+constexpr StateId kOriginal{0};
 
 struct State {
-  ir::Graph graph;
-  Nanoseconds cost;
-  StateId parent = 0;
-  std::string rule;           // that led here from the parent
-  ir::ValueMap replacements;  // of the parent's values
+  StateId parent{};
+  // The rewrite of the parent's graph: which of those at an operation. It is looked for again when the state is entered: there are many
+  // more states than are ever entered.
+  NodeId root{};
+  std::uint32_t index = 0;
+  std::string_view rule;
+  Ticks time{};
+  std::uint64_t hash = 0;
+  std::uint64_t bytes = 0;
 };
-
-struct Candidate {
-  Rewrite rewrite;
-  ir::Graph graph;
-  Nanoseconds cost;
-};
-
-// Values of a map in the order of their keys: maps hash by value ids, whose order would not be the same on every standard library.
-std::vector<std::pair<ir::ValueId, ir::ValueId>> sorted(const ir::ValueMap& map) {
-  std::vector<std::pair<ir::ValueId, ir::ValueId>> result(map.begin(), map.end());
-  std::sort(result.begin(), result.end());
-  return result;
-}
 
 class Search {
  public:
-  Search(ir::Arena& arena, Rewriter& rewriter, const CostFunction& cost, const Options& options)
-      : arena_(arena), rewriter_(rewriter), cost_(cost), options_(options), start_(now()) {}
+  Search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Workspace::Follow& follow, const Options& options)
+      : arena_(arena),
+        original_(graph),
+        options_(options),
+        work_(arena, graph, rewriter, follow, options.admissible, options.per_operation),
+        start_(now()) {}
 
-  Result<Outcome> run(const ir::Graph& graph) {
-    XFLOW_TRY(const Nanoseconds before, cost_(graph));
-    outcome_.before = before;
+  Outcome run() {
+    const ir::WorkGraph& graph = work_.graph();
+    states_.push_back(State{kOriginal, {}, 0, {}, work_.time(), graph.hash(), graph.constant_bytes()});
+    path_.push_back(kOriginal);
+    visited_.emplace(graph.hash(), kOriginal);
+    outcome_.before = cost::nanoseconds(work_.time());
     outcome_.states = 1;
-    max_constant_bytes_ = static_cast<double>(constant_bytes(arena_, graph)) * (1 + options_.max_growth);
-    visited_.emplace(ir::structural_hash(arena_, graph), StateId{0});
-    states_.push_back(State{graph, before, 0, {}, {}});
-    push(0);
+    max_constant_bytes_ = static_cast<double>(graph.constant_bytes()) * (1 + options_.max_growth);
+    push(kOriginal, Part::all);
+    if (!stopped()) descend(kOriginal);
+    if (!stopped()) descend_steepest(kOriginal);
     while (!queue_.empty() && !stopped()) {
-      const auto [cost, id] = queue_.top();
+      const Entry entry = queue_.top();
       queue_.pop();
-      if (cost.value > states_[best_].cost.value * options_.alpha) break;  // all others cost at least as much
-      expand(id);
+      if (too_dear(states_[index_of(entry.state)].time)) continue;
+      expand(entry);
     }
     finish();
     return std::move(outcome_);
   }
 
  private:
+  // Which rewrites of a state.
+  enum class Part : std::uint8_t { all, near, rest };
+  struct Entry {
+    StateId state{};
+    Part part = Part::all;
+    Ticks time{};
+  };
   struct Order {
-    // Cheapest first, then the one found first.
-    bool operator()(const std::pair<Nanoseconds, StateId>& a, const std::pair<Nanoseconds, StateId>& b) const {
-      return a.first != b.first ? a.first > b.first : a.second > b.second;
+    // What is left over last, then the cheapest first, then the one found first.
+    bool operator()(const Entry& a, const Entry& b) const {
+      if ((a.part == Part::rest) != (b.part == Part::rest)) return a.part == Part::rest;
+      return a.time != b.time ? a.time > b.time : a.state > b.state;
     }
   };
 
+  static std::size_t index_of(StateId id) { return static_cast<std::size_t>(id); }
+  bool too_dear(Ticks time) const {
+    return static_cast<double>(time) > static_cast<double>(states_[index_of(best_)].time) * options_.alpha;
+  }
+
+  // --- Budgets ------------------------------------------------------------------------------------------------------------------------
+
   bool stopped() {
+    if (stopped_) return true;
     if (outcome_.states >= options_.max_states) {
       outcome_.stop = StopReason::states;
-      return true;
-    }
-    if (options_.max_seconds && seconds() >= *options_.max_seconds) {
+      stopped_ = true;
+    } else if (options_.max_seconds && seconds() >= *options_.max_seconds) {
       outcome_.stop = StopReason::time;
-      return true;
+      stopped_ = true;
     }
-    return false;
+    return stopped_;
   }
 
   double now() const {
@@ -84,178 +98,241 @@ class Search {
   }
   double seconds() const { return now() - start_; }
 
-  void report() {
+  void count_state() {
+    ++outcome_.states;
     if (!options_.progress || (outcome_.states & 15U) != 0) return;
     const double at = seconds();
     if (at - reported_ < 0.2) return;
     reported_ = at;
-    options_.progress(Progress{outcome_.states, outcome_.before, states_[best_].cost, at});
+    options_.progress(Progress{outcome_.states, outcome_.before, cost::nanoseconds(states_[index_of(best_)].time), at});
   }
 
-  void push(StateId id) {
-    queue_.emplace(states_[id].cost, id);
-    if (states_[id].cost.value < states_[best_].cost.value * (1 - kLeastGain)) best_ = id;
-  }
+  // --- States -------------------------------------------------------------------------------------------------------------------------
 
-  static bool better(Nanoseconds a, Nanoseconds b) { return a.value < b.value * (1 - kLeastGain); }
-
-  // The graph after a rewrite with its cost; nothing if it is no candidate.
-  std::optional<Candidate> evaluate(const ir::Graph& graph, const ir::Uses& uses, Rewrite rewrite) {
-    for (const auto& [from, to] : rewrite.replacements)
-      if (!admissible(to, uses)) return std::nullopt;
-    ir::ValueMap map = rewrite.replacements;
-    auto result = ir::replace(arena_, graph, map);
-    if (!result || *result == graph) return std::nullopt;
-    const auto cost = cost_(*result);
-    ++outcome_.states;
-    report();
-    if (!cost) return std::nullopt;
-    return Candidate{std::move(rewrite), *std::move(result), *cost};
-  }
-
-  // Every operation that the rewrite brings can stand in a result.
-  bool admissible(ir::ValueId value, const ir::Uses& uses) {
-    if (!options_.admissible) return true;
-    std::vector<ir::NodeId> stack{value.node};
-    std::unordered_set<ir::NodeId> seen;
-    while (!stack.empty()) {
-      const ir::NodeId id = stack.back();
-      stack.pop_back();
-      const ir::Node& node = arena_.node(id);
-      if (uses.contains(id) || node.is_constant || node.kind != ir::NodeKind::operation || !seen.insert(id).second) continue;
-      const auto [known, fresh] = admissible_.try_emplace(id, false);
-      if (fresh) known->second = options_.admissible(id);
-      if (!known->second) return false;
-      for (const ir::ValueId operand : node.operands) stack.push_back(operand.node);
+  // Makes the workspace hold the graph of a state. False where a rewrite on the way can no longer be done.
+  bool go_to(StateId target) {
+    std::vector<StateId> way;
+    for (StateId id = target;; id = states_[index_of(id)].parent) {
+      const auto at = std::find(path_.rbegin(), path_.rend(), id);
+      if (at != path_.rend()) {
+        for (auto leave = path_.rbegin(); leave != at; ++leave) work_.leave();
+        path_.erase(at.base(), path_.end());
+        break;
+      }
+      way.push_back(id);
+    }
+    for (auto id = way.rbegin(); id != way.rend(); ++id) {
+      const State& state = states_[index_of(*id)];
+      const Candidates list = candidates(state.root);
+      if (state.index >= list.size() || !work_.enter(*id, *list[state.index])) return false;
+      path_.push_back(*id);
     }
     return true;
   }
 
-  void expand(StateId id) {
-    ++outcome_.expanded;
-    const ir::Graph graph = states_[id].graph;
-    const Nanoseconds cost = states_[id].cost;
-    const ir::Uses uses(arena_, graph);
-    std::vector<Candidate> candidates;
-    Descent first(id);
-    rewriter_.rewrites(graph, uses, [&](Rewrite rewrite) {
-      RuleCount& count = outcome_.rules[rewrite.rule];
-      ++count.matched;
-      if (auto candidate = evaluate(graph, uses, std::move(rewrite))) {
-        if (better(candidate->cost, cost)) {
-          ++count.improved;
-          // In the order in which they are found: a budget that ends before the last is found has used the first.
-          descend(first, candidate->rewrite);
+  // Costs the candidate in the graph as it is, unless that is known. False if it cannot be done.
+  bool know(Candidate& candidate) {
+    if (work_.is_known(candidate)) return candidate.possible;
+    const bool first = !candidate.costed;
+    work_.find_out(candidate);
+    count_state();
+    if (first && candidate.possible && candidate.change < Ticks{}) ++outcome_.rules[std::string(candidate.rewrite.rule)].improved;
+    return candidate.possible;
+  }
+
+  const Candidates& candidates(NodeId root) {
+    bool found = false;
+    const Candidates& list = work_.candidates(root, found);
+    if (found)
+      for (const auto& candidate : list) ++outcome_.rules[std::string(candidate->rewrite.rule)].matched;
+    return list;
+  }
+
+  bool is_root(NodeId id) const {
+    return work_.graph().contains(id) && work_.graph().arena().node(id).kind == ir::NodeKind::operation &&
+           !work_.graph().arena().node(id).is_constant;
+  }
+
+  // The state after a rewrite of the state in which the workspace is. `is_new` is false for a graph that is known; nothing for one that is
+  // too large.
+  std::optional<StateId> add(StateId parent, std::uint32_t index, const Candidate& candidate, bool& is_new) {
+    const State& from = states_[index_of(parent)];
+    const State made{parent,
+                     candidate.root,
+                     index,
+                     candidate.rewrite.rule,
+                     from.time + candidate.change,
+                     from.hash + candidate.hash,
+                     from.bytes + static_cast<std::uint64_t>(candidate.bytes)};
+    if (static_cast<double>(made.bytes) > max_constant_bytes_) return std::nullopt;
+    const auto [known, inserted] = visited_.emplace(made.hash, static_cast<StateId>(states_.size()));
+    is_new = inserted;
+    if (!inserted) return known->second;
+    states_.push_back(made);
+    if (made.time < states_[index_of(best_)].time) {
+      best_ = known->second;
+      outcome_.best_states = outcome_.states;
+      outcome_.best_seconds = seconds();
+    }
+    return known->second;
+  }
+
+  void push(StateId id, Part part) { queue_.push({id, part, states_[index_of(id)].time}); }
+
+  // Goes on from a state that was just made. What was predicted by difference is compared with what the graph costs: a state that cannot be
+  // entered, or costs something else, is corrected.
+  bool step_to(StateId id) {
+    if (!go_to(id)) return false;
+    states_[index_of(id)].time = work_.time();
+    return true;
+  }
+
+  // --- Strategy -----------------------------------------------------------------------------------------------------------------------
+
+  // With the first rewrite that saves time, wherever it is, until there is none.
+  StateId descend(StateId at) {
+    if (!step_to(at)) return at;
+    for (bool improved = true; improved;) {
+      improved = false;
+      for (const NodeId root : work_.graph().order()) {
+        if (!is_root(root)) continue;
+        const Candidates list = candidates(root);
+        for (std::uint32_t k = 0; k < list.size(); ++k) {
+          if (stopped()) return at;
+          if (!know(*list[k]) || list[k]->change >= Ticks{}) continue;
+          const auto next = descend_by(at, k, *list[k]);
+          if (!next) continue;
+          at = *next;
+          improved = true;
+          break;
         }
-        candidates.push_back(*std::move(candidate));
       }
-      return !stopped();
-    });
-    // And in the order of what they save.
-    std::vector<const Candidate*> improving;
-    for (const Candidate& c : candidates)
-      if (better(c.cost, cost)) improving.push_back(&c);
-    std::stable_sort(improving.begin(), improving.end(), [](const Candidate* a, const Candidate* b) { return a->cost < b->cost; });
-    Descent best(id);
-    for (const Candidate* c : improving) {
-      if (improving.size() < 2 || stopped()) break;
-      descend(best, c->rewrite);
     }
-    for (Candidate& candidate : candidates) add(id, std::move(candidate));
+    return at;
   }
 
-  // The state of the candidate's graph, made where it is not known; nothing for a graph that is too expensive or too large.
-  std::optional<StateId> add(StateId parent, Candidate candidate) {
-    if (candidate.cost.value > states_[best_].cost.value * options_.alpha) return std::nullopt;
-    const auto [known, fresh] = visited_.try_emplace(ir::structural_hash(arena_, candidate.graph), std::nullopt);
-    if (!fresh) return known->second;
-    if (static_cast<double>(constant_bytes(arena_, candidate.graph)) > max_constant_bytes_) return std::nullopt;
-    known->second = states_.size();
-    states_.push_back(State{std::move(candidate.graph), candidate.cost, parent, std::move(candidate.rewrite.rule),
-                            std::move(candidate.rewrite.replacements)});
-    push(states_.size() - 1);
-    return states_.size() - 1;
-  }
-
-  // Rewrites of one graph applied one after the other, each on the graph that the ones before left. A rewrite k = t of the first graph
-  // becomes C(k) = t[C], where C maps values to the equal values that took their place: both sides are equal since C preserves values.
-  struct Descent {
-    explicit Descent(StateId from) : at(from) {}
-    StateId at;
-    ir::ValueMap correspondence;
-  };
-
-  void descend(Descent& descent, const Rewrite& rewrite) {
-    const ir::Graph graph = states_[descent.at].graph;
-    const ir::Uses uses(arena_, graph);
-    auto here = carried(rewrite, descent.correspondence, uses);
-    if (!here) return;
-    ir::ValueMap map = here->replacements;
-    auto next = evaluate(graph, uses, *std::move(here));
-    if (!next || !better(next->cost, states_[descent.at].cost)) return;
-    const auto made = add(descent.at, *std::move(next));
-    if (!made || !ir::replace(arena_, graph, map)) return;
-    compose(descent.correspondence, map);
-    descent.at = *made;
-  }
-
-  std::optional<Rewrite> carried(const Rewrite& rewrite, const ir::ValueMap& correspondence, const ir::Uses& uses) {
-    Rewrite result{rewrite.rule, {}};
-    for (const auto& [from, to] : sorted(rewrite.replacements)) {
-      const auto now = correspondence.find(from);
-      const ir::ValueId key = now == correspondence.end() ? from : now->second;
-      if (!uses.contains(key.node)) return std::nullopt;
-      ir::ValueMap map = correspondence;
-      const auto rebuilt = ir::replace(arena_, ir::Graph{{to}}, map);
-      if (!rebuilt) return std::nullopt;
-      if (rebuilt->outputs[0] != key) result.replacements.emplace(key, rebuilt->outputs[0]);
+  // With the rewrite that saves most, until there is none.
+  StateId descend_steepest(StateId at) {
+    if (!step_to(at)) return at;
+    for (;;) {
+      std::vector<std::pair<std::uint32_t, std::shared_ptr<Candidate>>> improving;
+      for (const NodeId root : work_.graph().order()) {
+        if (!is_root(root)) continue;
+        const Candidates list = candidates(root);
+        for (std::uint32_t k = 0; k < list.size(); ++k) {
+          if (stopped()) return at;
+          if (know(*list[k]) && list[k]->change < Ticks{}) improving.emplace_back(k, list[k]);
+        }
+      }
+      std::stable_sort(improving.begin(), improving.end(),
+                       [](const auto& a, const auto& b) { return a.second->change < b.second->change; });
+      std::optional<StateId> next;
+      for (std::size_t k = 0; k < improving.size() && !next; ++k) next = descend_by(at, improving[k].first, *improving[k].second);
+      if (!next) return at;
+      at = *next;
     }
-    if (result.replacements.empty()) return std::nullopt;
-    return result;
   }
 
-  // first, then second.
-  static void compose(ir::ValueMap& first, const ir::ValueMap& second) {
-    for (auto& [from, to] : first)
-      if (const auto next = second.find(to); next != second.end()) to = next->second;
-    for (const auto& [from, to] : second) first.try_emplace(from, to);
+  // A descent may pass through graphs that are known, and through some that are dearer than the best.
+  std::optional<StateId> descend_by(StateId at, std::uint32_t index, const Candidate& candidate) {
+    bool is_new = false;
+    const auto next = add(at, index, candidate, is_new);
+    if (!next) return std::nullopt;
+    if (!step_to(*next) || states_[index_of(*next)].time >= states_[index_of(at)].time) {
+      step_to(at);
+      return std::nullopt;
+    }
+    if (is_new) push(*next, Part::all);
+    return next;
   }
+
+  void expand(const Entry& entry) {
+    if (!step_to(entry.state)) return;
+    if (entry.part != Part::rest) ++outcome_.expanded;
+    const Ticks before = states_[index_of(best_)].time;
+    std::vector<StateId> made;
+    for (const NodeId root : work_.graph().order()) {
+      if (!is_root(root)) continue;
+      const Candidates list = candidates(root);
+      for (std::uint32_t k = 0; k < list.size(); ++k) {
+        if (stopped()) break;
+        Candidate& candidate = *list[k];
+        const bool was_known = work_.is_known(candidate);
+        if (entry.part == Part::near && was_known) continue;
+        if (!know(candidate) || too_dear(states_[index_of(entry.state)].time + candidate.change)) continue;
+        bool is_new = false;
+        const auto next = add(entry.state, k, candidate, is_new);
+        if (!next || !is_new) continue;
+        if (was_known) count_state();
+        made.push_back(*next);
+      }
+    }
+    if (entry.part == Part::near) push(entry.state, Part::rest);
+    for (const StateId id : made) push(id, states_[index_of(id)].time < states_[index_of(entry.state)].time ? Part::all : Part::near);
+    if (states_[index_of(best_)].time < before && !stopped()) descend(best_);
+  }
+
+  // --- Result -------------------------------------------------------------------------------------------------------------------------
 
   void finish() {
-    outcome_.best = states_[best_].graph;
-    outcome_.after = states_[best_].cost;
-    std::vector<StateId> path;
-    for (StateId id = best_; id != 0; id = states_[id].parent) path.push_back(id);
-    std::reverse(path.begin(), path.end());
-    ir::Graph graph = states_[0].graph;
-    Nanoseconds cost = states_[0].cost;
-    for (const StateId id : path) {
-      Step step{states_[id].rule, {}, cost - states_[id].cost};
-      for (const auto& [from, to] : sorted(states_[id].replacements)) step.replaced.push_back(from);
+    go_to(best_);
+    const ir::WorkGraph& graph = work_.graph();
+    outcome_.after = cost::nanoseconds(work_.time());
+    ir::ValueMap extracted;
+    outcome_.best = path_.size() == 1 ? original_ : graph.extract(arena_, extracted);
+    // Which value of the original each value stands for.
+    ir::ValueMap stands_for;
+    const auto original = [&](ValueId v) -> std::optional<ValueId> {
+      if (const auto found = stands_for.find(v); found != stands_for.end()) return found->second;
+      if (const auto source = graph.source_of(v.node)) return ValueId{*source, v.output};
+      return std::nullopt;
+    };
+    const std::vector<std::vector<ir::Replacement>> replaced = work_.replaced();
+    for (std::size_t k = 0; k < replaced.size(); ++k) {
+      const State& state = states_[index_of(path_[k + 1])];
+      Step step{std::string(state.rule), {}, cost::nanoseconds(states_[index_of(state.parent)].time - state.time)};
+      for (const auto& [from, to] : replaced[k]) {
+        const auto known = original(from);
+        if (!known) continue;
+        step.replaced.push_back(*known);
+        if (!graph.source_of(to.node)) stands_for.emplace(to, *known);
+      }
       ++outcome_.rules[step.rule].applied;
       outcome_.steps.push_back(std::move(step));
-      ir::ValueMap map = states_[id].replacements;
-      const auto next = ir::replace(arena_, graph, map);
-      if (next) graph = *next;
-      compose(outcome_.correspondence, map);
-      cost = states_[id].cost;
     }
-    std::erase_if(outcome_.correspondence, [](const auto& pair) { return pair.first == pair.second; });
+    // What became of each value that was replaced, from the last to the first.
+    ir::ValueMap became;
+    for (auto list = replaced.rbegin(); list != replaced.rend(); ++list) {
+      for (auto pair = list->rbegin(); pair != list->rend(); ++pair) {
+        const auto later = became.find(pair->second);
+        became.insert_or_assign(pair->first, later == became.end() ? pair->second : later->second);
+      }
+    }
+    for (const NodeId id : ir::topological_order(arena_, original_)) {
+      const auto copy = graph.copy_of(id);
+      if (!copy || path_.size() == 1) continue;
+      for (std::uint32_t output = 0; output < arena_.node(id).outputs.size(); ++output) {
+        const auto next = became.find({*copy, output});
+        const auto now = extracted.find(next == became.end() ? ValueId{*copy, output} : next->second);
+        if (now != extracted.end() && now->second != ValueId{id, output}) outcome_.correspondence.emplace(ValueId{id, output}, now->second);
+      }
+    }
   }
 
   ir::Arena& arena_;
-  Rewriter& rewriter_;
-  const CostFunction& cost_;
+  const ir::Graph& original_;
   const Options& options_;
+  Workspace work_;
   const double start_;
   double reported_ = 0;
   double max_constant_bytes_ = 0;
+  bool stopped_ = false;
   Outcome outcome_;
   std::vector<State> states_;
-  StateId best_ = 0;
-  std::priority_queue<std::pair<Nanoseconds, StateId>, std::vector<std::pair<Nanoseconds, StateId>>, Order> queue_;
-  std::unordered_map<std::uint64_t, std::optional<StateId>> visited_;
-  std::unordered_map<ir::NodeId, bool> admissible_;
+  std::vector<StateId> path_;  // from the original to the state that the workspace holds
+  StateId best_ = kOriginal;
+  std::priority_queue<Entry, std::vector<Entry>, Order> queue_;
+  std::unordered_map<std::uint64_t, StateId> visited_;  // by hash
 };
 
 }  // namespace
@@ -272,27 +349,10 @@ const char* name(StopReason reason) {
   return "";
 }
 
-Result<Outcome> search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const CostFunction& cost, const Options& options) {
-  return Search(arena, rewriter, cost, options).run(graph);
+Outcome search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Workspace::Follow& follow, const Options& options) {
+  return Search(arena, graph, rewriter, follow, options).run();
 }
 
-std::uint64_t constant_bytes(const ir::Arena& arena, const ir::Graph& graph) {
-  std::uint64_t sum = 0;
-  std::unordered_set<ir::ValueId> seen;
-  const auto count = [&](ir::ValueId v) {
-    if (!arena.is_constant(v) || arena.is_absent(v) || !seen.insert(v).second) return;
-    const auto dims = ir::constant_shape(arena.type(v).shape);
-    if (!dims) return;
-    std::uint64_t elements = 1;
-    for (const std::int64_t d : *dims) elements *= static_cast<std::uint64_t>(d);
-    sum += ir::storage_bytes(arena.type(v).data_type, elements);
-  };
-  for (const ir::ValueId v : graph.outputs) count(v);
-  for (const ir::NodeId id : ir::topological_order(arena, graph)) {
-    if (arena.node(id).is_constant) continue;
-    for (const ir::ValueId operand : arena.node(id).operands) count(operand);
-  }
-  return sum;
-}
+std::uint64_t constant_bytes(const ir::Arena& arena, const ir::Graph& graph) { return ir::WorkGraph(arena, graph).constant_bytes(); }
 
 }  // namespace xflow::search

@@ -1,9 +1,11 @@
 // Best-first backtracking over whole graphs (TASO, SOSP 2019, algorithm 2), anytime and deterministic.
 //
-// A state is a graph. Expanding a state finds every rewrite of it. Rewrites that save time are first applied together as far as they are
-// compatible: one such descent makes of a state the states that single steps would reach by the dozen. Then each rewrite alone makes a
-// neighbour. States that cost more than alpha times the best are dropped, and no graph is visited twice. A search that is stopped by time
-// has followed the same sequence of states as one that is not.
+// A state is a graph: a path of rewrites from the original. First, two descents: each goes on with a rewrite that saves time for as long as
+// there is one, once with the first that is found, once with the one that saves most. Then states are expanded, the cheapest first: each
+// rewrite of a state makes a neighbour. States that cost more than alpha times the best are dropped, and no graph is visited twice. A state
+// that was reached without saving time is expanded in two parts: first the rewrites that its last step made possible or changed, and only
+// when nothing else is left those that could as well be done before it. A state that is better than all others begins a new descent. A
+// search that is stopped by a budget has followed the same sequence of states as one that is not. See docs/search.md.
 #pragma once
 
 #include <xflow/result.h>
@@ -17,25 +19,9 @@
 
 #include "src/cost/device.h"
 #include "src/ir/graph.h"
+#include "src/search/workspace.h"
 
 namespace xflow::search {
-
-// What a rule offers on one graph: values of the graph and the equal values that take their place.
-struct Rewrite {
-  std::string rule;
-  ir::ValueMap replacements;
-};
-
-// Finds the rewrites of a graph, in an order that depends on the graph alone.
-class Rewriter {
- public:
-  virtual ~Rewriter() = default;
-  // Calls `found` for each rewrite; stops early when it returns false.
-  virtual void rewrites(const ir::Graph& graph, const ir::Uses& uses, const std::function<bool(Rewrite)>& found) = 0;
-};
-
-// The time one run of a graph takes. Errors mean that the graph cannot be costed and is no candidate.
-using CostFunction = std::function<Result<cost::Nanoseconds>(const ir::Graph&)>;
 
 struct Progress {
   std::uint64_t states = 0;  // costed so far
@@ -46,12 +32,14 @@ struct Progress {
 
 struct Options {
   double alpha = 1.05;
-  std::uint64_t max_states = 100'000;  // graphs costed
-  std::optional<double> max_seconds;   // wall clock
+  std::uint64_t max_states = 1'000'000;  // graphs costed
+  std::optional<double> max_seconds;     // wall clock
   // Bytes of constants (weights, and what is computed from them alone) that a graph may have, as a factor of the original's.
   double max_growth = 0.05;
-  // Whether an operation that the original does not have may stand in a result: it can be spelled.
-  std::function<bool(ir::NodeId)> admissible;
+  // Of two graphs that take equal time the one with fewer operations is better: this is added for each of them.
+  cost::Nanoseconds per_operation{0};
+  // Whether an operation that the original does not have may stand in a result: it can be spelled. It lies in the arena that is given.
+  std::function<bool(const ir::Arena&, ir::NodeId)> admissible;
   std::function<void(const Progress&)> progress;  // at most a few times a second
   // Seconds that count against max_seconds since some fixed moment; null: wall clock. A caller whose costs are measured leaves out that
   // time.
@@ -68,8 +56,9 @@ const char* name(StopReason reason);
 // One rewrite on the way to the best graph.
 struct Step {
   std::string rule;
-  std::vector<ir::ValueId> replaced;  // values of the graph before the step
-  cost::Nanoseconds gain;             // what it saved at that point; negative if it cost time and paid later
+  // Values of the original graph whose place it took, directly or after other steps; empty where it rewrote what a step had made.
+  std::vector<ir::ValueId> replaced;
+  cost::Nanoseconds gain;  // what it saved at that point; negative if it cost time and paid later
 };
 
 struct RuleCount {
@@ -80,18 +69,20 @@ struct RuleCount {
 
 struct Outcome {
   ir::Graph best;
-  ir::ValueMap correspondence;  // values of the original graph that were replaced or rebuilt on the way, and their equals in `best`
+  ir::ValueMap correspondence;  // values of the original graph that are another value of `best` now, and their equals there
   cost::Nanoseconds before;
   cost::Nanoseconds after;
   std::vector<Step> steps;
   std::map<std::string, RuleCount> rules;
-  std::uint64_t states = 0;    // graphs costed
-  std::uint64_t expanded = 0;  // graphs whose rewrites were found
+  std::uint64_t states = 0;       // graphs costed
+  std::uint64_t expanded = 0;     // graphs whose rewrites were tried
+  std::uint64_t best_states = 0;  // of these, how many when the best was found
+  double best_seconds = 0;        // and how long that took
   StopReason stop = StopReason::exhausted;
 };
 
-// Error: the original graph cannot be costed.
-Result<Outcome> search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const CostFunction& cost, const Options& options);
+// Searches from `graph`; operations of the best graph are added to its arena. `follow` gives what costs a graph.
+Outcome search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Workspace::Follow& follow, const Options& options);
 
 // Bytes of the constants that the nodes of a graph read: weights, and expressions of constants as they will be computed. Constants of
 // unknown size count as nothing.

@@ -6,6 +6,7 @@
 
 #include "src/api/engine.h"
 #include "src/cost/cover.h"
+#include "src/cost/live_cost.h"
 #include "src/ops/operator.h"
 #include "src/search/rule_rewriter.h"
 #include "tests/cost/random_device.h"
@@ -51,12 +52,6 @@ class NoisyCosts : public ::testing::Test {
     return ir::Graph{{op("add", {blocks[0], blocks[1]})}};
   }
 
-  std::size_t operations(const ir::Graph& graph) const {
-    return static_cast<std::size_t>(std::ranges::count_if(ir::topological_order(arena, graph), [&](ir::NodeId id) {
-      return arena.node(id).kind == ir::NodeKind::operation && !arena.node(id).is_constant;
-    }));
-  }
-
   // How many multiplications by a constant follow a convolution.
   std::size_t scales_after_convolutions(const ir::Graph& graph) const {
     std::size_t count = 0;
@@ -90,18 +85,14 @@ TEST_F(NoisyCosts, KeepNoBatchNormalisationThatFoldsIntoItsConvolution) {
     cost::RandomDevice device(seed, seed % 3 == 0 ? cost::RandomDevice::adversarial : cost::RandomDevice::noisy);
     cost::Database database = cost::Database::open("", device.info());
     cost::CostModel model(arena, device, database, [](ir::SymbolId) { return std::nullopt; });
-    search::RuleRewriter rewriter(arena, *rules, rules::MatchOptions{});
+    search::RuleRewriter rewriter(*rules, rules::MatchOptions{});
     search::Options options;
     options.max_states = 200;
-    // Of graphs that take equal time the one with fewer operations is better.
-    const auto cost = [&](const ir::Graph& g) -> Result<cost::Nanoseconds> {
-      XFLOW_TRY(const cost::Nanoseconds time, model.time(g));
-      return time + cost::Nanoseconds{0.05 * static_cast<double>(operations(g))};
-    };
-    const auto outcome = search::search(arena, graph, rewriter, cost, options);
-    ASSERT_TRUE(outcome) << outcome.error().text();
-    EXPECT_EQ(scales_after_convolutions(outcome->best), 0U) << "seed " << seed;
-    predicted.insert(outcome->after.value);
+    options.per_operation = cost::Nanoseconds{0.05};
+    const auto follow = [&](const ir::WorkGraph& work) { return model.follow(work); };
+    const search::Outcome outcome = search::search(arena, graph, rewriter, follow, options);
+    EXPECT_EQ(scales_after_convolutions(outcome.best), 0U) << "seed " << seed;
+    predicted.insert(outcome.after.value);
   }
   EXPECT_EQ(predicted.size(), 24U);  // the devices differ
 }

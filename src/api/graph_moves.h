@@ -1,0 +1,26 @@
+// The two moves that need no rule, because they hold by the definition of a graph: equal deterministic nodes are one, and a value that
+// nobody uses is not computed. Lifting does both; here they are found, so that they can be costed and reported like rules.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/cost/device.h"
+#include "src/ir/graph.h"
+#include "src/onnx/document.h"
+#include "src/onnx/lift.h"
+
+namespace xflow::api {
+
+// A node of the document that the lifted graph does not have.
+struct GraphMove {
+  std::string rule;        // "merge-equal-nodes", "drop-unused"
+  std::string where;       // "node 'conv1' (Conv)"
+  ir::Graph part;          // what the node computes, alone: its operands are inputs
+  cost::Nanoseconds gain;  // what it costs; for the caller to find out
+};
+
+// In the order of the document. Nodes that compute constants are not among them: they cost nothing.
+std::vector<GraphMove> graph_moves(const onnx_io::Document& document, const onnx_io::LiftedModel& model, ir::Arena& arena);
+
+}  // namespace xflow::api

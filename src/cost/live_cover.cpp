@@ -1,0 +1,419 @@
+#include "src/cost/live_cover.h"
+
+#include <algorithm>
+#include <set>
+
+namespace xflow::cost {
+
+using ir::NodeId;
+using ir::ValueId;
+
+namespace {
+
+// No runtime fuses more, and every combination would have to be measured.
+constexpr std::size_t kLongestChain = 5;
+
+}  // namespace
+
+LiveCover::LiveCover(const ir::WorkGraph& graph, Regions& regions) : graph_(graph), arena_(graph.arena()), regions_(regions) {
+  std::vector<ir::WorkGraph::Change> all;
+  for (const NodeId id : graph.order()) all.push_back({id, true});
+  update(all);
+}
+
+// --- Reading, changing, undoing -----------------------------------------------------------------------------------------------------
+
+const LiveCover::Info& LiveCover::read(NodeId id) {
+  const std::size_t index = index_of(id);
+  if (read_at_[index] != update_) {
+    read_at_[index] = update_;
+    footprint_.push_back(id);
+  }
+  return infos_[index];
+}
+
+LiveCover::Info& LiveCover::edit(NodeId id) {
+  read(id);
+  const std::size_t index = index_of(id);
+  if (saved_at_[index] != moment_) {
+    saved_at_[index] = moment_;
+    if (!moments_.empty()) saved_.push_back({id, infos_[index]});
+  }
+  return infos_[index];
+}
+
+std::size_t LiveCover::mark() {
+  ++moment_;
+  moments_.push_back({saved_.size(), sums_, outputs_, std::nullopt});
+  return moments_.size() - 1;
+}
+
+void LiveCover::undo(std::size_t mark) {
+  const Moment& moment = moments_[mark];
+  while (saved_.size() > moment.saved) {
+    infos_[index_of(saved_.back().node)] = std::move(saved_.back().info);
+    saved_.pop_back();
+  }
+  sums_ = moment.sums;
+  outputs_ = moment.outputs;
+  for (std::size_t k = moments_.size(); k-- > mark;) {
+    if (moments_[k].refusals) refusals_ = *std::move(moments_[k].refusals);
+  }
+  moments_.resize(mark);
+  ++moment_;
+  if (infos_.size() > arena_.size()) infos_.resize(arena_.size());
+}
+
+std::vector<NodeId> LiveCover::changed(std::size_t mark) const {
+  std::vector<NodeId> result;
+  for (std::size_t k = moments_[mark].saved; k < saved_.size(); ++k) result.push_back(saved_[k].node);
+  return result;
+}
+
+void LiveCover::touch(NodeId id) {
+  if (touched_at_[index_of(id)] == update_) return;
+  touched_at_[index_of(id)] = update_;
+  touched_.push_back(id);
+}
+
+void LiveCover::accept(std::map<std::string, std::size_t> accepted) {
+  accepted_ = std::move(accepted);
+  sums_.excess = 0;
+  for (const auto& [refusal, count] : refusals_) {
+    const auto allowed = accepted_.find(refusal);
+    const std::size_t most = allowed == accepted_.end() ? 0 : allowed->second;
+    if (count > most) sums_.excess += count - most;
+  }
+}
+
+void LiveCover::update(std::span<const ir::WorkGraph::Change> changes) {
+  ++update_;
+  footprint_.clear();
+  touched_.clear();
+  pending_exits_.clear();
+  unpriced_.clear();
+  unconverted_.clear();
+  const std::size_t size = arena_.size();
+  if (infos_.size() < size) infos_.resize(size);
+  for (auto* stamps : {&saved_at_, &read_at_, &touched_at_, &tree_at_})
+    if (stamps->size() < size) stamps->resize(size, 0);
+  // Nodes that left or read something else are forgotten first, with the composites that were found in them.
+  for (const auto& [id, operands] : changes) {
+    const std::vector<NodeId> readers = read(id).readers;
+    for (const NodeId exit : readers) {
+      pending_exits_.push_back(exit);
+      if (operands) forget_record(exit);
+    }
+    if (operands) forget_record(id);
+  }
+  for (const auto& [id, operands] : changes) start(id);
+  const std::vector<NodeId> exits = pending_exits_;
+  for (const NodeId exit : exits) start(exit);
+  select_composites();
+  make_regions();
+  update_outputs();
+  price_regions();
+}
+
+void LiveCover::start(NodeId id) {
+  if (index_of(id) >= arena_.size()) return;
+  if (!graph_.contains(id) || arena_.is_constant(ValueId{id, 0})) {
+    if (read(id).region || read(id).record) touch(id);
+    return;
+  }
+  touch(id);
+  if (read(id).record == nullptr) record(id);
+  if (read(id).record->composite) pending_exits_.push_back(id);
+}
+
+// --- Records and composites -------------------------------------------------------------------------------------------------------------
+
+void LiveCover::record(NodeId id) {
+  auto made = std::make_shared<Record>();
+  std::vector<NodeId> explored;
+  static_cast<NodeRecord&>(*made) = regions_.record(arena_, graph_, id, explored);
+  made->explored = std::move(explored);
+  for (const NodeId node : made->explored) edit(node).readers.push_back(id);
+  edit(id).record = std::move(made);
+}
+
+void LiveCover::forget_record(NodeId id) {
+  if (read(id).record == nullptr) return;
+  deselect(id);
+  const std::shared_ptr<const Record> old = read(id).record;
+  for (const NodeId node : old->explored) std::erase(edit(node).readers, id);
+  dissolve(id);
+  edit(id).record.reset();
+}
+
+void LiveCover::deselect(NodeId exit) {
+  if (!read(exit).selected) return;
+  edit(exit).selected = false;
+  touch(exit);
+  const Composite& composite = *read(exit).record->composite;
+  touch(composite.entry.node);
+  for (const NodeId inner : composite.inner) {
+    touch(inner);
+    if (!read(inner).inside || read(inner).owner != exit) continue;
+    edit(inner).inside = false;
+    pending_exits_.push_back(inner);
+  }
+}
+
+bool LiveCover::closed(const Record& record) const {
+  const Composite& composite = *record.composite;
+  for (std::size_t k = 0; k < composite.inner.size(); ++k)
+    if (graph_.total_uses(composite.inner[k]) != composite.inner_uses[k]) return false;
+  return true;
+}
+
+// From the last to the first: a composite that is inside another one is none.
+void LiveCover::select_composites() {
+  const auto later = [&](NodeId a, NodeId b) {
+    return graph_.position(a) != graph_.position(b) ? graph_.position(a) > graph_.position(b) : a > b;
+  };
+  std::set<NodeId, decltype(later)> queue(later);
+  const auto push_pending = [&] {
+    for (const NodeId id : pending_exits_) {
+      if (graph_.contains(id) && read(id).record != nullptr && read(id).record->composite) queue.insert(id);
+    }
+    pending_exits_.clear();
+  };
+  push_pending();
+  while (!queue.empty()) {
+    const NodeId exit = *queue.begin();
+    queue.erase(queue.begin());
+    const Info& info = read(exit);
+    const std::shared_ptr<const Record> record = info.record;
+    for (const NodeId inner : record->composite->inner) read(inner);
+    const bool wanted = !info.inside && closed(*record);
+    if (wanted == info.selected) continue;
+    if (!wanted) {
+      deselect(exit);
+      push_pending();
+      continue;
+    }
+    edit(exit).selected = true;
+    touch(exit);
+    touch(record->composite->entry.node);
+    for (const NodeId inner : record->composite->inner) {
+      Info& changed = edit(inner);
+      changed.inside = true;
+      changed.owner = exit;
+      touch(inner);
+      pending_exits_.push_back(inner);
+    }
+    push_pending();
+  }
+}
+
+// --- Paths and kernels --------------------------------------------------------------------------------------------------------------
+
+// Whether operations may follow this one in a kernel.
+bool LiveCover::chains(const Info& info) const {
+  if (info.record == nullptr || info.inside) return false;
+  const Role role = info.record->shape->role;
+  return role == Role::anchor || role == Role::pointwise;
+}
+
+ShapeId LiveCover::shape_of(const Link& link) {
+  const Record& record = *read(link.node).record;
+  return (link.composite ? record.composite_shape : record.shape)->id;
+}
+
+const ops::TensorSpec& LiveCover::result_of(NodeId id) {
+  const Info& info = read(id);
+  return (info.selected ? info.record->composite_shape : info.record->shape)->spec.results[0];
+}
+
+// The operation, or composite, that alone reads this node's value and may run in one kernel with it.
+std::optional<LiveCover::Link> LiveCover::next(NodeId id) {
+  const Info& info = read(id);
+  if (!chains(info)) return std::nullopt;
+  const std::span<const NodeId> users = graph_.users(id);
+  if (users.empty()) return std::nullopt;
+  const std::size_t uses = graph_.total_uses(id);
+  const Info& user = read(users[0]);
+  if (user.record == nullptr) return std::nullopt;
+  if (user.inside || user.selected) {
+    const NodeId exit = user.inside ? user.owner : users[0];
+    const Record& record = *read(exit).record;
+    if (record.composite->entry != ValueId{id, 0} || record.composite->entry_uses != uses) return std::nullopt;
+    if (record.composite_shape->role != Role::pointwise || !(result_of(exit) == result_of(id))) return std::nullopt;
+    return Link{exit, true};
+  }
+  if (uses != 1 || user.record->shape->role != Role::pointwise) return std::nullopt;
+  // The kernel may not read it: an exponent that it knows.
+  const auto& operands = user.record->operands;
+  if (std::ranges::find(operands, ValueId{id, 0}) == operands.end() || !(result_of(users[0]) == result_of(id))) return std::nullopt;
+  return Link{users[0], false};
+}
+
+// The nodes whose next() is this one, in the order of its operands.
+std::vector<NodeId> LiveCover::links_into(NodeId id) {
+  std::vector<NodeId> result;
+  const Info& info = read(id);
+  const auto consider = [&](ValueId value) {
+    if (arena_.is_constant(value) || std::ranges::find(result, value.node) != result.end()) return;
+    const auto link = next(value.node);
+    if (link && link->node == id) result.push_back(value.node);
+  };
+  if (info.selected) {
+    consider(info.record->composite->entry);
+  } else {
+    const std::shared_ptr<const Record> record = info.record;
+    for (const ValueId operand : record->operands) consider(operand);
+  }
+  return result;
+}
+
+// Takes the kernel of this node away; its other nodes need new ones.
+void LiveCover::dissolve(NodeId id) {
+  const std::shared_ptr<const Region> region = read(id).region;
+  if (region == nullptr) return;
+  set_price(region->exit(), nullptr);
+  for (const Link& link : region->links) {
+    edit(link.node).region.reset();
+    touch(link.node);
+  }
+}
+
+void LiveCover::make_regions() {
+  // What may have lost or won a link: the whole tree of links of each touched node and of what it reads.
+  const std::size_t seeds = touched_.size();
+  for (std::size_t k = 0; k < seeds; ++k) {
+    const NodeId id = touched_[k];
+    if (!graph_.contains(id) || read(id).record == nullptr) continue;
+    for (const ValueId operand : arena_.node(id).operands)
+      if (!arena_.is_constant(operand) && chains(read(operand.node))) touch(operand.node);
+  }
+  std::vector<NodeId> roots;
+  for (std::size_t k = 0; k < touched_.size(); ++k) {
+    const NodeId id = touched_[k];
+    dissolve(id);
+    if (!graph_.contains(id) || read(id).record == nullptr || read(id).inside) continue;
+    NodeId root = id;
+    while (const auto link = next(root)) root = link->node;
+    if (tree_at_[index_of(root)] == update_) continue;
+    tree_at_[index_of(root)] = update_;
+    roots.push_back(root);
+    for (const NodeId node : tree_of(root)) touch(node);
+  }
+  for (const NodeId root : roots) make_tree(root);
+}
+
+// A node and all from which links lead to it.
+std::vector<NodeId> LiveCover::tree_of(NodeId root) {
+  std::vector<NodeId> tree{root};
+  for (std::size_t k = 0; k < tree.size(); ++k) {
+    if (!chains(read(tree[k]))) continue;
+    const std::vector<NodeId> before = links_into(tree[k]);
+    tree.insert(tree.end(), before.begin(), before.end());
+  }
+  return tree;
+}
+
+// Cuts the paths of a tree of links into kernels.
+void LiveCover::make_tree(NodeId root) {
+  std::vector<NodeId> tree{root};
+  std::vector<std::vector<NodeId>> into;
+  for (std::size_t k = 0; k < tree.size(); ++k) {
+    into.push_back(chains(read(tree[k])) ? links_into(tree[k]) : std::vector<NodeId>());
+    tree.insert(tree.end(), into.back().begin(), into.back().end());
+  }
+  // From the beginnings: which link each node takes, and whether its path begins at an anchor.
+  std::unordered_map<NodeId, bool> anchored;
+  std::unordered_map<NodeId, NodeId> taken;
+  for (std::size_t k = tree.size(); k-- > 0;) {
+    const NodeId id = tree[k];
+    bool from_anchor = read(id).record->shape->role == Role::anchor;
+    const auto found = std::ranges::find_if(into[k], [&](NodeId before) { return anchored.at(before); });
+    if (!into[k].empty()) {
+      taken.emplace(id, found != into[k].end() ? *found : into[k].front());
+      from_anchor = from_anchor || found != into[k].end();
+    }
+    anchored.emplace(id, from_anchor);
+  }
+  // The path of a node that its follower did not take ends there.
+  for (const NodeId id : tree) {
+    if (read(id).follower) edit(id).follower.reset();
+  }
+  for (const NodeId id : tree) {
+    const auto before = taken.find(id);
+    if (before == taken.end()) {
+      unpriced_.emplace_back(id, true);
+    } else {
+      edit(before->second).follower = Link{id, read(id).selected};
+    }
+  }
+}
+
+// The layout in which the first operand of a chain arrives that lies in one.
+Layout LiveCover::arriving_layout(NodeId begin) {
+  const Info& info = read(begin);
+  if (info.selected) return read(info.record->composite->entry.node).layout;
+  for (const ValueId operand : info.record->operands) {
+    if (arena_.is_constant(operand)) continue;
+    const Layout layout = read(operand.node).layout;
+    if (layout != Layout::plain) return layout;
+  }
+  return Layout::plain;
+}
+
+// Makes the kernel that begins a path, or goes on with one. What follows it is cut later: its operand comes from this one.
+void LiveCover::cut(NodeId begin) {
+  std::vector<Link> links{{begin, read(begin).selected}};
+  Chain chain{{shape_of(links[0]), Element::kFirst}};
+  while (links.size() < kLongestChain) {
+    const std::optional<Link> follower = read(links.back().node).follower;
+    if (!follower) break;
+    Element element{shape_of(*follower), 0};
+    if (!follower->composite) {
+      const auto& operands = read(follower->node).record->operands;
+      const auto at = std::ranges::find(operands, ValueId{links.back().node, 0}) - operands.begin();
+      element.position = static_cast<std::uint32_t>(at);
+    }
+    links.push_back(*follower);
+    chain.push_back(element);
+  }
+  const std::size_t count = chains(read(begin)) ? regions_.best_prefix(chain, arriving_layout(begin)) : 1;
+  links.resize(count);
+  chain.resize(count);
+  const std::shared_ptr<const Region> old = read(begin).region;
+  if (old && old->links == links) {
+    unpriced_.emplace_back(old->exit(), false);
+  } else {
+    for (const Link& link : links) dissolve(link.node);
+    add_region(links, chain);
+  }
+  const std::optional<Link> follower = read(links.back().node).follower;
+  if (!follower) return;
+  const std::shared_ptr<const Region>& next = read(follower->node).region;
+  if (next == nullptr || next->links[0].node != follower->node) unpriced_.emplace_back(follower->node, true);
+}
+
+void LiveCover::add_region(std::vector<Link> links, const Chain& chain) {
+  const Record& first = *read(links[0].node).record;
+  const Role role = first.shape->role;
+  if (role == Role::absent) return;
+  auto region = std::make_shared<Region>();
+  region->links = std::move(links);
+  if (role != Role::refused && role != Role::free) {
+    region->kernel = regions_.region(chain);
+    for (std::size_t k = 0; k < region->links.size(); ++k) {
+      const Link& link = region->links[k];
+      const Record& record = *read(link.node).record;
+      if (link.composite) {
+        if (k == 0) region->operands.push_back(record.composite->entry);
+        region->operands.insert(region->operands.end(), record.composite->parameters.begin(), record.composite->parameters.end());
+        continue;
+      }
+      for (const ValueId operand : record.operands)
+        if (k == 0 || operand.node != region->links[k - 1].node) region->operands.push_back(operand);
+    }
+  }
+  for (const Link& link : region->links) edit(link.node).region = region;
+  unpriced_.emplace_back(region->exit(), false);
+}
+
+}  // namespace xflow::cost

@@ -1,0 +1,256 @@
+// Prices of the kernels of a cover, conversions between them, and the explanation of both.
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "src/cost/live_cover.h"
+
+namespace xflow::cost {
+
+using ir::NodeId;
+using ir::ValueId;
+
+// --- Prices -------------------------------------------------------------------------------------------------------------------------
+
+void LiveCover::refuse(const std::string& refusal, bool in) {
+  if (!moments_.empty() && !moments_.back().refusals) moments_.back().refusals = refusals_;
+  std::size_t& count = refusals_[refusal];
+  const auto allowed = accepted_.find(refusal);
+  const std::size_t most = allowed == accepted_.end() ? 0 : allowed->second;
+  if (in) {
+    if (++count > most) ++sums_.excess;
+    ++sums_.unmeasured;
+    return;
+  }
+  if (count-- > most) --sums_.excess;
+  --sums_.unmeasured;
+  if (count == 0) refusals_.erase(refusal);
+}
+
+void LiveCover::add(const Price& price, bool in) {
+  sums_.time = in ? sums_.time + price.time : sums_.time - price.time;
+  sums_.kernels = in ? sums_.kernels + price.kernels : sums_.kernels - price.kernels;
+  for (const std::string& refusal : price.refusals) refuse(refusal, in);
+}
+
+void LiveCover::want(const Want& wanted, bool more) {
+  const auto& [value, layout] = wanted;
+  if (more && arena_.is_constant(value)) return;
+  std::vector<Asked>& asked = edit(value.node).asked;
+  const std::uint32_t output = value.output;
+  const Layout in = layout;
+  auto found = std::ranges::find_if(asked, [&](const Asked& a) { return a.output == output && a.layout == in; });
+  if (more) {
+    if (found == asked.end()) {
+      asked.push_back({output, in, 1});
+    } else {
+      ++found->count;
+      return;
+    }
+  } else {
+    if (found == asked.end() || --found->count > 0) return;  // a constant is not asked for
+    asked.erase(found);
+  }
+  unconverted_.push_back(value.node);
+}
+
+void LiveCover::set_price(NodeId exit, const std::shared_ptr<const Price>& price) {
+  const std::shared_ptr<const Price> old = read(exit).price;
+  edit(exit).price = price;
+  if (price) {
+    add(*price, true);
+    for (const Want& w : price->wants) want(w, true);
+  }
+  if (old) {
+    add(*old, false);
+    for (const Want& w : old->wants) want(w, false);
+  }
+}
+
+void LiveCover::queue_users(NodeId id) {
+  for (const NodeId user : graph_.users(id)) {
+    const Info& info = read(user);
+    const NodeId at = info.inside ? info.owner : user;
+    const std::shared_ptr<const Region>& region = read(at).region;
+    if (region == nullptr) continue;  // waits to be cut
+    // Where a chain begins, its layout decides how it is cut.
+    const bool begins = region->links[0].node == at;
+    unpriced_.emplace_back(begins ? at : region->exit(), begins);
+  }
+}
+
+// In the order of the graph: where a kernel is cut and priced, the layouts of what it reads are known.
+void LiveCover::price_regions() {
+  using Work = std::pair<NodeId, bool>;
+  const auto earlier = [&](const Work& a, const Work& b) {
+    const std::size_t at_a = graph_.position(a.first);
+    const std::size_t at_b = graph_.position(b.first);
+    return at_a != at_b ? at_a < at_b : a.first != b.first ? a.first < b.first : a.second > b.second;
+  };
+  std::set<Work, decltype(earlier)> queue(earlier);
+  for (;;) {
+    queue.insert(unpriced_.begin(), unpriced_.end());
+    unpriced_.clear();
+    if (queue.empty()) break;
+    const auto [id, begins] = *queue.begin();
+    queue.erase(queue.begin());
+    const std::shared_ptr<const Region> region = read(id).region;
+    if (begins) {
+      // It may have become a later link of a kernel since.
+      if (region == nullptr || region->links[0].node == id) cut(id);
+    } else if (region != nullptr && region->exit() == id) {
+      price(*region);
+    }
+  }
+  std::sort(unconverted_.begin(), unconverted_.end());
+  unconverted_.erase(std::unique(unconverted_.begin(), unconverted_.end()), unconverted_.end());
+  const std::vector<NodeId> values = std::move(unconverted_);
+  unconverted_.clear();
+  for (const NodeId id : values) set_conversions(id);
+}
+
+void LiveCover::price(const Region& region) {
+  const NodeId exit = region.exit();
+  auto price = std::make_shared<Price>(price_of(region));
+  const Layout before = read(exit).layout;
+  const Layout after = price->results;
+  set_price(exit, price);
+  if (after == before) return;
+  edit(exit).layout = after;
+  unconverted_.push_back(exit);
+  queue_users(exit);
+}
+
+LiveCover::Price LiveCover::price_of(const Region& region) {
+  Price price;
+  const NodeId id = region.exit();
+  const ir::Node& node = arena_.node(id);
+  const KernelShape& shape = *read(region.links[0].node).record->shape;
+  if (shape.role == Role::refused) {
+    for (const ValueId operand : node.operands) price.wants.emplace_back(operand, Layout::plain);
+    price.refusals.push_back(shape.refusal);
+    price.kernels = 1;
+    return price;
+  }
+  if (shape.role == Role::free) {
+    // The same elements in the same order: only a plain tensor can be seen in another shape.
+    if (node.operands.empty() || arena_.is_constant(node.operands[0])) return price;
+    const ValueId operand = node.operands[0];
+    if (arena_.type(operand).shape == node.outputs[0].shape) {
+      price.results = read(operand.node).layout;
+    } else {
+      price.wants.emplace_back(operand, Layout::plain);
+    }
+    return price;
+  }
+  RegionKernel& kernel = *region.kernel;
+  const std::vector<ValueId>& values = region.operands;
+  Layout layout = kernel.chooses ? Layout::any : Layout::plain;
+  if (!kernel.chooses) {
+    // The layout in which the first operand arrives, if the kernel works in it.
+    for (std::size_t k = 0; k < values.size() && layout == Layout::plain; ++k) {
+      if (!kernel.takes[k]) continue;
+      const Layout arrives = read(values[k].node).layout;
+      if (arrives != Layout::plain && kernel.works[static_cast<std::size_t>(arrives)]) layout = arrives;
+    }
+  }
+  const DatabaseEntry& entry = regions_.cost(kernel, layout);
+  price.operands = kernel.chooses ? entry.cost.operands : layout;
+  const Layout results = kernel.chooses ? entry.cost.results : layout;
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    // Operands of post-operations lie as the result does.
+    const Layout own = k >= kernel.spec.operands.size() ? results : price.operands;
+    price.wants.emplace_back(values[k], kernel.takes[k] ? own : Layout::plain);
+  }
+  if (!kernel.spec.results.empty() && has_layouts(kernel.spec.results[0])) price.results = results;
+  price.kernels = 1;
+  if (entry.refusal.empty()) {
+    price.time = ticks_of(entry.cost.median);
+    price.cost = &entry.cost;
+  } else {
+    price.refusals.push_back(entry.refusal);
+  }
+  return price;
+}
+
+// What it takes to bring a node's values to the layouts in which they are asked for.
+void LiveCover::set_conversions(NodeId id) {
+  const Info& info = read(id);
+  auto price = std::make_shared<Price>();
+  for (const Asked& asked : info.asked) {
+    if (asked.layout == info.layout || info.record == nullptr) continue;
+    const DatabaseEntry* entry = regions_.reorder(arena_, *info.record->shape, {id, asked.output}, info.layout, asked.layout);
+    if (entry != nullptr && entry->refusal.empty() && entry->cost.median.value <= 0) continue;  // the same bytes
+    ++price->kernels;
+    if (entry == nullptr) {
+      price->refusals.emplace_back("cannot convert a tensor of unknown size here");
+    } else if (!entry->refusal.empty()) {
+      price->refusals.push_back(entry->refusal);
+    } else {
+      price->time = price->time + ticks_of(entry->cost.median);
+    }
+  }
+  const std::shared_ptr<const Price> old = info.conversions;
+  if (old == nullptr && price->kernels == 0) return;
+  add(*price, true);
+  if (old) add(*old, false);
+  edit(id).conversions = price->kernels > 0 ? std::move(price) : nullptr;
+}
+
+void LiveCover::update_outputs() {
+  // A constant is not converted.
+  std::vector<ValueId> now = graph_.outputs();
+  for (ValueId& output : now)
+    if (arena_.is_constant(output)) output = arena_.absent();
+  if (outputs_ == now) return;
+  const std::vector<ValueId> old = std::exchange(outputs_, std::move(now));
+  for (std::size_t k = 0; k < outputs_.size(); ++k) {
+    if (k < old.size() && old[k] == outputs_[k]) continue;
+    want({outputs_[k], Layout::plain}, true);
+    if (k < old.size()) want({old[k], Layout::plain}, false);
+  }
+}
+
+// --- Explanation --------------------------------------------------------------------------------------------------------------------
+
+std::vector<CoveredRegion> LiveCover::explain() const {
+  std::vector<CoveredRegion> result;
+  std::set<std::tuple<ValueId, Layout>> converted;
+  const auto conversion = [&](const Want& wanted) {
+    const auto& [value, layout] = wanted;
+    if (arena_.is_constant(value) || arena_.is_absent(value)) return;
+    const Info& info = infos_[index_of(value.node)];
+    if (info.layout == layout || !converted.emplace(value, layout).second) return;
+    const DatabaseEntry* entry = regions_.reorder(arena_, *info.record->shape, value, info.layout, layout);
+    const std::string refusal = entry == nullptr ? "cannot convert a tensor of unknown size here" : entry->refusal;
+    if (!refusal.empty()) {
+      result.push_back({refusal, Layout::plain, {value.node}, {}, refusal});
+    } else if (entry->cost.median.value > 0) {
+      const ops::KernelSpec spec = reorder_spec(*regions_.tensor(arena_, value), info.layout, layout);
+      result.push_back({ops::to_string(spec), info.layout, {value.node}, entry->cost, {}});
+    }
+  };
+  for (const NodeId id : graph_.order()) {
+    const Info& info = infos_[index_of(id)];
+    if (!info.price || !info.region || info.region->exit() != id) continue;
+    for (const Want& wanted : info.price->wants) conversion(wanted);
+    if (info.price->kernels == 0) continue;
+    std::vector<NodeId> nodes;
+    for (const Link& link : info.region->links) {
+      if (link.composite) {
+        const auto& inner = infos_[index_of(link.node)].record->composite->inner;
+        nodes.insert(nodes.end(), inner.begin(), inner.end());
+      }
+      nodes.push_back(link.node);
+    }
+    if (info.price->cost == nullptr) {
+      result.push_back({info.price->refusals[0], Layout::plain, std::move(nodes), {}, info.price->refusals[0]});
+    } else {
+      result.push_back({ops::to_string(info.region->kernel->spec), info.price->operands, std::move(nodes), *info.price->cost, {}});
+    }
+  }
+  for (const ValueId output : outputs_) conversion({output, Layout::plain});
+  return result;
+}
+
+}  // namespace xflow::cost

@@ -1,0 +1,195 @@
+#include "src/search/workspace.h"
+
+#include <algorithm>
+
+namespace xflow::search {
+
+using ir::NodeId;
+
+namespace {
+
+// Candidates of states that were left: about 1 kB each.
+constexpr std::size_t kMostKept = 50'000;
+
+}  // namespace
+
+Workspace::Workspace(const ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Follow& follow, Admissible admissible,
+                     cost::Nanoseconds per_operation)
+    : graph_(arena, graph),
+      rewriter_(rewriter),
+      admissible_(std::move(admissible)),
+      cost_(follow(graph_)),
+      per_operation_(cost::ticks_of(per_operation)) {
+  grow();
+}
+
+cost::Ticks Workspace::time_of(std::size_t operations) const {
+  return cost_->time() + static_cast<cost::Ticks>(static_cast<std::int64_t>(per_operation_) * static_cast<std::int64_t>(operations));
+}
+
+void Workspace::grow() {
+  const std::size_t size = graph_.arena().size();
+  if (versions_.size() < size) versions_.resize(size, 0);
+  if (candidates_.size() < size) candidates_.resize(size);
+  if (readers_.size() < size) readers_.resize(size);
+}
+
+std::uint64_t Workspace::context_of(const std::vector<NodeId>& nodes) const {
+  std::uint64_t h = 0;
+  for (const NodeId id : nodes) h = (h ^ versions_[index_of(id)]) * 0x9E3779B97F4A7C15ULL + (h >> 29U);
+  return h;
+}
+
+bool Workspace::apply(const Rewrite& rewrite, ir::WorkGraph::Mark since) {
+  const std::vector<ir::Replacement> replacements = rewrite.build(graph_.arena());
+  if (replacements.empty() || !graph_.replace(replacements, since)) return false;
+  if (!admissible_) return true;
+  for (std::size_t k = since.nodes; k < graph_.arena().size(); ++k) {
+    const auto id = static_cast<NodeId>(k);
+    const ir::Node& node = graph_.arena().node(id);
+    if (node.kind != ir::NodeKind::operation || node.is_constant || !graph_.contains(id)) continue;
+    if (!admissible_(graph_.arena(), id)) return false;
+  }
+  return true;
+}
+
+void Workspace::find_out(Candidate& candidate) {
+  const ir::WorkGraph::Mark mark = graph_.mark();
+  const std::size_t cost_mark = cost_->mark();
+  const cost::Ticks before = time();
+  const std::uint64_t hash = graph_.hash();
+  const std::uint64_t bytes = graph_.constant_bytes();
+  candidate.possible = apply(candidate.rewrite, mark);
+  candidate.footprint.clear();
+  const std::vector<ir::WorkGraph::Change> changes = graph_.changes(mark);
+  for (const auto& [id, operands] : changes) candidate.footprint.push_back(id);
+  if (candidate.possible) {
+    cost_->update(changes);
+    candidate.possible = cost_->comparable();
+    candidate.change = time() - before;
+    candidate.hash = graph_.hash() - hash;
+    candidate.bytes = static_cast<std::int64_t>(graph_.constant_bytes() - bytes);
+    const auto read = cost_->footprint();
+    candidate.footprint.insert(candidate.footprint.end(), read.begin(), read.end());
+  }
+  graph_.undo(mark);
+  cost_->undo(cost_mark);
+  std::erase_if(candidate.footprint, [&](NodeId id) { return index_of(id) >= mark.nodes; });
+  std::sort(candidate.footprint.begin(), candidate.footprint.end());
+  candidate.footprint.erase(std::unique(candidate.footprint.begin(), candidate.footprint.end()), candidate.footprint.end());
+  candidate.footprint.shrink_to_fit();
+  candidate.costed = true;
+  candidate.context = context_of(candidate.footprint);
+}
+
+// Whether the rewrites at this operation were forgotten because of the rewrite that was done.
+bool Workspace::Step::forgot(NodeId root) const {
+  const auto at = std::lower_bound(candidates.begin(), candidates.end(), root, [](const auto& a, NodeId b) { return a.first < b; });
+  return at != candidates.end() && at->first == root;
+}
+
+bool Workspace::enter(StateId state, const Candidate& candidate) {
+  Step step;
+  step.state = state;
+  step.graph = graph_.mark();
+  step.cost = cost_->mark();
+  if (!apply(candidate.rewrite, step.graph)) {
+    graph_.undo(step.graph);
+    cost_->undo(step.cost);
+    return false;
+  }
+  grow();
+  const std::vector<ir::WorkGraph::Change> changes = graph_.changes(step.graph);
+  cost_->update(changes);
+  std::vector<NodeId> changed = cost_->changed(step.cost);
+  for (const auto& [id, operands] : changes) changed.push_back(id);
+  std::sort(changed.begin(), changed.end());
+  changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
+  for (const NodeId id : changed) {
+    step.versions.emplace_back(id, versions_[index_of(id)]);
+    versions_[index_of(id)] = static_cast<std::uint32_t>(state);
+  }
+  std::vector<NodeId> roots;
+  for (const auto& [id, operands] : changes) {
+    roots.push_back(id);
+    roots.insert(roots.end(), readers_[index_of(id)].begin(), readers_[index_of(id)].end());
+  }
+  std::sort(roots.begin(), roots.end());
+  roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
+  for (const NodeId root : roots) {
+    if (index_of(root) >= candidates_.size()) continue;  // of a graph that is not this one
+    step.candidates.emplace_back(root, std::move(candidates_[index_of(root)]));
+    candidates_[index_of(root)] = nullptr;
+  }
+  if (const auto known = found_.find(static_cast<std::uint32_t>(state)); known != found_.end()) {
+    for (auto& [root, list] : known->second) {
+      if (candidates_[index_of(root)] != nullptr) continue;  // found before this rewrite in the meantime
+      if (!step.forgot(root)) step.late.push_back(root);
+      candidates_[index_of(root)] = std::move(list);
+    }
+    found_.erase(known);
+  }
+  steps_.push_back(std::move(step));
+  return true;
+}
+
+void Workspace::leave() {
+  Step step = std::move(steps_.back());
+  steps_.pop_back();
+  Found found;
+  for (auto& [root, list] : step.candidates) {
+    if (auto& made = candidates_[index_of(root)]) found.emplace_back(root, std::move(made));
+    candidates_[index_of(root)] = std::move(list);
+  }
+  for (const NodeId root : step.late) found.emplace_back(root, std::move(candidates_[index_of(root)]));
+  if (!found.empty()) keep(step.state, std::move(found));
+  for (const auto& [id, version] : step.versions) versions_[index_of(id)] = version;
+  graph_.undo(step.graph);
+  cost_->undo(step.cost);
+}
+
+// What was found in a state that was left is kept for when it is entered again; that of the states left longest ago is found again.
+void Workspace::keep(StateId state, Found found) {
+  std::size_t count = 0;
+  for (const auto& [root, list] : found) count += list->size();
+  found_.insert_or_assign(static_cast<std::uint32_t>(state), std::move(found));
+  kept_.emplace_back(static_cast<std::uint32_t>(state), count);
+  kept_candidates_ += count;
+  while (kept_candidates_ > kMostKept && kept_.size() > 1) {
+    kept_candidates_ -= kept_.front().second;
+    found_.erase(kept_.front().first);
+    kept_.pop_front();
+  }
+}
+
+const Candidates& Workspace::candidates(NodeId root, bool& found) {
+  std::shared_ptr<const Candidates>& list = candidates_[index_of(root)];
+  found = list == nullptr;
+  if (!found) return *list;
+  auto made = std::make_shared<Candidates>();
+  std::vector<NodeId> reads{root};
+  const ir::WorkGraph::Mark mark = graph_.mark();
+  rewriter_.rewrites(graph_, root, reads, [&](Rewrite rewrite) {
+    made->push_back(std::make_shared<Candidate>());
+    made->back()->rewrite = std::move(rewrite);
+    made->back()->root = root;
+  });
+  graph_.undo(mark);
+  for (const NodeId id : reads) {
+    std::vector<NodeId>& readers = readers_[index_of(id)];
+    const auto at = std::lower_bound(readers.begin(), readers.end(), root);
+    if (at == readers.end() || *at != root) readers.insert(at, root);
+  }
+  list = std::move(made);
+  if (!steps_.empty() && !steps_.back().forgot(root)) steps_.back().late.push_back(root);
+  return *list;
+}
+
+std::vector<std::vector<ir::Replacement>> Workspace::replaced() const {
+  std::vector<std::vector<ir::Replacement>> result;
+  for (std::size_t k = 0; k < steps_.size(); ++k)
+    result.push_back(graph_.replaced(steps_[k].graph, k + 1 < steps_.size() ? steps_[k + 1].graph : graph_.mark()));
+  return result;
+}
+
+}  // namespace xflow::search

@@ -1,0 +1,250 @@
+// Covers that follow a graph cost what covers made from scratch cost.
+#include "src/cost/live_cover.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "src/cost/cover.h"
+#include "src/ops/operator.h"
+
+namespace xflow::cost {
+namespace {
+
+using ir::Graph;
+using ir::NodeId;
+using ir::Replacement;
+using ir::ValueId;
+using ir::WorkGraph;
+
+// A device whose costs, layouts and abilities look random and depend on the text of the kernel alone.
+class ScatteredDevice final : public Device {
+ public:
+  ScatteredDevice() { info_.name = "scattered"; }
+  const DeviceInfo& info() const override { return info_; }
+  bool chooses_layout(const ops::KernelSpec& spec) const override { return spec.kernel == "convolution"; }
+  bool works_in(const ops::KernelSpec& spec, Layout layout) const override {
+    return layout == Layout::plain || (spec.kernel != "matmul" && scatter(spec.kernel, static_cast<unsigned>(layout)) % 3 != 0);
+  }
+  bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const override {
+    return base.kernel == "convolution" || base.kernel == "matmul" || base.kernel.starts_with("pointwise/")
+               ? scatter(base.kernel + post.name, base.post.size()) % 4 != 0
+               : false;
+  }
+  Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override {
+    if (spec.kernel == "pointwise/erf") return fail(ErrorCode::unsupported, "cannot run erf here");
+    const std::uint64_t h = scatter(ops::to_string(spec), static_cast<unsigned>(layout));
+    KernelCost cost{{1 + static_cast<double>(h % 100'000) / 7}, {0}, 1, layout, layout};
+    if (layout == Layout::any) {
+      cost.operands = h % 2 == 0 ? Layout::channels_last : Layout::blocked8;
+      cost.results = h % 3 == 0 ? Layout::plain : cost.operands;
+    }
+    return cost;
+  }
+
+ private:
+  static std::uint64_t scatter(const std::string& text, std::uint64_t seed) {
+    std::uint64_t h = seed + 0x9E3779B97F4A7C15ULL;
+    for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+    return h ^ (h >> 31U);
+  }
+  DeviceInfo info_;
+};
+
+// Random graphs over tensors of one type, and random changes of them: what they compute does not matter here.
+class LiveCoverTest : public ::testing::Test {
+ protected:
+  ValueId op(ir::Arena& in, const std::string& name, std::vector<ValueId> operands, ir::Attributes attributes = {}) {
+    auto value = ops::apply(in, name, std::move(operands), std::move(attributes));
+    EXPECT_TRUE(value) << value.error().text();
+    return *value;
+  }
+  ValueId constant(ir::Arena& in, std::vector<std::int64_t> dims, double first) {
+    std::int64_t n = 1;
+    for (const std::int64_t d : dims) n *= d;
+    std::vector<double> values(static_cast<std::size_t>(n), first);
+    return in.constant(ir::make_constant(ir::DataType::float32, std::move(dims), values).value());
+  }
+  // An operation on some of `values`: pointwise, a convolution, a composite, a mean, a transpose and back.
+  ValueId random_operation(ir::Arena& in, const std::vector<ValueId>& values) {
+    const ValueId x = values[random() % values.size()];
+    const ValueId y = values[random() % values.size()];
+    switch (random() % 14) {
+      case 0:
+      case 1: {
+        ir::Attributes attributes;
+        attributes.set("strides", ir::polys(std::vector<std::int64_t>{1, 1}));
+        attributes.set("pads", ir::polys(std::vector<std::int64_t>{1, 1, 1, 1}));
+        attributes.set("dilations", ir::polys(std::vector<std::int64_t>{1, 1}));
+        attributes.set("groups", ir::Poly(1));
+        return op(in, "conv", {x, constant(in, {8, 8, 3, 3}, static_cast<double>(random() % 4))}, attributes);
+      }
+      case 2:
+        return op(in, "relu", {x});
+      case 3:
+        return op(in, "erf", {x});
+      case 4:
+        return op(in, "mul", {x, op(in, "sigmoid", {x})});
+      case 5:
+        return op(in, "add", {x, constant(in, {1, 8, 1, 1}, static_cast<double>(random() % 3))});
+      case 6:
+        return op(in, "mul", {x, constant(in, {}, 2)});
+      case 7:
+        return op(in, "pow", {x, constant(in, {}, 2)});
+      case 8: {
+        const ir::Attributes perm{{"perm", ir::polys(std::vector<std::int64_t>{0, 1, 3, 2})}};
+        return op(in, "transpose", {op(in, "transpose", {x}, perm)}, perm);
+      }
+      case 9: {
+        const ir::Attributes axes{{"axes", ir::polys(std::vector<std::int64_t>{3})}, {"keep_dims", ir::Poly(1)}};
+        const ValueId centered = op(in, "sub", {x, op(in, "reduce_mean", {x}, axes)});
+        const ValueId variance = op(in, "reduce_mean", {op(in, "mul", {centered, centered})}, axes);
+        return op(in, "div", {centered, op(in, "sqrt", {op(in, "add", {variance, constant(in, {}, 1e-5)})})});
+      }
+      case 10:
+        return op(in, "mul", {x, y});
+      case 11:
+        return op(in, "identity", {x});
+      default:
+        return op(in, "add", {x, y});
+    }
+  }
+
+  Graph random_graph(std::size_t size) {
+    std::vector<ValueId> values;
+    for (std::uint32_t k = 0; k < 2; ++k)
+      values.push_back(arena.input(ir::TensorType{ir::DataType::float32, true, ir::polys(std::vector<std::int64_t>{1, 8, 6, 6})}, k));
+    while (values.size() < size) {
+      // Mostly on what is new: a deep graph.
+      std::vector<ValueId> recent(values.end() - static_cast<std::ptrdiff_t>(std::min<std::size_t>(values.size(), 4)), values.end());
+      values.push_back(random_operation(arena, random() % 5 == 0 ? values : recent));
+    }
+    return Graph{{values.back(), values[size / 2]}};
+  }
+
+  // Values of the graph that runs.
+  static std::vector<ValueId> values_of(const WorkGraph& work) {
+    std::vector<ValueId> values;
+    for (const NodeId id : work.order())
+      if (work.arena().type({id, 0}).shape.size() == 4 && work.arena().type({id, 0}).shape[3] == ir::Poly(6)) values.push_back({id, 0});
+    return values;
+  }
+
+  // One random change; false, and nothing changed, where the graph would depend on itself.
+  bool change(WorkGraph& work) {
+    const auto mark = work.mark();
+    const std::vector<ValueId> values = values_of(work);
+    if (values.empty()) return false;
+    const ValueId from = values[random() % values.size()];
+    ValueId to = random() % 3 == 0 ? values[random() % values.size()] : random_operation(work.arena(), values);
+    if (random() % 12 == 0) to = constant(work.arena(), {1, 8, 6, 6}, 1);  // what reads it becomes an expression of constants
+    if (work.replace(std::vector<Replacement>{{from, to}}, mark)) return true;
+    work.undo(mark);
+    return false;
+  }
+
+  std::uint32_t random() { return static_cast<std::uint32_t>(generator_()); }
+
+  ir::Arena arena;
+  ScatteredDevice device;
+  Database database = Database::open("", device.info());
+  CostModel model{arena, device, database, [](ir::SymbolId) { return std::nullopt; }};
+  std::mt19937 generator_{7};
+};
+
+TEST_F(LiveCoverTest, CostsAfterEachChangeWhatACoverFromScratchCosts) {
+  int changes = 0;
+  for (int round = 0; round < 40; ++round) {
+    WorkGraph work(arena, random_graph(10 + static_cast<std::size_t>(round)));
+    KernelCosts costs(device, database);
+    Regions regions(costs, [](ir::SymbolId) { return std::nullopt; });
+    LiveCover cover(work, regions);
+    const auto now = [&] { return Cost{nanoseconds(cover.time()), cover.kernels(), cover.unmeasured()}; };
+    struct Moment {
+      WorkGraph::Mark graph;
+      std::size_t cover;
+      Cost cost;
+      std::uint64_t hash;
+    };
+    std::vector<Moment> moments;
+    for (int step = 0; step < 40; ++step) {
+      if (!moments.empty() && random() % 3 == 0) {
+        work.undo(moments.back().graph);
+        cover.undo(moments.back().cover);
+        EXPECT_EQ(now(), moments.back().cost);
+        EXPECT_EQ(work.hash(), moments.back().hash);
+        moments.pop_back();
+      } else {
+        const Moment before{work.mark(), cover.mark(), now(), work.hash()};
+        if (!change(work)) {
+          cover.undo(before.cover);
+          continue;
+        }
+        cover.update(work.changes(before.graph));
+        moments.push_back(before);
+        ++changes;
+      }
+      const Graph same = work.extract(arena);
+      ASSERT_TRUE(ir::verify(arena, same));
+      ASSERT_EQ(now(), *model.cost(same)) << "round " << round << ", step " << step;
+      // So does everything else that is kept by difference.
+      const WorkGraph fresh(arena, same);
+      ASSERT_EQ(work.operations(), fresh.operations());
+      ASSERT_EQ(work.constant_bytes(), fresh.constant_bytes());
+    }
+  }
+  EXPECT_GT(changes, 600);
+}
+
+TEST_F(LiveCoverTest, UndoingFreesTheNodesThatWereMade) {
+  WorkGraph work(arena, random_graph(30));
+  const std::size_t nodes = work.arena().size();
+  const auto mark = work.mark();
+  for (int k = 0; k < 50; ++k) change(work);
+  EXPECT_GT(work.arena().size(), nodes);
+  work.undo(mark);
+  EXPECT_EQ(work.arena().size(), nodes);
+}
+
+TEST_F(LiveCoverTest, OperationsThatBecomeEqualAreMerged) {
+  const ValueId x = arena.input(ir::TensorType{ir::DataType::float32, true, ir::polys(std::vector<std::int64_t>{4})}, 0);
+  const ValueId a = op(arena, "exp", {op(arena, "identity", {x})});
+  const ValueId b = op(arena, "exp", {x});
+  WorkGraph work(arena, Graph{{op(arena, "add", {op(arena, "relu", {a}), op(arena, "relu", {b})})}});
+  EXPECT_EQ(work.operations(), 6U);
+  const auto mark = work.mark();
+  const NodeId identity = *work.copy_of(arena.node(a).operands[0].node);
+  ASSERT_TRUE(work.replace(std::vector<Replacement>{{{identity, 0}, work.arena().node(identity).operands[0]}}, mark));
+  EXPECT_EQ(work.operations(), 3U);  // exp, relu, add
+  EXPECT_EQ(work.extract(arena), (Graph{{op(arena, "add", {op(arena, "relu", {b}), op(arena, "relu", {b})})}}));
+}
+
+TEST_F(LiveCoverTest, TheOrderOfRewritesDoesNotShowInTheHash) {
+  const ValueId x = arena.input(ir::TensorType{ir::DataType::float32, true, ir::polys(std::vector<std::int64_t>{4})}, 0);
+  const ValueId a = op(arena, "exp", {x});
+  const ValueId b = op(arena, "sqrt", {a});
+  WorkGraph work(arena, Graph{{op(arena, "tanh", {b})}});
+  const NodeId first = *work.copy_of(a.node);
+  const NodeId second = *work.copy_of(b.node);
+  const auto replace_first = [&] {
+    const auto mark = work.mark();
+    return work.replace(std::vector<Replacement>{{{first, 0}, op(work.arena(), "abs", {work.arena().node(first).operands[0]})}}, mark);
+  };
+  const auto replace_second = [&] {
+    const auto mark = work.mark();
+    return work.replace(std::vector<Replacement>{{{second, 0}, op(work.arena(), "relu", {work.arena().node(second).operands[0]})}}, mark);
+  };
+  const auto mark = work.mark();
+  const std::uint64_t original = work.hash();
+  ASSERT_TRUE(replace_first() && replace_second());
+  const std::uint64_t one_way = work.hash();
+  work.undo(mark);
+  EXPECT_EQ(work.hash(), original);
+  ASSERT_TRUE(replace_second() && replace_first());
+  EXPECT_EQ(work.hash(), one_way);
+  EXPECT_NE(one_way, original);
+}
+
+}  // namespace
+}  // namespace xflow::cost
