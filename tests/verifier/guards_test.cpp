@@ -1,0 +1,61 @@
+// The guards that a rule is proved under are enough by themselves.
+#include <gtest/gtest.h>
+
+#include "src/rules/instantiate.h"
+#include "src/verifier/prove_rules.h"
+#include "tests/verifier/raw_check.h"
+
+namespace xflow::verifier {
+namespace {
+
+constexpr std::size_t kShapes = 8;
+constexpr std::size_t kInstances = 6;  // of a rule, from the smallest ranks to the largest
+
+// What was found over some instances of a rule.
+struct Found {
+  std::size_t compared = 0;
+  bool complete = true;  // no instance has more shapes
+  std::string failure;
+};
+
+Found check_rule(const rules::Rule& rule, std::uint64_t seed) {
+  Found found;
+  auto instances = rules::instantiate(rule);
+  EXPECT_TRUE(instances.has_value()) << rule.name;
+  if (!instances) return found;
+  const std::size_t step = std::max<std::size_t>(1, instances->size() / kInstances);
+  for (std::size_t k = 0; k < instances->size(); k += step) {
+    const RawCheck check = check_raw((*instances)[k], kShapes, seed + k);
+    found.compared += check.compared;
+    found.complete = found.complete && check.complete;
+    if (check.failure) found.failure = (*instances)[k].choice + ": " + *check.failure;
+  }
+  return found;
+}
+
+TEST(ShippedRules, HoldOnRawShapesThatSatisfyTheirGuards) {
+  const auto rules = read_rules(std::string(XFLOW_SOURCE_DIR) + "/substitutions");
+  ASSERT_TRUE(rules.has_value());
+  std::uint64_t seed = 1;
+  for (const rules::Rule& rule : *rules) {
+    const Found found = check_rule(rule, seed += 1000);
+    EXPECT_EQ(found.failure, "") << rule.name;
+    EXPECT_TRUE(found.compared >= kShapes || (found.complete && found.compared > 0))
+        << rule.name << " was compared on " << found.compared << " shapes only";
+  }
+}
+
+// The same comparison sees what a guard keeps out.
+TEST(RawShapes, ShowThatAGuardIsMissing) {
+  const std::string rule =
+      "rule r\n  with\n    x: [N, C, S], w: [C, C, 3]\n  source\n    y = conv(x, w, pads: [b, e]) + x\n  target\n"
+      "    y = conv(x, w + identity_kernel(channels: C, kernel: [3]), pads: [b, e])\n  where b + e = 2";
+  const auto with = rules::parse_rules(rule + " and b = 1\n", "with");
+  const auto without = rules::parse_rules(rule + "\n", "without");
+  ASSERT_TRUE(with && without);
+  EXPECT_EQ(check_rule(with->front(), 1).failure, "");
+  EXPECT_NE(check_rule(without->front(), 1).failure, "");
+}
+
+}  // namespace
+}  // namespace xflow::verifier

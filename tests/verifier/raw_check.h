@@ -1,0 +1,24 @@
+// Both sides of a rule compared by evaluation on raw shapes: no solver chooses the shapes, no typing of a proof is used, only the rule's
+// facts (its guards, and what it takes for the source to be well typed).
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "src/rules/instance.h"
+#include "src/verifier/concrete.h"
+
+namespace xflow::verifier {
+
+struct RawCheck {
+  std::size_t shapes = 0;              // that satisfy the facts; with `complete`, all there are in the box of small sizes
+  bool complete = false;               // every assignment of the box was tried
+  std::size_t compared = 0;            // shapes on which all elements were defined and equal
+  std::optional<std::string> failure;  // shapes on which the target has no type, or an element that differs
+};
+
+// Up to `wanted` different assignments that satisfy the facts: all of a box of small sizes if the box is small, otherwise drawn, and moved
+// towards equations that fail.
+RawCheck check_raw(rules::RuleInstance& instance, std::size_t wanted, std::uint64_t seed);
+
+}  // namespace xflow::verifier
