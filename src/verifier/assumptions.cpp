@@ -80,6 +80,18 @@ bool is_about_ranks(const Guard& guard) {
   return guard.value.empty() && std::all_of(guard.arguments.begin(), guard.arguments.end(), ranks);
 }
 
+namespace {
+
+// A guard that keeps the choices few is not put to the test: what it leaves out would take long to decide.
+constexpr std::size_t kChoices = 40;
+
+bool is_proved_quickly(const rules::Rule& rule, const Options& options) {
+  const auto instances = rules::instantiate(rule);
+  return instances && instances->size() <= kChoices && decide(rule, options).verdict == Verdict::proved;
+}
+
+}  // namespace
+
 std::vector<Guard> needed_guards(const rules::Rule& rule, const Options& options) {
   std::vector<Guard> guards = rule.guards;
   for (std::size_t k = 0; k < guards.size();) {
@@ -92,7 +104,7 @@ std::vector<Guard> needed_guards(const rules::Rule& rule, const Options& options
     bool needed = enters_proof(guards[k]);
     if (needed) {
       const auto without = with_guards(rule, fewer);
-      needed = !without || decide(*without, options).verdict != Verdict::proved;
+      needed = !without || !is_proved_quickly(*without, options);
     }
     if (needed) {
       ++k;

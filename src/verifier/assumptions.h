@@ -29,8 +29,8 @@ bool enters_proof(const rules::Guard& guard);
 // True for relations of ranks alone: they say for which ranks a rule is meant.
 bool is_about_ranks(const rules::Guard& guard);
 
-// The guards of a proved rule, in their order, without which it is not proved; guards about ranks are taken for needed. A guard that the
-// others make superfluous is left out.
+// The guards of a proved rule, in their order, without which it is not proved; guards about ranks are taken for needed, and those
+// without which more than 40 choices are open. A guard that the others make superfluous is left out.
 std::vector<rules::Guard> needed_guards(const rules::Rule& rule, const Options& options = {});
 
 }  // namespace xflow::verifier
