@@ -187,6 +187,7 @@ const Candidates& Workspace::candidates(NodeId root, bool& found) {
 
 std::vector<std::vector<ir::Replacement>> Workspace::replaced() const {
   std::vector<std::vector<ir::Replacement>> result;
+  result.reserve(steps_.size());
   for (std::size_t k = 0; k < steps_.size(); ++k)
     result.push_back(graph_.replaced(steps_[k].graph, k + 1 < steps_.size() ? steps_[k + 1].graph : graph_.mark()));
   return result;

@@ -155,9 +155,9 @@ TEST(Records, AreRejectedWhereAFieldIsAnother) {
             "rule associate: the record is not accepted at B: 3 dimensions: there are shapes that satisfy the guards");
   const std::string wrong = "rule associate: the record is not accepted at B: 0 dimensions: ";
   EXPECT_EQ(changed([](RuleRecord& r) { r.proofs[0].certificates.clear(); }), wrong + "another number of outputs");
-  EXPECT_EQ(changed([](RuleRecord& r) { r.proofs[0].certificates[0] = "(2:0 1)"; }), wrong + "output 0: the certificate was not accepted");
+  EXPECT_EQ(changed([](RuleRecord& r) { r.proofs[0].certificates[0] = "(2:0 1)"; }), wrong + "output y: the certificate was not accepted");
   EXPECT_EQ(changed([](RuleRecord& r) { r.proofs[0].certificates[0] = "(2:0)(2:1)"; }),
-            wrong + "output 0: the certificate was not accepted");
+            wrong + "output y: the certificate was not accepted");
   EXPECT_EQ(changed([](RuleRecord& r) { r.proofs[0].certificates[0] = "(2:0 1[z1,q])"; }),
             wrong + "output 0: the certificate does not fit: column 11: expected 's'");
   EXPECT_EQ(changed([](RuleRecord& r) { r.proofs[0].certificates[0] = "(2:0 1[z1,z7])"; }),
