@@ -1,0 +1,215 @@
+#include "tests/verifier/mutants/mutate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <random>
+#include <set>
+
+namespace xflow::mutants {
+
+namespace {
+
+using rules::Expression;
+using rules::Term;
+
+Expression number(std::int64_t n) {
+  Expression e;
+  e.number = ir::Real(ir::Rational(n));
+  return e;
+}
+
+// Operators that take the same operands and attributes.
+constexpr std::array<std::array<std::string_view, 6>, 6> kExchangeable = {{
+    {"add", "sub", "mul", "div", "maximum", "minimum"},
+    {"relu", "abs", "neg", "exp", "tanh", "sigmoid"},
+    {"sqrt", "reciprocal", "erf", "sin", "cos", "softplus"},
+    {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_l2", ""},
+    {"softmax", "log_softmax", "", "", "", ""},
+    {"max_pool", "average_pool", "", "", "", ""},
+}};
+
+// Walks a rule and does change number `at` of all that it finds on the way.
+class Change {
+ public:
+  explicit Change(std::size_t at) : left_(at) {}
+
+  // What was changed; nothing if there are no more than `at` changes.
+  std::optional<std::string> apply(rules::Rule& rule) {
+    for (auto* side : {&rule.source, &rule.target}) {
+      for (rules::Statement& s : *side) {
+        if (s.outputs.size() > 1 && here("order of outputs")) std::swap(s.outputs[0], s.outputs[1]);
+        term(s.term);
+      }
+    }
+    for (std::size_t k = 0; k < rule.guards.size(); ++k) {
+      rules::Guard& g = rule.guards[k];
+      for (Expression& e : g.arguments) expression(e, "guard");
+      if (g.kind == rules::Guard::Kind::greater && here("guard")) g.kind = rules::Guard::Kind::at_least;
+      if (here("guard removed")) {
+        rule.guards.erase(rule.guards.begin() + static_cast<std::ptrdiff_t>(k));
+        break;
+      }
+    }
+    declarations(rule);
+    return kind_;
+  }
+
+ private:
+  bool here(std::string_view kind) {
+    if (kind_ || left_-- != 0) return false;
+    kind_ = kind;
+    return true;
+  }
+
+  // A dimension that a second type shares with an earlier one is no longer the same.
+  void declarations(rules::Rule& rule) {
+    std::set<std::string> known;
+    for (rules::Declaration& d : rule.declarations) {
+      for (Expression& e : d.dims) {
+        if (e.kind == Expression::Kind::name && !known.insert(e.name).second && here("equal dimensions")) e.name += "_other";
+        if (e.kind == Expression::Kind::number && here("equal dimensions")) {
+          e = Expression{};
+          e.kind = Expression::Kind::name;
+          e.name = "Any_other";
+        }
+      }
+    }
+  }
+
+  void term(Term& t) {
+    if (t.kind == Term::Kind::literal && here("literal")) {
+      const auto value = t.literal.rational();
+      const auto more = value ? ir::add(*value, ir::Rational(1)) : std::nullopt;
+      if (more) t.literal = ir::Real(*more);
+    }
+    if (t.kind != Term::Kind::application) return;
+    for (std::size_t k = 0; k + 1 < t.operands.size(); ++k)
+      if (here(t.name == "concat" ? "concat order" : "operand order")) std::swap(t.operands[k], t.operands[k + 1]);
+    for (const auto& group : kExchangeable) {
+      if (std::find(group.begin(), group.end(), t.name) == group.end()) continue;
+      const std::string was = t.name;
+      for (const std::string_view other : group)
+        if (!other.empty() && other != was && here("operator")) t.name = other;
+    }
+    if (t.name == "concat" && t.operands.size() > 1) {
+      for (std::size_t k = 0; k < t.operands.size(); ++k) {
+        if (!here("operand dropped")) continue;
+        t.operands.erase(t.operands.begin() + static_cast<std::ptrdiff_t>(k));
+        return;
+      }
+    }
+    for (std::size_t k = 0; k < t.operands.size(); ++k) {
+      if (!here("operand dropped")) continue;
+      Term only = t.operands[k];
+      t = std::move(only);
+      return;
+    }
+    for (std::size_t k = 0; k < t.attributes.size(); ++k) {
+      Term::NamedExpression& a = t.attributes[k];
+      const std::string kind = kind_of(a.name);
+      expression(a.value, kind);
+      if (here(kind + " left out")) {
+        t.attributes.erase(t.attributes.begin() + static_cast<std::ptrdiff_t>(k));
+        return;
+      }
+    }
+    for (Term& o : t.operands) term(o);
+  }
+
+  static std::string kind_of(const std::string& attribute) {
+    if (attribute == "axis" || attribute == "axes") return "axis";
+    if (attribute == "starts" || attribute == "steps" || (attribute == "sizes")) return "slice bounds";
+    return attribute;
+  }
+
+  void expression(Expression& e, const std::string& kind) {
+    switch (e.kind) {
+      case Expression::Kind::number: {
+        const auto was = e.number.rational();
+        if (!was) return;
+        for (const std::int64_t by : {1, -1}) {
+          const auto changed = ir::add(*was, ir::Rational(by));
+          if (changed && here(kind)) e.number = ir::Real(*changed);
+        }
+        return;
+      }
+      case Expression::Kind::name:
+      case Expression::Kind::index:
+        if (kind != "axis" && kind != "guard" && kind != "perm" && here(kind)) {
+          Expression sum;
+          sum.kind = Expression::Kind::add;
+          sum.arguments = {e, number(1)};
+          e = std::move(sum);
+        }
+        return;
+      case Expression::Kind::list:
+        for (std::size_t k = 0; k + 1 < e.arguments.size(); ++k)
+          if (here(kind)) std::swap(e.arguments[k], e.arguments[k + 1]);
+        break;
+      case Expression::Kind::add:
+        if (here(kind)) e.kind = Expression::Kind::subtract;
+        break;
+      case Expression::Kind::subtract:
+        if (here(kind)) e.kind = Expression::Kind::add;
+        break;
+      case Expression::Kind::call:
+        if (e.arguments.size() == 2 && here(kind)) std::swap(e.arguments[0], e.arguments[1]);
+        if (e.name == "inverse" && here(kind)) {
+          Expression inner = e.arguments[0];
+          e = std::move(inner);
+          return;
+        }
+        break;
+      default:
+        break;
+    }
+    for (Expression& a : e.arguments) expression(a, kind);
+  }
+
+  std::size_t left_;
+  std::optional<std::string> kind_;
+};
+
+std::size_t count(const rules::Rule& rule) {
+  // Each change is a number; the first that nothing answers is their count.
+  std::size_t low = 0;
+  for (;; ++low) {
+    rules::Rule copy = rule;
+    if (!Change(low).apply(copy)) return low;
+  }
+}
+
+}  // namespace
+
+std::vector<Mutant> mutate(std::span<const rules::Rule> parents, std::size_t wanted, std::uint64_t seed) {
+  std::vector<std::pair<std::size_t, std::size_t>> all;
+  for (std::size_t k = 0; k < parents.size(); ++k)
+    for (std::size_t n = count(parents[k]); n-- > 0;) all.emplace_back(k, n);
+  // std::shuffle differs between libraries.
+  std::mt19937_64 random(seed);
+  for (std::size_t k = all.size(); k > 1; --k) std::swap(all[k - 1], all[random() % k]);
+  std::vector<Mutant> result;
+  std::set<rules::RuleHash> known;
+  for (const rules::Rule& p : parents) known.insert(p.hash);
+  for (const auto& [parent, n] : all) {
+    if (result.size() == wanted) break;
+    rules::Rule copy = parents[parent];
+    const auto kind = Change(n).apply(copy);
+    copy.name = fmt::format("{}-{}", copy.name, n);
+    copy.comment.clear();
+    auto parsed = rules::parse_rules(rules::print(copy), copy.name);
+    if (!parsed) continue;
+    rules::Rule unnamed = parsed->front();
+    unnamed.name = parents[parent].name;
+    auto same = rules::parse_rules(rules::print(unnamed), "same");
+    if (!same || !known.insert(same->front().hash).second) continue;
+    result.push_back({parents[parent].name, *kind, std::move(parsed->front())});
+  }
+  return result;
+}
+
+}  // namespace xflow::mutants

@@ -1,0 +1,113 @@
+// Rules with one change each: none that evaluation refutes is proved.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "src/rules/instantiate.h"
+#include "src/verifier/prove_rules.h"
+#include "tests/verifier/mutants/mutate.h"
+#include "tests/verifier/raw_check.h"
+
+namespace xflow::verifier {
+namespace {
+
+constexpr std::size_t kMutants = 2000;
+constexpr std::uint64_t kSeed = 1;
+
+// Wrong rules that few shapes tell from true ones can ask the solver for long: less is enough here, and proves less, never more.
+Options limits() {
+  Options options;
+  options.z3_rlimit = 1'000'000;
+  options.steps = 100'000;
+  options.shrink = false;
+  return options;
+}
+
+std::vector<mutants::Mutant> all_mutants() {
+  std::vector<rules::Rule> parents;
+  for (const char* folder : {"/substitutions", "/tests/verifier/proved"}) {
+    auto rules = read_rules(std::string(XFLOW_SOURCE_DIR) + folder);
+    EXPECT_TRUE(rules.has_value());
+    if (!rules) return {};
+    for (rules::Rule& r : *rules) parents.push_back(std::move(r));
+  }
+  return mutants::mutate(parents, kMutants, kSeed);
+}
+
+// A failure of a rule that evaluation finds in its smallest and some larger instances; nothing where it finds none.
+std::optional<std::string> evaluated(const rules::Rule& rule, std::uint64_t seed) {
+  auto instances = rules::instantiate(rule);
+  if (!instances) return std::nullopt;
+  const std::size_t step = std::max<std::size_t>(1, instances->size() / 4);
+  for (std::size_t k = 0; k < instances->size(); k += step)
+    if (auto failure = check_raw((*instances)[k], 8, seed + k).failure) return failure;
+  return std::nullopt;
+}
+
+struct Outcome {
+  RuleDecision decision;
+  std::optional<std::string> failure;  // found by evaluation, for what is not refuted
+};
+
+TEST(Mutants, ThatEvaluationRefutesAreNotProved) {
+  const std::vector<mutants::Mutant> mutants = all_mutants();
+  ASSERT_EQ(mutants.size(), kMutants);
+  std::vector<Outcome> outcomes(mutants.size());
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t k = next++; k < mutants.size(); k = next++) {
+      Outcome& o = outcomes[k];
+      o.decision = decide(mutants[k].rule, limits());
+      const Verdict v = o.decision.verdict;
+      if (v != Verdict::refuted && v != Verdict::ill_typed) o.failure = evaluated(mutants[k].rule, kSeed + k);
+    }
+  };
+  std::thread other(work);
+  work();
+  other.join();
+
+  std::map<std::string, std::map<Verdict, int>> kinds;
+  std::map<Verdict, int> count;
+  int missed = 0;
+  std::uint64_t microseconds = 0;
+  for (std::size_t k = 0; k < mutants.size(); ++k) {
+    const Outcome& o = outcomes[k];
+    ++kinds[mutants[k].kind][o.decision.verdict];
+    ++count[o.decision.verdict];
+    microseconds += o.decision.microseconds;
+    if (!o.failure) continue;
+    ++missed;
+    EXPECT_NE(o.decision.verdict, Verdict::proved) << rules::print(mutants[k].rule) << "proved, but at " << *o.failure;
+    fmt::print("missed: {} at {}\n", o.decision.rule, *o.failure);
+  }
+  for (const auto& [kind, verdicts] : kinds) {
+    fmt::print("{:24}", kind);
+    for (const auto& [v, n] : verdicts) fmt::print(" {:4} {}", n, name(v));
+    fmt::print("\n");
+  }
+  for (std::size_t k = 0; k < mutants.size(); ++k) {
+    const Verdict v = outcomes[k].decision.verdict;
+    if (v == Verdict::unknown || v == Verdict::timeout) fmt::print("{}: {}\n", mutants[k].rule.name, outcomes[k].decision.explanation());
+  }
+  const int refuted = count[Verdict::refuted];
+  fmt::print(
+      "{} mutants: {} refuted, {} proved (equivalent to their parents as far as evaluation sees), {} unknown, {} timeout, {} ill-typed; "
+      "{:.1f} s of processor time\n",
+      mutants.size(), refuted, count[Verdict::proved], count[Verdict::unknown], count[Verdict::timeout], count[Verdict::ill_typed],
+      static_cast<double>(microseconds) / 1e6);
+  EXPECT_GE(refuted * 100, (refuted + missed) * 98) << missed << " that evaluation refutes were not refuted";
+}
+
+TEST(Mutants, AreTheSameInEveryRun) {
+  const std::vector<mutants::Mutant> once = all_mutants();
+  const std::vector<mutants::Mutant> again = all_mutants();
+  ASSERT_EQ(once.size(), again.size());
+  for (std::size_t k = 0; k < once.size(); ++k) EXPECT_EQ(once[k].rule.hash, again[k].rule.hash);
+}
+
+}  // namespace
+}  // namespace xflow::verifier
