@@ -1,0 +1,97 @@
+// The gate: whether a candidate is faster than the original, both run from end to end, in turns, on one device.
+//
+// What is shipped has passed it. Pairs of samples, one of each in an order that is drawn, are compared by a sign test, which assumes
+// nothing of the noise; a machine that slows down or speeds up meets both sides of a pair. See docs/cost.md.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/cost/device.h"
+
+namespace xflow::cost {
+
+// A model that an executor has loaded.
+enum class ProgramId : std::uint32_t {};
+
+// Runs whole models: in this process, or in another one. How a program gets here, and from what, is between the executor and its owner;
+// each can be run on the same inputs at each choice of sizes, which are numbered from 0.
+class Executor {
+ public:
+  Executor() = default;
+  virtual ~Executor() = default;
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  virtual const DeviceInfo& info() const = 0;
+
+  // The time of one run, the mean of `repeats` in a row, by the clock of info(). An error is this program's alone: others can still be run.
+  virtual Result<Nanoseconds> run(ProgramId program, std::size_t sizes, int repeats) = 0;
+};
+
+struct GateOptions {
+  std::uint64_t seed = 1;          // of the order within the pairs
+  int warm_ups = 3;                // runs of each program before anything counts, at each choice of sizes
+  std::size_t least_pairs = 15;    // nothing is decided before
+  std::size_t looks = 4;           // how often it may be decided: after 15, 31, 63 and 127 pairs
+  double level = 0.05;             // the chance to find an equal program faster, over all looks and choices of sizes
+  double margin = 0.02;            // at a choice of sizes where it is not faster, a program may be slower by this share at most
+  Nanoseconds sample{20e6};        // runs of one program are grouped into samples of at least this
+  double max_seconds = 60;         // wall clock, of everything that the gate does
+  std::function<double()> clock;   // seconds since some fixed moment; null: the wall clock
+  std::function<void()> progress;  // called after each pair
+};
+
+enum class GateVerdict : std::uint8_t {
+  faster,     // the sign test says so
+  equal,      // neither faster nor slower, and at most `margin` slower as far as the interval says
+  slower,     // the sign test says so
+  undecided,  // too few pairs, or too much noise to exclude that it is slower
+  failed,     // one of the programs could not be run
+};
+std::string_view name(GateVerdict verdict);  // "faster"
+
+enum class GateStop : std::uint8_t {
+  decided,  // by the sign test
+  pairs,    // all looks were taken
+  time,     // max_seconds
+  failure,
+};
+std::string_view name(GateStop stop);  // "decided by the sign test", "all pairs were run", "the budget of time was used up", "failure"
+
+// Two programs at one choice of sizes.
+struct GateComparison {
+  std::size_t sizes = 0;
+  GateVerdict verdict = GateVerdict::undecided;
+  GateStop stop = GateStop::decided;
+  std::size_t pairs = 0;
+  std::size_t faster = 0;  // pairs in which the candidate took less time
+  std::size_t slower = 0;  // in which it took more
+  int repeats = 1;         // runs of one sample
+  // Of the candidate's time as a part of the original's: the median over the pairs and its 95 % interval.
+  double ratio = 1;
+  double low = 1;
+  double high = 1;
+  double chance = 1;     // by the sign test, that a program which is not faster does so well
+  Nanoseconds original;  // median time of one run
+  Nanoseconds candidate;
+  std::string failure;  // "original: ...", "candidate: ..."
+};
+
+struct GateResult {
+  bool passed = false;  // faster at one choice of sizes at least, and faster or equal at every one
+  std::string reason;   // why not: "it is not faster: 1.003 of the original's time [0.996, 1.011] in 127 pairs"; empty if it passed
+  std::vector<GateComparison> comparisons;  // in the order of sizes; ends with the one that decided against the candidate
+  double seconds = 0;
+};
+
+// Compares `candidate` with `original` at sizes 0 to `choices` - 1. Each choice may use up an equal share of the time that is left.
+GateResult gate(Executor& executor, ProgramId original, ProgramId candidate, std::size_t choices, const GateOptions& options = {});
+
+}  // namespace xflow::cost
