@@ -51,8 +51,12 @@ class CompositionMaker {
   }
   // v of shape [C] as [C, 1, ..., 1] with `rank` - 1 dimensions: aligned with axis 1 of a tensor of that rank.
   ir::ValueId per_channel(ir::ValueId v, std::size_t rank) {
-    if (rank <= 2) return v;
-    std::vector<ir::Poly> shape{type(v).shape.at(0)};
+    if (failed() || rank <= 2) return v;
+    if (type(v).shape.size() != 1) {
+      refuse("expected a vector with an element a channel");
+      return v;
+    }
+    std::vector<ir::Poly> shape{type(v).shape[0]};
     shape.resize(rank - 1, ir::Poly(1));
     return reshape(v, std::move(shape));
   }

@@ -127,6 +127,7 @@ class Replay {
     }
     if (const auto value = undefined_in_target())
       return Replayed{true, fmt::format("the source has a type, but {} of the target divides by less than 1", *value)};
+    XFLOW_CHECK(reals());
     XFLOW_CHECK(tensors());
     return compare();
   }
@@ -167,16 +168,22 @@ class Replay {
         return unfit(fmt::format("no value for {}", symbol_name(s)));
       }
     }
-    for (const std::string& name : concrete_.reals()) {
-      const auto found = example_.values.find(name);
-      if (found == example_.values.end() || !found->second.dims.empty()) return unfit(fmt::format("expected a number for {}", name));
-      assignment_.reals[name] = found->second.values[0];
-      used[name] = true;
-    }
+    for (const std::string& name : concrete_.reals())
+      if (const auto at = used.find(name); at != used.end()) at->second = true;
     for (const std::string& name : instance_.variable_names)
       if (const auto at = used.find(name); at != used.end()) at->second = true;
     for (const auto& [name, known] : used)
       if (!known) return unfit(fmt::format("the rule has no '{}'{}", name, at_choice()));
+    return {};
+  }
+
+  // They matter only where elements are compared: a counterexample of types alone does not name them.
+  Result<void> reals() {
+    for (const std::string& name : concrete_.reals()) {
+      const auto found = example_.values.find(name);
+      if (found == example_.values.end() || !found->second.dims.empty()) return unfit(fmt::format("expected a number for {}", name));
+      assignment_.reals[name] = found->second.values[0];
+    }
     return {};
   }
 

@@ -3,15 +3,16 @@
 //   fuzz_NAME [--runs N] [--seconds N] [--seed N] [--accept SUFFIX] FILE_OR_FOLDER...
 //
 // first on every file named (in folders, those that end in SUFFIX), then for N seconds on mutations of them: bytes flipped, replaced,
-// removed, repeated and exchanged between seeds. The sequence of inputs depends on the seed alone. An input that ends the process, or takes
-// more than a minute of processor time, is left in the file `crash` of the current folder. No coverage guides it; the preset fuzz has
-// libFuzzer for that.
+// removed, repeated and exchanged between seeds, and so are words. The sequence of inputs depends on the seed alone. An input that ends the
+// process, or takes more than a minute of processor time, is left in the file `crash` of the current folder. No coverage guides it; the
+// preset fuzz has libFuzzer for that.
 #include <fcntl.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -93,10 +94,23 @@ class Mutator {
     return {begin, std::min(text.size() - begin, below(longest + 1))};
   }
 
+  // A name, a number or a sign.
+  std::pair<std::size_t, std::size_t> word(const std::string& text) {
+    const auto in_name = [&](std::size_t at) {
+      return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_');
+    };
+    std::size_t begin = below(text.size());
+    while (begin < text.size() && text[begin] == ' ') ++begin;
+    std::size_t end = begin;
+    while (in_name(begin) && begin > 0 && in_name(begin - 1)) --begin;
+    while (in_name(end)) ++end;
+    return {begin, begin == end && end < text.size() ? 1 : end - begin};
+  }
+
   void mutate(std::string& input) {
     static constexpr std::array<unsigned char, 8> kBytes = {0x00, 0x01, 0x7f, 0x80, 0xff, 0x0a, '0', '-'};
     const auto [begin, length] = part(input);
-    switch (below(7)) {
+    switch (below(10)) {
       case 0:
         if (!input.empty()) input[below(input.size())] ^= static_cast<char>(1U << below(8));
         break;
@@ -118,9 +132,23 @@ class Mutator {
       case 5:
         input.insert(begin, 1 + below(4), static_cast<char>(random_() & 0xffU));
         break;
-      default:
+      case 6: {  // the same in place: lengths that are written down elsewhere stay right
+        const std::string& other = below(2) == 0 ? input : seeds_[below(seeds_.size())];
+        const std::size_t from = below(other.size());
+        const std::size_t count = std::min(length, other.size() - from);
+        input.replace(begin, std::min(count, input.size() - begin), other.substr(from, std::min(count, input.size() - begin)));
+        break;
+      }
+      case 7:
         if (below(4) == 0) input.resize(begin);
         break;
+      default: {  // a word of this seed or another in the place of a word
+        const std::string& other = below(2) == 0 ? input : seeds_[below(seeds_.size())];
+        const auto [from, count] = word(other);
+        const auto [at, length_there] = word(input);
+        input.replace(at, length_there, other.substr(from, count));
+        break;
+      }
     }
   }
 

@@ -72,6 +72,14 @@ TEST(Replay, AsksForTheGuards) {
   EXPECT_EQ(replayed(rule, "x = [[1, 0]]"), "counterexample: the rule says nothing of 0 in x: a guard on its elements does not hold");
 }
 
+TEST(Replay, AsksForRealNumbersOnlyWhereElementsAreCompared) {
+  const rules::Rule rule = rule_of(
+      "rule r\n  with\n    x: [N, M], w: [N]\n  source\n    y = x * reduce_sum(clip(w, min: t, max: 6), axes: [0])\n  target\n"
+      "    y = x * clip(w, min: t, max: 6)\n");
+  EXPECT_EQ(replayed(rule, "M = 1, N = 2").substr(0, 60), "different, the source has a type, but the target asks for ty");
+  EXPECT_EQ(replayed(rule, "x = [[1]]; w = [1]"), "counterexample: expected a number for t");
+}
+
 TEST(Counterexamples, AreSmall) {
   const RuleDecision d = decide(rule_of(kProduct));
   ASSERT_EQ(d.verdict, Verdict::refuted);
