@@ -18,12 +18,6 @@ Symbols::Substitution substitution(const std::vector<SymbolId>& binders, const s
   return by;
 }
 
-Condition joined(const Condition& a, const Condition& b) {
-  Condition result = a;
-  result.insert(result.end(), b.begin(), b.end());
-  return result;
-}
-
 bool contains(const std::vector<SymbolId>& list, SymbolId s) { return std::find(list.begin(), list.end(), s) != list.end(); }
 
 // The determinant of an integer matrix by fraction-free elimination (Bareiss): every division is exact. Nothing on overflow.

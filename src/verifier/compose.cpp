@@ -22,12 +22,6 @@ bool is_infinite(const ops::Expr& e, bool positive) {
   return std::isinf(value) && (value > 0) == positive;
 }
 
-Condition joined(const Condition& a, const Condition& b) {
-  Condition result = a;
-  result.insert(result.end(), b.begin(), b.end());
-  return result;
-}
-
 // The sum over the cases of [condition] f(case).
 template <typename Cases, typename Function>
 Expression in_cases(const Cases& cases, const Function& f) {

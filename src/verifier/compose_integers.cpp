@@ -15,12 +15,6 @@ namespace {
 constexpr std::size_t kCases = 16;
 constexpr int kDepth = 8;
 
-Condition joined(const Condition& a, const Condition& b) {
-  Condition result = a;
-  result.insert(result.end(), b.begin(), b.end());
-  return result;
-}
-
 }  // namespace
 
 std::vector<Condition> complement(const Condition& condition) {

@@ -18,12 +18,6 @@ constexpr std::size_t kAlternatives = 6;
 constexpr std::size_t kCombinations = 64;
 constexpr int kDepth = 12;
 
-Condition joined(const Condition& a, const Condition& b) {
-  Condition result = a;
-  result.insert(result.end(), b.begin(), b.end());
-  return result;
-}
-
 }  // namespace
 
 Matcher::Matcher(Normalizer& normalizer, Checker& checker, Scalar scalar)

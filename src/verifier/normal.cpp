@@ -20,6 +20,12 @@ Rational plus(const Rational& a, const Rational& b) { return required(ir::add(a,
 Rational times(const Rational& a, const Rational& b) { return required(ir::multiply(a, b)); }
 Rational inverse(const Rational& a) { return required(ir::divide(Rational(1), a)); }
 
+Condition joined(const Condition& a, const Condition& b) {
+  Condition result = a;
+  result.insert(result.end(), b.begin(), b.end());
+  return result;
+}
+
 // Equality. ------------------------------------------------------------------------------------------------------------------------
 
 namespace {

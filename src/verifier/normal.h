@@ -94,6 +94,9 @@ Rational plus(const Rational& a, const Rational& b);
 Rational times(const Rational& a, const Rational& b);
 Rational inverse(const Rational& a);  // requires a != 0
 
+// Both conditions.
+Condition joined(const Condition& a, const Condition& b);
+
 // Structural equality; bound names must be equal too, except in `equal_up_to_renaming`, which renames the binders inside factors.
 bool same(const Atom& a, const Atom& b);
 bool same(const FactorPower& a, const FactorPower& b);

@@ -228,6 +228,14 @@ std::optional<Poly> plain_range(const ir::Symbols& symbols, SymbolId binder, con
   return from_zero ? size : std::nullopt;
 }
 
+// `conditions` without those of the given numbers.
+Condition all_but(const Condition& conditions, const std::vector<std::size_t>& numbers) {
+  Condition kept;
+  for (std::size_t k = 0; k < conditions.size(); ++k)
+    if (std::find(numbers.begin(), numbers.end(), k) == numbers.end()) kept.push_back(conditions[k]);
+  return kept;
+}
+
 }  // namespace
 
 bool Normalizer::merge_binders(std::vector<SymbolId>& binders, Condition& conditions, const std::vector<Poly>& inner,
@@ -249,13 +257,9 @@ bool Normalizer::merge_binders(std::vector<SymbolId>& binders, Condition& condit
       // With low = joined - q high no other polynomial may speak of high.
       const SymbolId joined_symbol = symbols().fresh(SymbolKind::index, "k");
       const Symbols::Substitution attempt = {{low, Poly(joined_symbol) - *q * Poly(high)}};
+      Condition kept = all_but(conditions, ranges);
       std::vector<Poly> others = inner;
-      Condition kept;
-      for (std::size_t k = 0; k < conditions.size(); ++k) {
-        if (std::find(ranges.begin(), ranges.end(), k) != ranges.end()) continue;
-        others.push_back(conditions[k].poly);
-        kept.push_back(conditions[k]);
-      }
+      for (const Atom& a : kept) others.push_back(a.poly);
       bool used = false;
       const bool vanishes = std::all_of(others.begin(), others.end(), [&](const Poly& p) {
         used = used || symbols().occurs(p, low);
@@ -297,13 +301,9 @@ bool Normalizer::merge_sums(std::vector<SymbolId>& binders, Condition& condition
       std::vector<std::size_t> ranges = low_range;
       const auto count = plain_range(symbols(), high, conditions, ranges);
       if (!count || !free_of_binders(*count)) continue;
+      Condition kept = all_but(conditions, ranges);
       std::vector<Poly> others = inner;
-      Condition kept;
-      for (std::size_t k = 0; k < conditions.size(); ++k) {
-        if (std::find(ranges.begin(), ranges.end(), k) != ranges.end()) continue;
-        others.push_back(conditions[k].poly);
-        kept.push_back(conditions[k]);
-      }
+      for (const Atom& a : kept) others.push_back(a.poly);
       const auto use = std::find_if(others.begin(), others.end(), [&](const Poly& p) { return p.mentions(low) && p.mentions(high); });
       if (use == others.end()) continue;
       const auto of_low = use->linear_in(low);
