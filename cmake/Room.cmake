@@ -22,10 +22,12 @@ function(xflow_sources result room)
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 
-# xflow_room(NAME [FOLDERS folder...] [LIBRARIES target...]): the library xflow_NAME of src/NAME/*.cpp, on top of all rooms declared
-# before it. LIBRARIES are for this room (and its tests) alone. A room without sources is only a name for the rooms above it.
+# xflow_room(NAME [TOGETHER n] [FOLDERS folder...] [LIBRARIES target...]): the library xflow_NAME of src/NAME/*.cpp, on top of all rooms
+# declared before it. LIBRARIES are for this room (and its tests) alone. A room without sources is only a name for the rooms above it.
+# TOGETHER compiles n sources as one (names in their unnamed namespaces must then be unique in the room): for rooms of many small
+# sources, where nearly all of the compiler's time goes into the headers.
 function(xflow_room name)
-  cmake_parse_arguments(PARSE_ARGV 1 room "" "" "FOLDERS;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 room "" "TOGETHER" "FOLDERS;LIBRARIES")
   set(target xflow_${name})
   set(above ${XFLOW_ROOMS})
   list(TRANSFORM above PREPEND xflow_)
@@ -40,6 +42,9 @@ function(xflow_room name)
       target_precompile_headers(xflow_pch PRIVATE ${XFLOW_STD_HEADERS})
     endif()
     target_precompile_headers(${target} REUSE_FROM xflow_pch)
+    if(room_TOGETHER)
+      set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${room_TOGETHER})
+    endif()
   else()
     add_library(${target} INTERFACE)
     target_link_libraries(${target} INTERFACE xflow_compiler ${above})

@@ -18,7 +18,6 @@
 #include "src/ops/data_movement.h"
 
 namespace xflow::ops {
-namespace {
 
 // The rational u = above / below, below >= 1.
 struct ResizePlace {
@@ -58,6 +57,8 @@ struct ResizeDimension {
     return symbols.floor_div(2 * u.above + u.below - 1, 2 * u.below);  // ceil(u - 1/2)
   }
 };
+
+namespace {
 
 bool is_one_of(const std::string& word, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();

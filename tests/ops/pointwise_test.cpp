@@ -7,7 +7,7 @@ namespace {
 
 ir::Real rational(std::int64_t numerator, std::int64_t denominator) { return ir::Rational::make(numerator, denominator).value(); }
 
-const std::vector<Example>& examples() {
+const std::vector<Example>& pointwise_examples() {
   static const std::vector<Example> list = {
       {"abs", {"int32[N]"}, {}},
       {"add", {"float32[N, C, H]", "float32[C, 1]"}, {}},
@@ -65,10 +65,10 @@ const std::vector<Example>& examples() {
   return list;
 }
 
-TEST(Pointwise, HasTheIndexNotationOfItsGolden) { expect_golden("pointwise.golden", examples()); }
+TEST(Pointwise, HasTheIndexNotationOfItsGolden) { expect_golden("pointwise.golden", pointwise_examples()); }
 
 TEST(Pointwise, IsReadAsItIsWrittenInEveryOpset) {
-  for (const Example& example : examples()) expect_round_trips(example);
+  for (const Example& example : pointwise_examples()) expect_round_trips(example);
 }
 
 TEST(Pointwise, BroadcastsShapes) {

@@ -10,7 +10,7 @@ ir::Attributes over(std::initializer_list<std::int64_t> axes, std::int64_t keep_
   return {{"axes", list(axes)}, {"keep_dims", ir::Poly(keep_dims)}};
 }
 
-const std::vector<Example>& examples() {
+const std::vector<Example>& reduce_examples() {
   static const std::vector<Example> list_of_examples = {
       {"reduce_sum", {"float32[N, C, H]"}, over({-1})},
       {"reduce_sum", {"int64[N, C]"}, over({1, 0}, 0)},
@@ -27,10 +27,10 @@ const std::vector<Example>& examples() {
   return list_of_examples;
 }
 
-TEST(Reductions, HaveTheIndexNotationOfTheirGolden) { expect_golden("reduce.golden", examples()); }
+TEST(Reductions, HaveTheIndexNotationOfTheirGolden) { expect_golden("reduce.golden", reduce_examples()); }
 
 TEST(Reductions, AreReadAsTheyAreWrittenInEveryOpset) {
-  for (const Example& example : examples()) expect_round_trips(example);
+  for (const Example& example : reduce_examples()) expect_round_trips(example);
 }
 
 TEST(Reductions, KeepOrDropDimensions) {

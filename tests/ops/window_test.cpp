@@ -11,7 +11,7 @@ ir::Attributes pool(std::initializer_list<std::int64_t> kernel, std::initializer
   return attributes;
 }
 
-const std::vector<Example>& examples() {
+const std::vector<Example>& window_examples() {
   static const std::vector<Example> list_of_examples = {
       {"matmul", {"float32[M, K]", "float32[K, N]"}, {}},
       {"matmul", {"float32[B, 1, M, K]", "float32[H, K, N]"}, {}},
@@ -41,10 +41,10 @@ const std::vector<Example>& examples() {
   return list_of_examples;
 }
 
-TEST(Window, HasTheIndexNotationOfItsGolden) { expect_golden("window.golden", examples()); }
+TEST(Window, HasTheIndexNotationOfItsGolden) { expect_golden("window.golden", window_examples()); }
 
 TEST(Window, IsReadAsItIsWrittenInEveryOpset) {
-  for (const Example& example : examples()) expect_round_trips(example);
+  for (const Example& example : window_examples()) expect_round_trips(example);
 }
 
 TEST(Matmul, HasTheShapesOfNumpy) {

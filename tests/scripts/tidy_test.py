@@ -53,6 +53,14 @@ class Tidy(unittest.TestCase):
         self.assertEqual((1, [(file, "bugprone-branch-clone") for file in ("a.cpp", "b.cpp", "worse.h")]), (status, found))
         self.assertEqual("2 sources, 2 looked at in 1 units, 3 findings", last)
 
+    def test_looks_at_sources_that_the_build_compiles_together(self):
+        self.source("a.cpp", DEFECT.format(name="a"))
+        self.source("b.cpp", "int b() { return 2; }\n")
+        unit = self.build / "unity_0_cxx.cxx"
+        unit.write_text("".join(f'/* NOLINTNEXTLINE */\n#include "{entry["file"]}"\n' for entry in self.entries))
+        self.entries = [{**self.entries[0], "file": str(unit), "command": f"c++ -I{self.root} -std=gnu++20 -o u.o -c {unit}"}]
+        self.assertEqual((1, [("a.cpp", "bugprone-branch-clone")], "2 sources, 2 looked at in 1 units, 1 findings"), self.tidy())
+
     def test_looks_again_at_what_changed_alone(self):
         self.source("a.cpp", '#include "src/room/shared.h"\nint a() { return shared(); }\n')
         self.source("b.cpp", "int b() { return 2; }\n")
