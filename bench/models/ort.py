@@ -1,10 +1,14 @@
 """How long variants of a model take in ONNX Runtime, as ratios: its own optimisations are on, and the variants take turns in one process."""
 
 import dataclasses
+import pathlib
+import sys
 import time
 
 import numpy
-import onnxruntime
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+from xflow_onnx import runner_ort
 
 
 @dataclasses.dataclass
@@ -20,20 +24,12 @@ class Ratio:
 
 
 def session(path, threads):
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
     # A thread that waits should not count as one that works.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return runner_ort.make_session(str(path), threads, entries=[("session.intra_op.allow_spinning", "0")])
 
 
 def processor_time(variant, inputs, repeats):
-    start = time.process_time_ns()
-    for _ in range(repeats):
-        variant.run(None, inputs)
-    return (time.process_time_ns() - start) / repeats
+    return runner_ort.mean_time(lambda: variant.run(None, inputs), repeats, time.process_time_ns)
 
 
 def interval(ratios):

@@ -1,0 +1,209 @@
+#include "src/cost/runner/runner.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "src/cost/runner/message.h"
+#include "src/cost/runner/process.h"
+
+namespace xflow::cost::runner {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kProtocol = 1;
+
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// The member of this name, if it is of this type.
+std::optional<std::string> text_in(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_string() ? std::optional(found->get<std::string>()) : std::nullopt;
+}
+std::optional<double> number_in(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+}
+
+// Tensors as text and bytes.
+struct Encoded {
+  Json list = Json::array();
+  std::vector<ir::Constant> constants;  // own the bytes
+  std::vector<std::string_view> payload;
+};
+
+Result<Encoded> encode(std::span<const NamedTensor> tensors) {
+  Encoded encoded;
+  encoded.constants.reserve(tensors.size());
+  for (const NamedTensor& named : tensors) {
+    Json description = {{"name", named.name}, {"type", ir::name(named.tensor.data_type)}, {"dims", named.tensor.dims}};
+    if (const auto* strings = std::get_if<std::vector<std::string>>(&named.tensor.elements)) {
+      description["strings"] = *strings;
+    } else {
+      XFLOW_TRY(ir::Constant constant, eval::to_constant(named.tensor));
+      XFLOW_TRY(const std::span<const std::byte> bytes, constant.source->bytes());
+      encoded.constants.push_back(std::move(constant));
+      encoded.payload.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    }
+    encoded.list.push_back(std::move(description));
+  }
+  return encoded;
+}
+
+// The sizes in a list, and their product.
+struct Dims {
+  std::vector<std::int64_t> sizes;
+  std::uint64_t count = 1;
+};
+std::optional<Dims> dims_in(const Json& json) {
+  const auto list = json.find("dims");
+  if (list == json.end() || !list->is_array()) return std::nullopt;
+  Dims dims;
+  for (const Json& dim : *list) {
+    if (!dim.is_number_unsigned() || dim.get<std::uint64_t>() > kMostPayload) return std::nullopt;
+    dims.sizes.push_back(dim.get<std::int64_t>());
+    if (__builtin_mul_overflow(dims.count, dim.get<std::uint64_t>(), &dims.count) || dims.count > kMostPayload) return std::nullopt;
+  }
+  return dims;
+}
+
+std::optional<eval::Tensor> strings_in(const Json& json, Dims dims) {
+  const auto list = json.find("strings");
+  if (list == json.end() || !list->is_array() || list->size() != dims.count) return std::nullopt;
+  std::vector<std::string> values;
+  values.reserve(dims.count);
+  for (const Json& value : *list) {
+    if (!value.is_string()) return std::nullopt;
+    values.push_back(value.get<std::string>());
+  }
+  return eval::Tensor::of_strings(std::move(dims.sizes), std::move(values));
+}
+
+// Takes the bytes of the tensor from the front of `payload`. Nothing for what is no tensor that fits these.
+std::optional<eval::Tensor> tensor_in(const Json& json, std::string_view& payload) {
+  const ir::DataType type = ir::data_type_from_name(text_in(json, "type").value_or("")).value_or(ir::DataType::undefined);
+  auto dims = dims_in(json);
+  if (!dims) return std::nullopt;
+  if (type == ir::DataType::string) return strings_in(json, *std::move(dims));
+  const std::uint64_t size = (dims->count * static_cast<std::uint64_t>(ir::bits(type)) + 7) / 8;
+  if (ir::bits(type) == 0 || size > payload.size()) return std::nullopt;
+  const auto* first = reinterpret_cast<const std::byte*>(payload.data());
+  payload.remove_prefix(size);
+  return eval::Tensor::of(ir::Constant{type, std::move(dims->sizes), ir::owned_bytes(std::vector<std::byte>(first, first + size))});
+}
+
+// Nothing for what is no list of tensors that fits the bytes.
+std::optional<std::vector<NamedTensor>> decode(const Json& json, std::string_view payload) {
+  const auto list = json.find("outputs");
+  if (list == json.end() || !list->is_array()) return std::nullopt;
+  std::vector<NamedTensor> tensors;
+  for (const Json& entry : *list) {
+    if (!entry.is_object()) return std::nullopt;
+    auto name = text_in(entry, "name");
+    auto tensor = tensor_in(entry, payload);
+    if (!name || !tensor) return std::nullopt;
+    tensors.push_back({*std::move(name), *std::move(tensor)});
+  }
+  return payload.empty() ? std::optional(std::move(tensors)) : std::nullopt;
+}
+
+}  // namespace
+
+Runner::Runner() = default;
+Runner::~Runner() = default;
+
+Result<std::unique_ptr<Runner>> Runner::start(const RunnerOptions& options) {
+  const auto named = [&](Error error) { return fail(error.code, fmt::format("runner '{}': {}", options.command, error.message)); };
+  std::unique_ptr<Runner> runner(new Runner());
+  runner->patience_ = options.patience;
+  auto process = Process::start(options.command);
+  if (!process) return named(process.error());
+  runner->process_ = *std::move(process);
+  if (auto greeted = runner->greet(options.threads); !greeted) return named(greeted.error());
+  return runner;
+}
+
+template <typename T>
+Result<T> Runner::nonsense(const std::string& what) {
+  process_.reset();
+  return fail(ErrorCode::unreadable, fmt::format("its answer {}", what));
+}
+
+// The answer to a request, which is an object without "error".
+Result<Message> Runner::ask(const std::string& text, std::span<const std::string_view> payload) {
+  if (!is_running()) return fail(ErrorCode::io, "it has ended");
+  if (auto sent = send(*process_, text, payload, patience_); !sent) {
+    process_.reset();
+    return fail(sent.error());
+  }
+  auto answer = receive(*process_, patience_);
+  if (!answer) {
+    process_.reset();
+    return fail(answer.error());
+  }
+  const Json json = Json::parse(answer->text, nullptr, false);
+  if (!json.is_object()) return nonsense<Message>("is no JSON object");
+  const auto error = json.find("error");
+  if (error == json.end()) return answer;
+  if (!error->is_string()) return nonsense<Message>("has an error that is no text");
+  std::string said = error->get<std::string>();
+  for (char& c : said)
+    if (c == '\n' || c == '\r') c = ' ';
+  return fail(ErrorCode::unsupported, std::move(said));
+}
+
+Result<void> Runner::greet(int threads) {
+  const Json request = {{"do", "hello"}, {"protocol", kProtocol}, {"threads", threads}, {"clock", threads == 1 ? "cpu" : "wall"}};
+  XFLOW_TRY(const Message answer, ask(text_of(request)));
+  const Json json = Json::parse(answer.text, nullptr, false);
+  const auto protocol = number_in(json, "protocol");
+  const auto name = text_in(json, "name");
+  const auto version = text_in(json, "version");
+  const auto device = text_in(json, "device");
+  const auto clock = text_in(json, "clock");
+  if (!protocol || !name || !version || !device || !clock || (*clock != "cpu" && *clock != "wall"))
+    return nonsense<void>("to 'hello' lacks one of protocol, name, version, device, clock (cpu or wall)");
+  if (*protocol != kProtocol) {
+    process_.reset();
+    return fail(ErrorCode::unsupported, fmt::format("it speaks version {} of the protocol, not {}", *protocol, kProtocol));
+  }
+  info_ = DeviceInfo{"runner", *device, fmt::format("{} {}", *name, *version), threads, *clock == "cpu" ? "CPU time" : "wall time"};
+  return {};
+}
+
+Result<void> Runner::load(std::uint32_t model, const ModelSource& source) {
+  Json request = {{"do", "load"}, {"model", model}};
+  if (!source.path.empty()) request["path"] = source.path;
+  const std::vector<std::string_view> payload = {source.path.empty() ? source.bytes : std::string_view()};
+  XFLOW_CHECK(ask(text_of(request), payload));
+  return {};
+}
+
+Result<void> Runner::unload(std::uint32_t model) {
+  XFLOW_CHECK(ask(text_of({{"do", "unload"}, {"model", model}})));
+  return {};
+}
+
+Result<void> Runner::set_inputs(std::uint32_t inputs, std::span<const NamedTensor> tensors) {
+  XFLOW_TRY(const Encoded encoded, encode(tensors));
+  XFLOW_CHECK(ask(text_of({{"do", "inputs"}, {"inputs", inputs}, {"tensors", encoded.list}}), encoded.payload));
+  return {};
+}
+
+Result<Nanoseconds> Runner::run(std::uint32_t model, std::uint32_t inputs, int repeats) {
+  XFLOW_TRY(const Message answer, ask(text_of({{"do", "run"}, {"model", model}, {"inputs", inputs}, {"repeats", repeats}})));
+  const auto time = number_in(Json::parse(answer.text, nullptr, false), "nanoseconds");
+  if (!time || !(*time >= 0)) return nonsense<Nanoseconds>("to 'run' has no time in 'nanoseconds'");
+  return Nanoseconds{*time};
+}
+
+Result<std::vector<NamedTensor>> Runner::outputs(std::uint32_t model, std::uint32_t inputs) {
+  XFLOW_TRY(const Message answer, ask(text_of({{"do", "outputs"}, {"model", model}, {"inputs", inputs}})));
+  auto tensors = decode(Json::parse(answer.text, nullptr, false), answer.payload);
+  if (!tensors) return nonsense<std::vector<NamedTensor>>("to 'outputs' has no tensors that fit its data");
+  return *std::move(tensors);
+}
+
+}  // namespace xflow::cost::runner
