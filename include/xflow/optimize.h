@@ -84,6 +84,16 @@ struct OptimizeReport {
     double error = 0;                  // largest, relative to the largest magnitude of the reference (absolute where that is 0)
   };
 
+  // The kernels whose times the search used.
+  struct Kernels {
+    std::uint64_t measured = 0;     // timed in this run for the first time
+    std::uint64_t known = 0;        // found in the cost database
+    std::uint64_t disturbed = 0;    // of both, timed while something slowed the machine by more than a tenth
+    std::uint64_t again = 0;        // of these, timed again in this run
+    std::uint64_t provisional = 0;  // of these, still not timed undisturbed: a later run will try
+    double seconds = 0;             // that timing took, which the budget does not count
+  };
+
   bool improved = false;                   // false: the model is the original, byte for byte
   std::string reason;                      // why the original was kept; empty if improved
   std::string device;                      // "cpu: ..., 1 thread, oneDNN 2.6.3"
@@ -94,6 +104,7 @@ struct OptimizeReport {
   std::uint64_t states = 0;    // graphs costed
   std::uint64_t expanded = 0;  // graphs whose rewrites were found
   std::string stop_reason;
+  Kernels kernels;
   std::vector<Step> steps;
   std::vector<RuleCount> rules;    // those that matched
   std::uint64_t nodes_before = 0;  // of the main graph

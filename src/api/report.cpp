@@ -35,6 +35,16 @@ std::string OptimizeReport::to_text() const {
   line("constants", fmt::format("{} -> {}", bytes_text(constant_bytes_before), bytes_text(constant_bytes_after)));
   for (const std::string& reason : opaque) line("opaque", reason);
   line("search", fmt::format("{} graphs costed, {} expanded, {}", states, expanded, stop_reason));
+  line("kernels", fmt::format("{} measured in {:.1f} s, {} known", kernels.measured, kernels.seconds, kernels.known));
+  if (kernels.disturbed > 0) {
+    line("", fmt::format("{} of them timed on a disturbed machine, {} of these measured again", kernels.disturbed, kernels.again));
+  }
+  if (kernels.provisional > 0) {
+    line("warning",
+         fmt::format("the machine was disturbed while {} of {} kernels were timed: their times may be too long, and the next run "
+                     "measures them again",
+                     kernels.provisional, kernels.measured + kernels.known));
+  }
   if (!steps.empty()) {
     text += fmt::format("\n{:<44} {:>8} {:>12}\n", "rule", "applied", "gain");
     struct Row {
@@ -84,6 +94,9 @@ std::string OptimizeReport::to_json() const {
   json["refused_sizes"] = refused_sizes;
   json["predicted_nanoseconds"] = {{"before", before_nanoseconds}, {"after", after_nanoseconds}};
   json["search"] = {{"states", states}, {"expanded", expanded}, {"stop_reason", stop_reason}};
+  json["kernels"] = {{"measured", kernels.measured},       {"known", kernels.known},
+                     {"disturbed", kernels.disturbed},     {"measured_again", kernels.again},
+                     {"provisional", kernels.provisional}, {"seconds", kernels.seconds}};
   json["nodes"] = {{"before", nodes_before}, {"after", nodes_after}, {"kept", nodes_kept}, {"merged", nodes_merged}};
   json["constant_bytes"] = {{"before", constant_bytes_before}, {"after", constant_bytes_after}};
   json["opaque"] = opaque;

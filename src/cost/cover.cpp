@@ -1,5 +1,7 @@
 #include "src/cost/cover.h"
 
+#include <map>
+
 #include "src/cost/kernel_costs.h"
 #include "src/cost/live_cover.h"
 #include "src/cost/region.h"
@@ -9,11 +11,15 @@ namespace xflow::cost {
 class CostModel::Implementation {
  public:
   Implementation(const ir::Arena& model_arena, Device& device, Database& database, ir::Symbols::Valuation sizes)
-      : arena(model_arena), costs(device, database), regions(costs, std::move(sizes)) {}
+      : arena(model_arena), costs(device, database), sizes(std::move(sizes)) {
+    forget();
+  }
+  void forget() { regions = std::make_unique<Regions>(costs, sizes); }
 
   const ir::Arena& arena;
   KernelCosts costs;
-  Regions regions;
+  ir::Symbols::Valuation sizes;
+  std::unique_ptr<Regions> regions;
 };
 
 CostModel::CostModel(const ir::Arena& arena, Device& device, Database& database, ir::Symbols::Valuation sizes)
@@ -22,23 +28,46 @@ CostModel::~CostModel() = default;
 
 Result<Cost> CostModel::cost(const ir::Graph& graph) {
   const ir::WorkGraph work(implementation_->arena, graph);
-  const LiveCover cover(work, implementation_->regions);
+  const LiveCover cover(work, *implementation_->regions);
   return Cost{nanoseconds(cover.time()), cover.kernels(), cover.unmeasured()};
 }
 
 std::unique_ptr<LiveCost> CostModel::follow(const ir::WorkGraph& graph) {
-  auto cover = std::make_unique<LiveCover>(graph, implementation_->regions);
+  auto cover = std::make_unique<LiveCover>(graph, *implementation_->regions);
   cover->accept(cover->refusals());
   return cover;
 }
 
 Result<std::vector<CoveredRegion>> CostModel::explain(const ir::Graph& graph) {
   const ir::WorkGraph work(implementation_->arena, graph);
-  std::vector<CoveredRegion> regions = LiveCover(work, implementation_->regions).explain();
+  std::vector<CoveredRegion> regions = LiveCover(work, *implementation_->regions).explain();
   for (CoveredRegion& region : regions)
     for (ir::NodeId& node : region.nodes) node = *work.source_of(node);
   return regions;
 }
+
+void CostModel::allow_again(double seconds) { implementation_->costs.seconds_for_again = seconds; }
+
+bool CostModel::measure_again(std::span<const ir::Graph> graphs) {
+  Implementation& model = *implementation_;
+  if (model.costs.statistics().provisional == 0) return false;
+  std::map<std::string, std::size_t> asked;  // by how many of the graphs
+  for (const ir::Graph& graph : graphs) {
+    KernelCosts::Names names;
+    model.costs.record(&names);
+    Regions regions(model.costs, model.sizes);
+    const ir::WorkGraph work(model.arena, graph);
+    const LiveCover cover(work, regions);
+    model.costs.record(nullptr);
+    for (const std::string& name : names) ++asked[name];
+  }
+  KernelCosts::Names deciding;
+  for (const auto& [name, count] : asked)
+    if (count < graphs.size()) deciding.insert(name);
+  return model.costs.again(deciding);
+}
+
+void CostModel::forget() { implementation_->forget(); }
 
 void CostModel::on_measure(std::function<void(const std::string&)> callback) { implementation_->costs.on_measure = std::move(callback); }
 const CostStatistics& CostModel::statistics() const { return implementation_->costs.statistics(); }

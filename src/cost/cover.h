@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,10 +38,13 @@ struct CoveredRegion {
 };
 
 struct CostStatistics {
-  std::size_t measured = 0;     // kernels timed by this model
-  std::size_t disturbed = 0;    // of these, how many while something else slowed the machine by more than a tenth
+  std::size_t measured = 0;     // kernels timed by this model for the first time
   std::size_t known = 0;        // kernels found in the database
+  std::size_t disturbed = 0;    // of both, how many were provisional (see is_provisional) when they were first asked for
+  std::size_t again = 0;        // of these, how many were timed again
+  std::size_t provisional = 0;  // of these, how many are provisional still
   double measured_seconds = 0;  // wall clock spent timing
+  double again_seconds = 0;     // of this, for timing again
 };
 
 class LiveCost;
@@ -62,6 +66,15 @@ class CostModel {
 
   // The cover itself, in the order in which it would run.
   Result<std::vector<CoveredRegion>> explain(const ir::Graph& graph);
+
+  // What timing provisional kernels again may take in all; nothing before this is called.
+  void allow_again(double seconds);
+  // Times kernels again that were timed on a disturbed machine, while it is calmer: first those by which the covers of the graphs differ,
+  // each once whatever the time, then others. True if a cost changed: then what this model told before is outdated, and it is to forget
+  // that before another graph is costed.
+  bool measure_again(std::span<const ir::Graph> graphs);
+  // Everything but what kernels cost. No graph may be followed meanwhile.
+  void forget();
 
   // Called with the text of each kernel before it is timed.
   void on_measure(std::function<void(const std::string&)> callback);

@@ -27,19 +27,39 @@ constexpr const char* kSchema =
     " device TEXT NOT NULL, model TEXT NOT NULL, library TEXT NOT NULL, threads INTEGER NOT NULL, kernel TEXT NOT NULL,"
     " layout TEXT NOT NULL, median REAL NOT NULL, spread REAL NOT NULL, repeats INTEGER NOT NULL, operands TEXT NOT NULL,"
     " results TEXT NOT NULL, clock TEXT NOT NULL, refusal TEXT NOT NULL, disturbance REAL NOT NULL DEFAULT 0,"
-    " PRIMARY KEY (device, model, library, threads, kernel, layout)) WITHOUT ROWID";
+    " attempts INTEGER NOT NULL DEFAULT 1,"
+    " PRIMARY KEY (device, model, library, threads, kernel, layout)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS control (device TEXT NOT NULL, model TEXT NOT NULL, threads INTEGER NOT NULL, control TEXT NOT NULL,"
+    " fastest REAL NOT NULL, PRIMARY KEY (device, model, threads, control)) WITHOUT ROWID";
 // What brings a file of schema version k + 1 to k + 2.
 constexpr std::array<const char*, Database::kSchemaVersion - 1> kMigrations = {
     "ALTER TABLE cost ADD COLUMN disturbance REAL NOT NULL DEFAULT 0",
+    "ALTER TABLE cost ADD COLUMN attempts INTEGER NOT NULL DEFAULT 1;"
+    "CREATE TABLE control (device TEXT NOT NULL, model TEXT NOT NULL, threads INTEGER NOT NULL, control TEXT NOT NULL,"
+    " fastest REAL NOT NULL, PRIMARY KEY (device, model, threads, control)) WITHOUT ROWID",
 };
 constexpr const char* kSelect =
-    "SELECT kernel, layout, median, spread, repeats, operands, results, refusal, disturbance FROM cost"
+    "SELECT kernel, layout, median, spread, repeats, operands, results, refusal, disturbance, attempts FROM cost"
     " WHERE device = ? AND model = ? AND library = ? AND threads = ?";
-// The first measurement stays: all processes then see the same costs.
+// What is there stays, so that all processes see the same costs, unless it is provisional (see is_provisional) and this was disturbed less.
 constexpr const char* kInsert =
-    "INSERT OR IGNORE INTO cost (device, model, library, threads, kernel, layout, median, spread, repeats, operands, results, clock, "
-    "refusal,"
-    " disturbance) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    "INSERT INTO cost (device, model, library, threads, kernel, layout, median, spread, repeats, operands, results, clock, refusal,"
+    " disturbance, attempts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET median = excluded.median,"
+    " spread = excluded.spread, repeats = excluded.repeats, operands = excluded.operands, results = excluded.results,"
+    " clock = excluded.clock, disturbance = excluded.disturbance"
+    " WHERE cost.refusal = '' AND excluded.refusal = '' AND cost.disturbance > ? AND excluded.disturbance < cost.disturbance";
+constexpr const char* kCount =
+    "UPDATE cost SET attempts = max(attempts, ?) WHERE device = ? AND model = ? AND library = ? AND threads = ? AND kernel = ? AND layout "
+    "= ?";
+constexpr const char* kSelectControl = "SELECT fastest FROM control WHERE device = ? AND model = ? AND threads = ? AND control = ?";
+constexpr const char* kInsertControl =
+    "INSERT INTO control (device, model, threads, control, fastest) VALUES (?, ?, ?, ?, ?)"
+    " ON CONFLICT DO UPDATE SET fastest = min(fastest, excluded.fastest)";
+
+// Whether a measurement takes the place of another of the same kernel.
+bool replaces(const DatabaseEntry& fresh, const DatabaseEntry& old) {
+  return old.refusal.empty() && fresh.refusal.empty() && is_provisional(old.cost) && fresh.cost.disturbance < old.cost.disturbance;
+}
 
 // A prepared statement.
 class Statement {
@@ -77,11 +97,13 @@ struct Database::State {
   sqlite3* connection = nullptr;
   std::unordered_map<DatabaseKey, DatabaseEntry, KeyHash> entries;
   std::vector<DatabaseKey> waiting;
+  Nanoseconds fastest_control;
+  bool control_waits = false;
 
   ~State() { close(); }
 
   void close() {
-    sqlite3_close(connection);
+    sqlite3_close_v2(connection);  // statements may still be open
     connection = nullptr;
   }
 
@@ -161,17 +183,40 @@ struct Database::State {
       entry.cost = KernelCost{{select.real(2)}, {select.real(3)}, select.integer(4), *operands, *results};
       entry.refusal = select.text(7);
       entry.cost.disturbance = select.real(8);
+      entry.attempts = select.integer(9);
       entries.insert_or_assign(DatabaseKey{select.text(0), *layout}, std::move(entry));
     }
-    if (code != SQLITE_DONE) give_up("read");
+    if (code != SQLITE_DONE) return give_up("read");
+    Statement control(connection, kSelectControl);
+    if (!control) return give_up("read");
+    bind_control(control);
+    if (control.step() == SQLITE_ROW) fastest_control = {control.real(0)};
+  }
+
+  void bind_control(Statement& statement) const {
+    statement.bind(1, device.name);
+    statement.bind(2, device.model);
+    statement.bind(3, device.threads);
+    statement.bind(4, device.control);
+  }
+
+  bool write_control() {
+    if (!control_waits) return true;
+    Statement insert(connection, kInsertControl);
+    if (!insert) return false;
+    bind_control(insert);
+    insert.bind(5, fastest_control.value);
+    control_waits = false;
+    return insert.step() == SQLITE_DONE;
   }
 
   void write() {
-    if (connection == nullptr || waiting.empty()) return;
-    if (!execute("BEGIN IMMEDIATE")) return give_up("write");
+    if (connection == nullptr || (waiting.empty() && !control_waits)) return;
+    if (!execute("BEGIN IMMEDIATE") || !write_control()) return give_up("write");
     {
       Statement insert(connection, kInsert);
-      if (!insert) return give_up("write");
+      Statement count(connection, kCount);
+      if (!insert || !count) return give_up("write");
       for (const DatabaseKey& key : waiting) {
         const DatabaseEntry& entry = entries.at(key);
         insert.bind(1, device.name);
@@ -188,11 +233,21 @@ struct Database::State {
         insert.bind(12, device.clock);
         insert.bind(13, entry.refusal);
         insert.bind(14, entry.cost.disturbance);
-        if (insert.step() != SQLITE_DONE) {
+        insert.bind(15, entry.attempts);
+        insert.bind(16, kProvisional);
+        count.bind(1, entry.attempts);
+        count.bind(2, device.name);
+        count.bind(3, device.model);
+        count.bind(4, device.library);
+        count.bind(5, device.threads);
+        count.bind(6, key.kernel);
+        count.bind(7, name(key.layout));
+        if (insert.step() != SQLITE_DONE || (entry.attempts > 1 && count.step() != SQLITE_DONE)) {
           execute("ROLLBACK");
           return give_up("write");
         }
         insert.reset();
+        count.reset();
       }
     }
     if (!execute("COMMIT")) return give_up("write");
@@ -222,11 +277,26 @@ const DatabaseEntry* Database::find(const DatabaseKey& key) const {
   return it == state_->entries.end() ? nullptr : &it->second;
 }
 
-void Database::insert(const DatabaseKey& key, DatabaseEntry entry) {
-  state_->entries.insert_or_assign(key, std::move(entry));
-  if (state_->connection == nullptr) return;
+const DatabaseEntry& Database::insert(const DatabaseKey& key, DatabaseEntry entry) {
+  const auto [known, is_new] = state_->entries.try_emplace(key, entry);
+  DatabaseEntry& kept = known->second;
+  if (!is_new) {
+    const int attempts = kept.attempts + entry.attempts;
+    if (replaces(entry, kept)) kept = std::move(entry);
+    kept.attempts = attempts;
+  }
+  if (state_->connection == nullptr) return kept;
   state_->waiting.push_back(key);
   if (state_->waiting.size() >= kWaiting) flush();
+  return kept;
+}
+
+Nanoseconds Database::fastest_control() const { return state_->fastest_control; }
+
+void Database::insert_control(Nanoseconds time) {
+  if (time.value <= 0 || (state_->fastest_control.value > 0 && time >= state_->fastest_control)) return;
+  state_->fastest_control = time;
+  state_->control_waits = true;
 }
 
 void Database::flush() { state_->write(); }

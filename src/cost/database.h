@@ -25,11 +25,13 @@ struct DatabaseKey {
 struct DatabaseEntry {
   KernelCost cost;
   std::string refusal;  // empty if the kernel ran
+  int attempts = 1;     // how often it was timed; the cost is that of the least disturbed one
   friend bool operator==(const DatabaseEntry&, const DatabaseEntry&) = default;
 };
 
 // The costs of one device. Reads everything that the file has for the device when it is opened; new costs are written by `flush` or when
-// enough of them wait. A file of an older schema is brought up to date, and its costs stay. A file that cannot be used (corrupted,
+// enough of them wait. A cost stays once it is there, so that all processes see the same, unless it is provisional and the new one was
+// disturbed less. A file of an older schema is brought up to date, and its costs stay. A file that cannot be used (corrupted,
 // read-only, of a newer schema) gives one warning, and the database works in memory. Used by one thread at a time; several processes may
 // use one file.
 class Database {
@@ -43,14 +45,18 @@ class Database {
   ~Database();  // flushes
 
   const DatabaseEntry* find(const DatabaseKey& key) const;
-  void insert(const DatabaseKey& key, DatabaseEntry entry);
+  // What stands afterwards: the entry, or the one that was there, which it does not replace.
+  const DatabaseEntry& insert(const DatabaseKey& key, DatabaseEntry entry);
+  // The time of the device's control on this machine at its best, in all runs; 0 if none was told.
+  Nanoseconds fastest_control() const;
+  void insert_control(Nanoseconds time);
   void flush();
 
   bool persistent() const;          // costs go to the file
   std::size_t size() const;         // entries of this device
   const std::string& path() const;  // as given
 
-  static constexpr int kSchemaVersion = 2;
+  static constexpr int kSchemaVersion = 3;
 
  private:
   struct State;

@@ -56,6 +56,10 @@ struct KernelCost {
   friend bool operator==(const KernelCost&, const KernelCost&) = default;
 };
 
+// A cost timed on a machine that was slower by more than this is provisional: used while there is nothing better, and to be timed again.
+constexpr double kProvisional = 0.1;
+inline bool is_provisional(const KernelCost& cost) { return cost.disturbance > kProvisional; }
+
 // Together with the kernel's text and layout this is the key of a cost in the database.
 struct DeviceInfo {
   std::string name;     // "cpu"
@@ -63,6 +67,8 @@ struct DeviceInfo {
   std::string library;  // libraries and versions whose kernels are timed: "oneDNN 2.6.3, loops 1"
   int threads = 1;
   std::string clock;  // what is read: "thread CPU time"
+  // The fixed piece of arithmetic by which disturbance is judged; machines and builds with equal text take equal time for it. Empty: none.
+  std::string control = {};
 };
 
 // One device, used by one thread at a time.
@@ -83,6 +89,13 @@ class Device {
   // Times `spec`, its operands (those that have layouts) in `layout`. Returns Error::unsupported, 'cannot run ... here: ...', if the device
   // has no kernel for it. The kernel "reorder" converts its operand from the layout in integer `from` to that in `to` (see reorder_spec).
   virtual Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) = 0;
+
+  // By how much this machine is slower now than at its best.
+  virtual double disturbance() { return 0; }
+  // The time of the control on this machine at its best, as far as the device has seen; 0 before that.
+  virtual Nanoseconds fastest_control() const { return {}; }
+  // What earlier runs have seen of it.
+  virtual void know_fastest_control(Nanoseconds /*time*/) {}
 };
 
 // The kernel that brings `tensor` from one layout to another.

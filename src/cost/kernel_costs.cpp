@@ -7,8 +7,8 @@
 namespace xflow::cost {
 namespace {
 
-// A machine that is slower than this share disturbs what is timed on it.
-constexpr double kDisturbed = 0.1;
+constexpr int kMostAttempts = 8;
+constexpr int kRounds = 3;
 
 bool is_commutative(const std::string& operation) { return operation == "add" || operation == "mul"; }
 
@@ -59,30 +59,80 @@ ops::KernelSpec in_measured_order(ops::KernelSpec spec) {
   return spec;
 }
 
+KernelCosts::KernelCosts(Device& device, Database& database) : device_(device), database_(database) {
+  device_.know_fastest_control(database_.fastest_control());
+}
+
 const DatabaseEntry& KernelCosts::of(const ops::KernelSpec& written, Layout layout) {
   const ops::KernelSpec spec = in_measured_order(written);
   DatabaseKey key{ops::to_string(spec), layout};
   std::string name_in_memory = key.kernel + "@" + std::string(name(layout));
+  if (names_ != nullptr) names_->insert(name_in_memory);
   if (const auto found = entries_.find(name_in_memory); found != entries_.end()) return found->second;
-  DatabaseEntry entry;
-  if (const DatabaseEntry* stored = database_.find(key)) {
+  const DatabaseEntry* stored = database_.find(key);
+  DatabaseEntry& entry = entries_[name_in_memory];
+  if (stored != nullptr) {
     entry = *stored;
     ++statistics_.known;
   } else {
-    if (on_measure) on_measure(key.kernel);
-    const auto begin = std::chrono::steady_clock::now();
-    Result<KernelCost> cost = device_.measure(spec, layout);
-    if (cost) {
-      entry.cost = *cost;
-      if (cost->disturbance > kDisturbed) ++statistics_.disturbed;
-    } else {
-      entry.refusal = cost.error().message;
-    }
-    statistics_.measured_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    entry = database_.insert(key, measure(key, spec));
     ++statistics_.measured;
-    database_.insert(key, entry);
   }
-  return entries_.emplace(std::move(name_in_memory), std::move(entry)).first->second;
+  if (!is_provisional(entry.cost)) return entry;
+  ++statistics_.disturbed;
+  ++statistics_.provisional;
+  provisional_.push_back({std::move(name_in_memory), std::move(key), spec, &entry});
+  if (stored != nullptr && has_time() && may_gain(provisional_.back())) measure_again(provisional_.back());
+  return entry;
+}
+
+DatabaseEntry KernelCosts::measure(const DatabaseKey& key, const ops::KernelSpec& spec) {
+  if (on_measure) on_measure(key.kernel);
+  const auto begin = std::chrono::steady_clock::now();
+  DatabaseEntry entry;
+  if (Result<KernelCost> cost = device_.measure(spec, key.layout)) {
+    entry.cost = *cost;
+  } else {
+    entry.refusal = cost.error().message;
+  }
+  statistics_.measured_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  database_.insert_control(device_.fastest_control());
+  return entry;
+}
+
+// A kernel that was timed so often stays as it is, so that a machine that is never calm does not time it for ever.
+bool KernelCosts::may_gain(const Provisional& kernel) {
+  return is_provisional(kernel.entry->cost) && kernel.entry->attempts < kMostAttempts &&
+         device_.disturbance() < kernel.entry->cost.disturbance;
+}
+
+bool KernelCosts::measure_again(Provisional& kernel) {
+  const double before = statistics_.measured_seconds;
+  const KernelCost old = kernel.entry->cost;
+  *kernel.entry = database_.insert(kernel.key, measure(kernel.key, kernel.spec));
+  statistics_.again_seconds += statistics_.measured_seconds - before;
+  if (!kernel.again) ++statistics_.again;
+  kernel.again = true;
+  if (!is_provisional(kernel.entry->cost)) --statistics_.provisional;
+  return !(kernel.entry->cost == old);
+}
+
+bool KernelCosts::again(const Names& first) {
+  const auto error = [](const Provisional& kernel) { return kernel.entry->cost.median.value * kernel.entry->cost.disturbance; };
+  std::ranges::stable_sort(provisional_, [&](const Provisional& a, const Provisional& b) {
+    const bool a_first = first.contains(a.name);
+    const bool b_first = first.contains(b.name);
+    return a_first != b_first ? a_first : error(a) > error(b);
+  });
+  bool changed = false;
+  // Round and round, so that what disturbs the machine for a while does not meet one kernel alone.
+  for (int round = 0; round < kRounds; ++round) {
+    for (Provisional& kernel : provisional_) {
+      const bool once = round == 0 && first.contains(kernel.name);
+      if ((once || has_time()) && may_gain(kernel)) changed = measure_again(kernel) || changed;
+    }
+  }
+  return changed;
 }
 
 }  // namespace xflow::cost

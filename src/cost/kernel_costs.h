@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "src/cost/cover.h"
 #include "src/cost/database.h"
@@ -17,20 +19,43 @@ ops::KernelSpec in_measured_order(ops::KernelSpec spec);
 
 class KernelCosts {
  public:
-  KernelCosts(Device& device, Database& database) : device_(device), database_(database) {}
+  KernelCosts(Device& device, Database& database);
 
-  // The entry stays where it is until the end.
+  // The entry stays where it is until the end. What an earlier run timed on a disturbed machine is timed again here, while there is time
+  // for that and the machine is calmer.
   const DatabaseEntry& of(const ops::KernelSpec& spec, Layout layout);
   const CostStatistics& statistics() const { return statistics_; }
   Device& device() const { return device_; }
 
+  // Names of kernels that are asked for from now on are added to the set; null: to none.
+  using Names = std::set<std::string>;
+  void record(Names* names) { names_ = names; }
+  // Times provisional kernels again where the machine is calmer now: those that are named first, and once whatever the time, then those
+  // whose error may be largest. True if a cost changed; it did so in place.
+  bool again(const Names& first);
+
   std::function<void(const std::string&)> on_measure;
+  double seconds_for_again = 0;  // what timing again may take in all
 
  private:
+  struct Provisional {
+    std::string name;
+    DatabaseKey key;
+    ops::KernelSpec spec;
+    DatabaseEntry* entry = nullptr;
+    bool again = false;  // it was timed again
+  };
+  DatabaseEntry measure(const DatabaseKey& key, const ops::KernelSpec& spec);
+  bool measure_again(Provisional& kernel);
+  bool may_gain(const Provisional& kernel);
+  bool has_time() const { return statistics_.again_seconds < seconds_for_again; }
+
   Device& device_;
   Database& database_;
   std::unordered_map<std::string, DatabaseEntry> entries_;
+  std::vector<Provisional> provisional_;  // that were so when they were first met in this run
   CostStatistics statistics_;
+  Names* names_ = nullptr;
 };
 
 }  // namespace xflow::cost

@@ -89,8 +89,16 @@ class Search {
     } else if (options_.max_seconds && seconds() >= *options_.max_seconds) {
       outcome_.stop = StopReason::time;
       stopped_ = true;
+    } else if (options_.interrupt && options_.interrupt(used())) {
+      outcome_.stop = StopReason::interrupt;
+      stopped_ = true;
     }
     return stopped_;
+  }
+
+  double used() const {
+    const double states = static_cast<double>(outcome_.states) / static_cast<double>(options_.max_states);
+    return options_.max_seconds ? std::max(states, seconds() / *options_.max_seconds) : states;
   }
 
   double now() const {
@@ -345,6 +353,8 @@ const char* name(StopReason reason) {
       return "budget of states used up";
     case StopReason::time:
       return "budget of time used up";
+    case StopReason::interrupt:
+      return "interrupted";
   }
   return "";
 }

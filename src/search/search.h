@@ -44,12 +44,16 @@ struct Options {
   // Seconds that count against max_seconds since some fixed moment; null: wall clock. A caller whose costs are measured leaves out that
   // time.
   std::function<double()> seconds;
+  // Asked as often as the budgets are: true stops the search, because the costs have to be looked at. `used`: the part of the budget that
+  // is used up, of states or of time, whichever is more.
+  std::function<bool(double used)> interrupt;
 };
 
 enum class StopReason : std::uint8_t {
   exhausted,  // every state within alpha of the best was expanded
   states,     // max_states
   time,       // max_seconds
+  interrupt,
 };
 const char* name(StopReason reason);
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "src/api/engine.h"
+#include "src/api/settled_search.h"
 #include "src/cost/cover.h"
 #include "src/cost/live_cost.h"
 #include "src/ops/operator.h"
@@ -95,6 +96,87 @@ TEST_F(NoisyCosts, KeepNoBatchNormalisationThatFoldsIntoItsConvolution) {
     predicted.insert(outcome.after.value);
   }
   EXPECT_EQ(predicted.size(), 24U);  // the devices differ
+}
+
+// One search, settled, on a device of its own, with a budget that is used up.
+struct Settled {
+  search::Outcome outcome;
+  cost::CostStatistics kernels;
+  int measured = 0;
+};
+
+class Spikes : public NoisyCosts {
+ protected:
+  Settled run(cost::Database& database, std::function<double(int)> slowdowns, bool tells = true, std::uint64_t states = 60) {
+    cost::RandomDevice device(7, cost::RandomDevice::noisy);
+    device.slowdowns = std::move(slowdowns);
+    device.tells = tells;
+    cost::CostModel model(arena, device, database, [](ir::SymbolId) { return std::nullopt; });
+    model.allow_again(1e9);
+    search::RuleRewriter rewriter(rules_, rules::MatchOptions{});
+    search::Options options;
+    options.max_states = states;
+    options.per_operation = cost::Nanoseconds{0.05};
+    return {settled_search(arena, graph_, model, rewriter, options), model.statistics(), device.measured};
+  }
+  Settled run(std::function<double(int)> slowdowns, bool tells = true) {
+    cost::Database database = cost::Database::open("", {});
+    return run(database, std::move(slowdowns), tells);
+  }
+  static std::function<double(int)> spike(int at) {
+    return [at](int number) { return number == at ? 8.0 : 0.0; };
+  }
+
+  const ir::Graph graph_ = network();
+  const rules::VerifiedRules rules_ = load_rules({}).value();
+};
+
+TEST_F(Spikes, DuringTheFirstMeasurementOfAKernelDoNotChangeTheResult) {
+  const Settled quiet = run(nullptr);
+  ASSERT_LT(quiet.outcome.after, quiet.outcome.before);
+  ASSERT_GT(quiet.outcome.states, 30U);  // the search is interrupted half way
+  ASSERT_GT(quiet.measured, 20);
+  int deceived = 0;
+  for (int kernel = 1; kernel <= quiet.measured; ++kernel) {
+    const Settled run = this->run(spike(kernel));
+    EXPECT_EQ(run.outcome.best, quiet.outcome.best) << "spike at measurement " << kernel;
+    EXPECT_EQ(run.outcome.after, quiet.outcome.after);
+    EXPECT_EQ(run.kernels.disturbed, 1U);
+    EXPECT_EQ(run.kernels.again, 1U);
+    EXPECT_EQ(run.kernels.provisional, 0U);
+    // A device that does not notice is deceived, at some kernel at least.
+    if (deceived == 0 && !(this->run(spike(kernel), false).outcome.best == quiet.outcome.best)) ++deceived;
+  }
+  EXPECT_GT(deceived, 0);
+}
+
+TEST_F(Spikes, AsLongAsTheFirstSearchDoNotChangeTheResultEither) {
+  const Settled quiet = run(nullptr);
+  const Settled noisy = run([&](int number) { return number <= quiet.measured ? 1.0 + number % 7 : 0.0; });
+  EXPECT_EQ(noisy.outcome.best, quiet.outcome.best);
+  EXPECT_EQ(noisy.outcome.after, quiet.outcome.after);
+  EXPECT_EQ(noisy.kernels.provisional, 0U);
+}
+
+TEST_F(Spikes, LeaveADatabaseThatGivesTheSameResultAgain) {
+  cost::Database database = cost::Database::open("", {});
+  const Settled first = run(database, [](int number) { return number % 3 == 0 ? 2.0 : 0.0; });
+  const Settled second = run(database, nullptr);
+  EXPECT_EQ(second.measured, static_cast<int>(first.kernels.provisional));
+  const Settled third = run(database, nullptr);
+  EXPECT_EQ(third.measured, 0);
+  EXPECT_EQ(third.kernels.known, second.kernels.known + second.kernels.measured);
+  EXPECT_EQ(third.outcome.best, second.outcome.best);
+  EXPECT_EQ(third.outcome.after, second.outcome.after);
+  EXPECT_EQ(third.outcome.states, second.outcome.states);
+}
+
+// The machine is never calm, in no way twice the same: it ends, and with no result that is dearer than the original by its last costs.
+TEST_F(Spikes, WithoutEndDoNotMakeTheSearchEndless) {
+  const Settled run = this->run([](int number) { return 5.0 / number + 0.2; });
+  EXPECT_LE(run.outcome.after, run.outcome.before);
+  EXPECT_GT(run.kernels.provisional, 0U);
+  EXPECT_LE(run.measured, 8 * static_cast<int>(run.kernels.measured));
 }
 
 }  // namespace

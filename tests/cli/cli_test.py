@@ -309,6 +309,7 @@ class Optimizing(ProgramTest):
                 "refused_sizes": str,
                 "predicted_nanoseconds": dict,
                 "search": dict,
+                "kernels": dict,
                 "nodes": dict,
                 "constant_bytes": dict,
                 "opaque": list,
@@ -324,6 +325,8 @@ class Optimizing(ProgramTest):
         self.assertTrue(report["improved"])
         self.assertLess(report["predicted_nanoseconds"]["after"], report["predicted_nanoseconds"]["before"])
         self.assertEqual({"states", "expanded", "stop_reason"}, set(report["search"]))
+        self.assertEqual({"measured", "known", "disturbed", "measured_again", "provisional", "seconds"}, set(report["kernels"]))
+        self.assertGreater(report["kernels"]["measured"] + report["kernels"]["known"], 0)
         self.assertEqual({"before": 3, "after": 1, "kept": 1, "merged": 0}, {**report["nodes"], "kept": 1})
         self.assertEqual({"rule", "where", "gain_nanoseconds"}, set(report["steps"][0]))
         self.assertEqual({"rule", "matched", "improved", "applied", "numbers"}, set(report["rules"][0]))

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 
@@ -38,9 +40,15 @@ class TableDevice final : public Device {
     ++measured;
     const double cost = price(spec);
     if (cost < 0) return fail(ErrorCode::unsupported, fmt::format("cannot run {} here", spec.kernel));
-    KernelCost result{{cost}, {0}, 1, layout, layout, disturbance};
+    KernelCost result{{cost * (1 + slowdown)}, {0}, 1, layout, layout, slowdown};
     if (layout == Layout::any) result.operands = result.results = Layout::channels_last;
     return result;
+  }
+
+  double disturbance() override { return slowdown; }
+  Nanoseconds fastest_control() const override { return control; }
+  void know_fastest_control(Nanoseconds time) override {
+    if (time.value > 0) control = std::min(control, time);
   }
 
   // 100 a convolution or product, 10 for anything else, and 1 for each post-operation; reorders cost 7.
@@ -54,7 +62,8 @@ class TableDevice final : public Device {
   std::function<double(const ops::KernelSpec&)> price = usual;
   std::function<bool(const std::string&)> fusion;
   int measured = 0;
-  double disturbance = 0;
+  double slowdown = 0;
+  Nanoseconds control;
 
  private:
   DeviceInfo info_;
@@ -377,14 +386,110 @@ TEST_F(CoverTest, CountsTheKernelsThatWereTimedOnADisturbedMachine) {
   const ValueId x = input({4, 8});
   const Graph first{{op("relu", {x})}};
   const Graph second{{op("exp", {x})}};
-  device.disturbance = 0.05;
+  device.slowdown = 0.05;
   cost(first);
   EXPECT_EQ(model().statistics().disturbed, 0U);
-  device.disturbance = 0.2;
+  device.slowdown = 0.2;
   cost(second);
   cost(second);
   EXPECT_EQ(model().statistics().measured, 2U);
   EXPECT_EQ(model().statistics().disturbed, 1U);
+  EXPECT_EQ(model().statistics().provisional, 1U);
+}
+
+TEST_F(CoverTest, KernelsOfADisturbedMachineAreTimedAgainWhenItIsCalmer) {
+  const ValueId x = input({4, 8});
+  const Graph graph{{op("relu", {x})}};
+  const Graph calm{{op("exp", {x})}};
+  cost(calm);
+  device.slowdown = 0.5;
+  EXPECT_EQ(cost(graph).time.value, 15);
+  model().allow_again(1e9);
+  // As disturbed as it was: nothing is gained.
+  EXPECT_FALSE(model().measure_again({}));
+  EXPECT_EQ(device.measured, 2);
+  // Calmer, but not calm: better than nothing, and still provisional.
+  device.slowdown = 0.2;
+  EXPECT_TRUE(model().measure_again({}));
+  EXPECT_EQ(device.measured, 3);
+  model().forget();
+  EXPECT_EQ(cost(graph).time.value, 12);
+  device.slowdown = 0.7;
+  EXPECT_FALSE(model().measure_again({}));
+  EXPECT_EQ(model().statistics().provisional, 1U);
+  device.slowdown = 0;
+  EXPECT_TRUE(model().measure_again({}));
+  model().forget();
+  EXPECT_EQ(cost(graph).time.value, 10);
+  EXPECT_FALSE(model().measure_again({}));  // once is enough
+  EXPECT_EQ(device.measured, 4);
+  EXPECT_EQ(model().statistics().measured, 2U);
+  EXPECT_EQ(model().statistics().disturbed, 1U);
+  EXPECT_EQ(model().statistics().again, 1U);
+  EXPECT_EQ(model().statistics().provisional, 0U);
+}
+
+TEST_F(CoverTest, WithoutTimeOnlyKernelsThatDecideAreTimedAgain) {
+  const ValueId x = input({4, 8});
+  const ValueId y = op("softmax", {x}, {{"axis", Poly(1)}});
+  const Graph before{{op("relu", {y})}};
+  const Graph after{{op("exp", {y})}};
+  device.slowdown = 0.5;
+  cost(before);
+  cost(after);
+  EXPECT_EQ(device.measured, 3);
+  device.slowdown = 0;
+  EXPECT_FALSE(model().measure_again({}));
+  EXPECT_TRUE(model().measure_again(std::array{before, after}));
+  EXPECT_EQ(device.measured, 5);  // what both have does not decide
+  EXPECT_EQ(model().statistics().provisional, 1U);
+}
+
+TEST_F(CoverTest, AMachineThatIsNeverCalmDoesNotTimeAKernelForEver) {
+  const Graph graph{{op("relu", {input({4, 8})})}};
+  model().allow_again(1e9);
+  device.slowdown = 9;
+  cost(graph);
+  for (int k = 0; k < 50; ++k) {
+    device.slowdown *= 0.95;
+    model().measure_again({});
+  }
+  EXPECT_GT(device.slowdown, kProvisional);
+  EXPECT_EQ(device.measured, 8);
+}
+
+TEST_F(CoverTest, ALaterRunTimesAgainWhatADisturbedOneLeft) {
+  const Graph graph{{op("relu", {input({4, 8})})}};
+  Database database = Database::open("", device.info());
+  const auto none = [](ir::SymbolId) { return std::nullopt; };
+  device.slowdown = 0.5;
+  EXPECT_EQ(CostModel(arena, device, database, none).cost(graph)->time.value, 15);
+  CostModel still(arena, device, database, none);
+  still.allow_again(1);
+  EXPECT_EQ(still.cost(graph)->time.value, 15);
+  EXPECT_EQ(device.measured, 1);
+  device.slowdown = 0;
+  CostModel calm(arena, device, database, none);
+  calm.allow_again(1);
+  EXPECT_EQ(calm.cost(graph)->time.value, 10);
+  EXPECT_EQ(calm.statistics().again, 1U);
+  EXPECT_EQ(calm.statistics().provisional, 0U);
+  CostModel last(arena, device, database, none);
+  last.allow_again(1);
+  EXPECT_EQ(last.cost(graph)->time.value, 10);
+  EXPECT_EQ(last.statistics().disturbed, 0U);
+  EXPECT_EQ(device.measured, 2);
+}
+
+TEST_F(CoverTest, WhatTheMachineWasAtItsBestIsKeptBetweenRuns) {
+  Database database = Database::open("", device.info());
+  const auto none = [](ir::SymbolId) { return std::nullopt; };
+  device.control = {10};
+  CostModel(arena, device, database, none).cost(Graph{{op("relu", {input({4, 8})})}}).value();
+  TableDevice later;
+  later.control = {14};
+  const CostModel model(arena, later, database, none);
+  EXPECT_EQ(later.control.value, 10);
 }
 
 TEST_F(CoverTest, AskedOutOfOrderGivesTheSameCosts) {

@@ -15,9 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-DeviceInfo device_info() { return {"cpu", "a processor", "oneDNN 1.2.3", 1, "thread CPU time"}; }
+DeviceInfo device_info() { return {"cpu", "a processor", "oneDNN 1.2.3", 1, "thread CPU time", "arithmetic"}; }
 
-DatabaseEntry entry(double median) { return {{{median}, {0.5}, 7, Layout::channels_last, Layout::blocked16}, {}}; }
+DatabaseEntry entry(double median, double disturbance = 0) {
+  return {{{median}, {0.5}, 7, Layout::channels_last, Layout::blocked16, disturbance}, {}};
+}
 
 class DatabaseTest : public ::testing::Test {
  protected:
@@ -138,6 +140,59 @@ TEST_F(DatabaseTest, TheFirstMeasurementStays) {
   EXPECT_EQ(*open(path()).find({"k", Layout::plain}), entry(1));
 }
 
+TEST_F(DatabaseTest, ACostOfADisturbedMachineGivesWayToABetterOneAndNeverToAWorse) {
+  const DatabaseKey key{"k", Layout::plain};
+  // What is there, what comes, and what stands: in memory, in the file, and where two processes write the same file.
+  struct Case {
+    double old, fresh, stands;
+  };
+  for (const Case& c : {Case{0.5, 0, 0}, Case{0.5, 0.3, 0.3}, Case{0.5, 0.7, 0.5}, Case{0.5, 0.5, 0.5}, Case{0.05, 0, 0.05}}) {
+    for (const bool other_process : {false, true}) {
+      const std::string file = path(fmt::format("{}-{}-{}.db", c.old, c.fresh, other_process));
+      {
+        Database first = open(file);
+        Database second = open(file);
+        EXPECT_EQ(first.insert(key, entry(1, c.old)), entry(1, c.old));
+        first.flush();
+        const DatabaseEntry kept = (other_process ? second : first).insert(key, entry(2, c.fresh));
+        EXPECT_EQ(kept.cost.disturbance, other_process ? c.fresh : c.stands);
+      }
+      const Database database = open(file);
+      ASSERT_NE(database.find(key), nullptr);
+      EXPECT_EQ(database.find(key)->cost.disturbance, c.stands) << c.old << " then " << c.fresh;
+      EXPECT_EQ(database.find(key)->cost.median.value, c.stands == c.old ? 1 : 2);
+      EXPECT_EQ(database.find(key)->attempts, other_process ? 1 : 2);
+    }
+  }
+  EXPECT_TRUE(warnings.empty());
+}
+
+TEST_F(DatabaseTest, ARefusalStays) {
+  const DatabaseKey key{"k", Layout::plain};
+  open(path()).insert(key, {{}, "cannot run k here"});
+  open(path()).insert(key, entry(1));
+  EXPECT_EQ(open(path()).find(key)->refusal, "cannot run k here");
+}
+
+TEST_F(DatabaseTest, KnowsTheMachineAtItsBest) {
+  EXPECT_EQ(open(path()).fastest_control().value, 0);
+  {
+    Database first = open(path());
+    Database second = open(path());
+    first.insert_control({12});
+    first.insert_control({15});
+    EXPECT_EQ(first.fastest_control().value, 12);
+    second.insert_control({14});
+    first.flush();
+    second.flush();
+  }
+  EXPECT_EQ(open(path()).fastest_control().value, 12);
+  DeviceInfo other = device_info();
+  other.control = "other arithmetic";
+  EXPECT_EQ(Database::open(path(), other).fastest_control().value, 0);
+  EXPECT_TRUE(warnings.empty());
+}
+
 TEST_F(DatabaseTest, ACorruptedFileGivesAWarningAndMemory) {
   std::ofstream(path()) << std::string(5000, 'x');
   Database database = open(path());
@@ -226,6 +281,25 @@ TEST_F(DatabaseTest, AnOlderSchemaIsBroughtUpToDateAndItsCostsStay) {
   EXPECT_TRUE(database.persistent());
 }
 
+TEST_F(DatabaseTest, TheSecondSchemaIsBroughtUpToDateToo) {
+  // It said how disturbed the machine was, but not how often a kernel was timed.
+  fs::copy_file(fs::path(XFLOW_SOURCE_DIR) / "tests/cost/data/schema2.db", path());
+  const DatabaseKey old{"relu(float32[4]) -> float32[4]", Layout::plain};
+  {
+    Database database = open(path());
+    ASSERT_NE(database.find(old), nullptr);
+    EXPECT_EQ(*database.find(old), entry(12.25, 0.5));
+    database.insert(old, entry(11));
+    database.insert_control({3});
+  }
+  const Database database = open(path());
+  EXPECT_EQ(database.find(old)->cost, entry(11).cost);
+  EXPECT_EQ(database.find(old)->attempts, 2);
+  EXPECT_EQ(database.fastest_control().value, 3);
+  EXPECT_TRUE(warnings.empty());
+  EXPECT_TRUE(database.persistent());
+}
+
 TEST_F(DatabaseTest, ProcessesThatStartAtOnceMakeOneSchema) {
   for (const bool old : {false, true}) {
     const std::string file = path(old ? "old.db" : "new.db");
@@ -264,7 +338,7 @@ TEST_F(DatabaseTest, ANewerSchemaIsLeftAlone) {
   Database database = open(path());
   ASSERT_EQ(warnings.size(), 1U);
   EXPECT_EQ(warnings[0],
-            path() + ": the cost database has schema version 99, this xflow knows up to 2; costs are kept in memory for this run only");
+            path() + ": the cost database has schema version 99, this xflow knows up to 3; costs are kept in memory for this run only");
   EXPECT_FALSE(database.persistent());
 }
 

@@ -43,7 +43,8 @@ class RandomDevice final : public Device {
   }
   Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override {
     ++measured;
-    KernelCost cost{{times_(spec, random(spec, layout))}, {0}, 1, layout, layout};
+    const double slowdown = slowdowns ? slowdowns(measured) : 0;
+    KernelCost cost{{times_(spec, random(spec, layout)) * (1 + slowdown)}, {0}, 1, layout, layout, tells ? slowdown : 0};
     if (layout == Layout::any) {  // its layouts are chance too
       constexpr Layout kLayouts[] = {Layout::plain, Layout::channels_last, Layout::blocked8};
       cost.operands = cost.results = kLayouts[static_cast<std::size_t>(3 * random(spec, Layout::plain))];
@@ -52,6 +53,9 @@ class RandomDevice final : public Device {
   }
 
   int measured = 0;
+  // By how much the machine is slowed down during the measurement of this number, counted from 1; null: by nothing.
+  std::function<double(int)> slowdowns;
+  bool tells = true;  // it knows that it was slowed down
 
  private:
   double random(const ops::KernelSpec& spec, Layout layout) const {

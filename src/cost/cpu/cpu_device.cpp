@@ -61,6 +61,7 @@ class Device final : public CpuDevice {
     info_.library = fmt::format("{}, loops {}", library_->version(), kLoopVersion);
     info_.threads = options.threads;
     info_.clock = options.threads == 1 ? "thread CPU time" : "wall time";
+    info_.control = control_name();
   }
 
   const DeviceInfo& info() const override { return info_; }
@@ -190,6 +191,16 @@ class Device final : public CpuDevice {
     return *best;
   }
 
+  double disturbance() override {
+    const Nanoseconds control = control_time(options_.threads == 1);
+    fastest_control_ = std::min(fastest_control_, control);
+    return control.value / fastest_control_.value - 1;
+  }
+  Nanoseconds fastest_control() const override { return fastest_control_ == kNever ? Nanoseconds{} : fastest_control_; }
+  void know_fastest_control(Nanoseconds time) override {
+    if (time.value > 0) fastest_control_ = std::min(fastest_control_, time);
+  }
+
  private:
   Result<std::vector<std::unique_ptr<Kernel>>> build_on_half(const ops::KernelSpec& spec, Layout layout) {
     std::vector<std::unique_ptr<Kernel>> kernels;
@@ -206,6 +217,7 @@ class Device final : public CpuDevice {
   static constexpr double kReorderShare = 1.25;  // a convolution in the common layout may be this much slower: it needs no reorders
   static constexpr double kClearlySlower = 1.6;
   static constexpr int kAttempts = 2;
+  static constexpr Nanoseconds kNever{1e18};
   static constexpr double kQuiet = 1.15;  // a control this much slower than the fastest seen says that the machine is disturbed
 
   static bool is_channels_last(const Kernel& kernel) {
@@ -258,7 +270,7 @@ class Device final : public CpuDevice {
     const bool thread_time = options_.threads == 1;
     const std::vector<std::function<void()>> runs = runs_of(kernels);
     std::vector<KernelCost> best;
-    Nanoseconds best_control{1e18};
+    Nanoseconds best_control = kNever;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       const Nanoseconds before = control_time(thread_time);
       std::vector<KernelCost> costs = time_in_turns(runs, options_.timing, thread_time);
@@ -281,7 +293,7 @@ class Device final : public CpuDevice {
   std::unique_ptr<DnnlLibrary> library_;
   CpuOptions options_;
   DeviceInfo info_;
-  Nanoseconds fastest_control_{1e18};
+  Nanoseconds fastest_control_ = kNever;
   std::optional<Nanoseconds> launch_;
 };
 

@@ -19,6 +19,14 @@ constexpr double kIdleShare = 0.1;
 constexpr double kIdleLeast = 3e3;
 constexpr int kMostLaunches = 10'000;
 
+// The same instructions in every build.
+#if defined(__GNUC__) && !defined(__clang__)
+__attribute__((optimize("O3"), noinline))
+#endif
+void multiply_and_add(std::array<float, 1024>& values) {
+  for (float& value : values) value = value * 0.75F + 1.0F;
+}
+
 struct Sample {
   double time;  // of one launch
   bool whole;   // the thread ran all the time
@@ -100,6 +108,15 @@ std::vector<KernelCost> time_in_turns(std::span<const std::function<void()>> fun
   return costs;
 }
 
+// Machines and builds with equal text take equal time for the control.
+std::string control_name() {
+#ifdef __SANITIZE_ADDRESS__
+  return "arithmetic 1, " __VERSION__ ", sanitized";
+#else
+  return "arithmetic 1, " __VERSION__;
+#endif
+}
+
 Nanoseconds control_time(bool thread_time) {
   std::array<float, 1024> values{};
   const auto clock = [&] { return thread_time ? now().thread : now().wall; };
@@ -107,7 +124,7 @@ Nanoseconds control_time(bool thread_time) {
   for (int attempt = 0; attempt < 3; ++attempt) {
     const Nanoseconds start = clock();
     for (int pass = 0; pass < 20; ++pass) {
-      for (float& value : values) value = value * 0.75F + 1.0F;
+      multiply_and_add(values);
       // Each pass is done: the compiler must take it that the values are read.
       asm volatile("" : : "r"(values.data()) : "memory");
     }

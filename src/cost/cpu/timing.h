@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "src/cost/device.h"
@@ -39,5 +40,7 @@ std::vector<KernelCost> time_in_turns(std::span<const std::function<void()>> fun
 // How fast this CPU is now: the time of a fixed piece of arithmetic of some ten microseconds, the least of three. It rises while
 // neighbours share the core or its clock is low.
 Nanoseconds control_time(bool thread_time);
+// What this arithmetic is and what compiled it: equal text takes equal time on equal machines.
+std::string control_name();
 
 }  // namespace xflow::cost::cpu

@@ -1,0 +1,59 @@
+#include "src/api/settled_search.h"
+
+#include <algorithm>
+#include <array>
+
+#include "src/cost/live_cost.h"
+
+namespace xflow::api {
+namespace {
+
+constexpr int kMostSearches = 3;
+constexpr double kPartOfFirst = 0.5;  // of the budget, after which costs are settled
+// A search that begins anew after the time is used up may take so much longer than finding the last result took.
+constexpr double kLonger = 1.25;
+constexpr double kSecondsMore = 0.5;
+
+// What the outcome costs by the present costs; the original where that is not less.
+void settle(cost::CostModel& model, const ir::Graph& graph, search::Outcome& outcome) {
+  const auto before = model.cost(graph);
+  const auto after = model.cost(outcome.best);
+  if (!before || !after) return;
+  outcome.before = before->time;
+  outcome.after = after->time;
+  if (after->time < before->time) return;
+  outcome.after = outcome.before;
+  outcome.best = graph;
+  outcome.correspondence.clear();
+  outcome.steps.clear();
+}
+
+}  // namespace
+
+search::Outcome settled_search(ir::Arena& arena, const ir::Graph& graph, cost::CostModel& model, search::Rewriter& rewriter,
+                               const search::Options& options) {
+  const auto follow = [&](const ir::WorkGraph& work) { return model.follow(work); };
+  search::Options next = options;
+  bool asked = false;
+  next.interrupt = [&](double used) {
+    if (asked || used < kPartOfFirst || model.statistics().provisional == 0) return false;
+    asked = true;
+    return model.measure_again({});
+  };
+  for (int searches = 1;; ++searches) {
+    search::Outcome outcome = search::search(arena, graph, rewriter, follow, next);
+    const std::array graphs = {graph, outcome.best};
+    if (outcome.stop != search::StopReason::interrupt && !model.measure_again(graphs)) return outcome;
+    model.forget();
+    if (searches == kMostSearches) {
+      settle(model, graph, outcome);
+      return outcome;
+    }
+    next.interrupt = nullptr;
+    if (!next.max_seconds) continue;
+    const double least = kLonger * outcome.best_seconds + kSecondsMore;
+    next.max_seconds = std::max(least, outcome.stop == search::StopReason::interrupt ? kPartOfFirst * *options.max_seconds : 0);
+  }
+}
+
+}  // namespace xflow::api

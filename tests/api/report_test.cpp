@@ -1,0 +1,49 @@
+// What a report says.
+#include <gtest/gtest.h>
+
+#include "xflow/optimize.h"
+
+namespace xflow {
+namespace {
+
+OptimizeReport report() {
+  OptimizeReport report;
+  report.device = "cpu";
+  report.stop_reason = "budget of states used up";
+  report.kernels = {12, 300, 0, 0, 0, 1.25};
+  return report;
+}
+
+bool says(const OptimizeReport& report, const std::string& line) { return report.to_text().find(line + "\n") != std::string::npos; }
+
+TEST(Report, SaysWhatWasMeasured) {
+  EXPECT_TRUE(says(report(), "kernels     12 measured in 1.2 s, 300 known")) << report().to_text();
+  EXPECT_EQ(report().to_text().find("disturbed"), std::string::npos);
+  EXPECT_EQ(report().to_text().find("warning"), std::string::npos);
+}
+
+TEST(Report, SaysHowManyKernelsWereTimedOnADisturbedMachineAndWhatBecameOfThem) {
+  OptimizeReport disturbed = report();
+  disturbed.kernels.disturbed = 7;
+  disturbed.kernels.again = 7;
+  EXPECT_TRUE(says(disturbed, "            7 of them timed on a disturbed machine, 7 of these measured again")) << disturbed.to_text();
+  EXPECT_EQ(disturbed.to_text().find("warning"), std::string::npos);
+  disturbed.kernels.provisional = 2;
+  EXPECT_TRUE(says(disturbed,
+                   "warning     the machine was disturbed while 2 of 312 kernels were timed: their times may be too long, and the next run "
+                   "measures them again"))
+      << disturbed.to_text();
+  EXPECT_NE(disturbed.to_json().find(R"("kernels": {
+    "measured": 12,
+    "known": 300,
+    "disturbed": 7,
+    "measured_again": 7,
+    "provisional": 2,
+    "seconds": 1.25
+  })"),
+            std::string::npos)
+      << disturbed.to_json();
+}
+
+}  // namespace
+}  // namespace xflow
