@@ -84,6 +84,44 @@ TEST_F(RuleMatch, TriesBothOrdersOfCommutativeOperands) {
                   .empty());
 }
 
+// The shipped rule of this name.
+std::string shipped(const std::string& name) {
+  const auto text = read_rule_file(XFLOW_SOURCE_DIR "/substitutions/movement.rules");
+  for (const Rule& rule : parsed(*text))
+    if (rule.name == name) return print(rule);
+  ADD_FAILURE() << "no rule " << name;
+  return {};
+}
+
+TEST_F(RuleMatch, ASliceOfASliceIsOne) {
+  const ValueId x = input({dim("N"), 20});
+  const auto slice = [&](ValueId v, std::vector<Poly> starts, std::vector<Poly> sizes, std::vector<Poly> steps) {
+    return op("slice", {v}, {{"starts", std::move(starts)}, {"sizes", std::move(sizes)}, {"steps", std::move(steps)}});
+  };
+  const ValueId inner = slice(x, {0, 3}, {dim("N"), 8}, {1, 2});
+  const ValueId expected = slice(x, {0, 5}, {dim("N"), 2}, {1, 6});
+  EXPECT_EQ(rewritten(shipped("slice-of-slice"), slice(inner, {0, 1}, {dim("N"), 2}, {1, 3})), expected);
+  // Backwards: the rule is proved for steps of at least 1.
+  EXPECT_TRUE(rewrites(shipped("slice-of-slice"), {slice(inner, {0, 7}, {dim("N"), 2}, {1, -3})}).empty());
+}
+
+TEST_F(RuleMatch, NeighbouringSlicesAreOneAndTheWholeIsTheTensor) {
+  const ValueId x = input({dim("N"), 12});
+  const auto part = [&](std::int64_t start, std::int64_t size) {
+    return op("slice", {x},
+              {{"starts", std::vector<Poly>{0, start}}, {"sizes", std::vector<Poly>{dim("N"), size}}, {"steps", std::vector<Poly>{1, 1}}});
+  };
+  const auto concat = [&](ValueId a, ValueId b, std::int64_t axis = 1) { return op("concat", {a, b}, {{"axis", Poly(axis)}}); };
+  const std::string neighbours = shipped("concat-of-neighbouring-slices");
+  EXPECT_EQ(rewritten(neighbours, concat(part(2, 3), part(5, 4))), part(2, 7));
+  for (const ValueId other :
+       {concat(part(5, 4), part(2, 3)), concat(part(2, 3), part(6, 4)), concat(part(2, 3), part(4, 4)), concat(part(2, 3), part(5, 3), 0)})
+    EXPECT_TRUE(rewrites(neighbours, {other}).empty());
+  const std::string covering = shipped("concat-of-covering-slices");
+  EXPECT_EQ(rewritten(covering, op("relu", {concat(part(0, 5), part(5, 7))})), op("relu", {x}));
+  EXPECT_TRUE(rewrites(covering, {concat(part(0, 5), part(5, 6))}).empty());
+}
+
 TEST_F(RuleMatch, InterchangeableOperandsAreTriedOnce) {
   const ValueId x = input({3});
   const ValueId z = input({3});
