@@ -29,6 +29,7 @@ class Runnable {
     XFLOW_TRY(model->lifted_, onnx_io::lift(model->document_, model->arena_));
     model->graph_.outputs.assign(model->lifted_.graph.outputs.begin(),
                                  model->lifted_.graph.outputs.begin() + static_cast<std::ptrdiff_t>(model->lifted_.output_count));
+    XFLOW_CHECK(model->bind_strings());
     for (std::size_t k = 0; k < model->lifted_.inputs.size(); ++k) {
       const std::string_view name = model->lifted_.input_names[k];
       const onnx_io::Definition& definition = *model->document_.find(GraphId{0}, name);
@@ -55,7 +56,8 @@ class Runnable {
   Result<void> can_execute() const {
     for (const ir::NodeId id : ir::topological_order(arena_, graph_)) {
       const ir::Node& node = arena_.node(id);
-      if (node.kind == ir::NodeKind::opaque) return fail(ErrorCode::unsupported, "cannot execute: " + name_of(node), path_);
+      if (node.kind == ir::NodeKind::opaque && !defaults_.contains({id, 0}))
+        return fail(ErrorCode::unsupported, "cannot execute: " + name_of(node), path_);
     }
     return {};
   }
@@ -94,9 +96,48 @@ class Runnable {
   Runnable(Document document, std::string path) : document_(std::move(document)), path_(std::move(path)) {}
 
   Result<void> set_default(std::string_view name, ir::ValueId value, std::uint32_t initializer) {
-    auto constant = document_.constant(document_.main().initializers[initializer].tensor);
-    if (!constant) return fail(constant.error().code, constant.error().message, fmt::format("{}: default of input '{}'", path_, name));
+    const onnx_io::TensorView& tensor = document_.main().initializers[initializer].tensor;
+    const auto placed = [&](const Error& error) {
+      return fail(error.code, error.message, fmt::format("{}: default of input '{}'", path_, name));
+    };
+    if (tensor.data_type == ir::DataType::string) {
+      if (const auto bound = bind_strings(value, tensor); !bound) return placed(bound.error());
+      return {};
+    }
+    auto constant = document_.constant(tensor);
+    if (!constant) return placed(constant.error());
     defaults_.emplace(value, eval::Tensor::of(*std::move(constant)));
+    return {};
+  }
+
+  Result<void> bind_strings(ir::ValueId value, const onnx_io::TensorView& tensor) {
+    XFLOW_TRY(const auto strings, onnx_io::strings(tensor));
+    defaults_.emplace(value, eval::Tensor::of_strings(tensor.dims, {strings.begin(), strings.end()}));
+    return {};
+  }
+
+  // Constants of strings are opaque in the graph: they are bound like inputs.
+  Result<void> bind_strings() {
+    for (const onnx_io::Initializer& initializer : document_.main().initializers) {
+      const ir::ValueId value = lifted_.values.at(initializer.tensor.name);
+      if (initializer.tensor.data_type != ir::DataType::string || arena_.node(value.node).kind != ir::NodeKind::opaque) continue;
+      XFLOW_CHECK(bind_strings(value, initializer.tensor));
+    }
+    for (const onnx_io::OpaqueNode& opaque : lifted_.opaque) {
+      const onnx_io::Node& node = document_.node(opaque.node);
+      if (node.op_type != "Constant" || !onnx_io::is_default_domain(node.domain) || node.outputs.size() != 1) continue;
+      const ir::ValueId value = lifted_.values.at(node.outputs[0]);
+      if (const onnx_io::Attribute* tensor = node.find("value")) {
+        XFLOW_TRY(const onnx_io::TensorView view, document_.tensor(*tensor));
+        if (view.data_type == ir::DataType::string) XFLOW_CHECK(bind_strings(value, view));
+      } else if (const onnx_io::Attribute* string = node.find("value_string")) {
+        XFLOW_TRY(const std::string_view text, string->string());
+        defaults_.emplace(value, eval::Tensor::of_strings({}, {std::string(text)}));
+      } else if (const onnx_io::Attribute* strings = node.find("value_strings")) {
+        XFLOW_TRY(const auto texts, strings->strings());
+        defaults_.emplace(value, eval::Tensor::of_strings({static_cast<std::int64_t>(texts.size())}, {texts.begin(), texts.end()}));
+      }
+    }
     return {};
   }
 

@@ -102,6 +102,31 @@ Result<Loaded> load(const Tensor& tensor, const Options& options) {
   return cannot_read(tensor);
 }
 
+// Strings are moved as numbers; nothing is computed with them. The empty string is 0, which padding writes.
+class StringNumbers {
+ public:
+  std::vector<std::int64_t> of(const std::vector<std::string>& strings) {
+    std::vector<std::int64_t> result;
+    result.reserve(strings.size());
+    for (const std::string& s : strings) {
+      const auto [at, is_new] = numbers_.emplace(s, static_cast<std::int64_t>(strings_.size()));
+      if (is_new) strings_.push_back(s);
+      result.push_back(at->second);
+    }
+    return result;
+  }
+  std::vector<std::string> strings(const std::vector<std::int64_t>& numbers) const {
+    std::vector<std::string> result;
+    result.reserve(numbers.size());
+    for (const std::int64_t n : numbers) result.emplace_back(strings_[static_cast<std::size_t>(n)]);
+    return result;
+  }
+
+ private:
+  std::unordered_map<std::string_view, std::int64_t> numbers_{{"", 0}};
+  std::vector<std::string_view> strings_{""};  // of the operands
+};
+
 Result<std::int64_t> checked_count(const std::vector<std::int64_t>& dims) {
   std::int64_t count = 1;
   for (const std::int64_t dim : dims) {
@@ -303,7 +328,12 @@ Result<Tensor> evaluate(ir::Symbols& symbols, const ops::Expr& expression, const
                         const std::vector<std::int64_t>& dims, const std::vector<const Tensor*>& operands, const Options& options) {
   XFLOW_TRY(const std::int64_t count, checked_count(dims));
   Tensor result{type, dims, std::vector<double>{}};
-  if (!ir::is_floating(type) && !ir::is_integer(type) && type != ir::DataType::boolean) return cannot_read(result);
+  const auto is_string = [](const Tensor* operand) { return operand->data_type == ir::DataType::string; };
+  const bool of_strings = std::any_of(operands.begin(), operands.end(), is_string);
+  const bool computable =
+      of_strings ? type == ir::DataType::string : ir::is_floating(type) || ir::is_integer(type) || type == ir::DataType::boolean;
+  if (!computable) return cannot_read(result);
+  StringNumbers numbers_of_strings;
   Program program;
   std::vector<Source> sources;
   std::vector<Loaded> loaded;
@@ -330,12 +360,22 @@ Result<Tensor> evaluate(ir::Symbols& symbols, const ops::Expr& expression, const
         sources.push_back({});
         continue;
       }
+      if (const auto* strings = std::get_if<std::vector<std::string>>(&operand->elements)) {
+        auto owned = std::make_shared<std::vector<std::int64_t>>(numbers_of_strings.of(*strings));
+        sources.push_back({owned->data(), Format::int64, owned->size()});
+        loaded.push_back({sources.back(), std::move(owned)});
+        continue;
+      }
       XFLOW_TRY(Loaded one, load(*operand, options));
       sources.push_back(one.source);
       loaded.push_back(std::move(one));
     }
   }
   XFLOW_CHECK(run(program, std::move(sources), computes_in_double(options, type, operands), options, result, count));
+  if (type == ir::DataType::string) {
+    result.elements = numbers_of_strings.strings(std::get<std::vector<std::int64_t>>(result.elements));
+    return result;
+  }
   // A runtime stores each result in its type.
   const bool narrow = type == ir::DataType::float16 || type == ir::DataType::bfloat16;
   if (narrow && options.number == Number::float32) return rounded(result);

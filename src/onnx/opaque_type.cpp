@@ -245,11 +245,27 @@ std::optional<TensorType> branch_type(const Document& document, ir::Symbols& sym
   return result;
 }
 
+// A Constant that no constant of the arena can hold: strings.
+std::optional<TensorType> constant_type(const Document& document, const Node& node) {
+  if (const Attribute* value = node.find("value")) {
+    const auto tensor = document.tensor(*value);
+    if (tensor) return TensorType{tensor->data_type, true, ir::polys(tensor->dims)};
+  } else if (node.find("value_string") != nullptr) {
+    return TensorType{DataType::string, true, {}};
+  } else if (const Attribute* values = node.find("value_strings")) {
+    const auto strings = values->strings();
+    if (strings) return TensorType{DataType::string, true, {Poly(static_cast<std::int64_t>(strings->size()))}};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<TensorType> opaque_output_type(const Document& document, ir::Arena& arena, const Node& node, std::uint32_t output,
                                              std::span<const ir::ValueId> operands) {
-  if (!is_default_domain(node.domain) || operands.empty()) return std::nullopt;
+  if (!is_default_domain(node.domain)) return std::nullopt;
+  if (node.op_type == "Constant") return constant_type(document, node);
+  if (operands.empty()) return std::nullopt;
   if (node.op_type == "If") return branch_type(document, arena.symbols(), node, output);
   return Typer(arena, node, operands).run(output);
 }

@@ -270,6 +270,34 @@ class Inputs(CheckTest):
         self.assertEqual(1, len(run.stderr.splitlines()))
 
 
+class Strings(CheckTest):
+    def model(self, words, end="!"):
+        nodes = [
+            helper.make_node("Constant", [], ["end"], value_strings=[end]),
+            helper.make_node("Gather", ["words", "i"], ["chosen"]),
+            helper.make_node("Concat", ["chosen", "x", "end"], ["y"], axis=0),
+        ]
+        inputs = [tensor_info("i", TensorProto.INT64, [2]), tensor_info("x", TensorProto.STRING, ["n"])]
+        weights = [helper.make_tensor("words", TensorProto.STRING, [len(words)], [word.encode() for word in words])]
+        return model_of(nodes, inputs, [tensor_info("y", TensorProto.STRING, ["m"])], weights)
+
+    def test_are_compared_exactly(self):
+        same = self.model(["a", "b", "c"])
+        self.equal(same, same)
+        self.assertIn(" is ? instead of ! at [3]", self.different(same, self.model(["a", "b", "c"], end="?")))
+
+    def test_may_be_the_default_of_an_input(self):
+        model = self.model(["a", "b", "c"])
+        model.graph.input.append(tensor_info("words", TensorProto.STRING, [3]))
+        self.equal(model, model)
+
+    def test_are_not_computed_with(self):
+        nodes = [helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT, name="parse")]
+        model = model_of(nodes, [tensor_info("x", TensorProto.STRING, [2])], [float_info("y", [2])])
+        self.write("m.onnx", model)
+        self.fail_with(3, "m.onnx: cannot execute: Cast at parse", "check", "m.onnx", "m.onnx")
+
+
 class CannotExecute(CheckTest):
     def test_names_the_model_and_the_node(self):
         custom = helper.make_node("Frobnicate", ["x"], ["y"], domain="somebody", name="f")

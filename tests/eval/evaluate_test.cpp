@@ -197,6 +197,14 @@ TEST(Evaluate, IntegersWrapToTheirType) {
   EXPECT_EQ(values_of(run_operator("less", {two, big}))[0], 1);
 }
 
+TEST(Evaluate, MovesStrings) {
+  const Tensor a = Tensor::of_strings({2}, {"x", "long enough for the heap"});
+  const Tensor b = Tensor::of_strings({1}, {"x"});
+  EXPECT_TRUE(
+      equal(*run_operator("concat", {a, b}, {{"axis", ir::Poly(0)}}), Tensor::of_strings({3}, {"x", "long enough for the heap", "x"})));
+  EXPECT_TRUE(equal(*run_operator("expand", {b}, {{"shape", std::vector<ir::Poly>{3}}}), Tensor::of_strings({3}, {"x", "x", "x"})));
+}
+
 TEST(Evaluate, EmptyTensorsHaveNoElements) {
   const auto result = run_operator("matmul", {random_tensor({0, 3}, 1), random_tensor({3, 2}, 1)});
   ASSERT_TRUE(result) << result.error().text();

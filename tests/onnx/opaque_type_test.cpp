@@ -47,6 +47,12 @@ TEST(OpaqueTypes, FollowFromTheOperands) {
   EXPECT_EQ(types(NodeBuilder("Unknown", "custom").input("x").output("y"), {{"x", {5}}}), "undefined[...]");
 }
 
+TEST(OpaqueTypes, OfConstantStringsFollowFromTheAttribute) {
+  const std::vector<std::string> words{"a", "b"};
+  EXPECT_EQ(types(NodeBuilder("Constant").output("y").strings("value_strings", words), {}), "string[2]");
+  EXPECT_EQ(types(NodeBuilder("Constant").output("y").string("value_string", "a"), {}), "string[]");
+}
+
 TEST(OpaqueTypes, OfDataHaveFreshSizes) {
   GraphParts parts;
   parts.inputs = {float_info("x", {5, 2})};
