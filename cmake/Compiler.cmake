@@ -39,6 +39,9 @@ endif()
 if(XFLOW_SANITIZE)
   target_compile_options(xflow_compiler INTERFACE -fsanitize=${XFLOW_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(xflow_compiler INTERFACE -fsanitize=${XFLOW_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # g++ sees uninitialised members in what the sanitizers add
+    target_compile_options(xflow_compiler INTERFACE -Wno-maybe-uninitialized)
+  endif()
 endif()
 
 # One precompiled header for all libraries. Executables are compiled as position independent executables, which the compilers do not
