@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/verifier/faults.h"
 #include "src/verifier/ranges.h"
 
 namespace xflow::verifier {
@@ -28,7 +29,7 @@ std::optional<std::int64_t> determinant(std::vector<std::vector<std::int64_t>> m
   for (std::size_t k = 0; k + 1 < n; ++k) {
     std::size_t pivot = k;
     while (pivot < n && m[pivot][k] == 0) ++pivot;
-    if (pivot == n) return 0;
+    if (pivot == n || (pivot != k && broken(Fault::checker_determinant_without_pivot))) return 0;
     if (pivot != k) {
       std::swap(m[pivot], m[k]);
       sign = -sign;
@@ -38,11 +39,11 @@ std::optional<std::int64_t> determinant(std::vector<std::vector<std::int64_t>> m
         std::int64_t x = 0;
         std::int64_t y = 0;
         std::int64_t d = 0;
-        if (__builtin_mul_overflow(m[i][j], m[k][k], &x) || __builtin_mul_overflow(m[i][k], m[k][j], &y) ||
-            __builtin_sub_overflow(x, y, &d)) {
-          return std::nullopt;
-        }
-        m[i][j] = d / previous;
+        const bool x_overflows = __builtin_mul_overflow(m[i][j], m[k][k], &x);
+        const bool y_overflows = __builtin_mul_overflow(m[i][k], m[k][j], &y);
+        const bool overflows = __builtin_sub_overflow(x, y, &d) || x_overflows || y_overflows;
+        if (overflows && !broken(Fault::checker_determinant_overflow)) return std::nullopt;
+        m[i][j] = broken(Fault::checker_determinant_without_division) ? d : d / previous;
       }
     }
     previous = m[k][k];
@@ -56,6 +57,7 @@ std::optional<std::int64_t> determinant(std::vector<std::vector<std::int64_t>> m
 Term over_space(Symbols& symbols, const Term& term, const std::vector<Poly>& maps) {
   Term result = substitute(symbols, term, substitution(term.binders, maps));
   result.binders.clear();
+  if (broken(Fault::checker_added_binders_are_free)) return result;
   for (std::size_t k = term.binders.size(); k < maps.size(); ++k) result.conditions.push_back({maps[k], Relation::zero});
   return result;
 }
@@ -86,10 +88,10 @@ bool Checker::zero(const std::vector<Term>& terms, const Condition& context, con
   std::vector<int> seen(terms.size(), 0);
   for (const Cluster& c : certificate.clusters)
     for (const Member& m : c.members)
-      if (m.term >= terms.size() || seen[m.term]++ != 0) return false;
+      if (m.term >= terms.size() || (seen[m.term]++ != 0 && !broken(Fault::checker_term_twice))) return false;
   for (const std::size_t t : certificate.arithmetic.terms)
-    if (t >= terms.size() || seen[t]++ != 0) return false;
-  if (std::find(seen.begin(), seen.end(), 0) != seen.end()) return false;
+    if (t >= terms.size() || (seen[t]++ != 0 && !broken(Fault::checker_arithmetic_of_a_term_twice))) return false;
+  if (std::find(seen.begin(), seen.end(), 0) != seen.end() && !broken(Fault::checker_term_left_out)) return false;
   // Each group sums to 0 by itself.
   for (const Cluster& c : certificate.clusters)
     if (!cluster(terms, c, context)) return false;
@@ -102,12 +104,11 @@ bool Checker::cluster(const std::vector<Term>& terms, const Cluster& cluster, co
   if (cluster.members.empty()) return true;
   // The space consists of new symbols of which nothing is known: they range over all integers.
   for (const SymbolId z : cluster.space) {
-    if (symbols_.info(z).kind != ir::SymbolKind::parameter) return false;
+    if (symbols_.info(z).kind != ir::SymbolKind::parameter && !broken(Fault::checker_space_of_dimensions)) return false;
     const auto is_used = [&](const auto& x) { return mentions(symbols_, x, z); };
-    if (std::any_of(terms.begin(), terms.end(), is_used) || std::any_of(context.begin(), context.end(), is_used) ||
-        std::any_of(solver_.facts().begin(), solver_.facts().end(), is_used)) {
-      return false;
-    }
+    if (std::any_of(terms.begin(), terms.end(), is_used) && !broken(Fault::checker_space_in_terms)) return false;
+    if (std::any_of(context.begin(), context.end(), is_used) && !broken(Fault::checker_space_in_context)) return false;
+    if (std::any_of(solver_.facts().begin(), solver_.facts().end(), is_used) && !broken(Fault::checker_space_in_facts)) return false;
   }
   for (const Member& m : cluster.members) {
     // At least one map for each binder, as many as the space has symbols, and together a bijection that nothing inside the terms captures.
@@ -118,21 +119,24 @@ bool Checker::cluster(const std::vector<Term>& terms, const Cluster& cluster, co
   for (const Member& m : cluster.members) {
     const Term mapped = over_space(symbols_, terms[m.term], m.maps);
     // The same sizes as factors, and as many other factors.
-    if (mapped.dimensions != first.dimensions || mapped.factors.size() != first.factors.size()) return false;
+    if (mapped.dimensions != first.dimensions && !broken(Fault::checker_other_dimensions)) return false;
+    if (mapped.factors.size() < first.factors.size()) return false;
+    if (mapped.factors.size() > first.factors.size() && !broken(Fault::checker_more_factors)) return false;
     if (m.pairing.size() != first.factors.size() && !m.pairing.empty()) return false;
     if (m.factors.size() != first.factors.size() && !m.factors.empty()) return false;
     // The pairing is a permutation, and paired factors are equal wherever this member counts.
     std::vector<int> used(mapped.factors.size(), 0);
-    const Condition here = joined(context, mapped.conditions);
+    const Condition here = broken(Fault::checker_factors_without_conditions) ? context : joined(context, mapped.conditions);
     for (std::size_t k = 0; k < first.factors.size(); ++k) {
       const std::size_t with = m.pairing.empty() ? k : m.pairing[k];
-      if (with >= mapped.factors.size() || used[with]++ != 0) return false;
+      if (with >= mapped.factors.size() || (used[with]++ != 0 && !broken(Fault::checker_factor_paired_twice))) return false;
       const FactorPower& f = mapped.factors[with];
-      if (f.power != first.factors[k].power) return false;
-      if (!equal(*f.factor, *first.factors[k].factor, here, m.factors.empty() ? FactorProof{} : m.factors[k])) return false;
+      if (f.power != first.factors[k].power && !broken(Fault::checker_other_power)) return false;
+      const bool are_equal = equal(*f.factor, *first.factors[k].factor, here, m.factors.empty() ? FactorProof{} : m.factors[k]);
+      if (!are_equal && !broken(Fault::checker_factors_differ)) return false;
     }
   }
-  return cancels(terms, cluster, context);
+  return cancels(terms, cluster, context) || broken(Fault::checker_coefficients_do_not_cancel);
 }
 
 // maps = A space + rest: A is an integer matrix of determinant 1 or -1, and the rest does not speak of the space.
@@ -144,15 +148,17 @@ bool Checker::unimodular(const std::vector<Poly>& maps, const std::vector<Symbol
     Poly rest = p;
     for (const SymbolId z : space) {
       const auto linear = rest.linear_in(z);
-      if (!linear || !linear->first.is_constant()) return false;
-      row.push_back(*linear->first.constant());
+      if (!linear || (!linear->first.is_constant() && !broken(Fault::checker_symbolic_matrix))) return false;
+      row.push_back(linear->first.constant().value_or(1));
       rest = linear->second;
     }
     for (const SymbolId z : space)
-      if (symbols_.occurs(rest, z)) return false;
+      if (symbols_.occurs(rest, z) && !broken(Fault::checker_rest_of_a_map)) return false;
     matrix.push_back(std::move(row));
   }
   const auto d = determinant(std::move(matrix));
+  if (broken(Fault::checker_determinant_zero) && d == 0) return true;
+  if (broken(Fault::checker_determinant_two) && d && std::abs(*d) == 2) return true;
   return d && (*d == 1 || *d == -1);
 }
 
@@ -173,7 +179,9 @@ bool Checker::speaks_of_free_symbols(const std::vector<Poly>& maps, const std::v
   }
   for (const Atom& a : context) polys.push_back(a.poly);
   return std::all_of(others.begin(), others.end(), [&](SymbolId s) {
-    return !contains(bound, s) && std::any_of(polys.begin(), polys.end(), [&](const Poly& p) { return symbols_.occurs(p, s); });
+    const bool captured = contains(bound, s) && !broken(Fault::checker_captured_binder);
+    const bool occurs = std::any_of(polys.begin(), polys.end(), [&](const Poly& p) { return symbols_.occurs(p, s); });
+    return !captured && (occurs || broken(Fault::checker_made_symbol));
   });
 }
 
@@ -182,6 +190,7 @@ bool Checker::cancels(const std::vector<Term>& terms, const Cluster& cluster, co
   for (const Member& m : cluster.members) {
     const Term& t = terms[m.term];
     indicators.push_back({t.coefficient, over_space(symbols_, t, m.maps).conditions});
+    if (broken(Fault::checker_indicators_without_conditions)) indicators.back().condition.clear();
   }
   int splits = 16;
   return obviously_vanishes(context, indicators, splits) || solver_.vanishes(context, indicators, Solver::Effort::full);
@@ -199,14 +208,14 @@ bool Checker::obviously_vanishes(const Condition& context, const std::vector<Ind
       open = &a;
       if (is_false) break;
     }
-    if (is_false) continue;
-    if (open == nullptr) {
+    if (is_false || (open != nullptr && broken(Fault::checker_undecided_is_false))) continue;
+    if (open == nullptr || broken(Fault::checker_undecided_is_true)) {
       sum = plus(sum, i.coefficient);
       continue;
     }
     if (--splits < 0) return false;
     return obviously_vanishes(joined(context, {*open}), indicators, splits) &&
-           obviously_vanishes(joined(context, {negation(*open)}), indicators, splits);
+           (obviously_vanishes(joined(context, {negation(*open)}), indicators, splits) || broken(Fault::checker_one_case_of_two));
   }
   return sum == Rational(0);
 }
@@ -222,8 +231,9 @@ Poly Checker::without_division(const Poly& p) const {
     const auto linear = p.linear_in(x);
     if (!linear || !linear->first.is_constant() || symbols_.occurs(linear->second, x)) continue;
     const Poly& r = linear->second;
-    if (linear->first.constant() == 1) return info.arguments[0] + Poly(*b) * r;
-    if (linear->first.constant() == -1) return Poly(*b) * r + Poly(*b - 1) - info.arguments[0];
+    if (linear->first.constant() == 1) return info.arguments[0] + (broken(Fault::checker_quotient_from_below) ? r : Poly(*b) * r);
+    const std::int64_t last = broken(Fault::checker_quotient_from_above) ? *b : *b - 1;
+    if (linear->first.constant() == -1) return Poly(*b) * r + Poly(last) - info.arguments[0];
   }
   return p;
 }
@@ -232,9 +242,10 @@ Poly Checker::without_division(const Poly& p) const {
 // combination of the context, found without the solver.
 bool Checker::obviously(const Condition& context, const Atom& atom) const {
   if (atom.poly.is_poisoned()) return false;
-  if (std::any_of(context.begin(), context.end(), [&](const Atom& a) { return same(a, atom); })) return true;
+  const auto is_atom = [&](const Atom& a) { return same(a, atom) || (broken(Fault::checker_relation_ignored) && a.poly == atom.poly); };
+  if (std::any_of(context.begin(), context.end(), is_atom)) return true;
   const auto tidied = tidy(symbols_, atom);
-  if (!tidied) return false;
+  if (!tidied) return broken(Fault::checker_false_is_true);
   if (tidied->empty()) return true;
   const Atom& a = tidied->front();
   const Ranges ranges(symbols_, {solver_.facts(), context});
@@ -243,21 +254,25 @@ bool Checker::obviously(const Condition& context, const Atom& atom) const {
     case Relation::at_least_zero:
       return at_least_zero(a.poly);
     case Relation::zero:
-      return at_least_zero(a.poly) && at_least_zero(-a.poly);
+      return at_least_zero(a.poly) && (at_least_zero(-a.poly) || broken(Fault::checker_zero_from_one_side));
     case Relation::not_zero:
       break;
   }
+  if (broken(Fault::checker_not_zero_from_zero) && at_least_zero(a.poly)) return true;
   return at_least_zero(a.poly - Poly(1)) || at_least_zero(-a.poly - Poly(1));
 }
 
 bool Checker::holds(const Condition& context, const Atom& atom) {
-  return obviously(context, atom) || (!atom.poly.is_poisoned() && solver_.implies(context, atom, Solver::Effort::full));
+  if (obviously(context, atom)) return true;
+  return !atom.poly.is_poisoned() && !broken(Fault::checker_asks_no_solver) && solver_.implies(context, atom, Solver::Effort::full);
 }
 
 bool Checker::one_holds(const Condition& context, const std::vector<Condition>& domains) {
-  for (const Condition& d : domains)
+  for (const Condition& d : domains) {
+    if (broken(Fault::checker_one_condition_of_a_domain) && !d.empty() && obviously(context, d.front())) return true;
     if (std::all_of(d.begin(), d.end(), [&](const Atom& a) { return obviously(context, a); })) return true;
-  return solver_.implies_one_of(context, domains, Solver::Effort::full);
+  }
+  return !broken(Fault::checker_domains_need_no_solver) && solver_.implies_one_of(context, domains, Solver::Effort::full);
 }
 
 // Factors. -------------------------------------------------------------------------------------------------------------------------
@@ -270,54 +285,64 @@ bool Checker::equal_indices(const std::vector<Poly>& a, const std::vector<Poly>&
     if (d.is_poisoned()) return false;
     if (d.is_constant()) {
       // Never equal: only where nothing is.
-      if (!solver_.contradictory(context, Solver::Effort::linear)) return false;
+      if (broken(Fault::checker_constant_difference)) continue;
+      if (!solver_.contradictory(context, Solver::Effort::linear) || broken(Fault::checker_empty_range_unseen)) return false;
       continue;
     }
-    if (!holds(context, {d, Relation::zero})) return false;
+    if (!holds(context, {d, Relation::zero}) && !broken(Fault::checker_other_indices)) return false;
   }
   return true;
 }
 
 bool Checker::equal(const Factor& a, const Factor& b, const Condition& context, const FactorProof& proof) {
-  if (a.kind != b.kind) return false;
+  if (a.kind != b.kind && !broken(Fault::checker_other_kind)) return false;
   switch (a.kind) {
     case FactorKind::read:
-      return a.variable == b.variable && equal_indices(a.indices, b.indices, context);
+      return (a.variable == b.variable || broken(Fault::checker_other_variable)) && equal_indices(a.indices, b.indices, context);
     case FactorKind::integer:
       return equal_indices({a.integer}, {b.integer}, context);
     case FactorKind::real:
-      return a.name == b.name;
+      return a.name == b.name || broken(Fault::checker_other_real);
     case FactorKind::function: {
       // The same function of equal arguments.
-      if (a.function != b.function || a.data_type != b.data_type || a.arguments.size() != b.arguments.size()) return false;
-      if (proof.arguments.empty()) return equal_up_to_renaming(symbols_, a, b);
+      if (a.function != b.function && !broken(Fault::checker_other_function)) return false;
+      if (a.data_type != b.data_type && !broken(Fault::checker_other_data_type)) return false;
+      if (a.arguments.size() != b.arguments.size()) return false;
+      if (proof.arguments.empty()) return equal_up_to_renaming(symbols_, a, b) || broken(Fault::checker_arguments_without_proof);
       if (proof.arguments.size() != a.arguments.size()) return false;
-      for (std::size_t k = 0; k < a.arguments.size(); ++k)
-        if (!zero(difference(a.arguments[k], b.arguments[k]), context, proof.arguments[k])) return false;
+      for (std::size_t k = 0; k < a.arguments.size(); ++k) {
+        const bool are_equal = zero(difference(a.arguments[k], b.arguments[k]), context, proof.arguments[k]);
+        if (!are_equal && !broken(Fault::checker_arguments_differ)) return false;
+      }
       return true;
     }
     case FactorKind::maximum:
       break;
   }
   // Maxima over the same set of values: each is among the other's.
-  if (proof.forward.empty() && proof.backward.empty()) return equal_up_to_renaming(symbols_, a, b);
-  return covers(a, b, proof.forward, context) && covers(b, a, proof.backward, context);
+  if (proof.forward.empty() && proof.backward.empty())
+    return equal_up_to_renaming(symbols_, a, b) || broken(Fault::checker_maxima_without_proof);
+  return (covers(a, b, proof.forward, context) || broken(Fault::checker_larger_maximum)) &&
+         (covers(b, a, proof.backward, context) || broken(Fault::checker_smaller_maximum));
 }
 
 // Every value of a maximum `a` is one of `b`.
 bool Checker::covers(const Factor& a, const Factor& b, const std::vector<Cover>& proofs, const Condition& context) {
-  if (proofs.size() != a.pieces.size()) return false;
+  if (proofs.size() > a.pieces.size()) return false;
+  if (proofs.size() < a.pieces.size() && !broken(Fault::checker_piece_left_out)) return false;
   for (std::size_t k = 0; k < proofs.size(); ++k) {
     if (proofs[k].space.size() != a.pieces[k].binders.size()) return false;
     // The binders of the piece get new, different names of which nothing is known.
     std::vector<Poly> renamed;
     for (const SymbolId z : proofs[k].space) {
       const auto is_used = [&](const Atom& x) { return mentions(symbols_, x, z); };
-      if (symbols_.info(z).kind != ir::SymbolKind::parameter || mentions(symbols_, a, z) || mentions(symbols_, b, z) ||
-          std::any_of(context.begin(), context.end(), is_used) || std::any_of(solver_.facts().begin(), solver_.facts().end(), is_used) ||
-          std::find(renamed.begin(), renamed.end(), Poly(z)) != renamed.end()) {
-        return false;
-      }
+      if (symbols_.info(z).kind != ir::SymbolKind::parameter && !broken(Fault::checker_cover_of_dimensions)) return false;
+      if (mentions(symbols_, a, z) && !broken(Fault::checker_cover_in_covered)) return false;
+      if (mentions(symbols_, b, z) && !broken(Fault::checker_cover_in_covering)) return false;
+      if (std::any_of(context.begin(), context.end(), is_used) && !broken(Fault::checker_cover_in_context)) return false;
+      if (std::any_of(solver_.facts().begin(), solver_.facts().end(), is_used) && !broken(Fault::checker_cover_in_facts)) return false;
+      const bool repeated = std::find(renamed.begin(), renamed.end(), Poly(z)) != renamed.end();
+      if (repeated && !broken(Fault::checker_cover_repeated)) return false;
       renamed.emplace_back(z);
     }
     if (!contained(over_space(symbols_, a.pieces[k], renamed), b.pieces, proofs[k], context)) return false;
@@ -342,14 +367,15 @@ bool Checker::contained(const Piece& covered, const std::vector<Piece>& pieces, 
       for (const SymbolId s : symbols_.all_symbols(p))
         if (contains(bound, s)) return false;
     }
-    if (!speaks_of_free_symbols(by.maps, cover.space, bodies, here)) return false;
+    if (!speaks_of_free_symbols(by.maps, cover.space, bodies, here) && !broken(Fault::checker_cover_made_symbol)) return false;
     const Piece mapped = over_space(symbols_, pieces[by.piece], by.maps);
     // Where both are in range, the values are equal.
-    if (!zero(difference(mapped.body, covered.body), joined(here, mapped.conditions), by.body)) return false;
+    const bool are_equal = zero(difference(mapped.body, covered.body), joined(here, mapped.conditions), by.body);
+    if (!are_equal && !broken(Fault::checker_bodies_differ)) return false;
     domains.push_back(mapped.conditions);
   }
   // And wherever the covered piece is in range, one of the covering ones is.
-  return one_holds(here, domains);
+  return one_holds(here, domains) || broken(Fault::checker_domains_do_not_cover);
 }
 
 // Arithmetic on values. ------------------------------------------------------------------------------------------------------------
@@ -369,9 +395,10 @@ bool Checker::arithmetic(const std::vector<Term>& terms, const Arithmetic& proof
     const Term& earlier = known[said.number];
     const bool equal = same_but_for_names(symbols_, earlier, component) ||
                        zero(difference(Expression{{earlier}}, Expression{{component}}), context, said.equal);
-    return equal ? std::optional(said.number) : std::nullopt;
+    return equal || broken(Fault::checker_components_differ) ? std::optional(said.number) : std::nullopt;
   };
-  return zero_by_values(chosen, context, identify) && next == proof.components.size();
+  if (!zero_by_values(chosen, context, identify)) return broken(Fault::checker_values_do_not_cancel);
+  return next == proof.components.size() || broken(Fault::checker_components_left);
 }
 
 }  // namespace xflow::verifier

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "src/verifier/checker.h"
+#include "src/verifier/faults.h"
 
 namespace xflow::verifier {
 
@@ -63,9 +64,10 @@ class Checker::Translation {
         const auto has = [&](const std::vector<Part>& list) {
           return std::any_of(list.begin(), list.end(), [&](const Part& q) { return p.variable >= 0 && q.variable == p.variable; });
         };
-        if (!std::all_of(products.begin(), products.end(), has)) continue;
+        if (!std::all_of(products.begin(), products.end(), has) && !broken(Fault::values_divided_by_what_few_have)) continue;
         for (auto& list : products) {
-          list.erase(std::find_if(list.begin(), list.end(), [&](const Part& q) { return q.variable == p.variable; }));
+          const auto at = std::find_if(list.begin(), list.end(), [&](const Part& q) { return q.variable == p.variable; });
+          if (at != list.end()) list.erase(at);
         }
       }
     }
@@ -90,7 +92,7 @@ class Checker::Translation {
   RealExpr value_of(const Term& t, const std::vector<Part>& parts) const {
     Condition outer;
     for (const Atom& a : t.conditions)
-      if (!mentions_any(a, t.binders)) outer.push_back(a);
+      if (!mentions_any(a, t.binders) && !broken(Fault::values_without_conditions)) outer.push_back(a);
     std::vector<RealExpr> factors = {literal(t.coefficient)};
     for (const Part& p : parts) factors.push_back(p.value);
     return conditional(std::move(outer), product(std::move(factors)));
@@ -112,7 +114,7 @@ class Checker::Translation {
       unit.dimensions.push_back({d.dimension, 1});
       bool is_new = false;
       const Part p = variable_of(unit, is_new);
-      if (is_new) clauses_.push_back({{RealFact::Relation::positive, p.value}});
+      if (is_new && !broken(Fault::values_dimension_of_any_sign)) clauses_.push_back({{RealFact::Relation::positive, p.value}});
       add_powers(result, p, d.power);
     }
     for (const FactorPower& f : t.factors)
@@ -123,8 +125,8 @@ class Checker::Translation {
   }
 
   void add_powers(std::vector<Part>& into, const Part& p, int power) {
-    const Part q = power > 0 ? p : inverse_of(p);
-    for (int k = 0; k < std::abs(power); ++k) into.push_back(q);
+    const Part q = power > 0 || broken(Fault::values_power_without_sign) ? p : inverse_of(p);
+    for (int k = 0; k < (broken(Fault::values_power_once) ? 1 : std::abs(power)); ++k) into.push_back(q);
   }
 
   std::vector<Term> components(const Term& t) const {
@@ -143,8 +145,10 @@ class Checker::Translation {
             if (joins(b)) group.push_back(b), grown = true;
           std::erase_if(left, joins);
         };
-        for (const FactorPower& f : t.factors) absorb(*f.factor);
-        for (const Atom& a : t.conditions) absorb(a);
+        if (!broken(Fault::values_factors_do_not_connect))
+          for (const FactorPower& f : t.factors) absorb(*f.factor);
+        if (!broken(Fault::values_conditions_do_not_connect))
+          for (const Atom& a : t.conditions) absorb(a);
       }
       Term component;
       for (const SymbolId b : t.binders)
@@ -152,7 +156,7 @@ class Checker::Translation {
       for (const FactorPower& f : t.factors)
         if (mentions_any(*f.factor, group)) component.factors.push_back(f);
       for (const Atom& a : t.conditions)
-        if (mentions_any(a, group)) component.conditions.push_back(a);
+        if (mentions_any(a, group) && !broken(Fault::values_sum_without_range)) component.conditions.push_back(a);
       result.push_back(std::move(component));
     }
     return result;
@@ -181,6 +185,7 @@ class Checker::Translation {
       std::vector<RealExpr> bodies;
       bodies.reserve(f.pieces.size());
       for (const Piece& p : f.pieces) bodies.push_back(translate_expression(p.body));
+      if (broken(Fault::values_maximum_is_first_piece)) bodies.resize(1);
       return {-1, combine(RealNode::Kind::maximum, std::move(bodies))};
     }
     Term component;
@@ -194,12 +199,13 @@ class Checker::Translation {
   // What is known of the value of a factor: its sign, and the defining property of a function.
   void add_facts(const Factor& f, const RealExpr& v) {
     using Relation = RealFact::Relation;
-    if (f.boolean) clauses_.push_back({{Relation::zero, v}, {Relation::zero, sum({v, literal(Rational(-1))})}});
-    if (algebra_.positive(f)) {
+    if (f.boolean && !broken(Fault::values_boolean_is_any_number))
+      clauses_.push_back({{Relation::zero, v}, {Relation::zero, sum({v, literal(Rational(-1))})}});
+    if (algebra_.positive(f) && !broken(Fault::values_positive_forgotten)) {
       clauses_.push_back({{Relation::positive, v}});
-    } else if (algebra_.nonnegative(f)) {
-      clauses_.push_back({{Relation::at_least_zero, v}});
-    } else if (algebra_.nonzero(f)) {
+    } else if (algebra_.nonnegative(f) && !broken(Fault::values_nonnegative_forgotten)) {
+      clauses_.push_back({{broken(Fault::values_nonnegative_is_positive) ? Relation::positive : Relation::at_least_zero, v}});
+    } else if (algebra_.nonzero(f) && !broken(Fault::values_nonzero_forgotten)) {
       clauses_.push_back({{Relation::not_zero, v}});
     }
     if (f.kind != FactorKind::function || f.data_type != ir::DataType::undefined) return;
@@ -208,16 +214,19 @@ class Checker::Translation {
     } else if (f.function == Function::sqrt) {
       // v v = e, unless e < 0.
       const RealExpr e = translate_expression(f.arguments[0]);
-      clauses_.push_back({{Relation::positive, negated(e)}, {Relation::zero, sum({product({v, v}), negated(e)})}});
+      RealClause root = {{Relation::positive, negated(e)}, {Relation::zero, sum({product({v, v}), negated(e)})}};
+      if (broken(Fault::values_root_of_any_number)) root.erase(root.begin());
+      clauses_.push_back(std::move(root));
     } else if (f.function == Function::less) {
       // 1 exactly where the argument is positive.
       const RealExpr e = translate_expression(f.arguments[0]);
       clauses_.push_back({{Relation::zero, v}, {Relation::positive, e}});
-      clauses_.push_back({{Relation::not_zero, v}, {Relation::at_least_zero, negated(e)}});
+      const auto not_above = broken(Fault::values_less_at_zero) ? Relation::positive : Relation::at_least_zero;
+      clauses_.push_back({{Relation::not_zero, v}, {not_above, negated(e)}});
     } else if (f.function == Function::equal) {
       // 1 exactly where the argument is 0.
       const RealExpr e = translate_expression(f.arguments[0]);
-      clauses_.push_back({{Relation::zero, v}, {Relation::zero, e}});
+      clauses_.push_back({{Relation::zero, v}, {broken(Fault::values_equal_is_unequal) ? Relation::not_zero : Relation::zero, e}});
       clauses_.push_back({{Relation::not_zero, v}, {Relation::not_zero, e}});
     }
   }
@@ -225,14 +234,16 @@ class Checker::Translation {
   // y is the reciprocal of x, and 0 for x = 0.
   void add_inverse(const RealExpr& x, const RealExpr& y) {
     using Relation = RealFact::Relation;
-    clauses_.push_back({{Relation::zero, x}, {Relation::zero, sum({product({x, y}), literal(Rational(-1))})}});
-    clauses_.push_back({{Relation::not_zero, x}, {Relation::zero, y}});
+    RealClause inverse = {{Relation::zero, x}, {Relation::zero, sum({product({x, y}), literal(Rational(-1))})}};
+    if (broken(Fault::values_inverse_of_zero)) inverse.erase(inverse.begin());
+    clauses_.push_back(std::move(inverse));
+    if (!broken(Fault::values_inverse_of_zero_is_open)) clauses_.push_back({{Relation::not_zero, x}, {Relation::zero, y}});
   }
 
   Part inverse_of(const Part& p) {
     if (p.variable >= 0) {
       for (const auto& [of, number] : inverses_)
-        if (of == p.variable) return {number, variable(number)};
+        if (of == p.variable || broken(Fault::values_one_inverse_for_all)) return {number, variable(number)};
     }
     const int number = next_++;
     if (p.variable >= 0) inverses_.emplace_back(p.variable, number);
@@ -254,7 +265,7 @@ class Checker::Translation {
 bool Checker::zero_by_values(const std::vector<Term>& terms, const Condition& context, const Identify& identify) {
   Translation translation(*this, identify);
   const RealExpr value = translation.translate(terms);
-  return !translation.rejected() && solver_.is_zero(context, translation.clauses(), value);
+  return (!translation.rejected() || broken(Fault::values_rejected_is_zero)) && solver_.is_zero(context, translation.clauses(), value);
 }
 
 }  // namespace xflow::verifier
