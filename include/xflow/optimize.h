@@ -30,7 +30,8 @@ struct OptimizeOptions {
   std::string device = "cpu";
   // Threads of one kernel.
   int threads = 1;
-  // Sizes of dynamic inputs. Without one an unknown first dimension is 1 and any other 128, which the report says.
+  // Sizes of dynamic inputs. Without one an unknown first dimension is 1 and any other 128, which the report says. An input may be named
+  // several times: costs are those at the first of its sizes, and at none of the others may the result be slower.
   std::vector<InputShape> shapes;
   // The search stops at the first budget that is used up. A budget of states gives the same result in every run.
   std::optional<double> max_seconds;        // wall clock; without any budget: 30 s
@@ -45,6 +46,11 @@ struct OptimizeOptions {
   // results are finite, "any" also infinities and not-a-number may change.
   std::string numbers = "rounding";
   bool fast_math = false;  // the same as numbers = "any"
+  // A program that runs models (docs/runner.md), as a command of the shell: the original and the result are run by it in turns, and the
+  // result is only shipped if it is faster there. Empty: there is none.
+  std::string runner;
+  bool gate = true;                 // false: nothing is run from end to end
+  double max_measure_seconds = 60;  // wall clock, of running whole models in turns
   // The file of measured costs; empty: measured anew, in memory.
   std::string cost_database;
   // Told what is odd but no error: a rule without proof, a cost database that cannot be written.
@@ -52,7 +58,7 @@ struct OptimizeOptions {
 };
 
 struct OptimizeProgress {
-  std::string phase;         // "measuring", "searching", "checking"
+  std::string phase;         // "measuring", "searching", "checking", "running"
   std::uint64_t states = 0;  // graphs costed
   double original_nanoseconds = 0;
   double best_nanoseconds = 0;
@@ -94,15 +100,41 @@ struct OptimizeReport {
     double seconds = 0;             // that timing took, which the budget does not count
   };
 
+  // The whole model, run in turns with the original.
+  struct EndToEnd {
+    struct Comparison {
+      std::string sizes;         // as in assumed_sizes, of all inputs
+      std::string verdict;       // "faster", "equal", "slower", "undecided", "failed"
+      std::uint64_t pairs = 0;   // of a sample of each
+      std::uint64_t faster = 0;  // pairs in which the result took less time than the original
+      std::uint64_t slower = 0;
+      std::uint64_t repeats = 1;  // runs of one sample
+      double ratio = 1;           // of the result's time to the original's: the median of the pairs, and its 95 % interval
+      double low = 1;
+      double high = 1;
+      double chance = 1;  // by the sign test, that a model which is not faster does so well
+      double original_nanoseconds = 0;
+      double result_nanoseconds = 0;
+      std::string stop_reason;
+      std::string failure;  // empty unless it failed
+    };
+    bool run = false;
+    std::string reason;  // why nothing was timed; empty if something was
+    std::string device;  // "onnxruntime 1.31.1, CPUExecutionProvider, ..., 1 thread"
+    std::string clock;   // "CPU time" or "wall time"
+    std::vector<Comparison> comparisons;
+    double seconds = 0;
+  };
+
   bool improved = false;                   // false: the model is the original, byte for byte
   std::string reason;                      // why the original was kept; empty if improved
   std::string device;                      // "cpu: ..., 1 thread, oneDNN 2.6.3"
   std::vector<std::string> assumed_sizes;  // "x: [1, 3, 128, 128]" where the caller gave none
   std::string refused_sizes;               // why 1 and 128 were not assumed: what the model asks for; empty where they were
   double before_nanoseconds = 0;           // predicted time of one run: the sum of its kernels' measured times
-  double after_nanoseconds = 0;
-  std::uint64_t states = 0;    // graphs costed
-  std::uint64_t expanded = 0;  // graphs whose rewrites were found
+  double after_nanoseconds = 0;            // of the result, also where it was slower when it was run and the original is kept
+  std::uint64_t states = 0;                // graphs costed
+  std::uint64_t expanded = 0;              // graphs whose rewrites were found
   std::string stop_reason;
   Kernels kernels;
   std::vector<Step> steps;
@@ -118,6 +150,7 @@ struct OptimizeReport {
   std::vector<std::string>
       checked_sizes;  // at which they were: "x: [1, 3, 128, 128]", or "the declared sizes" where the model leaves none open
   std::vector<std::string> skipped_sizes;  // at which they could not be, with the reason
+  EndToEnd end_to_end;
   double seconds = 0;
 
   XFLOW_API std::string to_text() const;  // for people

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <filesystem>
 #include <map>
 #include <new>
 #include <optional>
 
+#include "src/api/end_to_end.h"
 #include "src/api/engine.h"
 #include "src/api/region_check.h"
 #include "src/eval/evaluate.h"
@@ -112,7 +114,65 @@ void list_opaque(const Document& document, const LiftedModel& model, OptimizeRep
   for (const auto& [reason, count] : reasons) report.opaque.push_back(fmt::format("{} x {}", count, reason));
 }
 
-Result<Optimized> optimize_document(const Document& document, const OptimizeOptions& options, const ProgressCallback& progress) {
+// The candidate as a file that a runner can read, beside the file that will be written. It and its external data go again.
+class CandidateFile {
+ public:
+  static Result<std::unique_ptr<CandidateFile>> write(const Document& document, std::span<const onnx_io::GraphEdit> edits,
+                                                      const std::string& output) {
+    std::unique_ptr<CandidateFile> file(new CandidateFile());
+    file->path_ = std::filesystem::absolute(output).string() + ".candidate";
+    XFLOW_TRY(file->data_, onnx_io::write_document(document, edits, file->path_));
+    return file;
+  }
+  ~CandidateFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+    for (const std::string& path : data_) std::filesystem::remove(path, ignored);
+  }
+  CandidateFile(const CandidateFile&) = delete;
+  CandidateFile& operator=(const CandidateFile&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  CandidateFile() = default;
+  std::string path_;
+  std::vector<std::string> data_;
+};
+
+// Where a document came from and the result will go; empty for a model that is given as bytes.
+struct Files {
+  std::string input;
+  std::string output;
+};
+
+// Empty if the rewritten model may be shipped; otherwise why not.
+std::string judge(api::RunnerGate& gate, const Document& document, const Files& files, const LiftedModel& model, ir::Arena& arena,
+                  std::span<const onnx_io::GraphEdit> edits, const std::function<void()>& progress, OptimizeReport::EndToEnd& report) {
+  std::vector<api::NamedInput> inputs;
+  for (std::size_t k = 0; k < model.inputs.size(); ++k) {
+    // What has a default keeps it.
+    const onnx_io::Definition* definition = document.find(onnx_io::GraphId{0}, model.input_names[k]);
+    if (definition == nullptr || !definition->initializer) inputs.push_back({model.input_names[k], model.inputs[k]});
+  }
+  const auto failed = [](const Error& error) { return "it could not be written for the runner: " + error.text(); };
+  if (document.external_files().empty()) {
+    const auto bytes = onnx_io::write_bytes(document, edits);
+    if (!bytes) return report.reason = failed(bytes.error());
+    return gate.judge(arena, model.graph, inputs, {document.bytes(), {}}, {*bytes, {}}, progress, report);
+  }
+  const auto candidate = CandidateFile::write(document, edits, files.output);
+  if (!candidate) return report.reason = failed(candidate.error());
+  const std::string original = std::filesystem::absolute(files.input).string();
+  return gate.judge(arena, model.graph, inputs, {{}, original}, {{}, (*candidate)->path()}, progress, report);
+}
+
+Result<Optimized> optimize_document(const Document& document, const Files& files, const OptimizeOptions& all_options,
+                                    const ProgressCallback& progress) {
+  // Costs are those at the first choice of sizes.
+  OptimizeOptions options = all_options;
+  const std::vector<std::vector<InputShape>> shapes = api::shape_choices(all_options.shapes);
+  options.shapes = shapes[0];
   const auto start = std::chrono::steady_clock::now();
   Optimized result;
   OptimizeReport& report = result.report;
@@ -124,6 +184,11 @@ Result<Optimized> optimize_document(const Document& document, const OptimizeOpti
   std::vector<api::NamedInput> inputs;
   inputs.reserve(model.inputs.size());
   for (std::size_t k = 0; k < model.inputs.size(); ++k) inputs.push_back({model.input_names[k], model.inputs[k]});
+  for (std::size_t k = 1; k < shapes.size(); ++k) XFLOW_CHECK(api::choose_fitting_sizes(arena, model.graph, inputs, shapes[k]));
+  std::unique_ptr<api::RunnerGate> gate;
+  if (options.gate && !options.runner.empty()) {
+    XFLOW_TRY(gate, api::RunnerGate::open(all_options));
+  }
   std::vector<api::GraphMove> moves = api::graph_moves(document, model, arena);
   const api::Problem problem{arena, model.graph, inputs,
                              [&](const ir::Arena& in, ir::NodeId node) { return onnx_io::can_spell(in, node, model.opset); }, &moves};
@@ -175,6 +240,24 @@ Result<Optimized> optimize_document(const Document& document, const OptimizeOpti
   auto lowered = onnx_io::lower(document, model, arena, outcome.best, outcome.correspondence, fold);
   if (!lowered) return keep_original(lowered.error().text());
   if (lowered->edits.empty()) return keep_original("the cheaper graph is spelled like the original");
+  if (gate) {
+    const auto running = [&] {
+      if (!progress) return;
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      progress(OptimizeProgress{"running", report.states, report.before_nanoseconds, report.after_nanoseconds, seconds});
+    };
+    running();
+    const std::string against = judge(*gate, document, files, model, arena, lowered->edits, running, report.end_to_end);
+    if (!against.empty()) {
+      const double predicted = report.after_nanoseconds;
+      Optimized kept = keep_original("run from end to end, " + against);
+      kept.report.after_nanoseconds = predicted;  // which was wrong: worth knowing
+      return kept;
+    }
+  } else {
+    report.end_to_end.reason = options.gate ? "the whole model was not timed, its time is predicted; --runner names what can run it"
+                                            : "the whole model was not timed, its time is predicted: --no-gate";
+  }
   list_moves(moves, report);
   report.improved = true;
   report.nodes_kept = lowered->kept_nodes;
@@ -201,7 +284,7 @@ Result<T> guarded(const Body& body) {
 Result<OptimizeResult> optimize(std::string_view model, const OptimizeOptions& options, const ProgressCallback& progress) {
   return guarded<OptimizeResult>([&]() -> Result<OptimizeResult> {
     XFLOW_TRY(const Document document, Document::parse(std::string(model)));
-    XFLOW_TRY(Optimized optimized, optimize_document(document, options, progress));
+    XFLOW_TRY(Optimized optimized, optimize_document(document, {}, options, progress));
     if (!optimized.lowered) return OptimizeResult{std::string(model), std::move(optimized.report)};
     XFLOW_TRY(std::string bytes, onnx_io::write_bytes(document, optimized.lowered->edits));
     return OptimizeResult{std::move(bytes), std::move(optimized.report)};
@@ -212,7 +295,7 @@ Result<OptimizeReport> optimize_file(const std::string& input, const std::string
                                      const ProgressCallback& progress) {
   return guarded<OptimizeReport>([&]() -> Result<OptimizeReport> {
     XFLOW_TRY(const Document document, Document::open(input));
-    XFLOW_TRY(Optimized optimized, optimize_document(document, options, progress));
+    XFLOW_TRY(Optimized optimized, optimize_document(document, {input, output}, options, progress));
     XFLOW_CHECK(onnx_io::write_document(
         document, optimized.lowered ? std::span<const onnx_io::GraphEdit>(optimized.lowered->edits) : std::span<const onnx_io::GraphEdit>(),
         output));

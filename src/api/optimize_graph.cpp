@@ -23,6 +23,8 @@ std::size_t count_operations(const ir::Arena& arena, const ir::Graph& graph) {
 
 Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& options, const ProgressCallback& progress) {
   const auto start = std::chrono::steady_clock::now();
+  if (!options.runner.empty() && options.gate)
+    return fail(ErrorCode::unsupported, "runners take ONNX models, not graphs that were built in code");
   ir::Arena arena;
   XFLOW_TRY(const api::BuiltGraph built, api::to_ir(graph, arena));
   std::vector<api::NamedInput> inputs;

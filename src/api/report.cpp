@@ -17,6 +17,48 @@ std::string bytes_text(std::uint64_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
 
+// The rows of a report that say how whole models were run.
+template <typename Line>
+void describe(const OptimizeReport::EndToEnd& run, const Line& line) {
+  if (!run.run) {
+    if (!run.reason.empty()) line("not run", run.reason);
+    return;
+  }
+  for (const OptimizeReport::EndToEnd::Comparison& c : run.comparisons) {
+    if (!c.failure.empty()) {
+      line("run", fmt::format("{} at {}", c.failure, c.sizes));
+      continue;
+    }
+    line("run", fmt::format("{} -> {} ({:.3f} of the original [{:.3f}, {:.3f}]) at {}", time_text(c.original_nanoseconds),
+                            time_text(c.result_nanoseconds), c.ratio, c.low, c.high, c.sizes));
+    line("", fmt::format("faster in {} of {} pairs, slower in {}, sign test {:.2g}: {}, {}", c.faster, c.pairs, c.slower, c.chance,
+                         c.verdict, c.stop_reason));
+  }
+  line("", fmt::format("{}, {}; {:.1f} s", run.device, run.clock, run.seconds));
+}
+
+nlohmann::ordered_json json_of(const OptimizeReport::EndToEnd& run) {
+  nlohmann::ordered_json json = {{"run", run.run}, {"reason", run.reason}, {"device", run.device}, {"clock", run.clock}};
+  json["comparisons"] = nlohmann::ordered_json::array();
+  for (const OptimizeReport::EndToEnd::Comparison& c : run.comparisons)
+    json["comparisons"].push_back({{"sizes", c.sizes},
+                                   {"verdict", c.verdict},
+                                   {"pairs", c.pairs},
+                                   {"faster", c.faster},
+                                   {"slower", c.slower},
+                                   {"repeats", c.repeats},
+                                   {"ratio", c.ratio},
+                                   {"low", c.low},
+                                   {"high", c.high},
+                                   {"sign_test", c.chance},
+                                   {"original_nanoseconds", c.original_nanoseconds},
+                                   {"result_nanoseconds", c.result_nanoseconds},
+                                   {"stop_reason", c.stop_reason},
+                                   {"failure", c.failure}});
+  json["seconds"] = run.seconds;
+  return json;
+}
+
 double ratio(double after, double before) { return before > 0 ? after / before : 1; }
 
 }  // namespace
@@ -80,6 +122,7 @@ std::string OptimizeReport::to_text() const {
     for (const std::string& sizes : checked_sizes) line("", "at " + sizes);
     for (const std::string& sizes : skipped_sizes) line("", "not at " + sizes);
   }
+  describe(end_to_end, line);
   line("result", improved ? "a cheaper model" : "the original model: " + reason);
   line("time", fmt::format("{:.1f} s", seconds));
   return text;
@@ -119,6 +162,7 @@ std::string OptimizeReport::to_json() const {
                                {"error", region.error}});
   json["checked_sizes"] = checked_sizes;
   json["skipped_sizes"] = skipped_sizes;
+  json["end_to_end"] = json_of(end_to_end);
   json["seconds"] = seconds;
   // Names in a model may be any bytes; what is no UTF-8 is shown as a replacement character.
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

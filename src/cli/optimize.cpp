@@ -21,6 +21,8 @@ struct Arguments {
   std::vector<std::string> shapes;
   std::string budget;
   std::string max_growth;
+  std::string measure_budget;
+  bool no_gate = false;
   std::string report;
   OptimizeOptions options;
 };
@@ -34,6 +36,18 @@ std::optional<double> number(std::string_view text) {
   return value;
 }
 
+// Seconds of "30s", "500ms" or "2m".
+std::optional<double> seconds(std::string_view text) {
+  const auto unit = text.find_first_not_of("0123456789.");
+  const auto value = unit == std::string_view::npos ? std::nullopt : number(text.substr(0, unit));
+  if (!value) return std::nullopt;
+  const std::string_view name = text.substr(unit);
+  if (name == "s") return value;
+  if (name == "ms") return *value / 1000;
+  if (name == "m") return *value * 60;
+  return std::nullopt;
+}
+
 // "30s", "500ms", "2m", "5000states"; several budgets with commas.
 Result<void> read_budget(std::string_view text, OptimizeOptions& options) {
   // Beyond this a count is no number of states that any search sees, and a double holds it no more.
@@ -44,12 +58,8 @@ Result<void> read_budget(std::string_view text, OptimizeOptions& options) {
     const auto unit = part.find_first_not_of("0123456789.");
     const auto value = unit == std::string_view::npos ? std::nullopt : number(part.substr(0, unit));
     const std::string_view name = unit == std::string_view::npos ? std::string_view() : part.substr(unit);
-    if (value && name == "s") {
-      options.max_seconds = value;
-    } else if (value && name == "ms") {
-      options.max_seconds = *value / 1000;
-    } else if (value && name == "m") {
-      options.max_seconds = *value * 60;
+    if (const auto time = seconds(part)) {
+      options.max_seconds = time;
     } else if (value && name == "states" && *value <= kMostStates) {
       options.max_states = static_cast<std::uint64_t>(*value);
     } else {
@@ -81,6 +91,10 @@ Result<void> prepare(Arguments& a) {
     a.options.shapes.push_back(std::move(shape));
   }
   XFLOW_CHECK(read_budget(a.budget, a.options));
+  const auto measure = seconds(a.measure_budget);
+  if (!measure) return bad(fmt::format("measure budget '{}' is not of the form 60s, 500ms or 2m", a.measure_budget));
+  a.options.max_measure_seconds = *measure;
+  a.options.gate = !a.no_gate;
   return read_growth(a.max_growth, a.options);
 }
 
@@ -117,7 +131,9 @@ void add_optimize(CLI::App& app, Command& command) {
   sub->add_option("OUT", a->output, "ONNX model to write; the bytes of IN where nothing is gained")->required();
   sub->add_option("--device", a->options.device, "where costs are measured: cpu")->capture_default_str();
   sub->add_option("--threads", a->options.threads, "threads of one kernel")->capture_default_str()->check(CLI::Range(1, 1024));
-  sub->add_option("--shape", a->shapes, "sizes of a dynamic input for costs and runs, as NAME:1,3,48,192 (again for each input)")
+  sub->add_option("--shape", a->shapes,
+                  "sizes of a dynamic input for costs and runs, as NAME:1,3,48,192 (again for each input; "
+                  "with further shapes of one input: where the result may not be slower either)")
       ->take_all();
   a->budget = "30s";
   sub->add_option("--budget", a->budget, "when the search stops: 30s, 500ms, 2m, 5000states")->capture_default_str();
@@ -130,9 +146,15 @@ void add_optimize(CLI::App& app, Command& command) {
       ->capture_default_str()
       ->check(CLI::IsMember({"exact", "rounding", "any"}));
   sub->add_flag("--fast-math", a->options.fast_math, "the same as --numbers any");
+  sub->add_option("--runner", a->options.runner,
+                  "command of a program that runs models (docs/runner.md): the result has to be faster than the original there");
+  a->measure_budget = "60s";
+  sub->add_option("--measure-budget", a->measure_budget, "when running whole models stops: 60s, 500ms, 2m")->capture_default_str();
+  sub->add_flag("--no-gate", a->no_gate, "do not run whole models: that the result is faster is predicted");
   sub->add_option("--costs", a->options.cost_database, "file of measured costs; empty: none is kept")->capture_default_str();
   sub->add_option("--report", a->report, "also write the report as JSON to this file");
   sub->footer(examples({"xflow optimize model.onnx faster.onnx", "xflow optimize model.onnx faster.onnx --shape x:1,3,48,192 --budget 2m",
+                        "xflow optimize model.onnx faster.onnx --runner 'python3 -m xflow_onnx.runner_ort'",
                         "xflow optimize model.onnx faster.onnx --skip merge-matmuls-sharing-lhs --report report.json"}));
   sub->callback([a, &command] { command.run = [a] { return run(*a); }; });
 }

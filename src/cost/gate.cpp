@@ -130,7 +130,8 @@ std::string numbers(const GateComparison& c) {
 }
 
 std::string reason_against(const GateComparison& c, std::size_t choices, const GateOptions& options) {
-  const std::string place = choices == 1 ? "" : fmt::format(" at sizes {}", c.sizes + 1);
+  std::string place;
+  if (choices > 1) place = c.sizes < options.sizes.size() ? " at " + options.sizes[c.sizes] : fmt::format(" at sizes {}", c.sizes + 1);
   switch (c.verdict) {
     case GateVerdict::failed:
       return fmt::format("it could not be run{}: {}", place, c.failure);

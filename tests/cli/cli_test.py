@@ -318,6 +318,7 @@ class Optimizing(ProgramTest):
                 "regions": list,
                 "checked_sizes": list,
                 "skipped_sizes": list,
+                "end_to_end": dict,
                 "seconds": float,
             },
             {name: type(value) for name, value in report.items()},

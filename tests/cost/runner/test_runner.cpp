@@ -9,6 +9,7 @@
 //   --refuse TEXT      answers with an error to a model in which TEXT stands
 //   --crash TEXT       ends when such a model is run; --crash-loading TEXT: when it is loaded
 //   --hang TEXT        never answers when such a model is run
+//                      TEXT may be !TEXT for these four: where it does not stand
 //   --nonsense WHAT    in answer to 'run': words, json, list, time, tensors (to 'outputs'), long; or hello, protocol (to 'hello')
 //   --log FILE         appends each request
 #include <unistd.h>
@@ -90,7 +91,10 @@ int count(const std::string& bytes, const std::string& text) {
   return found;
 }
 
-bool has(const std::string& bytes, const std::string& text) { return !text.empty() && count(bytes, text) > 0; }
+bool has(const std::string& bytes, const std::string& text) {
+  if (!text.empty() && text[0] == '!') return count(bytes, text.substr(1)) == 0;
+  return !text.empty() && count(bytes, text) > 0;
+}
 
 Options::Each each_of(std::string text) {
   Options::Each each;

@@ -1,0 +1,201 @@
+"""Whole models run before they are shipped: gate_test.py PROGRAM TEST_RUNNER [unittest arguments].
+
+What the test runner says a model takes follows from its arguments (tests/cost/runner/test_runner.cpp).
+"""
+
+import json
+import pathlib
+import shlex
+import sys
+
+import numpy
+import onnx
+import program
+from onnx import helper, numpy_helper
+from program import ProgramTest, float_info, model_of, relu, transposes
+
+RUNNER = ""
+FASTER = ["--each", "Transpose=5e6", "--noise", "0.01"]
+
+
+def command(*arguments):
+    return shlex.join([RUNNER, *arguments])
+
+
+class GateTest(ProgramTest):
+    def judge(self, source, runner, *arguments):
+        """The text of the report and the report of a model, of which the output lies in out.onnx."""
+        self.write("m.onnx", source)
+        text = self.optimize("m.onnx", "--runner", command(*runner), "--report", "report.json", *arguments)
+        return text, json.loads((self.folder / "report.json").read_text())
+
+    def refuse(self, reason, runner, *arguments, source=None):
+        """The original must be kept, byte for byte, for this reason (a regular expression)."""
+        text, report = self.judge(source or transposes(), runner, *arguments)
+        self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
+        self.assertFalse(report["improved"])
+        self.assertRegex(report["reason"], rf"\A{reason}\Z")
+        self.assertIn(f"\nresult      the original model: {report['reason']}\n", text)
+        return text, report
+
+
+class Gate(GateTest):
+    def test_ships_what_is_faster_and_says_how_that_was_measured(self):
+        text, report = self.judge(transposes(), FASTER)
+        self.assertTrue(report["improved"], report["reason"])
+        self.assertEqual(1, len(onnx.load(self.folder / "out.onnx").graph.node))
+        run = report["end_to_end"]
+        self.assertEqual(
+            {"run": True, "reason": "", "device": "test runner 1.2, nothing, 1 thread", "clock": "CPU time"},
+            {key: run[key] for key in ["run", "reason", "device", "clock"]},
+        )
+        (comparison,) = run["comparisons"]
+        self.assertAlmostEqual(2 / 3, comparison["ratio"], delta=0.01)
+        self.assertAlmostEqual(30e6, comparison["original_nanoseconds"], delta=5e5)
+        self.assertAlmostEqual(20e6, comparison["result_nanoseconds"], delta=5e5)
+        self.assertLess(comparison["low"], comparison["ratio"])
+        self.assertLess(comparison["ratio"], comparison["high"])
+        self.assertEqual(("faster", "decided by the sign test", "", 15, 15, 0, 1), tuple(
+            comparison[key] for key in ["verdict", "stop_reason", "failure", "pairs", "faster", "slower", "repeats"]
+        ))
+        self.assertAlmostEqual(2**-15, comparison["sign_test"])
+        self.assertRegex(
+            text,
+            r"(?m)^run         (30(\.\d)?|29\.\d) ms -> (20(\.\d)?|19\.\d) ms \(0\.6\d\d of the original \[0\.6\d\d, 0\.6\d\d\]\) at the declared sizes\n"
+            r"            faster in 15 of 15 pairs, slower in 0, sign test 3\.1e-05: faster, decided by the sign test\n"
+            r"            test runner 1\.2, nothing, 1 thread, CPU time; \d+\.\d s$",
+        )
+
+    def test_keeps_the_original_where_the_result_is_slower(self):
+        reason = r"run from end to end, it is slower: (1\.9|2\.0)\d* of the original's time \[1\.9\d*, 2\.0\d*\] in 15 pairs"
+        text, report = self.refuse(reason, ["--each", "Transpose=-5e6", "--noise", "0.01"])
+        self.assertEqual("slower", report["end_to_end"]["comparisons"][0]["verdict"])
+        predicted = report["predicted_nanoseconds"]
+        self.assertLess(predicted["after"], predicted["before"], "what was predicted of the result stays in the report")
+        self.assertRegex(text, r"(?m)^            faster in 0 of 15 pairs, slower in 15, sign test 1: slower, decided by the sign test$")
+
+    def test_keeps_the_original_where_the_result_is_equal(self):
+        reason = r"run from end to end, it is not faster: 1\.000 of the original's time \[1\.000, 1\.000\] in 127 pairs"
+        text, _ = self.refuse(reason, [])
+        self.assertRegex(text, r"(?m)^            faster in 0 of 127 pairs, slower in 0, sign test 1: equal, all pairs were run$")
+
+    def test_keeps_the_original_where_nothing_can_be_found_out(self):
+        reason = r"run from end to end, the budget of 0 s was used up after 0 of 15 pairs"
+        self.refuse(reason, FASTER, "--measure-budget", "0s")
+
+    def test_does_not_ship_what_is_slower_at_one_of_several_shapes(self):
+        shapes = ["--shape", "x:256,512", "--shape", "x:128,512"]
+        source = transposes(["n", 512])
+        noise = ["--noise", "0.005"]
+        reason = r"run from end to end, it is slower at x: \[128, 512\]: (1\.9|2\.0).* in 15 pairs"
+        self.refuse(reason, ["--at", "0:Transpose=5e6", "--at", "1:Transpose=-5e6", *noise], *shapes, source=source)
+        text, report = self.judge(source, ["--at", "0:Transpose=5e6", *noise], *shapes)
+        self.assertTrue(report["improved"], report["reason"])
+        self.assertEqual(
+            [("x: [256, 512]", "faster"), ("x: [128, 512]", "equal")],
+            [(c["sizes"], c["verdict"]) for c in report["end_to_end"]["comparisons"]],
+        )
+
+    def test_checks_all_shapes_before_it_works(self):
+        self.write("m.onnx", transposes(["n", 512]))
+        message = "dimension 1 of input 'x' is 512 in the model, 8 was given"
+        arguments = ["--shape", "x:256,512", "--shape", "x:8,8", "--runner", command()]
+        self.fail_with(64, message, "optimize", "m.onnx", "out.onnx", *arguments)
+
+    def test_keeps_the_original_where_the_runner_does_not_survive_the_result(self):
+        died = "candidate: it ended with exit status 3: the device is on fire"
+        at = "run from end to end, it could not be compared at the declared sizes: "
+        self.refuse(at + died, ["--crash-loading", "!Transpose"])
+        self.refuse(at + "candidate: cannot load !Transpose", ["--refuse", "!Transpose"])
+        text, _ = self.refuse("run from end to end, it could not be run: " + died, ["--crash", "!Transpose"])
+        self.assertIn(f"\nrun         {died} at the declared sizes\n", text)
+
+    def test_keeps_the_original_where_the_runner_does_not_answer(self):
+        # One second is the least that a runner gets; on a slow machine already the original may take longer.
+        reason = r"run from end to end, it could not be (run|compared at the declared sizes): (candidate|original): it did not answer within 1 s"
+        self.refuse(reason, ["--hang", "!Transpose", *FASTER], "--measure-budget", "1s")
+
+    def test_keeps_the_original_where_the_runner_computes_something_else(self):
+        reason = (
+            r"run from end to end, it computes something else there: output 'y' is 1 instead of 2 at \[0\] \(error 1, allowed 0\.02\)"
+            r" at the declared sizes"
+        )
+        text, report = self.refuse(reason, [*FASTER, "--value", "Transpose=0.5"])
+        self.assertFalse(report["end_to_end"]["run"])
+        self.assertIn("\nnot run     it computes something else there", text)
+
+    def test_runs_models_with_external_data_from_their_files(self):
+        nodes = [
+            helper.make_node("Transpose", ["x"], ["a"], perm=[1, 0]),
+            helper.make_node("Transpose", ["a"], ["b"], perm=[1, 0]),
+            helper.make_node("MatMul", ["b", "w"], ["c"]),
+            helper.make_node("Mul", ["c", "s"], ["y"]),
+        ]
+        weights = [numpy_helper.from_array(numpy.ones(shape, numpy.float32), name) for name, shape in [("w", (64, 64)), ("s", (64,))]]
+        infos = [float_info(name, [256, 64]) for name in "xy"]
+        onnx.save(
+            model_of(nodes, infos[:1], infos[1:], weights), self.folder / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0
+        )
+        (self.folder / "there").mkdir()
+        runner = command(*FASTER, "--log", str(self.folder / "log"))
+        text = self.optimize("m.onnx", "--runner", runner, output="there/out.onnx")
+        self.assertRegex(text, r"(?m)^result +a cheaper model$")
+        onnx.checker.check_model(str(self.folder / "there/out.onnx"), full_check=True)
+        self.assertIn(f'"path":"{self.folder / "m.onnx"}"', (self.folder / "log").read_text())
+        used = {p.name for p in (self.folder / "there").iterdir()}
+        self.assertEqual({"out.onnx"}, {name for name in used if not name.endswith(".data")})
+        # Of the data there is what the result refers to, and no more.
+        stored = {e.value for t in onnx.load(self.folder / "there/out.onnx", load_external_data=False).graph.initializer for e in t.external_data if e.key == "location"}
+        self.assertEqual(stored, {name for name in used if name.endswith(".data")})
+
+    def test_is_not_asked_where_nothing_was_found(self):
+        text, report = self.judge(relu(), FASTER)
+        self.assertEqual("no proved rule makes it cheaper", report["reason"])
+        self.assertEqual((False, []), (report["end_to_end"]["run"], report["end_to_end"]["comparisons"]))
+
+
+class WithoutGate(ProgramTest):
+    def test_the_report_says_that_nothing_was_run(self):
+        self.write("m.onnx", transposes())
+        text = self.optimize("m.onnx", "--runner", "exit 7", "--no-gate")
+        self.assertIn("\nnot run     the whole model was not timed, its time is predicted: --no-gate\n", text)
+        self.assertRegex(text, r"(?m)^result +a cheaper model$")
+
+    def test_a_budget_must_be_a_time(self):
+        self.write("m.onnx", relu())
+        for budget in ["", "60", "-1s", "5states"]:
+            message = f"measure budget '{budget}' is not of the form 60s, 500ms or 2m"
+            self.fail_with(64, message, "optimize", "m.onnx", "out.onnx", "--measure-budget", budget)
+
+
+class FaultyRunners(ProgramTest):
+    def test_are_found_before_the_work_begins(self):
+        self.write("m.onnx", transposes())
+        for runner, message in [
+            ("exit 7", "it ended with exit status 7"),
+            ("echo out of order >&2; exit 1", "it ended with exit status 1: out of order"),
+            ("echo hello, I am no runner; cat", "it wrote something else than an answer to its standard output: 'hello, I am no r'"),
+        ]:
+            self.fail_with(3, f"runner '{runner}': {message}", "optimize", "m.onnx", "out.onnx", "--runner", runner)
+
+
+class OnnxRuntime(GateTest):
+    def test_judges_in_its_own_runner(self):
+        python = pathlib.Path(__file__).resolve().parents[2] / "python"
+        self.write("m.onnx", program.network())
+        runner = f"PYTHONPATH={shlex.quote(str(python))} {shlex.quote(sys.executable)} -m xflow_onnx.runner_ort"
+        arguments = ["--shape", "x:1,3,32,32", "--report", "report.json"]
+        text = self.optimize("m.onnx", "--runner", runner, *arguments)
+        report = json.loads((self.folder / "report.json").read_text())
+        run = report["end_to_end"]
+        self.assertTrue(run["run"], report["reason"])
+        self.assertRegex(run["device"], r"\Aonnxruntime \d+\.\d+\.\d+, CPUExecutionProvider, .*, optimisations all, 1 thread\Z")
+        self.assertEqual("CPU time", run["clock"])
+        self.assertEqual(report["improved"], run["comparisons"][0]["verdict"] == "faster", text)
+        if not report["improved"]:
+            self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
+
+
+if __name__ == "__main__":
+    RUNNER = str(pathlib.Path(sys.argv.pop(2)).resolve())
+    program.main()
