@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "src/verifier/faults.h"
+
 namespace xflow::verifier {
 
 using ir::Symbols;
@@ -82,7 +84,7 @@ class Writer {
   std::string maps(const std::vector<Poly>& maps, const std::vector<SymbolId>& space) {
     bool identity = maps.size() == space.size();
     for (std::size_t k = 0; identity && k < maps.size(); ++k) identity = maps[k] == Poly(space[k]);
-    if (identity) return {};
+    if (identity || broken(Fault::text_maps_are_not_written)) return {};
     std::string text;
     for (const Poly& p : maps) text += (text.empty() ? "[" : ",") + poly(p);
     return text.empty() ? "[]" : text + "]";
@@ -95,7 +97,7 @@ class Writer {
       text += fmt::format("{}{}{}", &m == &c.members.front() ? "" : " ", m.term, maps(m.maps, c.space));
       bool identity = true;
       for (std::size_t k = 0; k < m.pairing.size(); ++k) identity = identity && m.pairing[k] == k;
-      if (!identity) text += fmt::format("<{}>", fmt::join(m.pairing, ","));
+      if (!identity && !broken(Fault::text_pairings_are_not_written)) text += fmt::format("<{}>", fmt::join(m.pairing, ","));
       std::string proofs;
       for (const FactorProof& f : m.factors) proofs += factor(f);
       if (proofs.find_first_not_of('.') != std::string::npos) text += "{" + proofs + "}";
@@ -140,7 +142,7 @@ class Writer {
       if (t.coefficient == 1) {
         text += (text.empty() ? "" : "+") + factors;
       } else if (t.coefficient == -1) {
-        text += "-" + factors;
+        text += (broken(Fault::text_signs_are_not_written) ? "+" : "-") + factors;
       } else {
         text += fmt::format("{}{}*{}", t.coefficient > 0 && !text.empty() ? "+" : "", t.coefficient, factors);
       }
@@ -166,7 +168,7 @@ class Reader {
 
   Certificate whole() {
     Certificate c = certificate();
-    if (at_ != text_.size()) throw Malformed{at_, "the end"};
+    if (at_ != text_.size() && !broken(Fault::text_goes_on)) throw Malformed{at_, "the end"};
     return c;
   }
 
@@ -205,6 +207,7 @@ class Reader {
         Component component{number<std::size_t>(), {}};
         if (accept('{')) {
           component.equal = certificate();
+          if (broken(Fault::text_components_lose_certificates)) component.equal = {};
           expect('}');
         }
         c.arithmetic.components.push_back(std::move(component));
@@ -227,7 +230,9 @@ class Reader {
     scope_.insert(scope_.end(), space.begin(), space.end());
     return space;
   }
-  void close(const std::vector<SymbolId>& space) { scope_.resize(scope_.size() - space.size()); }
+  void close(const std::vector<SymbolId>& space) {
+    if (!broken(Fault::text_spaces_stay_open)) scope_.resize(scope_.size() - space.size());
+  }
 
   std::vector<Poly> maps(const std::vector<SymbolId>& space) {
     if (!accept('[')) return {space.begin(), space.end()};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "src/verifier/faults.h"
+
 namespace xflow::verifier {
 
 using ir::SymbolKind;
@@ -48,6 +50,7 @@ bool Ranges::obviously_at_least_zero(const Poly& p) const {
     shifts = shifts || t.coefficient < 0;
     for (const ir::Power& power : t.monomial) {
       const ir::SymbolInfo& info = symbols_.info(power.symbol);
+      if (broken(Fault::ranges_indices_from_zero)) continue;
       if (info.kind == SymbolKind::index || info.kind == SymbolKind::element) return false;
       if (info.kind == SymbolKind::dimension || least_.contains(power.symbol)) continue;
       if (info.kind != SymbolKind::floor_div || !obviously_at_least_zero(info.arguments[0])) return false;
@@ -60,13 +63,14 @@ bool Ranges::obviously_at_least_zero(const Poly& p) const {
     for (const ir::Power& power : t.monomial) {
       const auto low = least_.find(power.symbol);
       std::int64_t least = low == least_.end() ? 0 : low->second;
-      if (symbols_.info(power.symbol).kind == SymbolKind::dimension) least = std::max<std::int64_t>(least, 1);
+      if (symbols_.info(power.symbol).kind == SymbolKind::dimension)
+        least = std::max<std::int64_t>(least, broken(Fault::ranges_dimensions_from_two) ? 2 : 1);
       const Poly value = Poly(power.symbol) + Poly(least);
       for (std::uint32_t k = 0; k < power.power; ++k) product *= value;
     }
     shifted += product;
   }
-  if (shifted.is_poisoned() || shifted.constant_term() < 0) return false;
+  if (shifted.is_poisoned() || (shifted.constant_term() < 0 && !broken(Fault::ranges_constant_ignored))) return false;
   return std::all_of(shifted.terms().begin(), shifted.terms().end(), [](const Poly::Term& t) { return t.coefficient >= 0; });
 }
 
@@ -76,7 +80,7 @@ const std::vector<Ranges::Bound>& Ranges::bounds(SymbolId symbol) const {
   if (elements_ != nullptr && symbols_.info(symbol).kind == SymbolKind::element) {
     if (const auto range = elements_->find(symbols_.info(symbol).tensor); range != elements_->end()) {
       at->second.push_back({1, -range->second.low, false, true});
-      at->second.push_back({-1, range->second.end - Poly(1), false, true});
+      at->second.push_back({-1, range->second.end - Poly(broken(Fault::ranges_elements_below_end) ? 2 : 1), false, true});
     }
   }
   for (const Atom* a : known_) {
@@ -110,10 +114,11 @@ bool Ranges::at_least_zero(const Poly& p, int depth, int& budget) const {
     if (!linear) continue;
     const bool up = obviously_at_least_zero(linear->first);
     const bool down = !up && obviously_at_least_zero(-linear->first);
-    if (!up && !down) continue;
+    if ((!up && !down) || broken(Fault::ranges_bounds_unused)) continue;
     for (const Bound& b : bounds(x)) {
       // c x + rest >= 0: x >= -rest for c = 1, x <= rest for c = -1.
-      const bool usable = b.equation || (b.coefficient == 1 && up) || (b.coefficient == -1 && down);
+      const bool usable =
+          b.equation || (b.coefficient == 1 && up) || (b.coefficient == -1 && down) || broken(Fault::ranges_bound_from_other_side);
       if (!usable || (!b.of_sizes && depth < 5)) continue;
       const Poly value = b.coefficient == 1 ? -b.rest : b.rest;
       if (at_least_zero(linear->first * value + linear->second, depth - 1, budget)) return true;
@@ -133,7 +138,7 @@ std::optional<Condition> tidy(const ir::Symbols& symbols, const Atom& atom) {
   // Dimensions common to all terms are at least 1.
   if (p.constant_term() == 0) {
     for (const SymbolId s : p.symbols()) {
-      if (symbols.info(s).kind != SymbolKind::dimension) continue;
+      if (symbols.info(s).kind != SymbolKind::dimension && !broken(Fault::ranges_divides_by_anything)) continue;
       while (const auto quotient = ir::exact_divide(p, Poly(s))) p = *quotient;
     }
     if (p.is_constant()) return tidy(symbols, {p, atom.relation});
@@ -142,10 +147,10 @@ std::optional<Condition> tidy(const ir::Symbols& symbols, const Atom& atom) {
   for (const Poly::Term& t : p.terms()) g = std::gcd(g, t.coefficient);
   if (g > 1) {
     const std::int64_t c = p.constant_term();
-    if (atom.relation != Relation::at_least_zero && c % g != 0) {
+    if (atom.relation != Relation::at_least_zero && c % g != 0 && !broken(Fault::ranges_rounds_equations)) {
       return atom.relation == Relation::zero ? std::nullopt : std::optional(Condition{});
     }
-    p = *ir::exact_divide(p - Poly(c), Poly(g)) + Poly(floor_divide(c, g));
+    p = *ir::exact_divide(p - Poly(c), Poly(g)) + Poly(floor_divide(broken(Fault::ranges_rounds_up) ? c + g - 1 : c, g));
   }
   if (atom.relation != Relation::at_least_zero && !p.terms().empty() && p.terms().front().coefficient < 0) p = -p;
   return Condition{{p, atom.relation}};
@@ -184,7 +189,7 @@ std::pair<Poly, Poly> split_by(const Poly& p, const Poly& e) {
   Poly rest(p.constant_term());
   if (const auto c = e.constant()) {
     quotient += Poly(floor_divide(p.constant_term(), *c));
-    rest -= quotient * e;
+    if (!broken(Fault::ranges_split_keeps_constant)) rest -= quotient * e;
   }
   for (const Poly::Term& t : p.terms()) {
     const Poly term = monomial_poly(t.monomial) * Poly(t.coefficient);

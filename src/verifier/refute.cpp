@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "src/verifier/explain.h"
+#include "src/verifier/faults.h"
 #include "src/verifier/solver.h"
 
 namespace xflow::verifier {
@@ -59,8 +60,8 @@ Refuter::Result Refuter::try_all(const std::vector<Assignment>& assignments, Pur
       if (!inputs) break;
       Concrete::Difference where;
       const Concrete::Agreement compared = concrete_.compare(a, *inputs, kWork, &where);
-      if (compared == Concrete::Agreement::equal) ++agreed;
-      if (compared != Concrete::Agreement::different) continue;
+      if (compared == Concrete::Agreement::equal || broken(Fault::refute_unclear_agrees)) ++agreed;
+      if (compared != Concrete::Agreement::different && !broken(Fault::refute_equal_is_different)) continue;
       found.push_back({a, *inputs, where, count_entries(*inputs)});
       break;
     }
@@ -131,7 +132,7 @@ bool Refuter::shrink_once(Found& found, int& budget) {
       if (next == now || (next == least && now == least) || budget <= 0) continue;
       Assignment smaller = found.assignment;
       smaller.integers[s] = next;
-      if (!satisfies_facts(instance_, concrete_, smaller)) continue;
+      if (!satisfies_facts(instance_, concrete_, smaller) && !broken(Fault::refute_shrinks_beyond_facts)) continue;
       --budget;
       auto better = differing(smaller);
       if (!better || better->entries > found.entries) continue;
@@ -154,10 +155,10 @@ bool Refuter::still_differs(Found& found, ir::Rational& value, const ir::Rationa
   value = simple;
   Concrete::Difference where;
   if (concrete_.compare(found.assignment, found.inputs, kShrinkWork, &where) == Concrete::Agreement::different) {
-    found.difference = std::move(where);
+    if (!broken(Fault::refute_says_old_values)) found.difference = std::move(where);
     return true;
   }
-  value = before;
+  if (!broken(Fault::refute_keeps_simple_entries)) value = before;
   return false;
 }
 
@@ -173,7 +174,9 @@ void Refuter::minimise(Found& found) {
   for (auto& [name, value] : found.assignment.reals) reduce(value, [](const ir::Rational&) { return true; });
   for (std::size_t t = 0; t < found.inputs.size(); ++t) {
     for (ir::Rational& value : found.inputs[t].values) {
-      reduce(value, [&](const ir::Rational& simple) { return satisfies_value_facts(instance_, concrete_, found.assignment, t, simple); });
+      reduce(value, [&](const ir::Rational& simple) {
+        return broken(Fault::refute_entries_beyond_facts) || satisfies_value_facts(instance_, concrete_, found.assignment, t, simple);
+      });
     }
   }
 }

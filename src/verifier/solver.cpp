@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "src/verifier/faults.h"
 #include "src/verifier/ranges.h"
 
 namespace xflow::verifier {
@@ -22,7 +23,7 @@ using ops::Relation;
 ops::Atom negation(const ops::Atom& atom) {
   switch (atom.relation) {
     case Relation::at_least_zero:
-      return {Poly(-1) - atom.poly, Relation::at_least_zero};
+      return {Poly(broken(Fault::solver_negation_off_by_one) ? -2 : -1) - atom.poly, Relation::at_least_zero};
     case Relation::zero:
       return {atom.poly, Relation::not_zero};
     case Relation::not_zero:
@@ -63,13 +64,15 @@ class Solver::Implementation {
     s.push();
     z3::check_result result = z3::unknown;
     try {
-      for (const Atom& a : condition) s.add(atom(a, real, known));
+      for (const Atom& a : condition)
+        if (!broken(Fault::solver_condition_is_lost)) s.add(atom(a, real, known));
       extra(s, known);
       flush(s, known);
       if (!real) add_products(s, condition, known);
       result = s.check();
+      if (result == z3::unknown && broken(Fault::solver_unknown_is_no)) result = z3::unsat;
     } catch (const z3::exception&) {
-      result = z3::unknown;  // a resource limit inside Z3
+      result = broken(Fault::solver_exception_is_no) ? z3::unsat : z3::unknown;  // a resource limit inside Z3
     }
     s.pop();
     return result;
@@ -130,13 +133,14 @@ class Solver::Implementation {
         z3::expr best = real_expr(e->arguments.front(), known);
         for (std::size_t k = 1; k < e->arguments.size(); ++k) {
           const z3::expr next = real_expr(e->arguments[k], known);
-          best = z3::ite(best >= next, best, next);
+          best = broken(Fault::solver_maximum_is_minimum) ? z3::ite(best >= next, next, best) : z3::ite(best >= next, best, next);
         }
         return best;
       }
       case Kind::conditional:
         break;
     }
+    if (broken(Fault::solver_reals_without_conditions)) return real_expr(e->arguments.front(), known);
     return z3::ite(conjunction(e->condition, false, known), real_expr(e->arguments.front(), known), context_.real_val(0));
   }
 
@@ -231,25 +235,26 @@ class Solver::Implementation {
     const SymbolInfo info = symbols_.info(id);
     switch (info.kind) {
       case SymbolKind::dimension:
-        known.pending.push_back(constant >= 1);
+        known.pending.push_back(constant >= (broken(Fault::solver_dimensions_from_two) ? 2 : 1));
         break;
       case SymbolKind::floor_div: {
         // b q <= a <= b q + b - 1
         const Poly rest = info.arguments[0] - info.arguments[1] * Poly(id);
         known.pending.push_back(poly(rest, real, known) >= 0);
-        known.pending.push_back(poly(info.arguments[1] - Poly(1) - rest, real, known) >= 0);
+        known.pending.push_back(poly(info.arguments[1] - Poly(broken(Fault::solver_remainder_too_small) ? 2 : 1) - rest, real, known) >= 0);
         break;
       }
       case SymbolKind::maximum: {
         const z3::expr a = poly(info.arguments[0], real, known);
         const z3::expr b = poly(info.arguments[1], real, known);
         known.pending.push_back(constant >= a && constant >= b && (constant == a || constant == b));
+        if (broken(Fault::solver_maximum_is_first)) known.pending.push_back(constant == a);
         break;
       }
       case SymbolKind::element:
         if (const auto range = elements_.find(info.tensor); range != elements_.end()) {
           known.pending.push_back(constant >= poly(range->second.low, real, known));
-          known.pending.push_back(constant < poly(range->second.end, real, known));
+          known.pending.push_back(constant < poly(range->second.end, real, known) - (broken(Fault::solver_elements_below_end) ? 1 : 0));
         }
         break;
       default:
@@ -274,7 +279,8 @@ class Solver::Implementation {
     z3::expr constant = found != products_.end() ? found->second : context_.int_const(("m" + std::to_string(products_.size())).c_str());
     if (found == products_.end()) products_.emplace(m, constant);
     if (!known.monomials.insert(m).second) return constant;
-    if (std::all_of(m.begin(), m.end(), [&](const ir::Power& p) { return is_dimension(p.symbol); })) {
+    if (std::all_of(m.begin(), m.end(), [&](const ir::Power& p) { return is_dimension(p.symbol); }) ||
+        broken(Fault::solver_products_are_positive)) {
       known.pending.push_back(constant >= 1);
       for (const ir::Power& p : m) known.pending.push_back(constant >= symbol(p.symbol, real, known));
     }
@@ -295,7 +301,8 @@ class Solver::Implementation {
         const bool speaks_of_known = std::all_of(product.terms().begin(), product.terms().end(), [&](const Poly::Term& t) {
           return (t.monomial.size() == 1 && t.monomial[0].power == 1) || known.monomials.contains(t.monomial);
         });
-        if (!product.is_poisoned() && speaks_of_known) s.add(atom({product, a.relation}, false, known));
+        if (!product.is_poisoned() && speaks_of_known && !broken(Fault::solver_conditions_are_not_multiplied))
+          s.add(atom({product, a.relation}, false, known));
       }
     };
     for (const Atom& a : facts_) add(a);
@@ -319,6 +326,7 @@ Solver::Solver(const ir::Symbols& symbols, std::uint64_t resource_limit)
 Solver::~Solver() = default;
 
 void Solver::assume(const Atom& fact) {
+  if (broken(Fault::solver_facts_are_lost)) return;
   facts_.push_back(fact);
   if (implementation_) implementation_->assume(fact);
 }
@@ -366,8 +374,8 @@ void Solver::stop_answers() {
 bool Solver::obviously_contradictory(std::span<const Atom> condition) const {
   const Ranges ranges(symbols_, {facts_, condition});
   return std::any_of(condition.begin(), condition.end(), [&](const Atom& a) {
-    const auto negative = [&] { return ranges.at_least_zero(Poly(-1) - a.poly); };
-    const auto positive = [&] { return ranges.at_least_zero(a.poly - Poly(1)); };
+    const auto negative = [&] { return ranges.at_least_zero(Poly(broken(Fault::solver_zero_is_negative) ? 0 : -1) - a.poly); };
+    const auto positive = [&] { return ranges.at_least_zero(a.poly - Poly(broken(Fault::solver_zero_is_positive) ? 0 : 1)); };
     switch (a.relation) {
       case Relation::at_least_zero:
         return negative();
@@ -376,13 +384,14 @@ bool Solver::obviously_contradictory(std::span<const Atom> condition) const {
       case Relation::not_zero:
         break;
     }
-    return ranges.at_least_zero(a.poly) && ranges.at_least_zero(-a.poly);
+    return ranges.at_least_zero(a.poly) && (ranges.at_least_zero(-a.poly) || broken(Fault::solver_not_zero_is_negative));
   });
 }
 
 bool Solver::contradictory(std::span<const Atom> condition, Effort effort) {
   const std::size_t question = question_++;
   if (replayed_ && !std::binary_search(replayed_->begin(), replayed_->end(), question)) return false;
+  if (replayed_ && broken(Fault::solver_believes_records)) return true;
   // 'No' is always a safe answer.
   if (has_witness(condition)) return false;
   bool result = obviously_contradictory(condition);
@@ -398,7 +407,7 @@ bool Solver::contradictory(std::span<const Atom> condition, Effort effort) {
 
 bool Solver::implies(std::span<const Atom> condition, const Atom& goal, Effort effort) {
   std::vector<Atom> all(condition.begin(), condition.end());
-  all.push_back(negation(goal));
+  all.push_back(broken(Fault::solver_goal_is_not_negated) ? goal : negation(goal));
   return contradictory(all, effort);
 }
 
@@ -407,7 +416,10 @@ bool Solver::implies_one_of(std::span<const Atom> condition, std::span<const Con
   for (const bool real : {false, true}) {
     if (real && effort == Effort::linear) break;
     const auto none_of = [&](z3::solver& s, Implementation::Known& known) {
-      for (const Condition& goal : goals) s.add(!implementation().conjunction(goal, real, known));
+      for (const Condition& goal : goals) {
+        const z3::expr holds = implementation().conjunction(goal, real, known);
+        s.add(broken(Fault::solver_goals_are_not_negated) ? holds : !holds);
+      }
     };
     if (implementation().check(condition, real, none_of) == z3::unsat) return true;
   }
@@ -435,7 +447,8 @@ bool Solver::vanishes(std::span<const Atom> condition, std::span<const Indicator
                                   });
     if (equal) return v.answer;
   }
-  const bool answer = !differs_at_a_witness(condition, indicators) && vanishes_by_search(condition, indicators, real);
+  const bool answer = !differs_at_a_witness(condition, indicators) && vanishes_by_search(condition, indicators, real) &&
+                      !broken(Fault::solver_sums_stay_open);
   known.push_back({{condition.begin(), condition.end()}, {indicators.begin(), indicators.end()}, real, answer});
   return answer;
 }
@@ -468,7 +481,7 @@ bool Solver::vanishes_by_search(std::span<const Atom> condition, std::span<const
         sum =
             sum + z3::ite(implementation().conjunction(i.condition, real, known), implementation().rational(i.coefficient), c.real_val(0));
       }
-      s.add(sum != 0);
+      s.add(broken(Fault::solver_negative_sum_vanishes) ? sum > 0 : sum != 0);
     };
     if (implementation().check(condition, real, differs) == z3::unsat) return true;
   }
@@ -481,7 +494,7 @@ bool Solver::is_zero(std::span<const Atom> condition, std::span<const RealClause
     for (const RealClause& clause : clauses) {
       z3::expr_vector any(implementation().context());
       for (const RealFact& f : clause) any.push_back(implementation().fact(f, known));
-      s.add(z3::mk_or(any));
+      s.add(broken(Fault::solver_clauses_hold_whole) ? z3::mk_and(any) : z3::mk_or(any));
     }
     s.add(implementation().real_expr(value, known) != 0);
   };

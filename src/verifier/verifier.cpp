@@ -4,6 +4,7 @@
 
 #include "src/verifier/certificate_text.h"
 #include "src/verifier/explain.h"
+#include "src/verifier/faults.h"
 #include "src/verifier/proof.h"
 #include "src/verifier/refute.h"
 #include "src/verifier/sample.h"
@@ -102,16 +103,18 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
   std::vector<Assignment> samples = sampler.assignments(kAgreements + 4);
 
   Proof proof(instance, options);
-  if (samples.empty() && proof.facts_are_contradictory()) {
+  if (samples.empty() && proof.facts_are_contradictory() && !broken(Fault::verdict_of_no_shapes)) {
     decision.verdict = Verdict::ill_typed;
     decision.open = "vacuous: no shapes satisfy the guards and the typing of the source";
     return decision;
   }
-  if (const auto divisor = proof.unguarded_division()) return explain_obligation(instance, concrete, sampler, samples, proof, *divisor);
-  if (const auto failed = proof.failed_obligation()) {
+  const auto divisor = broken(Fault::verdict_divides_by_anything) ? std::nullopt : proof.unguarded_division();
+  if (divisor) return explain_obligation(instance, concrete, sampler, samples, proof, *divisor);
+  const auto failed = broken(Fault::verdict_of_an_untyped_target) ? std::nullopt : proof.failed_obligation();
+  if (failed) {
     return explain_obligation(instance, concrete, sampler, samples, proof, instance.obligations[*failed]);
   }
-  const bool matched = proof.run();
+  const bool matched = proof.run() || broken(Fault::verdict_without_proof);
   decision.steps = proof.steps();
   if (options.record) decision.shown = proof.shown();
   decision.normal_source = proof.normal_source();
@@ -163,7 +166,8 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
     agreed += more.agreed;
     samples.insert(samples.end(), others.begin(), others.end());
   }
-  if (agreed == 0 || (agreed < kAgreements && !sampler.are_all(samples))) {
+  const bool enough = agreed >= kAgreements || (agreed > 0 && sampler.are_all(samples));
+  if (!enough && !broken(Fault::verdict_without_agreement)) {
     decision.open = "agreement: only " + std::to_string(agreed) + " shapes were found on which both sides can be evaluated, " +
                     std::to_string(kAgreements) + " are needed";
     return decision;

@@ -468,6 +468,11 @@ void values(std::vector<Check>& list) {
   list.push_back(false_claim("x = x by values of which one is not there", [=](Claim& c) {
     return claimed(c, {times_one(x()), minus(x())}, "v(0,1:0 0 1)");
   }));
+  list.push_back(true_claim("x[s] = x[t] for s = t, by values", [=](Claim& c) {
+    const Poly s = c.integer("s"), t = c.integer("t");
+    c.context = {equal(s, t)};
+    return claimed(c, {times_one(x({s})), minus(x({t}))}, "v(0,1:0 0{(0 1)})");
+  }));
   list.push_back(false_claim("x y = y by values", [=](Claim& c) {
     return claimed(c, {product(1, {}, {power(x(), 1), power(y(), 1)}), minus(y())}, "v(0,1:0 1 1)");
   }));

@@ -50,7 +50,7 @@ std::string noticed(const Check& check, Fault fault) {
 class Faults : public testing::TestWithParam<std::string> {
  public:
   static void SetUpTestSuite() {
-    for (auto* list : {&claims, &rule_checks})
+    for (auto* list : {&claims, &units, &rule_checks})
       for (Check& c : (*list)()) checks().push_back(std::move(c));
   }
   static std::vector<Check>& checks() {
@@ -58,6 +58,11 @@ class Faults : public testing::TestWithParam<std::string> {
     return list;
   }
 };
+
+TEST(Checks, PassWhereNothingIsBroken) {
+  for (auto* list : {&claims, &units})
+    for (const Check& c : (*list)()) EXPECT_EQ(c.run(), "") << c.name;
+}
 
 TEST_P(Faults, AreCaught) {
   std::map<std::string, std::string> first = read_first();

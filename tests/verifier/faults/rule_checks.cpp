@@ -44,7 +44,11 @@ std::string must_be_refuted(const rules::Rule& rule) {
   if (d.verdict != Verdict::refuted || !d.decision.counterexample) return "the wrong rule is " + d.explanation();
   const auto again = replay_counterexample(rule, d.decision.counterexample->to_string());
   if (!again) return "the counterexample makes no sense: " + again.error().text();
-  return again->different ? "" : "the counterexample is none: " + again->text;
+  const Counterexample& c = *d.decision.counterexample;
+  const bool same_values =
+      c.tensors.empty() || again->text.find("source " + c.source_value + ", target " + c.target_value) != std::string::npos;
+  if (!again->different || !same_values) return "the counterexample is another: " + again->text;
+  return "";
 }
 
 // Normal forms compute what the operators compute, element by element.
