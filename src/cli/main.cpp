@@ -1,6 +1,7 @@
 // The program `xflow`: a thin skin on the library.
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -84,6 +85,8 @@ int run(int argc, char** argv) {
 }  // namespace xflow::cli
 
 int main(int argc, char** argv) {
+  // Beyond the limit of file sizes a write then fails, is reported, and leaves nothing behind.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return xflow::cli::run(argc, argv);
   } catch (const std::exception& e) {

@@ -1,6 +1,8 @@
 """Tests of the program's command line: cli_test.py PROGRAM [unittest arguments]."""
 
 import json
+import resource
+import subprocess
 
 import numpy
 import onnx
@@ -94,6 +96,21 @@ class Requests(ProgramTest):
         self.fail_with(
             3, "none/out.onnx: cannot write: No such file or directory", "optimize", "m.onnx", "none/out.onnx", "--budget", "1states"
         )
+
+    def test_to_write_beyond_the_limit_of_file_sizes_end_with_3_and_leave_nothing(self):
+        self.write("m.onnx", transposes())
+        before = sorted(path.name for path in self.folder.iterdir())
+        run = subprocess.run(
+            [program.PROGRAM, "optimize", "m.onnx", "out.onnx", "--costs", ""],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64)),
+            restore_signals=True,
+        )
+        self.assertEqual((3, "", "xflow: out.onnx: cannot write: File too large\n"), (run.returncode, run.stdout, run.stderr))
+        self.assertEqual(before, sorted(path.name for path in self.folder.iterdir()))
 
     def test_to_execute_what_has_bodies_end_with_3(self):
         branch = helper.make_graph([helper.make_node("Relu", ["x"], ["r"])], "b", [], [float_info("r", [2])])
