@@ -84,7 +84,7 @@ struct OptimizeReport {
   // A value that a rewrite made, executed against the value that it replaced.
   struct Region {
     std::string value;                 // its name in the original, or "inside node 'bn1' (BatchNormalization)"
-    bool agrees = true;                // within tolerance at all sizes that were run; otherwise the original model is kept
+    bool agrees = true;                // within tolerance at all sizes that were run
     std::string message;               // where it does not agree, or why it could not be executed
     std::uint64_t checked_values = 0;  // elements compared
     double error = 0;                  // largest, relative to the largest magnitude of the reference (absolute where that is 0)
@@ -126,6 +126,14 @@ struct OptimizeReport {
     double seconds = 0;
   };
 
+  // A rewrite that was taken back, because the part that it made did not agree with what it replaced. The search went on without it.
+  struct Withdrawn {
+    std::string rule;
+    std::string where;    // as of a step
+    std::string value;    // of the region
+    std::string message;  // the difference
+  };
+
   bool improved = false;                   // false: the model is the original, byte for byte
   std::string reason;                      // why the original was kept; empty if improved
   std::string device;                      // "cpu: ..., 1 thread, oneDNN 2.6.3"
@@ -147,6 +155,7 @@ struct OptimizeReport {
   std::uint64_t constant_bytes_after = 0;
   std::vector<std::string> opaque;  // "3 x no operator for com.microsoft.Foo": nodes that were not crossed
   std::vector<Region> regions;      // rewritten parts that were executed against what they replace
+  std::vector<Withdrawn> withdrawn;
   std::vector<std::string>
       checked_sizes;  // at which they were: "x: [1, 3, 128, 128]", or "the declared sizes" where the model leaves none open
   std::vector<std::string> skipped_sizes;  // at which they could not be, with the reason

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <optional>
 
+#include "src/api/checked_search.h"
 #include "src/api/settled_search.h"
 #include "src/api/shipped_rules.h"
 #include "src/cost/cover.h"
@@ -77,7 +79,11 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   XFLOW_TRY(const Sizes sizes, choose_fitting_sizes(problem.arena, problem.graph, problem.inputs, options.shapes));
   report.assumed_sizes = sizes.assumed;
   report.refused_sizes = sizes.refused;
-  XFLOW_TRY(const rules::VerifiedRules rules, load_rules(options));
+  std::optional<rules::VerifiedRules> loaded;
+  if (problem.rules == nullptr) {
+    XFLOW_TRY(loaded, load_rules(options));
+  }
+  const rules::VerifiedRules& rules = problem.rules == nullptr ? *loaded : *problem.rules;
   cost::cpu::CpuOptions cpu_options;
   cpu_options.threads = options.threads;
   XFLOW_TRY(const auto device, cost::cpu::open_cpu_device(cpu_options));
@@ -117,7 +123,16 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   search_options.per_operation = cost::Nanoseconds{kNanosecondsPerOperation};
   search::RuleRewriter rewriter(rules, rules::MatchOptions{options.fast_math || options.numbers == "any", options.numbers == "exact"});
   model.allow_again(kShareForAgain * search_options.max_seconds.value_or(kDefaultSeconds));
-  search::Outcome outcome = settled_search(problem.arena, problem.graph, model, rewriter, search_options);
+  const auto checking = [&](const search::Outcome& found) {
+    state.states = found.states;
+    state.original_nanoseconds = found.before.value;
+    state.best_nanoseconds = found.after.value;
+    tell("checking");
+  };
+  const auto search = [&](const search::Options& search_options) {
+    return settled_search(problem.arena, problem.graph, model, rewriter, search_options);
+  };
+  search::Outcome outcome = checked_search(problem, options.shapes, search, search_options, checking, report);
   if (problem.moves != nullptr) {
     for (GraphMove& move : *problem.moves) {
       XFLOW_TRY(const cost::Cost cost, model.cost(move.part));

@@ -23,11 +23,17 @@ struct Problem {
   ir::Arena& arena;
   ir::Graph graph;
   std::vector<NamedInput> inputs;
-  std::function<Result<void>(const ir::Arena&, ir::NodeId)> can_spell;  // null: everything can be written
-  std::vector<GraphMove>* moves = nullptr;                              // that were made already; their gains are filled in
+  std::function<Result<void>(const ir::Arena&, ir::NodeId)> can_spell = {};  // null: everything can be written
+  std::function<std::string(ir::ValueId)> name_of = {};                      // of a value of `graph`, in reports
+  std::function<std::string(ir::ValueId)> place_of = {};                     // "node 'conv1' (Conv)": where it is computed
+  std::function<Result<ir::Constant>(ir::ValueId)> fold = {};                // an expression of constants, as it will be written
+  std::vector<GraphMove>* moves = nullptr;                                   // that were made already; their gains are filled in
+  const rules::VerifiedRules* rules = nullptr;                               // null: those of the options
 };
 
-// Measures and searches; fills in what the report says of it. Errors: as optimize of <xflow/optimize.h>.
+// Measures and searches, and executes what was rewritten against what it replaced; fills in what the report says of it. A rewrite that does
+// not agree is taken back and the search goes on without it. An outcome without steps is the original: report.reason says why. Errors: as
+// optimize of <xflow/optimize.h>.
 Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& options, const ProgressCallback& progress,
                                 OptimizeReport& report);
 

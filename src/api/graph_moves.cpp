@@ -1,6 +1,9 @@
 #include "src/api/graph_moves.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <unordered_set>
 
 namespace xflow::api {
@@ -30,15 +33,20 @@ std::unordered_set<std::string_view> used_names(const Document& document, const 
   return used;
 }
 
-// The node with new inputs in the place of what it reads.
-ir::Graph alone(const LiftedModel& model, const onnx_io::Node& node, ir::Arena& arena) {
+// The values that a node reads.
+std::vector<ValueId> read_by(const LiftedModel& model, const onnx_io::Node& node) {
+  std::vector<ValueId> values;
+  for (const std::string_view name : node.inputs)
+    if (!name.empty()) values.push_back(model.values.at(name));
+  return values;
+}
+
+// What a node makes, with new inputs in the place of what it reads.
+ir::Graph alone(std::vector<ValueId> made, std::span<const ValueId> reads, ir::Arena& arena) {
   ir::ValueMap inputs;
-  for (const std::string_view name : node.inputs) {
-    if (name.empty()) continue;
-    const ValueId value = model.values.at(name);
-    if (!arena.is_constant(value)) inputs.try_emplace(value, arena.input(arena.type(value), 0));
-  }
-  const ir::Graph whole{made_by(model, node)};
+  for (const ValueId value : reads)
+    if (!arena.is_constant(value) && !arena.is_absent(value)) inputs.try_emplace(value, arena.input(arena.type(value), 0));
+  const ir::Graph whole{std::move(made)};
   const auto part = ir::replace(arena, whole, inputs);
   return part ? *part : whole;
 }
@@ -58,9 +66,61 @@ std::vector<GraphMove> graph_moves(const Document& document, const LiftedModel& 
                        document.node(origin->second.node).op_type == node.op_type &&
                        document.node(origin->second.node).domain == node.domain;
     if (!unused && !equal) continue;
-    moves.push_back({unused ? "drop-unused" : "merge-equal-nodes", onnx_io::describe(document, id), alone(model, node, arena), {}});
+    moves.push_back(
+        {unused ? "drop-unused" : "merge-equal-nodes", onnx_io::describe(document, id), alone(values, read_by(model, node), arena), {}});
   }
   return moves;
+}
+
+std::vector<GraphMove> graph_moves(const Graph& graph, const BuiltGraph& built, ir::Arena& arena) {
+  // Values that something needs, from the outputs back.
+  std::unordered_set<Value> used;
+  for (const GraphOutput& output : graph.outputs()) used.insert(output.value);
+  std::vector<bool> needed(graph.nodes().size());
+  for (std::size_t k = graph.nodes().size(); k-- > 0;) {
+    const GraphNode& node = graph.nodes()[k];
+    needed[k] = std::ranges::any_of(node.results, [&](Value result) { return used.contains(result); });
+    if (needed[k]) used.insert(node.operands.begin(), node.operands.end());
+  }
+  std::unordered_set<ir::NodeId> computed;
+  std::vector<GraphMove> moves;
+  for (std::size_t k = 0; k < built.nodes.size(); ++k) {
+    const ir::NodeId id = built.nodes[k];
+    // Copied, because new inputs move the nodes of the arena.
+    const std::vector<ValueId> operands = arena.node(id).operands;
+    const std::size_t outputs = arena.node(id).outputs.size();
+    if (arena.node(id).kind != ir::NodeKind::operation || arena.node(id).is_constant) continue;
+    if (needed[k] && computed.insert(id).second) continue;
+    std::vector<ValueId> made;
+    for (std::uint32_t output = 0; output < outputs; ++output) made.push_back({id, output});
+    moves.push_back({needed[k] ? "merge-equal-nodes" : "drop-unused",
+                     fmt::format("node {} ({})", k, graph.nodes()[k].op),
+                     alone(std::move(made), operands, arena),
+                     {}});
+  }
+  return moves;
+}
+
+bool gain_time(std::span<const GraphMove> moves) {
+  return std::ranges::any_of(moves, [](const GraphMove& move) { return move.gain.value > 0; });
+}
+
+void list_moves(std::span<const GraphMove> moves, OptimizeReport& report) {
+  std::vector<OptimizeReport::Step> steps;
+  std::map<std::string, OptimizeReport::RuleCount> counts;
+  for (const GraphMove& move : moves) {
+    steps.push_back({move.rule, move.where, move.gain.value});
+    OptimizeReport::RuleCount& count = counts[move.rule];
+    ++count.matched;
+    ++count.applied;
+    if (move.gain.value > 0) ++count.improved;
+    report.before_nanoseconds += move.gain.value;
+  }
+  report.steps.insert(report.steps.begin(), steps.begin(), steps.end());
+  for (auto& [rule, count] : counts) {
+    count.rule = rule;
+    report.rules.push_back(count);
+  }
 }
 
 }  // namespace xflow::api

@@ -2,9 +2,13 @@
 // nobody uses is not computed. Lifting does both; here they are found, so that they can be costed and reported like rules.
 #pragma once
 
+#include <xflow/optimize.h>
+
+#include <span>
 #include <string>
 #include <vector>
 
+#include "src/api/public_graph.h"
 #include "src/cost/device.h"
 #include "src/ir/graph.h"
 #include "src/onnx/document.h"
@@ -22,5 +26,12 @@ struct GraphMove {
 
 // In the order of the document. Nodes that compute constants are not among them: they cost nothing.
 std::vector<GraphMove> graph_moves(const onnx_io::Document& document, const onnx_io::LiftedModel& model, ir::Arena& arena);
+// The same for a graph that was built in code: "node 3 (relu)", counted from 0.
+std::vector<GraphMove> graph_moves(const Graph& graph, const BuiltGraph& built, ir::Arena& arena);
+
+// True if one of them saves time: nodes that cost nothing are no reason to write another model.
+bool gain_time(std::span<const GraphMove> moves);
+// Puts them before the steps of the search, which began with the graph that they leave.
+void list_moves(std::span<const GraphMove> moves, OptimizeReport& report);
 
 }  // namespace xflow::api

@@ -12,7 +12,6 @@
 
 #include "src/api/end_to_end.h"
 #include "src/api/engine.h"
-#include "src/api/region_check.h"
 #include "src/eval/evaluate.h"
 #include "src/onnx/document.h"
 #include "src/onnx/document_writer.h"
@@ -85,25 +84,6 @@ void list_steps(const Places& places, const search::Outcome& outcome, OptimizeRe
     }
     if (line.where.empty()) line.where = "a value that an earlier step made";
     report.steps.push_back(std::move(line));
-  }
-}
-
-// The moves come before the steps of the search, which began with the graph that they leave.
-void list_moves(const std::vector<api::GraphMove>& moves, OptimizeReport& report) {
-  std::vector<OptimizeReport::Step> steps;
-  std::map<std::string, OptimizeReport::RuleCount> counts;
-  for (const api::GraphMove& move : moves) {
-    steps.push_back({move.rule, move.where, move.gain.value});
-    OptimizeReport::RuleCount& count = counts[move.rule];
-    ++count.matched;
-    ++count.applied;
-    if (move.gain.value > 0) ++count.improved;
-    report.before_nanoseconds += move.gain.value;
-  }
-  report.steps.insert(report.steps.begin(), steps.begin(), steps.end());
-  for (auto& [rule, count] : counts) {
-    count.rule = rule;
-    report.rules.push_back(count);
   }
 }
 
@@ -190,10 +170,23 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
     XFLOW_TRY(gate, api::RunnerGate::open(all_options));
   }
   std::vector<api::GraphMove> moves = api::graph_moves(document, model, arena);
-  const api::Problem problem{arena, model.graph, inputs,
-                             [&](const ir::Arena& in, ir::NodeId node) { return onnx_io::can_spell(in, node, model.opset); }, &moves};
-  XFLOW_TRY(const search::Outcome outcome, api::improve(problem, options, progress, report));
   const Places places(document, model, arena);
+  std::map<ir::ValueId, ir::Constant> folded;
+  const onnx_io::Fold fold = [&](ir::ValueId value) -> Result<ir::Constant> {
+    if (const auto known = folded.find(value); known != folded.end()) return known->second;
+    XFLOW_TRY(ir::Constant constant, eval::fold(arena, value));
+    return folded.emplace(value, std::move(constant)).first->second;
+  };
+  api::Problem problem{arena, model.graph, inputs};
+  problem.can_spell = [&](const ir::Arena& in, ir::NodeId node) { return onnx_io::can_spell(in, node, model.opset); };
+  problem.name_of = [&](ir::ValueId value) {
+    const auto found = model.names.find(value);
+    return found == model.names.end() ? "inside " + places.of(value) : std::string(found->second);
+  };
+  problem.place_of = [&](ir::ValueId value) { return places.of(value); };
+  problem.fold = fold;
+  problem.moves = &moves;
+  XFLOW_TRY(const search::Outcome outcome, api::improve(problem, options, progress, report));
   list_steps(places, outcome, report);
   const auto finish = [&] {
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -206,37 +199,9 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
     report.constant_bytes_after = report.constant_bytes_before;
     return finish();
   };
-  // Nodes that cost nothing are no reason to write another model.
-  const bool merged = std::any_of(moves.begin(), moves.end(), [](const api::GraphMove& move) { return move.gain.value > 0; });
-  if (outcome.steps.empty() && !merged) return keep_original("no proved rule makes it cheaper");
+  if (outcome.steps.empty() && !api::gain_time(moves)) return keep_original(report.reason);
+  report.reason.clear();
 
-  if (progress) progress(OptimizeProgress{"checking", report.states, report.before_nanoseconds, report.after_nanoseconds, 0});
-  std::map<ir::ValueId, ir::Constant> folded;
-  const onnx_io::Fold fold = [&](ir::ValueId value) -> Result<ir::Constant> {
-    if (const auto known = folded.find(value); known != folded.end()) return known->second;
-    XFLOW_TRY(ir::Constant constant, eval::fold(arena, value));
-    return folded.emplace(value, std::move(constant)).first->second;
-  };
-  const api::RegionCheck check{arena,
-                               model.graph,
-                               outcome.best,
-                               outcome.correspondence,
-                               inputs,
-                               options.shapes,
-                               [&](ir::ValueId value) {
-                                 const auto found = model.names.find(value);
-                                 return found == model.names.end() ? "inside " + places.of(value) : std::string(found->second);
-                               },
-                               fold};
-  auto checked = api::check_regions(check);
-  if (!checked) return keep_original("the rewritten parts could not be executed: " + checked.error().text());
-  report.regions = std::move(checked->regions);
-  report.checked_sizes = std::move(checked->sizes);
-  report.skipped_sizes = std::move(checked->skipped);
-  for (const OptimizeReport::Region& region : report.regions) {
-    if (!region.agrees)
-      return keep_original(fmt::format("the rewritten value '{}' does not agree with the original: {}", region.value, region.message));
-  }
   auto lowered = onnx_io::lower(document, model, arena, outcome.best, outcome.correspondence, fold);
   if (!lowered) return keep_original(lowered.error().text());
   if (lowered->edits.empty()) return keep_original("the cheaper graph is spelled like the original");
@@ -258,7 +223,7 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
     report.end_to_end.reason = options.gate ? "the whole model was not timed, its time is predicted; --runner names what can run it"
                                             : "the whole model was not timed, its time is predicted: --no-gate";
   }
-  list_moves(moves, report);
+  api::list_moves(moves, report);
   report.improved = true;
   report.nodes_kept = lowered->kept_nodes;
   report.nodes_merged = lowered->merged_nodes;

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <map>
@@ -5,7 +8,6 @@
 
 #include "src/api/engine.h"
 #include "src/api/public_graph.h"
-#include "src/api/region_check.h"
 #include "src/eval/evaluate.h"
 #include "src/ops/operator.h"
 #include "xflow/graph.h"
@@ -21,6 +23,14 @@ std::size_t count_operations(const ir::Arena& arena, const ir::Graph& graph) {
   return count;
 }
 
+// "node 3 (relu)" for a value of the graph; nothing for another.
+std::string place_of(const Graph& graph, const api::BuiltGraph& built, ir::ValueId value) {
+  const auto node = std::ranges::find(built.nodes, value.node);
+  if (node == built.nodes.end()) return {};
+  const auto number = static_cast<std::size_t>(node - built.nodes.begin());
+  return fmt::format("node {} ({})", number, graph.nodes()[number].op);
+}
+
 Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& options, const ProgressCallback& progress) {
   const auto start = std::chrono::steady_clock::now();
   if (!options.runner.empty() && options.gate)
@@ -32,8 +42,22 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& op
   for (std::size_t k = 0; k < built.inputs.size(); ++k) inputs.push_back({graph.inputs()[k].name, built.inputs[k]});
   OptimizeReport report;
   report.nodes_before = report.nodes_after = report.nodes_kept = graph.nodes().size();
-  XFLOW_TRY(const search::Outcome outcome, api::improve({arena, built.graph, inputs, {}}, options, progress, report));
-  for (const search::Step& step : outcome.steps) report.steps.push_back({step.rule, {}, step.gain.value});
+  std::map<ir::ValueId, ir::Constant> folded;
+  const auto fold = [&](ir::ValueId value) -> Result<ir::Constant> {
+    if (const auto known = folded.find(value); known != folded.end()) return known->second;
+    XFLOW_TRY(ir::Constant constant, eval::fold(arena, value));
+    return folded.emplace(value, std::move(constant)).first->second;
+  };
+  api::Problem problem{arena, built.graph, inputs};
+  problem.name_of = [](ir::ValueId) { return std::string(); };
+  problem.place_of = [&](ir::ValueId value) { return place_of(graph, built, value); };
+  problem.fold = fold;
+  std::vector<api::GraphMove> moves = api::graph_moves(graph, built, arena);
+  problem.moves = &moves;
+  XFLOW_TRY(const search::Outcome outcome, api::improve(problem, options, progress, report));
+  for (const search::Step& step : outcome.steps) {
+    report.steps.push_back({step.rule, step.originals.empty() ? "" : place_of(graph, built, step.originals[0]), step.gain.value});
+  }
   const auto finish = [&](Graph result) {
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return GraphResult{std::move(result), std::move(report)};
@@ -44,25 +68,14 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& op
     report.constant_bytes_after = report.constant_bytes_before;
     return finish(graph);
   };
-  if (outcome.steps.empty()) return keep_original("no proved rule makes it cheaper");
-  std::map<ir::ValueId, ir::Constant> folded;
-  const auto fold = [&](ir::ValueId value) -> Result<ir::Constant> {
-    if (const auto known = folded.find(value); known != folded.end()) return known->second;
-    XFLOW_TRY(ir::Constant constant, eval::fold(arena, value));
-    return folded.emplace(value, std::move(constant)).first->second;
-  };
-  const api::RegionCheck check{
-      arena, built.graph, outcome.best, outcome.correspondence, inputs, options.shapes, [](ir::ValueId) { return std::string(); }, fold};
-  auto checked = api::check_regions(check);
-  if (!checked) return keep_original("the rewritten parts could not be executed: " + checked.error().text());
-  report.regions = std::move(checked->regions);
-  report.checked_sizes = std::move(checked->sizes);
-  report.skipped_sizes = std::move(checked->skipped);
-  for (const OptimizeReport::Region& region : report.regions)
-    if (!region.agrees) return keep_original("a rewritten value does not agree with the original: " + region.message);
+  if (outcome.steps.empty() && !api::gain_time(moves)) return keep_original(report.reason);
+  report.reason.clear();
   auto better = api::from_ir(graph, arena, built, outcome.best, fold);
   if (!better) return keep_original(better.error().text());
+  api::list_moves(moves, report);
   report.improved = true;
+  report.nodes_merged =
+      static_cast<std::uint64_t>(std::ranges::count_if(moves, [](const api::GraphMove& move) { return move.rule == "merge-equal-nodes"; }));
   report.nodes_after = count_operations(arena, outcome.best);
   report.nodes_kept = 0;
   const ir::Uses before(arena, built.graph);

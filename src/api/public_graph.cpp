@@ -203,6 +203,7 @@ namespace api {
 
 Result<BuiltGraph> to_ir(const Graph& graph, ir::Arena& arena) {
   Maker maker(arena);
+  BuiltGraph built;
   // Values count inputs, weights and results together: make each when its turn comes.
   std::size_t input = 0;
   std::size_t weight = 0;
@@ -218,11 +219,11 @@ Result<BuiltGraph> to_ir(const Graph& graph, ir::Arena& arena) {
     } else if (node < graph.nodes().size()) {
       const GraphNode& n = graph.nodes()[node++];
       XFLOW_CHECK(maker.apply(n.op, n.operands, n.attributes));
+      built.nodes.push_back(maker.values.back().node);
     } else {
       break;
     }
   }
-  BuiltGraph built;
   built.inputs = maker.inputs;
   for (const GraphOutput& output : graph.outputs()) built.graph.outputs.push_back(maker.values.at(static_cast<std::size_t>(output.value)));
   return built;

@@ -24,6 +24,7 @@ namespace api {
 struct BuiltGraph {
   ir::Graph graph;
   std::vector<ir::ValueId> inputs;  // in the order of Graph::inputs
+  std::vector<ir::NodeId> nodes;    // of Graph::nodes, in their order; equal ones are one
 };
 
 // The graph in `arena`. Error::ill_typed or invalid_argument says which node does not fit.

@@ -31,7 +31,10 @@ class Checker {
 
   Result<CheckedRegions> run() {
     find_roots();
-    for (const Root& root : roots_) checked_.regions.push_back({check_.name_of(root.before), true, {}, 0, 0});
+    for (const Root& root : roots_) {
+      checked_.regions.push_back({check_.name_of(root.before), true, {}, 0, 0});
+      checked_.replaced.push_back(replaced_by(root));
+    }
     if (roots_.empty()) return std::move(checked_);
     XFLOW_TRY(const Sizes sizes, choose_fitting_sizes(arena_, check_.original, check_.inputs, check_.shapes));
     XFLOW_CHECK(run_at(sizes.values, 1));
@@ -136,6 +139,19 @@ class Checker {
       }
     }
     roots_.push_back(std::move(root));
+  }
+
+  // What the region computes anew: from its value back to what still is there.
+  std::vector<ValueId> replaced_by(const Root& root) const {
+    std::vector<ValueId> values{root.before};
+    std::unordered_set<ValueId> seen{root.before};
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      for (const ValueId operand : arena_.node(values[k]).operands) {
+        if (arena_.is_absent(operand) || arena_.is_constant(operand) || result_.contains(current(operand).node)) continue;
+        if (seen.insert(operand).second) values.push_back(operand);
+      }
+    }
+    return values;
   }
 
   // A tensor of seeded values for something that is not computed.

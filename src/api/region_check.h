@@ -27,8 +27,9 @@ struct RegionCheck {
 
 struct CheckedRegions {
   std::vector<OptimizeReport::Region> regions;
-  std::vector<std::string> sizes;    // that were run: "x: [1, 3, 128, 128]"
-  std::vector<std::string> skipped;  // that were not, with the reason
+  std::vector<std::vector<ir::ValueId>> replaced;  // by region: the values of `original` whose place it takes
+  std::vector<std::string> sizes;                  // that were run: "x: [1, 3, 128, 128]"
+  std::vector<std::string> skipped;                // that were not, with the reason
 };
 
 // One entry for each value that a rewrite made (values that were only rebuilt on other operands follow from these). The original is run

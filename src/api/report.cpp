@@ -122,6 +122,12 @@ std::string OptimizeReport::to_text() const {
     for (const std::string& sizes : checked_sizes) line("", "at " + sizes);
     for (const std::string& sizes : skipped_sizes) line("", "not at " + sizes);
   }
+  for (const Withdrawn& rewrite : withdrawn) {
+    const std::string at = rewrite.where.empty() ? "" : " at " + rewrite.where;
+    const std::string value = rewrite.value.empty() ? "" : fmt::format(", whose value '{}'", rewrite.value);
+    line("taken back",
+         fmt::format("{}{}{} does not agree with the original: {}", rewrite.rule, at, value.empty() ? ", which" : value, rewrite.message));
+  }
   describe(end_to_end, line);
   line("result", improved ? "a cheaper model" : "the original model: " + reason);
   line("time", fmt::format("{:.1f} s", seconds));
@@ -160,6 +166,9 @@ std::string OptimizeReport::to_json() const {
                                {"message", region.message},
                                {"checked_values", region.checked_values},
                                {"error", region.error}});
+  json["withdrawn"] = nlohmann::ordered_json::array();
+  for (const Withdrawn& rewrite : withdrawn)
+    json["withdrawn"].push_back({{"rule", rewrite.rule}, {"where", rewrite.where}, {"value", rewrite.value}, {"message", rewrite.message}});
   json["checked_sizes"] = checked_sizes;
   json["skipped_sizes"] = skipped_sizes;
   json["end_to_end"] = json_of(end_to_end);

@@ -34,7 +34,7 @@ class Search {
       : arena_(arena),
         original_(graph),
         options_(options),
-        work_(arena, graph, rewriter, follow, options.admissible, options.per_operation),
+        work_(arena, graph, rewriter, follow, {options.admissible, options.excluded}, options.per_operation),
         start_(now()) {}
 
   Outcome run() {
@@ -298,7 +298,7 @@ class Search {
     const std::vector<std::vector<ir::Replacement>> replaced = work_.replaced();
     for (std::size_t k = 0; k < replaced.size(); ++k) {
       const State& state = states_[index_of(path_[k + 1])];
-      Step step{std::string(state.rule), {}, cost::nanoseconds(states_[index_of(state.parent)].time - state.time)};
+      Step step{std::string(state.rule), {}, work_.originals(k), cost::nanoseconds(states_[index_of(state.parent)].time - state.time)};
       for (const auto& [from, to] : replaced[k]) {
         const auto known = original(from);
         if (!known) continue;

@@ -44,6 +44,9 @@ struct Options {
   // Seconds that count against max_seconds since some fixed moment; null: wall clock. A caller whose costs are measured leaves out that
   // time.
   std::function<double()> seconds;
+  // Rewrites that may not be done: by the name of the rule and the values of the original graph in whose place it would work (see
+  // Step::originals). Null: none.
+  Workspace::Excluded excluded;
   // Asked as often as the budgets are: true stops the search, because the costs have to be looked at. `used`: the part of the budget that
   // is used up, of states or of time, whichever is more.
   std::function<bool(double used)> interrupt;
@@ -62,6 +65,8 @@ struct Step {
   std::string rule;
   // Values of the original graph whose place it took, directly or after other steps; empty where it rewrote what a step had made.
   std::vector<ir::ValueId> replaced;
+  // The same, and where it rewrote what a step had made, the values in whose place that step worked.
+  std::vector<ir::ValueId> originals;
   cost::Nanoseconds gain;  // what it saved at that point; negative if it cost time and paid later
 };
 

@@ -13,11 +13,11 @@ constexpr std::size_t kMostKept = 50'000;
 
 }  // namespace
 
-Workspace::Workspace(const ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Follow& follow, Admissible admissible,
+Workspace::Workspace(const ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Follow& follow, Limits limits,
                      cost::Nanoseconds per_operation)
     : graph_(arena, graph),
       rewriter_(rewriter),
-      admissible_(std::move(admissible)),
+      limits_(std::move(limits)),
       cost_(follow(graph_)),
       per_operation_(cost::ticks_of(per_operation)) {
   grow();
@@ -40,15 +40,38 @@ std::uint64_t Workspace::context_of(const std::vector<NodeId>& nodes) const {
   return h;
 }
 
+// Of replacements that a rewrite after `since` made.
+std::vector<ir::ValueId> Workspace::originals_of(std::span<const ir::Replacement> replacements, ir::WorkGraph::Mark since) const {
+  std::vector<ir::ValueId> result;
+  for (const auto& [from, to] : replacements) {
+    if (const auto source = graph_.source_of(from.node)) {
+      result.push_back({*source, from.output});
+      continue;
+    }
+    if (index_of(from.node) >= since.nodes) continue;
+    // Nodes are numbered as they are made: it belongs to the last step that began before it.
+    const auto later = std::upper_bound(steps_.begin(), steps_.end(), index_of(from.node),
+                                        [](std::size_t node, const Step& step) { return node < step.graph.nodes; });
+    if (later == steps_.begin()) continue;
+    const std::vector<ir::ValueId>& made_for = std::prev(later)->originals;
+    result.insert(result.end(), made_for.begin(), made_for.end());
+  }
+  std::sort(result.begin(), result.end());
+  result.erase(std::unique(result.begin(), result.end()), result.end());
+  return result;
+}
+
 bool Workspace::apply(const Rewrite& rewrite, ir::WorkGraph::Mark since) {
   const std::vector<ir::Replacement> replacements = rewrite.build(graph_.arena());
-  if (replacements.empty() || !graph_.replace(replacements, since)) return false;
-  if (!admissible_) return true;
+  if (replacements.empty()) return false;
+  if (limits_.excluded && limits_.excluded(rewrite.rule, originals_of(replacements, since))) return false;
+  if (!graph_.replace(replacements, since)) return false;
+  if (!limits_.admissible) return true;
   for (std::size_t k = since.nodes; k < graph_.arena().size(); ++k) {
     const auto id = static_cast<NodeId>(k);
     const ir::Node& node = graph_.arena().node(id);
     if (node.kind != ir::NodeKind::operation || node.is_constant || !graph_.contains(id)) continue;
-    if (!admissible_(graph_.arena(), id)) return false;
+    if (!limits_.admissible(graph_.arena(), id)) return false;
   }
   return true;
 }
@@ -98,6 +121,7 @@ bool Workspace::enter(StateId state, const Candidate& candidate) {
     cost_->undo(step.cost);
     return false;
   }
+  step.originals = originals_of(graph_.replaced(step.graph, graph_.mark()), step.graph);
   grow();
   const std::vector<ir::WorkGraph::Change> changes = graph_.changes(step.graph);
   cost_->update(changes);

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -61,9 +62,15 @@ class Workspace {
  public:
   using Follow = std::function<std::unique_ptr<cost::LiveCost>(const ir::WorkGraph&)>;
   using Admissible = std::function<bool(const ir::Arena&, ir::NodeId)>;
+  using Excluded = std::function<bool(std::string_view rule, std::span<const ir::ValueId> originals)>;
+  // What may be done; both may be null.
+  struct Limits {
+    Admissible admissible;  // operations
+    Excluded excluded;      // rewrites
+  };
 
-  // `admissible` may be null. `per_operation` is added to the time of a graph for each operation.
-  Workspace(const ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Follow& follow, Admissible admissible,
+  // `per_operation` is added to the time of a graph for each operation.
+  Workspace(const ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Follow& follow, Limits limits,
             cost::Nanoseconds per_operation);
 
   const ir::WorkGraph& graph() const { return graph_; }
@@ -76,6 +83,9 @@ class Workspace {
   void leave();
   // What was replaced by the rewrites done so far, one list for each of them.
   std::vector<std::vector<ir::Replacement>> replaced() const;
+  // Values of the original graph in whose place a rewrite done so far works, operations that it made equal to others included; where it
+  // rewrote what another one made, those of that one.
+  const std::vector<ir::ValueId>& originals(std::size_t step) const { return steps_[step].originals; }
 
   // The rewrites at an operation of the graph. `found` is set where they had to be looked for.
   const Candidates& candidates(ir::NodeId root, bool& found);
@@ -91,6 +101,7 @@ class Workspace {
     StateId state{};
     ir::WorkGraph::Mark graph;
     std::size_t cost = 0;
+    std::vector<ir::ValueId> originals;
     std::vector<std::pair<ir::NodeId, std::uint32_t>> versions;                        // before
     std::vector<std::pair<ir::NodeId, std::shared_ptr<const Candidates>>> candidates;  // before, ascending
     std::vector<ir::NodeId> late;  // where candidates were looked for that nobody had asked for before this rewrite
@@ -100,13 +111,14 @@ class Workspace {
   static std::size_t index_of(ir::NodeId id) { return static_cast<std::size_t>(id); }
   cost::Ticks time_of(std::size_t operations) const;
   bool apply(const Rewrite& rewrite, ir::WorkGraph::Mark since);
+  std::vector<ir::ValueId> originals_of(std::span<const ir::Replacement> replacements, ir::WorkGraph::Mark since) const;
   void grow();
   void keep(StateId state, Found found);
   std::uint64_t context_of(const std::vector<ir::NodeId>& nodes) const;
 
   ir::WorkGraph graph_;
   Rewriter& rewriter_;
-  Admissible admissible_;
+  Limits limits_;
   std::unique_ptr<cost::LiveCost> cost_;
   cost::Ticks per_operation_;
   std::vector<Step> steps_;

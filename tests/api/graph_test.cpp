@@ -160,5 +160,44 @@ TEST(OptimizeGraph, RefusesDevicesAndShapesThatDoNotExist) {
   EXPECT_EQ(optimize(*graph, options).error().text(), "shape [1, 2] of input 'x' has 2 dimensions, the model's has 1");
 }
 
+TEST(OptimizeGraph, ReportsEqualAndUnusedNodesLikeRules) {
+  GraphBuilder builder;
+  const Value x = builder.input("x", DataType::float32, {64, 64});
+  builder.apply("exp", {x});
+  const Value one = builder.apply("tanh", {x});
+  const Value other = builder.apply("tanh", {x});
+  builder.output("y", builder.apply("matmul", {one, other}));
+  const auto graph = builder.build();
+  ASSERT_TRUE(graph) << graph.error().text();
+  const auto result = optimize(*graph, quick());
+  ASSERT_TRUE(result) << result.error().text();
+  const OptimizeReport& report = result->report;
+  EXPECT_TRUE(report.improved) << report.to_text();
+  EXPECT_EQ(result->graph.nodes().size(), 2U);
+  ASSERT_EQ(report.steps.size(), 2U) << report.to_text();
+  EXPECT_EQ(report.steps[0].rule, "drop-unused");
+  EXPECT_EQ(report.steps[0].where, "node 0 (exp)");
+  EXPECT_EQ(report.steps[1].rule, "merge-equal-nodes");
+  EXPECT_EQ(report.steps[1].where, "node 2 (tanh)");
+  EXPECT_EQ(report.rules.size(), 2U);
+  EXPECT_EQ(report.nodes_merged, 1U);
+  // What the original costs contains them.
+  const double gains = report.steps[0].gain_nanoseconds + report.steps[1].gain_nanoseconds;
+  EXPECT_GT(gains, 0);
+  EXPECT_NEAR(report.before_nanoseconds, report.after_nanoseconds + gains, 1e-6 * report.before_nanoseconds);
+}
+
+TEST(OptimizeGraph, WithoutEqualOrUnusedNodesReportsNone) {
+  GraphBuilder builder;
+  const Value x = builder.input("x", DataType::float32, {64, 64});
+  builder.output("y", builder.apply("matmul", {builder.apply("tanh", {x}), builder.apply("exp", {x})}));
+  const auto graph = builder.build();
+  const auto result = optimize(*graph, quick());
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_FALSE(result->report.improved);
+  EXPECT_EQ(result->report.reason, "no proved rule makes it cheaper");
+  EXPECT_TRUE(result->report.steps.empty());
+}
+
 }  // namespace
 }  // namespace xflow

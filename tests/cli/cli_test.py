@@ -336,6 +336,7 @@ class Optimizing(ProgramTest):
                 "checked_sizes": list,
                 "skipped_sizes": list,
                 "end_to_end": dict,
+                "withdrawn": list,
                 "seconds": float,
             },
             {name: type(value) for name, value in report.items()},

@@ -1,0 +1,121 @@
+#include "src/api/checked_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "src/api/region_check.h"
+
+namespace xflow::api {
+namespace {
+
+using ir::ValueId;
+
+// So often only the places are excluded at which a rewrite did not agree; then a rule that does not agree is excluded everywhere.
+constexpr int kRoundsByPlace = 3;
+constexpr int kMostRounds = 6;
+// A search that begins anew after the time is used up may take so much longer than finding the last result took.
+constexpr double kLonger = 1.25;
+constexpr double kSecondsMore = 0.5;
+
+class CheckedSearch {
+ public:
+  CheckedSearch(const Problem& problem, std::span<const InputShape> shapes, OptimizeReport& report)
+      : problem_(problem), shapes_(shapes), report_(report) {}
+
+  search::Outcome run(const SearchFunction& search, const search::Options& options,
+                      const std::function<void(const search::Outcome&)>& checking) {
+    search::Options next = options;
+    next.excluded = [this](std::string_view rule, std::span<const ValueId> originals) { return is_excluded(rule, originals); };
+    if (options.max_seconds && !next.seconds) next.seconds = wall_seconds;
+    const double start = next.seconds ? next.seconds() : 0;
+    for (int round = 0;; ++round) {
+      search::Outcome outcome = search(round == 0 ? options : next);
+      if (outcome.steps.empty()) return original(std::move(outcome), "no proved rule makes it cheaper");
+      checking(outcome);
+      auto checked = check_regions({problem_.arena, problem_.graph, outcome.best, outcome.correspondence, problem_.inputs, shapes_,
+                                    problem_.name_of, problem_.fold});
+      if (!checked) return original(std::move(outcome), "the rewritten parts could not be executed: " + checked.error().text());
+      const bool excluded = exclude(outcome, *checked, round < kRoundsByPlace);
+      const auto wrong = std::ranges::find_if(checked->regions, [](const OptimizeReport::Region& region) { return !region.agrees; });
+      if (wrong != checked->regions.end() && excluded && round < kMostRounds) {
+        if (!options.max_seconds) continue;
+        const double left = *options.max_seconds - (next.seconds() - start);
+        next.max_seconds = std::max(left, kLonger * outcome.best_seconds + kSecondsMore);
+        continue;
+      }
+      const std::string reason = wrong == checked->regions.end() ? "" : disagreement(*wrong);
+      report_.regions = std::move(checked->regions);
+      report_.checked_sizes = std::move(checked->sizes);
+      report_.skipped_sizes = std::move(checked->skipped);
+      if (reason.empty()) return outcome;
+      return original(std::move(outcome), reason);
+    }
+  }
+
+ private:
+  static double wall_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+  bool is_excluded(std::string_view rule, std::span<const ValueId> originals) const {
+    if (rules_.contains(rule)) return true;
+    const auto places = places_.find(rule);
+    return places != places_.end() && std::ranges::any_of(originals, [&](ValueId v) { return places->second.contains(v); });
+  }
+
+  // Excludes the rewrites that made regions that do not agree; false if none is found.
+  bool exclude(const search::Outcome& outcome, const CheckedRegions& checked, bool by_place) {
+    std::set<std::size_t> withdrawn;
+    for (std::size_t k = 0; k < checked.regions.size(); ++k) {
+      const OptimizeReport::Region& region = checked.regions[k];
+      if (region.agrees) continue;
+      const std::set<ValueId> replaced(checked.replaced[k].begin(), checked.replaced[k].end());
+      for (std::size_t s = 0; s < outcome.steps.size(); ++s) {
+        const search::Step& step = outcome.steps[s];
+        const auto here = std::ranges::find_if(step.originals, [&](ValueId v) { return replaced.contains(v); });
+        if (here == step.originals.end() || !withdrawn.insert(s).second) continue;
+        report_.withdrawn.push_back({step.rule, problem_.place_of ? problem_.place_of(*here) : "", region.value, region.message});
+        if (by_place) {
+          places_[step.rule].insert(step.originals.begin(), step.originals.end());
+        } else {
+          rules_.insert(step.rule);
+        }
+      }
+    }
+    return !withdrawn.empty();
+  }
+
+  static std::string disagreement(const OptimizeReport::Region& region) {
+    if (region.value.empty()) return "a rewritten value does not agree with the original: " + region.message;
+    return fmt::format("the rewritten value '{}' does not agree with the original: {}", region.value, region.message);
+  }
+
+  search::Outcome original(search::Outcome outcome, std::string reason) {
+    report_.reason = std::move(reason);
+    outcome.best = problem_.graph;
+    outcome.after = outcome.before;
+    outcome.steps.clear();
+    outcome.correspondence.clear();
+    return outcome;
+  }
+
+  const Problem& problem_;
+  std::span<const InputShape> shapes_;
+  OptimizeReport& report_;
+  std::set<std::string, std::less<>> rules_;
+  std::map<std::string, std::set<ValueId>, std::less<>> places_;
+};
+
+}  // namespace
+
+search::Outcome checked_search(const Problem& problem, std::span<const InputShape> shapes, const SearchFunction& search,
+                               const search::Options& options, const std::function<void(const search::Outcome&)>& checking,
+                               OptimizeReport& report) {
+  return CheckedSearch(problem, shapes, report).run(search, options, checking);
+}
+
+}  // namespace xflow::api
