@@ -292,12 +292,14 @@ void LiveCover::make_regions() {
     const NodeId id = touched_[k];
     dissolve(id);
     if (!graph_.contains(id) || read(id).record == nullptr || read(id).inside) continue;
+    if (tree_at_[index_of(id)] == update_) continue;  // of a tree that is known: long chains are walked once
     NodeId root = id;
     while (const auto link = next(root)) root = link->node;
-    if (tree_at_[index_of(root)] == update_) continue;
-    tree_at_[index_of(root)] = update_;
     roots.push_back(root);
-    for (const NodeId node : tree_of(root)) touch(node);
+    for (const NodeId node : tree_of(root)) {
+      tree_at_[index_of(node)] = update_;
+      touch(node);
+    }
   }
   for (const NodeId root : roots) make_tree(root);
 }
