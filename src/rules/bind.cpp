@@ -17,6 +17,23 @@ const std::string* sequence_name(const Expression& dim) {
   return dim.kind == Expression::Kind::sequence || dim.kind == Expression::Kind::ones ? &dim.name : nullptr;
 }
 
+// Collects what a type rule asks for.
+class Asking : public ops::Typing {
+ public:
+  using Typing::Typing;
+  Result<void> require_equal(const ir::Poly& a, const ir::Poly& b, std::string_view /*what*/) override {
+    equal.emplace_back(a, b);
+    return {};
+  }
+  Result<void> require_at_least_zero(const ir::Poly& a, std::string_view /*what*/) override {
+    at_least_zero.push_back(a);
+    return {};
+  }
+
+  std::vector<std::pair<ir::Poly, ir::Poly>> equal;
+  std::vector<ir::Poly> at_least_zero;
+};
+
 class TypeBinder {
  public:
   TypeBinder(const Pattern& pattern, ir::Arena& arena, const ir::GraphView& uses, const std::vector<MatchedNode>& nodes,
@@ -138,7 +155,7 @@ class TypeBinder {
   // Each dimension of a declared type is that of the matched value; unknown dimensions are solved for.
   bool dimensions() {
     const auto attributes = environment_.attributes;
-    if (solve() && computed_attributes() && guards()) return true;
+    if (solve() && computed_attributes() && guards() && typed_as_proved()) return true;
     environment_.attributes = attributes;
     return false;
   }
@@ -263,6 +280,49 @@ class TypeBinder {
       }
     }
     return *value == stored;
+  }
+
+  // A rule was proved with names for the integers that its source binds, and a type rule can ask more of a name than of a number: a slice
+  // with unknown steps takes steps of at least 1, one with steps of -1 has a type of its own. What was asked of names is asked of what
+  // stands for them here; what stays open holds because the matched operation has that type.
+  bool typed_as_proved() {
+    for (std::size_t k = 0; k < pattern_.nodes().size(); ++k) {
+      const ir::Node& matched = arena_.node(nodes_[k].id);
+      ir::Attributes attributes = matched.attributes;
+      ir::Symbols::Substitution numbers;
+      for (const PatternAttribute& attribute : pattern_.nodes()[k].attributes) name_integers(attribute, attributes, numbers);
+      if (numbers.empty()) continue;
+      std::vector<ir::TensorType> operands;
+      for (const ir::ValueId v : matched.operands)
+        operands.push_back(arena_.is_absent(v) ? ir::TensorType::unranked(ir::DataType::undefined) : arena_.type(v));
+      Asking asking(symbols());
+      // A type rule that wants to know a number was not asked with a name when the rule was proved.
+      if (!ops::get(matched.op).type(asking, {operands, attributes, {}})) continue;
+      for (const auto& [a, b] : asking.equal)
+        if (holds(Guard::Kind::equal, symbols().substitute(a, numbers), symbols().substitute(b, numbers), symbols()) == false) return false;
+      for (const ir::Poly& a : asking.at_least_zero)
+        if (holds(Guard::Kind::at_least, symbols().substitute(a, numbers), ir::Poly(0), symbols()) == false) return false;
+    }
+    return true;
+  }
+  // Integers of an attribute that are not written in the rule become names; `numbers` says what they stand for. Axes, orders of dimensions
+  // and flags are numbers in every proof.
+  void name_integers(const PatternAttribute& pattern, ir::Attributes& attributes, ir::Symbols::Substitution& numbers) {
+    const bool list = pattern.attribute_kind == ops::AttributeKind::integers && pattern.attribute != "perm";
+    if (pattern.axis || !list || pattern.kind == PatternAttribute::Kind::fixed || pattern.kind == PatternAttribute::Kind::each) return;
+    Polys elements = std::get<Polys>(*attributes.find(pattern.attribute));
+    const Expression* e = pattern.expression;
+    const bool by_element = e != nullptr && e->kind == Expression::Kind::list && e->arguments.size() == elements.size();
+    for (std::size_t k = 0; k < elements.size(); ++k) {
+      if (by_element && is_number(e->arguments[k])) continue;
+      const ir::SymbolId name = symbols().named(ir::SymbolKind::parameter, "?" + std::to_string(numbers.size()));
+      numbers.emplace(name, elements[k]);
+      elements[k] = ir::Poly(name);
+    }
+    attributes.set(pattern.attribute, std::move(elements));
+  }
+  static bool is_number(const Expression& e) {
+    return e.kind == Expression::Kind::number || (e.kind == Expression::Kind::negate && is_number(e.arguments[0]));
   }
 
   bool guards() {

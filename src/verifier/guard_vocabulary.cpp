@@ -6,6 +6,9 @@
 #include <charconv>
 #include <set>
 
+#include "src/rules/evaluate.h"
+#include "src/rules/instantiate.h"
+
 namespace xflow::verifier {
 
 using ir::Poly;
@@ -57,10 +60,77 @@ std::optional<std::int64_t> integer(std::string_view text) {
   return result;
 }
 
+// What the rule's attribute variables are of operators: "strides" for s in conv(x, w, strides: s).
+void roles_of(const rules::Term& term, std::map<std::string, std::string>& roles) {
+  for (const rules::Term& operand : term.operands) roles_of(operand, roles);
+  for (const auto& attribute : term.attributes) {
+    if (attribute.value.kind == Expression::Kind::name) roles.emplace(attribute.value.name, attribute.name);
+    if (attribute.value.kind != Expression::Kind::list) continue;
+    for (std::size_t k = 0; k < attribute.value.arguments.size(); ++k) {
+      const Expression& element = attribute.value.arguments[k];
+      if (element.kind == Expression::Kind::name) roles.emplace(element.name, fmt::format("{}[{}]", attribute.name, k));
+    }
+  }
+}
+
 // Symbols and polynomials of an instance as expressions of its rule.
 class Translator {
  public:
-  Translator(const rules::Rule& rule, const rules::RuleInstance& instance) : rule_(rule), symbols_(instance.arena->symbols()) {}
+  Translator(const rules::Rule& rule, const rules::RuleInstance& instance) : rule_(rule), symbols_(instance.arena->symbols()) {
+    for (std::size_t s = 0; s < symbols_.size(); ++s) {
+      const std::string& name = symbols_.info(static_cast<SymbolId>(s)).name;
+      if (const auto bracket = name.find('['); bracket != std::string::npos) ++lengths_[name.substr(0, bracket)];
+      const auto end = name.find_last_not_of("0123456789") + 1;
+      if (end > 0 && end < name.size()) ++lengths_[name.substr(0, end)];
+    }
+    std::map<std::string, std::string> roles;
+    for (const rules::Statement& statement : rule.source) roles_of(statement.term, roles);
+    for (const auto& [name, role] : roles)
+      if (role == "pads" && length(name) % 2 == 0) pads_.insert(name);
+  }
+
+  // The number of elements of a list or a sequence, of the dimensions of "x." of variable x.
+  std::size_t length(const std::string& list) const {
+    const auto found = lengths_.find(list);
+    return found == lengths_.end() ? 0 : found->second;
+  }
+
+  // The dimensions of a variable as the rule names them; empty where it has no names for them.
+  std::vector<Expression> dimensions_of(const std::string& variable, std::size_t rank) const {
+    std::vector<Expression> result;
+    const auto found = rule_.names.find(variable);
+    if (rule_.pointwise || found == rule_.names.end() || found->second != NameKind::value) return result;
+    const rules::Declaration* declaration = rule_.declaration(variable);
+    if (declaration == nullptr) {
+      for (std::size_t d = 0; d < rank; ++d) result.push_back(call("dim", {named(variable), number(static_cast<std::int64_t>(d))}));
+      return result;
+    }
+    for (const Expression& dim : declaration->dims) {
+      if (dim.kind == Expression::Kind::ones || dim.kind == Expression::Kind::optional) return {};  // cases of their own
+      if (dim.kind != Expression::Kind::sequence) {
+        result.push_back(dim);
+        continue;
+      }
+      for (std::size_t k = 0; k < length(dim.name); ++k)
+        result.push_back(make(Expression::Kind::index, {make(Expression::Kind::list, {make(Expression::Kind::sequence, {}, dim.name)}),
+                                                        number(static_cast<std::int64_t>(k))}));
+    }
+    return result.size() == rank ? result : std::vector<Expression>();
+  }
+
+  // Of a list as element() writes it: p, begins(p), [S..].
+  std::size_t size_of(const Expression& list) const {
+    if (list.kind == Expression::Kind::call) return length(list.arguments[0].name) / 2;
+    return length(list.kind == Expression::Kind::list ? list.arguments[0].name : list.name);
+  }
+
+  // Pads are begins and ends, so that an element means the same at every rank.
+  Expression element(const std::string& list, std::int64_t k) const {
+    const auto half = static_cast<std::int64_t>(length(list) / 2);
+    Expression whole = named(list);
+    if (pads_.contains(list)) whole = call(k < half ? "begins" : "ends", {std::move(whole)});
+    return make(Expression::Kind::index, {std::move(whole), number(pads_.contains(list) && k >= half ? k - half : k)});
+  }
 
   std::optional<Expression> symbol(SymbolId s) const {
     const SymbolInfo& info = symbols_.info(s);
@@ -78,8 +148,14 @@ class Translator {
     if (kind(name) == NameKind::dimension || kind(name) == NameKind::integer) return named(name);
     if (const auto bracket = name.find('['); bracket != std::string::npos && name.back() == ']') {
       const auto k = integer(std::string_view(name).substr(bracket + 1, name.size() - bracket - 2));
-      if (k && kind(name.substr(0, bracket)) == NameKind::integers)
-        return make(Expression::Kind::index, {named(name.substr(0, bracket)), number(*k)});
+      if (k && kind(name.substr(0, bracket)) == NameKind::integers) return element(name.substr(0, bracket), *k);
+    }
+    // "S0": an element of a sequence of dimensions.
+    if (const auto digits = name.find_last_not_of("0123456789") + 1; digits > 0 && digits < name.size()) {
+      const auto k = integer(std::string_view(name).substr(digits));
+      const std::string sequence = name.substr(0, digits);
+      if (k && kind(sequence) == NameKind::sequence)
+        return make(Expression::Kind::index, {make(Expression::Kind::list, {make(Expression::Kind::sequence, {}, sequence)}), number(*k)});
     }
     if (const auto dot = name.find('.'); dot != std::string::npos) {
       const auto k = integer(std::string_view(name).substr(dot + 1));
@@ -88,11 +164,34 @@ class Translator {
     return std::nullopt;
   }
 
+  // product(r) for r[0] * r[1], elements(x) for x.0 * x.1: all of two or more.
+  std::optional<Expression> whole(const Poly::Term& t) const {
+    if (t.monomial.size() < 2) return std::nullopt;
+    std::string list;
+    for (const ir::Power& power : t.monomial) {
+      const std::string& name = symbols_.info(power.symbol).name;
+      const auto end = name.find_first_of("[.");
+      if (power.power != 1 || end == std::string::npos) return std::nullopt;
+      const std::string head = name[end] == '.' ? name.substr(0, end + 1) : name.substr(0, end);
+      if (!list.empty() && list != head) return std::nullopt;
+      list = head;
+    }
+    if (length(list) != t.monomial.size()) return std::nullopt;
+    const bool dimensions = list.back() == '.';
+    if (dimensions) list.pop_back();
+    const auto found = rule_.names.find(list);
+    if (found == rule_.names.end() || found->second != (dimensions ? NameKind::value : NameKind::integers)) return std::nullopt;
+    return call(dimensions ? "elements" : "product", {named(list)});
+  }
+
   std::optional<Expression> poly(const Poly& p) const {
     std::optional<Expression> sum;
     for (const Poly::Term& t : p.terms()) {
-      std::optional<Expression> product;
+      std::optional<Expression> product = whole(t);
+      const bool is_whole = product.has_value();
       for (const ir::Power& power : t.monomial) {
+        if (is_whole) break;
+
         const auto factor = symbol(power.symbol);
         if (!factor) return std::nullopt;
         for (std::uint32_t n = 0; n < power.power; ++n) product = product ? make(Expression::Kind::multiply, {*product, *factor}) : *factor;
@@ -137,24 +236,27 @@ class Translator {
  private:
   const rules::Rule& rule_;
   const ir::Symbols& symbols_;
+  std::map<std::string, std::size_t> lengths_;
+  std::set<std::string> pads_;
 };
+
+// An element of lists as the lists themselves, for a relation that holds of every element k: d[k] >= 1 becomes d >= 1. False where
+// something else than element k stands there; `lists` receives the lists.
+bool lift(Expression& e, const Expression& k, std::vector<Expression>& lists) {
+  if (e.kind == Expression::Kind::index) {
+    if (rules::print(e.arguments[1]) != rules::print(k)) return false;
+    Expression list = e.arguments[0];
+    lists.push_back(list);
+    e = std::move(list);
+    return true;
+  }
+  if (e.kind == Expression::Kind::call && rules::takes_tensor(e.name)) return false;
+  return std::all_of(e.arguments.begin(), e.arguments.end(), [&](Expression& a) { return lift(a, k, lists); });
+}
 
 void dimensions_of(const std::string& name, const std::optional<std::vector<std::int64_t>>& dims, Features& features) {
   if (!dims) return;
   for (std::size_t d = 0; d < dims->size(); ++d) features[fmt::format("dim({}, {})", name, d)] = (*dims)[d];
-}
-
-// What the rule's attribute variables are of operators: "strides" for s in conv(x, w, strides: s).
-void roles_of(const rules::Term& term, std::map<std::string, std::string>& roles) {
-  for (const rules::Term& operand : term.operands) roles_of(operand, roles);
-  for (const auto& attribute : term.attributes) {
-    if (attribute.value.kind == Expression::Kind::name) roles.emplace(attribute.value.name, attribute.name);
-    if (attribute.value.kind != Expression::Kind::list) continue;
-    for (std::size_t k = 0; k < attribute.value.arguments.size(); ++k) {
-      const Expression& element = attribute.value.arguments[k];
-      if (element.kind == Expression::Kind::name) roles.emplace(element.name, fmt::format("{}[{}]", attribute.name, k));
-    }
-  }
 }
 
 // "strides[0]" for s[0] and for a in [a, b].
@@ -234,6 +336,65 @@ std::optional<bool> holds(const Guard& guard, const Features& features) {
     default:
       return std::nullopt;
   }
+}
+
+std::vector<std::string> assumed_guards(const rules::Rule& rule, const rules::RuleInstance& instance) {
+  const Translator translate(rule, instance);
+  std::vector<std::string> lines;
+  std::vector<Guard> guards;
+  std::set<std::string> known;
+  const auto add = [&](std::optional<Guard> g, const Poly& p) {
+    if (!g) {
+      lines.push_back(instance.arena->symbols().to_string(p));
+    } else if (known.insert(rules::print(*g)).second) {
+      guards.push_back(*std::move(g));
+    }
+  };
+  // Dimensions that have one name in the types, although the rule gives them names of their own.
+  for (std::size_t k = 0; k < instance.variables.size(); ++k) {
+    const ir::Shape& shape = instance.arena->type(instance.variables[k]).shape;
+    const std::vector<Expression> own = translate.dimensions_of(instance.variable_names[k], shape.size());
+    for (std::size_t d = 0; d < own.size(); ++d) {
+      // What a product of names is, the names say elsewhere.
+      if (own[d].kind != Expression::Kind::name && own[d].kind != Expression::Kind::call && own[d].kind != Expression::Kind::index)
+        continue;
+      const auto actual = translate.poly(shape[d]);
+      if (actual && rules::print(*actual) == rules::print(own[d])) continue;
+      add(actual ? std::optional(equal(own[d], *actual)) : std::nullopt, shape[d]);
+    }
+  }
+  for (const rules::Fact& f : instance.facts)
+    if (!f.reason.starts_with("guard ")) add(translate.atom(f.atom), f.atom.poly);
+  // Relations of all elements of lists are one.
+  std::map<std::string, std::size_t> elements;
+  const auto lifted = [&](const Guard& g, std::size_t k, std::vector<Expression>& lists) -> std::optional<Guard> {
+    Guard result = g;
+    for (Expression& e : result.arguments)
+      if (!lift(e, number(static_cast<std::int64_t>(k)), lists)) return std::nullopt;
+    return lists.empty() ? std::nullopt : std::optional(std::move(result));
+  };
+  std::vector<std::vector<std::string>> wholes(guards.size());
+  for (std::size_t n = 0; n < guards.size(); ++n) {
+    for (std::size_t k = 0; k < rules::kMaxRank; ++k) {
+      std::vector<Expression> lists;
+      const auto whole = lifted(guards[n], k, lists);
+      if (!whole) continue;
+      wholes[n].push_back(rules::print(*whole));
+      ++elements[wholes[n].back()];
+    }
+  }
+  std::set<std::string> said;
+  for (std::size_t n = 0; n < guards.size(); ++n) {
+    std::string line = rules::print(guards[n]);
+    for (const std::string& whole : wholes[n]) {
+      std::vector<Expression> lists;
+      for (std::size_t k = 0; k < rules::kMaxRank && lists.empty(); ++k) lifted(guards[n], k, lists);
+      if (std::all_of(lists.begin(), lists.end(), [&](const Expression& list) { return translate.size_of(list) == elements[whole]; }))
+        line = whole;
+    }
+    if (said.insert(line).second) lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 std::vector<Guard> vocabulary(const rules::Rule& rule, const rules::RuleInstance& instance, const Concrete& concrete) {

@@ -23,6 +23,10 @@ Features features_of(const rules::RuleInstance& instance, const Concrete& concre
 std::optional<std::int64_t> value(const rules::Expression& expression, const Features& features);
 std::optional<bool> holds(const rules::Guard& guard, const Features& features);
 
+// What the typing of an instance's source says besides the guards, as guards of the language, those of all elements of lists joined:
+// "dim(a, 0) = dim(x, 1)", "d >= 1". A choice of how dimensions broadcast is one of them.
+std::vector<std::string> assumed_guards(const rules::Rule& rule, const rules::RuleInstance& instance);
+
 // All guards of the vocabulary for this rule, weak and simple ones first. `instance` is one of its instances.
 std::vector<rules::Guard> vocabulary(const rules::Rule& rule, const rules::RuleInstance& instance, const Concrete& concrete);
 

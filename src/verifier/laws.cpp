@@ -239,8 +239,15 @@ Expression Algebra::apply(Function f, std::vector<Expression> arguments) {
       return remainder(f, a, arguments[1]);
     case Function::power:
       return real_power(a, arguments[1]);
+    case Function::tanh: {
+      // tanh(x) = 2 / (1 + exp(-2 x)) - 1, as sigmoid is written; of x and -x for the one that does not lead with a minus.
+      if (a.is_zero()) return {};
+      const Rational sign(leading_is_negative(a) ? -1 : 1);
+      const Expression decay = exponential(scale(std::move(a), times(sign, Rational(-2))));
+      const Expression value = sum(scale(reciprocal(sum(constant(Rational(1)), decay)), Rational(2)), constant(Rational(-1)));
+      return scale(value, sign);
+    }
     case Function::sin:
-    case Function::tanh:
     case Function::erf:
     case Function::sign:
       if (a.is_zero()) return {};

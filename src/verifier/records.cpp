@@ -13,6 +13,7 @@
 #include "src/rules/rule_set.h"
 #include "src/verifier/certificate_text.h"
 #include "src/verifier/faults.h"
+#include "src/verifier/guard_vocabulary.h"
 #include "src/verifier/proof.h"
 #include "src/verifier/semantics.h"
 
@@ -22,22 +23,6 @@ namespace {
 
 constexpr std::string_view kHeader = "xflow proofs 1";
 constexpr std::string_view kNone = "-";
-
-// "a + b = c" for a + b - c = 0: what is subtracted stands on the right.
-std::string relation_text(const ir::Symbols& symbols, const Atom& atom) {
-  Poly left;
-  Poly right;
-  for (const Poly::Term& t : atom.poly.terms()) {
-    Poly monomial(t.coefficient < 0 ? -t.coefficient : t.coefficient);
-    for (const ir::Power& p : t.monomial)
-      for (std::uint32_t k = 0; k < p.power; ++k) monomial *= Poly(p.symbol);
-    (t.coefficient < 0 ? right : left) += monomial;
-  }
-  const std::int64_t c = atom.poly.constant_term();
-  (c < 0 ? right : left) += Poly(c < 0 ? -c : c);
-  const char* sign = atom.relation == Relation::at_least_zero ? ">=" : atom.relation == Relation::zero ? "=" : "!=";
-  return fmt::format("{} {} {}", symbols.to_string(left), sign, symbols.to_string(right));
-}
 
 std::string instances_text(const std::vector<std::size_t>& instances) {
   std::string text;
@@ -244,13 +229,9 @@ RuleRecord describe(const rules::Rule& rule, std::span<rules::RuleInstance> inst
   record.float_class = rules::name(rule.float_class);
   for (const rules::Guard& g : rule.guards) record.guards.push_back(rules::print(g));
   std::set<std::string> known;
-  for (const rules::RuleInstance& instance : instances) {
-    for (const rules::Fact& f : instance.facts) {
-      if (f.reason.starts_with("guard ")) continue;
-      std::string text = relation_text(instance.arena->symbols(), f.atom);
+  for (const rules::RuleInstance& instance : instances)
+    for (std::string& text : assumed_guards(rule, instance))
       if (known.insert(text).second) record.assumes.push_back(std::move(text));
-    }
-  }
   return record;
 }
 

@@ -9,7 +9,7 @@
 //     verdict proved
 //     float rounding
 //     guard rank(a) = rank(b)
-//     assumes N >= P
+//     assumes dim(b, 0) = dim(a, 0)
 //     instances 0*3 1 v
 //     proof 0
 //       (2:0 3[z1,z0])
@@ -17,10 +17,10 @@
 //       (0 2)(1 3)
 //
 // `hash` is that of the rule's text, `semantics` that of its operators and of the checker; `guard` are the rule's guards, `assumes` what
-// the typing of the source says besides, of any instance; `instances` says which proof each instance of the rule has, in the order in which
-// instances are made (3*2: three of them proof 2; v: no shape satisfies its facts). A proof has one certificate an output (see
-// certificate_text.h; '-' for none); of the questions about conditions on the way to the normal forms those that are listed hold (the
-// others are not asked again). The version of Z3 is information.
+// the typing of the source says besides, of any instance, as guards of the language; `instances` says which proof each instance of the rule
+// has, in the order in which instances are made (3*2: three of them proof 2; v: no shape satisfies its facts). A proof has one certificate
+// an output (see certificate_text.h; '-' for none); of the questions about conditions on the way to the normal forms those that are listed
+// hold (the others are not asked again). The version of Z3 is information.
 #pragma once
 
 #include <xflow/result.h>

@@ -105,6 +105,24 @@ TEST_F(RuleMatch, ASliceOfASliceIsOne) {
   EXPECT_TRUE(rewrites(shipped("slice-of-slice"), {slice(inner, {0, 7}, {dim("N"), 2}, {1, -3})}).empty());
 }
 
+// Proved for steps with a name, which a type rule takes for at least 1.
+TEST_F(RuleMatch, WhatTypingAsksOfNamesIsAskedOfNumbers) {
+  const ValueId x = input({12});
+  const auto reversed = [&](std::int64_t start, std::int64_t step) {
+    return op("slice", {x}, {{"starts", std::vector<Poly>{start}}, {"sizes", std::vector<Poly>{3}}, {"steps", std::vector<Poly>{step}}});
+  };
+  const std::string bound =
+      "rule r\n  source y = neg(slice(x, starts: s, sizes: n, steps: t))\n"
+      "  target y = slice(neg(x), starts: s, sizes: n, steps: t)\n";
+  EXPECT_EQ(rewrites(bound, {op("neg", {reversed(2, 3)})}).size(), 1U);
+  EXPECT_TRUE(rewrites(bound, {op("neg", {reversed(8, -3)})}).empty());
+  // Steps that the rule writes down are typed as they are.
+  const std::string written =
+      "rule r\n  source y = neg(slice(x, starts: [s], sizes: [n], steps: [-3]))\n"
+      "  target y = slice(neg(x), starts: [s], sizes: [n], steps: [-3])\n";
+  EXPECT_EQ(rewrites(written, {op("neg", {reversed(8, -3)})}).size(), 1U);
+}
+
 TEST_F(RuleMatch, NeighbouringSlicesAreOneAndTheWholeIsTheTensor) {
   const ValueId x = input({dim("N"), 12});
   const auto part = [&](std::int64_t start, std::int64_t size) {

@@ -1,7 +1,10 @@
 // The guards that a rule is proved under are enough by themselves.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "src/rules/instantiate.h"
+#include "src/verifier/guard_vocabulary.h"
 #include "src/verifier/prove_rules.h"
 #include "tests/verifier/raw_check.h"
 
@@ -44,6 +47,50 @@ TEST(ShippedRules, HoldOnRawShapesThatSatisfyTheirGuards) {
     EXPECT_TRUE(found.compared >= kAtLeast || (found.complete && found.compared > 0))
         << rule.name << " was compared on " << found.compared << " shapes only";
   }
+}
+
+// What a record says - the guards of the rule and what the typing of its source assumes - is enough, as the text that it is.
+TEST(ShippedRules, HoldWhereverTheTextOfTheirRecordsSays) {
+  const auto rules = read_rules(std::string(XFLOW_SOURCE_DIR) + "/substitutions");
+  ASSERT_TRUE(rules.has_value());
+  std::uint64_t seed = 1;
+  std::size_t lines = 0;
+  std::size_t compared = 0;
+  for (const rules::Rule& rule : *rules) {
+    auto instances = rules::instantiate(rule);
+    ASSERT_TRUE(instances.has_value()) << rule.name;
+    const RuleRecord record = describe(rule, *instances);
+    const std::size_t step = std::max<std::size_t>(1, instances->size() / kInstances);
+    for (std::size_t k = 0; k < instances->size(); k += step) {
+      std::vector<std::string> text = record.guards;
+      for (std::string& line : assumed_guards(rule, (*instances)[k])) {
+        EXPECT_NE(std::find(record.assumes.begin(), record.assumes.end(), line), record.assumes.end()) << rule.name << ": " << line;
+        text.push_back(std::move(line));
+      }
+      lines += text.size() - record.guards.size();
+      const RawCheck check = check_raw_by_text(rule, (*instances)[k], text, kShapes, seed += 1000);
+      EXPECT_EQ(check.failure.value_or(""), "") << rule.name << " for " << (*instances)[k].choice;
+      compared += check.compared;
+    }
+  }
+  EXPECT_GE(lines, 100U);
+  EXPECT_GE(compared, 500U);
+}
+
+// The same comparison sees a line that is missing.
+TEST(RawShapes, ShowThatAnAssumptionIsMissing) {
+  const auto rules = rules::parse_rules(
+      "rule r\n  source\n    y = matmul(matmul(x, a), b)\n  target\n    y = matmul(x, matmul(a, b))\n"
+      "  where rank(x) = 2 and rank(a) = 2 and rank(b) = 2\n",
+      "test");
+  ASSERT_TRUE(rules.has_value());
+  auto instances = rules::instantiate(rules->front());
+  ASSERT_TRUE(instances && instances->size() == 1);
+  std::vector<std::string> text = assumed_guards(rules->front(), instances->front());
+  EXPECT_EQ(text, (std::vector<std::string>{"dim(x, 1) = dim(a, 0)", "dim(a, 1) = dim(b, 0)"}));
+  EXPECT_EQ(check_raw_by_text(rules->front(), instances->front(), text, kShapes, 1).failure.value_or(""), "");
+  text.pop_back();
+  EXPECT_NE(check_raw_by_text(rules->front(), instances->front(), text, kShapes, 1).failure.value_or(""), "");
 }
 
 // The same comparison sees what a guard keeps out.

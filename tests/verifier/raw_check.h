@@ -4,8 +4,10 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/rules/instance.h"
+#include "src/rules/rule.h"
 #include "src/verifier/concrete.h"
 
 namespace xflow::verifier {
@@ -20,5 +22,10 @@ struct RawCheck {
 // Up to `wanted` different assignments that satisfy the facts: all of a box of small sizes if the box is small, otherwise drawn, and moved
 // towards equations that fail.
 RawCheck check_raw(rules::RuleInstance& instance, std::size_t wanted, std::uint64_t seed);
+
+// The same of shapes that `guards` alone admit: text, parsed and evaluated on numbers. `failure` is also a shape that they admit although a
+// fact of the proof does not hold there, or a size that the proof takes for another one.
+RawCheck check_raw_by_text(const rules::Rule& rule, rules::RuleInstance& instance, const std::vector<std::string>& guards,
+                           std::size_t wanted, std::uint64_t seed);
 
 }  // namespace xflow::verifier
