@@ -92,6 +92,7 @@ std::vector<GraphMove> graph_moves(const Graph& graph, const BuiltGraph& built, 
     if (arena.node(id).kind != ir::NodeKind::operation || arena.node(id).is_constant) continue;
     if (needed[k] && computed.insert(id).second) continue;
     std::vector<ValueId> made;
+    made.reserve(outputs);
     for (std::uint32_t output = 0; output < outputs; ++output) made.push_back({id, output});
     moves.push_back({needed[k] ? "merge-equal-nodes" : "drop-unused",
                      fmt::format("node {} ({})", k, graph.nodes()[k].op),
