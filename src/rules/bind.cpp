@@ -293,6 +293,7 @@ class TypeBinder {
       for (const PatternAttribute& attribute : pattern_.nodes()[k].attributes) name_integers(attribute, attributes, numbers);
       if (numbers.empty()) continue;
       std::vector<ir::TensorType> operands;
+      operands.reserve(matched.operands.size());
       for (const ir::ValueId v : matched.operands)
         operands.push_back(arena_.is_absent(v) ? ir::TensorType::unranked(ir::DataType::undefined) : arena_.type(v));
       Asking asking(symbols());

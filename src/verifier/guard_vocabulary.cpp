@@ -98,6 +98,7 @@ class Translator {
   // The dimensions of a variable as the rule names them; empty where it has no names for them.
   std::vector<Expression> dimensions_of(const std::string& variable, std::size_t rank) const {
     std::vector<Expression> result;
+    result.reserve(rank);
     const auto found = rule_.names.find(variable);
     if (rule_.pointwise || found == rule_.names.end() || found->second != NameKind::value) return result;
     const rules::Declaration* declaration = rule_.declaration(variable);
