@@ -541,7 +541,7 @@ class Run {
 
 }  // namespace
 
-Result<std::vector<RuleInstance>> instantiate(const Rule& rule) {
+Result<std::vector<RuleInstance>> instantiate(const Rule& rule, std::size_t most) {
   std::vector<RuleInstance> instances;
   Choices choices;
   std::string reason;
@@ -561,7 +561,10 @@ Result<std::vector<RuleInstance>> instantiate(const Rule& rule) {
       error.message = fmt::format("rule {}: {}", rule.name, error.message);
       return fail(std::move(error));
     }
-    if (*instance) instances.push_back(*std::move(*instance));
+    if (!*instance) continue;
+    if (instances.size() == most)
+      return fail(ErrorCode::limit, fmt::format("rule {}: more than {} choices are open", rule.name, most), where);
+    instances.push_back(*std::move(*instance));
   } while (choices.advance());
   if (instances.empty()) {
     return fail(ErrorCode::ill_typed, fmt::format("rule {}: no shapes type its source: {}", rule.name, reason), where);

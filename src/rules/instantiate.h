@@ -24,7 +24,7 @@ inline constexpr std::size_t kMaxListOperands = 4;
 inline constexpr std::size_t kMaxChoices = 20000;
 
 // Error::ill_typed: no choice types the source, or the target does not type for one; the message says what clashed. Error::limit: more than
-// kMaxChoices choices; bound ranks by guards such as rank(x) <= 4.
-Result<std::vector<RuleInstance>> instantiate(const Rule& rule);
+// kMaxChoices choices, or more than `most` instances; bound ranks by guards such as rank(x) <= 4.
+Result<std::vector<RuleInstance>> instantiate(const Rule& rule, std::size_t most = kMaxChoices);
 
 }  // namespace xflow::rules

@@ -7,6 +7,7 @@
 #include "src/rules/instantiate.h"
 #include "src/verifier/explain.h"
 #include "src/verifier/prove_rules.h"
+#include "src/verifier/refute.h"
 
 namespace xflow::verifier {
 
@@ -85,9 +86,28 @@ namespace {
 // A guard that keeps the choices few is not put to the test: what it leaves out would take long to decide.
 constexpr std::size_t kChoices = 40;
 
-bool is_proved_quickly(const rules::Rule& rule, const Options& options) {
-  const auto instances = rules::instantiate(rule);
-  return instances && instances->size() <= kChoices && decide(rule, options).verdict == Verdict::proved;
+// A few sizes show that a rule is wrong, before a proof is tried.
+bool is_obviously_wrong(rules::RuleInstance& instance, const Options& options) {
+  constexpr std::size_t kSizes = 3;
+  Concrete concrete(instance);
+  Sampler sampler(instance, concrete, options.seed, options.z3_rlimit);
+  const std::vector<Assignment> sizes = sampler.quick_assignments(kSizes);
+  const auto has_no_type = [&](const Assignment& a) {
+    return std::any_of(instance.obligations.begin(), instance.obligations.end(),
+                       [&](const rules::Fact& o) { return concrete.holds(o.atom, a) == std::optional(false); });
+  };
+  if (std::any_of(sizes.begin(), sizes.end(), has_no_type)) return true;
+  return Refuter(instance, concrete, options.seed, false).try_all(sizes, Refuter::Purpose::agreement).counterexample.has_value();
+}
+
+bool is_proved_quickly(const rules::Rule& rule, Options options) {
+  options.shrink = false;
+  auto instances = rules::instantiate(rule, kChoices);
+  if (!instances) return false;
+  for (std::size_t k = 0; k < instances->size(); k += instances->size() / 4 + 1)
+    if (is_obviously_wrong((*instances)[k], options)) return false;
+  instances->clear();
+  return decide(rule, options).verdict == Verdict::proved;
 }
 
 }  // namespace

@@ -148,6 +148,20 @@ std::vector<Assignment> Sampler::assignments(std::size_t wanted) {
   return result;
 }
 
+std::vector<Assignment> Sampler::quick_assignments(std::size_t wanted) {
+  std::vector<Assignment> result;
+  std::vector<Atom> facts;
+  facts.reserve(instance_.facts.size());
+  for (const rules::Fact& f : instance_.facts) facts.push_back(f.atom);
+  for (std::size_t round = 0; round < 8 * wanted && result.size() < wanted; ++round) {
+    Assignment a = random_assignment(round % 2 == 0 ? 2 : 3);
+    repair(a, facts);
+    const bool known = std::any_of(result.begin(), result.end(), [&](const Assignment& b) { return a.integers == b.integers; });
+    if (!known && satisfies_facts(a) && says_something(a)) result.push_back(std::move(a));
+  }
+  return result;
+}
+
 // Draws the symbols that the facts leave free, moves them towards the facts that stay, and computes the others.
 std::optional<Assignment> Sampler::constructed(const SolvedFacts& solved, std::int64_t largest) {
   const auto& symbols = instance_.arena->symbols();

@@ -17,6 +17,8 @@ class Sampler {
   // Up to `wanted` different assignments: random ones repaired by the facts that are equations, and where the facts are too tight for that,
   // models that Z3 finds under random pins. Small sizes come first.
   std::vector<Assignment> assignments(std::size_t wanted);
+  // The same by chance alone, in a few rounds.
+  std::vector<Assignment> quick_assignments(std::size_t wanted);
   // Up to `wanted` more, different from those given: made by solving the facts for some symbols and drawing the others, then models of Z3
   // that differ from all others in a symbol drawn at random. Makes symbols.
   std::vector<Assignment> others(const std::vector<Assignment>& known, std::size_t wanted);

@@ -129,6 +129,19 @@ TEST(Instantiate, ARuleThatCannotBeTyped) {
             "test.rules:1:6: rule r: target: concat: expected attribute 'axis' to be an axis of 1 dimension, found 1");
 }
 
+TEST(Instantiate, StopsAtMoreInstancesThanAreWanted) {
+  const Rule rule =
+      parsed("rule r\n  with\n    x: [A.., B]\n  source\n    y = reduce_sum(x, axes: [-1])\n  target\n    y = reduce_sum(x, axes: [-1])\n")
+          .at(0);
+  const std::size_t all = instantiate(rule)->size();
+  EXPECT_GT(all, 3U);
+  EXPECT_EQ(instantiate(rule, all)->size(), all);
+  const auto fewer = instantiate(rule, all - 1);
+  ASSERT_FALSE(fewer);
+  EXPECT_EQ(fewer.error().code, ErrorCode::limit);
+  EXPECT_EQ(fewer.error().message, "rule r: more than " + std::to_string(all - 1) + " choices are open");
+}
+
 TEST(Instantiate, TooManyChoices) {
   EXPECT_EQ(error("rule r\n  source y = transpose(relu(x), perm: p)\n  target y = relu(transpose(x, perm: p))\n"),
             "test.rules:1:6: rule r: more than 20000 choices are open; bound ranks by a guard such as rank(x) <= 4");
