@@ -1,12 +1,11 @@
 // What models cost, and what costing them costs: for each model under XFLOW_TEST_MODELS its cover on this CPU is measured cold, then one
 // graph is costed again and again.
 //
-// Counters: predicted_us (one run), executed_us (the same launches one after the other, see src/cost/cpu/sequence.h; 0 where their buffers
-// take too much memory), error_percent (of the prediction), kernels, unmeasured (launches that this device cannot run, which are in neither
-// time), profiled (kernels timed), disturbed (of these, while the machine was slowed by something else) and profile_s (seconds that timing
-// them took). The time of the benchmark is that of costing a graph that is known.
-// CostRebuilt is the time of costing a graph of which every node is new, as after a rewrite at its first node.
-// With XFLOW_BENCH_COVER=1 the cover itself is printed.
+// Counters: predicted_us (one run), executed_us (the CPU time of a run, the median of 15; 0 where it takes too much memory),
+// error_percent (of the prediction), not_run_percent (of the nodes: opaque ones), kernels, unmeasured (launches that this device cannot
+// run, which are in neither time), profiled (kernels timed), disturbed (of these, while the machine was slowed by something else) and
+// profile_s (seconds that timing them took). The time of the benchmark is that of costing a graph that is known. CostRebuilt is the time of
+// costing a graph of which every node is new, as after a rewrite at its first node. With XFLOW_BENCH_COVER=1 the cover itself is printed.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -14,59 +13,48 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "src/api/check_inputs.h"
+#include "src/api/sizes.h"
 #include "src/cost/cover.h"
 #include "src/cost/cpu/cpu_device.h"
-#include "src/cost/cpu/sequence.h"
-#include "src/cost/kernel_text.h"
+#include "src/cost/cpu/program.h"
 #include "src/onnx/document.h"
 #include "src/onnx/lift.h"
 
 namespace xflow {
 namespace {
 
-// Sizes of open dimensions: the first of an input is 1, every other 128.
-ir::Symbols::Valuation default_sizes(const ir::Arena& arena, const onnx_io::LiftedModel& model) {
-  auto sizes = std::make_shared<std::unordered_map<ir::SymbolId, std::int64_t>>();
-  for (const ir::ValueId input : model.inputs) {
-    const ir::TensorType& type = arena.type(input);
-    for (std::size_t k = 0; type.ranked && k < type.shape.size(); ++k) {
-      for (const ir::SymbolId symbol : type.shape[k].symbols()) sizes->try_emplace(symbol, k == 0 ? 1 : 128);
-    }
-  }
-  return [sizes](ir::SymbolId symbol) -> std::optional<std::int64_t> {
-    const auto found = sizes->find(symbol);
-    return found == sizes->end() ? 128 : found->second;
-  };
-}
+struct Executed {
+  double microseconds = 0;  // a run: the median of some
+  std::vector<cost::Nanoseconds> launches;
+};
 
-// The times of the regions when they run one after the other: the medians of five runs. Empty where they cannot.
-Result<std::vector<cost::Nanoseconds>> execute(cost::cpu::CpuDevice& device, const std::vector<cost::CoveredRegion>& regions) {
-  std::vector<cost::cpu::LaunchSpec> launches;
-  for (const cost::CoveredRegion& region : regions) {
-    if (!region.refusal.empty()) continue;
-    XFLOW_TRY(ops::KernelSpec spec, cost::parse_kernel(region.kernel));
-    launches.push_back({std::move(spec), region.layout});
-  }
-  XFLOW_TRY(auto sequence, cost::cpu::Sequence::build(device, launches));
-  sequence.run();
-  std::vector<std::vector<cost::Nanoseconds>> runs(5);
-  for (auto& run : runs) run = sequence.run();
-  std::vector<cost::Nanoseconds> medians(launches.size());
-  for (std::size_t k = 0; k < launches.size(); ++k) {
-    std::vector<cost::Nanoseconds> times;
-    for (const auto& run : runs) times.push_back(run[k]);
+// Of a model with opaque nodes what is between them.
+Executed execute(cost::cpu::Program& program) {
+  constexpr int kRuns = 15;
+  const auto median = [](std::vector<double> times) {
     std::ranges::sort(times);
-    medians[k] = times[times.size() / 2];
+    return times[times.size() / 2];
+  };
+  program.run();
+  std::vector<double> runs;
+  for (int k = 0; k < kRuns; ++k) runs.push_back(program.run().thread.value);
+  Executed executed{median(runs) / 1e3, std::vector<cost::Nanoseconds>(program.plan().launches.size())};
+  std::vector<std::vector<double>> times(executed.launches.size());
+  std::vector<cost::Nanoseconds> one(executed.launches.size());
+  for (int k = 0; k < kRuns; ++k) {
+    program.run(one);
+    for (std::size_t i = 0; i < one.size(); ++i) times[i].push_back(one[i].value);
   }
-  return medians;
+  for (std::size_t i = 0; i < times.size(); ++i) executed.launches[i] = {median(times[i])};
+  return executed;
 }
 
-void print_cover(const std::vector<cost::CoveredRegion>& regions, const std::vector<cost::Nanoseconds>& executed) {
-  std::size_t next = 0;
-  for (const cost::CoveredRegion& region : regions) {
-    const bool ran = region.refusal.empty() && next < executed.size();
-    fmt::print("{:>10} {:>8} {:>10} {:>13} {}\n", cost::to_string(region.cost.median), cost::to_string(region.cost.spread),
-               ran ? cost::to_string(executed[next++]) : "", cost::name(region.layout), region.kernel);
+void print_launches(const cost::cpu::Program& program, const Executed& executed) {
+  for (std::size_t k = 0; k < executed.launches.size(); ++k) {
+    const cost::PlannedLaunch& launch = program.plan().launches[k];
+    fmt::print("{:>10} {:>10} {:>13} {:>24} {}\n", cost::to_string(launch.predicted), cost::to_string(executed.launches[k]),
+               cost::name(launch.operand_layout), program.implementation(k), ops::to_string(launch.spec));
   }
 }
 
@@ -79,26 +67,30 @@ struct Profiled {
   std::optional<cost::Database> database;
   std::optional<cost::CostModel> costs;
   cost::Cost cost;
-  cost::Nanoseconds executed;
+  Executed executed;
+  double share_not_run = 0;
 };
 
 Result<std::unique_ptr<Profiled>> profile(const std::string& path) {
   auto profiled = std::make_unique<Profiled>();
-  XFLOW_TRY(profiled->document, onnx_io::Document::open(path));
-  XFLOW_TRY(profiled->model, onnx_io::lift(*profiled->document, profiled->arena));
-  XFLOW_TRY(profiled->device, cost::cpu::open_cpu_device());
-  profiled->database = cost::Database::open("", profiled->device->info());
-  profiled->costs.emplace(profiled->arena, *profiled->device, *profiled->database, default_sizes(profiled->arena, profiled->model));
-  XFLOW_TRY(profiled->cost, profiled->costs->cost(profiled->model.graph));
-  XFLOW_TRY(const std::vector<cost::CoveredRegion> regions, profiled->costs->explain(profiled->model.graph));
-  std::vector<cost::Nanoseconds> executed;
-  if (auto times = execute(*profiled->device, regions)) {
-    executed = *std::move(times);
-  } else if (times.error().code != ErrorCode::limit) {
-    return fail(times.error());
-  }
-  for (const cost::Nanoseconds time : executed) profiled->executed += time;
-  if (std::getenv("XFLOW_BENCH_COVER") != nullptr) print_cover(regions, executed);
+  Profiled& p = *profiled;
+  XFLOW_TRY(p.document, onnx_io::Document::open(path));
+  XFLOW_TRY(p.model, onnx_io::lift(*p.document, p.arena));
+  XFLOW_TRY(p.device, cost::cpu::open_cpu_device());
+  std::vector<api::NamedInput> inputs;
+  for (std::size_t k = 0; k < p.model.inputs.size(); ++k) inputs.push_back({p.model.input_names[k], p.model.inputs[k]});
+  XFLOW_TRY(const api::Sizes sizes, api::choose_fitting_sizes(p.arena, p.model.graph, inputs, {}));
+  p.database = cost::Database::open("", p.device->info());
+  p.costs.emplace(p.arena, *p.device, *p.database, sizes.valuation());
+  XFLOW_TRY(p.cost, p.costs->cost(p.model.graph));
+  auto program = cost::cpu::Program::build(*p.device, p.arena, p.model.graph, *p.costs, sizes.valuation());
+  if (!program && program.error().code == ErrorCode::limit) return profiled;
+  if (!program) return fail(program.error());
+  XFLOW_TRY(const api::InputSet set, api::seeded_inputs(p.arena, inputs, sizes, {}));
+  for (const api::NamedInput& input : inputs) XFLOW_CHECK(program->write(input.value, set.tensors.at(std::string(input.name))));
+  p.executed = execute(*program);
+  p.share_not_run = program->plan().share_not_run();
+  if (std::getenv("XFLOW_BENCH_COVER") != nullptr) print_launches(*program, p.executed);
   return profiled;
 }
 
@@ -117,9 +109,10 @@ void cost_model(benchmark::State& state, const std::string& path) {
   state.counters["predicted_us"] = (*profiled)->cost.time.value / 1e3;
   state.counters["kernels"] = static_cast<double>((*profiled)->cost.kernels);
   state.counters["unmeasured"] = static_cast<double>((*profiled)->cost.unmeasured);
-  const double executed = (*profiled)->executed.value;
-  state.counters["executed_us"] = executed / 1e3;
-  if (executed > 0) state.counters["error_percent"] = 100 * ((*profiled)->cost.time.value / executed - 1);
+  const double executed = (*profiled)->executed.microseconds;
+  state.counters["executed_us"] = executed;
+  if (executed > 0) state.counters["error_percent"] = 100 * ((*profiled)->cost.time.value / 1e3 / executed - 1);
+  state.counters["not_run_percent"] = 100 * (*profiled)->share_not_run;
   state.counters["disturbed"] = static_cast<double>(costs.statistics().disturbed);
   state.counters["profiled"] = static_cast<double>(costs.statistics().measured);
   state.counters["profile_s"] = costs.statistics().measured_seconds;

@@ -69,6 +69,18 @@ bool CostModel::measure_again(std::span<const ir::Graph> graphs) {
 
 void CostModel::forget() { implementation_->forget(); }
 
+Result<std::vector<CoveredLaunch>> CostModel::launches(const ir::Graph& graph) {
+  const ir::WorkGraph work(implementation_->arena, graph);
+  std::vector<CoveredLaunch> launches = LiveCover(work, *implementation_->regions).launches();
+  const auto put_back = [&](ir::NodeId& node) { node = *work.source_of(node); };
+  for (CoveredLaunch& launch : launches) {
+    for (ir::NodeId& node : launch.nodes) put_back(node);
+    for (ir::ValueId& value : launch.operands) put_back(value.node);
+    for (ir::ValueId& value : launch.results) put_back(value.node);
+  }
+  return launches;
+}
+
 void CostModel::on_measure(std::function<void(const std::string&)> callback) { implementation_->costs.on_measure = std::move(callback); }
 const CostStatistics& CostModel::statistics() const { return implementation_->costs.statistics(); }
 

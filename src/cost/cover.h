@@ -37,6 +37,21 @@ struct CoveredRegion {
   std::string refusal;  // why it was not measured; empty if it was
 };
 
+// A launch of the cover with the values that it reads and makes, for a plan (src/cost/plan.h). Constants are read as well.
+struct CoveredLaunch {
+  // In the order in which it was measured. The kernel "reorder" changes the layout of a value; "none" launches nothing: what a node makes
+  // that only sees its operand in another way, or that sizes alone decide.
+  ops::KernelSpec spec;
+  Layout operand_layout = Layout::plain;
+  Layout result_layout = Layout::plain;
+  std::vector<ir::ValueId> operands;  // of the spec, those of post-operations after
+  std::vector<Layout> layouts;        // in which it wants each of them
+  std::vector<ir::ValueId> results;
+  std::vector<ir::NodeId> nodes;  // that it computes; none for a reorder
+  KernelCost cost;
+  std::string refusal;  // why nothing can be launched; then there is no spec
+};
+
 struct CostStatistics {
   std::size_t measured = 0;     // kernels timed by this model for the first time
   std::size_t known = 0;        // kernels found in the database
@@ -75,6 +90,8 @@ class CostModel {
   bool measure_again(std::span<const ir::Graph> graphs);
   // Everything but what kernels cost. No graph may be followed meanwhile.
   void forget();
+  // The same as what there is to run.
+  Result<std::vector<CoveredLaunch>> launches(const ir::Graph& graph);
 
   // Called with the text of each kernel before it is timed.
   void on_measure(std::function<void(const std::string&)> callback);

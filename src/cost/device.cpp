@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -30,6 +31,20 @@ std::optional<Layout> layout_from_name(std::string_view name) {
 }
 
 bool has_layouts(const ops::TensorSpec& tensor) { return tensor.dims.size() >= 3 && tensor.dims.size() <= 5; }
+
+bool same_bytes(const ops::TensorSpec& tensor, Layout from, Layout to) {
+  if (from == to || !has_layouts(tensor)) return true;
+  const auto block_of = [](Layout layout) {
+    return layout == Layout::blocked4 ? 4 : layout == Layout::blocked8 ? 8 : layout == Layout::blocked16 ? 16 : 1;
+  };
+  const std::int64_t channels = tensor.dims[1];
+  const std::int64_t block = std::max(block_of(from), block_of(to));
+  const bool one_place = std::all_of(tensor.dims.begin() + 2, tensor.dims.end(), [](std::int64_t d) { return d == 1; });
+  if (channels % block != 0) return false;
+  if (one_place) return true;
+  if (block == 1) return channels == 1;
+  return channels == block && (from == Layout::channels_last || to == Layout::channels_last);
+}
 
 ops::KernelSpec reorder_spec(const ops::TensorSpec& tensor, Layout from, Layout to) {
   ops::KernelSpec spec;

@@ -42,6 +42,9 @@ enum class Layout : std::uint8_t {
 std::string_view name(Layout layout);                           // "plain"
 std::optional<Layout> layout_from_name(std::string_view name);  // the inverse
 bool has_layouts(const ops::TensorSpec& tensor);                // rank 3 to 5: a layout other than plain makes a difference
+// Whether a tensor is the same bytes in both: conversions between plain and channels_last, and from blocks that divide the channels, change
+// nothing where only one spatial element or one channel is there.
+bool same_bytes(const ops::TensorSpec& tensor, Layout from, Layout to);
 inline bool is_plain(Layout layout) { return layout == Layout::plain; }
 
 // The cost of one kernel launch on one device.

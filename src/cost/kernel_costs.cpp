@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <span>
 
 namespace xflow::cost {
@@ -26,36 +27,71 @@ bool before(const ops::TensorSpec& a, const ops::TensorSpec& b) {
   return a.dims < b.dims;
 }
 
-void sort_run(std::span<ops::PostOperation> run) {
-  std::ranges::stable_sort(run,
-                           [](const ops::PostOperation& a, const ops::PostOperation& b) { return before(a.operands[0], b.operands[0]); });
+// A post-operation, and which operands of the whole kernel it has.
+struct Placed {
+  ops::PostOperation post;
+  std::vector<std::size_t> operands;
+};
+
+void sort_run(std::span<Placed> run) {
+  std::ranges::stable_sort(run, [](const Placed& a, const Placed& b) { return before(a.post.operands[0], b.post.operands[0]); });
+}
+
+// The operators of a chain that add (or multiply) one operand each, one after the other.
+void sort_posts(std::vector<Placed>& posts) {
+  for (std::size_t begin = 0; begin < posts.size();) {
+    std::size_t end = begin + 1;
+    const std::string& name = posts[begin].post.name;
+    const auto joins = [&](const Placed& placed) { return placed.post.name == name && placed.post.operands.size() == 1; };
+    if (is_commutative(name) && joins(posts[begin])) {
+      while (end < posts.size() && joins(posts[end])) ++end;
+      sort_run(std::span(posts).subspan(begin, end - begin));
+    }
+    begin = end;
+  }
+}
+
+// The first operator of a chain adds two operands; the second of them belongs to the row that may follow.
+void sort_first(ops::KernelSpec& spec, std::vector<std::size_t>& own, std::vector<Placed>& posts) {
+  if (!spec.kernel.starts_with("pointwise/") || spec.operands.size() != 2) return;
+  const std::string operation(parse_step(spec.kernel).operation);
+  if (!is_commutative(operation)) return;
+  if (spec.operands[0].dims != spec.results[0].dims) {
+    std::swap(spec.operands[0], spec.operands[1]);
+    std::swap(own[0], own[1]);
+  }
+  if (spec.operands[0].dims != spec.results[0].dims) return;
+  std::size_t end = 0;
+  while (end < posts.size() && posts[end].post.name == operation && posts[end].post.operands.size() == 1) ++end;
+  std::vector<Placed> run(posts.begin(), posts.begin() + static_cast<std::ptrdiff_t>(end));
+  run.insert(run.begin(), Placed{{operation, {}, {spec.operands[1]}}, {own[1]}});
+  sort_run(run);
+  spec.operands[1] = run[0].post.operands[0];
+  own[1] = run[0].operands[0];
+  std::copy(run.begin() + 1, run.end(), posts.begin());
 }
 
 }  // namespace
 
-ops::KernelSpec in_measured_order(ops::KernelSpec spec) {
-  for (std::size_t begin = 0; begin < spec.post.size();) {
-    std::size_t end = begin + 1;
-    const auto joins = [&](const ops::PostOperation& post) { return post.name == spec.post[begin].name && post.operands.size() == 1; };
-    if (is_commutative(spec.post[begin].name) && joins(spec.post[begin])) {
-      while (end < spec.post.size() && joins(spec.post[end])) ++end;
-      sort_run(std::span(spec.post).subspan(begin, end - begin));
-    }
-    begin = end;
+ops::KernelSpec in_measured_order(ops::KernelSpec spec, std::vector<std::size_t>* order) {
+  std::vector<std::size_t> own(spec.operands.size());
+  std::iota(own.begin(), own.end(), std::size_t{0});
+  std::size_t next = own.size();
+  std::vector<Placed> posts;
+  posts.reserve(spec.post.size());
+  for (ops::PostOperation& post : spec.post) {
+    Placed placed{std::move(post), {}};
+    for (std::size_t k = 0; k < placed.post.operands.size(); ++k) placed.operands.push_back(next++);
+    posts.push_back(std::move(placed));
   }
-  // The first operator of a chain adds two operands; the second of them belongs to the row that may follow.
-  if (!spec.kernel.starts_with("pointwise/") || spec.operands.size() != 2) return spec;
-  const std::string operation(parse_step(spec.kernel).operation);
-  if (!is_commutative(operation)) return spec;
-  if (spec.operands[0].dims != spec.results[0].dims) std::swap(spec.operands[0], spec.operands[1]);
-  if (spec.operands[0].dims != spec.results[0].dims) return spec;
-  std::size_t end = 0;
-  while (end < spec.post.size() && spec.post[end].name == operation && spec.post[end].operands.size() == 1) ++end;
-  std::vector<ops::PostOperation> run(spec.post.begin(), spec.post.begin() + static_cast<std::ptrdiff_t>(end));
-  run.insert(run.begin(), ops::PostOperation{operation, {}, {spec.operands[1]}});
-  sort_run(run);
-  spec.operands[1] = run[0].operands[0];
-  std::copy(run.begin() + 1, run.end(), spec.post.begin());
+  sort_posts(posts);
+  sort_first(spec, own, posts);
+  spec.post.clear();
+  for (Placed& placed : posts) {
+    own.insert(own.end(), placed.operands.begin(), placed.operands.end());
+    spec.post.push_back(std::move(placed.post));
+  }
+  if (order != nullptr) *order = std::move(own);
   return spec;
 }
 

@@ -14,8 +14,9 @@
 namespace xflow::cost {
 
 // The same kernel with what is added (or multiplied) in a row in one order: it computes the same, and a library takes the order that it
-// likes. One measurement then serves all orders in which a graph may do it.
-ops::KernelSpec in_measured_order(ops::KernelSpec spec);
+// likes. One measurement then serves all orders in which a graph may do it. `order`, where given, gets for each operand of the result,
+// those of post-operations after, which operand of `spec` it is.
+ops::KernelSpec in_measured_order(ops::KernelSpec spec, std::vector<std::size_t>* order = nullptr);
 
 class KernelCosts {
  public:

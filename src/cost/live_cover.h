@@ -47,6 +47,8 @@ class LiveCover final : public LiveCost {
   void accept(std::map<std::string, std::size_t> accepted);
   // The cover in the order in which it would run, with the nodes of the work graph.
   std::vector<CoveredRegion> explain() const;
+  // The same as launches with their operands.
+  std::vector<CoveredLaunch> launches() const;
 
  private:
   struct Link {
@@ -134,6 +136,8 @@ class LiveCover final : public LiveCost {
   void add(const Price& price, bool in);
   void refuse(const std::string& refusal, bool in);
   void update_outputs();
+  std::vector<ir::NodeId> nodes_of(const Region& region) const;
+  CoveredLaunch launch_of(const Region& region, const Price& price) const;
   void queue_users(ir::NodeId id);
 
   const ir::WorkGraph& graph_;

@@ -213,6 +213,18 @@ void LiveCover::update_outputs() {
 
 // --- Explanation --------------------------------------------------------------------------------------------------------------------
 
+std::vector<NodeId> LiveCover::nodes_of(const Region& region) const {
+  std::vector<NodeId> nodes;
+  for (const Link& link : region.links) {
+    if (link.composite) {
+      const auto& inner = infos_[index_of(link.node)].record->composite->inner;
+      nodes.insert(nodes.end(), inner.begin(), inner.end());
+    }
+    nodes.push_back(link.node);
+  }
+  return nodes;
+}
+
 std::vector<CoveredRegion> LiveCover::explain() const {
   std::vector<CoveredRegion> result;
   std::set<std::tuple<ValueId, Layout>> converted;
@@ -235,19 +247,76 @@ std::vector<CoveredRegion> LiveCover::explain() const {
     if (!info.price || !info.region || info.region->exit() != id) continue;
     for (const Want& wanted : info.price->wants) conversion(wanted);
     if (info.price->kernels == 0) continue;
-    std::vector<NodeId> nodes;
-    for (const Link& link : info.region->links) {
-      if (link.composite) {
-        const auto& inner = infos_[index_of(link.node)].record->composite->inner;
-        nodes.insert(nodes.end(), inner.begin(), inner.end());
-      }
-      nodes.push_back(link.node);
-    }
+    std::vector<NodeId> nodes = nodes_of(*info.region);
     if (info.price->cost == nullptr) {
       result.push_back({info.price->refusals[0], Layout::plain, std::move(nodes), {}, info.price->refusals[0]});
     } else {
       result.push_back({ops::to_string(info.region->kernel->spec), info.price->operands, std::move(nodes), *info.price->cost, {}});
     }
+  }
+  for (const ValueId output : outputs_) conversion({output, Layout::plain});
+  return result;
+}
+
+// --- Launches -----------------------------------------------------------------------------------------------------------------------
+
+CoveredLaunch LiveCover::launch_of(const Region& region, const Price& price) const {
+  CoveredLaunch launch;
+  launch.nodes = nodes_of(region);
+  if (!price.refusals.empty()) {
+    launch.refusal = price.refusals[0];
+    return launch;
+  }
+  const NodeId exit = region.exit();
+  launch.operand_layout = price.operands;
+  launch.result_layout = price.results;
+  for (std::uint32_t k = 0; k < arena_.node(exit).outputs.size(); ++k) launch.results.push_back({exit, k});
+  if (region.kernel == nullptr) {
+    const Record& record = *infos_[index_of(exit)].record;
+    launch.spec = record.shape->spec;
+    launch.operands = record.operands;
+    const bool constant = launch.operands.empty() || arena_.is_constant(launch.operands[0]);
+    const Layout layout = price.wants.empty() && !constant ? infos_[index_of(launch.operands[0].node)].layout : Layout::plain;
+    launch.layouts.assign(launch.operands.size(), layout);
+    return launch;
+  }
+  launch.cost = *price.cost;
+  std::vector<std::size_t> order;
+  launch.spec = in_measured_order(region.kernel->spec, &order);
+  for (const std::size_t k : order) {
+    launch.operands.push_back(region.operands[k]);
+    launch.layouts.push_back(price.wants[k].second);
+  }
+  return launch;
+}
+
+std::vector<CoveredLaunch> LiveCover::launches() const {
+  std::vector<CoveredLaunch> result;
+  std::set<std::tuple<ValueId, Layout>> converted;
+  const auto conversion = [&](const Want& wanted) {
+    const auto& [value, layout] = wanted;
+    if (arena_.is_constant(value) || arena_.is_absent(value)) return;
+    const Info& info = infos_[index_of(value.node)];
+    if (info.layout == layout || !converted.emplace(value, layout).second) return;
+    const DatabaseEntry* entry = regions_.reorder(arena_, *info.record->shape, value, info.layout, layout);
+    CoveredLaunch launch;
+    if (entry == nullptr || !entry->refusal.empty()) {
+      launch.refusal = entry == nullptr ? "cannot convert a tensor of unknown size here" : entry->refusal;
+    } else {
+      launch.spec = reorder_spec(*regions_.tensor(arena_, value), info.layout, layout);
+      launch.operand_layout = info.layout;
+      launch.result_layout = layout;
+      launch.operands = launch.results = {value};
+      launch.layouts = {info.layout};
+      launch.cost = entry->cost;
+    }
+    result.push_back(std::move(launch));
+  };
+  for (const NodeId id : graph_.order()) {
+    const Info& info = infos_[index_of(id)];
+    if (!info.price || !info.region || info.region->exit() != id) continue;
+    for (const Want& wanted : info.price->wants) conversion(wanted);
+    result.push_back(launch_of(*info.region, *info.price));
   }
   for (const ValueId output : outputs_) conversion({output, Layout::plain});
   return result;

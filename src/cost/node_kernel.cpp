@@ -66,6 +66,18 @@ void simplify_power(const ir::Arena& arena, NodeKernel& kernel) {
 
 }  // namespace
 
+std::optional<ops::TensorSpec> tensor_of(const ir::Arena& arena, ir::ValueId value, const ir::Symbols::Valuation& sizes) {
+  const ir::TensorType& type = arena.type(value);
+  if (!type.ranked) return std::nullopt;
+  ops::TensorSpec spec{type.data_type, {}, arena.is_constant(value)};
+  for (const ir::Poly& dim : type.shape) {
+    const auto known = arena.symbols().evaluate(dim, sizes);
+    if (!known || *known < 0) return std::nullopt;
+    spec.dims.push_back(*known);
+  }
+  return spec;
+}
+
 Result<NodeKernel> kernel_of(const ir::Arena& arena, ir::NodeId id, const ir::Symbols::Valuation& sizes) {
   const ir::Node& node = arena.node(id);
   std::vector<ir::TensorType> operands = ops::operand_types(arena, node);

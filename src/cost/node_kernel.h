@@ -3,6 +3,7 @@
 
 #include <xflow/result.h>
 
+#include <optional>
 #include <vector>
 
 #include "src/ir/graph.h"
@@ -20,6 +21,9 @@ struct NodeKernel {
 // device packs them before the run. A power with a constant exponent of 2, 1/2 or -1 is the function that it is.
 // Error::unsupported if a dimension has no value in `sizes`, or one below 0, or the operator has no kernel.
 Result<NodeKernel> kernel_of(const ir::Arena& arena, ir::NodeId node, const ir::Symbols::Valuation& sizes);
+
+// A value as a tensor of these sizes; nothing where one is not known or below 0.
+std::optional<ops::TensorSpec> tensor_of(const ir::Arena& arena, ir::ValueId value, const ir::Symbols::Valuation& sizes);
 
 // The real attributes of a pointwise operation in the order of its operator's signature.
 std::vector<double> step_reals(const ir::Node& node);

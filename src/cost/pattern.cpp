@@ -151,7 +151,7 @@ class Part {
     for (const ValueId operand : node.operands) {
       Row row;
       if (operand == entry) {
-        row = kSamples;
+        row = samples_;
       } else if (const auto known = rows.find(operand.node); known != rows.end()) {
         row = known->second;
       } else {
@@ -193,6 +193,21 @@ class Part {
     std::vector<NodeId> order = nodes_;
     std::ranges::sort(order, [&](NodeId a, NodeId b) { return graph_.position(a) < graph_.position(b); });
     parameters_.clear();
+    const auto compute = [&](double scale) { return exit_values(order, entry, scale); };
+    const std::optional<Row> y = compute(1);
+    if (!y) return std::nullopt;
+    Composite composite;
+    composite.entry = entry;
+    composite.exit = exit_;
+    if (!(axes_.empty() ? match_function(*y, composite) : match_normalization(*y, compute, composite))) return std::nullopt;
+    count_uses(composite);
+    return composite;
+  }
+
+  // The value of the exit for the samples times `scale`.
+  std::optional<Row> exit_values(const std::vector<NodeId>& order, ValueId entry, double scale) {
+    samples_ = kSamples;
+    for (double& x : samples_) x *= scale;
     std::map<NodeId, Row> rows;
     for (const NodeId id : order) {
       auto row = evaluate(id, entry, rows);
@@ -200,13 +215,7 @@ class Part {
       rows.emplace(id, *std::move(row));
     }
     const Row& y = rows.at(exit_);
-    if (y.size() != kSamples.size()) return std::nullopt;
-    Composite composite;
-    composite.entry = entry;
-    composite.exit = exit_;
-    if (!(axes_.empty() ? match_function(y, composite) : match_normalization(y, composite))) return std::nullopt;
-    count_uses(composite);
-    return composite;
+    return y.size() == kSamples.size() ? std::optional(y) : std::nullopt;
   }
 
   bool has(const KnownFunction& f) const {
@@ -232,32 +241,70 @@ class Part {
     return false;
   }
 
-  // (x - mean) / sqrt(variance + epsilon) * scale + shift with or without scale and shift; "rms" without mean. Epsilon is too small to see.
-  bool match_normalization(const Row& y, Composite& composite) const {
-    std::vector<const std::pair<ValueId, Row>*> choices = {nullptr};
-    for (const auto& parameter : parameters_) choices.push_back(&parameter);
+  using Parameter = std::pair<ValueId, Row>;
+  using Compute = std::function<std::optional<Row>(double)>;
+
+  static double parameter_at(const Parameter* parameter, std::size_t k, double otherwise) {
+    if (parameter == nullptr) return otherwise;
+    return parameter->second.size() == 1 ? parameter->second[0] : parameter->second[k];
+  }
+
+  // The mean of the samples (0 for "rms") and the mean of the squares about it.
+  static std::pair<double, double> moments(bool centered) {
     const auto n = static_cast<double>(kSamples.size());
     double mean = 0;
-    for (const double x : kSamples) mean += x / n;
+    for (const double x : kSamples) mean += centered ? x / n : 0;
+    double squares = 0;
+    for (const double x : kSamples) squares += (x - mean) * (x - mean) / n;
+    return {mean, squares};
+  }
+
+  // (x - mean) / sqrt(variance + epsilon) * scale + shift, the samples times `factor`.
+  static Row normalized(bool centered, const Parameter* scale, const Parameter* shift, double factor, double epsilon) {
+    const auto [mean, squares] = moments(centered);
+    Row result;
+    result.reserve(kSamples.size());
+    for (std::size_t k = 0; k < kSamples.size(); ++k) {
+      const double unit = factor * (kSamples[k] - mean) / std::sqrt(factor * factor * squares + epsilon);
+      result.push_back(unit * parameter_at(scale, k, 1) + parameter_at(shift, k, 0));
+    }
+    return result;
+  }
+
+  // With samples so small that epsilon is most of what is divided by. Nothing where it is not added to the variance.
+  static std::optional<double> find_epsilon(bool centered, const Parameter* scale, const Parameter* shift, const Compute& compute) {
+    constexpr double kTiny = 1e-6;
+    const std::optional<Row> y = compute(kTiny);
+    if (!y) return std::nullopt;
+    const auto [mean, squares] = moments(centered);
+    const std::size_t last = kSamples.size() - 1;
+    const double unit = ((*y)[last] - parameter_at(shift, last, 0)) / parameter_at(scale, last, 1);
+    const double root = kTiny * (kSamples[last] - mean) / unit;
+    const double found = root * root - kTiny * kTiny * squares;
+    const double epsilon = found < 1e-16 ? 0 : static_cast<double>(static_cast<float>(found));
+    for (const double factor : {kTiny, 1e-3}) {
+      const std::optional<Row> small = compute(factor);
+      if (!small || !near(*small, normalized(centered, scale, shift, factor, epsilon), 1e-5)) return std::nullopt;
+    }
+    return epsilon;
+  }
+
+  // With or without scale and shift; "rms" without mean.
+  bool match_normalization(const Row& y, const Compute& compute, Composite& composite) const {
+    std::vector<const Parameter*> choices = {nullptr};
+    for (const auto& parameter : parameters_) choices.push_back(&parameter);
     for (const bool centered : {true, false}) {
-      double squares = 0;
-      for (const double x : kSamples) squares += (x - (centered ? mean : 0)) * (x - (centered ? mean : 0)) / n;
       for (const auto* scale : choices) {
         for (const auto* shift : choices) {
           if (scale != nullptr && scale == shift) continue;
           if (static_cast<std::size_t>(scale != nullptr) + static_cast<std::size_t>(shift != nullptr) != parameters_.size()) continue;
-          const auto at = [](const auto* parameter, std::size_t k, double otherwise) {
-            if (parameter == nullptr) return otherwise;
-            return parameter->second.size() == 1 ? parameter->second[0] : parameter->second[k];
-          };
-          Row expected;
-          for (std::size_t k = 0; k < kSamples.size(); ++k) {
-            expected.push_back((kSamples[k] - (centered ? mean : 0)) / std::sqrt(squares) * at(scale, k, 1) + at(shift, k, 0));
-          }
-          if (!near(y, expected, 1e-3)) continue;
+          if (!near(y, normalized(centered, scale, shift, 1, 0), 1e-3)) continue;
+          const auto epsilon = find_epsilon(centered, scale, shift, compute);
+          if (!epsilon) continue;
           composite.kernel = "normalization";
           composite.word = centered ? "layer" : "rms";
           composite.axes = axes_;
+          composite.epsilon = *epsilon;
           if (scale == nullptr && shift != nullptr) return false;  // no library adds without scaling
           if (scale != nullptr) composite.parameters.push_back(scale->first);
           if (shift != nullptr) composite.parameters.push_back(shift->first);
@@ -291,6 +338,7 @@ class Part {
   std::set<ValueId> frontier_;
   std::vector<std::int64_t> axes_;
   std::vector<std::pair<ValueId, Row>> parameters_;
+  Row samples_;
 };
 
 }  // namespace

@@ -21,6 +21,7 @@ struct Composite {
   std::size_t entry_uses = 0;           // how many operand slots inside read the entry
   std::vector<ir::ValueId> parameters;  // constant operands beside the entry: scale, shift
   std::vector<std::int64_t> axes;       // of a normalisation
+  double epsilon = 0;                   // of a normalisation: what is added to the variance
 };
 
 // The composite whose exit is `exit`, recognised by what it computes: its nodes are evaluated on a row of samples and compared with the

@@ -164,7 +164,10 @@ const KernelShape* Regions::shape_of(const ir::Arena& arena, const Composite& co
   }
   spec.results = {spec.operands[0]};
   spec.results[0].constant = false;
-  if (!composite.axes.empty()) spec.integers = {{"axes", composite.axes}};
+  if (!composite.axes.empty()) {
+    spec.integers = {{"axes", composite.axes}};
+    spec.reals = {{"epsilon", composite.epsilon}};
+  }
   shape->role = is_pointwise(spec) ? Role::pointwise : Role::single;
   shape->operation = parse_step(spec.kernel).operation;
   std::string text = ops::to_string(spec);
@@ -175,17 +178,7 @@ const KernelShape* Regions::shape_of(const ir::Arena& arena, const Composite& co
   return made;
 }
 
-std::optional<ops::TensorSpec> Regions::tensor(const ir::Arena& arena, ValueId value) {
-  const ir::TensorType& type = arena.type(value);
-  if (!type.ranked) return std::nullopt;
-  ops::TensorSpec spec{type.data_type, {}, arena.is_constant(value)};
-  for (const ir::Poly& dim : type.shape) {
-    const auto known = arena.symbols().evaluate(dim, sizes_);
-    if (!known || *known < 0) return std::nullopt;
-    spec.dims.push_back(*known);
-  }
-  return spec;
-}
+std::optional<ops::TensorSpec> Regions::tensor(const ir::Arena& arena, ValueId value) { return tensor_of(arena, value, sizes_); }
 
 RegionKernel* Regions::region(const Chain& chain) {
   const auto found = regions_.find(chain);
@@ -200,7 +193,10 @@ std::unique_ptr<RegionKernel> Regions::make_region(const Chain& chain) {
   spec = shape(chain[0].shape).spec;
   for (std::size_t k = 1; k < chain.size(); ++k) {
     const KernelShape& next = shape(chain[k].shape);
-    if (next.role != Role::pointwise || next.spec.results.size() != 1 || !(next.spec.results[0] == spec.results[0])) return nullptr;
+    // What has integer attributes (fmod) is no post-operation: those have none.
+    if (next.role != Role::pointwise || next.spec.results.size() != 1 || !next.spec.integers.empty() ||
+        !(next.spec.results[0] == spec.results[0]))
+      return nullptr;
     ops::PostOperation post;
     // Where the order of operands does not matter, all orders have one name.
     const bool in_order = chain[k].position == 0 || next.commutative;

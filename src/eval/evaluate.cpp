@@ -26,38 +26,6 @@ bool computes_in_double(const Options& options, ir::DataType type, const std::ve
   return std::any_of(operands.begin(), operands.end(), [](const Tensor* operand) { return operand->data_type == ir::DataType::float64; });
 }
 
-std::optional<Format> format_of(ir::DataType type) {
-  switch (type) {
-    case ir::DataType::float32:
-      return Format::float32;
-    case ir::DataType::float64:
-      return Format::float64;
-    case ir::DataType::float16:
-      return Format::float16;
-    case ir::DataType::bfloat16:
-      return Format::bfloat16;
-    case ir::DataType::int64:
-      return Format::int64;
-    case ir::DataType::uint64:
-      return Format::uint64;
-    case ir::DataType::int32:
-      return Format::int32;
-    case ir::DataType::uint32:
-      return Format::uint32;
-    case ir::DataType::int16:
-      return Format::int16;
-    case ir::DataType::uint16:
-      return Format::uint16;
-    case ir::DataType::int8:
-      return Format::int8;
-    case ir::DataType::uint8:
-    case ir::DataType::boolean:
-      return Format::uint8;
-    default:
-      return std::nullopt;
-  }
-}
-
 // The elements of a tensor for an arithmetic: where they lie if it can read them there, otherwise converted into `owned`.
 struct Loaded {
   Source source;
@@ -302,6 +270,38 @@ class Evaluation {
 };
 
 }  // namespace
+
+std::optional<Format> format_of(ir::DataType type) {
+  switch (type) {
+    case ir::DataType::float32:
+      return Format::float32;
+    case ir::DataType::float64:
+      return Format::float64;
+    case ir::DataType::float16:
+      return Format::float16;
+    case ir::DataType::bfloat16:
+      return Format::bfloat16;
+    case ir::DataType::int64:
+      return Format::int64;
+    case ir::DataType::uint64:
+      return Format::uint64;
+    case ir::DataType::int32:
+      return Format::int32;
+    case ir::DataType::uint32:
+      return Format::uint32;
+    case ir::DataType::int16:
+      return Format::int16;
+    case ir::DataType::uint16:
+      return Format::uint16;
+    case ir::DataType::int8:
+      return Format::int8;
+    case ir::DataType::uint8:
+    case ir::DataType::boolean:
+      return Format::uint8;
+    default:
+      return std::nullopt;
+  }
+}
 
 Result<void> bind_shape(const ir::Symbols& symbols, const ir::TensorType& type, const std::vector<std::int64_t>& dims,
                         std::unordered_map<ir::SymbolId, std::int64_t>& sizes) {

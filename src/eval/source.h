@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 
 #include "src/ir/constant.h"
@@ -18,6 +19,9 @@ struct Source {
   Format format = Format::number;
   std::uint64_t count = 0;
 };
+
+// How the elements of a constant of this type lie; nothing for types without arithmetic.
+std::optional<Format> format_of(ir::DataType type);
 
 // Calls use(load) where load(k) is element k as a double, int64 or uint64, whichever holds it exactly. Not for Format::number.
 template <typename Use>

@@ -1,5 +1,4 @@
 // This CPU as a device: layouts, threads, refusals.
-#include "src/cost/cpu/sequence.h"
 #include "tests/cost/cpu_kernels.h"
 
 namespace xflow::cost::cpu {
@@ -49,27 +48,6 @@ TEST(CpuDevice, RefusesZeroThreads) {
   const auto device = open_cpu_device({.threads = 0, .timing = {}});
   ASSERT_FALSE(device);
   EXPECT_EQ(device.error().message, "expected at least 1 thread, found 0");
-}
-
-TEST(CpuSequence, RunsTheLaunchesOfACoverInOrder) {
-  const Convolution c{.x = {1, 16, 8, 8}, .w = {16, 16, 1, 1}, .y = {1, 16, 8, 8}};
-  KernelSpec convolution = c.spec("convolution");
-  convolution.post = {{"add", {}, {tensor({1, 16, 1, 1}, true)}}, {"add", {}, {tensor(c.y)}}, {"relu", {}, {}}};
-  const KernelSpec reorder = reorder_spec(tensor(c.x), Layout::plain, Layout::channels_last);
-  const std::vector<LaunchSpec> launches = {{reorder, Layout::plain}, {convolution, Layout::channels_last}};
-  auto sequence = Sequence::build(device(), launches);
-  ASSERT_TRUE(sequence) << sequence.error().text();
-  for (int run = 0; run < 2; ++run) {
-    const std::vector<Nanoseconds> times = sequence->run();
-    ASSERT_EQ(times.size(), 2U);
-    for (const Nanoseconds time : times) EXPECT_GT(time.value, 0);
-  }
-  const auto refused = Sequence::build(device(), launches, 1000);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message, "the buffers of 2 launches take more than 0.0 GB");
-  KernelSpec unknown = reorder;
-  unknown.kernel = "frobnicate";
-  EXPECT_FALSE(Sequence::build(device(), {{unknown, Layout::plain}}));
 }
 
 }  // namespace

@@ -193,7 +193,9 @@ TEST(CpuCopy, SlicesPadsExpandsTilesAndResizes) {
                     layout, {x}, {moved(dims, x, {1, 3, 3, 5}, [](Dims i) {
                       return Dims{i[0], i[1] + 2, 5 - 2 * i[2], i[3]};
                     })});
-    expect_computes(copy("resize", {tensor(dims)}, {tensor({1, 8, 12, 10})}, {}), layout, {x}, {moved(dims, x, {1, 8, 12, 10}, [](Dims i) {
+    expect_computes(copy("resize/nearest/asymmetric/floor", {tensor(dims)}, {tensor({1, 8, 12, 10})},
+                         {{"numerators", {1, 1, 2, 2}}, {"denominators", {1, 1, 1, 1}}}),
+                    layout, {x}, {moved(dims, x, {1, 8, 12, 10}, [](Dims i) {
                       return Dims{i[0], i[1], i[2] / 2, i[3] / 2};
                     })});
     const Dims padded = {1, 8, 9, 4};

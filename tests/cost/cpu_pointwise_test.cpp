@@ -1,4 +1,6 @@
 // Pointwise kernels that are timed compute what their specs say.
+#include <cstring>
+
 #include "tests/cost/cpu_kernels.h"
 
 namespace xflow::cost::cpu {
@@ -82,11 +84,28 @@ TEST(CpuPointwise, ComparesSelectsAndCasts) {
 
 TEST(CpuPointwise, RefusesWhatItLacks) {
   KernelSpec spec = pointwise("add", {tensor({4}), tensor({4})}, {4});
-  for (TensorSpec* t : {&spec.operands[0], &spec.operands[1], &spec.results[0]}) t->data_type = DataType::uint16;
+  for (TensorSpec* t : {&spec.operands[0], &spec.operands[1], &spec.results[0]}) t->data_type = DataType::complex64;
   const auto cost = device().measure(spec, Layout::plain);
   ASSERT_FALSE(cost);
   EXPECT_EQ(cost.error().code, ErrorCode::unsupported);
-  EXPECT_EQ(cost.error().message, "cannot run pointwise/add(uint16[4], uint16[4]) -> uint16[4] here: there is no loop for add of uint16");
+  EXPECT_EQ(cost.error().message,
+            "cannot run pointwise/add(complex64[4], complex64[4]) -> complex64[4] here: there is no loop for add of complex64");
+}
+
+TEST(CpuPointwise, WhatHasNoLoopIsComputedInIndexNotation) {
+  KernelSpec spec = pointwise("add", {tensor({4}), tensor({4})}, {4});
+  for (TensorSpec* t : {&spec.operands[0], &spec.operands[1], &spec.results[0]}) t->data_type = DataType::uint16;
+  const auto kernels = device().build(spec, Layout::plain);
+  ASSERT_TRUE(kernels) << kernels.error().text();
+  ASSERT_EQ(kernels->size(), 1U);
+  Kernel& kernel = *kernels->front();
+  EXPECT_EQ(kernel.implementation(), "index notation, loop");
+  const std::vector<std::uint16_t> a = {1, 2, 3, 65535};
+  for (std::size_t k = 0; k < 2; ++k) std::memcpy(kernel.operand_bytes(k).data(), a.data(), 8);
+  kernel.run();
+  std::vector<std::uint16_t> sum(4);
+  std::memcpy(sum.data(), kernel.result_bytes(0).data(), 8);
+  EXPECT_EQ(sum, (std::vector<std::uint16_t>{2, 4, 6, 65534}));
 }
 
 }  // namespace

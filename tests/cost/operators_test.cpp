@@ -9,6 +9,7 @@
 #include <set>
 
 #include "src/cost/cpu/cpu_device.h"
+#include "src/cost/kernel_operation.h"
 #include "src/cost/node_kernel.h"
 #include "src/eval/evaluate.h"
 #include "src/ops/operator.h"
@@ -93,6 +94,53 @@ std::vector<Sample> samples() {
       {"transpose", {x}, {{"perm", list({0, 2, 3, 1})}}},
       {"trilu", {x}},
       {"trilu", {x}, {{"upper", ir::Poly(0)}, {"diagonal", ir::Poly(-1)}}},
+      {"full", {}, {{"shape", list({3, 4})}, {"value", ir::Real(3)}}},
+      {"full", {}, {{"shape", list({5})}, {"value", ir::Real(7)}, {"data_type", DataType::int64}}},
+      {"iota", {}, {{"shape", list({3, 4})}, {"axis", ir::Poly(1)}}},
+      {"range", {}, {{"start", ir::Poly(3)}, {"step", ir::Poly(-2)}, {"size", ir::Poly(6)}}},
+      {"identity_matrix", {}, {{"size", ir::Poly(4)}}},
+      {"identity_kernel", {}, {{"channels", ir::Poly(4)}, {"groups", ir::Poly(2)}, {"kernel", list({3, 3})}}},
+      {"pad", {x}, {{"begins", list({0, 0, 1, 2})}, {"ends", list({0, 0, 2, 1})}, {"value", ir::Real(-2)}}},
+      {"pad", {{DataType::int64, {3, 7}, -9, 9}}, {{"begins", list({1, 0})}, {"ends", list({0, 2})}, {"value", ir::Real(5)}}},
+      {"average_pool",
+       {x},
+       {{"kernel", list({3, 2})}, {"strides", list({2, 2})}, {"pads", list({1, 1, 1, 0})}, {"count_include_pad", ir::Poly(1)}}},
+      {"average_pool", {x}, {{"kernel", list({2, 2})}, {"strides", list({1, 1})}, {"dilations", list({2, 3})}}},
+      {"average_pool", {{DataType::float64, {2, 4, 5, 6}}}, {{"kernel", list({3, 3})}, {"strides", list({1, 1})}}},
+      {"max_pool", {x}, {{"kernel", list({2, 2})}, {"strides", list({1, 1})}, {"dilations", list({2, 3})}}},
+      {"max_pool", {{DataType::int8, {2, 4, 5, 6}, -9, 9}}, {{"kernel", list({3, 3})}, {"strides", list({2, 2})}}},
+      {"max_pool", {{DataType::float32, {2, 4, 9}}}, {{"kernel", list({3})}, {"strides", list({2})}}},
+      {"conv", {{DataType::float32, {2, 4, 9}}, {DataType::float32, {8, 2, 3}}}, {{"groups", ir::Poly(2)}}},
+      {"conv", {{DataType::float64, {2, 4, 5, 6}}, {DataType::float64, {8, 4, 3, 3}}}, window},
+      {"conv_transpose",
+       {x, {DataType::float32, {4, 4, 3, 3}}},
+       {{"strides", list({2, 2})}, {"pads", list({1, 1, 1, 1})}, {"groups", ir::Poly(2)}, {"output_padding", list({1, 1})}}},
+      {"lrn", {x}, {{"size", ir::Poly(5)}, {"bias", ir::Real(2)}}},
+      {"mod", {{DataType::int64, {3, 7}, -9, 9}, {DataType::int64, {7}, 1, 5}}, {{"fmod", ir::Poly(1)}}},
+      {"mod", {x, positive}, {{"fmod", ir::Poly(1)}}},
+      {"cast", {{DataType::float32, {3, 7}, -9, 9}}, {{"to", DataType::int64}}},
+      {"cast", {{DataType::float32, {3, 7}, -9, 9}}, {{"to", DataType::boolean}}},
+      {"cast", {{DataType::boolean, {3, 7}, 0, 1}}, {{"to", DataType::float32}}},
+      {"cast", {{DataType::int32, {3, 7}, 0, 300}}, {{"to", DataType::uint8}}},
+      {"cast", {x}, {{"to", DataType::float16}}},
+      {"cast", {x}, {{"to", DataType::float64}}},
+      {"concat", {{DataType::boolean, {2, 3}, 0, 1}, {DataType::boolean, {2, 4}, 0, 1}}, axis},
+      {"gather", {{DataType::int64, {4, 5}, -9, 9}, {DataType::int32, {3}, -4, 3}}, {{"axis", ir::Poly(0)}}},
+      {"gather_elements", {x, {DataType::int32, {2, 3, 4, 6}, -4, 3}}, axis},
+      {"select", {{DataType::boolean, {5, 1}, 0, 1}, x, {DataType::float32, {6}}}},
+      {"select", {flags, {DataType::int64, {2, 4, 5, 6}, -9, 9}, {DataType::int64, {}, -9, 9}}},
+      {"matmul", {{DataType::float32, {2, 1, 5, 6}}, {DataType::float32, {3, 6, 4}}}},
+      {"matmul", {{DataType::int32, {3, 1, 5, 6}, -9, 9}, {DataType::int32, {2, 6, 4}, -9, 9}}},
+      {"cumsum", {x}, {{"axis", ir::Poly(3)}, {"reverse", ir::Poly(1)}}},
+      {"one_hot", {{DataType::int64, {5}, -6, 9}}, {{"axis", ir::Poly(0)}, {"depth", ir::Poly(4)}}},
+      {"depth_to_space", {x}, {{"block", ir::Poly(2)}, {"order", std::string("column_first")}}},
+      {"transpose", {{DataType::boolean, {3, 4, 5}, 0, 1}}, {{"perm", list({2, 0, 1})}}},
+      {"reduce_sum", {x}, {{"axes", list({1})}, {"keep_dims", ir::Poly(0)}}},
+      {"reduce_mean", {x}, {{"axes", list({2, 3})}, {"keep_dims", ir::Poly(1)}}},
+      {"reduce_mean", {x}, {{"axes", list({0, 2})}, {"keep_dims", ir::Poly(0)}}},
+      {"reduce_min", {{DataType::int64, {3, 8}, -9, 9}}, {{"axes", list({0})}, {"keep_dims", ir::Poly(0)}}},
+      {"reduce_l2", {x}, {{"axes", list({0, 1})}, {"keep_dims", ir::Poly(1)}}},
+      {"reduce_l2", {{DataType::float64, {3, 8}}}, {{"axes", list({0})}, {"keep_dims", ir::Poly(1)}}},
       {"softmax", {{DataType::float64, {3, 8}}}, axis},
       {"reduce_sum", {{DataType::int64, {3, 8}, -9, 9}}, {{"axes", list({1})}, {"keep_dims", ir::Poly(1)}}},
       {"reduce_max", {{DataType::int32, {3, 8}, -9, 9}}, {{"axes", list({1})}, {"keep_dims", ir::Poly(1)}}},
@@ -103,6 +151,29 @@ std::vector<Sample> samples() {
       {"leaky_relu", {x}},
       {"elu", {x}},
   };
+  // Resizing in all its kinds, to larger, smaller and equal sizes.
+  for (const char* mode : {"nearest", "linear"}) {
+    for (const char* coordinates : {"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "half_pixel_symmetric"}) {
+      for (const Dims& numerators : {Dims{1, 1, 2, 2}, Dims{1, 1, 3, 2}, Dims{1, 1, 2, 1}}) {
+        const Dims denominators = numerators[2] == 3 ? Dims{1, 1, 2, 3} : numerators[3] == 1 ? Dims{1, 1, 1, 2} : Dims{1, 1, 1, 1};
+        samples.push_back({"resize",
+                           {{DataType::float32, {1, 3, 4, 6}}},
+                           {{"numerators", list(numerators)},
+                            {"denominators", list(denominators)},
+                            {"mode", std::string(mode)},
+                            {"coordinates", std::string(coordinates)}}});
+      }
+    }
+  }
+  for (const char* rounding : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}) {
+    samples.push_back({"resize",
+                       {{DataType::float32, {1, 3, 4, 6}}},
+                       {{"numerators", list({1, 1, 2, 5})},
+                        {"denominators", list({1, 1, 1, 3})},
+                        {"mode", std::string("nearest")},
+                        {"coordinates", std::string("asymmetric")},
+                        {"rounding", std::string(rounding)}}});
+  }
   for (const char* name :
        {"abs", "ceil", "cos", "erf", "exp", "floor", "neg", "relu", "round", "sigmoid", "sign", "sin", "softplus", "tanh"})
     samples.push_back({name, {x}});
@@ -130,9 +201,8 @@ std::vector<Sample> samples() {
   return samples;
 }
 
-// Operators that never reach a device: they move and compute nothing, or make constants.
-const std::set<std::string> kWithoutKernels = {"dropout",         "shape",           "size", "identity", "reshape", "full",
-                                               "identity_kernel", "identity_matrix", "iota", "range"};
+// Operators that never reach a device: they move and compute nothing.
+const std::set<std::string> kWithoutKernels = {"dropout", "shape", "size", "identity", "reshape"};
 
 std::vector<double> values(const Operand& operand, unsigned seed) {
   std::mt19937 random(seed);
@@ -172,6 +242,49 @@ TEST(CpuOperators, EachHasASampleOrNoKernel) {
   }
 }
 
+ir::Graph graph_of(const ir::Arena& arena, ir::NodeId node) {
+  ir::Graph graph;
+  for (std::uint32_t k = 0; k < arena.node(node).outputs.size(); ++k) graph.outputs.push_back({node, k});
+  return graph;
+}
+
+void expect_results(Kernel& kernel, const std::vector<eval::Tensor>& expected) {
+  SCOPED_TRACE(kernel.implementation());
+  kernel.run();
+  for (std::size_t r = 0; r < expected.size(); ++r) {
+    const auto found = kernel.read(r);
+    ASSERT_TRUE(found) << found.error().text();
+    const auto wanted = eval::doubles(expected[r]);
+    ASSERT_TRUE(wanted);
+    ASSERT_EQ(found->size(), wanted->size());
+    const bool floating = ir::is_floating(expected[r].data_type);
+    const double tolerance = !floating ? 0 : expected[r].data_type == DataType::float16 ? 2e-3 : 2e-5;
+    for (std::size_t i = 0; i < found->size(); ++i)
+      ASSERT_NEAR((*found)[i], (*wanted)[i], tolerance * (1 + std::abs((*wanted)[i]))) << "result " << r << ", element " << i;
+  }
+}
+
+// How a kernel is built from its own text is how fallbacks find what it computes.
+TEST(CpuOperators, AreFoundAgainFromTheirKernels) {
+  for (const Sample& sample : samples()) {
+    SCOPED_TRACE(text(sample));
+    ir::Arena arena;
+    std::vector<ir::ValueId> operands;
+    for (const Operand& operand : sample.operands)
+      operands.push_back(arena.input({operand.type, true, ir::polys(operand.dims)}, static_cast<std::uint32_t>(operands.size())));
+    ops::Typing typing(arena.symbols());
+    const auto node = ops::apply(arena, typing, ops::id_of(sample.op), operands, sample.attributes);
+    ASSERT_TRUE(node) << node.error().text();
+    const auto spec = kernel_of(arena, *node, [](ir::SymbolId) { return std::nullopt; });
+    ASSERT_TRUE(spec) << spec.error().text();
+    ir::Arena other;
+    const auto found = operation_of(other, spec->spec);
+    ASSERT_TRUE(found) << found.error().text();
+    EXPECT_EQ(ops::get(other.node(*found).op).signature.name, sample.op);
+    EXPECT_EQ(other.node(*found).outputs, arena.node(*node).outputs);
+  }
+}
+
 TEST(CpuOperators, ComputeWhatTheirIndexNotationSays) {
   const auto device = open_cpu_device();
   ASSERT_TRUE(device);
@@ -187,35 +300,31 @@ TEST(CpuOperators, ComputeWhatTheirIndexNotationSays) {
       inputs.push_back(values(operand, static_cast<unsigned>(k)));
       bindings.emplace(operands.back(), tensor(operand, inputs.back()));
     }
-    const auto value = ops::apply(arena, sample.op, operands, sample.attributes);
-    EXPECT_TRUE(value) << value.error().text();
-    if (!value) continue;
-    const auto spec = kernel_of(arena, value->node, [](ir::SymbolId) { return std::nullopt; });
+    ops::Typing typing(arena.symbols());
+    const auto node = ops::apply(arena, typing, ops::id_of(sample.op), operands, sample.attributes);
+    EXPECT_TRUE(node) << node.error().text();
+    if (!node) continue;
+    const auto spec = kernel_of(arena, *node, [](ir::SymbolId) { return std::nullopt; });
     ASSERT_TRUE(spec) << spec.error().text();
     if (spec->spec.kernel == "none") continue;
-    auto kernels = (*device)->build(spec->spec, Layout::plain);
-    if (!kernels) {
-      ADD_FAILURE() << kernels.error().text();
-      continue;
-    }
-    const auto expected = eval::evaluate(arena, ir::Graph{{*value}}, bindings);
+    const ir::Graph graph = graph_of(arena, *node);
+    const auto expected = eval::evaluate(arena, graph, bindings);
     ASSERT_TRUE(expected) << expected.error().text();
-    const auto wanted = eval::doubles((*expected)[0]);
-    ASSERT_TRUE(wanted);
-    for (const auto& kernel : *kernels) {
-      SCOPED_TRACE(kernel->implementation());
-      for (std::size_t k = 0; k < spec->operands.size(); ++k) {
-        const auto place = static_cast<std::size_t>(std::ranges::find(operands, spec->operands[k]) - operands.begin());
-        ASSERT_TRUE(kernel->write(k, inputs[place]));
+    for (const Layout layout : {Layout::plain, Layout::channels_last, Layout::blocked4}) {
+      const bool asked = layout == Layout::plain || (*device)->works_in(spec->spec, layout);
+      if (!asked) continue;
+      SCOPED_TRACE(name(layout));
+      auto kernels = (*device)->build(spec->spec, layout);
+      if (!kernels) {
+        ADD_FAILURE() << kernels.error().text();
+        continue;
       }
-      kernel->run();
-      const auto found = kernel->read(0);
-      ASSERT_TRUE(found) << found.error().text();
-      ASSERT_EQ(found->size(), wanted->size());
-      const double tolerance = arena.type(*value).data_type == DataType::float16 ? 2e-3 : 2e-5;
-      for (std::size_t i = 0; i < found->size(); ++i) {
-        EXPECT_NEAR((*found)[i], (*wanted)[i], tolerance * (1 + std::abs((*wanted)[i]))) << "element " << i;
-        if (HasFailure()) break;
+      for (const auto& kernel : *kernels) {
+        for (std::size_t k = 0; k < spec->operands.size(); ++k) {
+          const auto place = static_cast<std::size_t>(std::ranges::find(operands, spec->operands[k]) - operands.begin());
+          ASSERT_TRUE(kernel->write(k, inputs[place]));
+        }
+        expect_results(*kernel, *expected);
       }
     }
   }

@@ -15,6 +15,12 @@
 #else
 #define XFLOW_CLONES
 #endif
+// Each iteration reads and writes elements of its own, also where a result lies in the place of an operand.
+#if defined(__clang__)
+#define XFLOW_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define XFLOW_INDEPENDENT _Pragma("GCC ivdep")
+#endif
 #define XFLOW_INLINE inline __attribute__((always_inline))
 
 namespace xflow::cost::cpu {
@@ -240,10 +246,11 @@ XFLOW_BINARY(Xor, std::uint8_t, (a != T(0)) != (b != T(0)))
 
 template <typename Operator, typename T>
 XFLOW_CLONES void unary(const void* const* operands, void* out, std::size_t n, const double* reals) {
-  const T* __restrict x = static_cast<const T*>(operands[0]);
-  T* __restrict y = static_cast<T*>(out);
+  const T* x = static_cast<const T*>(operands[0]);
+  T* y = static_cast<T*>(out);
   const T p = static_cast<T>(reals[0]);
   const T q = static_cast<T>(reals[1]);
+  XFLOW_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) y[i] = Operator::template apply<T>(x[i], p, q);
 }
 
@@ -252,7 +259,8 @@ XFLOW_CLONES void binary(const void* const* operands, void* out, std::size_t n, 
   using Out = typename Operator::template Out<T>;
   const T* a = static_cast<const T*>(operands[0]);
   const T* b = static_cast<const T*>(operands[1]);
-  Out* __restrict y = static_cast<Out*>(out);
+  Out* y = static_cast<Out*>(out);
+  XFLOW_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) y[i] = Operator::template apply<T>(a[i], b[i]);
 }
 
@@ -261,34 +269,39 @@ XFLOW_CLONES void select(const void* const* operands, void* out, std::size_t n, 
   const auto* condition = static_cast<const std::uint8_t*>(operands[0]);
   const T* a = static_cast<const T*>(operands[1]);
   const T* b = static_cast<const T*>(operands[2]);
-  T* __restrict y = static_cast<T*>(out);
+  T* y = static_cast<T*>(out);
+  XFLOW_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) y[i] = condition[i] != 0 ? a[i] : b[i];
 }
 
 template <typename From, typename To>
 XFLOW_CLONES void cast(const void* const* operands, void* out, std::size_t n, const double* /*reals*/) {
   const From* x = static_cast<const From*>(operands[0]);
-  To* __restrict y = static_cast<To*>(out);
+  To* y = static_cast<To*>(out);
+  XFLOW_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) y[i] = static_cast<To>(x[i]);  // NOLINT(bugprone-signed-char-misuse): int8 is a number
 }
 
 template <typename T>
 XFLOW_CLONES void cast_to_boolean(const void* const* operands, void* out, std::size_t n, const double* /*reals*/) {
   const T* x = static_cast<const T*>(operands[0]);
-  auto* __restrict y = static_cast<std::uint8_t*>(out);
+  auto* y = static_cast<std::uint8_t*>(out);
+  XFLOW_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) y[i] = x[i] != T(0) ? 1 : 0;
 }
 
 template <typename T>
 XFLOW_CLONES void is_nan(const void* const* operands, void* out, std::size_t n, const double* /*reals*/) {
   const T* x = static_cast<const T*>(operands[0]);
-  auto* __restrict y = static_cast<std::uint8_t*>(out);
+  auto* y = static_cast<std::uint8_t*>(out);
+  XFLOW_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) y[i] = x[i] != x[i] ? 1 : 0;
 }
 
 XFLOW_CLONES void logical_not(const void* const* operands, void* out, std::size_t n, const double* /*reals*/) {
   const auto* x = static_cast<const std::uint8_t*>(operands[0]);
-  auto* __restrict y = static_cast<std::uint8_t*>(out);
+  auto* y = static_cast<std::uint8_t*>(out);
+  XFLOW_INDEPENDENT
   for (std::size_t i = 0; i < n; ++i) y[i] = x[i] == 0 ? 1 : 0;
 }
 

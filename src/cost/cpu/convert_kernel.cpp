@@ -51,24 +51,25 @@ class ConvertKernel final : public Kernel {
       const bool half = operand.data_type == DataType::float16;
       const std::size_t n = half && !operand.constant ? single_->operand_bytes(operands_.size()).size() / sizeof(float) : 0;
       constexpr std::uint16_t kOneHalf = 0x3800;  // an ordinary number
-      operands_.push_back({std::vector<std::uint16_t>(n, kOneHalf), half, operand.constant});
+      operands_.push_back({Memory(n * sizeof(std::uint16_t)), n, half, operand.constant});
+      std::fill_n(operands_.back().values(), n, kOneHalf);
     }
     for (const ops::TensorSpec& result : spec.results) {
       const bool half = result.data_type == DataType::float16;
       const std::size_t n = half ? single_->result_bytes(results_.size()).size() / sizeof(float) : 0;
-      results_.push_back({std::vector<std::uint16_t>(n), half, false});
+      results_.push_back({Memory(n * sizeof(std::uint16_t)), n, half, false});
     }
   }
 
   void run() override {
     for (std::size_t k = 0; k < operands_.size(); ++k) {
       const Port& port = operands_[k];
-      if (port.half && !port.constant) halves_to_floats(port.values.data(), as<float>(single_->operand_bytes(k)), port.values.size());
+      if (port.half && !port.constant) halves_to_floats(port.values(), as<float>(single_->operand_bytes(k)), port.count);
     }
     single_->run();
     for (std::size_t k = 0; k < results_.size(); ++k) {
       Port& port = results_[k];
-      if (port.half) floats_to_halves(as<float>(single_->result_bytes(k)), port.values.data(), port.values.size());
+      if (port.half) floats_to_halves(as<float>(single_->result_bytes(k)), port.values(), port.count);
     }
   }
 
@@ -78,23 +79,33 @@ class ConvertKernel final : public Kernel {
     std::vector<double> rounded;
     for (const double value : values) rounded.push_back(ir::half_to_float(ir::float_to_half(static_cast<float>(value))));
     XFLOW_CHECK(single_->write(operand, rounded));
-    if (!port.constant) floats_to_halves(as<float>(single_->operand_bytes(operand)), port.values.data(), port.values.size());
+    if (!port.constant) floats_to_halves(as<float>(single_->operand_bytes(operand)), port.values(), port.count);
     return {};
   }
 
   Result<std::vector<double>> read(std::size_t result) const override {
     const Port& port = results_.at(result);
-    if (port.half) halves_to_floats(port.values.data(), as<float>(single_->result_bytes(result)), port.values.size());
+    if (port.half) halves_to_floats(port.values(), as<float>(single_->result_bytes(result)), port.count);
     return single_->read(result);
   }
 
   std::span<std::byte> operand_bytes(std::size_t operand) override {
     Port& port = operands_.at(operand);
-    return port.half && !port.constant ? std::as_writable_bytes(std::span(port.values)) : single_->operand_bytes(operand);
+    return port.own() ? port.bytes() : single_->operand_bytes(operand);
   }
   std::span<std::byte> result_bytes(std::size_t result) override {
     Port& port = results_.at(result);
-    return port.half ? std::as_writable_bytes(std::span(port.values)) : single_->result_bytes(result);
+    return port.half ? port.bytes() : single_->result_bytes(result);
+  }
+  void bind_operand(std::size_t operand, std::byte* place) override {
+    Port& port = operands_.at(operand);
+    if (port.own()) return port.memory.bind(place);
+    single_->bind_operand(operand, place);
+  }
+  void bind_result(std::size_t result, std::byte* place) override {
+    Port& port = results_.at(result);
+    if (port.half) return port.memory.bind(place);
+    single_->bind_result(result, place);
   }
   std::optional<std::size_t> overwritten() const override {
     const auto lost = single_->overwritten();
@@ -107,9 +118,13 @@ class ConvertKernel final : public Kernel {
 
  private:
   struct Port {
-    std::vector<std::uint16_t> values;  // of a half
-    bool half;
-    bool constant;
+    Memory memory;  // of a half
+    std::size_t count = 0;
+    bool half = false;
+    bool constant = false;
+    std::uint16_t* values() const { return reinterpret_cast<std::uint16_t*>(memory.get()); }
+    std::span<std::byte> bytes() const { return {memory.get(), count * sizeof(std::uint16_t)}; }
+    bool own() const { return half && !constant; }
   };
   std::unique_ptr<Kernel> single_;
   std::string implementation_;

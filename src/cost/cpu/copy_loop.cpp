@@ -61,7 +61,7 @@ void copy_strided(const StridedCopy& copy, const std::byte* source, std::byte* t
   if (nest.strides[0][last] != 1 && nest.strides[1][last] == 1) {
     for (std::size_t k = 0; k < last; ++k) other = nest.strides[0][k] == 1 ? k : other;
   }
-  Dims index(rank, 0);
+  Indices index(rank);
   const T* from = reinterpret_cast<const T*>(source) + copy.from;
   T* to = reinterpret_cast<T*>(target) + copy.to;
   while (true) {
@@ -94,11 +94,6 @@ class CopyLoop final : public LoopKernel {
     };
     if (!spec.post.empty()) return cannot("copies with post-operations");
     XFLOW_CHECK(add_buffers(spec));
-    // Some operators make their result of nothing.
-    if (spec.word == "full" || spec.word == "range") {
-      fill_ = true;
-      return {};
-    }
     if (operands_.empty()) return cannot(spec.word);
     const std::size_t dot = spec.word.find('/');
     const std::string_view word = std::string_view(spec.word).substr(0, dot);
@@ -170,7 +165,7 @@ class CopyLoop final : public LoopKernel {
       gather_axis_ = static_cast<std::ptrdiff_t>(axis_of());
       if (operand_layout() != Layout::plain) return cannot("gather in this layout");
       spread_indices();
-    } else if (word == "resize" && !spec.word.starts_with("resize/linear") && !spec.word.starts_with("resize/cubic")) {
+    } else if (word == "resize") {
       return prepare_resize(spec);
     } else {
       return cannot(spec.word);
@@ -179,9 +174,7 @@ class CopyLoop final : public LoopKernel {
   }
 
   void run() override {
-    if (fill_) {
-      std::memset(results_[0].bytes.get(), 0, results_[0].elements() * results_[0].element_size);
-    }
+    if (!fill_.empty()) fill();
     for (const StridedCopy& copy : copies_) {
       const std::byte* from = operands_[copy.operand].bytes.get();
       std::byte* to = results_[copy.result].bytes.get();
@@ -249,7 +242,9 @@ class CopyLoop final : public LoopKernel {
       dims[k] += std::min<std::int64_t>(begins[k], 0) + std::min<std::int64_t>(ends[k], 0);
       if (dims[k] < 0) dims[k] = 0;
     }
-    fill_ = true;
+    double value = 0;
+    for (const auto& [name, real] : spec.reals) value = name == "value" ? real : value;
+    XFLOW_TRY(fill_, element_bytes(y.spec.data_type, value));
     add(0, 0, dims, x.strides, y.strides, from, to);
     return {};
   }
@@ -269,22 +264,19 @@ class CopyLoop final : public LoopKernel {
     if (!to_space) add(0, 0, dims, w, d, 0, 0);
   }
 
-  // Nearest-neighbour enlargement by integers is a repetition of each element.
   Result<void> prepare_resize(const ops::KernelSpec& spec) {
     const Tensor& x = operands_[0];
     const Tensor& y = results_[0];
     Dims dims;
     Dims from;
     Dims to;
-    bool integral = x.dims.size() == y.dims.size();
-    for (std::size_t k = 0; integral && k < x.dims.size(); ++k) {
-      integral = x.dims[k] > 0 && y.dims[k] % x.dims[k] == 0;
-      if (!integral) break;
+    const bool repeats = repeats_elements(spec);
+    for (std::size_t k = 0; repeats && k < x.dims.size(); ++k) {
       dims.insert(dims.end(), {x.dims[k], y.dims[k] / x.dims[k]});
       from.insert(from.end(), {x.strides[k], 0});
       to.insert(to.end(), {y.strides[k] * (y.dims[k] / x.dims[k]), y.strides[k]});
     }
-    if (!integral) return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: there is no loop for it", ops::to_string(spec)));
+    if (!repeats) return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: there is no loop for it", ops::to_string(spec)));
     add(0, 0, dims, from, to, 0, 0);
     return {};
   }
@@ -302,9 +294,20 @@ class CopyLoop final : public LoopKernel {
     }
   }
 
+  void fill() {
+    std::byte* to = results_[0].bytes.get();
+    const std::size_t bytes = results_[0].elements() * fill_.size();
+    if (std::ranges::all_of(fill_, [](std::byte b) { return b == std::byte{0}; })) {
+      std::memset(to, 0, bytes);
+      return;
+    }
+    for (std::size_t at = 0; at < bytes; at += fill_.size()) std::memcpy(to + at, fill_.data(), fill_.size());
+  }
+
   void gather() {
     const Tensor& x = operands_[0];
     const auto axis = static_cast<std::size_t>(gather_axis_);
+    if (x.elements() == 0) return;
     std::size_t outer = 1;
     for (std::size_t k = 0; k < axis; ++k) outer *= static_cast<std::size_t>(x.dims[k]);
     std::size_t row = x.element_size;
@@ -318,18 +321,35 @@ class CopyLoop final : public LoopKernel {
       for (std::size_t k = 0; k < count; ++k, to += row) {
         std::int64_t index = operands_[1].element_size == 8 ? reinterpret_cast<const std::int64_t*>(indices)[k]
                                                             : reinterpret_cast<const std::int32_t*>(indices)[k];
-        if (index < 0) index += static_cast<std::int64_t>(extent);
+        // The nearest element where an index names none.
+        index = std::clamp<std::int64_t>(index < 0 ? index + static_cast<std::int64_t>(extent) : index, 0,
+                                         static_cast<std::int64_t>(extent) - 1);
         std::memcpy(to, from + static_cast<std::size_t>(index) * row, row);
       }
     }
   }
 
   std::vector<StridedCopy> copies_;
-  bool fill_ = false;
+  std::vector<std::byte> fill_;  // the element that the result has where nothing is copied to
   std::ptrdiff_t gather_axis_ = -1;
 };
 
 }  // namespace
+
+bool repeats_elements(const ops::KernelSpec& spec) {
+  if (spec.operands.empty() || spec.results.empty()) return false;
+  const Dims& x = spec.operands[0].dims;
+  const Dims& y = spec.results[0].dims;
+  if (x.size() != y.size()) return false;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    if (x[k] == 0 || y[k] % x[k] != 0) return false;
+    const auto places = nearest_places(spec, k);
+    if (!places) return false;
+    for (std::size_t i = 0; i < places->size(); ++i)
+      if ((*places)[i] != static_cast<std::int64_t>(i) / (y[k] / x[k])) return false;
+  }
+  return true;
+}
 
 Result<std::unique_ptr<Kernel>> build_copy_loop(const ops::KernelSpec& spec, Layout layout) {
   auto kernel = std::make_unique<CopyLoop>(layout);

@@ -36,23 +36,6 @@ double elements(const ops::TensorSpec& tensor) {
   return std::accumulate(tensor.dims.begin(), tensor.dims.end(), 1.0, [](double n, std::int64_t d) { return n * static_cast<double>(d); });
 }
 
-std::int64_t channels(const ops::TensorSpec& tensor) { return tensor.dims[1]; }
-
-// Conversions between plain and channels_last, and from blocks that divide the channels, change nothing where only one spatial element
-// or one channel is there.
-bool same_bytes(const ops::TensorSpec& tensor, Layout from, Layout to) {
-  if (from == to || !has_layouts(tensor)) return true;
-  const auto block_of = [](Layout layout) {
-    return layout == Layout::blocked4 ? 4 : layout == Layout::blocked8 ? 8 : layout == Layout::blocked16 ? 16 : 1;
-  };
-  const std::int64_t block = std::max(block_of(from), block_of(to));
-  const bool one_place = std::all_of(tensor.dims.begin() + 2, tensor.dims.end(), [](std::int64_t d) { return d == 1; });
-  if (channels(tensor) % block != 0) return false;
-  if (one_place) return true;
-  if (block == 1) return channels(tensor) == 1;
-  return channels(tensor) == block && (from == Layout::channels_last || to == Layout::channels_last);
-}
-
 class Device final : public CpuDevice {
  public:
   Device(std::unique_ptr<DnnlLibrary> library, const CpuOptions& options) : library_(std::move(library)), options_(options) {
@@ -72,19 +55,23 @@ class Device final : public CpuDevice {
     if (layout == Layout::plain) return true;
     if (spec.operands.empty() || spec.results.empty() || !has_layouts(spec.results[0])) return false;
     const bool blocked = layout != Layout::channels_last;
+    const ir::DataType type = spec.results[0].data_type;
+    const bool single = type == ir::DataType::float32 || type == ir::DataType::float16;
     if (is_pointwise(spec.kernel)) {
-      // Blocks are walked by oneDNN alone.
-      const ir::DataType type = spec.results[0].data_type;
-      return !blocked || (library_steps(spec) && (type == ir::DataType::float32 || type == ir::DataType::float16));
+      // Blocks are walked by oneDNN alone, for which a hard sigmoid is two operators, and not with padding that has to stay 0.
+      return !blocked ||
+             (library_steps(spec) && single && fills_blocks(spec, layout) && parse_step(spec.kernel).operation != "hard_sigmoid");
     }
-    if (spec.kernel == "pool_max" || spec.kernel == "pool_average") return has_layouts(spec.operands[0]);
+    if (spec.kernel == "pool_max" || spec.kernel == "pool_average")
+      return has_layouts(spec.operands[0]) && (single || type == ir::DataType::bfloat16);
     if (spec.kernel == "reduce") {
       const auto* keeps = spec.find("keep_dims");
       return !blocked && has_layouts(spec.operands[0]) && spec.operands[0].dims.size() == spec.results[0].dims.size() &&
              (keeps == nullptr || keeps->empty() || (*keeps)[0] != 0);
     }
     if (spec.kernel != "copy" || blocked) return false;
-    for (const std::string_view word : {"concat", "split", "slice", "pad/constant", "resize"}) {
+    if (spec.word.starts_with("resize")) return dnnl_resamples(spec);
+    for (const std::string_view word : {"concat", "split", "slice", "pad/constant"}) {
       if (spec.word.starts_with(word)) return spec.operands[0].dims.size() == spec.results[0].dims.size();
     }
     return false;
@@ -121,7 +108,10 @@ class Device final : public CpuDevice {
       same.operands[0].data_type = same.results[0].data_type = ir::DataType::bfloat16;
       return build(same, layout);
     }
-    if (computes_with_half(spec)) return build_on_half(spec, layout);
+    if (computes_with_half(spec)) {
+      auto kernels = build_on_half(spec, layout);
+      if (kernels) return kernels;
+    }
     auto library = library_->build(spec, layout);
     std::vector<std::unique_ptr<Kernel>> kernels;
     std::vector<Error> errors;
@@ -151,9 +141,15 @@ class Device final : public CpuDevice {
     }
     const bool has_other_types = spec.kernel == "reduce" || spec.kernel == "softmax" || spec.kernel == "log_softmax";
     if (kernels.empty() && has_other_types && !spec.operands.empty()) collect(build_other_types_loop(spec, layout));
+    const bool plain = layout == Layout::plain || layout == Layout::any;
+    if (kernels.empty() && plain && spec.post.empty()) {
+      if (auto kernel = build_notation_kernel(spec)) kernels.push_back(*std::move(kernel));
+    }
     if (kernels.empty()) return fail(errors.back());
     return kernels;
   }
+
+  void use_threads() const override { library_->use_threads(); }
 
   Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override {
     if (spec.kernel == "none") return KernelCost{};
@@ -284,6 +280,15 @@ class Device final : public CpuDevice {
     }
     for (KernelCost& cost : best) cost.disturbance = best_control.value / fastest_control_.value - 1;
     return best;
+  }
+
+  // No block is padded, and no value of lower rank, which would be row-major, is read.
+  static bool fills_blocks(const ops::KernelSpec& spec, Layout layout) {
+    const std::int64_t block = layout == Layout::blocked4 ? 4 : layout == Layout::blocked8 ? 8 : 16;
+    const std::size_t rank = spec.results[0].dims.size();
+    return spec.results[0].dims[1] % block == 0 && std::ranges::all_of(all_operands(spec), [&](const ops::TensorSpec& operand) {
+             return operand.constant || operand.dims.size() == rank;
+           });
   }
 
   static bool library_steps(const ops::KernelSpec& spec) {

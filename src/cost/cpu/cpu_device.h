@@ -22,6 +22,8 @@ class CpuDevice : public Device {
   // The kernel for `spec` with its operands in `layout`; where oneDNN and a loop of ours both can, both are built. Error::unsupported,
   // "cannot run ... here: ..." if neither can.
   virtual Result<std::vector<std::unique_ptr<Kernel>>> build(const ops::KernelSpec& spec, Layout layout) = 0;
+  // Sets the number of threads for kernels that the calling thread runs.
+  virtual void use_threads() const = 0;
 };
 
 // Error::unsupported if oneDNN cannot be set up.

@@ -3,11 +3,38 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 
 namespace xflow::cost::cpu {
 
 using dnnl::algorithm;
 using dnnl::memory;
+
+// The arguments are listed once: a launch makes nothing new.
+void DnnlKernel::run() {
+  [[maybe_unused]] const dnnl_status_t status =
+      dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(list_.size()), list_.data());
+  assert(status == dnnl_success);
+  dnnl_stream_wait(stream_.get());
+}
+
+void DnnlKernel::list_arguments() {
+  list_.clear();
+  for (const auto& [argument, buffer] : arguments_) list_.push_back({argument, buffer.get()});
+}
+
+// Another memory in the place of one that operands and arguments may share.
+void DnnlKernel::bind(const memory& buffer, std::byte* place) {
+  const dnnl_memory_t old = buffer.get();
+  const memory fresh(buffer.get_desc(), engine_, place == nullptr ? DNNL_MEMORY_NONE : static_cast<void*>(place));
+  for (auto& [argument, own] : arguments_)
+    if (own.get() == old) own = fresh;
+  for (auto* ports : {&operands_, &results_}) {
+    for (Port& port : *ports)
+      if (port.buffer.get() == old) port.buffer = fresh;
+  }
+  list_arguments();
+}
 
 Result<void> DnnlKernel::write(std::size_t operand, std::span<const double> values) {
   try {
@@ -59,6 +86,7 @@ void DnnlKernel::finish(dnnl::primitive primitive, std::unordered_map<int, memor
                         Layout results) {
   primitive_ = std::move(primitive);
   arguments_ = std::move(arguments);
+  list_arguments();
   implementation_ = std::move(implementation);
   if (overwritten_) implementation_ += "+sum";
   operand_layout_ = operands;
@@ -104,7 +132,9 @@ dnnl::primitive_attr Build::attributes(std::span<const Step> steps, const Dims& 
     for (std::size_t k = 0; k < own.size(); ++k) {
       if (own[k] != dims[k] && own[k] != 1) throw Lacking{"a post-operation with this operand"};
     }
-    const memory::desc desc = layout_desc(own, type_of(tensor.data_type), layout);
+    // A value of lower rank comes row-major.
+    const bool in_layout = tensor.constant || tensor.dims.size() == dims.size();
+    const memory::desc desc = layout_desc(own, type_of(tensor.data_type), in_layout ? layout : Layout::plain);
     const bool residual =
         in_place && step.operation == "add" && !tensor.constant && own == dims && tensor.data_type == spec.results.at(0).data_type;
     if (residual) in_place = false;

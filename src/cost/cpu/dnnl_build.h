@@ -5,6 +5,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "src/cost/cpu/dnnl_kernel.h"
 #include "src/cost/cpu/dnnl_types.h"
 
 namespace xflow::cost::cpu {
@@ -13,10 +14,7 @@ class DnnlKernel final : public Kernel {
  public:
   DnnlKernel(dnnl::engine engine, dnnl::stream stream) : engine_(std::move(engine)), stream_(std::move(stream)) {}
 
-  void run() override {
-    primitive_.execute(stream_, arguments_);
-    stream_.wait();
-  }
+  void run() override;
   Result<void> write(std::size_t operand, std::span<const double> values) override;
   Result<std::vector<double>> read(std::size_t result) const override;
   std::span<std::byte> operand_bytes(std::size_t operand) override { return bytes_of(operands_.at(operand)); }
@@ -25,10 +23,15 @@ class DnnlKernel final : public Kernel {
   Layout operand_layout() const override { return operand_layout_; }
   Layout result_layout() const override { return result_layout_; }
   std::optional<std::size_t> overwritten() const override { return overwritten_; }
+  bool works_in_place(std::size_t operand) const override { return in_place_ == operand; }
+  void bind_operand(std::size_t operand, std::byte* place) override { bind(operands_.at(operand).buffer, place); }
+  void bind_result(std::size_t result, std::byte* place) override { bind(results_.at(result).buffer, place); }
 
   // While building. `user`: the spec's row-major tensor in the dimensions that the kernel sees.
   dnnl::memory add_operand(const dnnl::memory::desc& desc, const dnnl::memory::desc& user);
   dnnl::memory add_result(const dnnl::memory::desc& desc, const dnnl::memory::desc& user);
+  // Operand k may lie where the result does.
+  void allow_in_place(std::size_t operand) { in_place_ = operand; }
   // The next operand lies where result 0 does, and is lost in a launch.
   void add_overwritten_operand();
   void finish(dnnl::primitive primitive, std::unordered_map<int, dnnl::memory> arguments, std::string implementation, Layout operands,
@@ -43,13 +46,18 @@ class DnnlKernel final : public Kernel {
     return {static_cast<std::byte*>(port.buffer.get_data_handle()), port.buffer.get_desc().get_size()};
   }
 
+  void bind(const dnnl::memory& buffer, std::byte* place);
+  void list_arguments();
+
   dnnl::engine engine_;
   mutable dnnl::stream stream_;
   dnnl::primitive primitive_;
   std::unordered_map<int, dnnl::memory> arguments_;
+  std::vector<dnnl_exec_arg_t> list_;  // the same, as the library wants them
   std::vector<Port> operands_;
   std::vector<Port> results_;
   std::optional<std::size_t> overwritten_;
+  std::optional<std::size_t> in_place_;
   std::string implementation_;
   Layout operand_layout_ = Layout::plain;
   Layout result_layout_ = Layout::plain;

@@ -40,12 +40,19 @@ void build_pointwise(Build& build) {
     const dnnl::eltwise_forward::primitive_desc pd({kInference, f.function, target, f.alpha, f.beta}, attr, build.engine);
     if (is_reference(pd.impl_info_str())) throw Lacking{fmt::format("{}", base.operation)};
     build.one_operand(dnnl::eltwise_forward(pd), target, target, pd.impl_info_str());
+    build.kernel->allow_in_place(0);
     return;
   }
   const auto function = binary_of(base.operation);
   if (!function || base.operands.size() != 1) throw Lacking{fmt::format("{}", base.operation)};
   const std::array<Dims, 2> own = {padded_to(build.operand_dims(0), y.size()), padded_to(build.operand_dims(1), y.size())};
-  std::array<memory::desc, 2> sources = {layout_desc(own[0], type, build.layout), layout_desc(own[1], build.operand_type(1), build.layout)};
+  // A value of lower rank comes row-major.
+  const auto layout_of_operand = [&](std::size_t k) {
+    const ops::TensorSpec& tensor = build.spec.operands[k];
+    return tensor.constant || tensor.dims.size() == y.size() ? build.layout : Layout::plain;
+  };
+  std::array<memory::desc, 2> sources = {layout_desc(own[0], type, layout_of_operand(0)),
+                                         layout_desc(own[1], build.operand_type(1), layout_of_operand(1))};
   std::array<int, 2> places = {DNNL_ARG_SRC_0, DNNL_ARG_SRC_1};
   if (own[0] != y) {  // the full operand comes first
     if (!commutes(base.operation) || own[1] != y) throw Lacking{"broadcasting of the first operand"};
@@ -59,6 +66,7 @@ void build_pointwise(Build& build) {
   for (std::size_t k = 0; k < 2; ++k) {
     const memory::desc& source = places[k] == DNNL_ARG_SRC_0 ? sources[0] : sources[1];
     arguments.insert({places[k], build.operand(source, own[k])});
+    if (places[k] == DNNL_ARG_SRC_0 && source == target) build.kernel->allow_in_place(k);
   }
   build.bind_post(arguments);
   arguments.insert({DNNL_ARG_DST, build.result(target, y)});

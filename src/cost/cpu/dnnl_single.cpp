@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "src/cost/cpu/dnnl_build.h"
+#include "src/cost/cpu/loop_kernel.h"
 
 namespace xflow::cost::cpu {
 
@@ -83,6 +84,12 @@ void build_layer_normalization(Build& build) {
   const Dims& x = build.operand_dims(0);
   const Dims last = {static_cast<std::int64_t>(x.size()) - 1};
   if (build.spec.word != "layer" || build.integers("axes") != last || x.size() < 2) throw Lacking{"this normalisation"};
+  // Scale and shift vary along the rows alone.
+  for (std::size_t k = 1; k < build.spec.operands.size(); ++k) {
+    Dims row(build.operand_dims(k).size(), 1);
+    if (!row.empty()) row.back() = x.back();
+    if (row.empty() || build.operand_dims(k) != row) throw Lacking{"a normalisation with this scale"};
+  }
   const memory::desc desc = plain_desc(x, build.operand_type(0));
   using Flags = dnnl::normalization_flags;
   Flags flags = Flags::none;
@@ -117,16 +124,30 @@ void build_concat(Build& build) {
   build.kernel->finish(dnnl::concat(pd), std::move(arguments), pd.impl_info_str(), layout_of(target), layout_of(target));
 }
 
-// oneDNN samples at half pixels, nearest in its own rounding: other kinds read other elements, but as many, in the same order.
+// oneDNN samples at half pixels, at the scale of the sizes; nearest in a rounding of its own, which matters where elements are not just
+// repeated.
 void build_resample(Build& build) {
+  if (!dnnl_resamples(build.spec)) throw Lacking{"this resizing"};
   const bool nearest = !build.spec.word.starts_with("resize/linear");
-  if (build.spec.word.starts_with("resize/cubic")) throw Lacking{"cubic resizing"};
   const memory::desc source = layout_desc(build.operand_dims(0), build.operand_type(0), build.layout);
   const memory::desc target = layout_desc(build.result_dims(), build.operand_type(0), build.layout);
   const dnnl::resampling_forward::desc desc(kInference, nearest ? algorithm::resampling_nearest : algorithm::resampling_linear, source,
                                             target);
   const dnnl::resampling_forward::primitive_desc pd(desc, build.engine);
   build.one_operand(dnnl::resampling_forward(pd), source, target, pd.impl_info_str());
+}
+
+bool dnnl_resamples(const ops::KernelSpec& spec) {
+  if (repeats_elements(spec)) return true;
+  const Dims& x = spec.operands[0].dims;
+  const Dims& y = spec.results[0].dims;
+  const Dims* numerators = spec.find("numerators");
+  const Dims* denominators = spec.find("denominators");
+  if (!spec.word.starts_with("resize/linear/half_pixel/") || numerators == nullptr || denominators == nullptr) return false;
+  if (x.size() != y.size() || x.size() < 3 || x.size() > 5 || x[0] != y[0] || x[1] != y[1]) return false;
+  for (std::size_t k = 0; k < x.size(); ++k)
+    if (x[k] * (*numerators)[k] != y[k] * (*denominators)[k]) return false;
+  return true;
 }
 
 void build_reorder(Build& build) {

@@ -26,7 +26,7 @@ std::int64_t product(std::span<const std::int64_t> dims) {
 template <typename Body>
 void for_each_row(const Dims& dims, const Dims& strides, const Body& body) {
   const std::size_t outer = dims.empty() ? 0 : dims.size() - 1;
-  Dims index(outer, 0);
+  Indices index(outer);
   const std::int64_t rows = product(std::span(dims).first(outer));
   std::int64_t offset = 0;
   for (std::int64_t row = 0; row < rows; ++row) {
@@ -38,6 +38,40 @@ void for_each_row(const Dims& dims, const Dims& strides, const Body& body) {
       index[k] = 0;
     }
   }
+}
+
+std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+
+// The place u = above / below of index i (docstring of src/ops/resize.cpp).
+struct Place {
+  std::int64_t above;
+  std::int64_t below;
+};
+Place place_of(std::int64_t i, std::int64_t size, std::int64_t result, std::int64_t numerator, std::int64_t denominator,
+               std::string_view coordinates) {
+  if (coordinates == "asymmetric") return {i * denominator, numerator};
+  if (coordinates == "align_corners") return {i * (size - 1), std::max<std::int64_t>(result - 1, 1)};
+  if (coordinates == "half_pixel_symmetric") return {(2 * i + 1 - result) * denominator + (size - 1) * numerator, 2 * numerator};
+  if (coordinates == "pytorch_half_pixel" && result == 1) return {0, 1};
+  return {(2 * i + 1) * denominator - numerator, 2 * numerator};
+}
+
+Dims resized_places(std::int64_t size, std::int64_t result, std::int64_t numerator, std::int64_t denominator, std::string_view coordinates,
+                    std::string_view rounding) {
+  Dims table;
+  for (std::int64_t i = 0; i < result; ++i) {
+    if (numerator == denominator) {
+      table.push_back(i);
+      continue;
+    }
+    const Place u = place_of(i, size, result, numerator, denominator, coordinates);
+    const std::int64_t at = rounding == "floor"               ? floor_div(u.above, u.below)
+                            : rounding == "ceil"              ? floor_div(u.above + u.below - 1, u.below)
+                            : rounding == "round_prefer_ceil" ? floor_div(2 * u.above + u.below, 2 * u.below)
+                                                              : floor_div(2 * u.above + u.below - 1, 2 * u.below);
+    table.push_back(std::clamp<std::int64_t>(at, 0, size - 1));
+  }
+  return table;
 }
 
 // What the loops of this file have in common: row-major buffers, and integers of the spec.
@@ -97,6 +131,10 @@ class IndexLoop : public LoopKernel {
       reinterpret_cast<std::int32_t*>(bytes)[k] = static_cast<std::int32_t>(index);
     }
   }
+  // What an index names; the nearest element where it names none.
+  static std::int64_t place_of(std::int64_t index, std::int64_t extent) {
+    return std::clamp<std::int64_t>(index < 0 ? index + extent : index, 0, extent - 1);
+  }
   bool has_indices(std::size_t operand) const {
     return operands_.size() > operand &&
            (operands_[operand].spec.data_type == ir::DataType::int64 || operands_[operand].spec.data_type == ir::DataType::int32);
@@ -119,6 +157,8 @@ class GatherElementsLoop final : public IndexLoop {
     const std::int64_t axis = integer(spec, "axis", 0);
     axis_ = static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
     spread_indices(1, {operands_[0].dims[axis_]});
+    strides_ = operands_[0].strides;
+    strides_[axis_] = 0;  // that part of the place is in the index
     return {};
   }
   void run() override {
@@ -131,23 +171,22 @@ class GatherElementsLoop final : public IndexLoop {
   void gather() {
     const Tensor& x = operands_[0];
     const Dims& dims = operands_[1].dims;
-    Dims strides = x.strides;
-    const std::int64_t along = strides[axis_];
-    strides[axis_] = 0;  // that part of the place is in the index
-    const std::int64_t step = strides.back();
+    if (x.elements() == 0) return;
+    const std::int64_t along = x.strides[axis_];
+    const std::int64_t step = strides_.back();
     const std::int64_t n = dims.back();
     const std::int64_t extent = x.dims[axis_];
-    for_each_row(dims, strides, [&](std::int64_t row, std::int64_t offset) {
+    for_each_row(dims, strides_, [&](std::int64_t row, std::int64_t offset) {
       const I* indices = from<I>(1) + row * n;
       const T* source = from<T>(0) + offset;
       T* target = to<T>() + row * n;
       for (std::int64_t k = 0; k < n; ++k) {
-        const std::int64_t index = indices[k] < 0 ? indices[k] + extent : indices[k];
-        target[k] = source[index * along + k * step];
+        target[k] = source[place_of(indices[k], extent) * along + k * step];
       }
     });
   }
   std::size_t axis_ = 0;
+  Dims strides_;
 };
 
 // y[b, j, r] = x[b, indices[b, j, 0], ..., indices[b, j, n - 1], r].
@@ -172,6 +211,7 @@ class GatherNdLoop final : public IndexLoop {
   void gather() {
     const Tensor& x = operands_[0];
     const Dims& dims = operands_[1].dims;
+    if (x.elements() == 0) return;
     const std::int64_t batches = product(std::span(dims).first(batch_));
     const std::int64_t places = product(std::span(dims).subspan(batch_, dims.size() - 1 - batch_));
     const std::int64_t whole = product(std::span(x.dims).subspan(batch_));
@@ -184,7 +224,7 @@ class GatherNdLoop final : public IndexLoop {
         std::int64_t offset = 0;
         for (std::size_t k = 0; k < named_; ++k) {
           const std::int64_t extent = x.dims[batch_ + k];
-          offset += (indices[k] < 0 ? indices[k] + extent : indices[k]) * x.strides[batch_ + k];
+          offset += place_of(indices[k], extent) * x.strides[batch_ + k];
         }
         std::memcpy(target, source + static_cast<std::size_t>(offset) * x.element_size, bytes);
       }
@@ -268,10 +308,6 @@ class TriangleLoop final : public IndexLoop {
   bool upper_ = true;
 };
 
-// The place in x of each index of a dimension of y; -1: outside.
-Dims resized_places(std::int64_t size, std::int64_t result, std::int64_t numerator, std::int64_t denominator, std::string_view coordinates,
-                    std::string_view rounding);
-
 // y[i] = x[table[0][i[0]], table[1][i[1]], ...]: nearest resizing, padding by reflection, by the edge and around.
 class PlacesLoop final : public IndexLoop {
  public:
@@ -283,12 +319,9 @@ class PlacesLoop final : public IndexLoop {
     const std::string_view word = spec.word;
     for (std::size_t k = 0; k < x.size(); ++k) {
       if (word.starts_with("resize/nearest/")) {
-        const std::string_view rest = word.substr(15);
-        const std::size_t slash = rest.find('/');
-        if (slash == std::string_view::npos) return cannot(spec);
-        tables_.push_back(resized_places(x[k], y[k], integers(spec, "numerators", Dims(x.size(), 1)).at(k),
-                                         integers(spec, "denominators", Dims(x.size(), 1)).at(k), rest.substr(0, slash),
-                                         rest.substr(slash + 1)));
+        const auto places = nearest_places(spec, k);
+        if (!places) return cannot(spec);
+        tables_.push_back(*places);
       } else if (word.starts_with("pad/")) {
         XFLOW_TRY(Dims table, padded_places(spec, k));
         tables_.push_back(std::move(table));
@@ -335,7 +368,7 @@ class PlacesLoop final : public IndexLoop {
     const Dims& dims = results_[0].dims;
     const std::int64_t n = dims.back();
     if (results_[0].elements() == 0) return;
-    Dims index(dims.size() - 1, 0);
+    Indices index(dims.size() - 1);
     const Dims& last = tables_.back();
     const std::int64_t rows = product(std::span(dims).first(dims.size() - 1));
     T* target = to<T>();
@@ -356,40 +389,6 @@ class PlacesLoop final : public IndexLoop {
   std::vector<Dims> tables_;
   bool contiguous_ = false;
 };
-
-std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
-
-// The place u = above / below of index i (docstring of src/ops/resize.cpp).
-struct Place {
-  std::int64_t above;
-  std::int64_t below;
-};
-Place place_of(std::int64_t i, std::int64_t size, std::int64_t result, std::int64_t numerator, std::int64_t denominator,
-               std::string_view coordinates) {
-  if (coordinates == "asymmetric") return {i * denominator, numerator};
-  if (coordinates == "align_corners") return {i * (size - 1), std::max<std::int64_t>(result - 1, 1)};
-  if (coordinates == "half_pixel_symmetric") return {(2 * i + 1 - result) * denominator + (size - 1) * numerator, 2 * numerator};
-  if (coordinates == "pytorch_half_pixel" && result == 1) return {0, 1};
-  return {(2 * i + 1) * denominator - numerator, 2 * numerator};
-}
-
-Dims resized_places(std::int64_t size, std::int64_t result, std::int64_t numerator, std::int64_t denominator, std::string_view coordinates,
-                    std::string_view rounding) {
-  Dims table;
-  for (std::int64_t i = 0; i < result; ++i) {
-    if (numerator == denominator) {
-      table.push_back(i);
-      continue;
-    }
-    const Place u = place_of(i, size, result, numerator, denominator, coordinates);
-    const std::int64_t at = rounding == "floor"               ? floor_div(u.above, u.below)
-                            : rounding == "ceil"              ? floor_div(u.above + u.below - 1, u.below)
-                            : rounding == "round_prefer_ceil" ? floor_div(2 * u.above + u.below, 2 * u.below)
-                                                              : floor_div(2 * u.above + u.below - 1, 2 * u.below);
-    table.push_back(std::clamp<std::int64_t>(at, 0, size - 1));
-  }
-  return table;
-}
 
 // Sums along an axis up to each element.
 class CumsumLoop final : public IndexLoop {
@@ -455,6 +454,19 @@ Result<std::unique_ptr<Kernel>> prepared(const ops::KernelSpec& spec) {
 }
 
 }  // namespace
+
+std::optional<Dims> nearest_places(const ops::KernelSpec& spec, std::size_t dimension) {
+  constexpr std::string_view kNearest = "resize/nearest/";
+  const std::string_view word = spec.word;
+  if (!word.starts_with(kNearest)) return std::nullopt;
+  const std::string_view rest = word.substr(kNearest.size());
+  const std::size_t slash = rest.find('/');
+  const Dims* numerators = spec.find("numerators");
+  const Dims* denominators = spec.find("denominators");
+  if (slash == std::string_view::npos || numerators == nullptr || denominators == nullptr) return std::nullopt;
+  return resized_places(spec.operands[0].dims.at(dimension), spec.results[0].dims.at(dimension), numerators->at(dimension),
+                        denominators->at(dimension), rest.substr(0, slash), rest.substr(slash + 1));
+}
 
 Result<std::unique_ptr<Kernel>> build_index_loop(const ops::KernelSpec& spec, Layout layout) {
   const bool plain = layout == Layout::plain || layout == Layout::any;

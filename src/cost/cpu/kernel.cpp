@@ -2,6 +2,11 @@
 
 namespace xflow::cost::cpu {
 
+Result<void> Kernel::write_constant(std::size_t operand, const ir::Constant& constant) {
+  XFLOW_TRY(const std::vector<double> values, ir::doubles(constant));
+  return write(operand, values);
+}
+
 std::vector<ops::TensorSpec> all_operands(const ops::KernelSpec& spec) {
   std::vector<ops::TensorSpec> operands = spec.operands;
   for (const ops::PostOperation& post : spec.post) operands.insert(operands.end(), post.operands.begin(), post.operands.end());

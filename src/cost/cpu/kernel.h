@@ -11,10 +11,11 @@
 #include <vector>
 
 #include "src/cost/device.h"
+#include "src/ir/constant.h"
 
 namespace xflow::cost::cpu {
 
-// Owns its buffers. Constant operands are packed when they are written, outside of `run`.
+// Owns its buffers until it is bound to others. Constant operands are packed when they are written, outside of `run`.
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -32,6 +33,17 @@ class Kernel {
   virtual std::span<std::byte> result_bytes(std::size_t result) = 0;
   // The operand that lies where the result does and is lost in a launch, if there is one.
   virtual std::optional<std::size_t> overwritten() const { return std::nullopt; }
+  // Whether operand k may lie where result 0 does: each element of the result is written when what lies in its place was read.
+  virtual bool works_in_place(std::size_t /*operand*/) const { return false; }
+
+  // From now on operand k, or a result, lies where the caller says, aligned to 64 bytes: as many bytes as operand_bytes has, and kSlack
+  // more that a vector may read. The memory that the kernel had for it is freed. nullptr frees alone: then there is nothing to run on.
+  virtual void bind_operand(std::size_t operand, std::byte* place) = 0;
+  virtual void bind_result(std::size_t result, std::byte* place) = 0;
+  static constexpr std::size_t kSlack = 64;
+
+  // As `write`, the elements exactly as the constant has them. Its type is that of the operand.
+  virtual Result<void> write_constant(std::size_t operand, const ir::Constant& constant);
 
   virtual std::string_view implementation() const = 0;  // "brgconv:avx512_core", "loop"
   virtual Layout operand_layout() const = 0;            // of operands that have layouts

@@ -90,6 +90,13 @@ Result<Access> access_to(DataType type) {
 
 }  // namespace
 
+Memory::Memory(std::size_t bytes) {
+  bytes = std::max<std::size_t>(bytes, 1) + Kernel::kSlack;
+  own_.reset(new (std::align_val_t{64}) std::byte[bytes]);
+  place_ = own_.get();
+  std::memset(place_, 0, bytes);
+}
+
 std::size_t LoopKernel::Tensor::elements() const {
   return static_cast<std::size_t>(std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>()));
 }
@@ -99,17 +106,18 @@ Result<LoopKernel::Tensor> LoopKernel::make(const ops::TensorSpec& spec, std::si
   tensor.spec = spec;
   tensor.dims = padded_to(spec.dims, rank);
   const int bits = ir::bits(spec.data_type);
+  if (2 * tensor.dims.size() > Indices::kMost)
+    return fail(ErrorCode::unsupported, fmt::format("cannot run loops here on {} dimensions", tensor.dims.size()));
   if (bits < 8) return fail(ErrorCode::unsupported, fmt::format("cannot move elements of {} here", ir::name(spec.data_type)));
   tensor.element_size = static_cast<std::size_t>(bits) / 8;
   const bool layouts = tensor.dims.size() >= 3 && tensor.dims.size() <= 5;
   if (layouts && layout_ != Layout::plain && layout_ != Layout::channels_last) {
     return fail(ErrorCode::unsupported, fmt::format("cannot run loops here on layout {}", name(layout_)));
   }
-  tensor.strides = layout_strides(tensor.dims, layout_);
-  const std::size_t bytes = std::max<std::size_t>(tensor.elements() * tensor.element_size, 1);
-  // A vector more than needed: the last block of a loop may read beyond the end.
-  tensor.bytes.reset(new (std::align_val_t{64}) std::byte[bytes + 64]);
-  std::memset(tensor.bytes.get(), 0, bytes + 64);
+  // What has another rank than the kernel's tensors comes to it row-major.
+  const bool own_rank = spec.constant || tensor.dims.size() == spec.dims.size();
+  tensor.strides = layout_strides(tensor.dims, own_rank ? layout_ : Layout::plain);
+  tensor.bytes = Memory(tensor.elements() * tensor.element_size);
   if (spec.data_type == DataType::float32) {
     // Ordinary numbers: no denormals, no branch that is always taken.
     auto* values = reinterpret_cast<float*>(tensor.bytes.get());
@@ -139,6 +147,21 @@ Result<void> LoopKernel::write(std::size_t operand, std::span<const double> valu
   std::size_t next = 0;
   for_each_offset(tensor.dims, tensor.strides, [&](std::int64_t offset) {
     access.store(tensor.bytes.get() + static_cast<std::size_t>(offset) * tensor.element_size, values[next++]);
+  });
+  return {};
+}
+
+Result<void> LoopKernel::write_constant(std::size_t operand, const ir::Constant& constant) {
+  Tensor& tensor = operands_.at(operand);
+  XFLOW_TRY(const std::span<const std::byte> bytes, constant.source->bytes());
+  if (constant.data_type != tensor.spec.data_type || bytes.size() < tensor.elements() * tensor.element_size) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("a constant does not fit operand {}, {}", operand, ir::name(tensor.spec.data_type)));
+  }
+  const std::byte* next = bytes.data();
+  for_each_offset(tensor.dims, tensor.strides, [&](std::int64_t offset) {
+    std::memcpy(tensor.bytes.get() + static_cast<std::size_t>(offset) * tensor.element_size, next, tensor.element_size);
+    next += tensor.element_size;
   });
   return {};
 }

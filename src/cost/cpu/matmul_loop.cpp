@@ -47,6 +47,8 @@ class MatmulLoop final : public LoopKernel {
     outer_.resize(outer_.size() - (a_.size() > 1 ? 1 : 0) - (b_.size() > 1 ? 1 : 0));
     if (a_.size() < 2) a_.insert(a_.begin(), 1);
     if (b_.size() < 2) b_.push_back(1);
+    a_strides_ = outer_strides(a_);
+    b_strides_ = outer_strides(b_);
     return {};
   }
 
@@ -70,19 +72,17 @@ class MatmulLoop final : public LoopKernel {
     const std::int64_t m = a_[a_.size() - 2];
     const std::int64_t inner = a_.back();
     const std::int64_t n = b_.back();
-    const Dims a_strides = outer_strides(a_);
-    const Dims b_strides = outer_strides(b_);
     const auto* a = reinterpret_cast<const T*>(operands_[0].bytes.get());
     const auto* b = reinterpret_cast<const T*>(operands_[1].bytes.get());
     auto* c = reinterpret_cast<T*>(results_[0].bytes.get());
     std::fill_n(c, results_[0].elements(), T(0));
-    Dims index(outer_.size(), 0);
+    Indices index(outer_.size());
     for (auto left = static_cast<std::int64_t>(results_[0].elements()); left > 0; left -= m * n, c += m * n) {
       const T* left_matrix = a;
       const T* right_matrix = b;
       for (std::size_t k = 0; k < index.size(); ++k) {
-        left_matrix += index[k] * a_strides[k] * m * inner;
-        right_matrix += index[k] * b_strides[k] * inner * n;
+        left_matrix += index[k] * a_strides_[k] * m * inner;
+        right_matrix += index[k] * b_strides_[k] * inner * n;
       }
       for (std::int64_t i = 0; i < m; ++i) {
         for (std::int64_t k = 0; k < inner; ++k) {
@@ -100,6 +100,8 @@ class MatmulLoop final : public LoopKernel {
   Dims a_;
   Dims b_;
   Dims outer_;
+  Dims a_strides_;
+  Dims b_strides_;
   void (MatmulLoop::*multiply_)() = nullptr;
 };
 

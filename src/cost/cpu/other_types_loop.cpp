@@ -73,7 +73,7 @@ class OtherReduceLoop final : public LoopKernel {
     T* y = reinterpret_cast<T*>(results_[0].bytes.get());
     const std::int64_t n = dims_.back();
     const std::int64_t step = to_.back();
-    Dims index(dims_.size() - 1, 0);
+    Indices index(dims_.size() - 1);
     for (auto left = static_cast<std::int64_t>(operands_[0].elements()); left > 0; left -= n, x += n) {
       T* row = y;
       for (std::size_t k = 0; k < index.size(); ++k) row += index[k] * to_[k];

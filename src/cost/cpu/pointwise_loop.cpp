@@ -30,6 +30,9 @@ class PointwiseLoop final : public LoopKernel {
 
   Result<void> prepare(const ops::KernelSpec& spec) {
     if (spec.results.size() != 1) return cannot(spec, "several results");
+    const auto* fmod = spec.find("fmod");
+    if (fmod != nullptr && *fmod == std::vector<std::int64_t>{1} && !ir::is_floating(spec.results[0].data_type))
+      return cannot(spec, "remainders with the sign of the first operand");
     std::size_t rank = 0;
     for (const ops::TensorSpec& tensor : all_operands(spec)) rank = std::max(rank, tensor.dims.size());
     rank = std::max(rank, spec.results[0].dims.size());
@@ -54,6 +57,10 @@ class PointwiseLoop final : public LoopKernel {
     }
     if (running != spec.results[0].data_type) return cannot(spec, "this result type");
     return {};
+  }
+
+  bool works_in_place(std::size_t operand) const override {
+    return sources_[operand].kind == Source::Kind::contiguous && operands_[operand].element_size == results_[0].element_size;
   }
 
   void run() override {

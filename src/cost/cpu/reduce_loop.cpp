@@ -178,7 +178,7 @@ class ReduceLoop final : public LoopKernel {
   void walk(const float* x, float* y) {
     const std::size_t last = nest_.dims.size() - 1;
     const auto n = static_cast<std::size_t>(nest_.dims[last]);
-    Dims index(nest_.dims.size(), 0);
+    Indices index(nest_.dims.size());
     while (true) {
       if (nest_.strides[1][last] == 0) {
         *y = folder_.join(*y, folder_.row(x, n, folder_.start));
@@ -223,8 +223,18 @@ class NormalizationLoop final : public LoopKernel {
       (reduced[k] ? row_ : rows_) *= static_cast<std::size_t>(operands_[0].dims[k]);
     }
     for (std::size_t k = 1; k < operands_.size(); ++k) {
-      const std::size_t n = operands_[k].elements();
-      if (n != row_ && (n == 0 || rows_ % n != 0)) return cannot(spec, "this scale");
+      const Dims own = padded_to(operands_[k].dims, reduced.size());
+      if (own.size() != reduced.size()) return cannot(spec, "this scale");
+      const auto first = static_cast<std::size_t>(std::ranges::find(reduced, true) - reduced.begin());
+      const auto is_one = [](std::int64_t d) { return d == 1; };
+      const auto inner = own.begin() + static_cast<std::ptrdiff_t>(first);
+      const auto& dims = operands_[0].dims;
+      // All of a row, or one number for each row; rows repeat along leading dimensions.
+      const bool along = std::all_of(own.begin(), inner, is_one) && std::equal(inner, own.end(), dims.begin() + (inner - own.begin()));
+      const auto varying = std::find_if_not(own.begin(), inner, is_one);
+      const bool across = std::all_of(inner, own.end(), is_one) && std::equal(varying, inner, dims.begin() + (varying - own.begin()));
+      if (!along && !across) return cannot(spec, "this scale");
+      along_[k - 1] = along;
     }
     return {};
   }
@@ -249,7 +259,7 @@ class NormalizationLoop final : public LoopKernel {
 
  private:
   const float* along_row(std::size_t k) const {
-    return k < operands_.size() && operands_[k].elements() == row_ ? reinterpret_cast<const float*>(operands_[k].bytes.get()) : nullptr;
+    return k < operands_.size() && along_[k - 1] ? reinterpret_cast<const float*>(operands_[k].bytes.get()) : nullptr;
   }
   float of_row(std::size_t k, std::size_t row) const {
     return reinterpret_cast<const float*>(operands_[k].bytes.get())[row % operands_[k].elements()];
@@ -259,6 +269,7 @@ class NormalizationLoop final : public LoopKernel {
   float epsilon_ = 1e-5F;
   std::size_t rows_ = 1;
   std::size_t row_ = 1;
+  std::array<bool, 2> along_{};  // scale and shift vary along the row
 };
 
 }  // namespace

@@ -1,0 +1,78 @@
+// Kernels made of an operator's index notation: what computes where neither oneDNN nor a loop of ours does.
+#include <algorithm>
+#include <cstring>
+
+#include "src/cost/cpu/loop_kernel.h"
+#include "src/cost/kernel_operation.h"
+#include "src/eval/loop.h"
+
+namespace xflow::cost::cpu {
+namespace {
+
+class NotationKernel final : public LoopKernel {
+ public:
+  NotationKernel() : LoopKernel(Layout::plain) {}
+
+  Result<void> prepare(const ops::KernelSpec& spec) {
+    ir::Arena arena;
+    XFLOW_TRY(const ir::NodeId operation, operation_of(arena, spec));
+    XFLOW_CHECK(add_buffers(spec));
+    for (std::size_t k = 0; k < results_.size(); ++k) {
+      XFLOW_TRY(eval::Loop loop, eval::Loop::compile(arena, operation, static_cast<int>(k)));
+      loops_.push_back(std::move(loop));
+    }
+    return {};
+  }
+
+  // What is read outside of a tensor has no value: then the result stays as it is.
+  void run() override {
+    std::vector<const std::byte*> operands;
+    operands.reserve(operands_.size());
+    for (const Tensor& operand : operands_) operands.push_back(operand.bytes.get());
+    for (std::size_t k = 0; k < loops_.size(); ++k) {
+      [[maybe_unused]] const auto ran = loops_[k].run(operands, results_[k].bytes.get());
+    }
+  }
+  std::string_view implementation() const override { return "index notation, loop"; }
+
+ private:
+  std::vector<eval::Loop> loops_;
+};
+
+// Results that depend on no operand are computed before; a launch writes them.
+class TableKernel final : public LoopKernel {
+ public:
+  TableKernel() : LoopKernel(Layout::plain) {}
+
+  Result<void> prepare(const ops::KernelSpec& spec) {
+    ir::Arena arena;
+    XFLOW_TRY(const ir::NodeId operation, operation_of(arena, spec));
+    XFLOW_CHECK(add_buffers(spec));
+    XFLOW_TRY(const eval::Loop loop, eval::Loop::compile(arena, operation, 0));
+    const std::span<std::byte> result = result_bytes(0);
+    XFLOW_CHECK(loop.run({}, result.data()));
+    table_.assign(result.begin(), result.end());
+    return {};
+  }
+
+  void run() override { std::memcpy(results_[0].bytes.get(), table_.data(), table_.size()); }
+
+ private:
+  std::vector<std::byte> table_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Kernel>> build_notation_kernel(const ops::KernelSpec& spec) {
+  if (!spec.post.empty()) return fail(ErrorCode::unsupported, "cannot add post-operations to index notation");
+  if (spec.operands.empty() && spec.results.size() == 1) {
+    auto kernel = std::make_unique<TableKernel>();
+    XFLOW_CHECK(kernel->prepare(spec));
+    return std::unique_ptr<Kernel>(std::move(kernel));
+  }
+  auto kernel = std::make_unique<NotationKernel>();
+  XFLOW_CHECK(kernel->prepare(spec));
+  return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+}  // namespace xflow::cost::cpu

@@ -1,0 +1,292 @@
+#include "src/cost/cpu/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <new>
+#include <random>
+
+#include "src/cost/node_kernel.h"
+#include "src/eval/evaluate.h"
+#include "src/ops/operator.h"
+
+namespace xflow::cost::cpu {
+namespace {
+
+using ir::ValueId;
+
+constexpr std::align_val_t kAlignment{64};
+
+bool is_empty(const ops::TensorSpec& tensor) { return std::ranges::find(tensor.dims, 0) != tensor.dims.end(); }
+
+// Values of the type: floating ones in [-1, 1), booleans of both kinds; integers are 0, because they may be indices.
+std::vector<double> seeded_values(const ops::TensorSpec& tensor, std::uint64_t seed) {
+  std::size_t n = 1;
+  for (const std::int64_t d : tensor.dims) n *= static_cast<std::size_t>(d);
+  std::vector<double> values(n);
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> real(-1, 1);
+  for (double& value : values) {
+    if (ir::is_floating(tensor.data_type)) value = real(random);
+    if (tensor.data_type == ir::DataType::boolean) value = static_cast<double>(random() % 2);
+  }
+  return values;
+}
+
+}  // namespace
+
+void Program::Free::operator()(std::byte* bytes) const { ::operator delete[](bytes, kAlignment); }
+
+class Program::Builder {
+ public:
+  Builder(CpuDevice& device, ir::Arena& arena, const ir::Symbols::Valuation& sizes, const ProgramOptions& options)
+      : device_(device), arena_(arena), sizes_(sizes), options_(options) {}
+
+  Result<Program> build(Plan plan) {
+    program_.device_ = &device_;
+    program_.plan_ = std::move(plan);
+    device_.use_threads();
+    for (std::size_t k = 0; k < program_.plan_.launches.size(); ++k) XFLOW_CHECK(add_kernel(k));
+    XFLOW_CHECK(bind());
+    for (std::size_t k = 0; k < program_.plan_.buffers.size(); ++k) XFLOW_CHECK(fill(program_.plan_.buffers[k], k));
+    for (const Plan::Output& output : program_.plan_.outputs) {
+      program_.fixed_.emplace_back();
+      if (!arena_.is_constant(output.value)) continue;
+      XFLOW_TRY(ir::Constant constant, folded(output.value));
+      program_.fixed_.back() = eval::Tensor::of(std::move(constant));
+    }
+    return std::move(program_);
+  }
+
+ private:
+  Result<void> take(double bytes) {
+    used_ += bytes;
+    if (used_ <= options_.most_bytes) return {};
+    return fail(ErrorCode::limit, fmt::format("running it takes more than {:.3g} GB", options_.most_bytes / 1e9));
+  }
+
+  // The layouts in which a kernel may be asked for so that it is the one that was timed.
+  std::vector<Layout> requests(const PlannedLaunch& launch) const {
+    if (launch.spec.kernel == "reorder") return {Layout::any};
+    if (!device_.chooses_layout(launch.spec)) return {launch.operand_layout};
+    if (launch.operand_layout != launch.result_layout) return {Layout::any};
+    return {launch.operand_layout, Layout::any};
+  }
+
+  bool fits(const PlannedLaunch& launch, std::size_t index, const Kernel& kernel) const {
+    const ops::TensorSpec& operand = launch.spec.operands[0];
+    if (device_.chooses_layout(launch.spec) && (!same_bytes(operand, kernel.operand_layout(), launch.operand_layout) ||
+                                                !same_bytes(launch.spec.results[0], kernel.result_layout(), launch.result_layout)))
+      return false;
+    const auto lost = kernel.overwritten();
+    return !lost || lies_alike(launch, *lost, index);
+  }
+
+  // Whether the operand may lie where the result does.
+  bool lies_alike(const PlannedLaunch& launch, std::size_t operand, std::size_t index) const {
+    if (!launch.operands[operand]) return false;
+    const Plan& plan = program_.plan_;
+    const Buffer& from = plan.buffer(*launch.operands[operand]);
+    const Buffer& to = plan.buffer(launch.results[0]);
+    return from.tensor.dims == to.tensor.dims && ir::bits(from.tensor.data_type) == ir::bits(to.tensor.data_type) &&
+           same_bytes(to.tensor, from.layout, to.layout) && dies_at(plan, index, operand);
+  }
+
+  Result<void> add_kernel(std::size_t index) {
+    PlannedLaunch& launch = program_.plan_.launches[index];
+    program_.kernels_.push_back(nullptr);
+    if (std::ranges::all_of(launch.spec.results, is_empty)) return {};
+    std::vector<std::unique_ptr<Kernel>> kernels;
+    std::optional<Error> refusal;
+    for (const Layout request : requests(launch)) {
+      auto built = device_.build(launch.spec, request);
+      if (!built) {
+        if (!refusal) refusal = built.error();
+        continue;
+      }
+      for (std::unique_ptr<Kernel>& kernel : *built)
+        if (fits(launch, index, *kernel)) kernels.push_back(std::move(kernel));
+    }
+    if (kernels.empty()) {
+      if (refusal) return fail(*std::move(refusal));
+      return fail(ErrorCode::unsupported,
+                  fmt::format("cannot run {} here in the layout in which it was timed", ops::to_string(launch.spec)));
+    }
+    std::unique_ptr<Kernel> kernel = std::move(kernels[quickest(launch, kernels)]);
+    if (const auto lost = kernel->overwritten()) {
+      put_in_place(program_.plan_, index, *lost);
+    } else {
+      for (std::size_t k = 0; k < launch.operands.size() && !launch.in_place; ++k) {
+        if (kernel->works_in_place(k) && lies_alike(launch, k, index)) put_in_place(program_.plan_, index, k);
+      }
+    }
+    for (std::size_t k = 0; k < launch.operands.size(); ++k) {
+      if (launch.operands[k]) continue;
+      XFLOW_CHECK(take(static_cast<double>(kernel->operand_bytes(k).size())));
+      XFLOW_TRY(const ir::Constant constant, folded(launch.values[k]));
+      XFLOW_CHECK(kernel->write_constant(k, constant));
+    }
+    // What is not constant will lie elsewhere.
+    for (std::size_t k = 0; k < launch.operands.size(); ++k)
+      if (launch.operands[k]) kernel->bind_operand(k, nullptr);
+    for (std::size_t k = 0; k < launch.results.size(); ++k) kernel->bind_result(k, nullptr);
+    program_.kernels_.back() = std::move(kernel);
+    return {};
+  }
+
+  // The implementation that is fastest at first sight; the same for equal kernels.
+  std::size_t quickest(const PlannedLaunch& launch, const std::vector<std::unique_ptr<Kernel>>& kernels) {
+    if (kernels.size() == 1) return 0;
+    const std::string text = fmt::format("{}@{}", ops::to_string(launch.spec), name(launch.operand_layout));
+    if (const auto known = chosen_.find(text); known != chosen_.end()) {
+      const auto same = std::ranges::find_if(kernels, [&](const auto& kernel) { return kernel->implementation() == known->second; });
+      if (same != kernels.end()) return static_cast<std::size_t>(same - kernels.begin());
+    }
+    std::vector<std::function<void()>> runs;
+    runs.reserve(kernels.size());
+    for (const auto& kernel : kernels) runs.emplace_back([run = kernel.get()] { run->run(); });
+    const TimingOptions glance{.sample = {10e3}, .round = {}, .most = {}, .least_rounds = 5};
+    const std::vector<KernelCost> times = time_in_turns(runs, glance, device_.info().threads == 1);
+    const auto least = std::ranges::min_element(times, {}, &KernelCost::median) - times.begin();
+    chosen_.insert_or_assign(text, std::string(kernels[static_cast<std::size_t>(least)]->implementation()));
+    return static_cast<std::size_t>(least);
+  }
+
+  Result<ir::Constant> folded(ValueId value) {
+    if (const auto known = constants_.find(value); known != constants_.end()) return known->second;
+    XFLOW_TRY(ir::Constant constant, eval::fold(arena_, value));
+    return constants_.emplace(value, std::move(constant)).first->second;
+  }
+
+  Result<void> bind() {
+    Program& e = program_;
+    const Placement placement = place(e.plan_, Kernel::kSlack);
+    XFLOW_CHECK(take(static_cast<double>(placement.bytes)));
+    e.offsets_ = placement.offsets;
+    e.bytes_ = placement.bytes;
+    e.memory_.reset(new (kAlignment) std::byte[std::max<std::size_t>(placement.bytes, 1)]);
+    std::memset(e.memory_.get(), 0, placement.bytes);
+    for (std::size_t k = 0; k < e.plan_.launches.size(); ++k) {
+      const PlannedLaunch& launch = e.plan_.launches[k];
+      if (e.kernels_[k] == nullptr) continue;
+      Kernel& kernel = *e.kernels_[k];
+      const auto lost = kernel.overwritten();
+      for (std::size_t i = 0; i < launch.operands.size(); ++i) {
+        if (!launch.operands[i] || lost == i) continue;
+        XFLOW_CHECK(check(launch, *launch.operands[i], kernel.operand_bytes(i).size()));
+        kernel.bind_operand(i, place_of(*launch.operands[i]));
+      }
+      for (std::size_t i = 0; i < launch.results.size(); ++i) {
+        XFLOW_CHECK(check(launch, launch.results[i], kernel.result_bytes(i).size()));
+        kernel.bind_result(i, place_of(launch.results[i]));
+      }
+    }
+    return {};
+  }
+
+  Result<void> check(const PlannedLaunch& launch, BufferId buffer, std::size_t bytes) const {
+    const Buffer& planned = program_.plan_.buffer(buffer);
+    const std::size_t there = bytes_of(planned.tensor, planned.layout);
+    if (bytes <= there) return {};
+    return fail(ErrorCode::internal,
+                fmt::format("{}: a tensor has {} bytes, the kernel takes {}", ops::to_string(launch.spec), there, bytes));
+  }
+
+  std::byte* place_of(BufferId id) const { return program_.memory_.get() + program_.offsets_[static_cast<std::size_t>(id)]; }
+
+  Result<void> fill(const Buffer& buffer, std::size_t number) {
+    if (buffer.kind != Buffer::Kind::sized && buffer.kind != Buffer::Kind::seeded) return {};
+    ir::Constant constant;
+    if (buffer.kind == Buffer::Kind::sized) {
+      XFLOW_TRY(constant, of_sizes(buffer));
+    } else {
+      if (ir::bits(buffer.tensor.data_type) < 8)
+        return fail(ErrorCode::unsupported, fmt::format("cannot draw values of {}", ir::name(buffer.tensor.data_type)));
+      XFLOW_TRY(constant, ir::make_constant(buffer.tensor.data_type, buffer.tensor.dims, seeded_values(buffer.tensor, number)));
+    }
+    XFLOW_TRY(const auto bytes, constant.source->bytes());
+    std::memcpy(place_of(static_cast<BufferId>(number)), bytes.data(), bytes.size());
+    return {};
+  }
+
+  // What a node makes that reads the sizes of its operand alone.
+  Result<ir::Constant> of_sizes(const Buffer& buffer) {
+    eval::Bindings bindings;
+    eval::Options options;
+    for (const ValueId operand : arena_.node(buffer.value).operands) {
+      const auto tensor = tensor_of(arena_, operand, sizes_);
+      if (!tensor) return fail(ErrorCode::unsupported, "a size is not known");
+      bindings.emplace(operand, eval::Tensor{tensor->data_type, tensor->dims, std::vector<double>()});
+    }
+    XFLOW_TRY(const std::vector<eval::Tensor> tensors, eval::evaluate(arena_, ir::Graph{{buffer.value}}, bindings, options));
+    return eval::to_constant(tensors[0]);
+  }
+
+  CpuDevice& device_;
+  ir::Arena& arena_;
+  const ir::Symbols::Valuation& sizes_;
+  const ProgramOptions& options_;
+  Program program_;
+  std::map<std::string, std::string> chosen_;  // implementations, by kernel and layout
+  std::map<ValueId, ir::Constant> constants_;
+  double used_ = 0;
+};
+
+Result<Program> Program::build(CpuDevice& device, ir::Arena& arena, const ir::Graph& graph, CostModel& costs,
+                               const ir::Symbols::Valuation& sizes, const ProgramOptions& options) {
+  XFLOW_TRY(const std::vector<CoveredLaunch> cover, costs.launches(graph));
+  return Builder(device, arena, sizes, options).build(make_plan(arena, graph, cover, sizes));
+}
+
+Result<void> Program::write(ValueId input, const eval::Tensor& tensor) {
+  XFLOW_TRY(const ir::Constant constant, eval::to_constant(tensor));
+  XFLOW_TRY(const auto bytes, constant.source->bytes());
+  for (const BufferId id : plan_.inputs) {
+    const Buffer& buffer = plan_.buffer(id);
+    if (buffer.value != input) continue;
+    if (constant.data_type != buffer.tensor.data_type || constant.dims != buffer.tensor.dims) {
+      return fail(ErrorCode::invalid_argument, fmt::format("an input is {}[{}], {} was given", ir::name(buffer.tensor.data_type),
+                                                           fmt::join(buffer.tensor.dims, ","), eval::type_text(tensor)));
+    }
+    std::memcpy(memory_.get() + offsets_[static_cast<std::size_t>(id)], bytes.data(), bytes.size());
+  }
+  return {};
+}
+
+Program::Times Program::run() {
+  device_->use_threads();
+  const Clocks begin = now();
+  for (const std::unique_ptr<Kernel>& kernel : kernels_)
+    if (kernel != nullptr) kernel->run();
+  const Clocks end = now();
+  return {end.thread - begin.thread, end.wall - begin.wall};
+}
+
+void Program::run(std::span<Nanoseconds> launches) {
+  assert(launches.size() == kernels_.size());
+  device_->use_threads();
+  const bool thread_time = device_->info().threads == 1;
+  for (std::size_t k = 0; k < kernels_.size(); ++k) {
+    const Clocks begin = now();
+    if (kernels_[k] != nullptr) kernels_[k]->run();
+    const Clocks end = now();
+    launches[k] = thread_time ? end.thread - begin.thread : end.wall - begin.wall;
+  }
+}
+
+Result<eval::Tensor> Program::read(std::size_t output) const {
+  if (fixed_[output]) return *fixed_[output];
+  const auto& id = plan_.outputs[output].buffer;
+  if (!id || plan_.buffer(plan_.memory_of(*id)).kind == Buffer::Kind::seeded)
+    return fail(ErrorCode::unsupported, fmt::format("output {} is not run", output));
+  const ops::TensorSpec& tensor = plan_.buffer(*id).tensor;
+  const std::byte* begin = memory_.get() + offsets_[static_cast<std::size_t>(*id)];
+  return eval::Tensor::of({tensor.data_type, tensor.dims, ir::owned_bytes({begin, begin + bytes_of(tensor, Layout::plain)})});
+}
+
+}  // namespace xflow::cost::cpu

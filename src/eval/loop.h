@@ -1,0 +1,35 @@
+// An operation compiled once and run many times on memory of the caller: the reference's loops, in float.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "src/ir/graph.h"
+
+namespace xflow::eval {
+
+class Loop {
+ public:
+  // Output `output` of an operation all of whose sizes are numbers. Numbers are computed as with Number::float32: in float, in double where
+  // an operand or the result is. Error::unsupported for types without arithmetic.
+  static Result<Loop> compile(ir::Arena& arena, ir::NodeId operation, int output);
+  Loop(Loop&&) noexcept;
+  Loop& operator=(Loop&&) noexcept;
+  ~Loop();
+
+  // Operands (one for each of the operation, null where it has none) and the result row-major, in their types. Errors: internal for a read
+  // out of range. Allocates.
+  Result<void> run(std::span<const std::byte* const> operands, std::byte* result) const;
+
+ private:
+  struct Compiled;
+  explicit Loop(std::unique_ptr<Compiled> compiled);
+  std::unique_ptr<Compiled> compiled_;
+};
+
+}  // namespace xflow::eval

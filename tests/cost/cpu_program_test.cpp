@@ -1,0 +1,266 @@
+// Graphs run from end to end on this CPU, compared with the reference.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "src/cost/cpu/cpu_executor.h"
+#include "src/cost/cpu/program.h"
+#include "src/eval/compare.h"
+#include "src/eval/evaluate.h"
+#include "src/ops/operator.h"
+#include "tests/cost/allocations.h"
+
+namespace xflow::cost::cpu {
+namespace {
+
+using ir::Attributes;
+using ir::DataType;
+using ir::Poly;
+using ir::ValueId;
+using Dims = std::vector<std::int64_t>;
+
+std::vector<Poly> list(const Dims& values) { return ir::polys(values); }
+
+std::int64_t elements(const Dims& dims) {
+  std::int64_t n = 1;
+  for (const std::int64_t d : dims) n *= d;
+  return n;
+}
+
+class ProgramTest : public ::testing::Test {
+ protected:
+  ValueId input(const Dims& dims, DataType type = DataType::float32) {
+    const ValueId value = arena.input(ir::TensorType{type, true, ir::polys(dims)}, next_++);
+    give(value, dims, type);
+    return value;
+  }
+  // An input with an open dimension N, which will be dims[0].
+  ValueId open_input(const Dims& dims) {
+    std::vector<Poly> shape = ir::polys(dims);
+    shape[0] = Poly(arena.symbols().named(ir::SymbolKind::dimension, "N"));
+    const ValueId value = arena.input(ir::TensorType{DataType::float32, true, shape}, next_++);
+    open_ = dims[0];
+    give(value, dims, DataType::float32);
+    return value;
+  }
+  ValueId constant(const Dims& dims, double scale = 1) {
+    return arena.constant(ir::make_constant(DataType::float32, dims, values(dims, scale)).value());
+  }
+  ValueId op(const std::string& name, std::vector<ValueId> operands, Attributes attributes = {}) {
+    auto value = ops::apply(arena, name, std::move(operands), std::move(attributes));
+    EXPECT_TRUE(value) << value.error().text();
+    return *value;
+  }
+  ValueId convolution(ValueId x, std::int64_t from, std::int64_t to, std::int64_t size, std::int64_t groups = 1) {
+    const std::int64_t pad = size / 2;
+    return op("conv", {x, constant({to, from / groups, size, size}, 0.3)},
+              {{"strides", list({1, 1})}, {"pads", list({pad, pad, pad, pad})}, {"dilations", list({1, 1})}, {"groups", Poly(groups)}});
+  }
+
+  std::optional<Program> build(const ir::Graph& graph) {
+    sizes_ = [this](ir::SymbolId) { return std::optional(open_); };
+    if (device_ == nullptr) device_ = open_cpu_device().value();
+    database_ = Database::open("", device_->info());
+    costs_.emplace(arena, *device_, *database_, sizes_);
+    auto program = Program::build(*device_, arena, graph, *costs_, sizes_);
+    EXPECT_TRUE(program) << program.error().text();
+    if (!program) return std::nullopt;
+    for (const auto& [value, tensor] : bindings_) EXPECT_TRUE(program->write(value, tensor));
+    return *std::move(program);
+  }
+
+  // Runs it twice, so that what a run leaves behind is seen, and compares with the reference.
+  void expect_computes(const ir::Graph& graph) {
+    auto program = build(graph);
+    ASSERT_TRUE(program);
+    EXPECT_EQ(program->plan().share_not_run(), 0);
+    program->run();
+    program->run();
+    eval::Options single;
+    single.number = eval::Number::float32;
+    const auto reference = eval::evaluate(arena, graph, bindings_);
+    const auto own = eval::evaluate(arena, graph, bindings_, single);
+    ASSERT_TRUE(reference && own);
+    for (std::size_t k = 0; k < graph.outputs.size(); ++k) {
+      const auto found = program->read(k);
+      ASSERT_TRUE(found) << found.error().text();
+      const eval::Comparison comparison = eval::compare((*reference)[k], (*own)[k], *found);
+      EXPECT_TRUE(comparison.agrees) << "output " << k << ": " << comparison.reason;
+    }
+  }
+
+  ir::Arena arena;
+  eval::Bindings bindings_;
+
+ private:
+  std::vector<double> values(const Dims& dims, double scale) {
+    std::vector<double> result(static_cast<std::size_t>(elements(dims)));
+    for (double& v : result) v = static_cast<float>(std::uniform_real_distribution<double>(-scale, scale)(random_));
+    return result;
+  }
+  void give(ValueId value, const Dims& dims, DataType type) {
+    if (ir::is_floating(type)) {
+      bindings_.emplace(value, eval::Tensor::of_doubles(type, dims, values(dims, 1)));
+    } else {
+      bindings_.emplace(value,
+                        eval::Tensor::of_integers(type, dims, std::vector<std::int64_t>(static_cast<std::size_t>(elements(dims)), 1)));
+    }
+  }
+
+  std::mt19937 random_{1};
+  std::uint32_t next_ = 0;
+  std::int64_t open_ = 3;
+  ir::Symbols::Valuation sizes_;
+  std::unique_ptr<CpuDevice> device_;
+  std::optional<Database> database_;
+  std::optional<CostModel> costs_;
+};
+
+TEST_F(ProgramTest, ConvolutionsWithResidualsAndActivations) {
+  const ValueId x = input({1, 3, 14, 14});
+  const ValueId a = op("relu", {convolution(x, 3, 16, 3)});
+  const ValueId b = op("relu", {op("add", {convolution(a, 16, 16, 3), constant({1, 16, 1, 1})})});
+  const ValueId c = op("relu", {op("add", {op("add", {convolution(b, 16, 16, 1), a}), constant({16, 1, 1})})});
+  const ValueId d = op("hard_sigmoid", {convolution(c, 16, 16, 3, 16)});
+  const ValueId pooled = op("max_pool", {d}, {{"kernel", list({2, 2})}, {"strides", list({2, 2})}});
+  const ValueId mean = op("reduce_mean", {pooled}, {{"axes", list({2, 3})}, {"keep_dims", Poly(0)}});
+  expect_computes({{op("matmul", {mean, constant({16, 10})}), c}});
+}
+
+TEST_F(ProgramTest, AResidualThatIsReadLaterIsNotOverwritten) {
+  const ValueId x = input({1, 16, 12, 12});
+  const ValueId a = op("relu", {convolution(x, 16, 16, 3)});
+  const ValueId b = op("add", {convolution(a, 16, 16, 3), a});
+  const ValueId c = op("add", {convolution(b, 16, 16, 3), a});
+  expect_computes({{op("mul", {c, b}), op("sub", {c, a})}});
+}
+
+TEST_F(ProgramTest, ValuesOfLowerRankMeetTensorsInOtherLayouts) {
+  const ValueId x = input({2, 16, 9, 9});
+  const ValueId plane = op("sigmoid", {input({9, 9})});
+  const ValueId planes = op("tanh", {input({16, 9, 9})});
+  const ValueId y = op("mul", {op("relu", {convolution(x, 16, 32, 3)}), plane});
+  const ValueId z = op("add", {convolution(y, 32, 16, 3), planes});
+  expect_computes({{op("concat", {z, x}, {{"axis", Poly(1)}}), op("add", {op("relu", {z}), planes})}});
+}
+
+TEST_F(ProgramTest, Attention) {
+  const ValueId x = input({2, 5, 32});
+  const auto heads = [&](ValueId v) {
+    return op("transpose",
+              {op("reshape", {op("add", {op("matmul", {v, constant({32, 32}, 0.3)}), constant({32})})}, {{"shape", list({2, 5, 4, 8})}})},
+              {{"perm", list({0, 2, 1, 3})}});
+  };
+  const ValueId scores = op("matmul", {heads(x), op("transpose", {heads(x)}, {{"perm", list({0, 1, 3, 2})}})});
+  const ValueId weights = op("softmax", {op("mul", {scores, constant({}, 0.5)})}, {{"axis", Poly(3)}});
+  const ValueId mixed = op("transpose", {op("matmul", {weights, heads(x)})}, {{"perm", list({0, 2, 1, 3})}});
+  const ValueId joined = op("add", {op("matmul", {op("reshape", {mixed}, {{"shape", list({2, 5, 32})}}), constant({32, 32}, 0.3)}), x});
+  expect_computes({{joined, op("reduce_max", {joined}, {{"axes", list({2})}, {"keep_dims", Poly(1)}})}});
+}
+
+TEST_F(ProgramTest, OpenSizesAreThoseOfTheCover) {
+  const ValueId x = open_input({3, 8});
+  const ValueId y = op("softmax", {x}, {{"axis", Poly(1)}});
+  const ValueId shape = op("shape", {y}, {{"start", Poly(0)}, {"end", Poly(2)}});
+  expect_computes({{op("mul", {y, y}), shape}});
+}
+
+TEST_F(ProgramTest, OutputsMayBeInputsConstantsAndViews) {
+  const ValueId x = input({2, 6});
+  const ValueId unread = input({4});
+  const ValueId y = op("softmax", {x}, {{"axis", Poly(1)}});
+  expect_computes(
+      {{x, y, op("reshape", {y}, {{"shape", list({12})}}), constant({3}), unread, op("reshape", {x}, {{"shape", list({3, 4})}})}});
+}
+
+TEST_F(ProgramTest, EmptyTensors) {
+  const ValueId x = input({0, 6});
+  expect_computes({{op("softmax", {x}, {{"axis", Poly(1)}}), op("concat", {op("relu", {x}), input({2, 6})}, {{"axis", Poly(0)}})}});
+}
+
+TEST_F(ProgramTest, ARunAllocatesNothing) {
+  const ValueId x = input({1, 3, 14, 14});
+  const ValueId a = op("relu", {convolution(x, 3, 16, 3)});
+  const ValueId b = op("add", {convolution(a, 16, 16, 3), a});
+  const ValueId c = op(
+      "concat",
+      {op("erf", {b}), op("slice", {b}, {{"starts", list({0, 1, 0, 0})}, {"sizes", list({1, 7, 14, 14})}, {"steps", list({1, 1, 1, 1})}})},
+      {{"axis", Poly(1)}});
+  const ValueId d = op("reduce_sum", {op("transpose", {c}, {{"perm", list({0, 2, 3, 1})}})}, {{"axes", list({3})}, {"keep_dims", Poly(0)}});
+  auto program = build({{op("softmax", {d}, {{"axis", Poly(2)}})}});
+  ASSERT_TRUE(program);
+  program->run();
+  EXPECT_GT(testing::allocations_of([] { std::vector<int> counted(3); }), 0U);
+  EXPECT_EQ(testing::allocations_of([&] { program->run(); }), 0U);
+}
+
+TEST_F(ProgramTest, OpaqueNodesSplitIt) {
+  const ValueId x = input({4, 8});
+  const ValueId y = op("softmax", {x}, {{"axis", Poly(1)}});
+  const ValueId unknown{arena.opaque(0, {y}, {ir::TensorType{DataType::float32, true, list({4, 8})}}), 0};
+  const ValueId z = op("log_softmax", {unknown}, {{"axis", Poly(1)}});
+  auto program = build({{y, unknown, z}});
+  ASSERT_TRUE(program);
+  program->run();
+  EXPECT_EQ(program->plan().launches.size(), 2U);
+  EXPECT_NEAR(program->plan().share_not_run(), 1.0 / 3, 1e-12);
+  EXPECT_TRUE(program->read(0));
+  const auto not_run = program->read(1);
+  ASSERT_FALSE(not_run);
+  EXPECT_EQ(not_run.error().message, "output 1 is not run");
+  // It was computed, from what is drawn for the value that is not.
+  const auto drawn = eval::doubles(program->read(2).value());
+  ASSERT_TRUE(drawn);
+  double sum = 0;
+  for (std::size_t k = 0; k < 8; ++k) sum += std::exp((*drawn)[k]);
+  EXPECT_NEAR(sum, 1, 1e-5);
+  EXPECT_NE((*drawn)[0], (*drawn)[1]);
+}
+
+TEST_F(ProgramTest, TheGateTellsTheShorterOfTwo) {
+  const ValueId x = input({64, 96});
+  const ValueId product = op("matmul", {x, constant({96, 96})});
+  ValueId more = product;
+  for (int k = 0; k < 4; ++k) more = op("matmul", {more, constant({96, 96}, 0.1)});
+  std::vector<Program> once;
+  once.push_back(*build({{product}}));
+  std::vector<Program> often;
+  often.push_back(*build({{more}}));
+  const auto device = open_cpu_device().value();
+  CpuExecutor executor(*device);
+  const ProgramId original = executor.add(std::move(often));
+  const ProgramId candidate = executor.add(std::move(once));
+  GateOptions options;
+  options.sample = {1e5};
+  const GateResult result = gate(executor, original, candidate, 1, options);
+  EXPECT_TRUE(result.passed) << result.reason;
+  ASSERT_EQ(result.comparisons.size(), 1U);
+  EXPECT_EQ(result.comparisons[0].verdict, GateVerdict::faster);
+  EXPECT_FALSE(gate(executor, candidate, original, 1, options).passed);
+}
+
+TEST_F(ProgramTest, RefusesInputsOfOtherSizes) {
+  const ValueId x = input({4, 8});
+  auto program = build({{op("relu", {x})}});
+  ASSERT_TRUE(program);
+  const auto written = program->write(x, eval::Tensor::of_doubles(DataType::float32, {4}, {1, 2, 3, 4}));
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().message, "an input is float32[4,8], float32[4] was given");
+}
+
+TEST_F(ProgramTest, TakesNoMoreMemoryThanItMay) {
+  const ValueId x = input({64, 1024});
+  const ir::Graph graph{{op("matmul", {x, constant({1024, 64})})}};
+  const auto sizes = [](ir::SymbolId) { return std::nullopt; };
+  const auto device = open_cpu_device().value();
+  Database database = Database::open("", device->info());
+  CostModel costs(arena, *device, database, sizes);
+  const auto program = Program::build(*device, arena, graph, costs, sizes, {.most_bytes = 1e5});
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().code, ErrorCode::limit);
+  EXPECT_EQ(program.error().message, "running it takes more than 0.0001 GB");
+}
+
+}  // namespace
+}  // namespace xflow::cost::cpu
