@@ -73,10 +73,15 @@ void roles_of(const rules::Term& term, std::map<std::string, std::string>& roles
   }
 }
 
-// Symbols and polynomials of an instance as expressions of its rule.
+// Symbols and polynomials of an instance as expressions of its rule: for the choice of guards element by element, p[2] (relations of all
+// elements are joined later); for the text of a record as what means the same at every rank, ends(p)[0], [S..][1], product(r).
+enum class Wording : std::uint8_t { elements, any_rank };
+
 class Translator {
  public:
-  Translator(const rules::Rule& rule, const rules::RuleInstance& instance) : rule_(rule), symbols_(instance.arena->symbols()) {
+  Translator(const rules::Rule& rule, const rules::RuleInstance& instance, Wording wording)
+      : rule_(rule), symbols_(instance.arena->symbols()) {
+    if (wording == Wording::elements) return;
     for (std::size_t s = 0; s < symbols_.size(); ++s) {
       const std::string& name = symbols_.info(static_cast<SymbolId>(s)).name;
       if (const auto bracket = name.find('['); bracket != std::string::npos) ++lengths_[name.substr(0, bracket)];
@@ -152,7 +157,7 @@ class Translator {
       if (k && kind(name.substr(0, bracket)) == NameKind::integers) return element(name.substr(0, bracket), *k);
     }
     // "S0": an element of a sequence of dimensions.
-    if (const auto digits = name.find_last_not_of("0123456789") + 1; digits > 0 && digits < name.size()) {
+    if (const auto digits = name.find_last_not_of("0123456789") + 1; !lengths_.empty() && digits > 0 && digits < name.size()) {
       const auto k = integer(std::string_view(name).substr(digits));
       const std::string sequence = name.substr(0, digits);
       if (k && kind(sequence) == NameKind::sequence)
@@ -167,7 +172,7 @@ class Translator {
 
   // product(r) for r[0] * r[1], elements(x) for x.0 * x.1: all of two or more.
   std::optional<Expression> whole(const Poly::Term& t) const {
-    if (t.monomial.size() < 2) return std::nullopt;
+    if (lengths_.empty() || t.monomial.size() < 2) return std::nullopt;
     std::string list;
     for (const ir::Power& power : t.monomial) {
       const std::string& name = symbols_.info(power.symbol).name;
@@ -340,7 +345,7 @@ std::optional<bool> holds(const Guard& guard, const Features& features) {
 }
 
 std::vector<std::string> assumed_guards(const rules::Rule& rule, const rules::RuleInstance& instance) {
-  const Translator translate(rule, instance);
+  const Translator translate(rule, instance, Wording::any_rank);
   std::vector<std::string> lines;
   std::vector<Guard> guards;
   std::set<std::string> known;
@@ -399,7 +404,7 @@ std::vector<std::string> assumed_guards(const rules::Rule& rule, const rules::Ru
 }
 
 std::vector<Guard> vocabulary(const rules::Rule& rule, const rules::RuleInstance& instance, const Concrete& concrete) {
-  const Translator translate(rule, instance);
+  const Translator translate(rule, instance, Wording::elements);
   const ir::Symbols& symbols = instance.arena->symbols();
   std::vector<Guard> all;
   std::set<std::string> known;
