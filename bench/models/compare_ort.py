@@ -35,14 +35,14 @@ def inputs_of(path, quickstart):
     return models_test.seeded_inputs(onnx.load(path))[0], False
 
 
-def optimize(program, path, output, inputs, known, states, work):
+def optimize(program, path, output, inputs, known, states, work, arguments=()):
     """Writes what xflow makes of the model; returns its report. Raises RuntimeError with the program's message."""
     report = output.with_suffix(".json")
     command = [program, "optimize", path, output, "--budget", f"{states}states", "--costs", work / "costs.db", "--report", report]
     for name, value in inputs.items():
         if known and value.ndim > 0:
             command += ["--shape", f"{name}:{','.join(map(str, value.shape))}"]
-    run = subprocess.run([*map(str, command)], capture_output=True, text=True)
+    run = subprocess.run([*map(str, command), *arguments], capture_output=True, text=True)
     if run.returncode != 0:
         raise RuntimeError(run.stderr.strip())
     return json.loads(report.read_text())

@@ -33,6 +33,10 @@ struct OptimizeOptions {
   // Sizes of dynamic inputs. Without one an unknown first dimension is 1 and any other 128, which the report says. An input may be named
   // several times: costs are those at the first of its sizes, and at none of the others may the result be slower.
   std::vector<InputShape> shapes;
+  // Files of inputs on which rewritten parts and whole models are run: .npz (arrays NAME or in__NAME, in2__NAME for a second set), .pb (a
+  // TensorProto each), or folders of .pb files. Every set has the inputs without defaults, and its sizes are a choice of sizes, in the
+  // place of `shapes`. None: seeded values.
+  std::vector<std::string> inputs;
   // The search stops at the first budget that is used up. A budget of states gives the same result in every run.
   std::optional<double> max_seconds;        // wall clock; without any budget: 30 s
   std::optional<std::uint64_t> max_states;  // graphs costed
@@ -46,10 +50,11 @@ struct OptimizeOptions {
   // results are finite, "any" also infinities and not-a-number may change.
   std::string numbers = "rounding";
   bool fast_math = false;  // the same as numbers = "any"
-  // A program that runs models (docs/runner.md), as a command of the shell: the original and the result are run by it in turns, and the
-  // result is only shipped if it is faster there. Empty: there is none.
+  // The original and the result are run in turns, and the result is only shipped if it is faster. False: nothing is run from end to end,
+  // and that the result is faster is predicted.
+  bool gate = true;
+  // The program that runs models (docs/runner.md), as a command of the shell. Empty: the device runs them, by the kernels that were timed.
   std::string runner;
-  bool gate = true;                 // false: nothing is run from end to end
   double max_measure_seconds = 60;  // wall clock, of running whole models in turns
   // The file of measured costs; empty: measured anew, in memory.
   std::string cost_database;
@@ -123,6 +128,8 @@ struct OptimizeReport {
     std::string device;  // "onnxruntime 1.31.1, CPUExecutionProvider, ..., 1 thread"
     std::string clock;   // "CPU time" or "wall time"
     std::vector<Comparison> comparisons;
+    // The share of the operations that were not run, because they are opaque or nothing here runs them; what is between them was.
+    double share_not_run = 0;
     double seconds = 0;
   };
 
@@ -171,8 +178,8 @@ struct OptimizeResult {
   OptimizeReport report;
 };
 
-// Optimises an ONNX model given as bytes. External data cannot be found from bytes: use optimize_file. Errors: unreadable (the model),
-// invalid_argument (an option), unsupported (device).
+// Optimises an ONNX model given as bytes. External data cannot be found from bytes: use optimize_file. Errors: unreadable (the model, a
+// file of inputs), invalid_argument (an option), unsupported (device).
 XFLOW_API Result<OptimizeResult> optimize(std::string_view model, const OptimizeOptions& options = {},
                                           const ProgressCallback& progress = {});
 

@@ -25,8 +25,7 @@ constexpr double kSecondsMore = 0.5;
 
 class CheckedSearch {
  public:
-  CheckedSearch(const Problem& problem, std::span<const InputShape> shapes, OptimizeReport& report)
-      : problem_(problem), shapes_(shapes), report_(report) {}
+  CheckedSearch(const Problem& problem, const RunInputs& runs, OptimizeReport& report) : problem_(problem), runs_(runs), report_(report) {}
 
   search::Outcome run(const SearchFunction& search, const search::Options& options,
                       const std::function<void(const search::Outcome&)>& checking) {
@@ -38,8 +37,8 @@ class CheckedSearch {
       search::Outcome outcome = search(round == 0 ? options : next);
       if (outcome.steps.empty()) return original(std::move(outcome), "no proved rule makes it cheaper");
       checking(outcome);
-      auto checked = check_regions({problem_.arena, problem_.graph, outcome.best, outcome.correspondence, problem_.inputs, shapes_,
-                                    problem_.name_of, problem_.fold});
+      auto checked = check_regions(
+          {problem_.arena, problem_.graph, outcome.best, outcome.correspondence, problem_.inputs, runs_, problem_.name_of, problem_.fold});
       if (!checked) return original(std::move(outcome), "the rewritten parts could not be executed: " + checked.error().text());
       const bool excluded = exclude(outcome, *checked, round < kRoundsByPlace);
       const auto wrong = std::ranges::find_if(checked->regions, [](const OptimizeReport::Region& region) { return !region.agrees; });
@@ -104,7 +103,7 @@ class CheckedSearch {
   }
 
   const Problem& problem_;
-  std::span<const InputShape> shapes_;
+  const RunInputs& runs_;
   OptimizeReport& report_;
   std::set<std::string, std::less<>> rules_;
   std::map<std::string, std::set<ValueId>, std::less<>> places_;
@@ -112,10 +111,9 @@ class CheckedSearch {
 
 }  // namespace
 
-search::Outcome checked_search(const Problem& problem, std::span<const InputShape> shapes, const SearchFunction& search,
-                               const search::Options& options, const std::function<void(const search::Outcome&)>& checking,
-                               OptimizeReport& report) {
-  return CheckedSearch(problem, shapes, report).run(search, options, checking);
+search::Outcome checked_search(const Problem& problem, const RunInputs& runs, const SearchFunction& search, const search::Options& options,
+                               const std::function<void(const search::Outcome&)>& checking, OptimizeReport& report) {
+  return CheckedSearch(problem, runs, report).run(search, options, checking);
 }
 
 }  // namespace xflow::api

@@ -29,30 +29,11 @@ double tolerance(const eval::Tensor& tensor) {
 
 }  // namespace
 
-std::vector<std::vector<InputShape>> shape_choices(std::span<const InputShape> shapes) {
-  std::vector<std::string> order;
-  std::map<std::string, std::vector<InputShape>> by_input;
-  std::size_t choices = 1;
-  for (const InputShape& shape : shapes) {
-    std::vector<InputShape>& same = by_input[shape.input];
-    if (same.empty()) order.push_back(shape.input);
-    same.push_back(shape);
-    choices = std::max(choices, same.size());
-  }
-  std::vector<std::vector<InputShape>> result(choices);
-  for (std::size_t k = 0; k < choices; ++k) {
-    for (const std::string& input : order) {
-      const std::vector<InputShape>& same = by_input[input];
-      result[k].push_back(same[std::min(k, same.size() - 1)]);
-    }
-  }
-  return result;
-}
-
 std::string judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes,
                   const OptimizeOptions& options, const std::function<void()>& progress, OptimizeReport::EndToEnd& report) {
   cost::GateOptions gate_options;
   gate_options.max_seconds = options.max_measure_seconds;
+  gate_options.used_seconds = report.seconds;
   gate_options.progress = progress;
   gate_options.sizes.assign(sizes.begin(), sizes.end());
   const cost::GateResult result = cost::gate(executor, original, candidate, sizes.size(), gate_options);
@@ -84,65 +65,85 @@ std::string judge(cost::Executor& executor, cost::ProgramId original, cost::Prog
   return result.reason;
 }
 
-RunnerGate::RunnerGate(const OptimizeOptions& options, std::unique_ptr<RunnerExecutor> executor)
-    : options_(options), executor_(std::move(executor)) {}
-RunnerGate::~RunnerGate() = default;
-
-Result<std::unique_ptr<RunnerGate>> RunnerGate::open(const OptimizeOptions& options) {
-  auto executor = RunnerExecutor::open({options.runner, options.threads, kStartPatience});
-  if (!executor) return fail(ErrorCode::unsupported, executor.error().text());
-  (*executor)->set_patience(std::max(options.max_measure_seconds, kLeastPatience));
-  return std::unique_ptr<RunnerGate>(new RunnerGate(options, *std::move(executor)));
-}
-
-// Gives the sizes as text.
-Result<std::vector<std::string>> RunnerGate::add_inputs(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs) {
-  std::vector<std::string> labels;
-  for (const std::vector<InputShape>& shapes : shape_choices(options_.shapes)) {
-    XFLOW_TRY(const Sizes sizes, choose_fitting_sizes(arena, graph, inputs, shapes));
-    XFLOW_TRY(InputSet set, seeded_inputs(arena, inputs, sizes, SeededValues{}));
-    std::vector<NamedTensor> tensors;
-    tensors.reserve(inputs.size());
-    for (const NamedInput& input : inputs) {
-      std::string name(input.name);
-      tensors.push_back({name, std::move(set.tensors.at(name))});
-    }
-    executor_->add_inputs(std::move(tensors));
-    labels.push_back(sizes_text(arena, inputs, sizes.values));
-  }
-  return labels;
-}
-
-std::string RunnerGate::compare_outputs(cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes) {
+std::string compare_outputs(const std::function<Result<std::vector<eval::Tensor>>(cost::ProgramId, std::size_t)>& outputs,
+                            const std::function<std::string(std::size_t)>& name_of, cost::ProgramId original, cost::ProgramId candidate,
+                            std::span<const std::string> sizes) {
   for (std::size_t k = 0; k < sizes.size(); ++k) {
     const auto failed = [&](std::string_view who, const Error& error) {
       return fmt::format("it could not be compared at {}: {}: {}", sizes[k], who, error.text());
     };
-    const auto a = executor_->outputs(original, k);
+    const auto a = outputs(original, k);
     if (!a) return failed("original", a.error());
     // What changes from run to run (random numbers, sums whose order is open) is no difference.
-    const auto again = executor_->outputs(original, k);
+    const auto again = outputs(original, k);
     if (!again) return failed("original", again.error());
-    const auto b = executor_->outputs(candidate, k);
+    const auto b = outputs(candidate, k);
     if (!b) return failed("candidate", b.error());
     if (a->size() != b->size() || a->size() != again->size()) return fmt::format("it has {} outputs instead of {}", b->size(), a->size());
     for (std::size_t i = 0; i < a->size(); ++i) {
-      const eval::Comparison comparison =
-          eval::compare((*a)[i].tensor, (*again)[i].tensor, (*b)[i].tensor, eval::Tolerance{4, tolerance((*a)[i].tensor)});
+      const eval::Comparison comparison = eval::compare((*a)[i], (*again)[i], (*b)[i], eval::Tolerance{4, tolerance((*a)[i])});
       if (!comparison.agrees)
-        return fmt::format("it computes something else there: output '{}' is {} at {}", (*a)[i].name, comparison.reason, sizes[k]);
+        return fmt::format("it computes something else there: output '{}' is {} at {}", name_of(i), comparison.reason, sizes[k]);
     }
   }
   return {};
 }
 
-std::string RunnerGate::judge(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs, const Model& original,
-                              const Model& candidate, const std::function<void()>& progress, OptimizeReport::EndToEnd& report) {
-  const auto sizes = add_inputs(arena, graph, inputs);
+RunnerGate::RunnerGate(const OptimizeOptions& options, const RunInputs& runs, std::unique_ptr<RunnerExecutor> executor)
+    : options_(options), runs_(runs), executor_(std::move(executor)) {}
+RunnerGate::~RunnerGate() = default;
+
+Result<std::unique_ptr<RunnerGate>> RunnerGate::open(const OptimizeOptions& options, const RunInputs& runs) {
+  auto executor = RunnerExecutor::open({options.runner, options.threads, kStartPatience});
+  if (!executor) return fail(ErrorCode::unsupported, executor.error().text());
+  (*executor)->set_patience(std::max(options.max_measure_seconds, kLeastPatience));
+  return std::unique_ptr<RunnerGate>(new RunnerGate(options, runs, *std::move(executor)));
+}
+
+// Gives the sizes as text.
+Result<std::vector<std::string>> RunnerGate::add_inputs(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
+                                                        std::span<const NamedInput> required) {
+  std::vector<std::string> labels;
+  for (std::size_t k = 0; k < runs_.shapes.size(); ++k) {
+    XFLOW_TRY(const Sizes sizes, choose_fitting_sizes(arena, graph, inputs, runs_.shapes[k]));
+    std::vector<NamedInput> wanted(required.begin(), required.end());
+    for (const NamedInput& input : inputs) {
+      const bool given = !runs_.sets.empty() && runs_.sets[k].tensors.contains(std::string(input.name));
+      if (given && std::ranges::find(required, input.value, &NamedInput::value) == required.end()) wanted.push_back(input);
+    }
+    XFLOW_TRY(InputSet set, runs_.values(arena, wanted, k, sizes));
+    std::vector<NamedTensor> tensors;
+    tensors.reserve(wanted.size());
+    for (const NamedInput& input : wanted) {
+      std::string name(input.name);
+      tensors.push_back({name, std::move(set.tensors.at(name))});
+    }
+    executor_->add_inputs(std::move(tensors));
+    labels.push_back(runs_.label(arena, inputs, k, sizes));
+  }
+  return labels;
+}
+
+std::string RunnerGate::judge(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
+                              std::span<const NamedInput> required, const Model& original, const Model& candidate,
+                              const std::function<void()>& progress, OptimizeReport::EndToEnd& report) {
+  const auto sizes = add_inputs(arena, graph, inputs, required);
   if (!sizes) return report.reason = "there are no inputs to run it on: " + sizes.error().text();
   const cost::ProgramId a = executor_->add({original.bytes, original.path});
   const cost::ProgramId b = executor_->add({candidate.bytes, candidate.path});
-  std::string against = compare_outputs(a, b, *sizes);
+  std::vector<std::string> names;
+  const auto outputs = [&](cost::ProgramId program, std::size_t choice) -> Result<std::vector<eval::Tensor>> {
+    XFLOW_TRY(std::vector<NamedTensor> named, executor_->outputs(program, choice));
+    std::vector<eval::Tensor> tensors;
+    names.clear();
+    for (NamedTensor& output : named) {
+      names.push_back(std::move(output.name));
+      tensors.push_back(std::move(output.tensor));
+    }
+    return tensors;
+  };
+  std::string against = compare_outputs(
+      outputs, [&](std::size_t k) { return names[k]; }, a, b, *sizes);
   if (against.empty()) {
     against = api::judge(*executor_, a, b, *sizes, options_, progress, report);
   } else {

@@ -11,7 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "src/api/sizes.h"
+#include "src/api/run_inputs.h"
+#include "src/eval/tensor.h"
 
 namespace xflow::cost {
 class Executor;
@@ -23,20 +24,23 @@ class RunnerExecutor;
 
 namespace xflow::api {
 
-// The shapes of the options as choices of sizes: an input that is named several times has its first shape in the first choice, its second
-// in the second, and its last in all further ones. At least one choice.
-std::vector<std::vector<InputShape>> shape_choices(std::span<const InputShape> shapes);
-
-// Lets the gate judge a candidate, and fills in the report. Empty if it may be shipped, otherwise why not. `sizes`: what each choice of
-// sizes is called in the report.
+// Lets the gate judge a candidate, and fills in the report, whose seconds, for what was done before, count against the budget. Empty if it
+// may be shipped, otherwise why not. `sizes`: what each choice of sizes is called in the report.
 std::string judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes,
                   const OptimizeOptions& options, const std::function<void()>& progress, OptimizeReport::EndToEnd& report);
 
-// The same in the runner of the options.
+// Compares what both compute at each choice of sizes, as far as a runtime may differ. Empty if that agrees, otherwise why not.
+// `outputs`: of one run, always as many and in the same order; `name_of`: an output's name, asked for after a run.
+std::string compare_outputs(const std::function<Result<std::vector<eval::Tensor>>(cost::ProgramId, std::size_t)>& outputs,
+                            const std::function<std::string(std::size_t)>& name_of, cost::ProgramId original, cost::ProgramId candidate,
+                            std::span<const std::string> sizes);
+
+// The gate in the runner of the options.
 class RunnerGate {
  public:
   // Starts the runner, so that one that cannot be started is an error before any work is done. Errors: unsupported.
-  static Result<std::unique_ptr<RunnerGate>> open(const OptimizeOptions& options);
+  // `runs`: what it is run on.
+  static Result<std::unique_ptr<RunnerGate>> open(const OptimizeOptions& options, const RunInputs& runs);
   ~RunnerGate();
   RunnerGate(const RunnerGate&) = delete;
   RunnerGate& operator=(const RunnerGate&) = delete;
@@ -46,17 +50,18 @@ class RunnerGate {
     std::string_view bytes;
     std::string path;
   };
-  // Both get the same seeded inputs (`inputs` are those without defaults) at each choice of sizes. What the candidate computes there is
-  // compared with the original, too. Empty if it may be shipped, otherwise why not.
-  std::string judge(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs, const Model& original,
-                    const Model& candidate, const std::function<void()>& progress, OptimizeReport::EndToEnd& report);
+  // Both get the same inputs at each choice of sizes: those of the files, and what is `required` in any case. What the candidate computes
+  // there is compared with the original, too. Empty if it may be shipped, otherwise why not.
+  std::string judge(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs, std::span<const NamedInput> required,
+                    const Model& original, const Model& candidate, const std::function<void()>& progress, OptimizeReport::EndToEnd& report);
 
  private:
-  RunnerGate(const OptimizeOptions& options, std::unique_ptr<cost::runner::RunnerExecutor> executor);
-  Result<std::vector<std::string>> add_inputs(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs);
-  std::string compare_outputs(cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes);
+  RunnerGate(const OptimizeOptions& options, const RunInputs& runs, std::unique_ptr<cost::runner::RunnerExecutor> executor);
+  Result<std::vector<std::string>> add_inputs(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
+                                              std::span<const NamedInput> required);
 
   const OptimizeOptions& options_;
+  const RunInputs& runs_;
   std::unique_ptr<cost::runner::RunnerExecutor> executor_;
 };
 

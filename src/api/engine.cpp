@@ -25,15 +25,14 @@ constexpr double kShareForAgain = 0.25;
 // Of two graphs that take equal time the one with fewer operations is better: an identity costs nothing and is still one too many.
 constexpr double kNanosecondsPerOperation = 0.05;
 
-void warn(const OptimizeOptions& options, const std::string& text) {
-  if (options.warning) options.warning(text);
-}
-
 std::string device_text(const cost::DeviceInfo& info) {
   return fmt::format("{}: {}, {} thread{}, {}", info.name, info.model, info.threads, info.threads == 1 ? "" : "s", info.library);
 }
 
 }  // namespace
+
+DeviceCosts::DeviceCosts() = default;
+DeviceCosts::~DeviceCosts() = default;
 
 Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options) {
   std::vector<rules::RuleHash> proved;
@@ -86,10 +85,15 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   const rules::VerifiedRules& rules = problem.rules == nullptr ? *loaded : *problem.rules;
   cost::cpu::CpuOptions cpu_options;
   cpu_options.threads = options.threads;
-  XFLOW_TRY(const auto device, cost::cpu::open_cpu_device(cpu_options));
-  report.device = device_text(device->info());
-  cost::Database database =
-      cost::Database::open(options.cost_database, device->info(), [&](const std::string& text) { warn(options, text); });
+  DeviceCosts own;
+  DeviceCosts& costs = problem.costs == nullptr ? own : *problem.costs;
+  XFLOW_TRY(costs.device, cost::cpu::open_cpu_device(cpu_options));
+  const cost::DeviceInfo& info = costs.device->info();
+  report.device = device_text(info);
+  costs.database = std::make_unique<cost::Database>(
+      cost::Database::open(options.cost_database, info, [warning = options.warning](const std::string& text) {
+        if (warning) warning(text);
+      }));
 
   OptimizeProgress state;
   const auto tell = [&](std::string_view phase) {
@@ -98,7 +102,7 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
     state.seconds = seconds();
     progress(state);
   };
-  cost::CostModel model(problem.arena, *device, database, sizes.valuation());
+  cost::CostModel model(problem.arena, *costs.device, *costs.database, sizes.valuation());
   std::size_t measured = 0;
   model.on_measure([&](const std::string&) {
     if (++measured % 4 == 0) tell("measuring");
@@ -132,14 +136,17 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   const auto search = [&](const search::Options& search_options) {
     return settled_search(problem.arena, problem.graph, model, rewriter, search_options);
   };
-  search::Outcome outcome = checked_search(problem, options.shapes, search, search_options, checking, report);
+  RunInputs at_shapes;
+  at_shapes.shapes = {options.shapes};
+  const RunInputs& runs = problem.runs == nullptr ? at_shapes : *problem.runs;
+  search::Outcome outcome = checked_search(problem, runs, search, search_options, checking, report);
   if (problem.moves != nullptr) {
     for (GraphMove& move : *problem.moves) {
       XFLOW_TRY(const cost::Cost cost, model.cost(move.part));
       move.gain = cost.time;
     }
   }
-  database.flush();
+  costs.database->flush();
   const cost::CostStatistics& kernels = model.statistics();
   report.kernels = {kernels.measured, kernels.known, kernels.disturbed, kernels.again, kernels.provisional, kernels.measured_seconds};
   report.before_nanoseconds = outcome.before.value;

@@ -5,14 +5,31 @@
 #include <xflow/result.h>
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "src/api/graph_moves.h"
+#include "src/api/run_inputs.h"
 #include "src/api/sizes.h"
 #include "src/rules/rule_set.h"
 #include "src/search/search.h"
 
+namespace xflow::cost {
+class Database;
+}
+namespace xflow::cost::cpu {
+class CpuDevice;
+}
+
 namespace xflow::api {
+
+// The device of the options, and what is known of its costs. Made by improve, for what is to be run afterwards.
+struct DeviceCosts {
+  DeviceCosts();
+  ~DeviceCosts();
+  std::unique_ptr<cost::cpu::CpuDevice> device;
+  std::unique_ptr<cost::Database> database;
+};
 
 // The rules of the options, all of them proved: the shipped ones by their hashes, others by a record beside their file that is replayed, or
 // decided now. Errors: unreadable or io (a rule file), syntax, not_proved (names the rule and says what was found instead),
@@ -29,6 +46,8 @@ struct Problem {
   std::function<Result<ir::Constant>(ir::ValueId)> fold = {};                // an expression of constants, as it will be written
   std::vector<GraphMove>* moves = nullptr;                                   // that were made already; their gains are filled in
   const rules::VerifiedRules* rules = nullptr;                               // null: those of the options
+  const RunInputs* runs = nullptr;                                           // null: at the first shapes of the options, seeded
+  DeviceCosts* costs = nullptr;                                              // null: nobody needs them afterwards
 };
 
 // Measures and searches, and executes what was rewritten against what it replaced; fills in what the report says of it. A rewrite that does

@@ -10,6 +10,7 @@
 #include <new>
 #include <optional>
 
+#include "src/api/cpu_gate.h"
 #include "src/api/end_to_end.h"
 #include "src/api/engine.h"
 #include "src/eval/evaluate.h"
@@ -126,33 +127,51 @@ struct Files {
   std::string output;
 };
 
-// Empty if the rewritten model may be shipped; otherwise why not.
-std::string judge(api::RunnerGate& gate, const Document& document, const Files& files, const LiftedModel& model, ir::Arena& arena,
-                  std::span<const onnx_io::GraphEdit> edits, const std::function<void()>& progress, OptimizeReport::EndToEnd& report) {
-  std::vector<api::NamedInput> inputs;
+// The values of inputs that have one.
+Result<eval::Bindings> defaults_of(const Document& document, const LiftedModel& model) {
+  eval::Bindings defaults;
   for (std::size_t k = 0; k < model.inputs.size(); ++k) {
-    // What has a default keeps it.
     const onnx_io::Definition* definition = document.find(onnx_io::GraphId{0}, model.input_names[k]);
-    if (definition == nullptr || !definition->initializer) inputs.push_back({model.input_names[k], model.inputs[k]});
+    if (definition == nullptr || !definition->initializer) continue;
+    const onnx_io::TensorView& tensor = document.main().initializers[*definition->initializer].tensor;
+    if (tensor.data_type == ir::DataType::string) continue;  // no kernel reads strings
+    XFLOW_TRY(ir::Constant constant, document.constant(tensor));
+    defaults.emplace(model.inputs[k], eval::Tensor::of(std::move(constant)));
   }
+  return defaults;
+}
+
+// Empty if the candidate may be shipped; otherwise why not.
+std::string judge_here(const Document& document, const LiftedModel& model, const api::Problem& problem, const OptimizeOptions& options,
+                       const ir::Graph& candidate, const std::function<void()>& progress, OptimizeReport& report) {
+  const auto defaults = defaults_of(document, model);
+  if (!defaults) return report.end_to_end.reason = "it could not be run: " + defaults.error().text();
+  const std::vector<std::string> outputs(model.output_names.begin(),
+                                         model.output_names.begin() + static_cast<std::ptrdiff_t>(model.output_count));
+  return api::judge_on_cpu({problem.arena, problem.graph, problem.inputs, *defaults, outputs, *problem.runs, options, *problem.costs},
+                           candidate, progress, report);
+}
+
+// The same in a runner.
+std::string judge(api::RunnerGate& gate, const Document& document, const Files& files, const api::Problem& problem,
+                  std::span<const api::NamedInput> required, std::span<const onnx_io::GraphEdit> edits,
+                  const std::function<void()>& progress, OptimizeReport::EndToEnd& report) {
   const auto failed = [](const Error& error) { return "it could not be written for the runner: " + error.text(); };
+  const auto judged = [&](const api::RunnerGate::Model& original, const api::RunnerGate::Model& candidate) {
+    return gate.judge(problem.arena, problem.graph, problem.inputs, required, original, candidate, progress, report);
+  };
   if (document.external_files().empty()) {
     const auto bytes = onnx_io::write_bytes(document, edits);
     if (!bytes) return report.reason = failed(bytes.error());
-    return gate.judge(arena, model.graph, inputs, {document.bytes(), {}}, {*bytes, {}}, progress, report);
+    return judged({document.bytes(), {}}, {*bytes, {}});
   }
   const auto candidate = CandidateFile::write(document, edits, files.output);
   if (!candidate) return report.reason = failed(candidate.error());
-  const std::string original = std::filesystem::absolute(files.input).string();
-  return gate.judge(arena, model.graph, inputs, {{}, original}, {{}, (*candidate)->path()}, progress, report);
+  return judged({{}, std::filesystem::absolute(files.input).string()}, {{}, (*candidate)->path()});
 }
 
 Result<Optimized> optimize_document(const Document& document, const Files& files, const OptimizeOptions& all_options,
                                     const ProgressCallback& progress) {
-  // Costs are those at the first choice of sizes.
-  OptimizeOptions options = all_options;
-  const std::vector<std::vector<InputShape>> shapes = api::shape_choices(all_options.shapes);
-  options.shapes = shapes[0];
   const auto start = std::chrono::steady_clock::now();
   Optimized result;
   OptimizeReport& report = result.report;
@@ -162,12 +181,20 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   report.nodes_before = report.nodes_after = report.nodes_kept = document.nodes(onnx_io::GraphId{0}).size();
 
   std::vector<api::NamedInput> inputs;
+  std::vector<api::NamedInput> required;  // those without a default
   inputs.reserve(model.inputs.size());
-  for (std::size_t k = 0; k < model.inputs.size(); ++k) inputs.push_back({model.input_names[k], model.inputs[k]});
-  for (std::size_t k = 1; k < shapes.size(); ++k) XFLOW_CHECK(api::choose_fitting_sizes(arena, model.graph, inputs, shapes[k]));
+  for (std::size_t k = 0; k < model.inputs.size(); ++k) {
+    inputs.push_back({model.input_names[k], model.inputs[k]});
+    const onnx_io::Definition* definition = document.find(onnx_io::GraphId{0}, model.input_names[k]);
+    if (definition == nullptr || !definition->initializer) required.push_back(inputs.back());
+  }
+  XFLOW_TRY(const api::RunInputs runs, api::run_inputs(arena, model.graph, inputs, required, all_options));
+  // Costs are those at the first choice of sizes.
+  OptimizeOptions options = all_options;
+  options.shapes = runs.shapes[0];
   std::unique_ptr<api::RunnerGate> gate;
   if (options.gate && !options.runner.empty()) {
-    XFLOW_TRY(gate, api::RunnerGate::open(all_options));
+    XFLOW_TRY(gate, api::RunnerGate::open(options, runs));
   }
   std::vector<api::GraphMove> moves = api::graph_moves(document, model, arena);
   const Places places(document, model, arena);
@@ -186,6 +213,9 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   problem.place_of = [&](ir::ValueId value) { return places.of(value); };
   problem.fold = fold;
   problem.moves = &moves;
+  api::DeviceCosts costs;
+  problem.costs = &costs;
+  problem.runs = &runs;
   XFLOW_TRY(const search::Outcome outcome, api::improve(problem, options, progress, report));
   list_steps(places, outcome, report);
   const auto finish = [&] {
@@ -200,19 +230,21 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
     return finish();
   };
   if (outcome.steps.empty() && !api::gain_time(moves)) return keep_original(report.reason);
+  if (outcome.steps.empty() && options.gate && !gate) return keep_original(report.end_to_end.reason = api::no_gain_of_moves(moves));
   report.reason.clear();
 
   auto lowered = onnx_io::lower(document, model, arena, outcome.best, outcome.correspondence, fold);
   if (!lowered) return keep_original(lowered.error().text());
   if (lowered->edits.empty()) return keep_original("the cheaper graph is spelled like the original");
-  if (gate) {
+  if (options.gate) {
     const auto running = [&] {
       if (!progress) return;
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       progress(OptimizeProgress{"running", report.states, report.before_nanoseconds, report.after_nanoseconds, seconds});
     };
     running();
-    const std::string against = judge(*gate, document, files, model, arena, lowered->edits, running, report.end_to_end);
+    const std::string against = gate ? judge(*gate, document, files, problem, required, lowered->edits, running, report.end_to_end)
+                                     : judge_here(document, model, problem, options, outcome.best, running, report);
     if (!against.empty()) {
       const double predicted = report.after_nanoseconds;
       Optimized kept = keep_original("run from end to end, " + against);
@@ -220,8 +252,7 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
       return kept;
     }
   } else {
-    report.end_to_end.reason = options.gate ? "the whole model was not timed, its time is predicted; --runner names what can run it"
-                                            : "the whole model was not timed, its time is predicted: --no-gate";
+    report.end_to_end.reason = "the whole model was not timed, its time is predicted: --no-gate";
   }
   api::list_moves(moves, report);
   report.improved = true;

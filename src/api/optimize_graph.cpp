@@ -6,6 +6,7 @@
 #include <map>
 #include <new>
 
+#include "src/api/cpu_gate.h"
 #include "src/api/engine.h"
 #include "src/api/public_graph.h"
 #include "src/eval/evaluate.h"
@@ -31,15 +32,19 @@ std::string place_of(const Graph& graph, const api::BuiltGraph& built, ir::Value
   return fmt::format("node {} ({})", number, graph.nodes()[number].op);
 }
 
-Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& options, const ProgressCallback& progress) {
+Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& all_options, const ProgressCallback& progress) {
   const auto start = std::chrono::steady_clock::now();
-  if (!options.runner.empty() && options.gate)
+  if (!all_options.runner.empty() && all_options.gate)
     return fail(ErrorCode::unsupported, "runners take ONNX models, not graphs that were built in code");
   ir::Arena arena;
   XFLOW_TRY(const api::BuiltGraph built, api::to_ir(graph, arena));
   std::vector<api::NamedInput> inputs;
   inputs.reserve(built.inputs.size());
   for (std::size_t k = 0; k < built.inputs.size(); ++k) inputs.push_back({graph.inputs()[k].name, built.inputs[k]});
+  XFLOW_TRY(const api::RunInputs runs, api::run_inputs(arena, built.graph, inputs, inputs, all_options));
+  // Costs are those at the first choice of sizes.
+  OptimizeOptions options = all_options;
+  options.shapes = runs.shapes[0];
   OptimizeReport report;
   report.nodes_before = report.nodes_after = report.nodes_kept = graph.nodes().size();
   std::map<ir::ValueId, ir::Constant> folded;
@@ -54,6 +59,9 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& op
   problem.fold = fold;
   std::vector<api::GraphMove> moves = api::graph_moves(graph, built, arena);
   problem.moves = &moves;
+  api::DeviceCosts costs;
+  problem.costs = &costs;
+  problem.runs = &runs;
   XFLOW_TRY(const search::Outcome outcome, api::improve(problem, options, progress, report));
   for (const search::Step& step : outcome.steps) {
     report.steps.push_back({step.rule, step.originals.empty() ? "" : place_of(graph, built, step.originals[0]), step.gain.value});
@@ -69,9 +77,29 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& op
     return finish(graph);
   };
   if (outcome.steps.empty() && !api::gain_time(moves)) return keep_original(report.reason);
+  if (outcome.steps.empty() && options.gate) return keep_original(report.end_to_end.reason = api::no_gain_of_moves(moves));
   report.reason.clear();
   auto better = api::from_ir(graph, arena, built, outcome.best, fold);
   if (!better) return keep_original(better.error().text());
+  if (options.gate) {
+    std::vector<std::string> outputs;
+    for (const GraphOutput& output : graph.outputs()) outputs.push_back(output.name);
+    const auto running = [&] {
+      if (!progress) return;
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      progress(OptimizeProgress{"running", report.states, report.before_nanoseconds, report.after_nanoseconds, seconds});
+    };
+    const std::string against =
+        api::judge_on_cpu({arena, built.graph, inputs, {}, outputs, runs, options, costs}, outcome.best, running, report);
+    if (!against.empty()) {
+      const double predicted = report.after_nanoseconds;
+      GraphResult kept = keep_original("run from end to end, " + against);
+      kept.report.after_nanoseconds = predicted;  // which was wrong: worth knowing
+      return kept;
+    }
+  } else {
+    report.end_to_end.reason = "the whole graph was not timed, its time is predicted: gate = false";
+  }
   api::list_moves(moves, report);
   report.improved = true;
   report.nodes_merged =

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "src/api/sizes.h"
+#include "src/api/run_inputs.h"
 #include "src/ir/graph.h"
 
 namespace xflow::api {
@@ -20,7 +20,7 @@ struct RegionCheck {
   const ir::Graph& result;
   const ir::ValueMap& correspondence;  // values of `original` to the equal values of `result` that replaced them
   std::span<const NamedInput> inputs;
-  std::span<const InputShape> shapes;
+  const RunInputs& runs;
   std::function<std::string(ir::ValueId)> name_of;        // of a value of `original`
   std::function<Result<ir::Constant>(ir::ValueId)> fold;  // an expression of constants, as it will be written
 };
@@ -33,10 +33,10 @@ struct CheckedRegions {
 };
 
 // One entry for each value that a rewrite made (values that were only rebuilt on other operands follow from these). The original is run
-// from seeded inputs, at the sizes of the search and, where the model leaves sizes open, at a second choice that it takes; outputs of
-// opaque nodes are seeded as well. Each new value is computed in float from the original's values that its region reads, with constants
-// rounded as they will be written, and agrees by the rule of eval::compare with what it replaces, computed from the same values in double
-// and in float. A value that no choice of sizes can execute does not agree.
+// from the inputs that are given, each set of them; otherwise from seeded ones, at the sizes of the search and, where the model leaves
+// sizes open, at a second choice that it takes. Outputs of opaque nodes are seeded. Each new value is computed in float from the original's
+// values that its region reads, with constants rounded as they will be written, and agrees by the rule of eval::compare with what it
+// replaces, computed from the same values in double and in float. A value that no choice of sizes can execute does not agree.
 Result<CheckedRegions> check_regions(const RegionCheck& check);
 
 }  // namespace xflow::api

@@ -131,10 +131,15 @@ void add_optimize(CLI::App& app, Command& command) {
   sub->add_option("OUT", a->output, "ONNX model to write; the bytes of IN where nothing is gained")->required();
   sub->add_option("--device", a->options.device, "where costs are measured: cpu")->capture_default_str();
   sub->add_option("--threads", a->options.threads, "threads of one kernel")->capture_default_str()->check(CLI::Range(1, 1024));
+  CLI::Option* inputs =
+      sub->add_option("--inputs", a->options.inputs,
+                      "inputs to run parts and whole models on: .npz (arrays NAME or in__NAME), .pb (a TensorProto each), or a folder of "
+                      ".pb files; costs are those at the sizes of the first set, and at none may the result be slower");
   sub->add_option("--shape", a->shapes,
                   "sizes of a dynamic input for costs and runs, as NAME:1,3,48,192 (again for each input; "
                   "with further shapes of one input: where the result may not be slower either)")
-      ->take_all();
+      ->take_all()
+      ->excludes(inputs);
   a->budget = "30s";
   sub->add_option("--budget", a->budget, "when the search stops: 30s, 500ms, 2m, 5000states")->capture_default_str();
   sub->add_option("--rules", a->options.rules, "folder or file of rules instead of the built-in ones")->take_all();
@@ -147,13 +152,15 @@ void add_optimize(CLI::App& app, Command& command) {
       ->check(CLI::IsMember({"exact", "rounding", "any"}));
   sub->add_flag("--fast-math", a->options.fast_math, "the same as --numbers any");
   sub->add_option("--runner", a->options.runner,
-                  "command of a program that runs models (docs/runner.md): the result has to be faster than the original there");
+                  "command of a program that runs models (docs/runner.md): the result has to be faster than the original there, "
+                  "instead of on the device");
   a->measure_budget = "60s";
   sub->add_option("--measure-budget", a->measure_budget, "when running whole models stops: 60s, 500ms, 2m")->capture_default_str();
   sub->add_flag("--no-gate", a->no_gate, "do not run whole models: that the result is faster is predicted");
   sub->add_option("--costs", a->options.cost_database, "file of measured costs; empty: none is kept")->capture_default_str();
   sub->add_option("--report", a->report, "also write the report as JSON to this file");
   sub->footer(examples({"xflow optimize model.onnx faster.onnx", "xflow optimize model.onnx faster.onnx --shape x:1,3,48,192 --budget 2m",
+                        "xflow optimize model.onnx faster.onnx --inputs test_data_set_0",
                         "xflow optimize model.onnx faster.onnx --runner 'python3 -m xflow_onnx.runner_ort'",
                         "xflow optimize model.onnx faster.onnx --skip merge-matmuls-sharing-lhs --report report.json"}));
   sub->callback([a, &command] { command.run = [a] { return run(*a); }; });

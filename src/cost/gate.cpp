@@ -167,7 +167,7 @@ GateResult gate(Executor& executor, ProgramId original, ProgramId candidate, std
   std::mt19937_64 random(options.seed);
   bool faster = false;
   for (std::size_t sizes = 0; sizes < choices; ++sizes) {
-    const double left = options.max_seconds - (clock() - start);
+    const double left = options.max_seconds - options.used_seconds - (clock() - start);
     const double end = clock() + left / static_cast<double>(choices - sizes);
     Duel duel(executor, {original, candidate}, options, options.level / static_cast<double>(choices), [&] { return end - clock(); });
     result.comparisons.push_back(duel.fight(sizes, random));

@@ -44,6 +44,7 @@ struct GateOptions {
   double margin = 0.02;            // at a choice of sizes where it is not faster, a program may be slower by this share at most
   Nanoseconds sample{20e6};        // runs of one program are grouped into samples of at least this
   double max_seconds = 60;         // wall clock, of everything that the gate does
+  double used_seconds = 0;         // of these, for what had to be done before
   std::vector<std::string> sizes;  // what choices of sizes are called in reasons; empty: by numbers
   std::function<double()> clock;   // seconds since some fixed moment; null: the wall clock
   std::function<void()> progress;  // called after each pair

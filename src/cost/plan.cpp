@@ -193,6 +193,30 @@ Plan make_plan(const ir::Arena& arena, const ir::Graph& graph, const std::vector
   return Planner(arena, graph, sizes).make(cover);
 }
 
+bool run_alike(const Plan& a, const Plan& b) {
+  if (a.launches.size() != b.launches.size()) return false;
+  // Memory by the order in which it is used first: views have numbers of their own, and cost nothing.
+  std::map<BufferId, BufferId> partners;
+  std::map<BufferId, BufferId> back;
+  const auto same_memory = [&](BufferId x, BufferId y) {
+    const BufferId from = a.memory_of(x);
+    const BufferId to = b.memory_of(y);
+    return partners.try_emplace(from, to).first->second == to && back.try_emplace(to, from).first->second == from;
+  };
+  for (std::size_t k = 0; k < a.launches.size(); ++k) {
+    const PlannedLaunch& one = a.launches[k];
+    const PlannedLaunch& other = b.launches[k];
+    if (one.spec != other.spec || one.operand_layout != other.operand_layout || one.result_layout != other.result_layout) return false;
+    for (std::size_t i = 0; i < one.operands.size(); ++i) {
+      if (one.operands[i].has_value() != other.operands[i].has_value()) return false;
+      if (one.operands[i] && !same_memory(*one.operands[i], *other.operands[i])) return false;
+    }
+    for (std::size_t i = 0; i < one.results.size(); ++i)
+      if (!same_memory(one.results[i], other.results[i])) return false;
+  }
+  return true;
+}
+
 bool dies_at(const Plan& plan, std::size_t launch, std::size_t operand) {
   const PlannedLaunch& own = plan.launches[launch];
   if (!own.operands[operand]) return false;

@@ -92,6 +92,10 @@ struct Plan {
 Plan make_plan(const ir::Arena& arena, const ir::Graph& graph, const std::vector<CoveredLaunch>& cover,
                const ir::Symbols::Valuation& sizes);
 
+// Whether both launch the same kernels in the same order, each on memory that the others use alike: whatever they compute, one run takes as
+// long as the other.
+bool run_alike(const Plan& a, const Plan& b);
+
 // Whether the launch may put result 0 where its operand lies: nobody reads that memory afterwards, and no other operand lies there.
 bool dies_at(const Plan& plan, std::size_t launch, std::size_t operand);
 // Puts result 0 of the launch where the operand lies. Requires dies_at, equal sizes, and no earlier in_place of this launch.

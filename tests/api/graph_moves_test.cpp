@@ -41,6 +41,7 @@ std::string model_of(const std::vector<std::string>& nodes) {
 OptimizeOptions few_states() {
   OptimizeOptions options;
   options.max_states = 100;
+  options.gate = false;
   return options;
 }
 
@@ -71,6 +72,18 @@ TEST(GraphMoves, EqualAndUnusedNodesAreReportedLikeRules) {
   const auto written = onnx_io::Document::parse(result->model);
   ASSERT_TRUE(written);
   EXPECT_EQ(written->nodes(onnx_io::GraphId{0}).size(), 3U);
+}
+
+TEST(GraphMoves, AreNoGainThatTheGateMeasures) {
+  const std::string model = model_of({node("Erf", {"x"}, "a"), node("Erf", {"x"}, "b"), node("MatMul", {"a", "b"}, "y")});
+  OptimizeOptions options = few_states();
+  options.gate = true;
+  const auto result = optimize(model, options);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_FALSE(result->report.improved);
+  EXPECT_EQ(result->model, model);
+  EXPECT_EQ(result->report.reason, result->report.end_to_end.reason);
+  EXPECT_EQ(result->report.reason.rfind("only nodes that are equal to others (1) or unused (0) can go", 0), 0U) << result->report.reason;
 }
 
 TEST(GraphMoves, AModelWithoutThemStaysAsItIs) {

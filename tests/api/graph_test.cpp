@@ -16,6 +16,7 @@ std::vector<std::byte> floats(const std::vector<float>& values) {
 OptimizeOptions quick() {
   OptimizeOptions options;
   options.max_states = 200;
+  options.gate = false;
   return options;
 }
 
@@ -106,15 +107,30 @@ TEST(OptimizeGraph, RemovesWhatDoesNothingAndKeepsNames) {
   ASSERT_TRUE(graph) << graph.error().text();
   OptimizeOptions options = quick();
   options.shapes = {{"x", {256, 512}}};
+  options.gate = true;
   const auto result = optimize(*graph, options);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_TRUE(result->report.improved) << result->report.to_text();
+  EXPECT_TRUE(result->report.end_to_end.run);
   for (const GraphNode& node : result->graph.nodes()) EXPECT_NE(node.op, "transpose");
   ASSERT_EQ(result->graph.inputs().size(), 1U);
   EXPECT_EQ(result->graph.inputs()[0].name, "x");
   EXPECT_EQ(result->graph.inputs()[0].dims, (std::vector<Dimension>{"N", 512}));
   EXPECT_EQ(result->graph.outputs()[0].name, "y");
   EXPECT_TRUE(result->report.assumed_sizes.empty());
+}
+
+TEST(OptimizeGraph, KeepsTheOriginalWhereNothingCouldBeMeasured) {
+  const auto graph = with_transposes(std::vector<float>(512, 1));
+  ASSERT_TRUE(graph) << graph.error().text();
+  OptimizeOptions options = quick();
+  options.gate = true;
+  options.max_measure_seconds = 0;
+  const auto result = optimize(*graph, options);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_FALSE(result->report.improved);
+  EXPECT_EQ(result->report.reason, "run from end to end, the budget of 0 s was used up after 0 of 15 pairs");
+  EXPECT_EQ(result->graph.nodes().size(), graph->nodes().size());
 }
 
 TEST(OptimizeGraph, ComputesExpressionsOfConstantsOnce) {

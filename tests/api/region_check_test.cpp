@@ -27,18 +27,13 @@ class Regions : public ::testing::Test {
     const ir::Graph original{{before}};
     const ir::Graph result{{after}};
     const ir::ValueMap correspondence{{before, after}};
-    return check_regions({arena_,
-                          original,
-                          result,
-                          correspondence,
-                          inputs_,
-                          {},
-                          [](ir::ValueId) { return std::string("y"); },
+    return check_regions({arena_, original, result, correspondence, inputs_, runs_, [](ir::ValueId) { return std::string("y"); },
                           [&](ir::ValueId value) { return eval::fold(arena_, value); }});
   }
 
   ir::Arena arena_;
   std::vector<NamedInput> inputs_;
+  RunInputs runs_;
   ir::DataType type_{};
 };
 
@@ -71,6 +66,28 @@ TEST_F(Regions, OfDeclaredSizesAreRunOnce) {
   const auto checked = check(op("mul", {op("mul", {x, number(3)}), number(5)}), op("mul", {x, number(15)}));
   ASSERT_TRUE(checked) << checked.error().text();
   EXPECT_EQ(checked->sizes, std::vector<std::string>{"the declared sizes"});
+}
+
+TEST_F(Regions, AreRunOnTheInputsThatAreGiven) {
+  const ir::Poly n = arena_.symbols().named(ir::SymbolKind::dimension, "n");
+  const ir::ValueId x = input(ir::DataType::float32, {n, 2});
+  const ir::ValueId before = op("relu", {x});
+  const ir::ValueId after = op("abs", {x});  // equal where x is positive
+  const auto set = [](std::vector<double> values) {
+    const auto rows = static_cast<std::int64_t>(values.size() / 2);
+    InputSet set{"a.pb", {}};
+    set.tensors.emplace("x", eval::Tensor::of_doubles(ir::DataType::float32, {rows, 2}, std::move(values)));
+    return set;
+  };
+  runs_.shapes = {{{"x", {1, 2}}}, {{"x", {3, 2}}}};
+  runs_.sets = {set({1, 2}), set({3, 4, 5, 6, 7, 8})};
+  const auto checked = check(before, after);
+  ASSERT_TRUE(checked) << checked.error().text();
+  EXPECT_TRUE(checked->regions[0].agrees) << checked->regions[0].message;
+  EXPECT_EQ(checked->regions[0].checked_values, 8U);
+  EXPECT_EQ(checked->sizes, (std::vector<std::string>{"x: [1, 2] of a.pb", "x: [3, 2] of a.pb"}));
+  runs_.sets[1] = set({3, 4, -5, 6, 7, 8});
+  EXPECT_FALSE(check(before, after)->regions[0].agrees);
 }
 
 TEST_F(Regions, ThatComputeSomethingElseDoNotAgree) {

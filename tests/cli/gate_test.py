@@ -5,6 +5,7 @@ What the test runner says a model takes follows from its arguments (tests/cost/r
 
 import json
 import pathlib
+import re
 import shlex
 import sys
 
@@ -26,7 +27,7 @@ class GateTest(ProgramTest):
     def judge(self, source, runner, *arguments):
         """The text of the report and the report of a model, of which the output lies in out.onnx."""
         self.write("m.onnx", source)
-        text = self.optimize("m.onnx", "--runner", command(*runner), "--report", "report.json", *arguments)
+        text = self.optimize("m.onnx", "--runner", command(*runner), "--report", "report.json", *arguments, gate=True)
         return text, json.loads((self.folder / "report.json").read_text())
 
     def refuse(self, reason, runner, *arguments, source=None):
@@ -138,7 +139,7 @@ class Gate(GateTest):
         )
         (self.folder / "there").mkdir()
         runner = command(*FASTER, "--log", str(self.folder / "log"))
-        text = self.optimize("m.onnx", "--runner", runner, output="there/out.onnx")
+        text = self.optimize("m.onnx", "--runner", runner, output="there/out.onnx", gate=True)
         self.assertRegex(text, r"(?m)^result +a cheaper model$")
         onnx.checker.check_model(str(self.folder / "there/out.onnx"), full_check=True)
         self.assertIn(f'"path":"{self.folder / "m.onnx"}"', (self.folder / "log").read_text())
@@ -154,18 +155,127 @@ class Gate(GateTest):
         self.assertEqual((False, []), (report["end_to_end"]["run"], report["end_to_end"]["comparisons"]))
 
 
+class OnThisCpu(ProgramTest):
+    """The gate where there is no runner."""
+
+    def judge(self, source, *arguments):
+        self.write("m.onnx", source)
+        text = self.optimize("m.onnx", "--report", "report.json", *arguments, gate=True)
+        return text, json.loads((self.folder / "report.json").read_text())
+
+    def refuse(self, reason, source, *arguments):
+        """The original must be kept, byte for byte, for this reason (a regular expression)."""
+        text, report = self.judge(source, *arguments)
+        self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
+        self.assertFalse(report["improved"])
+        self.assertRegex(report["reason"], rf"\A{reason}\Z")
+        self.assertIn(f"\nresult      the original model: {report['reason']}\n", text)
+        return text, report
+
+    def test_ships_what_is_faster_and_says_how_that_was_measured(self):
+        text, report = self.judge(transposes())
+        self.assertTrue(report["improved"], report["reason"])
+        self.assertEqual(1, len(onnx.load(self.folder / "out.onnx").graph.node))
+        run = report["end_to_end"]
+        self.assertEqual((True, "", "thread CPU time", 0), tuple(run[key] for key in ["run", "reason", "clock", "share_not_run"]))
+        self.assertEqual([("the declared sizes", "faster")], [(c["sizes"], c["verdict"]) for c in run["comparisons"]])
+        time = r"\d+(\.\d+)? [num]?s"
+        self.assertRegex(
+            text,
+            rf"(?m)^run         {time} -> {time} \(0\.\d+ of the original \[0\.\d+, 0\.\d+\]\) at the declared sizes\n"
+            r"            faster in \d+ of \d+ pairs, slower in \d+, sign test [\d.e-]+: faster, decided by the sign test\n"
+            r"            oneDNN .*, 1 thread, thread CPU time; \d+\.\d s$",
+        )
+
+    def test_runs_every_shape_that_is_given(self):
+        _, report = self.judge(transposes(["n", 512]), "--shape", "x:256,512", "--shape", "x:128,512")
+        self.assertTrue(report["improved"], report["reason"])
+        self.assertEqual(["x: [256, 512]", "x: [128, 512]"], [c["sizes"] for c in report["end_to_end"]["comparisons"]])
+
+    def test_keeps_the_original_where_nothing_can_be_found_out(self):
+        reason = r"run from end to end, the budget of 0 s was used up after 0 of 15 pairs"
+        self.refuse(reason, transposes(), "--measure-budget", "0s")
+
+    def test_does_not_ship_merged_nodes_alone(self):
+        nodes = [helper.make_node("Erf", ["x"], [name]) for name in "abc"]
+        nodes += [helper.make_node("Tanh", ["a"], ["d"]), helper.make_node("MatMul", ["d", "b"], ["y"])]
+        source = model_of(nodes, [float_info("x", [64, 64])], [float_info("y", [64, 64])])
+        why = (
+            "only nodes that are equal to others (1) or unused (1) can go, and what is run of the original is without them as well: no gain"
+            " that is measured; --no-gate leaves them out"
+        )
+        text, report = self.refuse(re.escape(why), source)
+        self.assertIn(f"\nnot run     {why}\n", text)
+        self.assertFalse(report["end_to_end"]["run"])
+        self.assertRegex(self.optimize("m.onnx"), r"(?m)^result +a cheaper model$")
+        self.assertEqual(3, len(onnx.load(self.folder / "out.onnx").graph.node))
+
+    def test_runs_what_lies_around_operators_that_it_does_not_know(self):
+        source = transposes()
+        source.graph.node[-1].output[0] = "before"
+        source.graph.node.append(helper.make_node("Strange", ["before"], ["y"], domain="somebody"))
+        source.opset_import.append(helper.make_opsetid("somebody", 1))
+        text, report = self.judge(source)
+        self.assertTrue(report["improved"], report["reason"])
+        self.assertEqual(0.5, report["end_to_end"]["share_not_run"])
+        self.assertIn("\n            50 % of the operations could not be run here: what is between them was, on values drawn for it\n", text)
+
+
 class WithoutGate(ProgramTest):
     def test_the_report_says_that_nothing_was_run(self):
         self.write("m.onnx", transposes())
-        text = self.optimize("m.onnx", "--runner", "exit 7", "--no-gate")
-        self.assertIn("\nnot run     the whole model was not timed, its time is predicted: --no-gate\n", text)
-        self.assertRegex(text, r"(?m)^result +a cheaper model$")
+        for runner in [[], ["--runner", "exit 7"]]:
+            text = self.optimize("m.onnx", *runner, "--no-gate", gate=True)
+            self.assertIn("\nnot run     the whole model was not timed, its time is predicted: --no-gate\n", text)
+            self.assertRegex(text, r"(?m)^result +a cheaper model$")
 
     def test_a_budget_must_be_a_time(self):
         self.write("m.onnx", relu())
         for budget in ["", "60", "-1s", "5states"]:
             message = f"measure budget '{budget}' is not of the form 60s, 500ms or 2m"
             self.fail_with(64, message, "optimize", "m.onnx", "out.onnx", "--measure-budget", budget)
+
+
+class Inputs(GateTest):
+    """Parts and whole models are run on inputs from files."""
+
+    def archive(self, name, **arrays):
+        numpy.savez(self.folder / name, **arrays)
+        return name
+
+    def test_are_those_on_which_parts_and_whole_models_are_run(self):
+        inputs = self.archive("a.npz", in__x=numpy.ones((256, 512), numpy.float32), in2__x=numpy.ones((128, 512), numpy.float32))
+        self.write("m.onnx", transposes(["n", 512]))
+        text = self.optimize("m.onnx", "--inputs", inputs, gate=True)
+        self.assertRegex(text, r"(?m)^checked .*\n            at x: \[256, 512\] of a\.npz, set 1\n            at x: \[128, 512\] of a\.npz, set 2$")
+        self.assertRegex(text, r"(?m)^run .* at x: \[256, 512\] of a\.npz, set 1$")
+        self.assertRegex(text, r"(?m)^run .* at x: \[128, 512\] of a\.npz, set 2$")
+        self.assertRegex(text, r"(?m)^result +a cheaper model$")
+        self.assertNotIn("assumed", text)
+
+    def test_are_those_that_a_runner_gets(self):
+        inputs = self.archive("a.npz", x=numpy.ones((7, 512), numpy.float32))
+        _, report = self.judge(transposes(["n", 512]), [*FASTER, "--log", str(self.folder / "log")], "--inputs", inputs)
+        self.assertEqual(["x: [7, 512] of a.npz"], [c["sizes"] for c in report["end_to_end"]["comparisons"]])
+        sent = [json.loads(line.split(" + ")[0]) for line in (self.folder / "log").read_text().splitlines()]
+        self.assertEqual([[{"name": "x", "type": "float32", "dims": [7, 512]}]], [m["tensors"] for m in sent if m["do"] == "inputs"])
+
+    def test_must_fit_the_model(self):
+        self.write("m.onnx", transposes(["n", 512]))
+
+        def refuse(message, *arguments, status=2):
+            self.fail_with(status, message, "optimize", "m.onnx", "out.onnx", *arguments)
+
+        refuse("missing.npz: cannot open: No such file or directory", "--inputs", "missing.npz")
+        refuse("a.npz: array 'z' is for no input of the model", "--inputs", self.archive("a.npz", z=numpy.ones(1)))
+        inputs = self.archive("a.npz", in__x=numpy.ones((2, 8), numpy.float32))
+        refuse("a.npz: dimension 1 of input 'x' is 512 in the model, 8 was given", "--inputs", inputs)
+        inputs = self.archive("a.npz", in__x=numpy.ones((2, 512), numpy.int64))
+        refuse("a.npz: input 'x' is float32 in the model, not int64[2,512]", "--inputs", inputs)
+        self.write("m.onnx", model_of([helper.make_node("Add", "xz", "y")], [float_info(n, [2]) for n in "xz"], [float_info("y", [2])]))
+        inputs = self.archive("a.npz", in__x=numpy.ones(2, numpy.float32))
+        refuse("a.npz: no values for input 'z'", "--inputs", inputs)
+        refuse("--inputs excludes --shape (see 'xflow --help')", "--inputs", inputs, "--shape", "x:2", status=64)
 
 
 class FaultyRunners(ProgramTest):
@@ -185,7 +295,7 @@ class OnnxRuntime(GateTest):
         self.write("m.onnx", program.network())
         runner = f"PYTHONPATH={shlex.quote(str(python))} {shlex.quote(sys.executable)} -m xflow_onnx.runner_ort"
         arguments = ["--shape", "x:1,3,32,32", "--report", "report.json"]
-        text = self.optimize("m.onnx", "--runner", runner, *arguments)
+        text = self.optimize("m.onnx", "--runner", runner, *arguments, gate=True)
         report = json.loads((self.folder / "report.json").read_text())
         run = report["end_to_end"]
         self.assertTrue(run["run"], report["reason"])

@@ -158,6 +158,30 @@ TEST_F(PlanTest, OpaqueNodesSplitIt) {
   EXPECT_EQ(plan.buffer(*plan.launches[1].operands[0]).kind, Buffer::Kind::seeded);
 }
 
+TEST_F(PlanTest, RunAlikeWhereTheSameKernelsFollowEachOther) {
+  const ir::Attributes axis = {{"axis", ir::Poly(0)}};
+  const ValueId x = input({8});
+  const ValueId y = input({8});
+  const ValueId seen = op("reshape", {op("reshape", {x}, {{"shape", list({2, 4})}})}, {{"shape", list({8})}});
+  const auto chain = [&](ValueId from, const std::string& last) { return op(last, {op("softmax", {from}, axis)}, axis); };
+  const Plan plan = plan_of({{chain(x, "log_softmax")}});
+  EXPECT_TRUE(run_alike(plan, plan));
+  EXPECT_TRUE(run_alike(plan, plan_of({{chain(seen, "log_softmax")}})));
+  EXPECT_TRUE(run_alike(plan, plan_of({{chain(y, "log_softmax")}})));
+  EXPECT_FALSE(run_alike(plan, plan_of({{chain(x, "softmax")}})));
+  EXPECT_FALSE(run_alike(plan, plan_of({{op("softmax", {x}, axis)}})));
+  EXPECT_FALSE(run_alike(plan_of({{op("softmax", {x}, axis)}}), plan));
+}
+
+TEST_F(PlanTest, RunAlikeOnlyWhereMemoryIsUsedAlike) {
+  const ValueId x = input({8});
+  const ValueId y = input({8});
+  const Plan one = plan_of({{op("matmul", {x, x})}});
+  const Plan two = plan_of({{op("matmul", {x, y})}});
+  EXPECT_FALSE(run_alike(one, two));
+  EXPECT_FALSE(run_alike(two, one));
+}
+
 TEST(BytesOf, CountsThePaddingOfBlockedLayouts) {
   const ops::TensorSpec tensor{DataType::float32, {2, 3, 5, 7}, false};
   EXPECT_EQ(bytes_of(tensor, Layout::plain), 840U);

@@ -9,3 +9,5 @@ printf '%s\n' "$text"
 model=$(sed -n 's/^model: *//p' <<<"$text") report=$(sed -n 's/^report: *//p' <<<"$text")
 [[ -s $model ]] || { echo "no model at '$model'"; exit 1; }
 /usr/bin/python3 -m json.tool "$report" >/dev/null
+# Both models were run, whatever came out of it.
+/usr/bin/python3 -c 'import json, sys; sys.exit(not json.load(open(sys.argv[1]))["end_to_end"]["run"])' "$report" || { echo "no model was run"; exit 1; }

@@ -9,8 +9,8 @@ ProgramId CpuExecutor::add(std::vector<Program> at_sizes) {
   return static_cast<ProgramId>(programs_.size() - 1);
 }
 
-Result<Nanoseconds> CpuExecutor::run(ProgramId program, std::size_t sizes, int repeats) {
-  Program& graph = programs_.at(static_cast<std::size_t>(program)).at(sizes);
+Result<Nanoseconds> CpuExecutor::run(ProgramId id, std::size_t sizes, int repeats) {
+  Program& graph = program(id, sizes);
   const bool thread_time = device_.info().threads == 1;
   Nanoseconds sum;
   for (int k = 0; k < repeats; ++k) {

@@ -16,8 +16,10 @@ class CpuExecutor final : public Executor {
   // A graph at each choice of sizes, from 0 on, with its inputs written.
   ProgramId add(std::vector<Program> at_sizes);
 
+  Program& program(ProgramId id, std::size_t sizes) { return programs_.at(static_cast<std::size_t>(id)).at(sizes); }
+
   const DeviceInfo& info() const override { return device_.info(); }
-  Result<Nanoseconds> run(ProgramId program, std::size_t sizes, int repeats) override;
+  Result<Nanoseconds> run(ProgramId id, std::size_t sizes, int repeats) override;
 
  private:
   CpuDevice& device_;

@@ -45,7 +45,11 @@ void Program::Free::operator()(std::byte* bytes) const { ::operator delete[](byt
 class Program::Builder {
  public:
   Builder(CpuDevice& device, ir::Arena& arena, const ir::Symbols::Valuation& sizes, const ProgramOptions& options)
-      : device_(device), arena_(arena), sizes_(sizes), options_(options) {}
+      : device_(device),
+        arena_(arena),
+        sizes_(sizes),
+        options_(options),
+        chosen_(options.chosen == nullptr ? own_chosen_ : *options.chosen) {}
 
   Result<Program> build(Plan plan) {
     program_.device_ = &device_;
@@ -232,7 +236,8 @@ class Program::Builder {
   const ir::Symbols::Valuation& sizes_;
   const ProgramOptions& options_;
   Program program_;
-  std::map<std::string, std::string> chosen_;  // implementations, by kernel and layout
+  std::map<std::string, std::string> own_chosen_;
+  std::map<std::string, std::string>& chosen_;  // implementations, by kernel and layout
   std::map<ValueId, ir::Constant> constants_;
   double used_ = 0;
 };
@@ -240,7 +245,12 @@ class Program::Builder {
 Result<Program> Program::build(CpuDevice& device, ir::Arena& arena, const ir::Graph& graph, CostModel& costs,
                                const ir::Symbols::Valuation& sizes, const ProgramOptions& options) {
   XFLOW_TRY(const std::vector<CoveredLaunch> cover, costs.launches(graph));
-  return Builder(device, arena, sizes, options).build(make_plan(arena, graph, cover, sizes));
+  return build(device, arena, make_plan(arena, graph, cover, sizes), sizes, options);
+}
+
+Result<Program> Program::build(CpuDevice& device, ir::Arena& arena, Plan plan, const ir::Symbols::Valuation& sizes,
+                               const ProgramOptions& options) {
+  return Builder(device, arena, sizes, options).build(std::move(plan));
 }
 
 Result<void> Program::write(ValueId input, const eval::Tensor& tensor) {

@@ -4,6 +4,7 @@
 #include <xflow/result.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,6 +18,9 @@ namespace xflow::cost::cpu {
 
 struct ProgramOptions {
   double most_bytes = 8e9;  // of weights and of the memory of a run
+  // Implementations that were chosen, by kernel, where there are several: what stands there is taken, and what is chosen is added. Programs
+  // that share it run equal kernels alike. Null: the program's own.
+  std::map<std::string, std::string>* chosen = nullptr;
 };
 
 // A run allocates nothing of its own: kernels, packed weights and the block of memory are made before. (oneDNN lists the arguments of each
@@ -28,6 +32,10 @@ class Program {
   // cannot be made, and those of constants that cannot be read.
   static Result<Program> build(CpuDevice& device, ir::Arena& arena, const ir::Graph& graph, CostModel& costs,
                                const ir::Symbols::Valuation& sizes, const ProgramOptions& options = {});
+
+  // The same of a plan that was made at `sizes`.
+  static Result<Program> build(CpuDevice& device, ir::Arena& arena, Plan plan, const ir::Symbols::Valuation& sizes,
+                               const ProgramOptions& options = {});
 
   const Plan& plan() const { return plan_; }
   std::size_t memory_bytes() const { return bytes_; }  // of the block

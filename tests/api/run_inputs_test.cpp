@@ -1,4 +1,4 @@
-#include "src/api/end_to_end.h"
+#include "src/api/run_inputs.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,159 @@
+#include "src/api/cpu_gate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <map>
+#include <unordered_set>
+#include <utility>
+
+#include "src/api/check_inputs.h"
+#include "src/api/end_to_end.h"
+#include "src/cost/cover.h"
+#include "src/cost/cpu/cpu_executor.h"
+
+namespace xflow::api {
+namespace {
+
+using cost::Plan;
+using cost::cpu::Program;
+
+constexpr double kMostGateBytes = 16e9;  // of all programs together: they take turns, so all of them are there
+
+class CpuJudge {
+ public:
+  CpuJudge(const CpuGate& gate, const ir::Graph& candidate, const std::function<void()>& progress, OptimizeReport& report)
+      : gate_(gate), graphs_{&gate.original, &candidate}, progress_(progress), report_(report), executor_(*gate.costs.device) {}
+
+  std::string run() {
+    OptimizeReport::EndToEnd& told = report_.end_to_end;
+    const auto start = std::chrono::steady_clock::now();
+    auto against = prepare();
+    told.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (!against) against = "it could not be run: " + against.error().text();
+    if (!against->empty()) return told.reason = *against;
+    return judge(executor_, ids_[0], ids_[1], labels_, gate_.options, progress_, told);
+  }
+
+ private:
+  // What is run at one choice of sizes.
+  struct Choice {
+    Sizes sizes;
+    std::array<Plan, 2> plans;
+  };
+
+  // Why the candidate is not to be run; empty if it is.
+  Result<std::string> prepare() {
+    for (std::size_t k = 0; k < gate_.runs.shapes.size(); ++k) XFLOW_CHECK(plan(k));
+    if (std::ranges::all_of(choices_, [](const Choice& choice) { return choice.plans[0].launches.empty(); }))
+      return std::string("nothing of it can be run here");
+    if (std::ranges::all_of(choices_, [](const Choice& choice) { return run_alike(choice.plans[0], choice.plans[1]); })) {
+      const std::size_t launches = choices_[0].plans[0].launches.size();
+      return fmt::format("it is run like the original, by the same {} kernel{}", launches, launches == 1 ? "" : "s");
+    }
+    for (std::size_t who = 0; who < 2; ++who) {
+      std::vector<Program> programs;
+      programs.reserve(choices_.size());
+      for (std::size_t k = 0; k < choices_.size(); ++k) {
+        if (progress_) progress_();
+        auto program = build(k, who);
+        if (!program) return fail(program.error().code, program.error().text(), who == 0 ? "original" : "candidate");
+        programs.push_back(*std::move(program));
+      }
+      ids_[who] = executor_.add(std::move(programs));
+    }
+    // What is drawn in the place of what is not run differs between the two.
+    return report_.end_to_end.share_not_run > 0 ? std::string() : compare();
+  }
+
+  Result<void> plan(std::size_t number) {
+    XFLOW_TRY(Sizes sizes, choose_fitting_sizes(gate_.arena, gate_.original, gate_.inputs, gate_.runs.shapes[number]));
+    const ir::Symbols::Valuation valuation = sizes.valuation();
+    cost::CostModel model(gate_.arena, *gate_.costs.device, *gate_.costs.database, valuation);
+    if (progress_) model.on_measure([this](const std::string&) { progress_(); });
+    Choice choice{std::move(sizes), {}};
+    for (std::size_t who = 0; who < 2; ++who) {
+      XFLOW_TRY(const std::vector<cost::CoveredLaunch> cover, model.launches(*graphs_[who]));
+      choice.plans[who] = cost::make_plan(gate_.arena, *graphs_[who], cover, valuation);
+      report_.end_to_end.share_not_run = std::max(report_.end_to_end.share_not_run, choice.plans[who].share_not_run());
+    }
+    report_.kernels.measured += model.statistics().measured;
+    report_.kernels.seconds += model.statistics().measured_seconds;
+    gate_.costs.database->flush();
+    labels_.push_back(gate_.runs.label(gate_.arena, gate_.inputs, number, choice.sizes));
+    choices_.push_back(std::move(choice));
+    return {};
+  }
+
+  Result<Program> build(std::size_t number, std::size_t who) {
+    Choice& choice = choices_[number];
+    cost::cpu::ProgramOptions options;
+    options.most_bytes = kMostGateBytes / static_cast<double>(2 * choices_.size());
+    options.chosen = &chosen_;
+    XFLOW_TRY(Program program,
+              Program::build(*gate_.costs.device, gate_.arena, std::move(choice.plans[who]), choice.sizes.valuation(), options));
+    XFLOW_CHECK(write_inputs(program, number));
+    return program;
+  }
+
+  // Inputs that have a default, and no value that is given, keep it where it has the sizes of this choice.
+  Result<void> write_inputs(Program& program, std::size_t number) const {
+    std::unordered_set<ir::ValueId> read;
+    for (const cost::BufferId id : program.plan().inputs) read.insert(program.plan().buffer(id).value);
+    std::vector<NamedInput> wanted;
+    for (const NamedInput& input : gate_.inputs) {
+      if (!read.contains(input.value)) continue;
+      const bool given = !gate_.runs.sets.empty() && gate_.runs.sets[number].tensors.contains(std::string(input.name));
+      const auto known = gate_.defaults.find(input.value);
+      if (given || known == gate_.defaults.end() || !program.write(input.value, known->second)) wanted.push_back(input);
+    }
+    XFLOW_TRY(const InputSet set, gate_.runs.values(gate_.arena, wanted, number, choices_[number].sizes));
+    for (const NamedInput& input : wanted) XFLOW_CHECK(program.write(input.value, set.tensors.at(std::string(input.name))));
+    return {};
+  }
+
+  std::string compare() {
+    const auto outputs = [&](cost::ProgramId id, std::size_t choice) -> Result<std::vector<eval::Tensor>> {
+      Program& program = executor_.program(id, choice);
+      program.run();
+      std::vector<eval::Tensor> tensors;
+      tensors.reserve(gate_.outputs.size());
+      for (std::size_t k = 0; k < gate_.outputs.size(); ++k) {
+        XFLOW_TRY(eval::Tensor tensor, program.read(k));
+        tensors.push_back(std::move(tensor));
+      }
+      return tensors;
+    };
+    return compare_outputs(
+        outputs, [&](std::size_t k) { return gate_.outputs[k]; }, ids_[0], ids_[1], labels_);
+  }
+
+  const CpuGate& gate_;
+  std::array<const ir::Graph*, 2> graphs_;
+  const std::function<void()>& progress_;
+  OptimizeReport& report_;
+  std::vector<Choice> choices_;
+  std::vector<std::string> labels_;
+  std::map<std::string, std::string> chosen_;  // implementations: both run equal kernels alike
+  cost::cpu::CpuExecutor executor_;
+  std::array<cost::ProgramId, 2> ids_{};
+};
+
+}  // namespace
+
+std::string judge_on_cpu(const CpuGate& gate, const ir::Graph& candidate, const std::function<void()>& progress, OptimizeReport& report) {
+  return CpuJudge(gate, candidate, progress, report).run();
+}
+
+std::string no_gain_of_moves(std::span<const GraphMove> moves) {
+  const auto equal = std::ranges::count_if(moves, [](const GraphMove& move) { return move.rule == "merge-equal-nodes"; });
+  return fmt::format(
+      "only nodes that are equal to others ({}) or unused ({}) can go, and what is run of the original is without them as well: no gain "
+      "that "
+      "is measured; --no-gate leaves them out",
+      equal, static_cast<std::ptrdiff_t>(moves.size()) - equal);
+}
+
+}  // namespace xflow::api

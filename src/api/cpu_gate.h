@@ -1,0 +1,35 @@
+// The gate where there is no runner: whole graphs on the CPU, by the kernels whose times the search used.
+#pragma once
+
+#include <xflow/optimize.h>
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "src/api/engine.h"
+#include "src/api/run_inputs.h"
+#include "src/eval/evaluate.h"
+#include "src/ir/graph.h"
+
+namespace xflow::api {
+
+struct CpuGate {
+  ir::Arena& arena;
+  const ir::Graph& original;
+  std::span<const NamedInput> inputs;
+  const eval::Bindings& defaults;        // of inputs that have one
+  std::span<const std::string> outputs;  // the names of the first outputs of `original`: these are compared
+  const RunInputs& runs;                 // what both are run on
+  const OptimizeOptions& options;
+  DeviceCosts& costs;  // of these options
+};
+
+// Runs the original and a candidate in turns, at each choice of sizes, and fills in the report. Both are the graphs that a model is lifted
+// to, in which equal nodes are one and unused ones are gone. Empty if the candidate may be shipped, otherwise why not.
+std::string judge_on_cpu(const CpuGate& gate, const ir::Graph& candidate, const std::function<void()>& progress, OptimizeReport& report);
+
+// Why a result of `moves` alone is not shipped where no runner runs the model itself.
+std::string no_gain_of_moves(std::span<const GraphMove> moves);
+
+}  // namespace xflow::api

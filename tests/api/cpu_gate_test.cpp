@@ -1,0 +1,193 @@
+// What is shipped without a runner was run on this CPU, and was faster.
+#include "src/api/cpu_gate.h"
+
+#include <gtest/gtest.h>
+
+#include "src/cost/cpu/cpu_device.h"
+#include "src/cost/database.h"
+#include "src/ops/operator.h"
+
+namespace xflow::api {
+namespace {
+
+using ir::Poly;
+using ir::ValueId;
+
+class CpuGateTest : public ::testing::Test {
+ protected:
+  CpuGateTest() {
+    costs_.device = cost::cpu::open_cpu_device().value();
+    costs_.database = std::make_unique<cost::Database>(cost::Database::open("", costs_.device->info()));
+  }
+
+  ValueId input(const std::string& name, std::vector<Poly> shape, ir::DataType type = ir::DataType::float32) {
+    const ValueId value = arena.input(ir::TensorType{type, true, std::move(shape)}, static_cast<std::uint32_t>(names_.size()));
+    names_.push_back(std::make_unique<std::string>(name));
+    inputs_.push_back({*names_.back(), value});
+    return value;
+  }
+  Poly open(const std::string& name) { return Poly(arena.symbols().named(ir::SymbolKind::dimension, name)); }
+  ValueId op(const std::string& name, std::vector<ValueId> operands, ir::Attributes attributes = {}) {
+    auto value = ops::apply(arena, name, std::move(operands), std::move(attributes));
+    EXPECT_TRUE(value) << value.error().text();
+    return *value;
+  }
+  // Moves the elements twice, to where they were.
+  ValueId turned_twice(ValueId x) {
+    const ir::Attributes swap = {{"perm", ir::polys(std::vector<std::int64_t>{1, 0})}};
+    return op("transpose", {op("transpose", {x}, swap)}, swap);
+  }
+
+  std::string judge(const ir::Graph& original, const ir::Graph& candidate) {
+    const std::vector<std::string> names{"y", "z"};
+    const std::span<const std::string> outputs(names.begin(), named_outputs_);
+    report_ = {};
+    return judge_on_cpu({arena, original, inputs_, defaults_, outputs, runs_, options_, costs_}, candidate, {}, report_);
+  }
+  const OptimizeReport::EndToEnd& told() const { return report_.end_to_end; }
+
+  ir::Arena arena;
+  RunInputs runs_;
+  OptimizeOptions options_;
+  OptimizeReport report_;
+  eval::Bindings defaults_;
+  std::size_t named_outputs_ = 1;
+
+ private:
+  std::vector<std::unique_ptr<std::string>> names_;
+  std::vector<NamedInput> inputs_;
+  DeviceCosts costs_;
+};
+
+TEST_F(CpuGateTest, LetsPassWhatIsFaster) {
+  const ValueId x = input("x", {256, 512});
+  EXPECT_EQ(judge({{op("relu", {turned_twice(x)})}}, {{op("relu", {x})}}), "");
+  EXPECT_TRUE(told().run);
+  EXPECT_EQ(told().reason, "");
+  EXPECT_EQ(told().clock, "thread CPU time");
+  EXPECT_NE(told().device.find("oneDNN"), std::string::npos) << told().device;
+  EXPECT_EQ(told().share_not_run, 0);
+  ASSERT_EQ(told().comparisons.size(), 1U);
+  const auto& comparison = told().comparisons[0];
+  EXPECT_EQ(comparison.sizes, "the declared sizes");
+  EXPECT_EQ(comparison.verdict, "faster");
+  EXPECT_GE(comparison.pairs, 15U);
+  EXPECT_LT(comparison.ratio, 1);
+  EXPECT_LT(comparison.result_nanoseconds, comparison.original_nanoseconds);
+}
+
+TEST_F(CpuGateTest, KeepsBackWhatIsSlower) {
+  const ValueId x = input("x", {256, 512});
+  const std::string against = judge({{op("relu", {x})}}, {{op("relu", {turned_twice(x)})}});
+  EXPECT_EQ(against.rfind("it is slower: ", 0), 0U) << against;
+  EXPECT_EQ(told().comparisons[0].verdict, "slower");
+}
+
+TEST_F(CpuGateTest, KeepsBackWhatIsRunByTheSameKernels) {
+  const ValueId x = input("x", {64, 64});
+  const ValueId seen = op("reshape", {x}, {{"shape", ir::polys(std::vector<std::int64_t>{4096})}});
+  const ValueId back = op("reshape", {seen}, {{"shape", ir::polys(std::vector<std::int64_t>{64, 64})}});
+  EXPECT_EQ(judge({{op("relu", {op("tanh", {back})})}}, {{op("relu", {op("tanh", {x})})}}),
+            "it is run like the original, by the same 1 kernel");
+  EXPECT_FALSE(told().run);
+  EXPECT_EQ(told().reason, "it is run like the original, by the same 1 kernel");
+}
+
+TEST_F(CpuGateTest, KeepsBackWhatIsSlowerAtOneOfSeveralChoicesOfSizes) {
+  const ValueId x = input("x", {open("N"), 512});
+  const ValueId z = input("z", {open("M"), 512});
+  const ir::Graph original{{op("relu", {turned_twice(x)}), op("exp", {z})}};
+  const ir::Graph candidate{{op("relu", {x}), op("exp", {turned_twice(z)})}};
+  named_outputs_ = 2;
+  runs_.shapes = {{{"x", {256, 512}}, {"z", {1, 512}}}};
+  EXPECT_EQ(judge(original, candidate), "");
+  runs_.shapes.push_back({{"x", {1, 512}}, {"z", {256, 512}}});
+  const std::string against = judge(original, candidate);
+  EXPECT_EQ(against.rfind("it is slower at x: [1, 512], z: [256, 512]: ", 0), 0U) << against;
+  ASSERT_EQ(told().comparisons.size(), 2U);
+  EXPECT_EQ(told().comparisons[0].verdict, "faster");
+  EXPECT_EQ(told().comparisons[0].sizes, "x: [256, 512], z: [1, 512]");
+  EXPECT_EQ(told().comparisons[1].verdict, "slower");
+}
+
+TEST_F(CpuGateTest, KeepsBackWhatComputesSomethingElse) {
+  const ValueId x = input("x", {256, 512});
+  const std::string against = judge({{op("relu", {turned_twice(x)})}}, {{op("abs", {x})}});
+  EXPECT_EQ(against.rfind("it computes something else there: output 'y' is ", 0), 0U) << against;
+  EXPECT_FALSE(told().run);
+}
+
+TEST_F(CpuGateTest, RunsWhatLiesBetweenOpaqueNodesAndSaysHowMuchThatIsNot) {
+  const ValueId x = input("x", {256, 512});
+  const auto around = [&](ValueId into, std::uint32_t serial) {
+    const ir::NodeId opaque = arena.opaque(serial, {op("tanh", {into})}, {arena.type(x)});
+    return op("relu", {ValueId{opaque, 0}});
+  };
+  EXPECT_EQ(judge({{around(turned_twice(x), 1)}}, {{around(x, 1)}}), "");
+  EXPECT_TRUE(told().run);
+  EXPECT_DOUBLE_EQ(told().share_not_run, 1.0 / 3);  // of the candidate, which has less beside it
+  report_.stop_reason = "x";
+  EXPECT_NE(report_.to_text().find(
+                "\n            33 % of the operations could not be run here: what is between them was, on values drawn for it\n"),
+            std::string::npos)
+      << report_.to_text();
+}
+
+TEST_F(CpuGateTest, KeepsBackWhatCannotBeRunAtAll) {
+  const ValueId x = input("x", {4, 4});
+  const auto opaque = [&](std::uint32_t serial) { return ValueId{arena.opaque(serial, {x}, {arena.type(x)}), 0}; };
+  EXPECT_EQ(judge({{opaque(1)}}, {{opaque(2)}}), "nothing of it can be run here");
+}
+
+TEST_F(CpuGateTest, GivesInputsTheirDefaults) {
+  const ValueId x = input("x", {256, 512});
+  const ValueId three = input("three", {});
+  const ValueId constant = arena.constant(ir::make_constant(ir::DataType::float32, {}, std::vector<double>{3}).value());
+  const ir::Graph original{{op("mul", {op("relu", {turned_twice(x)}), three})}};
+  const ir::Graph candidate{{op("mul", {op("relu", {x}), constant})}};
+  EXPECT_EQ(judge(original, candidate).rfind("it computes something else there", 0), 0U);
+  defaults_.emplace(three, eval::Tensor::of_doubles(ir::DataType::float32, {}, {3.0}));
+  EXPECT_EQ(judge(original, candidate), "");
+}
+
+TEST_F(CpuGateTest, RunsTheInputsThatAreGiven) {
+  const ValueId x = input("x", {256, 512});
+  const ValueId three = input("three", {});
+  const auto set = [](double value, double factor) {
+    InputSet set{"a.npz, set " + std::to_string(static_cast<int>(factor)), {}};
+    set.tensors.emplace("x", eval::Tensor::of_doubles(ir::DataType::float32, {256, 512}, std::vector<double>(256 * 512, value)));
+    set.tensors.emplace("three", eval::Tensor::of_doubles(ir::DataType::float32, {}, {factor}));
+    return set;
+  };
+  // Equal where x is positive.
+  const ir::Graph original{{op("mul", {op("relu", {turned_twice(x)}), three})}};
+  const ir::Graph candidate{{op("mul", {op("abs", {x}), three})}};
+  defaults_.emplace(three, eval::Tensor::of_doubles(ir::DataType::float32, {}, {1.0}));
+  runs_.shapes = {{}, {}};
+  runs_.sets = {set(0.5, 1), set(2, 2)};
+  EXPECT_EQ(judge(original, candidate), "");
+  ASSERT_EQ(told().comparisons.size(), 2U);
+  EXPECT_EQ(told().comparisons[1].sizes, "the declared sizes of a.npz, set 2");
+  runs_.sets[1] = set(-2, 3);
+  const std::string against = judge(original, candidate);
+  EXPECT_EQ(
+      against,
+      "it computes something else there: output 'y' is 6 instead of 0 at [0,0] (error 6, allowed 0) at the declared sizes of a.npz, set 3");
+}
+
+TEST_F(CpuGateTest, SpendsNoMoreThanItsBudget) {
+  const ValueId x = input("x", {256, 512});
+  options_.max_measure_seconds = 0;
+  EXPECT_EQ(judge({{op("relu", {turned_twice(x)})}}, {{op("relu", {x})}}), "the budget of 0 s was used up after 0 of 15 pairs");
+}
+
+TEST_F(CpuGateTest, SaysThatMovesAloneAreNoGain) {
+  const std::vector<GraphMove> moves = {{"merge-equal-nodes", "", {}, {}}, {"drop-unused", "", {}, {}}, {"merge-equal-nodes", "", {}, {}}};
+  EXPECT_EQ(
+      no_gain_of_moves(moves),
+      "only nodes that are equal to others (2) or unused (1) can go, and what is run of the original is without them as well: no gain "
+      "that is measured; --no-gate leaves them out");
+}
+
+}  // namespace
+}  // namespace xflow::api
