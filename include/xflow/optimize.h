@@ -128,6 +128,8 @@ struct OptimizeReport {
     std::string device;  // "onnxruntime 1.31.1, CPUExecutionProvider, ..., 1 thread"
     std::string clock;   // "CPU time" or "wall time"
     std::vector<Comparison> comparisons;
+    // Why other results were not shipped that were run, too: those before the one that was, or, if none was, those after the first.
+    std::vector<std::string> others;
     // The share of the operations that were not run, because they are opaque or nothing here runs them; what is between them was.
     double share_not_run = 0;
     double seconds = 0;

@@ -99,6 +99,7 @@ class CheckedSearch {
     outcome.after = outcome.before;
     outcome.steps.clear();
     outcome.correspondence.clear();
+    outcome.others.clear();
     return outcome;
   }
 
@@ -114,6 +115,54 @@ class CheckedSearch {
 search::Outcome checked_search(const Problem& problem, const RunInputs& runs, const SearchFunction& search, const search::Options& options,
                                const std::function<void(const search::Outcome&)>& checking, OptimizeReport& report) {
   return CheckedSearch(problem, runs, report).run(search, options, checking);
+}
+
+std::vector<search::Finalist> finalists(search::Outcome outcome) {
+  std::vector<search::Finalist> all = std::move(outcome.others);
+  all.insert(all.begin(), {std::move(outcome.best), std::move(outcome.correspondence), outcome.after, std::move(outcome.steps)});
+  return all;
+}
+
+std::optional<std::size_t> judge_in_turn(const Problem& problem, const RunInputs& runs, std::span<const search::Finalist> finalists,
+                                         const OptimizeOptions& options, const std::function<std::string(std::size_t)>& judge,
+                                         std::string& against, OptimizeReport& report) {
+  against = judge(0);
+  if (against.empty()) return 0;
+  const OptimizeReport first = report;
+  OptimizeReport::EndToEnd& run = report.end_to_end;
+  if (!run.run || run.comparisons.empty() || run.comparisons.back().verdict == "failed") return std::nullopt;
+  std::vector<std::string> others;
+  for (std::size_t k = 1; k < finalists.size() && run.seconds < options.max_measure_seconds; ++k) {
+    if (!agrees(problem, runs, finalists[k], report)) continue;
+    std::string reason = judge(k);
+    if (reason.empty()) {
+      run.others = std::move(others);
+      run.others.insert(run.others.begin(), against);
+      report.after_nanoseconds = finalists[k].after.value;
+      report.constant_bytes_after = search::constant_bytes(problem.arena, finalists[k].graph);
+      for (OptimizeReport::RuleCount& count : report.rules) {
+        const auto applied = std::ranges::count(finalists[k].steps, count.rule, &search::Step::rule);
+        count.applied = static_cast<std::uint64_t>(applied);
+      }
+      return k;
+    }
+    others.push_back(std::move(reason));
+  }
+  const double seconds = run.seconds;
+  report = first;
+  run.others = std::move(others);
+  run.seconds = seconds;
+  return std::nullopt;
+}
+
+bool agrees(const Problem& problem, const RunInputs& runs, const search::Finalist& finalist, OptimizeReport& report) {
+  auto checked = check_regions(
+      {problem.arena, problem.graph, finalist.graph, finalist.correspondence, problem.inputs, runs, problem.name_of, problem.fold});
+  if (!checked || !std::ranges::all_of(checked->regions, &OptimizeReport::Region::agrees)) return false;
+  report.regions = std::move(checked->regions);
+  report.checked_sizes = std::move(checked->sizes);
+  report.skipped_sizes = std::move(checked->skipped);
+  return true;
 }
 
 }  // namespace xflow::api

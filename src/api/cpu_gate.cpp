@@ -29,6 +29,9 @@ class CpuJudge {
 
   std::string run() {
     OptimizeReport::EndToEnd& told = report_.end_to_end;
+    told.run = false;
+    told.comparisons.clear();
+    told.share_not_run = 0;
     const auto start = std::chrono::steady_clock::now();
     auto against = prepare();
     told.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "src/api/check_inputs.h"
+#include "src/api/engine.h"
 #include "src/cost/gate.h"
 #include "src/cost/runner/runner_executor.h"
 #include "src/eval/compare.h"
@@ -33,6 +34,8 @@ std::string judge(cost::Executor& executor, cost::ProgramId original, cost::Prog
                   const OptimizeOptions& options, const std::function<void()>& progress, OptimizeReport::EndToEnd& report) {
   cost::GateOptions gate_options;
   gate_options.max_seconds = options.max_measure_seconds;
+  // If all were equal to the original, one of them would pass no more often than a single one may.
+  gate_options.level /= static_cast<double>(kFinalists);
   gate_options.used_seconds = report.seconds;
   gate_options.progress = progress;
   gate_options.sizes.assign(sizes.begin(), sizes.end());
@@ -127,8 +130,13 @@ Result<std::vector<std::string>> RunnerGate::add_inputs(ir::Arena& arena, const 
 std::string RunnerGate::judge(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
                               std::span<const NamedInput> required, const Model& original, const Model& candidate,
                               const std::function<void()>& progress, OptimizeReport::EndToEnd& report) {
-  const auto sizes = add_inputs(arena, graph, inputs, required);
-  if (!sizes) return report.reason = "there are no inputs to run it on: " + sizes.error().text();
+  report.run = false;
+  report.comparisons.clear();
+  if (sizes_.empty()) {
+    auto sizes = add_inputs(arena, graph, inputs, required);
+    if (!sizes) return report.reason = "there are no inputs to run it on: " + sizes.error().text();
+    sizes_ = *std::move(sizes);
+  }
   const cost::ProgramId a = executor_->add({original.bytes, original.path});
   const cost::ProgramId b = executor_->add({candidate.bytes, candidate.path});
   std::vector<std::string> names;
@@ -143,9 +151,9 @@ std::string RunnerGate::judge(ir::Arena& arena, const ir::Graph& graph, std::spa
     return tensors;
   };
   std::string against = compare_outputs(
-      outputs, [&](std::size_t k) { return names[k]; }, a, b, *sizes);
+      outputs, [&](std::size_t k) { return names[k]; }, a, b, sizes_);
   if (against.empty()) {
-    against = api::judge(*executor_, a, b, *sizes, options_, progress, report);
+    against = api::judge(*executor_, a, b, sizes_, options_, progress, report);
   } else {
     report.reason = against;
   }

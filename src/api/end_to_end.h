@@ -62,6 +62,7 @@ class RunnerGate {
 
   const OptimizeOptions& options_;
   const RunInputs& runs_;
+  std::vector<std::string> sizes_;  // as text, once the inputs are there
   std::unique_ptr<cost::runner::RunnerExecutor> executor_;
 };
 

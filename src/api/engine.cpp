@@ -124,6 +124,7 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
     state.best_nanoseconds = p.best.value;
     tell("searching");
   };
+  if (options.gate) search_options.finalists = kFinalists;
   search_options.per_operation = cost::Nanoseconds{kNanosecondsPerOperation};
   search::RuleRewriter rewriter(rules, rules::MatchOptions{options.fast_math || options.numbers == "any", options.numbers == "exact"});
   model.allow_again(kShareForAgain * search_options.max_seconds.value_or(kDefaultSeconds));

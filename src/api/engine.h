@@ -36,6 +36,9 @@ struct DeviceCosts {
 // invalid_argument (no rule to skip of that name).
 Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options);
 
+// So many graphs are handed on to the gate at most, which judges one after the other.
+constexpr std::size_t kFinalists = 3;
+
 struct Problem {
   ir::Arena& arena;
   ir::Graph graph;

@@ -10,6 +10,7 @@
 #include <new>
 #include <optional>
 
+#include "src/api/checked_search.h"
 #include "src/api/cpu_gate.h"
 #include "src/api/end_to_end.h"
 #include "src/api/engine.h"
@@ -66,15 +67,16 @@ class Places {
   std::map<ir::ValueId, onnx_io::NodeId> users_;
 };
 
-void list_steps(const Places& places, const search::Outcome& outcome, OptimizeReport& report) {
+void list_steps(const Places& places, const search::Finalist& found, OptimizeReport& report) {
   // Values of later graphs back to the document, along what each step replaced is not kept; the equal value of the original is found by the
   // correspondence read backwards.
   std::map<ir::ValueId, ir::ValueId> original;
-  for (const auto& [before, after] : outcome.correspondence) {
+  for (const auto& [before, after] : found.correspondence) {
     const auto [known, fresh] = original.try_emplace(after, before);
     if (!fresh && before < known->second) known->second = before;
   }
-  for (const search::Step& step : outcome.steps) {
+  report.steps.clear();
+  for (const search::Step& step : found.steps) {
     OptimizeReport::Step line{step.rule, {}, step.gain.value};
     for (const ir::ValueId value : step.replaced) {
       line.where = places.of(value);
@@ -216,8 +218,9 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   api::DeviceCosts costs;
   problem.costs = &costs;
   problem.runs = &runs;
-  XFLOW_TRY(const search::Outcome outcome, api::improve(problem, options, progress, report));
-  list_steps(places, outcome, report);
+  XFLOW_TRY(search::Outcome outcome, api::improve(problem, options, progress, report));
+  const std::vector<search::Finalist> finalists = api::finalists(std::move(outcome));
+  list_steps(places, finalists[0], report);
   const auto finish = [&] {
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return std::move(result);
@@ -229,11 +232,15 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
     report.constant_bytes_after = report.constant_bytes_before;
     return finish();
   };
-  if (outcome.steps.empty() && !api::gain_time(moves)) return keep_original(report.reason);
-  if (outcome.steps.empty() && options.gate && !gate) return keep_original(report.end_to_end.reason = api::no_gain_of_moves(moves));
+  const bool moves_alone = finalists[0].steps.empty();
+  if (moves_alone && !api::gain_time(moves)) return keep_original(report.reason);
+  if (moves_alone && options.gate && !gate) return keep_original(report.end_to_end.reason = api::no_gain_of_moves(moves));
   report.reason.clear();
 
-  auto lowered = onnx_io::lower(document, model, arena, outcome.best, outcome.correspondence, fold);
+  const auto lower = [&](const search::Finalist& found) {
+    return onnx_io::lower(document, model, arena, found.graph, found.correspondence, fold);
+  };
+  auto lowered = lower(finalists[0]);
   if (!lowered) return keep_original(lowered.error().text());
   if (lowered->edits.empty()) return keep_original("the cheaper graph is spelled like the original");
   if (options.gate) {
@@ -243,14 +250,21 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
       progress(OptimizeProgress{"running", report.states, report.before_nanoseconds, report.after_nanoseconds, seconds});
     };
     running();
-    const std::string against = gate ? judge(*gate, document, files, problem, required, lowered->edits, running, report.end_to_end)
-                                     : judge_here(document, model, problem, options, outcome.best, running, report);
-    if (!against.empty()) {
+    const auto judged = [&](std::size_t k) -> std::string {
+      if (k > 0) lowered = lower(finalists[k]);
+      if (!lowered) return lowered.error().text();
+      return gate ? judge(*gate, document, files, problem, required, lowered->edits, running, report.end_to_end)
+                  : judge_here(document, model, problem, options, finalists[k].graph, running, report);
+    };
+    std::string against;
+    const auto shipped = api::judge_in_turn(problem, runs, finalists, options, judged, against, report);
+    if (!shipped) {
       const double predicted = report.after_nanoseconds;
       Optimized kept = keep_original("run from end to end, " + against);
       kept.report.after_nanoseconds = predicted;  // which was wrong: worth knowing
       return kept;
     }
+    list_steps(places, finalists[*shipped], report);
   } else {
     report.end_to_end.reason = "the whole model was not timed, its time is predicted: --no-gate";
   }

@@ -6,6 +6,7 @@
 #include <map>
 #include <new>
 
+#include "src/api/checked_search.h"
 #include "src/api/cpu_gate.h"
 #include "src/api/engine.h"
 #include "src/api/public_graph.h"
@@ -62,10 +63,14 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& al
   api::DeviceCosts costs;
   problem.costs = &costs;
   problem.runs = &runs;
-  XFLOW_TRY(const search::Outcome outcome, api::improve(problem, options, progress, report));
-  for (const search::Step& step : outcome.steps) {
-    report.steps.push_back({step.rule, step.originals.empty() ? "" : place_of(graph, built, step.originals[0]), step.gain.value});
-  }
+  XFLOW_TRY(search::Outcome outcome, api::improve(problem, options, progress, report));
+  const std::vector<search::Finalist> finalists = api::finalists(std::move(outcome));
+  const auto list_steps = [&](const search::Finalist& found) {
+    report.steps.clear();
+    for (const search::Step& step : found.steps)
+      report.steps.push_back({step.rule, step.originals.empty() ? "" : place_of(graph, built, step.originals[0]), step.gain.value});
+  };
+  list_steps(finalists[0]);
   const auto finish = [&](Graph result) {
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return GraphResult{std::move(result), std::move(report)};
@@ -76,27 +81,38 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& al
     report.constant_bytes_after = report.constant_bytes_before;
     return finish(graph);
   };
-  if (outcome.steps.empty() && !api::gain_time(moves)) return keep_original(report.reason);
-  if (outcome.steps.empty() && options.gate) return keep_original(report.end_to_end.reason = api::no_gain_of_moves(moves));
+  const bool moves_alone = finalists[0].steps.empty();
+  if (moves_alone && !api::gain_time(moves)) return keep_original(report.reason);
+  if (moves_alone && options.gate) return keep_original(report.end_to_end.reason = api::no_gain_of_moves(moves));
   report.reason.clear();
-  auto better = api::from_ir(graph, arena, built, outcome.best, fold);
+  const auto public_graph = [&](const search::Finalist& found) { return api::from_ir(graph, arena, built, found.graph, fold); };
+  auto better = public_graph(finalists[0]);
   if (!better) return keep_original(better.error().text());
+  std::size_t shipped = 0;
   if (options.gate) {
     std::vector<std::string> outputs;
+    outputs.reserve(graph.outputs().size());
     for (const GraphOutput& output : graph.outputs()) outputs.push_back(output.name);
     const auto running = [&] {
       if (!progress) return;
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       progress(OptimizeProgress{"running", report.states, report.before_nanoseconds, report.after_nanoseconds, seconds});
     };
-    const std::string against =
-        api::judge_on_cpu({arena, built.graph, inputs, {}, outputs, runs, options, costs}, outcome.best, running, report);
-    if (!against.empty()) {
+    const auto judged = [&](std::size_t k) -> std::string {
+      if (k > 0) better = public_graph(finalists[k]);
+      if (!better) return better.error().text();
+      return api::judge_on_cpu({arena, built.graph, inputs, {}, outputs, runs, options, costs}, finalists[k].graph, running, report);
+    };
+    std::string against;
+    const auto passed = api::judge_in_turn(problem, runs, finalists, options, judged, against, report);
+    if (!passed) {
       const double predicted = report.after_nanoseconds;
       GraphResult kept = keep_original("run from end to end, " + against);
       kept.report.after_nanoseconds = predicted;  // which was wrong: worth knowing
       return kept;
     }
+    shipped = *passed;
+    list_steps(finalists[shipped]);
   } else {
     report.end_to_end.reason = "the whole graph was not timed, its time is predicted: gate = false";
   }
@@ -104,10 +120,10 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& al
   report.improved = true;
   report.nodes_merged =
       static_cast<std::uint64_t>(std::ranges::count_if(moves, [](const api::GraphMove& move) { return move.rule == "merge-equal-nodes"; }));
-  report.nodes_after = count_operations(arena, outcome.best);
+  report.nodes_after = count_operations(arena, finalists[shipped].graph);
   report.nodes_kept = 0;
   const ir::Uses before(arena, built.graph);
-  for (const ir::NodeId id : ir::topological_order(arena, outcome.best))
+  for (const ir::NodeId id : ir::topological_order(arena, finalists[shipped].graph))
     if (arena.node(id).kind == ir::NodeKind::operation && !arena.node(id).is_constant && before.contains(id)) ++report.nodes_kept;
   return finish(*std::move(better));
 }

@@ -26,6 +26,7 @@ void settle(cost::CostModel& model, const ir::Graph& graph, search::Outcome& out
   outcome.best = graph;
   outcome.correspondence.clear();
   outcome.steps.clear();
+  outcome.others.clear();
 }
 
 }  // namespace

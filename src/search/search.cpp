@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <queue>
+#include <set>
 #include <unordered_map>
 
 namespace xflow::search {
@@ -16,6 +18,31 @@ using Clock = std::chrono::steady_clock;
 
 constexpr StateId kOriginal{0};
 
+// Sets of rules, each once.
+class RuleSets {
+ public:
+  enum class Id : std::uint32_t {};  // 0: of no rule
+
+  Id with(Id set, std::string_view rule) {
+    const auto [known, fresh] = larger_.try_emplace({set, rule});
+    if (!fresh) return known->second;
+    std::set<std::string_view> rules = sets_[static_cast<std::size_t>(set)];
+    rules.insert(rule);
+    const auto [same, is_new] = ids_.try_emplace(rules, static_cast<Id>(sets_.size()));
+    if (is_new) sets_.push_back(std::move(rules));
+    return known->second = same->second;
+  }
+  bool contains(Id set, Id part) const {
+    const std::set<std::string_view>& whole = sets_[static_cast<std::size_t>(set)];
+    return std::ranges::includes(whole, sets_[static_cast<std::size_t>(part)]);
+  }
+
+ private:
+  std::vector<std::set<std::string_view>> sets_ = {{}};
+  std::map<std::set<std::string_view>, Id> ids_ = {{{}, Id{}}};
+  std::map<std::pair<Id, std::string_view>, Id> larger_;
+};
+
 struct State {
   StateId parent{};
   // The rewrite of the parent's graph: which of those at an operation. It is looked for again when the state is entered: there are many
@@ -23,6 +50,7 @@ struct State {
   NodeId root{};
   std::uint32_t index = 0;
   std::string_view rule;
+  RuleSets::Id rules{};  // of the whole path
   Ticks time{};
   std::uint64_t hash = 0;
   std::uint64_t bytes = 0;
@@ -39,7 +67,7 @@ class Search {
 
   Outcome run() {
     const ir::WorkGraph& graph = work_.graph();
-    states_.push_back(State{kOriginal, {}, 0, {}, work_.time(), graph.hash(), graph.constant_bytes()});
+    states_.push_back(State{kOriginal, {}, 0, {}, {}, work_.time(), graph.hash(), graph.constant_bytes()});
     path_.push_back(kOriginal);
     visited_.emplace(graph.hash(), kOriginal);
     outcome_.before = cost::nanoseconds(work_.time());
@@ -165,17 +193,19 @@ class Search {
   // too large.
   std::optional<StateId> add(StateId parent, std::uint32_t index, const Candidate& candidate, bool& is_new) {
     const State& from = states_[index_of(parent)];
-    const State made{parent,
-                     candidate.root,
-                     index,
-                     candidate.rewrite.rule,
-                     from.time + candidate.change,
-                     from.hash + candidate.hash,
-                     from.bytes + static_cast<std::uint64_t>(candidate.bytes)};
+    State made{parent,
+               candidate.root,
+               index,
+               candidate.rewrite.rule,
+               {},
+               from.time + candidate.change,
+               from.hash + candidate.hash,
+               from.bytes + static_cast<std::uint64_t>(candidate.bytes)};
     if (static_cast<double>(made.bytes) > max_constant_bytes_) return std::nullopt;
     const auto [known, inserted] = visited_.emplace(made.hash, static_cast<StateId>(states_.size()));
     is_new = inserted;
     if (!inserted) return known->second;
+    made.rules = rule_sets_.with(from.rules, made.rule);
     states_.push_back(made);
     if (made.time < states_[index_of(best_)].time) {
       best_ = known->second;
@@ -284,10 +314,45 @@ class Search {
 
   void finish() {
     go_to(best_);
+    Finalist best = describe();
+    outcome_.best = std::move(best.graph);
+    outcome_.correspondence = std::move(best.correspondence);
+    outcome_.after = best.after;
+    outcome_.steps = std::move(best.steps);
+    for (const Step& step : outcome_.steps) ++outcome_.rules[step.rule].applied;
+    if (options_.finalists > 1 && !outcome_.steps.empty()) find_others();
+  }
+
+  // The cheapest states that save time and do without a rule of each that is chosen before.
+  void find_others() {
+    std::map<RuleSets::Id, StateId> cheapest;
+    for (std::size_t k = 1; k < states_.size(); ++k) {
+      const auto [at, fresh] = cheapest.try_emplace(states_[k].rules, static_cast<StateId>(k));
+      if (!fresh && states_[k].time < states_[index_of(at->second)].time) at->second = static_cast<StateId>(k);
+    }
+    std::vector<StateId> order;
+    order.reserve(cheapest.size());
+    for (const auto& [rules, state] : cheapest) order.push_back(state);
+    std::ranges::sort(order, {}, [&](StateId id) { return std::pair(states_[index_of(id)].time, id); });
+    std::vector<RuleSets::Id> chosen{states_[index_of(best_)].rules};
+    for (const StateId id : order) {
+      if (chosen.size() >= options_.finalists || states_[index_of(id)].time >= states_[0].time) return;
+      const RuleSets::Id rules = states_[index_of(id)].rules;
+      if (std::ranges::any_of(chosen, [&](RuleSets::Id other) { return rule_sets_.contains(rules, other); })) continue;
+      if (!go_to(id) || work_.time() >= states_[0].time) continue;
+      chosen.push_back(rules);
+      outcome_.others.push_back(describe());
+    }
+    std::ranges::stable_sort(outcome_.others, {}, &Finalist::after);
+  }
+
+  // The graph in which the workspace is, and the way to it.
+  Finalist describe() {
+    Finalist found;
     const ir::WorkGraph& graph = work_.graph();
-    outcome_.after = cost::nanoseconds(work_.time());
+    found.after = cost::nanoseconds(work_.time());
     ir::ValueMap extracted;
-    outcome_.best = path_.size() == 1 ? original_ : graph.extract(arena_, extracted);
+    found.graph = path_.size() == 1 ? original_ : graph.extract(arena_, extracted);
     // Which value of the original each value stands for.
     ir::ValueMap stands_for;
     const auto original = [&](ValueId v) -> std::optional<ValueId> {
@@ -305,8 +370,7 @@ class Search {
         step.replaced.push_back(*known);
         if (!graph.source_of(to.node)) stands_for.emplace(to, *known);
       }
-      ++outcome_.rules[step.rule].applied;
-      outcome_.steps.push_back(std::move(step));
+      found.steps.push_back(std::move(step));
     }
     // What became of each value that was replaced, from the last to the first.
     ir::ValueMap became;
@@ -322,9 +386,10 @@ class Search {
       for (std::uint32_t output = 0; output < arena_.node(id).outputs.size(); ++output) {
         const auto next = became.find({*copy, output});
         const auto now = extracted.find(next == became.end() ? ValueId{*copy, output} : next->second);
-        if (now != extracted.end() && now->second != ValueId{id, output}) outcome_.correspondence.emplace(ValueId{id, output}, now->second);
+        if (now != extracted.end() && now->second != ValueId{id, output}) found.correspondence.emplace(ValueId{id, output}, now->second);
       }
     }
+    return found;
   }
 
   ir::Arena& arena_;
@@ -341,6 +406,7 @@ class Search {
   StateId best_ = kOriginal;
   std::priority_queue<Entry, std::vector<Entry>, Order> queue_;
   std::unordered_map<std::uint64_t, StateId> visited_;  // by hash
+  RuleSets rule_sets_;
 };
 
 }  // namespace

@@ -47,6 +47,8 @@ struct Options {
   // Rewrites that may not be done: by the name of the rule and the values of the original graph in whose place it would work (see
   // Step::originals). Null: none.
   Workspace::Excluded excluded;
+  // How many graphs are handed on: the best, and others that do without at least one of the rules of each of those before.
+  std::size_t finalists = 1;
   // Asked as often as the budgets are: true stops the search, because the costs have to be looked at. `used`: the part of the budget that
   // is used up, of states or of time, whichever is more.
   std::function<bool(double used)> interrupt;
@@ -76,12 +78,21 @@ struct RuleCount {
   std::uint64_t applied = 0;   // on the way to the best graph
 };
 
+// A graph that was found, cheaper than the original, with the way to it.
+struct Finalist {
+  ir::Graph graph;
+  ir::ValueMap correspondence;  // values of the original graph that are another value of `graph` now, and their equals there
+  cost::Nanoseconds after;
+  std::vector<Step> steps;
+};
+
 struct Outcome {
   ir::Graph best;
-  ir::ValueMap correspondence;  // values of the original graph that are another value of `best` now, and their equals there
+  ir::ValueMap correspondence;  // as of a finalist
   cost::Nanoseconds before;
   cost::Nanoseconds after;
   std::vector<Step> steps;
+  std::vector<Finalist> others;  // the cheapest first
   std::map<std::string, RuleCount> rules;
   std::uint64_t states = 0;       // graphs costed
   std::uint64_t expanded = 0;     // graphs whose rewrites were tried

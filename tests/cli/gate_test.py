@@ -80,6 +80,41 @@ class Gate(GateTest):
         text, _ = self.refuse(reason, [])
         self.assertRegex(text, r"(?m)^            faster in 0 of 127 pairs, slower in 0, sign test 1: equal, all pairs were run$")
 
+    def two_savings(self):
+        """Two transposes that cancel, a Relu, and two factors that are one."""
+        nodes = [
+            helper.make_node("Transpose", ["x"], ["a"], perm=[1, 0]),
+            helper.make_node("Transpose", ["a"], ["b"], perm=[1, 0]),
+            helper.make_node("Relu", ["b"], ["c"]),
+            helper.make_node("Mul", ["c", "k"], ["between"]),
+            helper.make_node("Mul", ["between", "k"], ["y"]),
+        ]
+        k = numpy_helper.from_array(numpy.arange(1, 513, dtype=numpy.float32), "k")
+        return model_of(nodes, [float_info("x", [256, 512])], [float_info("y", [256, 512])], [k])
+
+    def test_ships_another_result_where_the_best_is_slower(self):
+        # Without the transposes it takes less time here, without the value between the products more.
+        runner = ["--time", "40e6", "--noise", "0.005", "--each", "Transpose=5e6", "--each", "between=-10e6"]
+        text, report = self.judge(self.two_savings(), runner)
+        self.assertTrue(report["improved"], report["reason"])
+        self.assertEqual(["Relu", "Mul", "Mul"], [node.op_type for node in onnx.load(self.folder / "out.onnx").graph.node])
+        (comparison,) = report["end_to_end"]["comparisons"]
+        self.assertAlmostEqual(2 / 3, comparison["ratio"], delta=0.02)
+        (other,) = report["end_to_end"]["others"]
+        self.assertRegex(other, r"\Ait is slower: 1\.3\d+ of the original's time \[1\.3\d+, 1\.3\d+\] in 15 pairs\Z")
+        self.assertIn(f"\n            another result: {other}\n", text)
+        self.assertEqual(len(report["steps"]), sum(count["applied"] for count in report["rules"]))
+
+    def test_keeps_the_original_where_no_result_is_faster(self):
+        reason = r"run from end to end, it is slower: (2\.9|3\.0)\d* of the original's time \[[\d., ]*\] in 15 pairs"
+        runner = ["--time", "60e6", "--noise", "0.005", "--each", "Transpose=-10e6", "--each", "between=-10e6"]
+        _, report = self.refuse(reason, runner, source=self.two_savings())
+        self.assertEqual("slower", report["end_to_end"]["comparisons"][0]["verdict"])
+        others = report["end_to_end"]["others"]
+        self.assertLessEqual(1, len(others))
+        for other in others:
+            self.assertRegex(other, r"\Ait is (slower|not faster): ")
+
     def test_keeps_the_original_where_nothing_can_be_found_out(self):
         reason = r"run from end to end, the budget of 0 s was used up after 0 of 15 pairs"
         self.refuse(reason, FASTER, "--measure-budget", "0s")

@@ -143,6 +143,41 @@ TEST_F(Toy, CorrespondenceNamesTheEqualValueOfTheResult) {
   EXPECT_EQ(outcome.best.outputs, (std::vector<ir::ValueId>{chain("cd", x), chain("c", x)}));
 }
 
+TEST_F(Toy, OthersDoWithoutARuleOfEachThatIsCheaper) {
+  rules = {{'a', 'b'}, {'c', 'd'}};
+  prices['b'] = 50;
+  prices['d'] = 80;
+  const ir::Graph graph{{chain("aca", x)}};
+  Options options;
+  options.alpha = 3;
+  options.finalists = 4;
+  const Outcome outcome = run(graph, options);
+  EXPECT_EQ(outcome.best, (ir::Graph{{chain("bdb", x)}}));
+  // Neither "bca" nor "bda", of which the rules are those of a cheaper one.
+  ASSERT_EQ(outcome.others.size(), 2U);
+  EXPECT_EQ(outcome.others[0].graph, (ir::Graph{{chain("bcb", x)}}));
+  EXPECT_EQ(outcome.others[0].after.value, 200);
+  EXPECT_EQ(outcome.others[0].steps.size(), 2U);
+  EXPECT_EQ(outcome.others[0].correspondence.at(chain("aca", x)), chain("bcb", x));
+  EXPECT_EQ(outcome.others[1].graph, (ir::Graph{{chain("ada", x)}}));
+  EXPECT_EQ(outcome.others[1].after.value, 280);
+  EXPECT_EQ(outcome.rules.at("c to d").applied, 1U);
+}
+
+TEST_F(Toy, OthersAreAsManyAsAreAskedForAndNoneThatCostsAsMuchAsTheOriginal) {
+  rules = {{'a', 'b'}, {'c', 'd'}, {'a', 'c'}};
+  prices['b'] = 50;
+  prices['d'] = 80;
+  const ir::Graph graph{{chain("ac", x)}};
+  Options options;
+  options.alpha = 3;
+  EXPECT_TRUE(run(graph, options).others.empty());
+  options.finalists = 2;
+  EXPECT_EQ(run(graph, options).others.size(), 1U);
+  options.finalists = 10;
+  for (const Finalist& other : run(graph, options).others) EXPECT_LT(other.after.value, 200);
+}
+
 TEST_F(Toy, StopsWhenTheBudgetOfStatesIsUsedUpAndMoreIsNeverWorse) {
   rules = {{'a', 'b'}, {'b', 'c'}, {'c', 'd'}, {'d', 'a'}};
   prices = {{'a', 100}, {'b', 99}, {'c', 103}, {'d', 60}};
