@@ -67,6 +67,14 @@ bool leads(const Monomial& a, const Monomial& b) {
 
 Poly::Poly(SymbolId symbol) : terms_{Term{{Power{symbol, 1}}, 1}} {}
 
+Poly::Poly(Term term) {
+  if (term.monomial.empty()) {
+    constant_ = term.coefficient;
+  } else if (term.coefficient != 0) {
+    terms_.push_back(std::move(term));
+  }
+}
+
 Poly Poly::poisoned() {
   Poly p;
   p.poisoned_ = true;
@@ -120,6 +128,10 @@ std::optional<std::pair<Poly, Poly>> Poly::linear_in(SymbolId symbol) const {
 
 void Poly::add_term(const Monomial& monomial, std::int64_t coefficient) {
   if (coefficient == 0) return;
+  if (terms_.empty() || terms_.back().monomial < monomial) {
+    terms_.push_back(Term{monomial, coefficient});
+    return;
+  }
   const auto at = std::lower_bound(terms_.begin(), terms_.end(), monomial, [](const Term& t, const Monomial& m) { return t.monomial < m; });
   if (at != terms_.end() && at->monomial == monomial) {
     if (__builtin_add_overflow(at->coefficient, coefficient, &at->coefficient)) {
@@ -136,6 +148,10 @@ Poly& Poly::operator+=(const Poly& other) {
   if (poisoned_ || other.poisoned_) return *this = poisoned();
   if (this == &other) return *this *= Poly(2);
   if (__builtin_add_overflow(constant_, other.constant_, &constant_)) return *this = poisoned();
+  if (terms_.empty()) {
+    terms_ = other.terms_;
+    return *this;
+  }
   for (const Term& t : other.terms_) {
     add_term(t.monomial, t.coefficient);
     if (poisoned_) break;
@@ -156,10 +172,21 @@ Poly& Poly::operator-=(const Poly& other) {
   return *this;
 }
 
+Poly& Poly::scale(std::int64_t by) {
+  if (by == 0) return *this = Poly(0);
+  bool overflow = __builtin_mul_overflow(constant_, by, &constant_);
+  for (Term& t : terms_) overflow = __builtin_mul_overflow(t.coefficient, by, &t.coefficient) || overflow;
+  return overflow ? *this = poisoned() : *this;
+}
+
 Poly& Poly::operator*=(const Poly& other) {
   if (poisoned_ || other.poisoned_) return *this = poisoned();
-  if (other.is_one()) return *this;
-  if (is_one()) return *this = other;
+  if (other.terms_.empty()) return other.constant_ == 1 ? *this : scale(other.constant_);
+  if (terms_.empty()) {
+    const std::int64_t by = constant_;
+    *this = other;
+    return by == 1 ? *this : scale(by);
+  }
   Poly result;
   if (__builtin_mul_overflow(constant_, other.constant_, &result.constant_)) return *this = poisoned();
   const auto add_product = [&](const Monomial& m, std::int64_t a, std::int64_t b) {
@@ -184,7 +211,8 @@ bool operator<(const Poly& a, const Poly& b) {
   const auto before = [](const Poly::Term& x, const Poly::Term& y) {
     return x.monomial != y.monomial ? x.monomial < y.monomial : x.coefficient < y.coefficient;
   };
-  if (a.terms_ != b.terms_) return std::lexicographical_compare(a.terms_.begin(), a.terms_.end(), b.terms_.begin(), b.terms_.end(), before);
+  if (!(a.terms_ == b.terms_))
+    return std::lexicographical_compare(a.terms_.begin(), a.terms_.end(), b.terms_.begin(), b.terms_.end(), before);
   return a.constant_ < b.constant_;
 }
 
@@ -201,6 +229,27 @@ std::optional<Poly> exact_divide(const Poly& a, const Poly& b) {
   if (a.is_poisoned() || b.is_poisoned() || b.is_zero()) return std::nullopt;
   if (b.is_one()) return a;
   if (a == b) return Poly(1);
+  // By one term: each by itself.
+  if (b.terms_.size() + (b.constant_ == 0 ? 0 : 1) == 1) {
+    const Monomial none;
+    const Monomial& by = b.constant_ == 0 ? b.terms_.front().monomial : none;
+    const std::int64_t coefficient = b.constant_ == 0 ? b.terms_.front().coefficient : b.constant_;
+    Poly quotient;
+    if (a.constant_ != 0) {
+      if (!by.empty() || a.constant_ % coefficient != 0) return std::nullopt;
+      quotient.constant_ = a.constant_ / coefficient;
+    }
+    for (const Poly::Term& t : a.terms_) {
+      const auto rest = t.coefficient % coefficient == 0 ? divide(t.monomial, by) : std::nullopt;
+      if (!rest) return std::nullopt;
+      if (rest->empty()) {
+        quotient.constant_ = t.coefficient / coefficient;
+      } else {
+        quotient.add_term(*rest, t.coefficient / coefficient);
+      }
+    }
+    return quotient;
+  }
   // Leading terms: the constant is the last of all.
   struct Leading {
     Monomial monomial;
@@ -220,9 +269,7 @@ std::optional<Poly> exact_divide(const Poly& a, const Poly& b) {
     const Leading top = leading(rest);
     const auto monomial = divide(top.monomial, divisor.monomial);
     if (!monomial || top.coefficient % divisor.coefficient != 0) return std::nullopt;
-    Poly term(top.coefficient / divisor.coefficient);
-    for (const Power& p : *monomial)
-      for (std::uint32_t k = 0; k < p.power; ++k) term *= Poly(p.symbol);
+    const Poly term(Poly::Term{*monomial, top.coefficient / divisor.coefficient});
     quotient += term;
     rest -= term * b;
   }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -18,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "src/ir/small_list.h"
+
 namespace xflow::ir {
 
 enum class SymbolId : std::uint32_t {};
@@ -28,14 +31,14 @@ struct Power {
   std::uint32_t power;
   friend auto operator<=>(const Power&, const Power&) = default;
 };
-using Monomial = std::vector<Power>;  // sorted by symbol, without repetition; empty: 1
+using Monomial = SmallList<Power, 2>;  // sorted by symbol, without repetition; empty: 1
 
 // A canonical integer polynomial. Coefficients are 64-bit; an operation that overflows yields a poisoned polynomial, which equals nothing,
 // not even itself, and stays poisoned.
 class Poly {
  public:
   struct Term {
-    Monomial monomial;  // never empty
+    Monomial monomial;  // never empty in a polynomial
     std::int64_t coefficient;
     friend bool operator==(const Term&, const Term&) = default;
   };
@@ -43,6 +46,7 @@ class Poly {
   Poly() = default;
   Poly(std::int64_t constant) : constant_(constant) {}  // NOLINT(google-explicit-constructor): integers are polynomials
   Poly(SymbolId symbol);                                // NOLINT(google-explicit-constructor): symbols are polynomials
+  explicit Poly(Term term);
   static Poly poisoned();
 
   bool is_poisoned() const { return poisoned_; }
@@ -50,7 +54,7 @@ class Poly {
   // The value where the polynomial is a known integer.
   std::optional<std::int64_t> constant() const { return is_constant() ? std::optional(constant_) : std::nullopt; }
   std::int64_t constant_term() const { return constant_; }
-  std::span<const Term> terms() const { return terms_; }  // the non-constant terms in canonical order
+  std::span<const Term> terms() const { return {terms_.data(), terms_.size()}; }  // the non-constant terms in canonical order
   bool is_zero() const { return is_constant() && constant_ == 0; }
   bool is_one() const { return is_constant() && constant_ == 1; }
   // The symbol where the polynomial is exactly one symbol.
@@ -67,18 +71,21 @@ class Poly {
   friend Poly operator+(Poly a, const Poly& b) { return a += b; }
   friend Poly operator-(Poly a, const Poly& b) { return a -= b; }
   friend Poly operator*(Poly a, const Poly& b) { return a *= b; }
-  friend Poly operator-(const Poly& a) { return Poly(0) - a; }
+  friend Poly operator-(Poly a) { return a.poisoned_ ? a : a.scale(-1); }
 
   friend bool operator==(const Poly& a, const Poly& b);
   // A total order for canonical sorting (not by value).
   friend bool operator<(const Poly& a, const Poly& b);
   std::size_t hash() const;
 
+  friend std::optional<Poly> exact_divide(const Poly& a, const Poly& b);
+
  private:
   void add_term(const Monomial& monomial, std::int64_t coefficient);
+  Poly& scale(std::int64_t by);  // requires that the polynomial is not poisoned
 
   std::int64_t constant_ = 0;
-  std::vector<Term> terms_;  // sorted by monomial, no zero coefficient
+  SmallList<Term, 2> terms_;  // sorted by monomial, no zero coefficient
   bool poisoned_ = false;
 };
 
@@ -153,8 +160,10 @@ class Symbols {
 
  private:
   SymbolId define(SymbolKind kind, std::vector<Poly> arguments, std::uint32_t tensor);
+  // The value of a defined symbol after a substitution in its arguments; nothing where these stay the same.
+  std::optional<Poly> substitute_inside(const SymbolInfo& defined, const Substitution& substitution);
 
-  std::vector<SymbolInfo> infos_;
+  std::deque<SymbolInfo> infos_;  // which stay where they are
   std::map<std::pair<SymbolKind, std::string>, SymbolId, std::less<>> names_;
   std::unordered_multimap<std::size_t, SymbolId> defined_;
   std::unordered_set<Poly, PolyHash> positive_;

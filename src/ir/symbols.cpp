@@ -2,7 +2,6 @@
 #include <cassert>
 #include <limits>
 #include <numeric>
-#include <unordered_set>
 
 #include "src/ir/poly.h"
 
@@ -32,17 +31,7 @@ Poly common_monomial(const Poly& p) {
         if (c.symbol == d.symbol) next.push_back({c.symbol, std::min(c.power, d.power)});
     common = std::move(next);
   }
-  Poly result(1);
-  for (const Power& c : common)
-    for (std::uint32_t k = 0; k < c.power; ++k) result *= Poly(c.symbol);
-  return result;
-}
-
-Poly term_poly(const Poly::Term& t) {
-  Poly result(t.coefficient);
-  for (const Power& p : t.monomial)
-    for (std::uint32_t k = 0; k < p.power; ++k) result *= Poly(p.symbol);
-  return result;
+  return Poly(Poly::Term{std::move(common), 1});
 }
 
 // The monomial common to both; each is made of symbols that are at least 1 only if the caller checks it.
@@ -110,7 +99,7 @@ Poly Symbols::floor_div(const Poly& a, const Poly& b) {
   if (b.is_constant()) {
     const std::int64_t d = *b.constant();
     for (const Poly::Term& t : a.terms()) {
-      const Poly term = term_poly(t);
+      const Poly term = Poly(t);
       const std::int64_t q = floor_divide(t.coefficient, d);
       const Poly unit = *exact_divide(term, Poly(t.coefficient));
       outside += unit * Poly(q);
@@ -120,14 +109,14 @@ Poly Symbols::floor_div(const Poly& a, const Poly& b) {
     outside += Poly(q);
     inside += Poly(a.constant_term() - q * d);
   } else if (b.terms().size() == 1 && b.constant_term() == 0) {
-    for (const Poly::Term& t : a.terms()) take(term_poly(t));
+    for (const Poly::Term& t : a.terms()) take(Poly(t));
     inside += Poly(a.constant_term());
   } else {
     inside = a;
     // Whole multiples of a sum: peel by its leading term where that leaves fewer terms.
     for (const Poly::Term& t : a.terms()) {
       if (b.terms().empty()) break;
-      if (const auto q = exact_divide(term_poly(t), term_poly(b.terms().back()))) {
+      if (const auto q = exact_divide(Poly(t), Poly(b.terms().back()))) {
         const Poly next = inside - *q * b;
         if (next.terms().size() < inside.terms().size()) {
           outside += *q;
@@ -219,71 +208,88 @@ Poly Symbols::element(std::uint32_t tensor, std::vector<Poly> index) {
 }
 
 Poly Symbols::substitute(const Poly& p, const Substitution& substitution) {
-  if (p.is_constant() || p.is_poisoned()) return p;
-  Poly result(p.constant_term());
-  // Copies: defining symbols below may move the table.
-  const std::vector<Poly::Term> terms(p.terms().begin(), p.terms().end());
-  bool changed = false;
-  std::vector<std::pair<SymbolId, Poly>> values;
+  if (p.is_constant() || p.is_poisoned() || substitution.empty()) return p;
+  // Most polynomials speak of none of the symbols.
+  const auto may_change = [&](const Power& power) { return is_defined(info(power.symbol).kind) || substitution.contains(power.symbol); };
+  const auto speaks_of_some = [&](const Poly::Term& t) { return std::any_of(t.monomial.begin(), t.monomial.end(), may_change); };
+  if (std::none_of(p.terms().begin(), p.terms().end(), speaks_of_some)) return p;
+  SmallList<std::pair<SymbolId, Poly>, 2> values;  // of the symbols that change
   for (const SymbolId symbol : p.symbols()) {
-    Poly value(symbol);
     if (const auto found = substitution.find(symbol); found != substitution.end()) {
-      value = found->second;
+      values.push_back({symbol, found->second});
     } else if (is_defined(info(symbol).kind)) {
-      const SymbolInfo copy = info(symbol);
-      std::vector<Poly> arguments;
-      bool inner = false;
-      for (const Poly& a : copy.arguments) {
-        arguments.push_back(substitute(a, substitution));
-        inner = inner || !(arguments.back() == a);
-      }
-      if (inner) {
-        switch (copy.kind) {
-          case SymbolKind::floor_div:
-            value = floor_div(arguments[0], arguments[1]);
-            break;
-          case SymbolKind::maximum:
-            value = max(arguments[0], arguments[1]);
-            break;
-          default:
-            value = element(copy.tensor, std::move(arguments));
-            break;
-        }
+      if (auto value = substitute_inside(info(symbol), substitution); value && !(*value == Poly(symbol))) {
+        values.push_back({symbol, *std::move(value)});
       }
     }
-    changed = changed || !(value == Poly(symbol));
-    values.emplace_back(symbol, std::move(value));
   }
-  if (!changed) return p;
-  for (const Poly::Term& t : terms) {
-    Poly term(t.coefficient);
+  if (values.empty()) return p;
+  Poly result(p.constant_term());
+  for (const Poly::Term& t : p.terms()) {
+    Poly::Term same{{}, t.coefficient};
+    const auto value_of = [&](SymbolId s) {
+      return std::find_if(values.begin(), values.end(), [&](const auto& v) { return v.first == s; });
+    };
+    for (const Power& power : t.monomial)
+      if (value_of(power.symbol) == values.end()) same.monomial.push_back(power);
+    Poly term(std::move(same));
     for (const Power& power : t.monomial) {
-      const auto at = std::lower_bound(values.begin(), values.end(), power.symbol, [](const auto& v, SymbolId s) { return v.first < s; });
-      for (std::uint32_t k = 0; k < power.power; ++k) term *= at->second;
+      const auto* const value = value_of(power.symbol);
+      if (value == values.end()) continue;
+      for (std::uint32_t k = 0; k < power.power; ++k) term *= value->second;
     }
     result += term;
   }
   return result;
 }
 
-std::vector<SymbolId> Symbols::all_symbols(const Poly& p) const {
-  std::vector<SymbolId> stack = p.symbols();
-  std::unordered_set<SymbolId> seen(stack.begin(), stack.end());
-  while (!stack.empty()) {
-    const SymbolId s = stack.back();
-    stack.pop_back();
-    for (const Poly& a : info(s).arguments)
-      for (const SymbolId inner : a.symbols())
-        if (seen.insert(inner).second) stack.push_back(inner);
+std::optional<Poly> Symbols::substitute_inside(const SymbolInfo& defined, const Substitution& substitution) {
+  std::vector<Poly> arguments;
+  arguments.reserve(defined.arguments.size());
+  bool changed = false;
+  for (const Poly& a : defined.arguments) {
+    arguments.push_back(substitute(a, substitution));
+    changed = changed || !(arguments.back() == a);
   }
-  std::vector<SymbolId> result(seen.begin(), seen.end());
-  std::sort(result.begin(), result.end());
+  if (!changed) return std::nullopt;
+  if (defined.kind == SymbolKind::floor_div) return floor_div(arguments[0], arguments[1]);
+  if (defined.kind == SymbolKind::maximum) return max(arguments[0], arguments[1]);
+  return element(defined.tensor, std::move(arguments));
+}
+
+std::vector<SymbolId> Symbols::all_symbols(const Poly& p) const {
+  std::vector<SymbolId> result = p.symbols();
+  std::vector<SymbolId> open;
+  for (const SymbolId s : result)
+    if (is_defined(info(s).kind)) open.push_back(s);
+  while (!open.empty()) {
+    const SymbolInfo& defined = info(open.back());
+    open.pop_back();
+    for (const Poly& a : defined.arguments) {
+      for (const Poly::Term& t : a.terms()) {
+        for (const Power& power : t.monomial) {
+          const auto at = std::lower_bound(result.begin(), result.end(), power.symbol);
+          if (at != result.end() && *at == power.symbol) continue;
+          result.insert(at, power.symbol);
+          if (is_defined(info(power.symbol).kind)) open.push_back(power.symbol);
+        }
+      }
+    }
+  }
   return result;
 }
 
 bool Symbols::occurs(const Poly& p, SymbolId symbol) const {
-  const auto all = all_symbols(p);
-  return std::binary_search(all.begin(), all.end(), symbol);
+  for (const Poly::Term& t : p.terms()) {
+    for (const Power& power : t.monomial) {
+      if (power.symbol == symbol) return true;
+      // What a symbol is defined by is older than itself.
+      if (power.symbol < symbol || !is_defined(info(power.symbol).kind)) continue;
+      for (const Poly& a : info(power.symbol).arguments)
+        if (occurs(a, symbol)) return true;
+    }
+  }
+  return false;
 }
 
 std::optional<std::int64_t> Symbols::evaluate(const Poly& p, const Valuation& value) const {

@@ -199,12 +199,13 @@ bool Checker::cancels(const std::vector<Term>& terms, const Cluster& cluster, co
 // Case by case: a condition that is not decided holds or not; where all are decided the coefficients of those that hold sum to 0.
 bool Checker::obviously_vanishes(const Condition& context, const std::vector<Indicator>& indicators, int& splits) const {
   Rational sum(0);
+  const Ranges ranges(symbols_, {solver_.facts(), context});
   for (const Indicator& i : indicators) {
     bool is_false = false;
     const Atom* open = nullptr;
     for (const Atom& a : i.condition) {
-      if (obviously(context, a)) continue;
-      is_false = is_false || obviously(context, negation(a));
+      if (obviously(context, ranges, a)) continue;
+      is_false = is_false || obviously(context, ranges, negation(a));
       open = &a;
       if (is_false) break;
     }
@@ -241,6 +242,10 @@ Poly Checker::without_division(const Poly& p) const {
 // True by syntax, or because bounds from the context, put in for indices, leave a polynomial without negative coefficients: a linear
 // combination of the context, found without the solver.
 bool Checker::obviously(const Condition& context, const Atom& atom) const {
+  return obviously(context, Ranges(symbols_, {solver_.facts(), context}), atom);
+}
+
+bool Checker::obviously(const Condition& context, const Ranges& ranges, const Atom& atom) const {
   if (atom.poly.is_poisoned()) return false;
   const auto is_atom = [&](const Atom& a) { return same(a, atom) || (broken(Fault::checker_relation_ignored) && a.poly == atom.poly); };
   if (std::any_of(context.begin(), context.end(), is_atom)) return true;
@@ -248,7 +253,6 @@ bool Checker::obviously(const Condition& context, const Atom& atom) const {
   if (!tidied) return broken(Fault::checker_false_is_true);
   if (tidied->empty()) return true;
   const Atom& a = tidied->front();
-  const Ranges ranges(symbols_, {solver_.facts(), context});
   const auto at_least_zero = [&](const Poly& p) { return ranges.at_least_zero(p) || ranges.at_least_zero(without_division(p)); };
   switch (a.relation) {
     case Relation::at_least_zero:
@@ -268,9 +272,10 @@ bool Checker::holds(const Condition& context, const Atom& atom) {
 }
 
 bool Checker::one_holds(const Condition& context, const std::vector<Condition>& domains) {
+  const Ranges ranges(symbols_, {solver_.facts(), context});
   for (const Condition& d : domains) {
-    if (broken(Fault::checker_one_condition_of_a_domain) && !d.empty() && obviously(context, d.front())) return true;
-    if (std::all_of(d.begin(), d.end(), [&](const Atom& a) { return obviously(context, a); })) return true;
+    if (broken(Fault::checker_one_condition_of_a_domain) && !d.empty() && obviously(context, ranges, d.front())) return true;
+    if (std::all_of(d.begin(), d.end(), [&](const Atom& a) { return obviously(context, ranges, a); })) return true;
   }
   return !broken(Fault::checker_domains_need_no_solver) && solver_.implies_one_of(context, domains, Solver::Effort::full);
 }

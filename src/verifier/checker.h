@@ -46,6 +46,7 @@ class Checker {
                               const Condition& context) const;
   Poly without_division(const Poly& p) const;
   bool obviously(const Condition& context, const Atom& atom) const;
+  bool obviously(const Condition& context, const Ranges& ranges, const Atom& atom) const;  // `ranges`: of the facts and the context
   bool obviously_vanishes(const Condition& context, const std::vector<Indicator>& indicators, int& splits) const;
   bool holds(const Condition& context, const Atom& atom);
 

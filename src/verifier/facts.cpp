@@ -22,7 +22,7 @@ bool replaceable(const Symbols& symbols, SymbolId s) {
 std::optional<Solution> solve_equation(Symbols& symbols, const Poly& p) {
   // Divisibility: a = q floor(a / q).
   for (const SymbolId d : p.symbols()) {
-    const ir::SymbolInfo info = symbols.info(d);
+    const ir::SymbolInfo& info = symbols.info(d);
     if (info.kind != SymbolKind::floor_div) continue;
     const Poly a = info.arguments[0];
     const Poly q = info.arguments[1];

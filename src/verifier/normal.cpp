@@ -39,13 +39,17 @@ bool same_lists(const std::vector<T>& a, const std::vector<T>& b) {
 
 bool same(const FactorPower& a, const FactorPower& b) { return a.power == b.power && (a.factor == b.factor || same(*a.factor, *b.factor)); }
 bool same(const Piece& a, const Piece& b) {
-  return a.binders == b.binders && a.conditions.size() == b.conditions.size() &&
-         std::equal(a.conditions.begin(), a.conditions.end(), b.conditions.begin(),
-                    [](const Atom& x, const Atom& y) { return same(x, y); }) &&
-         same(a.body, b.body);
+  return a.binders == b.binders && same(a.conditions, b.conditions) && same(a.body, b.body);
 }
 
 bool same(const Atom& a, const Atom& b) { return a.relation == b.relation && a.poly == b.poly; }
+bool same(const Condition& a, const Condition& b) { return same_lists(a, b); }
+
+std::size_t hash_of(const Condition& condition) {
+  std::size_t hash = condition.size();
+  for (const Atom& a : condition) hash = hash * 1000003 + a.poly.hash() * 3 + static_cast<std::size_t>(a.relation);
+  return hash;
+}
 
 bool same(const Factor& a, const Factor& b) {
   if (&a == &b) return true;
@@ -67,7 +71,7 @@ bool same(const Factor& a, const Factor& b) {
 
 bool same(const Term& a, const Term& b) {
   return a.coefficient == b.coefficient && a.dimensions == b.dimensions && a.binders == b.binders &&
-         same_lists(a.conditions, b.conditions) && same_lists(a.factors, b.factors);
+         same(a.conditions, b.conditions) && same_lists(a.factors, b.factors);
 }
 
 bool same(const Expression& a, const Expression& b) { return same_lists(a.terms, b.terms); }
@@ -120,7 +124,8 @@ Expression renamed_like(Symbols& symbols, const Expression& like, const Expressi
 
 bool equal_up_to_renaming(Symbols& symbols, const Factor& a, const Factor& b) {
   if (a.kind != b.kind) return false;
-  if (a.arguments.empty() && a.pieces.empty()) return same(a, b);
+  if (same(a, b)) return true;
+  if (a.arguments.empty() && a.pieces.empty()) return false;
   return same(a, *renamed_like(symbols, a, std::make_shared<Factor>(b)));
 }
 
@@ -180,11 +185,21 @@ class Substituter {
 
   FactorPtr factor(const FactorPtr& f) {
     if (by_.empty() && !fresh_) return f;
-    auto result = std::make_shared<Factor>(*f);
-    for (Poly& p : result->indices) p = symbols_.substitute(p, by_);
+    auto result = std::make_shared<Factor>();
+    result->kind = f->kind;
+    result->variable = f->variable;
+    result->boolean = f->boolean;
+    result->integral = f->integral;
+    result->name = f->name;
+    result->function = f->function;
+    result->data_type = f->data_type;
+    result->indices.reserve(f->indices.size());
+    for (const Poly& p : f->indices) result->indices.push_back(symbols_.substitute(p, by_));
     result->integer = symbols_.substitute(f->integer, by_);
-    for (Expression& e : result->arguments) e = expression(e);
-    for (Piece& p : result->pieces) p = piece(p);
+    result->arguments.reserve(f->arguments.size());
+    for (const Expression& e : f->arguments) result->arguments.push_back(expression(e));
+    result->pieces.reserve(f->pieces.size());
+    for (const Piece& p : f->pieces) result->pieces.push_back(piece(p));
     return result;
   }
 
@@ -263,15 +278,21 @@ void collect_binders(const Factor& factor, std::vector<SymbolId>& binders) {
 }
 
 bool mentions(const Symbols& symbols, const Factor& factor, SymbolId symbol) {
-  std::vector<Poly> polys;
-  collect_polys(factor, polys);
-  return std::any_of(polys.begin(), polys.end(), [&](const Poly& p) { return symbols.occurs(p, symbol); });
+  const auto in = [&](const Poly& p) { return symbols.occurs(p, symbol); };
+  const auto in_term = [&](const Term& t) { return mentions(symbols, t, symbol); };
+  if (std::any_of(factor.indices.begin(), factor.indices.end(), in)) return true;
+  if (factor.kind == FactorKind::integer && in(factor.integer)) return true;
+  for (const Expression& e : factor.arguments)
+    if (std::any_of(e.terms.begin(), e.terms.end(), in_term)) return true;
+  return std::any_of(factor.pieces.begin(), factor.pieces.end(), [&](const Piece& p) {
+    return std::any_of(p.conditions.begin(), p.conditions.end(), [&](const Atom& a) { return in(a.poly); }) ||
+           std::any_of(p.body.terms.begin(), p.body.terms.end(), in_term);
+  });
 }
 
 bool mentions(const Symbols& symbols, const Term& term, SymbolId symbol) {
-  std::vector<Poly> polys;
-  collect_polys(term, polys);
-  return std::any_of(polys.begin(), polys.end(), [&](const Poly& p) { return symbols.occurs(p, symbol); });
+  return std::any_of(term.conditions.begin(), term.conditions.end(), [&](const Atom& a) { return symbols.occurs(a.poly, symbol); }) ||
+         std::any_of(term.factors.begin(), term.factors.end(), [&](const FactorPower& f) { return mentions(symbols, *f.factor, symbol); });
 }
 
 bool mentions(const Symbols& symbols, const Atom& atom, SymbolId symbol) { return symbols.occurs(atom.poly, symbol); }

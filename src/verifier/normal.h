@@ -99,6 +99,8 @@ Condition joined(const Condition& a, const Condition& b);
 
 // Structural equality; bound names must be equal too, except in `equal_up_to_renaming`, which renames the binders inside factors.
 bool same(const Atom& a, const Atom& b);
+bool same(const Condition& a, const Condition& b);  // also in order
+std::size_t hash_of(const Condition& condition);
 bool same(const FactorPower& a, const FactorPower& b);
 bool same(const Piece& a, const Piece& b);
 bool same(const Factor& a, const Factor& b);

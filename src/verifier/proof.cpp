@@ -102,9 +102,10 @@ bool Proof::obligations_are_contradictory() {
 
 std::optional<rules::Fact> Proof::unguarded_division() {
   Symbols& symbols = instance_.arena->symbols();
+  const Ranges ranges(symbols, {solved_.facts});
   for (const Poly& divisor : divisors_of(*instance_.arena, &instance_.target, instance_.obligations)) {
     const Poly d = symbols.substitute(divisor, solved_.solved);
-    if (Ranges(symbols, {solved_.facts}).at_least_zero(d - Poly(1))) continue;
+    if (ranges.at_least_zero(d - Poly(1))) continue;
     if (!engine_->solver.implies({}, ops::at_least(d, Poly(1)), Solver::Effort::full)) {
       return rules::Fact{ops::at_least(divisor, Poly(1)), "a divisor of at least 1, found " + symbols.to_string(divisor)};
     }
@@ -113,14 +114,15 @@ std::optional<rules::Fact> Proof::unguarded_division() {
 }
 
 std::optional<std::size_t> Proof::failed_obligation() {
+  const Ranges ranges(instance_.arena->symbols(), {solved_.facts});
   for (std::size_t k = 0; k < instance_.obligations.size(); ++k) {
     const Atom& original = instance_.obligations[k].atom;
     const Atom atom{instance_.arena->symbols().substitute(original.poly, solved_.solved), original.relation};
     if (atom.poly.is_poisoned()) return k;
     const auto tidied = tidy(instance_.arena->symbols(), atom);
     if (tidied && tidied->empty()) continue;
-    if (atom.relation != Relation::not_zero && Ranges(instance_.arena->symbols(), {solved_.facts}).at_least_zero(atom.poly) &&
-        (atom.relation == Relation::at_least_zero || Ranges(instance_.arena->symbols(), {solved_.facts}).at_least_zero(-atom.poly))) {
+    if (atom.relation != Relation::not_zero && ranges.at_least_zero(atom.poly) &&
+        (atom.relation == Relation::at_least_zero || ranges.at_least_zero(-atom.poly))) {
       continue;
     }
     if (!engine_->solver.implies({}, atom, Solver::Effort::full)) return k;

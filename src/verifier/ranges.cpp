@@ -11,13 +11,6 @@ using ir::SymbolKind;
 
 namespace {
 
-Poly monomial_poly(const ir::Monomial& m) {
-  Poly result(1);
-  for (const ir::Power& p : m)
-    for (std::uint32_t k = 0; k < p.power; ++k) result *= Poly(p.symbol);
-  return result;
-}
-
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   const std::int64_t q = a / b;
   return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
@@ -25,20 +18,27 @@ std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
-Ranges::Ranges(const ir::Symbols& symbols, std::initializer_list<std::span<const Atom>> known, const Atom* except) : symbols_(symbols) {
+Ranges::Ranges(const ir::Symbols& symbols, std::initializer_list<std::span<const Atom>> known) : symbols_(symbols) {
+  std::size_t size = 0;
+  for (const auto& list : known) size += list.size();
+  known_.reserve(size);
   for (const auto& list : known) {
     for (const Atom& a : list) {
-      if (&a == except || a.relation == Relation::not_zero) continue;
+      if (a.relation == Relation::not_zero) continue;
       known_.push_back(&a);
       // symbol - c >= 0
       const auto terms = a.poly.terms();
       if (terms.size() != 1 || terms[0].coefficient != 1 || terms[0].monomial.size() != 1 || terms[0].monomial[0].power != 1) continue;
-      if (const std::int64_t low = -a.poly.constant_term(); low >= 0) {
-        const auto [at, added] = least_.emplace(terms[0].monomial[0].symbol, low);
-        if (!added) at->second = std::max(at->second, low);
-      }
+      if (const std::int64_t low = -a.poly.constant_term(); low >= 0) least_.push_back({terms[0].monomial[0].symbol, low, &a});
     }
   }
+}
+
+std::optional<std::int64_t> Ranges::least(SymbolId symbol) const {
+  std::optional<std::int64_t> result;
+  for (const Least& l : least_)
+    if (l.symbol == symbol && l.from != left_out_) result = std::max(result.value_or(0), l.value);
+  return result;
 }
 
 // p with every dimension d replaced by 1 + d' has no negative coefficient, where d' and sizes that are at least 0 stay.
@@ -52,20 +52,37 @@ bool Ranges::obviously_at_least_zero(const Poly& p) const {
       const ir::SymbolInfo& info = symbols_.info(power.symbol);
       if (broken(Fault::ranges_indices_from_zero)) continue;
       if (info.kind == SymbolKind::index || info.kind == SymbolKind::element) return false;
-      if (info.kind == SymbolKind::dimension || least_.contains(power.symbol)) continue;
+      if (info.kind == SymbolKind::dimension || least(power.symbol)) continue;
       if (info.kind != SymbolKind::floor_div || !obviously_at_least_zero(info.arguments[0])) return false;
     }
   }
-  if (!shifts) return true;
+  return !shifts || shifted_at_least_zero(p);
+}
+
+namespace {
+
+bool divides(const ir::Monomial& a, const ir::Monomial& b) {
+  return std::all_of(a.begin(), a.end(), [&](const ir::Power& x) {
+    return std::any_of(b.begin(), b.end(), [&](const ir::Power& y) { return x.symbol == y.symbol && x.power <= y.power; });
+  });
+}
+
+}  // namespace
+
+bool Ranges::shifted_at_least_zero(const Poly& p) const {
+  // A negative coefficient stays negative unless the product of a positive one contains its symbols.
+  for (const Poly::Term& t : p.terms()) {
+    const auto helps = [&](const Poly::Term& other) { return other.coefficient > 0 && divides(t.monomial, other.monomial); };
+    if (t.coefficient < 0 && std::none_of(p.terms().begin(), p.terms().end(), helps)) return false;
+  }
   Poly shifted(p.constant_term());
   for (const Poly::Term& t : p.terms()) {
     Poly product(t.coefficient);
     for (const ir::Power& power : t.monomial) {
-      const auto low = least_.find(power.symbol);
-      std::int64_t least = low == least_.end() ? 0 : low->second;
+      std::int64_t low = least(power.symbol).value_or(0);
       if (symbols_.info(power.symbol).kind == SymbolKind::dimension)
-        least = std::max<std::int64_t>(least, broken(Fault::ranges_dimensions_from_two) ? 2 : 1);
-      const Poly value = Poly(power.symbol) + Poly(least);
+        low = std::max<std::int64_t>(low, broken(Fault::ranges_dimensions_from_two) ? 2 : 1);
+      const Poly value = Poly(power.symbol) + Poly(low);
       for (std::uint32_t k = 0; k < power.power; ++k) product *= value;
     }
     shifted += product;
@@ -79,20 +96,21 @@ const std::vector<Ranges::Bound>& Ranges::bounds(SymbolId symbol) const {
   if (!added) return at->second;
   if (elements_ != nullptr && symbols_.info(symbol).kind == SymbolKind::element) {
     if (const auto range = elements_->find(symbols_.info(symbol).tensor); range != elements_->end()) {
-      at->second.push_back({1, -range->second.low, false, true});
-      at->second.push_back({-1, range->second.end - Poly(broken(Fault::ranges_elements_below_end) ? 2 : 1), false, true});
+      at->second.push_back({1, -range->second.low, false, true, nullptr});
+      at->second.push_back({-1, range->second.end - Poly(broken(Fault::ranges_elements_below_end) ? 2 : 1), false, true, nullptr});
     }
   }
   for (const Atom* a : known_) {
     if (!a->poly.mentions(symbol)) continue;
-    const auto linear = a->poly.linear_in(symbol);
+    auto linear = a->poly.linear_in(symbol);
     if (!linear || !linear->first.is_constant()) continue;
     const std::int64_t c = *linear->first.constant();
     if ((c != 1 && c != -1) || symbols_.occurs(linear->second, symbol)) continue;
-    const auto inside = linear->second.symbols();
-    const bool of_sizes =
-        std::none_of(inside.begin(), inside.end(), [&](SymbolId s) { return symbols_.info(s).kind == SymbolKind::index; });
-    at->second.push_back({c, linear->second, a->relation == Relation::zero, of_sizes});
+    const auto is_index = [&](const ir::Power& power) { return symbols_.info(power.symbol).kind == SymbolKind::index; };
+    const auto terms = linear->second.terms();
+    const bool of_sizes = std::none_of(terms.begin(), terms.end(),
+                                       [&](const Poly::Term& t) { return std::any_of(t.monomial.begin(), t.monomial.end(), is_index); });
+    at->second.push_back({c, std::move(linear->second), a->relation == Relation::zero, of_sizes, a});
   }
   return at->second;
 }
@@ -106,7 +124,7 @@ bool Ranges::at_least_zero(const Poly& p, int depth, int& budget) const {
   if (p.is_poisoned()) return false;
   if (obviously_at_least_zero(p)) return true;
   if (p.is_constant() || depth == 0 || --budget <= 0) return false;
-  if (std::any_of(known_.begin(), known_.end(), [&](const Atom* a) { return a->poly == p; })) return true;
+  if (std::any_of(known_.begin(), known_.end(), [&](const Atom* a) { return a != left_out_ && a->poly == p; })) return true;
   // Replace one symbol x with p = c x + r by a bound: for c >= 0 by l from x - l >= 0, for -c >= 0 by u from u - x >= 0.
   for (const SymbolId x : p.symbols()) {
     if (symbols_.info(x).kind == SymbolKind::dimension) continue;
@@ -119,7 +137,7 @@ bool Ranges::at_least_zero(const Poly& p, int depth, int& budget) const {
       // c x + rest >= 0: x >= -rest for c = 1, x <= rest for c = -1.
       const bool usable =
           b.equation || (b.coefficient == 1 && up) || (b.coefficient == -1 && down) || broken(Fault::ranges_bound_from_other_side);
-      if (!usable || (!b.of_sizes && depth < 5)) continue;
+      if (!usable || (!b.of_sizes && depth < 5) || (b.from != nullptr && b.from == left_out_)) continue;
       const Poly value = b.coefficient == 1 ? -b.rest : b.rest;
       if (at_least_zero(linear->first * value + linear->second, depth - 1, budget)) return true;
     }
@@ -137,9 +155,10 @@ std::optional<Condition> tidy(const ir::Symbols& symbols, const Atom& atom) {
   }
   // Dimensions common to all terms are at least 1.
   if (p.constant_term() == 0) {
-    for (const SymbolId s : p.symbols()) {
-      if (symbols.info(s).kind != SymbolKind::dimension && !broken(Fault::ranges_divides_by_anything)) continue;
-      while (const auto quotient = ir::exact_divide(p, Poly(s))) p = *quotient;
+    const ir::Monomial candidates = p.terms().front().monomial;
+    for (const ir::Power& c : candidates) {
+      if (symbols.info(c.symbol).kind != SymbolKind::dimension && !broken(Fault::ranges_divides_by_anything)) continue;
+      while (auto quotient = ir::exact_divide(p, Poly(c.symbol))) p = *std::move(quotient);
     }
     if (p.is_constant()) return tidy(symbols, {p, atom.relation});
   }
@@ -177,7 +196,7 @@ std::vector<Poly> divisors(const ir::Symbols& symbols, const Poly& p) {
     for (const ir::Power& power : t.monomial)
       if (is_size(symbols, power.symbol)) sizes.push_back(power);
     for (const std::int64_t c : {std::int64_t{1}, t.coefficient < 0 ? -t.coefficient : t.coefficient}) {
-      const Poly e = monomial_poly(sizes) * Poly(c);
+      const Poly e(Poly::Term{sizes, c});
       if (!e.is_one() && !e.is_poisoned() && std::find(result.begin(), result.end(), e) == result.end()) result.push_back(e);
     }
   }
@@ -192,7 +211,7 @@ std::pair<Poly, Poly> split_by(const Poly& p, const Poly& e) {
     if (!broken(Fault::ranges_split_keeps_constant)) rest -= quotient * e;
   }
   for (const Poly::Term& t : p.terms()) {
-    const Poly term = monomial_poly(t.monomial) * Poly(t.coefficient);
+    const Poly term(t);
     if (const auto q = ir::exact_divide(term, e)) {
       quotient += *q;
     } else {

@@ -15,8 +15,10 @@ namespace xflow::verifier {
 // What is known: conditions (and facts) under which the question is asked. Nothing is assumed of an index but these.
 class Ranges {
  public:
-  // Keeps pointers to the atoms of the lists, but for `except`.
-  Ranges(const ir::Symbols& symbols, std::initializer_list<std::span<const Atom>> known, const Atom* except = nullptr);
+  // Keeps pointers to the atoms of the lists.
+  Ranges(const ir::Symbols& symbols, std::initializer_list<std::span<const Atom>> known);
+  // One atom of the lists is not known from now on.
+  void leave_out(const Atom* atom) { left_out_ = atom; }
 
   // True only if p >= 0 wherever the known conditions hold: indices are replaced by their bounds, dimensions by 1 plus something.
   bool at_least_zero(const Poly& p) const;
@@ -36,14 +38,23 @@ class Ranges {
     Poly rest;
     bool equation;
     bool of_sizes;  // rest speaks of no index
+    const Atom* from;
+  };
+  struct Least {
+    SymbolId symbol;
+    std::int64_t value;  // at least 0
+    const Atom* from;
   };
   bool at_least_zero(const Poly& p, int depth, int& budget) const;
   bool obviously_at_least_zero(const Poly& p) const;
+  bool shifted_at_least_zero(const Poly& p) const;
+  std::optional<std::int64_t> least(SymbolId symbol) const;
   const std::vector<Bound>& bounds(SymbolId symbol) const;
 
   const ir::Symbols& symbols_;
   std::vector<const Atom*> known_;
-  std::unordered_map<SymbolId, std::int64_t> least_;  // of symbols with a known lower bound of at least 0
+  std::vector<Least> least_;  // symbol - c >= 0 for a c of at least 0
+  const Atom* left_out_ = nullptr;
   const ElementRanges* elements_ = nullptr;
   mutable std::unordered_map<SymbolId, std::vector<Bound>> bounds_;
 };

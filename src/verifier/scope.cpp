@@ -23,6 +23,18 @@ Normalizer::Step Normalizer::scope_step(std::vector<SymbolId>& binders, Conditio
 }
 
 Normalizer::Step Normalizer::tidy_conditions(const std::vector<SymbolId>& binders, Condition& conditions, const Condition& context) {
+  // Outside of functions nothing but the conditions counts. Terms come back with conditions that were found tidy before.
+  if (nesting_ > 1) return tidy_all_conditions(binders, conditions, context);
+  std::vector<Tidied>& known = tidied_[hash_of(context) * 1000003 + hash_of(conditions)];
+  for (const Tidied& t : known)
+    if (same(t.conditions, conditions) && same(t.context, context)) return Step::none;
+  Condition before = conditions;
+  const Step result = tidy_all_conditions(binders, conditions, context);
+  if (result == Step::none) known.push_back({std::move(before), context});
+  return result;
+}
+
+Normalizer::Step Normalizer::tidy_all_conditions(const std::vector<SymbolId>& binders, Condition& conditions, const Condition& context) {
   Condition result;
   bool changed = false;
   for (std::size_t k = 0; k < conditions.size(); ++k) {
@@ -48,36 +60,45 @@ Normalizer::Step Normalizer::tidy_conditions(const std::vector<SymbolId>& binder
     result.push_back(std::move(next));
   }
   // Digits: e a + r >= 0 with 0 <= r < e is a >= 0, and with -e <= r < 0 is a >= 1; e a + r = 0 with |r| < e is a = 0 and r = 0.
+  std::optional<Ranges> all;  // that is known; made again when a condition changes
   for (std::size_t k = 0; k < result.size(); ++k) {
     if (result[k].relation == Relation::not_zero) continue;
-    Ranges ranges(symbols(), {facts_, context, result}, &result[k]);
-    ranges.know(solver_.element_ranges());
+    if (!all) {
+      all.emplace(symbols(), std::initializer_list<std::span<const Atom>>{facts_, context, result});
+      all->know(solver_.element_ranges());
+    }
+    Ranges& ranges = *all;
+    ranges.leave_out(&result[k]);
     if (result[k].relation == Relation::at_least_zero && ranges.at_least_zero(result[k].poly)) {
       result.erase(result.begin() + static_cast<std::ptrdiff_t>(k--));
+      all.reset();
       changed = true;
       continue;
     }
+    bool divided = false;
     for (const Poly& e : divisors(symbols(), result[k].poly)) {
       const auto [a, r] = split_by(result[k].poly, e);
       if (a.is_zero() || r.is_zero() || a.is_poisoned() || r.is_poisoned()) continue;
       if (result[k].relation == Relation::at_least_zero && ranges.in_range(r, e)) {
         result[k].poly = a;
-        changed = true;
+        divided = true;
         break;
       }
       if (result[k].relation == Relation::at_least_zero && ranges.in_range(r + e, e)) {
         result[k].poly = a - Poly(1);
-        changed = true;
+        divided = true;
         break;
       }
       if (result[k].relation == Relation::zero && !r.is_constant() && ranges.at_least_zero(e - Poly(1) - r) &&
           ranges.at_least_zero(e - Poly(1) + r)) {
         result[k].poly = a;
         result.push_back({r, Relation::zero});
-        changed = true;
+        divided = true;
         break;
       }
     }
+    if (divided) all.reset();
+    changed = changed || divided;
   }
   // Inside functions, conditions on outer symbols that the context decides: they would split the term outside.
   for (std::size_t k = 0; k < result.size() && nesting_ > 1; ++k) {
@@ -134,7 +155,7 @@ void Normalizer::reduce_defined(const std::vector<Poly>& polys, const Condition&
   Ranges ranges(symbols(), {facts_, known});
   ranges.know(solver_.element_ranges());
   for (const SymbolId s : defined) {
-    const ir::SymbolInfo info = symbols().info(s);
+    const ir::SymbolInfo& info = symbols().info(s);
     const Poly& a = info.arguments[0];
     const Poly& b = info.arguments[1];
     if (info.kind == SymbolKind::maximum) {
@@ -170,7 +191,7 @@ bool Normalizer::split_binder(std::vector<SymbolId>& binders, Condition& conditi
                               Symbols::Substitution& by) {
   for (const Poly& p : polys) {
     for (const SymbolId s : symbols().all_symbols(p)) {
-      const ir::SymbolInfo info = symbols().info(s);
+      const ir::SymbolInfo& info = symbols().info(s);
       if (info.kind != SymbolKind::floor_div) continue;
       const auto index = info.arguments[0].as_symbol();
       if (!index) continue;
@@ -254,18 +275,18 @@ bool Normalizer::merge_binders(std::vector<SymbolId>& binders, Condition& condit
       std::vector<std::size_t> ranges = low_range;
       const auto size = plain_range(symbols(), high, conditions, ranges);
       if (!size || !free_of_binders(*size)) continue;
-      // With low = joined - q high no other polynomial may speak of high.
-      const SymbolId joined_symbol = symbols().fresh(SymbolKind::index, "k");
-      const Symbols::Substitution attempt = {{low, Poly(joined_symbol) - *q * Poly(high)}};
+      // With low = joined - q high no other polynomial may speak of high: those that do speak of low too.
       Condition kept = all_but(conditions, ranges);
       std::vector<Poly> others = inner;
       for (const Atom& a : kept) others.push_back(a.poly);
-      bool used = false;
-      const bool vanishes = std::all_of(others.begin(), others.end(), [&](const Poly& p) {
-        used = used || symbols().occurs(p, low);
-        return !symbols().occurs(symbols().substitute(p, attempt), high);
-      });
-      if (!vanishes || !used) continue;
+      const auto speaks_of_low = [&](const Poly& p) { return symbols().occurs(p, low); };
+      const auto may_vanish = [&](const Poly& p) { return !symbols().occurs(p, high) || speaks_of_low(p); };
+      if (!std::all_of(others.begin(), others.end(), may_vanish) || std::none_of(others.begin(), others.end(), speaks_of_low)) continue;
+      const SymbolId joined_symbol = symbols().fresh(SymbolKind::index, "k");
+      const Symbols::Substitution attempt = {{low, Poly(joined_symbol) - *q * Poly(high)}};
+      const bool vanishes = std::all_of(others.begin(), others.end(),
+                                        [&](const Poly& p) { return !symbols().occurs(symbols().substitute(p, attempt), high); });
+      if (!vanishes) continue;
       // Both ranges empty would make a product of two negative sizes.
       if (!Ranges(symbols(), {facts_}).at_least_zero(*q) &&
           !solver_.implies(context, {*q, Relation::at_least_zero}, Solver::Effort::linear))
@@ -339,7 +360,7 @@ std::optional<Atom> Normalizer::wrapped_division(const Term& term, const Conditi
   ranges.know(solver_.element_ranges());
   for (const Poly& p : polys) {
     for (const SymbolId s : algebra_.symbols().all_symbols(p)) {
-      const ir::SymbolInfo info = algebra_.symbols().info(s);
+      const ir::SymbolInfo& info = algebra_.symbols().info(s);
       if (info.kind != SymbolKind::floor_div) continue;
       const Poly& a = info.arguments[0];
       const Poly& b = info.arguments[1];

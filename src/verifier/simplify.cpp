@@ -214,6 +214,7 @@ std::optional<Atom> Normalizer::liftable(const Factor& factor) const {
 
 // Like terms become one.
 std::vector<Term> Normalizer::combine(std::vector<Term> terms) {
+  if (terms.size() == 1 && terms[0].coefficient.numerator() != 0) return terms;
   std::vector<Term> result;
   std::vector<std::string> signatures;
   for (Term& t : terms) {
@@ -246,19 +247,14 @@ bool Normalizer::is_empty(const std::vector<SymbolId>& binders, const Condition&
   };
   if (std::all_of(conditions.begin(), conditions.end(), is_range)) return false;
   const Condition all = joined(context, conditions);
-  std::size_t hash = all.size();
-  for (const Atom& a : all) hash = hash * 1000003 + a.poly.hash() * 3 + static_cast<std::size_t>(a.relation);
-  std::vector<EmptinessEntry>& entries = emptiness_[hash];
-  for (const EmptinessEntry& e : entries) {
-    if (e.condition.size() == all.size() &&
-        std::equal(all.begin(), all.end(), e.condition.begin(), [](const Atom& x, const Atom& y) { return same(x, y); })) {
-      return e.empty;
-    }
-  }
+  std::vector<EmptinessEntry>& entries = emptiness_[hash_of(all)];
+  for (const EmptinessEntry& e : entries)
+    if (same(e.condition, all)) return e.empty;
   // An atom that the others contradict, or the solver.
+  Ranges ranges(symbols(), {facts_, context, conditions});
+  ranges.know(solver_.element_ranges());
   const bool contradicts = std::any_of(conditions.begin(), conditions.end(), [&](const Atom& a) {
-    Ranges ranges(symbols(), {facts_, context, conditions}, &a);
-    ranges.know(solver_.element_ranges());
+    ranges.leave_out(&a);
     return a.relation == Relation::at_least_zero && ranges.at_least_zero(Poly(-1) - a.poly);
   });
   const bool empty = contradicts || solver_.contradictory(all, Solver::Effort::linear);

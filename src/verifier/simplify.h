@@ -50,6 +50,7 @@ class Normalizer {
   Step scope_step(std::vector<SymbolId>& binders, Condition& conditions, const std::vector<Poly>& inner, const Condition& context,
                   ir::Symbols::Substitution& by);
   Step tidy_conditions(const std::vector<SymbolId>& binders, Condition& conditions, const Condition& context);
+  Step tidy_all_conditions(const std::vector<SymbolId>& binders, Condition& conditions, const Condition& context);
   bool eliminate_binder(std::vector<SymbolId>& binders, const Condition& conditions, ir::Symbols::Substitution& by);
   bool split_binder(std::vector<SymbolId>& binders, Condition& conditions, const std::vector<Poly>& polys, const Condition& known,
                     ir::Symbols::Substitution& by);
@@ -91,6 +92,12 @@ class Normalizer {
     bool empty;
   };
   std::unordered_map<std::size_t, std::vector<EmptinessEntry>> emptiness_;
+  // Conditions that are tidy in a context, outside of functions and maxima.
+  struct Tidied {
+    Condition conditions;
+    Condition context;
+  };
+  std::unordered_map<std::size_t, std::vector<Tidied>> tidied_;
 };
 
 }  // namespace xflow::verifier

@@ -232,7 +232,7 @@ class Solver::Implementation {
         found != constants_.end() ? found->second : context_.int_const(("s" + std::to_string(static_cast<std::uint32_t>(id))).c_str());
     if (found == constants_.end()) constants_.emplace(id, constant);
     if (!known.symbols.insert(id).second) return constant;
-    const SymbolInfo info = symbols_.info(id);
+    const SymbolInfo& info = symbols_.info(id);
     switch (info.kind) {
       case SymbolKind::dimension:
         known.pending.push_back(constant >= (broken(Fault::solver_dimensions_from_two) ? 2 : 1));

@@ -63,6 +63,27 @@ TEST_F(PolyTest, ExactDivisionUndoesMultiplication) {
   }
 }
 
+TEST_F(PolyTest, ExactDivisionByOneTermKeepsTheOrderOfTerms) {
+  const Poly product = n * c + n * n + n;
+  EXPECT_EQ(exact_divide(product, n), c + n + Poly(1));
+  EXPECT_EQ(exact_divide(product * Poly(-4), n * Poly(2)), (c + n + Poly(1)) * Poly(-2));
+  EXPECT_EQ(exact_divide(product * Poly(3), n * Poly(2)), std::nullopt);
+  EXPECT_EQ(exact_divide(product, n * n), std::nullopt);
+  EXPECT_EQ(exact_divide(product * Poly(6) + Poly(4), Poly(2)), product * Poly(3) + Poly(2));
+  EXPECT_EQ(exact_divide(product + Poly(1), Poly(2)), std::nullopt);
+}
+
+TEST_F(PolyTest, OccursInsideDefinedSymbols) {
+  const Poly inner = s.floor_div(n + p, c);
+  const Poly outer = s.floor_div(inner + g, p * p + Poly(1));
+  for (const Poly& x : {n, c, g, p}) EXPECT_TRUE(s.occurs(outer * i, *x.as_symbol()));
+  EXPECT_TRUE(s.occurs(outer, *inner.as_symbol()));
+  EXPECT_FALSE(s.occurs(outer, *i.as_symbol()));
+  EXPECT_FALSE(s.occurs(inner, *g.as_symbol()));
+  std::vector<SymbolId> expected = {*n.as_symbol(), *c.as_symbol(), *g.as_symbol(), *p.as_symbol(), *inner.as_symbol(), *outer.as_symbol()};
+  EXPECT_EQ(s.all_symbols(outer), expected);
+}
+
 TEST_F(PolyTest, LinearInSplitsCoefficientAndRest) {
   const auto parts = (n * c + c + Poly(3)).linear_in(*n.as_symbol());
   ASSERT_TRUE(parts);
