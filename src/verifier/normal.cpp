@@ -38,9 +38,7 @@ bool same_lists(const std::vector<T>& a, const std::vector<T>& b) {
 }  // namespace
 
 bool same(const FactorPower& a, const FactorPower& b) { return a.power == b.power && (a.factor == b.factor || same(*a.factor, *b.factor)); }
-bool same(const Piece& a, const Piece& b) {
-  return a.binders == b.binders && same(a.conditions, b.conditions) && same(a.body, b.body);
-}
+bool same(const Piece& a, const Piece& b) { return a.binders == b.binders && same(a.conditions, b.conditions) && same(a.body, b.body); }
 
 bool same(const Atom& a, const Atom& b) { return a.relation == b.relation && a.poly == b.poly; }
 bool same(const Condition& a, const Condition& b) { return same_lists(a, b); }
@@ -70,8 +68,8 @@ bool same(const Factor& a, const Factor& b) {
 }
 
 bool same(const Term& a, const Term& b) {
-  return a.coefficient == b.coefficient && a.dimensions == b.dimensions && a.binders == b.binders &&
-         same(a.conditions, b.conditions) && same_lists(a.factors, b.factors);
+  return a.coefficient == b.coefficient && a.dimensions == b.dimensions && a.binders == b.binders && same(a.conditions, b.conditions) &&
+         same_lists(a.factors, b.factors);
 }
 
 bool same(const Expression& a, const Expression& b) { return same_lists(a.terms, b.terms); }

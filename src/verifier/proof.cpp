@@ -178,6 +178,19 @@ void Proof::normalise() {
   for (std::size_t k = 0; k < instance_.source.outputs.size(); ++k) normalise_output(k);
 }
 
+std::string Proof::normal_source() const { return normal_forms(&OutputProof::source); }
+std::string Proof::normal_target() const { return normal_forms(&OutputProof::target); }
+
+std::string Proof::normal_forms(Expression OutputProof::*side) const {
+  const Names names{instance_.arena->symbols(), instance_.variables, instance_.variable_names};
+  std::string text;
+  for (std::size_t k = 0; k < outputs_.size(); ++k) {
+    if (instance_.source.outputs[k] == instance_.target.outputs[k]) continue;
+    text += (text.empty() ? "" : "\n") + Readable(names, outputs_[k].free).expression(outputs_[k].*side);
+  }
+  return text;
+}
+
 std::string Proof::output_name(std::size_t output) const {
   return output < instance_.output_names.size() ? instance_.output_names[output] : std::to_string(output);
 }
@@ -187,7 +200,6 @@ void Proof::normalise_output(std::size_t output) {
   Symbols& symbols = instance_.arena->symbols();
   const ir::ValueId source = instance_.source.outputs[output];
   const ir::ValueId target = instance_.target.outputs[output];
-  const Names names{symbols, instance_.variables, instance_.variable_names};
   if (source == target) {
     outputs_.emplace_back();
     return;
@@ -239,10 +251,6 @@ void Proof::normalise_output(std::size_t output) {
     free.push_back(high);
     free.push_back(low);
   }
-  const std::string separator = normal_source_.empty() ? "" : "\n";
-  const Readable readable(names, free);
-  normal_source_ += separator + readable.expression(a);
-  normal_target_ += separator + readable.expression(b);
   outputs_.push_back({free, index, context, a, b, verifier::difference(a, b), std::nullopt});
 }
 

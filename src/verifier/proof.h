@@ -42,8 +42,9 @@ class Proof {
   // Conditions on dimensions and output indices under which the terms that stayed open may differ: where to look for a counterexample.
   const std::vector<Condition>& hints() const { return hints_; }
   bool stopped_by_steps() const { return stopped_by_steps_; }
-  const std::string& normal_source() const { return normal_source_; }
-  const std::string& normal_target() const { return normal_target_; }
+  // The normal forms of the outputs that have some by now, a line each.
+  std::string normal_source() const;
+  std::string normal_target() const;
   std::uint64_t steps() const;
   // Per output: the normal forms of both sides at `index`, which is written in the free symbols and in range where `context` holds; the
   // terms of their difference, and why these sum to 0 where that was proved.
@@ -69,6 +70,7 @@ class Proof {
   bool match_output(std::size_t output);
   bool check_output(std::size_t output, Certificate certificate);
   std::string output_name(std::size_t output) const;
+  std::string normal_forms(Expression OutputProof::*side) const;
   rules::RuleInstance& instance_;
   SolvedFacts solved_;
   std::unique_ptr<Engine> engine_;
@@ -78,8 +80,6 @@ class Proof {
   std::string open_;
   std::vector<std::size_t> shown_;
   std::vector<Condition> hints_;
-  std::string normal_source_;
-  std::string normal_target_;
   bool stopped_by_steps_ = false;
 };
 

@@ -117,11 +117,15 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
   const bool matched = proof.run() || broken(Fault::verdict_without_proof);
   decision.steps = proof.steps();
   if (options.record) decision.shown = proof.shown();
-  decision.normal_source = proof.normal_source();
-  decision.normal_target = proof.normal_target();
+  if (options.normal_forms) {
+    decision.normal_source = proof.normal_source();
+    decision.normal_target = proof.normal_target();
+  }
   for (const Proof::OutputProof& p : proof.outputs()) {
-    if (!decision.certificate.empty()) decision.certificate += '\n';
-    decision.certificate += explain(Names{instance.arena->symbols(), instance.variables, instance.variable_names}, p);
+    if (options.normal_forms) {
+      if (!decision.certificate.empty()) decision.certificate += '\n';
+      decision.certificate += explain(Names{instance.arena->symbols(), instance.variables, instance.variable_names}, p);
+    }
     if (!matched || !options.record) continue;
     auto text = write_certificate(instance.arena->symbols(), p);
     if (!text) {

@@ -44,10 +44,11 @@ struct Counterexample {
 struct Decision {
   Verdict verdict = Verdict::unknown;
   std::optional<Counterexample> counterexample;
-  std::string open;           // unknown, ill_typed, timeout: what stayed open, in readable index notation
-  std::string normal_source;  // the normal forms, for --explain
+  std::string open;  // unknown, ill_typed, timeout: what stayed open, in readable index notation
+  // To be read, where the options ask for it: the normal forms, and how the terms of source - target cancel, output by output.
+  std::string normal_source;
   std::string normal_target;
-  std::string certificate;  // how the terms of source - target cancel, output by output, for --explain
+  std::string certificate;
   // What a record keeps of a proof, where the options ask for it: the certificate of each output, and the questions on the way to the
   // normal forms that hold (see Solver::note_answers).
   std::vector<std::string> certificates;
@@ -61,6 +62,7 @@ struct Options {
   std::uint64_t seed = 1;                // of concrete evaluation
   bool shrink = true;                    // make counterexamples small; off where only verdicts count
   bool record = false;                   // certificates are kept in the form of records
+  bool normal_forms = false;             // normal forms are kept as text
   // A safety net: the decision of a rule that takes longer is a timeout, which is never recorded. No limit: 0.
   std::chrono::duration<double> timeout{0};
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();  // of the decision under way

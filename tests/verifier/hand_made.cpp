@@ -92,7 +92,11 @@ void HandMade::target(std::vector<ir::ValueId> outputs) {
   }
 }
 
-Decision HandMade::decide() { return verifier::decide(instance_); }
+Decision HandMade::decide() {
+  Options options;
+  options.normal_forms = true;
+  return verifier::decide(instance_, options);
+}
 
 namespace {
 

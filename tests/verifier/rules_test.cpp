@@ -44,8 +44,10 @@ TEST(Decisions, AreTheSameInEveryRunAndWithAnyNumberOfJobs) {
   std::vector<rules::Rule> rules = rules_of("tests/verifier/refuted");
   for (rules::Rule& r : rules_of("tests/verifier/proved")) rules.push_back(std::move(r));
   rules.resize(std::min<std::size_t>(rules.size(), 40));
-  const std::vector<RuleDecision> one = decide(rules, {}, 1);
-  const std::vector<RuleDecision> three = decide(rules, {}, 3);
+  Options options;
+  options.normal_forms = true;
+  const std::vector<RuleDecision> one = decide(rules, options, 1);
+  const std::vector<RuleDecision> three = decide(rules, options, 3);
   for (std::size_t k = 0; k < rules.size(); ++k) {
     EXPECT_EQ(one[k].verdict, three[k].verdict) << one[k].rule;
     EXPECT_EQ(one[k].explanation(), three[k].explanation()) << one[k].rule;

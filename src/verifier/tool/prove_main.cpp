@@ -30,7 +30,9 @@ bool print_decisions(const std::string& folder, int jobs, bool normal_forms) {
     return false;
   }
   bool all = true;
-  for (const verifier::RuleDecision& d : verifier::decide(*rules, {}, jobs)) {
+  verifier::Options options;
+  options.normal_forms = normal_forms;
+  for (const verifier::RuleDecision& d : verifier::decide(*rules, options, jobs)) {
     all = all && d.verdict == verifier::Verdict::proved;
     fmt::print("{:48} {:9} {:5} instances {:8.1f} ms  {}\n", d.rule, verifier::name(d.verdict), d.instances,
                static_cast<double>(d.microseconds) / 1000.0, d.explanation());
