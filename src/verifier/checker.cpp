@@ -193,30 +193,41 @@ bool Checker::cancels(const std::vector<Term>& terms, const Cluster& cluster, co
     if (broken(Fault::checker_indicators_without_conditions)) indicators.back().condition.clear();
   }
   int splits = 16;
-  return obviously_vanishes(context, indicators, splits) || solver_.vanishes(context, indicators, Solver::Effort::full);
+  return obviously_vanishes(context, indicators, Rational(0), {}, splits) || solver_.vanishes(context, indicators, Solver::Effort::full);
 }
 
-// Case by case: a condition that is not decided holds or not; where all are decided the coefficients of those that hold sum to 0.
-bool Checker::obviously_vanishes(const Condition& context, const std::vector<Indicator>& indicators, int& splits) const {
-  Rational sum(0);
+// Case by case: a condition that is not decided holds or not; where all are decided the coefficients of those that hold sum to 0. What was
+// decided stays so in the cases of a case, so that these get the sum up to now, the indicators that are left, and of the first of them what
+// is open.
+bool Checker::obviously_vanishes(const Condition& context, std::span<const Indicator> indicators, Rational sum, Condition known,
+                                 int& splits) const {
   const Ranges ranges(symbols_, {solver_.facts(), context});
-  for (const Indicator& i : indicators) {
+  const auto holds = [&](const Atom& a) {
+    if (std::any_of(known.begin(), known.end(), [&](const Atom& x) { return same(x, a); })) return true;
+    if (!obviously(context, ranges, a)) return false;
+    known.push_back(a);
+    return true;
+  };
+  for (std::size_t k = 0; k < indicators.size(); ++k) {
     bool is_false = false;
-    const Atom* open = nullptr;
-    for (const Atom& a : i.condition) {
-      if (obviously(context, ranges, a)) continue;
-      is_false = is_false || obviously(context, ranges, negation(a));
-      open = &a;
+    Condition open;
+    for (const Atom& a : indicators[k].condition) {
+      if (holds(a)) continue;
+      is_false = holds(negation(a));
       if (is_false) break;
+      open.push_back(a);
     }
-    if (is_false || (open != nullptr && broken(Fault::checker_undecided_is_false))) continue;
-    if (open == nullptr || broken(Fault::checker_undecided_is_true)) {
-      sum = plus(sum, i.coefficient);
+    if (is_false || (!open.empty() && broken(Fault::checker_undecided_is_false))) continue;
+    if (open.empty() || broken(Fault::checker_undecided_is_true)) {
+      sum = plus(sum, indicators[k].coefficient);
       continue;
     }
     if (--splits < 0) return false;
-    return obviously_vanishes(joined(context, {*open}), indicators, splits) &&
-           (obviously_vanishes(joined(context, {negation(*open)}), indicators, splits) || broken(Fault::checker_one_case_of_two));
+    const Atom split = open.back();
+    std::vector<Indicator> left(indicators.begin() + static_cast<std::ptrdiff_t>(k), indicators.end());
+    left.front().condition = std::move(open);
+    return obviously_vanishes(joined(context, {split}), left, sum, known, splits) &&
+           (obviously_vanishes(joined(context, {negation(split)}), left, sum, known, splits) || broken(Fault::checker_one_case_of_two));
   }
   return sum == Rational(0);
 }

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "src/verifier/algebra.h"
@@ -47,7 +48,9 @@ class Checker {
   Poly without_division(const Poly& p) const;
   bool obviously(const Condition& context, const Atom& atom) const;
   bool obviously(const Condition& context, const Ranges& ranges, const Atom& atom) const;  // `ranges`: of the facts and the context
-  bool obviously_vanishes(const Condition& context, const std::vector<Indicator>& indicators, int& splits) const;
+  // `sum`: of the indicators that hold already; `known`: atoms that the context implies.
+  bool obviously_vanishes(const Condition& context, std::span<const Indicator> indicators, Rational sum, Condition known,
+                          int& splits) const;
   bool holds(const Condition& context, const Atom& atom);
 
   ir::Symbols& symbols_;

@@ -183,6 +183,10 @@ class Substituter {
 
   FactorPtr factor(const FactorPtr& f) {
     if (by_.empty() && !fresh_) return f;
+    if (f->arguments.empty() && f->pieces.empty() &&
+        std::none_of(f->indices.begin(), f->indices.end(), [&](const Poly& p) { return may_change(p); }) && !may_change(f->integer)) {
+      return f;
+    }
     auto result = std::make_shared<Factor>();
     result->kind = f->kind;
     result->variable = f->variable;
@@ -202,6 +206,14 @@ class Substituter {
   }
 
  private:
+  // False only where substitution keeps the polynomial.
+  bool may_change(const Poly& p) const {
+    return std::any_of(p.terms().begin(), p.terms().end(), [&](const Poly::Term& t) {
+      return std::any_of(t.monomial.begin(), t.monomial.end(), [&](const ir::Power& power) {
+        return !symbols_.info(power.symbol).arguments.empty() || by_.contains(power.symbol);
+      });
+    });
+  }
   std::vector<SymbolId> binders(const std::vector<SymbolId>& list) {
     if (!fresh_) return list;
     std::vector<SymbolId> result;

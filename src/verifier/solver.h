@@ -103,7 +103,7 @@ class Solver {
   };
   std::unordered_map<std::size_t, std::vector<Vanishing>> vanishing_;
   // Integers were found that satisfy the facts, the condition, and the ranges of the elements that it speaks of.
-  bool has_witness(std::span<const ops::Atom> condition);
+  bool has_witness(std::span<const ops::Atom> condition, int attempts = 1);
   bool vanishes_by_search(std::span<const ops::Atom> condition, std::span<const Indicator> indicators, bool real);
   // Integers were found under which the sum of the indicators is not 0.
   bool differs_at_a_witness(std::span<const ops::Atom> condition, std::span<const Indicator> indicators);

@@ -23,7 +23,10 @@ constexpr std::int64_t kLargest = 64;
 std::int64_t Witness::value(SymbolId symbol) const {
   if (const auto found = values_.find(symbol); found != values_.end()) return found->second;
   const SymbolKind kind = symbols_.info(symbol).kind;
-  return kind == SymbolKind::dimension ? 3 : kind == SymbolKind::parameter ? 1 : 0;
+  const std::int64_t usual = kind == SymbolKind::dimension ? 3 : kind == SymbolKind::parameter ? 1 : 0;
+  if (start_ == 0) return usual;
+  const std::uint64_t mixed = (static_cast<std::uint64_t>(symbol) * 6 + start_) * 6364136223846793005ULL + 1442695040888963407ULL;
+  return std::max<std::int64_t>(kind == SymbolKind::dimension ? 1 : 0, usual - 1 + static_cast<std::int64_t>((mixed >> 33U) % 4));
 }
 
 // The generator of Knuth's MMIX; the high bits are used.
@@ -78,7 +81,21 @@ std::optional<bool> Witness::holds(std::span<const Atom> condition) const {
   return true;
 }
 
-bool Witness::exists(std::span<const Atom> facts, std::span<const Atom> condition) {
+bool Witness::exists(std::span<const Atom> facts, std::span<const Atom> condition, int attempts) {
+  bool found = attempt(facts, condition);
+  for (int k = 1; k < attempts && !found; ++k) {
+    values_.clear();
+    start_ = static_cast<std::uint64_t>(k);
+    found = attempt(facts, condition);
+  }
+  if (start_ != 0 && !found) {
+    values_.clear();
+    start_ = 0;
+  }
+  return found;
+}
+
+bool Witness::attempt(std::span<const Atom> facts, std::span<const Atom> condition) {
   for (int k = 0; k < kMoves; ++k) {
     bool all = true;
     for (const auto& list : {facts, condition}) {

@@ -18,19 +18,22 @@ class Witness {
   explicit Witness(const ir::Symbols& symbols) : symbols_(symbols) {}
 
   // True if integers were found that satisfy all atoms of both lists. Deterministic: depends on what was asked before and on nothing else.
-  bool exists(std::span<const ops::Atom> facts, std::span<const ops::Atom> condition);
+  // `attempts`: how often it begins, from other values each time.
+  bool exists(std::span<const ops::Atom> facts, std::span<const ops::Atom> condition, int attempts = 1);
   // Whether the condition holds at the last witness; nothing where a value is not defined.
   std::optional<bool> holds(std::span<const ops::Atom> condition) const;
 
  private:
   std::int64_t value(ir::SymbolId symbol) const;
   bool holds(const ops::Atom& atom, std::int64_t& distance) const;
+  bool attempt(std::span<const ops::Atom> facts, std::span<const ops::Atom> condition);
   bool move(const ops::Atom& atom, std::int64_t distance);
   std::uint64_t next_random();
 
   const ir::Symbols& symbols_;
   std::unordered_map<ir::SymbolId, std::int64_t> values_;  // of the last witness: the next question is often about the same symbols
   std::uint64_t state_ = 1;
+  std::uint64_t start_ = 0;  // number of the attempt
 };
 
 }  // namespace xflow::verifier
