@@ -33,6 +33,35 @@ std::string_view describe(NameKind kind) {
   return "";
 }
 
+// How many letters have to be added, left out, exchanged with their neighbour or replaced to make `b` of `a`.
+std::size_t letters_between(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        cost[i][j] = i + j;
+        continue;
+      }
+      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
+    }
+  }
+  return cost[a.size()][b.size()];
+}
+
+// "; similar: reduce_sum, cumsum"
+std::string similar_operators(std::string_view name) {
+  constexpr std::size_t kLongest = 40;
+  std::string result;
+  if (name.size() < 3 || name.size() > kLongest) return result;
+  for (const ops::Operator& op : ops::all_operators()) {
+    const std::string_view known = op.signature.name;
+    const bool similar = known.find(name) != std::string_view::npos || letters_between(name, known) <= (name.size() < 5 ? 1U : 2U);
+    if (similar) result.append(result.empty() ? "; similar: " : ", ").append(known);
+  }
+  return result;
+}
+
 class Checker {
  public:
   explicit Checker(Rule& rule) : rule_(rule) {}
@@ -93,7 +122,7 @@ class Checker {
 
   Result<void> check_operator(const Term& term) {
     const ops::Signature* signature = find_signature(term.name);
-    if (signature == nullptr) return error(term.place, fmt::format("unknown operator '{}'", term.name));
+    if (signature == nullptr) return error(term.place, fmt::format("unknown operator '{}'{}", term.name, similar_operators(term.name)));
     const auto& operands = signature->operands;
     const bool variadic = !operands.empty() && operands.back().variadic;
     const auto required =
@@ -298,7 +327,13 @@ class Checker {
       if (found == rule_.names.end()) return error(e.place, fmt::format("'{}' is not bound by the source or its declared types", e.name));
       const bool sequence = found->second == NameKind::sequence;
       if (found->second == NameKind::value || found->second == NameKind::values || sequence != (e.kind != Expression::Kind::name)) {
-        return error(e.place, fmt::format("'{}' is {}; it cannot stand here", e.name, describe(found->second)));
+        const bool tensor = found->second == NameKind::value;
+        return error(
+            e.place,
+            tensor ? fmt::format("'{0}' is a tensor; it cannot stand here: numbers are dim({0}, 0) and rank({0}), and of its elements "
+                                 "nonnegative({0}), positive({0}), nonzero({0}) are guards",
+                                 e.name)
+                   : fmt::format("'{}' is {}; it cannot stand here", e.name, describe(found->second)));
       }
     }
     for (const Expression& argument : e.arguments) XFLOW_CHECK(known_names(argument));
@@ -340,6 +375,8 @@ class Checker {
       const bool variable = std::find(rule_.variables.begin(), rule_.variables.end(), term.name) != rule_.variables.end();
       const bool output = std::find(rule_.outputs.begin(), rule_.outputs.end(), term.name) != rule_.outputs.end();
       const bool inner = source_defined_.contains(term.name) && !output;
+      if (const auto known = rule_.names.find(term.name); known != rule_.names.end() && known->second == NameKind::dimension)
+        return error(term.place, fmt::format("'{}' is {}, not a tensor", term.name, describe(known->second)));
       if (!variable && !inner && !defined_.contains(term.name)) {
         return error(term.place, output ? fmt::format("'{}' is used before it is defined", term.name)
                                         : fmt::format("'{}' is not bound by the source", term.name));

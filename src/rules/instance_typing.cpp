@@ -45,7 +45,7 @@ Result<ir::Poly> SourceTyping::broadcast(const ir::Poly& a, const ir::Poly& b) {
 
 Result<void> TargetTyping::require_equal(const ir::Poly& a, const ir::Poly& b, std::string_view what) {
   XFLOW_CHECK(Typing::require_equal(a, b, what));
-  if (!(a == b)) obligations.push_back({ops::equal(a, b), fmt::format("typing of {} in the target: {}", where_, what)});
+  if (!(a == b)) obligations.push_back({ops::equal(a, b), fmt::format("{} of the target expects {}", where_, what)});
   return {};
 }
 
@@ -53,7 +53,7 @@ Result<void> TargetTyping::require_at_least_zero(const ir::Poly& a, std::string_
   XFLOW_CHECK(Typing::require_at_least_zero(a, what));
   const auto low = symbols().lower_bound(a);
   if (!low || *low < 0) {
-    obligations.push_back({{a, ops::Relation::at_least_zero}, fmt::format("typing of {} in the target: {}", where_, what)});
+    obligations.push_back({{a, ops::Relation::at_least_zero}, fmt::format("{} of the target expects {}", where_, what)});
   }
   return {};
 }
@@ -61,7 +61,7 @@ Result<void> TargetTyping::require_at_least_zero(const ir::Poly& a, std::string_
 Result<ir::Poly> TargetTyping::broadcast(const ir::Poly& a, const ir::Poly& b) {
   if (a == b || b.is_one()) return a;
   if (a.is_one()) return b;
-  XFLOW_CHECK(require_equal(a, b, "dimensions that broadcast"));
+  XFLOW_CHECK(require_equal(a, b, "dimensions that are equal, or 1"));
   return a.is_constant() ? a : b;
 }
 

@@ -134,7 +134,7 @@ class TargetBuilder : public TermBuilder {
 
  protected:
   Result<ir::NodeId> apply(const Term& term, ir::OperatorId op, std::vector<ir::ValueId> operands, ir::Attributes attributes) override {
-    target_typing_.enter(term.name);
+    target_typing_.enter(fmt::format("{}:{} {}", term.place.line, term.place.column, term.name));
     return TermBuilder::apply(term, op, std::move(operands), std::move(attributes));
   }
 
@@ -453,6 +453,14 @@ class Run {
     return false;
   }
 
+  // A variable of which any rank is tried.
+  std::string undeclared() const {
+    const auto found = std::find_if(rule_.variables.begin(), rule_.variables.end(), [&](const std::string& v) {
+      return rule_.declaration(v) == nullptr && guard_of(v, Guard::Kind::is_scalar) == nullptr && rule_.names.at(v) == NameKind::value;
+    });
+    return rule_.pointwise || found == rule_.variables.end() ? std::string() : *found;
+  }
+
   Result<RuleInstance> finish() {
     RuleInstance instance;
     instance.variables = variables_;
@@ -474,7 +482,9 @@ class Run {
     }
     for (const auto& [name, text] : chosen_) instance.choice += (instance.choice.empty() ? "" : ", ") + text;
 
-    const std::string at = instance.choice.empty() ? "" : fmt::format(" (for {})", instance.choice);
+    std::string at = instance.choice.empty() ? "" : fmt::format(" (for {})", instance.choice);
+    if (!undeclared().empty())
+      at += fmt::format("; other ranks are left out by a type under 'with' or a guard such as rank({}) = 2", undeclared());
     TargetTyping typing(symbols());
     Environment target = environment_;
     for (const std::string& output : rule_.outputs) target.values.erase(output);
@@ -504,9 +514,9 @@ class Run {
       }
       for (std::size_t d = 0; d < from.rank(); ++d) {
         if (from.shape[d] == to.shape[d]) continue;
-        instance.obligations.push_back(
-            {ops::equal(from.shape[d], to.shape[d]), fmt::format("dimension {} of output {} to be {}, found {}", d, rule_.outputs[k],
-                                                                 symbols().to_string(from.shape[d]), symbols().to_string(to.shape[d]))});
+        instance.obligations.push_back({ops::equal(from.shape[d], to.shape[d]),
+                                        fmt::format("dimension {} of output {} is {} in the source, {} in the target", d, rule_.outputs[k],
+                                                    symbols().to_string(from.shape[d]), symbols().to_string(to.shape[d]))});
       }
       instance.target.outputs.push_back(value);
     }

@@ -48,7 +48,9 @@ class Lexer {
       } else if (is_digit(c)) {
         take_number();
       } else if (!take_symbol()) {
-        return fail(ErrorCode::syntax, fmt::format("unexpected {}", describe(c)), place_text(file_, place()));
+        return fail(ErrorCode::syntax,
+                    fmt::format("unexpected {}{}", describe(c), c == '@' ? "; a product of matrices is written matmul(x, a)" : ""),
+                    place_text(file_, place()));
       }
     }
     add(Token::Kind::newline, "\n");

@@ -72,7 +72,15 @@ class Parser {
     return fmt::format("'{}'", peek().text);
   }
   Unexpected error(std::string message) const { return fail(ErrorCode::syntax, std::move(message), place_text(file_, peek().place)); }
-  Unexpected expected(std::string_view what) const { return error(fmt::format("expected {}, found {}", what, found())); }
+  Unexpected expected(std::string_view what) const { return error(fmt::format("expected {}, found {}{}", what, found(), advice())); }
+  // What is written instead of words and symbols of other languages.
+  std::string_view advice() const {
+    const bool again = at_ > 0 && tokens_[at_ - 1].kind == Token::Kind::symbol && tokens_[at_ - 1].text == peek().text;
+    if (is_symbol("=") && again) return "; a guard is written N = M";
+    if (is_symbol("^") || (is_symbol("*") && again)) return "; a power is written x * x or pow(x, 2)";
+    if (is_word("or")) return "; guards are joined by 'and', an alternative is a rule of its own";
+    return {};
+  }
   Result<void> expect(std::string_view symbol) {
     if (!take_symbol(symbol)) return expected(fmt::format("'{}'", symbol));
     return {};
@@ -91,6 +99,7 @@ class Parser {
   Result<Rule> parse_rule() {
     Rule rule;
     rule.file = file_;
+    if (is_symbol("/")) return expected("'rule' or a comment, which begins with '#'");
     if (!is_word("rule")) return expected("'rule'");
     ++at_;
     rule.place = peek().place;
@@ -102,7 +111,9 @@ class Parser {
     if (!plain) return error("expected a name of letters, digits, '-', '_' and '.'");
     ++at_;
     applications_ = 0;
+    if (is(Token::Kind::word) && !section_ends()) return expected("the end of the name, which is one word such as 'my-rule'");
     skip_lines();
+    if (is_word("where")) return expected("'with' or 'source'; guards stand behind the target");
     if (is_word("with")) XFLOW_CHECK(parse_declarations(rule));
     if (!is_word("source")) return expected("'source'");
     XFLOW_CHECK(parse_statements(rule.source));
@@ -142,7 +153,7 @@ class Parser {
       XFLOW_CHECK(expect(":"));
       if (is(Token::Kind::word)) {
         declaration.data_type = ir::data_type_from_name(peek().text);
-        if (!declaration.data_type) return expected("a data type or '['");
+        if (!declaration.data_type) return expected("a type such as [M, K] or float32[M, K]");
         ++at_;
       }
       XFLOW_CHECK(expect("["));

@@ -203,8 +203,8 @@ Decision explain_obligation(const rules::RuleInstance& instance, Concrete& concr
                             const std::vector<Assignment>& samples, Proof& proof, const rules::Fact& failed) {
   Decision decision;
   const Readable readable(Names{instance.arena->symbols(), instance.variables, instance.variable_names}, {});
-  std::string text = readable.condition({failed.atom});
-  if (!failed.reason.empty()) text = failed.reason + " (" + text + ")";
+  const std::string condition = readable.condition({failed.atom});
+  const std::string text = failed.reason.empty() ? condition : failed.reason + " (" + condition + ")";
   if (proof.obligations_are_contradictory()) {
     decision.verdict = Verdict::ill_typed;
     decision.open = "no shapes make both sides well typed: " + text;
@@ -240,7 +240,7 @@ Decision explain_obligation(const rules::RuleInstance& instance, Concrete& concr
   Counterexample c;
   name_integers(c, instance, concrete, *witness);
   c.source_value = "the source has a type";
-  c.target_value = "the target asks for " + text;
+  c.target_value = "the target has it only where " + condition + (failed.reason.empty() ? "" : " (" + failed.reason + ")");
   decision.verdict = Verdict::refuted;
   decision.counterexample = std::move(c);
   return decision;

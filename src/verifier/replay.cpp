@@ -122,8 +122,8 @@ class Replay {
     for (const rules::Fact& o : instance_.obligations) {
       if (concrete_.holds(o.atom, assignment_) == std::optional(true)) continue;
       const Names names{instance_.arena->symbols(), instance_.variables, instance_.variable_names};
-      return Replayed{
-          true, fmt::format("the source has a type, but the target asks for {} ({})", o.reason, to_string(names, ops::Condition{o.atom}))};
+      return Replayed{true, fmt::format("the source has a type, but the target has it only where {} ({})",
+                                        to_string(names, ops::Condition{o.atom}), o.reason)};
     }
     if (const auto value = undefined_in_target())
       return Replayed{true, fmt::format("the source has a type, but {} of the target divides by less than 1", *value)};

@@ -74,6 +74,59 @@ rule square-of-sine
 """
 
 
+# What somebody writes who has read the first page of docs/rules.md only: a head, a body, and what the answer says behind the place.
+HEAD = "rule r\n  with\n    "
+MISTAKES = [
+    (HEAD + "x: [M, K]\n  source\n    y = matmull(x, x)\n  target\n    y = x\n", "5:9: unknown operator 'matmull'; similar: matmul"),
+    (HEAD + "x: [M, K]\n  source\n    y = sum(x)\n  target\n    y = x\n", "5:9: unknown operator 'sum'; similar: cumsum, reduce_sum, sub"),
+    ("rule r\n  source\n    y = x @ a\n", "3:11: unexpected '@'; a product of matrices is written matmul(x, a)"),
+    ("rule r\n  source\n    y = x ** 2\n", "3:12: expected an operator, a variable or a number, found '*'; a power is written x * x or pow(x, 2)"),
+    ("rule r\n  source\n    y = x ^ 2\n", "3:11: expected the end of the line, found '^'; a power is written x * x or pow(x, 2)"),
+    (
+        HEAD + "x: [N, M]\n  source\n    y = -x\n  target\n    y = x\n  where N == M\n",
+        "8:12: expected a number, a name or a list, found '='; a guard is written N = M",
+    ),
+    (
+        HEAD + "x: [N, M]\n  source\n    y = -x\n  target\n    y = x\n  where N = 1 or M = 1\n",
+        "8:15: expected the end of the line, found 'or'; guards are joined by 'and', an alternative is a rule of its own",
+    ),
+    (
+        "rule r\n  source\n    y = abs(x)\n  target\n    y = x\n  where x >= 0\n",
+        "6:9: 'x' is a tensor; it cannot stand here: numbers are dim(x, 0) and rank(x), and of its elements nonnegative(x), "
+        "positive(x), nonzero(x) are guards",
+    ),
+    (HEAD + "x: [N]\n  source\n    y = -x\n  target\n    y = x / N\n", "7:13: 'N' is a dimension, not a tensor"),
+    (HEAD + "x: float[N]\n  source\n    y = -x\n", "3:8: expected a type such as [M, K] or float32[M, K], found 'float'"),
+    ("rule my first rule\n  source\n    y = -x\n", "1:9: expected the end of the name, which is one word such as 'my-rule', found 'first'"),
+    ("rule r\n  where N = 1\n", "2:3: expected 'with' or 'source'; guards stand behind the target, found 'where'"),
+    ("// mine\nrule r\n", "1:1: expected 'rule' or a comment, which begins with '#', found '/'"),
+]
+
+# The name of a rule, its text, and what its line says.
+ANSWERS = [
+    (
+        HEAD + "x: [M, K], a: [K, N]\n  source\n    y = matmul(x, a)\n  target\n    y = matmul(a, x)\n",
+        "r refuted TIME rounding K = 1, M = 2, N = 1, the source has a type, but the target has it only where M = N "
+        "(7:9 matmul of the target expects the inner dimensions to be equal)",
+    ),
+    (
+        HEAD + "x: [M, K], a: [K, N], s: [M]\n  source\n    y = matmul(x, a) * s\n  target\n    y = matmul(x * s, a)\n",
+        "r refuted TIME rounding K = 1, N = 2, the source has a type, but the target has it only where N = K "
+        "(7:18 mul of the target expects dimensions that are equal, or 1)",
+    ),
+    (
+        HEAD + "x: [A], z: [B]\n  source\n    y1, y2 = split(concat(x, z, axis: 0), axis: 0, sizes: [n, m])\n  target\n    y1 = x\n    y2 = z\n",
+        "r refuted TIME exact B = 2, n = 2, m = 1, the source has a type, but the target has it only where m = B "
+        "(dimension 0 of output y1 is n in the source, -B + n + m in the target)",
+    ),
+    (
+        "rule r\n  source\n    y = matmul(x, a) * s\n  target\n    y = matmul(x, a * s)\n",
+        "r ill-typed TIME rounding rule r: output y: source float32[s.0], target float32[] (for a: 1 dimension, s: 1 dimension, "
+        "x: 1 dimension); other ranks are left out by a type under 'with' or a guard such as rank(x) = 2",
+    ),
+]
+
+
 class Verify(ProgramTest):
     def verify(self, status, *arguments):
         run = self.run_program("verify", *arguments)
@@ -100,8 +153,17 @@ class Verify(ProgramTest):
         self.assertEqual((expected, "0 of 1 rules proved, 1 refuted"), self.line(1, DIFFERENCE))
 
     def test_says_what_clashes(self):
-        expected = "too-long ill-typed TIME exact no shapes make both sides well typed: dimension 0 of output y to be N, found 2*N (N = 0)"
+        expected = "too-long ill-typed TIME exact no shapes make both sides well typed: dimension 0 of output y is N in the source, 2*N in the target (N = 0)"
         self.assertEqual((expected, "0 of 1 rules proved, 1 ill-typed"), self.line(1, TWICE))
+
+    def test_says_what_to_write_instead(self):
+        for text, expected in MISTAKES:
+            self.write("a.rules", text)
+            self.fail_with(2, "a.rules:" + expected, "verify", "a.rules")
+
+    def test_says_what_a_type_lacks(self):
+        for text, expected in ANSWERS:
+            self.assertEqual(expected, self.line(1, text)[0])
 
     def test_calls_contradictory_guards_vacuous(self):
         expected = "never ill-typed TIME exact vacuous: no shapes satisfy the guards and the typing of the source"

@@ -104,7 +104,7 @@ TEST(Instantiate, TypingOfTheTargetGivesObligations) {
   ASSERT_EQ(list.size(), 1U);
   std::vector<std::string> obligations;
   for (const Fact& fact : list[0].obligations) obligations.push_back(text_of(list[0], fact));
-  EXPECT_TRUE(contains(obligations, "A - B = 0 (dimension 0 of output y to be A, found B)"));
+  EXPECT_TRUE(contains(obligations, "A - B = 0 (dimension 0 of output y is A in the source, B in the target)"));
 }
 
 TEST(Instantiate, GuardsAreFactsOrRejectAChoice) {

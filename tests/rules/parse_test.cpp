@@ -128,9 +128,9 @@ TEST(RuleErrors, NameThePlaceAndWhatWasExpected) {
             "test.rules:3:3: expected a statement such as 'y = relu(x)', found 'target'");
   EXPECT_EQ(error_of(head + "relu(x"), "test.rules:3:15: expected ')', found the end of the line");
   EXPECT_EQ(error_of(head + "relu(x) relu(x)" + tail), "test.rules:3:17: expected the end of the line, found 'relu'");
-  EXPECT_EQ(error_of(head + "relu(x, 1 @ 2)" + tail), "test.rules:3:19: unexpected '@'");
+  EXPECT_EQ(error_of(head + "relu(x, 1 @ 2)" + tail), "test.rules:3:19: unexpected '@'; a product of matrices is written matmul(x, a)");
   EXPECT_EQ(error_of(head + "relu(x) \x01" + tail), "test.rules:3:17: unexpected byte 1");
-  EXPECT_EQ(error_of(head + "rleu(x)" + tail), "test.rules:3:9: unknown operator 'rleu'");
+  EXPECT_EQ(error_of(head + "rleu(x)" + tail), "test.rules:3:9: unknown operator 'rleu'; similar: relu");
   EXPECT_EQ(error_of(head + "relu(x, x)" + tail), "test.rules:3:9: expected 1 operand of relu, found 2");
   EXPECT_EQ(error_of(head + "relu(x, slope: 1)" + tail), "test.rules:3:17: unknown attribute 'slope' of relu, expected none");
   EXPECT_EQ(error_of(head + "transpose(x)" + tail), "test.rules:3:9: expected attribute 'perm' of transpose");

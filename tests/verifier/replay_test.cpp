@@ -76,7 +76,7 @@ TEST(Replay, AsksForRealNumbersOnlyWhereElementsAreCompared) {
   const rules::Rule rule = rule_of(
       "rule r\n  with\n    x: [N, M], w: [N]\n  source\n    y = x * reduce_sum(clip(w, min: t, max: 6), axes: [0])\n  target\n"
       "    y = x * clip(w, min: t, max: 6)\n");
-  EXPECT_EQ(replayed(rule, "M = 1, N = 2").substr(0, 60), "different, the source has a type, but the target asks for ty");
+  EXPECT_EQ(replayed(rule, "M = 1, N = 2").substr(0, 60), "different, the source has a type, but the target has it only");
   EXPECT_EQ(replayed(rule, "x = [[1]]; w = [1]"), "counterexample: expected a number for t");
 }
 
