@@ -17,7 +17,7 @@ endif()
 find_program(XFLOW_CCACHE ccache)
 if(XFLOW_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime CCACHE_NOHASHDIR=1
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
       CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${XFLOW_CCACHE})
 endif()
 

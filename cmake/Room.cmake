@@ -24,8 +24,8 @@ endfunction()
 
 # xflow_room(NAME [TOGETHER n] [FOLDERS folder...] [LIBRARIES target...]): the library xflow_NAME of src/NAME/*.cpp, on top of all rooms
 # declared before it. LIBRARIES are for this room (and its tests) alone. A room without sources is only a name for the rooms above it.
-# TOGETHER compiles n sources as one (names in their unnamed namespaces must then be unique in the room): for rooms of many small
-# sources, where nearly all of the compiler's time goes into the headers.
+# TOGETHER compiles n sources as one where XFLOW_TOGETHER is on (names in their unnamed namespaces must be unique in the room): much of
+# the compiler's time goes into headers and templates that sources have in common.
 function(xflow_room name)
   cmake_parse_arguments(PARSE_ARGV 1 room "" "TOGETHER" "FOLDERS;LIBRARIES")
   set(target xflow_${name})
@@ -42,7 +42,7 @@ function(xflow_room name)
       target_precompile_headers(xflow_pch PRIVATE ${XFLOW_STD_HEADERS})
     endif()
     target_precompile_headers(${target} REUSE_FROM xflow_pch)
-    if(room_TOGETHER)
+    if(room_TOGETHER AND XFLOW_TOGETHER)
       set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${room_TOGETHER})
     endif()
   else()
@@ -58,7 +58,7 @@ endfunction()
 function(xflow_program name)
   cmake_parse_arguments(PARSE_ARGV 1 program "" "ROOM" "LIBRARIES")
   set(main ${PROJECT_SOURCE_DIR}/src/${program_ROOM}/main.cpp)
-  xflow_room(${program_ROOM} LIBRARIES ${program_LIBRARIES})
+  xflow_room(${program_ROOM} TOGETHER 8 LIBRARIES ${program_LIBRARIES})
   get_target_property(type xflow_${program_ROOM} TYPE)
   if(type STREQUAL "STATIC_LIBRARY" AND EXISTS ${main})
     get_target_property(sources xflow_${program_ROOM} SOURCES)

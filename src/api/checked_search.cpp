@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "src/api/region_check.h"
+#include "src/api/settled_search.h"
 
 namespace xflow::api {
 namespace {
@@ -19,9 +20,6 @@ using ir::ValueId;
 // So often only the places are excluded at which a rewrite did not agree; then a rule that does not agree is excluded everywhere.
 constexpr int kRoundsByPlace = 3;
 constexpr int kMostRounds = 6;
-// A search that begins anew after the time is used up may take so much longer than finding the last result took.
-constexpr double kLonger = 1.25;
-constexpr double kSecondsMore = 0.5;
 
 class CheckedSearch {
  public:
@@ -45,7 +43,7 @@ class CheckedSearch {
       if (wrong != checked->regions.end() && excluded && round < kMostRounds) {
         if (!options.max_seconds) continue;
         const double left = *options.max_seconds - (next.seconds() - start);
-        next.max_seconds = std::max(left, kLonger * outcome.best_seconds + kSecondsMore);
+        next.max_seconds = std::max(left, seconds_to_begin_anew(outcome));
         continue;
       }
       const std::string reason = wrong == checked->regions.end() ? "" : disagreement(*wrong);

@@ -58,10 +58,12 @@ AttributeValue public_attribute(const ir::Symbols& symbols, const ir::AttributeV
   return public_type(std::get<ir::DataType>(value));
 }
 
+}  // namespace
+
 // The operations of a graph, made one after the other.
-class Maker {
+class OperationMaker {
  public:
-  explicit Maker(ir::Arena& arena) : arena_(arena) {}
+  explicit OperationMaker(ir::Arena& arena) : arena_(arena) {}
 
   void input(DataType type, const std::vector<Dimension>& dims) {
     const auto serial = static_cast<std::uint32_t>(inputs.size());
@@ -97,8 +99,6 @@ class Maker {
   ir::Arena& arena_;
 };
 
-}  // namespace
-
 Graph::Graph(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 std::span<const GraphInput> Graph::inputs() const { return state_->inputs; }
 std::span<const GraphWeight> Graph::weights() const { return state_->weights; }
@@ -107,7 +107,7 @@ std::span<const GraphOutput> Graph::outputs() const { return state_->outputs; }
 
 struct GraphBuilder::State {
   ir::Arena arena;
-  Maker maker{arena};
+  OperationMaker maker{arena};
   std::shared_ptr<Graph::State> graph = std::make_shared<Graph::State>();
   std::optional<Error> error;
 
@@ -202,7 +202,7 @@ Result<Graph> GraphBuilder::build() {
 namespace api {
 
 Result<BuiltGraph> to_ir(const Graph& graph, ir::Arena& arena) {
-  Maker maker(arena);
+  OperationMaker maker(arena);
   BuiltGraph built;
   // Values count inputs, weights and results together: make each when its turn comes.
   std::size_t input = 0;

@@ -6,13 +6,12 @@
 #include "src/cost/live_cost.h"
 
 namespace xflow::api {
+
+double seconds_to_begin_anew(const search::Outcome& outcome) { return 1.25 * outcome.best_seconds + 0.5; }
 namespace {
 
 constexpr int kMostSearches = 3;
 constexpr double kPartOfFirst = 0.5;  // of the budget, after which costs are settled
-// A search that begins anew after the time is used up may take so much longer than finding the last result took.
-constexpr double kLonger = 1.25;
-constexpr double kSecondsMore = 0.5;
 
 // What the outcome costs by the present costs; the original where that is not less.
 void settle(cost::CostModel& model, const ir::Graph& graph, search::Outcome& outcome) {
@@ -52,7 +51,7 @@ search::Outcome settled_search(ir::Arena& arena, const ir::Graph& graph, cost::C
     }
     next.interrupt = nullptr;
     if (!next.max_seconds) continue;
-    const double least = kLonger * outcome.best_seconds + kSecondsMore;
+    const double least = seconds_to_begin_anew(outcome);
     next.max_seconds = std::max(least, outcome.stop == search::StopReason::interrupt ? kPartOfFirst * *options.max_seconds : 0);
   }
 }

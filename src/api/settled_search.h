@@ -13,4 +13,7 @@ namespace xflow::api {
 search::Outcome settled_search(ir::Arena& arena, const ir::Graph& graph, cost::CostModel& model, search::Rewriter& rewriter,
                                const search::Options& options);
 
+// A search that begins anew after the time is used up may take so much: longer than finding the last result took.
+double seconds_to_begin_anew(const search::Outcome& outcome);
+
 }  // namespace xflow::api

@@ -9,14 +9,14 @@
 namespace xflow::cli {
 namespace {
 
-struct Arguments {
+struct CheckArguments {
   std::string a;
   std::string b;
   std::vector<std::string> shapes;
   api::CheckOptions options;
 };
 
-ExitCode run(Arguments& arguments) {
+ExitCode run(CheckArguments& arguments) {
   for (const std::string& text : arguments.shapes) {
     auto shape = api::parse_shape(text);
     if (!shape) return report(shape.error());
@@ -36,7 +36,7 @@ ExitCode run(Arguments& arguments) {
 }  // namespace
 
 void add_check(CLI::App& app, Command& command) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CheckArguments>();
   CLI::App* sub = app.add_subcommand("check", "Run two models on the same inputs and say whether they compute the same");
   sub->add_option("A", arguments->a, "ONNX model that is right")->required();
   sub->add_option("B", arguments->b, "ONNX model to compare with it")->required();

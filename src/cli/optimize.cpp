@@ -15,7 +15,7 @@
 namespace xflow::cli {
 namespace {
 
-struct Arguments {
+struct OptimizeArguments {
   std::string input;
   std::string output;
   std::vector<std::string> shapes;
@@ -85,7 +85,7 @@ std::string default_database() {
   return {};
 }
 
-Result<void> prepare(Arguments& a) {
+Result<void> prepare(OptimizeArguments& a) {
   for (const std::string& text : a.shapes) {
     XFLOW_TRY(InputShape shape, api::parse_shape(text));
     a.options.shapes.push_back(std::move(shape));
@@ -98,7 +98,7 @@ Result<void> prepare(Arguments& a) {
   return read_growth(a.max_growth, a.options);
 }
 
-ExitCode run(Arguments& a) {
+ExitCode run(OptimizeArguments& a) {
   if (auto prepared = prepare(a); !prepared) return report(prepared.error());
   a.options.warning = [](const std::string& text) { std::fprintf(stderr, "xflow: warning: %s\n", text.c_str()); };
   Result<OptimizeReport> result = fail(ErrorCode::internal, "not run");
@@ -124,7 +124,7 @@ ExitCode run(Arguments& a) {
 }  // namespace
 
 void add_optimize(CLI::App& app, Command& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<OptimizeArguments>();
   a->options.cost_database = default_database();
   CLI::App* sub = app.add_subcommand("optimize", "Write a cheaper model that computes the same");
   sub->add_option("IN", a->input, "ONNX model to read")->required();

@@ -10,7 +10,7 @@
 namespace xflow::cli {
 namespace {
 
-struct Arguments {
+struct RulesArguments {
   std::vector<std::string> paths;
   int jobs = 1;
 };
@@ -42,7 +42,7 @@ Result<Checked> beside(const std::vector<std::string>& paths) {
   return all;
 }
 
-ExitCode run(const Arguments& a) {
+ExitCode run(const RulesArguments& a) {
   const Result<Checked> checked = a.paths.empty() ? shipped() : beside(a.paths);
   if (!checked) return report(checked.error());
   if (checked->rules.empty()) return report(Error{ErrorCode::unreadable, "no rules in the files", a.paths.front()});
@@ -74,7 +74,7 @@ ExitCode renew(const Renewal& a) {
 void add_rules(CLI::App& app, Command& command) {
   CLI::App* sub = app.add_subcommand("rules", "Check or renew the records of the rules' proofs");
   sub->require_subcommand(1);
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<RulesArguments>();
   CLI::App* check = sub->add_subcommand(
       "check", "Replay the records of proofs without search: those of the shipped rules, or NAME.proofs beside NAME.rules");
   check->add_option("RULES", a->paths, "files of rules, or folders of *.rules files; none: the shipped rules");

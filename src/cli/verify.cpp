@@ -26,7 +26,7 @@ namespace {
 using verifier::RuleDecision;
 using verifier::Verdict;
 
-struct Arguments {
+struct VerifyArguments {
   std::vector<std::string> rules;
   int jobs = 1;
   bool json = false;
@@ -189,7 +189,7 @@ RuleDecision decide_one(const rules::Rule& rule, const verifier::RuleRecord* rec
 }
 
 // In the order of the rules; what was found does not depend on the number of threads.
-std::vector<RuleDecision> decisions_of(const Arguments& a, const Selected& selected, std::vector<std::vector<std::string>>& needed) {
+std::vector<RuleDecision> decisions_of(const VerifyArguments& a, const Selected& selected, std::vector<std::vector<std::string>>& needed) {
   const std::vector<rules::Rule>& rules = selected.rules;
   std::vector<RuleDecision> decisions(rules.size());
   needed.resize(rules.size());
@@ -207,7 +207,7 @@ std::vector<RuleDecision> decisions_of(const Arguments& a, const Selected& selec
   return decisions;
 }
 
-ExitCode decide_all(const Arguments& a, const Selected& selected) {
+ExitCode decide_all(const VerifyArguments& a, const Selected& selected) {
   const std::vector<rules::Rule>& rules = selected.rules;
   std::vector<std::vector<std::string>> all_needed;
   const std::vector<RuleDecision> decisions = decisions_of(a, selected, all_needed);
@@ -239,7 +239,7 @@ Result<rules::Rule> only(std::vector<rules::Rule> rules, std::string_view option
   return fail(ErrorCode::invalid_argument, fmt::format("{} takes one rule, found {}; give its name", option, rules.size()));
 }
 
-ExitCode replay_one(const Arguments& a, const rules::Rule& rule) {
+ExitCode replay_one(const VerifyArguments& a, const rules::Rule& rule) {
   std::string text = a.replay;
   std::error_code error;
   if (std::filesystem::is_regular_file(text, error)) {
@@ -253,7 +253,7 @@ ExitCode replay_one(const Arguments& a, const rules::Rule& rule) {
   return replayed->different ? ExitCode::negative : ExitCode::done;
 }
 
-ExitCode infer_one(const Arguments& a, const rules::Rule& rule) {
+ExitCode infer_one(const VerifyArguments& a, const rules::Rule& rule) {
   const auto inference = verifier::infer_guards(rule, a.options);
   if (!inference) return report(inference.error());
   std::printf("%s: %s", rule.name.c_str(), verifier::to_string(*inference).c_str());
@@ -261,7 +261,7 @@ ExitCode infer_one(const Arguments& a, const rules::Rule& rule) {
   return inference->proved ? ExitCode::done : ExitCode::negative;
 }
 
-ExitCode run(Arguments& a) {
+ExitCode run(VerifyArguments& a) {
   if (!a.timeout.empty()) {
     const auto timeout = read_timeout(a.timeout);
     if (!timeout) return report(timeout.error());
@@ -290,7 +290,7 @@ ExitCode run(Arguments& a) {
 }  // namespace
 
 void add_verify(CLI::App& app, Command& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<VerifyArguments>();
   CLI::App* sub = app.add_subcommand("verify", "Decide rules for all shapes: proved, refuted by a counterexample, or unknown");
   sub->add_option("RULES", a->rules, "files of rules, folders of *.rules files, or names of rules: of the files, else of shipped ones")
       ->required();

@@ -12,12 +12,6 @@
 namespace xflow::cost {
 namespace {
 
-struct KeyHash {
-  std::size_t operator()(const DatabaseKey& key) const {
-    return std::hash<std::string>()(key.kernel) * 31 + static_cast<std::size_t>(key.layout);
-  }
-};
-
 // How long a process waits for another that writes. A transaction of ours takes milliseconds.
 constexpr int kBusyMilliseconds = 10'000;
 constexpr std::size_t kWaiting = 64;
@@ -91,6 +85,11 @@ class Statement {
 }  // namespace
 
 struct Database::State {
+  struct KeyHash {
+    std::size_t operator()(const DatabaseKey& key) const {
+      return std::hash<std::string>()(key.kernel) * 31 + static_cast<std::size_t>(key.layout);
+    }
+  };
   std::string path;
   DeviceInfo device;
   Warning warn;
@@ -200,6 +199,16 @@ struct Database::State {
     statement.bind(4, device.control);
   }
 
+  // The columns of a kernel's key, from the given one on.
+  void bind_key(Statement& statement, int first, const DatabaseKey& key) const {
+    statement.bind(first, device.name);
+    statement.bind(first + 1, device.model);
+    statement.bind(first + 2, device.library);
+    statement.bind(first + 3, device.threads);
+    statement.bind(first + 4, key.kernel);
+    statement.bind(first + 5, name(key.layout));
+  }
+
   bool write_control() {
     if (!control_waits) return true;
     Statement insert(connection, kInsertControl);
@@ -219,12 +228,7 @@ struct Database::State {
       if (!insert || !count) return give_up("write");
       for (const DatabaseKey& key : waiting) {
         const DatabaseEntry& entry = entries.at(key);
-        insert.bind(1, device.name);
-        insert.bind(2, device.model);
-        insert.bind(3, device.library);
-        insert.bind(4, device.threads);
-        insert.bind(5, key.kernel);
-        insert.bind(6, name(key.layout));
+        bind_key(insert, 1, key);
         insert.bind(7, entry.cost.median.value);
         insert.bind(8, entry.cost.spread.value);
         insert.bind(9, entry.cost.repeats);
@@ -236,12 +240,7 @@ struct Database::State {
         insert.bind(15, entry.attempts);
         insert.bind(16, kProvisional);
         count.bind(1, entry.attempts);
-        count.bind(2, device.name);
-        count.bind(3, device.model);
-        count.bind(4, device.library);
-        count.bind(5, device.threads);
-        count.bind(6, key.kernel);
-        count.bind(7, name(key.layout));
+        bind_key(count, 2, key);
         if (insert.step() != SQLITE_DONE || (entry.attempts > 1 && count.step() != SQLITE_DONE)) {
           execute("ROLLBACK");
           return give_up("write");

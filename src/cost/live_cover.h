@@ -13,6 +13,7 @@
 //   each layout in which they are asked for. Graph outputs are plain.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -137,6 +138,9 @@ class LiveCover final : public LiveCost {
   void refuse(const std::string& refusal, bool in);
   void update_outputs();
   std::vector<ir::NodeId> nodes_of(const Region& region) const;
+  // All kernels in the order of the graph, and each conversion (once, with what it costs) before the kernel that asks for it first.
+  void visit(const std::function<void(const Want&, const DatabaseEntry*)>& conversion,
+             const std::function<void(const Info&)>& kernel) const;
   CoveredLaunch launch_of(const Region& region, const Price& price) const;
   void queue_users(ir::NodeId id);
 

@@ -1,7 +1,6 @@
 // Prices of the kernels of a cover, conversions between them, and the explanation of both.
 #include <algorithm>
 #include <set>
-#include <tuple>
 
 #include "src/cost/live_cover.h"
 
@@ -173,6 +172,15 @@ LiveCover::Price LiveCover::price_of(const Region& region) {
   return price;
 }
 
+namespace {
+
+// Why a value cannot be converted; empty if it can.
+std::string refusal_of(const DatabaseEntry* conversion) {
+  return conversion == nullptr ? "cannot convert a tensor of unknown size here" : conversion->refusal;
+}
+
+}  // namespace
+
 // What it takes to bring a node's values to the layouts in which they are asked for.
 void LiveCover::set_conversions(NodeId id) {
   const Info& info = read(id);
@@ -182,10 +190,9 @@ void LiveCover::set_conversions(NodeId id) {
     const DatabaseEntry* entry = regions_.reorder(arena_, *info.record->shape, {id, asked.output}, info.layout, asked.layout);
     if (entry != nullptr && entry->refusal.empty() && entry->cost.median.value <= 0) continue;  // the same bytes
     ++price->kernels;
-    if (entry == nullptr) {
-      price->refusals.emplace_back("cannot convert a tensor of unknown size here");
-    } else if (!entry->refusal.empty()) {
-      price->refusals.push_back(entry->refusal);
+    const std::string refusal = refusal_of(entry);
+    if (!refusal.empty()) {
+      price->refusals.push_back(refusal);
     } else {
       price->time = price->time + ticks_of(entry->cost.median);
     }
@@ -225,36 +232,48 @@ std::vector<NodeId> LiveCover::nodes_of(const Region& region) const {
   return nodes;
 }
 
-std::vector<CoveredRegion> LiveCover::explain() const {
-  std::vector<CoveredRegion> result;
-  std::set<std::tuple<ValueId, Layout>> converted;
-  const auto conversion = [&](const Want& wanted) {
+void LiveCover::visit(const std::function<void(const Want&, const DatabaseEntry*)>& conversion,
+                      const std::function<void(const Info&)>& kernel) const {
+  std::set<Want> converted;
+  const auto convert = [&](const Want& wanted) {
     const auto& [value, layout] = wanted;
     if (arena_.is_constant(value) || arena_.is_absent(value)) return;
     const Info& info = infos_[index_of(value.node)];
-    if (info.layout == layout || !converted.emplace(value, layout).second) return;
-    const DatabaseEntry* entry = regions_.reorder(arena_, *info.record->shape, value, info.layout, layout);
-    const std::string refusal = entry == nullptr ? "cannot convert a tensor of unknown size here" : entry->refusal;
-    if (!refusal.empty()) {
-      result.push_back({refusal, Layout::plain, {value.node}, {}, refusal});
-    } else if (entry->cost.median.value > 0) {
-      const ops::KernelSpec spec = reorder_spec(*regions_.tensor(arena_, value), info.layout, layout);
-      result.push_back({ops::to_string(spec), info.layout, {value.node}, entry->cost, {}});
-    }
+    if (info.layout == layout || !converted.insert(wanted).second) return;
+    conversion(wanted, regions_.reorder(arena_, *info.record->shape, value, info.layout, layout));
   };
   for (const NodeId id : graph_.order()) {
     const Info& info = infos_[index_of(id)];
     if (!info.price || !info.region || info.region->exit() != id) continue;
-    for (const Want& wanted : info.price->wants) conversion(wanted);
-    if (info.price->kernels == 0) continue;
+    for (const Want& wanted : info.price->wants) convert(wanted);
+    kernel(info);
+  }
+  for (const ValueId output : outputs_) convert({output, Layout::plain});
+}
+
+std::vector<CoveredRegion> LiveCover::explain() const {
+  std::vector<CoveredRegion> result;
+  const auto conversion = [&](const Want& wanted, const DatabaseEntry* entry) {
+    const auto& [value, layout] = wanted;
+    const Layout from = infos_[index_of(value.node)].layout;
+    const std::string refusal = refusal_of(entry);
+    if (!refusal.empty()) {
+      result.push_back({refusal, Layout::plain, {value.node}, {}, refusal});
+    } else if (entry->cost.median.value > 0) {
+      const ops::KernelSpec spec = reorder_spec(*regions_.tensor(arena_, value), from, layout);
+      result.push_back({ops::to_string(spec), from, {value.node}, entry->cost, {}});
+    }
+  };
+  const auto kernel = [&](const Info& info) {
+    if (info.price->kernels == 0) return;
     std::vector<NodeId> nodes = nodes_of(*info.region);
     if (info.price->cost == nullptr) {
       result.push_back({info.price->refusals[0], Layout::plain, std::move(nodes), {}, info.price->refusals[0]});
     } else {
       result.push_back({ops::to_string(info.region->kernel->spec), info.price->operands, std::move(nodes), *info.price->cost, {}});
     }
-  }
-  for (const ValueId output : outputs_) conversion({output, Layout::plain});
+  };
+  visit(conversion, kernel);
   return result;
 }
 
@@ -292,33 +311,22 @@ CoveredLaunch LiveCover::launch_of(const Region& region, const Price& price) con
 
 std::vector<CoveredLaunch> LiveCover::launches() const {
   std::vector<CoveredLaunch> result;
-  std::set<std::tuple<ValueId, Layout>> converted;
-  const auto conversion = [&](const Want& wanted) {
+  const auto conversion = [&](const Want& wanted, const DatabaseEntry* entry) {
     const auto& [value, layout] = wanted;
-    if (arena_.is_constant(value) || arena_.is_absent(value)) return;
-    const Info& info = infos_[index_of(value.node)];
-    if (info.layout == layout || !converted.emplace(value, layout).second) return;
-    const DatabaseEntry* entry = regions_.reorder(arena_, *info.record->shape, value, info.layout, layout);
     CoveredLaunch launch;
-    if (entry == nullptr || !entry->refusal.empty()) {
-      launch.refusal = entry == nullptr ? "cannot convert a tensor of unknown size here" : entry->refusal;
-    } else {
-      launch.spec = reorder_spec(*regions_.tensor(arena_, value), info.layout, layout);
-      launch.operand_layout = info.layout;
+    launch.refusal = refusal_of(entry);
+    if (launch.refusal.empty()) {
+      const Layout from = infos_[index_of(value.node)].layout;
+      launch.spec = reorder_spec(*regions_.tensor(arena_, value), from, layout);
+      launch.operand_layout = from;
       launch.result_layout = layout;
       launch.operands = launch.results = {value};
-      launch.layouts = {info.layout};
+      launch.layouts = {from};
       launch.cost = entry->cost;
     }
     result.push_back(std::move(launch));
   };
-  for (const NodeId id : graph_.order()) {
-    const Info& info = infos_[index_of(id)];
-    if (!info.price || !info.region || info.region->exit() != id) continue;
-    for (const Want& wanted : info.price->wants) conversion(wanted);
-    result.push_back(launch_of(*info.region, *info.price));
-  }
-  for (const ValueId output : outputs_) conversion({output, Layout::plain});
+  visit(conversion, [&](const Info& info) { result.push_back(launch_of(*info.region, *info.price)); });
   return result;
 }
 

@@ -49,7 +49,7 @@ bool near(const Row& a, const Row& b, double tolerance) {
 }
 
 std::string_view operator_name(const ir::Node& node) { return ops::get(node.op).signature.name; }
-bool is_pointwise(const ir::Node& node) { return node.kind == ir::NodeKind::operation && ops::get(node.op).signature.pointwise; }
+bool is_pointwise_node(const ir::Node& node) { return node.kind == ir::NodeKind::operation && ops::get(node.op).signature.pointwise; }
 bool is_mean(const ir::Node& node) { return node.kind == ir::NodeKind::operation && operator_name(node) == "reduce_mean"; }
 
 // The value of a constant of one element, also where it is an expression of such constants.
@@ -62,7 +62,7 @@ std::optional<double> scalar_constant(const ir::Arena& arena, ValueId value, int
     if (!values || values->size() != 1) return std::nullopt;
     return (*values)[0];
   }
-  if (!is_pointwise(node)) return std::nullopt;
+  if (!is_pointwise_node(node)) return std::nullopt;
   std::vector<double> operands;
   for (const ValueId operand : node.operands) {
     const auto number = scalar_constant(arena, operand, depth + 1);
@@ -97,7 +97,7 @@ class Part {
   bool add(NodeId id) {
     const ir::Node& node = arena_.node(id);
     const bool mean = is_mean(node);
-    if (!mean && !is_pointwise(node)) return false;
+    if (!mean && !is_pointwise_node(node)) return false;
     if (node.outputs.size() != 1 || node.outputs[0].data_type != ir::DataType::float32 || !node.outputs[0].ranked) return false;
     if (mean) {
       const auto axes = node.attributes.known_integers("axes");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "src/cost/kernel_text.h"
 #include "src/ops/operator.h"
 
 namespace xflow::cost {
@@ -19,8 +20,6 @@ constexpr std::array<Layout, 5> kConcreteLayouts = {Layout::plain, Layout::chann
 bool is_anchor(const ops::KernelSpec& spec) {
   return spec.kernel == "matmul" || spec.kernel == "convolution" || spec.kernel == "transposed_convolution";
 }
-
-bool is_pointwise(const ops::KernelSpec& spec) { return spec.kernel.starts_with("pointwise/"); }
 
 void mix(std::size_t& hash, std::size_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL; }
 

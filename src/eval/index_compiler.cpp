@@ -35,11 +35,6 @@ Range product(const Range& a, const Range& b) {
   return {std::min(x.low, y.low), std::max(x.high, y.high)};
 }
 
-std::int64_t floor_divide(std::int64_t a, std::int64_t b) {  // b >= 1
-  const std::int64_t quotient = a / b;
-  return a % b < 0 ? quotient - 1 : quotient;
-}
-
 void add_terms(std::vector<IndexForm::Term>& terms, const std::vector<IndexForm::Term>& other, std::int64_t factor) {
   for (const IndexForm::Term& term : other) {
     const auto at = std::lower_bound(terms.begin(), terms.end(), term.id, [](const IndexForm::Term& t, int id) { return t.id < id; });
@@ -56,7 +51,7 @@ void add_terms(std::vector<IndexForm::Term>& terms, const std::vector<IndexForm:
 std::pair<IndexForm, IndexForm> split_by(const IndexForm& form, std::int64_t divisor) {
   IndexForm multiple;
   IndexForm rest;
-  multiple.constant = floor_divide(form.constant, divisor) * divisor;
+  multiple.constant = ir::floor_divide(form.constant, divisor) * divisor;
   rest.constant = form.constant - multiple.constant;
   for (const IndexForm::Term& term : form.variables) (term.coefficient % divisor == 0 ? multiple : rest).variables.push_back(term);
   for (const IndexForm::Term& term : form.slots) (term.coefficient % divisor == 0 ? multiple : rest).slots.push_back(term);
@@ -130,7 +125,7 @@ Result<IndexForm> IndexCompiler::floor_div(const IndexForm& a, const IndexForm& 
     for (IndexForm::Term term : multiple.variables) quotient.variables.push_back({term.id, term.coefficient / divisor});
     for (IndexForm::Term term : multiple.slots) quotient.slots.push_back({term.id, term.coefficient / divisor});
     const Range bounds = range(rest);
-    const Range quotients{floor_divide(bounds.low, divisor), floor_divide(bounds.high, divisor)};
+    const Range quotients{ir::floor_divide(bounds.low, divisor), ir::floor_divide(bounds.high, divisor)};
     if (quotients.low == quotients.high) {
       quotient.constant += quotients.low;
       return quotient;

@@ -6,12 +6,13 @@
 #include "src/ir/poly.h"
 
 namespace xflow::ir {
-namespace {
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   const std::int64_t q = a / b;
   return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
 }
+
+namespace {
 
 // The greatest common divisor of all coefficients.
 std::int64_t content(const Poly& p) {

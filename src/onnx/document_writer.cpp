@@ -37,7 +37,7 @@ const std::optional<std::vector<Entry>>& list_of(const GraphEdit& edit, std::siz
 // Bytes of the output: chunks of the document or of new messages, or the output of another message.
 struct Chunk {
   std::string_view bytes;
-  std::int64_t message = -1;  // an index of Plan::messages instead of bytes
+  std::int64_t message = -1;  // an index of WritePlan::messages instead of bytes
 };
 
 struct Message {
@@ -55,9 +55,9 @@ struct ListCursor {
 };
 
 // The output as a tree of messages; built from the innermost graphs outwards, flattened at the end.
-class Plan {
+class WritePlan {
  public:
-  Plan(const Document& document, std::span<const GraphEdit> edits) : document_(document), edits_(edits) {}
+  WritePlan(const Document& document, std::span<const GraphEdit> edits) : document_(document), edits_(edits) {}
 
   Result<void> build();
   OutputBytes output() &&;
@@ -90,7 +90,7 @@ class Plan {
   std::deque<std::string> headers_;  // tags and lengths that are new
 };
 
-void Plan::append(Message& out, std::string_view bytes) {
+void WritePlan::append(Message& out, std::string_view bytes) {
   if (bytes.empty()) return;
   out.size += bytes.size();
   if (!out.chunks.empty()) {
@@ -107,25 +107,25 @@ void Plan::append(Message& out, std::string_view bytes) {
 }
 
 // A length-delimited field that holds the message of that index.
-void Plan::append_message(Message& out, std::uint32_t field, std::int64_t message) {
+void WritePlan::append_message(Message& out, std::uint32_t field, std::int64_t message) {
   const std::uint64_t size = messages_[static_cast<std::size_t>(message)].size;
   append(out, headers_.emplace_back(WireWriter().header(field, size).take()));
   out.size += size;
   out.chunks.push_back(Chunk{{}, message});
 }
 
-std::int64_t Plan::add_message(Message message) {
+std::int64_t WritePlan::add_message(Message message) {
   messages_.push_back(std::move(message));
   return static_cast<std::int64_t>(messages_.size()) - 1;
 }
 
-void Plan::append_new(Message& out, std::uint32_t field, const Entry& entry) {
+void WritePlan::append_new(Message& out, std::uint32_t field, const Entry& entry) {
   append(out, headers_.emplace_back(WireWriter().header(field, entry.message.size() + entry.tail.size()).take()));
   append(out, entry.message);
   append(out, entry.tail);
 }
 
-bool Plan::changed(const Node& node) const {
+bool WritePlan::changed(const Node& node) const {
   for (const Attribute& attribute : node.attributes) {
     for (const GraphId body : attribute.graphs) {
       if (!piece_messages_[index(body)].empty()) return true;
@@ -135,7 +135,7 @@ bool Plan::changed(const Node& node) const {
 }
 
 // A kept node: as it was, or with new bodies in its attributes.
-void Plan::node(Message& out, const Node& node) {
+void WritePlan::node(Message& out, const Node& node) {
   if (!changed(node)) return append(out, node.field);
   Message message;
   std::size_t attribute = 0;
@@ -151,7 +151,7 @@ void Plan::node(Message& out, const Node& node) {
 }
 
 // The bodies of an attribute are field g, perhaps in several pieces, and then each of the fields graphs.
-Message Plan::attribute(const Attribute& attribute) {
+Message WritePlan::attribute(const Attribute& attribute) {
   const auto is_body = [](const WireField& field) { return field.is_bytes(6) || field.is_bytes(11); };
   Message message;
   std::size_t piece = 0;
@@ -178,7 +178,7 @@ Message Plan::attribute(const Attribute& attribute) {
   return message;
 }
 
-std::size_t Plan::list_size(const Graph& graph, std::size_t kind) const {
+std::size_t WritePlan::list_size(const Graph& graph, std::size_t kind) const {
   switch (kind) {
     case kNodes:
       return graph.node_count;
@@ -191,7 +191,7 @@ std::size_t Plan::list_size(const Graph& graph, std::size_t kind) const {
   }
 }
 
-Result<void> Plan::check_list(const Graph& graph, std::size_t kind, const std::vector<Entry>& entries) {
+Result<void> WritePlan::check_list(const Graph& graph, std::size_t kind, const std::vector<Entry>& entries) {
   const std::string what = std::string(kListNames[kind]) + " of graph " + std::to_string(index(graph.id));
   if (graph.kind == GraphKind::function && kFunctionFields[kind] == 0) return invalid("cannot edit the " + what + ": a function has none");
   std::vector<bool> seen(list_size(graph, kind));
@@ -207,7 +207,7 @@ Result<void> Plan::check_list(const Graph& graph, std::size_t kind, const std::v
   return {};
 }
 
-Result<void> Plan::check() {
+Result<void> WritePlan::check() {
   edit_of_.assign(document_.graphs().size(), nullptr);
   for (const GraphEdit& edit : edits_) {
     if (index(edit.graph) >= edit_of_.size())
@@ -221,7 +221,7 @@ Result<void> Plan::check() {
   return {};
 }
 
-ListCursor Plan::cursor(const Graph& graph, std::size_t kind) const {
+ListCursor WritePlan::cursor(const Graph& graph, std::size_t kind) const {
   ListCursor list;
   list.field = (graph.kind == GraphKind::function ? kFunctionFields : kGraphFields)[kind];
   const GraphEdit* edit = edit_of_[index(graph.id)];
@@ -235,7 +235,7 @@ ListCursor Plan::cursor(const Graph& graph, std::size_t kind) const {
 }
 
 // An element of the original that is kept.
-void Plan::element(Message& out, const Graph& graph, std::size_t kind, std::uint32_t i) {
+void WritePlan::element(Message& out, const Graph& graph, std::size_t kind, std::uint32_t i) {
   switch (kind) {
     case kNodes:
       return node(out, document_.nodes(graph.id)[i]);
@@ -249,7 +249,7 @@ void Plan::element(Message& out, const Graph& graph, std::size_t kind, std::uint
 }
 
 // Writes the entries up to and without `end`.
-void Plan::flush(Message& out, const Graph& graph, std::size_t kind, ListCursor& list, std::size_t end) {
+void WritePlan::flush(Message& out, const Graph& graph, std::size_t kind, ListCursor& list, std::size_t end) {
   for (; list.next_entry < end; ++list.next_entry) {
     const Entry& entry = (*list.entries)[list.next_entry];
     if (entry.kept) {
@@ -261,14 +261,14 @@ void Plan::flush(Message& out, const Graph& graph, std::size_t kind, ListCursor&
 }
 
 // The walk is at the next element of a list.
-void Plan::reach(Message& out, const Graph& graph, std::size_t kind, ListCursor& list) {
+void WritePlan::reach(Message& out, const Graph& graph, std::size_t kind, ListCursor& list) {
   const std::uint32_t i = list.next_element++;
   if (list.entries == nullptr) return element(out, graph, kind, i);
   if (list.position[i] != SIZE_MAX) flush(out, graph, kind, list, list.position[i] + 1);
   if (list.next_element == list.position.size()) flush(out, graph, kind, list, list.entries->size());
 }
 
-void Plan::graph(const Graph& graph) {
+void WritePlan::graph(const Graph& graph) {
   const auto nodes = document_.nodes(graph.id);
   const bool has_changed_node = std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) { return changed(node); });
   if (edit_of_[index(graph.id)] == nullptr && !has_changed_node) return;
@@ -294,7 +294,7 @@ void Plan::graph(const Graph& graph) {
   for (Message& piece : pieces) piece_messages_[index(graph.id)].push_back(add_message(std::move(piece)));
 }
 
-void Plan::model() {
+void WritePlan::model() {
   Message out;
   std::size_t main_piece = 0;
   std::size_t function = 0;
@@ -315,7 +315,7 @@ void Plan::model() {
   add_message(std::move(out));
 }
 
-Result<void> Plan::build() {
+Result<void> WritePlan::build() {
   XFLOW_CHECK(check());
   const auto graphs = document_.graphs();
   piece_messages_.resize(graphs.size());
@@ -324,7 +324,7 @@ Result<void> Plan::build() {
   return {};
 }
 
-OutputBytes Plan::output() && {
+OutputBytes WritePlan::output() && {
   OutputBytes output;
   output.size = messages_.back().size;
   std::vector<std::pair<std::size_t, std::size_t>> stack{{messages_.size() - 1, 0}};  // message, next chunk
@@ -348,7 +348,7 @@ OutputBytes Plan::output() && {
 }  // namespace
 
 Result<OutputBytes> output_bytes(const Document& document, std::span<const GraphEdit> edits) {
-  Plan plan(document, edits);
+  WritePlan plan(document, edits);
   XFLOW_CHECK(plan.build());
   return std::move(plan).output();
 }

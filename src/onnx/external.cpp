@@ -9,7 +9,7 @@ namespace xflow::onnx_io {
 
 namespace {
 
-std::string place(const TensorView& tensor) { return "tensor " + in_quotes(tensor.name); }
+std::string external_place(const TensorView& tensor) { return "tensor " + in_quotes(tensor.name); }
 
 std::string join(const std::string& folder, std::string_view location) { return folder + "/" + std::string(location); }
 
@@ -23,8 +23,9 @@ Result<void> locate(TensorView& tensor, std::string_view content) {
     length = ir::storage_bytes(tensor.data_type, count);
   }
   if (offset > size || length > size - offset) {
-    return fail(ErrorCode::unreadable, place(tensor) + " needs " + std::to_string(length) + " bytes from byte " + std::to_string(offset) +
-                                           " of " + in_quotes(tensor.location) + ", which has " + std::to_string(size) + " bytes");
+    return fail(ErrorCode::unreadable, external_place(tensor) + " needs " + std::to_string(length) + " bytes from byte " +
+                                           std::to_string(offset) + " of " + in_quotes(tensor.location) + ", which has " +
+                                           std::to_string(size) + " bytes");
   }
   tensor.range.length = length;
   tensor.bytes = content.substr(offset, length);
@@ -53,18 +54,19 @@ Result<void> check_location(std::string_view location) {
 Result<void> ExternalFiles::resolve(TensorView& tensor) {
   if (tensor.storage != TensorStorage::external) return {};
   if (const auto checked = check_location(tensor.location); !checked) {
-    return fail(ErrorCode::unreadable, place(tensor) + ": " + checked.error().message);
+    return fail(ErrorCode::unreadable, external_place(tensor) + ": " + checked.error().message);
   }
   auto known = ids_.find(tensor.location);
   if (known == ids_.end()) {
     if (folder_.empty()) {
-      return fail(ErrorCode::unreadable, place(tensor) + " lies in the file '" + std::string(tensor.location) +
+      return fail(ErrorCode::unreadable, external_place(tensor) + " lies in the file '" + std::string(tensor.location) +
                                              "', and no folder was given with the model's bytes");
     }
     ExternalFile file{std::string(tensor.location), join(folder_, tensor.location), nullptr};
     auto content = FileBytes::open(file.path);
     if (!content) {
-      return fail(ErrorCode::unreadable, place(tensor) + " lies in the file " + in_quotes(file.path) + ": " + content.error().message);
+      return fail(ErrorCode::unreadable,
+                  external_place(tensor) + " lies in the file " + in_quotes(file.path) + ": " + content.error().message);
     }
     file.content = *std::move(content);
     files_.push_back(std::move(file));
@@ -80,7 +82,7 @@ Result<void> resolve_open(TensorView& tensor, const std::vector<ExternalFile>& f
     tensor.file = FileId{static_cast<std::uint32_t>(i + 1)};
     return locate(tensor, files[i].content->bytes());
   }
-  return fail(ErrorCode::internal, place(tensor) + " lies in the file " + in_quotes(tensor.location) + ", which is not open");
+  return fail(ErrorCode::internal, external_place(tensor) + " lies in the file " + in_quotes(tensor.location) + ", which is not open");
 }
 
 Result<void> copy_external_files(const std::vector<ExternalFile>& files, const std::string& to, std::vector<std::string>& copies) {

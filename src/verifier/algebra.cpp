@@ -28,7 +28,6 @@ int added_powers(int a, int b) {
 bool is_negative(const Rational& r) { return r.numerator() < 0; }
 
 // True where the term is a plain product: no sum, no condition.
-bool is_plain(const Term& t) { return t.binders.empty() && t.conditions.empty(); }
 
 void multiply_dimension(Term& term, SymbolId dimension, int power) {
   const auto at = std::lower_bound(term.dimensions.begin(), term.dimensions.end(), dimension,
@@ -53,7 +52,7 @@ std::optional<Rational> constant_value(const Expression& e) {
   if (e.terms.empty()) return Rational(0);
   if (e.terms.size() != 1) return std::nullopt;
   const Term& t = e.terms.front();
-  if (!is_plain(t) || !t.dimensions.empty() || !t.factors.empty()) return std::nullopt;
+  if (!t.is_plain() || !t.dimensions.empty() || !t.factors.empty()) return std::nullopt;
   return t.coefficient;
 }
 

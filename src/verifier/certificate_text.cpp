@@ -15,7 +15,7 @@ using ir::Symbols;
 
 namespace {
 
-constexpr int kDepth = 64;  // of certificates inside certificates
+constexpr int kCertificateDepth = 64;  // of certificates inside certificates
 
 // The free symbols of the normal forms, defined ones too, in the order in which they are met.
 std::vector<SymbolId> free_symbols(const Symbols& symbols, const Proof::OutputProof& proof) {
@@ -194,7 +194,7 @@ class Reader {
   }
 
   Certificate certificate() {
-    if (++depth_ > kDepth) throw Malformed{at_, "certificates less deep in each other"};
+    if (++depth_ > kCertificateDepth) throw Malformed{at_, "certificates less deep in each other"};
     Certificate c;
     while (accept('(')) c.clusters.push_back(cluster());
     if (accept('v')) {

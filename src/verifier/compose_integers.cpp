@@ -13,7 +13,7 @@ using ops::ExprNode;
 namespace {
 
 constexpr std::size_t kCases = 16;
-constexpr int kDepth = 8;
+constexpr int kIntegerDepth = 8;
 
 }  // namespace
 
@@ -89,7 +89,7 @@ std::vector<Composer::Case> Composer::cases(const std::vector<Poly>& polys, Scop
 std::optional<std::vector<Composer::Case>> Composer::element_cases(ir::ValueId value, const std::vector<Poly>& index) {
   const ir::Node& node = arena_.node(value);
   if (node.kind == ir::NodeKind::input) return std::vector<Case>{{{}, {algebra_.symbols().element(tensor_number(value), index)}}};
-  if (node.kind != ir::NodeKind::operation || depth_ > kDepth) return std::nullopt;
+  if (node.kind != ir::NodeKind::operation || depth_ > kIntegerDepth) return std::nullopt;
   std::vector<SymbolId> own = fresh_index(index.size());
   Symbols::Substitution by;
   for (std::size_t k = 0; k < own.size(); ++k) by.emplace(own[k], index[k]);

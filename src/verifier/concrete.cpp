@@ -17,12 +17,12 @@ using ir::SymbolKind;
 using ops::ExprKind;
 using ops::ExprNode;
 
-namespace {
-
-struct Tensor {
+struct ConcreteTensor {
   std::vector<std::int64_t> dims;
   std::vector<Number> values;
 };
+
+namespace {
 
 constexpr std::int64_t kMaxElements = 4096;
 constexpr std::uint64_t kLargestWork = 1'000'000;
@@ -34,8 +34,8 @@ struct TooLarge {};
 }  // namespace
 
 struct Concrete::Outputs {
-  std::vector<const Tensor*> tensors;
-  std::unordered_map<ir::ValueId, Tensor> values;
+  std::vector<const ConcreteTensor*> tensors;
+  std::unordered_map<ir::ValueId, ConcreteTensor> values;
 };
 
 class Concrete::Implementation {
@@ -102,7 +102,7 @@ class Concrete::Implementation {
     for (const auto& [s, v] : assignment.integers) environment_[static_cast<std::size_t>(s)] = v;
     try {
       for (std::size_t k = 0; k < instance_.variables.size(); ++k) {
-        Tensor t{inputs[k].dims, {}};
+        ConcreteTensor t{inputs[k].dims, {}};
         for (const ir::Rational& r : inputs[k].values) t.values.push_back(from_literal(ir::Real(r)));
         result->values.emplace(instance_.variables[k], std::move(t));
       }
@@ -119,7 +119,7 @@ class Concrete::Implementation {
     std::vector<SymbolId> index;
     ops::Expr expr;
   };
-  using Values = std::unordered_map<ir::ValueId, Tensor>;
+  using Values = std::unordered_map<ir::ValueId, ConcreteTensor>;
   struct Frame {
     const ir::Node& node;
     const Values& values;
@@ -132,7 +132,7 @@ class Concrete::Implementation {
       if (values.contains(v) || node.is_absent) continue;
       const auto dims = shape(v, *assignment_);
       if (!dims) throw TooLarge{};
-      Tensor t{*dims, {}};
+      ConcreteTensor t{*dims, {}};
       if (node.kind == ir::NodeKind::constant) {
         const auto doubles = ir::doubles(node.constant);
         if (!doubles) throw TooLarge{};
@@ -146,7 +146,7 @@ class Concrete::Implementation {
     }
   }
 
-  void fill(Tensor& t, ir::ValueId v, const Frame& frame) {
+  void fill(ConcreteTensor& t, ir::ValueId v, const Frame& frame) {
     const Semantics& s = semantics(v);
     std::int64_t count = 1;
     for (const std::int64_t d : t.dims) count *= d;
@@ -202,7 +202,7 @@ class Concrete::Implementation {
   Number read(int operand, const std::vector<Poly>& indices, const Frame& frame) const {
     const auto found = frame.values.find(frame.node.operands[static_cast<std::size_t>(operand)]);
     if (found == frame.values.end()) return Number::undefined();
-    const Tensor& t = found->second;
+    const ConcreteTensor& t = found->second;
     std::int64_t position = 0;
     for (std::size_t k = 0; k < indices.size(); ++k) {
       const auto i = integer(indices[k], frame);
@@ -333,7 +333,7 @@ std::optional<Concrete::Elements> Concrete::element_values(const ir::Graph& grap
                                                            std::size_t output) {
   const auto outputs = evaluate(graph, assignment, inputs, kLargestWork);
   if (!outputs) return std::nullopt;
-  const Tensor& t = *outputs->tensors[output];
+  const ConcreteTensor& t = *outputs->tensors[output];
   return Elements{t.dims, t.values};
 }
 
@@ -345,8 +345,8 @@ Concrete::Agreement Concrete::compare(const Assignment& assignment, const Inputs
   bool unclear = false;
   bool compared = false;
   for (std::size_t k = 0; k < source->tensors.size(); ++k) {
-    const Tensor& a = *source->tensors[k];
-    const Tensor& b = *target->tensors[k];
+    const ConcreteTensor& a = *source->tensors[k];
+    const ConcreteTensor& b = *target->tensors[k];
     if (a.dims != b.dims) return Agreement::unclear;
     for (std::size_t n = 0; n < a.values.size(); ++n) {
       if (a.values[n].is_undefined()) continue;

@@ -19,8 +19,6 @@ std::string numbers(const std::vector<std::size_t>& list) {
   return text;
 }
 
-std::string powered(const std::string& text, int power) { return power == 1 ? text : text + "^" + std::to_string(power); }
-
 // True for a name that Symbols::fresh made for an index.
 bool is_generated(const std::string& name) {
   const auto mark = name.find('\'');

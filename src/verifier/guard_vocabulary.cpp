@@ -15,42 +15,42 @@ using ir::Poly;
 using ir::SymbolId;
 using ir::SymbolInfo;
 using ir::SymbolKind;
-using rules::Expression;
+using Formula = rules::Expression;
 using rules::Guard;
 using rules::NameKind;
 
 namespace {
 
-Expression number(std::int64_t value) {
-  Expression e;
-  e.kind = Expression::Kind::number;
+Formula number(std::int64_t value) {
+  Formula e;
+  e.kind = Formula::Kind::number;
   e.number = ir::Real(value);
   return e;
 }
-Expression named(std::string name) {
-  Expression e;
-  e.kind = Expression::Kind::name;
+Formula named(std::string name) {
+  Formula e;
+  e.kind = Formula::Kind::name;
   e.name = std::move(name);
   return e;
 }
-Expression make(Expression::Kind kind, std::vector<Expression> arguments, std::string name = {}) {
-  Expression e;
+Formula make(Formula::Kind kind, std::vector<Formula> arguments, std::string name = {}) {
+  Formula e;
   e.kind = kind;
   e.arguments = std::move(arguments);
   e.name = std::move(name);
   return e;
 }
-Expression call(std::string function, std::vector<Expression> arguments) {
-  return make(Expression::Kind::call, std::move(arguments), std::move(function));
+Formula call(std::string function, std::vector<Formula> arguments) {
+  return make(Formula::Kind::call, std::move(arguments), std::move(function));
 }
-Guard relation(Guard::Kind kind, Expression a, Expression b) {
+Guard relation(Guard::Kind kind, Formula a, Formula b) {
   Guard g;
   g.kind = kind;
   g.arguments = {std::move(a), std::move(b)};
   return g;
 }
-Guard equal(Expression a, Expression b) { return relation(Guard::Kind::equal, std::move(a), std::move(b)); }
-Guard at_least(Expression a, Expression b) { return relation(Guard::Kind::at_least, std::move(a), std::move(b)); }
+Guard equal(Formula a, Formula b) { return relation(Guard::Kind::equal, std::move(a), std::move(b)); }
+Guard at_least(Formula a, Formula b) { return relation(Guard::Kind::at_least, std::move(a), std::move(b)); }
 
 // "12" in "p[12]" or "x.12"; nothing where the text does not end so.
 std::optional<std::int64_t> integer(std::string_view text) {
@@ -64,11 +64,11 @@ std::optional<std::int64_t> integer(std::string_view text) {
 void roles_of(const rules::Term& term, std::map<std::string, std::string>& roles) {
   for (const rules::Term& operand : term.operands) roles_of(operand, roles);
   for (const auto& attribute : term.attributes) {
-    if (attribute.value.kind == Expression::Kind::name) roles.emplace(attribute.value.name, attribute.name);
-    if (attribute.value.kind != Expression::Kind::list) continue;
+    if (attribute.value.kind == Formula::Kind::name) roles.emplace(attribute.value.name, attribute.name);
+    if (attribute.value.kind != Formula::Kind::list) continue;
     for (std::size_t k = 0; k < attribute.value.arguments.size(); ++k) {
-      const Expression& element = attribute.value.arguments[k];
-      if (element.kind == Expression::Kind::name) roles.emplace(element.name, fmt::format("{}[{}]", attribute.name, k));
+      const Formula& element = attribute.value.arguments[k];
+      if (element.kind == Formula::Kind::name) roles.emplace(element.name, fmt::format("{}[{}]", attribute.name, k));
     }
   }
 }
@@ -80,7 +80,7 @@ enum class Wording : std::uint8_t { elements, any_rank };
 class Translator {
  public:
   Translator(const rules::Rule& rule, const rules::RuleInstance& instance, Wording wording)
-      : rule_(rule), symbols_(instance.arena->symbols()) {
+      : rule_(rule), symbols_(instance.arena->symbols()), wording_(wording) {
     if (wording == Wording::elements) return;
     for (std::size_t s = 0; s < symbols_.size(); ++s) {
       const std::string& name = symbols_.info(static_cast<SymbolId>(s)).name;
@@ -101,8 +101,8 @@ class Translator {
   }
 
   // The dimensions of a variable as the rule names them; empty where it has no names for them.
-  std::vector<Expression> dimensions_of(const std::string& variable, std::size_t rank) const {
-    std::vector<Expression> result;
+  std::vector<Formula> dimensions_of(const std::string& variable, std::size_t rank) const {
+    std::vector<Formula> result;
     result.reserve(rank);
     const auto found = rule_.names.find(variable);
     if (rule_.pointwise || found == rule_.names.end() || found->second != NameKind::value) return result;
@@ -111,34 +111,34 @@ class Translator {
       for (std::size_t d = 0; d < rank; ++d) result.push_back(call("dim", {named(variable), number(static_cast<std::int64_t>(d))}));
       return result;
     }
-    for (const Expression& dim : declaration->dims) {
-      if (dim.kind == Expression::Kind::ones || dim.kind == Expression::Kind::optional) return {};  // cases of their own
-      if (dim.kind != Expression::Kind::sequence) {
+    for (const Formula& dim : declaration->dims) {
+      if (dim.kind == Formula::Kind::ones || dim.kind == Formula::Kind::optional) return {};  // cases of their own
+      if (dim.kind != Formula::Kind::sequence) {
         result.push_back(dim);
         continue;
       }
       for (std::size_t k = 0; k < length(dim.name); ++k)
-        result.push_back(make(Expression::Kind::index, {make(Expression::Kind::list, {make(Expression::Kind::sequence, {}, dim.name)}),
-                                                        number(static_cast<std::int64_t>(k))}));
+        result.push_back(make(Formula::Kind::index, {make(Formula::Kind::list, {make(Formula::Kind::sequence, {}, dim.name)}),
+                                                     number(static_cast<std::int64_t>(k))}));
     }
-    return result.size() == rank ? result : std::vector<Expression>();
+    return result.size() == rank ? result : std::vector<Formula>();
   }
 
   // Of a list as element() writes it: p, begins(p), [S..].
-  std::size_t size_of(const Expression& list) const {
-    if (list.kind == Expression::Kind::call) return length(list.arguments[0].name) / 2;
-    return length(list.kind == Expression::Kind::list ? list.arguments[0].name : list.name);
+  std::size_t size_of(const Formula& list) const {
+    if (list.kind == Formula::Kind::call) return length(list.arguments[0].name) / 2;
+    return length(list.kind == Formula::Kind::list ? list.arguments[0].name : list.name);
   }
 
   // Pads are begins and ends, so that an element means the same at every rank.
-  Expression element(const std::string& list, std::int64_t k) const {
+  Formula element(const std::string& list, std::int64_t k) const {
     const auto half = static_cast<std::int64_t>(length(list) / 2);
-    Expression whole = named(list);
+    Formula whole = named(list);
     if (pads_.contains(list)) whole = call(k < half ? "begins" : "ends", {std::move(whole)});
-    return make(Expression::Kind::index, {std::move(whole), number(pads_.contains(list) && k >= half ? k - half : k)});
+    return make(Formula::Kind::index, {std::move(whole), number(pads_.contains(list) && k >= half ? k - half : k)});
   }
 
-  std::optional<Expression> symbol(SymbolId s) const {
+  std::optional<Formula> symbol(SymbolId s) const {
     const SymbolInfo& info = symbols_.info(s);
     if (info.kind == SymbolKind::floor_div || info.kind == SymbolKind::maximum) {
       const auto a = poly(info.arguments[0]);
@@ -157,11 +157,11 @@ class Translator {
       if (k && kind(name.substr(0, bracket)) == NameKind::integers) return element(name.substr(0, bracket), *k);
     }
     // "S0": an element of a sequence of dimensions.
-    if (const auto digits = name.find_last_not_of("0123456789") + 1; !lengths_.empty() && digits > 0 && digits < name.size()) {
+    if (const auto digits = name.find_last_not_of("0123456789") + 1; wording_ == Wording::any_rank && digits > 0 && digits < name.size()) {
       const auto k = integer(std::string_view(name).substr(digits));
       const std::string sequence = name.substr(0, digits);
       if (k && kind(sequence) == NameKind::sequence)
-        return make(Expression::Kind::index, {make(Expression::Kind::list, {make(Expression::Kind::sequence, {}, sequence)}), number(*k)});
+        return make(Formula::Kind::index, {make(Formula::Kind::list, {make(Formula::Kind::sequence, {}, sequence)}), number(*k)});
     }
     if (const auto dot = name.find('.'); dot != std::string::npos) {
       const auto k = integer(std::string_view(name).substr(dot + 1));
@@ -171,8 +171,8 @@ class Translator {
   }
 
   // product(r) for r[0] * r[1], elements(x) for x.0 * x.1: all of two or more.
-  std::optional<Expression> whole(const Poly::Term& t) const {
-    if (lengths_.empty() || t.monomial.size() < 2) return std::nullopt;
+  std::optional<Formula> whole(const Poly::Term& t) const {
+    if (wording_ == Wording::elements || t.monomial.size() < 2) return std::nullopt;
     std::string list;
     for (const ir::Power& power : t.monomial) {
       const std::string& name = symbols_.info(power.symbol).name;
@@ -190,32 +190,31 @@ class Translator {
     return call(dimensions ? "elements" : "product", {named(list)});
   }
 
-  std::optional<Expression> poly(const Poly& p) const {
-    std::optional<Expression> sum;
+  std::optional<Formula> poly(const Poly& p) const {
+    std::optional<Formula> sum;
     for (const Poly::Term& t : p.terms()) {
-      std::optional<Expression> product = whole(t);
+      std::optional<Formula> product = whole(t);
       const bool is_whole = product.has_value();
       for (const ir::Power& power : t.monomial) {
         if (is_whole) break;
-
         const auto factor = symbol(power.symbol);
         if (!factor) return std::nullopt;
-        for (std::uint32_t n = 0; n < power.power; ++n) product = product ? make(Expression::Kind::multiply, {*product, *factor}) : *factor;
+        for (std::uint32_t n = 0; n < power.power; ++n) product = product ? make(Formula::Kind::multiply, {*product, *factor}) : *factor;
       }
       const std::int64_t c = t.coefficient;
       const bool negative = c < 0;
-      Expression term = *product;
-      if (c != 1 && c != -1) term = make(Expression::Kind::multiply, {number(negative ? -c : c), term});
+      Formula term = *product;
+      if (c != 1 && c != -1) term = make(Formula::Kind::multiply, {number(negative ? -c : c), term});
       if (!sum) {
-        sum = negative ? make(Expression::Kind::negate, {term}) : term;
+        sum = negative ? make(Formula::Kind::negate, {term}) : term;
       } else {
-        sum = make(negative ? Expression::Kind::subtract : Expression::Kind::add, {*sum, term});
+        sum = make(negative ? Formula::Kind::subtract : Formula::Kind::add, {*sum, term});
       }
     }
     const std::int64_t c = p.constant_term();
     if (!sum) return number(c);
     if (c == 0) return sum;
-    return make(c < 0 ? Expression::Kind::subtract : Expression::Kind::add, {*sum, number(c < 0 ? -c : c)});
+    return make(c < 0 ? Formula::Kind::subtract : Formula::Kind::add, {*sum, number(c < 0 ? -c : c)});
   }
 
   // Positive terms on the left, negative ones on the right.
@@ -242,22 +241,23 @@ class Translator {
  private:
   const rules::Rule& rule_;
   const ir::Symbols& symbols_;
-  std::map<std::string, std::size_t> lengths_;
+  Wording wording_;
+  std::map<std::string, std::size_t> lengths_;  // nothing in the wording of elements
   std::set<std::string> pads_;
 };
 
 // An element of lists as the lists themselves, for a relation that holds of every element k: d[k] >= 1 becomes d >= 1. False where
 // something else than element k stands there; `lists` receives the lists.
-bool lift(Expression& e, const Expression& k, std::vector<Expression>& lists) {
-  if (e.kind == Expression::Kind::index) {
+bool lift(Formula& e, const Formula& k, std::vector<Formula>& lists) {
+  if (e.kind == Formula::Kind::index) {
     if (rules::print(e.arguments[1]) != rules::print(k)) return false;
-    Expression list = e.arguments[0];
+    Formula list = e.arguments[0];
     lists.push_back(list);
     e = std::move(list);
     return true;
   }
-  if (e.kind == Expression::Kind::call && rules::takes_tensor(e.name)) return false;
-  return std::all_of(e.arguments.begin(), e.arguments.end(), [&](Expression& a) { return lift(a, k, lists); });
+  if (e.kind == Formula::Kind::call && rules::takes_tensor(e.name)) return false;
+  return std::all_of(e.arguments.begin(), e.arguments.end(), [&](Formula& a) { return lift(a, k, lists); });
 }
 
 void dimensions_of(const std::string& name, const std::optional<std::vector<std::int64_t>>& dims, Features& features) {
@@ -266,8 +266,8 @@ void dimensions_of(const std::string& name, const std::optional<std::vector<std:
 }
 
 // "strides[0]" for s[0] and for a in [a, b].
-std::string role_of(const Expression& attribute, const std::map<std::string, std::string>& roles) {
-  const bool element = attribute.kind == Expression::Kind::index;
+std::string role_of(const Formula& attribute, const std::map<std::string, std::string>& roles) {
+  const bool element = attribute.kind == Formula::Kind::index;
   const auto found = roles.find(element ? attribute.arguments[0].name : attribute.name);
   const std::string role = found == roles.end() ? std::string() : found->second;
   return element ? fmt::format("{}[{}]", role, rules::print(attribute.arguments[1])) : role;
@@ -293,28 +293,28 @@ Features features_of(const rules::RuleInstance& instance, const Concrete& concre
   return features;
 }
 
-std::optional<std::int64_t> value(const Expression& e, const Features& features) {
+std::optional<std::int64_t> value(const Formula& e, const Features& features) {
   const auto look = [&](const std::string& name) {
     const auto found = features.find(name);
     return found == features.end() ? std::optional<std::int64_t>() : found->second;
   };
-  if (e.kind == Expression::Kind::number) {
+  if (e.kind == Formula::Kind::number) {
     const auto r = e.number.rational();
     return r && r->denominator() == 1 ? std::optional(r->numerator()) : std::nullopt;
   }
-  if (e.kind == Expression::Kind::name) return look(e.name);
-  if (e.kind == Expression::Kind::index || (e.kind == Expression::Kind::call && e.name == "dim")) return look(rules::print(e));
+  if (e.kind == Formula::Kind::name) return look(e.name);
+  if (e.kind == Formula::Kind::index || (e.kind == Formula::Kind::call && e.name == "dim")) return look(rules::print(e));
   std::vector<std::int64_t> v;
-  for (const Expression& a : e.arguments) {
+  for (const Formula& a : e.arguments) {
     const auto one = value(a, features);
     if (!one || *one > 1'000'000 || *one < -1'000'000) return std::nullopt;
     v.push_back(*one);
   }
-  if (e.kind == Expression::Kind::add) return v[0] + v[1];
-  if (e.kind == Expression::Kind::subtract) return v[0] - v[1];
-  if (e.kind == Expression::Kind::multiply) return v[0] * v[1];
-  if (e.kind == Expression::Kind::negate) return -v[0];
-  if (e.kind != Expression::Kind::call || v.size() != 2) return std::nullopt;
+  if (e.kind == Formula::Kind::add) return v[0] + v[1];
+  if (e.kind == Formula::Kind::subtract) return v[0] - v[1];
+  if (e.kind == Formula::Kind::multiply) return v[0] * v[1];
+  if (e.kind == Formula::Kind::negate) return -v[0];
+  if (e.kind != Formula::Kind::call || v.size() != 2) return std::nullopt;
   if (e.name == "max") return std::max(v[0], v[1]);
   if (e.name == "min") return std::min(v[0], v[1]);
   if (v[1] < 1) return std::nullopt;
@@ -359,11 +359,10 @@ std::vector<std::string> assumed_guards(const rules::Rule& rule, const rules::Ru
   // Dimensions that have one name in the types, although the rule gives them names of their own.
   for (std::size_t k = 0; k < instance.variables.size(); ++k) {
     const ir::Shape& shape = instance.arena->type(instance.variables[k]).shape;
-    const std::vector<Expression> own = translate.dimensions_of(instance.variable_names[k], shape.size());
+    const std::vector<Formula> own = translate.dimensions_of(instance.variable_names[k], shape.size());
     for (std::size_t d = 0; d < own.size(); ++d) {
       // What a product of names is, the names say elsewhere.
-      if (own[d].kind != Expression::Kind::name && own[d].kind != Expression::Kind::call && own[d].kind != Expression::Kind::index)
-        continue;
+      if (own[d].kind != Formula::Kind::name && own[d].kind != Formula::Kind::call && own[d].kind != Formula::Kind::index) continue;
       const auto actual = translate.poly(shape[d]);
       if (actual && rules::print(*actual) == rules::print(own[d])) continue;
       add(actual ? std::optional(equal(own[d], *actual)) : std::nullopt, shape[d]);
@@ -373,16 +372,16 @@ std::vector<std::string> assumed_guards(const rules::Rule& rule, const rules::Ru
     if (!f.reason.starts_with("guard ")) add(translate.atom(f.atom), f.atom.poly);
   // Relations of all elements of lists are one.
   std::map<std::string, std::size_t> elements;
-  const auto lifted = [&](const Guard& g, std::size_t k, std::vector<Expression>& lists) -> std::optional<Guard> {
+  const auto lifted = [&](const Guard& g, std::size_t k, std::vector<Formula>& lists) -> std::optional<Guard> {
     Guard result = g;
-    for (Expression& e : result.arguments)
+    for (Formula& e : result.arguments)
       if (!lift(e, number(static_cast<std::int64_t>(k)), lists)) return std::nullopt;
     return lists.empty() ? std::nullopt : std::optional(std::move(result));
   };
   std::vector<std::vector<std::string>> wholes(guards.size());
   for (std::size_t n = 0; n < guards.size(); ++n) {
     for (std::size_t k = 0; k < rules::kMaxRank; ++k) {
-      std::vector<Expression> lists;
+      std::vector<Formula> lists;
       const auto whole = lifted(guards[n], k, lists);
       if (!whole) continue;
       wholes[n].push_back(rules::print(*whole));
@@ -393,9 +392,9 @@ std::vector<std::string> assumed_guards(const rules::Rule& rule, const rules::Ru
   for (std::size_t n = 0; n < guards.size(); ++n) {
     std::string line = rules::print(guards[n]);
     for (const std::string& whole : wholes[n]) {
-      std::vector<Expression> lists;
+      std::vector<Formula> lists;
       for (std::size_t k = 0; k < rules::kMaxRank && lists.empty(); ++k) lifted(guards[n], k, lists);
-      if (std::all_of(lists.begin(), lists.end(), [&](const Expression& list) { return translate.size_of(list) == elements[whole]; }))
+      if (std::all_of(lists.begin(), lists.end(), [&](const Formula& list) { return translate.size_of(list) == elements[whole]; }))
         line = whole;
     }
     if (said.insert(line).second) lines.push_back(std::move(line));
@@ -412,9 +411,9 @@ std::vector<Guard> vocabulary(const rules::Rule& rule, const rules::RuleInstance
     if (known.insert(rules::print(g)).second) all.push_back(std::move(g));
   };
   // An axis or a flag that an instance fixes.
-  const auto is_chosen = [&](const Expression& e) { return !e.name.empty() && instance.choice.find(e.name + " = ") != std::string::npos; };
-  std::vector<Expression> attributes;
-  std::vector<Expression> dims;
+  const auto is_chosen = [&](const Formula& e) { return !e.name.empty() && instance.choice.find(e.name + " = ") != std::string::npos; };
+  std::vector<Formula> attributes;
+  std::vector<Formula> dims;
   for (const SymbolId s : concrete.symbols()) {
     if (const auto e = translate.symbol(s)) (symbols.info(s).kind == SymbolKind::dimension ? dims : attributes).push_back(*e);
   }
@@ -444,14 +443,14 @@ std::vector<Guard> vocabulary(const rules::Rule& rule, const rules::RuleInstance
   for (std::size_t i = 0; i < attributes.size(); ++i)
     for (std::size_t j = i + 1; j < attributes.size(); ++j)
       if (is_chosen(attributes[i]) && is_chosen(attributes[j])) add(relation(Guard::Kind::not_equal, attributes[i], attributes[j]));
-  for (const Expression& a : attributes)
+  for (const Formula& a : attributes)
     for (const std::int64_t c : {1, 0, 2}) add(equal(a, number(c)));
   // Dimensions.
   for (std::size_t i = 0; i < dims.size(); ++i)
     for (std::size_t j = i + 1; j < dims.size(); ++j) add(equal(dims[i], dims[j]));
-  for (const Expression& d : dims) {
+  for (const Formula& d : dims) {
     add(equal(d, number(1)));
-    for (const Expression& a : attributes) add(equal(d, a));
+    for (const Formula& a : attributes) add(equal(d, a));
   }
   // Equal sizes of outputs.
   for (std::size_t i = 0; i < instance.output_names.size(); ++i) {
@@ -465,32 +464,32 @@ std::vector<Guard> vocabulary(const rules::Rule& rule, const rules::RuleInstance
     }
   }
   // Divisibility and parity.
-  for (const Expression& d : dims) {
+  for (const Formula& d : dims) {
     add(equal(call("mod", {d, number(2)}), number(0)));
     add(equal(call("mod", {d, number(2)}), number(1)));
-    for (const Expression& a : attributes) add(equal(call("mod", {d, a}), number(0)));
-    for (const Expression& e : dims)
+    for (const Formula& a : attributes) add(equal(call("mod", {d, a}), number(0)));
+    for (const Formula& e : dims)
       if (rules::print(d) != rules::print(e)) add(equal(call("mod", {d, e}), number(0)));
   }
   for (std::size_t i = 0; i < dims.size(); ++i)
     for (std::size_t j = i + 1; j < dims.size(); ++j)
-      add(equal(call("mod", {make(Expression::Kind::add, {dims[i], dims[j]}), number(2)}), number(0)));
+      add(equal(call("mod", {make(Formula::Kind::add, {dims[i], dims[j]}), number(2)}), number(0)));
   // Ranges.
-  for (const Expression& a : attributes) {
+  for (const Formula& a : attributes) {
     add(at_least(a, number(0)));
     add(at_least(a, number(1)));
-    for (const Expression& d : dims) {
+    for (const Formula& d : dims) {
       add(at_least(d, a));
       add(at_least(a, d));
       add(relation(Guard::Kind::greater, d, a));
     }
-    for (const Expression& b : attributes)
+    for (const Formula& b : attributes)
       if (few && rules::print(a) != rules::print(b)) add(at_least(a, b));
   }
   if (few) {
     for (std::size_t i = 0; i < attributes.size(); ++i)
       for (std::size_t j = i + 1; j < attributes.size(); ++j)
-        for (const Expression& d : dims) add(at_least(d, make(Expression::Kind::add, {attributes[i], attributes[j]})));
+        for (const Formula& d : dims) add(at_least(d, make(Formula::Kind::add, {attributes[i], attributes[j]})));
   }
   for (std::size_t i = 0; i < dims.size(); ++i)
     for (std::size_t j = 0; j < dims.size(); ++j)
@@ -510,18 +509,18 @@ std::vector<Guard> joined(const std::vector<Guard>& guards, const rules::Rule& r
     std::size_t& length = lengths[name];
     while (symbol_names.contains(fmt::format("{}[{}]", name, length))) ++length;
   }
-  const auto element = [](const Expression& e) {
-    return e.kind == Expression::Kind::index && e.arguments[0].kind == Expression::Kind::name ? e.arguments[0].name : std::string();
+  const auto element = [](const Formula& e) {
+    return e.kind == Formula::Kind::index && e.arguments[0].kind == Formula::Kind::name ? e.arguments[0].name : std::string();
   };
   // Groups of elementwise equations "p[k] = q[k]" or "p[k] = c", by p and q or c.
   std::map<std::string, std::map<std::int64_t, std::size_t>> groups;
-  std::map<std::string, std::pair<std::string, Expression>> heads;
+  std::map<std::string, std::pair<std::string, Formula>> heads;
   for (std::size_t n = 0; n < guards.size(); ++n) {
     if (guards[n].kind != Guard::Kind::equal) continue;
-    const Expression& a = guards[n].arguments[0];
-    const Expression& b = guards[n].arguments[1];
+    const Formula& a = guards[n].arguments[0];
+    const Formula& b = guards[n].arguments[1];
     const std::string p = element(a);
-    const bool constant = b.kind == Expression::Kind::number;
+    const bool constant = b.kind == Formula::Kind::number;
     const bool pair = !element(b).empty() && rules::print(a.arguments.back()) == rules::print(b.arguments.back());
     if (p.empty() || !(constant || pair)) continue;
     const auto k = value(a.arguments[1], {});
@@ -534,7 +533,7 @@ std::vector<Guard> joined(const std::vector<Guard>& guards, const rules::Rule& r
   for (const auto& group : groups) {
     const std::map<std::int64_t, std::size_t>& members = group.second;
     const std::string& p = heads[group.first].first;
-    const Expression& right = heads[group.first].second;
+    const Formula& right = heads[group.first].second;
     const std::size_t length = lengths[p];
     const auto has = [&](std::size_t from, std::size_t to) {
       for (std::size_t k = from; k < to; ++k)
@@ -544,7 +543,7 @@ std::vector<Guard> joined(const std::vector<Guard>& guards, const rules::Rule& r
     const auto take = [&](std::size_t from, std::size_t to) {
       for (std::size_t k = from; k < to; ++k) replaced.insert(members.at(static_cast<std::int64_t>(k)));
     };
-    const bool constant = right.kind == Expression::Kind::number;
+    const bool constant = right.kind == Formula::Kind::number;
     const auto half = [&](const char* function) { return equal(call(function, {named(p)}), constant ? right : call(function, {right})); };
     if (length >= 2 && has(0, length)) {
       result.push_back(equal(named(p), right));

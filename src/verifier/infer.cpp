@@ -20,12 +20,12 @@ using rules::Guard;
 
 constexpr std::size_t kInstances = 4;  // of one rule that are sampled
 constexpr std::size_t kFirstSamples = 160;
-constexpr std::size_t kMoreSamples = 48;  // that satisfy guards which do not suffice
-constexpr std::size_t kTries = 40;        // sizes drawn for one sample
-constexpr int kDraws = 200;               // sets of guards that are tried on sizes
-constexpr int kRounds = 24;               // sets of guards that are tried
-constexpr std::size_t kWeaker = 8;        // weaker guards tried in place of one
-constexpr std::uint64_t kWork = 20'000;   // scalar operations of one comparison
+constexpr std::size_t kMoreSamples = 48;          // that satisfy guards which do not suffice
+constexpr std::size_t kTries = 40;                // sizes drawn for one sample
+constexpr int kGuardDraws = 200;                  // sets of guards that are tried on sizes
+constexpr int kRounds = 24;                       // sets of guards that are tried
+constexpr std::size_t kWeaker = 8;                // weaker guards tried in place of one
+constexpr std::uint64_t kInferenceWork = 20'000;  // scalar operations of one comparison
 
 struct Sample {
   std::size_t instance;
@@ -159,7 +159,7 @@ class Search {
     for (const auto kind : {Concrete::Entry::small, Concrete::Entry::large, Concrete::Entry::bits}) {
       const auto inputs = site.concrete->draw(a, ++seed, kind);
       if (!inputs) return std::nullopt;
-      const auto compared = site.concrete->compare(a, *inputs, kWork);
+      const auto compared = site.concrete->compare(a, *inputs, kInferenceWork);
       if (compared == Concrete::Agreement::different) return false;
       if (compared == Concrete::Agreement::unclear) return std::nullopt;
     }
@@ -248,7 +248,7 @@ class Search {
 
   bool find(Chosen& chosen) {
     int draws = 0;
-    for (int round = 0; round < kRounds && draws < kDraws;) {
+    for (int round = 0; round < kRounds && draws < kGuardDraws;) {
       if (!choose(chosen)) {
         if (open_.empty()) open_ = "no guards of the vocabulary exclude all sizes on which the sides differ";
         return false;

@@ -7,11 +7,6 @@ namespace xflow::verifier {
 
 namespace {
 
-std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
-  const std::int64_t q = a / b;
-  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
-}
-
 // The one integer that an expression is.
 std::optional<std::int64_t> integer_value(const Expression& e) {
   const auto value = constant_value(e);
@@ -139,7 +134,7 @@ Expression Algebra::is_positive(Expression e) {
     const std::int64_t k = take_constant(e);
     if (e.is_zero()) return constant(Rational(k > 0 ? 1 : 0));
     const std::int64_t g = content({&e}).numerator();
-    e = sum(scale(std::move(e), inverse(Rational(g))), constant(Rational(-floor_divide(-k, g))));
+    e = sum(scale(std::move(e), inverse(Rational(g))), constant(Rational(-ir::floor_divide(-k, g))));
   } else {
     const Rational c = content({&e});
     e = scale(std::move(e), inverse(c));

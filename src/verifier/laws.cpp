@@ -10,8 +10,6 @@ namespace {
 
 constexpr int kLargestExpandedPower = 8;
 
-bool is_plain(const Term& t) { return t.binders.empty() && t.conditions.empty(); }
-
 // The term whose sign decides the sign of an argument: the first by signature, then in order.
 bool leading_is_negative(const Expression& e) {
   const Term* leading = nullptr;
@@ -135,7 +133,7 @@ std::optional<Expression> Algebra::expand_roots(const Term& term) {
 
 Expression Algebra::reciprocal(const Expression& e) {
   if (e.is_zero()) return {};
-  if (e.terms.size() == 1 && is_plain(e.terms[0])) {
+  if (e.terms.size() == 1 && e.terms[0].is_plain()) {
     Term t;
     t.coefficient = inverse(e.terms[0].coefficient);
     for (const DimensionPower& d : e.terms[0].dimensions) t.dimensions.push_back({d.dimension, -d.power});
@@ -289,7 +287,7 @@ Expression Algebra::apply(Function f, std::vector<Expression> arguments) {
 void Algebra::flatten(const Piece& piece, std::vector<Piece>& into) {
   if (piece.body.terms.size() == 1) {
     const Term& t = piece.body.terms[0];
-    const bool is_scaled_maximum = is_plain(t) && t.coefficient.numerator() > 0 && t.factors.size() == 1 && t.factors[0].power == 1 &&
+    const bool is_scaled_maximum = t.is_plain() && t.coefficient.numerator() > 0 && t.factors.size() == 1 && t.factors[0].power == 1 &&
                                    t.factors[0].factor->kind == FactorKind::maximum;
     if (is_scaled_maximum) {
       Term scale_term;

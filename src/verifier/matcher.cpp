@@ -16,7 +16,7 @@ constexpr std::size_t kPairings = 48;
 constexpr std::size_t kSolutions = 24;
 constexpr std::size_t kAlternatives = 6;
 constexpr std::size_t kCombinations = 64;
-constexpr int kDepth = 12;
+constexpr int kMatchDepth = 12;
 
 }  // namespace
 
@@ -62,7 +62,7 @@ std::optional<Certificate> Matcher::zero(const std::vector<Term>& terms, const C
 
 std::optional<Certificate> Matcher::zero_by_alignment(const std::vector<Term>& terms, const Condition& context,
                                                       std::vector<std::size_t>* left) {
-  if (depth_ > kDepth) return std::nullopt;
+  if (depth_ > kMatchDepth) return std::nullopt;
   ++depth_;
   std::map<std::string, Group> groups;
   for (std::size_t k = 0; k < terms.size(); ++k) groups[signature(terms[k])].push_back(k);

@@ -369,8 +369,6 @@ std::string binder_list(const Names& names, const std::vector<SymbolId>& binders
   return text;
 }
 
-std::string powered(const std::string& text, int power) { return power == 1 ? text : text + "^" + std::to_string(power); }
-
 std::string to_string(const Names& names, const Factor& factor) {
   switch (factor.kind) {
     case FactorKind::read: {
@@ -414,6 +412,8 @@ std::string to_string(const Names& names, const Condition& condition) {
   }
   return text;
 }
+
+std::string powered(const std::string& text, int power) { return power == 1 ? text : text + "^" + std::to_string(power); }
 
 std::string to_string(const Names& names, const Term& term) {
   std::vector<std::string> parts;

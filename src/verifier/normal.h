@@ -47,6 +47,7 @@ struct Term {
   std::vector<SymbolId> binders;
   Condition conditions;
   std::vector<FactorPower> factors;
+  bool is_plain() const { return binders.empty() && conditions.empty(); }
 };
 
 struct Expression {
@@ -147,5 +148,6 @@ struct Names {
 std::string to_string(const Names& names, const Term& term);
 std::string to_string(const Names& names, const Expression& expression);
 std::string to_string(const Names& names, const Condition& condition);
+std::string powered(const std::string& text, int power);  // "text", "text^2"
 
 }  // namespace xflow::verifier

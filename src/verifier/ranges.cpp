@@ -9,15 +9,6 @@ namespace xflow::verifier {
 
 using ir::SymbolKind;
 
-namespace {
-
-std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
-  const std::int64_t q = a / b;
-  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
-}
-
-}  // namespace
-
 Ranges::Ranges(const ir::Symbols& symbols, std::initializer_list<std::span<const Atom>> known) : symbols_(symbols) {
   std::size_t size = 0;
   for (const auto& list : known) size += list.size();
@@ -169,7 +160,7 @@ std::optional<Condition> tidy(const ir::Symbols& symbols, const Atom& atom) {
     if (atom.relation != Relation::at_least_zero && c % g != 0 && !broken(Fault::ranges_rounds_equations)) {
       return atom.relation == Relation::zero ? std::nullopt : std::optional(Condition{});
     }
-    p = *ir::exact_divide(p - Poly(c), Poly(g)) + Poly(floor_divide(broken(Fault::ranges_rounds_up) ? c + g - 1 : c, g));
+    p = *ir::exact_divide(p - Poly(c), Poly(g)) + Poly(ir::floor_divide(broken(Fault::ranges_rounds_up) ? c + g - 1 : c, g));
   }
   if (atom.relation != Relation::at_least_zero && !p.terms().empty() && p.terms().front().coefficient < 0) p = -p;
   return Condition{{p, atom.relation}};
@@ -207,7 +198,7 @@ std::pair<Poly, Poly> split_by(const Poly& p, const Poly& e) {
   Poly quotient;
   Poly rest(p.constant_term());
   if (const auto c = e.constant()) {
-    quotient += Poly(floor_divide(p.constant_term(), *c));
+    quotient += Poly(ir::floor_divide(p.constant_term(), *c));
     if (!broken(Fault::ranges_split_keeps_constant)) rest -= quotient * e;
   }
   for (const Poly::Term& t : p.terms()) {

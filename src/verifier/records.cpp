@@ -79,7 +79,7 @@ class Lines {
 };
 
 template <typename T>
-std::optional<T> number(std::string_view text, int base = 10) {
+std::optional<T> number_in(std::string_view text, int base = 10) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
@@ -89,7 +89,7 @@ std::optional<T> number(std::string_view text, int base = 10) {
 bool read_numbers(std::string_view text, std::vector<std::size_t>& numbers) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find(' ', at), text.size());
-    const auto n = number<std::size_t>(text.substr(at, end - at));
+    const auto n = number_in<std::size_t>(text.substr(at, end - at));
     if (!n || (!numbers.empty() && *n <= numbers.back())) return false;
     numbers.push_back(*n);
     at = end + 1;
@@ -103,9 +103,9 @@ bool read_instances(std::string_view text, std::vector<std::size_t>& instances) 
     const std::string item(text.substr(at, end - at));
     at = end + 1;
     const std::size_t star = item.find('*');
-    const auto times = star == std::string::npos ? std::optional<std::size_t>(1) : number<std::size_t>(item.substr(star + 1));
+    const auto times = star == std::string::npos ? std::optional<std::size_t>(1) : number_in<std::size_t>(item.substr(star + 1));
     const std::string first = item.substr(0, star);
-    const auto proof = first == "v" ? std::optional(RuleRecord::kVacuous) : number<std::size_t>(first);
+    const auto proof = first == "v" ? std::optional(RuleRecord::kVacuous) : number_in<std::size_t>(first);
     if (!proof || !times || *times == 0 || *times > rules::kMaxChoices || instances.size() + *times > rules::kMaxChoices) return false;
     instances.insert(instances.end(), *times, *proof);
   }
@@ -126,7 +126,7 @@ Result<RuleRecord> read_rule(Lines& lines) {
   if (!hash) return lines.expected("the hash of the rule");
   record.hash = *hash;
   lines.advance();
-  const auto semantics = lines.keyword() == "semantics" ? number<std::uint64_t>(lines.rest(), 16) : std::nullopt;
+  const auto semantics = lines.keyword() == "semantics" ? number_in<std::uint64_t>(lines.rest(), 16) : std::nullopt;
   if (!semantics) return lines.expected("the hash of the operators' semantics");
   record.semantics = *semantics;
   lines.advance();

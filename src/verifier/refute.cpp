@@ -11,10 +11,9 @@ namespace xflow::verifier {
 
 namespace {
 
-constexpr std::uint64_t kWork = 400'000;    // scalar operations of one evaluation
-constexpr std::size_t kAgreements = 8;      // comparisons that have to agree, over all assignments
-constexpr std::size_t kDrawsToRefute = 32;  // comparisons to find a difference, over all assignments
-constexpr std::size_t kDraws = 3;           // entries drawn for one comparison until the target is defined wherever the source is
+constexpr std::uint64_t kRefutationWork = 400'000;  // scalar operations of one evaluation
+constexpr std::size_t kDrawsToRefute = 32;          // comparisons to find a difference, over all assignments
+constexpr std::size_t kDraws = 3;                   // entries drawn for one comparison until the target is defined wherever the source is
 constexpr std::uint64_t kShrinkWork = 40'000;
 constexpr int kShrinkBudget = 120;    // smaller sizes that are tried
 constexpr int kMinimiseBudget = 400;  // simpler entries that are tried
@@ -59,7 +58,7 @@ Refuter::Result Refuter::try_all(const std::vector<Assignment>& assignments, Pur
       const auto inputs = concrete_.draw(a, ++seed, kKinds[draw % 4]);
       if (!inputs) break;
       Concrete::Difference where;
-      const Concrete::Agreement compared = concrete_.compare(a, *inputs, kWork, &where);
+      const Concrete::Agreement compared = concrete_.compare(a, *inputs, kRefutationWork, &where);
       if (compared == Concrete::Agreement::equal || broken(Fault::refute_unclear_agrees)) ++agreed;
       if (compared != Concrete::Agreement::different && !broken(Fault::refute_equal_is_different)) continue;
       found.push_back({a, *inputs, where, count_entries(*inputs)});

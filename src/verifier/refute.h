@@ -10,6 +10,8 @@
 
 namespace xflow::verifier {
 
+inline constexpr std::size_t kAgreements = 8;  // comparisons that have to agree, over all assignments
+
 class Refuter {
  public:
   Refuter(const rules::RuleInstance& instance, Concrete& concrete, std::uint64_t seed, bool shrink = true)

@@ -17,7 +17,7 @@ namespace xflow::verifier {
 
 namespace {
 
-constexpr std::uint64_t kWork = 10'000'000;
+constexpr std::uint64_t kReplayWork = 10'000'000;
 
 std::string_view trimmed(std::string_view text) {
   const auto begin = text.find_first_not_of(" \t\r\n");
@@ -244,7 +244,7 @@ class Replay {
 
   Result<Replayed> compare() {
     Concrete::Difference where;
-    const Concrete::Agreement agreement = concrete_.compare(assignment_, inputs_, kWork, &where);
+    const Concrete::Agreement agreement = concrete_.compare(assignment_, inputs_, kReplayWork, &where);
     if (agreement == Concrete::Agreement::unclear)
       return Replayed{false, "the sides cannot be compared: an element is undefined, too much work, or too near to tell"};
     Replayed result{agreement == Concrete::Agreement::different, "both sides are equal"};

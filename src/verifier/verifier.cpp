@@ -13,8 +13,6 @@ namespace xflow::verifier {
 
 namespace {
 
-constexpr std::size_t kAgreements = 8;
-
 std::string shapes_text(const Counterexample& c) {
   std::string text;
   for (const auto& [name, value] : c.integers) text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(value);

@@ -6,10 +6,9 @@
 
 #include "src/cost/cpu/cpu_executor.h"
 #include "src/cost/cpu/program.h"
-#include "src/eval/compare.h"
-#include "src/eval/evaluate.h"
 #include "src/ops/operator.h"
 #include "tests/cost/allocations.h"
+#include "tests/cost/expect_computes.h"
 
 namespace xflow::cost::cpu {
 namespace {
@@ -70,24 +69,10 @@ class ProgramTest : public ::testing::Test {
     return *std::move(program);
   }
 
-  // Runs it twice, so that what a run leaves behind is seen, and compares with the reference.
   void expect_computes(const ir::Graph& graph) {
     auto program = build(graph);
     ASSERT_TRUE(program);
-    EXPECT_EQ(program->plan().share_not_run(), 0);
-    program->run();
-    program->run();
-    eval::Options single;
-    single.number = eval::Number::float32;
-    const auto reference = eval::evaluate(arena, graph, bindings_);
-    const auto own = eval::evaluate(arena, graph, bindings_, single);
-    ASSERT_TRUE(reference && own);
-    for (std::size_t k = 0; k < graph.outputs.size(); ++k) {
-      const auto found = program->read(k);
-      ASSERT_TRUE(found) << found.error().text();
-      const eval::Comparison comparison = eval::compare((*reference)[k], (*own)[k], *found);
-      EXPECT_TRUE(comparison.agrees) << "output " << k << ": " << comparison.reason;
-    }
+    cpu::expect_computes(*program, arena, graph, bindings_);
   }
 
   ir::Arena arena;

@@ -14,18 +14,10 @@
 namespace xflow::onnx_io {
 namespace {
 
+using testing::dynamic_info;
 using testing::GraphParts;
 using testing::node;
 using testing::Rewritten;
-
-std::string dynamic_info(std::string_view name, const std::vector<std::string>& dims) {
-  std::vector<Dimension> shape;
-  for (const std::string& dim : dims) {
-    const bool is_number = dim.find_first_not_of("0123456789") == std::string::npos;
-    shape.push_back(is_number ? Dimension{Dimension::Kind::value, std::stoll(dim), {}} : Dimension{Dimension::Kind::parameter, 0, dim});
-  }
-  return value_info_message(name, ir::DataType::float32, shape);
-}
 
 std::string integers(std::string_view name, const std::vector<std::int64_t>& values) {
   std::string raw(values.size() * 8, '\0');

@@ -10,6 +10,7 @@
 namespace xflow::onnx_io {
 namespace {
 
+using testing::dynamic_info;
 using testing::float_info;
 using testing::float_tensor;
 using testing::graph_message;
@@ -28,13 +29,6 @@ GraphParts chain() {
   parts.outputs = {float_info("y")};
   parts.value_infos = {float_info("a"), float_info("b")};
   return parts;
-}
-
-// A ValueInfoProto of float32 with named dimensions.
-std::string dynamic_info(std::string_view name, const std::vector<std::string>& dims) {
-  std::vector<Dimension> shape;
-  for (const std::string& dim : dims) shape.push_back(Dimension{Dimension::Kind::parameter, 0, dim});
-  return value_info_message(name, ir::DataType::float32, shape);
 }
 
 std::string bool_info(std::string_view name) { return value_info_message(name, ir::DataType::boolean, {}); }

@@ -38,6 +38,15 @@ std::string float_info(std::string_view name, std::vector<std::int64_t> dims) {
   return value_info_message(name, DataType::float32, shape);
 }
 
+std::string dynamic_info(std::string_view name, const std::vector<std::string>& dims) {
+  std::vector<Dimension> shape;
+  for (const std::string& dim : dims) {
+    const bool is_number = dim.find_first_not_of("0123456789") == std::string::npos;
+    shape.push_back(is_number ? Dimension{Dimension::Kind::value, std::stoll(dim), {}} : Dimension{Dimension::Kind::parameter, 0, dim});
+  }
+  return value_info_message(name, ir::DataType::float32, shape);
+}
+
 std::string node(std::string_view op_type, std::string_view name, std::vector<std::string> inputs, std::vector<std::string> outputs) {
   NodeBuilder builder(op_type);
   builder.name(name);

@@ -29,6 +29,8 @@ std::string model_of(const GraphParts& parts);
 
 // A ValueInfoProto of float32 with known dimensions.
 std::string float_info(std::string_view name, std::vector<std::int64_t> dims = {2});
+// The same with dimensions as text: numbers and names.
+std::string dynamic_info(std::string_view name, const std::vector<std::string>& dims);
 // A NodeProto without attributes.
 std::string node(std::string_view op_type, std::string_view name, std::vector<std::string> inputs, std::vector<std::string> outputs);
 // An If whose branches are `body` and a graph that gives back `condition`.

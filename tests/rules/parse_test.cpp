@@ -5,7 +5,7 @@
 namespace xflow::rules {
 namespace {
 
-constexpr std::string_view kMerge = R"(# Two products that share an operand are one product.
+constexpr std::string_view kSiblings = R"(# Two products that share an operand are one product.
 #   X.A ++ X.B = X.(A ++ B)
 rule merge-matmuls-sharing-lhs
   with
@@ -21,7 +21,7 @@ rule merge-matmuls-sharing-lhs
 )";
 
 TEST(RuleText, IsParsed) {
-  const std::vector<Rule> rules = parsed(kMerge);
+  const std::vector<Rule> rules = parsed(kSiblings);
   ASSERT_EQ(rules.size(), 1U);
   const Rule& rule = rules[0];
   EXPECT_EQ(rule.name, "merge-matmuls-sharing-lhs");
@@ -35,7 +35,7 @@ TEST(RuleText, IsParsed) {
 }
 
 TEST(RuleText, PrintsAndParsesBackToTheSameRule) {
-  const std::string printed = print(parsed(kMerge)[0]);
+  const std::string printed = print(parsed(kSiblings)[0]);
   EXPECT_EQ(printed, R"(# Two products that share an operand are one product.
 #   X.A ++ X.B = X.(A ++ B)
 rule merge-matmuls-sharing-lhs
@@ -176,7 +176,7 @@ TEST(RuleErrors, NestingIsBounded) {
 
 TEST(RuleErrors, NoTextCrashes) {
   // Every prefix and every text with one byte changed parses or has an error with a place.
-  const std::string text(kMerge);
+  const std::string text(kSiblings);
   for (std::size_t k = 0; k <= text.size(); ++k) {
     const auto prefix = parse_rules(text.substr(0, k), "f");
     EXPECT_TRUE(prefix || prefix.error().where.substr(0, 2) == "f:") << k;

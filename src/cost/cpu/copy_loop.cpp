@@ -12,8 +12,6 @@
 namespace xflow::cost::cpu {
 namespace {
 
-using Dims = std::vector<std::int64_t>;
-
 // A copy between two strided views of equal size.
 struct StridedCopy {
   std::size_t operand = 0;

@@ -12,12 +12,12 @@
 #include "src/cost/cpu/convert_kernel.h"
 #include "src/cost/cpu/dnnl_kernel.h"
 #include "src/cost/cpu/loop_kernel.h"
+#include "src/cost/kernel_text.h"
 
 namespace xflow::cost::cpu {
 namespace {
 
 bool is_convolution(std::string_view kernel) { return kernel == "convolution" || kernel == "transposed_convolution"; }
-bool is_pointwise(std::string_view kernel) { return kernel.starts_with("pointwise/"); }
 
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
@@ -57,7 +57,7 @@ class Device final : public CpuDevice {
     const bool blocked = layout != Layout::channels_last;
     const ir::DataType type = spec.results[0].data_type;
     const bool single = type == ir::DataType::float32 || type == ir::DataType::float16;
-    if (is_pointwise(spec.kernel)) {
+    if (is_pointwise(spec)) {
       // Blocks are walked by oneDNN alone, for which a hard sigmoid is two operators, and not with padding that has to stay 0.
       return !blocked ||
              (library_steps(spec) && single && fills_blocks(spec, layout) && parse_step(spec.kernel).operation != "hard_sigmoid");
@@ -89,7 +89,7 @@ class Device final : public CpuDevice {
       }
     }
     const ir::DataType type = result.data_type == ir::DataType::float16 ? ir::DataType::float32 : result.data_type;
-    if (is_pointwise(base.kernel)) return find_block_operator(name.operation, type, type).has_value();
+    if (is_pointwise(base)) return find_block_operator(name.operation, type, type).has_value();
     if (base.kernel != "matmul" && !is_convolution(base.kernel)) return false;
     if (type != ir::DataType::float32 && type != ir::DataType::bfloat16) return false;
     // Libraries and runtimes fuse one residual.
@@ -127,7 +127,7 @@ class Device final : public CpuDevice {
         errors.push_back(kernel.error());
       }
     };
-    if (is_pointwise(spec.kernel)) {
+    if (is_pointwise(spec)) {
       collect(build_pointwise_loop(spec, layout));
     } else if (spec.kernel == "copy") {
       collect(build_copy_loop(spec, layout));

@@ -14,8 +14,6 @@
 namespace xflow::cost::cpu {
 namespace {
 
-using Dims = std::vector<std::int64_t>;
-
 std::int64_t product(std::span<const std::int64_t> dims) {
   std::int64_t n = 1;
   for (const std::int64_t d : dims) n *= d;

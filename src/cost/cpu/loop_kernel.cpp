@@ -10,6 +10,10 @@
 #include "src/ir/constant.h"
 
 namespace xflow::cost::cpu {
+
+Unexpected no_loop(const ops::KernelSpec& spec, std::string_view what) {
+  return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: there is no loop for {}", ops::to_string(spec), what));
+}
 namespace {
 
 using ir::DataType;

@@ -21,6 +21,8 @@ namespace xflow::cost::cpu {
 // comparable.
 inline constexpr int kLoopVersion = 5;
 
+using Dims = std::vector<std::int64_t>;
+
 // Chains of pointwise operators, blocks of which stay in the first-level cache from the first operator to the last.
 Result<std::unique_ptr<Kernel>> build_pointwise_loop(const ops::KernelSpec& spec, Layout layout);
 // Kernels "copy" (transpose, concat, split, slice, pad, gather, expand, tile, reshape, nearest resize).
@@ -62,6 +64,9 @@ class Memory {
 
 // Any kernel that is one operator, in its index notation; one without operands is a table that is copied. Slow.
 Result<std::unique_ptr<Kernel>> build_notation_kernel(const ops::KernelSpec& spec);
+
+// That there is no loop of ours for what the kernel needs.
+Unexpected no_loop(const ops::KernelSpec& spec, std::string_view what);
 
 // What these kernels share: buffers in a layout that is not padded, written and read in row-major order.
 class LoopKernel : public Kernel {

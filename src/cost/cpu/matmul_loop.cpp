@@ -12,8 +12,6 @@
 namespace xflow::cost::cpu {
 namespace {
 
-using Dims = std::vector<std::int64_t>;
-
 class MatmulLoop final : public LoopKernel {
  public:
   MatmulLoop() : LoopKernel(Layout::plain) {}

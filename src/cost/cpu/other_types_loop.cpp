@@ -14,9 +14,7 @@
 namespace xflow::cost::cpu {
 namespace {
 
-using Dims = std::vector<std::int64_t>;
-
-Unexpected no_loop(const ops::KernelSpec& spec) {
+Unexpected no_loop_of_type(const ops::KernelSpec& spec) {
   return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: there is no loop for it", ops::to_string(spec)));
 }
 
@@ -26,13 +24,13 @@ class OtherReduceLoop final : public LoopKernel {
   OtherReduceLoop() : LoopKernel(Layout::plain) {}
 
   Result<void> prepare(const ops::KernelSpec& spec) {
-    if (!spec.post.empty() || spec.operands.size() != 1 || spec.operands[0].data_type != spec.results[0].data_type) return no_loop(spec);
+    if (!spec.post.empty() || spec.operands.size() != 1 || spec.operands[0].data_type != spec.results[0].data_type) return no_loop_of_type(spec);
     if (spec.word == "sum" || spec.word == "mean") {
       kind_ = spec.word == "sum" ? Kind::sum : Kind::mean;
     } else if (spec.word == "max" || spec.word == "min") {
       kind_ = spec.word == "max" ? Kind::max : Kind::min;
     } else {
-      return no_loop(spec);
+      return no_loop_of_type(spec);
     }
     switch (spec.operands[0].data_type) {
       case ir::DataType::float64:
@@ -45,7 +43,7 @@ class OtherReduceLoop final : public LoopKernel {
         reduce_ = &OtherReduceLoop::reduce<std::int32_t>;
         break;
       default:
-        return no_loop(spec);
+        return no_loop_of_type(spec);
     }
     XFLOW_CHECK(add_buffers(spec));
     dims_ = operands_[0].dims;
@@ -111,13 +109,13 @@ class DoubleSoftmax final : public LoopKernel {
   DoubleSoftmax() : LoopKernel(Layout::plain) {}
 
   Result<void> prepare(const ops::KernelSpec& spec) {
-    if (!spec.post.empty() || spec.operands.size() != 1 || spec.operands[0].data_type != ir::DataType::float64) return no_loop(spec);
+    if (!spec.post.empty() || spec.operands.size() != 1 || spec.operands[0].data_type != ir::DataType::float64) return no_loop_of_type(spec);
     XFLOW_CHECK(add_buffers(spec));
     const auto rank = static_cast<std::int64_t>(operands_[0].dims.size());
     const Dims* axis = spec.find("axis");
     axis_ = axis == nullptr || axis->empty() ? -1 : (*axis)[0];
     if (axis_ < 0) axis_ += rank;
-    if (axis_ < 0 || axis_ >= rank) return no_loop(spec);
+    if (axis_ < 0 || axis_ >= rank) return no_loop_of_type(spec);
     logarithm_ = spec.kernel == "log_softmax";
     return {};
   }
@@ -155,7 +153,7 @@ class DoubleSoftmax final : public LoopKernel {
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> build_other_types_loop(const ops::KernelSpec& spec, Layout layout) {
-  if (layout != Layout::plain && layout != Layout::any) return no_loop(spec);
+  if (layout != Layout::plain && layout != Layout::any) return no_loop_of_type(spec);
   if (spec.kernel == "reduce") {
     auto kernel = std::make_unique<OtherReduceLoop>();
     XFLOW_CHECK(kernel->prepare(spec));

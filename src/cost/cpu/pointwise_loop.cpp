@@ -20,19 +20,15 @@ constexpr std::size_t kBlock = 1024;  // elements; a few blocks of them fit the 
 constexpr std::size_t kMaxElementSize = 8;
 using Block = std::array<std::byte, kBlock * kMaxElementSize>;
 
-Unexpected cannot(const ops::KernelSpec& spec, std::string_view what) {
-  return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: there is no loop for {}", ops::to_string(spec), what));
-}
-
 class PointwiseLoop final : public LoopKernel {
  public:
   explicit PointwiseLoop(Layout layout) : LoopKernel(layout) {}
 
   Result<void> prepare(const ops::KernelSpec& spec) {
-    if (spec.results.size() != 1) return cannot(spec, "several results");
+    if (spec.results.size() != 1) return no_loop(spec, "several results");
     const auto* fmod = spec.find("fmod");
     if (fmod != nullptr && *fmod == std::vector<std::int64_t>{1} && !ir::is_floating(spec.results[0].data_type))
-      return cannot(spec, "remainders with the sign of the first operand");
+      return no_loop(spec, "remainders with the sign of the first operand");
     std::size_t rank = 0;
     for (const ops::TensorSpec& tensor : all_operands(spec)) rank = std::max(rank, tensor.dims.size());
     rank = std::max(rank, spec.results[0].dims.size());
@@ -55,7 +51,7 @@ class PointwiseLoop final : public LoopKernel {
       XFLOW_CHECK(add_step(spec, step, order, type_of));
       running = steps_.back().result;
     }
-    if (running != spec.results[0].data_type) return cannot(spec, "this result type");
+    if (running != spec.results[0].data_type) return no_loop(spec, "this result type");
     return {};
   }
 
@@ -93,7 +89,7 @@ class PointwiseLoop final : public LoopKernel {
     std::vector<std::int64_t> own;
     std::vector<std::int64_t> target;
     for (const std::size_t k : order) {
-      if (operand.dims[k] != result.dims[k] && operand.dims[k] != 1) return cannot(spec, "operands that do not broadcast to the result");
+      if (operand.dims[k] != result.dims[k] && operand.dims[k] != 1) return no_loop(spec, "operands that do not broadcast to the result");
       dims.push_back(result.dims[k]);
       own.push_back(operand.dims[k] == 1 ? 0 : operand.strides[k]);
       target.push_back(result.strides[k]);
@@ -126,9 +122,9 @@ class PointwiseLoop final : public LoopKernel {
     const std::string_view operation = step.operation == "sum" ? "add" : step.operation;
     const DataType type = operation == "select" && order.size() == 3 ? type_of(order[1]) : type_of(order[0]);
     const auto found = find_block_operator(operation, type, spec.results[0].data_type);
-    if (!found) return cannot(spec, fmt::format("{} of {}", operation, ir::name(type)));
+    if (!found) return no_loop(spec, fmt::format("{} of {}", operation, ir::name(type)));
     if (static_cast<std::size_t>(found->reals) > step.reals.size())
-      return cannot(spec, fmt::format("{} without its attributes", operation));
+      return no_loop(spec, fmt::format("{} without its attributes", operation));
     Call call;
     call.function = found->function;
     call.result = found->result;
@@ -138,7 +134,7 @@ class PointwiseLoop final : public LoopKernel {
       steps_.push_back(std::move(call));
       return {};
     }
-    if (found->operands != 2 || order.size() < 2) return cannot(spec, fmt::format("{} of {} operands", operation, order.size()));
+    if (found->operands != 2 || order.size() < 2) return no_loop(spec, fmt::format("{} of {} operands", operation, order.size()));
     call.operands = {order[0], order[1]};
     steps_.push_back(call);
     for (std::size_t k = 2; k < order.size(); ++k) {

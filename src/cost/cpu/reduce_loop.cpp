@@ -19,7 +19,6 @@
 namespace xflow::cost::cpu {
 namespace {
 
-using Dims = std::vector<std::int64_t>;
 constexpr std::size_t kLanes = 32;  // partial results of one row, so that the loop has no chain of dependences
 
 enum class Fold : std::uint8_t { sum, squares, maximum, minimum, product };
@@ -91,18 +90,14 @@ XFLOW_CLONES float squares_about(const float* x, std::size_t n, float mean) {
   return sum;
 }
 
-Unexpected cannot(const ops::KernelSpec& spec, std::string_view what) {
-  return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: there is no loop for {}", ops::to_string(spec), what));
-}
-
 Result<std::vector<bool>> reduced_dimensions(const ops::KernelSpec& spec) {
   const std::size_t rank = spec.operands.at(0).dims.size();
   std::vector<bool> reduced(rank, false);
   const Dims* axes = spec.find("axes");
-  if (axes == nullptr) return cannot(spec, "a reduction without axes");
+  if (axes == nullptr) return no_loop(spec, "a reduction without axes");
   for (const std::int64_t axis : *axes) {
     const std::int64_t k = axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis;
-    if (k < 0 || k >= static_cast<std::int64_t>(rank)) return cannot(spec, "this axis");
+    if (k < 0 || k >= static_cast<std::int64_t>(rank)) return no_loop(spec, "this axis");
     reduced[static_cast<std::size_t>(k)] = true;
   }
   return reduced;
@@ -122,7 +117,7 @@ class ReduceLoop final : public LoopKernel {
 
   Result<void> prepare(const ops::KernelSpec& spec) {
     if (spec.operands.size() != 1 || !spec.post.empty() || spec.operands[0].data_type != ir::DataType::float32) {
-      return cannot(spec, "this reduction");
+      return no_loop(spec, "this reduction");
     }
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
     word_ = spec.word;
@@ -137,7 +132,7 @@ class ReduceLoop final : public LoopKernel {
     } else if (word_ == "prod") {
       folder_ = folder<Fold::product>(1);
     } else {
-      return cannot(spec, spec.word);
+      return no_loop(spec, spec.word);
     }
     XFLOW_CHECK(add_buffers(spec));
     XFLOW_TRY(const std::vector<bool> reduced, reduced_dimensions(spec));
@@ -146,7 +141,7 @@ class ReduceLoop final : public LoopKernel {
     Dims kept = x.dims;
     for (std::size_t k = 0; k < kept.size(); ++k) kept[k] = reduced[k] ? 1 : kept[k];
     const bool keeps = results_[0].dims.size() == kept.size();
-    if (!keeps && operand_layout() != Layout::plain) return cannot(spec, "dropped dimensions in this layout");
+    if (!keeps && operand_layout() != Layout::plain) return no_loop(spec, "dropped dimensions in this layout");
     Dims strides = layout_strides(kept, operand_layout());
     Dims dims;
     std::vector<Dims> sorted(2);
@@ -212,10 +207,10 @@ class NormalizationLoop final : public LoopKernel {
 
   Result<void> prepare(const ops::KernelSpec& spec) {
     if (spec.operands.empty() || spec.operands.size() > 3 || spec.operands[0].data_type != ir::DataType::float32 || !spec.post.empty()) {
-      return cannot(spec, "this normalisation");
+      return no_loop(spec, "this normalisation");
     }
     XFLOW_TRY(const std::vector<bool> reduced, reduced_dimensions(spec));
-    if (!std::is_sorted(reduced.begin(), reduced.end())) return cannot(spec, "normalisation over other than the last dimensions");
+    if (!std::is_sorted(reduced.begin(), reduced.end())) return no_loop(spec, "normalisation over other than the last dimensions");
     centered_ = spec.word != "rms";
     for (const auto& [name, value] : spec.reals) epsilon_ = name == "epsilon" ? static_cast<float>(value) : epsilon_;
     XFLOW_CHECK(add_buffers(spec));
@@ -224,7 +219,7 @@ class NormalizationLoop final : public LoopKernel {
     }
     for (std::size_t k = 1; k < operands_.size(); ++k) {
       const Dims own = padded_to(operands_[k].dims, reduced.size());
-      if (own.size() != reduced.size()) return cannot(spec, "this scale");
+      if (own.size() != reduced.size()) return no_loop(spec, "this scale");
       const auto first = static_cast<std::size_t>(std::ranges::find(reduced, true) - reduced.begin());
       const auto is_one = [](std::int64_t d) { return d == 1; };
       const auto inner = own.begin() + static_cast<std::ptrdiff_t>(first);
@@ -233,7 +228,7 @@ class NormalizationLoop final : public LoopKernel {
       const bool along = std::all_of(own.begin(), inner, is_one) && std::equal(inner, own.end(), dims.begin() + (inner - own.begin()));
       const auto varying = std::find_if_not(own.begin(), inner, is_one);
       const bool across = std::all_of(inner, own.end(), is_one) && std::equal(varying, inner, dims.begin() + (varying - own.begin()));
-      if (!along && !across) return cannot(spec, "this scale");
+      if (!along && !across) return no_loop(spec, "this scale");
       along_[k - 1] = along;
     }
     return {};
@@ -276,7 +271,7 @@ class NormalizationLoop final : public LoopKernel {
 
 Result<std::unique_ptr<Kernel>> build_reduce_loop(const ops::KernelSpec& spec, Layout layout) {
   if (spec.kernel == "normalization") {
-    if (has_layouts(spec.operands.at(0)) && layout != Layout::plain) return cannot(spec, "layouts");
+    if (has_layouts(spec.operands.at(0)) && layout != Layout::plain) return no_loop(spec, "layouts");
     auto kernel = std::make_unique<NormalizationLoop>();
     XFLOW_CHECK(kernel->prepare(spec));
     return std::unique_ptr<Kernel>(std::move(kernel));

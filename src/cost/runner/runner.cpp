@@ -53,14 +53,14 @@ Result<Encoded> encode(std::span<const NamedTensor> tensors) {
 }
 
 // The sizes in a list, and their product.
-struct Dims {
+struct Sizes {
   std::vector<std::int64_t> sizes;
   std::uint64_t count = 1;
 };
-std::optional<Dims> dims_in(const Json& json) {
+std::optional<Sizes> dims_in(const Json& json) {
   const auto list = json.find("dims");
   if (list == json.end() || !list->is_array()) return std::nullopt;
-  Dims dims;
+  Sizes dims;
   for (const Json& dim : *list) {
     if (!dim.is_number_unsigned() || dim.get<std::uint64_t>() > kMostPayload) return std::nullopt;
     dims.sizes.push_back(dim.get<std::int64_t>());
@@ -69,7 +69,7 @@ std::optional<Dims> dims_in(const Json& json) {
   return dims;
 }
 
-std::optional<eval::Tensor> strings_in(const Json& json, Dims dims) {
+std::optional<eval::Tensor> strings_in(const Json& json, Sizes dims) {
   const auto list = json.find("strings");
   if (list == json.end() || !list->is_array() || list->size() != dims.count) return std::nullopt;
   std::vector<std::string> values;

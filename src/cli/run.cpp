@@ -1,0 +1,84 @@
+// The command line: subcommands, messages, exit codes.
+#include "src/cli/run.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "src/cli/command.h"
+
+namespace xflow::cli {
+
+static_assert(static_cast<int>(ExitCode::cannot) == kCannot);
+
+ExitCode report(const Error& error) {
+  std::string text = error.text();
+  for (char& c : text)
+    if (c == '\n') c = ' ';
+  std::fprintf(stderr, "xflow: %s\n", text.c_str());
+  switch (error.code) {
+    case ErrorCode::unreadable:
+    case ErrorCode::syntax:
+    case ErrorCode::ill_typed:
+      return ExitCode::unreadable;
+    case ErrorCode::invalid_argument:
+      return ExitCode::usage;
+    case ErrorCode::not_proved:
+      return ExitCode::negative;
+    default:
+      return ExitCode::cannot;
+  }
+}
+
+std::string examples(std::initializer_list<const char*> lines) {
+  std::string text = "Examples:";
+  for (const char* line : lines) text += std::string("\n  ") + line;
+  return text;
+}
+
+ProgressLine::ProgressLine() : terminal_(isatty(STDERR_FILENO) != 0) {}
+
+ProgressLine::~ProgressLine() {
+  if (shown_) std::fputs("\r\033[K", stderr);
+}
+
+void ProgressLine::show(const std::string& text) {
+  if (!terminal_) return;
+  std::fprintf(stderr, "\r\033[K%s", text.c_str());
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"xflow makes tensor graphs cheaper without changing what they compute."};
+  app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 done, 1 negative answer (not equal, not proved), 2 unreadable input, 3 cannot, 64 wrong command line.\n"
+      "'xflow COMMAND --help' shows the options and examples of a command.");
+  Command command;
+  add_optimize(app, command);
+  add_check(app, command);
+  add_show(app, command);
+  add_verify(app, command);
+  add_rules(app, command);
+  add_version(app, command);
+  if (argc > 1 && *argv[1] != '-' && app.get_subcommands([&](const CLI::App* sub) { return sub->get_name() == argv[1]; }).empty()) {
+    std::fprintf(stderr, "xflow: no command '%s' (see 'xflow --help')\n", argv[1]);
+    return static_cast<int>(ExitCode::usage);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    std::string message = e.what();
+    for (char& c : message)
+      if (c == '\n') c = ' ';
+    std::fprintf(stderr, "xflow: %s (see 'xflow --help')\n", message.c_str());
+    return static_cast<int>(ExitCode::usage);
+  }
+  return static_cast<int>(command.run());
+}
+
+}  // namespace xflow::cli
