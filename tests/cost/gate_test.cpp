@@ -14,9 +14,9 @@ constexpr ProgramId kOriginal{0};
 constexpr ProgramId kCandidate{1};
 
 // A machine on which the test says how long each program takes, with a clock of its own that moves when something runs.
-class Machine : public Executor {
+class GateMachine : public Executor {
  public:
-  explicit Machine(std::uint64_t seed = 1) : random_(seed) {}
+  explicit GateMachine(std::uint64_t seed = 1) : random_(seed) {}
 
   const DeviceInfo& info() const override { return info_; }
 
@@ -54,7 +54,7 @@ class Machine : public Executor {
   std::normal_distribution<double> normal_;
 };
 
-GateResult judge(Machine& machine, std::size_t choices = 1, GateOptions options = {}) {
+GateResult judge(GateMachine& machine, std::size_t choices = 1, GateOptions options = {}) {
   options.clock = [&] { return machine.seconds; };
   return gate(machine, kOriginal, kCandidate, choices, options);
 }
@@ -63,7 +63,7 @@ GateResult judge(Machine& machine, std::size_t choices = 1, GateOptions options 
 int passes(int machines, double ratio, double noise, double drift = 0) {
   int passed = 0;
   for (int seed = 1; seed <= machines; ++seed) {
-    Machine machine(static_cast<std::uint64_t>(seed));
+    GateMachine machine(static_cast<std::uint64_t>(seed));
     machine.noise = noise;
     machine.drift = drift;
     machine.times[{kCandidate, 0}] = ratio * machine.milliseconds * 1e6;
@@ -75,7 +75,7 @@ int passes(int machines, double ratio, double noise, double drift = 0) {
 }
 
 TEST(Gate, LetsAFasterCandidatePassAfterTheLeastNumberOfPairs) {
-  Machine machine;
+  GateMachine machine;
   machine.times[{kCandidate, 0}] = 10e6;
   const GateResult result = judge(machine);
   EXPECT_TRUE(result.passed);
@@ -121,25 +121,25 @@ TEST(Gate, IsNotMisledByAMachineThatDrifts) {
 }
 
 TEST(Gate, SaysWhyACandidateDoesNotPass) {
-  Machine machine;
+  GateMachine machine;
   machine.times[{kCandidate, 0}] = 21e6;
   EXPECT_EQ(judge(machine).reason, "it is slower: 1.050 of the original's time [1.050, 1.050] in 15 pairs");
-  Machine equal;
+  GateMachine equal;
   const GateResult result = judge(equal);
   EXPECT_FALSE(result.passed);
   EXPECT_EQ(result.comparisons[0].verdict, GateVerdict::equal);
   EXPECT_EQ(result.comparisons[0].stop, GateStop::pairs);
   EXPECT_EQ(result.reason, "it is not faster: 1.000 of the original's time [1.000, 1.000] in 127 pairs");
-  Machine slow;
+  GateMachine slow;
   slow.milliseconds = 4000;
   EXPECT_EQ(judge(slow).reason, "the budget of 60 s was used up after 5 of 15 pairs");
-  Machine noisy;
+  GateMachine noisy;
   noisy.noise = 0.5;
   EXPECT_TRUE(judge(noisy).reason.starts_with("it may be slower: ")) << judge(noisy).reason;
 }
 
 TEST(Gate, WantsAllChoicesOfSizesNotSlowerAndOneFaster) {
-  Machine machine;
+  GateMachine machine;
   machine.noise = 0.003;
   machine.times[{kCandidate, 1}] = 18e6;
   const GateResult one = judge(machine, 3);
@@ -159,14 +159,14 @@ TEST(Gate, WantsAllChoicesOfSizesNotSlowerAndOneFaster) {
 }
 
 TEST(Gate, RunsNoFurtherSizesOnceOneDecidedAgainstTheCandidate) {
-  Machine machine;
+  GateMachine machine;
   machine.times[{kCandidate, 0}] = 30e6;
   machine.times[{kCandidate, 1}] = 10e6;
   EXPECT_EQ(judge(machine, 2).comparisons.size(), 1U);
 }
 
 TEST(Gate, SharesItsTimeBetweenChoicesOfSizes) {
-  Machine machine;
+  GateMachine machine;
   machine.milliseconds = 300;  // 127 pairs would take 76 s
   machine.noise = 0.003;
   machine.times[{kCandidate, 1}] = 200e6;
@@ -179,7 +179,7 @@ TEST(Gate, SharesItsTimeBetweenChoicesOfSizes) {
 
 TEST(Gate, EndsWithItsBudget) {
   for (const double budget : {0.0, 0.5, 3.0}) {
-    Machine machine;
+    GateMachine machine;
     machine.noise = 0.01;
     GateOptions options;
     options.max_seconds = budget;
@@ -191,7 +191,7 @@ TEST(Gate, EndsWithItsBudget) {
 }
 
 TEST(Gate, MayDecideEarlyWhereTheBudgetEnds) {
-  Machine machine;
+  GateMachine machine;
   machine.noise = 0.01;
   machine.drift = 0;
   machine.times[{kCandidate, 0}] = 19.8e6;  // less than the noise: 15 pairs are too few
@@ -206,7 +206,7 @@ TEST(Gate, MayDecideEarlyWhereTheBudgetEnds) {
 TEST(Gate, SurvivesCrashes) {
   for (const ProgramId broken : {kOriginal, kCandidate}) {
     for (const int runs : {0, 2, 10}) {
-      Machine machine;
+      GateMachine machine;
       machine.breaks_after[broken] = runs;
       const GateResult result = judge(machine);
       EXPECT_FALSE(result.passed);
@@ -221,7 +221,7 @@ TEST(Gate, SurvivesCrashes) {
 
 TEST(Gate, RunsEachProgramInBothPlacesOfAPairInAnOrderThatTheSeedDraws) {
   const auto order_of = [](std::uint64_t seed) {
-    Machine machine;
+    GateMachine machine;
     GateOptions options;
     options.seed = seed;
     judge(machine, 1, options);
@@ -241,7 +241,7 @@ TEST(Gate, RunsEachProgramInBothPlacesOfAPairInAnOrderThatTheSeedDraws) {
 }
 
 TEST(Gate, MakesSamplesOfShortRuns) {
-  Machine machine;
+  GateMachine machine;
   machine.milliseconds = 0.05;
   EXPECT_EQ(judge(machine).comparisons[0].repeats, 400);
   machine.milliseconds = 15;

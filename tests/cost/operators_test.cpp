@@ -34,19 +34,23 @@ struct Sample {
   ir::Attributes attributes = {};
 };
 
-ir::AttributeValue list(const Dims& values) { return ir::polys(values); }
+ir::AttributeValue attribute_list(const Dims& values) { return ir::polys(values); }
 
 std::vector<Sample> samples() {
   const Operand x{DataType::float32, {2, 4, 5, 6}};
   const Operand positive{DataType::float32, {2, 4, 5, 6}, 0.5, 2};
   const Operand flags{DataType::boolean, {2, 4, 5, 6}, 0, 1};
   const Operand small{DataType::int64, {2, 5}, 0, 2};
-  const ir::Attributes window = {
-      {"strides", list({1, 1})}, {"pads", list({1, 1, 1, 1})}, {"dilations", list({1, 1})}, {"groups", ir::Poly(1)}};
-  const ir::Attributes last = {{"axes", list({3})}, {"keep_dims", ir::Poly(1)}};
+  const ir::Attributes window = {{"strides", attribute_list({1, 1})},
+                                 {"pads", attribute_list({1, 1, 1, 1})},
+                                 {"dilations", attribute_list({1, 1})},
+                                 {"groups", ir::Poly(1)}};
+  const ir::Attributes last = {{"axes", attribute_list({3})}, {"keep_dims", ir::Poly(1)}};
   const ir::Attributes axis = {{"axis", ir::Poly(1)}};
   std::vector<Sample> samples = {
-      {"average_pool", {x}, {{"kernel", list({3, 3})}, {"strides", list({1, 1})}, {"pads", list({1, 1, 1, 1})}}},
+      {"average_pool",
+       {x},
+       {{"kernel", attribute_list({3, 3})}, {"strides", attribute_list({1, 1})}, {"pads", attribute_list({1, 1, 1, 1})}}},
       {"cast", {{DataType::int64, {3, 7}, -9, 9}}, {{"to", DataType::float32}}},
       {"clip", {x}, {{"min", ir::Real(-1)}, {"max", ir::Real(1)}}},
       {"concat", {x, x}, axis},
@@ -55,7 +59,7 @@ std::vector<Sample> samples() {
       {"cumsum", {x}, axis},
       {"cumsum", {{DataType::int64, {4, 7}, -9, 9}}, {{"axis", ir::Poly(1)}, {"exclusive", ir::Poly(1)}, {"reverse", ir::Poly(1)}}},
       {"depth_to_space", {x}, {{"block", ir::Poly(2)}, {"order", std::string("depth_first")}}},
-      {"expand", {{DataType::float32, {4, 1, 6}}}, {{"shape", list({2, 4, 5, 6})}}},
+      {"expand", {{DataType::float32, {4, 1, 6}}}, {{"shape", attribute_list({2, 4, 5, 6})}}},
       {"gather", {x, small}, axis},
       {"gather_elements", {x, {DataType::int64, {2, 3, 4, 6}, 0, 3}}, axis},
       {"gather_elements", {{DataType::int32, {4, 9}, -9, 9}, {DataType::int64, {3, 5}, 0, 8}}, axis},
@@ -69,52 +73,66 @@ std::vector<Sample> samples() {
       {"matmul", {{DataType::float32, {2, 5, 6}}, {DataType::float32, {6}}}},
       {"matmul", {{DataType::float64, {2, 5, 6}}, {DataType::float64, {6, 7}}}},
       {"matmul", {{DataType::int64, {5, 6}, -9, 9}, {DataType::int64, {6, 7}, -9, 9}}},
-      {"max_pool", {x}, {{"kernel", list({3, 3})}, {"strides", list({2, 2})}, {"pads", list({1, 1, 1, 1})}}},
+      {"max_pool", {x}, {{"kernel", attribute_list({3, 3})}, {"strides", attribute_list({2, 2})}, {"pads", attribute_list({1, 1, 1, 1})}}},
       {"mod", {{DataType::int64, {3, 7}, -9, 9}, {DataType::int64, {7}, 1, 5}}},
       {"one_hot", {small}, {{"axis", ir::Poly(1)}, {"depth", ir::Poly(4)}, {"on", ir::Real(3)}, {"off", ir::Real(-1)}}},
-      {"pad", {x}, {{"begins", list({0, 0, 1, 2})}, {"ends", list({0, 0, 2, 1})}}},
-      {"pad", {x}, {{"begins", list({0, 0, 1, 2})}, {"ends", list({0, 0, 2, 1})}, {"mode", std::string("reflect")}}},
-      {"pad", {x}, {{"begins", list({0, 0, 1, 2})}, {"ends", list({0, 0, 2, 1})}, {"mode", std::string("edge")}}},
-      {"pad", {x}, {{"begins", list({0, 0, 1, 2})}, {"ends", list({0, 0, 2, 1})}, {"mode", std::string("wrap")}}},
+      {"pad", {x}, {{"begins", attribute_list({0, 0, 1, 2})}, {"ends", attribute_list({0, 0, 2, 1})}}},
+      {"pad", {x}, {{"begins", attribute_list({0, 0, 1, 2})}, {"ends", attribute_list({0, 0, 2, 1})}, {"mode", std::string("reflect")}}},
+      {"pad", {x}, {{"begins", attribute_list({0, 0, 1, 2})}, {"ends", attribute_list({0, 0, 2, 1})}, {"mode", std::string("edge")}}},
+      {"pad", {x}, {{"begins", attribute_list({0, 0, 1, 2})}, {"ends", attribute_list({0, 0, 2, 1})}, {"mode", std::string("wrap")}}},
       {"prelu", {x, {DataType::float32, {4, 1, 1}}}},
-      {"resize", {{DataType::uint8, {1, 2, 5, 6}, 0, 9}}, {{"numerators", list({1, 1, 3, 5})}, {"denominators", list({1, 1, 2, 3})}}},
+      {"resize",
+       {{DataType::uint8, {1, 2, 5, 6}, 0, 9}},
+       {{"numerators", attribute_list({1, 1, 3, 5})}, {"denominators", attribute_list({1, 1, 2, 3})}}},
       {"resize",
        {x},
-       {{"numerators", list({1, 1, 2, 2})},
-        {"denominators", list({1, 1, 1, 1})},
+       {{"numerators", attribute_list({1, 1, 2, 2})},
+        {"denominators", attribute_list({1, 1, 1, 1})},
         {"mode", std::string("linear")},
         {"coordinates", std::string("half_pixel")}}},
       {"select", {flags, x, x}},
 
-      {"slice", {x}, {{"starts", list({0, 1, 0, 5})}, {"sizes", list({2, 2, 5, 5})}, {"steps", list({1, 2, 1, -1})}}},
+      {"slice",
+       {x},
+       {{"starts", attribute_list({0, 1, 0, 5})}, {"sizes", attribute_list({2, 2, 5, 5})}, {"steps", attribute_list({1, 2, 1, -1})}}},
       {"softmax", {x}, axis},
       {"space_to_depth", {{DataType::float32, {2, 4, 6, 8}}}, {{"block", ir::Poly(2)}}},
-      {"split", {x}, {{"axis", ir::Poly(1)}, {"sizes", list({1, 3})}}},
-      {"tile", {x}, {{"repeats", list({1, 2, 1, 2})}}},
-      {"transpose", {x}, {{"perm", list({0, 2, 3, 1})}}},
+      {"split", {x}, {{"axis", ir::Poly(1)}, {"sizes", attribute_list({1, 3})}}},
+      {"tile", {x}, {{"repeats", attribute_list({1, 2, 1, 2})}}},
+      {"transpose", {x}, {{"perm", attribute_list({0, 2, 3, 1})}}},
       {"trilu", {x}},
       {"trilu", {x}, {{"upper", ir::Poly(0)}, {"diagonal", ir::Poly(-1)}}},
-      {"full", {}, {{"shape", list({3, 4})}, {"value", ir::Real(3)}}},
-      {"full", {}, {{"shape", list({5})}, {"value", ir::Real(7)}, {"data_type", DataType::int64}}},
-      {"iota", {}, {{"shape", list({3, 4})}, {"axis", ir::Poly(1)}}},
+      {"full", {}, {{"shape", attribute_list({3, 4})}, {"value", ir::Real(3)}}},
+      {"full", {}, {{"shape", attribute_list({5})}, {"value", ir::Real(7)}, {"data_type", DataType::int64}}},
+      {"iota", {}, {{"shape", attribute_list({3, 4})}, {"axis", ir::Poly(1)}}},
       {"range", {}, {{"start", ir::Poly(3)}, {"step", ir::Poly(-2)}, {"size", ir::Poly(6)}}},
       {"identity_matrix", {}, {{"size", ir::Poly(4)}}},
-      {"identity_kernel", {}, {{"channels", ir::Poly(4)}, {"groups", ir::Poly(2)}, {"kernel", list({3, 3})}}},
-      {"pad", {x}, {{"begins", list({0, 0, 1, 2})}, {"ends", list({0, 0, 2, 1})}, {"value", ir::Real(-2)}}},
-      {"pad", {{DataType::int64, {3, 7}, -9, 9}}, {{"begins", list({1, 0})}, {"ends", list({0, 2})}, {"value", ir::Real(5)}}},
+      {"identity_kernel", {}, {{"channels", ir::Poly(4)}, {"groups", ir::Poly(2)}, {"kernel", attribute_list({3, 3})}}},
+      {"pad", {x}, {{"begins", attribute_list({0, 0, 1, 2})}, {"ends", attribute_list({0, 0, 2, 1})}, {"value", ir::Real(-2)}}},
+      {"pad",
+       {{DataType::int64, {3, 7}, -9, 9}},
+       {{"begins", attribute_list({1, 0})}, {"ends", attribute_list({0, 2})}, {"value", ir::Real(5)}}},
       {"average_pool",
        {x},
-       {{"kernel", list({3, 2})}, {"strides", list({2, 2})}, {"pads", list({1, 1, 1, 0})}, {"count_include_pad", ir::Poly(1)}}},
-      {"average_pool", {x}, {{"kernel", list({2, 2})}, {"strides", list({1, 1})}, {"dilations", list({2, 3})}}},
-      {"average_pool", {{DataType::float64, {2, 4, 5, 6}}}, {{"kernel", list({3, 3})}, {"strides", list({1, 1})}}},
-      {"max_pool", {x}, {{"kernel", list({2, 2})}, {"strides", list({1, 1})}, {"dilations", list({2, 3})}}},
-      {"max_pool", {{DataType::int8, {2, 4, 5, 6}, -9, 9}}, {{"kernel", list({3, 3})}, {"strides", list({2, 2})}}},
-      {"max_pool", {{DataType::float32, {2, 4, 9}}}, {{"kernel", list({3})}, {"strides", list({2})}}},
+       {{"kernel", attribute_list({3, 2})},
+        {"strides", attribute_list({2, 2})},
+        {"pads", attribute_list({1, 1, 1, 0})},
+        {"count_include_pad", ir::Poly(1)}}},
+      {"average_pool",
+       {x},
+       {{"kernel", attribute_list({2, 2})}, {"strides", attribute_list({1, 1})}, {"dilations", attribute_list({2, 3})}}},
+      {"average_pool", {{DataType::float64, {2, 4, 5, 6}}}, {{"kernel", attribute_list({3, 3})}, {"strides", attribute_list({1, 1})}}},
+      {"max_pool", {x}, {{"kernel", attribute_list({2, 2})}, {"strides", attribute_list({1, 1})}, {"dilations", attribute_list({2, 3})}}},
+      {"max_pool", {{DataType::int8, {2, 4, 5, 6}, -9, 9}}, {{"kernel", attribute_list({3, 3})}, {"strides", attribute_list({2, 2})}}},
+      {"max_pool", {{DataType::float32, {2, 4, 9}}}, {{"kernel", attribute_list({3})}, {"strides", attribute_list({2})}}},
       {"conv", {{DataType::float32, {2, 4, 9}}, {DataType::float32, {8, 2, 3}}}, {{"groups", ir::Poly(2)}}},
       {"conv", {{DataType::float64, {2, 4, 5, 6}}, {DataType::float64, {8, 4, 3, 3}}}, window},
       {"conv_transpose",
        {x, {DataType::float32, {4, 4, 3, 3}}},
-       {{"strides", list({2, 2})}, {"pads", list({1, 1, 1, 1})}, {"groups", ir::Poly(2)}, {"output_padding", list({1, 1})}}},
+       {{"strides", attribute_list({2, 2})},
+        {"pads", attribute_list({1, 1, 1, 1})},
+        {"groups", ir::Poly(2)},
+        {"output_padding", attribute_list({1, 1})}}},
       {"lrn", {x}, {{"size", ir::Poly(5)}, {"bias", ir::Real(2)}}},
       {"mod", {{DataType::int64, {3, 7}, -9, 9}, {DataType::int64, {7}, 1, 5}}, {{"fmod", ir::Poly(1)}}},
       {"mod", {x, positive}, {{"fmod", ir::Poly(1)}}},
@@ -134,17 +152,17 @@ std::vector<Sample> samples() {
       {"cumsum", {x}, {{"axis", ir::Poly(3)}, {"reverse", ir::Poly(1)}}},
       {"one_hot", {{DataType::int64, {5}, -6, 9}}, {{"axis", ir::Poly(0)}, {"depth", ir::Poly(4)}}},
       {"depth_to_space", {x}, {{"block", ir::Poly(2)}, {"order", std::string("column_first")}}},
-      {"transpose", {{DataType::boolean, {3, 4, 5}, 0, 1}}, {{"perm", list({2, 0, 1})}}},
-      {"reduce_sum", {x}, {{"axes", list({1})}, {"keep_dims", ir::Poly(0)}}},
-      {"reduce_mean", {x}, {{"axes", list({2, 3})}, {"keep_dims", ir::Poly(1)}}},
-      {"reduce_mean", {x}, {{"axes", list({0, 2})}, {"keep_dims", ir::Poly(0)}}},
-      {"reduce_min", {{DataType::int64, {3, 8}, -9, 9}}, {{"axes", list({0})}, {"keep_dims", ir::Poly(0)}}},
-      {"reduce_l2", {x}, {{"axes", list({0, 1})}, {"keep_dims", ir::Poly(1)}}},
-      {"reduce_l2", {{DataType::float64, {3, 8}}}, {{"axes", list({0})}, {"keep_dims", ir::Poly(1)}}},
+      {"transpose", {{DataType::boolean, {3, 4, 5}, 0, 1}}, {{"perm", attribute_list({2, 0, 1})}}},
+      {"reduce_sum", {x}, {{"axes", attribute_list({1})}, {"keep_dims", ir::Poly(0)}}},
+      {"reduce_mean", {x}, {{"axes", attribute_list({2, 3})}, {"keep_dims", ir::Poly(1)}}},
+      {"reduce_mean", {x}, {{"axes", attribute_list({0, 2})}, {"keep_dims", ir::Poly(0)}}},
+      {"reduce_min", {{DataType::int64, {3, 8}, -9, 9}}, {{"axes", attribute_list({0})}, {"keep_dims", ir::Poly(0)}}},
+      {"reduce_l2", {x}, {{"axes", attribute_list({0, 1})}, {"keep_dims", ir::Poly(1)}}},
+      {"reduce_l2", {{DataType::float64, {3, 8}}}, {{"axes", attribute_list({0})}, {"keep_dims", ir::Poly(1)}}},
       {"softmax", {{DataType::float64, {3, 8}}}, axis},
-      {"reduce_sum", {{DataType::int64, {3, 8}, -9, 9}}, {{"axes", list({1})}, {"keep_dims", ir::Poly(1)}}},
-      {"reduce_max", {{DataType::int32, {3, 8}, -9, 9}}, {{"axes", list({1})}, {"keep_dims", ir::Poly(1)}}},
-      {"reduce_mean", {{DataType::float64, {3, 8}}}, {{"axes", list({1})}, {"keep_dims", ir::Poly(1)}}},
+      {"reduce_sum", {{DataType::int64, {3, 8}, -9, 9}}, {{"axes", attribute_list({1})}, {"keep_dims", ir::Poly(1)}}},
+      {"reduce_max", {{DataType::int32, {3, 8}, -9, 9}}, {{"axes", attribute_list({1})}, {"keep_dims", ir::Poly(1)}}},
+      {"reduce_mean", {{DataType::float64, {3, 8}}}, {{"axes", attribute_list({1})}, {"keep_dims", ir::Poly(1)}}},
       {"pow", {positive, positive}},
       {"div", {{DataType::int64, {3, 7}, -9, 9}, {DataType::int64, {7}, 1, 5}}},
       {"hard_sigmoid", {x}},
@@ -158,8 +176,8 @@ std::vector<Sample> samples() {
         const Dims denominators = numerators[2] == 3 ? Dims{1, 1, 2, 3} : numerators[3] == 1 ? Dims{1, 1, 1, 2} : Dims{1, 1, 1, 1};
         samples.push_back({"resize",
                            {{DataType::float32, {1, 3, 4, 6}}},
-                           {{"numerators", list(numerators)},
-                            {"denominators", list(denominators)},
+                           {{"numerators", attribute_list(numerators)},
+                            {"denominators", attribute_list(denominators)},
                             {"mode", std::string(mode)},
                             {"coordinates", std::string(coordinates)}}});
       }
@@ -168,8 +186,8 @@ std::vector<Sample> samples() {
   for (const char* rounding : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}) {
     samples.push_back({"resize",
                        {{DataType::float32, {1, 3, 4, 6}}},
-                       {{"numerators", list({1, 1, 2, 5})},
-                        {"denominators", list({1, 1, 1, 3})},
+                       {{"numerators", attribute_list({1, 1, 2, 5})},
+                        {"denominators", attribute_list({1, 1, 1, 3})},
                         {"mode", std::string("nearest")},
                         {"coordinates", std::string("asymmetric")},
                         {"rounding", std::string(rounding)}}});
@@ -227,7 +245,7 @@ eval::Tensor tensor(const Operand& operand, const std::vector<double>& values) {
   return eval::Tensor::of_integers(operand.type, operand.dims, std::vector<std::int64_t>(values.begin(), values.end()));
 }
 
-std::string text(const Sample& sample) {
+std::string sample_text(const Sample& sample) {
   std::string text = sample.op;
   for (const Operand& operand : sample.operands) text += fmt::format(" {}[{}]", ir::name(operand.type), fmt::join(operand.dims, ","));
   return text;
@@ -267,7 +285,7 @@ void expect_results(Kernel& kernel, const std::vector<eval::Tensor>& expected) {
 // How a kernel is built from its own text is how fallbacks find what it computes.
 TEST(CpuOperators, AreFoundAgainFromTheirKernels) {
   for (const Sample& sample : samples()) {
-    SCOPED_TRACE(text(sample));
+    SCOPED_TRACE(sample_text(sample));
     ir::Arena arena;
     std::vector<ir::ValueId> operands;
     for (const Operand& operand : sample.operands)
@@ -289,7 +307,7 @@ TEST(CpuOperators, ComputeWhatTheirIndexNotationSays) {
   const auto device = open_cpu_device();
   ASSERT_TRUE(device);
   for (const Sample& sample : samples()) {
-    SCOPED_TRACE(text(sample));
+    SCOPED_TRACE(sample_text(sample));
     ir::Arena arena;
     std::vector<ir::ValueId> operands;
     eval::Bindings bindings;

@@ -16,7 +16,7 @@ using ir::DataType;
 using ir::TensorType;
 using ir::ValueId;
 
-std::vector<ir::Poly> list(const std::vector<std::int64_t>& values) { return ir::polys(values); }
+std::vector<ir::Poly> integer_list(const std::vector<std::int64_t>& values) { return ir::polys(values); }
 
 bool lives_with(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
 
@@ -101,9 +101,9 @@ class PlanTest : public ::testing::Test {
 TEST_F(PlanTest, AReshapeIsAViewThatKeepsItsMemoryAlive) {
   const ValueId x = input({4, 6});
   const ValueId y = op("softmax", {x}, {{"axis", ir::Poly(1)}});
-  const ValueId seen = op("reshape", {y}, {{"shape", list({24})}});
-  const ValueId sum = op("reduce_sum", {y}, {{"axes", list({1})}, {"keep_dims", ir::Poly(0)}});
-  const ValueId last = op("add", {op("reduce_max", {seen}, {{"axes", list({0})}, {"keep_dims", ir::Poly(1)}}), sum});
+  const ValueId seen = op("reshape", {y}, {{"shape", integer_list({24})}});
+  const ValueId sum = op("reduce_sum", {y}, {{"axes", integer_list({1})}, {"keep_dims", ir::Poly(0)}});
+  const ValueId last = op("add", {op("reduce_max", {seen}, {{"axes", integer_list({0})}, {"keep_dims", ir::Poly(1)}}), sum});
   const Plan plan = plan_of({{last}});
   const auto find = [&](ValueId value) {
     for (std::size_t k = 0; k < plan.buffers.size(); ++k)
@@ -146,7 +146,7 @@ TEST_F(PlanTest, WhatIsReadAgainIsNotOverwritten) {
 TEST_F(PlanTest, OpaqueNodesSplitIt) {
   const ValueId x = input({8});
   const ValueId y = op("softmax", {x}, {{"axis", ir::Poly(0)}});
-  const ValueId unknown{arena.opaque(0, {y}, {TensorType{DataType::float32, true, list({8})}}), 0};
+  const ValueId unknown{arena.opaque(0, {y}, {TensorType{DataType::float32, true, integer_list({8})}}), 0};
   const ValueId z = op("log_softmax", {unknown}, {{"axis", ir::Poly(0)}});
   const Plan plan = plan_of({{z}});
   EXPECT_EQ(plan.launches.size(), 2U);
@@ -162,7 +162,7 @@ TEST_F(PlanTest, RunAlikeWhereTheSameKernelsFollowEachOther) {
   const ir::Attributes axis = {{"axis", ir::Poly(0)}};
   const ValueId x = input({8});
   const ValueId y = input({8});
-  const ValueId seen = op("reshape", {op("reshape", {x}, {{"shape", list({2, 4})}})}, {{"shape", list({8})}});
+  const ValueId seen = op("reshape", {op("reshape", {x}, {{"shape", integer_list({2, 4})}})}, {{"shape", integer_list({8})}});
   const auto chain = [&](ValueId from, const std::string& last) { return op(last, {op("softmax", {from}, axis)}, axis); };
   const Plan plan = plan_of({{chain(x, "log_softmax")}});
   EXPECT_TRUE(run_alike(plan, plan));

@@ -16,7 +16,7 @@
 namespace xflow::onnx_io {
 namespace {
 
-const Fold kNoFold = [](ir::ValueId) -> Result<ir::Constant> { return fail(ErrorCode::internal, "nothing to fold"); };
+const Fold kNothingIsFolded = [](ir::ValueId) -> Result<ir::Constant> { return fail(ErrorCode::internal, "nothing to fold"); };
 
 // Writes the model at `path` spelled anew to `target`; nothing is written where every node is opaque.
 Result<void> respell(const std::string& path, const std::string& target) {
@@ -26,7 +26,7 @@ Result<void> respell(const std::string& path, const std::string& target) {
   XFLOW_CHECK(ir::verify(arena, model.graph));
   LowerOptions options;
   options.respell = true;
-  XFLOW_TRY(const LoweredModel lowered, lower(document, model, arena, model.graph, {}, kNoFold, options));
+  XFLOW_TRY(const LoweredModel lowered, lower(document, model, arena, model.graph, {}, kNothingIsFolded, options));
   // What is left of the document is what xflow does not compute with, and constants.
   std::size_t constants = 0;
   for (const Node& node : document.nodes(GraphId{0}))

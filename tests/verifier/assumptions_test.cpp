@@ -7,17 +7,12 @@
 
 #include "src/rules/instantiate.h"
 #include "src/verifier/prove_rules.h"
+#include "tests/verifier/hand_made.h"
 
 namespace xflow::verifier {
 namespace {
 
-rules::Rule rule_of(const std::string& text) {
-  auto rules = rules::parse_rules(text, "test.rules");
-  EXPECT_TRUE(rules) << (rules ? "" : rules.error().text());
-  return std::move(rules->front());
-}
-
-std::vector<std::string> printed(const std::vector<rules::Guard>& guards) {
+std::vector<std::string> printed_guards(const std::vector<rules::Guard>& guards) {
   std::vector<std::string> list;
   for (const rules::Guard& g : guards) list.push_back(rules::print(g));
   return list;
@@ -62,7 +57,7 @@ TEST(NeededGuards, AreThoseWithoutWhichARuleIsNotProved) {
   const rules::Rule rule = rule_of(
       "rule r\n  with\n    x: [A, B], z: [C, B]\n  source\n    y1, y2 = split(concat(x, z, axis: 0), axis: 0, sizes: [C, A])\n"
       "  target\n    y1 = x\n    y2 = z\n  where B >= 2 and A = C and const(x) and A <= C\n");
-  EXPECT_EQ(printed(needed_guards(rule)), std::vector<std::string>{"A = C"});
+  EXPECT_EQ(printed_guards(needed_guards(rule)), std::vector<std::string>{"A = C"});
 }
 
 }  // namespace

@@ -108,6 +108,12 @@ std::string text(const Decision& d) {
 
 }  // namespace
 
+rules::Rule rule_of(const std::string& text) {
+  auto rules = rules::parse_rules(text, "test.rules");
+  EXPECT_TRUE(rules) << (rules ? "" : rules.error().text());
+  return rules ? rules->front() : rules::Rule{};
+}
+
 void expect_proved(HandMade& rule) {
   const Decision d = rule.decide();
   EXPECT_EQ(d.verdict, Verdict::proved) << text(d);

@@ -1,5 +1,5 @@
-// Rule instances built by hand: variables, operators applied one by one, the typing of the source recorded as facts, that of the target as
-// obligations.
+// Rules from text, and rule instances built by hand: variables, operators applied one by one, the typing of the source recorded as facts,
+// that of the target as obligations.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -52,6 +52,9 @@ class HandMade {
   bool in_target_ = false;
   std::uint32_t serial_ = 0;
 };
+
+// The first rule of the text.
+rules::Rule rule_of(const std::string& text);
 
 // Readable failures.
 void expect_proved(HandMade& rule);

@@ -15,17 +15,12 @@
 #include "src/verifier/certificate_text.h"
 #include "src/verifier/prove_rules.h"
 #include "src/verifier/semantics.h"
+#include "tests/verifier/hand_made.h"
 
 namespace xflow::verifier {
 namespace {
 
 const std::string kSource = XFLOW_SOURCE_DIR;
-
-rules::Rule rule_of(const std::string& text) {
-  auto rules = rules::parse_rules(text, "test.rules");
-  EXPECT_TRUE(rules.has_value()) << (rules ? "" : rules.error().text());
-  return rules ? rules->front() : rules::Rule{};
-}
 
 RuleRecord record_of(const rules::Rule& rule) {
   Options options;

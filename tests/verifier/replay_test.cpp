@@ -4,15 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "src/verifier/prove_rules.h"
+#include "tests/verifier/hand_made.h"
 
 namespace xflow::verifier {
 namespace {
-
-rules::Rule rule_of(const std::string& text) {
-  auto rules = rules::parse_rules(text, "test.rules");
-  EXPECT_TRUE(rules) << (rules ? "" : rules.error().text());
-  return std::move(rules->front());
-}
 
 std::string replayed(const rules::Rule& rule, std::string_view text) {
   const auto result = replay_counterexample(rule, text);

@@ -24,7 +24,8 @@ class OtherReduceLoop final : public LoopKernel {
   OtherReduceLoop() : LoopKernel(Layout::plain) {}
 
   Result<void> prepare(const ops::KernelSpec& spec) {
-    if (!spec.post.empty() || spec.operands.size() != 1 || spec.operands[0].data_type != spec.results[0].data_type) return no_loop_of_type(spec);
+    if (!spec.post.empty() || spec.operands.size() != 1 || spec.operands[0].data_type != spec.results[0].data_type)
+      return no_loop_of_type(spec);
     if (spec.word == "sum" || spec.word == "mean") {
       kind_ = spec.word == "sum" ? Kind::sum : Kind::mean;
     } else if (spec.word == "max" || spec.word == "min") {
@@ -109,7 +110,8 @@ class DoubleSoftmax final : public LoopKernel {
   DoubleSoftmax() : LoopKernel(Layout::plain) {}
 
   Result<void> prepare(const ops::KernelSpec& spec) {
-    if (!spec.post.empty() || spec.operands.size() != 1 || spec.operands[0].data_type != ir::DataType::float64) return no_loop_of_type(spec);
+    if (!spec.post.empty() || spec.operands.size() != 1 || spec.operands[0].data_type != ir::DataType::float64)
+      return no_loop_of_type(spec);
     XFLOW_CHECK(add_buffers(spec));
     const auto rank = static_cast<std::int64_t>(operands_[0].dims.size());
     const Dims* axis = spec.find("axis");
