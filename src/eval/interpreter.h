@@ -69,6 +69,7 @@ class Interpreter {
 
  private:
   static constexpr std::int64_t kMaxLanes = A::kCheap ? 512 : 64;
+  static constexpr std::int64_t kFewTerms = 4;
   using Kind = ValueNode::Kind;
   using Mask = const std::uint8_t*;  // which lanes are evaluated; null: all
 
@@ -257,17 +258,7 @@ class Interpreter {
 
   // True if all offsets of the active lanes are within the source.
   bool in_range(const IndexView& view, const Source& source, Mask mask) {
-    const auto count = static_cast<std::int64_t>(source.count);
-    bool fine = true;
-    if (mask == nullptr && view.values == nullptr) {
-      const std::int64_t last = view.base + view.stride * (loops_.lanes() - 1);
-      fine = view.base >= 0 && view.base < count && last >= 0 && last < count;
-    } else {
-      for (std::int64_t lane = 0; lane < loops_.lanes(); ++lane) {
-        const std::int64_t offset = view.at(lane);
-        if ((offset < 0 || offset >= count) && (mask == nullptr || mask[lane] != 0)) fine = false;
-      }
-    }
+    const bool fine = all_within(view, mask, loops_.lanes(), static_cast<std::int64_t>(source.count));
     if (!fine) out_of_range_ = true;
     return fine;
   }
@@ -337,6 +328,12 @@ class Interpreter {
       }
       if (uniform) std::fill_n(out, lanes, total);
       uniform = false;
+      if constexpr (std::is_same_v<T, double> || std::is_same_v<T, float>) {
+        if (is_sum && !view.uniform) {
+          add_lanes(out, view.data, lanes);
+          continue;
+        }
+      }
       for (std::int64_t lane = 0; lane < lanes; ++lane) {
         if (A::kCheap || mask == nullptr || mask[lane] != 0) out[lane] = combine<T>(is_sum, out[lane], view[lane]);
       }
@@ -352,12 +349,21 @@ class Interpreter {
     const ValueNode* const reads[2] = {&a, &b};
     T* const out = buffer<T>(state);
     std::int64_t lanes = loops_.lanes();
-    if (mask != nullptr) {
+    // Of a few terms, lanes that are not asked for are computed like one that is; otherwise those that are asked for stand close together.
+    std::int64_t some = 0;
+    const bool all = mask == nullptr || terms <= kFewTerms;
+    if (!all) {
       state.active.clear();
       for (std::int64_t lane = 0; lane < lanes; ++lane) {
         if (mask[lane] != 0) state.active.push_back(lane);
       }
       lanes = static_cast<std::int64_t>(state.active.size());
+    } else if (mask != nullptr) {
+      some = std::find(mask, mask + lanes, std::uint8_t{1}) - mask;
+      if (some == lanes) {
+        out[0] = T{};
+        return {out, true};
+      }
     }
     Factor<T> factors[2];
     loops_.set(node.variable, terms - 1);
@@ -366,7 +372,7 @@ class Interpreter {
     for (std::size_t k = 0; k < 2; ++k) {
       const Source& source = sources_[static_cast<std::size_t>(reads[k]->source)];
       const IndexView view = loops_.form(reads[k]->form);
-      if (!in_range(view, source, mask) || !in_range(last[k], source, mask)) {
+      if (!in_range(view, source, mask) || (terms > 1 && !in_range(last[k], source, mask))) {
         out[0] = T{};
         return {out, true};
       }
@@ -383,14 +389,18 @@ class Interpreter {
         factor.data += view.base;
         std::vector<std::int64_t>& offsets = state.offsets[k];
         offsets.resize(kMaxLanes);
-        for (std::int64_t lane = 0; lane < lanes; ++lane) {
-          const std::int64_t from = mask == nullptr ? lane : state.active[static_cast<std::size_t>(lane)];
-          offsets[static_cast<std::size_t>(lane)] = view.values != nullptr ? view.values[from] : view.stride * from;
+        if (all && mask != nullptr) {
+          masked_offsets(offsets.data(), view, mask, view.at(some) - view.base, lanes);
+        } else {
+          for (std::int64_t lane = 0; lane < lanes; ++lane) {
+            const std::int64_t from = mask == nullptr ? lane : state.active[static_cast<std::size_t>(lane)];
+            offsets[static_cast<std::size_t>(lane)] = view.at(from) - view.base;
+          }
         }
         factor.offsets = offsets.data();
       }
     }
-    if (mask == nullptr) {
+    if (all) {
       std::fill_n(out, lanes, T(0));
       multiply_add(out, lanes, terms, factors[0], factors[1]);
       return {out, false};
@@ -433,19 +443,16 @@ class Interpreter {
       }
       apply_atom(then, view, relation, lanes);
     }
-    std::int64_t taken = 0;
-    std::int64_t asked = 0;
-    for (std::int64_t lane = 0; lane < lanes; ++lane) {
-      const std::uint8_t active = mask == nullptr ? 1 : mask[lane];
-      otherwise[lane] = static_cast<std::uint8_t>(active & (then[lane] ^ 1));
-      taken += then[lane];
-      asked += active;
-    }
+    const auto [taken, asked] = split_mask(otherwise, then, mask, lanes);
     if (taken == asked) return eval<T>(node.arguments[0], mask);
     if (taken == 0) return eval<T>(node.arguments[1], mask);
     const View<T> a = eval<T>(node.arguments[0], then);
     const View<T> b = eval<T>(node.arguments[1], otherwise);
     T* const out = buffer<T>(state);
+    if constexpr (A::kCheap) {  // whatever stands where nobody asks
+      for (std::int64_t lane = 0; lane < lanes; ++lane) out[lane] = then[lane] != 0 ? a[lane] : b[lane];
+      return {out, false};
+    }
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
       if (then[lane] != 0) {
         out[lane] = a[lane];
@@ -454,24 +461,6 @@ class Interpreter {
       }
     }
     return {out, false};
-  }
-
-  static void apply_atom(std::uint8_t* then, const IndexView& view, ops::Relation relation, std::int64_t lanes) {
-    const auto each = [&](const auto& test) {
-      if (view.values != nullptr) {
-        for (std::int64_t lane = 0; lane < lanes; ++lane) then[lane] &= static_cast<std::uint8_t>(test(view.base + view.values[lane]));
-      } else {
-        for (std::int64_t lane = 0; lane < lanes; ++lane) then[lane] &= static_cast<std::uint8_t>(test(view.base + view.stride * lane));
-      }
-    };
-    switch (relation) {
-      case ops::Relation::at_least_zero:
-        return each([](std::int64_t x) { return x >= 0; });
-      case ops::Relation::zero:
-        return each([](std::int64_t x) { return x == 0; });
-      case ops::Relation::not_zero:
-        return each([](std::int64_t x) { return x != 0; });
-    }
   }
 
   bool is_active(Mask mask, std::int64_t lane) const { return A::kCheap || mask == nullptr || mask[lane] != 0; }

@@ -92,7 +92,103 @@ void dispatch(T* acc, std::int64_t lanes, std::int64_t terms, Factor<T> a, Facto
   }
 }
 
+template <typename T>
+XFLOW_VECTORIZED void add(T* __restrict acc, const T* __restrict x, std::int64_t lanes) {
+  for (std::int64_t l = 0; l < lanes; ++l) acc[l] += x[l];
+}
+
+template <typename Test>
+XFLOW_VECTORIZED void apply(std::uint8_t* __restrict mask, const IndexView& view, std::int64_t lanes, const Test& test) {
+  const std::int64_t base = view.base;
+  const std::int64_t stride = view.stride;
+  if (const std::int64_t* const values = view.values; values != nullptr) {
+    for (std::int64_t l = 0; l < lanes; ++l) mask[l] &= static_cast<std::uint8_t>(test(base + values[l]));
+  } else {
+    for (std::int64_t l = 0; l < lanes; ++l) mask[l] &= static_cast<std::uint8_t>(test(base + stride * l));
+  }
+}
+
+XFLOW_VECTORIZED MaskCounts split(std::uint8_t* __restrict rest, const std::uint8_t* __restrict taken, const std::uint8_t* __restrict asked,
+                                  std::int64_t lanes) {
+  MaskCounts counts;
+  for (std::int64_t l = 0; l < lanes; ++l) {
+    rest[l] = static_cast<std::uint8_t>(asked[l] & (taken[l] ^ 1));
+    counts.taken += taken[l];
+    counts.asked += asked[l];
+  }
+  return counts;
+}
+
+XFLOW_VECTORIZED MaskCounts complement(std::uint8_t* __restrict rest, const std::uint8_t* __restrict taken, std::int64_t lanes) {
+  MaskCounts counts{0, lanes};
+  for (std::int64_t l = 0; l < lanes; ++l) {
+    rest[l] = static_cast<std::uint8_t>(taken[l] ^ 1);
+    counts.taken += taken[l];
+  }
+  return counts;
+}
+
+// x | (count - 1 - x) is negative where x is outside of [0, count).
+XFLOW_VECTORIZED bool all_inside(const IndexView& view, std::int64_t lanes, std::int64_t count) {
+  const std::int64_t base = view.base;
+  const std::int64_t last = count - 1 - base;
+  const std::int64_t* const values = view.values;
+  std::int64_t outside = 0;
+  for (std::int64_t l = 0; l < lanes; ++l) outside |= (base + values[l]) | (last - values[l]);
+  return outside >= 0;
+}
+
+XFLOW_VECTORIZED bool asked_inside(const IndexView& view, const std::uint8_t* mask, std::int64_t lanes, std::int64_t count) {
+  const std::int64_t base = view.base;
+  const std::int64_t last = count - 1 - base;
+  const std::int64_t* const values = view.values;
+  std::int64_t outside = 0;
+  for (std::int64_t l = 0; l < lanes; ++l) outside |= ((base + values[l]) | (last - values[l])) & -static_cast<std::int64_t>(mask[l]);
+  return outside >= 0;
+}
+
 }  // namespace
+
+void add_lanes(double* acc, const double* x, std::int64_t lanes) { add(acc, x, lanes); }
+void add_lanes(float* acc, const float* x, std::int64_t lanes) { add(acc, x, lanes); }
+
+void apply_atom(std::uint8_t* mask, const IndexView& view, ops::Relation relation, std::int64_t lanes) {
+  switch (relation) {
+    case ops::Relation::at_least_zero:
+      return apply(mask, view, lanes, [](std::int64_t x) { return x >= 0; });
+    case ops::Relation::zero:
+      return apply(mask, view, lanes, [](std::int64_t x) { return x == 0; });
+    case ops::Relation::not_zero:
+      return apply(mask, view, lanes, [](std::int64_t x) { return x != 0; });
+  }
+}
+
+MaskCounts split_mask(std::uint8_t* rest, const std::uint8_t* taken, const std::uint8_t* asked, std::int64_t lanes) {
+  return asked == nullptr ? complement(rest, taken, lanes) : split(rest, taken, asked, lanes);
+}
+
+bool all_within(const IndexView& view, const std::uint8_t* mask, std::int64_t lanes, std::int64_t count) {
+  const auto within = [&](std::int64_t x) { return x >= 0 && x < count; };
+  if (view.values == nullptr && within(view.base) && within(view.base + view.stride * (lanes - 1))) return true;
+  if (view.values == nullptr) {
+    if (mask == nullptr) return false;
+    for (std::int64_t l = 0; l < lanes; ++l) {
+      if (mask[l] != 0 && !within(view.base + view.stride * l)) return false;
+    }
+    return true;
+  }
+  return mask == nullptr ? all_inside(view, lanes, count) : asked_inside(view, mask, lanes, count);
+}
+
+XFLOW_VECTORIZED void masked_offsets(std::int64_t* offsets, const IndexView& view, const std::uint8_t* mask, std::int64_t otherwise,
+                                     std::int64_t lanes) {
+  const std::int64_t stride = view.stride;
+  if (const std::int64_t* const values = view.values; values != nullptr) {
+    for (std::int64_t l = 0; l < lanes; ++l) offsets[l] = mask[l] != 0 ? values[l] : otherwise;
+  } else {
+    for (std::int64_t l = 0; l < lanes; ++l) offsets[l] = mask[l] != 0 ? stride * l : otherwise;
+  }
+}
 
 void multiply_add(double* acc, std::int64_t lanes, std::int64_t terms, const Factor<double>& a, const Factor<double>& b) {
   dispatch(acc, lanes, terms, a, b);
