@@ -1,6 +1,7 @@
 #include "src/api/cpu_gate.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -20,7 +21,8 @@ namespace {
 using cost::Plan;
 using cost::cpu::Program;
 
-constexpr double kMostGateBytes = 16e9;  // of all programs together: they take turns, so all of them are there
+// Of all programs together: they take turns, so all of them are there. The other half is for the model, the search and other programs.
+double most_gate_bytes() { return 0.5 * static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)); }
 
 class CpuJudge {
  public:
@@ -93,7 +95,7 @@ class CpuJudge {
   Result<Program> build(std::size_t number, std::size_t who) {
     Choice& choice = choices_[number];
     cost::cpu::ProgramOptions options;
-    options.most_bytes = kMostGateBytes / static_cast<double>(2 * choices_.size());
+    options.most_bytes = most_gate_bytes() / static_cast<double>(2 * choices_.size());
     options.chosen = &chosen_;
     XFLOW_TRY(Program program,
               Program::build(*gate_.costs.device, gate_.arena, std::move(choice.plans[who]), choice.sizes.valuation(), options));
@@ -153,8 +155,7 @@ std::string judge_on_cpu(const CpuGate& gate, const ir::Graph& candidate, const 
 std::string no_gain_of_moves(std::span<const GraphMove> moves) {
   const auto equal = std::ranges::count_if(moves, [](const GraphMove& move) { return move.rule == "merge-equal-nodes"; });
   return fmt::format(
-      "only nodes that are equal to others ({}) or unused ({}) can go, and what is run of the original is without them as well: no gain "
-      "that "
+      "only nodes that are equal to others ({}) or unused ({}) can go, and what is run of the original is without them as well: no gain that "
       "is measured; --no-gate leaves them out",
       equal, static_cast<std::ptrdiff_t>(moves.size()) - equal);
 }

@@ -167,4 +167,19 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   return outcome;
 }
 
+void keep_original(std::string reason, std::optional<double> predicted, OptimizeReport& report) {
+  report.improved = false;
+  report.reason = std::move(reason);
+  report.after_nanoseconds = predicted.value_or(report.before_nanoseconds);
+  report.constant_bytes_after = report.constant_bytes_before;
+}
+
+std::function<void()> running(const ProgressCallback& progress, std::chrono::steady_clock::time_point start, const OptimizeReport& report) {
+  return [&progress, start, &report] {
+    if (!progress) return;
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    progress(OptimizeProgress{"running", report.states, report.before_nanoseconds, report.after_nanoseconds, seconds});
+  };
+}
+
 }  // namespace xflow::api

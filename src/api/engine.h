@@ -4,8 +4,11 @@
 #include <xflow/optimize.h>
 #include <xflow/result.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "src/api/graph_moves.h"
@@ -58,5 +61,12 @@ struct Problem {
 // optimize of <xflow/optimize.h>.
 Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& options, const ProgressCallback& progress,
                                 OptimizeReport& report);
+
+// The report of a result that is the original, for this reason. `predicted`: the nanoseconds of another that was run and not shipped; that
+// they were wrong is worth knowing.
+void keep_original(std::string reason, std::optional<double> predicted, OptimizeReport& report);
+
+// To be called while whole models are run: tells the progress of work that began at `start`. The arguments must outlive it.
+std::function<void()> running(const ProgressCallback& progress, std::chrono::steady_clock::time_point start, const OptimizeReport& report);
 
 }  // namespace xflow::api

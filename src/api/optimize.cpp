@@ -225,11 +225,8 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return std::move(result);
   };
-  const auto keep_original = [&](std::string reason) {
-    report.improved = false;
-    report.reason = std::move(reason);
-    report.after_nanoseconds = report.before_nanoseconds;
-    report.constant_bytes_after = report.constant_bytes_before;
+  const auto keep_original = [&](std::string reason, std::optional<double> predicted = {}) {
+    api::keep_original(std::move(reason), predicted, report);
     return finish();
   };
   const bool moves_alone = finalists[0].steps.empty();
@@ -244,11 +241,7 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   if (!lowered) return keep_original(lowered.error().text());
   if (lowered->edits.empty()) return keep_original("the cheaper graph is spelled like the original");
   if (options.gate) {
-    const auto running = [&] {
-      if (!progress) return;
-      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      progress(OptimizeProgress{"running", report.states, report.before_nanoseconds, report.after_nanoseconds, seconds});
-    };
+    const std::function<void()> running = api::running(progress, start, report);
     running();
     const auto judged = [&](std::size_t k) -> std::string {
       if (k > 0) lowered = lower(finalists[k]);
@@ -258,12 +251,7 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
     };
     std::string against;
     const auto shipped = api::judge_in_turn(problem, runs, finalists, options, judged, against, report);
-    if (!shipped) {
-      const double predicted = report.after_nanoseconds;
-      Optimized kept = keep_original("run from end to end, " + against);
-      kept.report.after_nanoseconds = predicted;  // which was wrong: worth knowing
-      return kept;
-    }
+    if (!shipped) return keep_original("run from end to end, " + against, report.after_nanoseconds);
     list_steps(places, finalists[*shipped], report);
   } else {
     report.end_to_end.reason = "the whole model was not timed, its time is predicted: --no-gate";

@@ -75,10 +75,8 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& al
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return GraphResult{std::move(result), std::move(report)};
   };
-  const auto keep_original = [&](std::string reason) {
-    report.reason = std::move(reason);
-    report.after_nanoseconds = report.before_nanoseconds;
-    report.constant_bytes_after = report.constant_bytes_before;
+  const auto keep_original = [&](std::string reason, std::optional<double> predicted = {}) {
+    api::keep_original(std::move(reason), predicted, report);
     return finish(graph);
   };
   const bool moves_alone = finalists[0].steps.empty();
@@ -93,11 +91,7 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& al
     std::vector<std::string> outputs;
     outputs.reserve(graph.outputs().size());
     for (const GraphOutput& output : graph.outputs()) outputs.push_back(output.name);
-    const auto running = [&] {
-      if (!progress) return;
-      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      progress(OptimizeProgress{"running", report.states, report.before_nanoseconds, report.after_nanoseconds, seconds});
-    };
+    const std::function<void()> running = api::running(progress, start, report);
     const auto judged = [&](std::size_t k) -> std::string {
       if (k > 0) better = public_graph(finalists[k]);
       if (!better) return better.error().text();
@@ -105,12 +99,7 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& al
     };
     std::string against;
     const auto passed = api::judge_in_turn(problem, runs, finalists, options, judged, against, report);
-    if (!passed) {
-      const double predicted = report.after_nanoseconds;
-      GraphResult kept = keep_original("run from end to end, " + against);
-      kept.report.after_nanoseconds = predicted;  // which was wrong: worth knowing
-      return kept;
-    }
+    if (!passed) return keep_original("run from end to end, " + against, report.after_nanoseconds);
     shipped = *passed;
     list_steps(finalists[shipped]);
   } else {

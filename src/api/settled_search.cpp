@@ -8,6 +8,7 @@
 namespace xflow::api {
 
 double seconds_to_begin_anew(const search::Outcome& outcome) { return 1.25 * outcome.best_seconds + 0.5; }
+
 namespace {
 
 constexpr int kMostSearches = 3;

@@ -5,12 +5,11 @@
 
 #include <cstdio>
 #include <cstring>
+#include <exception>
 
 #include "src/cli/command.h"
 
 namespace xflow::cli {
-
-static_assert(static_cast<int>(ExitCode::cannot) == kCannot);
 
 ExitCode report(const Error& error) {
   std::string text = error.text();
@@ -50,7 +49,9 @@ void ProgressLine::show(const std::string& text) {
   shown_ = true;
 }
 
-int run(int argc, char** argv) {
+namespace {
+
+ExitCode parse_and_run(int argc, char** argv) {
   CLI::App app{"xflow makes tensor graphs cheaper without changing what they compute."};
   app.require_subcommand(1);
   app.footer(
@@ -65,20 +66,31 @@ int run(int argc, char** argv) {
   add_version(app, command);
   if (argc > 1 && *argv[1] != '-' && app.get_subcommands([&](const CLI::App* sub) { return sub->get_name() == argv[1]; }).empty()) {
     std::fprintf(stderr, "xflow: no command '%s' (see 'xflow --help')\n", argv[1]);
-    return static_cast<int>(ExitCode::usage);
+    return ExitCode::usage;
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {
-    return app.exit(e);
+    app.exit(e);
+    return ExitCode::done;
   } catch (const CLI::ParseError& e) {
     std::string message = e.what();
     for (char& c : message)
       if (c == '\n') c = ' ';
     std::fprintf(stderr, "xflow: %s (see 'xflow --help')\n", message.c_str());
-    return static_cast<int>(ExitCode::usage);
+    return ExitCode::usage;
   }
-  return static_cast<int>(command.run());
+  return command.run();
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  try {
+    return static_cast<int>(parse_and_run(argc, argv));
+  } catch (const std::exception& e) {  // of the standard library: no memory
+    return static_cast<int>(report({ErrorCode::limit, e.what(), {}}));
+  }
 }
 
 }  // namespace xflow::cli

@@ -3,9 +3,7 @@
 
 namespace xflow::cli {
 
-inline constexpr int kCannot = 3;  // ExitCode::cannot
-
-// What main returns. Throws what the standard library does where there is no memory.
+// What main returns.
 int run(int argc, char** argv);
 
 }  // namespace xflow::cli

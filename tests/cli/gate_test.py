@@ -100,9 +100,12 @@ class Gate(GateTest):
         self.assertEqual(["Relu", "Mul", "Mul"], [node.op_type for node in onnx.load(self.folder / "out.onnx").graph.node])
         (comparison,) = report["end_to_end"]["comparisons"]
         self.assertAlmostEqual(2 / 3, comparison["ratio"], delta=0.02)
-        (other,) = report["end_to_end"]["others"]
-        self.assertRegex(other, r"\Ait is slower: 1\.3\d+ of the original's time \[1\.3\d+, 1\.3\d+\] in 15 pairs\Z")
-        self.assertIn(f"\n            another result: {other}\n", text)
+        # The best predicted comes first. What has the transposes and not the product comes second where transposes are predicted to be cheap.
+        others = report["end_to_end"]["others"]
+        for other, ratio in zip(others, ["1.3", "1.6"], strict=False):
+            self.assertRegex(other, rf"\Ait is slower: {ratio}\d+ of the original's time \[{ratio}\d+, {ratio}\d+\] in 15 pairs\Z")
+            self.assertIn(f"\n            another result: {other}\n", text)
+        self.assertIn(len(others), [1, 2])
         self.assertEqual(len(report["steps"]), sum(count["applied"] for count in report["rules"]))
 
     def test_keeps_the_original_where_no_result_is_faster(self):

@@ -9,6 +9,7 @@
 
 #include "src/ops/operator.h"
 #include "src/rules/instance.h"
+#include "src/rules/rule.h"
 #include "src/verifier/verifier.h"
 
 namespace xflow::verifier {
