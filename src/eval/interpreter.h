@@ -381,7 +381,12 @@ class Interpreter {
       factor.step = terms > 1 ? (last[k].base - view.base) / (terms - 1) : 0;
       if (view.is_uniform()) {
         factor.data += view.base;
-      } else if (mask == nullptr && view.values == nullptr && view.stride == 1) {
+        continue;
+      }
+      // Lanes that are not asked for may be read where that is within the source.
+      const auto anywhere = [&](const IndexView& x) { return all_within(x, nullptr, lanes, static_cast<std::int64_t>(source.count)); };
+      const bool everything = mask == nullptr || (all && anywhere(view) && (terms == 1 || anywhere(last[k])));
+      if (everything && view.values == nullptr && view.stride == 1) {
         factor.kind = Factor<T>::Kind::contiguous;
         factor.data += view.base;
       } else {
@@ -389,11 +394,11 @@ class Interpreter {
         factor.data += view.base;
         std::vector<std::int64_t>& offsets = state.offsets[k];
         offsets.resize(kMaxLanes);
-        if (all && mask != nullptr) {
+        if (all && !everything) {
           masked_offsets(offsets.data(), view, mask, view.at(some) - view.base, lanes);
         } else {
           for (std::int64_t lane = 0; lane < lanes; ++lane) {
-            const std::int64_t from = mask == nullptr ? lane : state.active[static_cast<std::size_t>(lane)];
+            const std::int64_t from = all ? lane : state.active[static_cast<std::size_t>(lane)];
             offsets[static_cast<std::size_t>(lane)] = view.at(from) - view.base;
           }
         }
@@ -413,14 +418,26 @@ class Interpreter {
     return {out, false};
   }
 
-  static bool holds(ops::Relation relation, std::int64_t value) {
+  // On every lane. False where its bounds do not tell.
+  static bool always_holds(ops::Relation relation, const IndexView& view) {
     switch (relation) {
       case ops::Relation::at_least_zero:
-        return value >= 0;
+        return view.bounds.low >= 0;
       case ops::Relation::zero:
-        return value == 0;
+        return view.bounds.low == 0 && view.bounds.high == 0;
       case ops::Relation::not_zero:
-        return value != 0;
+        return view.bounds.low > 0 || view.bounds.high < 0;
+    }
+    return false;
+  }
+  static bool never_holds(ops::Relation relation, const IndexView& view) {
+    switch (relation) {
+      case ops::Relation::at_least_zero:
+        return view.bounds.high < 0;
+      case ops::Relation::zero:
+        return view.bounds.low > 0 || view.bounds.high < 0;
+      case ops::Relation::not_zero:
+        return view.bounds.low == 0 && view.bounds.high == 0;
     }
     return false;
   }
@@ -430,19 +447,17 @@ class Interpreter {
     const std::int64_t lanes = loops_.lanes();
     std::uint8_t* const then = state.masks.data();
     std::uint8_t* const otherwise = then + kMaxLanes;
-    if (mask == nullptr) {
-      std::fill_n(then, lanes, std::uint8_t{1});
-    } else {
-      std::copy_n(mask, lanes, then);
-    }
+    bool mixed = false;
     for (const auto& [form, relation] : node.condition) {
       const IndexView view = loops_.form(form);
-      if (view.is_uniform()) {
-        if (!holds(relation, view.base)) return eval<T>(node.arguments[1], mask);
-        continue;
-      }
+      if (never_holds(relation, view)) return eval<T>(node.arguments[1], mask);
+      if (always_holds(relation, view)) continue;
+      if (!mixed && mask == nullptr) std::fill_n(then, lanes, std::uint8_t{1});
+      if (!mixed && mask != nullptr) std::copy_n(mask, lanes, then);
+      mixed = true;
       apply_atom(then, view, relation, lanes);
     }
+    if (!mixed) return eval<T>(node.arguments[0], mask);
     const auto [taken, asked] = split_mask(otherwise, then, mask, lanes);
     if (taken == asked) return eval<T>(node.arguments[0], mask);
     if (taken == 0) return eval<T>(node.arguments[1], mask);

@@ -33,6 +33,12 @@ void multiply_add(float* acc, std::int64_t lanes, std::int64_t terms, const Fact
 void add_lanes(double* acc, const double* x, std::int64_t lanes);
 void add_lanes(float* acc, const float* x, std::int64_t lanes);
 
+// out[l] = coefficient * x[l] and out[l] += coefficient * x[l].
+void scale_lanes(std::int64_t* out, const std::int64_t* x, std::int64_t coefficient, std::int64_t lanes);
+void add_scaled_lanes(std::int64_t* out, const std::int64_t* x, std::int64_t coefficient, std::int64_t lanes);
+// x[l] -= first. Whether all are multiples of `stride`, that of lane l the l-th; x[0] must be `first`.
+bool subtract_first(std::int64_t* x, std::int64_t first, std::int64_t stride, std::int64_t lanes);
+
 // Masks are 1 for a lane that takes part and 0 for one that does not. Where `view` does not satisfy the relation, the mask becomes 0.
 void apply_atom(std::uint8_t* mask, const IndexView& view, ops::Relation relation, std::int64_t lanes);
 // The lanes of `asked` (null: all) that are not in `taken` become `rest`. How many are in `taken` and `asked`.

@@ -1,8 +1,26 @@
 #include "src/eval/lanes.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "src/eval/kernels.h"
 
 namespace xflow::eval {
+namespace {
+
+constexpr Range kUnbounded{std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
+
+// sum += coefficient * term. False if that is beyond the integers.
+bool add_scaled(Range& sum, std::int64_t coefficient, const Range& term) {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  if (__builtin_mul_overflow(coefficient, term.low, &low) || __builtin_mul_overflow(coefficient, term.high, &high)) return false;
+  if (coefficient < 0) std::swap(low, high);
+  return !__builtin_add_overflow(sum.low, low, &sum.low) && !__builtin_add_overflow(sum.high, high, &sum.high);
+}
+
+}  // namespace
 
 LoopState::LoopState(const Stage& stage, const std::vector<Source>& sources, std::int64_t max_lanes)
     : stage_(stage),
@@ -11,6 +29,7 @@ LoopState::LoopState(const Stage& stage, const std::vector<Source>& sources, std
       scalars_(stage.extents.size()),
       stamps_(stage.extents.size()),
       lane_values_(stage.extents.size()),
+      lane_bounds_(stage.extents.size()),
       forms_(stage.forms.size()),
       slots_(stage.slots.size()) {
   for (const int variable : stage.lanes) {
@@ -48,45 +67,51 @@ std::int64_t LoopState::block_end(std::int64_t first) const {
 void LoopState::set_block(std::int64_t first, std::int64_t count) {
   lanes_ = count;
   block_stamp_ = ++clock_;
-  // The digits of `first` in the mixed radix of the lane loops, then counting.
-  std::vector<std::int64_t> digits(stage_.lanes.size());
-  for (std::size_t k = digits.size(); k-- > 0;) {
-    const std::int64_t extent = stage_.extents[static_cast<std::size_t>(stage_.lanes[k])];
-    digits[k] = first % extent;
-    first /= extent;
-  }
-  for (std::int64_t lane = 0; lane < count; ++lane) {
-    for (std::size_t k = 0; k < digits.size(); ++k) {
-      lane_values_[static_cast<std::size_t>(stage_.lanes[k])][static_cast<std::size_t>(lane)] = digits[k];
+  // The value of a lane loop is a digit of the lane's number in the mixed radix of the loops: it stays for as many lanes as the loops
+  // inside have together.
+  std::int64_t inside = 1;
+  for (std::size_t k = stage_.lanes.size(); k-- > 0;) {
+    const auto variable = static_cast<std::size_t>(stage_.lanes[k]);
+    const std::int64_t extent = stage_.extents[variable];
+    std::int64_t* const values = lane_values_[variable].data();
+    std::int64_t digit = first / inside % extent;
+    std::int64_t left = inside - first % inside;  // lanes until it changes
+    const bool wraps = digit + (count > left ? (count - left - 1) / inside + 1 : 0) >= extent;
+    for (std::int64_t lane = 0; lane < count;) {
+      const std::int64_t end = std::min(count, lane + left);
+      std::fill(values + lane, values + end, digit);
+      lane = end;
+      left = inside;
+      if (lane < count && ++digit == extent) digit = 0;
     }
-    for (std::size_t k = digits.size(); k-- > 0;) {
-      if (++digits[k] < stage_.extents[static_cast<std::size_t>(stage_.lanes[k])]) break;
-      digits[k] = 0;
-    }
+    lane_bounds_[variable] = wraps ? Range{0, extent - 1} : Range{values[0], digit};
+    inside *= extent;
   }
 }
 
 void LoopState::refresh(const IndexForm& form, FormState& state) {
   std::int64_t* const values = state.values.data();
-  std::fill_n(values, lanes_, 0);
+  state.bounds = {};
+  bool begun = false;
+  bool bounded = true;
+  const auto add = [&](std::int64_t coefficient, const std::int64_t* term, const Range& bounds) {
+    (begun ? add_scaled_lanes : scale_lanes)(values, term, coefficient, lanes_);
+    begun = true;
+    bounded = bounded && add_scaled(state.bounds, coefficient, bounds);
+  };
   for (const IndexForm::Term& term : form.variables) {
-    const std::vector<std::int64_t>& lane_values = lane_values_[static_cast<std::size_t>(term.id)];
-    if (lane_values.empty()) continue;
-    for (std::int64_t lane = 0; lane < lanes_; ++lane) values[lane] += term.coefficient * lane_values[static_cast<std::size_t>(lane)];
+    const auto variable = static_cast<std::size_t>(term.id);
+    if (!lane_values_[variable].empty()) add(term.coefficient, lane_values_[variable].data(), lane_bounds_[variable]);
   }
   for (const IndexForm::Term& term : form.slots) {
-    const SlotState& one = slot(term.id);
-    for (std::int64_t lane = 0; lane < lanes_; ++lane) {
-      values[lane] += term.coefficient * one.values[one.uniform ? 0 : static_cast<std::size_t>(lane)];
-    }
+    SlotState& one = slot(term.id);
+    if (one.uniform) std::fill_n(one.values.begin(), lanes_, one.values[0]);
+    add(term.coefficient, one.values.data(), one.bounds);
   }
+  if (!bounded) state.bounds = kUnbounded;
   state.first = values[0];
   state.stride = lanes_ > 1 ? values[1] - values[0] : 0;
-  state.linear = true;
-  for (std::int64_t lane = 0; lane < lanes_; ++lane) {
-    values[lane] -= state.first;
-    if (values[lane] != state.stride * lane) state.linear = false;
-  }
+  state.linear = subtract_first(values, state.first, state.stride, lanes_);
   state.stamp = clock_;
 }
 
@@ -99,8 +124,10 @@ IndexView LoopState::form(int number) {
     // The scalar of a lane variable stays 0.
     view.base += term.coefficient * scalars_[static_cast<std::size_t>(term.id)];
   }
+  view.bounds = {view.base, view.base};
   if (!state.varies) return view;
   if (!valid(state.stamp, state.slot_depends)) refresh(form, state);
+  if (!add_scaled(view.bounds, 1, state.bounds)) view.bounds = kUnbounded;
   view.base += state.first;
   if (state.linear) {
     view.stride = state.stride;
@@ -118,7 +145,7 @@ std::int64_t LoopState::element(const Source& source, std::int64_t offset) const
   return result;
 }
 
-const LoopState::SlotState& LoopState::slot(int number) {
+LoopState::SlotState& LoopState::slot(int number) {
   const IndexSlot& slot = stage_.slots[static_cast<std::size_t>(number)];
   SlotState& state = slots_[static_cast<std::size_t>(number)];
   if (valid(state.stamp, slot.depends)) return state;
@@ -148,6 +175,7 @@ const LoopState::SlotState& LoopState::slot(int number) {
         break;
     }
     state.values[static_cast<std::size_t>(lane)] = value;
+    state.bounds = lane == 0 ? Range{value, value} : Range{std::min(state.bounds.low, value), std::max(state.bounds.high, value)};
   }
   state.stamp = clock_;
   return state;

@@ -9,11 +9,13 @@
 
 namespace xflow::eval {
 
-// The value of an index form on each lane of a block: base + stride * lane, or base + values[lane] where `values` is set.
+// The value of an index form on each lane of a block: base + stride * lane, or base + values[lane] where `values` is set. All of them
+// are within the bounds, which need not be taken.
 struct IndexView {
   std::int64_t base = 0;
   std::int64_t stride = 0;
   const std::int64_t* values = nullptr;
+  Range bounds;
   bool is_uniform() const { return values == nullptr && stride == 0; }
   std::int64_t at(std::int64_t lane) const { return base + (values != nullptr ? values[lane] : stride * lane); }
 };
@@ -51,6 +53,7 @@ class LoopState {
     std::vector<std::int64_t> values;  // of lane variables and slots, less `first`
     std::int64_t first = 0;
     std::int64_t stride = 0;
+    Range bounds;  // of `values`
     bool linear = true;
     std::uint64_t stamp = 0;
     std::uint64_t slot_depends = 0;
@@ -58,12 +61,13 @@ class LoopState {
   };
   struct SlotState {
     std::vector<std::int64_t> values;
+    Range bounds;
     bool uniform = true;
     std::uint64_t stamp = 0;
   };
 
   void refresh(const IndexForm& form, FormState& state);
-  const SlotState& slot(int number);
+  SlotState& slot(int number);
   std::int64_t element(const Source& source, std::int64_t offset) const;
 
   const Stage& stage_;
@@ -76,6 +80,7 @@ class LoopState {
   std::vector<std::int64_t> scalars_;
   std::vector<std::uint64_t> stamps_;
   std::vector<std::vector<std::int64_t>> lane_values_;  // of each variable; empty for scalar ones
+  std::vector<Range> lane_bounds_;                      // of lane_values_, in this block
   std::vector<FormState> forms_;
   std::vector<SlotState> slots_;
 };
