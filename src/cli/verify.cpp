@@ -116,11 +116,12 @@ std::vector<std::string> texts(const std::vector<rules::Guard>& guards) {
   return list;
 }
 
-// What stands behind the time in the line of a rule.
-std::string reasons(const RuleDecision& d, const std::vector<std::string>& needed) {
-  if (d.verdict == Verdict::proved) return needed.empty() ? std::string() : fmt::format("where {}", fmt::join(needed, " and "));
+// What stands behind the time in the line of a rule. `guards`: of its own those that a proved rule needs, those that an unknown one lacks.
+std::string reasons(const RuleDecision& d, const std::vector<std::string>& guards) {
+  if (d.verdict == Verdict::proved) return guards.empty() ? std::string() : fmt::format("where {}", fmt::join(guards, " and "));
   if (d.decision.counterexample) return d.decision.counterexample->summary();
-  return d.choice.empty() ? d.decision.open : fmt::format("for {}: {}", d.choice, d.decision.open);
+  const std::string open = d.choice.empty() ? d.decision.open : fmt::format("for {}: {}", d.choice, d.decision.open);
+  return guards.empty() ? open : fmt::format("{}; it is proved where {}", open, fmt::join(guards, " and "));
 }
 
 std::string summary(const std::vector<RuleDecision>& decisions) {
@@ -153,7 +154,7 @@ nlohmann::ordered_json to_json(const verifier::Counterexample& c) {
   return json;
 }
 
-nlohmann::ordered_json to_json(const rules::Rule& rule, const RuleDecision& d, const std::vector<std::string>& needed) {
+nlohmann::ordered_json to_json(const rules::Rule& rule, const RuleDecision& d, const std::vector<std::string>& guards) {
   nlohmann::ordered_json json;
   json["rule"] = rule.name;
   json["place"] = rules::place_text(rule.file, rule.place);
@@ -164,7 +165,8 @@ nlohmann::ordered_json to_json(const rules::Rule& rule, const RuleDecision& d, c
   json["numbers"] = rules::name(rule.float_class);
   json["number_effects"] = rule.number_effects;
   json["guards"] = texts(rule.guards);
-  json["needed_guards"] = needed;
+  json["needed_guards"] = d.verdict == Verdict::proved ? guards : std::vector<std::string>();
+  json["missing_guards"] = d.verdict == Verdict::unknown ? guards : std::vector<std::string>();
   json["choice"] = d.choice;
   json["open"] = d.decision.open;
   json["counterexample"] = d.decision.counterexample ? to_json(*d.decision.counterexample) : nlohmann::ordered_json();
@@ -189,15 +191,16 @@ RuleDecision decide_one(const rules::Rule& rule, const verifier::RuleRecord* rec
 }
 
 // In the order of the rules; what was found does not depend on the number of threads.
-std::vector<RuleDecision> decisions_of(const VerifyArguments& a, const Selected& selected, std::vector<std::vector<std::string>>& needed) {
+std::vector<RuleDecision> decisions_of(const VerifyArguments& a, const Selected& selected, std::vector<std::vector<std::string>>& guards) {
   const std::vector<rules::Rule>& rules = selected.rules;
   std::vector<RuleDecision> decisions(rules.size());
-  needed.resize(rules.size());
+  guards.resize(rules.size());
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t k = next++; k < rules.size(); k = next++) {
       decisions[k] = decide_one(rules[k], selected.records.find(rules[k].hash), a.options);
-      if (decisions[k].verdict == Verdict::proved) needed[k] = texts(verifier::needed_guards(rules[k], a.options));
+      if (decisions[k].verdict == Verdict::proved) guards[k] = texts(verifier::needed_guards(rules[k], a.options));
+      if (decisions[k].verdict == Verdict::unknown) guards[k] = texts(verifier::missing_value_guards(rules[k], a.options));
     }
   };
   std::vector<std::thread> threads;
@@ -209,21 +212,21 @@ std::vector<RuleDecision> decisions_of(const VerifyArguments& a, const Selected&
 
 ExitCode decide_all(const VerifyArguments& a, const Selected& selected) {
   const std::vector<rules::Rule>& rules = selected.rules;
-  std::vector<std::vector<std::string>> all_needed;
-  const std::vector<RuleDecision> decisions = decisions_of(a, selected, all_needed);
+  std::vector<std::vector<std::string>> all_guards;
+  const std::vector<RuleDecision> decisions = decisions_of(a, selected, all_guards);
   nlohmann::ordered_json json;
   json["rules"] = nlohmann::ordered_json::array();
   bool all_proved = true;
   for (std::size_t k = 0; k < rules.size(); ++k) {
     const RuleDecision& d = decisions[k];
     all_proved = all_proved && d.verdict == Verdict::proved;
-    const std::vector<std::string>& needed = all_needed[k];
+    const std::vector<std::string>& guards = all_guards[k];
     if (a.json) {
-      json["rules"].push_back(to_json(rules[k], d, needed));
+      json["rules"].push_back(to_json(rules[k], d, guards));
       continue;
     }
     std::string line = fmt::format("  {:<44} {:<9} {:>7.1f} ms  {:<8}  {}", d.rule, verifier::name(d.verdict),
-                                   static_cast<double>(d.microseconds) / 1000, rules::name(rules[k].float_class), reasons(d, needed));
+                                   static_cast<double>(d.microseconds) / 1000, rules::name(rules[k].float_class), reasons(d, guards));
     line.erase(line.find_last_not_of(' ') + 1);
     std::printf("%s\n", line.c_str());
     if (d.decision.counterexample) std::printf("    replay: %s\n", d.decision.counterexample->to_string().c_str());

@@ -40,6 +40,10 @@ struct Inference {
 // Errors: those of instantiation.
 Result<Inference> infer_guards(const rules::Rule& rule, const Options& options = {});
 
+// Guards on the values of tensors - nonzero, nonnegative or positive, of one variable, or one kind of several - under which a rule that is
+// unknown is proved, the weakest that are found. Empty where none are, and for rules of many variables.
+std::vector<rules::Guard> missing_value_guards(const rules::Rule& rule, const Options& options = {});
+
 // What was found, as text that ends with a newline.
 std::string to_string(const Inference& inference);
 

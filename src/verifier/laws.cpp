@@ -73,18 +73,37 @@ Expression Algebra::with_parity(Function f, Expression argument, bool odd) {
   return odd ? negate(std::move(result)) : result;
 }
 
-// exp(a + b) = exp(a) exp(b); exp(n/m t) = exp(t/m)^n, which makes exp(-t) the reciprocal of exp(t).
+namespace {
+
+// a, where the term is log(a) times a rational.
+const Expression* inside_logarithm(const Term& t) {
+  if (t.factors.size() != 1 || t.factors[0].power != 1 || !t.binders.empty() || !t.conditions.empty() || !t.dimensions.empty())
+    return nullptr;
+  const Factor& f = *t.factors[0].factor;
+  const bool is_logarithm = f.kind == FactorKind::function && f.function == Function::log && f.data_type == ir::DataType::undefined;
+  return is_logarithm ? &f.arguments[0] : nullptr;
+}
+
+}  // namespace
+
+// exp(a + b) = exp(a) exp(b); exp(n/m t) = exp(t/m)^n, which makes exp(-t) the reciprocal of exp(t); exp(n log(a)) = a^n for a positive a.
 Expression Algebra::exponential(const Expression& e) {
   Term product;
+  Expression powers = constant(Rational(1));
   for (const Term& t : e.terms) {
     const std::int64_t n = t.coefficient.numerator();
     if (n > 1'000 || n < -1'000) return function(Function::exp, {e});
+    const Expression* const a = t.coefficient.denominator() == 1 ? inside_logarithm(t) : nullptr;
+    if (a != nullptr && positive(*a)) {
+      powers = multiply(powers, power(refresh(symbols_, *a), static_cast<int>(n)));
+      continue;
+    }
     Term unit = t;
     unit.coefficient = *Rational::make(1, t.coefficient.denominator());
     const Expression f = function(Function::exp, {Expression{{std::move(unit)}}});
     multiply_factor(product, f.terms[0].factors[0].factor, static_cast<int>(n));
   }
-  return Expression{{std::move(product)}};
+  return multiply(Expression{{std::move(product)}}, powers);
 }
 
 // sqrt(c d p^2 t) = sqrt(c) sqrt(d) p sqrt(t) for a positive rational c, dimensions d and positive p.

@@ -173,6 +173,31 @@ class Verify(ProgramTest):
         expected = "square-of-sine unknown TIME rounding output y: sin(x[])^2 - 1 + cos(x[])^2 = 0"
         self.assertEqual((expected, "0 of 1 rules proved, 1 unknown"), self.line(1, PYTHAGORAS))
 
+    def test_says_which_guard_on_values_is_missing(self):
+        def rule(source, target, guards=""):
+            return f"rule r\n  source\n    y = {source}\n  target\n    y = {target}\n{guards}"
+
+        for text, expected in [
+            (rule("x * z / z", "x"), "output y: x[] * z[] * z[]^-1 - x[] = 0; it is proved where nonzero(z)"),
+            (rule("sqrt(x) * sqrt(x)", "x"), "output y: sqrt(x[])^2 - x[] = 0; it is proved where nonnegative(x)"),
+            (rule("exp(log(x))", "x"), "output y: exp(log(x[])) - x[] = 0; it is proved where positive(x)"),
+            (
+                rule("x * z / z / w * w", "x", "  where nonzero(w)\n"),
+                "output y: x[] * z[] * z[]^-1 - x[] = 0; it is proved where nonzero(z)",
+            ),
+            (
+                rule("w * x / x * z / z", "w"),
+                "output y: w[] * x[] * x[]^-1 * z[] * z[]^-1 - w[] = 0; it is proved where nonzero(x) and nonzero(z)",
+            ),
+        ]:
+            line, summary = self.line(1, text)
+            self.assertEqual((f"r unknown TIME special {expected}", "0 of 1 rules proved, 1 unknown"), (line, summary))
+        self.write("a.rules", rule("x * z / z", "x"))
+        (found,) = json.loads(self.run_program("verify", "a.rules", "--json").stdout)["rules"]
+        self.assertEqual(([], ["nonzero(z)"]), (found["needed_guards"], found["missing_guards"]))
+        self.write("b.rules", rule("x * z / z", "x", "  where nonzero(z)\n"))
+        self.assertIn("1 of 1 rules proved", self.verify(0, "b.rules"))
+
     def test_stops_when_the_time_is_up(self):
         self.write("a.rules", PYTHAGORAS)
         line = self.verify(1, "a.rules", "--timeout", "0.001ms").splitlines()[0]
@@ -241,7 +266,7 @@ class Verify(ProgramTest):
         self.assertEqual(["rules", "summary"], list(found))
         self.assertEqual("1 of 3 rules proved, 1 refuted, 1 unknown", found["summary"])
         slice_rule, difference, sine = found["rules"]
-        keys = "rule place hash verdict microseconds instances numbers number_effects guards needed_guards choice open counterexample"
+        keys = "rule place hash verdict microseconds instances numbers number_effects guards needed_guards missing_guards choice open counterexample"
         for rule in found["rules"]:
             self.assertEqual(keys.split(), list(rule))
         self.assertEqual("proved", slice_rule["verdict"])
