@@ -66,6 +66,32 @@ Result<rules::Rule> with_guards(const rules::Rule& rule, std::vector<Guard> guar
   return std::move(rules.front());
 }
 
+std::optional<rules::Rule> with_small_ranks(const rules::Rule& rule) {
+  std::vector<rules::Guard> guards = rule.guards;
+  for (const auto& [name, kind] : rule.names) {
+    const auto computes = [&](const rules::Statement& s) { return std::find(s.outputs.begin(), s.outputs.end(), name) != s.outputs.end(); };
+    if (kind != rules::NameKind::value || rule.declaration(name) != nullptr ||
+        std::any_of(rule.source.begin(), rule.source.end(), computes))
+      continue;
+    rules::Guard guard;
+    guard.kind = rules::Guard::Kind::at_least;
+    guard.arguments.resize(2);
+    guard.arguments[0].number = ir::Real(kSmallRank);
+    guard.arguments[1].kind = rules::Expression::Kind::call;
+    guard.arguments[1].name = "rank";
+    guard.arguments[1].arguments.resize(1);
+    guard.arguments[1].arguments[0].kind = rules::Expression::Kind::name;
+    guard.arguments[1].arguments[0].name = name;
+    guards.push_back(std::move(guard));
+  }
+  if (guards.size() == rule.guards.size()) return std::nullopt;
+  auto small = with_guards(rule, std::move(guards));
+  if (!small) return std::nullopt;
+  small->source = rule.source;  // with the places that messages give
+  small->target = rule.target;
+  return *std::move(small);
+}
+
 bool enters_proof(const Guard& guard) {
   return guard.kind != Guard::Kind::is_constant && guard.kind != Guard::Kind::is_finite && guard.kind != Guard::Kind::uses_equal;
 }

@@ -3,6 +3,7 @@
 
 #include <xflow/result.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ std::size_t typical_instance(const std::vector<rules::RuleInstance>& instances);
 
 // The rule with other guards. Errors as parse_rules.
 Result<rules::Rule> with_guards(const rules::Rule& rule, std::vector<rules::Guard> guards);
+
+// The rule where variables of unknown rank have at most kSmallRank dimensions: one with fewer instances. Nothing if no rank is unknown.
+constexpr int kSmallRank = 3;
+std::optional<rules::Rule> with_small_ranks(const rules::Rule& rule);
 
 // True for guards that a proof uses; the others (const, finite, uses) say where to apply a rule.
 bool enters_proof(const rules::Guard& guard);

@@ -16,6 +16,7 @@
 
 #include "src/rules/instantiate.h"
 #include "src/rules/rule_set.h"
+#include "src/verifier/assumptions.h"
 #include "src/verifier/semantics.h"
 #include "src/verifier/solver.h"
 
@@ -27,6 +28,27 @@ std::uint64_t processor_microseconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000U + static_cast<std::uint64_t>(now.tv_nsec) / 1'000U;
+}
+
+RuleDecision decide_instances(const rules::Rule& rule, std::vector<rules::RuleInstance>& instances, const Options& options,
+                              const Options& given);
+
+// A rule with more instances than are looked at: one of small ranks may be a counterexample.
+RuleDecision decide_by_small_ranks(const rules::Rule& rule, const Error& error, const Options& options, const Options& given) {
+  RuleDecision result;
+  result.rule = rule.name;
+  result.verdict = result.decision.verdict = Verdict::timeout;
+  result.decision.open = error.message;
+  const auto small = with_small_ranks(rule);
+  if (!small) return result;
+  auto instances = rules::instantiate(*small);
+  if (!instances) return result;
+  Options without_record = options;
+  without_record.record = false;
+  RuleDecision found = decide_instances(*small, *instances, without_record, given);
+  if (found.verdict == Verdict::refuted) return found;
+  if (found.verdict == Verdict::proved) result.decision.open += fmt::format("; with ranks of at most {} it is proved", kSmallRank);
+  return result;
 }
 
 }  // namespace
@@ -44,19 +66,30 @@ RuleDecision decide(const rules::Rule& rule, const Options& given) {
   const Options options = given.started();
   const std::uint64_t start = processor_microseconds();
   RuleDecision result;
-  result.rule = rule.name;
-  auto instances = rules::instantiate(rule);
-  if (!instances) {
-    result.verdict = instances.error().code == ErrorCode::limit ? Verdict::timeout : Verdict::ill_typed;
-    result.decision.verdict = result.verdict;
+  if (auto instances = rules::instantiate(rule); instances) {
+    result = decide_instances(rule, *instances, options, given);
+  } else if (instances.error().code == ErrorCode::limit) {
+    result = decide_by_small_ranks(rule, instances.error(), options, given);
+  } else {
+    result.rule = rule.name;
+    result.verdict = result.decision.verdict = Verdict::ill_typed;
     result.decision.open = instances.error().message;
-    return result;
   }
+  result.microseconds = processor_microseconds() - start;
+  return result;
+}
+
+namespace {
+
+RuleDecision decide_instances(const rules::Rule& rule, std::vector<rules::RuleInstance>& instances, const Options& options,
+                              const Options& given) {
+  RuleDecision result;
+  result.rule = rule.name;
   bool proved_one = false;
   result.verdict = Verdict::proved;
   RuleRecord record;
-  if (options.record) record = describe(rule, *instances);
-  for (rules::RuleInstance& instance : *instances) {
+  if (options.record) record = describe(rule, instances);
+  for (rules::RuleInstance& instance : instances) {
     Decision d = decide(instance, options);
     ++result.instances;
     if (d.verdict == Verdict::proved) {
@@ -66,7 +99,7 @@ RuleDecision decide(const rules::Rule& rule, const Options& given) {
       continue;
     }
     const bool vacuous = d.verdict == Verdict::ill_typed && d.open.starts_with("vacuous");
-    if (vacuous && (proved_one || result.instances < instances->size())) {
+    if (vacuous && (proved_one || result.instances < instances.size())) {
       record.instances.push_back(RuleRecord::kVacuous);
       continue;
     }
@@ -75,7 +108,7 @@ RuleDecision decide(const rules::Rule& rule, const Options& given) {
     result.decision = std::move(d);
     break;
   }
-  if (instances->empty()) {
+  if (instances.empty()) {
     result.verdict = Verdict::ill_typed;
     result.decision.open = "the rule has no instances: no choice of what it leaves open is well typed";
   }
@@ -88,9 +121,10 @@ RuleDecision decide(const rules::Rule& rule, const Options& given) {
       result.decision.open = accepted.error().message;
     }
   }
-  result.microseconds = processor_microseconds() - start;
   return result;
 }
+
+}  // namespace
 
 std::vector<RuleDecision> decide(std::span<const rules::Rule> rules, const Options& options, int jobs) {
   std::vector<RuleDecision> results(rules.size());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/rules/instantiate.h"
+#include "src/verifier/assumptions.h"
 #include "src/verifier/concrete.h"
 #include "src/verifier/explain.h"
 #include "src/verifier/number.h"
@@ -293,7 +294,10 @@ class Replay {
 
 Result<Replayed> replay_counterexample(const rules::Rule& rule, std::string_view text) {
   XFLOW_TRY(const Example example, parse(text));
-  XFLOW_TRY(std::vector<rules::RuleInstance> instances, rules::instantiate(rule));
+  auto all = rules::instantiate(rule);
+  const auto small = !all && all.error().code == ErrorCode::limit ? with_small_ranks(rule) : std::nullopt;
+  if (small) all = rules::instantiate(*small);
+  XFLOW_TRY(std::vector<rules::RuleInstance> instances, std::move(all));
   // Without a choice the first instance is meant that the values fit.
   std::optional<Error> error;
   for (rules::RuleInstance& instance : instances) {

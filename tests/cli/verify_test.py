@@ -198,6 +198,21 @@ class Verify(ProgramTest):
         self.write("b.rules", rule("x * z / z", "x", "  where nonzero(z)\n"))
         self.assertIn("1 of 1 rules proved", self.verify(0, "b.rules"))
 
+    def test_looks_at_small_ranks_where_there_are_too_many(self):
+        text = "\n\nrule r\n  source\n    y = matmul(a, b) + matmul(a, c)\n  target\n    y = matmul(a, b + c)\n"
+        where = "the target has it only where c.1 = c.0 (7:21 add of the target expects dimensions that are equal, or 1)"
+        example = "for a: 1 dimension, b: 1 dimension, c: 2 dimensions"
+        line, summary = self.line(1, text)
+        self.assertEqual(f"r refuted TIME rounding c.0 = 1, c.1 = 2, {example}, the source has a type, but {where}", line)
+        self.assertEqual("0 of 1 rules proved, 1 refuted", summary)
+        replayed = self.verify(1, "--replay", f"{example}; c.0 = 1, c.1 = 2", "a.rules")
+        open_size = "c.0 - c.1 = 0 (7:21 add of the target expects dimensions that are equal, or 1)"
+        self.assertEqual(f"r: the source has a type, but the target has it only where {open_size}\n", replayed)
+        text = "rule r\n  source\n    y = matmul(a, b) + matmul(a, c)\n  target\n    y = matmul(a, c) + matmul(a, b)\n"
+        line, _ = self.line(1, text)
+        limit = "rule r: more than 20000 choices are open; bound ranks by a guard such as rank(x) <= 4"
+        self.assertEqual(f"r timeout TIME rounding {limit}; with ranks of at most 3 it is proved", line)
+
     def test_stops_when_the_time_is_up(self):
         self.write("a.rules", PYTHAGORAS)
         line = self.verify(1, "a.rules", "--timeout", "0.001ms").splitlines()[0]
