@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "src/verifier/faults.h"
+
 namespace xflow::verifier {
 
 using ir::SymbolKind;
@@ -73,7 +75,7 @@ Algebra::Algebra(ir::Symbols& symbols, const std::vector<rules::ValueFact>& fact
     if (f.kind == rules::ValueFact::Kind::in_range) continue;
     const auto [at, added] = facts_.emplace(f.value, f.kind);
     // Two facts of one variable: nonzero and nonnegative together are positive.
-    if (!added && at->second != f.kind) at->second = rules::ValueFact::Kind::positive;
+    if (!added && at->second != f.kind && !broken(Fault::algebra_second_fact_is_lost)) at->second = rules::ValueFact::Kind::positive;
   }
 }
 
@@ -97,7 +99,7 @@ Expression Algebra::factor(FactorPtr factor, int power) const {
 
 Expression Algebra::integer(const Poly& poly) const {
   if (poly.is_poisoned()) throw Stop{false, "cannot compute an index: it does not fit 64 bits"};
-  Expression e = constant(Rational(poly.constant_term()));
+  Expression e = broken(Fault::algebra_integer_without_constant) ? Expression{} : constant(Rational(poly.constant_term()));
   for (const Poly::Term& t : poly.terms()) {
     Term term;
     term.coefficient = Rational(t.coefficient);
@@ -136,24 +138,29 @@ void Algebra::multiply_factor(Term& term, const FactorPtr& factor, int power) {
     sum = added_powers(sum, f.power);
     return true;
   });
-  if (factor->boolean && negative_power < 0) negative_power = 0, positive_power = 1;  // the reciprocal of 0 is 0, that of 1 is 1
+  if (factor->boolean && negative_power < 0 && !broken(Fault::algebra_booleans_have_reciprocals))
+    negative_power = 0, positive_power = 1;  // the reciprocal of 0 is 0, that of 1 is 1
   const int total = added_powers(positive_power, negative_power);
-  if (total == 0 && nonzero(*factor)) return;
+  if (total == 0 && broken(Fault::algebra_cancels_nothing))
+    return void(term.factors.insert(term.factors.end(), {{factor, 1}, {factor, -1}}));
+  if (total == 0 && (nonzero(*factor) || broken(Fault::algebra_cancels_zero))) return;
   if (total == 0) {
     term.factors.push_back({factor, 1});
     term.factors.push_back({factor, -1});
   } else {
-    term.factors.push_back({factor, factor->boolean ? 1 : total});
+    term.factors.push_back({factor, factor->boolean && !broken(Fault::algebra_booleans_have_squares) ? 1 : total});
   }
 }
 
 Term Algebra::multiply(const Term& a, const Term& b) {
   Term result = a;
-  const Term other = has_binders(a) && has_binders(b) ? refresh(symbols_, b) : b;
+  const bool apart = has_binders(a) && has_binders(b) && !broken(Fault::algebra_factors_share_binders);
+  const Term other = apart ? refresh(symbols_, b) : b;
   result.coefficient = times(a.coefficient, b.coefficient);
   for (const DimensionPower& d : other.dimensions) multiply_dimension(result, d.dimension, d.power);
   result.binders.insert(result.binders.end(), other.binders.begin(), other.binders.end());
-  result.conditions.insert(result.conditions.end(), other.conditions.begin(), other.conditions.end());
+  if (!broken(Fault::algebra_product_loses_conditions))
+    result.conditions.insert(result.conditions.end(), other.conditions.begin(), other.conditions.end());
   for (const FactorPower& f : other.factors) multiply_factor(result, f.factor, f.power);
   return result;
 }
@@ -168,7 +175,7 @@ Expression Algebra::multiply(const Expression& a, const Expression& b) {
 }
 
 Expression Algebra::power(const Expression& e, int exponent) {
-  if (exponent < 0) return power(reciprocal(e), -exponent);
+  if (exponent < 0) return power(broken(Fault::algebra_negative_power_is_positive) ? e : reciprocal(e), -exponent);
   Expression result = constant(Rational(1));
   for (int k = 0; k < exponent; ++k) result = multiply(result, e);
   return result;
@@ -180,11 +187,12 @@ bool Algebra::positive(const Factor& f) const {
   switch (f.kind) {
     case FactorKind::read: {
       const auto fact = facts_.find(f.variable);
-      return fact != facts_.end() && fact->second == rules::ValueFact::Kind::positive;
+      return fact != facts_.end() && (fact->second == rules::ValueFact::Kind::positive || broken(Fault::algebra_every_fact_is_positive));
     }
     case FactorKind::function:
       if (f.function == Function::exp && f.data_type == ir::DataType::undefined) return true;
-      return (f.function == Function::sqrt || f.function == Function::reciprocal) && positive(f.arguments[0]);
+      return (f.function == Function::sqrt || f.function == Function::reciprocal) &&
+             (broken(Fault::algebra_roots_are_positive) ? nonnegative(f.arguments[0]) : positive(f.arguments[0]));
     case FactorKind::maximum:
       return std::any_of(f.pieces.begin(), f.pieces.end(),
                          [&](const Piece& p) { return p.binders.empty() && p.conditions.empty() && positive(p.body); });
@@ -208,7 +216,8 @@ bool Algebra::nonnegative(const Factor& f) const {
         if (nonnegative(p.body)) return true;
         // max(x, -x)
         for (const Piece& q : f.pieces)
-          if (q.binders.empty() && q.conditions.empty() && same(p.body, negate(q.body))) return true;
+          if (q.binders.empty() && q.conditions.empty() && same(p.body, negate(q.body)) && !broken(Fault::algebra_abs_of_any_sign))
+            return true;
       }
       return false;
     default:
@@ -226,7 +235,7 @@ bool Algebra::nonzero(const Factor& f) const {
 }
 
 bool Algebra::nonnegative(const Term& t) const {
-  return !is_negative(t.coefficient) &&
+  return (!is_negative(t.coefficient) || broken(Fault::algebra_negative_terms_are_not)) &&
          std::all_of(t.factors.begin(), t.factors.end(), [&](const FactorPower& f) { return f.power % 2 == 0 || nonnegative(*f.factor); });
 }
 
@@ -234,6 +243,7 @@ bool Algebra::positive(const Term& t) const {
   if (is_negative(t.coefficient)) return false;
   if (!std::all_of(t.factors.begin(), t.factors.end(), [&](const FactorPower& f) { return positive(*f.factor); })) return false;
   // The sum is not empty: each binder has its range of at least one element and nothing else is asked.
+  if (broken(Fault::algebra_empty_sums_are_positive)) return true;
   if (t.conditions.size() != 2 * t.binders.size()) return false;
   for (const SymbolId b : t.binders) {
     bool from_zero = false;
@@ -288,7 +298,7 @@ bool Algebra::is_boolean(const Expression& e) const {
       });
       if (on) value = plus(value, t.coefficient);
     }
-    if (!(value == Rational(0)) && !(value == Rational(1))) return false;
+    if (!(value == Rational(0)) && !(value == Rational(1)) && !broken(Fault::algebra_sums_of_booleans_are_boolean)) return false;
   }
   return true;
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 
+#include "src/verifier/faults.h"
 #include "src/verifier/ranges.h"
 
 namespace xflow::verifier {
@@ -103,7 +104,7 @@ Symbols::Substitution eliminate(Symbols& symbols, std::vector<Poly> open, const 
         if (!linear || !linear->first.is_constant()) continue;
         const std::int64_t c = *linear->first.constant();
         if ((c != 1 && c != -1) || symbols.occurs(linear->second, u)) continue;
-        const Poly value = c == 1 ? -linear->second : linear->second;
+        const Poly value = (c == 1) != broken(Fault::alignment_of_other_sign) ? -linear->second : linear->second;
         const Symbols::Substitution by = {{u, value}};
         for (auto& [symbol, v] : solution) v = symbols.substitute(v, by);
         solution.emplace(u, value);
@@ -150,7 +151,7 @@ std::vector<std::vector<Poly>> solve(Symbols& symbols, const std::vector<Poly>& 
       });
       if (!used) unused.push_back(z);
     }
-    if (open.size() > unused.size()) continue;
+    if (open.size() > unused.size() || (!open.empty() && broken(Fault::alignment_without_free_unknowns))) continue;
     std::sort(unused.begin(), unused.end());
     do {
       Symbols::Substitution rest;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "src/verifier/algebra.h"
+#include "src/verifier/faults.h"
 
 namespace xflow::verifier {
 
@@ -18,13 +19,15 @@ Term Algebra::common(const std::vector<const Term*>& terms, const std::vector<Sy
     if (least != 0) result.dimensions.push_back({d.dimension, least});
   }
   for (const FactorPower& f : terms[0]->factors) {
-    if (std::any_of(bound.begin(), bound.end(), [&](SymbolId b) { return mentions(symbols_, *f.factor, b); })) continue;
+    if (std::any_of(bound.begin(), bound.end(), [&](SymbolId b) { return mentions(symbols_, *f.factor, b); }) &&
+        !broken(Fault::common_takes_bound_factors))
+      continue;
     int least = f.power;
     for (const Term* t : terms) {
       int here = 0;
       for (const FactorPower& g : t->factors)
         if ((g.power > 0) == (f.power > 0) && equal_up_to_renaming(symbols_, *f.factor, *g.factor)) here = g.power;
-      if (std::abs(here) < std::abs(least)) least = here;
+      if (std::abs(here) < std::abs(least) && !broken(Fault::common_takes_the_first_power)) least = here;
     }
     if (least != 0) least = usable({f.factor, least});
     if (least != 0) result.factors.push_back({f.factor, least});
@@ -59,12 +62,15 @@ Expression Algebra::logarithm(const Expression& e) {
     terms.push_back(&t);
     bound.insert(bound.end(), t.binders.begin(), t.binders.end());
   }
-  Term outer = common(terms, bound, [&](const FactorPower& f) { return positive(*f.factor) ? f.power : 0; });
+  Term outer = common(terms, bound, [&](const FactorPower& f) {
+    return positive(*f.factor) || broken(Fault::common_logarithm_of_any_factor) ? f.power : 0;
+  });
   outer.coefficient = content({&e});
   Expression rest;
   for (const Term& t : e.terms) rest.terms.push_back(without(t, outer));
   Expression result;
-  if (!(outer.coefficient == Rational(1))) result = function(Function::log, {constant(outer.coefficient)});
+  if (!(outer.coefficient == Rational(1)) && !broken(Fault::common_logarithm_without_coefficient))
+    result = function(Function::log, {constant(outer.coefficient)});
   for (const DimensionPower& d : outer.dimensions) {
     result = sum(std::move(result), scale(function(Function::log, {integer(Poly(d.dimension))}), Rational(d.power)));
   }
@@ -72,7 +78,7 @@ Expression Algebra::logarithm(const Expression& e) {
     const bool is_exponential =
         f.factor->kind == FactorKind::function && f.factor->function == Function::exp && f.factor->data_type == ir::DataType::undefined;
     const Expression one = is_exponential ? refresh(symbols_, f.factor->arguments[0]) : function(Function::log, {factor(f.factor)});
-    result = sum(std::move(result), scale(one, Rational(f.power)));
+    result = sum(std::move(result), scale(one, Rational(broken(Fault::common_logarithm_without_power) ? 1 : f.power)));
   }
   if (const auto one = constant_value(rest); one && *one == Rational(1)) return result;
   return sum(std::move(result), function(Function::log, {std::move(rest)}));

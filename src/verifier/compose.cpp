@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "src/ops/operator.h"
+#include "src/verifier/faults.h"
 
 namespace xflow::verifier {
 
@@ -152,9 +153,10 @@ Expression Composer::convert(const ops::Expr& e, Scope node) {
     case ExprKind::sum: {
       Expression body = convert(e->arguments[0], node);
       const Poly extent = resolve(e->extent, node);
+      const Poly end = broken(Fault::compose_sum_goes_further) ? extent + Poly(1) : extent;
       for (Term& t : body.terms) {
         t.binders.insert(t.binders.begin(), e->binder);
-        const Condition range = {{Poly(e->binder), Relation::at_least_zero}, ops::less_than(Poly(e->binder), extent)};
+        const Condition range = {{Poly(e->binder), Relation::at_least_zero}, ops::less_than(Poly(e->binder), end)};
         t.conditions.insert(t.conditions.begin(), range.begin(), range.end());
       }
       return body;
@@ -185,6 +187,7 @@ Expression Composer::convert_select(const ExprNode& e, Scope node) {
   for (const Case& c : condition_cases(e.condition, node)) {
     const Condition holds = with_values(e.condition, c.values);
     add(then, joined(c.condition, holds));
+    if (broken(Fault::compose_otherwise_is_lost)) continue;
     for (const Condition& fails : complement(holds)) add(otherwise, joined(c.condition, fails));
   }
   return result;
@@ -204,6 +207,7 @@ std::vector<Piece> Composer::select_pieces(const ExprNode& e, Scope node) {
   for (const Case& c : condition_cases(e.condition, node)) {
     const Condition holds = with_values(e.condition, c.values);
     add(then, joined(c.condition, holds));
+    if (broken(Fault::compose_other_pieces_are_lost)) continue;
     for (const Condition& fails : complement(holds)) add(otherwise, joined(c.condition, fails));
   }
   return result;
@@ -279,7 +283,8 @@ std::vector<Piece> Composer::pieces(const ops::Expr& e, Scope node) {
     const Poly extent = resolve(e->extent, node);
     for (Piece& p : result) {
       p.binders.insert(p.binders.begin(), e->binder);
-      const Condition range = {{Poly(e->binder), Relation::at_least_zero}, ops::less_than(Poly(e->binder), extent)};
+      Condition range = {{Poly(e->binder), Relation::at_least_zero}, ops::less_than(Poly(e->binder), extent)};
+      if (broken(Fault::compose_maximum_from_anywhere)) range.erase(range.begin());
       p.conditions.insert(p.conditions.begin(), range.begin(), range.end());
     }
     return result;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "src/verifier/compose.h"
+#include "src/verifier/faults.h"
 
 namespace xflow::verifier {
 
@@ -23,7 +24,7 @@ std::vector<Condition> complement(const Condition& condition) {
     Condition c(condition.begin(), condition.begin() + static_cast<std::ptrdiff_t>(k));
     switch (condition[k].relation) {
       case Relation::at_least_zero:
-        c.push_back({Poly(-1) - condition[k].poly, Relation::at_least_zero});
+        c.push_back({Poly(broken(Fault::compose_complement_off_by_one) ? 0 : -1) - condition[k].poly, Relation::at_least_zero});
         break;
       case Relation::zero:
         c.push_back({condition[k].poly, Relation::not_zero});
@@ -64,7 +65,8 @@ std::vector<Composer::Case> Composer::cases(const std::vector<Poly>& polys, Scop
       for (const Choice& c : choices) {
         for (const Case& value : *values) {
           Choice more = c;
-          more.condition = joined(joined(more.condition, at.condition), value.condition);
+          if (!broken(Fault::compose_cases_without_conditions))
+            more.condition = joined(joined(more.condition, at.condition), value.condition);
           more.by.emplace(s, value.values[0]);
           next.push_back(std::move(more));
         }
@@ -171,7 +173,7 @@ std::optional<std::vector<Composer::Case>> Composer::integer_cases(const ops::Ex
     case Function::add:
       return combined(a[0], a[1], [](P x, P y) { return std::optional(x + y); });
     case Function::subtract:
-      return combined(a[0], a[1], [](P x, P y) { return std::optional(x - y); });
+      return combined(a[0], a[1], [](P x, P y) { return std::optional(broken(Fault::compose_integers_subtract_adds) ? x + y : x - y); });
     case Function::multiply:
       return combined(a[0], a[1], [](P x, P y) { return std::optional(x * y); });
     case Function::modulo:
@@ -214,7 +216,9 @@ std::optional<Expression> Composer::compared(const ExprNode& e, Scope node) {
       Term t;
       t.conditions = joined(x.condition, y.condition);
       const Poly d = y.values[0] - x.values[0];
-      t.conditions.push_back(e.function == Function::less ? Atom{d - Poly(1), Relation::at_least_zero} : Atom{d, Relation::zero});
+      t.conditions.push_back(e.function == Function::less
+                                 ? Atom{d - Poly(broken(Fault::compose_less_is_at_most) ? 0 : 1), Relation::at_least_zero}
+                                 : Atom{d, Relation::zero});
       result.terms.push_back(std::move(t));
     }
   }

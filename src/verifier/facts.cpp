@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/verifier/faults.h"
+
 namespace xflow::verifier {
 
 using ir::SymbolKind;
@@ -23,7 +25,7 @@ std::optional<Solution> solve_equation(Symbols& symbols, const Poly& p) {
   // Divisibility: a = q floor(a / q).
   for (const SymbolId d : p.symbols()) {
     const ir::SymbolInfo& info = symbols.info(d);
-    if (info.kind != SymbolKind::floor_div) continue;
+    if (info.kind != SymbolKind::floor_div || broken(Fault::facts_divisibility_stays)) continue;
     const Poly a = info.arguments[0];
     const Poly q = info.arguments[1];
     const Poly remainder = a - q * Poly(d);
@@ -35,14 +37,15 @@ std::optional<Solution> solve_equation(Symbols& symbols, const Poly& p) {
       // a >= 1 and q >= 1 make the quotient at least 1.
       const bool positive = linear->second.is_zero() && symbols.info(s).kind == SymbolKind::dimension;
       const SymbolId m = symbols.fresh(positive ? SymbolKind::dimension : SymbolKind::parameter, symbols.info(s).name + "/");
-      return Solution{s, q * Poly(m) - linear->second};
+      return Solution{s, broken(Fault::facts_remainder_is_lost) ? q * Poly(m) : q * Poly(m) - linear->second};
     }
   }
   for (const SymbolId s : p.symbols()) {
     const auto linear = p.linear_in(s);
     if (!replaceable(symbols, s) || !linear || !linear->first.is_constant() || symbols.occurs(linear->second, s)) continue;
     const std::int64_t c = *linear->first.constant();
-    if (c == 1) return Solution{s, -linear->second};
+    if (broken(Fault::facts_equations_stay)) continue;
+    if (c == 1) return Solution{s, broken(Fault::facts_other_sign) ? linear->second : -linear->second};
     if (c == -1) return Solution{s, linear->second};
   }
   return std::nullopt;
@@ -56,6 +59,8 @@ namespace {
 bool is_equation(const Symbols& symbols, const std::vector<Atom>& facts, const Atom& atom) {
   if (atom.relation == Relation::zero) return true;
   if (atom.relation != Relation::at_least_zero) return false;
+  if (broken(Fault::facts_bounds_are_equations)) return true;
+  if (broken(Fault::facts_bounds_stay)) return false;
   if (const auto s = (Poly(1) - atom.poly).as_symbol(); s && symbols.info(*s).kind == SymbolKind::dimension) return true;
   return std::any_of(facts.begin(), facts.end(),
                      [&](const Atom& other) { return other.relation == Relation::at_least_zero && (other.poly + atom.poly).is_zero(); });
@@ -76,11 +81,13 @@ SolvedFacts solve_facts(Symbols& symbols, const std::vector<rules::Fact>& facts)
       if (!solution || solution->value.is_poisoned()) continue;
       const Symbols::Substitution by = {{solution->symbol, solution->value}};
       open.erase(open.begin() + static_cast<std::ptrdiff_t>(k));
-      for (Atom& a : open) a.poly = symbols.substitute(a.poly, by);
-      if (symbols.info(solution->symbol).kind == SymbolKind::dimension) {
+      if (!broken(Fault::facts_others_keep_symbols))
+        for (Atom& a : open) a.poly = symbols.substitute(a.poly, by);
+      if (symbols.info(solution->symbol).kind == SymbolKind::dimension && !broken(Fault::facts_bound_is_lost)) {
         open.push_back({solution->value - Poly(1), Relation::at_least_zero});
       }
-      for (auto& [s, value] : result.solved) value = symbols.substitute(value, by);
+      if (!broken(Fault::facts_values_keep_symbols))
+        for (auto& [s, value] : result.solved) value = symbols.substitute(value, by);
       result.solved.emplace(solution->symbol, solution->value);
       progress = true;
       break;

@@ -5,7 +5,7 @@
 
 namespace xflow::verifier {
 
-enum class Fault : std::uint8_t {
+enum class Fault : std::uint16_t {
 #define XFLOW_FAULT(name, what) name,
 #include "src/verifier/faults.def"
 #undef XFLOW_FAULT

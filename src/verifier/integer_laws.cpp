@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "src/verifier/algebra.h"
+#include "src/verifier/faults.h"
 
 namespace xflow::verifier {
 
@@ -69,7 +70,7 @@ bool Algebra::integral(const Factor& f) const {
 }
 
 bool Algebra::integral(const Term& t) const {
-  return t.coefficient.denominator() == 1 &&
+  return (t.coefficient.denominator() == 1 || broken(Fault::integers_halves_are_integers)) &&
          std::all_of(t.dimensions.begin(), t.dimensions.end(), [](const DimensionPower& d) { return d.power > 0; }) &&
          std::all_of(t.factors.begin(), t.factors.end(), [&](const FactorPower& f) { return f.power > 0 && integral(*f.factor); });
 }
@@ -85,9 +86,10 @@ Expression Algebra::rounded(Function f, const Expression& e) {
   Expression rest;
   const bool whole = integral(e);
   for (const Term& t : e.terms) {
-    const bool out = whole || (integral(t) && (!even || t.coefficient.numerator() % 2 == 0));
+    const bool out = whole || (integral(t) && (!even || t.coefficient.numerator() % 2 == 0 || broken(Fault::integers_even_rounding_moves)));
     (out ? outside : rest).terms.push_back(t);
   }
+  if (broken(Fault::integers_rounding_is_the_number)) return e;
   return rest.is_zero() ? outside : sum(std::move(outside), function(f, {std::move(rest)}));
 }
 
@@ -101,13 +103,14 @@ Expression Algebra::integer_quotient(const Expression& a, const Expression& b) {
     const Factor& f = *a.terms[0].factors[0].factor;
     if (f.kind == FactorKind::function && f.function == Function::integer_divide && f.data_type == ir::DataType::undefined) {
       numerator = &f.arguments[0];
-      divisor = multiply(f.arguments[1], b);
+      divisor = broken(Fault::integers_second_divisor_is_lost) ? f.arguments[1] : multiply(f.arguments[1], b);
     }
   }
   const Rational shared = content({numerator, &divisor});
   const Expression above = scale(*numerator, inverse(shared));
   divisor = scale(std::move(divisor), inverse(shared));
-  if (const auto d = integer_value(divisor); d && (*d == 1 || *d == -1) && integral(above)) return scale(above, Rational(*d));
+  if (const auto d = integer_value(divisor); d && (*d == 1 || *d == -1) && (integral(above) || broken(Fault::integers_quotient_is_exact)))
+    return scale(above, Rational(*d));
   return function(Function::integer_divide, {above, std::move(divisor)});
 }
 
@@ -115,12 +118,14 @@ Expression Algebra::integer_quotient(const Expression& a, const Expression& b) {
 Expression Algebra::remainder(Function f, const Expression& a, const Expression& b) {
   const auto divisor = integer_value(b);
   if (divisor && *divisor != 0) {
-    const auto is_multiple = [&](const Term& t) { return integral(t) && t.coefficient.numerator() % *divisor == 0; };
+    const auto is_multiple = [&](const Term& t) {
+      return integral(t) && (t.coefficient.numerator() % *divisor == 0 || broken(Fault::integers_all_are_multiples));
+    };
     Expression rest;
     for (const Term& t : a.terms)
       if (!is_multiple(t)) rest.terms.push_back(t);
     if (rest.is_zero()) return {};
-    if (f == Function::modulo) return function(f, {std::move(rest), b});
+    if (f == Function::modulo || broken(Fault::integers_remainder_is_modulo)) return function(f, {std::move(rest), b});
   }
   return function(f, {a, b});
 }
@@ -134,7 +139,8 @@ Expression Algebra::is_positive(Expression e) {
     const std::int64_t k = take_constant(e);
     if (e.is_zero()) return constant(Rational(k > 0 ? 1 : 0));
     const std::int64_t g = content({&e}).numerator();
-    e = sum(scale(std::move(e), inverse(Rational(g))), constant(Rational(-ir::floor_divide(-k, g))));
+    e = sum(scale(std::move(e), inverse(Rational(g))),
+            constant(Rational(broken(Fault::integers_bound_truncates) ? k / g : -ir::floor_divide(-k, g))));
   } else {
     const Rational c = content({&e});
     e = scale(std::move(e), inverse(c));
@@ -156,8 +162,9 @@ std::optional<Expression> Algebra::less_or_equal(const Expression& a, const Expr
   if (less == nullptr || equal == nullptr || !integral(less->arguments[0])) return std::nullopt;
   const Expression& d = less->arguments[0];
   const Expression& zero = equal->arguments[0];
-  if (!same_terms(symbols_, d, zero) && !same_terms(symbols_, negate(d), zero)) return std::nullopt;
-  return is_positive(sum(d, constant(Rational(1))));
+  if (!same_terms(symbols_, d, zero) && !same_terms(symbols_, negate(d), zero) && !broken(Fault::integers_less_or_equal_of_others))
+    return std::nullopt;
+  return is_positive(sum(d, constant(Rational(broken(Fault::integers_less_or_equal_is_less) ? 0 : 1))));
 }
 
 }  // namespace xflow::verifier

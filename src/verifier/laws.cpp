@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "src/verifier/algebra.h"
+#include "src/verifier/faults.h"
 
 namespace xflow::verifier {
 
@@ -70,7 +71,7 @@ Expression Algebra::convert(ir::DataType type, Expression argument) const {
 Expression Algebra::with_parity(Function f, Expression argument, bool odd) {
   if (!leading_is_negative(argument)) return function(f, {std::move(argument)});
   Expression result = function(f, {negate(std::move(argument))});
-  return odd ? negate(std::move(result)) : result;
+  return odd != broken(Fault::laws_odd_is_even) ? negate(std::move(result)) : result;
 }
 
 namespace {
@@ -101,7 +102,7 @@ Expression Algebra::exponential(const Expression& e) {
     Term unit = t;
     unit.coefficient = *Rational::make(1, t.coefficient.denominator());
     const Expression f = function(Function::exp, {Expression{{std::move(unit)}}});
-    multiply_factor(product, f.terms[0].factors[0].factor, static_cast<int>(n));
+    multiply_factor(product, f.terms[0].factors[0].factor, broken(Fault::laws_exponential_once) ? 1 : static_cast<int>(n));
   }
   return multiply(Expression{{std::move(product)}}, powers);
 }
@@ -116,7 +117,9 @@ Expression Algebra::square_root(const Expression& e) {
     terms.push_back(&t);
     bound.insert(bound.end(), t.binders.begin(), t.binders.end());
   }
-  Term outer = common(terms, bound, [&](const FactorPower& f) { return positive(*f.factor) ? f.power / 2 * 2 : 0; });
+  Term outer = common(terms, bound, [&](const FactorPower& f) {
+    return positive(*f.factor) || broken(Fault::laws_root_of_any_square) ? f.power / 2 * 2 : 0;
+  });
   outer.coefficient = c;
   Expression rest;
   for (const Term& t : e.terms) rest.terms.push_back(without(t, outer));
@@ -131,7 +134,8 @@ Expression Algebra::square_root(const Expression& e) {
     powered.terms.back().factors.back().power = d.power;
     result = multiply(result, powered);
   }
-  for (const FactorPower& f : outer.factors) result = multiply(result, factor(f.factor, f.power / 2));
+  for (const FactorPower& f : outer.factors)
+    result = multiply(result, factor(f.factor, broken(Fault::laws_root_keeps_power) ? f.power : f.power / 2));
   if (const auto one = constant_value(rest); one && *one == Rational(1)) return result;
   return multiply(result, function(Function::sqrt, {std::move(rest)}));
 }
@@ -140,7 +144,8 @@ std::optional<Expression> Algebra::expand_roots(const Term& term) {
   for (std::size_t k = 0; k < term.factors.size(); ++k) {
     const FactorPower f = term.factors[k];
     if (f.factor->kind != FactorKind::function || f.factor->function != Function::sqrt || std::abs(f.power) < 2) continue;
-    if (f.factor->data_type != ir::DataType::undefined || !nonnegative(f.factor->arguments[0])) continue;
+    if (f.factor->data_type != ir::DataType::undefined || (!nonnegative(f.factor->arguments[0]) && !broken(Fault::laws_square_of_any_root)))
+      continue;
     Term rest = term;
     rest.factors.erase(rest.factors.begin() + static_cast<std::ptrdiff_t>(k));
     if (f.power % 2 != 0) rest.factors.push_back({f.factor, f.power % 2});
@@ -154,8 +159,9 @@ Expression Algebra::reciprocal(const Expression& e) {
   if (e.is_zero()) return {};
   if (e.terms.size() == 1 && e.terms[0].is_plain()) {
     Term t;
-    t.coefficient = inverse(e.terms[0].coefficient);
-    for (const DimensionPower& d : e.terms[0].dimensions) t.dimensions.push_back({d.dimension, -d.power});
+    t.coefficient = broken(Fault::laws_reciprocal_keeps_coefficient) ? e.terms[0].coefficient : inverse(e.terms[0].coefficient);
+    for (const DimensionPower& d : e.terms[0].dimensions)
+      t.dimensions.push_back({d.dimension, broken(Fault::laws_reciprocal_keeps_dimensions) ? d.power : -d.power});
     for (const FactorPower& f : e.terms[0].factors) {
       // The reciprocal of a reciprocal is the number itself, also for 0.
       if (f.factor->kind == FactorKind::function && f.factor->function == Function::reciprocal &&
@@ -168,7 +174,7 @@ Expression Algebra::reciprocal(const Expression& e) {
         whole.terms[0].factors.clear();
         return multiply(multiply(whole, power(f.factor->arguments[0], f.power)), reciprocal(Expression{{std::move(others)}}));
       }
-      t.factors.push_back({f.factor, f.factor->boolean ? f.power : -f.power});
+      t.factors.push_back({f.factor, f.factor->boolean || broken(Fault::laws_reciprocal_keeps_factors) ? f.power : -f.power});
     }
     return Expression{{std::move(t)}};
   }
@@ -180,6 +186,7 @@ Expression Algebra::reciprocal(const Expression& e) {
     bound.insert(bound.end(), t.binders.begin(), t.binders.end());
   }
   Term outer = common(terms, bound, [](const FactorPower& f) { return f.power; });
+  if (broken(Fault::laws_reciprocal_takes_nothing_out)) outer = {};
   outer.coefficient = content({&e});
   if (leading_is_negative(e)) outer.coefficient = times(outer.coefficient, Rational(-1));
   Expression rest;
@@ -192,7 +199,8 @@ Expression Algebra::real_power(const Expression& base, const Expression& exponen
   if (const auto c = constant_value(exponent)) {
     const std::int64_t n = c->numerator();
     if (c->denominator() == 1 && n >= -kLargestExpandedPower && n <= kLargestExpandedPower) return power(base, static_cast<int>(n));
-    if (c->denominator() == 2 && (n == 1 || n == -1)) return n == 1 ? square_root(base) : reciprocal(square_root(base));
+    if (c->denominator() == 2 && (n == 1 || n == -1))
+      return n == 1 || broken(Fault::laws_power_of_minus_half) ? square_root(base) : reciprocal(square_root(base));
   }
   return function(Function::power, {base, exponent});
 }
@@ -200,6 +208,7 @@ Expression Algebra::real_power(const Expression& base, const Expression& exponen
 // 1 where the expression is not 0.
 Expression Algebra::truth(const Expression& e) {
   if (is_boolean(e)) return e;
+  if (broken(Fault::laws_truth_is_the_number)) return e;
   return sum(constant(Rational(1)), negate(apply(Function::equal, {e, {}})));
 }
 
@@ -210,10 +219,11 @@ Expression Algebra::logical(Function f, const Expression& x, const Expression& y
   Expression both = multiply(a, b);
   if (f == Function::logical_and) return both;
   if (f == Function::logical_or) {
+    if (broken(Fault::laws_less_or_equal_stays)) return sum(sum(a, b), negate(both));
     if (auto joined = less_or_equal(a, b)) return *std::move(joined);
     if (auto joined = less_or_equal(b, a)) return *std::move(joined);
   }
-  return sum(sum(a, b), scale(both, Rational(f == Function::logical_or ? -1 : -2)));
+  return sum(sum(a, b), scale(both, Rational((f == Function::logical_or) != broken(Fault::laws_or_is_xor) ? -1 : -2)));
 }
 
 Expression Algebra::is_zero(Expression e) {
@@ -272,12 +282,13 @@ Expression Algebra::apply(Function f, std::vector<Expression> arguments) {
     case Function::cos:
       return with_parity(f, std::move(a), false);
     case Function::abs: {
-      Piece minus{{}, {}, refresh(symbols_, negate(a))};
+      Piece minus{{}, {}, refresh(symbols_, broken(Fault::laws_abs_is_the_number) ? a : negate(a))};
       return maximum({Piece{{}, {}, std::move(a)}, std::move(minus)});
     }
     case Function::maximum:
       return maximum({Piece{{}, {}, std::move(a)}, Piece{{}, {}, std::move(arguments[1])}});
     case Function::minimum:
+      if (broken(Fault::laws_minimum_is_maximum)) return maximum({Piece{{}, {}, std::move(a)}, Piece{{}, {}, std::move(arguments[1])}});
       return negate(maximum({Piece{{}, {}, negate(std::move(a))}, Piece{{}, {}, negate(std::move(arguments[1]))}}));
     case Function::logical_not:
       return sum(constant(Rational(1)), negate(truth(a)));
@@ -287,10 +298,12 @@ Expression Algebra::apply(Function f, std::vector<Expression> arguments) {
       return logical(f, a, arguments[1]);
     case Function::choose: {
       const Expression c = truth(a);
+      if (broken(Fault::laws_choose_adds_both)) return sum(multiply(c, arguments[1]), arguments[2]);
       const Expression otherwise = multiply(sum(constant(Rational(1)), negate(c)), arguments[2]);
       return sum(multiply(c, arguments[1]), otherwise);
     }
     case Function::less:  // a < b: the sign of b - a
+      if (broken(Fault::laws_less_is_greater)) return is_positive(sum(std::move(a), negate(std::move(arguments[1]))));
       return is_positive(sum(std::move(arguments[1]), negate(std::move(a))));
     case Function::equal:
       return is_zero(sum(std::move(a), negate(std::move(arguments[1]))));
@@ -306,8 +319,8 @@ Expression Algebra::apply(Function f, std::vector<Expression> arguments) {
 void Algebra::flatten(const Piece& piece, std::vector<Piece>& into) {
   if (piece.body.terms.size() == 1) {
     const Term& t = piece.body.terms[0];
-    const bool is_scaled_maximum = t.is_plain() && t.coefficient.numerator() > 0 && t.factors.size() == 1 && t.factors[0].power == 1 &&
-                                   t.factors[0].factor->kind == FactorKind::maximum;
+    const bool is_scaled_maximum = t.is_plain() && (t.coefficient.numerator() > 0 || broken(Fault::laws_negative_maximum_joins)) &&
+                                   t.factors.size() == 1 && t.factors[0].power == 1 && t.factors[0].factor->kind == FactorKind::maximum;
     if (is_scaled_maximum) {
       Term scale_term;
       scale_term.coefficient = t.coefficient;
@@ -315,7 +328,8 @@ void Algebra::flatten(const Piece& piece, std::vector<Piece>& into) {
       for (const Piece& inner : t.factors[0].factor->pieces) {
         Piece joined = refresh(symbols_, inner);
         joined.binders.insert(joined.binders.begin(), piece.binders.begin(), piece.binders.end());
-        joined.conditions.insert(joined.conditions.begin(), piece.conditions.begin(), piece.conditions.end());
+        if (!broken(Fault::laws_joined_piece_loses_conditions))
+          joined.conditions.insert(joined.conditions.begin(), piece.conditions.begin(), piece.conditions.end());
         joined.body = multiply(Expression{{scale_term}}, joined.body);
         flatten(joined, into);
       }
@@ -341,7 +355,7 @@ Expression Algebra::take_out_summands(std::vector<Piece>& pieces) {
       common = at != terms.end();
       where.push_back(static_cast<std::size_t>(at - terms.begin()));
     }
-    if (!common) continue;
+    if (!common || broken(Fault::laws_summands_stay)) continue;
     for (std::size_t k = 0; k < pieces.size(); ++k) {
       pieces[k].body.terms.erase(pieces[k].body.terms.begin() + static_cast<std::ptrdiff_t>(where[k]));
     }
@@ -362,7 +376,9 @@ Term Algebra::take_out_factors(std::vector<Piece>& pieces) {
     }
   }
   if (terms.empty()) return {};
-  Term outside = common(terms, bound, [&](const FactorPower& f) { return nonnegative(*f.factor) ? f.power : f.power / 2 * 2; });
+  Term outside = common(terms, bound, [&](const FactorPower& f) {
+    return nonnegative(*f.factor) || broken(Fault::laws_factor_of_any_sign) ? f.power : f.power / 2 * 2;
+  });
   for (Piece& p : pieces)
     for (Term& t : p.body.terms) t = without(std::move(t), outside);
   return outside;
@@ -377,13 +393,13 @@ Expression Algebra::maximum(const std::vector<Piece>& list) {
   for (Piece& p : flat) {
     if (p.binders.empty() && p.conditions.empty()) {
       if (const auto c = constant_value(p.body)) {
-        if (!largest || plus(*c, times(*largest, Rational(-1))).numerator() > 0) largest = *c;
+        if (!largest || plus(*c, times(*largest, Rational(-1))).numerator() > 0 || broken(Fault::laws_last_constant_wins)) largest = *c;
         continue;
       }
     }
     const bool known = std::any_of(pieces.begin(), pieces.end(), [&](const Piece& q) {
       return p.binders.empty() && q.binders.empty() && p.conditions.empty() && q.conditions.empty() &&
-             equal_up_to_renaming(symbols_, q.body, p.body);
+             (equal_up_to_renaming(symbols_, q.body, p.body) || broken(Fault::laws_second_piece_is_lost));
     });
     if (!known) pieces.push_back(std::move(p));
   }

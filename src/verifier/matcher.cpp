@@ -4,6 +4,7 @@
 #include <map>
 
 #include "src/verifier/alignment.h"
+#include "src/verifier/faults.h"
 
 namespace xflow::verifier {
 
@@ -37,7 +38,7 @@ std::optional<Certificate> Matcher::zero(const std::vector<Term>& terms, const C
     std::vector<Term> rest;
     rest.reserve(chosen.size());
     for (const std::size_t k : chosen) rest.push_back(terms[k]);
-    auto components = scalar_(rest, context);
+    auto components = broken(Fault::matcher_without_arithmetic) ? std::nullopt : scalar_(rest, context);
     if (!components) continue;
     if (!whole) {
       std::vector<Term> matched;
@@ -98,7 +99,7 @@ std::optional<Certificate> Matcher::zero_by_alignment(const std::vector<Term>& t
 void Matcher::match_group(const std::vector<Term>& terms, Group& group, const Condition& context, bool pairs_first,
                           Certificate& certificate) {
   for (const bool pair : {true, false}) {
-    if (pair && !pairs_first) continue;
+    if ((pair && !pairs_first) || (!pair && broken(Fault::matcher_pairs_alone))) continue;
     Group kept;
     while (!group.empty()) {
       const std::size_t representative = group.front();
@@ -175,7 +176,7 @@ std::optional<Cluster> Matcher::find_cluster(const std::vector<Term>& terms, std
 // A term with fewer binders than the space is a sum over one point of what is left: the equations that its binders do not solve say which.
 void Matcher::add_points(const Term& term, const std::vector<Poly>& equations, const std::vector<SymbolId>& space,
                          std::vector<Poly>& maps) {
-  if (maps.size() == space.size()) return;
+  if (maps.size() == space.size() || broken(Fault::matcher_points_are_not_added)) return;
   Symbols& symbols = normalizer_.symbols();
   Symbols::Substitution by;
   for (std::size_t k = 0; k < maps.size(); ++k) by.emplace(term.binders[k], maps[k]);
@@ -199,7 +200,7 @@ std::vector<Member> Matcher::align(const std::vector<Term>& terms, std::size_t t
   std::vector<Member> result;
   const Term& t = terms[term];
   if (t.binders.size() > space.size() || t.dimensions != first.dimensions) return result;
-  for (const std::vector<std::size_t>& pairing : pairings(first, t, kPairings)) {
+  for (const std::vector<std::size_t>& pairing : pairings(first, t, broken(Fault::matcher_first_pairing_alone) ? 1 : kPairings)) {
     std::vector<Poly> open;
     std::vector<SymbolId> inner;
     for (std::size_t k = 0; k < pairing.size(); ++k) equations(*first.factors[k].factor, *t.factors[pairing[k]].factor, open, inner);
@@ -297,6 +298,7 @@ std::optional<Cover> Matcher::find_cover(const Piece& piece, const std::vector<P
       cover.by.push_back({k, maps, *std::move(body)});
       domains.push_back(mapped.conditions);
       if (checker_.one_holds(joined(context, covered.conditions), domains)) return cover;
+      if (broken(Fault::matcher_covers_by_one)) return std::nullopt;
       break;
     }
   }

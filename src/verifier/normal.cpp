@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "src/verifier/faults.h"
+
 namespace xflow::verifier {
 
 using ir::Symbols;
@@ -40,7 +42,9 @@ bool same_lists(const std::vector<T>& a, const std::vector<T>& b) {
 bool same(const FactorPower& a, const FactorPower& b) { return a.power == b.power && (a.factor == b.factor || same(*a.factor, *b.factor)); }
 bool same(const Piece& a, const Piece& b) { return a.binders == b.binders && same(a.conditions, b.conditions) && same(a.body, b.body); }
 
-bool same(const Atom& a, const Atom& b) { return a.relation == b.relation && a.poly == b.poly; }
+bool same(const Atom& a, const Atom& b) {
+  return (a.relation == b.relation || broken(Fault::normal_any_relations_are_the_same)) && a.poly == b.poly;
+}
 bool same(const Condition& a, const Condition& b) { return same_lists(a, b); }
 
 std::size_t hash_of(const Condition& condition) {
@@ -54,7 +58,7 @@ bool same(const Factor& a, const Factor& b) {
   if (a.kind != b.kind) return false;
   switch (a.kind) {
     case FactorKind::read:
-      return a.variable == b.variable && a.indices == b.indices;
+      return a.variable == b.variable && (a.indices == b.indices || broken(Fault::normal_any_indices_are_the_same));
     case FactorKind::integer:
       return a.integer == b.integer;
     case FactorKind::real:
@@ -82,6 +86,7 @@ Expression renamed_like(Symbols& symbols, const Expression& like, const Expressi
 Piece renamed_like(Symbols& symbols, const Piece& like, const Piece& b) {
   Symbols::Substitution by;
   for (std::size_t k = 0; k < b.binders.size(); ++k) by.emplace(b.binders[k], Poly(like.binders[k]));
+  if (broken(Fault::normal_pieces_are_not_renamed)) return b;
   Piece result{like.binders, substitute(symbols, b.conditions, by), substitute(symbols, b.body, by)};
   result.body = renamed_like(symbols, like.body, result.body);
   return result;
@@ -144,6 +149,7 @@ bool equal_but_for_coefficient(Symbols& symbols, const Term& a, const Term& b) {
 Condition substitute(Symbols& symbols, const Condition& condition, const Symbols::Substitution& by) {
   Condition result;
   result.reserve(condition.size());
+  if (broken(Fault::normal_conditions_keep_symbols)) return condition;
   for (const Atom& a : condition) result.push_back({symbols.substitute(a.poly, by), a.relation});
   return result;
 }
@@ -198,6 +204,11 @@ class Substituter {
     result->indices.reserve(f->indices.size());
     for (const Poly& p : f->indices) result->indices.push_back(symbols_.substitute(p, by_));
     result->integer = symbols_.substitute(f->integer, by_);
+    if (broken(Fault::normal_arguments_keep_symbols)) {
+      result->arguments = f->arguments;
+      result->pieces = f->pieces;
+      return result;
+    }
     result->arguments.reserve(f->arguments.size());
     for (const Expression& e : f->arguments) result->arguments.push_back(expression(e));
     result->pieces.reserve(f->pieces.size());
@@ -215,7 +226,7 @@ class Substituter {
     });
   }
   std::vector<SymbolId> binders(const std::vector<SymbolId>& list) {
-    if (!fresh_) return list;
+    if (!fresh_ || broken(Fault::normal_copies_share_binders)) return list;
     std::vector<SymbolId> result;
     for (const SymbolId b : list) {
       std::string hint = symbols_.info(b).name;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/verifier/faults.h"
+
 namespace xflow::verifier {
 
 namespace {
@@ -32,11 +34,12 @@ std::optional<std::vector<Component>> ScalarProver::zero(const std::vector<Term>
   const Checker::Identify identify = [&](const std::vector<Term>& known, const Term& component) -> std::optional<std::size_t> {
     const std::string head = signature(component);
     for (std::size_t k = 0; k < known.size(); ++k) {
-      if (heads[k] != head) continue;
+      if (heads[k] != head || broken(Fault::scalar_components_are_new)) continue;
       if (same_but_for_names(normalizer_.symbols(), known[k], component)) {
         components.push_back({k, {}});
         return k;
       }
+      if (broken(Fault::scalar_components_by_name)) continue;
       auto equal = matcher_->zero_by_alignment(difference(Expression{{known[k]}}, Expression{{component}}), context);
       if (!equal) continue;
       components.push_back({k, *std::move(equal)});

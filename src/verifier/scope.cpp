@@ -1,6 +1,7 @@
 // Binders and conditions: the part of the normaliser that terms and the pieces of maxima share.
 #include <algorithm>
 
+#include "src/verifier/faults.h"
 #include "src/verifier/simplify.h"
 
 namespace xflow::verifier {
@@ -40,8 +41,8 @@ Normalizer::Step Normalizer::tidy_all_conditions(const std::vector<SymbolId>& bi
   for (std::size_t k = 0; k < conditions.size(); ++k) {
     const Atom& atom = conditions[k];
     const auto tidied = tidy(symbols(), atom);
-    if (!tidied) return Step::empty;
-    if (tidied->empty()) {
+    if (!tidied && !broken(Fault::scope_false_is_true)) return Step::empty;
+    if (!tidied || tidied->empty()) {
       changed = true;
       continue;
     }
@@ -68,7 +69,7 @@ Normalizer::Step Normalizer::tidy_all_conditions(const std::vector<SymbolId>& bi
       all->know(solver_.element_ranges());
     }
     Ranges& ranges = *all;
-    ranges.leave_out(&result[k]);
+    ranges.leave_out(broken(Fault::scope_condition_shows_itself) ? nullptr : &result[k]);
     if (result[k].relation == Relation::at_least_zero && ranges.at_least_zero(result[k].poly)) {
       result.erase(result.begin() + static_cast<std::ptrdiff_t>(k--));
       all.reset();
@@ -79,20 +80,21 @@ Normalizer::Step Normalizer::tidy_all_conditions(const std::vector<SymbolId>& bi
     for (const Poly& e : divisors(symbols(), result[k].poly)) {
       const auto [a, r] = split_by(result[k].poly, e);
       if (a.is_zero() || r.is_zero() || a.is_poisoned() || r.is_poisoned()) continue;
-      if (result[k].relation == Relation::at_least_zero && ranges.in_range(r, e)) {
+      if (result[k].relation == Relation::at_least_zero && (ranges.in_range(r, e) || broken(Fault::scope_digit_with_any_rest))) {
         result[k].poly = a;
         divided = true;
         break;
       }
       if (result[k].relation == Relation::at_least_zero && ranges.in_range(r + e, e)) {
-        result[k].poly = a - Poly(1);
+        result[k].poly = broken(Fault::scope_negative_rest) ? a : a - Poly(1);
         divided = true;
         break;
       }
-      if (result[k].relation == Relation::zero && !r.is_constant() && ranges.at_least_zero(e - Poly(1) - r) &&
-          ranges.at_least_zero(e - Poly(1) + r)) {
+      if (result[k].relation == Relation::zero && !r.is_constant() &&
+          (ranges.at_least_zero(e - Poly(1) - r) || broken(Fault::scope_digits_of_any_size)) &&
+          (ranges.at_least_zero(e - Poly(1) + r) || broken(Fault::scope_digits_of_any_size))) {
         result[k].poly = a;
-        result.push_back({r, Relation::zero});
+        if (!broken(Fault::scope_second_digit_is_lost)) result.push_back({r, Relation::zero});
         divided = true;
         break;
       }
@@ -104,7 +106,8 @@ Normalizer::Step Normalizer::tidy_all_conditions(const std::vector<SymbolId>& bi
   for (std::size_t k = 0; k < result.size() && nesting_ > 1; ++k) {
     const auto is_own = [&](SymbolId b) { return mentions(symbols(), result[k], b); };
     if (std::any_of(binders.begin(), binders.end(), is_own)) continue;
-    if (!solver_.implies(context, result[k], Solver::Effort::linear)) continue;
+    if (!solver_.implies(context, result[k], Solver::Effort::linear) && !broken(Fault::scope_nested_conditions_hold)) continue;
+    if (broken(Fault::scope_nested_conditions_stay)) continue;
     result.erase(result.begin() + static_cast<std::ptrdiff_t>(k--));
     changed = true;
   }
@@ -121,8 +124,9 @@ bool Normalizer::eliminate_binder(std::vector<SymbolId>& binders, const Conditio
       const auto linear = a.poly.linear_in(binders[k]);
       if (!linear || !linear->first.is_constant()) continue;
       const std::int64_t c = *linear->first.constant();
-      if ((c != 1 && c != -1) || symbols().occurs(linear->second, binders[k])) continue;
-      by.emplace(binders[k], c == 1 ? -linear->second : linear->second);
+      const bool whole = c == 1 || c == -1 || broken(Fault::scope_binder_of_any_coefficient);
+      if (!whole || symbols().occurs(linear->second, binders[k]) || broken(Fault::scope_equations_stay)) continue;
+      by.emplace(binders[k], (c == 1) != broken(Fault::scope_binder_with_other_sign) ? -linear->second : linear->second);
       binders.erase(binders.begin() + static_cast<std::ptrdiff_t>(k));
       return true;
     }
@@ -130,7 +134,7 @@ bool Normalizer::eliminate_binder(std::vector<SymbolId>& binders, const Conditio
   for (std::size_t k = 0; k < binders.size(); ++k) {
     for (const Atom& low : conditions) {
       const auto l = low.relation == Relation::at_least_zero ? low.poly.linear_in(binders[k]) : std::nullopt;
-      if (!l || !l->first.is_one() || symbols().occurs(l->second, binders[k])) continue;
+      if (!l || !l->first.is_one() || symbols().occurs(l->second, binders[k]) || broken(Fault::scope_ranges_of_one_stay)) continue;
       for (const Atom& high : conditions) {
         if (high.relation != Relation::at_least_zero || !(high.poly + low.poly).is_zero()) continue;
         by.emplace(binders[k], -l->second);
@@ -160,18 +164,18 @@ void Normalizer::reduce_defined(const std::vector<Poly>& polys, const Condition&
     const Poly& b = info.arguments[1];
     if (info.kind == SymbolKind::maximum) {
       if (ranges.at_least_zero(a - b)) {
-        by.emplace(s, a);
+        by.emplace(s, broken(Fault::scope_maximum_is_the_smaller) ? b : a);
       } else if (ranges.at_least_zero(b - a)) {
         by.emplace(s, b);
       }
       continue;
     }
-    if (ranges.in_range(a, b)) {
+    if (ranges.in_range(a, b) || (broken(Fault::scope_quotient_is_zero) && ranges.at_least_zero(a))) {
       by.emplace(s, Poly(0));
       continue;
     }
     if (ranges.in_range(a + b, b)) {
-      by.emplace(s, Poly(-1));
+      by.emplace(s, Poly(broken(Fault::scope_quotient_of_negative_is_zero) ? 0 : -1));
       continue;
     }
     // floor((e x + r) / (e f)) = floor(x / f) for 0 <= r < e.
@@ -179,7 +183,8 @@ void Normalizer::reduce_defined(const std::vector<Poly>& polys, const Condition&
       const auto f = ir::exact_divide(b, e);
       if (!f) continue;
       const auto [x, r] = split_by(a, e);
-      if (x.is_zero() || r.is_zero() || !ranges.in_range(r, e)) continue;
+      if (x.is_zero() || r.is_zero() || broken(Fault::scope_quotients_stay)) continue;
+      if (!ranges.in_range(r, e) && !broken(Fault::scope_quotient_with_any_rest)) continue;
       by.emplace(s, symbols().floor_div(x, *f));
       break;
     }
@@ -205,6 +210,7 @@ bool Normalizer::split_binder(std::vector<SymbolId>& binders, Condition& conditi
       const auto own = std::find(binders.begin(), binders.end(), *index);
       const bool is_output = std::find(output_indices_.begin(), output_indices_.end(), *index) != output_indices_.end();
       if (own == binders.end() && !is_output) continue;
+      if (is_output ? broken(Fault::scope_output_indices_stay) : broken(Fault::scope_binders_stay_whole)) continue;
       if (!Ranges(symbols(), {facts_}).at_least_zero(divisor - Poly(1)) &&
           !solver_.implies(known, ops::at_least(divisor, Poly(1)), Solver::Effort::linear)) {
         continue;
@@ -286,13 +292,13 @@ bool Normalizer::merge_binders(std::vector<SymbolId>& binders, Condition& condit
       const Symbols::Substitution attempt = {{low, Poly(joined_symbol) - *q * Poly(high)}};
       const bool vanishes = std::all_of(others.begin(), others.end(),
                                         [&](const Poly& p) { return !symbols().occurs(symbols().substitute(p, attempt), high); });
-      if (!vanishes) continue;
+      if ((!vanishes && !broken(Fault::scope_merged_though_used)) || broken(Fault::scope_digits_stay_apart)) continue;
       // Both ranges empty would make a product of two negative sizes.
       if (!Ranges(symbols(), {facts_}).at_least_zero(*q) &&
           !solver_.implies(context, {*q, Relation::at_least_zero}, Solver::Effort::linear))
         continue;
       kept.push_back({Poly(joined_symbol), Relation::at_least_zero});
-      kept.push_back(ops::less_than(Poly(joined_symbol), *q * *size));
+      kept.push_back(ops::less_than(Poly(joined_symbol), *q * *size - Poly(broken(Fault::scope_merged_range_too_small) ? 1 : 0)));
       conditions = std::move(kept);
       std::erase(binders, high);
       std::replace(binders.begin(), binders.end(), low, joined_symbol);
@@ -336,12 +342,13 @@ bool Normalizer::merge_sums(std::vector<SymbolId>& binders, Condition& condition
       const bool vanishes = std::all_of(others.begin(), others.end(),
                                         [&](const Poly& p) { return !symbols().occurs(symbols().substitute(p, attempt), high); });
       // All of 0 .. c (count - 1) + size - 1 occur where 1 <= c <= size and 1 <= count.
-      if (!vanishes || !known_at_least_zero(c - Poly(1), context) || !known_at_least_zero(*size - c, context) ||
-          !known_at_least_zero(*count - Poly(1), context)) {
+      const auto leaves_gaps = [&] { return !known_at_least_zero(*size - c, context) && !broken(Fault::scope_sums_with_gaps); };
+      if (!vanishes || !known_at_least_zero(c - Poly(1), context) || leaves_gaps() || !known_at_least_zero(*count - Poly(1), context) ||
+          broken(Fault::scope_sums_stay_apart)) {
         continue;
       }
       kept.push_back({Poly(joined_symbol), Relation::at_least_zero});
-      kept.push_back(ops::less_than(Poly(joined_symbol), c * (*count - Poly(1)) + *size));
+      kept.push_back(ops::less_than(Poly(joined_symbol), c * (*count - Poly(broken(Fault::scope_sums_go_further) ? 0 : 1)) + *size));
       conditions = std::move(kept);
       std::erase(binders, high);
       std::replace(binders.begin(), binders.end(), low, joined_symbol);
@@ -353,7 +360,7 @@ bool Normalizer::merge_sums(std::vector<SymbolId>& binders, Condition& condition
 }
 
 std::optional<Atom> Normalizer::wrapped_division(const Term& term, const Condition& context) const {
-  if (solver_.element_ranges().empty()) return std::nullopt;
+  if (solver_.element_ranges().empty() || broken(Fault::scope_wrapped_elements_stay)) return std::nullopt;
   std::vector<Poly> polys;
   collect_polys(term, polys);
   Ranges ranges(algebra_.symbols(), {facts_, context, term.conditions});
@@ -399,7 +406,7 @@ std::optional<Poly> Normalizer::count(SymbolId binder, const Condition& conditio
     bound = c == 1 ? -linear->second : linear->second;
   }
   if (!low || !high) return std::nullopt;
-  const Poly n = *high - *low + Poly(1);
+  const Poly n = *high - *low + Poly(broken(Fault::scope_count_off_by_one) ? 0 : 1);
   const Condition known = joined(context, others);
   const bool enough = Ranges(algebra_.symbols(), {facts_, known}).at_least_zero(n) ||
                       solver_.implies(known, {n, Relation::at_least_zero}, Solver::Effort::linear);

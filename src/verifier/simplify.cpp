@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/verifier/faults.h"
+
 namespace xflow::verifier {
 
 using ir::SymbolKind;
@@ -49,10 +51,10 @@ void Normalizer::simplify_term(Term term, const Condition& context, std::vector<
     if (result == Step::none) break;
     if (!by.empty()) term = substitute(symbols(), term, by);
   }
-  if (replace_unused_binder(term, context, work)) return;
-  if (is_empty(term.binders, term.conditions, context)) return;
+  if (!broken(Fault::simplify_unused_binders_stay) && replace_unused_binder(term, context, work)) return;
+  if (!broken(Fault::simplify_empty_terms_stay) && is_empty(term.binders, term.conditions, context)) return;
   // Then the factors, under these conditions.
-  const Condition here = joined(context, term.conditions);
+  const Condition here = broken(Fault::simplify_factors_without_conditions) ? context : joined(context, term.conditions);
   Expression product;
   product.terms.push_back(term);
   product.terms.back().factors.clear();
@@ -70,7 +72,7 @@ void Normalizer::simplify_term(Term term, const Condition& context, std::vector<
         changed = changed || t.factors.size() != before + 1;
       }
     } else {
-      product = algebra_.multiply(product, algebra_.power(value, f.power));
+      product = algebra_.multiply(product, algebra_.power(value, broken(Fault::simplify_powers_are_lost) ? 1 : f.power));
     }
   }
   if (changed) {
@@ -78,7 +80,7 @@ void Normalizer::simplify_term(Term term, const Condition& context, std::vector<
     return;
   }
   term.factors = product.terms[0].factors;
-  if (const auto expanded = algebra_.expand_roots(term)) {
+  if (const auto expanded = broken(Fault::simplify_roots_stay) ? std::nullopt : algebra_.expand_roots(term)) {
     work.insert(work.end(), expanded->terms.rbegin(), expanded->terms.rend());
     return;
   }
@@ -92,7 +94,7 @@ void Normalizer::simplify_term(Term term, const Condition& context, std::vector<
     const Atom negated = negation(*atom);
     otherwise.conditions.push_back({symbols().substitute(negated.poly, by), negated.relation});
     term.conditions.push_back(*atom);
-    work.push_back(std::move(otherwise));
+    if (!broken(Fault::simplify_lifted_case_is_lost)) work.push_back(std::move(otherwise));
     work.push_back(std::move(term));
     return;
   }
@@ -130,6 +132,7 @@ Expression Normalizer::simplify_factor(const FactorPtr& factor, const Condition&
       if (factor->data_type != ir::DataType::undefined) return algebra_.convert(factor->data_type, std::move(arguments[0]));
       if (factor->boolean && factor->function == Function::less) {
         // less(d) stands for 0 < d
+        if (broken(Fault::simplify_less_is_swapped)) return algebra_.apply(Function::less, {std::move(arguments[0]), Expression{}});
         return algebra_.apply(Function::less, {Expression{}, std::move(arguments[0])});
       }
       if (factor->boolean && factor->function == Function::equal) return algebra_.apply(Function::equal, {std::move(arguments[0]), {}});
@@ -167,7 +170,9 @@ void Normalizer::simplify_piece(Piece piece, const Condition& context, std::vect
     const SymbolId b = piece.binders[k];
     if (std::any_of(piece.body.terms.begin(), piece.body.terms.end(), [&](const Term& t) { return mentions(symbols(), t, b); })) continue;
     const auto n = count(b, piece.conditions, context);
-    if (!n || !solver_.implies(context, ops::at_least(*n, Poly(1)), Solver::Effort::linear)) continue;
+    if (!n) continue;
+    const bool occurs = solver_.implies(context, ops::at_least(*n, Poly(1)), Solver::Effort::linear);
+    if ((!occurs && !broken(Fault::simplify_maximum_over_nothing)) || broken(Fault::simplify_binders_of_maxima_stay)) continue;
     piece.binders.erase(piece.binders.begin() + static_cast<std::ptrdiff_t>(k));
     std::erase_if(piece.conditions, [&](const Atom& a) { return mentions(symbols(), a, b); });
     work.push_back(std::move(piece));
@@ -190,10 +195,12 @@ void Normalizer::simplify_piece(Piece piece, const Condition& context, std::vect
 }
 
 std::optional<Atom> Normalizer::liftable(const Factor& factor) const {
+  if (broken(Fault::simplify_conditions_stay_inside)) return std::nullopt;
   std::vector<SymbolId> own;
   collect_binders(factor, own);
   const auto uses_own = [&](const Atom& a) {
-    return std::any_of(own.begin(), own.end(), [&](SymbolId b) { return mentions(algebra_.symbols(), a, b); });
+    return std::any_of(own.begin(), own.end(), [&](SymbolId b) { return mentions(algebra_.symbols(), a, b); }) &&
+           !broken(Fault::simplify_bound_conditions_move_out);
   };
   for (const Expression& e : factor.arguments) {
     for (const Term& t : e.terms) {
@@ -221,8 +228,9 @@ std::vector<Term> Normalizer::combine(std::vector<Term> terms) {
     std::string s = signature(t);
     bool merged = false;
     for (std::size_t k = 0; k < result.size() && !merged; ++k) {
-      if (signatures[k] != s || !equal_but_for_coefficient(symbols(), result[k], t)) continue;
-      result[k].coefficient = plus(result[k].coefficient, t.coefficient);
+      if (signatures[k] != s) continue;
+      if (!equal_but_for_coefficient(symbols(), result[k], t) && !broken(Fault::simplify_unlike_terms_join)) continue;
+      if (!broken(Fault::simplify_like_terms_are_lost)) result[k].coefficient = plus(result[k].coefficient, t.coefficient);
       merged = true;
     }
     if (!merged) {
@@ -230,7 +238,7 @@ std::vector<Term> Normalizer::combine(std::vector<Term> terms) {
       signatures.push_back(std::move(s));
     }
   }
-  std::erase_if(result, [](const Term& t) { return t.coefficient.numerator() == 0; });
+  std::erase_if(result, [](const Term& t) { return t.coefficient.numerator() == 0 && !broken(Fault::simplify_zero_terms_stay); });
   return result;
 }
 
@@ -257,7 +265,8 @@ bool Normalizer::is_empty(const std::vector<SymbolId>& binders, const Condition&
     ranges.leave_out(&a);
     return a.relation == Relation::at_least_zero && ranges.at_least_zero(Poly(-1) - a.poly);
   });
-  const bool empty = contradicts || solver_.contradictory(all, Solver::Effort::linear);
+  const bool empty =
+      contradicts || solver_.contradictory(all, Solver::Effort::linear) || broken(Fault::simplify_every_condition_contradicts);
   entries.push_back({all, empty});
   return empty;
 }

@@ -21,6 +21,8 @@ struct Check {
 // Claims about a few terms and their certificates, made by hand: false ones that the checker has to reject, each for one reason alone, and
 // true ones that it has to accept.
 std::vector<Check> claims();
+// Pairs of sums whose normal forms have to be the same, or must not be.
+std::vector<Check> forms();
 // Questions to the solver and to ranges; records that were changed and have to be rejected for one reason alone; rules with what is said.
 std::vector<Check> units();
 // The rules of tests/verifier that have to be proved or refuted, and what the steps say of them one by one.
