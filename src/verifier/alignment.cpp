@@ -30,7 +30,8 @@ std::vector<std::vector<std::size_t>> pairings(const Term& a, const Term& b, std
       return;
     }
     for (std::size_t j = 0; j < b.factors.size(); ++j) {
-      if (used[j] || heads_a[k] != heads_b[j] || a.factors[k].power != b.factors[j].power) continue;
+      if (used[j] || (heads_a[k] != heads_b[j] && !broken(Fault::alignment_of_any_factors)) || a.factors[k].power != b.factors[j].power)
+        continue;
       used[j] = true;
       chosen.push_back(j);
       self(self);
@@ -53,7 +54,7 @@ void equations_of(const Expression& a, const Expression& b, std::vector<Poly>& r
     if (candidates.empty()) continue;
     const Term& u = *candidates.front();
     candidates.erase(candidates.begin());
-    inner.insert(inner.end(), u.binders.begin(), u.binders.end());
+    if (!broken(Fault::alignment_without_inner_binders)) inner.insert(inner.end(), u.binders.begin(), u.binders.end());
     const auto pairs = pairings(t, u, 1);
     if (pairs.empty()) continue;
     for (std::size_t k = 0; k < t.factors.size(); ++k) equations(*t.factors[k].factor, *u.factors[pairs[0][k]].factor, result, inner);
@@ -62,7 +63,7 @@ void equations_of(const Expression& a, const Expression& b, std::vector<Poly>& r
 
 // Divides by the content and by dimensions common to all terms.
 Poly primitive(const Symbols& symbols, Poly p) {
-  if (p.is_constant() || p.is_poisoned()) return p;
+  if (p.is_constant() || p.is_poisoned() || broken(Fault::alignment_keeps_common_factors)) return p;
   if (p.constant_term() == 0) {
     for (const SymbolId s : p.symbols()) {
       if (symbols.info(s).kind != ir::SymbolKind::dimension) continue;
@@ -96,7 +97,7 @@ Symbols::Substitution eliminate(Symbols& symbols, std::vector<Poly> open, const 
   for (bool progress = true; progress;) {
     progress = false;
     for (Poly& p : open) p = primitive(symbols, p);
-    if (digits) split_digits(symbols, unknown, open);
+    if (digits && !broken(Fault::alignment_without_digits)) split_digits(symbols, unknown, open);
     for (Poly& p : open) p = primitive(symbols, p);
     for (std::size_t k = 0; k < open.size() && !progress; ++k) {
       for (const SymbolId u : unknown) {
@@ -106,7 +107,8 @@ Symbols::Substitution eliminate(Symbols& symbols, std::vector<Poly> open, const 
         if ((c != 1 && c != -1) || symbols.occurs(linear->second, u)) continue;
         const Poly value = (c == 1) != broken(Fault::alignment_of_other_sign) ? -linear->second : linear->second;
         const Symbols::Substitution by = {{u, value}};
-        for (auto& [symbol, v] : solution) v = symbols.substitute(v, by);
+        if (!broken(Fault::alignment_keeps_unknowns))
+          for (auto& [symbol, v] : solution) v = symbols.substitute(v, by);
         solution.emplace(u, value);
         for (Poly& p : open) p = symbols.substitute(p, by);
         progress = true;

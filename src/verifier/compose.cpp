@@ -41,6 +41,7 @@ Expression in_cases(const Cases& cases, const Function& f) {
 bool keeps_values(ir::DataType from, ir::DataType to) {
   if (from == to) return true;
   if (from == ir::DataType::boolean) return true;
+  if (broken(Fault::compose_casts_keep_values)) return true;
   if (ir::is_integer(from)) return to != ir::DataType::boolean;
   if (!ir::is_floating(from) || !ir::is_floating(to)) return false;
   if (to == ir::DataType::float64) return true;
@@ -270,7 +271,7 @@ ir::DataType Composer::type_of(const ExprNode& e, Scope node) const {
 Expression Composer::convert_cast(const ExprNode& e, Scope node) {
   Expression argument = convert(e.arguments[0], node);
   if (keeps_values(type_of(*e.arguments[0], node), e.data_type)) return argument;
-  if (e.data_type == ir::DataType::boolean) {
+  if (e.data_type == ir::DataType::boolean && !broken(Fault::compose_cast_to_boolean_is_opaque)) {
     return algebra_.apply(Function::logical_not, {algebra_.apply(Function::equal, {std::move(argument), {}})});
   }
   return algebra_.convert(e.data_type, std::move(argument));

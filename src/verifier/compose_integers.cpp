@@ -22,6 +22,7 @@ std::vector<Condition> complement(const Condition& condition) {
   std::vector<Condition> result;
   for (std::size_t k = 0; k < condition.size(); ++k) {
     Condition c(condition.begin(), condition.begin() + static_cast<std::ptrdiff_t>(k));
+    if (broken(Fault::compose_complement_overlaps)) c.clear();
     switch (condition[k].relation) {
       case Relation::at_least_zero:
         c.push_back({Poly(broken(Fault::compose_complement_off_by_one) ? 0 : -1) - condition[k].poly, Relation::at_least_zero});
@@ -79,7 +80,7 @@ std::vector<Composer::Case> Composer::cases(const std::vector<Poly>& polys, Scop
     Case one{c.condition, {}};
     for (const Poly& p : polys) {
       Poly value = c.by.empty() ? p : symbols.substitute(p, c.by);
-      if (!solved_.empty()) value = symbols.substitute(value, solved_);
+      if (!solved_.empty() && !broken(Fault::compose_solved_symbols_stay)) value = symbols.substitute(value, solved_);
       if (value.is_poisoned()) throw Stop{false, "cannot compute an index: it does not fit 64 bits"};
       one.values.push_back(std::move(value));
     }

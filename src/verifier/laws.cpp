@@ -95,8 +95,9 @@ Expression Algebra::exponential(const Expression& e) {
     const std::int64_t n = t.coefficient.numerator();
     if (n > 1'000 || n < -1'000) return function(Function::exp, {e});
     const Expression* const a = t.coefficient.denominator() == 1 ? inside_logarithm(t) : nullptr;
-    if (a != nullptr && positive(*a)) {
-      powers = multiply(powers, power(refresh(symbols_, *a), static_cast<int>(n)));
+    if (a != nullptr && (positive(*a) || broken(Fault::laws_exponential_of_any_logarithm))) {
+      powers =
+          multiply(powers, power(refresh(symbols_, *a), broken(Fault::laws_exponential_of_a_logarithm_once) ? 1 : static_cast<int>(n)));
       continue;
     }
     Term unit = t;

@@ -52,7 +52,7 @@ std::optional<Certificate> Matcher::zero(const std::vector<Term>& terms, const C
       if (!found) continue;
       certificate = *std::move(found);
       for (Cluster& c : certificate.clusters)
-        for (Member& m : c.members) m.term = numbers[m.term];
+        for (Member& m : c.members) m.term = broken(Fault::matcher_terms_keep_numbers) ? m.term : numbers[m.term];
     }
     certificate.arithmetic = {chosen, *std::move(components)};
     return certificate;
@@ -71,12 +71,13 @@ std::optional<Certificate> Matcher::zero_by_alignment(const std::vector<Term>& t
   std::vector<std::size_t> open;
   for (auto& [head, group] : groups) {
     // The space of a cluster is that of the term with the most binders.
-    std::stable_sort(group.begin(), group.end(),
-                     [&](std::size_t a, std::size_t b) { return terms[a].binders.size() > terms[b].binders.size(); });
+    std::stable_sort(group.begin(), group.end(), [&](std::size_t a, std::size_t b) {
+      return terms[a].binders.size() > terms[b].binders.size() && !broken(Fault::matcher_space_of_the_first);
+    });
     const Group whole = group;
     Certificate attempt = certificate;
     match_group(terms, group, context, true, attempt);
-    if (!group.empty() && group.size() < whole.size()) {
+    if (!group.empty() && group.size() < whole.size() && !broken(Fault::matcher_keeps_first_pairs)) {
       // Pairs taken first may have broken a cluster.
       Group again = whole;
       Certificate other = certificate;
@@ -141,7 +142,8 @@ std::optional<Cluster> Matcher::find_cluster(const std::vector<Term>& terms, std
   const auto self = prove_factors(first, first, identity, joined(context, first.conditions));
   if (!self) return std::nullopt;
   cluster.members[0].factors = *self;
-  if (!pair && checker_.cancels(terms, cluster, context)) return cluster;  // a term of an empty range
+  const bool alone = !pair && !broken(Fault::matcher_empty_terms_stay);
+  if (alone && checker_.cancels(terms, cluster, context)) return cluster;  // a term of an empty range
   std::vector<std::vector<Member>> alternatives;
   for (const std::size_t t : others) {
     normalizer_.step();
@@ -168,7 +170,7 @@ std::optional<Cluster> Matcher::find_cluster(const std::vector<Term>& terms, std
     if (checker_.cancels(terms, all, context)) return all;
     std::size_t k = 0;
     while (k < choice.size() && ++choice[k] == alternatives[k].size()) choice[k++] = 0;
-    if (k == choice.size()) break;
+    if (k == choice.size() || broken(Fault::matcher_first_alternatives_alone)) break;
   }
   return std::nullopt;
 }
@@ -199,15 +201,17 @@ std::vector<Member> Matcher::align(const std::vector<Term>& terms, std::size_t t
                                    const Condition& context, std::size_t wanted) {
   std::vector<Member> result;
   const Term& t = terms[term];
-  if (t.binders.size() > space.size() || t.dimensions != first.dimensions) return result;
+  if (t.binders.size() > space.size()) return result;
   for (const std::vector<std::size_t>& pairing : pairings(first, t, broken(Fault::matcher_first_pairing_alone) ? 1 : kPairings)) {
     std::vector<Poly> open;
     std::vector<SymbolId> inner;
     for (std::size_t k = 0; k < pairing.size(); ++k) equations(*first.factors[k].factor, *t.factors[pairing[k]].factor, open, inner);
-    for (std::vector<Poly>& maps : solve(normalizer_.symbols(), open, t.binders, inner, space, kSolutions)) {
+    for (std::vector<Poly>& maps :
+         solve(normalizer_.symbols(), open, t.binders, inner, space, broken(Fault::matcher_first_order_alone) ? 1 : kSolutions)) {
       normalizer_.step();
       add_points(t, open, space, maps);
-      if (maps.size() != space.size() || !checker_.unimodular(maps, space)) continue;
+      const auto bijection = [&] { return checker_.unimodular(maps, space) || broken(Fault::matcher_maps_of_any_determinant); };
+      if (maps.size() != space.size() || !bijection()) continue;
       const Term mapped = over_space(normalizer_.symbols(), t, maps);
       auto proofs = prove_factors(mapped, first, pairing, joined(context, mapped.conditions));
       if (!proofs) continue;

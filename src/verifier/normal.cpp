@@ -316,7 +316,9 @@ bool mentions(const Symbols& symbols, const Term& term, SymbolId symbol) {
          std::any_of(term.factors.begin(), term.factors.end(), [&](const FactorPower& f) { return mentions(symbols, *f.factor, symbol); });
 }
 
-bool mentions(const Symbols& symbols, const Atom& atom, SymbolId symbol) { return symbols.occurs(atom.poly, symbol); }
+bool mentions(const Symbols& symbols, const Atom& atom, SymbolId symbol) {
+  return broken(Fault::normal_conditions_mention_directly) ? atom.poly.mentions(symbol) : symbols.occurs(atom.poly, symbol);
+}
 
 // Signatures. ----------------------------------------------------------------------------------------------------------------------
 

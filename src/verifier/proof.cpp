@@ -57,7 +57,8 @@ std::vector<Poly> divisors_of(const ir::Arena& arena, const ir::Graph* graph, co
       if (std::find(result.begin(), result.end(), info.arguments[1]) == result.end()) result.push_back(info.arguments[1]);
     }
   };
-  for (const rules::Fact& f : relations) poly(f.atom.poly);
+  if (!broken(Fault::proof_relations_divide_by_anything))
+    for (const rules::Fact& f : relations) poly(f.atom.poly);
   if (graph == nullptr) return result;
   for (const ir::NodeId id : ir::topological_order(arena, *graph)) {
     const ir::Node& node = arena.node(id);
@@ -120,6 +121,7 @@ std::optional<std::size_t> Proof::failed_obligation() {
     const Atom& original = instance_.obligations[k].atom;
     const Atom atom{instance_.arena->symbols().substitute(original.poly, solved_.solved), original.relation};
     if (atom.poly.is_poisoned()) return k;
+    if (k > 0 && broken(Fault::proof_one_obligation)) break;
     const auto tidied = tidy(instance_.arena->symbols(), atom);
     if (tidied && tidied->empty()) continue;
     if (atom.relation != Relation::not_zero && ranges.at_least_zero(atom.poly) &&
@@ -231,8 +233,8 @@ void Proof::normalise_output(std::size_t output) {
     a = substitute(symbols, a, by);
     b = substitute(symbols, b, by);
     for (Poly& p : index) p = symbols.substitute(p, by);
-    Condition next = {
-        {Poly(high), Relation::at_least_zero}, {Poly(low), Relation::at_least_zero}, ops::less_than(Poly(low), request->divisor)};
+    const Poly end = broken(Fault::proof_digit_ends_early) ? request->divisor - Poly(1) : request->divisor;
+    Condition next = {{Poly(high), Relation::at_least_zero}, {Poly(low), Relation::at_least_zero}, ops::less_than(Poly(low), end)};
     for (const Atom& atom : substitute(symbols, context, by)) {
       // Ranges of the digits follow from the range of the index where the divisor divides its size.
       Condition one = {atom};

@@ -52,7 +52,7 @@ Normalizer::Step Normalizer::tidy_all_conditions(const std::vector<SymbolId>& bi
       return std::any_of(result.begin(), result.end(), [&](const Atom& x) { return same(x, a); }) ||
              std::any_of(context.begin(), context.end(), [&](const Atom& x) { return same(x, a); });
     };
-    if (known(next)) {
+    if (known(next) && !broken(Fault::scope_known_conditions_stay)) {
       changed = true;
       continue;
     }
@@ -212,7 +212,7 @@ bool Normalizer::split_binder(std::vector<SymbolId>& binders, Condition& conditi
       if (own == binders.end() && !is_output) continue;
       if (is_output ? broken(Fault::scope_output_indices_stay) : broken(Fault::scope_binders_stay_whole)) continue;
       if (!Ranges(symbols(), {facts_}).at_least_zero(divisor - Poly(1)) &&
-          !solver_.implies(known, ops::at_least(divisor, Poly(1)), Solver::Effort::linear)) {
+          !solver_.implies(known, ops::at_least(divisor, Poly(1)), Solver::Effort::linear) && !broken(Fault::scope_digits_of_any_divisor)) {
         continue;
       }
       if (is_output) {
@@ -225,7 +225,7 @@ bool Normalizer::split_binder(std::vector<SymbolId>& binders, Condition& conditi
       binders.push_back(low);
       by.emplace(*index, divisor * Poly(high) + Poly(low));
       conditions.push_back({Poly(low), Relation::at_least_zero});
-      conditions.push_back(ops::less_than(Poly(low), divisor));
+      conditions.push_back(ops::less_than(Poly(low), broken(Fault::scope_digit_ends_early) ? divisor - Poly(1) : divisor));
       // 0 <= q high + low and low < q give 0 <= high.
       conditions.push_back({Poly(high), Relation::at_least_zero});
       return true;
@@ -295,7 +295,7 @@ bool Normalizer::merge_binders(std::vector<SymbolId>& binders, Condition& condit
       if ((!vanishes && !broken(Fault::scope_merged_though_used)) || broken(Fault::scope_digits_stay_apart)) continue;
       // Both ranges empty would make a product of two negative sizes.
       if (!Ranges(symbols(), {facts_}).at_least_zero(*q) &&
-          !solver_.implies(context, {*q, Relation::at_least_zero}, Solver::Effort::linear))
+          !solver_.implies(context, {*q, Relation::at_least_zero}, Solver::Effort::linear) && !broken(Fault::scope_merged_empty_ranges))
         continue;
       kept.push_back({Poly(joined_symbol), Relation::at_least_zero});
       kept.push_back(ops::less_than(Poly(joined_symbol), *q * *size - Poly(broken(Fault::scope_merged_range_too_small) ? 1 : 0)));
@@ -409,7 +409,8 @@ std::optional<Poly> Normalizer::count(SymbolId binder, const Condition& conditio
   const Poly n = *high - *low + Poly(broken(Fault::scope_count_off_by_one) ? 0 : 1);
   const Condition known = joined(context, others);
   const bool enough = Ranges(algebra_.symbols(), {facts_, known}).at_least_zero(n) ||
-                      solver_.implies(known, {n, Relation::at_least_zero}, Solver::Effort::linear);
+                      solver_.implies(known, {n, Relation::at_least_zero}, Solver::Effort::linear) ||
+                      broken(Fault::scope_count_of_negative_size);
   return enough ? std::optional(n) : std::nullopt;
 }
 

@@ -163,7 +163,7 @@ void Normalizer::simplify_piece(Piece piece, const Condition& context, std::vect
     if (result == Step::none && !merge_sums(piece.binders, piece.conditions, inner, context, by)) break;
     if (!by.empty()) piece = substitute(symbols(), piece, by);
   }
-  if (is_empty(piece.binders, piece.conditions, context)) return;
+  if (!broken(Fault::simplify_empty_pieces_stay) && is_empty(piece.binders, piece.conditions, context)) return;
   piece.body = simplify(piece.body, joined(context, piece.conditions));
   // A binder that nothing uses: there is at least one value of it, so the maximum does not depend on it.
   for (std::size_t k = 0; k < piece.binders.size(); ++k) {
@@ -182,11 +182,12 @@ void Normalizer::simplify_piece(Piece piece, const Condition& context, std::vect
   for (const Term& t : piece.body.terms) {
     for (const Atom& a : t.conditions) {
       if (std::any_of(t.binders.begin(), t.binders.end(), [&](SymbolId b) { return mentions(symbols(), a, b); })) continue;
+      if (broken(Fault::simplify_pieces_stay_whole)) continue;
       Piece otherwise = piece;
       otherwise.conditions.push_back(negation(a));
       otherwise = refresh(symbols(), otherwise);
       piece.conditions.push_back(a);
-      work.push_back(std::move(otherwise));
+      if (!broken(Fault::simplify_piece_is_lost)) work.push_back(std::move(otherwise));
       work.push_back(std::move(piece));
       return;
     }

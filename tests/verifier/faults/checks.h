@@ -23,6 +23,8 @@ struct Check {
 std::vector<Check> claims();
 // Pairs of sums whose normal forms have to be the same, or must not be.
 std::vector<Check> forms();
+// Pairs of sums that the search has to find equal as they stand.
+std::vector<Check> searches();
 // Questions to the solver and to ranges; records that were changed and have to be rejected for one reason alone; rules with what is said.
 std::vector<Check> units();
 // The rules of tests/verifier that have to be proved or refuted, and what the steps say of them one by one.

@@ -6,84 +6,12 @@
 #include "src/verifier/facts.h"
 #include "src/verifier/simplify.h"
 #include "tests/verifier/faults/checks.h"
+#include "tests/verifier/faults/form.h"
 
 namespace xflow::verifier {
 namespace {
 
 using ir::SymbolKind;
-using ir::ValueId;
-using rules::ValueFact;
-
-constexpr std::uint64_t kSteps = 2'000;
-
-ValueId tensor(int number) { return {static_cast<ir::NodeId>(number), 0}; }
-
-std::vector<ValueFact> facts_of_tensors() {
-  return {{tensor(11), ValueFact::Kind::positive},
-          {tensor(12), ValueFact::Kind::nonnegative},
-          {tensor(13), ValueFact::Kind::nonzero},
-          {tensor(13), ValueFact::Kind::nonnegative}};
-}
-
-// Tensors of which something is known, symbols, and a normaliser.
-struct Form {
-  ir::Symbols symbols;
-  Algebra algebra{symbols, facts_of_tensors()};
-  Solver solver{symbols, 20'000'000};
-  Condition context;
-
-  Poly n = symbols.named(SymbolKind::dimension, "N");
-  Poly s = symbols.named(SymbolKind::parameter, "s");
-  Poly t = symbols.named(SymbolKind::parameter, "t");
-  SymbolId i = symbols.fresh(SymbolKind::index, "i");
-  SymbolId j = symbols.fresh(SymbolKind::index, "j");
-  SymbolId k = symbols.fresh(SymbolKind::index, "k");
-
-  Expression read(int number, std::vector<Poly> indices, bool boolean = false, bool integral = false) const {
-    Factor f;
-    f.variable = tensor(number);
-    f.indices = std::move(indices);
-    f.boolean = boolean;
-    f.integral = integral;
-    return algebra.factor(std::make_shared<Factor>(std::move(f)));
-  }
-  Expression x(std::vector<Poly> indices = {}) const { return read(1, std::move(indices)); }
-  Expression y(std::vector<Poly> indices = {}) const { return read(2, std::move(indices)); }
-  Expression z(std::vector<Poly> indices = {}) const { return read(3, std::move(indices)); }
-  Expression boolean(int number) const { return read(20 + number, {}, true); }
-  Expression integer(int number) const { return read(30 + number, {}, false, true); }
-  Expression positive(std::vector<Poly> indices = {}) const { return read(11, std::move(indices)); }
-  Expression nonnegative() const { return read(12, {}); }
-  Expression nonzero_and_nonnegative() const { return read(13, {}); }
-  Expression number(std::int64_t value, std::int64_t below = 1) const { return algebra.constant(*Rational::make(value, below)); }
-
-  Expression apply(Function f, Expression a) { return algebra.apply(f, {std::move(a)}); }
-  Expression apply(Function f, Expression a, Expression b) { return algebra.apply(f, {std::move(a), std::move(b)}); }
-  Expression product(const Expression& a, const Expression& b) { return algebra.multiply(a, b); }
-  Expression quotient(const Expression& a, const Expression& b) { return algebra.apply(Function::divide, {a, b}); }
-  Expression where(Condition condition, Expression e) const {
-    for (Term& term : e.terms) term.conditions.insert(term.conditions.begin(), condition.begin(), condition.end());
-    return e;
-  }
-  static Condition range(SymbolId index, const Poly& size) {
-    return {{Poly(index), Relation::at_least_zero}, ops::less_than(Poly(index), size)};
-  }
-  // The sum of e over 0 <= index < size.
-  Expression sum(SymbolId index, const Poly& size, Expression e) const {
-    for (Term& term : e.terms) term.binders.insert(term.binders.begin(), index);
-    return where(range(index, size), std::move(e));
-  }
-  // The maximum of e over 0 <= index < size.
-  Expression maximum(SymbolId index, const Poly& size, Expression e) {
-    return algebra.maximum({Piece{{index}, range(index, size), std::move(e)}});
-  }
-
-  bool same(const Expression& a, const Expression& b) {
-    for (const Atom& atom : context) solver.assume(atom);
-    Normalizer normalizer(algebra, solver, {}, kSteps);
-    return normalizer.simplify(algebra.sum(a, algebra.negate(b)), context).is_zero();
-  }
-};
 
 using Ask = bool (*)(Form&);
 
@@ -144,6 +72,11 @@ void laws(std::vector<Check>& list) {
     const Expression twice = f.algebra.scale(f.apply(Function::log, f.positive()), 2);
     return f.same(f.apply(Function::log, f.product(f.positive(), f.positive())), twice);
   });
+  add(list, "exp(log(x)) = x", false, [](Form& f) { return f.same(f.apply(Function::exp, f.apply(Function::log, f.x())), f.x()); });
+  add(list, "exp(2 log(x)) = x^2 for x > 0", true, [](Form& f) {
+    const Expression twice = f.algebra.scale(f.apply(Function::log, f.positive()), 2);
+    return f.same(f.apply(Function::exp, twice), f.product(f.positive(), f.positive()));
+  });
   add(list, "log(2 x) = log(x)", false,
       [](Form& f) { return f.same(f.apply(Function::log, f.algebra.scale(f.x(), 2)), f.apply(Function::log, f.x())); });
   add(list, "sqrt(x)^2 = x", false, [](Form& f) {
@@ -199,6 +132,38 @@ void scopes(std::vector<Check>& list) {
   });
   add(list, "the maximum over i is that over j", true,
       [](Form& f) { return f.same(f.maximum(f.i, f.n, f.x({Poly(f.i)})), f.maximum(f.j, f.n, f.x({Poly(f.j)}))); });
+  add(list, "[s != t] [s != t] x = [s != t] x", true, [](Form& f) {
+    return f.same(f.where({ops::different(f.s, f.t), ops::different(f.s, f.t)}, f.x()), f.where({ops::different(f.s, f.t)}, f.x()));
+  });
+  add(list, "a sum of x over s numbers is s x", false,
+      [](Form& f) { return f.same(f.sum(f.i, f.s, f.x()), f.product(f.x(), f.algebra.integer(f.s))); });
+  add(list, "a sum of x[floor(i / s)] is 0 for s < 1", false, [](Form& f) {
+    const auto sum = [&](SymbolId i) { return f.sum(i, f.n, f.x({f.symbols.floor_div(Poly(i), f.s)})); };
+    return f.same(sum(f.i), f.where({ops::at_least(f.s, 1)}, sum(f.j)));
+  });
+  add(list, "s sums of x[t i + j] over t numbers are one over s t numbers", false, [](Form& f) {
+    const Expression apart = f.sum(f.i, f.s, f.sum(f.j, f.t, f.x({f.t * Poly(f.i) + Poly(f.j)})));
+    return f.same(apart, f.sum(f.k, f.s * f.t, f.x({Poly(f.k)})));
+  });
+  add(list, "a sum of x where max(i, s) >= 3 is N x where max(i, s) >= 3", false, [](Form& f) {
+    const Condition condition = {ops::at_least(f.symbols.max(Poly(f.i), f.s), 3)};
+    return f.same(f.sum(f.i, f.n, f.where(condition, f.x())), f.where(condition, f.product(f.x(), f.algebra.integer(f.n))));
+  });
+}
+
+void maxima(std::vector<Check>& list) {
+  add(list, "max(x, y[i] for N < i < N) = x", true, [](Form& f) {
+    Condition none = Form::range(f.i, f.n);
+    none.push_back(ops::at_least(Poly(f.i), f.n + Poly(1)));
+    return f.same(f.algebra.maximum({Piece{{}, {}, f.x()}, Piece{{f.i}, none, f.y({Poly(f.i)})}}), f.x());
+  });
+  add(list, "the maximum of [i >= s] x[i] is that of x[i] for i >= s and of 0 for i < s", true, [](Form& f) {
+    Condition above = Form::range(f.j, f.n), below = Form::range(f.k, f.n);
+    above.push_back(ops::at_least(Poly(f.j), f.s));
+    below.push_back(ops::less_than(Poly(f.k), f.s));
+    const Expression whole = f.maximum(f.i, f.n, f.where({ops::at_least(Poly(f.i), f.s)}, f.x({Poly(f.i)})));
+    return f.same(whole, f.algebra.maximum({Piece{{f.j}, above, f.x({Poly(f.j)})}, Piece{{f.k}, below, {}}}));
+  });
 }
 
 // Symbols that facts determine: each equation holds for the values, and nothing else speaks of such a symbol.
@@ -253,6 +218,7 @@ std::vector<Check> forms() {
   products(list);
   laws(list);
   scopes(list);
+  maxima(list);
   solved_facts(list);
   return list;
 }

@@ -3,6 +3,7 @@
 
 #include "src/ops/operator.h"
 #include "src/rules/instantiate.h"
+#include "src/verifier/proof.h"
 #include "src/verifier/prove_rules.h"
 #include "src/verifier/ranges.h"
 #include "src/verifier/semantics.h"
@@ -267,6 +268,17 @@ void verdicts(std::vector<Check>& list) {
        "refuted: x = 1; output y at []: 1 != 2");
 }
 
+// A relation of the typing that divides by b holds for no b below 1, and nothing says that b is at least 1.
+std::string relation_that_divides() {
+  auto instances = rules::instantiate(rule_of("rule r\n  source\n    y = -(-x)\n  target\n    y = x\n"));
+  if (!instances) return instances.error().text();
+  rules::RuleInstance& instance = instances->front();
+  ir::Symbols& symbols = instance.arena->symbols();
+  const Poly a(symbols.fresh(SymbolKind::parameter, "a")), b(symbols.fresh(SymbolKind::parameter, "b"));
+  instance.obligations.push_back({at_least(symbols.floor_div(a, b), 0), "a quotient"});
+  return Proof(instance, {}).unguarded_division() ? "" : "no divisor is found";
+}
+
 }  // namespace
 
 std::vector<Check> units() {
@@ -277,6 +289,7 @@ std::vector<Check> units() {
   changed_records(list);
   texts_of_records(list);
   verdicts(list);
+  list.push_back({"verdict/of typing that divides by what may be 0", relation_that_divides});
   return list;
 }
 
