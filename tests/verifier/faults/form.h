@@ -77,7 +77,7 @@ struct Form {
   // Whether the two have the same normal form.
   bool same(const Expression& a, const Expression& b) {
     for (const Atom& atom : context) solver.assume(atom);
-    Normalizer normalizer(algebra, solver, {}, 200);
+    Normalizer normalizer(algebra, solver, {}, 100);
     return normalizer.simplify(algebra.sum(a, algebra.negate(b)), context).is_zero();
   }
 };
