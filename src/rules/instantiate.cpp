@@ -551,11 +551,11 @@ class Run {
 
 }  // namespace
 
-Result<std::vector<RuleInstance>> instantiate(const Rule& rule, std::size_t most) {
-  std::vector<RuleInstance> instances;
+Result<void> for_each_instance(const Rule& rule, const std::function<bool(RuleInstance)>& use) {
   Choices choices;
   std::string reason;
   std::size_t runs = 0;
+  bool any = false;
   const std::string where = place_text(rule.file, rule.place);
   do {
     if (++runs > kMaxChoices) {
@@ -572,13 +572,24 @@ Result<std::vector<RuleInstance>> instantiate(const Rule& rule, std::size_t most
       return fail(std::move(error));
     }
     if (!*instance) continue;
-    if (instances.size() == most)
-      return fail(ErrorCode::limit, fmt::format("rule {}: more than {} choices are open", rule.name, most), where);
-    instances.push_back(*std::move(*instance));
+    any = true;
+    if (!use(*std::move(*instance))) return {};
   } while (choices.advance());
-  if (instances.empty()) {
-    return fail(ErrorCode::ill_typed, fmt::format("rule {}: no shapes type its source: {}", rule.name, reason), where);
-  }
+  if (any) return {};
+  return fail(ErrorCode::ill_typed, fmt::format("rule {}: no shapes type its source: {}", rule.name, reason), where);
+}
+
+Result<std::vector<RuleInstance>> instantiate(const Rule& rule, std::size_t most) {
+  std::vector<RuleInstance> instances;
+  bool too_many = false;
+  XFLOW_CHECK(for_each_instance(rule, [&](RuleInstance instance) {
+    too_many = instances.size() == most;
+    if (!too_many) instances.push_back(std::move(instance));
+    return !too_many;
+  }));
+  if (too_many)
+    return fail(ErrorCode::limit, fmt::format("rule {}: more than {} choices are open", rule.name, most),
+                place_text(rule.file, rule.place));
   return instances;
 }
 

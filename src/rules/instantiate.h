@@ -12,6 +12,7 @@
 
 #include <xflow/result.h>
 
+#include <functional>
 #include <vector>
 
 #include "src/rules/instance.h"
@@ -25,6 +26,10 @@ inline constexpr std::size_t kMaxChoices = 20000;
 
 // Error::ill_typed: no choice types the source, or the target does not type for one; the message says what clashed. Error::limit: more than
 // kMaxChoices choices, or more than `most` instances; bound ranks by guards such as rank(x) <= 4.
+// The instances one after the other, so that they need not all be kept; `use` returns false where the rest does not matter.
+Result<void> for_each_instance(const Rule& rule, const std::function<bool(RuleInstance)>& use);
+
+// All of them.
 Result<std::vector<RuleInstance>> instantiate(const Rule& rule, std::size_t most = kMaxChoices);
 
 }  // namespace xflow::rules

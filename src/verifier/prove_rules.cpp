@@ -30,8 +30,84 @@ std::uint64_t processor_microseconds() {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000U + static_cast<std::uint64_t>(now.tv_nsec) / 1'000U;
 }
 
-RuleDecision decide_instances(const rules::Rule& rule, std::vector<rules::RuleInstance>& instances, const Options& options,
-                              const Options& given);
+// So many instances are kept at a time, of some kilobytes each; where there are more they are made again.
+constexpr std::size_t kMostKept = 256;
+
+// Decides one instance after the other.
+class Instances {
+ public:
+  Instances(const rules::Rule& rule, std::size_t count, const Options& options) : count_(count), options_(options) {
+    result_.rule = rule.name;
+    result_.verdict = Verdict::proved;
+  }
+
+  // False where the verdict is found.
+  bool take(rules::RuleInstance& instance) {
+    Decision d = decide(instance, options_);
+    ++result_.instances;
+    if (d.verdict == Verdict::proved) {
+      proved_one_ = true;
+      if (options_.record) proofs_.add_instance({d.shown, d.certificates});
+      result_.decision = std::move(d);
+      return true;
+    }
+    const bool vacuous = d.verdict == Verdict::ill_typed && d.open.starts_with("vacuous");
+    if (vacuous && (proved_one_ || result_.instances < count_)) {
+      proofs_.instances.push_back(RuleRecord::kVacuous);
+      return true;
+    }
+    result_.verdict = d.verdict;
+    result_.choice = instance.choice;
+    result_.decision = std::move(d);
+    return false;
+  }
+
+  RuleDecision& result() { return result_; }
+  RuleRecord& proofs() { return proofs_; }
+
+ private:
+  std::size_t count_;
+  const Options& options_;
+  RuleDecision result_;
+  RuleRecord proofs_;  // of the instances up to now
+  bool proved_one_ = false;
+};
+
+// Errors: those of the instantiation.
+Result<RuleDecision> decide_instances(const rules::Rule& rule, const Options& options, const Options& given) {
+  std::vector<rules::RuleInstance> kept;
+  std::size_t count = 0;
+  XFLOW_CHECK(rules::for_each_instance(rule, [&](rules::RuleInstance instance) {
+    if (++count <= kMostKept) kept.push_back(std::move(instance));
+    if (count > kMostKept) kept.clear();
+    return true;
+  }));
+  Instances instances(rule, count, options);
+  RuleDecision& result = instances.result();
+  RuleRecord record;
+  if (count <= kMostKept) {
+    if (options.record) record = describe(rule, kept);
+    for (rules::RuleInstance& instance : kept)
+      if (!instances.take(instance)) break;
+  } else {
+    XFLOW_CHECK(rules::for_each_instance(rule, [&](rules::RuleInstance instance) { return instances.take(instance); }));
+  }
+  if (result.verdict != Verdict::proved || !options.record) return std::move(result);
+  if (count > kMostKept) {
+    XFLOW_TRY(kept, rules::instantiate(rule));
+    record = describe(rule, kept);
+  }
+  record.proofs = std::move(instances.proofs().proofs);
+  record.instances = std::move(instances.proofs().instances);
+  // A record counts only if it is accepted as it will be read.
+  if (const auto accepted = replay(rule, record, given); accepted) {
+    result.record = std::move(record);
+  } else {
+    result.verdict = Verdict::unknown;
+    result.decision.open = accepted.error().message;
+  }
+  return std::move(result);
+}
 
 // A rule with more instances than are looked at: one of small ranks may be a counterexample.
 RuleDecision decide_by_small_ranks(const rules::Rule& rule, const Error& error, const Options& options, const Options& given) {
@@ -41,13 +117,12 @@ RuleDecision decide_by_small_ranks(const rules::Rule& rule, const Error& error, 
   result.decision.open = error.message;
   const auto small = with_small_ranks(rule);
   if (!small) return result;
-  auto instances = rules::instantiate(*small);
-  if (!instances) return result;
   Options without_record = options;
   without_record.record = false;
-  RuleDecision found = decide_instances(*small, *instances, without_record, given);
-  if (found.verdict == Verdict::refuted) return found;
-  if (found.verdict == Verdict::proved) result.decision.open += fmt::format("; with ranks of at most {} it is proved", kSmallRank);
+  auto found = decide_instances(*small, without_record, given);
+  if (!found) return result;
+  if (found->verdict == Verdict::refuted) return *std::move(found);
+  if (found->verdict == Verdict::proved) result.decision.open += fmt::format("; with ranks of at most {} it is proved", kSmallRank);
   return result;
 }
 
@@ -66,65 +141,18 @@ RuleDecision decide(const rules::Rule& rule, const Options& given) {
   const Options options = given.started();
   const std::uint64_t start = processor_microseconds();
   RuleDecision result;
-  if (auto instances = rules::instantiate(rule); instances) {
-    result = decide_instances(rule, *instances, options, given);
-  } else if (instances.error().code == ErrorCode::limit) {
-    result = decide_by_small_ranks(rule, instances.error(), options, given);
+  if (auto decided = decide_instances(rule, options, given); decided) {
+    result = *std::move(decided);
+  } else if (decided.error().code == ErrorCode::limit) {
+    result = decide_by_small_ranks(rule, decided.error(), options, given);
   } else {
     result.rule = rule.name;
     result.verdict = result.decision.verdict = Verdict::ill_typed;
-    result.decision.open = instances.error().message;
+    result.decision.open = decided.error().message;
   }
   result.microseconds = processor_microseconds() - start;
   return result;
 }
-
-namespace {
-
-RuleDecision decide_instances(const rules::Rule& rule, std::vector<rules::RuleInstance>& instances, const Options& options,
-                              const Options& given) {
-  RuleDecision result;
-  result.rule = rule.name;
-  bool proved_one = false;
-  result.verdict = Verdict::proved;
-  RuleRecord record;
-  if (options.record) record = describe(rule, instances);
-  for (rules::RuleInstance& instance : instances) {
-    Decision d = decide(instance, options);
-    ++result.instances;
-    if (d.verdict == Verdict::proved) {
-      proved_one = true;
-      record.add_instance({d.shown, d.certificates});
-      result.decision = std::move(d);
-      continue;
-    }
-    const bool vacuous = d.verdict == Verdict::ill_typed && d.open.starts_with("vacuous");
-    if (vacuous && (proved_one || result.instances < instances.size())) {
-      record.instances.push_back(RuleRecord::kVacuous);
-      continue;
-    }
-    result.verdict = d.verdict;
-    result.choice = instance.choice;
-    result.decision = std::move(d);
-    break;
-  }
-  if (instances.empty()) {
-    result.verdict = Verdict::ill_typed;
-    result.decision.open = "the rule has no instances: no choice of what it leaves open is well typed";
-  }
-  if (result.verdict == Verdict::proved && options.record) {
-    // A record counts only if it is accepted as it will be read.
-    if (const auto accepted = replay(rule, record, given); accepted) {
-      result.record = std::move(record);
-    } else {
-      result.verdict = Verdict::unknown;
-      result.decision.open = accepted.error().message;
-    }
-  }
-  return result;
-}
-
-}  // namespace
 
 std::vector<RuleDecision> decide(std::span<const rules::Rule> rules, const Options& options, int jobs) {
   std::vector<RuleDecision> results(rules.size());
