@@ -12,7 +12,7 @@ namespace xflow::verifier {
 namespace {
 
 constexpr std::size_t kShapes = 8;
-constexpr std::size_t kAtLeast = 6;    // in all instances; drawn shapes rarely satisfy equations of lists
+constexpr std::size_t kAtLeast = 8;    // in all instances
 constexpr std::size_t kInstances = 6;  // of a rule, from the smallest ranks to the largest
 
 // What was found over some instances of a rule.

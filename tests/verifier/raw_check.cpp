@@ -15,6 +15,7 @@ namespace {
 constexpr std::uint64_t kWork = 30'000;  // scalar operations of one evaluation
 constexpr std::size_t kBox = 3000;       // assignments that are all tried
 constexpr int kDraws = 2000;
+constexpr std::size_t kMostShapes = 100;  // of which some are too large to be evaluated
 
 bool about_elements(const ir::Symbols& symbols, const ops::Atom& atom) {
   const auto all = symbols.all_symbols(atom.poly);
@@ -45,14 +46,13 @@ class Raw {
     RawCheck result;
     std::vector<Assignment> found;
     result.complete = enumerate(found, wanted);
-    if (!result.complete || found.size() < wanted) {
-      for (int k = 0; k < kDraws && found.size() < wanted; ++k) add(found, drawn(k % 2 == 0 ? 3 : 5));
-    }
-    result.shapes = found.size();
     for (const Assignment& a : found) {
       if (result.failure) break;
       compare(a, result);
     }
+    for (int k = 0; k < kDraws && found.size() < kMostShapes && !result.complete && result.compared < wanted && !result.failure; ++k)
+      if (add(found, drawn(k % 2 == 0 ? 3 : 5))) compare(found.back(), result);
+    result.shapes = found.size();
     return result;
   }
 
@@ -71,9 +71,11 @@ class Raw {
     });
   }
 
-  void add(std::vector<Assignment>& found, Assignment a) {
+  bool add(std::vector<Assignment>& found, Assignment a) {
     const bool known = std::any_of(found.begin(), found.end(), [&](const Assignment& b) { return a.integers == b.integers; });
-    if (!known && satisfies(a)) found.push_back(std::move(a));
+    if (known || !satisfies(a)) return false;
+    found.push_back(std::move(a));
+    return true;
   }
 
   void draw_reals(Assignment& a) {
