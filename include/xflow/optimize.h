@@ -37,8 +37,8 @@ struct OptimizeOptions {
   // TensorProto each), or folders of .pb files. Every set has the inputs without defaults, and its sizes are a choice of sizes, in the
   // place of `shapes`. None: seeded values.
   std::vector<std::string> inputs;
-  // The search stops at the first budget that is used up. With a budget of states the search
-  // does the same in every run; whether its result is shipped is measured (see gate).
+  // The search stops at the first budget that is used up. With a budget of states the search does the same in every
+  // run; whether its result is shipped is measured (see gate).
   std::optional<double> max_seconds;        // wall clock; without any budget: 30 s
   std::optional<std::uint64_t> max_states;  // graphs costed
   double alpha = 1.05;                      // graphs that cost more than alpha times the best are not followed

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 
 namespace xflow::ir {
 namespace {
@@ -225,6 +226,16 @@ std::size_t Poly::hash() const {
   return h;
 }
 
+namespace {
+
+// a / b where that is an integer of 64 bits: the negative of the smallest one is not.
+std::optional<std::int64_t> exact_quotient(std::int64_t a, std::int64_t b) {
+  if (b == -1) return a == std::numeric_limits<std::int64_t>::min() ? std::nullopt : std::optional(-a);
+  return a % b == 0 ? std::optional(a / b) : std::nullopt;
+}
+
+}  // namespace
+
 std::optional<Poly> exact_divide(const Poly& a, const Poly& b) {
   if (a.is_poisoned() || b.is_poisoned() || b.is_zero()) return std::nullopt;
   if (b.is_one()) return a;
@@ -236,16 +247,18 @@ std::optional<Poly> exact_divide(const Poly& a, const Poly& b) {
     const std::int64_t coefficient = b.constant_ == 0 ? b.terms_.front().coefficient : b.constant_;
     Poly quotient;
     if (a.constant_ != 0) {
-      if (!by.empty() || a.constant_ % coefficient != 0) return std::nullopt;
-      quotient.constant_ = a.constant_ / coefficient;
+      const auto constant = exact_quotient(a.constant_, coefficient);
+      if (!by.empty() || !constant) return std::nullopt;
+      quotient.constant_ = *constant;
     }
     for (const Poly::Term& t : a.terms_) {
-      const auto rest = t.coefficient % coefficient == 0 ? divide(t.monomial, by) : std::nullopt;
+      const auto factor = exact_quotient(t.coefficient, coefficient);
+      const auto rest = factor ? divide(t.monomial, by) : std::nullopt;
       if (!rest) return std::nullopt;
       if (rest->empty()) {
-        quotient.constant_ = t.coefficient / coefficient;
+        quotient.constant_ = *factor;
       } else {
-        quotient.add_term(*rest, t.coefficient / coefficient);
+        quotient.add_term(*rest, *factor);
       }
     }
     return quotient;
@@ -268,8 +281,9 @@ std::optional<Poly> exact_divide(const Poly& a, const Poly& b) {
     if (rest.is_poisoned()) return std::nullopt;
     const Leading top = leading(rest);
     const auto monomial = divide(top.monomial, divisor.monomial);
-    if (!monomial || top.coefficient % divisor.coefficient != 0) return std::nullopt;
-    const Poly term(Poly::Term{*monomial, top.coefficient / divisor.coefficient});
+    const auto factor = exact_quotient(top.coefficient, divisor.coefficient);
+    if (!monomial || !factor) return std::nullopt;
+    const Poly term(Poly::Term{*monomial, *factor});
     quotient += term;
     rest -= term * b;
   }

@@ -95,7 +95,7 @@ struct PolyHash {
 
 // a / b where the division leaves no remainder as polynomials; nothing otherwise (which does not mean that b does not divide a).
 std::optional<Poly> exact_divide(const Poly& a, const Poly& b);
-std::int64_t floor_divide(std::int64_t a, std::int64_t b);  // rounded down; b != 0
+std::int64_t floor_divide(std::int64_t a, std::int64_t b);  // rounded down; b is neither 0 nor -1
 
 enum class SymbolKind : std::uint8_t {
   dimension,  // a size: at least 1

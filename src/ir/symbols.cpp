@@ -85,6 +85,7 @@ SymbolId Symbols::define(SymbolKind kind, std::vector<Poly> arguments, std::uint
 
 Poly Symbols::floor_div(const Poly& a, const Poly& b) {
   if (a.is_poisoned() || b.is_poisoned() || b.is_zero()) return Poly::poisoned();
+  if (b == Poly(-1)) return -a;
   if (a.is_constant() && b.is_constant()) return Poly(floor_divide(*a.constant(), *b.constant()));
   if (const auto exact = exact_divide(a, b)) return *exact;
   // floor((q b + r) / b) = q + floor(r / b), term by term; for a constant b also the constant multiples of a coefficient.

@@ -24,12 +24,12 @@ inline constexpr std::size_t kMaxRank = 8;
 inline constexpr std::size_t kMaxListOperands = 4;
 inline constexpr std::size_t kMaxChoices = 20000;
 
+// The instances of a rule one after the other, so that they need not all be kept; `use` returns false where the rest does not matter.
 // Error::ill_typed: no choice types the source, or the target does not type for one; the message says what clashed. Error::limit: more than
-// kMaxChoices choices, or more than `most` instances; bound ranks by guards such as rank(x) <= 4.
-// The instances one after the other, so that they need not all be kept; `use` returns false where the rest does not matter.
+// kMaxChoices choices; bound ranks by guards such as rank(x) <= 4.
 Result<void> for_each_instance(const Rule& rule, const std::function<bool(RuleInstance)>& use);
 
-// All of them.
+// All of them. Errors: the same; limit also for more than `most` instances.
 Result<std::vector<RuleInstance>> instantiate(const Rule& rule, std::size_t most = kMaxChoices);
 
 }  // namespace xflow::rules

@@ -68,11 +68,8 @@ Result<rules::Rule> with_guards(const rules::Rule& rule, std::vector<Guard> guar
 
 std::optional<rules::Rule> with_small_ranks(const rules::Rule& rule) {
   std::vector<rules::Guard> guards = rule.guards;
-  for (const auto& [name, kind] : rule.names) {
-    const auto computes = [&](const rules::Statement& s) { return std::find(s.outputs.begin(), s.outputs.end(), name) != s.outputs.end(); };
-    if (kind != rules::NameKind::value || rule.declaration(name) != nullptr ||
-        std::any_of(rule.source.begin(), rule.source.end(), computes))
-      continue;
+  for (const std::string& name : rule.variables) {
+    if (rule.names.at(name) != rules::NameKind::value || rule.declaration(name) != nullptr) continue;
     rules::Guard guard;
     guard.kind = rules::Guard::Kind::at_least;
     guard.arguments.resize(2);

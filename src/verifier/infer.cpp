@@ -446,15 +446,19 @@ Result<Inference> infer_guards(const rules::Rule& rule, const Options& options) 
 }
 
 std::vector<Guard> missing_value_guards(const rules::Rule& rule, const Options& options) {
-  const auto instances = rules::instantiate(rule);
-  if (!instances || instances->empty()) return {};
+  std::vector<std::vector<Guard>> candidates;
+  const auto first = rules::for_each_instance(rule, [&](const rules::RuleInstance& instance) {
+    candidates = guards_on_values(rule, instance);
+    return false;
+  });
+  if (!first) return {};
   const auto is_proved = [&](const std::vector<Guard>& list) {
     std::vector<Guard> guards = rule.guards;
     guards.insert(guards.end(), list.begin(), list.end());
     const auto stricter = with_guards(rule, guards);
     return stricter && decide(*stricter, options).verdict == Verdict::proved;
   };
-  for (std::vector<Guard>& list : guards_on_values(rule, instances->front())) {
+  for (std::vector<Guard>& list : candidates) {
     if (!is_proved(list)) continue;
     for (std::size_t k = list.size(); k-- > 0 && list.size() > 1;) {
       std::vector<Guard> fewer = list;

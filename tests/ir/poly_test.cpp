@@ -41,6 +41,14 @@ TEST_F(PolyTest, ExactDivisionDividesOnlyWithoutRemainder) {
   EXPECT_EQ(exact_divide(Poly(7), Poly(2)), std::nullopt);
   EXPECT_EQ(exact_divide(Poly(7), Poly(0)), std::nullopt);
   EXPECT_EQ(exact_divide(Poly(0), n), Poly(0));
+  // The quotient does not fit 64 bits, and the processor stops a program that asks for it.
+  const Poly smallest(std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(exact_divide(smallest, Poly(-1)), std::nullopt);
+  EXPECT_EQ(exact_divide(smallest * n, -n), std::nullopt);
+  EXPECT_EQ(exact_divide(smallest * n * n + smallest * n, -n - Poly(1)), std::nullopt);
+  EXPECT_EQ(exact_divide(Poly(6) * n, Poly(-1)), Poly(-6) * n);
+  EXPECT_TRUE(s.floor_div(smallest, Poly(-1)).is_poisoned());
+  EXPECT_EQ(s.floor_div(Poly(3) - n, Poly(-1)), n - Poly(3));
 }
 
 TEST_F(PolyTest, ExactDivisionUndoesMultiplication) {
