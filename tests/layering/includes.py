@@ -83,8 +83,8 @@ def fault(path, quote, header, exists=lambda header: True):
         if tree == "include":
             return "a public header includes public headers alone"
         if target_tree in ("tests", "bench"):
-            # A benchmark may measure what a test checks.
-            return None if tree in (target_tree, "bench") else f"{tree} does not include {target_tree}"
+            # A benchmark may measure what a test checks, and a test may check what a benchmark builds.
+            return None if tree in ("tests", "bench") else f"{tree} does not include {target_tree}"
         if target_room not in ROOMS:
             return f"src/{target_room} is not a room"
         if tree == "src":
@@ -140,6 +140,7 @@ def self_test():
         ("src/ir/poly.cpp", "<", "vector"),
         ("tests/ops/matmul_test.cpp", "<", "gtest/gtest.h"),
         ("tests/onnx/document_test.cpp", '"', "tests/onnx/helper.h"),
+        ("tests/models/models_test.cpp", '"', "bench/models/families.h"),
         ("include/xflow/xflow.h", "<", "xflow/result.h"),
     ]
     refused = [
@@ -152,6 +153,7 @@ def self_test():
         ("src/cost/cover.cpp", '"', "src/cost/cpu/device.h"),
         ("src/rules/parse.cpp", "<", "gtest/gtest.h"),
         ("src/ir/graph.cpp", '"', "tests/ir/helper.h"),
+        ("src/ir/graph.cpp", '"', "bench/models/model.h"),
         ("src/ir/graph.cpp", "<", "absl/strings/str_cat.h"),
         ("tests/ops/matmul_test.cpp", "<", "onnx/onnx_pb.h"),
         ("include/xflow/xflow.h", '"', "src/ir/graph.h"),
