@@ -65,8 +65,9 @@ Value Model::input(std::string_view name, Dims dims) {
   return {std::string(name), std::move(dims)};
 }
 
-void Model::output(const Value& value, std::string_view name) {
-  nodes_.push_back(onnx_io::NodeBuilder("Identity").name(fmt::format("/{}", name)).input(value.name).output(name).message());
+void Model::output(const Value& value, const std::string& name) {
+  for (Node& node : nodes_)
+    for (auto* names : {&node.inputs, &node.outputs}) std::replace(names->begin(), names->end(), value.name, name);
   outputs_.push_back(value_info(name, value.dims));
 }
 
@@ -100,25 +101,30 @@ Value Model::integer(std::string_view name, std::int64_t value) {
 
 std::vector<Value> Model::node(std::string_view op, std::string_view place, std::span<const Value> inputs, std::vector<Dims> outputs,
                                const Attributes& attributes) {
-  const std::string base = fmt::format("/{}{}{}", place, place.empty() ? "" : "/", op);
-  const auto before = std::count(names_.begin(), names_.end(), base);
-  names_.push_back(base);
-  const std::string name = before == 0 ? base : fmt::format("{}_{}", base, before);
-  onnx_io::NodeBuilder builder(op);
-  builder.name(name);
-  for (const Value& input : inputs) builder.input(input.name);
+  std::string name = fmt::format("/{}{}{}", place, place.empty() ? "" : "/", op);
+  if (const int before = names_[name]++; before > 0) name += fmt::format("_{}", before);
+  Node node{std::string(op), name, {}, {}, attributes};
+  for (const Value& input : inputs) node.inputs.push_back(input.name);
   std::vector<Value> results;
   for (Dims& dims : outputs) {
     results.push_back({fmt::format("{}_output_{}", name, results.size()), std::move(dims)});
-    builder.output(results.back().name);
+    node.outputs.push_back(results.back().name);
   }
+  nodes_.push_back(std::move(node));
+  return results;
+}
+
+std::string Model::Node::message() const {
+  onnx_io::NodeBuilder builder(op);
+  builder.name(name);
+  for (const std::string& input : inputs) builder.input(input);
+  for (const std::string& output : outputs) builder.output(output);
   for (const auto& [key, value] : attributes) {
     if (const auto* integer = std::get_if<std::int64_t>(&value)) builder.integer(key, *integer);
     if (const auto* real = std::get_if<float>(&value)) builder.real(key, *real);
     if (const auto* integers = std::get_if<Dims>(&value)) builder.integers(key, *integers);
   }
-  nodes_.push_back(builder.message());
-  return results;
+  return builder.message();
 }
 
 Value Model::node(std::string_view op, std::string_view place, std::span<const Value> inputs, Dims output, const Attributes& attributes) {
@@ -130,7 +136,7 @@ void Model::write(std::ostream& out) const {
     return tensor.header.size() + tensor.elements.size() + tensor.size * sizeof(float);
   };
   WireWriter front;
-  for (const std::string& node : nodes_) front.bytes(1, node);
+  for (const Node& node : nodes_) front.bytes(1, node.message());
   front.bytes(2, name_);
   WireWriter back;
   for (const std::string& info : inputs_) back.bytes(11, info);

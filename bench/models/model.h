@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,7 +41,8 @@ class Model {
   const std::string& name() const { return name_; }
 
   Value input(std::string_view name, Dims dims);
-  void output(const Value& value, std::string_view name = "output");
+  // The only output, which gets this name.
+  void output(const Value& value, const std::string& name = "output");
   // A float32 initializer. Statistics of a batch normalisation are not trained, and no parameters.
   Value weight(std::string_view name, Dims dims, Range range, bool trained = true);
   // Float32 numbers that the architecture says: a mask, a scale. No parameters.
@@ -61,6 +63,14 @@ class Model {
   void write(std::ostream& out) const;
 
  private:
+  struct Node {
+    std::string op;
+    std::string name;
+    std::vector<std::string> inputs;
+    std::vector<std::string> outputs;
+    Attributes attributes;
+    std::string message() const;
+  };
   struct Initializer {
     std::string header;      // the TensorProto up to its elements
     std::string elements;    // as they are, or
@@ -71,8 +81,8 @@ class Model {
   void add(std::string_view name, ir::DataType type, const Dims& dims, std::string_view elements);
 
   std::string name_;
-  std::vector<std::string> nodes_;
-  std::vector<std::string> names_;  // of nodes, to number those that stand at the same place
+  std::vector<Node> nodes_;
+  std::map<std::string, int> names_;  // how many nodes stand at the same place
   std::vector<Initializer> initializers_;
   std::vector<std::string> inputs_;
   std::vector<std::string> outputs_;
