@@ -303,4 +303,8 @@ bool Database::persistent() const { return state_->connection != nullptr; }
 std::size_t Database::size() const { return state_->entries.size(); }
 const std::string& Database::path() const { return state_->path; }
 
+void Database::for_each(const std::function<void(const DatabaseKey&, const DatabaseEntry&)>& body) const {
+  for (const auto& [key, entry] : state_->entries) body(key, entry);
+}
+
 }  // namespace xflow::cost

@@ -52,8 +52,10 @@ class Database {
   void insert_control(Nanoseconds time);
   void flush();
 
-  bool persistent() const;          // costs go to the file
-  std::size_t size() const;         // entries of this device
+  bool persistent() const;   // costs go to the file
+  std::size_t size() const;  // entries of this device
+  // All of them, in no order.
+  void for_each(const std::function<void(const DatabaseKey&, const DatabaseEntry&)>& body) const;
   const std::string& path() const;  // as given
 
   static constexpr int kSchemaVersion = 3;

@@ -1,0 +1,24 @@
+// Profiles of this machine: what the kernels of models, and of the rewrites that a search meets, take here.
+#pragma once
+
+#include <xflow/optimize.h>
+#include <xflow/result.h>
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "src/cost/profile/profile.h"
+
+namespace xflow::api {
+
+// What options.cost_database holds for options.device and the threads. Errors: unsupported for another device than this CPU.
+Result<cost::profile::Profile> export_profile(const OptimizeOptions& options);
+
+// Times the kernels of the models, searching up to options.max_states graphs of each. With a cost database: what it knows is not timed
+// again, and all that it holds is in the profile. A model that cannot be read or costed is told to options.warning and left out. Errors: as
+// above; of the rules; unreadable if no model is left.
+Result<cost::profile::Profile> record_profile(std::span<const std::string> models, const OptimizeOptions& options,
+                                              const std::function<void(const std::string&)>& progress);
+
+}  // namespace xflow::api

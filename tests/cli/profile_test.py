@@ -1,0 +1,86 @@
+"""Profiles of devices: profile_test.py PROGRAM [unittest arguments]."""
+
+import program
+from program import ProgramTest, network, transposes
+
+HEAD = "xflow profile 1\ndevice npu\nmodel NPU 7\nlibrary vendor 2.1\nthreads 1\n"
+ROOFLINE = HEAD + "roofline launch 5000\nroofline bandwidth 4e+11\nroofline peak float32 1e+13\n"
+
+
+class Profiles(ProgramTest):
+    def record(self, *arguments, output="cpu.xprof"):
+        (self.folder / "models").mkdir(exist_ok=True)
+        self.write("models/network.onnx", network())
+        self.write("models/transposes.onnx", transposes((8, 16)))
+        return self.succeed("profile", "record", "--models", "models", "--states", "40", "--out", output, *arguments)
+
+    def test_are_recorded_and_shown(self):
+        said = self.record()
+        text = (self.folder / "cpu.xprof").read_text()
+        lines = text.splitlines()
+        kernels = [line for line in lines if line.startswith(("kernel ", "refused "))]
+        self.assertEqual(f"cpu.xprof: {len(kernels)} kernels\n", said)
+        self.assertEqual(["xflow profile 1", "device cpu"], lines[:2])
+        self.assertIn("threads 1", lines)
+        self.assertTrue(any(" convolution(float32[1,3,128,128], const float32[16,3,3,3])" in line for line in kernels))
+        self.assertTrue(any("copy:transpose(float32[8,16])" in line for line in kernels))
+        shown = self.succeed("profile", "show", "cpu.xprof")
+        self.assertRegex(shown, r"\Aprofile     cpu: .*, 1 thread, oneDNN .*, thread CPU time\nkernels     \d+ with times, \d+ refused\n")
+        self.assertRegex(shown, r"\nconvolution float32 +\d+ +[\d.]+ .s +[\d.]+ .s\n")
+
+    def test_go_through_files_of_costs(self):
+        self.record("--costs", "costs.db")
+        profile = (self.folder / "cpu.xprof").read_bytes()
+        self.succeed("profile", "export", "--costs", "costs.db", "--out", "exported.xprof")
+        self.assertEqual(profile, (self.folder / "exported.xprof").read_bytes())
+        count = profile.count(b"\nkernel ") + profile.count(b"\nrefused ")
+        said = self.succeed("profile", "import", "cpu.xprof", "--costs", "other.db")
+        self.assertEqual(f"other.db: {count} kernels of this device, {count} of them new\n", said)
+        self.succeed("profile", "export", "--costs", "other.db", "--out", "again.xprof")
+        self.assertEqual(profile, (self.folder / "again.xprof").read_bytes())
+
+    def test_are_merged_and_pruned(self):
+        one = "kernel plain plain plain 400 1 30 0.5 1 matmul(float32[1,2], float32[2,3]) -> float32[1,3]\n"
+        other = one.replace(" 400 ", " 300 ").replace(" 0.5 ", " 0 ")
+        more = "kernel plain plain plain 5 1 30 0 1 softmax(float32[2]) -> float32[2]\n"
+        self.write("a.xprof", HEAD + one)
+        self.write("b.xprof", HEAD + more + other)
+        said = self.succeed("profile", "merge", "a.xprof", "b.xprof", "--out", "c.xprof")
+        self.assertEqual("c.xprof: 2 kernels, 2 of them new or less disturbed than in a.xprof\n", said)
+        self.assertEqual(HEAD + other + more, (self.folder / "c.xprof").read_text())
+        self.assertEqual("d.xprof: 0 kernels, 1 dropped\n", self.succeed("profile", "prune", "a.xprof", "--disturbed", "--out", "d.xprof"))
+        self.succeed("profile", "prune", "c.xprof", "--only", "matmul(", "--out", "d.xprof")
+        self.assertEqual(HEAD + other, (self.folder / "d.xprof").read_text())
+
+    def test_are_checked_on_kernels_that_are_held_out(self):
+        lines = "".join(
+            f"kernel plain plain plain {300 + m * k * 8} 1 30 0 1 matmul(float32[{m},{k}], float32[{k},16]) -> float32[{m},16]\n"
+            for m in [1, 4, 9, 20] for k in [8, 64, 100]
+        )
+        self.write("a.xprof", HEAD + lines)
+        said = self.succeed("profile", "check", "a.xprof")
+        self.assertRegex(said, r"\nclass +kernels +held out +median error +9 of 10\nmatmul float32 +12 +2 +x 1\.0\d +x 1\.0\d\nall ")
+
+    def test_that_are_malformed_are_unreadable_with_the_line(self):
+        self.write("a.xprof", HEAD + "kernel plain plain plain fast\n")
+        message = "a.xprof:6: expected a median in nanoseconds, found 'fast'"
+        self.write("m.onnx", transposes())
+        for arguments in [["show", "a.xprof"], ["check", "a.xprof"], ["merge", "a.xprof", "a.xprof", "--out", "b"],
+                          ["import", "a.xprof", "--costs", "c.db"], ["prune", "a.xprof", "--out", "b"]]:
+            self.fail_with(2, message, "profile", *arguments)
+        self.fail_with(3, "no.xprof: cannot read the profile", "profile", "show", "no.xprof")
+        self.write("b.xprof", HEAD.replace("NPU 7", "NPU 8"))
+        self.write("a.xprof", HEAD)
+        self.fail_with(64, "b.xprof: the profiles are of different devices: model 'NPU 7' and 'NPU 8'",
+                       "profile", "merge", "a.xprof", "b.xprof", "--out", "c.xprof")
+
+    def test_are_of_devices_that_are_here(self):
+        self.write("m.onnx", transposes())
+        self.fail_with(3, "no device 'npu' to record here; this build has: cpu",
+                       "profile", "record", "--device", "npu", "--models", "m.onnx", "--out", "b.xprof")
+        (self.folder / "empty").mkdir()
+        self.fail_with(2, "empty: no .onnx files in the folder", "profile", "record", "--models", "empty", "--out", "b.xprof")
+
+
+if __name__ == "__main__":
+    program.main()
