@@ -26,7 +26,7 @@ struct InputShape {
 };
 
 struct OptimizeOptions {
-  // Where costs are measured: "cpu".
+  // Where costs are measured: "cpu"; or "profile:FILE", a device that is not here (docs/cost.md, Profiles), on which nothing is run.
   std::string device = "cpu";
   // Threads of one kernel.
   int threads = 1;
@@ -104,6 +104,8 @@ struct OptimizeReport {
     std::uint64_t again = 0;        // of these, timed again in this run
     std::uint64_t provisional = 0;  // of these, still not timed undisturbed: a later run will try
     double seconds = 0;             // that timing took, which the budget does not count
+    std::uint64_t recorded = 0;     // of a profile: answered with a measurement
+    std::uint64_t modelled = 0;     // of a profile: by its model, because it does not hold them
   };
 
   // The whole model, run in turns with the original.

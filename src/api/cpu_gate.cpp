@@ -27,7 +27,7 @@ double most_gate_bytes() { return 0.5 * static_cast<double>(sysconf(_SC_PHYS_PAG
 class CpuJudge {
  public:
   CpuJudge(const CpuGate& gate, const ir::Graph& candidate, const std::function<void()>& progress, OptimizeReport& report)
-      : gate_(gate), graphs_{&gate.original, &candidate}, progress_(progress), report_(report), executor_(*gate.costs.device) {}
+      : gate_(gate), graphs_{&gate.original, &candidate}, progress_(progress), report_(report), executor_(*gate.costs.cpu) {}
 
   std::string run() {
     OptimizeReport::EndToEnd& told = report_.end_to_end;
@@ -76,7 +76,7 @@ class CpuJudge {
   Result<void> plan(std::size_t number) {
     XFLOW_TRY(Sizes sizes, choose_fitting_sizes(gate_.arena, gate_.original, gate_.inputs, gate_.runs.shapes[number]));
     const ir::Symbols::Valuation valuation = sizes.valuation();
-    cost::CostModel model(gate_.arena, *gate_.costs.device, *gate_.costs.database, valuation);
+    cost::CostModel model(gate_.arena, *gate_.costs.cpu, *gate_.costs.database, valuation);
     if (progress_) model.on_measure([this](const std::string&) { progress_(); });
     Choice choice{std::move(sizes), {}};
     for (std::size_t who = 0; who < 2; ++who) {
@@ -98,7 +98,7 @@ class CpuJudge {
     options.most_bytes = most_gate_bytes() / static_cast<double>(2 * choices_.size());
     options.chosen = &chosen_;
     XFLOW_TRY(Program program,
-              Program::build(*gate_.costs.device, gate_.arena, std::move(choice.plans[who]), choice.sizes.valuation(), options));
+              Program::build(*gate_.costs.cpu, gate_.arena, std::move(choice.plans[who]), choice.sizes.valuation(), options));
     XFLOW_CHECK(write_inputs(program, number));
     return program;
   }

@@ -12,6 +12,7 @@
 #include "src/api/shipped_rules.h"
 #include "src/cost/cover.h"
 #include "src/cost/cpu/cpu_device.h"
+#include "src/cost/profile/profile_device.h"
 #include "src/search/rule_rewriter.h"
 #include "src/verifier/records.h"
 
@@ -20,6 +21,7 @@ namespace {
 
 constexpr double kDefaultSeconds = 30;
 constexpr int kMostThreads = 1024;
+constexpr std::string_view kProfile = "profile:";
 // Of the budget of time: kernels that were timed on a disturbed machine are timed again for at most so long.
 constexpr double kShareForAgain = 0.25;
 // Of two graphs that take equal time the one with fewer operations is better: an identity costs nothing and is still one too many.
@@ -33,6 +35,29 @@ std::string device_text(const cost::DeviceInfo& info) {
 
 DeviceCosts::DeviceCosts() = default;
 DeviceCosts::~DeviceCosts() = default;
+
+cost::Device& DeviceCosts::device() const { return profile ? static_cast<cost::Device&>(*profile) : *cpu; }
+
+Result<void> DeviceCosts::open(const OptimizeOptions& options) {
+  if (options.device.starts_with(kProfile)) {
+    XFLOW_TRY(cost::profile::Profile read, cost::profile::read_profile(options.device.substr(kProfile.size())));
+    profile = std::make_unique<cost::profile::ProfileDevice>(std::move(read));
+    return {};
+  }
+  if (options.device != "cpu")
+    return fail(ErrorCode::unsupported, fmt::format("no device '{}'; this build has: cpu, profile:FILE", options.device));
+  cost::cpu::CpuOptions cpu_options;
+  cpu_options.threads = options.threads;
+  XFLOW_TRY(cpu, cost::cpu::open_cpu_device(cpu_options));
+  return {};
+}
+
+bool is_elsewhere(const OptimizeOptions& options) { return options.device.starts_with(kProfile) && options.runner.empty(); }
+
+std::string why_not_run(const OptimizeOptions& options, std::string_view what, std::string_view option) {
+  if (is_elsewhere(options)) return "nothing was run on the device, of which a profile tells: all times are predicted";
+  return fmt::format("the whole {} was not timed, its time is predicted: {}", what, option);
+}
 
 Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options) {
   std::vector<rules::RuleHash> proved;
@@ -67,7 +92,6 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
                                 OptimizeReport& report) {
   const auto start = std::chrono::steady_clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
-  if (options.device != "cpu") return fail(ErrorCode::unsupported, fmt::format("no device '{}'; this build has: cpu", options.device));
   if (!(options.alpha >= 1)) return fail(ErrorCode::invalid_argument, "alpha must be at least 1");
   if (options.numbers != "exact" && options.numbers != "rounding" && options.numbers != "any")
     return fail(ErrorCode::invalid_argument, fmt::format("numbers must be exact, rounding or any, found '{}'", options.numbers));
@@ -83,15 +107,14 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
     XFLOW_TRY(loaded, load_rules(options));
   }
   const rules::VerifiedRules& rules = problem.rules == nullptr ? *loaded : *problem.rules;
-  cost::cpu::CpuOptions cpu_options;
-  cpu_options.threads = options.threads;
   DeviceCosts own;
   DeviceCosts& costs = problem.costs == nullptr ? own : *problem.costs;
-  XFLOW_TRY(costs.device, cost::cpu::open_cpu_device(cpu_options));
-  const cost::DeviceInfo& info = costs.device->info();
+  XFLOW_CHECK(costs.open(options));
+  const cost::DeviceInfo& info = costs.device().info();
   report.device = device_text(info);
+  // A profile is its own record; what its model says is no measurement.
   costs.database = std::make_unique<cost::Database>(
-      cost::Database::open(options.cost_database, info, [warning = options.warning](const std::string& text) {
+      cost::Database::open(costs.profile ? "" : options.cost_database, info, [warning = options.warning](const std::string& text) {
         if (warning) warning(text);
       }));
 
@@ -102,7 +125,7 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
     state.seconds = seconds();
     progress(state);
   };
-  cost::CostModel model(problem.arena, *costs.device, *costs.database, sizes.valuation());
+  cost::CostModel model(problem.arena, costs.device(), *costs.database, sizes.valuation());
   std::size_t measured = 0;
   model.on_measure([&](const std::string&) {
     if (++measured % 4 == 0) tell("measuring");
@@ -150,6 +173,7 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   costs.database->flush();
   const cost::CostStatistics& kernels = model.statistics();
   report.kernels = {kernels.measured, kernels.known, kernels.disturbed, kernels.again, kernels.provisional, kernels.measured_seconds};
+  if (costs.profile) report.kernels = {.recorded = costs.profile->recorded(), .modelled = costs.profile->modelled()};
   report.before_nanoseconds = outcome.before.value;
   report.after_nanoseconds = outcome.after.value;
   report.states = outcome.states;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/api/graph_moves.h"
@@ -19,9 +20,13 @@
 
 namespace xflow::cost {
 class Database;
-}
+class Device;
+}  // namespace xflow::cost
 namespace xflow::cost::cpu {
 class CpuDevice;
+}
+namespace xflow::cost::profile {
+class ProfileDevice;
 }
 
 namespace xflow::api {
@@ -30,7 +35,11 @@ namespace xflow::api {
 struct DeviceCosts {
   DeviceCosts();
   ~DeviceCosts();
-  std::unique_ptr<cost::cpu::CpuDevice> device;
+  // Errors: unsupported for a device that is not here, those of reading a profile.
+  Result<void> open(const OptimizeOptions& options);
+  cost::Device& device() const;
+  std::unique_ptr<cost::cpu::CpuDevice> cpu;  // one of both
+  std::unique_ptr<cost::profile::ProfileDevice> profile;
   std::unique_ptr<cost::Database> database;
 };
 
@@ -38,6 +47,11 @@ struct DeviceCosts {
 // decided now. Errors: unreadable or io (a rule file), syntax, not_proved (names the rule and says what was found instead),
 // invalid_argument (no rule to skip of that name).
 Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options);
+
+// Whether nothing here can run what the device of the options will: it is known by a profile, and there is no runner.
+bool is_elsewhere(const OptimizeOptions& options);
+// What the report says of an end-to-end run that did not take place; `option` is how the caller said so.
+std::string why_not_run(const OptimizeOptions& options, std::string_view what, std::string_view option);
 
 // So many graphs are handed on to the gate at most, which judges one after the other.
 constexpr std::size_t kFinalists = 3;

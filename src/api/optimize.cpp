@@ -194,6 +194,7 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   // Costs are those at the first choice of sizes.
   OptimizeOptions options = all_options;
   options.shapes = runs.shapes[0];
+  if (api::is_elsewhere(options)) options.gate = false;
   std::unique_ptr<api::RunnerGate> gate;
   if (options.gate && !options.runner.empty()) {
     XFLOW_TRY(gate, api::RunnerGate::open(options, runs));
@@ -254,7 +255,7 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
     if (!shipped) return keep_original("run from end to end, " + against, report.after_nanoseconds);
     list_steps(places, finalists[*shipped], report);
   } else {
-    report.end_to_end.reason = "the whole model was not timed, its time is predicted: --no-gate";
+    report.end_to_end.reason = api::why_not_run(options, "model", "--no-gate");
   }
   api::list_moves(moves, report);
   report.improved = true;

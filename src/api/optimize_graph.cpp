@@ -46,6 +46,7 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& al
   // Costs are those at the first choice of sizes.
   OptimizeOptions options = all_options;
   options.shapes = runs.shapes[0];
+  if (api::is_elsewhere(options)) options.gate = false;
   OptimizeReport report;
   report.nodes_before = report.nodes_after = report.nodes_kept = graph.nodes().size();
   std::map<ir::ValueId, ir::Constant> folded;
@@ -103,7 +104,7 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& al
     shipped = *passed;
     list_steps(finalists[shipped]);
   } else {
-    report.end_to_end.reason = "the whole graph was not timed, its time is predicted: gate = false";
+    report.end_to_end.reason = api::why_not_run(options, "graph", "gate = false");
   }
   api::list_moves(moves, report);
   report.improved = true;

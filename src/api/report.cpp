@@ -83,7 +83,11 @@ std::string OptimizeReport::to_text() const {
   line("constants", fmt::format("{} -> {}", bytes_text(constant_bytes_before), bytes_text(constant_bytes_after)));
   for (const std::string& reason : opaque) line("opaque", reason);
   line("search", fmt::format("{} graphs costed, {} expanded, {}", states, expanded, stop_reason));
-  line("kernels", fmt::format("{} measured in {:.1f} s, {} known", kernels.measured, kernels.seconds, kernels.known));
+  if (kernels.recorded + kernels.modelled > 0) {
+    line("kernels", fmt::format("{} recorded in the profile, {} modelled", kernels.recorded, kernels.modelled));
+  } else {
+    line("kernels", fmt::format("{} measured in {:.1f} s, {} known", kernels.measured, kernels.seconds, kernels.known));
+  }
   if (kernels.disturbed > 0) {
     line("", fmt::format("{} of them timed on a disturbed machine, {} of these measured again", kernels.disturbed, kernels.again));
   }
@@ -151,7 +155,8 @@ std::string OptimizeReport::to_json() const {
   json["search"] = {{"states", states}, {"expanded", expanded}, {"stop_reason", stop_reason}};
   json["kernels"] = {{"measured", kernels.measured},       {"known", kernels.known},
                      {"disturbed", kernels.disturbed},     {"measured_again", kernels.again},
-                     {"provisional", kernels.provisional}, {"seconds", kernels.seconds}};
+                     {"provisional", kernels.provisional}, {"seconds", kernels.seconds},
+                     {"recorded", kernels.recorded},       {"modelled", kernels.modelled}};
   json["nodes"] = {{"before", nodes_before}, {"after", nodes_after}, {"kept", nodes_kept}, {"merged", nodes_merged}};
   json["constant_bytes"] = {{"before", constant_bytes_before}, {"after", constant_bytes_after}};
   json["opaque"] = opaque;

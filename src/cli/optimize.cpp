@@ -129,7 +129,8 @@ void add_optimize(CLI::App& app, Command& command) {
   CLI::App* sub = app.add_subcommand("optimize", "Write a cheaper model that computes the same");
   sub->add_option("IN", a->input, "ONNX model to read")->required();
   sub->add_option("OUT", a->output, "ONNX model to write; the bytes of IN where nothing is gained")->required();
-  sub->add_option("--device", a->options.device, "where costs are measured: cpu")->capture_default_str();
+  sub->add_option("--device", a->options.device, "where costs are measured: cpu, or profile:FILE (xflow profile --help)")
+      ->capture_default_str();
   sub->add_option("--threads", a->options.threads, "threads of one kernel")->capture_default_str()->check(CLI::Range(1, 1024));
   CLI::Option* inputs =
       sub->add_option("--inputs", a->options.inputs,

@@ -166,7 +166,8 @@ void add_profile(CLI::App& app, Command& command) {
   pruning->add_option("--only", a->only, "keep kernels whose text contains this, such as 'matmul('");
   out(pruning);
   sub->footer(examples({"xflow profile record --models models --out cpu.xprof", "xflow profile show cpu.xprof",
-                        "xflow profile check cpu.xprof", "xflow profile merge monday.xprof tuesday.xprof --out cpu.xprof"}));
+                        "xflow profile check cpu.xprof", "xflow profile merge monday.xprof tuesday.xprof --out cpu.xprof",
+                        "xflow optimize model.onnx faster.onnx --device profile:cpu.xprof"}));
 }
 
 }  // namespace xflow::cli

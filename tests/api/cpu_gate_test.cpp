@@ -16,8 +16,8 @@ using ir::ValueId;
 class CpuGateTest : public ::testing::Test {
  protected:
   CpuGateTest() {
-    costs_.device = cost::cpu::open_cpu_device().value();
-    costs_.database = std::make_unique<cost::Database>(cost::Database::open("", costs_.device->info()));
+    costs_.cpu = cost::cpu::open_cpu_device().value();
+    costs_.database = std::make_unique<cost::Database>(cost::Database::open("", costs_.cpu->info()));
   }
 
   ValueId input(const std::string& name, std::vector<Poly> shape, ir::DataType type = ir::DataType::float32) {

@@ -39,10 +39,19 @@ TEST(Report, SaysHowManyKernelsWereTimedOnADisturbedMachineAndWhatBecameOfThem) 
     "disturbed": 7,
     "measured_again": 7,
     "provisional": 2,
-    "seconds": 1.25
+    "seconds": 1.25,
+    "recorded": 0,
+    "modelled": 0
   })"),
             std::string::npos)
       << disturbed.to_json();
+}
+
+TEST(Report, SaysHowManyKernelsAProfileHeldAndHowManyWereModelled) {
+  OptimizeReport elsewhere = report();
+  elsewhere.kernels = {.recorded = 120, .modelled = 34};
+  EXPECT_TRUE(says(elsewhere, "kernels     120 recorded in the profile, 34 modelled")) << elsewhere.to_text();
+  EXPECT_EQ(elsewhere.to_text().find("measured in"), std::string::npos);
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ class Requests(ProgramTest):
 
     def test_for_an_unknown_device_end_with_3(self):
         self.write("m.onnx", relu())
-        self.fail_with(3, "no device 'abacus'; this build has: cpu", "optimize", "m.onnx", "out.onnx", "--device", "abacus")
+        self.fail_with(3, "no device 'abacus'; this build has: cpu, profile:FILE", "optimize", "m.onnx", "out.onnx", "--device", "abacus")
 
     def test_to_write_where_nothing_can_be_written_end_with_3(self):
         self.write("m.onnx", relu())
@@ -344,7 +344,7 @@ class Optimizing(ProgramTest):
         self.assertTrue(report["improved"])
         self.assertLess(report["predicted_nanoseconds"]["after"], report["predicted_nanoseconds"]["before"])
         self.assertEqual({"states", "expanded", "stop_reason"}, set(report["search"]))
-        self.assertEqual({"measured", "known", "disturbed", "measured_again", "provisional", "seconds"}, set(report["kernels"]))
+        self.assertEqual({"measured", "known", "disturbed", "measured_again", "provisional", "seconds", "recorded", "modelled"}, set(report["kernels"]))
         self.assertGreater(report["kernels"]["measured"] + report["kernels"]["known"], 0)
         self.assertEqual({"before": 3, "after": 1, "kept": 1, "merged": 0}, {**report["nodes"], "kept": 1})
         self.assertEqual({"rule", "where", "gain_nanoseconds"}, set(report["steps"][0]))

@@ -1,5 +1,7 @@
 """Profiles of devices: profile_test.py PROGRAM [unittest arguments]."""
 
+import json
+
 import program
 from program import ProgramTest, network, transposes
 
@@ -73,6 +75,55 @@ class Profiles(ProgramTest):
         self.write("a.xprof", HEAD)
         self.fail_with(64, "b.xprof: the profiles are of different devices: model 'NPU 7' and 'NPU 8'",
                        "profile", "merge", "a.xprof", "b.xprof", "--out", "c.xprof")
+
+    def report_of(self, source, *arguments, output="out.onnx"):
+        text = self.succeed("optimize", source, output, "--budget", "200states", "--report", "report.json", *arguments)
+        return text, json.loads((self.folder / "report.json").read_text())
+
+    def test_stand_for_the_device(self):
+        self.record()
+        profile = self.folder / "cpu.xprof"
+        self.write("m.onnx", network())
+        text, report = self.report_of("m.onnx", "--device", "profile:cpu.xprof", "--costs", "costs.db")
+        self.assertTrue(report["improved"])
+        self.assertTrue(report["device"].startswith("profile of cpu: "))
+        self.assertGreater(report["kernels"]["recorded"], 10)
+        self.assertEqual((0, 0), (report["kernels"]["measured"], report["kernels"]["known"]))
+        self.assertRegex(text, r"\nkernels     \d+ recorded in the profile, \d+ modelled\n")
+        nothing = "nothing was run on the device, of which a profile tells: all times are predicted"
+        self.assertIn(f"\nnot run     {nothing}\n", text)
+        self.assertEqual((False, nothing), (report["end_to_end"]["run"], report["end_to_end"]["reason"]))
+        self.assertFalse((self.folder / "costs.db").exists(), "what a model says is no measurement")
+        self.succeed("check", "m.onnx", "out.onnx")
+        # Nothing is measured, so the same bytes come out every time.
+        self.report_of("m.onnx", "--device", "profile:cpu.xprof", output="again.onnx")
+        self.assertEqual((self.folder / "out.onnx").read_bytes(), (self.folder / "again.onnx").read_bytes())
+        # Without its convolutions they are modelled.
+        lines = profile.read_text().splitlines(keepends=True)
+        half = [line for k, line in enumerate(lines) if not line.startswith("kernel") or k % 2]
+        self.write("half.xprof", "".join(half))
+        _, less = self.report_of("m.onnx", "--device", "profile:half.xprof")
+        self.assertGreater(less["kernels"]["modelled"], report["kernels"]["modelled"])
+
+    def test_of_a_roofline_alone_stand_for_the_device(self):
+        self.write("npu.xprof", ROOFLINE)
+        self.write("m.onnx", transposes())
+        text, report = self.report_of("m.onnx", "--device", "profile:npu.xprof")
+        self.assertTrue(report["improved"])
+        self.assertIn("device      profile of npu: NPU 7, 1 thread, vendor 2.1\n", text)
+        self.assertEqual(0, report["kernels"]["recorded"])
+        # Two transposes and a relu of 512 KiB each: a launch, and a read and a write.
+        each = 5000 + 2 * 256 * 512 * 4 / 4e11 * 1e9
+        times = report["predicted_nanoseconds"]
+        self.assertAlmostEqual(3 * each, times["before"], delta=1)
+        self.assertAlmostEqual(each, times["after"], delta=1)
+
+    def test_that_cannot_be_read_stop_a_search(self):
+        self.write("m.onnx", transposes())
+        self.write("a.xprof", "xflow profile 2\n")
+        self.fail_with(3, "no.xprof: cannot read the profile", "optimize", "m.onnx", "out.onnx", "--device", "profile:no.xprof")
+        message = "a.xprof:1: the profile has version 2, this xflow knows up to 1: use a newer xflow"
+        self.fail_with(2, message, "optimize", "m.onnx", "out.onnx", "--device", "profile:a.xprof")
 
     def test_are_of_devices_that_are_here(self):
         self.write("m.onnx", transposes())
