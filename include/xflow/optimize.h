@@ -26,8 +26,9 @@ struct InputShape {
 };
 
 struct OptimizeOptions {
-  // Where costs are measured: "cpu"; or "profile:FILE", a device that is not here (docs/cost.md, Profiles), on which nothing is run.
-  std::string device = "cpu";
+  // Where costs are measured: "cpu"; "runner", the program of `runner`; or "profile:FILE", a device that is not here (docs/cost.md,
+  // Profiles), on which nothing is run. Empty: in the runner if there is one, else "cpu".
+  std::string device;
   // Threads of one kernel.
   int threads = 1;
   // Sizes of dynamic inputs. Without one an unknown first dimension is 1 and any other 128, which the report says. An input may be named
@@ -56,6 +57,7 @@ struct OptimizeOptions {
   bool gate = true;
   // The program that runs models (docs/runner.md), as a command of the shell. Empty: the device runs them, by the kernels that were timed.
   std::string runner;
+  double max_kernel_seconds = 300;  // wall clock, of timing kernels in the runner; what is not timed by then counts as not measurable
   double max_measure_seconds = 60;  // wall clock, of running whole models in turns
   // The file of measured costs; empty: measured anew, in memory.
   std::string cost_database;

@@ -13,6 +13,7 @@
 #include "src/cost/cover.h"
 #include "src/cost/cpu/cpu_device.h"
 #include "src/cost/profile/profile_device.h"
+#include "src/cost/runner/runner_device.h"
 #include "src/search/rule_rewriter.h"
 #include "src/verifier/records.h"
 
@@ -21,6 +22,8 @@ namespace {
 
 constexpr double kDefaultSeconds = 30;
 constexpr int kMostThreads = 1024;
+constexpr double kStartPatience = 120;  // seconds that a runner has to start: it may load a large runtime
+constexpr double kLeastPatience = 1;    // for an answer, whatever the budget
 constexpr std::string_view kProfile = "profile:";
 // Of the budget of time: kernels that were timed on a disturbed machine are timed again for at most so long.
 constexpr double kShareForAgain = 0.25;
@@ -36,16 +39,32 @@ std::string device_text(const cost::DeviceInfo& info) {
 DeviceCosts::DeviceCosts() = default;
 DeviceCosts::~DeviceCosts() = default;
 
-cost::Device& DeviceCosts::device() const { return profile ? static_cast<cost::Device&>(*profile) : *cpu; }
+cost::Device& DeviceCosts::device() const {
+  if (runner) return *runner;
+  return profile ? static_cast<cost::Device&>(*profile) : *cpu;
+}
+
+Result<void> DeviceCosts::open_runner(const OptimizeOptions& options) {
+  if (options.runner.empty()) return fail(ErrorCode::invalid_argument, "the device 'runner' needs the command of a runner");
+  cost::runner::RunnerDeviceOptions runner_options;
+  runner_options.runner = {options.runner, options.threads, kStartPatience};
+  runner_options.max_seconds = options.max_kernel_seconds;
+  runner_options.patience = std::clamp(options.max_kernel_seconds, kLeastPatience, runner_options.patience);
+  auto opened = cost::runner::RunnerDevice::open(runner_options);
+  if (!opened) return fail(ErrorCode::unsupported, opened.error().text());
+  runner = *std::move(opened);
+  return {};
+}
 
 Result<void> DeviceCosts::open(const OptimizeOptions& options) {
+  if (options.device == "runner" || (options.device.empty() && !options.runner.empty())) return open_runner(options);
   if (options.device.starts_with(kProfile)) {
     XFLOW_TRY(cost::profile::Profile read, cost::profile::read_profile(options.device.substr(kProfile.size())));
     profile = std::make_unique<cost::profile::ProfileDevice>(std::move(read));
     return {};
   }
-  if (options.device != "cpu")
-    return fail(ErrorCode::unsupported, fmt::format("no device '{}'; this build has: cpu, profile:FILE", options.device));
+  if (!options.device.empty() && options.device != "cpu")
+    return fail(ErrorCode::unsupported, fmt::format("no device '{}'; this build has: cpu, runner, profile:FILE", options.device));
   cost::cpu::CpuOptions cpu_options;
   cpu_options.threads = options.threads;
   XFLOW_TRY(cpu, cost::cpu::open_cpu_device(cpu_options));

@@ -28,6 +28,9 @@ class CpuDevice;
 namespace xflow::cost::profile {
 class ProfileDevice;
 }
+namespace xflow::cost::runner {
+class RunnerDevice;
+}
 
 namespace xflow::api {
 
@@ -35,12 +38,16 @@ namespace xflow::api {
 struct DeviceCosts {
   DeviceCosts();
   ~DeviceCosts();
-  // Errors: unsupported for a device that is not here, those of reading a profile.
+  // Errors: unsupported for a device that is not here and a runner that cannot be started, those of reading a profile.
   Result<void> open(const OptimizeOptions& options);
   cost::Device& device() const;
-  std::unique_ptr<cost::cpu::CpuDevice> cpu;  // one of both
+  std::unique_ptr<cost::cpu::CpuDevice> cpu;  // one of these
   std::unique_ptr<cost::profile::ProfileDevice> profile;
+  std::unique_ptr<cost::runner::RunnerDevice> runner;
   std::unique_ptr<cost::Database> database;
+
+ private:
+  Result<void> open_runner(const OptimizeOptions& options);
 };
 
 // The rules of the options, all of them proved: the shipped ones by their hashes, others by a record beside their file that is replayed, or

@@ -22,6 +22,7 @@ struct OptimizeArguments {
   std::string budget;
   std::string max_growth;
   std::string measure_budget;
+  std::string kernel_budget;
   bool no_gate = false;
   std::string report;
   OptimizeOptions options;
@@ -94,6 +95,9 @@ Result<void> prepare(OptimizeArguments& a) {
   const auto measure = seconds(a.measure_budget);
   if (!measure) return bad(fmt::format("measure budget '{}' is not of the form 60s, 500ms or 2m", a.measure_budget));
   a.options.max_measure_seconds = *measure;
+  const auto kernels = seconds(a.kernel_budget);
+  if (!kernels) return bad(fmt::format("kernel budget '{}' is not of the form 300s, 500ms or 5m", a.kernel_budget));
+  a.options.max_kernel_seconds = *kernels;
   a.options.gate = !a.no_gate;
   return read_growth(a.max_growth, a.options);
 }
@@ -129,8 +133,10 @@ void add_optimize(CLI::App& app, Command& command) {
   CLI::App* sub = app.add_subcommand("optimize", "Write a cheaper model that computes the same");
   sub->add_option("IN", a->input, "ONNX model to read")->required();
   sub->add_option("OUT", a->output, "ONNX model to write; the bytes of IN where nothing is gained")->required();
-  sub->add_option("--device", a->options.device, "where costs are measured: cpu, or profile:FILE (xflow profile --help)")
-      ->capture_default_str();
+  sub->add_option(
+      "--device", a->options.device,
+      "where costs are measured: cpu, runner, or profile:FILE (xflow profile --help); without it in the runner if there is one, "
+      "else on this CPU");
   sub->add_option("--threads", a->options.threads, "threads of one kernel")->capture_default_str()->check(CLI::Range(1, 1024));
   CLI::Option* inputs =
       sub->add_option("--inputs", a->options.inputs,
@@ -152,11 +158,14 @@ void add_optimize(CLI::App& app, Command& command) {
       ->capture_default_str()
       ->check(CLI::IsMember({"exact", "rounding", "any"}));
   sub->add_flag("--fast-math", a->options.fast_math, "the same as --numbers any");
-  sub->add_option("--runner", a->options.runner,
-                  "command of a program that runs models (docs/runner.md): the result has to be faster than the original there, "
-                  "instead of on the device");
+  sub->add_option(
+      "--runner", a->options.runner,
+      "command of a program that runs models (docs/runner.md): kernels are timed there, and the result has to be faster than the "
+      "original there, instead of on this CPU");
   a->measure_budget = "60s";
   sub->add_option("--measure-budget", a->measure_budget, "when running whole models stops: 60s, 500ms, 2m")->capture_default_str();
+  a->kernel_budget = "300s";
+  sub->add_option("--kernel-budget", a->kernel_budget, "when timing kernels in the runner stops: 300s, 500ms, 5m")->capture_default_str();
   sub->add_flag("--no-gate", a->no_gate, "do not run whole models: that the result is faster is predicted");
   sub->add_option("--costs", a->options.cost_database, "file of measured costs; empty: none is kept")->capture_default_str();
   sub->add_option("--report", a->report, "also write the report as JSON to this file");

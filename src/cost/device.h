@@ -90,7 +90,8 @@ class Device {
   virtual bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const = 0;
 
   // Times `spec`, its operands (those that have layouts) in `layout`. Returns Error::unsupported, 'cannot run ... here: ...', if the device
-  // has no kernel for it. The kernel "reorder" converts its operand from the layout in integer `from` to that in `to` (see reorder_spec).
+  // has no kernel for it, which is remembered; Error::limit, in the same words, if time is over: another run may know. The kernel "reorder"
+  // converts its operand from the layout in integer `from` to that in `to` (see reorder_spec).
   virtual Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) = 0;
 
   // By how much this machine is slower now than at its best.

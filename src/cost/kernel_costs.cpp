@@ -111,7 +111,9 @@ const DatabaseEntry& KernelCosts::of(const ops::KernelSpec& written, Layout layo
     entry = *stored;
     ++statistics_.known;
   } else {
-    entry = database_.insert(key, measure(key, spec));
+    bool lasting = true;
+    const DatabaseEntry now = measure(key, spec, &lasting);
+    entry = lasting ? database_.insert(key, now) : now;
     ++statistics_.measured;
   }
   if (!is_provisional(entry.cost)) return entry;
@@ -122,7 +124,7 @@ const DatabaseEntry& KernelCosts::of(const ops::KernelSpec& written, Layout layo
   return entry;
 }
 
-DatabaseEntry KernelCosts::measure(const DatabaseKey& key, const ops::KernelSpec& spec) {
+DatabaseEntry KernelCosts::measure(const DatabaseKey& key, const ops::KernelSpec& spec, bool* lasting) {
   if (on_measure) on_measure(key.kernel);
   const auto begin = std::chrono::steady_clock::now();
   DatabaseEntry entry;
@@ -130,6 +132,7 @@ DatabaseEntry KernelCosts::measure(const DatabaseKey& key, const ops::KernelSpec
     entry.cost = *cost;
   } else {
     entry.refusal = cost.error().message;
+    if (lasting != nullptr) *lasting = cost.error().code != ErrorCode::limit;
   }
   statistics_.measured_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   database_.insert_control(device_.fastest_control());

@@ -46,7 +46,8 @@ class KernelCosts {
     DatabaseEntry* entry = nullptr;
     bool again = false;  // it was timed again
   };
-  DatabaseEntry measure(const DatabaseKey& key, const ops::KernelSpec& spec);
+  // `lasting`: false for what is not known only because some time was over.
+  DatabaseEntry measure(const DatabaseKey& key, const ops::KernelSpec& spec, bool* lasting = nullptr);
   bool measure_again(Provisional& kernel);
   bool may_gain(const Provisional& kernel);
   bool has_time() const { return statistics_.again_seconds < seconds_for_again; }

@@ -25,9 +25,9 @@ def command(*arguments):
 
 class GateTest(ProgramTest):
     def judge(self, source, runner, *arguments):
-        """The text of the report and the report of a model, of which the output lies in out.onnx."""
+        """The text of the report and the report of a model, of which the output lies in out.onnx. The search pays with prices of this CPU."""
         self.write("m.onnx", source)
-        text = self.optimize("m.onnx", "--runner", command(*runner), "--report", "report.json", *arguments, gate=True)
+        text = self.optimize("m.onnx", "--runner", command(*runner), "--device", "cpu", "--report", "report.json", *arguments, gate=True)
         return text, json.loads((self.folder / "report.json").read_text())
 
     def refuse(self, reason, runner, *arguments, source=None):
@@ -177,7 +177,7 @@ class Gate(GateTest):
         )
         (self.folder / "there").mkdir()
         runner = command(*FASTER, "--log", str(self.folder / "log"))
-        text = self.optimize("m.onnx", "--runner", runner, output="there/out.onnx", gate=True)
+        text = self.optimize("m.onnx", "--runner", runner, "--device", "cpu", output="there/out.onnx", gate=True)
         self.assertRegex(text, r"(?m)^result +a cheaper model$")
         onnx.checker.check_model(str(self.folder / "there/out.onnx"), full_check=True)
         self.assertIn(f'"path":"{self.folder / "m.onnx"}"', (self.folder / "log").read_text())
@@ -191,6 +191,104 @@ class Gate(GateTest):
         text, report = self.judge(relu(), FASTER)
         self.assertEqual("no proved rule makes it cheaper", report["reason"])
         self.assertEqual((False, []), (report["end_to_end"]["run"], report["end_to_end"]["comparisons"]))
+
+
+class Prices(ProgramTest):
+    """Kernels timed in the runner: what the search pays with."""
+
+    def optimized(self, source, runner, *arguments):
+        self.write("m.onnx", source)
+        log = self.folder / "log"
+        log.unlink(missing_ok=True)
+        costs = [] if "--costs" in arguments else ["--costs", ""]
+        text = self.optimize("m.onnx", "--runner", command(*runner, "--log", str(log)), "--report", "report.json", *costs, *arguments)
+        return text, json.loads((self.folder / "report.json").read_text())
+
+    def test_are_those_of_the_runner(self):
+        # Of a Transpose of this size the runner sees the operator and the name of its node: twice the time.
+        text, report = self.optimized(transposes(), ["--each", "Transpose=1e6", "--each", "Relu=3e6"])
+        self.assertTrue(report["improved"], report["reason"])
+        self.assertEqual(["Relu"], [node.op_type for node in onnx.load(self.folder / "out.onnx").graph.node])
+        predicted = report["predicted_nanoseconds"]
+        self.assertAlmostEqual(3e6, predicted["after"], delta=1)
+        overhead = 3e6  # of an input and an output, which the runner says a Relu with both takes beside one in a row
+        self.assertAlmostEqual(3e6 + 2 * max(2e6 - overhead, 0), predicted["before"], delta=1)
+        self.assertEqual("runner: nothing, 1 thread, test runner 1.2, kernels 1", report["device"])
+        self.assertRegex(text, r"(?m)^device      runner: nothing, 1 thread, test runner 1\.2, kernels 1$")
+
+    def test_decide_what_the_search_finds(self):
+        source = transposes()
+        _, report = self.optimized(source, ["--each", "Transpose=1e6"])
+        self.assertTrue(report["improved"])
+        # Where transposes take no time nothing is gained without them but operations: the price of both graphs is the same.
+        _, report = self.optimized(source, [])
+        self.assertLess(report["predicted_nanoseconds"]["before"], 1)
+        _, report = self.optimized(source, [], "--device", "cpu")
+        self.assertGreater(report["predicted_nanoseconds"]["before"], 1)
+        self.assertRegex(report["device"], r"\Acpu: ")
+        self.assertFalse((self.folder / "log").exists(), "the runner is for the gate alone")
+
+    def test_are_kept(self):
+        runner = ["--each", "Transpose=1e6", "--each", "Relu=1e3"]
+        _, first = self.optimized(transposes(), runner, "--costs", "costs.db")
+        written = (self.folder / "out.onnx").read_bytes()
+        self.assertGreater(first["kernels"]["measured"], 0)
+        _, again = self.optimized(transposes(), runner, "--costs", "costs.db")
+        self.assertEqual((0, first["kernels"]["measured"]), (again["kernels"]["measured"], again["kernels"]["known"]))
+        self.assertEqual(first["predicted_nanoseconds"], again["predicted_nanoseconds"])
+        self.assertEqual(written, (self.folder / "out.onnx").read_bytes())
+        # Those of this CPU are others.
+        _, here = self.optimized(transposes(), runner, "--costs", "costs.db", "--device", "cpu")
+        self.assertEqual(0, here["kernels"]["known"])
+
+    def test_a_kernel_that_ends_the_runner_costs_itself_alone(self):
+        nodes = [
+            helper.make_node("Transpose", ["x"], ["a"], perm=[1, 0]),
+            helper.make_node("Transpose", ["a"], ["b"], perm=[1, 0]),
+            helper.make_node("Softmax", ["b"], ["y"]),
+        ]
+        source = model_of(nodes, [float_info("x", [256, 512])], [float_info("y", [256, 512])])
+        _, report = self.optimized(source, ["--each", "Transpose=1e6", "--crash", "Softmax"])
+        self.assertTrue(report["improved"], report["reason"])
+        self.assertEqual(["Softmax"], [node.op_type for node in onnx.load(self.folder / "out.onnx").graph.node])
+
+    def test_are_bounded_in_time(self):
+        text, report = self.optimized(transposes(), ["--each", "Transpose=1e6"], "--kernel-budget", "0s")
+        self.assertLess(report["predicted_nanoseconds"]["before"], 1)
+        message = "kernel budget '5' is not of the form 300s, 500ms or 5m"
+        self.fail_with(64, message, "optimize", "m.onnx", "out.onnx", "--kernel-budget", "5")
+
+    def test_of_a_runner_need_one(self):
+        self.write("m.onnx", relu())
+        self.fail_with(64, "the device 'runner' needs the command of a runner", "optimize", "m.onnx", "out.onnx", "--device", "runner")
+        self.fail_with(3, "no device 'abacus'; this build has: cpu, runner, profile:FILE", "optimize", "m.onnx", "out.onnx", "--device", "abacus")
+
+
+class PricesOfOnnxRuntime(ProgramTest):
+    """Kernels timed in ONNX Runtime."""
+
+    def test_let_the_search_find_what_is_cheaper_there(self):
+        python = pathlib.Path(__file__).resolve().parents[2] / "python"
+        runner = f"PYTHONPATH={shlex.quote(str(python))} {shlex.quote(sys.executable)} -m xflow_onnx.runner_ort"
+        nodes = [
+            helper.make_node("Transpose", ["x"], ["a"], perm=[1, 0]),
+            helper.make_node("Transpose", ["a"], ["b"], perm=[1, 0]),
+            helper.make_node("MatMul", ["b", "w"], ["c"]),
+            helper.make_node("Add", ["c", "v"], ["d"]),
+            helper.make_node("Relu", ["d"], ["y"]),
+        ]
+        weights = [numpy_helper.from_array(numpy.ones(shape, numpy.float32), name) for name, shape in [("w", (512, 64)), ("v", (64,))]]
+        source = model_of(nodes, [float_info("x", [256, 512])], [float_info("y", [256, 64])], weights)
+        self.write("m.onnx", source)
+        arguments = ["--runner", runner, "--report", "report.json", "--costs", "costs.db"]
+        self.optimize("m.onnx", *arguments)
+        report = json.loads((self.folder / "report.json").read_text())
+        self.assertRegex(report["device"], r"\Arunner: CPUExecutionProvider, .*, onnxruntime .*, kernels \d+\Z")
+        self.assertTrue(report["improved"], report["reason"])
+        self.assertNotIn("Transpose", [node.op_type for node in onnx.load(self.folder / "out.onnx").graph.node])
+        predicted = report["predicted_nanoseconds"]
+        self.assertLess(0, predicted["after"])
+        self.assertLess(predicted["after"], predicted["before"])
 
 
 class OnThisCpu(ProgramTest):
@@ -262,7 +360,7 @@ class OnThisCpu(ProgramTest):
 class WithoutGate(ProgramTest):
     def test_the_report_says_that_nothing_was_run(self):
         self.write("m.onnx", transposes())
-        for runner in [[], ["--runner", "exit 7"]]:
+        for runner in [[], ["--runner", "exit 7", "--device", "cpu"]]:
             text = self.optimize("m.onnx", *runner, "--no-gate", gate=True)
             self.assertIn("\nnot run     the whole model was not timed, its time is predicted: --no-gate\n", text)
             self.assertRegex(text, r"(?m)^result +a cheaper model$")

@@ -1,0 +1,45 @@
+// Kernels as small ONNX models, to be timed in a runner.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <string>
+#include <vector>
+
+#include "src/cost/runner/runner.h"
+#include "src/ops/kernel_spec.h"
+
+namespace xflow::cost::runner {
+
+// How several launches of a kernel stand in one model, so that no runtime can take two of them for one.
+enum class Arrangement : std::uint8_t {
+  chain,    // each reads the result of the one before
+  weights,  // all read the same values, each with constants of its own
+  beside,   // each reads values of its own
+};
+
+// What a model has beside each launch.
+struct KernelExtras {
+  std::size_t inputs = 0;  // of the model
+  std::size_t outputs = 0;
+  std::size_t split = 0;     // small operands that are parts of one input
+  std::size_t gathered = 0;  // small results that are parts of one output
+  std::size_t nodes = 0;
+};
+
+struct KernelModel {
+  std::string bytes;
+  std::vector<NamedTensor> inputs;
+  KernelExtras extras;
+};
+
+// In which a kernel is timed.
+Arrangement arrangement_of(const ops::KernelSpec& spec);
+
+// A model of `launches` launches of the kernel with its post-operations. The result of a convolution goes to a pool that reads one of its
+// elements, so that a runtime that keeps convolutions in a layout of its own need not bring it back, and what is added to it comes out of a
+// pool. Errors: unsupported for kernels that no ONNX model has alone: without operands that change, reorders, and what opset 17 cannot
+// spell.
+Result<KernelModel> kernel_model(const ops::KernelSpec& spec, int launches, Arrangement arrangement);
+
+}  // namespace xflow::cost::runner

@@ -1,0 +1,143 @@
+// Kernels timed in a runner that runs nothing (tests/cost/runner/test_runner.cpp): what it says a model takes follows from its bytes. An
+// operator stands twice in a node that makes an output of the model, whose name it also is.
+#include "src/cost/runner/runner_device.h"
+
+#include <gtest/gtest.h>
+
+#include "src/cost/database.h"
+#include "src/cost/kernel_costs.h"
+#include "src/cost/kernel_text.h"
+#include "src/onnx/document.h"
+
+namespace xflow::cost::runner {
+namespace {
+
+constexpr const char* kSoftmax = "softmax(float32[4,64]) -> float32[4,64] axis=[1]";
+constexpr const char* kTranspose = "copy:transpose(float32[4,64]) -> float32[64,4] perm=[1,0]";
+constexpr const char* kRelu = "pointwise/relu(float32[4,64]) -> float32[4,64]";
+
+RunnerDeviceOptions in_runner(const std::string& arguments) {
+  RunnerDeviceOptions options;
+  options.runner = {"'" XFLOW_TEST_RUNNER "' " + arguments, 1, 60};
+  return options;
+}
+
+std::unique_ptr<RunnerDevice> opened(const RunnerDeviceOptions& options) {
+  auto device = RunnerDevice::open(options);
+  EXPECT_TRUE(device) << device.error().text();
+  return *std::move(device);
+}
+
+ops::KernelSpec kernel(const std::string& text) {
+  auto spec = parse_kernel(text);
+  EXPECT_TRUE(spec) << spec.error().text();
+  return *std::move(spec);
+}
+
+double nanoseconds_of(RunnerDevice& device, const std::string& text) {
+  const auto cost = device.measure(kernel(text), Layout::plain);
+  EXPECT_TRUE(cost) << cost.error().text();
+  return cost ? cost->median.value : -1;
+}
+
+TEST(RunnerDevice, SaysInWhichRuntimeItTimes) {
+  const auto device = opened(in_runner(""));
+  EXPECT_EQ(device->info().name, "runner");
+  EXPECT_EQ(device->info().model, "nothing");
+  EXPECT_EQ(device->info().library, "test runner 1.2, kernels 1");
+  EXPECT_EQ(device->info().clock, "CPU time");
+}
+
+TEST(RunnerDevice, PricesAKernelAtWhatOneMoreLaunchTakes) {
+  const auto device = opened(in_runner("--time 1e6 --each Softmax=5e4"));
+  EXPECT_NEAR(nanoseconds_of(*device, kSoftmax), 5e4, 1e-3);
+  EXPECT_EQ(nanoseconds_of(*device, kRelu), 0);
+}
+
+TEST(RunnerDevice, TakesOffWhatHandingValuesInAndOutTakes) {
+  // Each launch makes an output of its own, whose node is named after its operator. With an input and an output of its own a Relu takes 10
+  // more than in a row of them, and so that is what these take.
+  const auto device = opened(in_runner("--time 1e6 --each Transpose=1000 --each Relu=10"));
+  EXPECT_NEAR(nanoseconds_of(*device, "copy:transpose(float32[128,64]) -> float32[64,128] perm=[1,0]"), 2000 - 10, 1e-3);
+  // Small ones have one output together.
+  EXPECT_NEAR(nanoseconds_of(*device, kTranspose), 1000, 1e-3);
+}
+
+TEST(RunnerDevice, PricesWhatIsFusedAsOneKernel) {
+  const auto device = opened(in_runner("--time 1e6 --each Conv=3000 --each Relu=500 --each MaxPool=0"));
+  const std::string convolution =
+      "convolution(float32[1,4,8,8], const float32[4,4,1,1]) -> float32[1,4,8,8] strides=[1,1] pads=[0,0,0,0] dilations=[1,1] groups=[1]";
+  const double alone = nanoseconds_of(*device, convolution);
+  EXPECT_NEAR(nanoseconds_of(*device, convolution + " | relu"), alone + 500, 1e-3);
+}
+
+TEST(RunnerDevice, AKernelThatEndsTheRunnerCostsItselfAlone) {
+  const auto device = opened(in_runner("--crash Softmax --each Relu=500"));
+  const auto crashed = device->measure(kernel(kSoftmax), Layout::plain);
+  ASSERT_FALSE(crashed);
+  EXPECT_EQ(crashed.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(crashed.error().message, std::string("cannot run ") + kSoftmax + " here: it ended with exit status 3: the device is on fire");
+  EXPECT_EQ(device->starts(), 2U) << "it was tried again in another one";
+  EXPECT_NEAR(nanoseconds_of(*device, kRelu), 500, 1e-3);
+  EXPECT_EQ(device->starts(), 3U);
+}
+
+TEST(RunnerDevice, AKernelThatTheRunnerRefusesIsRefused) {
+  const auto device = opened(in_runner("--refuse Softmax"));
+  const auto refused = device->measure(kernel(kSoftmax), Layout::plain);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, std::string("cannot run ") + kSoftmax + " here: cannot load Softmax");
+  EXPECT_EQ(device->starts(), 1U);
+}
+
+TEST(RunnerDevice, AKernelThatTakesForEverIsNotRemembered) {
+  RunnerDeviceOptions options = in_runner("--hang Softmax --each Relu=500");
+  options.patience = 0.2;
+  const auto device = opened(options);
+  Database database = Database::open("", device->info());
+  KernelCosts costs(*device, database);
+  const DatabaseEntry& entry = costs.of(kernel(kSoftmax), Layout::plain);
+  EXPECT_EQ(entry.refusal, std::string("cannot run ") + kSoftmax + " here: it did not answer within 0.2 s");
+  EXPECT_EQ(database.size(), 0U);
+  EXPECT_EQ(costs.of(kernel(kRelu), Layout::plain).refusal, "");
+  EXPECT_EQ(database.size(), 1U);
+}
+
+TEST(RunnerDevice, NothingIsTimedWhenTimeIsOver) {
+  RunnerDeviceOptions options = in_runner("");
+  options.max_seconds = 0;
+  const auto device = opened(options);
+  const auto cost = device->measure(kernel(kSoftmax), Layout::plain);
+  ASSERT_FALSE(cost);
+  EXPECT_EQ(cost.error().code, ErrorCode::limit);
+  EXPECT_EQ(cost.error().message, std::string("cannot run ") + kSoftmax + " here: the time for timing kernels is over");
+}
+
+TEST(KernelModel, HasEachLaunchOnceMore) {
+  for (const std::string& text : {
+           std::string(kSoftmax),
+           std::string(kTranspose),
+           std::string("matmul(float32[4,64], const float32[64,32]) -> float32[4,32] | add(const float32[32]) | gelu_erf"),
+           std::string("matmul(float32[2,4,8], float32[2,8,4]) -> float32[2,4,4]"),
+           std::string("pointwise/add(float32[4,64], const float32[64]) -> float32[4,64]"),
+           std::string("normalization:layer(float32[4,64], const float32[64], const float32[64]) -> float32[4,64] axes=[1] epsilon=1e-05"),
+           std::string("pointwise/greater(float32[4,64], float32[4,64]) -> bool[4,64]"),
+           std::string("copy:gather(float32[10,64], int64[3]) -> float32[3,64] axis=[0]"),
+       }) {
+    SCOPED_TRACE(text);
+    const ops::KernelSpec spec = kernel(text);
+    std::vector<std::size_t> nodes;
+    for (const int launches : {1, 2, 4}) {
+      const auto model = kernel_model(spec, launches, arrangement_of(spec));
+      ASSERT_TRUE(model) << model.error().text();
+      const auto document = onnx_io::Document::parse(model->bytes);
+      ASSERT_TRUE(document) << document.error().text();
+      nodes.push_back(document->nodes(onnx_io::GraphId{0}).size());
+    }
+    EXPECT_GT(nodes[1], nodes[0]);
+    EXPECT_EQ(nodes[2] - nodes[1], 2 * (nodes[1] - nodes[0]));
+  }
+}
+
+}  // namespace
+}  // namespace xflow::cost::runner
