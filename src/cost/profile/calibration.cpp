@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <numeric>
+#include <set>
 
 #include "src/cost/kernel_text.h"
 
@@ -13,6 +15,8 @@ namespace {
 constexpr std::size_t kFeatures = std::tuple_size_v<Rates>;
 constexpr int kSteps = 100;
 constexpr std::size_t kFold = 5;
+constexpr double kNear = 0.3;   // distance (see features.h) at which a kernel counts 1/e
+constexpr double kDoubt = 0.5;  // as much as half a kernel at distance 0 that takes what the rates say
 
 double time_of(const Rates& rates, const Features& features) {
   const Rates list = features.list();
@@ -76,6 +80,21 @@ std::map<std::string, std::vector<Sample>> by_class(std::span<const Sample> samp
   return classes;
 }
 
+// Every fifth of the texts without post-operations. They come sorted, and neighbours are alike, so a fixed permutation stands before.
+std::set<std::string> held_out(std::span<const Sample> samples) {
+  std::set<std::string> sorted;
+  for (const Sample& sample : samples) sorted.insert(sample.base);
+  std::vector<std::string> bases(sorted.begin(), sorted.end());
+  std::uint64_t state = 1;
+  for (std::size_t k = bases.size(); k > 1; --k) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    std::swap(bases[k - 1], bases[(state >> 33U) % k]);
+  }
+  std::set<std::string> held;
+  for (std::size_t k = kFold - 1; k < bases.size(); k += kFold) held.insert(bases[k]);
+  return held;
+}
+
 HeldOut judged(std::string group, std::size_t kernels, std::vector<double> factors) {
   HeldOut result{std::move(group), kernels, factors.size(), 1, 1};
   if (factors.empty()) return result;
@@ -92,7 +111,10 @@ std::vector<Sample> samples_of(const Profile& profile) {
   samples.reserve(profile.kernels.size());
   for (const auto& [key, entry] : profile.kernels) {
     if (!entry.refusal.empty() || entry.cost.median.value <= 0) continue;
-    if (const auto spec = parse_kernel(key.first)) samples.push_back({class_of(*spec), features_of(*spec), entry.cost.median.value});
+    const auto spec = parse_kernel(key.first);
+    if (!spec) continue;
+    std::string base = key.first.substr(0, key.first.find(" | "));
+    samples.push_back({class_of(*spec), std::move(base), features_of(*spec), entry.cost.median.value});
   }
   return samples;
 }
@@ -123,15 +145,29 @@ Rates fit(std::span<const Sample> samples) {
 }
 
 Calibration::Calibration(std::span<const Sample> samples) {
-  for (const auto& [group, members] : by_class(samples))
-    if (members.size() >= kLeast) rates_.emplace(group, fit(members));
+  for (const auto& [group, members] : by_class(samples)) {
+    if (members.size() < kLeast) continue;
+    ClassModel model{fit(members), {}};
+    model.neighbours.reserve(members.size());
+    for (const Sample& sample : members)
+      model.neighbours.push_back({sample.features, std::log(sample.time / time_of(model.rates, sample.features))});
+    classes_.emplace(group, std::move(model));
+  }
   if (samples.size() >= kLeast) all_ = fit(samples);
 }
 
 std::optional<Nanoseconds> Calibration::of_class(const std::string& group, const Features& features) const {
-  const auto found = rates_.find(group);
-  if (found == rates_.end()) return std::nullopt;
-  return Nanoseconds{time_of(found->second, features)};
+  const auto found = classes_.find(group);
+  if (found == classes_.end()) return std::nullopt;
+  const ClassModel& model = found->second;
+  double weights = kDoubt;
+  double errors = 0;
+  for (const Neighbour& neighbour : model.neighbours) {
+    const double weight = std::exp(-distance(features, neighbour.features) / kNear);
+    weights += weight;
+    errors += weight * neighbour.error;
+  }
+  return Nanoseconds{time_of(model.rates, features) * std::exp(errors / weights)};
 }
 
 std::optional<Nanoseconds> Calibration::of_all(const Features& features) const {
@@ -143,21 +179,17 @@ std::vector<HeldOut> check(const Profile& profile) {
   std::vector<HeldOut> result;
   std::vector<double> all;
   std::size_t kernels = 0;
-  for (auto& [group, members] : by_class(samples_of(profile))) {
+  for (const auto& [group, members] : by_class(samples_of(profile))) {
     kernels += members.size();
-    // Samples come sorted by text, in which neighbours are alike; every fifth after a fixed permutation is held out.
-    std::uint64_t state = 1;
-    for (std::size_t k = members.size(); k > 1; --k) {
-      state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-      std::swap(members[k - 1], members[(state >> 33U) % k]);
-    }
+    const std::set<std::string> out = held_out(members);
     std::vector<Sample> known;
-    std::vector<Sample> held;
-    for (std::size_t k = 0; k < members.size(); ++k) (k % kFold == kFold - 1 ? held : known).push_back(members[k]);
+    std::ranges::copy_if(members, std::back_inserter(known), [&](const Sample& sample) { return !out.contains(sample.base); });
+    const Calibration calibration(known);
     std::vector<double> factors;
-    if (known.size() >= Calibration::kLeast) {
-      const Rates rates = fit(known);
-      for (const Sample& sample : held) factors.push_back(std::exp(std::abs(std::log(time_of(rates, sample.features) / sample.time))));
+    for (const Sample& sample : members) {
+      if (!out.contains(sample.base)) continue;
+      if (const auto time = calibration.of_class(group, sample.features))
+        factors.push_back(std::exp(std::abs(std::log(time->value / sample.time))));
     }
     all.insert(all.end(), factors.begin(), factors.end());
     result.push_back(judged(group, members.size(), std::move(factors)));

@@ -1,8 +1,9 @@
 // Times of kernels that a profile does not hold, from those that it holds.
 //
-// Of each class of kernels time = a·launches + b·operations + c·bytes + d·elementwise, with rates that are not negative, so that a kernel
-// with less to do never takes longer. The rates make the sum of squares of log(predicted / measured) least: an error of a factor counts the
-// same for kernels of all sizes. Classes with few kernels are modelled by all kernels together.
+// Of each class of kernels time = a·launches + b·operations + c·bytes + d·elementwise, with rates that are not negative. The rates
+// make the sum of squares of log(predicted / measured) least: an error of a factor counts the same for kernels of all sizes. What kernels
+// nearby took more or less than that, a kernel takes as well: otherwise a rewrite to shapes that the profile lacks would look good where
+// the class is slower than its model. Classes with few kernels are modelled by all kernels together, by rates alone.
 #pragma once
 
 #include <array>
@@ -22,6 +23,7 @@ namespace xflow::cost::profile {
 // A measured kernel, as the model sees it.
 struct Sample {
   std::string group;  // class_of the kernel
+  std::string base;   // its text without post-operations: kernels with the same are much alike
   Features features;
   double time = 0;  // nanoseconds, more than 0
 };
@@ -36,7 +38,7 @@ class Calibration {
  public:
   explicit Calibration(std::span<const Sample> samples);
 
-  // By the rates of its class; nothing if the class has fewer than kLeast samples.
+  // By the model of its class; nothing if the class has fewer than kLeast samples.
   std::optional<Nanoseconds> of_class(const std::string& group, const Features& features) const;
   // By the rates of all kernels together; nothing if there are fewer than kLeast.
   std::optional<Nanoseconds> of_all(const Features& features) const;
@@ -44,7 +46,15 @@ class Calibration {
   static constexpr std::size_t kLeast = 8;
 
  private:
-  std::map<std::string, Rates> rates_;
+  struct Neighbour {
+    Features features;
+    double error = 0;  // log(measured / by the rates)
+  };
+  struct ClassModel {
+    Rates rates{};
+    std::vector<Neighbour> neighbours;
+  };
+  std::map<std::string, ClassModel> classes_;
   std::optional<Rates> all_;
 };
 
@@ -56,8 +66,8 @@ struct HeldOut {
   double median = 1;         // of the factors by which predicted times are too long or too short
   double most = 1;           // within which 9 of 10 are
 };
-// Fits on four fifths of each class and compares with the rest, which is every fifth kernel in an order that has to do with nothing.
-// Classes by name, then all together.
+// Fits on four fifths of each class and compares with the rest: every fifth in an order that has to do with nothing, where kernels that
+// differ in post-operations alone go together. Classes by name, then all together.
 std::vector<HeldOut> check(const Profile& profile);
 
 }  // namespace xflow::cost::profile

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "src/cost/kernel_text.h"
@@ -63,6 +64,14 @@ std::string class_of(const ops::KernelSpec& spec) {
     kind += grouped && weight.size() > 1 && weight[1] == 1 ? " depthwise" : grouped ? " grouped" : small ? " 1x1" : "";
   }
   return fmt::format("{} {}", kind, ir::name(spec.results.empty() ? ir::DataType::undefined : spec.results[0].data_type));
+}
+
+double distance(const Features& a, const Features& b) {
+  const auto list_a = a.list();
+  const auto list_b = b.list();
+  double sum = 0;
+  for (std::size_t k = 0; k < list_a.size(); ++k) sum += std::abs(std::log1p(list_a[k]) - std::log1p(list_b[k]));
+  return sum;
 }
 
 }  // namespace xflow::cost::profile

@@ -21,4 +21,7 @@ Features features_of(const ops::KernelSpec& spec);
 // Kernels whose times have one model: "convolution 1x1 float32", "pointwise float32", "copy int64".
 std::string class_of(const ops::KernelSpec& spec);
 
+// How far apart two kernels are: the sum of the differences of the logarithms of what they have to do.
+double distance(const Features& a, const Features& b);
+
 }  // namespace xflow::cost::profile

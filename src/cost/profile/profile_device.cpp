@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "src/cost/kernel_text.h"
@@ -40,14 +39,6 @@ bool broadcasts_to(const ops::TensorSpec& operand, const ops::TensorSpec& result
 bool takes_no_time(const ops::KernelSpec& spec) {
   const auto is_empty = [](const ops::TensorSpec& tensor) { return std::ranges::find(tensor.dims, 0) != tensor.dims.end(); };
   return spec.kernel == "none" || std::ranges::all_of(spec.results, is_empty);
-}
-
-double distance(const Features& a, const Features& b) {
-  const auto list_a = a.list();
-  const auto list_b = b.list();
-  double sum = 0;
-  for (std::size_t k = 0; k < list_a.size(); ++k) sum += std::abs(std::log1p(list_a[k]) - std::log1p(list_b[k]));
-  return sum;
 }
 
 }  // namespace
