@@ -18,8 +18,6 @@ namespace {
 using cost::runner::NamedTensor;
 using cost::runner::RunnerExecutor;
 
-constexpr double kLeastPatience = 1;    // seconds that a runner has for an answer, whatever the budget
-constexpr double kStartPatience = 120;  // for its first one: it may load a large runtime
 // A runtime may sum in another order and fuse in another way, in half precision more visibly.
 constexpr double kTolerance = 1e-2;
 constexpr double kTolerance16 = 5e-2;

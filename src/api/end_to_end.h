@@ -24,6 +24,9 @@ class RunnerExecutor;
 
 namespace xflow::api {
 
+constexpr double kLeastPatience = 1;    // seconds that a runner has for an answer, whatever the budget
+constexpr double kStartPatience = 120;  // for its first one: it may load a large runtime
+
 // Lets the gate judge a candidate, and fills in the report, whose seconds, for what was done before, count against the budget. Empty if it
 // may be shipped, otherwise why not. `sizes`: what each choice of sizes is called in the report.
 std::string judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes,

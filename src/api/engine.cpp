@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "src/api/checked_search.h"
+#include "src/api/end_to_end.h"
 #include "src/api/settled_search.h"
 #include "src/api/shipped_rules.h"
 #include "src/cost/cover.h"
@@ -22,8 +23,6 @@ namespace {
 
 constexpr double kDefaultSeconds = 30;
 constexpr int kMostThreads = 1024;
-constexpr double kStartPatience = 120;  // seconds that a runner has to start: it may load a large runtime
-constexpr double kLeastPatience = 1;    // for an answer, whatever the budget
 constexpr std::string_view kProfile = "profile:";
 // Of the budget of time: kernels that were timed on a disturbed machine are timed again for at most so long.
 constexpr double kShareForAgain = 0.25;
