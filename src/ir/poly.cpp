@@ -66,7 +66,11 @@ bool leads(const Monomial& a, const Monomial& b) {
 
 }  // namespace
 
-Poly::Poly(SymbolId symbol) : terms_{Term{{Power{symbol, 1}}, 1}} {}
+Poly::Poly(SymbolId symbol) {
+  Term& term = terms_.emplace_back();
+  term.monomial.push_back({symbol, 1});
+  term.coefficient = 1;
+}
 
 Poly::Poly(Term term) {
   if (term.monomial.empty()) {
@@ -89,12 +93,14 @@ std::optional<SymbolId> Poly::as_symbol() const {
   return m[0].symbol;
 }
 
-std::vector<SymbolId> Poly::symbols() const {
-  std::vector<SymbolId> result;
-  for (const Term& t : terms_)
-    for (const Power& p : t.monomial) result.push_back(p.symbol);
-  std::sort(result.begin(), result.end());
-  result.erase(std::unique(result.begin(), result.end()), result.end());
+SmallList<SymbolId, 4> Poly::symbols() const {
+  SmallList<SymbolId, 4> result;
+  for (const Term& t : terms_) {
+    for (const Power& p : t.monomial) {
+      const auto* const at = std::lower_bound(result.begin(), result.end(), p.symbol);
+      if (at == result.end() || *at != p.symbol) result.insert(at, p.symbol);
+    }
+  }
   return result;
 }
 

@@ -60,7 +60,7 @@ class Poly {
   // The symbol where the polynomial is exactly one symbol.
   std::optional<SymbolId> as_symbol() const;
   // Every symbol that occurs, once, in ascending order; not those inside defined symbols.
-  std::vector<SymbolId> symbols() const;
+  SmallList<SymbolId, 4> symbols() const;
   bool mentions(SymbolId symbol) const;  // directly, not inside a defined symbol
   // The coefficient polynomial of symbol^1 and the rest, if the polynomial is linear in `symbol`: this = first * symbol + second.
   std::optional<std::pair<Poly, Poly>> linear_in(SymbolId symbol) const;
@@ -139,6 +139,7 @@ class Symbols {
   // Where an operand of size d is read for index i of a broadcast dimension of size D: i if d = D, 0 if d = 1, else min(i, d - 1).
   Poly broadcast_index(const Poly& i, const Poly& d, const Poly& D);
   Poly element(std::uint32_t tensor, std::vector<Poly> index);
+  bool has_elements() const { return has_elements_; }  // whether a symbol was made by element()
 
   using Substitution = std::unordered_map<SymbolId, Poly>;
   // Replaces symbols simultaneously, also inside defined symbols, which are normalised again.
@@ -169,6 +170,7 @@ class Symbols {
   std::unordered_multimap<std::size_t, SymbolId> defined_;
   std::unordered_set<Poly, PolyHash> positive_;
   std::uint32_t fresh_count_ = 0;
+  bool has_elements_ = false;
 };
 
 }  // namespace xflow::ir

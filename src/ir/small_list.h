@@ -5,9 +5,11 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <memory>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 namespace xflow::ir {
@@ -22,7 +24,13 @@ class SmallList {
 
   SmallList() noexcept {}
   SmallList(std::initializer_list<T> list) : SmallList() { append(list.begin(), list.end()); }
-  SmallList(const SmallList& other) : SmallList() { append(other.begin(), other.end()); }
+  SmallList(const SmallList& other) : SmallList() {
+    if (is_plain && other.capacity_ == N) {
+      copy_inside(other);
+    } else {
+      append(other.begin(), other.end());
+    }
+  }
   SmallList(SmallList&& other) noexcept { take(other); }
   SmallList& operator=(const SmallList& other) {
     if (this != &other) {
@@ -60,10 +68,13 @@ class SmallList {
     std::destroy(begin(), end());
     size_ = 0;
   }
-  void push_back(T value) {
+  void push_back(T value) { emplace_back(std::move(value)); }
+  template <typename... Arguments>
+  T& emplace_back(Arguments&&... arguments) {
     if (size_ == capacity_) grow(2 * capacity_);
-    new (end()) T(std::move(value));
+    T* const place = new (end()) T(std::forward<Arguments>(arguments)...);
     ++size_;
+    return *place;
   }
   // Before `at`, which is an iterator of this list.
   void insert(const T* at, T value) {
@@ -84,6 +95,13 @@ class SmallList {
   }
 
  private:
+  // Elements are copied, moved and destroyed as bytes: all of the room inside at once, which takes no loop.
+  static constexpr bool is_plain = std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>;
+
+  void copy_inside(const SmallList& other) noexcept {
+    std::memcpy(inside_, other.inside_, sizeof inside_);
+    size_ = other.size_;
+  }
   void append(const T* first, const T* last) {
     reserve(size_ + static_cast<std::size_t>(last - first));
     std::uninitialized_copy(first, last, end());
@@ -104,6 +122,8 @@ class SmallList {
       capacity_ = other.capacity_;
       size_ = other.size_;
       other.capacity_ = N;
+    } else if (is_plain) {
+      copy_inside(other);
     } else {
       std::uninitialized_move(other.begin(), other.end(), begin());
       std::destroy(other.begin(), other.end());

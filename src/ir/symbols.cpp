@@ -206,6 +206,7 @@ Poly Symbols::broadcast_index(const Poly& i, const Poly& d, const Poly& D) {
 Poly Symbols::element(std::uint32_t tensor, std::vector<Poly> index) {
   for (const Poly& p : index)
     if (p.is_poisoned()) return Poly::poisoned();
+  has_elements_ = true;
   return Poly(define(SymbolKind::element, std::move(index), tensor));
 }
 
@@ -260,7 +261,8 @@ std::optional<Poly> Symbols::substitute_inside(const SymbolInfo& defined, const 
 }
 
 std::vector<SymbolId> Symbols::all_symbols(const Poly& p) const {
-  std::vector<SymbolId> result = p.symbols();
+  const auto direct = p.symbols();
+  std::vector<SymbolId> result(direct.begin(), direct.end());
   std::vector<SymbolId> open;
   for (const SymbolId s : result)
     if (is_defined(info(s).kind)) open.push_back(s);

@@ -145,11 +145,7 @@ class TargetBuilder : public TermBuilder {
 // One run: the instance for the choices of the run.
 class Run {
  public:
-  Run(const Rule& rule, Choices& choices) : rule_(rule), choices_(choices), arena_(std::make_unique<ir::Arena>()), environment_(*arena_) {
-    for (std::size_t rank = 0; rank <= kMaxRank; ++rank) {
-      ranks_.push_back(arena_->input({ir::DataType::float32, true, ir::Shape(rank, ir::Poly(1))}, static_cast<std::uint32_t>(rank)));
-    }
-  }
+  Run(const Rule& rule, Choices& choices) : rule_(rule), choices_(choices), arena_(std::make_unique<ir::Arena>()), environment_(*arena_) {}
 
   // Nothing where no graph matches the choice; `reason` says why.
   Result<std::optional<RuleInstance>> build(std::string& reason) {
@@ -213,28 +209,27 @@ class Run {
     return symbols().substitute(symbols().named(ir::SymbolKind::dimension, name), substitution_);
   }
 
-  static void sequences_of(const Expression& e, std::vector<std::string>& names) {
-    if (e.kind == Expression::Kind::sequence || e.kind == Expression::Kind::ones) names.push_back(e.name);
+  // The name of the sequence in S.. and 1^S; nullptr for other dimensions.
+  static const std::string* sequence_in(const Expression& e) {
+    return e.kind == Expression::Kind::sequence || e.kind == Expression::Kind::ones ? &e.name : nullptr;
   }
 
   // Sequences of a declaration get their lengths, so that no rank is above kMaxRank.
   Result<void> choose_sequences(const Declaration& declaration) {
     std::size_t rank = 0;
     for (const Expression& dim : declaration.dims) {
-      std::vector<std::string> names;
-      sequences_of(dim, names);
-      if (names.empty()) {
+      const std::string* name = sequence_in(dim);
+      if (name == nullptr) {
         ++rank;
-      } else if (const ir::AttributeValue* known = environment_.attribute(names[0])) {
+      } else if (const ir::AttributeValue* known = environment_.attribute(*name)) {
         rank += std::get<std::vector<ir::Poly>>(*known).size();
       }
     }
     for (const Expression& dim : declaration.dims) {
-      std::vector<std::string> names;
-      sequences_of(dim, names);
-      if (names.empty() || environment_.attribute(names[0]) != nullptr) continue;
+      const std::string* sequence = sequence_in(dim);
+      if (sequence == nullptr || environment_.attribute(*sequence) != nullptr) continue;
       if (rank > kMaxRank) break;
-      const std::string& name = names[0];
+      const std::string& name = *sequence;
       const std::size_t length = choices_.choose("sequence " + name, kMaxRank - rank + 1);
       chosen_[name] = fmt::format("{}: {} dimension{}", name, length, length == 1 ? "" : "s");
       std::vector<ir::Poly> dims;
@@ -249,17 +244,17 @@ class Run {
 
   // Guards on ranks alone are asked as soon as the ranks are chosen: most choices end here.
   Result<void> rank_guards(const Declaration& declaration) {
+    if (std::none_of(rule_.guards.begin(), rule_.guards.end(), is_about_ranks)) return {};
     if (!declaration.list) {
       std::size_t rank = 0;
       for (const Expression& dim : declaration.dims) {
-        std::vector<std::string> names;
-        sequences_of(dim, names);
-        rank += names.empty() ? 1 : std::get<std::vector<ir::Poly>>(environment_.attributes.at(names[0])).size();
+        const std::string* name = sequence_in(dim);
+        rank += name == nullptr ? 1 : std::get<std::vector<ir::Poly>>(environment_.attributes.at(*name)).size();
       }
-      environment_.values[declaration.variable] = ranks_[std::min(rank, kMaxRank)];
+      environment_.values[declaration.variable] = of_rank(std::min(rank, kMaxRank));
     }
     for (const Guard& guard : rule_.guards) {
-      if (!guard.value.empty() || !is_rank(guard.arguments[0]) || !is_rank(guard.arguments[1])) continue;
+      if (!is_about_ranks(guard)) continue;
       const auto a = evaluate_integer(guard.arguments[0], environment_, symbols());
       const auto b = evaluate_integer(guard.arguments[1], environment_, symbols());
       if (a && b && holds(guard.kind, *a, *b, symbols()) == false) {
@@ -267,6 +262,15 @@ class Run {
       }
     }
     return {};
+  }
+  static bool is_about_ranks(const Guard& guard) {
+    return guard.value.empty() && is_rank(guard.arguments[0]) && is_rank(guard.arguments[1]);
+  }
+  // A stand-in for a variable of that rank.
+  ir::ValueId of_rank(std::size_t rank) {
+    const auto [at, added] = ranks_.try_emplace(rank);
+    if (added) at->second = arena_->input({ir::DataType::float32, true, ir::Shape(rank, ir::Poly(1))}, static_cast<std::uint32_t>(rank));
+    return at->second;
   }
   // True for expressions of numbers and ranks.
   static bool is_rank(const Expression& e) {
@@ -537,7 +541,7 @@ class Run {
   Choices& choices_;
   std::unique_ptr<ir::Arena> arena_;
   Environment environment_;
-  std::vector<ir::ValueId> ranks_;  // a stand-in of each rank, for guards on ranks
+  std::map<std::size_t, ir::ValueId> ranks_;  // stand-ins
   ir::Symbols::Substitution substitution_;
   std::vector<Fact> assumed_;          // choices of broadcasting
   std::vector<Fact> dimension_facts_;  // that replaced dimensions are at least 1

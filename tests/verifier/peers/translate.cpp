@@ -114,8 +114,8 @@ class Equations {
 
   // s = value, where the value is at least 1 whatever its sizes are.
   bool determine(const Poly& p) {
-    const std::vector<SymbolId> all = p.symbols();
-    for (auto s = all.rbegin(); s != all.rend(); ++s) {
+    const auto all = p.symbols();
+    for (const SymbolId* s = all.end(); s-- != all.begin();) {
       if (symbols_.info(*s).kind != SymbolKind::dimension) continue;
       const auto linear = p.linear_in(*s);
       if (!linear || !linear->first.is_constant() || symbols_.occurs(linear->second, *s)) continue;
