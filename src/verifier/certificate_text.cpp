@@ -163,8 +163,7 @@ struct Malformed {
 
 class Reader {
  public:
-  Reader(std::string_view text, Symbols& symbols, const Proof::OutputProof& proof)
-      : text_(text), symbols_(symbols), free_(free_symbols(symbols, proof)) {}
+  Reader(std::string_view text, Symbols& symbols, const Proof::OutputProof& proof) : text_(text), symbols_(symbols), proof_(proof) {}
 
   Certificate whole() {
     Certificate c = certificate();
@@ -329,7 +328,8 @@ class Reader {
 
   SymbolId symbol() {
     const std::size_t start = at_;
-    const std::vector<SymbolId>& list = peek() == 'z' ? scope_ : free_;
+    if (peek() != 'z' && !free_) free_ = free_symbols(symbols_, proof_);
+    const std::vector<SymbolId>& list = peek() == 'z' ? scope_ : *free_;
     if (!accept('z')) expect('s');
     const auto n = number<std::size_t>();
     if (n >= list.size()) throw Malformed{start, "a symbol of the normal forms or of a space"};
@@ -338,7 +338,8 @@ class Reader {
 
   std::string_view text_;
   Symbols& symbols_;
-  std::vector<SymbolId> free_;
+  const Proof::OutputProof& proof_;
+  std::optional<std::vector<SymbolId>> free_;  // once one is named: few maps speak of any
   std::vector<SymbolId> scope_;
   std::size_t at_ = 0;
   int depth_ = 0;

@@ -51,6 +51,29 @@ std::optional<std::int64_t> determinant(std::vector<std::vector<std::int64_t>> m
   return n == 0 ? 1 : sign * m[n - 1][n - 1];
 }
 
+// c [P] + d [P] = (c + d) [P], and 0 [P] = 0. Most clusters have nothing left after it.
+void add_equal(std::vector<Indicator>& indicators) {
+  const auto contains_all = [](const Condition& a, const Condition& b) {
+    return std::all_of(b.begin(), b.end(),
+                       [&](const Atom& x) { return std::any_of(a.begin(), a.end(), [&](const Atom& y) { return same(x, y); }); });
+  };
+  std::vector<Indicator> sums;
+  for (Indicator& i : indicators) {
+    const auto equal = [&](const Indicator& s) {
+      return (contains_all(i.condition, s.condition) && contains_all(s.condition, i.condition)) ||
+             broken(Fault::checker_adds_any_indicators);
+    };
+    const auto at = std::find_if(sums.begin(), sums.end(), equal);
+    if (at == sums.end()) {
+      sums.push_back(std::move(i));
+    } else {
+      at->coefficient = plus(at->coefficient, i.coefficient);
+    }
+  }
+  std::erase_if(sums, [](const Indicator& s) { return s.coefficient == Rational(0); });
+  indicators = std::move(sums);
+}
+
 }  // namespace
 
 // Maps beyond the binders are those of binders u that are added with the condition u = 0: f = Sum_u [u = 0] f.
@@ -115,9 +138,13 @@ bool Checker::cluster(const std::vector<Term>& terms, const Cluster& cluster, co
     if (m.maps.size() < terms[m.term].binders.size() || m.maps.size() != cluster.space.size()) return false;
     if (!unimodular(m.maps, cluster.space) || !speaks_of_free_symbols(m.maps, cluster.space, terms, context)) return false;
   }
-  const Term first = over_space(symbols_, terms[cluster.members[0].term], cluster.members[0].maps);
-  for (const Member& m : cluster.members) {
-    const Term mapped = over_space(symbols_, terms[m.term], m.maps);
+  std::vector<Term> all;
+  all.reserve(cluster.members.size());
+  for (const Member& m : cluster.members) all.push_back(over_space(symbols_, terms[m.term], m.maps));
+  const Term& first = all.front();
+  for (std::size_t j = 0; j < all.size(); ++j) {
+    const Member& m = cluster.members[j];
+    const Term& mapped = all[j];
     // The same sizes as factors, and as many other factors.
     if (mapped.dimensions != first.dimensions && !broken(Fault::checker_other_dimensions)) return false;
     if (mapped.factors.size() < first.factors.size()) return false;
@@ -136,7 +163,7 @@ bool Checker::cluster(const std::vector<Term>& terms, const Cluster& cluster, co
       if (!are_equal && !broken(Fault::checker_factors_differ)) return false;
     }
   }
-  return cancels(terms, cluster, context) || broken(Fault::checker_coefficients_do_not_cancel);
+  return cancels(all, context) || broken(Fault::checker_coefficients_do_not_cancel);
 }
 
 // maps = A space + rest: A is an integer matrix of determinant 1 or -1, and the rest does not speak of the space.
@@ -186,12 +213,20 @@ bool Checker::speaks_of_free_symbols(const std::vector<Poly>& maps, const std::v
 }
 
 bool Checker::cancels(const std::vector<Term>& terms, const Cluster& cluster, const Condition& context) {
+  std::vector<Term> mapped;
+  mapped.reserve(cluster.members.size());
+  for (const Member& m : cluster.members) mapped.push_back(over_space(symbols_, terms[m.term], m.maps));
+  return cancels(mapped, context);
+}
+
+bool Checker::cancels(const std::vector<Term>& mapped, const Condition& context) {
   std::vector<Indicator> indicators;
-  for (const Member& m : cluster.members) {
-    const Term& t = terms[m.term];
-    indicators.push_back({t.coefficient, over_space(symbols_, t, m.maps).conditions});
+  indicators.reserve(mapped.size());
+  for (const Term& t : mapped) {
+    indicators.push_back({t.coefficient, t.conditions});
     if (broken(Fault::checker_indicators_without_conditions)) indicators.back().condition.clear();
   }
+  add_equal(indicators);
   int splits = 16;
   return obviously_vanishes(context, indicators, Rational(0), {}, splits) || solver_.vanishes(context, indicators, Solver::Effort::full);
 }

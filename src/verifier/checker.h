@@ -41,6 +41,7 @@ class Checker {
  private:
   class Translation;
   bool cluster(const std::vector<Term>& terms, const Cluster& cluster, const Condition& context);
+  bool cancels(const std::vector<Term>& mapped, const Condition& context);  // the members over the space
   bool arithmetic(const std::vector<Term>& terms, const Arithmetic& proof, const Condition& context);
   bool covers(const Factor& a, const Factor& b, const std::vector<Cover>& proofs, const Condition& context);
   bool speaks_of_free_symbols(const std::vector<Poly>& maps, const std::vector<SymbolId>& space, const std::vector<Term>& terms,

@@ -48,6 +48,8 @@ bool keeps_values(ir::DataType from, ir::DataType to) {
   return to == ir::DataType::float32 && from != ir::DataType::float64;
 }
 
+std::vector<Poly> polynomials(const std::vector<SymbolId>& symbols) { return {symbols.begin(), symbols.end()}; }
+
 }  // namespace
 
 std::uint32_t tensor_number(ir::ValueId value) { return kFirstTensor + static_cast<std::uint32_t>(value.node) * kOutputs + value.output; }
@@ -64,10 +66,27 @@ Composer::Composer(Algebra& algebra, ir::Arena& arena, const ir::Symbols::Substi
     : algebra_(algebra), arena_(arena), solved_(solved) {}
 
 Expression Composer::element(ir::ValueId value, const std::vector<Poly>& index) {
+  if (read_.insert(value).second) return at(value, index);
   const Generic& g = generic(value);
   ir::Symbols::Substitution by;
   for (std::size_t k = 0; k < index.size(); ++k) by.emplace(g.index[k], index[k]);
   return refresh(algebra_.symbols(), g.expression, by);
+}
+
+Expression Composer::at(ir::ValueId value, const std::vector<Poly>& index) {
+  const ir::Node& node = arena_.node(value);
+  return node.kind == ir::NodeKind::operation ? convert(semantics(value, index), node) : leaf(value, index);
+}
+
+std::vector<Piece> Composer::element_pieces(ir::ValueId value, const std::vector<Poly>& index) {
+  if (read_as_pieces_.insert(value).second) return pieces(semantics(value, index), arena_.node(value));
+  const GenericPieces& g = generic_pieces(value);
+  ir::Symbols::Substitution by;
+  for (std::size_t k = 0; k < index.size(); ++k) by.emplace(g.index[k], index[k]);
+  std::vector<Piece> result;
+  result.reserve(g.pieces.size());
+  for (const Piece& p : g.pieces) result.push_back(refresh(algebra_.symbols(), p, by));
+  return result;
 }
 
 std::vector<SymbolId> Composer::fresh_index(std::size_t rank) {
@@ -80,31 +99,27 @@ std::vector<SymbolId> Composer::fresh_index(std::size_t rank) {
 const Composer::Generic& Composer::generic(ir::ValueId value) {
   if (const auto found = generic_.find(value); found != generic_.end()) return found->second;
   const std::vector<SymbolId> index = fresh_index(arena_.type(value).rank());
-  const ir::Node& node = arena_.node(value);
-  Generic g{index, node.kind == ir::NodeKind::operation ? convert(semantics(value, index), node) : leaf(value, index)};
+  Generic g{index, at(value, polynomials(index))};
   return generic_.emplace(value, std::move(g)).first->second;
 }
 
 const Composer::GenericPieces& Composer::generic_pieces(ir::ValueId value) {
   if (const auto found = generic_pieces_.find(value); found != generic_pieces_.end()) return found->second;
   const std::vector<SymbolId> index = fresh_index(arena_.type(value).rank());
-  GenericPieces g{index, pieces(semantics(value, index), arena_.node(value))};
+  GenericPieces g{index, pieces(semantics(value, polynomials(index)), arena_.node(value))};
   return generic_pieces_.emplace(value, std::move(g)).first->second;
 }
 
-ops::Expr Composer::semantics(ir::ValueId value, const std::vector<SymbolId>& index) {
+ops::Expr Composer::semantics(ir::ValueId value, const std::vector<Poly>& index) {
   const ir::Node& node = arena_.node(value);
   const std::vector<ir::TensorType> operands = ops::operand_types(arena_, node);
   const ops::Operation operation{operands, node.attributes, node.outputs};
-  std::vector<Poly> polys;
-  polys.reserve(index.size());
-  for (const SymbolId s : index) polys.emplace_back(s);
   ops::Builder builder(algebra_.symbols());
-  return ops::get(node.op).semantics(builder, operation, static_cast<int>(value.output), polys);
+  return ops::get(node.op).semantics(builder, operation, static_cast<int>(value.output), index);
 }
 
 // Variables and constants.
-Expression Composer::leaf(ir::ValueId value, const std::vector<SymbolId>& index) {
+Expression Composer::leaf(ir::ValueId value, const std::vector<Poly>& index) {
   const ir::Node& node = arena_.node(value);
   if (node.kind == ir::NodeKind::opaque) throw Stop{false, "cannot evaluate an operator outside of the known ones"};
   if (node.kind == ir::NodeKind::constant && node.constant.is_small() && node.constant.elements() > 0) {
@@ -123,7 +138,7 @@ Expression Composer::leaf(ir::ValueId value, const std::vector<SymbolId>& index)
   f->variable = value;
   f->boolean = arena_.type(value).data_type == ir::DataType::boolean;
   f->integral = ir::is_integer(arena_.type(value).data_type);
-  for (const SymbolId s : index) f->indices.emplace_back(s);
+  f->indices = index;
   return algebra_.factor(std::move(f));
 }
 
@@ -300,15 +315,11 @@ std::vector<Piece> Composer::pieces(const ops::Expr& e, Scope node) {
   if (e->kind == ExprKind::read) {
     const ir::ValueId operand = node.operands[static_cast<std::size_t>(e->operand)];
     if (arena_.node(operand).kind == ir::NodeKind::operation) {
-      const std::vector<Case> all = cases(e->indices, node);
-      const GenericPieces& g = generic_pieces(operand);
       std::vector<Piece> result;
-      for (const Case& c : all) {
-        ir::Symbols::Substitution by;
-        for (std::size_t k = 0; k < c.values.size(); ++k) by.emplace(g.index[k], c.values[k]);
-        for (const Piece& p : g.pieces) {
-          result.push_back(refresh(algebra_.symbols(), p, by));
-          result.back().conditions.insert(result.back().conditions.begin(), c.condition.begin(), c.condition.end());
+      for (const Case& c : cases(e->indices, node)) {
+        for (Piece& p : element_pieces(operand, c.values)) {
+          p.conditions.insert(p.conditions.begin(), c.condition.begin(), c.condition.end());
+          result.push_back(std::move(p));
         }
       }
       return result;

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "src/ir/graph.h"
@@ -32,11 +33,13 @@ class Composer {
   using Scope = const ir::Node&;
   using ExprNode = ops::ExprNode;
 
+  Expression at(ir::ValueId value, const std::vector<Poly>& index);  // composed anew
+  std::vector<Piece> element_pieces(ir::ValueId value, const std::vector<Poly>& index);
   const Generic& generic(ir::ValueId value);
   const GenericPieces& generic_pieces(ir::ValueId value);
   std::vector<SymbolId> fresh_index(std::size_t rank);
-  ops::Expr semantics(ir::ValueId value, const std::vector<SymbolId>& index);
-  Expression leaf(ir::ValueId value, const std::vector<SymbolId>& index);
+  ops::Expr semantics(ir::ValueId value, const std::vector<Poly>& index);
+  Expression leaf(ir::ValueId value, const std::vector<Poly>& index);
 
   Expression convert(const ops::Expr& e, Scope node);
   Expression convert_apply(const ops::ExprNode& e, Scope node);
@@ -66,6 +69,10 @@ class Composer {
   Algebra& algebra_;
   ir::Arena& arena_;
   const ir::Symbols::Substitution& solved_;
+  // The first element of a value is composed for its own index, because most values are read once; the second one makes a generic element,
+  // into which its index and all later ones are put.
+  std::unordered_set<ir::ValueId> read_;
+  std::unordered_set<ir::ValueId> read_as_pieces_;
   std::unordered_map<ir::ValueId, Generic> generic_;
   std::unordered_map<ir::ValueId, GenericPieces> generic_pieces_;
   int depth_ = 0;  // of integer tensors that are read by elements of others

@@ -42,7 +42,8 @@ std::vector<Condition> complement(const Condition& condition) {
 std::vector<Composer::Case> Composer::cases(const std::vector<Poly>& polys, Scope node) {
   Symbols& symbols = algebra_.symbols();
   std::vector<SymbolId> elements;
-  for (const Poly& p : polys) {
+  for (std::size_t k = 0; k < polys.size() && symbols.has_elements(); ++k) {
+    const Poly& p = polys[k];
     for (const SymbolId s : symbols.all_symbols(p)) {
       if (symbols.info(s).kind != SymbolKind::element || is_tensor_number(symbols.info(s).tensor)) continue;
       if (std::find(elements.begin(), elements.end(), s) == elements.end()) elements.push_back(s);
@@ -93,18 +94,11 @@ std::optional<std::vector<Composer::Case>> Composer::element_cases(ir::ValueId v
   const ir::Node& node = arena_.node(value);
   if (node.kind == ir::NodeKind::input) return std::vector<Case>{{{}, {algebra_.symbols().element(tensor_number(value), index)}}};
   if (node.kind != ir::NodeKind::operation || depth_ > kIntegerDepth) return std::nullopt;
-  std::vector<SymbolId> own = fresh_index(index.size());
-  Symbols::Substitution by;
-  for (std::size_t k = 0; k < own.size(); ++k) by.emplace(own[k], index[k]);
   ++depth_;
-  auto found = integer_cases(semantics(value, own), node);
+  auto found = integer_cases(semantics(value, index), node);
   --depth_;
-  if (!found) return std::nullopt;
-  for (Case& c : *found) {
-    c.condition = substitute(algebra_.symbols(), c.condition, by);
-    for (Poly& p : c.values) p = algebra_.symbols().substitute(p, by);
-    if (c.values[0].is_poisoned()) return std::nullopt;
-  }
+  const auto overflows = [](const Case& c) { return c.values[0].is_poisoned(); };
+  if (found && std::any_of(found->begin(), found->end(), overflows)) return std::nullopt;
   return found;
 }
 

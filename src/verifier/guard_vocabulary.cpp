@@ -40,13 +40,24 @@ Formula make(Formula::Kind kind, std::vector<Formula> arguments, std::string nam
   e.name = std::move(name);
   return e;
 }
+// Of two arguments, which are moved.
+Formula make(Formula::Kind kind, Formula a, Formula b) {
+  Formula e;
+  e.kind = kind;
+  e.arguments.reserve(2);
+  e.arguments.push_back(std::move(a));
+  e.arguments.push_back(std::move(b));
+  return e;
+}
 Formula call(std::string function, std::vector<Formula> arguments) {
   return make(Formula::Kind::call, std::move(arguments), std::move(function));
 }
 Guard relation(Guard::Kind kind, Formula a, Formula b) {
   Guard g;
   g.kind = kind;
-  g.arguments = {std::move(a), std::move(b)};
+  g.arguments.reserve(2);
+  g.arguments.push_back(std::move(a));
+  g.arguments.push_back(std::move(b));
   return g;
 }
 Guard equal(Formula a, Formula b) { return relation(Guard::Kind::equal, std::move(a), std::move(b)); }
@@ -83,7 +94,9 @@ class Translator {
       : rule_(rule), symbols_(instance.arena->symbols()), wording_(wording) {
     if (wording == Wording::elements) return;
     for (std::size_t s = 0; s < symbols_.size(); ++s) {
-      const std::string& name = symbols_.info(static_cast<SymbolId>(s)).name;
+      const SymbolInfo& info = symbols_.info(static_cast<SymbolId>(s));
+      if (info.kind != SymbolKind::dimension && info.kind != SymbolKind::parameter) continue;
+      const std::string& name = info.name;
       if (const auto bracket = name.find('['); bracket != std::string::npos) ++lengths_[name.substr(0, bracket)];
       const auto end = name.find_last_not_of("0123456789") + 1;
       if (end > 0 && end < name.size()) ++lengths_[name.substr(0, end)];
@@ -122,6 +135,17 @@ class Translator {
                                                      number(static_cast<std::int64_t>(k))}));
     }
     return result.size() == rank ? result : std::vector<Formula>();
+  }
+
+  // Whether a dimension still has the name that it has in the rule, N or dim(x, 2): what poly() would say, without making it.
+  bool is_called(const Poly& dimension, const std::string& variable, const Formula& own, std::size_t d) const {
+    const auto s = dimension.as_symbol();
+    if (!s || symbols_.info(*s).kind != SymbolKind::dimension) return false;
+    const std::string_view name = symbols_.info(*s).name;
+    if (own.kind == Formula::Kind::name) return name == own.name;
+    if (own.kind != Formula::Kind::call || own.name != "dim") return false;
+    return name.starts_with(variable) && name.substr(variable.size()).starts_with('.') &&
+           integer(name.substr(variable.size() + 1)) == static_cast<std::int64_t>(d);
   }
 
   // Of a list as element() writes it: p, begins(p), [S..].
@@ -199,22 +223,23 @@ class Translator {
         if (is_whole) break;
         const auto factor = symbol(power.symbol);
         if (!factor) return std::nullopt;
-        for (std::uint32_t n = 0; n < power.power; ++n) product = product ? make(Formula::Kind::multiply, {*product, *factor}) : *factor;
+        for (std::uint32_t n = 0; n < power.power; ++n)
+          product = product ? make(Formula::Kind::multiply, *std::move(product), *factor) : *factor;
       }
       const std::int64_t c = t.coefficient;
       const bool negative = c < 0;
-      Formula term = *product;
-      if (c != 1 && c != -1) term = make(Formula::Kind::multiply, {number(negative ? -c : c), term});
+      Formula term = *std::move(product);
+      if (c != 1 && c != -1) term = make(Formula::Kind::multiply, number(negative ? -c : c), std::move(term));
       if (!sum) {
-        sum = negative ? make(Formula::Kind::negate, {term}) : term;
+        sum = negative ? make(Formula::Kind::negate, {term}) : std::move(term);
       } else {
-        sum = make(negative ? Formula::Kind::subtract : Formula::Kind::add, {*sum, term});
+        sum = make(negative ? Formula::Kind::subtract : Formula::Kind::add, *std::move(sum), std::move(term));
       }
     }
     const std::int64_t c = p.constant_term();
     if (!sum) return number(c);
     if (c == 0) return sum;
-    return make(c < 0 ? Formula::Kind::subtract : Formula::Kind::add, {*sum, number(c < 0 ? -c : c)});
+    return make(c < 0 ? Formula::Kind::subtract : Formula::Kind::add, *std::move(sum), number(c < 0 ? -c : c));
   }
 
   // Positive terms on the left, negative ones on the right.
@@ -229,13 +254,13 @@ class Translator {
     }
     (a.poly.constant_term() < 0 ? right : left) += Poly(a.poly.constant_term() < 0 ? -a.poly.constant_term() : a.poly.constant_term());
     if (left.is_constant() && a.relation != ops::Relation::at_least_zero) std::swap(left, right);
-    const auto l = poly(left);
-    const auto r = poly(right);
+    auto l = poly(left);
+    auto r = poly(right);
     if (!l || !r || a.poly.is_constant()) return std::nullopt;
     const Guard::Kind kind = a.relation == ops::Relation::zero       ? Guard::Kind::equal
                              : a.relation == ops::Relation::not_zero ? Guard::Kind::not_equal
                                                                      : Guard::Kind::at_least;
-    return relation(kind, *l, *r);
+    return relation(kind, *std::move(l), *std::move(r));
   }
 
  private:
@@ -363,6 +388,7 @@ std::vector<std::string> assumed_guards(const rules::Rule& rule, const rules::Ru
     for (std::size_t d = 0; d < own.size(); ++d) {
       // What a product of names is, the names say elsewhere.
       if (own[d].kind != Formula::Kind::name && own[d].kind != Formula::Kind::call && own[d].kind != Formula::Kind::index) continue;
+      if (translate.is_called(shape[d], instance.variable_names[k], own[d], d)) continue;
       const auto actual = translate.poly(shape[d]);
       if (actual && rules::print(*actual) == rules::print(own[d])) continue;
       add(actual ? std::optional(equal(own[d], *actual)) : std::nullopt, shape[d]);

@@ -25,19 +25,24 @@ Normalizer::Step Normalizer::scope_step(std::vector<SymbolId>& binders, Conditio
 
 Normalizer::Step Normalizer::tidy_conditions(const std::vector<SymbolId>& binders, Condition& conditions, const Condition& context) {
   // Outside of functions nothing but the conditions counts. Terms come back with conditions that were found tidy before.
-  if (nesting_ > 1) return tidy_all_conditions(binders, conditions, context);
-  std::vector<Tidied>& known = tidied_[hash_of(context) * 1000003 + hash_of(conditions)];
-  for (const Tidied& t : known)
+  bool is_final = false;
+  if (nesting_ > 1) return tidy_all_conditions(binders, conditions, context, is_final);
+  const auto tidied = [&]() -> std::vector<Tidied>& { return tidied_[hash_of(context) * 1000003 + hash_of(conditions)]; };
+  for (const Tidied& t : tidied())
     if (same(t.conditions, conditions) && same(t.context, context)) return Step::none;
-  Condition before = conditions;
-  const Step result = tidy_all_conditions(binders, conditions, context);
-  if (result == Step::none) known.push_back({std::move(before), context});
+  const Step result = tidy_all_conditions(binders, conditions, context, is_final);
+  if (is_final) tidied().push_back({conditions, context});
   return result;
 }
 
-Normalizer::Step Normalizer::tidy_all_conditions(const std::vector<SymbolId>& binders, Condition& conditions, const Condition& context) {
+// What does not follow from the others does not follow from fewer of them either: where conditions were taken out, and none was changed,
+// the rest is tidy.
+Normalizer::Step Normalizer::tidy_all_conditions(const std::vector<SymbolId>& binders, Condition& conditions, const Condition& context,
+                                                 bool& is_final) {
   Condition result;
   bool changed = false;
+  is_final = false;
+  bool one_was_changed = false;
   for (std::size_t k = 0; k < conditions.size(); ++k) {
     const Atom& atom = conditions[k];
     const auto tidied = tidy(symbols(), atom);
@@ -99,8 +104,10 @@ Normalizer::Step Normalizer::tidy_all_conditions(const std::vector<SymbolId>& bi
         break;
       }
     }
-    if (divided) all.reset();
-    changed = changed || divided;
+    if (!divided) continue;
+    all.reset();
+    changed = true;
+    one_was_changed = true;
   }
   // Inside functions, conditions on outer symbols that the context decides: they would split the term outside.
   for (std::size_t k = 0; k < result.size() && nesting_ > 1; ++k) {
@@ -111,6 +118,7 @@ Normalizer::Step Normalizer::tidy_all_conditions(const std::vector<SymbolId>& bi
     result.erase(result.begin() + static_cast<std::ptrdiff_t>(k--));
     changed = true;
   }
+  is_final = !one_was_changed;
   if (!changed) return Step::none;
   conditions = std::move(result);
   return Step::changed;

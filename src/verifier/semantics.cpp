@@ -17,14 +17,19 @@ using ir::SymbolKind;
 
 // Raised whenever the meaning of a certificate or of a normal form changes: records of older proofs are stale then. A record of a form that
 // the normaliser does not make any more is found by replaying it.
-constexpr std::string_view kVersions = "xflow checker 2, normal form 6";
+constexpr std::string_view kVersions = "xflow checker 3, normal form 7";
 
 // Fowler, Noll and Vo, 64 bits.
-std::uint64_t hash_text(std::string_view text) {
+constexpr std::uint64_t hash_text(std::string_view text) {
   std::uint64_t hash = 0xCBF29CE484222325ULL;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
   return hash;
 }
+
+constexpr std::uint64_t kExpression = hash_text("expression");
+constexpr std::uint64_t kSum = hash_text("sum");
+constexpr std::uint64_t kBound = hash_text("bound");
+constexpr std::uint64_t kSymbol = hash_text("symbol");
 
 // The finaliser of SplitMix64 over a and b.
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
@@ -43,7 +48,7 @@ class Hasher {
   }
 
   std::uint64_t expression(const ops::Expr& e) {
-    std::uint64_t hash = mix(hash_text("expression"), static_cast<std::uint64_t>(e->kind));
+    std::uint64_t hash = mix(kExpression, static_cast<std::uint64_t>(e->kind));
     switch (e->kind) {
       case ops::ExprKind::literal:
         return mix(hash, hash_text(e->literal.to_string()));
@@ -82,13 +87,13 @@ class Hasher {
       for (const ir::Power& power : t.monomial) product += mix(symbol(power.symbol), power.power);
       sum += mix(product, static_cast<std::uint64_t>(t.coefficient));
     }
-    return mix(hash_text("sum"), sum);
+    return mix(kSum, sum);
   }
 
   std::uint64_t symbol(SymbolId s) {
-    if (const auto found = bound_.find(s); found != bound_.end()) return mix(hash_text("bound"), found->second);
+    if (const auto found = bound_.find(s); found != bound_.end()) return mix(kBound, found->second);
     const ir::SymbolInfo& info = symbols_.info(s);
-    std::uint64_t hash = mix(hash_text("symbol"), static_cast<std::uint64_t>(info.kind));
+    std::uint64_t hash = mix(kSymbol, static_cast<std::uint64_t>(info.kind));
     if (info.kind == SymbolKind::maximum) return mix(hash, poly(info.arguments[0]) + poly(info.arguments[1]));
     if (info.kind == SymbolKind::element) hash = mix(hash, info.tensor);
     if (info.arguments.empty()) return mix(hash, hash_text(info.name));

@@ -50,7 +50,8 @@ class Normalizer {
   Step scope_step(std::vector<SymbolId>& binders, Condition& conditions, const std::vector<Poly>& inner, const Condition& context,
                   ir::Symbols::Substitution& by);
   Step tidy_conditions(const std::vector<SymbolId>& binders, Condition& conditions, const Condition& context);
-  Step tidy_all_conditions(const std::vector<SymbolId>& binders, Condition& conditions, const Condition& context);
+  // `is_final`: a second time it would find nothing.
+  Step tidy_all_conditions(const std::vector<SymbolId>& binders, Condition& conditions, const Condition& context, bool& is_final);
   bool eliminate_binder(std::vector<SymbolId>& binders, const Condition& conditions, ir::Symbols::Substitution& by);
   bool split_binder(std::vector<SymbolId>& binders, Condition& conditions, const std::vector<Poly>& polys, const Condition& known,
                     ir::Symbols::Substitution& by);

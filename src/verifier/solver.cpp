@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "src/verifier/faults.h"
+#include "src/verifier/piecewise.h"
 #include "src/verifier/ranges.h"
 
 namespace xflow::verifier {
@@ -493,6 +494,8 @@ bool Solver::vanishes_by_search(std::span<const Atom> condition, std::span<const
 }
 
 bool Solver::is_zero(std::span<const Atom> condition, std::span<const RealClause> clauses, const RealExpr& value) {
+  // Whatever the condition: most such questions are about one number.
+  if (is_zero_by_cases(value, clauses)) return true;
   ++queries_;
   const auto differs = [&](z3::solver& s, Implementation::Known& known) {
     for (const RealClause& clause : clauses) {

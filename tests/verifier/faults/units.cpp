@@ -3,6 +3,7 @@
 
 #include "src/ops/operator.h"
 #include "src/rules/instantiate.h"
+#include "src/verifier/piecewise.h"
 #include "src/verifier/proof.h"
 #include "src/verifier/prove_rules.h"
 #include "src/verifier/ranges.h"
@@ -98,6 +99,54 @@ void questions_to_the_solver(std::vector<Check>& list) {
   add(list, "[s >= 100] - [s >= 100] = 0", true, [](Question& q) {
     const std::vector<Indicator> both = {{Rational(1), {at_least(q.s, 100)}}, {Rational(-1), {at_least(q.s, 100)}}};
     return q.solver.vanishes({}, both, Solver::Effort::full);
+  });
+}
+
+RealExpr number(std::int64_t value) {
+  auto e = std::make_shared<RealNode>();
+  e->kind = RealNode::Kind::literal;
+  e->literal = Rational(value);
+  return e;
+}
+RealExpr real(int name) {
+  auto e = std::make_shared<RealNode>();
+  e->kind = RealNode::Kind::variable;
+  e->variable = name;
+  return e;
+}
+RealExpr of(RealNode::Kind kind, RealExpr a, RealExpr b) {
+  auto e = std::make_shared<RealNode>();
+  e->kind = kind;
+  e->arguments = {std::move(a), std::move(b)};
+  return e;
+}
+RealExpr larger(RealExpr a, RealExpr b) { return of(RealNode::Kind::maximum, std::move(a), std::move(b)); }
+RealExpr difference_of(RealExpr a, RealExpr b) {
+  return of(RealNode::Kind::sum, std::move(a), of(RealNode::Kind::product, number(-1), std::move(b)));
+}
+
+void questions_by_cases(std::vector<Check>& list) {
+  add(list, "max(r, 0) = r by cases", false,
+      [](Question&) { return is_zero_by_cases(difference_of(larger(real(0), number(0)), real(0))); });
+  add(list, "max(r, 0) = 0 by cases", false, [](Question&) { return is_zero_by_cases(larger(real(0), number(0))); });
+  add(list, "max(r, 0) + r = max(2 r, r) by cases", true, [](Question&) {
+    const RealExpr twice = of(RealNode::Kind::product, number(2), real(0));
+    return is_zero_by_cases(difference_of(of(RealNode::Kind::sum, larger(real(0), number(0)), real(0)), larger(twice, real(0))));
+  });
+  add(list, "max(max(r, 0), 5) = 5 by cases", false,
+      [](Question&) { return is_zero_by_cases(difference_of(larger(larger(real(0), number(0)), number(5)), number(5))); });
+  add(list, "r = s by cases", false, [](Question&) { return is_zero_by_cases(difference_of(real(0), real(1))); });
+  add(list, "(1 - b) r = r by cases, for a b that is 0 or 1", false, [](Question&) {
+    const RealClause boolean = {{RealFact::Relation::zero, real(1)}, {RealFact::Relation::zero, difference_of(real(1), number(1))}};
+    const RealExpr rest = of(RealNode::Kind::product, difference_of(number(1), real(1)), real(0));
+    return is_zero_by_cases(difference_of(rest, real(0)), std::vector<RealClause>{boolean});
+  });
+  add(list, "[c] r = r by cases", false, [](Question& q) {
+    auto conditional = std::make_shared<RealNode>();
+    conditional->kind = RealNode::Kind::conditional;
+    conditional->condition = {at_least(q.s, 0)};
+    conditional->arguments = {real(0)};
+    return is_zero_by_cases(difference_of(conditional, real(0)));
   });
 }
 
@@ -284,6 +333,7 @@ std::string relation_that_divides() {
 std::vector<Check> units() {
   std::vector<Check> list;
   questions_to_the_solver(list);
+  questions_by_cases(list);
   questions_to_ranges(list);
   meanings(list);
   changed_records(list);
