@@ -44,7 +44,7 @@ TEST(RunnerDevice, SaysInWhichRuntimeItTimes) {
   const auto device = opened(in_runner(""));
   EXPECT_EQ(device->info().name, "runner");
   EXPECT_EQ(device->info().model, "nothing");
-  EXPECT_EQ(device->info().library, "test runner 1.2, kernels 1");
+  EXPECT_EQ(device->info().library, "test runner 1.2, kernels 2");
   EXPECT_EQ(device->info().clock, "CPU time");
 }
 
@@ -69,6 +69,16 @@ TEST(RunnerDevice, PricesWhatIsFusedAsOneKernel) {
       "convolution(float32[1,4,8,8], const float32[4,4,1,1]) -> float32[1,4,8,8] strides=[1,1] pads=[0,0,0,0] dilations=[1,1] groups=[1]";
   const double alone = nanoseconds_of(*device, convolution);
   EXPECT_NEAR(nanoseconds_of(*device, convolution + " | relu"), alone + 500, 1e-3);
+}
+
+TEST(RunnerDevice, PricesPoolsAndConcatsOfChannelsBetweenPools) {
+  // What surrounds a launch is there without it, too, and takes no part in its price: the pools, whose outputs are named after them.
+  const auto device = opened(in_runner("--time 1e6 --each Concat=2000 --each AveragePool=700 --each MaxPool=100 --each Relu=10"));
+  EXPECT_NEAR(nanoseconds_of(*device, "copy:concat(float32[1,4,8,8], float32[1,4,8,8]) -> float32[1,8,8,8] axis=[1]"), 2000, 1e-3);
+  EXPECT_NEAR(nanoseconds_of(*device,
+                             "pool_average(float32[1,4,8,8]) -> float32[1,4,4,4] kernel=[2,2] strides=[2,2] pads=[0,0,0,0] "
+                             "dilations=[1,1] count_include_pad=[0]"),
+              700, 1e-3);
 }
 
 TEST(RunnerDevice, AKernelThatEndsTheRunnerCostsItselfAlone) {
@@ -128,7 +138,7 @@ TEST(KernelModel, HasEachLaunchOnceMore) {
     const ops::KernelSpec spec = kernel(text);
     std::vector<std::size_t> nodes;
     for (const int launches : {1, 2, 4}) {
-      const auto model = kernel_model(spec, launches, arrangement_of(spec));
+      const auto model = kernel_model(spec, launches, 4, arrangement_of(spec));
       ASSERT_TRUE(model) << model.error().text();
       const auto document = onnx_io::Document::parse(model->bytes);
       ASSERT_TRUE(document) << document.error().text();

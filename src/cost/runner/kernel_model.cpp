@@ -48,6 +48,17 @@ bool is_small(const ops::TensorSpec& tensor) {
   return !tensor.dims.empty() && elements(tensor) <= kSmall && elements(tensor) > 0;
 }
 
+// Pools, and concats of channels, of values as convolutions make them.
+bool stands_between_convolutions(const ops::KernelSpec& spec) {
+  const std::vector<std::int64_t>* axis = spec.find("axis");
+  const bool channels = spec.kernel == "copy" && spec.word == "concat" && axis != nullptr && *axis == std::vector<std::int64_t>{1};
+  if (!channels && spec.kernel != "pool_max" && spec.kernel != "pool_average") return false;
+  const auto fits = [](const ops::TensorSpec& tensor) {
+    return !tensor.constant && tensor.data_type == ir::DataType::float32 && tensor.dims.size() == 4 && elements(tensor) > 0;
+  };
+  return spec.post.empty() && spec.results.size() == 1 && std::ranges::all_of(spec.operands, fits) && fits(spec.results[0]);
+}
+
 // The operand of a chained launch that is the result of the one before: the first of the result's type.
 std::optional<std::size_t> chained_operand(const ops::KernelSpec& spec) {
   const bool same_size = is_pointwise(spec) || spec.kernel == "softmax" || spec.kernel == "log_softmax" || spec.kernel == "normalization";
@@ -189,11 +200,18 @@ class Spelling {
 
 class Builder {
  public:
-  Builder(const ops::KernelSpec& spec, int launches, Arrangement arrangement)
-      : spec_(spec), launches_(launches), arrangement_(arrangement), spelling_(arena_), values_(spec), operands_(operands_of(spec)) {}
+  Builder(const ops::KernelSpec& spec, int launches, int places, Arrangement arrangement)
+      : spec_(spec),
+        launches_(launches),
+        places_(places),
+        arrangement_(arrangement),
+        spelling_(arena_),
+        values_(spec),
+        operands_(operands_of(spec)) {}
 
   Result<KernelModel> build() {
     if (changing(operands_) == 0) return fail(ErrorCode::unsupported, fmt::format("{} has no operand that changes", ops::to_string(spec_)));
+    if (arrangement_ == Arrangement::pooled) return build_pooled();
     const bool chain = arrangement_ == Arrangement::chain;
     const auto chained = chained_operand(spec_);
     std::vector<ValueId> operands(operands_.size());
@@ -230,6 +248,33 @@ class Builder {
   }
 
  private:
+  // Where a launch is missing, its operands go to the pools alone. So many pools are there in both models.
+  Result<KernelModel> build_pooled() {
+    std::vector<ValueId> outputs;
+    const auto sink = [&](ValueId value, const ops::TensorSpec& tensor) -> Result<void> {
+      XFLOW_TRY(const ValueId one, pool(value, {tensor.dims.begin() + 2, tensor.dims.end()}));
+      outputs.push_back(one);
+      return {};
+    };
+    for (int place = 0; place < places_; ++place) {
+      std::vector<ValueId> operands;
+      for (const ops::TensorSpec& tensor : operands_) {
+        XFLOW_TRY(const ValueId given, operand(tensor));
+        XFLOW_TRY(const ValueId value, pool(given, std::vector<std::int64_t>(tensor.dims.size() - 2, 1)));
+        operands.push_back(value);
+      }
+      for (std::size_t k = 1; k < operands.size(); ++k) XFLOW_CHECK(sink(operands[k], operands_[k]));
+      if (place < launches_) {
+        XFLOW_TRY(const std::vector<ValueId> results, base(operands));
+        XFLOW_CHECK(sink(results.at(0), spec_.results[0]));
+      } else {
+        XFLOW_CHECK(sink(operands[0], operands_[0]));
+      }
+    }
+    XFLOW_TRY(model_.bytes, onnx_io::new_model(arena_, ir::Graph{outputs}, inputs_, kOpset));
+    return std::move(model_);
+  }
+
   // Whether each launch has this operand for itself.
   bool is_own(std::size_t k) const {
     const bool constant = operands_[k].constant;
@@ -239,6 +284,7 @@ class Builder {
       case Arrangement::weights:
         return constant;
       case Arrangement::beside:
+      case Arrangement::pooled:
         return !constant;
     }
     return false;
@@ -349,6 +395,7 @@ class Builder {
 
   const ops::KernelSpec& spec_;
   int launches_;
+  int places_;
   Arrangement arrangement_;
   ir::Arena arena_;
   Spelling spelling_;
@@ -362,6 +409,7 @@ class Builder {
 
 Arrangement arrangement_of(const ops::KernelSpec& spec) {
   if (chained_operand(spec)) return Arrangement::chain;
+  if (stands_between_convolutions(spec)) return Arrangement::pooled;
   // Constants that are all the same would make the launches equal: only drawn ones differ.
   const bool product = slides(spec) || spec.kernel == "matmul";
   const bool own = product && spec.operands.size() > 1 && std::ranges::any_of(spec.operands, [](const ops::TensorSpec& operand) {
@@ -370,8 +418,8 @@ Arrangement arrangement_of(const ops::KernelSpec& spec) {
   return own ? Arrangement::weights : Arrangement::beside;
 }
 
-Result<KernelModel> kernel_model(const ops::KernelSpec& spec, int launches, Arrangement arrangement) {
-  return Builder(spec, launches, arrangement).build();
+Result<KernelModel> kernel_model(const ops::KernelSpec& spec, int launches, int places, Arrangement arrangement) {
+  return Builder(spec, launches, places, arrangement).build();
 }
 
 }  // namespace xflow::cost::runner

@@ -16,6 +16,7 @@ enum class Arrangement : std::uint8_t {
   chain,    // each reads the result of the one before
   weights,  // all read the same values, each with constants of its own
   beside,   // each reads values of its own
+  pooled,   // the same, and these come out of pools, and results go to pools: in the layout that a runtime keeps between convolutions
 };
 
 // What a model has beside each launch.
@@ -40,6 +41,7 @@ Arrangement arrangement_of(const ops::KernelSpec& spec);
 // elements, so that a runtime that keeps convolutions in a layout of its own need not bring it back, and what is added to it comes out of a
 // pool. Errors: unsupported for kernels that no ONNX model has alone: without operands that change, reorders, and what opset 17 cannot
 // spell.
-Result<KernelModel> kernel_model(const ops::KernelSpec& spec, int launches, Arrangement arrangement);
+// `pooled` has what surrounds `places` launches, of which `launches` are there.
+Result<KernelModel> kernel_model(const ops::KernelSpec& spec, int launches, int places, Arrangement arrangement);
 
 }  // namespace xflow::cost::runner
