@@ -100,6 +100,14 @@ TEST(RunnerDevice, AKernelThatTheRunnerRefusesIsRefused) {
   EXPECT_EQ(device->starts(), 1U);
 }
 
+TEST(RunnerDevice, AKernelOfConstantsAloneIsRefused) {
+  const auto device = opened(in_runner(""));
+  const std::string constants = "pointwise/relu(const float32[4]) -> float32[4]";
+  const auto refused = device->measure(kernel(constants), Layout::plain);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "cannot run " + constants + " here: it has no operand that changes");
+}
+
 TEST(RunnerDevice, AKernelThatTakesForEverIsNotRemembered) {
   RunnerDeviceOptions options = in_runner("--hang Softmax --each Relu=500");
   options.patience = 0.2;

@@ -210,7 +210,7 @@ class Builder {
         operands_(operands_of(spec)) {}
 
   Result<KernelModel> build() {
-    if (changing(operands_) == 0) return fail(ErrorCode::unsupported, fmt::format("{} has no operand that changes", ops::to_string(spec_)));
+    if (changing(operands_) == 0) return fail(ErrorCode::unsupported, "it has no operand that changes");
     if (arrangement_ == Arrangement::pooled) return build_pooled();
     const bool chain = arrangement_ == Arrangement::chain;
     const auto chained = chained_operand(spec_);
