@@ -10,6 +10,8 @@
 #include "src/api/sizes.h"
 #include "src/cost/cover.h"
 #include "src/cost/cpu/cpu_device.h"
+#include "src/cost/profile/profile_device.h"
+#include "src/cost/runner/runner_device.h"
 #include "src/onnx/document.h"
 #include "src/onnx/lift.h"
 #include "src/search/rule_rewriter.h"
@@ -19,22 +21,15 @@ namespace {
 
 constexpr double kSecondsForAgain = 10;  // of timing kernels again that were timed while something disturbed the machine, for each model
 
-struct Here {
-  std::unique_ptr<cost::cpu::CpuDevice> device;
-  cost::Database costs;
-};
-
-Result<Here> open_here(const OptimizeOptions& options) {
-  if (!options.device.empty() && options.device != "cpu")
-    return fail(ErrorCode::unsupported, fmt::format("no device '{}' to record here; this build has: cpu", options.device));
-  cost::cpu::CpuOptions cpu_options;
-  cpu_options.threads = options.threads;
-  XFLOW_TRY(auto device, cost::cpu::open_cpu_device(cpu_options));
-  cost::Database costs = cost::Database::open(options.cost_database, device->info(), options.warning);
-  return Here{std::move(device), std::move(costs)};
+Result<void> open_here(const OptimizeOptions& options, DeviceCosts& here) {
+  if (is_elsewhere(options))
+    return fail(ErrorCode::invalid_argument, "a profile is recorded on a device that is here: cpu, or a runner; found a profile");
+  XFLOW_CHECK(here.open(options));
+  here.database = std::make_unique<cost::Database>(cost::Database::open(options.cost_database, here.device().info(), options.warning));
+  return {};
 }
 
-Result<void> time_kernels(const std::string& path, const OptimizeOptions& options, const rules::VerifiedRules& rules, Here& here) {
+Result<void> time_kernels(const std::string& path, const OptimizeOptions& options, const rules::VerifiedRules& rules, DeviceCosts& here) {
   XFLOW_TRY(const onnx_io::Document document, onnx_io::Document::open(path));
   ir::Arena arena;
   XFLOW_TRY(const onnx_io::LiftedModel lifted, onnx_io::lift(document, arena));
@@ -42,27 +37,29 @@ Result<void> time_kernels(const std::string& path, const OptimizeOptions& option
   inputs.reserve(lifted.inputs.size());
   for (std::size_t k = 0; k < lifted.inputs.size(); ++k) inputs.push_back({lifted.input_names[k], lifted.inputs[k]});
   XFLOW_TRY(const Sizes sizes, choose_fitting_sizes(arena, lifted.graph, inputs, {}));
-  cost::CostModel model(arena, *here.device, here.costs, sizes.valuation());
+  cost::CostModel model(arena, here.device(), *here.database, sizes.valuation());
   model.allow_again(kSecondsForAgain);
   XFLOW_CHECK(model.cost(lifted.graph));
   search::Options search_options;
   if (options.max_states) search_options.max_states = *options.max_states;
   search::RuleRewriter rewriter(rules, {});
   settled_search(arena, lifted.graph, model, rewriter, search_options);
-  here.costs.flush();
+  here.database->flush();
   return {};
 }
 
 }  // namespace
 
 Result<cost::profile::Profile> export_profile(const OptimizeOptions& options) {
-  XFLOW_TRY(const Here here, open_here(options));
-  return cost::profile::profile_of(here.costs, here.device->info());
+  DeviceCosts here;
+  XFLOW_CHECK(open_here(options, here));
+  return cost::profile::profile_of(*here.database, here.device().info());
 }
 
 Result<cost::profile::Profile> record_profile(std::span<const std::string> models, const OptimizeOptions& options,
                                               const std::function<void(const std::string&)>& progress) {
-  XFLOW_TRY(Here here, open_here(options));
+  DeviceCosts here;
+  XFLOW_CHECK(open_here(options, here));
   XFLOW_TRY(const rules::VerifiedRules rules, load_rules(options));
   std::size_t recorded = 0;
   for (const std::string& path : models) {
@@ -75,7 +72,7 @@ Result<cost::profile::Profile> record_profile(std::span<const std::string> model
     }
   }
   if (recorded == 0) return fail(ErrorCode::unreadable, "no model whose kernels could be timed");
-  return cost::profile::profile_of(here.costs, here.device->info());
+  return cost::profile::profile_of(*here.database, here.device().info());
 }
 
 }  // namespace xflow::api

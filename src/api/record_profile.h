@@ -1,4 +1,4 @@
-// Profiles of this machine: what the kernels of models, and of the rewrites that a search meets, take here.
+// Profiles of devices that are here, this CPU or a runner: what the kernels of models, and of the rewrites that a search meets, take there.
 #pragma once
 
 #include <xflow/optimize.h>
@@ -12,7 +12,8 @@
 
 namespace xflow::api {
 
-// What options.cost_database holds for options.device and the threads. Errors: unsupported for another device than this CPU.
+// What options.cost_database holds for the device of the options. Errors: unsupported for a device that is not here,
+// invalid_argument for a profile as the device.
 Result<cost::profile::Profile> export_profile(const OptimizeOptions& options);
 
 // Times the kernels of the models, searching up to options.max_states graphs of each. With a cost database: what it knows is not timed

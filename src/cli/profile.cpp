@@ -120,7 +120,6 @@ using Action = Result<void> (*)(ProfileArguments&);
 
 void add_profile(CLI::App& app, Command& command) {
   auto a = std::make_shared<ProfileArguments>();
-  a->options.device = "cpu";
   CLI::App* sub = app.add_subcommand("profile", "Record what kernels take on a device, for searches elsewhere");
   sub->require_subcommand(1);
   const auto add = [&](const char* name, const char* text, Action action) {
@@ -135,13 +134,14 @@ void add_profile(CLI::App& app, Command& command) {
   };
   const auto costs = [&](CLI::App* one, const char* text) { return one->add_option("--costs", a->options.cost_database, text); };
   const auto device = [&](CLI::App* one) {
-    one->add_option("--device", a->options.device, "device of this machine: cpu")->capture_default_str();
+    one->add_option("--device", a->options.device, "device: cpu, or runner; without it the runner if there is one, else this CPU");
+    one->add_option("--runner", a->options.runner, "command of a program that runs models (docs/runner.md)");
     one->add_option("--threads", a->options.threads, "threads of one kernel")->capture_default_str()->check(CLI::Range(1, 1024));
   };
   const auto out = [&](CLI::App* one) { one->add_option("--out", a->output, "profile to write")->required(); };
   const auto file = [&](CLI::App* one) { one->add_option("FILE", a->file, "profile")->required(); };
 
-  CLI::App* recording = add("record", "Time the kernels of models, and of rewrites of them, on this machine", record);
+  CLI::App* recording = add("record", "Time the kernels of models, and of rewrites of them, here or in a runner", record);
   device(recording);
   recording->add_option("--models", a->models, "ONNX models, or folders of them")->required()->take_all();
   recording->add_option("--states", a->states, "how many rewritten graphs of each model are costed")->capture_default_str();
@@ -152,7 +152,7 @@ void add_profile(CLI::App& app, Command& command) {
   CLI::App* merging = add("merge", "Join profiles of one device; the less disturbed measurement of a kernel stays", merge);
   merging->add_option("FILES", a->others, "profiles")->required()->expected(2, -1);
   out(merging);
-  CLI::App* exporting = add("export", "Write what a file of measured costs holds for this machine", export_costs);
+  CLI::App* exporting = add("export", "Write what a file of measured costs holds for a device", export_costs);
   device(exporting);
   costs(exporting, "file of measured costs")->required();
   out(exporting);

@@ -1,10 +1,14 @@
-"""Profiles of devices: profile_test.py PROGRAM [unittest arguments]."""
+"""Profiles of devices: profile_test.py PROGRAM TEST_RUNNER [unittest arguments]."""
 
 import json
+import pathlib
+import shlex
+import sys
 
 import program
 from program import ProgramTest, network, transposes
 
+RUNNER = ""
 HEAD = "xflow profile 1\ndevice npu\nmodel NPU 7\nlibrary vendor 2.1\nthreads 1\n"
 ROOFLINE = HEAD + "roofline launch 5000\nroofline bandwidth 4e+11\nroofline peak float32 1e+13\n"
 
@@ -105,6 +109,16 @@ class Profiles(ProgramTest):
         _, less = self.report_of("m.onnx", "--device", "profile:half.xprof")
         self.assertGreater(less["kernels"]["modelled"], report["kernels"]["modelled"])
 
+    def test_of_runners_stand_for_them(self):
+        self.write("m.onnx", transposes())
+        runner = shlex.join([RUNNER, "--each", "Transpose=5e6", "--each", "Relu=1e6"])
+        self.succeed("profile", "record", "--runner", runner, "--models", "m.onnx", "--out", "there.xprof")
+        self.assertIn("\ndevice runner\nmodel nothing\nlibrary test runner 1.2", (self.folder / "there.xprof").read_text())
+        _, there = self.report_of("m.onnx", "--runner", runner, "--no-gate")
+        _, report = self.report_of("m.onnx", "--device", "profile:there.xprof")
+        self.assertEqual(there["predicted_nanoseconds"], report["predicted_nanoseconds"])
+        self.assertEqual(0, report["kernels"]["modelled"])
+
     def test_of_a_roofline_alone_stand_for_the_device(self):
         self.write("npu.xprof", ROOFLINE)
         self.write("m.onnx", transposes())
@@ -127,11 +141,14 @@ class Profiles(ProgramTest):
 
     def test_are_of_devices_that_are_here(self):
         self.write("m.onnx", transposes())
-        self.fail_with(3, "no device 'npu' to record here; this build has: cpu",
+        self.fail_with(3, "no device 'npu'; this build has: cpu, runner, profile:FILE",
                        "profile", "record", "--device", "npu", "--models", "m.onnx", "--out", "b.xprof")
+        self.fail_with(64, "a profile is recorded on a device that is here: cpu, or a runner; found a profile",
+                       "profile", "record", "--device", "profile:a.xprof", "--models", "m.onnx", "--out", "b.xprof")
         (self.folder / "empty").mkdir()
         self.fail_with(2, "empty: no .onnx files in the folder", "profile", "record", "--models", "empty", "--out", "b.xprof")
 
 
 if __name__ == "__main__":
+    RUNNER = str(pathlib.Path(sys.argv.pop(2)).resolve())
     program.main()

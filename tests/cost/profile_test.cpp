@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
 #include "src/cost/cover.h"
 #include "src/cost/kernel_text.h"
@@ -78,6 +79,8 @@ TEST(Profile, SaysWhereItIsMalformed) {
   EXPECT_EQ(error_of_lines("kernel plain plain plain 1 0 0 0 0 x\n"), "npu.xprof:7: expected a number of attempts, found '0'");
   EXPECT_EQ(error_of_lines(kernel_line(1, "matmul(float32[1,2]")),
             "npu.xprof:7: kernel 'matmul(float32[1,2]': expected ')' at byte 19, found the end");
+  EXPECT_EQ(error_of_lines(kernel_line(1, "softmax(float32[-4]) -> float32[4]")),
+            "npu.xprof:7: kernel 'softmax(float32[-4]) -> float32[4]': expected sizes of tensors that a machine may hold");
   EXPECT_EQ(error_of_lines(kernel_line(1, matmul(1, 2, 3)) + kernel_line(2, matmul(1, 2, 3))),
             "npu.xprof:8: a second line for this kernel in layout plain");
   EXPECT_EQ(error_of_lines("refused plain sort(float32[4]) -> float32[4]\n"),
@@ -88,6 +91,36 @@ TEST(Profile, SaysWhereItIsMalformed) {
   EXPECT_EQ(error_of_lines("roofline launch 3 ns\n"), "npu.xprof:7: expected the end of the line, found 'ns'");
   EXPECT_EQ(error_of_lines("roofline launch 3\n"), "npu.xprof: the profile has lines 'roofline', but none of them says the bandwidth");
   EXPECT_EQ(read_profile("/nowhere/p").error().text(), "/nowhere/p: cannot read the profile");
+}
+
+TEST(Profile, MangledIsAProfileOrAnErrorOfALine) {
+  const std::string text = std::string(kHead) + "roofline launch 5\nroofline bandwidth 4e+11\nroofline peak float32 1e+13\n" + products() +
+                           kernel_line(3, "reorder:plain>channels_last(float32[1,3,8,8]) -> float32[1,3,8,8] from=[1] to=[2]") +
+                           kernel_line(3, "convolution(float32[1,3,8,8], const float32[4,3,3,3]) -> float32[1,4,6,6] groups=[1] | relu") +
+                           "refused plain sort(float32[4]) -> float32[4]\tno kernel\n";
+  ASSERT_TRUE(parse_profile(text, "p")) << parse_profile(text, "p").error().text();
+  std::mt19937 random(1);
+  const std::string_view bytes = "0123456789-.e,[](){}|\n\t #xkz";
+  std::size_t accepted = 0;
+  for (int k = 0; k < 3000; ++k) {
+    std::string mangled = text;
+    const std::size_t at = random() % mangled.size();
+    if (k % 3 == 0) mangled.erase(at, 1 + random() % 20);
+    if (k % 3 == 1) mangled[at] = bytes[random() % bytes.size()];
+    if (k % 3 == 2) mangled.insert(at, 1, bytes[random() % bytes.size()]);
+    const auto profile = parse_profile(mangled, "p");
+    if (!profile) {
+      EXPECT_EQ(profile.error().text().find("p:"), 0U) << profile.error().text();
+      continue;
+    }
+    ++accepted;
+    EXPECT_EQ(to_text(parse_profile(to_text(*profile), "p").value()), to_text(*profile));
+    for (const HeldOut& row : check(*profile)) EXPECT_GE(row.most, row.median);
+    EXPECT_NE(describe(*profile), "");
+    ProfileDevice device(*profile);
+    EXPECT_TRUE(device.measure(spec_of(matmul(17, 90, 55)), Layout::plain));
+  }
+  EXPECT_GT(accepted, 300U);
 }
 
 TEST(Profile, OfOneDeviceAreMergedAndTheLessDisturbedMeasurementStays) {

@@ -53,6 +53,16 @@ Features features_of(const ops::KernelSpec& spec) {
   return features;
 }
 
+bool has_plausible_sizes(const ops::KernelSpec& spec) {
+  constexpr double kMostBytes = 1e18;
+  const auto all_natural = [](const std::vector<ops::TensorSpec>& tensors) {
+    return std::ranges::all_of(
+        tensors, [](const ops::TensorSpec& tensor) { return std::ranges::all_of(tensor.dims, [](std::int64_t dim) { return dim >= 0; }); });
+  };
+  const bool posts = std::ranges::all_of(spec.post, [&](const ops::PostOperation& post) { return all_natural(post.operands); });
+  return posts && all_natural(spec.operands) && all_natural(spec.results) && features_of(spec).bytes < kMostBytes;
+}
+
 std::string class_of(const ops::KernelSpec& spec) {
   std::string kind = is_pointwise(spec) ? "pointwise" : spec.kernel;
   if (spec.kernel == "convolution" && spec.operands.size() > 1) {

@@ -18,6 +18,9 @@ struct Features {
 };
 Features features_of(const ops::KernelSpec& spec);
 
+// Whether no size is negative and all tensors together have less than 10^18 bytes.
+bool has_plausible_sizes(const ops::KernelSpec& spec);
+
 // Kernels whose times have one model: "convolution 1x1 float32", "pointwise float32", "copy int64".
 std::string class_of(const ops::KernelSpec& spec);
 

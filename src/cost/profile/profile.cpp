@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/cost/kernel_text.h"
+#include "src/cost/profile/features.h"
 
 namespace xflow::cost::profile {
 namespace {
@@ -182,6 +183,7 @@ class Reader {
   Result<void> add(const Line& line, std::string_view text, Layout layout, DatabaseEntry entry) {
     const auto spec = parse_kernel(text);
     if (!spec) return line.wrong(spec.error().message);
+    if (!has_plausible_sizes(*spec)) return line.wrong(fmt::format("kernel '{}': expected sizes of tensors that a machine may hold", text));
     // The key is the text as it is written anew, whatever number format a tool has.
     if (!profile_.kernels.emplace(Profile::Key{ops::to_string(*spec), layout}, std::move(entry)).second)
       return line.wrong(fmt::format("a second line for this kernel in layout {}", name(layout)));
