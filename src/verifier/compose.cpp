@@ -66,7 +66,7 @@ Composer::Composer(Algebra& algebra, ir::Arena& arena, const ir::Symbols::Substi
     : algebra_(algebra), arena_(arena), solved_(solved) {}
 
 Expression Composer::element(ir::ValueId value, const std::vector<Poly>& index) {
-  if (read_.insert(value).second) return at(value, index);
+  if (arena_.node(value).kind != ir::NodeKind::operation || read_.insert(value).second) return at(value, index);
   const Generic& g = generic(value);
   ir::Symbols::Substitution by;
   for (std::size_t k = 0; k < index.size(); ++k) by.emplace(g.index[k], index[k]);

@@ -1,9 +1,11 @@
 #include "src/verifier/concrete.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <random>
 #include <set>
+#include <span>
 #include <unordered_map>
 
 #include "src/ops/operator.h"
@@ -150,6 +152,7 @@ class Concrete::Implementation {
     const Semantics& s = semantics(v);
     std::int64_t count = 1;
     for (const std::int64_t d : t.dims) count *= d;
+    t.values.reserve(static_cast<std::size_t>(count));
     std::vector<std::int64_t> at(t.dims.size(), 0);
     for (std::int64_t n = 0; n < count; ++n) {
       for (std::size_t k = 0; k < at.size(); ++k) set(s.index[k], at[k]);
@@ -177,6 +180,9 @@ class Concrete::Implementation {
 
   std::optional<std::int64_t> integer(const Poly& p, const Frame& frame) const {
     if (const auto c = p.constant()) return c;
+    // Most indices are one symbol.
+    if (const auto s = p.as_symbol(); s && static_cast<std::size_t>(*s) < environment_.size() && environment_[static_cast<std::size_t>(*s)])
+      return environment_[static_cast<std::size_t>(*s)];
     return arena_.symbols().evaluate(p, [&](SymbolId s) -> std::optional<std::int64_t> {
       const ir::SymbolInfo& info = arena_.symbols().info(s);
       if (info.kind == SymbolKind::element) {
@@ -236,7 +242,7 @@ class Concrete::Implementation {
         for (std::int64_t k = 0; k < *extent; ++k) {
           set(e.binder, k);
           const Number next = number(*e.arguments[0], frame);
-          result = sum ? add(result, next) : apply_function(ops::Function::maximum, {result, next});
+          result = sum ? add(result, next) : apply_function(ops::Function::maximum, std::array{result, next});
         }
         return result;
       }
@@ -246,9 +252,10 @@ class Concrete::Implementation {
         return number(*e.arguments[*c ? 0 : 1], frame);
       }
       case ExprKind::apply: {
-        std::vector<Number> arguments;
-        arguments.reserve(e.arguments.size());
-        for (const ops::Expr& a : e.arguments) arguments.push_back(number(*a, frame));
+        std::array<Number, 3> values;
+        if (e.arguments.size() > values.size()) return Number::undefined();
+        const std::span arguments = std::span(values).first(e.arguments.size());
+        for (std::size_t k = 0; k < arguments.size(); ++k) arguments[k] = number(*e.arguments[k], frame);
         // The branch that is not taken may be undefined.
         if (e.function == ops::Function::choose && !arguments[0].is_undefined()) return arguments[arguments[0].is_zero() ? 2 : 1];
         return apply_function(e.function, arguments);

@@ -136,6 +136,9 @@ bool less(const Number& a, const Number& b) {
 Number add(const Number& a, const Number& b) {
   if (a.is_undefined() || b.is_undefined()) return Number::undefined();
   if (a.is_small() && b.is_small()) {
+    std::int64_t whole = 0;
+    const bool integers = a.denominator() == 1 && b.denominator() == 1;
+    if (integers && !__builtin_add_overflow(a.numerator(), b.numerator(), &whole)) return Number(whole);
     if (const auto sum = ir::add(small(a), small(b))) return Number(*sum);
   }
   if (a.is_exact() && b.is_exact()) return number(Exact(exact(a) + exact(b)));
@@ -145,6 +148,9 @@ Number add(const Number& a, const Number& b) {
 Number multiply(const Number& a, const Number& b) {
   if (a.is_undefined() || b.is_undefined()) return Number::undefined();
   if (a.is_small() && b.is_small()) {
+    std::int64_t whole = 0;
+    const bool integers = a.denominator() == 1 && b.denominator() == 1;
+    if (integers && !__builtin_mul_overflow(a.numerator(), b.numerator(), &whole)) return Number(whole);
     if (const auto product = ir::multiply(small(a), small(b))) return Number(*product);
   }
   if (a.is_exact() && b.is_exact()) return number(Exact(exact(a) * exact(b)));
@@ -156,7 +162,7 @@ Number multiply(const Number& a, const Number& b) {
   return Number::approximate(a.approximation() * b.approximation());
 }
 
-Number apply_function(Function function, const std::vector<Number>& arguments) {
+Number apply_function(Function function, std::span<const Number> arguments) {
   for (const Number& n : arguments)
     if (n.is_undefined()) return Number::undefined();
   const Number& a = arguments[0];

@@ -7,8 +7,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "src/ir/rational.h"
 #include "src/ops/expr.h"
@@ -48,7 +48,7 @@ class Number {
 bool less(const Number& a, const Number& b);
 
 // function(arguments) over the reals: undefined where the function is not (division by 0, the logarithm of a number that is not positive).
-Number apply_function(ops::Function function, const std::vector<Number>& arguments);
+Number apply_function(ops::Function function, std::span<const Number> arguments);
 // The two that loops are made of.
 Number add(const Number& a, const Number& b);
 Number multiply(const Number& a, const Number& b);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <functional>
 #include <limits>
 #include <map>
@@ -89,7 +90,7 @@ class Evaluation {
   // Powers of the reciprocal, which is 0 for 0.
   static Number power(const Number& x, int exponent) {
     if (exponent < 0 && x.is_zero()) return Number();
-    const Number base = exponent < 0 ? apply_function(Function::reciprocal, {x}) : x;
+    const Number base = exponent < 0 ? apply_function(Function::reciprocal, std::array{x}) : x;
     Number result(1);
     for (int k = 0; k < std::abs(exponent); ++k) result = multiply(result, base);
     return result;
