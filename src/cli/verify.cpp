@@ -265,6 +265,7 @@ ExitCode infer_one(const VerifyArguments& a, const rules::Rule& rule) {
 }
 
 ExitCode run(VerifyArguments& a) {
+  a.options.refute_first = true;
   if (!a.timeout.empty()) {
     const auto timeout = read_timeout(a.timeout);
     if (!timeout) return report(timeout.error());

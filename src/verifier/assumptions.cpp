@@ -125,6 +125,7 @@ bool is_obviously_wrong(rules::RuleInstance& instance, const Options& options) {
 
 bool is_proved_quickly(const rules::Rule& rule, Options options) {
   options.shrink = false;
+  options.refute_first = true;
   auto instances = rules::instantiate(rule, kChoices);
   if (!instances) return false;
   for (std::size_t k = 0; k < instances->size(); k += instances->size() / 4 + 1)

@@ -112,6 +112,14 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
   if (failed) {
     return explain_obligation(instance, concrete, sampler, samples, proof, instance.obligations[*failed]);
   }
+  Refuter refuter(instance, concrete, options.seed, options.shrink);
+  std::optional<Refuter::Result> first;
+  if (options.refute_first && !options.normal_forms) first = refuter.try_all(samples, Refuter::Purpose::agreement);
+  if (first && first->counterexample) {
+    decision.counterexample = first->counterexample;
+    decision.verdict = Verdict::refuted;
+    return decision;
+  }
   const bool matched = proof.run() || broken(Fault::verdict_without_proof);
   decision.steps = proof.steps();
   if (options.record) decision.shown = proof.shown();
@@ -133,8 +141,7 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
     decision.certificates.push_back(*std::move(text));
   }
 
-  Refuter refuter(instance, concrete, options.seed, options.shrink);
-  const Refuter::Result evaluated = refuter.try_all(samples, Refuter::Purpose::agreement);
+  const Refuter::Result evaluated = first ? *std::move(first) : refuter.try_all(samples, Refuter::Purpose::agreement);
   if (evaluated.counterexample) {
     decision.counterexample = evaluated.counterexample;
     // A proof and a counterexample cannot both be right.

@@ -61,8 +61,11 @@ struct Options {
   std::uint64_t steps = 2'000'000;       // rewriting steps of the normaliser and matcher
   std::uint64_t seed = 1;                // of concrete evaluation
   bool shrink = true;                    // make counterexamples small; off where only verdicts count
-  bool record = false;                   // certificates are kept in the form of records
-  bool normal_forms = false;             // normal forms are kept as text
+  // No proof is tried of what direct evaluation refutes. Off (in tests): both are done, and a rule that is proved and refuted is unknown,
+  // with the advice to report it.
+  bool refute_first = false;
+  bool record = false;        // certificates are kept in the form of records
+  bool normal_forms = false;  // normal forms are kept as text
   // A safety net: the decision of a rule that takes longer is a timeout, which is never recorded. No limit: 0.
   std::chrono::duration<double> timeout{0};
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();  // of the decision under way

@@ -40,6 +40,21 @@ TEST(WrongRules, AreAllRefutedWithACounterexample) {
   }
 }
 
+TEST(WrongRules, AreRefutedBeforeAProofIsTried) {
+  const std::vector<rules::Rule> rules = rules_of("tests/verifier/refuted");
+  Options first;
+  first.refute_first = true;
+  const std::vector<RuleDecision> both = decide(rules, {}, 2);
+  const std::vector<RuleDecision> alone = decide(rules, first, 2);
+  std::size_t without_proof = 0;
+  for (std::size_t k = 0; k < rules.size(); ++k) {
+    EXPECT_EQ(alone[k].verdict, Verdict::refuted);
+    EXPECT_TRUE(alone[k].decision.counterexample.has_value()) << rules[k].name;
+    without_proof += alone[k].decision.steps < both[k].decision.steps ? 1 : 0;
+  }
+  EXPECT_GT(without_proof, rules.size() / 2);
+}
+
 TEST(Decisions, AreTheSameInEveryRunAndWithAnyNumberOfJobs) {
   std::vector<rules::Rule> rules = rules_of("tests/verifier/refuted");
   for (rules::Rule& r : rules_of("tests/verifier/proved")) rules.push_back(std::move(r));
