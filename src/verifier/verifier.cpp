@@ -150,12 +150,14 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
     return decision;
   }
   if (!matched) {
-    // More shapes before giving up: first those on which the terms that were left say that the sides may differ.
-    std::vector<Assignment> shapes;
-    for (const Condition& hint : proof.hints())
-      if (auto a = sampler.satisfying(hint)) shapes.push_back(*std::move(a));
-    Refuter::Result more = refuter.try_all(shapes, Refuter::Purpose::refutation);
-    if (!more.counterexample) more = refuter.try_all(sampler.assignments(4 * kAgreements), Refuter::Purpose::refutation);
+    // More shapes before giving up; then those on which the terms that were left say that the sides may differ, which take a solver.
+    Refuter::Result more = refuter.try_all(sampler.assignments(4 * kAgreements), Refuter::Purpose::refutation);
+    if (!more.counterexample) {
+      std::vector<Assignment> shapes;
+      for (const Condition& hint : proof.hints())
+        if (auto a = sampler.satisfying(hint)) shapes.push_back(*std::move(a));
+      more = refuter.try_all(shapes, Refuter::Purpose::refutation);
+    }
     decision.counterexample = more.counterexample;
     decision.verdict = more.counterexample ? Verdict::refuted : proof.stopped_by_steps() ? Verdict::timeout : Verdict::unknown;
     if (!more.counterexample) decision.open = proof.open();
