@@ -4,8 +4,9 @@
 
 The models are those of the folder XFLOW_TEST_MODELS (or those of the NAMEs there, without .onnx) and that of the quickstart. The numbers are
 processor times as parts of the original's, medians over interleaved turns with their 95 % intervals. `same` is the original again, which is
-the noise of the method; `saved` is the original read and written by onnx, the control for the peers, which do that too. --peers names a
-Python environment with onnxsim and onnxslim (scripts/deps peers); without it they are left out.
+the noise of the method; `saved` is the original read and written by onnx, the control for the peers, which do that too; `xflow` pays with the
+kernels of this CPU, `runner` with those of ONNX Runtime, where it also runs whole models (docs/runner.md). --peers names a Python
+environment with onnxsim and onnxslim (scripts/deps peers); without it they are left out.
 """
 
 import argparse
@@ -13,16 +14,19 @@ import json
 import math
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 
 import onnx
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/cli"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/cli"))
 import models_test
 import ort
 
 QUICKSTART_SHAPE = [1, 3, 48, 192]
+RUNNER = f"PYTHONPATH={shlex.quote(str(ROOT / 'python'))} {shlex.quote(sys.executable)} -m xflow_onnx.runner_ort"
 
 
 def inputs_of(path, quickstart):
@@ -58,13 +62,15 @@ def variants_of(path, options, inputs, known):
     """{variant: path, or None where it could not be made}; 'same' stands first."""
     folder = options.work / path.stem
     folder.mkdir(parents=True, exist_ok=True)
-    result = {"same": path, "saved": folder / "saved.onnx", "xflow": folder / "xflow.onnx"}
+    result = {"same": path, "saved": folder / "saved.onnx"}
     onnx.save(onnx.load(path), result["saved"])
-    try:
-        optimize(options.program, path, result["xflow"], inputs, known, options.states, options.work)
-    except RuntimeError as error:
-        print(f"{path.stem}: {error}", file=sys.stderr)
-        result["xflow"] = None
+    for name, arguments in {"xflow": [], "runner": ["--runner", RUNNER]}.items():
+        result[name] = folder / f"{name}.onnx"
+        try:
+            optimize(options.program, path, result[name], inputs, known, options.states, options.work, arguments)
+        except RuntimeError as error:
+            print(f"{path.stem}: {error}", file=sys.stderr)
+            result[name] = None
     if options.peers:
         for name in ["onnxsim", "onnxslim"]:
             output = folder / f"{name}.onnx"
@@ -83,7 +89,7 @@ def main():
     parser.add_argument("--turns", type=int, default=31)
     parser.add_argument("--states", type=int, default=2000)
     parser.add_argument("--peers", type=pathlib.Path)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     options.work.mkdir(parents=True, exist_ok=True)
 
     folder = os.environ.get("XFLOW_TEST_MODELS")
@@ -94,7 +100,7 @@ def main():
     if not paths:
         print("no models: XFLOW_TEST_MODELS is not set and --quickstart not given", file=sys.stderr)
         return 64
-    columns = ["same", "saved", "xflow", *(["onnxsim", "onnxslim"] if options.peers else [])]
+    columns = ["same", "saved", "xflow", "runner", *(["onnxsim", "onnxslim"] if options.peers else [])]
     for threads in map(int, options.threads.split(",")):
         print(f"\nProcessor time in ONNX Runtime, {threads} thread{'s' if threads > 1 else ''}, as a part of the original's\n")
         print(f"| model | original, ms | {' | '.join(columns)} |")
