@@ -186,4 +186,10 @@ Value merge_heads(Model& model, const Value& x, const std::string& place) {
   return reshape(model, moved, {moved.dims[0], moved.dims[1], moved.dims[2] * moved.dims[3]}, place);
 }
 
+Value feed_forward(Model& model, const Value& x, const FeedForwardPlaces& places) {
+  const std::int64_t hidden = x.dims.back();
+  const Value inner = gelu(model, linear(model, layer_norm(model, x, places.norm), places.up, 4 * hidden), places.activation);
+  return add(model, x, linear(model, inner, places.down, hidden), "fed");
+}
+
 }  // namespace xflow::bench

@@ -83,4 +83,10 @@ Value flatten(Model& model, const Value& x, const std::string& place);
 Value split_heads(Model& model, const Value& x, std::int64_t heads, const std::string& place);
 Value merge_heads(Model& model, const Value& x, const std::string& place);
 
+// The second half of an encoder block that normalises first: x + down(gelu(up(normalised x))), up to 4 times the hidden size.
+struct FeedForwardPlaces {
+  std::string norm, up, activation, down;
+};
+Value feed_forward(Model& model, const Value& x, const FeedForwardPlaces& places);
+
 }  // namespace xflow::bench

@@ -35,9 +35,7 @@ Model vit(const Scale& scale) {
   const std::int64_t hidden = scale.channels(768);
   Value x = model.input("tokens", {1, scale.size(197), hidden});
   x = add(model, x, attention(model, layer_norm(model, x, "norm1"), scale.parts(12)), "attended");
-  const Value inner = gelu(model, linear(model, layer_norm(model, x, "norm2"), "mlp.fc1", 4 * hidden), "mlp.act");
-  x = add(model, x, linear(model, inner, "mlp.fc2", hidden), "fed");
-  model.output(x);
+  model.output(feed_forward(model, x, {"norm2", "mlp.fc1", "mlp.act", "mlp.fc2"}));
   return model;
 }
 

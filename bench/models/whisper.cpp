@@ -27,9 +27,7 @@ Model whisper(const Scale& scale) {
   const std::int64_t hidden = scale.channels(512);
   Value x = model.input("hidden_states", {1, scale.size(1500), hidden});
   x = add(model, x, attention(model, layer_norm(model, x, "self_attn_layer_norm"), scale.parts(8)), "attended");
-  const Value inner = gelu(model, linear(model, layer_norm(model, x, "final_layer_norm"), "fc1", 4 * hidden), "activation_fn");
-  x = add(model, x, linear(model, inner, "fc2", hidden), "fed");
-  model.output(x);
+  model.output(feed_forward(model, x, {"final_layer_norm", "fc1", "activation_fn", "fc2"}));
   return model;
 }
 

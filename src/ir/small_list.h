@@ -69,6 +69,7 @@ class SmallList {
     size_ = 0;
   }
   void push_back(T value) { emplace_back(std::move(value)); }
+  // The arguments do not lie in this list.
   template <typename... Arguments>
   T& emplace_back(Arguments&&... arguments) {
     if (size_ == capacity_) grow(2 * capacity_);

@@ -40,24 +40,22 @@ Formula make(Formula::Kind kind, std::vector<Formula> arguments, std::string nam
   e.name = std::move(name);
   return e;
 }
-// Of two arguments, which are moved.
-Formula make(Formula::Kind kind, Formula a, Formula b) {
-  Formula e;
-  e.kind = kind;
-  e.arguments.reserve(2);
-  e.arguments.push_back(std::move(a));
-  e.arguments.push_back(std::move(b));
-  return e;
+// Two arguments, moved where a list in braces would copy them.
+std::vector<Formula> both(Formula a, Formula b) {
+  std::vector<Formula> arguments;
+  arguments.reserve(2);
+  arguments.push_back(std::move(a));
+  arguments.push_back(std::move(b));
+  return arguments;
 }
+Formula make(Formula::Kind kind, Formula a, Formula b) { return make(kind, both(std::move(a), std::move(b))); }
 Formula call(std::string function, std::vector<Formula> arguments) {
   return make(Formula::Kind::call, std::move(arguments), std::move(function));
 }
 Guard relation(Guard::Kind kind, Formula a, Formula b) {
   Guard g;
   g.kind = kind;
-  g.arguments.reserve(2);
-  g.arguments.push_back(std::move(a));
-  g.arguments.push_back(std::move(b));
+  g.arguments = both(std::move(a), std::move(b));
   return g;
 }
 Guard equal(Formula a, Formula b) { return relation(Guard::Kind::equal, std::move(a), std::move(b)); }
