@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -35,6 +36,20 @@ std::optional<std::uint64_t> number_in(const std::string& stem) {
   const std::size_t before = stem.find_last_not_of("0123456789", last);
   const std::size_t first = before == std::string::npos ? 0 : before + 1;
   return number(std::string_view(stem).substr(first, last + 1 - first));
+}
+
+// Of the significand.
+int digits_after_point(ir::DataType type) {
+  switch (type) {
+    case ir::DataType::float64:
+      return 52;
+    case ir::DataType::float16:
+      return 10;
+    case ir::DataType::bfloat16:
+      return 7;
+    default:
+      return 23;
+  }
 }
 
 bool has_name(std::span<const std::string_view> names, std::string_view name) {
@@ -188,6 +203,15 @@ Result<InputSet> seeded_inputs(const ir::Arena& arena, std::span<const NamedInpu
   }
   set.label += fmt::format("seed {}", values.seed);
   return set;
+}
+
+Result<eval::Tensor> nudged(const eval::Tensor& tensor, std::uint64_t seed) {
+  if (!ir::is_floating(tensor.data_type)) return tensor;
+  XFLOW_TRY(std::vector<double> values, eval::doubles(tensor));
+  const double change = std::ldexp(8.0, -digits_after_point(tensor.data_type));
+  std::mt19937_64 random(seed);
+  for (double& value : values) value *= (random() & 1U) != 0 ? 1 + change : 1 - change;
+  return eval::rounded(eval::Tensor::of_doubles(tensor.data_type, tensor.dims, std::move(values)));
 }
 
 Result<std::vector<InputSet>> read_inputs(std::span<const std::string> paths, std::span<const std::string_view> names) {

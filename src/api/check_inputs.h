@@ -32,6 +32,11 @@ struct SeededValues {
 // for an input of unknown rank or of a type without values (a sequence, a 4-bit type).
 Result<InputSet> seeded_inputs(const ir::Arena& arena, std::span<const NamedInput> inputs, const Sizes& sizes, const SeededValues& values);
 
+// The tensor with each finite element of a floating type larger or smaller by about eight units in its last place, as a seeded coin says;
+// of another type as it is. What a model computes from it differs as much as rounding in some hundred operations makes it differ. Errors:
+// those of eval::doubles.
+Result<eval::Tensor> nudged(const eval::Tensor& tensor, std::uint64_t seed);
+
 // The sets in files, in their order. Of an .npz file: arrays `NAME` or `in__NAME` are one set, `in2__NAME`, `in3__NAME` ... one more each;
 // arrays `out__NAME`, `out2__NAME` ... are somebody's results and not read. Of a folder: the files in it that end in .pb, in the order of
 // the numbers in their names, one set; a folder without any, but with folders test_data_set_N: one set each. Other .pb files (a

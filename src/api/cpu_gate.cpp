@@ -99,12 +99,13 @@ class CpuJudge {
     options.chosen = &chosen_;
     XFLOW_TRY(Program program,
               Program::build(*gate_.costs.cpu, gate_.arena, std::move(choice.plans[who]), choice.sizes.valuation(), options));
-    XFLOW_CHECK(write_inputs(program, number));
+    XFLOW_CHECK(write_inputs(program, {number}));
     return program;
   }
 
   // Inputs that have a default, and no value that is given, keep it where it has the sizes of this choice.
-  Result<void> write_inputs(Program& program, std::size_t number) const {
+  Result<void> write_inputs(Program& program, RunChoice choice) const {
+    const std::size_t number = choice.sizes;
     std::unordered_set<ir::ValueId> read;
     for (const cost::BufferId id : program.plan().inputs) read.insert(program.plan().buffer(id).value);
     std::vector<NamedInput> wanted;
@@ -115,14 +116,24 @@ class CpuJudge {
       if (given || known == gate_.defaults.end() || !program.write(input.value, known->second)) wanted.push_back(input);
     }
     XFLOW_TRY(const InputSet set, gate_.runs.values(gate_.arena, wanted, number, choices_[number].sizes));
-    for (const NamedInput& input : wanted) XFLOW_CHECK(program.write(input.value, set.tensors.at(std::string(input.name))));
+    for (const NamedInput& input : wanted) {
+      const eval::Tensor& tensor = set.tensors.at(std::string(input.name));
+      if (choice.nudged) {
+        XFLOW_TRY(const eval::Tensor changed, nudged(tensor, kNudgeSeed));
+        XFLOW_CHECK(program.write(input.value, changed));
+      } else {
+        XFLOW_CHECK(program.write(input.value, tensor));
+      }
+    }
     return {};
   }
 
   std::string compare() {
-    const auto outputs = [&](cost::ProgramId id, std::size_t choice) -> Result<std::vector<eval::Tensor>> {
-      Program& program = executor_.program(id, choice);
+    const auto outputs = [&](cost::ProgramId id, RunChoice choice) -> Result<std::vector<eval::Tensor>> {
+      Program& program = executor_.program(id, choice.sizes);
+      if (choice.nudged) XFLOW_CHECK(write_inputs(program, choice));
       program.run();
+      if (choice.nudged) XFLOW_CHECK(write_inputs(program, {choice.sizes}));
       std::vector<eval::Tensor> tensors;
       tensors.reserve(gate_.outputs.size());
       for (std::size_t k = 0; k < gate_.outputs.size(); ++k) {

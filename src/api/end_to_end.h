@@ -4,6 +4,7 @@
 #include <xflow/optimize.h>
 #include <xflow/result.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -24,7 +25,8 @@ class RunnerExecutor;
 
 namespace xflow::api {
 
-constexpr double kLeastPatience = 1;    // seconds that a runner has for an answer, whatever the budget
+constexpr double kLeastPatience = 1;  // seconds that a runner has for an answer, whatever the budget
+constexpr std::uint64_t kNudgeSeed = 1;
 constexpr double kStartPatience = 120;  // for its first one: it may load a large runtime
 
 // Lets the gate judge a candidate, and fills in the report, whose seconds, for what was done before, count against the budget. Empty if it
@@ -32,9 +34,16 @@ constexpr double kStartPatience = 120;  // for its first one: it may load a larg
 std::string judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes,
                   const OptimizeOptions& options, const std::function<void()>& progress, OptimizeReport::EndToEnd& report);
 
-// Compares what both compute at each choice of sizes, as far as a runtime may differ. Empty if that agrees, otherwise why not.
-// `outputs`: of one run, always as many and in the same order; `name_of`: an output's name, asked for after a run.
-std::string compare_outputs(const std::function<Result<std::vector<eval::Tensor>>(cost::ProgramId, std::size_t)>& outputs,
+// On which inputs a program is run: those at a choice of sizes, or the same, nudged by a rounding error.
+struct RunChoice {
+  std::size_t sizes;
+  bool nudged = false;
+};
+
+// Compares what both compute at each choice of sizes, as far as a runtime may differ: by a share of the largest magnitude, by a multiple of
+// what the original itself differs from run to run, or of what it differs where its inputs are nudged. Empty if that agrees, otherwise why
+// not. `outputs`: of one run, always as many and in the same order; `name_of`: an output's name, asked for after a run.
+std::string compare_outputs(const std::function<Result<std::vector<eval::Tensor>>(cost::ProgramId, RunChoice)>& outputs,
                             const std::function<std::string(std::size_t)>& name_of, cost::ProgramId original, cost::ProgramId candidate,
                             std::span<const std::string> sizes);
 
