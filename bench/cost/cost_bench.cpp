@@ -12,12 +12,15 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 
 #include "src/api/check_inputs.h"
 #include "src/api/sizes.h"
 #include "src/cost/cover.h"
 #include "src/cost/cpu/cpu_device.h"
+#include "src/cost/cpu/footprint.h"
 #include "src/cost/cpu/program.h"
+#include "src/cost/kernel_costs.h"
 #include "src/onnx/document.h"
 #include "src/onnx/lift.h"
 
@@ -68,18 +71,68 @@ struct Profiled {
   std::optional<cost::CostModel> costs;
   cost::Cost cost;
   Executed executed;
+  double error = 0;  // of the prediction
+  std::size_t bytes = 0;
   double share_not_run = 0;
 };
+
+// The machine's speed changes from minute to minute, so what was predicted is compared with runs by kernels that are timed again between
+// the runs: by which factor they take longer now than when the prediction was made. The median of some rounds of the error.
+double error_in_turns(Profiled& p, cost::cpu::Program& program) {
+  constexpr int kRounds = 7;
+  struct Timed {
+    ops::KernelSpec spec;
+    cost::Layout layout;
+    double then;
+    int launches;
+  };
+  std::map<std::string, Timed> kernels;
+  for (const cost::PlannedLaunch& launch : program.plan().launches) {
+    const ops::KernelSpec spec = cost::in_measured_order(launch.spec);
+    const cost::Layout layout = p.device->chooses_layout(spec) ? cost::Layout::any : launch.operand_layout;
+    const cost::DatabaseKey key{ops::to_string(spec), layout};
+    const cost::DatabaseEntry* entry = p.database->find(key);
+    if (entry == nullptr || entry->cost.median.value <= 0) continue;
+    ++kernels.try_emplace(key.kernel, Timed{spec, layout, entry->cost.median.value, 0}).first->second.launches;
+  }
+  std::vector<double> errors;
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<double> runs;
+    double now = 0;
+    double then = 0;
+    const auto run = [&] { runs.push_back(program.run().thread.value); };
+    std::size_t n = 0;
+    program.run();
+    for (const auto& [text, kernel] : kernels) {
+      if (n++ % (kernels.size() / 8 + 1) == 0) {
+        program.run();
+        run();
+      }
+      const auto cost = p.device->measure(kernel.spec, kernel.layout);
+      if (!cost) continue;
+      now += cost->median.value * kernel.launches;
+      then += kernel.then * kernel.launches;
+    }
+    std::ranges::sort(runs);
+    if (then > 0) errors.push_back(p.cost.time.value * now / then / runs[runs.size() / 2] - 1);
+  }
+  std::ranges::sort(errors);
+  return errors.empty() ? 0 : errors[errors.size() / 2];
+}
 
 Result<std::unique_ptr<Profiled>> profile(const std::string& path) {
   auto profiled = std::make_unique<Profiled>();
   Profiled& p = *profiled;
   XFLOW_TRY(p.document, onnx_io::Document::open(path));
   XFLOW_TRY(p.model, onnx_io::lift(*p.document, p.arena));
-  XFLOW_TRY(p.device, cost::cpu::open_cpu_device());
+
   std::vector<api::NamedInput> inputs;
   for (std::size_t k = 0; k < p.model.inputs.size(); ++k) inputs.push_back({p.model.input_names[k], p.model.inputs[k]});
   XFLOW_TRY(const api::Sizes sizes, api::choose_fitting_sizes(p.arena, p.model.graph, inputs, {}));
+  p.bytes = cost::cpu::bytes_of_run(p.arena, p.model.graph, sizes.valuation());
+  cost::cpu::CpuOptions device_options;
+  device_options.between = cost::cpu::between_for(p.bytes, device_options.threads);
+  XFLOW_TRY(p.device, cost::cpu::open_cpu_device(device_options));
   p.database = cost::Database::open("", p.device->info());
   p.costs.emplace(p.arena, *p.device, *p.database, sizes.valuation());
   XFLOW_TRY(p.cost, p.costs->cost(p.model.graph));
@@ -89,6 +142,7 @@ Result<std::unique_ptr<Profiled>> profile(const std::string& path) {
   XFLOW_TRY(const api::InputSet set, api::seeded_inputs(p.arena, inputs, sizes, {}));
   for (const api::NamedInput& input : inputs) XFLOW_CHECK(program->write(input.value, set.tensors.at(std::string(input.name))));
   p.executed = execute(*program);
+  p.error = error_in_turns(p, *program);
   p.share_not_run = program->plan().share_not_run();
   if (std::getenv("XFLOW_BENCH_COVER") != nullptr) print_launches(*program, p.executed);
   return profiled;
@@ -107,11 +161,13 @@ void cost_model(benchmark::State& state, const std::string& path) {
   cost::CostModel& costs = *(*profiled)->costs;
   for (auto _ : state) benchmark::DoNotOptimize(costs.cost((*profiled)->model.graph));
   state.counters["predicted_us"] = (*profiled)->cost.time.value / 1e3;
+  state.counters["run_MB"] = static_cast<double>((*profiled)->bytes) / 1e6;
   state.counters["kernels"] = static_cast<double>((*profiled)->cost.kernels);
   state.counters["unmeasured"] = static_cast<double>((*profiled)->cost.unmeasured);
   const double executed = (*profiled)->executed.microseconds;
   state.counters["executed_us"] = executed;
-  if (executed > 0) state.counters["error_percent"] = 100 * ((*profiled)->cost.time.value / 1e3 / executed - 1);
+  if (executed > 0) state.counters["error_percent"] = 100 * (*profiled)->error;
+  if (executed > 0) state.counters["error_then_percent"] = 100 * ((*profiled)->cost.time.value / 1e3 / executed - 1);
   state.counters["not_run_percent"] = 100 * (*profiled)->share_not_run;
   state.counters["disturbed"] = static_cast<double>(costs.statistics().disturbed);
   state.counters["profiled"] = static_cast<double>(costs.statistics().measured);

@@ -31,6 +31,9 @@ struct OptimizeOptions {
   std::string device;
   // Threads of one kernel.
   int threads = 1;
+  // What the caches of this CPU hold when a kernel is timed (docs/cost.md): "warm", all that it needs; "4MiB", "16MiB" or "64MiB", what is
+  // left after a run through so much memory; "auto", whichever of these fits to the model.
+  std::string caches = "auto";
   // Sizes of dynamic inputs. Without one an unknown first dimension is 1 and any other 128, which the report says. An input may be named
   // several times: costs are those at the first of its sizes, and at none of the others may the result be slower.
   std::vector<InputShape> shapes;

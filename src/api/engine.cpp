@@ -13,6 +13,7 @@
 #include "src/api/shipped_rules.h"
 #include "src/cost/cover.h"
 #include "src/cost/cpu/cpu_device.h"
+#include "src/cost/cpu/footprint.h"
 #include "src/cost/profile/profile_device.h"
 #include "src/cost/runner/runner_device.h"
 #include "src/search/rule_rewriter.h"
@@ -31,6 +32,14 @@ constexpr double kNanosecondsPerOperation = 0.05;
 
 std::string device_text(const cost::DeviceInfo& info) {
   return fmt::format("{}: {}, {} thread{}, {}", info.name, info.model, info.threads, info.threads == 1 ? "" : "s", info.library);
+}
+
+// As the options name them; nothing for those that fit.
+Result<std::optional<std::size_t>> caches_of(const OptimizeOptions& options) {
+  if (options.caches == "auto") return std::optional<std::size_t>();
+  for (const std::size_t between : cost::cpu::kBetween)
+    if (options.caches == (between == 0 ? "warm" : fmt::format("{}MiB", between >> 20U))) return std::optional(between);
+  return fail(ErrorCode::invalid_argument, fmt::format("caches must be auto, warm, 4MiB, 16MiB or 64MiB, found '{}'", options.caches));
 }
 
 }  // namespace
@@ -55,7 +64,8 @@ Result<void> DeviceCosts::open_runner(const OptimizeOptions& options) {
   return {};
 }
 
-Result<void> DeviceCosts::open(const OptimizeOptions& options) {
+Result<void> DeviceCosts::open(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run) {
+  XFLOW_TRY(const auto caches, caches_of(options));
   if (options.device == "runner" || (options.device.empty() && !options.runner.empty())) return open_runner(options);
   if (options.device.starts_with(kProfile)) {
     XFLOW_TRY(cost::profile::Profile read, cost::profile::read_profile(options.device.substr(kProfile.size())));
@@ -66,6 +76,7 @@ Result<void> DeviceCosts::open(const OptimizeOptions& options) {
     return fail(ErrorCode::unsupported, fmt::format("no device '{}'; this build has: cpu, runner, profile:FILE", options.device));
   cost::cpu::CpuOptions cpu_options;
   cpu_options.threads = options.threads;
+  cpu_options.between = caches ? *caches : cost::cpu::between_for(bytes_of_run(), options.threads);
   XFLOW_TRY(cpu, cost::cpu::open_cpu_device(cpu_options));
   return {};
 }
@@ -127,7 +138,7 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   const rules::VerifiedRules& rules = problem.rules == nullptr ? *loaded : *problem.rules;
   DeviceCosts own;
   DeviceCosts& costs = problem.costs == nullptr ? own : *problem.costs;
-  XFLOW_CHECK(costs.open(options));
+  XFLOW_CHECK(costs.open(options, [&] { return cost::cpu::bytes_of_run(problem.arena, problem.graph, sizes.valuation()); }));
   const cost::DeviceInfo& info = costs.device().info();
   report.device = device_text(info);
   // A profile is its own record; what its model says is no measurement.

@@ -38,8 +38,10 @@ namespace xflow::api {
 struct DeviceCosts {
   DeviceCosts();
   ~DeviceCosts();
-  // Errors: unsupported for a device that is not here and a runner that cannot be started, those of reading a profile.
-  Result<void> open(const OptimizeOptions& options);
+  // `bytes_of_run`: of what is going to be run there, for the caches of this CPU, which is asked for where it matters. Errors: unsupported
+  // for a device that is not here and a runner that cannot be started, invalid_argument for caches of another name, those of reading a
+  // profile.
+  Result<void> open(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run);
   cost::Device& device() const;
   std::unique_ptr<cost::cpu::CpuDevice> cpu;  // one of these
   std::unique_ptr<cost::profile::ProfileDevice> profile;

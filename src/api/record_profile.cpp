@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "src/api/engine.h"
@@ -10,6 +12,7 @@
 #include "src/api/sizes.h"
 #include "src/cost/cover.h"
 #include "src/cost/cpu/cpu_device.h"
+#include "src/cost/cpu/footprint.h"
 #include "src/cost/profile/profile_device.h"
 #include "src/cost/runner/runner_device.h"
 #include "src/onnx/document.h"
@@ -21,29 +24,41 @@ namespace {
 
 constexpr double kSecondsForAgain = 10;  // of timing kernels again that were timed while something disturbed the machine, for each model
 
-Result<void> open_here(const OptimizeOptions& options, DeviceCosts& here) {
+Result<void> open_here(const OptimizeOptions& options, DeviceCosts& here, const std::function<std::size_t()>& bytes_of_run) {
   if (is_elsewhere(options))
     return fail(ErrorCode::invalid_argument, "a profile is recorded on a device that is here: cpu, or a runner; found a profile");
-  XFLOW_CHECK(here.open(options));
+  XFLOW_CHECK(here.open(options, bytes_of_run));
   here.database = std::make_unique<cost::Database>(cost::Database::open(options.cost_database, here.device().info(), options.warning));
   return {};
 }
 
-Result<void> time_kernels(const std::string& path, const OptimizeOptions& options, const rules::VerifiedRules& rules, DeviceCosts& here) {
-  XFLOW_TRY(const onnx_io::Document document, onnx_io::Document::open(path));
+// A model at the sizes at which its kernels are timed.
+struct Lifted {
+  std::optional<onnx_io::Document> document;
   ir::Arena arena;
-  XFLOW_TRY(const onnx_io::LiftedModel lifted, onnx_io::lift(document, arena));
+  onnx_io::LiftedModel model;
+  std::optional<Sizes> sizes;
+};
+
+Result<std::unique_ptr<Lifted>> lift(const std::string& path) {
+  auto lifted = std::make_unique<Lifted>();
+  XFLOW_TRY(lifted->document, onnx_io::Document::open(path));
+  XFLOW_TRY(lifted->model, onnx_io::lift(*lifted->document, lifted->arena));
   std::vector<NamedInput> inputs;
-  inputs.reserve(lifted.inputs.size());
-  for (std::size_t k = 0; k < lifted.inputs.size(); ++k) inputs.push_back({lifted.input_names[k], lifted.inputs[k]});
-  XFLOW_TRY(const Sizes sizes, choose_fitting_sizes(arena, lifted.graph, inputs, {}));
-  cost::CostModel model(arena, here.device(), *here.database, sizes.valuation());
+  inputs.reserve(lifted->model.inputs.size());
+  for (std::size_t k = 0; k < lifted->model.inputs.size(); ++k) inputs.push_back({lifted->model.input_names[k], lifted->model.inputs[k]});
+  XFLOW_TRY(lifted->sizes, choose_fitting_sizes(lifted->arena, lifted->model.graph, inputs, {}));
+  return lifted;
+}
+
+Result<void> time_kernels(Lifted& lifted, const OptimizeOptions& options, const rules::VerifiedRules& rules, DeviceCosts& here) {
+  cost::CostModel model(lifted.arena, here.device(), *here.database, lifted.sizes->valuation());
   model.allow_again(kSecondsForAgain);
-  XFLOW_CHECK(model.cost(lifted.graph));
+  XFLOW_CHECK(model.cost(lifted.model.graph));
   search::Options search_options;
   if (options.max_states) search_options.max_states = *options.max_states;
   search::RuleRewriter rewriter(rules, {});
-  settled_search(arena, lifted.graph, model, rewriter, search_options);
+  settled_search(lifted.arena, lifted.model.graph, model, rewriter, search_options);
   here.database->flush();
   return {};
 }
@@ -51,20 +66,36 @@ Result<void> time_kernels(const std::string& path, const OptimizeOptions& option
 }  // namespace
 
 Result<cost::profile::Profile> export_profile(const OptimizeOptions& options) {
-  DeviceCosts here;
-  XFLOW_CHECK(open_here(options, here));
-  return cost::profile::profile_of(*here.database, here.device().info());
+  // Of the caches for which kernels were timed those are meant for which most were.
+  std::unique_ptr<DeviceCosts> fullest;
+  for (const std::size_t bytes : cost::cpu::kBetween) {
+    auto here = std::make_unique<DeviceCosts>();
+    XFLOW_CHECK(open_here(options, *here, [&] { return bytes * static_cast<std::size_t>(options.threads); }));
+    if (fullest == nullptr || here->database->size() > fullest->database->size()) fullest = std::move(here);
+    if (fullest->cpu == nullptr || options.caches != "auto") break;
+  }
+  return cost::profile::profile_of(*fullest->database, fullest->device().info());
 }
 
 Result<cost::profile::Profile> record_profile(std::span<const std::string> models, const OptimizeOptions& options,
                                               const std::function<void(const std::string&)>& progress) {
   DeviceCosts here;
-  XFLOW_CHECK(open_here(options, here));
+  // A profile has one state of the caches: that of the largest model.
+  XFLOW_CHECK(open_here(options, here, [&] {
+    std::size_t most = 0;
+    for (const std::string& path : models)
+      if (const auto lifted = lift(path))
+        most = std::max(most, cost::cpu::bytes_of_run((*lifted)->arena, (*lifted)->model.graph, (*lifted)->sizes->valuation()));
+    return most;
+  }));
   XFLOW_TRY(const rules::VerifiedRules rules, load_rules(options));
   std::size_t recorded = 0;
   for (const std::string& path : models) {
     if (progress) progress(path);
-    const auto done = time_kernels(path, options, rules, here);
+    const auto done = [&]() -> Result<void> {
+      XFLOW_TRY(const std::unique_ptr<Lifted> lifted, lift(path));
+      return time_kernels(*lifted, options, rules, here);
+    }();
     if (done) {
       ++recorded;
     } else if (options.warning) {

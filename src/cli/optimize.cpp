@@ -137,6 +137,11 @@ void add_optimize(CLI::App& app, Command& command) {
       "--device", a->options.device,
       "where costs are measured: cpu, runner, or profile:FILE (xflow profile --help); without it in the runner if there is one, "
       "else on this CPU");
+  sub->add_option("--caches", a->options.caches,
+                  "what the caches of this CPU hold when a kernel is timed: warm, 4MiB, 16MiB, 64MiB (left after a run through so much); "
+                  "auto: as it fits to the model")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "warm", "4MiB", "16MiB", "64MiB"}));
   sub->add_option("--threads", a->options.threads, "threads of one kernel")->capture_default_str()->check(CLI::Range(1, 1024));
   CLI::Option* inputs =
       sub->add_option("--inputs", a->options.inputs,

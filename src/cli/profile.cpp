@@ -136,6 +136,11 @@ void add_profile(CLI::App& app, Command& command) {
   const auto device = [&](CLI::App* one) {
     one->add_option("--device", a->options.device, "device: cpu, or runner; without it the runner if there is one, else this CPU");
     one->add_option("--runner", a->options.runner, "command of a program that runs models (docs/runner.md)");
+    one->add_option("--caches", a->options.caches,
+                    "what the caches of this CPU hold when a kernel is timed: warm, 4MiB, 16MiB, 64MiB (left after a run through so much); "
+                    "auto: as it fits to the largest model")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"auto", "warm", "4MiB", "16MiB", "64MiB"}));
     one->add_option("--threads", a->options.threads, "threads of one kernel")->capture_default_str()->check(CLI::Range(1, 1024));
   };
   const auto out = [&](CLI::App* one) { one->add_option("--out", a->output, "profile to write")->required(); };

@@ -215,5 +215,23 @@ TEST(OptimizeGraph, WithoutEqualOrUnusedNodesReportsNone) {
   EXPECT_TRUE(result->report.steps.empty());
 }
 
+TEST(OptimizeGraph, NamesTheCachesInItsDeviceAndRefusesOthers) {
+  GraphBuilder builder;
+  builder.output("y", builder.apply("relu", {builder.input("x", DataType::float32, {4})}));
+  const auto graph = builder.build();
+  OptimizeOptions options = quick();
+  const auto warm = optimize(*graph, options);
+  ASSERT_TRUE(warm) << warm.error().text();
+  EXPECT_EQ(warm->report.device.find("between launches"), std::string::npos) << warm->report.device;
+  options.caches = "4MiB";
+  const auto cold = optimize(*graph, options);
+  ASSERT_TRUE(cold) << cold.error().text();
+  EXPECT_TRUE(cold->report.device.ends_with(", 4 MiB between launches")) << cold->report.device;
+  options.caches = "hot";
+  const auto result = optimize(*graph, options);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().text(), "caches must be auto, warm, 4MiB, 16MiB or 64MiB, found 'hot'");
+}
+
 }  // namespace
 }  // namespace xflow

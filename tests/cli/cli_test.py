@@ -33,6 +33,8 @@ class WrongCommandLines(ProgramTest):
         self.fail_with(64, f"IN is required {hint}", "optimize")
         self.fail_with(64, f"The following argument was not expected: --fast {hint}", *optimize, "--fast")
         self.fail_with(64, f"--threads: Value 0 not in range 1 to 1024 {hint}", *optimize, "--threads", "0")
+        caches = "--caches: hot not in {auto,warm,4MiB,16MiB,64MiB}"
+        self.fail_with(64, f"{caches} {hint}", *optimize, "--caches", "hot")
         form = "is not of the form NAME:1,3,48,192"
         for shape in ["x", ":1", "x:1,", "x:1,a", "x:0,3", "x:-1"]:
             self.fail_with(64, f"shape '{shape}' {form}", *optimize, "--shape", shape)

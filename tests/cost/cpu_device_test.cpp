@@ -44,6 +44,19 @@ TEST(CpuDevice, RefusesKernelsThatDoNotFitInMemory) {
             "cannot run pointwise/exp(float32[1048576,1048576]) -> float32[1048576,1048576] here: it needs 16384 GiB");
 }
 
+TEST(CpuDevice, SaysWhatRanBetweenLaunches) {
+  CpuOptions options;
+  options.between = std::size_t{4} << 20U;
+  const auto cold = open_cpu_device(options).value();
+  EXPECT_EQ(cold->info().library, device().info().library + ", 4 MiB between launches");
+  EXPECT_EQ(cold->info().model, device().info().model);
+  for (const ops::KernelSpec& spec : {convolutions()[1].spec("convolution"), pointwise("exp", {tensor({4, 64})}, {4, 64})}) {
+    const auto cost = cold->measure(spec, cold->chooses_layout(spec) ? Layout::any : Layout::plain);
+    ASSERT_TRUE(cost) << cost.error().text();
+    EXPECT_GT(cost->median.value, 0);
+  }
+}
+
 TEST(CpuDevice, RefusesZeroThreads) {
   const auto device = open_cpu_device({.threads = 0, .timing = {}});
   ASSERT_FALSE(device);

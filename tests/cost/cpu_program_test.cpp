@@ -234,6 +234,20 @@ TEST_F(ProgramTest, RefusesInputsOfOtherSizes) {
   EXPECT_EQ(written.error().message, "an input is float32[4,8], float32[4] was given");
 }
 
+TEST_F(ProgramTest, PacksAConstantThatIsReadTwiceOnce) {
+  const ValueId x = input({4, 512});
+  const ValueId weights = constant({512, 512}, 0.1);  // 1 MiB
+  const ir::Graph graph{{op("matmul", {op("relu", {op("matmul", {x, weights})}), weights})}};
+  expect_computes(graph);
+  const auto sizes = [](ir::SymbolId) { return std::nullopt; };
+  const auto device = open_cpu_device().value();
+  Database database = Database::open("", device->info());
+  CostModel costs(arena, *device, database, sizes);
+  // Both products may be one kernel or, with the activation, two that pack alike.
+  EXPECT_TRUE(Program::build(*device, arena, graph, costs, sizes, {.most_bytes = 1.5e6}));
+  EXPECT_FALSE(Program::build(*device, arena, graph, costs, sizes, {.most_bytes = 1e6}));
+}
+
 TEST_F(ProgramTest, TakesNoMoreMemoryThanItMay) {
   const ValueId x = input({64, 1024});
   const ir::Graph graph{{op("matmul", {x, constant({1024, 64})})}};

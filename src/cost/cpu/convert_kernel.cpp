@@ -112,6 +112,11 @@ class ConvertKernel final : public Kernel {
     // What is converted anew for each launch is not lost.
     return lost && !operands_[*lost].half ? lost : std::nullopt;
   }
+  std::unique_ptr<Kernel> copy() const override {
+    auto single = single_->copy();
+    if (single == nullptr) return nullptr;
+    return std::unique_ptr<Kernel>(new ConvertKernel(*this, std::move(single)));
+  }
   std::string_view implementation() const override { return implementation_; }
   Layout operand_layout() const override { return single_->operand_layout(); }
   Layout result_layout() const override { return single_->result_layout(); }
@@ -125,7 +130,20 @@ class ConvertKernel final : public Kernel {
     std::uint16_t* values() const { return reinterpret_cast<std::uint16_t*>(memory.get()); }
     std::span<std::byte> bytes() const { return {memory.get(), count * sizeof(std::uint16_t)}; }
     bool own() const { return half && !constant; }
+    Port in_place() const {
+      Port same{{}, count, half, constant};
+      same.memory.bind(memory.get());
+      return same;
+    }
   };
+
+  // On the memory of another one.
+  ConvertKernel(const ConvertKernel& other, std::unique_ptr<Kernel> single)
+      : single_(std::move(single)), implementation_(other.implementation_) {
+    for (const Port& port : other.operands_) operands_.push_back(port.in_place());
+    for (const Port& port : other.results_) results_.push_back(port.in_place());
+  }
+
   std::unique_ptr<Kernel> single_;
   std::string implementation_;
   std::vector<Port> operands_;

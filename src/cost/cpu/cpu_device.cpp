@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <functional>
 #include <numeric>
@@ -12,6 +13,7 @@
 #include "src/cost/cpu/convert_kernel.h"
 #include "src/cost/cpu/dnnl_kernel.h"
 #include "src/cost/cpu/loop_kernel.h"
+#include "src/cost/cpu/rotation.h"
 #include "src/cost/kernel_text.h"
 
 namespace xflow::cost::cpu {
@@ -42,9 +44,12 @@ class Device final : public CpuDevice {
     info_.name = "cpu";
     info_.model = fmt::format("{}, {}", processor_name(), library_->instruction_set());
     info_.library = fmt::format("{}, loops {}", library_->version(), kLoopVersion);
+    if (options.between > 0) info_.library += fmt::format(", {} MiB between launches", options.between >> 20U);
     info_.threads = options.threads;
     info_.clock = options.threads == 1 ? "thread CPU time" : "wall time";
     info_.control = control_name();
+    // Constants are read once a run; the places of results are shared by kernels that are not far from one another.
+    rotation_ = {options.between, std::min(options.between / 2, kResultBytes)};
   }
 
   const DeviceInfo& info() const override { return info_; }
@@ -170,12 +175,12 @@ class Device final : public CpuDevice {
     XFLOW_TRY(std::vector<std::unique_ptr<Kernel>> kernels, build(spec, layout));
     if (layout == Layout::any && is_convolution(spec.kernel)) add_channels_last(spec, kernels);
     drop_slow(kernels);
-    std::vector<KernelCost> costs = time_quietly(kernels);
+    std::vector<KernelCost> costs = time_quietly(kernels, spec);
     const KernelCost* best = nullptr;
     double least = 0;
     for (std::size_t k = 0; k < kernels.size(); ++k) {
       KernelCost& cost = costs[k];
-      if (kernels[k]->implementation().ends_with("loop")) cost.median += launch_time();
+      cost.median += kernels[k]->implementation().ends_with("loop") ? launch_time() : time_between_others();
       cost.operands = kernels[k]->operand_layout();
       cost.results = kernels[k]->result_layout();
       // Where the library may choose, another layout than channels last must be clearly quicker: it costs reorders.
@@ -213,6 +218,9 @@ class Device final : public CpuDevice {
   static constexpr double kReorderShare = 1.25;  // a convolution in the common layout may be this much slower: it needs no reorders
   static constexpr double kClearlySlower = 1.6;
   static constexpr int kAttempts = 2;
+  static constexpr std::size_t kResultBytes = std::size_t{2} << 20U;
+  static constexpr std::size_t kOtherBytes = std::size_t{4} << 20U;
+  static constexpr std::size_t kCacheLine = 64;
   static constexpr Nanoseconds kNever{1e18};
   static constexpr double kQuiet = 1.15;  // a control this much slower than the fastest seen says that the machine is disturbed
 
@@ -253,18 +261,72 @@ class Device final : public CpuDevice {
     if (!launch_) {
       const ops::TensorSpec one{ir::DataType::float32, {1}, false};
       launch_ = Nanoseconds{};
-      auto relu = library_->build({"pointwise/relu", "", {one}, {one}, {}, {}, {}}, Layout::plain);
-      if (relu) launch_ = time_quietly(*relu)[0].median;
+      const ops::KernelSpec spec{"pointwise/relu", "", {one}, {one}, {}, {}, {}};
+      auto relu = library_->build(spec, Layout::plain);
+      if (relu) launch_ = time_quietly(*relu, spec)[0].median;
     }
     return *launch_;
+  }
+
+  // What a launch of oneDNN takes more where a run of a whole graph has put its code and description out of the nearest caches: seen on
+  // small convolutions, all different, one after the other behind a walk through some memory, and each alone.
+  Nanoseconds time_between_others() {
+    if (options_.between == 0) return {};
+    if (!between_others_) {
+      between_others_ = Nanoseconds{};
+      const std::vector<std::unique_ptr<Kernel>> kernels = different_convolutions();
+      if (kernels.empty()) return {};
+      const bool thread_time = options_.threads == 1;
+      const std::vector<std::function<void()>> runs = runs_of(kernels);
+      Nanoseconds alone{};
+      for (const auto& run : runs) alone += time_in_turns({&run, 1}, options_.timing, thread_time)[0].median;
+      const Memory others(kOtherBytes);
+      const auto walk = [&] {
+        for (std::size_t k = 0; k < kOtherBytes; k += kCacheLine) static_cast<void>(*static_cast<volatile std::byte*>(others.get() + k));
+      };
+      const auto walk_and_run = [&] {
+        walk();
+        for (const auto& run : runs) run();
+      };
+      const std::array<std::function<void()>, 2> functions = {walk, walk_and_run};
+      const std::vector<KernelCost> costs = time_in_turns(functions, options_.timing, thread_time);
+      const double more = (costs[1].median - costs[0].median - alone).value / static_cast<double>(runs.size());
+      between_others_ = Nanoseconds{std::max(0.0, more)};
+    }
+    return *between_others_;
+  }
+
+  std::vector<std::unique_ptr<Kernel>> different_convolutions() {
+    std::vector<std::unique_ptr<Kernel>> kernels;
+    for (std::int64_t size = 1; size <= 4; ++size) {
+      for (std::int64_t in = 8; in <= 32; in += 8) {
+        for (std::int64_t out = 8; out <= 32; out += 8) {
+          const ops::KernelSpec spec{"convolution",
+                                     "",
+                                     {{ir::DataType::float32, {1, in, size, size}, false}, {ir::DataType::float32, {out, in, 1, 1}, true}},
+                                     {{ir::DataType::float32, {1, out, size, size}, false}},
+                                     {{"dilations", {1, 1}}, {"groups", {1}}, {"pads", {0, 0, 0, 0}}, {"strides", {1, 1}}},
+                                     {},
+                                     {}};
+          auto built = library_->build(spec, Layout::channels_last);
+          if (built) kernels.push_back(std::move(built->front()));
+        }
+      }
+    }
+    return kernels;
   }
 
   static bool is_reference(const Kernel& kernel) { return kernel.implementation().find("ref") != std::string_view::npos; }
 
   // Times again, a few times, while the control says that the machine is disturbed; the measurement with the fastest control counts.
-  std::vector<KernelCost> time_quietly(std::span<const std::unique_ptr<Kernel>> kernels) {
+  std::vector<KernelCost> time_quietly(std::span<const std::unique_ptr<Kernel>> kernels, const ops::KernelSpec& spec) {
     const bool thread_time = options_.threads == 1;
-    const std::vector<std::function<void()>> runs = runs_of(kernels);
+    std::vector<std::unique_ptr<Rotation>> rotations;
+    std::vector<std::function<void()>> runs;
+    for (const std::unique_ptr<Kernel>& kernel : kernels) {
+      rotations.push_back(std::make_unique<Rotation>(*kernel, spec, rotation_));
+      runs.emplace_back([rotation = rotations.back().get()] { rotation->launch(); });
+    }
     std::vector<KernelCost> best;
     Nanoseconds best_control = kNever;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -300,6 +362,8 @@ class Device final : public CpuDevice {
   DeviceInfo info_;
   Nanoseconds fastest_control_ = kNever;
   std::optional<Nanoseconds> launch_;
+  std::optional<Nanoseconds> between_others_;
+  RotationSizes rotation_;
 };
 
 }  // namespace

@@ -14,6 +14,9 @@ namespace xflow::cost::cpu {
 struct CpuOptions {
   int threads = 1;
   TimingOptions timing;
+  // What a run of the whole graph goes through, in bytes, before it comes to the same kernel again: kernels find as much of their constants
+  // and of the places of their results in the caches as is left after that. 0: all of it.
+  std::size_t between = 0;
 };
 
 // The device, which builds kernels as well: for running them.

@@ -42,6 +42,9 @@ class Kernel {
   virtual void bind_result(std::size_t result, std::byte* place) = 0;
   static constexpr std::size_t kSlack = 64;
 
+  // The same kernel on the same memory, to be bound elsewhere; nullptr where binding before each launch costs nothing.
+  virtual std::unique_ptr<Kernel> copy() const { return nullptr; }
+
   // As `write`, the elements exactly as the constant has them. Its type is that of the operand.
   virtual Result<void> write_constant(std::size_t operand, const ir::Constant& constant);
 

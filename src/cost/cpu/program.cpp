@@ -10,6 +10,8 @@
 #include <map>
 #include <new>
 #include <random>
+#include <string_view>
+#include <unordered_set>
 
 #include "src/cost/node_kernel.h"
 #include "src/eval/evaluate.h"
@@ -131,9 +133,9 @@ class Program::Builder {
     }
     for (std::size_t k = 0; k < launch.operands.size(); ++k) {
       if (launch.operands[k]) continue;
-      XFLOW_CHECK(take(static_cast<double>(kernel->operand_bytes(k).size())));
       XFLOW_TRY(const ir::Constant constant, folded(launch.values[k]));
       XFLOW_CHECK(kernel->write_constant(k, constant));
+      XFLOW_CHECK(share(*kernel, k));
     }
     // What is not constant will lie elsewhere.
     for (std::size_t k = 0; k < launch.operands.size(); ++k)
@@ -141,6 +143,19 @@ class Program::Builder {
     for (std::size_t k = 0; k < launch.results.size(); ++k) kernel->bind_result(k, nullptr);
     program_.kernels_.back() = std::move(kernel);
     return {};
+  }
+
+  // Constants that are packed to the same bytes lie in memory once: a cache then holds them once, too.
+  Result<void> share(Kernel& kernel, std::size_t operand) {
+    const std::span<std::byte> bytes = kernel.operand_bytes(operand);
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (const auto same = packed_.find(text); same != packed_.end()) {
+      // The owner does not change them.
+      kernel.bind_operand(operand, reinterpret_cast<std::byte*>(const_cast<char*>(same->data())));
+      return {};
+    }
+    packed_.insert(text);
+    return take(static_cast<double>(bytes.size()));
   }
 
   // The implementation that is fastest at first sight; the same for equal kernels.
@@ -239,6 +254,7 @@ class Program::Builder {
   std::map<std::string, std::string> own_chosen_;
   std::map<std::string, std::string>& chosen_;  // implementations, by kernel and layout
   std::map<ValueId, ir::Constant> constants_;
+  std::unordered_set<std::string_view> packed_;  // constants in the memory of kernels of the program
   double used_ = 0;
 };
 
