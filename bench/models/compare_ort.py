@@ -1,6 +1,6 @@
 """Compares what xflow and its peers make of models, in ONNX Runtime with its own optimisations on; prints a table in Markdown.
 
-    compare_ort.py PROGRAM --work FOLDER [--quickstart MODEL] [--threads 1,2] [--turns N] [--states N] [--peers FOLDER] [NAME...]
+    compare_ort.py PROGRAM --work FOLDER [--quickstart MODEL] [--threads 1,2] [--turns N] [--budget 30s] [--peers FOLDER] [NAME...]
 
 The models are those of the folder XFLOW_TEST_MODELS (or those of the NAMEs there, without .onnx) and that of the quickstart. The numbers are
 processor times as parts of the original's, medians over interleaved turns with their 95 % intervals. `same` is the original again, which is
@@ -39,10 +39,10 @@ def inputs_of(path, quickstart):
     return models_test.seeded_inputs(onnx.load(path))[0], False
 
 
-def optimize(program, path, output, inputs, known, states, work, arguments=()):
+def optimize(program, path, output, inputs, known, budget, work, arguments=()):
     """Writes what xflow makes of the model; returns its report. Raises RuntimeError with the program's message."""
     report = output.with_suffix(".json")
-    command = [program, "optimize", path, output, "--budget", f"{states}states", "--costs", work / "costs.db", "--report", report]
+    command = [program, "optimize", path, output, "--budget", budget, "--costs", work / "costs.db", "--report", report]
     for name, value in inputs.items():
         if known and value.ndim > 0:
             command += ["--shape", f"{name}:{','.join(map(str, value.shape))}"]
@@ -67,7 +67,7 @@ def variants_of(path, options, inputs, known):
     for name, arguments in {"xflow": [], "runner": ["--runner", RUNNER]}.items():
         result[name] = folder / f"{name}.onnx"
         try:
-            optimize(options.program, path, result[name], inputs, known, options.states, options.work, arguments)
+            optimize(options.program, path, result[name], inputs, known, options.budget, options.work, arguments)
         except RuntimeError as error:
             print(f"{path.stem}: {error}", file=sys.stderr)
             result[name] = None
@@ -87,7 +87,7 @@ def main():
     parser.add_argument("--quickstart", type=pathlib.Path)
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--turns", type=int, default=31)
-    parser.add_argument("--states", type=int, default=2000)
+    parser.add_argument("--budget", default="30s", help="of the search, as for xflow optimize")
     parser.add_argument("--peers", type=pathlib.Path)
     options = parser.parse_intermixed_args()
     options.work.mkdir(parents=True, exist_ok=True)
