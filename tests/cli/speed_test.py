@@ -18,11 +18,11 @@ import ort
 ROUNDS = 6
 
 
-def optimized(path, quickstart=None, states=5000):
+def optimized(path, quickstart=None, budget="5000states"):
     """The model that xflow makes of `path`, and the inputs that it was made for."""
     output = WORK / path.name
     inputs, known = compare_ort.inputs_of(path, quickstart)
-    report = compare_ort.optimize(PROGRAM, path, output, inputs, known, states, WORK, ["--no-gate"])
+    report = compare_ort.optimize(PROGRAM, path, output, inputs, known, budget, WORK, ["--no-gate"])
     return output, inputs, report
 
 
