@@ -109,6 +109,8 @@ struct OptimizeReport {
     std::uint64_t again = 0;        // of these, timed again in this run
     std::uint64_t provisional = 0;  // of these, still not timed undisturbed: a later run will try
     double seconds = 0;             // that timing took, which the budget does not count
+    std::uint64_t samples = 0;      // of timing; a kernel's time is the median of the best round of some
+    std::uint64_t outliers = 0;     // of these, interrupted or half as long again as the median
     std::uint64_t recorded = 0;     // of a profile: answered with a measurement
     std::uint64_t modelled = 0;     // of a profile: by its model, because it does not hold them
   };

@@ -201,7 +201,8 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   }
   costs.database->flush();
   const cost::CostStatistics& kernels = model.statistics();
-  report.kernels = {kernels.measured, kernels.known, kernels.disturbed, kernels.again, kernels.provisional, kernels.measured_seconds};
+  report.kernels = {kernels.measured,         kernels.known,   kernels.disturbed, kernels.again, kernels.provisional,
+                    kernels.measured_seconds, kernels.samples, kernels.outliers};
   if (costs.profile) report.kernels = {.recorded = costs.profile->recorded(), .modelled = costs.profile->modelled()};
   report.before_nanoseconds = outcome.before.value;
   report.after_nanoseconds = outcome.after.value;

@@ -88,6 +88,10 @@ std::string OptimizeReport::to_text() const {
   } else {
     line("kernels", fmt::format("{} measured in {:.1f} s, {} known", kernels.measured, kernels.seconds, kernels.known));
   }
+  if (kernels.outliers > 0) {
+    line("", fmt::format("{} of {} samples were outliers (interrupted, or half as long again as the median)", kernels.outliers,
+                         kernels.samples));
+  }
   if (kernels.disturbed > 0) {
     line("", fmt::format("{} of them timed on a disturbed machine, {} of these measured again", kernels.disturbed, kernels.again));
   }
@@ -156,6 +160,7 @@ std::string OptimizeReport::to_json() const {
   json["kernels"] = {{"measured", kernels.measured},       {"known", kernels.known},
                      {"disturbed", kernels.disturbed},     {"measured_again", kernels.again},
                      {"provisional", kernels.provisional}, {"seconds", kernels.seconds},
+                     {"samples", kernels.samples},         {"outliers", kernels.outliers},
                      {"recorded", kernels.recorded},       {"modelled", kernels.modelled}};
   json["nodes"] = {{"before", nodes_before}, {"after", nodes_after}, {"kept", nodes_kept}, {"merged", nodes_merged}};
   json["constant_bytes"] = {{"before", constant_bytes_before}, {"after", constant_bytes_after}};

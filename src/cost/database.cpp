@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#ifdef __linux__
+#include <sys/vfs.h>
+#endif
 
 #include <array>
+#include <cstdint>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -84,6 +88,29 @@ class Statement {
 
 }  // namespace
 
+std::optional<std::string> why_not_shared(const std::string& path, std::uint64_t file_system) {
+  constexpr std::array<std::pair<std::uint32_t, std::string_view>, 11> kNetworks = {{{0x00006969, "NFS"},
+                                                                                     {0x0000517B, "SMB"},
+                                                                                     {0xFF534D42, "CIFS"},
+                                                                                     {0xFE534D42, "SMB 2"},
+                                                                                     {0x01021997, "9P"},
+                                                                                     {0x5346414F, "AFS"},
+                                                                                     {0x6B414653, "kAFS"},
+                                                                                     {0x73757245, "Coda"},
+                                                                                     {0x00C36400, "Ceph"},
+                                                                                     {0x0BD00BD0, "Lustre"},
+                                                                                     {0x47504653, "GPFS"}}};
+  for (const auto& [number, name] : kNetworks) {
+    // The kernel's type may be signed and wider than the number.
+    if ((file_system & 0xFFFFFFFFU) != number) continue;
+    return fmt::format(
+        "{}: the cost database needs shared memory, which a network folder ({}) has not; costs are kept in memory for this run "
+        "only; name a local file (--costs)",
+        path, name);
+  }
+  return std::nullopt;
+}
+
 struct Database::State {
   struct KeyHash {
     std::size_t operator()(const DatabaseKey& key) const {
@@ -139,6 +166,15 @@ struct Database::State {
     std::error_code ignored;  // a folder that cannot be made shows when the file cannot be opened
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();
     if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
+#ifdef __linux__
+    struct statfs system {};
+    if (statfs(folder.empty() ? "." : folder.c_str(), &system) == 0) {
+      if (const auto reason = why_not_shared(path, static_cast<std::uint64_t>(system.f_type))) {
+        if (warn) warn(*reason);
+        return;
+      }
+    }
+#endif
     if (sqlite3_open_v2(path.c_str(), &connection, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr) !=
         SQLITE_OK) {
       return give_up("open");

@@ -4,6 +4,7 @@
 #include <xflow/result.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -65,5 +66,9 @@ class Database {
   explicit Database(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+// Why no database is opened on a file system of this number (of <linux/magic.h>): it is over a network, where processes share no memory.
+// Nothing for others.
+std::optional<std::string> why_not_shared(const std::string& path, std::uint64_t file_system);
 
 }  // namespace xflow::cost

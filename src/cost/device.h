@@ -56,6 +56,10 @@ struct KernelCost {
   Layout results = Layout::plain;
   // By how much this machine was slower than at its best while the kernel was timed: 0.2 for a fifth; what remains in the time.
   double disturbance = 0;
+  // Samples that were taken, where the device takes some, and how many of them are outliers: interrupted, or half as long again as the
+  // median. No database keeps them.
+  int samples = 0;
+  int outliers = 0;
   friend bool operator==(const KernelCost&, const KernelCost&) = default;
 };
 

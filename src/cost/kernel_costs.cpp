@@ -130,6 +130,10 @@ DatabaseEntry KernelCosts::measure(const DatabaseKey& key, const ops::KernelSpec
   DatabaseEntry entry;
   if (Result<KernelCost> cost = device_.measure(spec, key.layout)) {
     entry.cost = *cost;
+    statistics_.samples += static_cast<std::size_t>(cost->samples);
+    statistics_.outliers += static_cast<std::size_t>(cost->outliers);
+    // What others see of it is what the database keeps.
+    entry.cost.samples = entry.cost.outliers = 0;
   } else {
     entry.refusal = cost.error().message;
     if (lasting != nullptr) *lasting = cost.error().code != ErrorCode::limit;

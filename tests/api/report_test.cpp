@@ -24,6 +24,10 @@ TEST(Report, SaysWhatWasMeasured) {
 
 TEST(Report, SaysHowManyKernelsWereTimedOnADisturbedMachineAndWhatBecameOfThem) {
   OptimizeReport disturbed = report();
+  disturbed.kernels.samples = 4000;
+  disturbed.kernels.outliers = 12;
+  EXPECT_TRUE(says(disturbed, "            12 of 4000 samples were outliers (interrupted, or half as long again as the median)"))
+      << disturbed.to_text();
   disturbed.kernels.disturbed = 7;
   disturbed.kernels.again = 7;
   EXPECT_TRUE(says(disturbed, "            7 of them timed on a disturbed machine, 7 of these measured again")) << disturbed.to_text();
@@ -40,6 +44,8 @@ TEST(Report, SaysHowManyKernelsWereTimedOnADisturbedMachineAndWhatBecameOfThem) 
     "measured_again": 7,
     "provisional": 2,
     "seconds": 1.25,
+    "samples": 4000,
+    "outliers": 12,
     "recorded": 0,
     "modelled": 0
   })"),

@@ -346,7 +346,10 @@ class Optimizing(ProgramTest):
         self.assertTrue(report["improved"])
         self.assertLess(report["predicted_nanoseconds"]["after"], report["predicted_nanoseconds"]["before"])
         self.assertEqual({"states", "expanded", "stop_reason"}, set(report["search"]))
-        self.assertEqual({"measured", "known", "disturbed", "measured_again", "provisional", "seconds", "recorded", "modelled"}, set(report["kernels"]))
+        self.assertEqual(
+            {"measured", "known", "disturbed", "measured_again", "provisional", "seconds", "samples", "outliers", "recorded", "modelled"},
+            set(report["kernels"]),
+        )
         self.assertGreater(report["kernels"]["measured"] + report["kernels"]["known"], 0)
         self.assertEqual({"before": 3, "after": 1, "kept": 1, "merged": 0}, {**report["nodes"], "kept": 1})
         self.assertEqual({"rule", "where", "gain_nanoseconds"}, set(report["steps"][0]))

@@ -231,6 +231,16 @@ TEST_F(DatabaseTest, AFileThatCannotBeOpenedGivesAWarning) {
   EXPECT_FALSE(database.persistent());
 }
 
+TEST_F(DatabaseTest, IsNotOpenedInNetworkFolders) {
+  EXPECT_EQ(
+      why_not_shared("/net/costs.db", 0x6969),
+      "/net/costs.db: the cost database needs shared memory, which a network folder (NFS) has not; costs are kept in memory for this run "
+      "only; name a local file (--costs)");
+  EXPECT_TRUE(why_not_shared("x", 0xFF534D42));
+  EXPECT_TRUE(why_not_shared("x", 0xFFFFFFFFFF534D42));  // as a signed number of 32 bits, widened
+  EXPECT_FALSE(why_not_shared("x", 0xEF53));             // ext4
+}
+
 TEST_F(DatabaseTest, AReadOnlyFileGivesAWarning) {
   open(path()).insert({"k", Layout::plain}, entry(1));
   for (const auto& file : fs::directory_iterator(fs::path(path()).parent_path())) fs::permissions(file, fs::perms::all);

@@ -57,6 +57,23 @@ TEST(Timing, DoesNotCountSamplesInWhichTheThreadWaited) {
   EXPECT_NEAR(cost.median.value, 1000, 1);
 }
 
+TEST(Timing, CountsOutliersAndLeavesThemOut) {
+  Machine machine;
+  std::mt19937_64 random(1);
+  int slow = 0;
+  const KernelCost cost = time_one(machine, [&] {
+    const bool interrupted = random() % 10 == 0;
+    const bool late = random() % 10 == 0;
+    if (interrupted || late) ++slow;
+    machine.pass(late ? 90e3 : 30e3, (late ? 90e3 : 30e3) + (interrupted ? 1e6 : 0));
+  });
+  EXPECT_NEAR(cost.median.value, 30e3, 1);
+  EXPECT_EQ(cost.samples, cost.repeats);  // of one launch each
+  EXPECT_GT(cost.outliers, 0);
+  EXPECT_LE(cost.outliers, slow);
+  EXPECT_GE(cost.outliers, slow - 2);  // the first launches are no samples
+}
+
 TEST(Timing, CountsCpuTimeOrTheWallAsItIsTold) {
   Machine machine;
   const auto waits = [&] { machine.pass(1000, 3000); };  // half-used cores: no sample is whole, so all count

@@ -148,6 +148,7 @@ class Program::Builder {
   // Constants that are packed to the same bytes lie in memory once: a cache then holds them once, too.
   Result<void> share(Kernel& kernel, std::size_t operand) {
     const std::span<std::byte> bytes = kernel.operand_bytes(operand);
+    if (bytes.empty()) return {};
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (const auto same = packed_.find(text); same != packed_.end()) {
       // The owner does not change them.

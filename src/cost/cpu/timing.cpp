@@ -18,6 +18,7 @@ Nanoseconds read(clockid_t clock) {
 constexpr double kIdleShare = 0.1;
 constexpr double kIdleLeast = 3e3;
 constexpr int kMostLaunches = 10'000;
+constexpr double kOutlier = 1.5;  // times the median
 
 // The same instructions in every build.
 #if defined(__GNUC__) && !defined(__clang__)
@@ -36,8 +37,10 @@ struct Sample {
 struct Timed {
   int launches = 1;  // a sample
   std::vector<KernelCost> rounds;
+  std::vector<double> uninterrupted;  // samples of all rounds
   double total = 0;
   int repeats = 0;
+  int samples = 0;
 
   bool settled(double spread) const {
     if (rounds.size() < 2) return false;
@@ -97,6 +100,9 @@ std::vector<KernelCost> time_in_turns(std::span<const std::function<void()>> fun
       } while (total < options.round.value && static_cast<int>(samples.size()) < options.most_samples);
       function.total += total;
       function.repeats += static_cast<int>(samples.size()) * function.launches;
+      function.samples += static_cast<int>(samples.size());
+      for (const Sample& sample : samples)
+        if (sample.whole) function.uninterrupted.push_back(sample.time);
       function.rounds.push_back(summary(std::move(samples)));
     }
   }
@@ -104,6 +110,10 @@ std::vector<KernelCost> time_in_turns(std::span<const std::function<void()>> fun
   for (const Timed& function : timed) {
     costs.push_back(*std::ranges::min_element(function.rounds, {}, &KernelCost::median));
     costs.back().repeats = function.repeats;
+    const double usual = kOutlier * costs.back().median.value;
+    const auto near = std::ranges::count_if(function.uninterrupted, [&](double time) { return time <= usual; });
+    costs.back().samples = function.samples;
+    costs.back().outliers = function.samples - static_cast<int>(near);
   }
   return costs;
 }

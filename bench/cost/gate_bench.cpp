@@ -1,0 +1,160 @@
+// Whether models end slower than they began: with XFLOW_BENCH_GATES=N each model under XFLOW_TEST_MODELS is optimised N times with the
+// gate, 500 graphs each and costs timed anew, on this CPU or, with XFLOW_BENCH_RUNNER=COMMAND, in a runner. What was shipped is then run
+// against the original once more, in another order, by the same test.
+//
+// Counters: shipped (of the N results, how many are not the original), faster, equal and slower (of these, what the second run found; the
+// rest is undecided) and worst (the largest ratio of the times of a result and the original). The time of the benchmark means nothing.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "src/api/check_inputs.h"
+#include "src/api/sizes.h"
+#include "src/cost/cover.h"
+#include "src/cost/cpu/cpu_device.h"
+#include "src/cost/cpu/cpu_executor.h"
+#include "src/cost/cpu/footprint.h"
+#include "src/cost/cpu/program.h"
+#include "src/cost/gate.h"
+#include "src/cost/runner/runner_executor.h"
+#include "src/onnx/document.h"
+#include "src/onnx/lift.h"
+#include "xflow/optimize.h"
+
+namespace xflow {
+namespace {
+
+constexpr std::uint64_t kStates = 500;
+constexpr std::uint64_t kOtherSeed = 2;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : value;
+}
+
+// A model with inputs to run it on.
+struct Lifted {
+  std::optional<onnx_io::Document> document;
+  ir::Arena arena;
+  onnx_io::LiftedModel model;
+  std::vector<api::NamedInput> inputs;
+  std::optional<api::Sizes> sizes;
+  api::InputSet set;
+};
+
+Result<std::unique_ptr<Lifted>> lift(const std::string& path) {
+  auto lifted = std::make_unique<Lifted>();
+  XFLOW_TRY(lifted->document, onnx_io::Document::open(path));
+  XFLOW_TRY(lifted->model, onnx_io::lift(*lifted->document, lifted->arena));
+  for (std::size_t k = 0; k < lifted->model.inputs.size(); ++k)
+    lifted->inputs.push_back({lifted->model.input_names[k], lifted->model.inputs[k]});
+  XFLOW_TRY(lifted->sizes, api::choose_fitting_sizes(lifted->arena, lifted->model.graph, lifted->inputs, {}));
+  XFLOW_TRY(lifted->set, api::seeded_inputs(lifted->arena, lifted->inputs, *lifted->sizes, {}));
+  return lifted;
+}
+
+cost::GateComparison judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId result) {
+  cost::GateOptions options;
+  options.seed = kOtherSeed;
+  return cost::gate(executor, original, result, 1, options).comparisons.front();
+}
+
+Result<cost::GateComparison> judge_on_cpu(const std::string& original, const std::string& result) {
+  XFLOW_TRY(const std::unique_ptr<Lifted> first, lift(original));
+  XFLOW_TRY(const std::unique_ptr<Lifted> second, lift(result));
+  cost::cpu::CpuOptions options;
+  options.between =
+      cost::cpu::between_for(cost::cpu::bytes_of_run(first->arena, first->model.graph, first->sizes->valuation()), options.threads);
+  XFLOW_TRY(const std::unique_ptr<cost::cpu::CpuDevice> device, cost::cpu::open_cpu_device(options));
+  cost::Database database = cost::Database::open("", device->info());
+  cost::cpu::CpuExecutor executor(*device);
+  std::map<std::string, std::string> chosen;
+  std::vector<cost::ProgramId> ids;
+  for (Lifted* lifted : {first.get(), second.get()}) {
+    cost::CostModel costs(lifted->arena, *device, database, lifted->sizes->valuation());
+    cost::cpu::ProgramOptions program_options;
+    program_options.chosen = &chosen;
+    XFLOW_TRY(cost::cpu::Program program,
+              cost::cpu::Program::build(*device, lifted->arena, lifted->model.graph, costs, lifted->sizes->valuation(), program_options));
+    for (const api::NamedInput& input : lifted->inputs)
+      XFLOW_CHECK(program.write(input.value, lifted->set.tensors.at(std::string(input.name))));
+    std::vector<cost::cpu::Program> programs;
+    programs.push_back(std::move(program));
+    ids.push_back(executor.add(std::move(programs)));
+  }
+  return judge(executor, ids[0], ids[1]);
+}
+
+Result<cost::GateComparison> judge_in_runner(const std::string& original, const std::string& result) {
+  XFLOW_TRY(const std::unique_ptr<Lifted> lifted, lift(original));
+  XFLOW_TRY(const auto executor, cost::runner::RunnerExecutor::open({environment("XFLOW_BENCH_RUNNER"), 1, 120}));
+  std::vector<cost::runner::NamedTensor> tensors;
+  for (const api::NamedInput& input : lifted->inputs)
+    tensors.push_back({std::string(input.name), lifted->set.tensors.at(std::string(input.name))});
+  executor->add_inputs(std::move(tensors));
+  const cost::ProgramId first = executor->add({{}, std::filesystem::absolute(original).string()});
+  return judge(*executor, first, executor->add({{}, result}));
+}
+
+struct Tally {
+  int shipped = 0;
+  int faster = 0;
+  int equal = 0;
+  int slower = 0;
+  double worst = 0;
+};
+
+Result<Tally> tally(const std::string& path, int repeats) {
+  Tally counted;
+  const std::string output = (std::filesystem::temp_directory_path() / fmt::format("xflow-bench-{}.onnx", getpid())).string();
+  for (int k = 0; k < repeats; ++k) {
+    OptimizeOptions options;
+    options.max_states = kStates;
+    options.runner = environment("XFLOW_BENCH_RUNNER");
+    XFLOW_TRY(const OptimizeReport report, optimize_file(path, output, options));
+    if (!report.improved) continue;
+    ++counted.shipped;
+    XFLOW_TRY(const cost::GateComparison again, options.runner.empty() ? judge_on_cpu(path, output) : judge_in_runner(path, output));
+    if (again.verdict == cost::GateVerdict::failed) return fail(ErrorCode::internal, again.failure);
+    if (again.verdict == cost::GateVerdict::faster) ++counted.faster;
+    if (again.verdict == cost::GateVerdict::equal) ++counted.equal;
+    if (again.verdict == cost::GateVerdict::slower) ++counted.slower;
+    counted.worst = std::max(counted.worst, again.ratio);
+  }
+  std::error_code none;
+  std::filesystem::remove(output, none);
+  return counted;
+}
+
+void gates(benchmark::State& state, const std::string& path, int repeats) {
+  Result<Tally> counted = Tally();
+  for (auto _ : state) counted = tally(path, repeats);
+  if (!counted) return state.SkipWithError(counted.error().text().c_str());
+  state.counters["shipped"] = counted->shipped;
+  state.counters["faster"] = counted->faster;
+  state.counters["equal"] = counted->equal;
+  state.counters["slower"] = counted->slower;
+  state.counters["worst"] = counted->worst;
+}
+
+const bool registered = [] {
+  const std::string repeats = environment("XFLOW_BENCH_GATES");
+  std::error_code none;
+  for (const auto& file : std::filesystem::directory_iterator(environment("XFLOW_TEST_MODELS"), none)) {
+    if (repeats.empty() || file.path().extension() != ".onnx") continue;
+    benchmark::RegisterBenchmark(
+        ("Gate/" + file.path().stem().string()).c_str(),
+        [path = file.path().string(), n = std::atoi(repeats.c_str())](benchmark::State& state) { gates(state, path, n); })
+        ->Unit(benchmark::kSecond)
+        ->Iterations(1);
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace xflow
