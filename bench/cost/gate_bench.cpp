@@ -13,8 +13,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "src/api/check_inputs.h"
-#include "src/api/sizes.h"
+#include "bench/cost/lifted.h"
 #include "src/cost/cover.h"
 #include "src/cost/cpu/cpu_device.h"
 #include "src/cost/cpu/cpu_executor.h"
@@ -22,8 +21,6 @@
 #include "src/cost/cpu/program.h"
 #include "src/cost/gate.h"
 #include "src/cost/runner/runner_executor.h"
-#include "src/onnx/document.h"
-#include "src/onnx/lift.h"
 #include "xflow/optimize.h"
 
 namespace xflow {
@@ -35,27 +32,6 @@ constexpr std::uint64_t kOtherSeed = 2;
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string() : value;
-}
-
-// A model with inputs to run it on.
-struct Lifted {
-  std::optional<onnx_io::Document> document;
-  ir::Arena arena;
-  onnx_io::LiftedModel model;
-  std::vector<api::NamedInput> inputs;
-  std::optional<api::Sizes> sizes;
-  api::InputSet set;
-};
-
-Result<std::unique_ptr<Lifted>> lift(const std::string& path) {
-  auto lifted = std::make_unique<Lifted>();
-  XFLOW_TRY(lifted->document, onnx_io::Document::open(path));
-  XFLOW_TRY(lifted->model, onnx_io::lift(*lifted->document, lifted->arena));
-  for (std::size_t k = 0; k < lifted->model.inputs.size(); ++k)
-    lifted->inputs.push_back({lifted->model.input_names[k], lifted->model.inputs[k]});
-  XFLOW_TRY(lifted->sizes, api::choose_fitting_sizes(lifted->arena, lifted->model.graph, lifted->inputs, {}));
-  XFLOW_TRY(lifted->set, api::seeded_inputs(lifted->arena, lifted->inputs, *lifted->sizes, {}));
-  return lifted;
 }
 
 cost::GateComparison judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId result) {

@@ -16,15 +16,12 @@
 #include <random>
 #include <set>
 
-#include "src/api/check_inputs.h"
+#include "bench/cost/lifted.h"
 #include "src/api/engine.h"
-#include "src/api/sizes.h"
 #include "src/cost/cover.h"
 #include "src/cost/cpu/cpu_device.h"
 #include "src/cost/cpu/footprint.h"
 #include "src/cost/cpu/program.h"
-#include "src/onnx/document.h"
-#include "src/onnx/lift.h"
 #include "src/search/rule_rewriter.h"
 
 namespace xflow {
@@ -98,30 +95,28 @@ struct Seen {
 };
 
 Result<Seen> compare(const std::string& path, int count) {
-  ir::Arena arena;
-  XFLOW_TRY(const onnx_io::Document document, onnx_io::Document::open(path));
-  XFLOW_TRY(const onnx_io::LiftedModel model, onnx_io::lift(document, arena));
-  std::vector<api::NamedInput> inputs;
-  for (std::size_t k = 0; k < model.inputs.size(); ++k) inputs.push_back({model.input_names[k], model.inputs[k]});
-  XFLOW_TRY(const api::Sizes sizes, api::choose_fitting_sizes(arena, model.graph, inputs, {}));
-  XFLOW_TRY(const api::InputSet set, api::seeded_inputs(arena, inputs, sizes, {}));
+  XFLOW_TRY(const std::unique_ptr<Lifted> lifted, lift(path));
+  ir::Arena& arena = lifted->arena;
+  const ir::Graph& whole = lifted->model.graph;
+  const ir::Symbols::Valuation sizes = lifted->sizes->valuation();
   XFLOW_TRY(const rules::VerifiedRules rules, api::load_rules({}));
   cost::cpu::CpuOptions options;
-  options.between = cost::cpu::between_for(cost::cpu::bytes_of_run(arena, model.graph, sizes.valuation()), options.threads);
+  options.between = cost::cpu::between_for(cost::cpu::bytes_of_run(arena, whole, sizes), options.threads);
   XFLOW_TRY(const std::unique_ptr<cost::cpu::CpuDevice> device, cost::cpu::open_cpu_device(options));
   cost::Database database = cost::Database::open("", device->info());
-  cost::CostModel costs(arena, *device, database, sizes.valuation());
+  cost::CostModel costs(arena, *device, database, sizes);
   std::map<std::string, std::string> chosen;
   const auto build = [&](const ir::Graph& graph) -> Result<cost::cpu::Program> {
     cost::cpu::ProgramOptions program_options;
     program_options.chosen = &chosen;
-    XFLOW_TRY(cost::cpu::Program program, cost::cpu::Program::build(*device, arena, graph, costs, sizes.valuation(), program_options));
-    for (const api::NamedInput& input : inputs) XFLOW_CHECK(program.write(input.value, set.tensors.at(std::string(input.name))));
+    XFLOW_TRY(cost::cpu::Program program, cost::cpu::Program::build(*device, arena, graph, costs, sizes, program_options));
+    for (const api::NamedInput& input : lifted->inputs)
+      XFLOW_CHECK(program.write(input.value, lifted->set.tensors.at(std::string(input.name))));
     program.run();
     return program;
   };
-  XFLOW_TRY(const cost::Cost before, costs.cost(model.graph));
-  XFLOW_TRY(cost::cpu::Program original, build(model.graph));
+  XFLOW_TRY(const cost::Cost before, costs.cost(whole));
+  XFLOW_TRY(cost::cpu::Program original, build(whole));
   const int repeats = std::max(1, static_cast<int>(kSample / original.run().thread.value));
   const auto sample = [&](cost::cpu::Program& program) {
     double time = 0;
@@ -133,7 +128,7 @@ Result<Seen> compare(const std::string& path, int count) {
   std::set<double> known;
   Seen seen;
   for (int attempt = 0; attempt < 5 * count && static_cast<int>(seen.predicted.size()) < count; ++attempt) {
-    const ir::Graph graph = random_graph(arena, model.graph, rewriter, random);
+    const ir::Graph graph = random_graph(arena, whole, rewriter, random);
     XFLOW_TRY(const cost::Cost cost, costs.cost(graph));
     if (cost.unmeasured > before.unmeasured || !known.insert(cost.time.value).second) continue;
     auto program = build(graph);
