@@ -38,7 +38,7 @@ std::string device_text(const cost::DeviceInfo& info) {
 Result<std::optional<std::size_t>> caches_of(const OptimizeOptions& options) {
   if (options.caches == "auto") return std::optional<std::size_t>();
   for (const std::size_t between : cost::cpu::kBetween)
-    if (options.caches == (between == 0 ? "warm" : fmt::format("{}MiB", between >> 20U))) return std::optional(between);
+    if (options.caches == cost::cpu::caches_name(between)) return std::optional(between);
   return fail(ErrorCode::invalid_argument, fmt::format("caches must be auto, warm, 4MiB, 16MiB or 64MiB, found '{}'", options.caches));
 }
 

@@ -68,9 +68,11 @@ Result<void> time_kernels(Lifted& lifted, const OptimizeOptions& options, const 
 Result<cost::profile::Profile> export_profile(const OptimizeOptions& options) {
   // Of the caches for which kernels were timed those are meant for which most were.
   std::unique_ptr<DeviceCosts> fullest;
-  for (const std::size_t bytes : cost::cpu::kBetween) {
+  for (const std::size_t between : cost::cpu::kBetween) {
+    OptimizeOptions one = options;
+    if (one.caches == "auto") one.caches = cost::cpu::caches_name(between);
     auto here = std::make_unique<DeviceCosts>();
-    XFLOW_CHECK(open_here(options, *here, [&] { return bytes * static_cast<std::size_t>(options.threads); }));
+    XFLOW_CHECK(open_here(one, *here, [] { return std::size_t{0}; }));
     if (fullest == nullptr || here->database->size() > fullest->database->size()) fullest = std::move(here);
     if (fullest->cpu == nullptr || options.caches != "auto") break;
   }

@@ -45,6 +45,13 @@ class Profiles(ProgramTest):
         self.succeed("profile", "export", "--costs", "other.db", "--out", "again.xprof")
         self.assertEqual(profile, (self.folder / "again.xprof").read_bytes())
 
+    def test_are_those_of_the_caches_that_most_kernels_were_timed_for(self):
+        self.record("--costs", "costs.db", "--threads", "2", "--caches", "4MiB")
+        recorded = (self.folder / "cpu.xprof").read_text()
+        self.assertIn(", 4 MiB between launches\n", recorded)
+        self.succeed("profile", "export", "--costs", "costs.db", "--threads", "2", "--out", "exported.xprof")
+        self.assertEqual(recorded, (self.folder / "exported.xprof").read_text())
+
     def test_are_merged_and_pruned(self):
         one = "kernel plain plain plain 400 1 30 0.5 1 matmul(float32[1,2], float32[2,3]) -> float32[1,3]\n"
         other = one.replace(" 400 ", " 300 ").replace(" 0.5 ", " 0 ")

@@ -168,6 +168,8 @@ TEST(Footprint, ChoosesWhatIsBetweenLaunches) {
   EXPECT_EQ(between_for(100 * kKiB, 1), 0U);
   EXPECT_EQ(between_for(100 * kMiB, 1), 64 * kMiB);
   EXPECT_EQ(between_for(63 * kMiB, 1), 64 * kMiB);
+  EXPECT_EQ(caches_name(0), "warm");
+  EXPECT_EQ(caches_name(16 * kMiB), "16MiB");
   EXPECT_EQ(between_for(40 * kMiB, 1000), 0U);  // each core holds a part of it
 }
 

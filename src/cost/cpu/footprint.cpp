@@ -1,5 +1,6 @@
 #include "src/cost/cpu/footprint.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -49,6 +50,8 @@ std::size_t bytes_of_run(const ir::Arena& arena, const ir::Graph& graph, const i
   }
   return constants + largest + kernels.size() * kKernelBytes;
 }
+
+std::string caches_name(std::size_t between) { return between == 0 ? "warm" : fmt::format("{}MiB", between >> 20U); }
 
 std::size_t between_for(std::size_t bytes, int threads) {
   if (bytes <= second_level_bytes() * static_cast<std::size_t>(threads)) return 0;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <string>
 
 #include "src/ir/graph.h"
 
@@ -14,6 +15,8 @@ std::size_t bytes_of_run(const ir::Arena& arena, const ir::Graph& graph, const i
 
 // What CpuOptions::between may be: kernels are timed once for each of these, not once for each graph.
 inline constexpr std::array<std::size_t, 4> kBetween = {0, std::size_t{4} << 20U, std::size_t{16} << 20U, std::size_t{64} << 20U};
+
+std::string caches_name(std::size_t between);  // of one of these: "warm", "16MiB"
 
 // The one that fits to a run through so many bytes on `threads` cores: 0 where their second-level caches hold all of it, else the least
 // that is not smaller, or the largest.
