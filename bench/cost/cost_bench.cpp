@@ -99,7 +99,8 @@ double error_in_turns(Profiled& p, cost::cpu::Program& program) {
     const cost::DatabaseKey key{ops::to_string(spec), layout};
     const cost::DatabaseEntry* entry = p.database->find(key);
     if (entry == nullptr || entry->cost.median.value <= 0) continue;
-    ++kernels.try_emplace(key.kernel, Timed{spec, layout, entry->cost.median.value, 0}).first->second.launches;
+    ++kernels.try_emplace(fmt::format("{}@{}", key.kernel, cost::name(layout)), Timed{spec, layout, entry->cost.median.value, 0})
+          .first->second.launches;
   }
   std::vector<double> errors;
   for (int round = 0; round < kRounds; ++round) {
@@ -150,6 +151,7 @@ Result<std::unique_ptr<Profiled>> profile(const std::string& path) {
   XFLOW_TRY(const std::unique_ptr<cost::cpu::CpuDevice> again, cost::cpu::open_cpu_device(device_options));
   cost::Database known = cost::Database::open(file, again->info());
   XFLOW_CHECK(cost::CostModel(p.arena, *again, known, sizes.valuation()).cost(p.model.graph));
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file + suffix, none);
   p.warm_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   auto program = cost::cpu::Program::build(*p.device, p.arena, p.model.graph, *p.costs, sizes.valuation());
   if (!program && program.error().code == ErrorCode::limit) return profiled;

@@ -33,8 +33,7 @@ struct SeededValues {
 Result<InputSet> seeded_inputs(const ir::Arena& arena, std::span<const NamedInput> inputs, const Sizes& sizes, const SeededValues& values);
 
 // The tensor with each finite element of a floating type larger or smaller by about eight units in its last place, as a seeded coin says;
-// of another type as it is. What a model computes from it differs as much as rounding in some hundred operations makes it differ. Errors:
-// those of eval::doubles.
+// of another type as it is. Eight, and not one, so that an output that goes in steps meets some. Errors: those of eval::doubles.
 Result<eval::Tensor> nudged(const eval::Tensor& tensor, std::uint64_t seed);
 
 // The sets in files, in their order. Of an .npz file: arrays `NAME` or `in__NAME` are one set, `in2__NAME`, `in3__NAME` ... one more each;

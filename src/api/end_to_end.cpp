@@ -82,15 +82,15 @@ std::string compare_outputs(const std::function<Result<std::vector<eval::Tensor>
     const auto b = outputs(candidate, {k});
     if (!b) return failed("candidate", b.error());
     if (a->size() != b->size() || a->size() != again->size()) return fmt::format("it has {} outputs instead of {}", b->size(), a->size());
-    std::optional<Result<std::vector<eval::Tensor>>> nudged;
+    std::optional<Result<std::vector<eval::Tensor>>> nearby;
     for (std::size_t i = 0; i < a->size(); ++i) {
       const eval::Tolerance allowed{4, tolerance((*a)[i])};
       eval::Comparison comparison = eval::compare((*a)[i], (*again)[i], (*b)[i], allowed);
       if (comparison.agrees) continue;
       // Neither is what changes by rounding alone: an output may be all but 0, or a step of some function.
-      if (!nudged) nudged = outputs(original, {k, true});
-      if (*nudged && (*nudged)->size() == a->size()) {
-        eval::Comparison wider = eval::compare((*a)[i], (**nudged)[i], (*b)[i], allowed);
+      if (!nearby) nearby = outputs(original, {k, true});
+      if (*nearby && (*nearby)->size() == a->size()) {
+        eval::Comparison wider = eval::compare((*a)[i], (**nearby)[i], (*b)[i], allowed);
         if (wider.agrees) continue;
         if (wider.allowed > comparison.allowed) comparison = std::move(wider);
       }

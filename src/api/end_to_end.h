@@ -25,9 +25,9 @@ class RunnerExecutor;
 
 namespace xflow::api {
 
-constexpr double kLeastPatience = 1;  // seconds that a runner has for an answer, whatever the budget
-constexpr std::uint64_t kNudgeSeed = 1;
-constexpr double kStartPatience = 120;  // for its first one: it may load a large runtime
+constexpr double kLeastPatience = 1;     // seconds that a runner has for an answer, whatever the budget
+constexpr double kStartPatience = 120;   // for its first one: it may load a large runtime
+constexpr std::uint64_t kNudgeSeed = 1;  // of which elements of the inputs grow and which shrink (see nudged)
 
 // Lets the gate judge a candidate, and fills in the report, whose seconds, for what was done before, count against the budget. Empty if it
 // may be shipped, otherwise why not. `sizes`: what each choice of sizes is called in the report.

@@ -17,7 +17,7 @@ struct RotationSizes {
 };
 
 // A kernel on places that take turns: as many copies of its constants, and places of its results, as fill the sizes. Its other operands
-// stay where they are: in a run the kernel before has just written them. What is smaller than a page stays, too.
+// stay where they are: in a run the kernel before has just written them. Constants below 256 bytes and results below 4 KiB stay, too.
 class Rotation {
  public:
   // The kernel must outlive the rotation and is bound to it. With sizes of 0 it is run as it is.
