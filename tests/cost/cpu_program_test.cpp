@@ -151,6 +151,14 @@ TEST_F(ProgramTest, OpenSizesAreThoseOfTheCover) {
   expect_computes({{op("mul", {y, y}), shape}});
 }
 
+// N occurs in the shape of `y` inside of a rounded half only, from which it cannot be found again.
+TEST_F(ProgramTest, ShapesOfRoundedSizes) {
+  const ValueId x = open_input({5, 8});
+  const Poly half = arena.symbols().floor_div(arena.type(x).shape[0], Poly(2));
+  const ValueId y = op("slice", {x}, {{"starts", list({0, 0})}, {"sizes", std::vector<Poly>{half, Poly(8)}}, {"steps", list({1, 1})}});
+  expect_computes({{y, op("shape", {y}, {{"start", Poly(0)}, {"end", Poly(2)}})}});
+}
+
 TEST_F(ProgramTest, OutputsMayBeInputsConstantsAndViews) {
   const ValueId x = input({2, 6});
   const ValueId unread = input({4});

@@ -241,6 +241,13 @@ class Program::Builder {
     for (const ValueId operand : arena_.node(buffer.value).operands) {
       const auto tensor = tensor_of(arena_, operand, sizes_);
       if (!tensor) return fail(ErrorCode::unsupported, "a size is not known");
+      // Which sizes the dimensions are computed from, the dimensions do not tell.
+      for (const ir::Poly& dimension : arena_.type(operand).shape) {
+        for (const ir::SymbolId symbol : arena_.symbols().all_symbols(dimension)) {
+          if (arena_.symbols().info(symbol).kind != ir::SymbolKind::dimension) continue;
+          if (const auto size = sizes_(symbol)) options.symbols.emplace(symbol, *size);
+        }
+      }
       bindings.emplace(operand, eval::Tensor{tensor->data_type, tensor->dims, std::vector<double>()});
     }
     XFLOW_TRY(const std::vector<eval::Tensor> tensors, eval::evaluate(arena_, ir::Graph{{buffer.value}}, bindings, options));
