@@ -249,25 +249,50 @@ class Planner {
       for (std::uint32_t k = 0; k < arena_.node(value).outputs.size(); ++k) item.outputs.push_back({value.node, k});
     }
     for (const ValueId v : operands) item.operands.push_back({v, {}, arena_.is_absent(v)});
-    XFLOW_CHECK(find_size_sources(item, limit_of(value)));
+    XFLOW_CHECK(find_size_sources(item, value));
     const ItemId id = add_item(std::move(item));
     node_items_.emplace(value.node, id);
     plan_.homes.emplace(value, Home{Home::Kind::item, {}, id});
     return {};
   }
 
-  // Symbolic integers of a new node need values whose shapes show them.
-  Result<void> find_size_sources(PlanItem& item, std::size_t limit) {
+  // Symbolic integers of a new node need values whose shapes show them, unless the document has them.
+  Result<void> find_size_sources(PlanItem& item, ValueId value) {
+    const std::size_t limit = limit_of(value);
     for (ops::Spelled::Input& input : item.spelled.inputs) {
       auto* integers = std::get_if<ops::Spelled::IntegersInput>(&input);
       if (integers == nullptr || is_known(*integers)) continue;
       if (item.type == "Reshape") infer_one_dimension(*integers);
       if (is_known(*integers)) continue;
+      if (const Node* node = node_with_shape(item, value)) {
+        item.operands.push_back(input_of(node->inputs[1], true, limit));
+        input = ops::Spelled::OperandInput{static_cast<int>(item.operands.size()) - 1};
+        for (const Attribute& attribute : node->attributes) {
+          XFLOW_TRY(const std::int64_t integer, attribute.integer());
+          item.spelled.attributes.emplace_back(attribute.name, integer);
+        }
+        continue;
+      }
       XFLOW_TRY(auto sources, sizes_.sources(arena_.symbols(), integers->values, limit));
       for (const SizeSource& source : sources) item.inputs.push_back({source.value, {}, false});
       item.sources.insert(item.sources.end(), sources.begin(), sources.end());
     }
     return {};
+  }
+
+  // A node of the document that makes the same shape of the same shape by the same operator. None where that may depend on `value`.
+  const Node* node_with_shape(const PlanItem& item, ValueId value) const {
+    if (respell_ || recompute_shapes_ || (item.type != "Reshape" && item.type != "Expand") || !item.spelled.attributes.empty())
+      return nullptr;
+    const ir::TensorType& from = arena_.type(item.operands[0].value);
+    for (const Node& node : document_.nodes(GraphId{0})) {
+      if (!node.is(item.type) || node.inputs.size() != 2) continue;
+      const ValueId made = model_.values.at(node.outputs[0]);
+      if (arena_.node(made).kind == ir::NodeKind::opaque) continue;
+      const ir::TensorType& read = arena_.type(model_.values.at(node.inputs[0]));
+      if (read.ranked && read.shape == from.shape && arena_.type(made).shape == arena_.type(value).shape) return &node;
+    }
+    return nullptr;
   }
 
   // Reshape finds one dimension by itself: -1.

@@ -391,6 +391,26 @@ TEST(Lowering, AShapeThatWouldKeepADeadValueAliveIsComputedFromAnother) {
             "Max x b -> y\n");
 }
 
+// y = Relu(Reshape(x, [C, N])) becomes Reshape(Relu(x), [C, N]).
+TEST(Lowering, ANewReshapeReadsTheShapeOfOneThatIsThere) {
+  GraphParts parts;
+  parts.inputs = {dynamic_info("x", {"N", "C"}), dynamic_info("z", {"C", "N"})};
+  const std::string reshape = NodeBuilder("Reshape").input("x").input("s").output("a").integer("allowzero", 1).message();
+  parts.nodes = {node("Shape", "", {"z"}, {"s"}), reshape, node("Relu", "", {"a"}, {"y"})};
+  parts.outputs = {dynamic_info("y", {"C", "N"})};
+  Rewritten model(model_of(parts));
+  const ir::Shape shape = model.arena().type(model.value("a")).shape;
+  model.replace("y", model.op("reshape", {model.op("relu", {model.value("x")})}, {{"shape", shape}}));
+  EXPECT_EQ(model.nodes(),
+            "Shape z -> s =\n"
+            "Relu x -> xflow_relu_1\n"
+            "Reshape xflow_relu_1 s -> y\n");
+  // With the marks that they were made for.
+  const Document written = testing::parsed(model.bytes());
+  ASSERT_NE(written.nodes()[2].find("allowzero"), nullptr);
+  EXPECT_EQ(*written.nodes()[2].find("allowzero")->integer(), 1);
+}
+
 TEST(Lowering, AShapeThatWouldDependOnItsReaderIsComputedFromTheInputs) {
   GraphParts parts;
   parts.inputs = {dynamic_info("x", {"N", "C"}), dynamic_info("z", {"N", "C"})};
