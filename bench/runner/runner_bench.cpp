@@ -5,7 +5,7 @@
 // what the runtime takes for a run as such is in no kernel; the median of 25), error_percent (of the prediction), unmeasured (launches
 // that the runner cannot run alone, in no prediction), disturbed (of the timed kernels, how many while the machine was slowed by something
 // else), timed (kernels), timed_s (seconds that this took). With XFLOW_BENCH_COSTS=FILE costs are
-// kept there. With XFLOW_BENCH_COVER=1 the cover is printed.
+// kept there. With XFLOW_BENCH_COVER=1 the inputs and the cover are printed, which bench/runner/nodes_ort.py compares with nodes.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -18,6 +18,7 @@
 #include "src/api/check_inputs.h"
 #include "src/api/sizes.h"
 #include "src/cost/cover.h"
+#include "src/cost/node_kernel.h"
 #include "src/cost/runner/kernel_model.h"
 #include "src/cost/runner/runner_device.h"
 #include "src/cost/runner/runner_executor.h"
@@ -70,8 +71,12 @@ Result<Timed> time_model(const std::string& path) {
   timed.statistics = costs.statistics();
   if (!environment("XFLOW_BENCH_COVER").empty()) {
     XFLOW_TRY(const std::vector<cost::CoveredRegion> regions, costs.explain(model.graph));
+    for (const api::NamedInput& input : inputs) {
+      if (const auto tensor = cost::tensor_of(arena, input.value, sizes.valuation()))
+        fmt::print("input {} {} [{}]\n", input.name, ir::name(tensor->data_type), fmt::join(tensor->dims, ","));
+    }
     for (const cost::CoveredRegion& region : regions)
-      fmt::print("{:>10} {}\n", region.refusal.empty() ? cost::to_string(region.cost.median) : "-",
+      fmt::print("kernel {} {}\n", region.refusal.empty() ? fmt::format("{:.0f}", region.cost.median.value) : "-",
                  region.refusal.empty() ? region.kernel : region.refusal);
   }
   XFLOW_TRY(const auto executor, cost::runner::RunnerExecutor::open(runner));

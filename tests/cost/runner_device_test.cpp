@@ -44,7 +44,7 @@ TEST(RunnerDevice, SaysInWhichRuntimeItTimes) {
   const auto device = opened(in_runner(""));
   EXPECT_EQ(device->info().name, "runner");
   EXPECT_EQ(device->info().model, "nothing");
-  EXPECT_EQ(device->info().library, "test runner 1.2, kernels 2");
+  EXPECT_EQ(device->info().library, "test runner 1.2, kernels 3");
   EXPECT_EQ(device->info().clock, "CPU time");
 }
 

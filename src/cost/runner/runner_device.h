@@ -70,6 +70,7 @@ class RunnerDevice final : public Device {
   Result<Slope> slope(const ops::KernelSpec& spec, Arrangement arrangement, int more, int rounds);
   Result<Overhead> overhead();
   Result<void> load_control();
+  Result<Nanoseconds> control();  // one round
   double seconds_left() const;
 
   RunnerDeviceOptions options_;
