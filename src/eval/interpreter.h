@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "src/eval/kernels.h"
 #include "src/eval/lanes.h"
 #include "src/eval/program.h"
+#include "src/eval/run.h"
 #include "src/eval/source.h"
 
 namespace xflow::eval {
@@ -44,13 +47,34 @@ class Interpreter {
         states_[k].integers.resize(kMaxLanes);
       }
       if (node.kind == ValueNode::Kind::select) states_[k].masks.resize(2 * kMaxLanes);
+      if (std::is_floating_point_v<Number> && node.product_of_reads) {
+        for (std::vector<std::int64_t>& offsets : states_[k].offsets) offsets.resize(kMaxLanes);
+        states_[k].accumulators.reserve(kMaxLanes);
+        states_[k].active.reserve(kMaxLanes);
+      }
     }
   }
 
-  // Writes the tensor of the stage to `out`, output_count() numbers. Errors: unsupported functions; internal for a read out of range.
+  // Error::unsupported for functions that the arithmetic lacks.
+  Result<void> check() const {
+    const auto cannot = [](std::string_view what) {
+      return fail(ErrorCode::unsupported, fmt::format("cannot evaluate {} over these numbers", what));
+    };
+    if (!A::kOrdered && stage_.real && stage_.kind == Stage::Kind::maximum) return cannot("a maximum");
+    for (const ValueNode& node : stage_.nodes) {
+      if (!A::kOrdered && node.real && node.kind == Kind::maximum) return cannot("a maximum");
+      if (node.kind != Kind::apply) continue;
+      const bool real_arguments = stage_.nodes[static_cast<std::size_t>(node.arguments.back())].real;
+      if (real_arguments && !arithmetic_.supports(node.function)) return cannot(ops::name(node.function));
+    }
+    return {};
+  }
+
+  // Writes the tensor of the stage to `out`, output_count() numbers, of what the sources hold now. False for a read out of range. Allocates
+  // nothing where the numbers do not.
   template <typename T>
-  Result<void> run(T* out) {
-    XFLOW_CHECK(check());
+  bool run(T* out) {
+    out_of_range_ = false;
     if (stage_.kind == Stage::Kind::map) {
       const std::int64_t count = stage_.output_count();
       for (std::int64_t first = 0; first < count && !out_of_range_;) {
@@ -63,8 +87,7 @@ class Interpreter {
     } else {
       reduce(out);
     }
-    if (out_of_range_) return fail(ErrorCode::internal, "an element outside of its tensor was read");
-    return {};
+    return !out_of_range_;
   }
 
  private:
@@ -84,20 +107,6 @@ class Interpreter {
     std::vector<Number> accumulators;
     std::vector<std::int64_t> active;
   };
-
-  Result<void> check() const {
-    const auto cannot = [](std::string_view what) {
-      return fail(ErrorCode::unsupported, fmt::format("cannot evaluate {} over these numbers", what));
-    };
-    if (!A::kOrdered && stage_.real && stage_.kind == Stage::Kind::maximum) return cannot("a maximum");
-    for (const ValueNode& node : stage_.nodes) {
-      if (!A::kOrdered && node.real && node.kind == Kind::maximum) return cannot("a maximum");
-      if (node.kind != Kind::apply) continue;
-      const bool real_arguments = stage_.nodes[static_cast<std::size_t>(node.arguments.back())].real;
-      if (real_arguments && !arithmetic_.supports(node.function)) return cannot(ops::name(node.function));
-    }
-    return {};
-  }
 
   // Writes an element of the stage's tensor.
   template <typename T>
@@ -393,7 +402,6 @@ class Interpreter {
         factor.kind = Factor<T>::Kind::gathered;
         factor.data += view.base;
         std::vector<std::int64_t>& offsets = state.offsets[k];
-        offsets.resize(kMaxLanes);
         if (all && !everything) {
           masked_offsets(offsets.data(), view, mask, view.at(some) - view.base, lanes);
         } else {
@@ -564,29 +572,89 @@ class Interpreter {
   bool out_of_range_ = false;
 };
 
-// Runs all stages; `sources` are the operands. The last stage writes `numbers` or `integers`, whichever its type needs.
+// All stages of a program, which must outlive it. The last one writes `numbers` or `integers`, whichever its type needs.
+template <typename A>
+class ProgramRunner final : public Runner<typename A::Number> {
+ public:
+  using Number = typename A::Number;
+
+  // `sources` are the operands.
+  ProgramRunner(const A& arithmetic, const Program& program, std::vector<Source> sources)
+      : arithmetic_(arithmetic), program_(program), sources_(std::move(sources)) {
+    operands_ = sources_.size();
+    numbers_.resize(program.stages.size());
+    integers_.resize(program.stages.size());
+    for (std::size_t k = 0; k < program.stages.size(); ++k) {
+      const Stage& stage = program.stages[k];
+      const auto count = static_cast<std::size_t>(stage.output_count());
+      sources_.push_back({nullptr, stage.real ? Format::number : Format::int64, count});
+      if (k + 1 == program.stages.size()) continue;
+      if (stage.real) {
+        numbers_[k].resize(count);
+        sources_.back().data = numbers_[k].data();
+      } else {
+        integers_[k].resize(count);
+        sources_.back().data = integers_[k].data();
+      }
+    }
+    interpreters_.reserve(program.stages.size());
+    for (const Stage& stage : program.stages) interpreters_.emplace_back(arithmetic_, stage, sources_);
+  }
+  ProgramRunner(const ProgramRunner&) = delete;
+  ProgramRunner& operator=(const ProgramRunner&) = delete;
+
+  Result<void> check() const {
+    for (const Interpreter<A>& interpreter : interpreters_) XFLOW_CHECK(interpreter.check());
+    return {};
+  }
+
+  bool run(Number* numbers, std::int64_t* integers) {
+    for (std::size_t k = 0; k < interpreters_.size(); ++k) {
+      const bool last = k + 1 == interpreters_.size();
+      const bool ran = program_.stages[k].real ? interpreters_[k].run(last ? numbers : numbers_[k].data())
+                                               : interpreters_[k].run(last ? integers : integers_[k].data());
+      if (!ran) return false;
+    }
+    return true;
+  }
+
+  bool run(std::span<const std::byte* const> operands, Number* numbers, std::int64_t* integers) override {
+    for (std::size_t k = 0; k < operands_; ++k) sources_[k].data = operands[k];
+    return run(numbers, integers);
+  }
+
+  std::size_t bytes() const override {
+    std::size_t sum = 0;
+    for (const auto& numbers : numbers_) sum += numbers.size() * sizeof(Number);
+    for (const auto& integers : integers_) sum += integers.size() * sizeof(std::int64_t);
+    return sum;
+  }
+
+ private:
+  A arithmetic_;
+  const Program& program_;
+  std::size_t operands_ = 0;
+  std::vector<Source> sources_;                      // operands, then the tensor of each stage
+  std::vector<std::vector<Number>> numbers_;         // of each stage but the last
+  std::vector<std::vector<std::int64_t>> integers_;  // likewise
+  std::vector<Interpreter<A>> interpreters_;
+};
+
+// Error::unsupported for functions that the arithmetic lacks.
+template <typename A>
+Result<std::unique_ptr<Runner<typename A::Number>>> make_runner(const A& arithmetic, const Program& program, std::vector<Source> sources) {
+  auto runner = std::make_unique<ProgramRunner<A>>(arithmetic, program, std::move(sources));
+  XFLOW_CHECK(runner->check());
+  return std::unique_ptr<Runner<typename A::Number>>(std::move(runner));
+}
+
+// Errors: unsupported as above; internal for a read out of range.
 template <typename A>
 Result<void> run_program(const A& arithmetic, const Program& program, std::vector<Source> sources, typename A::Number* numbers,
                          std::int64_t* integers) {
-  std::vector<std::vector<typename A::Number>> number_tensors(program.stages.size());
-  std::vector<std::vector<std::int64_t>> integer_tensors(program.stages.size());
-  for (std::size_t k = 0; k < program.stages.size(); ++k) {
-    const Stage& stage = program.stages[k];
-    const bool last = k + 1 == program.stages.size();
-    const auto count = static_cast<std::size_t>(stage.output_count());
-    Interpreter<A> interpreter(arithmetic, stage, sources);
-    if (stage.real) {
-      if (!last) number_tensors[k].resize(count);
-      typename A::Number* const out = last ? numbers : number_tensors[k].data();
-      XFLOW_CHECK(interpreter.run(out));
-      sources.push_back({out, Format::number, count});
-    } else {
-      if (!last) integer_tensors[k].resize(count);
-      std::int64_t* const out = last ? integers : integer_tensors[k].data();
-      XFLOW_CHECK(interpreter.run(out));
-      sources.push_back({out, Format::int64, count});
-    }
-  }
+  ProgramRunner<A> runner(arithmetic, program, std::move(sources));
+  XFLOW_CHECK(runner.check());
+  if (!runner.run(numbers, integers)) return fail(ErrorCode::internal, "an element outside of its tensor was read");
   return {};
 }
 

@@ -15,10 +15,13 @@ namespace xflow::eval {
 
 struct Loop::Compiled {
   Program program;
-  std::vector<Source> sources;  // without data
   ir::DataType type{};
-  std::size_t count = 0;
-  bool in_double = false;
+  std::unique_ptr<Runner<float>> in_float;  // one of the two; none for an empty result
+  std::unique_ptr<Runner<double>> in_double;
+  // The result before it is stored in its type: one of the three.
+  std::vector<float> floats;
+  std::vector<double> doubles;
+  std::vector<std::int64_t> integers;
 };
 
 namespace {
@@ -43,16 +46,16 @@ void store(ir::DataType type, const std::vector<std::int64_t>& values, std::byte
 
 template <typename T>
 void store(ir::DataType type, const std::vector<T>& values, std::byte* to) {
-  std::vector<std::uint16_t> halves;
   switch (type) {
     case ir::DataType::float16:
     case ir::DataType::bfloat16:
-      halves.reserve(values.size());
       for (const T value : values) {
         const float single = static_cast<float>(value);
-        halves.push_back(type == ir::DataType::float16 ? ir::float_to_half(single) : ir::float_to_bfloat16(single));
+        const std::uint16_t half = type == ir::DataType::float16 ? ir::float_to_half(single) : ir::float_to_bfloat16(single);
+        std::memcpy(to, &half, sizeof(half));
+        to += sizeof(half);
       }
-      return narrow<std::uint16_t>(halves, to);
+      return;
     case ir::DataType::float32:
       return narrow<float>(values, to);
     default:
@@ -72,7 +75,8 @@ Result<Loop> Loop::compile(ir::Arena& arena, ir::NodeId operation, int output) {
   const ir::TensorType type = node.outputs.at(static_cast<std::size_t>(output));
   auto compiled = std::make_unique<Compiled>();
   compiled->type = type.data_type;
-  compiled->in_double = type.data_type == ir::DataType::float64;
+  bool in_double = type.data_type == ir::DataType::float64;
+  std::vector<Source> sources;  // without data
   ProgramInput input;
   input.symbols = &arena.symbols();
   input.data_type = type.data_type;
@@ -80,49 +84,57 @@ Result<Loop> Loop::compile(ir::Arena& arena, ir::NodeId operation, int output) {
   if (!dims || (!ir::is_floating(type.data_type) && !ir::is_integer(type.data_type) && type.data_type != ir::DataType::boolean))
     return cannot(ir::to_string(arena.symbols(), type));
   input.dims = *dims;
-  compiled->count = 1;
-  for (const std::int64_t d : *dims) compiled->count *= static_cast<std::size_t>(d);
+  std::size_t count = 1;
+  for (const std::int64_t d : *dims) count *= static_cast<std::size_t>(d);
   for (const ir::ValueId operand : node.operands) {
     if (arena.is_absent(operand)) {
       input.operands.push_back({});
-      compiled->sources.push_back({});
+      sources.push_back({});
       continue;
     }
     const ir::TensorType& own = arena.type(operand);
     const auto size = own.ranked ? ir::constant_shape(own.shape) : std::nullopt;
     const auto format = format_of(own.data_type);
     if (!size || !format) return cannot(ir::to_string(arena.symbols(), own));
-    std::uint64_t count = 1;
-    for (const std::int64_t d : *size) count *= static_cast<std::uint64_t>(d);
-    compiled->sources.push_back({nullptr, *format, count});
-    compiled->in_double = compiled->in_double || own.data_type == ir::DataType::float64;
+    std::uint64_t elements = 1;
+    for (const std::int64_t d : *size) elements *= static_cast<std::uint64_t>(d);
+    sources.push_back({nullptr, *format, elements});
+    in_double = in_double || own.data_type == ir::DataType::float64;
     input.operands.push_back({own.data_type, *size});
   }
-  if (compiled->count == 0) return Loop(std::move(compiled));
+  if (count == 0) return Loop(std::move(compiled));
   input.expression = stabilize(arena.symbols(), ops::semantics_of(arena, operation, output, input.index));
   input.symbol_values = [](ir::SymbolId) { return std::nullopt; };
   XFLOW_TRY(compiled->program, eval::compile(input));
+  const bool floating = ir::is_floating(type.data_type);
+  if (!floating) compiled->integers.resize(count);
+  if (in_double) {
+    if (floating) compiled->doubles.resize(count);
+    XFLOW_TRY(compiled->in_double, make_double_runner(compiled->program, std::move(sources)));
+  } else {
+    if (floating) compiled->floats.resize(count);
+    XFLOW_TRY(compiled->in_float, make_float_runner(compiled->program, std::move(sources)));
+  }
   return Loop(std::move(compiled));
 }
 
-Result<void> Loop::run(std::span<const std::byte* const> operands, std::byte* result) const {
-  const Compiled& c = *compiled_;
-  if (c.count == 0) return {};
-  std::vector<Source> sources = c.sources;
-  for (std::size_t k = 0; k < sources.size(); ++k) sources[k].data = operands[k];
-  const bool floating = ir::is_floating(c.type);
-  std::vector<std::int64_t> integers(floating ? 0 : c.count);
-  if (c.in_double) {
-    std::vector<double> numbers(floating ? c.count : 0);
-    XFLOW_CHECK(run_double(c.program, std::move(sources), numbers.data(), integers.data()));
-    if (floating) store(c.type, numbers, result);
-  } else {
-    std::vector<float> numbers(floating ? c.count : 0);
-    XFLOW_CHECK(run_float(c.program, std::move(sources), numbers.data(), integers.data()));
-    if (floating) store(c.type, numbers, result);
+bool Loop::run(std::span<const std::byte* const> operands, std::byte* result) {
+  Compiled& c = *compiled_;
+  if (c.in_double != nullptr) {
+    if (!c.in_double->run(operands, c.doubles.data(), c.integers.data())) return false;
+    if (c.integers.empty()) store(c.type, c.doubles, result);
+  } else if (c.in_float != nullptr) {
+    if (!c.in_float->run(operands, c.floats.data(), c.integers.data())) return false;
+    if (c.integers.empty()) store(c.type, c.floats, result);
   }
-  if (!floating) store(c.type, integers, result);
-  return {};
+  if (!c.integers.empty()) store(c.type, c.integers, result);
+  return true;
+}
+
+std::size_t Loop::bytes() const {
+  const Compiled& c = *compiled_;
+  const std::size_t between = c.in_double != nullptr ? c.in_double->bytes() : c.in_float != nullptr ? c.in_float->bytes() : 0;
+  return between + c.floats.size() * sizeof(float) + c.doubles.size() * sizeof(double) + c.integers.size() * sizeof(std::int64_t);
 }
 
 }  // namespace xflow::eval

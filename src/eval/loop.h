@@ -22,9 +22,11 @@ class Loop {
   Loop& operator=(Loop&&) noexcept;
   ~Loop();
 
-  // Operands (one for each of the operation, null where it has none) and the result row-major, in their types. Errors: internal for a read
-  // out of range. Allocates.
-  Result<void> run(std::span<const std::byte* const> operands, std::byte* result) const;
+  // Operands (one for each of the operation, null where it has none) and the result row-major, in their types. False for a read out of
+  // range: then the result stays as it is. Allocates nothing. One thread at a time.
+  bool run(std::span<const std::byte* const> operands, std::byte* result);
+  // Memory that it keeps for its steps.
+  std::size_t bytes() const;
 
  private:
   struct Compiled;

@@ -3,7 +3,10 @@
 
 #include <xflow/result.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "src/eval/program.h"
@@ -12,6 +15,21 @@
 namespace xflow::eval {
 
 class Exact;
+
+// A program with the memory that it takes: made once, run many times, by one thread at a time. A run allocates nothing.
+template <typename Number>
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  // `operands`: where each operand lies; the result goes to `numbers` or, for an integer or boolean result, to `integers`. False for a read
+  // out of range.
+  virtual bool run(std::span<const std::byte* const> operands, Number* numbers, std::int64_t* integers) = 0;
+  virtual std::size_t bytes() const = 0;  // of tensors between stages
+};
+
+// `sources`: the operands, not where they lie. The program must outlive the runner. Error::unsupported for functions without arithmetic.
+Result<std::unique_ptr<Runner<double>>> make_double_runner(const Program& program, std::vector<Source> sources);
+Result<std::unique_ptr<Runner<float>>> make_float_runner(const Program& program, std::vector<Source> sources);
 
 // `sources` are the operands; the result goes to `numbers` or, for an integer or boolean result, to `integers`.
 Result<void> run_double(const Program& program, std::vector<Source> sources, double* numbers, std::int64_t* integers);

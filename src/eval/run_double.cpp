@@ -7,4 +7,8 @@ Result<void> run_double(const Program& program, std::vector<Source> sources, dou
   return run_program(FloatingArithmetic<double>(), program, std::move(sources), numbers, integers);
 }
 
+Result<std::unique_ptr<Runner<double>>> make_double_runner(const Program& program, std::vector<Source> sources) {
+  return make_runner(FloatingArithmetic<double>(), program, std::move(sources));
+}
+
 }  // namespace xflow::eval

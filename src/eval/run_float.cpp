@@ -7,4 +7,8 @@ Result<void> run_float(const Program& program, std::vector<Source> sources, floa
   return run_program(FloatingArithmetic<float>(), program, std::move(sources), numbers, integers);
 }
 
+Result<std::unique_ptr<Runner<float>>> make_float_runner(const Program& program, std::vector<Source> sources) {
+  return make_runner(FloatingArithmetic<float>(), program, std::move(sources));
+}
+
 }  // namespace xflow::eval

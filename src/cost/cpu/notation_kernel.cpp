@@ -21,22 +21,20 @@ class NotationKernel final : public LoopKernel {
       XFLOW_TRY(eval::Loop loop, eval::Loop::compile(arena, operation, static_cast<int>(k)));
       loops_.push_back(std::move(loop));
     }
+    places_.resize(operands_.size());
     return {};
   }
 
   // What is read outside of a tensor has no value: then the result stays as it is.
   void run() override {
-    std::vector<const std::byte*> operands;
-    operands.reserve(operands_.size());
-    for (const Tensor& operand : operands_) operands.push_back(operand.bytes.get());
-    for (std::size_t k = 0; k < loops_.size(); ++k) {
-      [[maybe_unused]] const auto ran = loops_[k].run(operands, results_[k].bytes.get());
-    }
+    for (std::size_t k = 0; k < places_.size(); ++k) places_[k] = operands_[k].bytes.get();
+    for (std::size_t k = 0; k < loops_.size(); ++k) loops_[k].run(places_, results_[k].bytes.get());
   }
   std::string_view implementation() const override { return "index notation, loop"; }
 
  private:
   std::vector<eval::Loop> loops_;
+  std::vector<const std::byte*> places_;  // of the operands, in a run
 };
 
 // Results that depend on no operand are computed before; a launch writes them.
@@ -48,9 +46,9 @@ class TableKernel final : public LoopKernel {
     ir::Arena arena;
     XFLOW_TRY(const ir::NodeId operation, operation_of(arena, spec));
     XFLOW_CHECK(add_buffers(spec));
-    XFLOW_TRY(const eval::Loop loop, eval::Loop::compile(arena, operation, 0));
+    XFLOW_TRY(eval::Loop loop, eval::Loop::compile(arena, operation, 0));
     const std::span<std::byte> result = result_bytes(0);
-    XFLOW_CHECK(loop.run({}, result.data()));
+    if (!loop.run({}, result.data())) return fail(ErrorCode::internal, "an element outside of its tensor was read");
     table_.assign(result.begin(), result.end());
     return {};
   }
