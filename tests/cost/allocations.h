@@ -6,7 +6,12 @@
 
 namespace xflow::testing {
 
-// Allocations by operator new while `run` runs, less those that oneDNN makes for itself.
-std::size_t allocations_of(const std::function<void()>& run);
+struct Allocations {
+  std::size_t own = 0;         // all but those of the library
+  std::size_t of_library = 0;  // by code of oneDNN's shared library
+};
+
+// Calls of operator new while `run` runs.
+Allocations allocations_of(const std::function<void()>& run);
 
 }  // namespace xflow::testing

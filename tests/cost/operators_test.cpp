@@ -1,4 +1,4 @@
-// Every operator has a kernel on this CPU, and it computes what the operator's index notation says.
+// Every operator has a kernel on this CPU, it computes what the operator's index notation says, and allocates nothing while it runs.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +13,7 @@
 #include "src/cost/node_kernel.h"
 #include "src/eval/evaluate.h"
 #include "src/ops/operator.h"
+#include "tests/cost/allocations.h"
 
 namespace xflow::cost::cpu {
 namespace {
@@ -268,7 +269,7 @@ ir::Graph graph_of(const ir::Arena& arena, ir::NodeId node) {
 
 void expect_results(Kernel& kernel, const std::vector<eval::Tensor>& expected) {
   SCOPED_TRACE(kernel.implementation());
-  kernel.run();
+  EXPECT_EQ(testing::allocations_of([&] { kernel.run(); }).own, 0U);
   for (std::size_t r = 0; r < expected.size(); ++r) {
     const auto found = kernel.read(r);
     ASSERT_TRUE(found) << found.error().text();

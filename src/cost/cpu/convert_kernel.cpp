@@ -73,6 +73,8 @@ class ConvertKernel final : public Kernel {
     }
   }
 
+  std::size_t scratch_bytes() const override { return single_->scratch_bytes(); }
+
   Result<void> write(std::size_t operand, std::span<const double> values) override {
     Port& port = operands_.at(operand);
     if (!port.half) return single_->write(operand, values);

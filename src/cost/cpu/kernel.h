@@ -20,8 +20,10 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
 
-  // One launch on what the buffers hold.
+  // One launch on what the buffers hold. What it needs was made before: it allocates nothing of ours.
   virtual void run() = 0;
+  // Memory that a run takes besides operands and results, as far as it is known: of index notation.
+  virtual std::size_t scratch_bytes() const { return 0; }
 
   // Operand k of the spec, followed by the operands of its post-operations in order; `values` are row-major in the spec's dimensions and
   // are rounded to the operand's type.

@@ -30,6 +30,11 @@ class NotationKernel final : public LoopKernel {
     for (std::size_t k = 0; k < places_.size(); ++k) places_[k] = operands_[k].bytes.get();
     for (std::size_t k = 0; k < loops_.size(); ++k) loops_[k].run(places_, results_[k].bytes.get());
   }
+  std::size_t scratch_bytes() const override {
+    std::size_t sum = 0;
+    for (const eval::Loop& loop : loops_) sum += loop.bytes();
+    return sum;
+  }
   std::string_view implementation() const override { return "index notation, loop"; }
 
  private:

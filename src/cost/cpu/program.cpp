@@ -141,6 +141,7 @@ class Program::Builder {
     for (std::size_t k = 0; k < launch.operands.size(); ++k)
       if (launch.operands[k]) kernel->bind_operand(k, nullptr);
     for (std::size_t k = 0; k < launch.results.size(); ++k) kernel->bind_result(k, nullptr);
+    XFLOW_CHECK(take(static_cast<double>(kernel->scratch_bytes())));
     program_.kernels_.back() = std::move(kernel);
     return {};
   }

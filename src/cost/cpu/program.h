@@ -17,14 +17,14 @@
 namespace xflow::cost::cpu {
 
 struct ProgramOptions {
-  double most_bytes = 8e9;  // of weights and of the memory of a run
+  double most_bytes = 8e9;  // of weights and of the memory of a run, with that of the steps in index notation
   // Implementations that were chosen, by kernel, where there are several: what stands there is taken, and what is chosen is added. Programs
   // that share it run equal kernels alike. Null: the program's own.
   std::map<std::string, std::string>* chosen = nullptr;
 };
 
-// A run allocates nothing of its own: kernels, packed weights and the block of memory are made before. (oneDNN lists the arguments of each
-// launch in memory of its own.) Used by one thread; the device must outlive it.
+// A run allocates nothing of its own: kernels, packed weights and the block of memory are made before. (oneDNN makes a table of the
+// arguments within each launch.) Used by one thread; the device must outlive it.
 class Program {
  public:
   // The kernels that were timed for the cover, by `costs`, of a graph in `arena` at `sizes`. Where the device can run a kernel in several
