@@ -211,7 +211,7 @@ TEST_F(ProgramTest, ARunInIndexNotationAllocatesNothing) {
 }
 
 // Within a launch oneDNN copies the list of arguments to a table (a table and an element each, in dnnl_primitive_execute), and some of its
-// kernels wrap memory of theirs.
+// kernels allocate more.
 TEST_F(ProgramTest, ARunOfTheLibraryAllocatesNothingOfOurs) {
   const ValueId x = input({1, 3, 14, 14});
   const ValueId a = op("relu", {convolution(x, 3, 16, 3)});
