@@ -1,12 +1,14 @@
 """Compares what xflow and its peers make of models, in ONNX Runtime with its own optimisations on; prints a table in Markdown.
 
-    compare_ort.py PROGRAM --work FOLDER [--quickstart MODEL] [--threads 1,2] [--turns N] [--budget 30s] [--peers FOLDER] [NAME...]
+    compare_ort.py PROGRAM --work FOLDER [--quickstart MODEL] [--threads 1,2] [--turns N] [--budget 30s] [--peers FOLDER] [--known] [NAME...]
 
 The models are those of the folder XFLOW_TEST_MODELS (or those of the NAMEs there, without .onnx) and that of the quickstart. The numbers are
 processor times as parts of the original's, medians over interleaved turns with their 95 % intervals. `same` is the original again, which is
 the noise of the method; `saved` is the original read and written by onnx, the control for the peers, which do that too; `xflow` pays with the
-kernels of this CPU, `runner` with those of ONNX Runtime, where it also runs whole models (docs/runner.md). --peers names a Python
-environment with onnxsim and onnxslim (scripts/deps peers); without it they are left out.
+kernels of this CPU, `runner` with those of ONNX Runtime, where it also runs whole models (docs/runner.md), both with as many threads as the
+models run with then. "kept": xflow wrote the bytes of the original, which counts as 1 in the mean. --peers names a Python
+environment with onnxsim and onnxslim (scripts/deps peers); without it they are left out. Figures stay in FOLDER/MODEL/THREADS; with --known
+they are printed again, for models that were compared one by one.
 """
 
 import argparse
@@ -58,14 +60,15 @@ def peer(command, output):
     return run.returncode == 0 and output.exists()
 
 
-def variants_of(path, options, inputs, known):
+def variants_of(path, options, threads, inputs, known):
     """{variant: path, or None where it could not be made}; 'same' stands first."""
-    folder = options.work / path.stem
+    folder = options.work / path.stem / str(threads)
     folder.mkdir(parents=True, exist_ok=True)
     result = {"same": path, "saved": folder / "saved.onnx"}
     onnx.save(onnx.load(path), result["saved"])
     for name, arguments in {"xflow": [], "runner": ["--runner", RUNNER]}.items():
         result[name] = folder / f"{name}.onnx"
+        arguments = ["--threads", str(threads), *arguments]
         try:
             optimize(options.program, path, result[name], inputs, known, options.budget, options.work, arguments)
         except RuntimeError as error:
@@ -79,6 +82,25 @@ def variants_of(path, options, inputs, known):
     return result
 
 
+def figures_of(path, options, threads, columns):
+    """{"milliseconds": of the original, column: [median, low, high], "kept" or "failed"}."""
+    stored = options.work / path.stem / str(threads) / "figures.json"
+    if options.known:
+        return json.loads(stored.read_text()) if stored.exists() else None
+    quickstart = path if options.quickstart and path.name == options.quickstart.name else None
+    inputs, known = inputs_of(path, quickstart)
+    made = variants_of(path, options, threads, inputs, known)
+    present = [column for column in columns if made[column]]
+    time, found = ort.ratios([made[column] for column in present], inputs, threads, options.turns)
+    result = {"milliseconds": time / 1e6, **dict.fromkeys(columns, "failed")}
+    original = path.read_bytes()
+    for column, ratio in zip(present, found):
+        is_kept = column in ["xflow", "runner"] and made[column].read_bytes() == original
+        result[column] = "kept" if is_kept else [ratio.median, ratio.low, ratio.high]
+    stored.write_text(json.dumps(result))
+    return result
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", type=pathlib.Path)
@@ -89,6 +111,7 @@ def main():
     parser.add_argument("--turns", type=int, default=31)
     parser.add_argument("--budget", default="30s", help="of the search, as for xflow optimize")
     parser.add_argument("--peers", type=pathlib.Path)
+    parser.add_argument("--known", action="store_true", help="print what was compared before")
     options = parser.parse_intermixed_args()
     options.work.mkdir(parents=True, exist_ok=True)
 
@@ -107,18 +130,16 @@ def main():
         print(f"|---|---|{'---|' * len(columns)}", flush=True)
         medians = {column: [] for column in columns}
         for path in paths:
-            quickstart = options.quickstart
-            if quickstart and path.name == quickstart.name:
-                quickstart = path
-            inputs, known = inputs_of(path, quickstart)
-            made = variants_of(path, options, inputs, known)
-            present = [column for column in columns if made[column]]
-            time, found = ort.ratios([made[column] for column in present], inputs, threads, options.turns)
-            row = dict(zip(present, found))
-            for column, ratio in row.items():
-                medians[column].append(ratio.median)
-            cells = [str(row.get(column, "failed")) for column in columns]
-            print(f"| {path.stem} | {time / 1e6:.2f} | {' | '.join(cells)} |", flush=True)
+            figures = figures_of(path, options, threads, columns)
+            if figures is None:
+                continue
+            cells = []
+            for column in columns:
+                figure = figures[column]
+                cells.append(figure if isinstance(figure, str) else str(ort.Ratio(*figure)))
+                if figure != "failed":
+                    medians[column].append(1 if figure == "kept" else figure[0])
+            print(f"| {path.stem} | {figures['milliseconds']:.2f} | {' | '.join(cells)} |", flush=True)
         means = [f"{math.exp(sum(map(math.log, m)) / len(m)):.3f}" if m else "" for m in medians.values()]
         print(f"| geometric mean | | {' | '.join(means)} |", flush=True)
     return 0
