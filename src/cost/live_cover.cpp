@@ -315,6 +315,13 @@ std::vector<NodeId> LiveCover::tree_of(NodeId root) {
   return tree;
 }
 
+// Whether an operation reads a second value besides the one that it may follow: kernels have one such.
+bool LiveCover::adds_residual(NodeId id) {
+  const Info& info = read(id);
+  if (info.selected) return false;
+  return std::ranges::count_if(info.record->operands, [&](ValueId operand) { return !arena_.is_constant(operand); }) > 1;
+}
+
 // Cuts the paths of a tree of links into kernels.
 void LiveCover::make_tree(NodeId root) {
   std::vector<NodeId> tree{root};
@@ -323,18 +330,28 @@ void LiveCover::make_tree(NodeId root) {
     into.push_back(chains(read(tree[k])) ? links_into(tree[k]) : std::vector<NodeId>());
     tree.insert(tree.end(), into.back().begin(), into.back().end());
   }
-  // From the beginnings: which link each node takes, and whether its path begins at an anchor.
-  std::unordered_map<NodeId, bool> anchored;
+  // From the beginnings: which link each node takes, whether its path begins at an anchor, and whether it has a residual.
+  struct Path {
+    bool anchored = false;
+    bool residual = false;
+  };
+  std::unordered_map<NodeId, Path> paths;
   std::unordered_map<NodeId, NodeId> taken;
   for (std::size_t k = tree.size(); k-- > 0;) {
     const NodeId id = tree[k];
-    bool from_anchor = read(id).record->shape->role == Role::anchor;
-    const auto found = std::ranges::find_if(into[k], [&](NodeId before) { return anchored.at(before); });
+    Path path{read(id).record->shape->role == Role::anchor, false};
     if (!into[k].empty()) {
-      taken.emplace(id, found != into[k].end() ? *found : into[k].front());
-      from_anchor = from_anchor || found != into[k].end();
+      const bool residual = adds_residual(id);
+      const auto rank = [&](NodeId before) {
+        const Path& found = paths.at(before);
+        return !found.anchored ? 2 : residual && found.residual ? 1 : 0;
+      };
+      const NodeId best = *std::ranges::min_element(into[k], {}, rank);
+      taken.emplace(id, best);
+      path.anchored = path.anchored || paths.at(best).anchored;
+      path.residual = residual || paths.at(best).residual;
     }
-    anchored.emplace(id, from_anchor);
+    paths.emplace(id, path);
   }
   // The path of a node that its follower did not take ends there.
   for (const NodeId id : tree) {

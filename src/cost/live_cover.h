@@ -7,8 +7,9 @@
 // The rules, from inputs to outputs:
 // - A composite is taken if nobody else reads its inside and it is not inside another one.
 // - A value that one pointwise operation alone reads is its link to it. An operation with several links takes the first that begins at a
-//   convolution or product, else the first. That makes paths; a path is cut into kernels from its beginning, as Regions::best_prefix says
-//   for the layout in which its operand arrives.
+//   convolution or product and has no operation with several operands yet, else the first that begins at one, else the first: of a sum
+//   of convolutions each but the first adds what is there before. That makes paths; a path is cut into kernels from its beginning, as
+//   Regions::best_prefix says for the layout in which its operand arrives.
 // - A kernel that does not choose its layouts takes the one in which its first operand with layouts arrives. Values are converted once for
 //   each layout in which they are asked for. Graph outputs are plain.
 #pragma once
@@ -123,6 +124,7 @@ class LiveCover final : public LiveCost {
   void dissolve(ir::NodeId id);
   void make_regions();
   std::vector<ir::NodeId> tree_of(ir::NodeId root);
+  bool adds_residual(ir::NodeId id);
   void make_tree(ir::NodeId root);
   Layout arriving_layout(ir::NodeId begin);
   void cut(ir::NodeId begin);

@@ -213,8 +213,8 @@ class Prices(ProgramTest):
         self.assertAlmostEqual(3e6, predicted["after"], delta=1)
         overhead = 3e6  # of an input and an output, which the runner says a Relu with both takes beside one in a row
         self.assertAlmostEqual(3e6 + 2 * max(2e6 - overhead, 0), predicted["before"], delta=1)
-        self.assertEqual("runner: nothing, 1 thread, test runner 1.2, kernels 3", report["device"])
-        self.assertRegex(text, r"(?m)^device      runner: nothing, 1 thread, test runner 1\.2, kernels 3$")
+        self.assertEqual("runner: nothing, 1 thread, test runner 1.2, kernels 4", report["device"])
+        self.assertRegex(text, r"(?m)^device      runner: nothing, 1 thread, test runner 1\.2, kernels 4$")
 
     def test_decide_what_the_search_finds(self):
         source = transposes()

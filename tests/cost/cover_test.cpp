@@ -150,6 +150,16 @@ TEST_F(CoverTest, FusesBiasResidualAndActivationIntoAConvolution) {
   EXPECT_EQ(cost(Graph{{y}}).time.value, 7 + 103 + 7);
 }
 
+// A kernel adds one value that is no constant: the second sum goes with the third convolution, not with the first one.
+TEST_F(CoverTest, EachConvolutionOfASumAddsOneOther) {
+  const ValueId x = input({1, 8, 6, 6});
+  const ValueId sum = op("add", {op("add", {convolution(x), bias(convolution(op("exp", {x})))}), convolution(op("tanh", {x}))});
+  Names found = kernels(Graph{{op("relu", {sum})}});
+  std::erase_if(found, [](const std::string& name) { return !name.starts_with("convolution"); });
+  std::ranges::sort(found);
+  EXPECT_EQ(found, (Names{"convolution|add", "convolution|add", "convolution|add|relu"}));
+}
+
 TEST_F(CoverTest, FusesOnlyWhereThatIsFaster) {
   device.price = [](const ops::KernelSpec& spec) {
     return TableDevice::usual(spec) + (spec.kernel == "convolution" ? 50.0 * static_cast<double>(spec.post.size()) : 0);

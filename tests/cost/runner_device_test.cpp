@@ -44,7 +44,7 @@ TEST(RunnerDevice, SaysInWhichRuntimeItTimes) {
   const auto device = opened(in_runner(""));
   EXPECT_EQ(device->info().name, "runner");
   EXPECT_EQ(device->info().model, "nothing");
-  EXPECT_EQ(device->info().library, "test runner 1.2, kernels 3");
+  EXPECT_EQ(device->info().library, "test runner 1.2, kernels 4");
   EXPECT_EQ(device->info().clock, "CPU time");
 }
 
@@ -69,6 +69,15 @@ TEST(RunnerDevice, PricesWhatIsFusedAsOneKernel) {
       "convolution(float32[1,4,8,8], const float32[4,4,1,1]) -> float32[1,4,8,8] strides=[1,1] pads=[0,0,0,0] dilations=[1,1] groups=[1]";
   const double alone = nanoseconds_of(*device, convolution);
   EXPECT_NEAR(nanoseconds_of(*device, convolution + " | relu"), alone + 500, 1e-3);
+}
+
+TEST(RunnerDevice, AResidualIsTheResultOfTheLaunchBefore) {
+  // So nothing else is there once more with each launch.
+  const auto device = opened(in_runner("--time 1e6 --each Conv=3000 --each Add=700 --each MaxPool=100 --each Relu=10"));
+  const std::string convolution =
+      "convolution(float32[1,4,8,8], const float32[4,4,1,1]) -> float32[1,4,8,8] strides=[1,1] pads=[0,0,0,0] dilations=[1,1] groups=[1]";
+  EXPECT_NEAR(nanoseconds_of(*device, convolution + " | add(float32[1,4,8,8])"), 3700, 1e-3);
+  EXPECT_NEAR(nanoseconds_of(*device, convolution + " | add(float32[1,4,8,8]) | relu"), 3710, 1e-3);
 }
 
 TEST(RunnerDevice, PricesPoolsAndConcatsOfChannelsBetweenPools) {
@@ -137,6 +146,8 @@ TEST(KernelModel, HasEachLaunchOnceMore) {
            std::string(kTranspose),
            std::string("matmul(float32[4,64], const float32[64,32]) -> float32[4,32] | add(const float32[32]) | gelu_erf"),
            std::string("matmul(float32[2,4,8], float32[2,8,4]) -> float32[2,4,4]"),
+           std::string("convolution(float32[1,4,8,8], const float32[4,4,1,1]) -> float32[1,4,8,8] strides=[1,1] pads=[0,0,0,0] "
+                       "dilations=[1,1] groups=[1] | add(float32[1,4,8,8]) | relu"),
            std::string("pointwise/add(float32[4,64], const float32[64]) -> float32[4,64]"),
            std::string("normalization:layer(float32[4,64], const float32[64], const float32[64]) -> float32[4,64] axes=[1] epsilon=1e-05"),
            std::string("pointwise/greater(float32[4,64], float32[4,64]) -> bool[4,64]"),

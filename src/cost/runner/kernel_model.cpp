@@ -207,7 +207,8 @@ class Builder {
         arrangement_(arrangement),
         spelling_(arena_),
         values_(spec),
-        operands_(operands_of(spec)) {}
+        operands_(operands_of(spec)),
+        residual_(residual_operand()) {}
 
   Result<KernelModel> build() {
     if (changing(operands_) == 0) return fail(ErrorCode::unsupported, "it has no operand that changes");
@@ -225,18 +226,15 @@ class Builder {
           }
           operands[k] = {splits[k], static_cast<std::uint32_t>(launch)};
         } else if (launch == 0 || is_own(k)) {
-          XFLOW_TRY(operands[k], operand(operands_[k]));
-          // As it would come out of another convolution.
-          const bool residual =
-              has_sink() && k >= spec_.operands.size() && !operands_[k].constant && operands_[k].dims == spec_.results[0].dims;
-          if (residual) {
-            XFLOW_TRY(operands[k], pool(operands[k], std::vector<std::int64_t>(operands_[k].dims.size() - 2, 1)));
-          }
+          const bool convolved = is_as_large_as_result(k) || (k == 0 && has_sink() && !is_own(0));
+          XFLOW_TRY(operands[k], convolved ? out_of_convolution(operands_[k]) : operand(operands_[k]));
         }
       }
       if (chain && launch > 0) operands[*chained] = results[0];
+      if (residual_ && launch > 0) operands[*residual_] = results[0];
       XFLOW_TRY(std::vector<ValueId> made, launch_of(operands));
-      if (chain) results.clear();
+      if (chain || residual_) results.clear();
+      if (!residual_ || launch + 1 == launches_) XFLOW_CHECK(sink(made));
       results.insert(results.end(), made.begin(), made.end());
     }
     count_extras();
@@ -259,8 +257,7 @@ class Builder {
     for (int place = 0; place < places_; ++place) {
       std::vector<ValueId> operands;
       for (const ops::TensorSpec& tensor : operands_) {
-        XFLOW_TRY(const ValueId given, operand(tensor));
-        XFLOW_TRY(const ValueId value, pool(given, std::vector<std::int64_t>(tensor.dims.size() - 2, 1)));
+        XFLOW_TRY(const ValueId value, out_of_convolution(tensor));
         operands.push_back(value);
       }
       for (std::size_t k = 1; k < operands.size(); ++k) XFLOW_CHECK(sink(operands[k], operands_[k]));
@@ -333,6 +330,27 @@ class Builder {
     return input;
   }
 
+  // An operand in the layout that it has in a model: what a convolution of one channel makes; few channels are those of an image, which the
+  // model is given. A runtime with a layout of its own may have it for any number of channels that come out of a convolution, and for some
+  // that do not.
+  Result<ValueId> out_of_convolution(const ops::TensorSpec& tensor) {
+    constexpr std::int64_t kMostOfAnImage = 4;
+    if (tensor.constant || tensor.dims[1] <= kMostOfAnImage) return operand(tensor);
+    ops::TensorSpec plane = tensor;
+    plane.dims[1] = 1;
+    std::vector<std::int64_t> dims(tensor.dims.size(), 1);
+    dims[0] = tensor.dims[1];
+    XFLOW_TRY(const ValueId x, operand(plane));
+    XFLOW_TRY(const ValueId weights, operand({tensor.data_type, dims, true}));
+    const std::size_t spatial = dims.size() - 2;
+    ir::Attributes attributes;
+    attributes.set("strides", ir::polys(std::vector<std::int64_t>(spatial, 1)));
+    attributes.set("dilations", ir::polys(std::vector<std::int64_t>(spatial, 1)));
+    attributes.set("pads", ir::polys(std::vector<std::int64_t>(2 * spatial, 0)));
+    attributes.set("groups", ir::Poly(1));
+    return spelling_.apply("conv", {x, weights}, std::move(attributes));
+  }
+
   // A pool over single elements, which changes nothing but how many there are along each spatial dimension.
   Result<ValueId> pool(ValueId value, const std::vector<std::int64_t>& strides) {
     ir::Attributes attributes;
@@ -354,10 +372,30 @@ class Builder {
       values.insert(values.begin() + static_cast<std::ptrdiff_t>(step.position), results.at(0));
       XFLOW_TRY(results[0], spelling_.pointwise(step.operation, post.reals, values));
     }
-    if (!has_sink()) return results;
+    return results;
+  }
+
+  // Lets what a launch makes end in a pool where it slides.
+  Result<void> sink(std::vector<ValueId>& results) {
+    if (!has_sink()) return {};
     const std::vector<std::int64_t>& dims = spec_.results[0].dims;
     XFLOW_TRY(results[0], pool(results[0], {dims.begin() + 2, dims.end()}));
-    return results;
+    return {};
+  }
+
+  bool is_as_large_as_result(std::size_t k) const {
+    return has_sink() && k >= spec_.operands.size() && !operands_[k].constant && operands_[k].dims == spec_.results[0].dims;
+  }
+
+  // What a convolution adds to its result: a launch adds the result of the one before. One value for all launches could be added in place
+  // by the last of them alone.
+  std::optional<std::size_t> residual_operand() const {
+    std::size_t k = spec_.operands.size();
+    for (const ops::PostOperation& post : spec_.post) {
+      if (post.name == "add" && post.operands.size() == 1 && is_as_large_as_result(k)) return k;
+      k += post.operands.size();
+    }
+    return std::nullopt;
   }
 
   Result<std::vector<ValueId>> base(const std::vector<ValueId>& operands) {
@@ -386,8 +424,10 @@ class Builder {
   void count_extras() {
     if (arrangement_ == Arrangement::chain) return;
     KernelExtras& extras = model_.extras;
-    for (std::size_t k = 0; k < spec_.results.size(); ++k) ++(is_gathered(k) ? extras.gathered : extras.outputs);
-    if (has_sink()) ++extras.nodes;
+    if (!residual_) {
+      for (std::size_t k = 0; k < spec_.results.size(); ++k) ++(is_gathered(k) ? extras.gathered : extras.outputs);
+      if (has_sink()) ++extras.nodes;
+    }
     for (std::size_t k = 0; k < operands_.size(); ++k) {
       if (!operands_[k].constant && is_own(k)) ++(is_split(k) ? extras.split : extras.inputs);
     }
@@ -401,6 +441,7 @@ class Builder {
   Spelling spelling_;
   Values values_;
   std::vector<ops::TensorSpec> operands_;
+  std::optional<std::size_t> residual_;  // of operands_
   std::vector<ValueId> inputs_;
   KernelModel model_;
 };

@@ -38,10 +38,10 @@ struct KernelModel {
 Arrangement arrangement_of(const ops::KernelSpec& spec);
 
 // A model of `launches` launches of the kernel with its post-operations. The result of a convolution goes to a pool that reads one of its
-// elements, so that a runtime that keeps convolutions in a layout of its own need not bring it back, and what is added to it comes out of a
-// pool. Errors: unsupported for kernels that no ONNX model has alone: without operands that change, reorders, and what opset 17 cannot
-// spell.
-// `pooled` has what surrounds `places` launches, of which `launches` are there.
+// elements, so that a runtime that keeps convolutions in a layout of its own need not bring it back. What is added to it is the result of
+// the launch before, for the first one a value out of a pool. Errors: unsupported for kernels that no ONNX model has alone: without
+// operands that change, reorders, and what opset 17 cannot spell. `pooled` has what surrounds `places` launches, of which `launches` are
+// there.
 Result<KernelModel> kernel_model(const ops::KernelSpec& spec, int launches, int places, Arrangement arrangement);
 
 }  // namespace xflow::cost::runner
