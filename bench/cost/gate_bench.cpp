@@ -1,6 +1,6 @@
 // Whether models end slower than they began: with XFLOW_BENCH_GATES=N each model under XFLOW_TEST_MODELS is optimised N times with the
-// gate, 500 graphs each and costs timed anew, on this CPU or, with XFLOW_BENCH_RUNNER=COMMAND, in a runner. What was shipped is then run
-// against the original once more, in another order, by the same test.
+// gate, 500 graphs each and costs timed anew (or with XFLOW_BENCH_COSTS=FILE kept there), on this CPU or, with XFLOW_BENCH_RUNNER=COMMAND,
+// in a runner. What was shipped is then run against the original once more, in another order, by the same test.
 //
 // Counters: shipped (of the N results, how many are not the original), faster, equal and slower (of these, what the second run found; the
 // rest is undecided) and worst (the largest ratio of the times of a result and the original). The time of the benchmark means nothing.
@@ -92,6 +92,7 @@ Result<Tally> tally(const std::string& path, int repeats) {
     OptimizeOptions options;
     options.max_states = kStates;
     options.runner = environment("XFLOW_BENCH_RUNNER");
+    options.cost_database = environment("XFLOW_BENCH_COSTS");
     XFLOW_TRY(const OptimizeReport report, optimize_file(path, output, options));
     if (!report.improved) continue;
     ++counted.shipped;

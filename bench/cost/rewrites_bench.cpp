@@ -1,6 +1,7 @@
 // Whether predictions order rewritten graphs as their runs do: with XFLOW_BENCH_REWRITES=N, for each model under XFLOW_TEST_MODELS, N
 // graphs that random rewrites by the shipped rules make of it, good ones and bad ones, as many in a row as it has operations at most. Each
-// is run on this CPU in turns with the original, so that a machine whose speed changes meets both.
+// is run on this CPU or, with XFLOW_BENCH_RUNNER=COMMAND, in a runner, where its kernels are timed then as well, in turns with the
+// original, so that a machine whose speed changes meets both. With XFLOW_BENCH_COSTS=FILE costs are kept there.
 //
 // Counters: graphs (that differ from one another in what is predicted and could be run), spearman (rank correlation of predicted and
 // executed time), error_percent (median of the absolute error of the predicted part of the original's time), least and most (executed, as
@@ -12,6 +13,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <set>
@@ -22,6 +25,11 @@
 #include "src/cost/cpu/cpu_device.h"
 #include "src/cost/cpu/footprint.h"
 #include "src/cost/cpu/program.h"
+#include "src/cost/runner/runner_device.h"
+#include "src/cost/runner/runner_executor.h"
+#include "src/eval/evaluate.h"
+#include "src/onnx/document_writer.h"
+#include "src/onnx/lower.h"
 #include "src/search/rule_rewriter.h"
 
 namespace xflow {
@@ -89,6 +97,90 @@ ir::Graph random_graph(ir::Arena& arena, const ir::Graph& original, search::Rewr
   return work.extract(arena);
 }
 
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : value;
+}
+
+// Nanoseconds of some runs in a row of a graph.
+using Sample = std::function<Result<double>(int repeats)>;
+
+// Where graphs are costed and run.
+class Machine {
+ public:
+  virtual ~Machine() = default;
+  virtual cost::Device& device() = 0;
+  virtual Result<Sample> prepare(const ir::Graph& graph, cost::CostModel& costs) = 0;
+};
+
+class Cpu final : public Machine {
+ public:
+  static Result<std::unique_ptr<Machine>> open(Lifted& lifted) {
+    cost::cpu::CpuOptions options;
+    options.between = cost::cpu::between_for(cost::cpu::bytes_of_run(lifted.arena, lifted.model.graph, lifted.sizes->valuation()), 1);
+    auto made = std::make_unique<Cpu>(lifted);
+    XFLOW_TRY(made->device_, cost::cpu::open_cpu_device(options));
+    return std::unique_ptr<Machine>(std::move(made));
+  }
+  explicit Cpu(Lifted& lifted) : lifted_(lifted) {}
+
+  cost::Device& device() override { return *device_; }
+  Result<Sample> prepare(const ir::Graph& graph, cost::CostModel& costs) override {
+    cost::cpu::ProgramOptions options;
+    options.chosen = &chosen_;
+    XFLOW_TRY(cost::cpu::Program built,
+              cost::cpu::Program::build(*device_, lifted_.arena, graph, costs, lifted_.sizes->valuation(), options));
+    const auto program = std::make_shared<cost::cpu::Program>(std::move(built));
+    for (const api::NamedInput& input : lifted_.inputs)
+      XFLOW_CHECK(program->write(input.value, lifted_.set.tensors.at(std::string(input.name))));
+    program->run();
+    return Sample([program](int repeats) -> Result<double> {
+      double time = 0;
+      for (int k = 0; k < repeats; ++k) time += program->run().thread.value;
+      return time;
+    });
+  }
+
+ private:
+  Lifted& lifted_;
+  std::unique_ptr<cost::cpu::CpuDevice> device_;
+  std::map<std::string, std::string> chosen_;
+};
+
+class InRunner final : public Machine {
+ public:
+  static Result<std::unique_ptr<Machine>> open(Lifted& lifted, const std::string& command) {
+    auto made = std::make_unique<InRunner>(lifted);
+    XFLOW_TRY(made->device_, cost::runner::RunnerDevice::open({{command, 1, 120}}));
+    XFLOW_TRY(made->executor_, cost::runner::RunnerExecutor::open({command, 1, 120}));
+    std::vector<cost::runner::NamedTensor> tensors;
+    for (const api::NamedInput& input : lifted.inputs)
+      tensors.push_back({std::string(input.name), lifted.set.tensors.at(std::string(input.name))});
+    made->executor_->add_inputs(std::move(tensors));
+    return std::unique_ptr<Machine>(std::move(made));
+  }
+  explicit InRunner(Lifted& lifted) : lifted_(lifted) {}
+
+  cost::Device& device() override { return *device_; }
+  Result<Sample> prepare(const ir::Graph& graph, cost::CostModel& /*costs*/) override {
+    const onnx_io::Fold fold = [&](ir::ValueId value) { return eval::fold(lifted_.arena, value); };
+    XFLOW_TRY(const onnx_io::LoweredModel lowered, onnx_io::lower(*lifted_.document, lifted_.model, lifted_.arena, graph, {}, fold));
+    XFLOW_TRY(std::string bytes, onnx_io::write_bytes(*lifted_.document, lowered.edits));
+    const cost::ProgramId id = executor_->add({std::move(bytes), {}});
+    const std::shared_ptr<void> loaded(nullptr, [executor = executor_.get(), id](void*) { executor->remove(id); });
+    XFLOW_CHECK(executor_->run(id, 0, 1));
+    return Sample([executor = executor_.get(), id, loaded](int repeats) -> Result<double> {
+      XFLOW_TRY(const cost::Nanoseconds mean, executor->run(id, 0, repeats));
+      return mean.value * repeats;
+    });
+  }
+
+ private:
+  Lifted& lifted_;
+  std::unique_ptr<cost::runner::RunnerDevice> device_;
+  std::unique_ptr<cost::runner::RunnerExecutor> executor_;
+};
+
 struct Seen {
   std::vector<double> predicted;  // as parts of the original's time
   std::vector<double> executed;
@@ -98,31 +190,15 @@ Result<Seen> compare(const std::string& path, int count) {
   XFLOW_TRY(const std::unique_ptr<Lifted> lifted, lift(path));
   ir::Arena& arena = lifted->arena;
   const ir::Graph& whole = lifted->model.graph;
-  const ir::Symbols::Valuation sizes = lifted->sizes->valuation();
   XFLOW_TRY(const rules::VerifiedRules rules, api::load_rules({}));
-  cost::cpu::CpuOptions options;
-  options.between = cost::cpu::between_for(cost::cpu::bytes_of_run(arena, whole, sizes), options.threads);
-  XFLOW_TRY(const std::unique_ptr<cost::cpu::CpuDevice> device, cost::cpu::open_cpu_device(options));
-  cost::Database database = cost::Database::open("", device->info());
-  cost::CostModel costs(arena, *device, database, sizes);
-  std::map<std::string, std::string> chosen;
-  const auto build = [&](const ir::Graph& graph) -> Result<cost::cpu::Program> {
-    cost::cpu::ProgramOptions program_options;
-    program_options.chosen = &chosen;
-    XFLOW_TRY(cost::cpu::Program program, cost::cpu::Program::build(*device, arena, graph, costs, sizes, program_options));
-    for (const api::NamedInput& input : lifted->inputs)
-      XFLOW_CHECK(program.write(input.value, lifted->set.tensors.at(std::string(input.name))));
-    program.run();
-    return program;
-  };
+  const std::string runner = environment("XFLOW_BENCH_RUNNER");
+  XFLOW_TRY(const std::unique_ptr<Machine> machine, runner.empty() ? Cpu::open(*lifted) : InRunner::open(*lifted, runner));
+  cost::Database database = cost::Database::open(environment("XFLOW_BENCH_COSTS"), machine->device().info());
+  cost::CostModel costs(arena, machine->device(), database, lifted->sizes->valuation());
   XFLOW_TRY(const cost::Cost before, costs.cost(whole));
-  XFLOW_TRY(cost::cpu::Program original, build(whole));
-  const int repeats = std::max(1, static_cast<int>(kSample / original.run().thread.value));
-  const auto sample = [&](cost::cpu::Program& program) {
-    double time = 0;
-    for (int k = 0; k < repeats; ++k) time += program.run().thread.value;
-    return time;
-  };
+  XFLOW_TRY(const Sample original, machine->prepare(whole, costs));
+  XFLOW_TRY(const double once, original(1));
+  const int repeats = std::max(1, static_cast<int>(kSample / once));
   search::RuleRewriter rewriter(rules, {});
   std::mt19937_64 random(1);
   std::set<double> known;
@@ -131,12 +207,13 @@ Result<Seen> compare(const std::string& path, int count) {
     const ir::Graph graph = random_graph(arena, whole, rewriter, random);
     XFLOW_TRY(const cost::Cost cost, costs.cost(graph));
     if (cost.unmeasured > before.unmeasured || !known.insert(cost.time.value).second) continue;
-    auto program = build(graph);
-    if (!program) continue;
+    const auto rewritten = machine->prepare(graph, costs);
+    if (!rewritten) continue;
     std::vector<double> ratios;
     for (int turn = 0; turn < kTurns; ++turn) {
-      const double a = sample(original);
-      ratios.push_back(sample(*program) / a);
+      XFLOW_TRY(const double a, original(repeats));
+      XFLOW_TRY(const double b, (*rewritten)(repeats));
+      ratios.push_back(b / a);
     }
     seen.predicted.push_back(cost.time.value / before.time.value);
     seen.executed.push_back(median(ratios));

@@ -100,7 +100,7 @@ def predicted_of(program, name, costs):
         "XFLOW_BENCH_COVER": "1",
         "XFLOW_BENCH_COSTS": str(costs),
     }
-    command = [program, f"--benchmark_filter=RunnerCost/{re.escape(name)}/"]
+    command = [program, f"--benchmark_filter=RunnerCost/{name}/"]
     run = subprocess.run([*map(str, command)], capture_output=True, text=True, env={**os.environ, **variables}, check=True)
     inputs, launches = {}, []
     for line in run.stdout.splitlines():

@@ -13,6 +13,7 @@
 #include "src/cost/cpu/convert_kernel.h"
 #include "src/cost/cpu/dnnl_kernel.h"
 #include "src/cost/cpu/loop_kernel.h"
+#include "src/cost/cpu/pins.h"
 #include "src/cost/cpu/rotation.h"
 #include "src/cost/kernel_text.h"
 
@@ -174,6 +175,7 @@ class Device final : public CpuDevice {
     library_->use_threads();
     XFLOW_TRY(std::vector<std::unique_ptr<Kernel>> kernels, build(spec, layout));
     if (layout == Layout::any && is_convolution(spec.kernel)) add_channels_last(spec, kernels);
+    const Pins pins(options_.threads);
     drop_slow(kernels);
     std::vector<KernelCost> costs = time_quietly(kernels, spec);
     const KernelCost* best = nullptr;

@@ -37,7 +37,7 @@ constexpr int kControlRuns = 4;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-double elements(const ops::TensorSpec& tensor) {
+double elements_of(const ops::TensorSpec& tensor) {
   double count = 1;
   for (const std::int64_t dim : tensor.dims) count *= static_cast<double>(dim);
   return count;
@@ -45,10 +45,10 @@ double elements(const ops::TensorSpec& tensor) {
 
 double bytes_of(const ops::KernelSpec& spec) {
   double count = 0;
-  for (const ops::TensorSpec& tensor : spec.operands) count += elements(tensor);
-  for (const ops::TensorSpec& tensor : spec.results) count += elements(tensor);
+  for (const ops::TensorSpec& tensor : spec.operands) count += elements_of(tensor);
+  for (const ops::TensorSpec& tensor : spec.results) count += elements_of(tensor);
   for (const ops::PostOperation& post : spec.post)
-    for (const ops::TensorSpec& tensor : post.operands) count += elements(tensor);
+    for (const ops::TensorSpec& tensor : post.operands) count += elements_of(tensor);
   return 4 * count;
 }
 
@@ -57,9 +57,9 @@ int launches_beside_first(const ops::KernelSpec& spec) {
   double work = bytes_of(spec);
   const bool product = spec.operands.size() > 1 && !spec.results.empty() && !spec.results[0].dims.empty();
   if (product && spec.kernel == "matmul" && !spec.operands[0].dims.empty())
-    work += 0.1 * elements(spec.results[0]) * static_cast<double>(spec.operands[0].dims.back());
+    work += 0.1 * elements_of(spec.results[0]) * static_cast<double>(spec.operands[0].dims.back());
   if (product && spec.kernel.ends_with("convolution") && spec.results[0].dims.size() > 1 && spec.results[0].dims[1] > 0)
-    work += 0.1 * elements(spec.results[0]) * elements(spec.operands[1]) / static_cast<double>(spec.results[0].dims[1]);
+    work += 0.1 * elements_of(spec.results[0]) * elements_of(spec.operands[1]) / static_cast<double>(spec.results[0].dims[1]);
   constexpr double kLong = 4e6;  // some 300 us
   const double most = work > kLong ? 1 : work > kLong / 8 ? 3 : work > kLong / 32 ? 8 : kMostLaunches;
   return static_cast<int>(std::clamp(std::floor(kMostBytes / bytes_of(spec)) - 1, 1.0, most));
@@ -130,7 +130,7 @@ bool RunnerDevice::can_fuse(const ops::KernelSpec& base, const ops::PostOperatio
 
 Result<KernelCost> RunnerDevice::measure(const ops::KernelSpec& spec, Layout /*layout*/) {
   if (spec.kernel == "none") return KernelCost{};
-  if (std::ranges::all_of(spec.results, [](const ops::TensorSpec& result) { return elements(result) == 0; })) return KernelCost{};
+  if (std::ranges::all_of(spec.results, [](const ops::TensorSpec& result) { return elements_of(result) == 0; })) return KernelCost{};
   const auto refused = [&](ErrorCode code, std::string_view why) {
     return fail(code, fmt::format("cannot run {} here: {}", ops::to_string(spec), why));
   };
