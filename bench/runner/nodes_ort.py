@@ -208,7 +208,11 @@ def main():
         path = options.work / source.name
         path.write_bytes(source.read_bytes())
         inputs, launches = predicted_of(options.program, source.stem, options.costs or options.work / "costs.db")
-        nodes = executed_of(path, inputs)
+        try:
+            nodes = executed_of(path, inputs)
+        except Exception as error:  # ONNX Runtime has no class of its own for what a model refuses
+            print(f"{source.stem}: {str(error).splitlines()[0]}", file=sys.stderr)
+            continue
         compared = compare(launches, nodes)
         found = [(p, e) for p, e in compared if e is not None]
         predicted, executed = sum(p for p, _ in compared), sum(nodes.values())
