@@ -53,8 +53,10 @@ ir::Graph alone(std::vector<ValueId> made, std::span<const ValueId> reads, ir::A
 
 }  // namespace
 
-std::vector<GraphMove> graph_moves(const Document& document, const LiftedModel& model, ir::Arena& arena) {
+std::vector<GraphMove> graph_moves(const Document& document, const LiftedModel& model, const onnx_io::SettledShapes& settled,
+                                   ir::Arena& arena) {
   const std::unordered_set<std::string_view> used = used_names(document, model);
+  const std::unordered_set<onnx_io::NodeId> superfluous(settled.superfluous.begin(), settled.superfluous.end());
   std::vector<GraphMove> moves;
   for (const onnx_io::NodeId id : document.main().order) {
     const onnx_io::Node& node = document.node(id);
@@ -65,9 +67,13 @@ std::vector<GraphMove> graph_moves(const Document& document, const LiftedModel& 
     const bool equal = origin != model.origins.end() && origin->second.node != id &&
                        document.node(origin->second.node).op_type == node.op_type &&
                        document.node(origin->second.node).domain == node.domain;
-    if (!unused && !equal) continue;
-    moves.push_back(
-        {unused ? "drop-unused" : "merge-equal-nodes", onnx_io::describe(document, id), alone(values, read_by(model, node), arena), {}});
+    if (!unused && !equal && !superfluous.contains(id)) continue;
+    moves.push_back({unused  ? "drop-unused"
+                     : equal ? "merge-equal-nodes"
+                             : "settle-shapes",
+                     onnx_io::describe(document, id),
+                     alone(values, read_by(model, node), arena),
+                     {}});
   }
   return moves;
 }

@@ -199,7 +199,8 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   if (options.gate && !options.runner.empty()) {
     XFLOW_TRY(gate, api::RunnerGate::open(options, runs));
   }
-  std::vector<api::GraphMove> moves = api::graph_moves(document, model, arena);
+  const onnx_io::SettledShapes settled = onnx_io::settled_shapes(document, model, arena);
+  std::vector<api::GraphMove> moves = api::graph_moves(document, model, settled, arena);
   const Places places(document, model, arena);
   std::map<ir::ValueId, ir::Constant> folded;
   const onnx_io::Fold fold = [&](ir::ValueId value) -> Result<ir::Constant> {
@@ -220,7 +221,7 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   problem.costs = &costs;
   problem.runs = &runs;
   XFLOW_TRY(search::Outcome outcome, api::improve(problem, options, progress, report));
-  const std::vector<search::Finalist> finalists = api::finalists(std::move(outcome));
+  std::vector<search::Finalist> finalists = api::finalists(std::move(outcome));
   list_steps(places, finalists[0], report);
   const auto finish = [&] {
     report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -231,12 +232,20 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
     return finish();
   };
   const bool moves_alone = finalists[0].steps.empty();
-  if (moves_alone && !api::gain_time(moves)) return keep_original(report.reason);
+  // What a runtime makes of a model without them, only running it tells.
+  if (moves_alone && !api::gain_time(moves) && (!gate || moves.empty())) return keep_original(report.reason);
   if (moves_alone && options.gate && !gate) return keep_original(report.end_to_end.reason = api::no_gain_of_moves(moves));
   report.reason.clear();
 
+  // Where no rewrite is faster in the runner, the original without the nodes that can go may be.
+  if (gate && !moves_alone && !moves.empty()) {
+    if (finalists.size() >= api::kFinalists) finalists.pop_back();
+    finalists.push_back({model.graph, {}, cost::Nanoseconds{report.before_nanoseconds}, {}});
+  }
+  onnx_io::LowerOptions lower_options;
+  lower_options.settled = &settled;
   const auto lower = [&](const search::Finalist& found) {
-    return onnx_io::lower(document, model, arena, found.graph, found.correspondence, fold);
+    return onnx_io::lower(document, model, arena, found.graph, found.correspondence, fold, lower_options);
   };
   auto lowered = lower(finalists[0]);
   if (!lowered) return keep_original(lowered.error().text());

@@ -13,6 +13,7 @@
 
 #include "src/onnx/document_writer.h"
 #include "src/onnx/lift.h"
+#include "src/onnx/settled_shapes.h"
 
 namespace xflow::onnx_io {
 
@@ -22,6 +23,8 @@ using Fold = std::function<Result<ir::Constant>(ir::ValueId)>;
 struct LowerOptions {
   // Spells every operation from the IR, as if no node of the document had made it: a test of lifting and spelling. Constants stay.
   bool respell = false;
+  // Integers to be written as the constants that they are. Null: they are computed as the document does.
+  const SettledShapes* settled = nullptr;
 };
 
 struct LoweredModel {

@@ -31,6 +31,7 @@ class Planner {
         graph_(task.graph),
         fold_(task.fold),
         respell_(task.options.respell),
+        settled_(task.options.respell ? nullptr : task.options.settled),
         correspondence_(task.correspondence),
         uses_(task.arena, task.graph) {
     if (!respell_) rebuilt_ = rebuilt_values(document_, model_, arena_, uses_, correspondence_);
@@ -183,8 +184,15 @@ class Planner {
     const ValueId value = mapped || !uses_.contains(before.node) ? current(before) : before;
     const ir::Node& node = arena_.node(value);
     if (value == before && (node.is_constant || node.kind == ir::NodeKind::input)) return {before, name, false};
-    if (!uses_.contains(value.node) && !node.is_constant) compute_integers_of(value, limit);
+    if (!uses_.contains(value.node) && !node.is_constant && !settle(before, value)) compute_integers_of(value, limit);
     return {value, {}, false};
+  }
+
+  // Writes integers that are known as a constant.
+  bool settle(ValueId before, ValueId value) {
+    if (settled_ == nullptr || !settled_->values.contains(before)) return false;
+    if (plan_.homes.try_emplace(value, Home{Home::Kind::folded, {}, 0}).second) plan_.folded.emplace(value, settled_->values.at(before));
+    return true;
   }
 
   // A value that no operation of the graph reads as an operand is read for its integers alone (a shape). If its own nodes would keep alive
@@ -435,6 +443,7 @@ class Planner {
   const ir::Graph& graph_;
   const Fold& fold_;
   const bool respell_;
+  const SettledShapes* const settled_;
   const ir::ValueMap& correspondence_;
   const ir::Uses uses_;
   SizeIndex sizes_;

@@ -67,6 +67,28 @@ class Gate(GateTest):
             r"            test runner 1\.2, nothing, 1 thread, CPU time; \d+\.\d s$",
         )
 
+    def test_a_model_without_rewrites_is_run_without_shapes_that_are_known(self):
+        sizes = {name: numpy_helper.from_array(numpy.array([value]), name) for name, value in [("one", 1), ("two", 2), ("three", 3)]}
+        nodes = [
+            helper.make_node("Shape", ["x"], ["s"]),
+            helper.make_node("Gather", ["s", "one"], ["c"], name="size"),
+            helper.make_node("Div", ["c", "two"], ["half"]),
+            helper.make_node("Concat", ["two", "half", "two"], ["t"], axis=0, name="shape"),
+            helper.make_node("Reshape", ["x", "t"], ["a"]),
+            helper.make_node("Transpose", ["a"], ["y"], perm=[0, 2, 1]),
+        ]
+        source = model_of(nodes, [float_info("x", [2, 6])], [float_info("y", [2, 2, 3])], list(sizes.values()))
+        text, report = self.judge(source, ["--each", "Concat=5e6", "--noise", "0.01"])
+        self.assertTrue(report["improved"], report["reason"])
+        result = onnx.load(self.folder / "out.onnx").graph
+        self.assertEqual(["Reshape", "Transpose"], [node.op_type for node in result.node])
+        (shape,) = [tensor for tensor in result.initializer if tensor.name == "t"]
+        self.assertEqual([2, 3, 2], numpy_helper.to_array(shape).tolist())
+        self.assertEqual({"settle-shapes"}, {step["rule"] for step in report["steps"]})
+        self.assertIn("node 'shape' (Concat)", [step["where"] for step in report["steps"]])
+        # Where that is no gain the bytes stay.
+        self.refuse(r"run from end to end, it is not faster: .*", [], source=source)
+
     def test_keeps_the_original_where_the_result_is_slower(self):
         reason = r"run from end to end, it is slower: (1\.9|2\.0)\d* of the original's time \[1\.9\d*, 2\.0\d*\] in 15 pairs"
         text, report = self.refuse(reason, ["--each", "Transpose=-5e6", "--noise", "0.01"])
@@ -337,8 +359,8 @@ class OnThisCpu(ProgramTest):
         nodes += [helper.make_node("Tanh", ["a"], ["d"]), helper.make_node("MatMul", ["d", "b"], ["y"])]
         source = model_of(nodes, [float_info("x", [64, 64])], [float_info("y", [64, 64])])
         why = (
-            "only nodes that are equal to others (1) or unused (1) can go, and what is run of the original is without them as well: no gain"
-            " that is measured; --no-gate leaves them out"
+            "only nodes that are equal to others (1), unused (1) or compute shapes that are known (0) can go, and what is run of the original is"
+            " without them as well: no gain that is measured; --runner measures it, --no-gate leaves them out"
         )
         text, report = self.refuse(re.escape(why), source)
         self.assertIn(f"\nnot run     {why}\n", text)

@@ -1,0 +1,145 @@
+#include "src/onnx/settled_shapes.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "src/ops/integer_content.h"
+
+namespace xflow::onnx_io {
+namespace {
+
+using ir::ValueId;
+
+class Settler {
+ public:
+  Settler(const Document& document, const LiftedModel& model, ir::Arena& arena)
+      : document_(document), model_(model), arena_(arena), uses_(arena, model.graph), contents_(arena) {}
+
+  SettledShapes run() {
+    find_readers();
+    for (const auto& [value, readers] : readers_) {
+      if (!readers.of_graph) continue;
+      if (auto constant = settled(value, readers)) result_.values.emplace(value, *std::move(constant));
+    }
+    if (!result_.values.empty()) find_superfluous();
+    return std::move(result_);
+  }
+
+ private:
+  struct Readers {
+    bool of_graph = false;  // a node reads it that makes something of the graph
+    bool others = false;    // something else than the shape of a Reshape
+    std::vector<const Node*> reshapes;
+  };
+
+  bool makes_something(const Node& node) const {
+    return std::ranges::any_of(node.outputs,
+                               [&](std::string_view name) { return !name.empty() && uses_.contains(model_.values.at(name).node); });
+  }
+
+  // Values of integers that no operation of the graph reads as an operand, and who reads them in the document.
+  void find_readers() {
+    for (const NodeId id : document_.main().order) {
+      const Node& node = document_.node(id);
+      const bool of_graph = makes_something(node);
+      for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+        if (node.inputs[k].empty()) continue;
+        const ValueId value = model_.values.at(node.inputs[k]);
+        if (!is_candidate(value)) continue;
+        Readers& readers = readers_[value];
+        readers.of_graph = readers.of_graph || of_graph;
+        const bool lifted = !node.outputs.empty() && arena_.node(model_.values.at(node.outputs[0])).kind == ir::NodeKind::operation;
+        if (node.is("Reshape") && k == 1 && lifted) {
+          readers.reshapes.push_back(&node);
+        } else {
+          readers.others = true;
+        }
+      }
+    }
+  }
+
+  bool is_candidate(ValueId value) const {
+    const ir::Node& node = arena_.node(value);
+    if (node.is_constant || node.kind != ir::NodeKind::operation || uses_.contains(value.node)) return false;
+    const ir::TensorType& type = arena_.type(value);
+    return (type.data_type == ir::DataType::int64 || type.data_type == ir::DataType::int32) && type.ranked && type.rank() <= 1;
+  }
+
+  std::optional<ir::Constant> settled(ValueId value, const Readers& readers) {
+    auto content = contents_.of(value);
+    if (!content) return std::nullopt;
+    const auto known = [](const ir::Poly& p) { return p.is_constant(); };
+    if (!std::ranges::all_of(*content, known)) {
+      if (readers.others || !mark(*content, readers.reshapes)) return std::nullopt;
+    }
+    std::vector<std::int64_t> values;
+    for (const ir::Poly& p : *content) values.push_back(p.constant_term());
+    std::vector<std::int64_t> dims;
+    if (arena_.type(value).rank() == 1) dims.push_back(static_cast<std::int64_t>(values.size()));
+    return ir::make_integer_constant(arena_.type(value).data_type, dims, values);
+  }
+
+  // Puts marks in the place of what is not known. False if they cannot say it to each of the Reshapes.
+  bool mark(std::vector<ir::Poly>& shape, const std::vector<const Node*>& reshapes) {
+    const auto open = [](const ir::Poly& p) { return !p.is_constant(); };
+    // A 0 would be a mark, or forbid one.
+    if (std::ranges::any_of(shape, [&](const ir::Poly& p) { return !open(p) && p.constant_term() < 1; })) return false;
+    if (std::ranges::count_if(shape, open) > 1) {
+      for (std::size_t k = 0; k < shape.size(); ++k) {
+        const bool copied = open(shape[k]) && std::ranges::all_of(reshapes, [&](const Node* node) {
+                              const ir::TensorType& from = arena_.type(model_.values.at(node->inputs[0]));
+                              return node->find("allowzero") == nullptr && from.ranked && k < from.rank() && from.shape[k] == shape[k];
+                            });
+        if (copied) shape[k] = 0;
+      }
+    }
+    if (std::ranges::count_if(shape, open) > 1) return false;
+    for (ir::Poly& p : shape)
+      if (open(p)) p = -1;
+    return true;
+  }
+
+  // From the outputs back, past what is settled.
+  void find_superfluous() {
+    const std::unordered_set<std::string_view> before = needed(false);
+    const std::unordered_set<std::string_view> after = needed(true);
+    for (const NodeId id : document_.main().order) {
+      const auto in = [&](const std::unordered_set<std::string_view>& names) {
+        return std::ranges::any_of(document_.node(id).outputs, [&](std::string_view name) { return names.contains(name); });
+      };
+      if (in(before) && !in(after)) result_.superfluous.push_back(id);
+    }
+  }
+
+  std::unordered_set<std::string_view> needed(bool settled) const {
+    std::unordered_set<std::string_view> names(model_.output_names.begin(), model_.output_names.end());
+    const auto& order = document_.main().order;
+    for (auto id = order.rbegin(); id != order.rend(); ++id) {
+      const Node& node = document_.node(*id);
+      if (std::ranges::none_of(node.outputs, [&](std::string_view name) { return names.contains(name); })) continue;
+      for (const std::string_view name : node.inputs)
+        if (!name.empty() && !(settled && result_.values.contains(model_.values.at(name)))) names.insert(name);
+      names.insert(node.captures.begin(), node.captures.end());
+    }
+    return names;
+  }
+
+  const Document& document_;
+  const LiftedModel& model_;
+  ir::Arena& arena_;
+  const ir::Uses uses_;
+  ops::IntegerContent contents_;
+  std::unordered_map<ValueId, Readers> readers_;
+  SettledShapes result_;
+};
+
+}  // namespace
+
+SettledShapes settled_shapes(const Document& document, const LiftedModel& model, ir::Arena& arena) {
+  return Settler(document, model, arena).run();
+}
+
+}  // namespace xflow::onnx_io

@@ -1,0 +1,170 @@
+// Shapes that are computed although they are known before a model runs.
+#include "src/onnx/settled_shapes.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "src/onnx/document_builder.h"
+#include "src/onnx/lower.h"
+#include "src/onnx/wire.h"
+#include "tests/onnx/model_builder.h"
+#include "tests/onnx/onnx_runtime.h"
+#include "tests/onnx/rewritten.h"
+
+namespace xflow::onnx_io {
+namespace {
+
+using testing::dynamic_info;
+using testing::GraphParts;
+using testing::node;
+
+std::string integers(std::string_view name, const std::vector<std::int64_t>& values) {
+  std::string raw(values.size() * 8, '\0');
+  std::memcpy(raw.data(), values.data(), raw.size());
+  return tensor_message(name, ir::DataType::int64, std::vector<std::int64_t>{static_cast<std::int64_t>(values.size())}, raw);
+}
+
+std::string concat(std::vector<std::string> inputs, const std::string& output) {
+  NodeBuilder builder("Concat");
+  for (const std::string& input : inputs) builder.input(input);
+  return builder.output(output).integer("axis", 0).message();
+}
+
+// x of these dimensions, the first three of its sizes as n, c and h, and some constants; y is whatever is made.
+GraphParts with_sizes(const std::vector<std::string>& dims) {
+  GraphParts parts;
+  parts.inputs = {dynamic_info("x", dims)};
+  parts.initializers = {integers("zero", {0}), integers("one", {1}), integers("two", {2}), integers("three", {3})};
+  parts.nodes = {node("Shape", "", {"x"}, {"s"}), node("Gather", "", {"s", "zero"}, {"n"}), node("Gather", "", {"s", "one"}, {"c"}),
+                 node("Gather", "", {"s", "two"}, {"h"})};
+  parts.outputs = {WireWriter().bytes(1, "y").bytes(2, WireWriter().bytes(1, WireWriter().varint(1, 1).view()).view()).take()};
+  return parts;
+}
+
+// What becomes of a model when its shapes are settled.
+struct Settled {
+  std::string original;
+  std::string bytes;
+  std::string nodes;  // see testing::node_lines
+  std::size_t superfluous = 0;
+
+  std::vector<std::int64_t> integers_of(std::string_view name) const {
+    const Document document = testing::parsed(bytes);
+    const Definition* definition = document.find(GraphId{0}, name);
+    if (definition == nullptr || !definition->initializer) return {};
+    return onnx_io::integers(document.main().initializers[*definition->initializer].tensor).value_or(std::vector<std::int64_t>());
+  }
+};
+
+Settled settle(const GraphParts& parts) {
+  Settled result;
+  result.original = WireWriter().varint(1, 8).bytes(8, WireWriter().varint(2, 17).view()).bytes(7, testing::graph_message(parts)).take();
+  const Document document = testing::parsed(result.original);
+  ir::Arena arena;
+  const auto model = lift(document, arena);
+  EXPECT_TRUE(model) << model.error().text();
+  EXPECT_TRUE(model->opaque.empty()) << model->opaque[0].reason;
+  const SettledShapes settled = settled_shapes(document, *model, arena);
+  result.superfluous = settled.superfluous.size();
+  const Fold fold = [](ir::ValueId) -> Result<ir::Constant> { return fail(ErrorCode::internal, "nothing to fold"); };
+  LowerOptions options;
+  options.settled = &settled;
+  const auto lowered = lower(document, *model, arena, model->graph, {}, fold, options);
+  EXPECT_TRUE(lowered) << lowered.error().text();
+  EXPECT_GE(lowered->dropped_nodes, result.superfluous);  // some sizes of with_sizes() nobody reads
+  result.bytes = *write_bytes(document, lowered->edits);
+  result.nodes = testing::node_lines(testing::parsed(result.bytes));
+  return result;
+}
+
+TEST(SettledShapes, AreConstantsUnderTheirNames) {
+  GraphParts parts = with_sizes({"N", "6", "4"});
+  parts.nodes.push_back(node("Div", "", {"c", "two"}, {"half"}));
+  parts.nodes.push_back(concat({"half", "two", "h", "n"}, "t"));
+  parts.nodes.push_back(node("Reshape", "", {"x", "t"}, {"y"}));
+  const Settled settled = settle(parts);
+  EXPECT_EQ(settled.nodes, "Reshape x t -> y\n");
+  EXPECT_EQ(settled.superfluous, 6U);
+  EXPECT_EQ(settled.integers_of("t"), (std::vector<std::int64_t>{3, 2, 4, -1}));
+}
+
+TEST(SettledShapes, SeveralOpenSizesAreThoseOfTheOperand) {
+  GraphParts parts = with_sizes({"N", "6", "H"});
+  parts.nodes.push_back(concat({"n", "two", "three", "h"}, "t"));
+  parts.nodes.push_back(node("Reshape", "", {"x", "t"}, {"y"}));
+  const Settled settled = settle(parts);
+  EXPECT_EQ(settled.nodes, "Reshape x t -> y\n");
+  EXPECT_EQ(settled.integers_of("t"), (std::vector<std::int64_t>{0, 2, 3, -1}));
+}
+
+// With allowzero a 0 is a size.
+TEST(SettledShapes, WhatMarksCannotSayIsComputed) {
+  GraphParts parts = with_sizes({"N", "6", "H"});
+  parts.nodes.push_back(concat({"n", "two", "three", "h"}, "t"));
+  parts.nodes.push_back(NodeBuilder("Reshape").input("x").input("t").output("y").integer("allowzero", 1).message());
+  const Settled settled = settle(parts);
+  EXPECT_EQ(settled.superfluous, 0U);
+  EXPECT_NE(settled.nodes.find("Concat n two three h -> t"), std::string::npos) << settled.nodes;
+}
+
+// A mark is no size: where something else reads the shape, it stays.
+TEST(SettledShapes, MarksAreForReshapesAlone) {
+  GraphParts parts = with_sizes({"N", "6", "4"});
+  parts.nodes.push_back(concat({"n", "two", "three", "h"}, "t"));
+  parts.nodes.push_back(node("Reshape", "", {"x", "t"}, {"a"}));
+  parts.nodes.push_back(node("Expand", "", {"a", "t"}, {"y"}));
+  const Settled settled = settle(parts);
+  EXPECT_EQ(settled.integers_of("t"), std::vector<std::int64_t>());
+  EXPECT_NE(settled.nodes.find("Concat n two three h -> t"), std::string::npos) << settled.nodes;
+}
+
+TEST(SettledShapes, WhatIsReadAsDataStays) {
+  GraphParts parts = with_sizes({"2", "6", "4"});
+  parts.nodes.push_back(node("Add", "", {"s", "s"}, {"y"}));
+  const Settled settled = settle(parts);
+  EXPECT_NE(settled.nodes.find("Shape x -> s"), std::string::npos) << settled.nodes;
+}
+
+TEST(SettledShapes, ComputeTheSame) {
+  const testing::TemporaryFolder folder;
+  std::vector<testing::ModelPair> pairs;
+  const auto add = [&](const GraphParts& parts) {
+    const Settled settled = settle(parts);
+    const std::string name = "model" + std::to_string(pairs.size());
+    EXPECT_GT(settled.superfluous, 0U) << name;
+    pairs.push_back({folder.write(name + "_a.onnx", settled.original), folder.write(name + "_b.onnx", settled.bytes), ""});
+  };
+  for (const char* height : {"4", "H"}) {
+    {  // channels shuffled
+      GraphParts parts = with_sizes({"N", "6", height});
+      parts.nodes.push_back(node("Div", "", {"c", "two"}, {"half"}));
+      parts.nodes.push_back(concat({"n", "two", "half", "h"}, "t"));
+      parts.nodes.push_back(node("Reshape", "", {"x", "t"}, {"a"}));
+      parts.nodes.push_back(
+          NodeBuilder("Transpose").input("a").output("b").integers("perm", std::vector<std::int64_t>{0, 2, 1, 3}).message());
+      parts.nodes.push_back(concat({"n", "c", "h"}, "u"));
+      parts.nodes.push_back(node("Reshape", "", {"b", "u"}, {"y"}));
+      add(parts);
+    }
+    {  // half of the channels, by a bound that is computed
+      GraphParts parts = with_sizes({"N", "6", height});
+      parts.nodes.push_back(node("Div", "", {"c", "two"}, {"half"}));
+      parts.nodes.push_back(node("Slice", "", {"x", "zero", "half", "one"}, {"y"}));
+      add(parts);
+    }
+    {  // one shape for two operands
+      GraphParts parts = with_sizes({"N", "6", height});
+      parts.nodes.push_back(concat({"n", "three", "two", "h"}, "t"));
+      parts.nodes.push_back(node("Relu", "", {"x"}, {"r"}));
+      parts.nodes.push_back(node("Reshape", "", {"x", "t"}, {"a"}));
+      parts.nodes.push_back(node("Reshape", "", {"r", "t"}, {"b"}));
+      parts.nodes.push_back(node("Add", "", {"a", "b"}, {"y"}));
+      add(parts);
+    }
+  }
+  EXPECT_EQ(testing::disagreements(pairs), "");
+}
+
+}  // namespace
+}  // namespace xflow::onnx_io
