@@ -6,7 +6,7 @@ The models are those of the folder XFLOW_TEST_MODELS, or those of the NAMEs ther
 times their kernels in ONNX Runtime, one thread. Then the model runs there with profiling on. An operation of the cover and a node of the profile are
 the same if they are of the same kind and of the same sizes; where there are several, each gets the mean of them. A launch of the cover takes as long
 as the nodes of its operations. Operations that are no node were fused into others, and count as nothing. Profiling itself takes time at each node:
-what all nodes take together more than a run without profiling is taken off them in equal parts.
+what all nodes take together more than a run without profiling is taken off them in equal parts. Launches that cannot be timed alone are left out.
 
 Columns: launches of the cover; how much of the time of all nodes belongs to them; launches of at least 10 us that were found, and the median of their
 relative errors (absolute values); Spearman's correlation of predicted and executed time of all that were found; what part of the predicted

@@ -237,7 +237,8 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   if (moves_alone && options.gate && !gate) return keep_original(report.end_to_end.reason = api::no_gain_of_moves(moves));
   report.reason.clear();
 
-  // Where no rewrite is faster in the runner, the original without the nodes that can go may be.
+  // Where no rewrite is faster in the runner, the original without the nodes that can go may be. It takes the place of the last result: the
+  // gate's level is for so many.
   if (gate && !moves_alone && !moves.empty()) {
     if (finalists.size() >= api::kFinalists) finalists.pop_back();
     finalists.push_back({model.graph, {}, cost::Nanoseconds{report.before_nanoseconds}, {}});

@@ -1,4 +1,4 @@
-#include "src/eval/interpreter.h"
+#include "src/eval/program_runner.h"
 #include "src/eval/run.h"
 
 namespace xflow::eval {

@@ -1,5 +1,5 @@
-#include "src/eval/interpreter.h"
 #include "src/eval/prime_field.h"
+#include "src/eval/program_runner.h"
 #include "src/eval/run.h"
 
 namespace xflow::eval {

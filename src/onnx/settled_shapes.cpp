@@ -20,8 +20,9 @@ class Settler {
 
   SettledShapes run() {
     find_readers();
+    find_declared();
     for (const auto& [value, readers] : readers_) {
-      if (!readers.of_graph) continue;
+      if (!readers.of_graph || declared_.contains(value.node)) continue;
       if (auto constant = settled(value, readers)) result_.values.emplace(value, *std::move(constant));
     }
     if (!result_.values.empty()) find_superfluous();
@@ -66,6 +67,18 @@ class Settler {
     if (node.is_constant || node.kind != ir::NodeKind::operation || uses_.contains(value.node)) return false;
     const ir::TensorType& type = arena_.type(value);
     return (type.data_type == ir::DataType::int64 || type.data_type == ir::DataType::int32) && type.ranked && type.rank() <= 1;
+  }
+
+  // What is computed from results of opaque nodes has sizes that the document declares. Nothing checks that they are so when the model
+  // runs, and the model's own computation does not depend on it.
+  void find_declared() {
+    ir::Graph candidates;
+    for (const auto& [value, readers] : readers_) candidates.outputs.push_back(value);
+    for (const ir::NodeId id : ir::topological_order(arena_, candidates)) {
+      const ir::Node& node = arena_.node(id);
+      const bool of_declared = std::ranges::any_of(node.operands, [&](ValueId operand) { return declared_.contains(operand.node); });
+      if (node.kind == ir::NodeKind::opaque || of_declared) declared_.insert(id);
+    }
   }
 
   std::optional<ir::Constant> settled(ValueId value, const Readers& readers) {
@@ -133,6 +146,7 @@ class Settler {
   const ir::Uses uses_;
   ops::IntegerContent contents_;
   std::unordered_map<ValueId, Readers> readers_;
+  std::unordered_set<ir::NodeId> declared_;
   SettledShapes result_;
 };
 

@@ -17,7 +17,8 @@ struct SettledShapes {
   std::vector<NodeId> superfluous;
 };
 
-// Of the main graph; what is read there by a body of a node stays.
+// Of the main graph; what is read there by a body of a node stays, and what depends on results of opaque nodes, whose sizes are declared
+// and not known.
 SettledShapes settled_shapes(const Document& document, const LiftedModel& model, ir::Arena& arena);
 
 }  // namespace xflow::onnx_io

@@ -4,9 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "src/cost/database.h"
 #include "src/cost/kernel_costs.h"
 #include "src/cost/kernel_text.h"
+#include "src/cost/runner/kernel_model.h"
 #include "src/onnx/document.h"
 
 namespace xflow::cost::runner {
@@ -166,6 +171,33 @@ TEST(KernelModel, HasEachLaunchOnceMore) {
     EXPECT_GT(nodes[1], nodes[0]);
     EXPECT_EQ(nodes[2] - nodes[1], 2 * (nodes[1] - nodes[0]));
   }
+}
+
+// The operators of a model of two launches.
+std::vector<std::string> operators_of(const std::string& text) {
+  const ops::KernelSpec spec = kernel(text);
+  const auto model = kernel_model(spec, 2, 2, arrangement_of(spec));
+  EXPECT_TRUE(model) << model.error().text();
+  const auto document = onnx_io::Document::parse(model->bytes);
+  std::vector<std::string> result;
+  for (const onnx_io::Node& node : document->nodes(onnx_io::GraphId{0})) result.emplace_back(node.op_type);
+  std::ranges::sort(result);
+  return result;
+}
+
+TEST(KernelModel, OperandsOfConvolutionsComeOutOfOne) {
+  using Names = std::vector<std::string>;
+  const std::string rest = " strides=[1,1] pads=[0,0,0,0] dilations=[1,1] groups=[1]";
+  // Both launches and where their operand comes from; each result goes to a pool.
+  EXPECT_EQ(operators_of("convolution(float32[1,8,6,6], const float32[24,8,1,1]) -> float32[1,24,6,6]" + rest),
+            (Names{"Conv", "Conv", "Conv", "MaxPool", "MaxPool"}));
+  // A model is given its images.
+  EXPECT_EQ(operators_of("convolution(float32[1,3,6,6], const float32[24,3,1,1]) -> float32[1,24,6,6]" + rest),
+            (Names{"Conv", "Conv", "MaxPool", "MaxPool"}));
+  // The first residual comes out of one as well, the second is the first result.
+  EXPECT_EQ(
+      operators_of("convolution(float32[1,8,6,6], const float32[24,8,1,1]) -> float32[1,24,6,6]" + rest + " | add(float32[1,24,6,6])"),
+      (Names{"Add", "Add", "Conv", "Conv", "Conv", "Conv", "MaxPool"}));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ enum class Arrangement : std::uint8_t {
   chain,    // each reads the result of the one before
   weights,  // all read the same values, each with constants of its own
   beside,   // each reads values of its own
-  pooled,   // the same, and these come out of pools, and results go to pools: in the layout that a runtime keeps between convolutions
+  pooled,   // the same, and these come out of convolutions, and results go to pools: in the layout that a runtime keeps between both
 };
 
 // What a model has beside each launch.
@@ -37,11 +37,11 @@ struct KernelModel {
 // In which a kernel is timed.
 Arrangement arrangement_of(const ops::KernelSpec& spec);
 
-// A model of `launches` launches of the kernel with its post-operations. The result of a convolution goes to a pool that reads one of its
-// elements, so that a runtime that keeps convolutions in a layout of its own need not bring it back. What is added to it is the result of
-// the launch before, for the first one a value out of a pool. Errors: unsupported for kernels that no ONNX model has alone: without
-// operands that change, reorders, and what opset 17 cannot spell. `pooled` has what surrounds `places` launches, of which `launches` are
-// there.
+// A model of `launches` launches of the kernel with its post-operations. So that a runtime that keeps convolutions in a layout of its own
+// need not change it for a launch, the operand of one with constant weights comes out of a convolution of one channel (not that of an
+// image, with up to four), and its result goes to a pool that reads one of its elements. What it adds is the result of the launch before,
+// for the first one another value out of a convolution. `pooled` has what surrounds `places` launches, of which `launches` are there.
+// Errors: unsupported for kernels that no ONNX model has alone: without operands that change, reorders, and what opset 17 cannot spell.
 Result<KernelModel> kernel_model(const ops::KernelSpec& spec, int launches, int places, Arrangement arrangement);
 
 }  // namespace xflow::cost::runner
