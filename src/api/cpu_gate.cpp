@@ -166,9 +166,9 @@ std::string judge_on_cpu(const CpuGate& gate, const ir::Graph& candidate, const 
 std::string no_gain_of_moves(std::span<const GraphMove> moves) {
   const auto count = [&](std::string_view rule) { return std::ranges::count(moves, rule, &GraphMove::rule); };
   return fmt::format(
-      "only nodes that are equal to others ({}), unused ({}) or compute shapes that are known ({}) can go, and what is run of the "
-      "original is without them as well: no gain that is measured; --runner measures it, --no-gate leaves them out",
-      count("merge-equal-nodes"), count("drop-unused"), count("settle-shapes"));
+      "only nodes that are equal to others ({}), unused ({}), copies of constants ({}) or compute shapes that are known ({}) can go, and "
+      "what is run of the original is without them as well: no gain that is measured; --runner measures it, --no-gate leaves them out",
+      count("merge-equal-nodes"), count("drop-unused"), count("drop-identity"), count("settle-shapes"));
 }
 
 }  // namespace xflow::api

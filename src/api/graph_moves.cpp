@@ -61,7 +61,13 @@ std::vector<GraphMove> graph_moves(const Document& document, const LiftedModel& 
   for (const onnx_io::NodeId id : document.main().order) {
     const onnx_io::Node& node = document.node(id);
     const std::vector<ValueId> values = made_by(model, node);
-    if (values.empty() || arena.is_constant(values[0])) continue;
+    if (values.empty()) continue;
+    if (arena.is_constant(values[0])) {
+      const bool copies = settled.identities.contains(node.outputs[0]);
+      if (superfluous.contains(id))
+        moves.push_back({copies ? "drop-identity" : "settle-shapes", onnx_io::describe(document, id), {values}, {}});
+      continue;
+    }
     const bool unused = std::none_of(node.outputs.begin(), node.outputs.end(), [&](std::string_view name) { return used.contains(name); });
     const auto origin = model.origins.find(values[0]);
     const bool equal = origin != model.origins.end() && origin->second.node != id &&

@@ -1,6 +1,6 @@
 // The moves that need no rule, because they hold by the definition of a graph: equal deterministic nodes are one, a value that nobody uses
-// is not computed, and neither is a shape that is known before the model runs. Lifting does the first two and leaves out the nodes of the
-// third; here they are found, so that they can be costed and reported like rules.
+// is not computed, and neither is a copy of a constant or a shape that is known before the model runs. Lifting does the first two and
+// leaves out the nodes of the third; here they are found, so that they can be costed and reported like rules.
 #pragma once
 
 #include <xflow/optimize.h>
@@ -20,13 +20,13 @@ namespace xflow::api {
 
 // A node of the document that the lifted graph does not have.
 struct GraphMove {
-  std::string rule;        // "merge-equal-nodes", "drop-unused", "settle-shapes"
+  std::string rule;        // "merge-equal-nodes", "drop-unused", "settle-shapes", "drop-identity"
   std::string where;       // "node 'conv1' (Conv)"
   ir::Graph part;          // what the node computes, alone: its operands are inputs
   cost::Nanoseconds gain;  // what it costs; for the caller to find out
 };
 
-// In the order of the document. Nodes that compute constants are not among them: they cost nothing.
+// In the order of the document. Nodes that compute constants cost nothing; of them only those are listed that do so from sizes.
 std::vector<GraphMove> graph_moves(const onnx_io::Document& document, const onnx_io::LiftedModel& model,
                                    const onnx_io::SettledShapes& settled, ir::Arena& arena);
 // The same for a graph that was built in code: "node 3 (relu)", counted from 0.

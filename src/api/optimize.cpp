@@ -199,7 +199,7 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   if (options.gate && !options.runner.empty()) {
     XFLOW_TRY(gate, api::RunnerGate::open(options, runs));
   }
-  const onnx_io::SettledShapes settled = onnx_io::settled_shapes(document, model, arena);
+  const onnx_io::SettledShapes settled = onnx_io::settled_shapes(document, model, arena, all_options.numbers == "exact");
   std::vector<api::GraphMove> moves = api::graph_moves(document, model, settled, arena);
   const Places places(document, model, arena);
   std::map<ir::ValueId, ir::Constant> folded;

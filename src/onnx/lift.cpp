@@ -9,6 +9,7 @@
 #include "src/onnx/opaque_type.h"
 #include "src/onnx/printable.h"
 #include "src/onnx/spelling_table.h"
+#include "src/ops/integer_content.h"
 #include "src/ops/operator.h"
 
 namespace xflow::onnx_io {
@@ -23,7 +24,7 @@ bool covers(int since, int until, int opset) { return since <= opset && opset <=
 
 class Lifter {
  public:
-  Lifter(const Document& document, ir::Arena& arena) : document_(document), arena_(arena) {}
+  Lifter(const Document& document, ir::Arena& arena) : document_(document), arena_(arena), contents_(arena) {}
 
   Result<LiftedModel> run() {
     model_.opset = static_cast<int>(std::min<std::int64_t>(document_.opset(GraphId{0}, "").value_or(0), kNewestOpset));
@@ -109,11 +110,13 @@ class Lifter {
     operands.reserve(node.inputs.size());
     for (const std::string_view input : node.inputs) operands.push_back(input.empty() ? arena_.absent() : model_.values.at(input));
     for (const std::string_view captured : node.captures) pin(captured);
+    const bool of_opaque = std::ranges::any_of(operands, [&](ir::ValueId operand) { return model_.of_opaque.contains(operand); });
     std::string reason;
     if (auto outputs = lift_known(node, operands, reason)) {
       for (std::size_t k = 0; k < node.outputs.size(); ++k) {
         if (node.outputs[k].empty()) continue;
-        const ir::ValueId value = (*outputs)[k];
+        const ir::ValueId value = of_opaque ? (*outputs)[k] : known((*outputs)[k]);
+        if (of_opaque) model_.of_opaque.insert(value);
         // A value that was there before this node has another maker already, or is an operand of this node handed through.
         model_.origins.try_emplace(value, Origin{node.id, static_cast<std::uint32_t>(k)});
         define(node.outputs[k], value);
@@ -133,8 +136,23 @@ class Lifter {
     for (std::uint32_t k = 0; k < node.outputs.size(); ++k) {
       if (node.outputs[k].empty()) continue;
       model_.origins.emplace(ir::ValueId{opaque, k}, Origin{node.id, k});
+      model_.of_opaque.insert({opaque, k});
       define(node.outputs[k], {opaque, k});
     }
+  }
+
+  // A constant in the place of integers that are known, and of its identity.
+  ir::ValueId known(ir::ValueId value) {
+    const ir::Node& node = arena_.node(value);
+    if (node.is_constant && node.kind == ir::NodeKind::operation && node.op == identity_) return node.operands[0];
+    const ir::TensorType type = arena_.type(value);
+    const bool of_integers =
+        type.data_type == ir::DataType::int64 || type.data_type == ir::DataType::int32 || type.data_type == ir::DataType::boolean;
+    if (node.is_constant || node.kind != ir::NodeKind::operation || !of_integers) return value;
+    const auto content = contents_.of(value);
+    const auto values = content ? ir::constant_shape(*content) : std::nullopt;
+    if (!values) return value;
+    return arena_.constant(ir::make_integer_constant(type.data_type, *ir::constant_shape(type.shape), *values));
   }
 
   ir::TensorType declared_type(std::string_view name) {
@@ -202,6 +220,8 @@ class Lifter {
 
   const Document& document_;
   ir::Arena& arena_;
+  ops::IntegerContent contents_;
+  const ir::OperatorId identity_ = *ops::find_operator("identity");
   LiftedModel model_;
   std::unordered_map<std::string_view, const ValueInfo*> declared_;
   std::vector<std::string_view> captures_;  // each once

@@ -2,6 +2,8 @@
 //
 // The main graph is lifted; bodies and local functions stay in the document, and the nodes that hold or call them are opaque. A node whose
 // operator, version or attributes xflow does not know exactly is opaque too: typed as far as the document declares it, never crossed.
+// Integers that are known before a model runs (the size of a dimension that is a number, and what is computed from it) are constants; the
+// identity of a constant is that constant.
 #pragma once
 
 #include <xflow/result.h>
@@ -10,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "src/ir/graph.h"
@@ -41,7 +44,10 @@ struct LiftedModel {
   std::unordered_map<ir::ValueId, Origin> origins;           // first document node that makes each value
   std::unordered_map<ir::ValueId, std::string_view> names;   // the name under which the document first defines each value
   std::vector<OpaqueNode> opaque;                            // in topological order
-  int opset = 0;                                             // of ONNX's own domain
+  // Results of opaque nodes, and what is computed from them: their sizes are declared, and nothing checks that they are so when the model
+  // runs.
+  std::unordered_set<ir::ValueId> of_opaque;
+  int opset = 0;  // of ONNX's own domain
 };
 
 // Lifts the main graph into `arena`. The document must outlive the result and the arena. Nothing that a valid document holds is an error;

@@ -126,7 +126,7 @@ class Planner {
     const ir::Node& node = arena_.node(value);
     const auto named = model_.names.find(value);
     if (is_respelled(value)) return demand_spelled(value);
-    if (named != model_.names.end()) {
+    if (named != model_.names.end() && !is_settled(named->second)) {
       plan_.homes.emplace(value, Home{Home::Kind::document, named->second, 0});
       if (const auto origin = model_.origins.find(value); origin != model_.origins.end() && !node.is_constant) {
         demand_document_node(origin->second.node, current(value) != value && !uses_.contains(value.node), limit_of(value));
@@ -180,18 +180,21 @@ class Planner {
 
   PlanInput input_of(std::string_view name, bool mapped, std::size_t limit) {
     if (name.empty()) return {{}, {}, true};
+    if (settled_ != nullptr && settled_->identities.contains(name)) name = settled_->identities.at(name);
     const ValueId before = model_.values.at(name);
     const ValueId value = mapped || !uses_.contains(before.node) ? current(before) : before;
     const ir::Node& node = arena_.node(value);
-    if (value == before && (node.is_constant || node.kind == ir::NodeKind::input)) return {before, name, false};
-    if (!uses_.contains(value.node) && !node.is_constant && !settle(before, value)) compute_integers_of(value, limit);
+    if (value == before && (node.is_constant || node.kind == ir::NodeKind::input) && !is_settled(name)) return {before, name, false};
+    if (!uses_.contains(value.node) && !node.is_constant && !mark(before, value)) compute_integers_of(value, limit);
     return {value, {}, false};
   }
 
-  // Writes integers that are known as a constant.
-  bool settle(ValueId before, ValueId value) {
-    if (settled_ == nullptr || !settled_->values.contains(before)) return false;
-    if (plan_.homes.try_emplace(value, Home{Home::Kind::folded, {}, 0}).second) plan_.folded.emplace(value, settled_->values.at(before));
+  bool is_settled(std::string_view name) const { return settled_ != nullptr && settled_->constants.contains(name); }
+
+  // Writes a shape that is known in part as a constant.
+  bool mark(ValueId before, ValueId value) {
+    if (settled_ == nullptr || !settled_->marked.contains(before)) return false;
+    if (plan_.homes.try_emplace(value, Home{Home::Kind::folded, {}, 0}).second) plan_.folded.emplace(value, settled_->marked.at(before));
     return true;
   }
 

@@ -15,17 +15,17 @@ using ir::ValueId;
 
 class Settler {
  public:
-  Settler(const Document& document, const LiftedModel& model, ir::Arena& arena)
-      : document_(document), model_(model), arena_(arena), uses_(arena, model.graph), contents_(arena) {}
+  Settler(const Document& document, const LiftedModel& model, ir::Arena& arena, bool exact)
+      : document_(document), model_(model), arena_(arena), exact_(exact), uses_(arena, model.graph), contents_(arena) {}
 
   SettledShapes run() {
+    find_constants();
     find_readers();
-    find_declared();
     for (const auto& [value, readers] : readers_) {
-      if (!readers.of_graph || declared_.contains(value.node)) continue;
-      if (auto constant = settled(value, readers)) result_.values.emplace(value, *std::move(constant));
+      if (!readers.of_graph || readers.others || model_.of_opaque.contains(value)) continue;
+      if (auto constant = marked(value, readers.reshapes)) result_.marked.emplace(value, *std::move(constant));
     }
-    if (!result_.values.empty()) find_superfluous();
+    if (!result_.constants.empty() || !result_.marked.empty() || !result_.identities.empty()) find_superfluous();
     return std::move(result_);
   }
 
@@ -39,6 +39,43 @@ class Settler {
   bool makes_something(const Node& node) const {
     return std::ranges::any_of(node.outputs,
                                [&](std::string_view name) { return !name.empty() && uses_.contains(model_.values.at(name).node); });
+  }
+
+  // A constant of the document depends on constants of the document alone: a runtime computes it once.
+  void find_constants() {
+    const std::unordered_set<std::string_view> shown(model_.output_names.begin(), model_.output_names.end());
+    for (const NodeId id : document_.main().order) {
+      const Node& node = document_.node(id);
+      const bool of_run = std::ranges::any_of(node.inputs, [&](std::string_view name) {
+        return !name.empty() && (computed_.contains(name) || !arena_.is_constant(model_.values.at(name)));
+      });
+      if (!of_run) {
+        const bool known = node.is("Identity") && arena_.is_constant(model_.values.at(node.inputs[0]));
+        if (known && !shown.contains(node.outputs[0])) result_.identities.emplace(node.outputs[0], source_of(node.inputs[0]));
+        continue;
+      }
+      for (const std::string_view name : node.outputs) {
+        if (name.empty() || !arena_.is_constant(model_.values.at(name))) continue;
+        computed_.insert(name);
+        if (is_settled(model_.values.at(name)) && !shown.contains(name)) result_.constants.insert(name);
+      }
+    }
+  }
+
+  // What is read where `name` is, past identities.
+  std::string_view source_of(std::string_view name) const {
+    const auto found = result_.identities.find(name);
+    return found == result_.identities.end() ? name : found->second;
+  }
+
+  bool is_settled(ValueId value) const {
+    const ir::TensorType& type = arena_.type(value);
+    if (exact_ && ir::is_floating(type.data_type)) return false;
+    const auto dims = ir::constant_shape(type.shape);
+    if (!dims) return false;
+    double elements = 1;
+    for (const std::int64_t dim : *dims) elements *= static_cast<double>(dim);
+    return elements <= static_cast<double>(ir::Constant::kSmall);
   }
 
   // Values of integers that no operation of the graph reads as an operand, and who reads them in the document.
@@ -69,25 +106,9 @@ class Settler {
     return (type.data_type == ir::DataType::int64 || type.data_type == ir::DataType::int32) && type.ranked && type.rank() <= 1;
   }
 
-  // What is computed from results of opaque nodes has sizes that the document declares. Nothing checks that they are so when the model
-  // runs, and the model's own computation does not depend on it.
-  void find_declared() {
-    ir::Graph candidates;
-    for (const auto& [value, readers] : readers_) candidates.outputs.push_back(value);
-    for (const ir::NodeId id : ir::topological_order(arena_, candidates)) {
-      const ir::Node& node = arena_.node(id);
-      const bool of_declared = std::ranges::any_of(node.operands, [&](ValueId operand) { return declared_.contains(operand.node); });
-      if (node.kind == ir::NodeKind::opaque || of_declared) declared_.insert(id);
-    }
-  }
-
-  std::optional<ir::Constant> settled(ValueId value, const Readers& readers) {
+  std::optional<ir::Constant> marked(ValueId value, const std::vector<const Node*>& reshapes) {
     auto content = contents_.of(value);
-    if (!content) return std::nullopt;
-    const auto known = [](const ir::Poly& p) { return p.is_constant(); };
-    if (!std::ranges::all_of(*content, known)) {
-      if (readers.others || !mark(*content, readers.reshapes)) return std::nullopt;
-    }
+    if (!content || !mark(*content, reshapes)) return std::nullopt;
     std::vector<std::int64_t> values;
     for (const ir::Poly& p : *content) values.push_back(p.constant_term());
     std::vector<std::int64_t> dims;
@@ -123,7 +144,11 @@ class Settler {
       const auto in = [&](const std::unordered_set<std::string_view>& names) {
         return std::ranges::any_of(document_.node(id).outputs, [&](std::string_view name) { return names.contains(name); });
       };
-      if (in(before) && !in(after)) result_.superfluous.push_back(id);
+      const bool of_run = std::ranges::any_of(document_.node(id).outputs, [&](std::string_view name) {
+        const bool constant = !name.empty() && arena_.is_constant(model_.values.at(name));
+        return !name.empty() && (!constant || computed_.contains(name) || result_.identities.contains(name));
+      });
+      if (of_run && in(before) && !in(after)) result_.superfluous.push_back(id);
     }
   }
 
@@ -134,26 +159,29 @@ class Settler {
       const Node& node = document_.node(*id);
       if (std::ranges::none_of(node.outputs, [&](std::string_view name) { return names.contains(name); })) continue;
       for (const std::string_view name : node.inputs)
-        if (!name.empty() && !(settled && result_.values.contains(model_.values.at(name)))) names.insert(name);
+        if (!name.empty() && !(settled && is_known(name))) names.insert(settled ? source_of(name) : name);
       names.insert(node.captures.begin(), node.captures.end());
     }
     return names;
   }
 
+  bool is_known(std::string_view name) const { return result_.constants.contains(name) || result_.marked.contains(model_.values.at(name)); }
+
   const Document& document_;
   const LiftedModel& model_;
   ir::Arena& arena_;
+  const bool exact_;
   const ir::Uses uses_;
   ops::IntegerContent contents_;
   std::unordered_map<ValueId, Readers> readers_;
-  std::unordered_set<ir::NodeId> declared_;
+  std::unordered_set<std::string_view> computed_;  // constants that the document computes from sizes
   SettledShapes result_;
 };
 
 }  // namespace
 
-SettledShapes settled_shapes(const Document& document, const LiftedModel& model, ir::Arena& arena) {
-  return Settler(document, model, arena).run();
+SettledShapes settled_shapes(const Document& document, const LiftedModel& model, ir::Arena& arena, bool exact) {
+  return Settler(document, model, arena, exact).run();
 }
 
 }  // namespace xflow::onnx_io

@@ -359,7 +359,7 @@ class OnThisCpu(ProgramTest):
         nodes += [helper.make_node("Tanh", ["a"], ["d"]), helper.make_node("MatMul", ["d", "b"], ["y"])]
         source = model_of(nodes, [float_info("x", [64, 64])], [float_info("y", [64, 64])])
         why = (
-            "only nodes that are equal to others (1), unused (1) or compute shapes that are known (0) can go, and what is run of the original is"
+            "only nodes that are equal to others (1), unused (1), copies of constants (0) or compute shapes that are known (0) can go, and what is run of the original is"
             " without them as well: no gain that is measured; --runner measures it, --no-gate leaves them out"
         )
         text, report = self.refuse(re.escape(why), source)

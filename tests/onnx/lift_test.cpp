@@ -107,6 +107,30 @@ TEST(Lifting, EqualNodesAreOneValue) {
   EXPECT_EQ(lifted.model.names.at(lifted.model.values.at("b")), "a");
 }
 
+TEST(Lifting, WhatIsKnownOfSizesIsAConstant) {
+  GraphParts parts;
+  parts.inputs = {testing::dynamic_info("x", {"N", "6", "4"})};
+  parts.value_infos = {float_info("u", {2, 6, 4})};
+  parts.nodes = {node("Shape", "", {"x"}, {"s"}),
+                 NodeBuilder("Constant").output("one").integer("value_int", 1).message(),
+                 node("Gather", "", {"s", "one"}, {"c"}),
+                 node("Identity", "", {"one"}, {"copy"}),
+                 NodeBuilder("Cast").input("c").output("f").integer("to", 1).message(),
+                 node("Unknown", "", {"x"}, {"u"}),
+                 node("Shape", "", {"u"}, {"v"})};
+  parts.outputs = {float_info("f"), float_info("v")};
+  const Lifted lifted(testing::model_of(parts));
+  const auto value = [&](std::string_view name) { return lifted.model.values.at(name); };
+  EXPECT_FALSE(lifted.arena.is_constant(value("s"))) << "N is not known";
+  EXPECT_EQ(lifted.arena.node(value("c")).kind, ir::NodeKind::constant);
+  EXPECT_EQ(ir::integers(lifted.arena.node(value("c")).constant).value(), std::vector<std::int64_t>{6});
+  EXPECT_TRUE(lifted.arena.is_constant(value("f")));
+  EXPECT_EQ(value("copy"), value("one"));
+  // What a node declares that is not known may be otherwise.
+  EXPECT_FALSE(lifted.arena.is_constant(value("v")));
+  EXPECT_TRUE(lifted.model.of_opaque.contains(value("u")) && lifted.model.of_opaque.contains(value("v")));
+}
+
 TEST(Lifting, RandomNodesAreNeverOneValue) {
   GraphParts parts;
   parts.inputs = {float_info("x")};

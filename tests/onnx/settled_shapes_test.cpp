@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
+#include "src/eval/evaluate.h"
 #include "src/onnx/document_builder.h"
 #include "src/onnx/lower.h"
 #include "src/onnx/wire.h"
@@ -57,7 +59,7 @@ struct Settled {
   }
 };
 
-Settled settle(const GraphParts& parts, bool lifted_whole = true) {
+Settled settle(const GraphParts& parts, bool lifted_whole = true, bool exact = false) {
   Settled result;
   result.original = WireWriter().varint(1, 8).bytes(8, WireWriter().varint(2, 17).view()).bytes(7, testing::graph_message(parts)).take();
   const Document document = testing::parsed(result.original);
@@ -65,9 +67,9 @@ Settled settle(const GraphParts& parts, bool lifted_whole = true) {
   const auto model = lift(document, arena);
   EXPECT_TRUE(model) << model.error().text();
   EXPECT_EQ(model->opaque.empty(), lifted_whole);
-  const SettledShapes settled = settled_shapes(document, *model, arena);
+  const SettledShapes settled = settled_shapes(document, *model, arena, exact);
   result.superfluous = settled.superfluous.size();
-  const Fold fold = [](ir::ValueId) -> Result<ir::Constant> { return fail(ErrorCode::internal, "nothing to fold"); };
+  const Fold fold = [&](ir::ValueId value) { return eval::fold(arena, value); };
   LowerOptions options;
   options.settled = &settled;
   const auto lowered = lower(document, *model, arena, model->graph, {}, fold, options);
@@ -130,15 +132,85 @@ TEST(SettledShapes, WhatDependsOnDeclaredSizesStays) {
   parts.nodes.push_back(concat({"w", "two", "three", "h"}, "t"));
   parts.nodes.push_back(node("Reshape", "", {"r", "t"}, {"y"}));
   const Settled settled = settle(parts, false);
-  EXPECT_EQ(settled.superfluous, 0U);
-  EXPECT_NE(settled.nodes.find("Concat w two three h -> t"), std::string::npos) << settled.nodes;
+  EXPECT_EQ(settled.integers_of("h"), std::vector<std::int64_t>{4});  // of the input
+  EXPECT_NE(settled.nodes.find("Gather v zero -> w\nConcat w two three h -> t"), std::string::npos) << settled.nodes;
 }
 
-TEST(SettledShapes, WhatIsReadAsDataStays) {
+std::string cast_to_float(std::string_view input, std::string_view output) {
+  return NodeBuilder("Cast").input(input).output(output).integer("to", 1).message();
+}
+
+// y = x / sqrt(6), where 6 is a size of x.
+GraphParts scaled_by_a_size() {
+  GraphParts parts = with_sizes({"N", "6", "H"});
+  parts.nodes.push_back(cast_to_float("c", "f"));
+  parts.nodes.push_back(node("Sqrt", "", {"f"}, {"r"}));
+  parts.nodes.push_back(node("Div", "", {"x", "r"}, {"y"}));
+  return parts;
+}
+
+TEST(SettledShapes, NumbersOfThemAreConstantsToo) {
+  const Settled settled = settle(scaled_by_a_size());
+  EXPECT_EQ(settled.nodes, "Div x r -> y\n");
+  EXPECT_EQ(settled.superfluous, 4U);
+  const Document document = testing::parsed(settled.bytes);
+  const Definition* root = document.find(GraphId{0}, "r");
+  ASSERT_TRUE(root != nullptr && root->initializer);
+  const auto constant = document.constant(document.main().initializers[*root->initializer].tensor);
+  ASSERT_TRUE(constant) << constant.error().text();
+  EXPECT_TRUE(constant->dims == std::vector<std::int64_t>{1});
+  const auto bytes = constant->source->bytes();
+  float value = 0;
+  std::memcpy(&value, bytes->data(), sizeof value);
+  EXPECT_EQ(value, std::sqrt(6.0F));
+}
+
+// A runtime may compute a root otherwise; integers are what they are.
+TEST(SettledShapes, WithExactNumbersThoseOfFloatingPointAreComputed) {
+  const Settled settled = settle(scaled_by_a_size(), true, true);
+  EXPECT_EQ(settled.nodes, "Cast c -> f\nSqrt f -> r\nDiv x r -> y\n");
+  EXPECT_EQ(settled.integers_of("c"), std::vector<std::int64_t>{6});
+}
+
+// The runtime makes large ones from small ones.
+TEST(SettledShapes, LargeTensorsAreComputed) {
+  GraphParts parts = with_sizes({"2", "6", "600"});
+  parts.nodes.push_back(node("ConstantOfShape", "", {"s"}, {"z"}));
+  parts.nodes.push_back(node("Add", "", {"x", "z"}, {"y"}));
+  const Settled settled = settle(parts);
+  EXPECT_EQ(settled.nodes, "ConstantOfShape s -> z\nAdd x z -> y\n");
+  EXPECT_EQ(settled.integers_of("s"), (std::vector<std::int64_t>{2, 6, 600}));
+}
+
+// Constants that the document has stay nodes: a runtime computes them once.
+TEST(SettledShapes, ConstantsOfTheDocumentStay) {
+  GraphParts parts = with_sizes({"N", "6", "H"});
+  parts.nodes.push_back(cast_to_float("three", "f"));
+  parts.nodes.push_back(node("Mul", "", {"x", "f"}, {"y"}));
+  EXPECT_EQ(settle(parts).nodes, "Cast three -> f\nMul x f -> y\n");
+}
+
+TEST(SettledShapes, CopiesOfConstantsAreRead) {
+  GraphParts parts = with_sizes({"N", "6", "3"});
+  parts.nodes.push_back(node("Identity", "", {"three"}, {"copy"}));
+  parts.nodes.push_back(node("Identity", "", {"copy"}, {"again"}));
+  parts.nodes.push_back(node("Identity", "", {"two"}, {"out"}));
+  parts.nodes.push_back(concat({"n", "two", "again", "h"}, "t"));
+  parts.nodes.push_back(node("Reshape", "", {"x", "t"}, {"y"}));
+  parts.nodes.push_back(node("Pow", "", {"y", "again"}, {"z"}));
+  parts.outputs.push_back(parts.outputs[0]);
+  parts.outputs[0] = WireWriter().bytes(1, "z").bytes(2, WireWriter().bytes(1, WireWriter().varint(1, 1).view()).view()).take();
+  parts.outputs[1] = WireWriter().bytes(1, "out").bytes(2, WireWriter().bytes(1, WireWriter().varint(1, 7).view()).view()).take();
+  const Settled settled = settle(parts);
+  EXPECT_EQ(settled.nodes, "Identity two -> out\nReshape x t -> y\nPow y three -> z\n");
+}
+
+TEST(SettledShapes, OutputsAreMadeByNodes) {
   GraphParts parts = with_sizes({"2", "6", "4"});
   parts.nodes.push_back(node("Add", "", {"s", "s"}, {"y"}));
   const Settled settled = settle(parts);
-  EXPECT_NE(settled.nodes.find("Shape x -> s"), std::string::npos) << settled.nodes;
+  EXPECT_EQ(settled.nodes, "Add s s -> y\n");
+  EXPECT_EQ(settled.integers_of("s"), (std::vector<std::int64_t>{2, 6, 4}));
 }
 
 TEST(SettledShapes, ComputeTheSame) {
@@ -168,6 +240,7 @@ TEST(SettledShapes, ComputeTheSame) {
       parts.nodes.push_back(node("Slice", "", {"x", "zero", "half", "one"}, {"y"}));
       add(parts);
     }
+    add(scaled_by_a_size());
     {  // one shape for two operands
       GraphParts parts = with_sizes({"N", "6", height});
       parts.nodes.push_back(concat({"n", "three", "two", "h"}, "t"));
