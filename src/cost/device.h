@@ -93,6 +93,10 @@ class Device {
   // That it can does not mean that it is faster.
   virtual bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const = 0;
 
+  // Whether the time of a function that graphs spell as several operators depends on how they do: a runtime that is given a model finds
+  // some spellings and runs others operator by operator. The names of such functions then have the spelling behind ":" (see Composite).
+  virtual bool reads_spellings() const { return false; }
+
   // Times `spec`, its operands (those that have layouts) in `layout`. Returns Error::unsupported, 'cannot run ... here: ...', if the device
   // has no kernel for it, which is remembered; Error::limit, in the same words, if time is over: another run may know. The kernel "reorder"
   // converts its operand from the layout in integer `from` to that in `to` (see reorder_spec).
@@ -111,7 +115,8 @@ ops::KernelSpec reorder_spec(const ops::TensorSpec& tensor, Layout from, Layout 
 
 // Post-operations and "pointwise/..." kernels are named by operators of src/ops. Where the running value is not operand 0 of the operator,
 // "@" and its operand number follow the name: sub@1 with operand c is c - value. Beside the operators these functions of one operand
-// are known, which graphs spell as several operators: square, hard_swish, swish, gelu_erf, gelu_tanh, mish, softplus.
+// are known, which graphs spell as several operators: square, hard_swish, swish, gelu_erf, gelu_tanh, mish, softplus. Behind ":" stands how
+// a graph does: "gelu_erf:x;1.4142135;div;erf;1;add;x;mul;0.5;mul" (see Composite), on devices where that matters.
 struct StepName {
   std::string_view operation;
   std::size_t position = 0;  // operand number of the running value

@@ -1,5 +1,7 @@
 #include "src/cost/pattern.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -201,7 +203,27 @@ class Part {
     composite.exit = exit_;
     if (!(axes_.empty() ? match_function(*y, composite) : match_normalization(*y, compute, composite))) return std::nullopt;
     count_uses(composite);
+    if (axes_.empty()) composite.spelling = spelling_of(entry);
     return composite;
+  }
+
+  std::string spelling_of(ValueId entry) const {
+    std::string text;
+    std::map<NodeId, std::size_t> made;
+    const auto write = [&](const std::string& token) { text += (text.empty() ? "" : ";") + token; };
+    const std::function<void(ValueId)> spell = [&](ValueId value) {
+      if (value == entry) return write("x");
+      if (const auto number = scalar_constant(arena_, value)) return write(fmt::format("{}", static_cast<float>(*number)));
+      if (const auto known = made.find(value.node); known != made.end()) return write(fmt::format("#{}", known->second));
+      const ir::Node& node = arena_.node(value);
+      for (const ValueId operand : node.operands) spell(operand);
+      made.emplace(value.node, made.size());
+      std::string token(operator_name(node));
+      for (const double real : step_reals(node)) token += fmt::format("~{}", static_cast<float>(real));
+      write(token);
+    };
+    spell({exit_, 0});
+    return text;
   }
 
   // The value of the exit for the samples times `scale`.

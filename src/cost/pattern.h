@@ -14,6 +14,10 @@ namespace xflow::cost {
 struct Composite {
   std::string kernel;  // "pointwise/gelu_erf", "normalization"
   std::string word;    // of a normalisation: "layer", "rms"
+  // Of a function of one operand: how the graph spells it, in postfix notation. x is the entry, numbers are constants, operators are those
+  // of src/ops with their real attributes after "~", and #k is the result of the operator k, counted from 0, that stands before:
+  // "x;1.4142135;div;erf;1;add;x;mul;0.5;mul".
+  std::string spelling;
   ir::ValueId entry;
   ir::NodeId exit{};
   std::vector<ir::NodeId> inner;        // without the exit

@@ -169,6 +169,10 @@ const KernelShape* Regions::shape_of(const ir::Arena& arena, const Composite& co
   }
   shape->role = is_pointwise(spec) ? Role::pointwise : Role::single;
   shape->operation = parse_step(spec.kernel).operation;
+  if (!composite.spelling.empty() && costs_.device().reads_spellings()) {
+    spec.word = composite.spelling;
+    shape->operation += ":" + composite.spelling;
+  }
   std::string text = ops::to_string(spec);
   const auto known = composite_shapes_.find(text);
   if (known != composite_shapes_.end()) return &this->shape(known->second);

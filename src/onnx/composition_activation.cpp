@@ -33,7 +33,7 @@ CompositionValues lift_gelu(const NodeView& node) {
   const std::string approximate = node.word("approximate", "none");
   ValueId inner = x;
   if (approximate == "tanh") {
-    const ValueId cube = make.mul(make.mul(x, x), x);
+    const ValueId cube = make.op("pow", {x, make.scalar(3, x)});
     const ValueId sum = make.add(x, make.mul(cube, make.scalar(0.044715, x)));
     inner = make.op("tanh", {make.mul(sum, make.scalar(std::sqrt(2.0 / std::numbers::pi), x))});
   } else if (approximate == "none") {
@@ -41,7 +41,7 @@ CompositionValues lift_gelu(const NodeView& node) {
   } else {
     make.refuse("approximate = " + approximate);
   }
-  return make.finish({make.mul(make.mul(x, make.add(inner, make.scalar(1.0, x))), make.scalar(0.5, x))});
+  return make.finish({make.mul(make.mul(x, make.scalar(0.5, x)), make.add(inner, make.scalar(1.0, x)))});
 }
 
 // Mish(x) = x * tanh(softplus(x)).

@@ -45,6 +45,7 @@ class TableDevice final : public Device {
     return result;
   }
 
+  bool reads_spellings() const override { return spellings; }
   double disturbance() override { return slowdown; }
   Nanoseconds fastest_control() const override { return control; }
   void know_fastest_control(Nanoseconds time) override {
@@ -61,6 +62,7 @@ class TableDevice final : public Device {
 
   std::function<double(const ops::KernelSpec&)> price = usual;
   std::function<bool(const std::string&)> fusion;
+  bool spellings = false;
   int measured = 0;
   double slowdown = 0;
   Nanoseconds control;
@@ -291,6 +293,23 @@ TEST_F(CoverTest, GeluIsOneKernelInAnyOrderOfItsFactors) {
   // Without its one half it is no gelu: what broke the pattern pays for the parts.
   const ValueId broken = op("mul", {x, erf()});
   EXPECT_EQ(kernels(Graph{{broken}}), (Names{"matmul", "pointwise/mul|erf|add|mul"}));
+}
+
+// A runtime that is given a model may find one of them alone.
+TEST_F(CoverTest, GeluIsSeveralKernelsWhereItsSpellingMatters) {
+  device.spellings = true;
+  const ValueId x = input({4, 8});
+  const ValueId erf = op("add", {op("erf", {op("div", {x, scalar(std::sqrt(2))})}), scalar(1)});
+  EXPECT_EQ(kernels(Graph{{op("mul", {op("mul", {x, scalar(0.5)}), erf})}}),
+            (Names{"pointwise/gelu_erf:x;0.5;mul;x;1.4142135;div;erf;1;add;mul"}));
+  EXPECT_EQ(kernels(Graph{{op("mul", {x, op("mul", {erf, scalar(0.5)})})}}),
+            (Names{"pointwise/gelu_erf:x;x;1.4142135;div;erf;1;add;0.5;mul;mul"}));
+  // As a post-operation as well; what is used twice is written once.
+  const ValueId y = op("matmul", {x, constant({8, 8})});
+  const ValueId square = op("mul", {y, y});
+  const ValueId inner = op("mul", {op("add", {y, op("mul", {op("mul", {square, y}), scalar(0.044715)})}), scalar(0.7978845608028654)});
+  const ValueId tanh = op("mul", {op("mul", {y, scalar(0.5)}), op("add", {op("tanh", {inner}), scalar(1)})});
+  EXPECT_EQ(kernels(Graph{{tanh}}), (Names{"matmul|gelu_tanh:x;0.5;mul;x;x;x;mul;x;mul;0.044715;mul;add;0.7978846;mul;tanh;1;add;mul"}));
 }
 
 TEST_F(CoverTest, ACompositeWhoseInsideIsUsedElsewhereIsNone) {

@@ -185,6 +185,22 @@ std::vector<std::string> operators_of(const std::string& text) {
   return result;
 }
 
+TEST(KernelModel, SpellsFunctionsAsTheGraphDoes) {
+  using Names = std::vector<std::string>;
+  const std::string tensor = "(float32[4,8]) -> float32[4,8]";
+  EXPECT_EQ(operators_of("pointwise/gelu_erf:x;x;1.4142135;div;erf;1;add;0.5;mul;mul" + tensor),
+            (Names{"Add", "Add", "Div", "Div", "Erf", "Erf", "Mul", "Mul", "Mul", "Mul"}));
+  EXPECT_EQ(operators_of("matmul(float32[4,8], const float32[8,8]) -> float32[4,8] | swish:x;x;sigmoid;mul"),
+            (Names{"Concat", "MatMul", "MatMul", "Mul", "Mul", "Sigmoid", "Sigmoid"}));
+  // Attributes, and a value that is used again.
+  EXPECT_EQ(operators_of("pointwise/hard_swish:x;hard_sigmoid~0.16666667~0.5;#0;#0;add;mul" + tensor),
+            (Names{"Add", "Add", "HardSigmoid", "HardSigmoid", "Mul", "Mul"}));
+  for (const std::string wrong : {"x;x", "mul", "x;#0;mul", "x;fly", "x;hard_sigmoid~a", "x;1.5e;mul"}) {
+    const ops::KernelSpec spec = kernel("pointwise/gelu_erf:" + wrong + tensor);
+    EXPECT_FALSE(kernel_model(spec, 2, 2, arrangement_of(spec))) << wrong;
+  }
+}
+
 TEST(KernelModel, OperandsOfConvolutionsComeOutOfOne) {
   using Names = std::vector<std::string>;
   const std::string rest = " strides=[1,1] pads=[0,0,0,0] dilations=[1,1] groups=[1]";

@@ -56,6 +56,8 @@ void ProfileDevice::learn(const ops::KernelSpec& spec, Layout layout, const Kern
   for (const ops::PostOperation& post : spec.post) fused_.insert(fused_name(spec, post.name));
   if (is_pointwise(spec) && !spec.post.empty()) fused_.insert(fused_name(spec, spec.kernel));
   longest_ = std::max(longest_, spec.post.size());
+  const auto is_spelled = [](const ops::PostOperation& post) { return post.name.find(':') != std::string::npos; };
+  if ((is_pointwise(spec) && !spec.word.empty()) || std::ranges::any_of(spec.post, is_spelled)) reads_spellings_ = true;
   if (spec.kernel == "reorder") return;
   if (layout == Layout::any) {
     chooses_.insert(spec.kernel);

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <numbers>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string_view>
 
@@ -109,7 +111,10 @@ class Spelling {
   // A pointwise operator or composite of its operands.
   Result<ValueId> pointwise(std::string_view name, const std::vector<double>& reals, const std::vector<ValueId>& operands) {
     const auto op = ops::find_operator(name);
-    if (!op) return composite(name, operands.at(0));
+    if (!op) {
+      const std::size_t colon = name.find(':');
+      return colon == std::string_view::npos ? composite(name, operands.at(0)) : spelled(name.substr(colon + 1), operands.at(0));
+    }
     ir::Attributes attributes;
     std::size_t next = 0;
     for (const ops::AttributeSignature& attribute : ops::get(*op).signature.attributes) {
@@ -172,6 +177,57 @@ class Spelling {
       return gelu(x, tanh);
     }
     return fail(ErrorCode::unsupported, fmt::format("{} is no operator", name));
+  }
+
+  // As a graph spells it: see Composite.
+  Result<ValueId> spelled(std::string_view spelling, ValueId x) {
+    std::vector<ValueId> stack;
+    std::vector<ValueId> made;
+    const auto wrong = [&] { return fail(ErrorCode::unsupported, fmt::format("'{}' is no spelling of a function", spelling)); };
+    for (const auto part : std::views::split(spelling, ';')) {
+      const std::string_view token(part.begin(), part.end());
+      if (token == "x") {
+        stack.push_back(x);
+      } else if (token.starts_with('#')) {
+        const auto k = number_of<std::size_t>(token.substr(1));
+        if (!k || *k >= made.size()) return wrong();
+        stack.push_back(made[*k]);
+      } else if (const auto value = number_of<double>(token)) {
+        stack.push_back(number(x, *value));
+      } else {
+        XFLOW_TRY(made.emplace_back(), spelled_operator(token, stack));
+        stack.push_back(made.back());
+      }
+    }
+    if (stack.size() != 1) return wrong();
+    return stack[0];
+  }
+
+  // Takes its operands from the stack. "hard_sigmoid~0.16666667~0.5".
+  Result<ValueId> spelled_operator(std::string_view token, std::vector<ValueId>& stack) {
+    std::vector<double> reals;
+    const std::string_view name = token.substr(0, token.find('~'));
+    for (std::size_t at = name.size(); at < token.size();) {
+      const std::size_t end = std::min(token.find('~', at + 1), token.size());
+      const auto real = number_of<double>(token.substr(at + 1, end - at - 1));
+      if (!real) return fail(ErrorCode::unsupported, fmt::format("'{}' is no operator with its attributes", token));
+      reals.push_back(*real);
+      at = end;
+    }
+    const auto op = ops::find_operator(name);
+    const std::size_t count = op ? ops::get(*op).signature.operands.size() : 0;
+    if (!op || count > stack.size())
+      return fail(ErrorCode::unsupported, fmt::format("'{}' is no operator of what stands before it", token));
+    const std::vector<ValueId> operands(stack.end() - static_cast<std::ptrdiff_t>(count), stack.end());
+    stack.resize(stack.size() - count);
+    return pointwise(name, reals, operands);
+  }
+
+  template <typename T>
+  static std::optional<T> number_of(std::string_view text) {
+    T value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
   }
 
   // x times a function of x.
@@ -404,7 +460,9 @@ class Builder {
       return std::vector<ValueId>{value};
     }
     if (is_pointwise(spec_) && !ops::find_operator(parse_step(spec_.kernel).operation)) {
-      XFLOW_TRY(const ValueId value, spelling_.pointwise(parse_step(spec_.kernel).operation, {}, operands));
+      std::string name(parse_step(spec_.kernel).operation);
+      if (!spec_.word.empty()) name += ":" + spec_.word;
+      XFLOW_TRY(const ValueId value, spelling_.pointwise(name, {}, operands));
       return std::vector<ValueId>{value};
     }
     ir::Arena scratch(arena_.shared_symbols());

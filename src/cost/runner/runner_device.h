@@ -29,6 +29,7 @@ class RunnerDevice final : public Device {
   bool chooses_layout(const ops::KernelSpec&) const override { return false; }
   bool works_in(const ops::KernelSpec&, Layout layout) const override { return layout == Layout::plain; }
   bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const override;
+  bool reads_spellings() const override { return true; }
   Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override;
 
   double disturbance() override;
