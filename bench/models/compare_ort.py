@@ -8,7 +8,8 @@ the noise of the method; `saved` is the original read and written by onnx, the c
 kernels of this CPU, `runner` with those of ONNX Runtime, where it also runs whole models (docs/runner.md), both with as many threads as the
 models run with then. "kept": xflow wrote the bytes of the original, which counts as 1 in the mean. --peers names a Python
 environment with onnxsim and onnxslim (scripts/deps peers); without it they are left out. Figures stay in FOLDER/MODEL/THREADS; with --known
-they are printed again, for models that were compared one by one.
+they are printed again, for models that were compared one by one. A second table says what was predicted of whole models from kernels timed in
+ONNX Runtime, and what they took there when the gate ran them.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import math
 import os
 import pathlib
 import shlex
+import statistics
 import subprocess
 import sys
 
@@ -101,6 +103,32 @@ def figures_of(path, options, threads, columns):
     return result
 
 
+def predictions(paths, options, threads):
+    """Rows of (model, predicted and run nanoseconds of the original, predicted and run parts of the result), where the gate ran a result."""
+    for path in paths:
+        stored = options.work / path.stem / str(threads) / "runner.json"
+        report = json.loads(stored.read_text()) if stored.exists() else {}
+        compared = report.get("end_to_end", {}).get("comparisons", [])
+        if compared:
+            predicted, run = report["predicted_nanoseconds"], compared[0]
+            gains = predicted["after"] / predicted["before"], run["ratio"]
+            yield path.stem, predicted["before"], run["original_nanoseconds"], *gains
+
+
+def print_predictions(paths, options, threads):
+    rows = list(predictions(paths, options, threads))
+    if not rows:
+        return
+    print("\nPredicted from kernels timed in ONNX Runtime, and run there by the gate\n")
+    print("| model | original predicted, µs | run, µs | error, % | result predicted, of the original | run |\n|---|---|---|---|---|---|")
+    for name, predicted, run, *gains in rows:
+        error = 100 * (predicted / run - 1)
+        print(f"| {name} | {predicted / 1e3:.0f} | {run / 1e3:.0f} | {error:.1f} | {gains[0]:.3f} | {gains[1]:.3f} |")
+    error = statistics.median(abs(predicted / run - 1) for _, predicted, run, *_ in rows)
+    difference = statistics.median(abs(predicted / run - 1) for *_, predicted, run in rows)
+    print(f"\nMedian error of the original {100 * error:.1f} %, of the ratio {100 * difference:.1f} %", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", type=pathlib.Path)
@@ -142,6 +170,7 @@ def main():
             print(f"| {path.stem} | {figures['milliseconds']:.2f} | {' | '.join(cells)} |", flush=True)
         means = [f"{math.exp(sum(map(math.log, m)) / len(m)):.3f}" if m else "" for m in medians.values()]
         print(f"| geometric mean | | {' | '.join(means)} |", flush=True)
+        print_predictions(paths, options, threads)
     return 0
 
 

@@ -50,8 +50,7 @@ class Settler {
         return !name.empty() && (computed_.contains(name) || !arena_.is_constant(model_.values.at(name)));
       });
       if (!of_run) {
-        const bool known = node.is("Identity") && arena_.is_constant(model_.values.at(node.inputs[0]));
-        if (known && !shown.contains(node.outputs[0])) result_.identities.emplace(node.outputs[0], source_of(node.inputs[0]));
+        if (copies(node) && !shown.contains(node.outputs[0])) result_.identities.emplace(node.outputs[0], source_of(node.inputs[0]));
         continue;
       }
       for (const std::string_view name : node.outputs) {
@@ -60,6 +59,13 @@ class Settler {
         if (is_settled(model_.values.at(name)) && !shown.contains(name)) result_.constants.insert(name);
       }
     }
+  }
+
+  // Of values whose names are there: a document may leave them out.
+  bool copies(const Node& node) const {
+    if (!node.is("Identity") || node.inputs.size() != 1 || node.outputs.size() != 1) return false;
+    if (node.inputs[0].empty() || node.outputs[0].empty()) return false;
+    return model_.values.at(node.inputs[0]) == model_.values.at(node.outputs[0]);
   }
 
   // What is read where `name` is, past identities.
@@ -116,24 +122,25 @@ class Settler {
     return ir::make_integer_constant(arena_.type(value).data_type, dims, values);
   }
 
-  // Puts marks in the place of what is not known. False if they cannot say it to each of the Reshapes.
+  // Puts marks in the place of what is not known, beside those that the document has: 0 where the operand has this size, so that it stays
+  // known for what it is, and -1. False if they cannot say it to each of the Reshapes.
   bool mark(std::vector<ir::Poly>& shape, const std::vector<const Node*>& reshapes) {
-    const auto open = [](const ir::Poly& p) { return !p.is_constant(); };
-    // A 0 would be a mark, or forbid one.
-    if (std::ranges::any_of(shape, [&](const ir::Poly& p) { return !open(p) && p.constant_term() < 1; })) return false;
-    if (std::ranges::count_if(shape, open) > 1) {
-      for (std::size_t k = 0; k < shape.size(); ++k) {
-        const bool copied = open(shape[k]) && std::ranges::all_of(reshapes, [&](const Node* node) {
-                              const ir::TensorType& from = arena_.type(model_.values.at(node->inputs[0]));
-                              return node->find("allowzero") == nullptr && from.ranked && k < from.rank() && from.shape[k] == shape[k];
-                            });
-        if (copied) shape[k] = 0;
-      }
+    const bool zero_is_mark = std::ranges::all_of(reshapes, [](const Node* node) {
+      const Attribute* allowed = node->find("allowzero");
+      return allowed == nullptr || allowed->integer().value_or(1) == 0;
+    });
+    std::size_t inferred = 0;
+    for (std::size_t k = 0; k < shape.size(); ++k) {
+      const bool open = !shape[k].is_constant();
+      const bool copied = open && zero_is_mark && std::ranges::all_of(reshapes, [&](const Node* node) {
+                            const ir::TensorType& from = arena_.type(model_.values.at(node->inputs[0]));
+                            return from.ranked && k < from.rank() && from.shape[k] == shape[k];
+                          });
+      if (open) shape[k] = copied ? 0 : -1;
+      if (shape[k].is_zero() && !zero_is_mark) return false;
+      if (shape[k].constant_term() < 0) ++inferred;
     }
-    if (std::ranges::count_if(shape, open) > 1) return false;
-    for (ir::Poly& p : shape)
-      if (open(p)) p = -1;
-    return true;
+    return inferred <= 1;
   }
 
   // From the outputs back, past what is settled.

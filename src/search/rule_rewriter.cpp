@@ -13,12 +13,14 @@ void RuleRewriter::rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<i
   options.reads = &reads;
   rules_.match(graph.arena(), graph, root, options, [&](rules::RuleId rule, const rules::Match& match) {
     const auto kept = std::make_shared<const rules::Match>(match);
-    found(Rewrite{rules_.rule(rule).name, [kept](ir::Arena& arena) {
+    found(Rewrite{rules_.rule(rule).name,
+                  [kept](ir::Arena& arena) {
                     std::vector<ir::Replacement> result;
                     if (const auto map = rules::apply(arena, *kept)) result.assign(map->begin(), map->end());
                     std::sort(result.begin(), result.end());  // a map by hashes has an order of its own
                     return result;
-                  }});
+                  },
+                  rules_.rule(rule).outputs.size() > 1});
     return true;
   });
 }

@@ -227,16 +227,19 @@ class Search {
 
   // --- Strategy -----------------------------------------------------------------------------------------------------------------------
 
-  // With the first rewrite that saves time, wherever it is, until there is none.
+  // With the first rewrite that saves time, wherever it is, until there is none. Siblings are merged where nothing else saves time: what
+  // they are merged into is split again, and their results can no longer become one.
   StateId descend(StateId at) {
     if (!step_to(at)) return at;
-    for (bool improved = true; improved;) {
+    for (bool merges = false, improved = true; improved || !merges;) {
+      merges = !improved;
       improved = false;
       for (const NodeId root : work_.graph().order()) {
         if (!is_root(root)) continue;
         const Candidates list = candidates(root);
         for (std::uint32_t k = 0; k < list.size(); ++k) {
           if (stopped()) return at;
+          if (list[k]->rewrite.merges && (!merges || improved)) continue;
           if (!know(*list[k]) || list[k]->change >= Ticks{}) continue;
           const auto next = descend_by(at, k, *list[k]);
           if (!next) continue;

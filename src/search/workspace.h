@@ -27,6 +27,7 @@ struct Rewrite {
   std::string_view rule;  // its name; the rewriter's own
   // Makes the new operations in the arena and says what they replace. Nothing if there is no rewrite after all.
   std::function<std::vector<ir::Replacement>(ir::Arena&)> build;
+  bool merges = false;  // it replaces several values by parts of one
 };
 
 // Finds the rewrites of a graph.

@@ -100,6 +100,26 @@ TEST(SettledShapes, SeveralOpenSizesAreThoseOfTheOperand) {
   EXPECT_EQ(settled.integers_of("t"), (std::vector<std::int64_t>{0, 2, 3, -1}));
 }
 
+// The document may have a mark already.
+TEST(SettledShapes, MarksStandBesideThoseOfTheDocument) {
+  GraphParts parts = with_sizes({"N", "6", "H"});
+  parts.initializers.push_back(integers("rest", {-1}));
+  parts.nodes.push_back(concat({"n", "rest", "two"}, "t"));
+  parts.nodes.push_back(node("Reshape", "", {"x", "t"}, {"y"}));
+  EXPECT_EQ(settle(parts).integers_of("t"), (std::vector<std::int64_t>{0, -1, 2}));
+  // Only one size can be what is left.
+  parts.nodes[4] = concat({"rest", "n", "two"}, "t");
+  EXPECT_EQ(settle(parts).integers_of("t"), std::vector<std::int64_t>());
+}
+
+// As exporters write it.
+TEST(SettledShapes, ZerosAreMarksWhereAllowzeroIsOff) {
+  GraphParts parts = with_sizes({"N", "6", "H"});
+  parts.nodes.push_back(concat({"n", "two", "three", "h"}, "t"));
+  parts.nodes.push_back(NodeBuilder("Reshape").input("x").input("t").output("y").integer("allowzero", 0).message());
+  EXPECT_EQ(settle(parts).integers_of("t"), (std::vector<std::int64_t>{0, 2, 3, -1}));
+}
+
 // With allowzero a 0 is a size.
 TEST(SettledShapes, WhatMarksCannotSayIsComputed) {
   GraphParts parts = with_sizes({"N", "6", "H"});
@@ -232,6 +252,13 @@ TEST(SettledShapes, ComputeTheSame) {
           NodeBuilder("Transpose").input("a").output("b").integers("perm", std::vector<std::int64_t>{0, 2, 1, 3}).message());
       parts.nodes.push_back(concat({"n", "c", "h"}, "u"));
       parts.nodes.push_back(node("Reshape", "", {"b", "u"}, {"y"}));
+      add(parts);
+    }
+    {  // heads of attention
+      GraphParts parts = with_sizes({"N", "6", height});
+      parts.initializers.push_back(integers("rest", {-1}));
+      parts.nodes.push_back(concat({"n", "rest", "two"}, "t"));
+      parts.nodes.push_back(node("Reshape", "", {"x", "t"}, {"y"}));
       add(parts);
     }
     {  // half of the channels, by a bound that is computed

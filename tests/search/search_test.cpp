@@ -257,6 +257,38 @@ TEST_F(Toy, ConstantsMayNotGrowBeyondTheLimit) {
   EXPECT_EQ(run(graph, growing, options).after.value, 1);
 }
 
+// a(x) becomes c(x), which is said to merge siblings; b(a(x)) becomes d(x).
+class Merging final : public Rewriter {
+ public:
+  void rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<ir::NodeId>& reads, const std::function<void(Rewrite)>& found) override {
+    const auto is = [&](ir::NodeId id, char op) { return graph.arena().node(id).op == static_cast<ir::OperatorId>(op); };
+    const auto becomes = [&](std::string_view rule, char op, ir::ValueId operand, bool merges) {
+      found(Rewrite{rule,
+                    [=](ir::Arena& arena) {
+                      const std::vector<ir::TensorType> type{arena.type(operand)};
+                      const ir::ValueId made{arena.operation(static_cast<ir::OperatorId>(op), {}, {operand}, type), 0};
+                      return std::vector<ir::Replacement>{{{root, 0}, made}};
+                    },
+                    merges});
+    };
+    const ir::ValueId operand = graph.arena().node(root).operands[0];
+    reads.push_back(operand.node);
+    if (is(root, 'a')) becomes("merge", 'c', operand, true);
+    if (is(root, 'b') && is(operand.node, 'a')) becomes("add up", 'd', graph.arena().node(operand.node).operands[0], false);
+  }
+};
+
+TEST_F(Toy, SiblingsAreMergedWhereNothingElseSavesTime) {
+  prices['c'] = 90;
+  prices['d'] = 10;
+  Merging merging;
+  Options options;
+  options.max_states = 2;
+  EXPECT_EQ(run(ir::Graph{{chain("ab", x)}}, merging, options).after.value, 10);
+  const Outcome alone = run(ir::Graph{{chain("a", x)}}, merging, options);
+  EXPECT_EQ(alone.after.value, 90);
+}
+
 TEST_F(Toy, GraphsThatCannotBeComparedAreNoCandidates) {
   rules = {{'a', 'b'}};
   prices['b'] = 1;
