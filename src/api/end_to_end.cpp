@@ -67,6 +67,19 @@ std::string judge(cost::Executor& executor, cost::ProgramId original, cost::Prog
   return result.reason;
 }
 
+void list_declared(const OptimizeReport::EndToEnd& trial, std::size_t values, const std::string& against,
+                   OptimizeReport::EndToEnd& report) {
+  report.seconds = trial.seconds;
+  if (!against.empty()) {
+    report.others.push_back(
+        fmt::format("with the shapes of {} values declared, where the original is the result without: {}", values, against));
+    return;
+  }
+  report.declared = fmt::format("{}", values);
+  for (const OptimizeReport::EndToEnd::Comparison& c : trial.comparisons)
+    report.declared += fmt::format(", {:.3f} of the time without [{:.3f}, {:.3f}] in {} pairs", c.ratio, c.low, c.high, c.pairs);
+}
+
 std::string compare_outputs(const std::function<Result<std::vector<eval::Tensor>>(cost::ProgramId, RunChoice)>& outputs,
                             const std::function<std::string(std::size_t)>& name_of, cost::ProgramId original, cost::ProgramId candidate,
                             std::span<const std::string> sizes) {

@@ -34,6 +34,10 @@ constexpr std::uint64_t kNudgeSeed = 1;  // of which elements of the inputs grow
 std::string judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes,
                   const OptimizeOptions& options, const std::function<void()>& progress, OptimizeReport::EndToEnd& report);
 
+// Lists what a trial of the result with the shapes of `values` of its values declared, against the result without them, was found to be.
+// `against`: why it is not shipped, empty if it is.
+void list_declared(const OptimizeReport::EndToEnd& trial, std::size_t values, const std::string& against, OptimizeReport::EndToEnd& report);
+
 // On which inputs a program is run: those at a choice of sizes, or the same, nudged by a rounding error.
 struct RunChoice {
   std::size_t sizes;

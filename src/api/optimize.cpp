@@ -101,9 +101,9 @@ void list_opaque(const Document& document, const LiftedModel& model, OptimizeRep
 class CandidateFile {
  public:
   static Result<std::unique_ptr<CandidateFile>> write(const Document& document, std::span<const onnx_io::GraphEdit> edits,
-                                                      const std::string& output) {
+                                                      const std::string& output, std::string_view ending) {
     std::unique_ptr<CandidateFile> file(new CandidateFile());
-    file->path_ = std::filesystem::absolute(output).string() + ".candidate";
+    file->path_ = std::filesystem::absolute(output).string().append(ending);
     XFLOW_TRY(file->data_, onnx_io::write_document(document, edits, file->path_));
     return file;
   }
@@ -154,22 +154,31 @@ std::string judge_here(const Document& document, const LiftedModel& model, const
                            candidate, progress, report);
 }
 
-// The same in a runner.
+// The same in a runner, against the document with the edits `before`.
 std::string judge(api::RunnerGate& gate, const Document& document, const Files& files, const api::Problem& problem,
-                  std::span<const api::NamedInput> required, std::span<const onnx_io::GraphEdit> edits,
-                  const std::function<void()>& progress, OptimizeReport::EndToEnd& report) {
+                  std::span<const api::NamedInput> required, std::span<const onnx_io::GraphEdit> before,
+                  std::span<const onnx_io::GraphEdit> edits, const std::function<void()>& progress, OptimizeReport::EndToEnd& report) {
   const auto failed = [](const Error& error) { return "it could not be written for the runner: " + error.text(); };
   const auto judged = [&](const api::RunnerGate::Model& original, const api::RunnerGate::Model& candidate) {
     return gate.judge(problem.arena, problem.graph, problem.inputs, required, original, candidate, progress, report);
   };
   if (document.external_files().empty()) {
+    const auto original = onnx_io::write_bytes(document, before);
     const auto bytes = onnx_io::write_bytes(document, edits);
-    if (!bytes) return report.reason = failed(bytes.error());
-    return judged({document.bytes(), {}}, {*bytes, {}});
+    if (!original || !bytes) return report.reason = failed(original ? bytes.error() : original.error());
+    return judged({*original, {}}, {*bytes, {}});
   }
-  const auto candidate = CandidateFile::write(document, edits, files.output);
+  std::string original = std::filesystem::absolute(files.input).string();
+  std::unique_ptr<CandidateFile> former;
+  if (!before.empty()) {
+    auto written = CandidateFile::write(document, before, files.output, ".former");
+    if (!written) return report.reason = failed(written.error());
+    former = *std::move(written);
+    original = former->path();
+  }
+  const auto candidate = CandidateFile::write(document, edits, files.output, ".candidate");
   if (!candidate) return report.reason = failed(candidate.error());
-  return judged({{}, std::filesystem::absolute(files.input).string()}, {{}, (*candidate)->path()});
+  return judged({{}, original}, {{}, (*candidate)->path()});
 }
 
 Result<Optimized> optimize_document(const Document& document, const Files& files, const OptimizeOptions& all_options,
@@ -257,13 +266,24 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
     const auto judged = [&](std::size_t k) -> std::string {
       if (k > 0) lowered = lower(finalists[k]);
       if (!lowered) return lowered.error().text();
-      return gate ? judge(*gate, document, files, problem, required, lowered->edits, running, report.end_to_end)
+      return gate ? judge(*gate, document, files, problem, required, {}, lowered->edits, running, report.end_to_end)
                   : judge_here(document, model, problem, options, finalists[k].graph, running, report);
     };
     std::string against;
     const auto shipped = api::judge_in_turn(problem, runs, finalists, options, judged, against, report);
     if (!shipped) return keep_original("run from end to end, " + against, report.after_nanoseconds);
     list_steps(places, finalists[*shipped], report);
+    // A runtime may write a result in the place of an operand where it sees that shapes are equal, and may find fewer patterns: that as
+    // well only running it tells.
+    lower_options.declare = true;
+    auto declared = gate ? lower(finalists[*shipped]) : Result<onnx_io::LoweredModel>(onnx_io::LoweredModel());
+    if (declared && declared->declared > 0) {
+      OptimizeReport::EndToEnd trial;
+      trial.seconds = report.end_to_end.seconds;
+      const std::string kept = judge(*gate, document, files, problem, required, lowered->edits, declared->edits, running, trial);
+      api::list_declared(trial, declared->declared, kept, report.end_to_end);
+      if (kept.empty()) lowered = std::move(declared);
+    }
   } else {
     report.end_to_end.reason = api::why_not_run(options, "model", "--no-gate");
   }

@@ -34,6 +34,7 @@ void describe(const OptimizeReport::EndToEnd& run, const Line& line) {
     line("", fmt::format("faster in {} of {} pairs, slower in {}, sign test {:.2g}: {}, {}", c.faster, c.pairs, c.slower, c.chance,
                          c.verdict, c.stop_reason));
   }
+  if (!run.declared.empty()) line("", "shapes of values declared: " + run.declared);
   for (const std::string& other : run.others) line("", "another result: " + other);
   if (run.share_not_run > 0)
     line("", fmt::format("{:.2g} % of the operations could not be run here: what is between them was, on values drawn for it",
@@ -59,6 +60,7 @@ nlohmann::ordered_json json_of(const OptimizeReport::EndToEnd& run) {
                                    {"result_nanoseconds", c.result_nanoseconds},
                                    {"stop_reason", c.stop_reason},
                                    {"failure", c.failure}});
+  json["declared"] = run.declared;
   json["others"] = run.others;
   json["share_not_run"] = run.share_not_run;
   json["seconds"] = run.seconds;

@@ -311,7 +311,7 @@ class Part {
     return epsilon;
   }
 
-  // With or without scale and shift; "rms" without mean.
+  // With a scale, with or without shift; "rms" without mean.
   bool match_normalization(const Row& y, const Compute& compute, Composite& composite) const {
     std::vector<const Parameter*> choices = {nullptr};
     for (const auto& parameter : parameters_) choices.push_back(&parameter);
@@ -327,8 +327,10 @@ class Part {
           composite.word = centered ? "layer" : "rms";
           composite.axes = axes_;
           composite.epsilon = *epsilon;
-          if (scale == nullptr && shift != nullptr) return false;  // no library adds without scaling
-          if (scale != nullptr) composite.parameters.push_back(scale->first);
+          // ONNX Runtime finds none without a scale, so that a scale that was multiplied into weights is not saved but paid for by the
+          // parts.
+          if (scale == nullptr) return false;
+          composite.parameters.push_back(scale->first);
           if (shift != nullptr) composite.parameters.push_back(shift->first);
           return true;
         }

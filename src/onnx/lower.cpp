@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "src/onnx/declared_shapes.h"
 #include "src/onnx/document_builder.h"
 #include "src/onnx/lower_names.h"
 #include "src/onnx/lower_plan.h"
@@ -26,6 +27,8 @@ class ModelWriter {
         arena_(task.arena),
         plan_(std::move(plan)),
         fresh_(task.document),
+        shapes_(task.document, task.model, task.arena),
+        declare_(task.options.declare),
         initializers_are_inputs_(document_.model().ir_version < kFirstWithOwnInitializers) {}
 
   Result<LoweredModel> run() {
@@ -37,7 +40,7 @@ class ModelWriter {
     write_value_infos(edit);
     edit.nodes = std::move(nodes_);
     const bool changes_nodes = result_.dropped_nodes + result_.new_nodes + result_.renamed_nodes > 0;
-    if (changes_nodes || result_.dropped_constant_bytes > 0) result_.edits.push_back(std::move(edit));
+    if (changes_nodes || result_.dropped_constant_bytes > 0 || result_.declared > 0) result_.edits.push_back(std::move(edit));
     return std::move(result_);
   }
 
@@ -115,6 +118,7 @@ class ModelWriter {
     for (const std::string_view name : node.outputs) {
       outputs.push_back(name.empty() ? std::string() : document_name(name));
       written_.insert(outputs.back());
+      if (!name.empty()) made_.emplace_back(outputs.back(), model_.values.at(name));
     }
     const bool unchanged = std::equal(inputs.begin(), inputs.end(), node.inputs.begin(), node.inputs.end()) &&
                            std::equal(outputs.begin(), outputs.end(), node.outputs.begin(), node.outputs.end());
@@ -138,7 +142,7 @@ class ModelWriter {
     NodeBuilder node(item.type);
     std::vector<std::string> outputs;
     outputs.reserve(item.outputs.size());
-    for (const ValueId v : item.outputs) outputs.push_back(name_of(v));
+    for (const ValueId v : item.outputs) made_.emplace_back(outputs.emplace_back(name_of(v)), v);
     // A name of its own where the output has a name of the document, which a node may have too.
     node.name(plan_.given.contains(item.outputs[0]) ? fresh_.next(item.type) : outputs[0]);
     std::vector<std::string> inputs;
@@ -248,14 +252,24 @@ class ModelWriter {
   // --- The rest -------------------------------------------------------------------------------------------------------------------
 
   // The declared type of every value that still exists under its name.
-  void write_value_infos(GraphEdit& edit) const {
+  void write_value_infos(GraphEdit& edit) {
     std::vector<Entry> entries;
     const Graph& main = document_.main();
+    std::unordered_set<std::string_view> declared;
+    for (const ValueInfo& output : main.outputs) declared.insert(output.name);
+    for (const ValueInfo& info : main.value_infos) declared.insert(info.name);
     for (std::uint32_t i = 0; i < main.value_infos.size(); ++i) {
       const std::string_view name = main.value_infos[i].name;
       const Definition* definition = document_.find(GraphId{0}, name);
       const bool is_leaf = definition != nullptr && (definition->input || definition->sparse_initializer);
       if (is_leaf || definition == nullptr || written_.contains(std::string(name))) entries.push_back(Entry::keep(i));
+    }
+    for (const auto& [name, value] : made_) {
+      if (!declare_ || declared.contains(name)) continue;
+      auto message = shapes_.message(name, value);
+      if (!message) continue;
+      entries.push_back(Entry::add(*std::move(message)));
+      ++result_.declared;
     }
     edit.value_infos = std::move(entries);
   }
@@ -276,10 +290,13 @@ class ModelWriter {
   ir::Arena& arena_;
   const Plan plan_;
   FreshNames fresh_;
+  DeclaredShapes shapes_;
+  const bool declare_;
   const bool initializers_are_inputs_;
 
   std::vector<Entry> nodes_;
-  std::unordered_set<std::string> written_;  // names of values of the written graph
+  std::unordered_set<std::string> written_;            // names of values of the written graph
+  std::vector<std::pair<std::string, ValueId>> made_;  // by its nodes, in their order
   std::map<std::string_view, std::string> moved_names_;
   std::map<ValueId, std::string> fresh_names_;
   std::map<ValueId, std::string> new_names_;  // of constants in the arena

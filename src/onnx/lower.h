@@ -25,6 +25,10 @@ struct LowerOptions {
   bool respell = false;
   // Integers to be written as the constants that they are. Null: they are computed as the document does.
   const SettledShapes* settled = nullptr;
+  // Declares the shapes of values of the written graph that have no declaration, sizes that are not numbers by the names of the inputs'
+  // sizes
+  // ("2*N + 1"). Those of opaque nodes' results, and of what is computed from them, are not known.
+  bool declare = false;
 };
 
 struct LoweredModel {
@@ -35,6 +39,7 @@ struct LoweredModel {
   std::size_t new_nodes = 0;
   std::size_t dropped_nodes = 0;
   std::size_t merged_nodes = 0;  // dropped because an equal node is there
+  std::size_t declared = 0;      // values
   std::uint64_t new_constant_bytes = 0;
   std::uint64_t dropped_constant_bytes = 0;
 };

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/api/end_to_end.h"
 #include "src/cost/cpu/cpu_device.h"
 #include "src/cost/database.h"
 #include "src/ops/operator.h"
@@ -195,6 +196,31 @@ TEST_F(CpuGateTest, SpendsNoMoreThanItsBudget) {
   const ValueId x = input("x", {256, 512});
   options_.max_measure_seconds = 0;
   EXPECT_EQ(judge({{op("relu", {turned_twice(x)})}}, {{op("relu", {x})}}), "the budget of 0 s was used up after 0 of 15 pairs");
+}
+
+TEST(EndToEnd, SaysWhatDeclaringShapesGained) {
+  OptimizeReport::EndToEnd trial;
+  trial.seconds = 3;
+  const auto add = [&](std::uint64_t pairs, double ratio, double low, double high) {
+    OptimizeReport::EndToEnd::Comparison& comparison = trial.comparisons.emplace_back();
+    comparison.pairs = pairs;
+    comparison.ratio = ratio;
+    comparison.low = low;
+    comparison.high = high;
+  };
+  add(15, 0.942, 0.93, 0.95);
+  add(31, 1, 0.99, 1.01);
+  OptimizeReport::EndToEnd report;
+  list_declared(trial, 214, "", report);
+  EXPECT_EQ(report.declared,
+            "214, 0.942 of the time without [0.930, 0.950] in 15 pairs, 1.000 of the time without [0.990, 1.010] in 31 pairs");
+  EXPECT_EQ(report.seconds, 3);
+  EXPECT_TRUE(report.others.empty());
+  report.declared.clear();
+  list_declared(trial, 214, "it is not faster: ...", report);
+  EXPECT_EQ(report.declared, "");
+  EXPECT_EQ(report.others, std::vector<std::string>{
+                               "with the shapes of 214 values declared, where the original is the result without: it is not faster: ..."});
 }
 
 TEST_F(CpuGateTest, SaysThatMovesAloneAreNoGain) {

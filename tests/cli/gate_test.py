@@ -130,6 +130,32 @@ class Gate(GateTest):
         self.assertIn(len(others), [1, 2])
         self.assertEqual(len(report["steps"]), sum(count["applied"] for count in report["rules"]))
 
+    def test_declares_shapes_where_that_is_faster(self):
+        # The name of a value stands once more in a model that declares its shape.
+        name = "a_value_between"
+        nodes = [
+            helper.make_node("Transpose", ["x"], ["a"], perm=[1, 0]),
+            helper.make_node("Transpose", ["a"], ["b"], perm=[1, 0]),
+            helper.make_node("Relu", ["b"], [name]),
+            helper.make_node("Softmax", [name], ["y"]),
+        ]
+        source = model_of(nodes, [float_info("x", ["n", 512])], [float_info("y", ["n", 512])], [])
+        runner = ["--time", "40e6", "--noise", "0.005", "--each", "Transpose=5e6"]
+        text, report = self.judge(source, [*runner, "--each", f"{name}=-4e6"], "--shape", "x:256,512")
+        (info,) = onnx.load(self.folder / "out.onnx").graph.value_info
+        self.assertEqual(name, info.name)
+        self.assertEqual(["n", 512], [dim.dim_param or dim.dim_value for dim in info.type.tensor_type.shape.dim])
+        declared = report["end_to_end"]["declared"]
+        self.assertRegex(declared, r"\A1, 0\.8\d\d of the time without \[0\.8\d\d, 0\.8\d\d\] in 15 pairs\Z")
+        self.assertIn(f"\n            shapes of values declared: {declared}\n", text)
+        # Where it is not, the result is shipped without.
+        text, report = self.judge(source, [*runner, "--each", f"{name}=4e6"], "--shape", "x:256,512")
+        self.assertTrue(report["improved"], report["reason"])
+        self.assertEqual([], list(onnx.load(self.folder / "out.onnx").graph.value_info))
+        self.assertEqual("", report["end_to_end"]["declared"])
+        why = "with the shapes of 1 values declared, where the original is the result without: it is slower: 1."
+        self.assertIn(f"\n            another result: {why}", text)
+
     def test_keeps_the_original_where_no_result_is_faster(self):
         reason = r"run from end to end, it is slower: (2\.9|3\.0)\d* of the original's time \[[\d., ]*\] in 15 pairs"
         runner = ["--time", "60e6", "--noise", "0.005", "--each", "Transpose=-10e6", "--each", "between=-10e6"]

@@ -333,6 +333,8 @@ TEST_F(CoverTest, NormalisationsAreOneKernel) {
   const ValueId root = op("sqrt", {op("add", {mean(op("pow", {x, scalar(2)})), scalar(1e-6)})});
   EXPECT_EQ(kernels(Graph{{op("mul", {op("div", {x, root}), gamma})}}), (Names{"normalization:rms"}));
   EXPECT_EQ(kernels(Graph{{op("mul", {gamma, op("mul", {x, op("reciprocal", {root})})})}}), (Names{"normalization:rms"}));
+  // Its parts are paid for where its scale went elsewhere.
+  EXPECT_EQ(kernels(Graph{{op("div", {x, root})}}), (Names{"pointwise/square", "reduce:mean", "pointwise/add|sqrt", "pointwise/div"}));
   // A square root of another sum is something else.
   const ValueId other = op("sqrt", {op("add", {mean(op("abs", {x})), scalar(1e-6)})});
   EXPECT_EQ(kernels(Graph{{op("mul", {op("div", {x, other}), gamma})}}),
