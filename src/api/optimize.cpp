@@ -163,10 +163,10 @@ std::string judge(api::RunnerGate& gate, const Document& document, const Files& 
     return gate.judge(problem.arena, problem.graph, problem.inputs, required, original, candidate, progress, report);
   };
   if (document.external_files().empty()) {
-    const auto original = onnx_io::write_bytes(document, before);
+    const auto original = before.empty() ? Result<std::string>(std::string()) : onnx_io::write_bytes(document, before);
     const auto bytes = onnx_io::write_bytes(document, edits);
     if (!original || !bytes) return report.reason = failed(original ? bytes.error() : original.error());
-    return judged({*original, {}}, {*bytes, {}});
+    return judged({before.empty() ? document.bytes() : std::string_view(*original), {}}, {*bytes, {}});
   }
   std::string original = std::filesystem::absolute(files.input).string();
   std::unique_ptr<CandidateFile> former;
