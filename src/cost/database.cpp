@@ -143,6 +143,17 @@ struct Database::State {
 
   bool execute(const char* sql) { return sqlite3_exec(connection, sql, nullptr, nullptr, nullptr) == SQLITE_OK; }
 
+  // WAL: readers never wait for the writer. A process that is killed loses at most its last transaction. The switch wants the file for
+  // itself while it already reads it; of two processes that do so at once SQLite refuses one without waiting, so the waiting is done here.
+  bool switch_to_wal() {
+    constexpr int kTry = 5;
+    for (int waited = 0;; waited += kTry) {
+      if (execute("PRAGMA journal_mode = WAL")) return true;
+      if (sqlite3_errcode(connection) != SQLITE_BUSY || waited >= kBusyMilliseconds) return false;
+      sqlite3_sleep(kTry);
+    }
+  }
+
   int schema_version() {
     Statement statement(connection, "PRAGMA user_version");
     return statement && statement.step() == SQLITE_ROW ? statement.integer(0) : -1;
@@ -191,8 +202,7 @@ struct Database::State {
       }
       return;
     }
-    // WAL: readers never wait for the writer. A process that is killed loses at most its last transaction.
-    if (!execute("PRAGMA journal_mode = WAL") || !execute("PRAGMA synchronous = NORMAL")) return give_up("write");
+    if (!switch_to_wal() || !execute("PRAGMA synchronous = NORMAL")) return give_up("write");
     if (found < kSchemaVersion) {
       if (!migrate()) return give_up("write");
     } else if (!execute("BEGIN IMMEDIATE") || !execute("ROLLBACK")) {  // a read-only file fails here and not after the measuring
