@@ -18,7 +18,7 @@
 
 namespace xflow::api {
 
-// A node of the document that the lifted graph does not have.
+// A node of the document that the written graph need not have.
 struct GraphMove {
   std::string rule;        // "merge-equal-nodes", "drop-unused", "settle-shapes", "drop-identity"
   std::string where;       // "node 'conv1' (Conv)"
@@ -26,7 +26,8 @@ struct GraphMove {
   cost::Nanoseconds gain;  // what it costs; for the caller to find out
 };
 
-// In the order of the document. Nodes that compute constants cost nothing; of them only those are listed that do so from sizes.
+// In the order of the document. Nodes that compute constants cost nothing; of them only those are listed that do so from sizes, and
+// identities.
 std::vector<GraphMove> graph_moves(const onnx_io::Document& document, const onnx_io::LiftedModel& model,
                                    const onnx_io::SettledShapes& settled, ir::Arena& arena);
 // The same for a graph that was built in code: "node 3 (relu)", counted from 0.

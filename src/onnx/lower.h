@@ -23,11 +23,10 @@ using Fold = std::function<Result<ir::Constant>(ir::ValueId)>;
 struct LowerOptions {
   // Spells every operation from the IR, as if no node of the document had made it: a test of lifting and spelling. Constants stay.
   bool respell = false;
-  // Integers to be written as the constants that they are. Null: they are computed as the document does.
+  // Values to be written as the constants that they are, and identities to be read past. Null: they are computed as the document does.
   const SettledShapes* settled = nullptr;
-  // Declares the shapes of values of the written graph that have no declaration, sizes that are not numbers by the names of the inputs'
-  // sizes
-  // ("2*N + 1"). Those of opaque nodes' results, and of what is computed from them, are not known.
+  // Declares the shapes of values of the written graph that have no declaration. Sizes that are not numbers are declared by the names of
+  // the inputs' sizes ("2*N + 1"). Those of opaque nodes' results, and of what is computed from them, are not known.
   bool declare = false;
 };
 
