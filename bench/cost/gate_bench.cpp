@@ -1,9 +1,10 @@
 // Whether models end slower than they began: with XFLOW_BENCH_GATES=N each model under XFLOW_TEST_MODELS is optimised N times with the
 // gate, 500 graphs each and costs timed anew (or with XFLOW_BENCH_COSTS=FILE kept there), on this CPU or, with XFLOW_BENCH_RUNNER=COMMAND,
-// in a runner. What was shipped is then run against the original once more, in another order, by the same test.
+// in a runner. What was shipped is then run against the original once more, in another order and with the same costs, by the same test;
+// where it does not pass again, the original is run against it: where that passes, the result is slower.
 //
-// Counters: shipped (of the N results, how many are not the original), faster, equal and slower (of these, what the second run found; the
-// rest is undecided) and worst (the largest ratio of the times of a result and the original). The time of the benchmark means nothing.
+// Counters: shipped (of the N results, how many are not the original), faster, equal and slower (of these, what the second run found) and
+// worst (the largest ratio of the times of a result and the original). The time of the benchmark means nothing.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -34,10 +35,15 @@ std::string environment(const char* name) {
   return value == nullptr ? std::string() : value;
 }
 
+// What the gate finds in either direction.
 cost::GateComparison judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId result) {
   cost::GateOptions options;
   options.seed = kOtherSeed;
-  return cost::gate(executor, original, result, 1, options).comparisons.front();
+  cost::GateComparison forth = cost::gate(executor, original, result, 1, options).comparisons.front();
+  if (forth.verdict == cost::GateVerdict::faster || forth.verdict == cost::GateVerdict::failed) return forth;
+  const cost::GateResult back = cost::gate(executor, result, original, 1, options);
+  forth.verdict = back.passed ? cost::GateVerdict::slower : cost::GateVerdict::equal;
+  return forth;
 }
 
 Result<cost::GateComparison> judge_on_cpu(const std::string& original, const std::string& result) {
@@ -47,21 +53,26 @@ Result<cost::GateComparison> judge_on_cpu(const std::string& original, const std
   options.between =
       cost::cpu::between_for(cost::cpu::bytes_of_run(first->arena, first->model.graph, first->sizes->valuation()), options.threads);
   XFLOW_TRY(const std::unique_ptr<cost::cpu::CpuDevice> device, cost::cpu::open_cpu_device(options));
-  cost::Database database = cost::Database::open("", device->info());
+  cost::Database database = cost::Database::open(environment("XFLOW_BENCH_COSTS"), device->info());
   cost::cpu::CpuExecutor executor(*device);
   std::map<std::string, std::string> chosen;
   std::vector<cost::ProgramId> ids;
   for (Lifted* lifted : {first.get(), second.get()}) {
     cost::CostModel costs(lifted->arena, *device, database, lifted->sizes->valuation());
-    cost::cpu::ProgramOptions program_options;
-    program_options.chosen = &chosen;
-    XFLOW_TRY(cost::cpu::Program program,
-              cost::cpu::Program::build(*device, lifted->arena, lifted->model.graph, costs, lifted->sizes->valuation(), program_options));
-    for (const api::NamedInput& input : lifted->inputs)
-      XFLOW_CHECK(program.write(input.value, lifted->set.tensors.at(std::string(input.name))));
-    std::vector<cost::cpu::Program> programs;
-    programs.push_back(std::move(program));
-    ids.push_back(executor.add(std::move(programs)));
+    XFLOW_TRY(const std::vector<cost::CoveredLaunch> cover, costs.launches(lifted->model.graph));
+    const cost::Plan plan = cost::make_plan(lifted->arena, lifted->model.graph, cover, lifted->sizes->valuation());
+    const auto make = [&, lifted, plan]() -> Result<std::vector<cost::cpu::Program>> {
+      cost::cpu::ProgramOptions program_options;
+      program_options.chosen = &chosen;
+      std::vector<cost::cpu::Program> programs;
+      XFLOW_TRY(cost::cpu::Program program,
+                cost::cpu::Program::build(*device, lifted->arena, plan, lifted->sizes->valuation(), program_options));
+      for (const api::NamedInput& input : lifted->inputs)
+        XFLOW_CHECK(program.write(input.value, lifted->set.tensors.at(std::string(input.name))));
+      programs.push_back(std::move(program));
+      return programs;
+    };
+    XFLOW_TRY(ids.emplace_back(), executor.add(make));
   }
   return judge(executor, ids[0], ids[1]);
 }

@@ -127,7 +127,8 @@ struct OptimizeReport {
       double ratio = 1;           // of the result's time to the original's: the median of the pairs, and its 95 % interval
       double low = 1;
       double high = 1;
-      double chance = 1;  // by the sign test, that a model which is not faster does so well
+      double chance = 1;          // by the sign test, that a model which is not faster does so well
+      std::vector<double> again;  // what was faster is run again with both set up anew: the ratios of these pairs alone
       double original_nanoseconds = 0;
       double result_nanoseconds = 0;
       std::string stop_reason;

@@ -59,15 +59,9 @@ class CpuJudge {
       return fmt::format("it is run like the original, by the same {} kernel{}", launches, launches == 1 ? "" : "s");
     }
     for (std::size_t who = 0; who < 2; ++who) {
-      std::vector<Program> programs;
-      programs.reserve(choices_.size());
-      for (std::size_t k = 0; k < choices_.size(); ++k) {
-        if (progress_) progress_();
-        auto program = build(k, who);
-        if (!program) return fail(program.error().code, program.error().text(), who == 0 ? "original" : "candidate");
-        programs.push_back(*std::move(program));
-      }
-      ids_[who] = executor_.add(std::move(programs));
+      const auto id = executor_.add([this, who] { return build(who); });
+      if (!id) return fail(id.error().code, id.error().text(), who == 0 ? "original" : "candidate");
+      ids_[who] = *id;
     }
     // What is drawn in the place of what is not run differs between the two.
     return report_.end_to_end.share_not_run > 0 ? std::string() : compare();
@@ -92,15 +86,21 @@ class CpuJudge {
     return {};
   }
 
-  Result<Program> build(std::size_t number, std::size_t who) {
-    Choice& choice = choices_[number];
-    cost::cpu::ProgramOptions options;
-    options.most_bytes = most_gate_bytes() / static_cast<double>(2 * choices_.size());
-    options.chosen = &chosen_;
-    XFLOW_TRY(Program program,
-              Program::build(*gate_.costs.cpu, gate_.arena, std::move(choice.plans[who]), choice.sizes.valuation(), options));
-    XFLOW_CHECK(write_inputs(program, {number}));
-    return program;
+  Result<std::vector<Program>> build(std::size_t who) {
+    std::vector<Program> programs;
+    programs.reserve(choices_.size());
+    for (std::size_t k = 0; k < choices_.size(); ++k) {
+      if (progress_) progress_();
+      cost::cpu::ProgramOptions options;
+      // While one is set up anew there are three.
+      options.most_bytes = most_gate_bytes() / static_cast<double>(3 * choices_.size());
+      options.chosen = &chosen_;
+      XFLOW_TRY(Program program,
+                Program::build(*gate_.costs.cpu, gate_.arena, choices_[k].plans[who], choices_[k].sizes.valuation(), options));
+      XFLOW_CHECK(write_inputs(program, {k}));
+      programs.push_back(std::move(program));
+    }
+    return programs;
   }
 
   // Inputs that have a default, and no value that is given, keep it where it has the sizes of this choice.

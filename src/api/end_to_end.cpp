@@ -58,6 +58,7 @@ std::string judge(cost::Executor& executor, cost::ProgramId original, cost::Prog
     line.low = c.low;
     line.high = c.high;
     line.chance = c.chance;
+    line.again = c.again;
     line.original_nanoseconds = c.original.value;
     line.result_nanoseconds = c.candidate.value;
     line.stop_reason = cost::name(c.stop);

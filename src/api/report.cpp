@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -33,6 +34,7 @@ void describe(const OptimizeReport::EndToEnd& run, const Line& line) {
                             time_text(c.result_nanoseconds), c.ratio, c.low, c.high, c.sizes));
     line("", fmt::format("faster in {} of {} pairs, slower in {}, sign test {:.2g}: {}, {}", c.faster, c.pairs, c.slower, c.chance,
                          c.verdict, c.stop_reason));
+    if (!c.again.empty()) line("", fmt::format("of these with both set up anew: {:.3f} of the original", fmt::join(c.again, ", ")));
   }
   if (!run.declared.empty()) line("", "shapes of values declared: " + run.declared);
   for (const std::string& other : run.others) line("", "another result: " + other);
@@ -56,6 +58,7 @@ nlohmann::ordered_json json_of(const OptimizeReport::EndToEnd& run) {
                                    {"low", c.low},
                                    {"high", c.high},
                                    {"sign_test", c.chance},
+                                   {"again", c.again},
                                    {"original_nanoseconds", c.original_nanoseconds},
                                    {"result_nanoseconds", c.result_nanoseconds},
                                    {"stop_reason", c.stop_reason},

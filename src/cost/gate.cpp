@@ -1,6 +1,7 @@
 #include "src/cost/gate.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +16,7 @@ namespace xflow::cost {
 namespace {
 
 constexpr int kMostRepeats = 100'000;
+constexpr std::size_t kLeastPairsAgain = 3;  // where time is short
 
 double wall_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -27,24 +29,49 @@ class Duel {
 
   GateComparison fight(std::size_t sizes, std::mt19937_64& random) {
     state_.sizes = sizes;
-    if (!warm_up()) return state_;
-    std::size_t look = options_.least_pairs;
-    for (std::size_t looks = 0; looks < options_.looks; look = 2 * look + 1) {
-      while (state_.pairs < look && seconds_left_() > 0)
-        if (!pair(random)) return state_;
-      // A look that the budget brings forward is the last.
-      ++looks;
-      if (state_.pairs < look) {
-        conclude(GateStop::time);
-        return state_;
-      }
-      conclude(GateStop::pairs);
-      if (state_.stop == GateStop::decided) return state_;
-    }
+    decide(random);
+    if (state_.verdict == GateVerdict::faster) confirm(random);
     return state_;
   }
 
  private:
+  void decide(std::mt19937_64& random) {
+    if (!warm_up()) return;
+    std::size_t look = options_.least_pairs;
+    for (std::size_t looks = 0; looks < options_.looks; look = 2 * look + 1) {
+      while (state_.pairs < look && seconds_left_() > 0)
+        if (!pair(random)) return;
+      // A look that the budget brings forward is the last.
+      ++looks;
+      if (state_.pairs < look) {
+        return conclude(GateStop::time);
+      }
+      conclude(GateStop::pairs);
+      if (state_.stop == GateStop::decided) return;
+    }
+  }
+
+  // Runs both again in each further setting-up, half as often, or as often as there is time.
+  void confirm(std::mt19937_64& random) {
+    const std::size_t pairs = (state_.pairs + 1) / 2;
+    for (std::size_t k = 1; k < options_.settings; ++k) {
+      executor_.renew();
+      const double rest = seconds_left_() * static_cast<double>(options_.settings - 1 - k) / static_cast<double>(options_.settings - k);
+      for (const std::size_t who : {k % 2, 1 - k % 2}) {
+        if (seconds_left_() <= rest) return conclude(GateStop::unconfirmed, GateVerdict::undecided);
+        if (!run(who)) return;
+      }
+      const std::size_t before = ratios_.size();
+      while (ratios_.size() - before < pairs && seconds_left_() > rest)
+        if (!pair(random)) return;
+      if (ratios_.size() - before < std::min(pairs, kLeastPairsAgain)) return conclude(GateStop::unconfirmed, GateVerdict::undecided);
+      state_.again.push_back(median_interval(std::span(ratios_).subspan(before)).median);
+      conclude(GateStop::pairs);
+      if (state_.verdict == GateVerdict::faster && state_.again.back() < 1) continue;
+      return conclude(GateStop::place, state_.high <= 1 + options_.margin ? GateVerdict::equal : GateVerdict::undecided);
+    }
+  }
+
   // Finds how many runs make a sample.
   bool warm_up() {
     double least = 0;
@@ -84,10 +111,15 @@ class Duel {
   std::optional<Nanoseconds> run(std::size_t who) {
     auto time = executor_.run(programs_[who], state_.sizes, state_.repeats);
     if (time) return *time;
-    conclude(GateStop::failure);
-    state_.verdict = GateVerdict::failed;
+    conclude(GateStop::failure, GateVerdict::failed);
     state_.failure = fmt::format("{}: {}", who == 0 ? "original" : "candidate", time.error().text());
     return std::nullopt;
+  }
+
+  void conclude(GateStop stop, GateVerdict verdict) {
+    conclude(stop);
+    state_.stop = stop;
+    state_.verdict = verdict;
   }
 
   // What the pairs say so far. Equal times say nothing, as in every sign test.
@@ -132,6 +164,10 @@ std::string numbers(const GateComparison& c) {
 std::string reason_against(const GateComparison& c, std::size_t choices, const GateOptions& options) {
   std::string place;
   if (choices > 1) place = c.sizes < options.sizes.size() ? " at " + options.sizes[c.sizes] : fmt::format(" at sizes {}", c.sizes + 1);
+  if (c.stop == GateStop::place)
+    return fmt::format("it is faster only as it was set up first{}: {}; set up anew {:.3f}", place, numbers(c), fmt::join(c.again, ", "));
+  if (c.stop == GateStop::unconfirmed)
+    return fmt::format("the budget of {:g} s was used up before both could be set up anew{}: {}", options.max_seconds, place, numbers(c));
   switch (c.verdict) {
     case GateVerdict::failed:
       return fmt::format("it could not be run{}: {}", place, c.failure);
@@ -155,7 +191,11 @@ std::string_view name(GateVerdict verdict) {
 }
 
 std::string_view name(GateStop stop) {
-  constexpr std::array<std::string_view, 4> names = {"decided by the sign test", "all pairs were run", "the budget of time was used up",
+  constexpr std::array<std::string_view, 6> names = {"decided by the sign test",
+                                                     "it was not faster when both had been set up anew",
+                                                     "all pairs were run",
+                                                     "the budget of time was used up",
+                                                     "the budget of time was used up before both could be set up anew",
                                                      "failure"};
   return names[static_cast<std::size_t>(stop)];
 }

@@ -33,14 +33,19 @@ class Executor {
 
   // The time of one run, the mean of `repeats` in a row, by the clock of info(). An error is this program's alone: others can still be run.
   virtual Result<Nanoseconds> run(ProgramId program, std::size_t sizes, int repeats) = 0;
+
+  // Has all programs set up anew before their next run, in the order of these runs, so that they lie elsewhere in memory: that alone can
+  // make one of two equal programs faster by a percent. One that cannot be set up again stays as it is.
+  virtual void renew() {}
 };
 
 struct GateOptions {
   std::uint64_t seed = 1;          // of the order within the pairs
-  int warm_ups = 3;                // runs of each program before anything counts, at each choice of sizes
+  int warm_ups = 3;                // runs of each program before anything counts, at each choice of sizes; set up anew, one sample
   std::size_t least_pairs = 15;    // nothing is decided before
   std::size_t looks = 4;           // how often it may be decided: after 15, 31, 63 and 127 pairs
   double level = 0.05;             // the chance to find an equal program faster, over all looks and choices of sizes
+  std::size_t settings = 4;        // what is faster has to be so again with both set up anew, in the other order: so often in all
   double margin = 0.02;            // at a choice of sizes where it is not faster, a program may be slower by this share at most
   Nanoseconds sample{20e6};        // runs of one program are grouped into samples of at least this
   double max_seconds = 60;         // wall clock, of everything that the gate does
@@ -60,12 +65,14 @@ enum class GateVerdict : std::uint8_t {
 std::string_view name(GateVerdict verdict);  // "faster"
 
 enum class GateStop : std::uint8_t {
-  decided,  // by the sign test
-  pairs,    // all looks were taken
-  time,     // max_seconds
+  decided,      // by the sign test
+  place,        // it was not faster when both had been set up anew
+  pairs,        // all looks were taken
+  time,         // max_seconds
+  unconfirmed,  // max_seconds, when it was faster as it was set up first
   failure,
 };
-std::string_view name(GateStop stop);  // "decided by the sign test", "all pairs were run", "the budget of time was used up", "failure"
+std::string_view name(GateStop stop);  // "decided by the sign test"
 
 // Two programs at one choice of sizes.
 struct GateComparison {
@@ -80,8 +87,9 @@ struct GateComparison {
   double ratio = 1;
   double low = 1;
   double high = 1;
-  double chance = 1;     // by the sign test, that a program which is not faster does so well
-  Nanoseconds original;  // median time of one run
+  double chance = 1;          // by the sign test, that a program which is not faster does so well
+  std::vector<double> again;  // the ratios of the settings-up after the first alone
+  Nanoseconds original;       // median time of one run
   Nanoseconds candidate;
   std::string failure;  // "original: ...", "candidate: ..."
 };

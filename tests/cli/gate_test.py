@@ -56,14 +56,18 @@ class Gate(GateTest):
         self.assertAlmostEqual(20e6, comparison["result_nanoseconds"], delta=5e5)
         self.assertLess(comparison["low"], comparison["ratio"])
         self.assertLess(comparison["ratio"], comparison["high"])
-        self.assertEqual(("faster", "decided by the sign test", "", 15, 15, 0, 1), tuple(
+        self.assertEqual(("faster", "decided by the sign test", "", 39, 39, 0, 1), tuple(
             comparison[key] for key in ["verdict", "stop_reason", "failure", "pairs", "faster", "slower", "repeats"]
         ))
-        self.assertAlmostEqual(2**-15, comparison["sign_test"])
+        self.assertAlmostEqual(2**-39, comparison["sign_test"])
+        self.assertEqual(3, len(comparison["again"]))
+        for again in comparison["again"]:
+            self.assertAlmostEqual(2 / 3, again, delta=0.02)
         self.assertRegex(
             text,
             r"(?m)^run         (30(\.\d)?|29\.\d) ms -> (20(\.\d)?|19\.\d) ms \(0\.6\d\d of the original \[0\.6\d\d, 0\.6\d\d\]\) at the declared sizes\n"
-            r"            faster in 15 of 15 pairs, slower in 0, sign test 3\.1e-05: faster, decided by the sign test\n"
+            r"            faster in 39 of 39 pairs, slower in 0, sign test 1\.8e-12: faster, decided by the sign test\n"
+            r"            of these with both set up anew: 0\.6\d\d, 0\.6\d\d, 0\.6\d\d of the original\n"
             r"            test runner 1\.2, nothing, 1 thread, CPU time; \d+\.\d s$",
         )
 
@@ -146,7 +150,7 @@ class Gate(GateTest):
         self.assertEqual(name, info.name)
         self.assertEqual(["n", 512], [dim.dim_param or dim.dim_value for dim in info.type.tensor_type.shape.dim])
         declared = report["end_to_end"]["declared"]
-        self.assertRegex(declared, r"\A1, 0\.8\d\d of the time without \[0\.8\d\d, 0\.8\d\d\] in 15 pairs\Z")
+        self.assertRegex(declared, r"\A1, 0\.8\d\d of the time without \[0\.8\d\d, 0\.8\d\d\] in 39 pairs\Z")
         self.assertIn(f"\n            shapes of values declared: {declared}\n", text)
         # Where it is not, the result is shipped without.
         text, report = self.judge(source, [*runner, "--each", f"{name}=4e6"], "--shape", "x:256,512")
@@ -368,6 +372,7 @@ class OnThisCpu(ProgramTest):
             text,
             rf"(?m)^run         {time} -> {time} \(0\.\d+ of the original \[0\.\d+, 0\.\d+\]\) at the declared sizes\n"
             r"            faster in \d+ of \d+ pairs, slower in \d+, sign test [\d.e-]+: faster, decided by the sign test\n"
+            r"            of these with both set up anew: [\d., ]+ of the original\n"
             r"            oneDNN .*, 1 thread, thread CPU time; \d+\.\d s$",
         )
 
@@ -442,7 +447,8 @@ class Inputs(GateTest):
         _, report = self.judge(transposes(["n", 512]), [*FASTER, "--log", str(self.folder / "log")], "--inputs", inputs)
         self.assertEqual(["x: [7, 512] of a.npz"], [c["sizes"] for c in report["end_to_end"]["comparisons"]])
         sent = [json.loads(line.split(" + ")[0]) for line in (self.folder / "log").read_text().splitlines()]
-        self.assertEqual([[{"name": "x", "type": "float32", "dims": [7, 512]}]], [m["tensors"] for m in sent if m["do"] == "inputs"])
+        inputs = [m["tensors"] for m in sent if m["do"] == "inputs"]
+        self.assertEqual([[{"name": "x", "type": "float32", "dims": [7, 512]}]] * 4, inputs)  # a runner for each time that both are set up
 
     def test_must_fit_the_model(self):
         self.write("m.onnx", transposes(["n", 512]))

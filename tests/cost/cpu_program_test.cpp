@@ -260,21 +260,30 @@ TEST_F(ProgramTest, TheGateTellsTheShorterOfTwo) {
   const ValueId product = op("matmul", {x, constant({96, 96})});
   ValueId more = product;
   for (int k = 0; k < 4; ++k) more = op("matmul", {more, constant({96, 96}, 0.1)});
-  std::vector<Program> once;
-  once.push_back(*build({{product}}));
-  std::vector<Program> often;
-  often.push_back(*build({{more}}));
+  std::size_t built = 0;
+  const auto made = [&](ValueId output) {
+    return [&, output]() -> Result<std::vector<Program>> {
+      ++built;
+      std::vector<Program> programs;
+      programs.push_back(*build({{output}}));
+      return programs;
+    };
+  };
   const auto device = open_cpu_device().value();
   CpuExecutor executor(*device);
-  const ProgramId original = executor.add(std::move(often));
-  const ProgramId candidate = executor.add(std::move(once));
+  const ProgramId original = executor.add(made(more)).value();
+  const ProgramId candidate = executor.add(made(product)).value();
+  EXPECT_EQ(built, 2U);
   GateOptions options;
   options.sample = {1e5};
   const GateResult result = gate(executor, original, candidate, 1, options);
   EXPECT_TRUE(result.passed) << result.reason;
   ASSERT_EQ(result.comparisons.size(), 1U);
   EXPECT_EQ(result.comparisons[0].verdict, GateVerdict::faster);
+  EXPECT_EQ(result.comparisons[0].again.size(), 3U);
+  EXPECT_EQ(built, 8U) << "both are set up four times";
   EXPECT_FALSE(gate(executor, candidate, original, 1, options).passed);
+  EXPECT_EQ(built, 8U) << "what is slower is not confirmed";
 }
 
 TEST_F(ProgramTest, RefusesInputsOfOtherSizes) {

@@ -27,11 +27,24 @@ class GateMachine : public Executor {
       return fail(ErrorCode::io, "the runner died");
     double time = 0;
     for (int k = 0; k < repeats; ++k) {
-      const double own = true_time(program, sizes) * (1 + drift * seconds) * std::exp(noise * normal_(random_));
+      const double own = true_time(program, sizes) * place_of(program) * (1 + drift * seconds) * std::exp(noise * normal_(random_));
       time += own;
       seconds += own / 1e9;
     }
     return Nanoseconds{time / repeats};
+  }
+
+  void renew() override {
+    places_.clear();
+    ++renewals;
+  }
+
+  // By how much a program is slower where it lies.
+  double place_of(ProgramId program) {
+    const auto known = places_.find(program);
+    if (known != places_.end()) return known->second;
+    const double place = std::exp(spread * normal_(random_)) * (places_.empty() ? 1 : last_is_slower);
+    return places_.emplace(program, place).first->second;
   }
 
   double true_time(ProgramId program, std::size_t sizes) const {
@@ -43,7 +56,10 @@ class GateMachine : public Executor {
   std::map<std::pair<ProgramId, std::size_t>, double> times;  // nanoseconds, where others than `milliseconds`
   double noise = 0;                                           // standard deviation of the logarithm of a time
   double drift = 0;                                           // share by which a second makes the machine slower
-  std::map<ProgramId, int> breaks_after;                      // runs
+  double spread = 0;                                          // the same of places in memory
+  double last_is_slower = 1;                                  // by this factor, that which is set up last
+  int renewals = 0;
+  std::map<ProgramId, int> breaks_after;  // runs
   std::map<ProgramId, int> runs;
   std::vector<ProgramId> order;
   double seconds = 0;
@@ -52,6 +68,7 @@ class GateMachine : public Executor {
   DeviceInfo info_{"fake", "a machine", "none", 1, "its own clock"};
   std::mt19937_64 random_;
   std::normal_distribution<double> normal_;
+  std::map<ProgramId, double> places_;
 };
 
 GateResult judge(GateMachine& machine, std::size_t choices = 1, GateOptions options = {}) {
@@ -60,12 +77,14 @@ GateResult judge(GateMachine& machine, std::size_t choices = 1, GateOptions opti
 }
 
 // How many of `machines` let the candidate pass.
-int passes(int machines, double ratio, double noise, double drift = 0) {
+int passes(int machines, double ratio, double noise, double drift = 0, double spread = 0, double last_is_slower = 1) {
   int passed = 0;
   for (int seed = 1; seed <= machines; ++seed) {
     GateMachine machine(static_cast<std::uint64_t>(seed));
     machine.noise = noise;
     machine.drift = drift;
+    machine.spread = spread;
+    machine.last_is_slower = last_is_slower;
     machine.times[{kCandidate, 0}] = ratio * machine.milliseconds * 1e6;
     GateOptions options;
     options.seed = static_cast<std::uint64_t>(seed);
@@ -84,16 +103,19 @@ TEST(Gate, LetsAFasterCandidatePassAfterTheLeastNumberOfPairs) {
   const GateComparison& c = result.comparisons[0];
   EXPECT_EQ(c.verdict, GateVerdict::faster);
   EXPECT_EQ(c.stop, GateStop::decided);
-  EXPECT_EQ(c.pairs, 15U);
-  EXPECT_EQ(c.faster, 15U);
+  EXPECT_EQ(c.pairs, 39U) << "15 as they are set up first, and three times 8";
+  EXPECT_EQ(c.faster, 39U);
   EXPECT_EQ(c.slower, 0U);
   EXPECT_NEAR(c.ratio, 0.5, 1e-9);
   EXPECT_NEAR(c.low, 0.5, 1e-9);
   EXPECT_NEAR(c.high, 0.5, 1e-9);
   EXPECT_NEAR(c.original.value, 20e6, 1);
   EXPECT_NEAR(c.candidate.value, 10e6, 1);
-  EXPECT_NEAR(c.chance, std::pow(0.5, 15), 1e-12);
-  EXPECT_NEAR(result.seconds, 18 * 0.03, 1e-9);
+  EXPECT_NEAR(c.chance, std::pow(0.5, 39), 1e-15);
+  EXPECT_EQ(machine.renewals, 3);
+  ASSERT_EQ(c.again.size(), 3U);
+  for (const double ratio : c.again) EXPECT_NEAR(ratio, 0.5, 1e-9);
+  EXPECT_NEAR(result.seconds, (18 + 3 * 9) * 0.03, 1e-9);
 }
 
 TEST(Gate, FindsAFewPerCentInNoise) {
@@ -118,6 +140,43 @@ TEST(Gate, IsNotMisledByAMachineThatDrifts) {
   EXPECT_EQ(passes(50, 0.97, 0.01, -0.02), 50);
   EXPECT_LE(passes(200, 1, 0.01, 0.5), 10);
   EXPECT_EQ(passes(100, 1.02, 0.01, -0.02), 0);
+}
+
+TEST(Gate, IsNotMisledByWhereProgramsLieInMemory) {
+  // Set up once, every third equal program would pass.
+  EXPECT_LE(passes(200, 1, 0.01, 0, 0.01), 14);
+  EXPECT_EQ(passes(100, 1, 0.01, 0, 0, 0.98), 0) << "the candidate is set up last, but not each time";
+  EXPECT_EQ(passes(100, 1.01, 0.01, 0, 0, 0.98), 0);
+  EXPECT_GE(passes(50, 0.95, 0.02, 0, 0.01), 48);
+  EXPECT_GE(passes(50, 0.95, 0.02, 0, 0, 1.02), 48);
+}
+
+TEST(Gate, SaysThatACandidateIsFasterInOnePlaceAlone) {
+  GateMachine machine;
+  machine.last_is_slower = 0.9;
+  const GateResult result = judge(machine);
+  EXPECT_FALSE(result.passed);
+  EXPECT_EQ(result.reason,
+            "it is faster only as it was set up first: 0.900 of the original's time [0.900, 1.111] in 23 pairs; set up anew 1.111");
+  EXPECT_EQ(name(result.comparisons[0].stop), "it was not faster when both had been set up anew");
+  EXPECT_EQ(machine.renewals, 1);
+}
+
+TEST(Gate, SaysThatThereWasNoTimeToSetUpBothAnew) {
+  GateMachine machine;
+  machine.milliseconds = 1000;
+  machine.times[{kCandidate, 0}] = 900e6;
+  GateOptions options;
+  options.max_seconds = 40;  // 18 pairs take 34 s
+  const GateResult result = judge(machine, 1, options);
+  EXPECT_FALSE(result.passed);
+  EXPECT_EQ(result.reason,
+            "the budget of 40 s was used up before both could be set up anew: 0.900 of the original's time [0.900, 0.900] in 16 pairs");
+  EXPECT_EQ(name(result.comparisons[0].stop), "the budget of time was used up before both could be set up anew");
+  options.max_seconds = 60;
+  const GateResult more = judge(machine, 1, options);
+  EXPECT_TRUE(more.passed) << more.reason;
+  EXPECT_LT(more.comparisons[0].pairs, 39U) << "fewer pairs do where time is short";
 }
 
 TEST(Gate, SaysWhyACandidateDoesNotPass) {

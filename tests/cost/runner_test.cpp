@@ -238,7 +238,7 @@ TEST_F(ExecutorTest, LetsTheGateJudgeByTheRunner) {
   EXPECT_TRUE(judge("Conv Conv", "Conv").passed);
   EXPECT_FALSE(judge("Conv Conv", "Conv Conv Conv").passed);
   EXPECT_FALSE(judge("Add Add", "Add").passed);
-  EXPECT_EQ(executor->starts(), 1U);
+  EXPECT_EQ(executor->starts(), 4U) << "what is faster is run by three further runners";
 }
 
 TEST_F(ExecutorTest, StartsAnotherRunnerAfterOneHasEnded) {
@@ -248,8 +248,9 @@ TEST_F(ExecutorTest, StartsAnotherRunnerAfterOneHasEnded) {
   EXPECT_EQ(executor->starts(), 2U);
   EXPECT_EQ(judge("Conv Conv", "Refused").reason, "it could not be run: candidate: cannot load Refused");
   EXPECT_EQ(executor->starts(), 3U);
-  EXPECT_TRUE(judge("Conv Conv", "Conv").passed);
+  EXPECT_FALSE(judge("Conv", "Conv Conv").passed);
   EXPECT_EQ(executor->starts(), 3U) << "a model that is refused costs no runner";
+  EXPECT_TRUE(judge("Conv Conv", "Conv").passed);
   EXPECT_EQ(judge("Bad", "Conv").reason, "it could not be run: original: it ended with exit status 3: the device is on fire");
 }
 

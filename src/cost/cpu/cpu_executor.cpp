@@ -4,13 +4,20 @@
 
 namespace xflow::cost::cpu {
 
-ProgramId CpuExecutor::add(std::vector<Program> at_sizes) {
-  programs_.push_back(std::move(at_sizes));
+Result<ProgramId> CpuExecutor::add(Make make) {
+  XFLOW_TRY(std::vector<Program> at_sizes, make());
+  programs_.push_back({std::move(make), std::move(at_sizes)});
   return static_cast<ProgramId>(programs_.size() - 1);
 }
 
 Result<Nanoseconds> CpuExecutor::run(ProgramId id, std::size_t sizes, int repeats) {
-  Program& graph = program(id, sizes);
+  Loaded& loaded = programs_.at(static_cast<std::size_t>(id));
+  if (loaded.is_old) {
+    // What there was is freed afterwards, so that its memory is not that of the new one.
+    XFLOW_TRY(loaded.at_sizes, loaded.make());
+    loaded.is_old = false;
+  }
+  Program& graph = loaded.at_sizes.at(sizes);
   const bool thread_time = device_.info().threads == 1;
   Nanoseconds sum;
   for (int k = 0; k < repeats; ++k) {
@@ -18,6 +25,10 @@ Result<Nanoseconds> CpuExecutor::run(ProgramId id, std::size_t sizes, int repeat
     sum += thread_time ? times.thread : times.wall;
   }
   return Nanoseconds{sum.value / repeats};
+}
+
+void CpuExecutor::renew() {
+  for (Loaded& loaded : programs_) loaded.is_old = true;
 }
 
 }  // namespace xflow::cost::cpu

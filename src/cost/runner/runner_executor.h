@@ -26,6 +26,8 @@ class RunnerExecutor final : public Executor {
 
   const DeviceInfo& info() const override { return info_; }
   Result<Nanoseconds> run(ProgramId program, std::size_t sizes, int repeats) override;
+  // By another runner.
+  void renew() override { runner_.reset(); }
   Result<std::vector<NamedTensor>> outputs(ProgramId program, std::size_t sizes);
 
   // Seconds that the runner may take for an answer from now on.
