@@ -1,6 +1,7 @@
 // All of xflow's public interface.
 #pragma once
 
+#include <xflow/devices.h>
 #include <xflow/graph.h>
 #include <xflow/optimize.h>
 #include <xflow/result.h>

@@ -64,6 +64,7 @@ ExitCode parse_and_run(int argc, char** argv) {
   add_verify(app, command);
   add_rules(app, command);
   add_profile(app, command);
+  add_devices(app, command);
   add_version(app, command);
   if (argc > 1 && *argv[1] != '-' && app.get_subcommands([&](const CLI::App* sub) { return sub->get_name() == argv[1]; }).empty()) {
     std::fprintf(stderr, "xflow: no command '%s' (see 'xflow --help')\n", argv[1]);

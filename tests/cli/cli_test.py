@@ -14,7 +14,7 @@ from program import ProgramTest, float_info, model_of, network, relu, transposes
 class Help(ProgramTest):
     def test_of_every_subcommand_has_examples(self):
         listed = self.succeed("--help")
-        for command in ["optimize", "check", "show", "verify", "version"]:
+        for command in ["optimize", "check", "show", "verify", "devices", "version"]:
             self.assertIn(f"\n  {command} ", listed)
             text = self.succeed(command, "--help")
             self.assertIn(f"Examples:\n  xflow {command}", text)

@@ -33,6 +33,8 @@ THIRD_PARTY = {
     "cuda": ["cost/cuda"],
     "cuda_runtime.h": ["cost/cuda"],
     "cublasLt.h": ["cost/cuda"],
+    "cuda.h": ["cost/cuda"],
+    "nvrtc.h": ["cost/cuda"],
     "cudnn.h": ["cost/cuda"],
     "cudnn_frontend.h": ["cost/cuda"],
     "CLI": ["cli"],

@@ -1,0 +1,36 @@
+#include <fmt/format.h>
+#include <xflow/devices.h>
+
+#include "src/cost/cpu/cpu_device.h"
+#include "src/cost/device_plugin.h"
+
+namespace xflow {
+namespace {
+
+DeviceDescription describe_cpu() {
+  const auto device = cost::cpu::open_cpu_device();
+  if (!device) return {"cpu", device.error().message, false};
+  const cost::DeviceInfo& info = (*device)->info();
+  return {"cpu", fmt::format("{}, {}", info.model, info.library), true};
+}
+
+void add_gpus(std::vector<DeviceDescription>& found) {
+  const auto plugin = cost::load_plugin("cuda");
+  const auto listed = plugin ? (*plugin)->devices() : Result<std::vector<cost::DevicePlugin::Listed>>(fail(plugin.error()));
+  if (!listed) return found.push_back({"cuda", listed.error().message, false});
+  for (std::size_t k = 0; k < listed->size(); ++k) {
+    const cost::DevicePlugin::Listed& gpu = (*listed)[k];
+    const std::string why = gpu.refusal.empty() ? "this version times no kernels there" : gpu.refusal;
+    found.push_back({fmt::format("cuda:{}", k), fmt::format("{}: {}", why, gpu.text), false});
+  }
+}
+
+}  // namespace
+
+std::vector<DeviceDescription> devices() {
+  std::vector<DeviceDescription> found = {describe_cpu()};
+  add_gpus(found);
+  return found;
+}
+
+}  // namespace xflow

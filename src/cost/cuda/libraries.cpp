@@ -1,0 +1,122 @@
+#include "src/cost/cuda/libraries.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "src/cost/shared_library.h"
+
+namespace xflow::cost::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string() : value;
+}
+
+std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
+// Folders below `path` whose names begin with `start`; none where there is no such path.
+std::vector<fs::path> folders_in(const fs::path& path, std::string_view start = {}) {
+  std::vector<fs::path> found;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(path, none))
+    if (entry.path().filename().string().starts_with(start)) found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void add_packages(const fs::path& site, std::vector<std::string>& folders) {
+  for (const fs::path& package : folders_in(site / "nvidia")) folders.push_back((package / "lib").string());
+}
+
+Result<SharedLibrary> open(const std::string& name) { return SharedLibrary::open(places_of(name)); }
+
+// One that computes.
+Result<SharedLibrary> open_library(const std::string& name) {
+  auto library = open(name);
+  if (library) return library;
+  return fail(ErrorCode::unsupported, library.error().message + ": install it, or name its folder in XFLOW_CUDA_FOLDERS");
+}
+
+template <typename Function>
+Result<void> find(const SharedLibrary& library, const char* name, Function*& function) {
+  XFLOW_TRY(function, library.function<Function>(name));
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> places_of(const std::string& name) {
+  std::vector<std::string> folders;
+  const std::string named = environment("XFLOW_CUDA_FOLDERS");
+  for (std::size_t at = 0; at < named.size();) {
+    const std::size_t end = std::min(named.find(':', at), named.size());
+    if (end > at) folders.push_back(named.substr(at, end - at));
+    at = end + 1;
+  }
+  const std::size_t first = folders.size();
+  for (const std::string& toolkit : {environment("CUDA_HOME"), environment("CUDA_PATH"), std::string("/usr/local/cuda")})
+    if (!toolkit.empty()) folders.push_back(toolkit + "/lib64");
+  for (const std::string& prefix : {environment("VIRTUAL_ENV"), environment("CONDA_PREFIX")}) {
+    if (prefix.empty()) continue;
+    for (const fs::path& python : folders_in(fs::path(prefix) / "lib", "python3")) add_packages(python / "site-packages", folders);
+  }
+  for (fs::path path = own_folder(); path.has_relative_path(); path = path.parent_path())
+    if (path.filename() == "site-packages" || path.filename() == "dist-packages") add_packages(path, folders);
+  for (std::string& folder : folders) folder = (fs::path(folder) / name).string();
+  folders.insert(folders.begin() + static_cast<std::ptrdiff_t>(first), name);
+  return folders;
+}
+
+Result<Driver> Driver::load() {
+  const auto library = open("libcuda.so.1");
+  if (!library) return fail(ErrorCode::unsupported, "there is no CUDA driver: " + library.error().message);
+  Driver driver;
+  XFLOW_CHECK(find(*library, "cuInit", driver.init));
+  XFLOW_CHECK(find(*library, "cuDriverGetVersion", driver.version));
+  XFLOW_CHECK(find(*library, "cuGetErrorString", driver.error_string));
+  XFLOW_CHECK(find(*library, "cuDeviceGetCount", driver.device_count));
+  XFLOW_CHECK(find(*library, "cuDeviceGet", driver.device));
+  XFLOW_CHECK(find(*library, "cuDeviceGetName", driver.device_name));
+  XFLOW_CHECK(find(*library, "cuDeviceGetAttribute", driver.device_attribute));
+  XFLOW_CHECK(find(*library, "cuDeviceTotalMem_v2", driver.device_memory));
+  int version = 0;
+  if (driver.version(&version) == CUDA_SUCCESS && version < CUDA_VERSION) {
+    return fail(ErrorCode::unsupported, fmt::format("the CUDA driver is too old: it is for CUDA {}, CUDA {} is needed",
+                                                    version_text(version), version_text(CUDA_VERSION)));
+  }
+  const CUresult started = driver.init(0);
+  if (started == CUDA_ERROR_NO_DEVICE) return fail(ErrorCode::unsupported, "the CUDA driver sees no device");
+  if (started != CUDA_SUCCESS) {
+    const char* text = nullptr;
+    driver.error_string(started, &text);
+    return fail(ErrorCode::unsupported, fmt::format("the CUDA driver cannot be used: {} ({})", text == nullptr ? "unknown error" : text,
+                                                    static_cast<int>(started)));
+  }
+  return driver;
+}
+
+Result<std::string> library_versions() {
+  XFLOW_TRY(const SharedLibrary cudnn, open_library("libcudnn.so.9"));
+  XFLOW_TRY(const SharedLibrary cublas, open_library("libcublasLt.so.13"));
+  XFLOW_TRY(const SharedLibrary nvrtc, open_library("libnvrtc.so.13"));
+  decltype(&cudnnGetVersion) cudnn_version = nullptr;
+  decltype(&cublasLtGetVersion) cublas_version = nullptr;
+  decltype(&nvrtcVersion) nvrtc_version = nullptr;
+  XFLOW_CHECK(find(cudnn, "cudnnGetVersion", cudnn_version));
+  XFLOW_CHECK(find(cublas, "cublasLtGetVersion", cublas_version));
+  XFLOW_CHECK(find(nvrtc, "nvrtcVersion", nvrtc_version));
+  const auto text = [](std::size_t version) { return fmt::format("{}.{}.{}", version / 10'000, version / 100 % 100, version % 100); };
+  int major = 0;
+  int minor = 0;
+  nvrtc_version(&major, &minor);
+  return fmt::format("cuDNN {}, cuBLAS {}, NVRTC {}.{}", text(cudnn_version()), text(cublas_version()), major, minor);
+}
+
+}  // namespace xflow::cost::cuda

@@ -1,0 +1,41 @@
+// Devices in a shared library of their own, which is loaded when they are asked for: xflow runs where what they need is not.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace xflow::cost {
+
+// What such a library has. Its interface is that of C++, so both have to be of one build: see kPluginBuild.
+class DevicePlugin {
+ public:
+  virtual ~DevicePlugin() = default;
+  DevicePlugin() = default;
+  DevicePlugin(const DevicePlugin&) = delete;
+  DevicePlugin& operator=(const DevicePlugin&) = delete;
+
+  struct Listed {
+    std::string text;     // "NVIDIA H100 80GB HBM3, compute capability 9.0, 79.2 GiB, driver for CUDA 13.0, cuDNN 9.13.0, cuBLAS 13.0.2"
+    std::string refusal;  // why it cannot be used; empty if it can
+  };
+  // By their numbers. Errors: unsupported, with why there is none.
+  virtual Result<std::vector<Listed>> devices() = 0;
+};
+
+// Changes with everything that both sides see.
+constexpr std::string_view kPluginBuild = "xflow 0.1.0, interface 1";
+
+// Loads libxflow_NAME.so from beside this program or library, or from the folder `xflow` of libraries beside it; once. Errors: unsupported:
+// "this xflow was built without cuda: libxflow_cuda.so was not found", "libxflow_cuda.so is of another build: ...".
+Result<DevicePlugin*> load_plugin(std::string_view name);
+
+}  // namespace xflow::cost
+
+// What the library exports: itself, and the build that it is of.
+extern "C" {
+using xflow_plugin_build_function = const char*();
+using xflow_plugin_function = xflow::cost::DevicePlugin*();
+}
