@@ -33,6 +33,8 @@ std::string judge(cost::Executor& executor, cost::ProgramId original, cost::Prog
                   const OptimizeOptions& options, const std::function<void()>& progress, OptimizeReport::EndToEnd& report) {
   cost::GateOptions gate_options;
   gate_options.max_seconds = options.max_measure_seconds;
+  // A median of more runs leaves out those that were interrupted.
+  if (executor.info().clock == "wall time") gate_options.sample = cost::Nanoseconds{100e6};
   // If all were equal to the original, one of them would pass no more often than a single one may.
   gate_options.level /= static_cast<double>(kFinalists);
   gate_options.used_seconds = report.seconds;

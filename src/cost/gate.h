@@ -31,7 +31,8 @@ class Executor {
 
   virtual const DeviceInfo& info() const = 0;
 
-  // The time of one run, the mean of `repeats` in a row, by the clock of info(). An error is this program's alone: others can still be run.
+  // The time of one run, of `repeats` in a row, by the clock of info(): their mean, their median where the clock is that on the wall. An
+  // error is this program's alone: others can still be run.
   virtual Result<Nanoseconds> run(ProgramId program, std::size_t sizes, int repeats) = 0;
 
   // Has all programs set up anew before their next run, in the order of these runs, so that they lie elsewhere in memory: that alone can

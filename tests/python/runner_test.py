@@ -68,6 +68,18 @@ def floats(name, values):
     return {"name": name, "type": "float32", "dims": [len(values)]}, struct.pack(f"<{len(values)}f", *values)
 
 
+class Times(unittest.TestCase):
+    def test_are_means_of_processor_time_and_medians_of_wall_time(self):
+        sys.path.insert(0, str(PYTHON))
+        from xflow_onnx import runner_ort
+
+        reads = iter([0, 10, 20, 500, 510, 520])
+        self.assertEqual(10, runner_ort.time_of(lambda: None, 5, lambda: next(reads)), "one of five runs was interrupted")
+        runs = []
+        runner_ort.time_of(lambda: runs.append(1), 7, runner_ort.time.process_time_ns)
+        self.assertEqual(7, len(runs))
+
+
 class Runner(unittest.TestCase):
     def test_says_what_it_is(self):
         with Conversation("--level", "basic", "--option", "session.set_denormal_as_zero=1") as runner:
