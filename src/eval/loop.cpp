@@ -1,15 +1,11 @@
 #include "src/eval/loop.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
-#include <optional>
 
+#include "src/eval/operation_program.h"
 #include "src/eval/program.h"
 #include "src/eval/run.h"
-#include "src/eval/stabilize.h"
-#include "src/ops/operator.h"
 
 namespace xflow::eval {
 
@@ -25,8 +21,6 @@ struct Loop::Compiled {
 };
 
 namespace {
-
-Unexpected cannot(const std::string& what) { return fail(ErrorCode::unsupported, "cannot compile " + what); }
 
 template <typename To, typename From>
 void narrow(const std::vector<From>& from, std::byte* to) {
@@ -71,49 +65,20 @@ Loop& Loop::operator=(Loop&&) noexcept = default;
 Loop::~Loop() = default;
 
 Result<Loop> Loop::compile(ir::Arena& arena, ir::NodeId operation, int output) {
-  const ir::Node& node = arena.node(operation);
-  const ir::TensorType type = node.outputs.at(static_cast<std::size_t>(output));
+  XFLOW_TRY(OperationProgram found, program_of(arena, operation, output));
   auto compiled = std::make_unique<Compiled>();
-  compiled->type = type.data_type;
-  bool in_double = type.data_type == ir::DataType::float64;
-  std::vector<Source> sources;  // without data
-  ProgramInput input;
-  input.symbols = &arena.symbols();
-  input.data_type = type.data_type;
-  const auto dims = type.ranked ? ir::constant_shape(type.shape) : std::nullopt;
-  if (!dims || (!ir::is_floating(type.data_type) && !ir::is_integer(type.data_type) && type.data_type != ir::DataType::boolean))
-    return cannot(ir::to_string(arena.symbols(), type));
-  input.dims = *dims;
-  std::size_t count = 1;
-  for (const std::int64_t d : *dims) count *= static_cast<std::size_t>(d);
-  for (const ir::ValueId operand : node.operands) {
-    if (arena.is_absent(operand)) {
-      input.operands.push_back({});
-      sources.push_back({});
-      continue;
-    }
-    const ir::TensorType& own = arena.type(operand);
-    const auto size = own.ranked ? ir::constant_shape(own.shape) : std::nullopt;
-    const auto format = format_of(own.data_type);
-    if (!size || !format) return cannot(ir::to_string(arena.symbols(), own));
-    std::uint64_t elements = 1;
-    for (const std::int64_t d : *size) elements *= static_cast<std::uint64_t>(d);
-    sources.push_back({nullptr, *format, elements});
-    in_double = in_double || own.data_type == ir::DataType::float64;
-    input.operands.push_back({own.data_type, *size});
-  }
-  if (count == 0) return Loop(std::move(compiled));
-  input.expression = stabilize(arena.symbols(), ops::semantics_of(arena, operation, output, input.index));
-  input.symbol_values = [](ir::SymbolId) { return std::nullopt; };
-  XFLOW_TRY(compiled->program, eval::compile(input));
-  const bool floating = ir::is_floating(type.data_type);
+  compiled->type = found.type;
+  if (found.elements == 0) return Loop(std::move(compiled));
+  compiled->program = std::move(found.program);
+  const auto count = static_cast<std::size_t>(found.elements);
+  const bool floating = ir::is_floating(found.type);
   if (!floating) compiled->integers.resize(count);
-  if (in_double) {
+  if (found.in_double) {
     if (floating) compiled->doubles.resize(count);
-    XFLOW_TRY(compiled->in_double, make_double_runner(compiled->program, std::move(sources)));
+    XFLOW_TRY(compiled->in_double, make_double_runner(compiled->program, std::move(found.sources)));
   } else {
     if (floating) compiled->floats.resize(count);
-    XFLOW_TRY(compiled->in_float, make_float_runner(compiled->program, std::move(sources)));
+    XFLOW_TRY(compiled->in_float, make_float_runner(compiled->program, std::move(found.sources)));
   }
   return Loop(std::move(compiled));
 }

@@ -1,0 +1,670 @@
+#include "src/eval/source_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "src/eval/operation_program.h"
+
+namespace xflow::eval {
+namespace {
+
+using ops::Function;
+using ops::Relation;
+using Kind = ValueNode::Kind;
+
+// Functions that the text uses, written in it because no library has them with these meanings: as in arithmetic.h and integer.cpp.
+constexpr std::string_view kPrelude =
+    "#if defined(__CUDACC__) || defined(__CUDACC_RTC__)\n"
+    "#define XFLOW_FUNCTION __device__ __forceinline__\n"
+    "#else\n"
+    "#include <math.h>\n"
+    "#define XFLOW_FUNCTION static inline\n"
+    "#endif\n"
+    R"(typedef long long xflow_integer;
+typedef unsigned long long xflow_unsigned;
+template <typename T>
+XFLOW_FUNCTION T xflow_floor_div(T a, T b) {
+  const T q = a / b;
+  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+}
+template <typename T>
+XFLOW_FUNCTION T xflow_larger(T a, T b) { return a > b ? a : b; }
+template <typename T>
+XFLOW_FUNCTION T xflow_smaller(T a, T b) { return a < b ? a : b; }
+// Of numbers: what is not one is handed on.
+template <typename T>
+XFLOW_FUNCTION T xflow_maximum(T a, T b) { return a > b || a != a ? a : b; }
+template <typename T>
+XFLOW_FUNCTION T xflow_minimum(T a, T b) { return a < b || a != a ? a : b; }
+template <typename T>
+XFLOW_FUNCTION T xflow_sign(T a) { return a != a ? a : T((a > T(0)) - (a < T(0))); }
+template <typename T>
+XFLOW_FUNCTION T xflow_floored(T rest, T b) { return rest != T(0) && (rest < T(0)) != (b < T(0)) ? rest + b : rest; }
+XFLOW_FUNCTION float xflow_float(unsigned bits) {
+#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+  return __uint_as_float(bits);
+#else
+  union { unsigned u; float f; } value;
+  value.u = bits;
+  return value.f;
+#endif
+}
+XFLOW_FUNCTION unsigned xflow_bits(float number) {
+#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+  return __float_as_uint(number);
+#else
+  union { unsigned u; float f; } value;
+  value.f = number;
+  return value.u;
+#endif
+}
+XFLOW_FUNCTION float xflow_infinity() { return xflow_float(0x7f800000u); }
+// Truncates; what does not fit is the smallest integer.
+XFLOW_FUNCTION xflow_integer xflow_truncate(double a) {
+  return a >= -9223372036854775808.0 && a < 9223372036854775808.0 ? (xflow_integer)a : (xflow_integer)(1ull << 63);
+}
+XFLOW_FUNCTION xflow_integer xflow_truncate_unsigned(double a) {
+  return a >= 9223372036854775808.0 && a < 18446744073709551616.0 ? (xflow_integer)(xflow_unsigned)a : xflow_truncate(a);
+}
+XFLOW_FUNCTION float xflow_from_bfloat16(unsigned short a) { return xflow_float((unsigned)a << 16); }
+XFLOW_FUNCTION unsigned short xflow_to_bfloat16(float a) {
+  const unsigned bits = xflow_bits(a);
+  if (a != a) return (unsigned short)(bits >> 16 | 0x40u);
+  return (unsigned short)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+XFLOW_FUNCTION float xflow_from_half(unsigned short a) {
+  const unsigned sign = (a & 0x8000u) << 16;
+  const unsigned exponent = a >> 10 & 0x1fu;
+  const unsigned fraction = a & 0x3ffu;
+  if (exponent == 31) return xflow_float(sign | 0x7f800000u | fraction << 13);
+  if (exponent != 0) return xflow_float(sign | (exponent + 112u) << 23 | fraction << 13);
+  const float small = (float)fraction * xflow_float(0x33800000u);
+  return sign != 0 ? -small : small;
+}
+XFLOW_FUNCTION unsigned short xflow_to_half(float a) {
+  const unsigned bits = xflow_bits(a);
+  const unsigned sign = bits >> 16 & 0x8000u;
+  const unsigned size = bits & 0x7fffffffu;
+  if (size > 0x7f800000u) return (unsigned short)(sign | 0x7e00u);
+  if (size >= 0x477ff000u) return (unsigned short)(sign | 0x7c00u);
+  if (size < 0x33000000u) return (unsigned short)sign;
+  const unsigned exponent = size >> 23;
+  const unsigned shift = exponent < 113 ? 126u - exponent : 13u;
+  const unsigned whole = exponent < 113 ? (size & 0x7fffffu) | 0x800000u : size - 0x38000000u;
+  const unsigned kept = whole >> shift;
+  const unsigned rest = whole & ((1u << shift) - 1u);
+  const unsigned half = 1u << (shift - 1u);
+  return (unsigned short)(sign | (kept + (rest > half || (rest == half && (kept & 1u) != 0u) ? 1u : 0u)));
+}
+XFLOW_FUNCTION xflow_integer xflow_divide(xflow_integer a, xflow_integer b) {
+  return b == 0 ? 0 : b == -1 ? (xflow_integer)(0ull - (xflow_unsigned)a) : a / b;
+}
+XFLOW_FUNCTION xflow_integer xflow_rest(xflow_integer a, xflow_integer b) { return b == 0 || b == -1 ? 0 : a % b; }
+XFLOW_FUNCTION xflow_integer xflow_divide_unsigned(xflow_integer a, xflow_integer b) {
+  return b == 0 ? 0 : (xflow_integer)((xflow_unsigned)a / (xflow_unsigned)b);
+}
+XFLOW_FUNCTION xflow_integer xflow_rest_unsigned(xflow_integer a, xflow_integer b) {
+  return b == 0 ? 0 : (xflow_integer)((xflow_unsigned)a % (xflow_unsigned)b);
+}
+XFLOW_FUNCTION xflow_integer xflow_power(xflow_integer a, xflow_integer b) {
+  if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 == 0 ? 1 : -1) : 0;
+  xflow_unsigned result = 1;
+  for (xflow_unsigned factor = (xflow_unsigned)a; b != 0; b /= 2, factor *= factor)
+    if (b % 2 != 0) result *= factor;
+  return (xflow_integer)result;
+}
+)";
+
+// How elements of a source are stored.
+std::string_view c_type(Format format, bool in_double) {
+  switch (format) {
+    case Format::number:
+      return in_double ? "double" : "float";
+    case Format::float64:
+      return "double";
+    case Format::float32:
+      return "float";
+    case Format::float16:
+    case Format::bfloat16:
+    case Format::uint16:
+      return "unsigned short";
+    case Format::int64:
+      return "long long";
+    case Format::uint64:
+      return "unsigned long long";
+    case Format::int32:
+      return "int";
+    case Format::uint32:
+      return "unsigned";
+    case Format::int16:
+      return "short";
+    case Format::int8:
+      return "signed char";
+    case Format::uint8:
+      return "unsigned char";
+  }
+  return "float";
+}
+
+bool is_of_integers(Format format) {
+  switch (format) {
+    case Format::number:
+    case Format::float64:
+    case Format::float32:
+    case Format::float16:
+    case Format::bfloat16:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// An integer expression in the range of an integer type.
+std::string wrapped(const std::string& value, ir::DataType type) {
+  switch (type) {
+    case ir::DataType::boolean:
+      return fmt::format("(xflow_integer)({} != 0)", value);
+    case ir::DataType::int8:
+      return fmt::format("(xflow_integer)(signed char){}", value);
+    case ir::DataType::uint8:
+      return fmt::format("(xflow_integer)(unsigned char){}", value);
+    case ir::DataType::int16:
+      return fmt::format("(xflow_integer)(short){}", value);
+    case ir::DataType::uint16:
+      return fmt::format("(xflow_integer)(unsigned short){}", value);
+    case ir::DataType::int32:
+      return fmt::format("(xflow_integer)(int){}", value);
+    case ir::DataType::uint32:
+      return fmt::format("(xflow_integer)(unsigned){}", value);
+    default:
+      return value;
+  }
+}
+
+// The functions of one stage.
+class StageText {
+ public:
+  StageText(const Stage& stage, std::size_t number, const std::vector<Source>& sources, std::size_t operands, bool in_double,
+            ir::DataType result)
+      : stage_(stage), number_(number), sources_(sources), operands_(operands), in_double_(in_double), result_(result) {}
+
+  std::string print() {
+    const std::string places = fmt::format("const xflow_places_{}& p", number_);
+    const std::string head = fmt::format("XFLOW_FUNCTION {} xflow_element_{}({}, xflow_index at) {{\n", type(), number_, places);
+    std::string functions;
+    if (stage_.kind == Stage::Kind::map) {
+      scopes_.emplace_back();
+      decode(stage_.outputs, "at");
+      const std::string value = node(stage_.root);
+      line("return " + finished(value) + ";");
+      functions = head + std::move(body_) + "}\n";
+    } else {
+      functions = reduction(places) + head + fmt::format("  return xflow_finish_{}(xflow_part_{}(p, at, 0, 1));\n}}\n", number_, number_);
+    }
+    return this->places() + functions;
+  }
+
+  std::string type() const { return std::string(c_type(stored(), in_double_)); }
+  const std::set<int>& reads() const { return reads_; }  // sources
+
+ private:
+  Format stored() const {
+    if (!stage_.real) return result_ == ir::DataType::undefined ? Format::int64 : *format_of(result_);
+    return result_ == ir::DataType::undefined ? Format::number : *format_of(result_);
+  }
+  std::string number_type() const { return in_double_ ? "double" : "float"; }
+  std::string value_type(bool real) const { return real ? number_type() : "xflow_integer"; }
+
+  std::string name_of(int source) const {
+    const auto k = static_cast<std::size_t>(source);
+    return k < operands_ ? fmt::format("x{}", k) : fmt::format("t{}", k - operands_);
+  }
+
+  std::string places() const {
+    std::string text = fmt::format("struct xflow_places_{} {{\n", number_);
+    for (const int source : reads_)
+      text += fmt::format("  const {}* {};\n", c_type(sources_[static_cast<std::size_t>(source)].format, in_double_), name_of(source));
+    if (reads_.empty()) text += "  const void* none;\n";
+    return text + "};\n";
+  }
+
+  // The element as it is stored.
+  std::string finished(const std::string& value) const {
+    if (!stage_.real) return fmt::format("({})({})", type(), wrapped("(" + value + ")", stage_.data_type));
+    switch (stored()) {
+      case Format::float16:
+        return fmt::format("xflow_to_half((float)({}))", value);
+      case Format::bfloat16:
+        return fmt::format("xflow_to_bfloat16((float)({}))", value);
+      default:
+        return fmt::format("({})({})", type(), value);
+    }
+  }
+
+  std::string combined(bool is_sum, bool real, const std::string& a, const std::string& b) const {
+    if (real) return is_sum ? fmt::format("{} + {}", a, b) : fmt::format("xflow_maximum({}, {})", a, b);
+    return is_sum ? fmt::format("(xflow_integer)((xflow_unsigned){} + (xflow_unsigned){})", a, b)
+                  : fmt::format("xflow_larger({}, {})", a, b);
+  }
+  std::string neutral(bool is_sum, bool real) const {
+    if (is_sum) return fmt::format("({})0", value_type(real));
+    return real ? fmt::format("({})-xflow_infinity()", number_type()) : "(xflow_integer)(1ull << 63)";
+  }
+
+  std::string reduction(const std::string& places) {
+    const bool is_sum = stage_.kind == Stage::Kind::sum;
+    const std::string number = value_type(stage_.real);
+    std::string text = fmt::format("XFLOW_FUNCTION {} xflow_combine_{}({} a, {} b) {{ return {}; }}\n", number, number_, number, number,
+                                   combined(is_sum, stage_.real, "a", "b"));
+    text += fmt::format("XFLOW_FUNCTION {} xflow_finish_{}({} a) {{ return {}; }}\n", type(), number_, number, finished("a"));
+    text += fmt::format("XFLOW_FUNCTION {} xflow_part_{}({}, xflow_index at, xflow_index first, xflow_index step) {{\n", number, number_,
+                        places);
+    scopes_.emplace_back();
+    decode(stage_.outputs, "at");
+    line(fmt::format("{} total = {};", number, neutral(is_sum, stage_.real)));
+    line(fmt::format("for (xflow_index term = first; term < {}; term += step) {{", stage_.lane_count()));
+    open();
+    decode(stage_.lanes, "term");
+    const std::string value = node(stage_.root);
+    line(fmt::format("total = {};", combined(is_sum, stage_.real, "total", value)));
+    close();
+    line("}");
+    line("return total;");
+    text += std::move(body_) + "}\n";
+    body_.clear();
+    return text;
+  }
+
+  // The variables of a number that counts through them.
+  void decode(const std::vector<int>& variables, const std::string& from) {
+    std::int64_t below = 1;
+    std::vector<std::string> lines;
+    for (std::size_t k = variables.size(); k-- > 0;) {
+      const int variable = variables[k];
+      const std::int64_t extent = stage_.extents[static_cast<std::size_t>(variable)];
+      std::string value = below == 1 ? from : fmt::format("{} / {}", from, below);
+      if (extent == 1) {
+        value = "0";
+      } else if (k > 0) {
+        value = fmt::format("{} % {}", value, extent);
+      }
+      lines.push_back(fmt::format("const xflow_index v{} = {};", variable, value));
+      below *= extent;
+    }
+    for (auto it = lines.rbegin(); it != lines.rend(); ++it) line(*it);
+  }
+
+  void line(const std::string& text) { body_ += std::string(2 * scopes_.size(), ' ') + text + "\n"; }
+  void open() { scopes_.emplace_back(); }
+  void close() { scopes_.pop_back(); }
+
+  // What has a name in the block that is being written, or in one around it: nodes by their numbers, slots by -1 - number.
+  const std::string* known(int key) const {
+    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
+      if (const auto found = scope->find(key); found != scope->end()) return &found->second;
+    return nullptr;
+  }
+
+  std::string named(int key, char letter, const std::string& type, const std::string& value) {
+    const std::string name = fmt::format("{}{}", letter, names_++);
+    line(fmt::format("const {} {} = {};", type, name, value));
+    scopes_.back()[key] = name;
+    return name;
+  }
+
+  std::string form(int number) {
+    const IndexForm& form = stage_.forms[static_cast<std::size_t>(number)];
+    std::string text;
+    const auto add = [&](std::int64_t coefficient, const std::string& what) {
+      if (text.empty()) {
+        text = coefficient == 1 ? what : fmt::format("{} * {}", coefficient, what);
+      } else if (coefficient < 0) {
+        text += coefficient == -1 ? fmt::format(" - {}", what) : fmt::format(" - {} * {}", -coefficient, what);
+      } else {
+        text += coefficient == 1 ? fmt::format(" + {}", what) : fmt::format(" + {} * {}", coefficient, what);
+      }
+    };
+    for (const IndexForm::Term& term : form.variables) add(term.coefficient, fmt::format("v{}", term.id));
+    for (const IndexForm::Term& term : form.slots) add(term.coefficient, slot(term.id));
+    if (text.empty()) return fmt::format("(xflow_index){}", form.constant);
+    if (form.constant != 0) text += form.constant < 0 ? fmt::format(" - {}", -form.constant) : fmt::format(" + {}", form.constant);
+    return "(" + text + ")";
+  }
+
+  std::string slot(int number) {
+    const int key = -1 - number;
+    if (const std::string* name = known(key)) return *name;
+    const IndexSlot& slot = stage_.slots[static_cast<std::size_t>(number)];
+    const std::string a = form(slot.arguments[0]);
+    std::string value;
+    switch (slot.kind) {
+      case IndexSlot::Kind::product:
+        value = fmt::format("{} * {}", a, form(slot.arguments[1]));
+        break;
+      case IndexSlot::Kind::floor_div:
+        value = fmt::format("xflow_floor_div({}, {})", a, form(slot.arguments[1]));
+        break;
+      case IndexSlot::Kind::maximum:
+        value = fmt::format("xflow_larger({}, {})", a, form(slot.arguments[1]));
+        break;
+      case IndexSlot::Kind::element:
+        reads_.insert(slot.source);
+        value = fmt::format("(xflow_index)p.{}[{}]", name_of(slot.source), a);
+        break;
+    }
+    return named(key, 's', "xflow_index", value);
+  }
+
+  // Writes what computes the node, where it has not been written, and gives its name.
+  std::string node(int number) {
+    if (const std::string* name = known(number)) return *name;
+    const ValueNode& n = stage_.nodes[static_cast<std::size_t>(number)];
+    const std::string type = value_type(n.real);
+    switch (n.kind) {
+      case Kind::literal:
+        return named(number, 'n', type, literal(n));
+      case Kind::index:
+        return named(number, 'n', type, fmt::format("({}){}", type, form(n.form)));
+      case Kind::read:
+        return named(number, 'n', type, read(n));
+      case Kind::sum:
+      case Kind::maximum:
+        return loop(number, n);
+      case Kind::select:
+        return select(number, n);
+      case Kind::apply:
+        return named(number, 'n', type, apply(n));
+      case Kind::cast:
+        return named(number, 'n', type, cast(n));
+    }
+    return {};
+  }
+
+  std::string literal(const ValueNode& n) const {
+    if (!n.real) {
+      const auto rational = n.literal.rational();
+      if (rational) return integer(rational->numerator() / rational->denominator());
+      return n.literal.to_double() > 0 ? integer(std::numeric_limits<std::int64_t>::max())
+                                       : integer(std::numeric_limits<std::int64_t>::min());
+    }
+    const double value = in_double_ ? n.literal.to_double() : static_cast<double>(static_cast<float>(n.literal.to_double()));
+    if (value != value) return fmt::format("({})xflow_float(0x7fc00000u)", number_type());
+    if (value - value != 0) return fmt::format("({}){}xflow_infinity()", number_type(), value < 0 ? "-" : "");
+    return fmt::format("({}){:a}", number_type(), value);
+  }
+
+  // Also the smallest, whose absolute value is none.
+  static std::string integer(std::int64_t value) {
+    return value == std::numeric_limits<std::int64_t>::min() ? "(xflow_integer)(1ull << 63)" : fmt::format("{}ll", value);
+  }
+
+  std::string read(const ValueNode& n) {
+    reads_.insert(n.source);
+    const Format format = sources_[static_cast<std::size_t>(n.source)].format;
+    const std::string element = fmt::format("p.{}[{}]", name_of(n.source), form(n.form));
+    std::string value = element;
+    if (format == Format::float16) value = fmt::format("xflow_from_half({})", element);
+    if (format == Format::bfloat16) value = fmt::format("xflow_from_bfloat16({})", element);
+    if (n.real) return fmt::format("({}){}", number_type(), value);
+    return is_of_integers(format) ? fmt::format("(xflow_integer){}", value) : fmt::format("xflow_truncate({})", value);
+  }
+
+  std::string loop(int number, const ValueNode& n) {
+    const bool is_sum = n.kind == Kind::sum;
+    const std::string name = fmt::format("n{}", names_++);
+    const std::string v = fmt::format("v{}", n.variable);
+    line(fmt::format("{} {} = {};", value_type(n.real), name, neutral(is_sum, n.real)));
+    line(fmt::format("for (xflow_index {} = 0; {} < {}; ++{}) {{", v, v, stage_.extents[static_cast<std::size_t>(n.variable)], v));
+    open();
+    const std::string value = node(n.arguments[0]);
+    line(fmt::format("{} = {};", name, combined(is_sum, n.real, name, value)));
+    close();
+    line("}");
+    scopes_.back()[number] = name;
+    return name;
+  }
+
+  std::string select(int number, const ValueNode& n) {
+    std::string condition;
+    for (const auto& [atom, relation] : n.condition) {
+      const std::string_view sign = relation == Relation::at_least_zero ? ">=" : relation == Relation::zero ? "==" : "!=";
+      condition += fmt::format("{}{} {} 0", condition.empty() ? "" : " && ", form(atom), sign);
+    }
+    const std::string name = fmt::format("n{}", names_++);
+    line(fmt::format("{} {};", value_type(n.real), name));
+    for (std::size_t k = 0; k < 2; ++k) {
+      line(k == 0 ? fmt::format("if ({}) {{", condition) : "} else {");
+      open();
+      const std::string value = node(n.arguments[k]);
+      line(fmt::format("{} = {};", name, value));
+      close();
+    }
+    line("}");
+    scopes_.back()[number] = name;
+    return name;
+  }
+
+  std::string apply(const ValueNode& n) {
+    std::vector<std::string> a;
+    a.reserve(n.arguments.size());
+    for (const int argument : n.arguments) a.push_back(node(argument));
+    if (n.function == Function::choose) return fmt::format("{} != 0 ? {} : {}", a[0], a[1], a[2]);
+    if (n.real) return real(n.function, a);
+    if (stage_.nodes[static_cast<std::size_t>(n.arguments[0])].real) {
+      if (n.function == Function::is_nan) return fmt::format("{} != {} ? 1 : 0", a[0], a[0]);
+      return fmt::format("{} {} {} ? 1 : 0", a[0], n.function == Function::less ? "<" : "==", a[1]);
+    }
+    return of_integers(n.function, a, n.data_type);
+  }
+
+  std::string real(Function function, const std::vector<std::string>& a) const {
+    const std::string suffix = in_double_ ? "" : "f";
+    const auto call = [&](std::string_view name) {
+      return a.size() == 1 ? fmt::format("{}{}({})", name, suffix, a[0]) : fmt::format("{}{}({}, {})", name, suffix, a[0], a[1]);
+    };
+    switch (function) {
+      case Function::negate:
+        return "-" + a[0];
+      case Function::reciprocal:
+        return fmt::format("({})1 / {}", number_type(), a[0]);
+      case Function::exp:
+        return call("exp");
+      case Function::log:
+        return call("log");
+      case Function::sqrt:
+        return call("sqrt");
+      case Function::sin:
+        return call("sin");
+      case Function::cos:
+        return call("cos");
+      case Function::tanh:
+        return call("tanh");
+      case Function::erf:
+        return call("erf");
+      case Function::abs:
+        return call("fabs");
+      case Function::sign:
+        return fmt::format("xflow_sign({})", a[0]);
+      case Function::floor:
+        return call("floor");
+      case Function::ceil:
+        return call("ceil");
+      case Function::round_even:
+        return call("rint");
+      case Function::add:
+        return fmt::format("{} + {}", a[0], a[1]);
+      case Function::subtract:
+        return fmt::format("{} - {}", a[0], a[1]);
+      case Function::multiply:
+        return fmt::format("{} * {}", a[0], a[1]);
+      case Function::divide:
+        return fmt::format("{} / {}", a[0], a[1]);
+      case Function::integer_divide:
+        return fmt::format("trunc{}({} / {})", suffix, a[0], a[1]);
+      case Function::modulo:
+        return fmt::format("xflow_floored(fmod{}({}, {}), {})", suffix, a[0], a[1], a[1]);
+      case Function::remainder:
+        return call("fmod");
+      case Function::power:
+        return call("pow");
+      case Function::minimum:
+        return fmt::format("xflow_minimum({}, {})", a[0], a[1]);
+      default:
+        return fmt::format("xflow_maximum({}, {})", a[0], a[1]);
+    }
+  }
+
+  static std::string of_integers(Function function, const std::vector<std::string>& a, ir::DataType type) {
+    const bool is_unsigned = type == ir::DataType::uint64;
+    const auto in_type = [&](const std::string& value) { return wrapped("(" + value + ")", type); };
+    const auto modular = [&](char sign, const std::string& x, const std::string& y) {
+      return in_type(fmt::format("(xflow_integer)((xflow_unsigned){} {} (xflow_unsigned){})", x, sign, y));
+    };
+    const std::string sign = is_unsigned ? "(xflow_unsigned)" : "";
+    switch (function) {
+      case Function::negate:
+        return modular('-', "0", a[0]);
+      case Function::abs:
+        return in_type(fmt::format("{} < 0 ? (xflow_integer)(0ull - (xflow_unsigned){}) : {}", a[0], a[0], a[0]));
+      case Function::sign:
+        return in_type(fmt::format("(xflow_integer)(({} > 0) - ({} < 0))", a[0], a[0]));
+      case Function::logical_not:
+        return fmt::format("{} == 0 ? 1 : 0", a[0]);
+      case Function::is_nan:
+        return "0";
+      case Function::add:
+        return modular('+', a[0], a[1]);
+      case Function::subtract:
+        return modular('-', a[0], a[1]);
+      case Function::multiply:
+        return modular('*', a[0], a[1]);
+      case Function::power:
+        return in_type(fmt::format("xflow_power({}, {})", a[0], a[1]));
+      case Function::logical_and:
+        return fmt::format("{} != 0 && {} != 0 ? 1 : 0", a[0], a[1]);
+      case Function::logical_or:
+        return fmt::format("{} != 0 || {} != 0 ? 1 : 0", a[0], a[1]);
+      case Function::logical_xor:
+        return fmt::format("({} != 0) != ({} != 0) ? 1 : 0", a[0], a[1]);
+      case Function::equal:
+        return fmt::format("{} == {} ? 1 : 0", a[0], a[1]);
+      case Function::less:
+        return fmt::format("{}{} < {}{} ? 1 : 0", sign, a[0], sign, a[1]);
+      case Function::divide:
+      case Function::integer_divide:
+        return is_unsigned ? fmt::format("xflow_divide_unsigned({}, {})", a[0], a[1])
+                           : in_type(fmt::format("xflow_divide({}, {})", a[0], a[1]));
+      case Function::modulo:
+        if (!is_unsigned) return fmt::format("xflow_floored(xflow_rest({}, {}), {})", a[0], a[1], a[1]);
+        [[fallthrough]];
+      case Function::remainder:
+        return fmt::format("xflow_rest{}({}, {})", is_unsigned ? "_unsigned" : "", a[0], a[1]);
+      case Function::minimum:
+        return fmt::format("(xflow_integer)xflow_smaller({}{}, {}{})", sign, a[0], sign, a[1]);
+      case Function::maximum:
+        return fmt::format("(xflow_integer)xflow_larger({}{}, {}{})", sign, a[0], sign, a[1]);
+      default:
+        return a[0];  // floor, ceil, round_even
+    }
+  }
+
+  std::string cast(const ValueNode& n) {
+    const ValueNode& argument = stage_.nodes[static_cast<std::size_t>(n.arguments[0])];
+    const std::string a = node(n.arguments[0]);
+    if (!n.real) {
+      if (!argument.real) return wrapped(a, n.data_type);
+      if (n.data_type == ir::DataType::boolean) return fmt::format("{} != ({})0 ? 1 : 0", a, number_type());
+      if (n.data_type == ir::DataType::uint64) return fmt::format("xflow_truncate_unsigned({})", a);
+      return wrapped(fmt::format("xflow_truncate({})", a), n.data_type);
+    }
+    std::string value = a;
+    if (!argument.real) {
+      const char* const from = argument.data_type == ir::DataType::uint64 ? "(xflow_unsigned)" : "";
+      value = fmt::format("({}){}{}", number_type(), from, a);
+    }
+    switch (n.data_type) {
+      case ir::DataType::float32:
+        return fmt::format("({})(float){}", number_type(), value);
+      case ir::DataType::float16:
+        return fmt::format("({})xflow_from_half(xflow_to_half((float){}))", number_type(), value);
+      case ir::DataType::bfloat16:
+        return fmt::format("({})xflow_from_bfloat16(xflow_to_bfloat16((float){}))", number_type(), value);
+      default:
+        return value;
+    }
+  }
+
+  const Stage& stage_;
+  const std::size_t number_;
+  const std::vector<Source>& sources_;  // operands, then the tensors of all stages before
+  const std::size_t operands_;
+  const bool in_double_;
+  const ir::DataType result_;  // undefined for a stage that is not the last
+  std::string body_;
+  std::vector<std::map<int, std::string>> scopes_;
+  std::set<int> reads_;
+  int names_ = 0;
+};
+
+// Whether all indices and what is computed on the way to them are far from the bounds of 32 bits.
+bool fits_in_int(const Stage& stage, const std::vector<Source>& sources) {
+  constexpr double kMost = 1 << 30;
+  if (static_cast<double>(stage.output_count()) > kMost || static_cast<double>(stage.lane_count()) > kMost) return false;
+  for (const Source& source : sources)
+    if (static_cast<double>(source.count) > kMost) return false;
+  const auto size = [](const Range& range) { return std::max(-static_cast<double>(range.low), static_cast<double>(range.high)); };
+  for (const IndexSlot& slot : stage.slots)
+    if (size(slot.range) > kMost) return false;
+  return std::ranges::all_of(stage.forms, [&](const IndexForm& form) {
+    double sum = std::max(-static_cast<double>(form.constant), static_cast<double>(form.constant));
+    for (const IndexForm::Term& term : form.variables)
+      sum += std::max(-static_cast<double>(term.coefficient), static_cast<double>(term.coefficient)) *
+             static_cast<double>(stage.extents[static_cast<std::size_t>(term.id)]);
+    for (const IndexForm::Term& term : form.slots)
+      sum += std::max(-static_cast<double>(term.coefficient), static_cast<double>(term.coefficient)) *
+             size(stage.slots[static_cast<std::size_t>(term.id)].range);
+    return sum <= kMost;
+  });
+}
+
+}  // namespace
+
+std::string_view source_prelude() { return kPrelude; }
+
+Result<SourceText> source_text(ir::Arena& arena, ir::NodeId operation, int output) {
+  XFLOW_TRY(const OperationProgram found, program_of(arena, operation, output));
+  SourceText result;
+  std::vector<Source> sources = found.sources;
+  bool small = true;
+  std::string functions;
+  const std::vector<Stage>& stages = found.program.stages;
+  for (std::size_t k = 0; k < stages.size(); ++k) {
+    const Stage& stage = stages[k];
+    const bool last = k + 1 == stages.size();
+    small = small && fits_in_int(stage, sources);
+    StageText text(stage, k, sources, found.program.operands, found.in_double, last ? found.type : ir::DataType::undefined);
+    functions += text.print();
+    result.stages.push_back({text.type(), stage.output_count(), stage.kind == Stage::Kind::map ? 0 : stage.lane_count()});
+    result.operands.emplace_back();
+    result.intermediate.emplace_back();
+    for (const int source : text.reads()) {
+      const int before = source - static_cast<int>(found.program.operands);
+      if (before < 0) {
+        result.operands.back().push_back(source);
+      } else {
+        result.intermediate.back().push_back(before);
+      }
+    }
+    sources.push_back({nullptr, stage.real ? Format::number : Format::int64, static_cast<std::uint64_t>(stage.output_count())});
+  }
+  result.text = (small ? "typedef int xflow_index;\n" : "typedef long long xflow_index;\n") + functions;
+  return result;
+}
+
+}  // namespace xflow::eval
