@@ -9,7 +9,7 @@
 namespace xflow {
 
 struct DeviceDescription {
-  std::string name;  // as for OptimizeOptions::device: "cpu"; "cuda" for GPUs that cannot be used
+  std::string name;  // as for OptimizeOptions::device: "cpu", "cuda:0"; "cuda" where no GPU is found
   // What it is, with the libraries whose kernels are timed there: "Intel(R) Xeon(R) Processor, avx512_core, oneDNN 2.6.3". Where it cannot
   // be used, why: "there is no CUDA driver: libcuda.so.1 was not found".
   std::string text;

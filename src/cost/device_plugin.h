@@ -2,6 +2,7 @@
 #pragma once
 
 #include <xflow/result.h>
+#include <xflow/version.h>
 
 #include <string>
 #include <string_view>
@@ -26,7 +27,7 @@ class DevicePlugin {
 };
 
 // Changes with everything that both sides see.
-constexpr std::string_view kPluginBuild = "xflow 0.1.0, interface 1";
+constexpr std::string_view kPluginBuild = "xflow " XFLOW_VERSION ", interface 1";
 
 // Loads libxflow_NAME.so from beside this program or library, or from the folder `xflow` of libraries beside it; once. Errors: unsupported:
 // "this xflow was built without cuda: libxflow_cuda.so was not found", "libxflow_cuda.so is of another build: ...".

@@ -139,8 +139,8 @@ Result<std::vector<std::int64_t>> integers(const Constant& constant) {
     return fail(ErrorCode::unsupported, "expected an integer tensor, found " + std::string(name(constant.data_type)));
   XFLOW_TRY(const std::span<const std::byte> data, checked_bytes(constant));
   std::vector<std::int64_t> result(constant.elements());
-  // An int8 is a number here, not a character.
-  const auto keep = [&](std::size_t i, auto v) { result[i] = static_cast<std::int64_t>(v); };  // NOLINT(bugprone-signed-char-misuse)
+  // NOLINTNEXTLINE(bugprone-signed-char-misuse): an int8 is a number here, not a character
+  const auto keep = [&](std::size_t i, auto v) { result[i] = static_cast<std::int64_t>(v); };
   for_each_element(constant.data_type, data.data(), result.size(), keep);
   return result;
 }
