@@ -170,8 +170,8 @@ class InRunner final : public Machine {
     const std::shared_ptr<void> loaded(nullptr, [executor = executor_.get(), id](void*) { executor->remove(id); });
     XFLOW_CHECK(executor_->run(id, 0, 1));
     return Sample([executor = executor_.get(), id, loaded](int repeats) -> Result<double> {
-      XFLOW_TRY(const cost::Nanoseconds mean, executor->run(id, 0, repeats));
-      return mean.value * repeats;
+      XFLOW_TRY(const cost::RunTimes mean, executor->run(id, 0, repeats));
+      return mean.time.value * repeats;
     });
   }
 

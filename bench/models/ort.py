@@ -29,7 +29,7 @@ def session(path, threads):
 
 
 def processor_time(variant, inputs, repeats):
-    return runner_ort.time_of(lambda: variant.run(None, inputs), repeats, time.process_time_ns)
+    return runner_ort.times_of(lambda: variant.run(None, inputs), repeats, [time.process_time_ns])[0]
 
 
 def interval(ratios):

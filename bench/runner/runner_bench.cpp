@@ -46,9 +46,9 @@ Result<double> time_beyond(cost::runner::RunnerExecutor& executor, cost::Program
   constexpr int kRuns = 25;
   std::vector<double> more;
   for (int k = 0; k < kRuns; ++k) {
-    XFLOW_TRY(const cost::Nanoseconds one, executor.run(program, 0, 5));
-    XFLOW_TRY(const cost::Nanoseconds other, executor.run(empty, 1, 20));
-    more.push_back(one.value - other.value);
+    XFLOW_TRY(const cost::RunTimes one, executor.run(program, 0, 5));
+    XFLOW_TRY(const cost::RunTimes other, executor.run(empty, 1, 20));
+    more.push_back(one.time.value - other.time.value);
   }
   std::ranges::sort(more);
   return more[kRuns / 2];

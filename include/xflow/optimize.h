@@ -117,20 +117,26 @@ struct OptimizeReport {
 
   // The whole model, run in turns with the original.
   struct EndToEnd {
-    struct Comparison {
-      std::string sizes;         // as in assumed_sizes, of all inputs
-      std::string verdict;       // "faster", "equal", "slower", "undecided", "failed"
-      std::uint64_t pairs = 0;   // of a sample of each
+    // By one clock.
+    struct Times {
       std::uint64_t faster = 0;  // pairs in which the result took less time than the original
       std::uint64_t slower = 0;
-      std::uint64_t repeats = 1;  // runs of one sample
-      double ratio = 1;           // of the result's time to the original's: the median of the pairs, and its 95 % interval
+      double ratio = 1;  // of the result's time to the original's: the median of the pairs, and its 95 % interval
       double low = 1;
       double high = 1;
       double chance = 1;          // by the sign test, that a model which is not faster does so well
       std::vector<double> again;  // what was faster is run again with both set up anew: the ratios of these pairs alone
       double original_nanoseconds = 0;
       double result_nanoseconds = 0;
+    };
+    struct Comparison : Times {   // by `clock`
+      std::string sizes;          // as in assumed_sizes, of all inputs
+      std::string verdict;        // "faster", "equal", "slower", "undecided", "failed"
+      std::uint64_t pairs = 0;    // of a sample of each
+      std::uint64_t repeats = 1;  // runs of one sample
+      // By the processor time of all threads, beside the wall clock and where it is known: the result is faster by one, not slower by the
+      // other.
+      std::optional<Times> processor;
       std::string stop_reason;
       std::string failure;  // empty unless it failed
     };

@@ -27,14 +27,17 @@ double tolerance(const eval::Tensor& tensor) {
   return tensor.data_type == ir::DataType::float16 || tensor.data_type == ir::DataType::bfloat16 ? kTolerance16 : kTolerance;
 }
 
+OptimizeReport::EndToEnd::Times times_of(const cost::GateTimes& times) {
+  return {times.faster, times.slower,         times.ratio,          times.low, times.high, times.chance,
+          times.again,  times.original.value, times.candidate.value};
+}
+
 }  // namespace
 
 std::string judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes,
                   const OptimizeOptions& options, const std::function<void()>& progress, OptimizeReport::EndToEnd& report) {
   cost::GateOptions gate_options;
   gate_options.max_seconds = options.max_measure_seconds;
-  // A median of more runs leaves out those that were interrupted.
-  if (executor.info().clock == "wall time") gate_options.sample = cost::Nanoseconds{100e6};
   // If all were equal to the original, one of them would pass no more often than a single one may.
   gate_options.level /= static_cast<double>(kFinalists);
   gate_options.used_seconds = report.seconds;
@@ -53,16 +56,9 @@ std::string judge(cost::Executor& executor, cost::ProgramId original, cost::Prog
     line.sizes = sizes[c.sizes];
     line.verdict = cost::name(c.verdict);
     line.pairs = c.pairs;
-    line.faster = c.faster;
-    line.slower = c.slower;
     line.repeats = static_cast<std::uint64_t>(c.repeats);
-    line.ratio = c.ratio;
-    line.low = c.low;
-    line.high = c.high;
-    line.chance = c.chance;
-    line.again = c.again;
-    line.original_nanoseconds = c.original.value;
-    line.result_nanoseconds = c.candidate.value;
+    static_cast<OptimizeReport::EndToEnd::Times&>(line) = times_of(c);
+    if (c.processor) line.processor = times_of(*c.processor);
     line.stop_reason = cost::name(c.stop);
     line.failure = c.failure;
     report.comparisons.push_back(std::move(line));

@@ -32,9 +32,19 @@ void describe(const OptimizeReport::EndToEnd& run, const Line& line) {
     }
     line("run", fmt::format("{} -> {} ({:.3f} of the original [{:.3f}, {:.3f}]) at {}", time_text(c.original_nanoseconds),
                             time_text(c.result_nanoseconds), c.ratio, c.low, c.high, c.sizes));
-    line("", fmt::format("faster in {} of {} pairs, slower in {}, sign test {:.2g}: {}, {}", c.faster, c.pairs, c.slower, c.chance,
-                         c.verdict, c.stop_reason));
-    if (!c.again.empty()) line("", fmt::format("of these with both set up anew: {:.3f} of the original", fmt::join(c.again, ", ")));
+    const auto counts = [&](const OptimizeReport::EndToEnd::Times& times) {
+      return fmt::format("faster in {} of {} pairs, slower in {}, sign test {:.2g}", times.faster, c.pairs, times.slower, times.chance);
+    };
+    line("", fmt::format("{}: {}, {}", counts(c), c.verdict, c.stop_reason));
+    if (c.processor) {
+      line("",
+           fmt::format("by processor time {} -> {} ({:.3f} of the original [{:.3f}, {:.3f}])", time_text(c.processor->original_nanoseconds),
+                       time_text(c.processor->result_nanoseconds), c.processor->ratio, c.processor->low, c.processor->high));
+      line("", counts(*c.processor));
+    }
+    if (!c.again.empty())
+      line("", fmt::format("of these with both set up anew: {:.3f} of the original{}", fmt::join(c.again, ", "),
+                           c.processor ? fmt::format(", {:.3f} of its processor time", fmt::join(c.processor->again, ", ")) : ""));
   }
   if (!run.declared.empty()) line("", "shapes of values declared: " + run.declared);
   for (const std::string& other : run.others) line("", "another result: " + other);
@@ -44,25 +54,29 @@ void describe(const OptimizeReport::EndToEnd& run, const Line& line) {
   line("", fmt::format("{}, {}; {:.1f} s", run.device, run.clock, run.seconds));
 }
 
+nlohmann::ordered_json json_of(const OptimizeReport::EndToEnd::Times& times) {
+  return {{"faster", times.faster},
+          {"slower", times.slower},
+          {"ratio", times.ratio},
+          {"low", times.low},
+          {"high", times.high},
+          {"sign_test", times.chance},
+          {"again", times.again},
+          {"original_nanoseconds", times.original_nanoseconds},
+          {"result_nanoseconds", times.result_nanoseconds}};
+}
+
 nlohmann::ordered_json json_of(const OptimizeReport::EndToEnd& run) {
   nlohmann::ordered_json json = {{"run", run.run}, {"reason", run.reason}, {"device", run.device}, {"clock", run.clock}};
   json["comparisons"] = nlohmann::ordered_json::array();
-  for (const OptimizeReport::EndToEnd::Comparison& c : run.comparisons)
-    json["comparisons"].push_back({{"sizes", c.sizes},
-                                   {"verdict", c.verdict},
-                                   {"pairs", c.pairs},
-                                   {"faster", c.faster},
-                                   {"slower", c.slower},
-                                   {"repeats", c.repeats},
-                                   {"ratio", c.ratio},
-                                   {"low", c.low},
-                                   {"high", c.high},
-                                   {"sign_test", c.chance},
-                                   {"again", c.again},
-                                   {"original_nanoseconds", c.original_nanoseconds},
-                                   {"result_nanoseconds", c.result_nanoseconds},
-                                   {"stop_reason", c.stop_reason},
-                                   {"failure", c.failure}});
+  for (const OptimizeReport::EndToEnd::Comparison& c : run.comparisons) {
+    nlohmann::ordered_json comparison = {{"sizes", c.sizes}, {"verdict", c.verdict}, {"pairs", c.pairs}, {"repeats", c.repeats}};
+    comparison.update(json_of(c));
+    if (c.processor) comparison["processor"] = json_of(*c.processor);
+    comparison["stop_reason"] = c.stop_reason;
+    comparison["failure"] = c.failure;
+    json["comparisons"].push_back(std::move(comparison));
+  }
   json["declared"] = run.declared;
   json["others"] = run.others;
   json["share_not_run"] = run.share_not_run;

@@ -20,6 +20,50 @@ constexpr std::size_t kLeastPairsAgain = 3;  // where time is short
 
 double wall_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
+// The pairs by one clock.
+class ByClock {
+ public:
+  void add(double original, double candidate) {
+    if (candidate < original) ++times_.faster;
+    if (candidate > original) ++times_.slower;
+    originals_.push_back(original);
+    candidates_.push_back(candidate);
+    ratios_.push_back(candidate / original);
+  }
+
+  // What the pairs say so far. Equal times say nothing, as in every sign test.
+  const GateTimes& times() {
+    const MedianInterval interval = median_interval(ratios_);
+    times_.ratio = interval.median;
+    times_.low = interval.low;
+    times_.high = interval.high;
+    times_.original = {median_interval(originals_).median};
+    times_.candidate = {median_interval(candidates_).median};
+    times_.chance = sign_test(times_.faster, times_.faster + times_.slower);
+    return times_;
+  }
+
+  // After times().
+  GateVerdict verdict(double level, double margin) const {
+    if (times_.chance <= level && times_.ratio < 1) return GateVerdict::faster;
+    if (sign_test(times_.slower, times_.faster + times_.slower) <= level && times_.ratio > 1) return GateVerdict::slower;
+    return is_as_fast(margin) ? GateVerdict::equal : GateVerdict::undecided;
+  }
+  bool is_as_fast(double margin) const { return times_.high <= 1 + margin; }
+
+  // A setting-up ends, of which the first pair is number `first`.
+  void end_setting(std::size_t first) { times_.again.push_back(median_interval(std::span(ratios_).subspan(first)).median); }
+  bool was_faster_each_time() const {
+    return std::ranges::all_of(times_.again, [](double ratio) { return ratio < 1; });
+  }
+
+ private:
+  GateTimes times_;
+  std::vector<double> originals_;
+  std::vector<double> candidates_;
+  std::vector<double> ratios_;
+};
+
 // Two programs at one choice of sizes.
 class Duel {
  public:
@@ -61,18 +105,19 @@ class Duel {
         if (seconds_left_() <= rest) return conclude(GateStop::unconfirmed, GateVerdict::undecided);
         if (!run(who)) return;
       }
-      const std::size_t before = ratios_.size();
-      while (ratios_.size() - before < pairs && seconds_left_() > rest)
+      const std::size_t before = state_.pairs;
+      while (state_.pairs - before < pairs && seconds_left_() > rest)
         if (!pair(random)) return;
-      if (ratios_.size() - before < std::min(pairs, kLeastPairsAgain)) return conclude(GateStop::unconfirmed, GateVerdict::undecided);
-      state_.again.push_back(median_interval(std::span(ratios_).subspan(before)).median);
+      if (state_.pairs - before < std::min(pairs, kLeastPairsAgain)) return conclude(GateStop::unconfirmed, GateVerdict::undecided);
+      for (ByClock& clock : clocks_) clock.end_setting(before);
       conclude(GateStop::pairs);
-      if (state_.verdict == GateVerdict::faster && state_.again.back() < 1) continue;
-      return conclude(GateStop::place, state_.high <= 1 + options_.margin ? GateVerdict::equal : GateVerdict::undecided);
+      if (state_.verdict == GateVerdict::faster && is_faster([](const ByClock& clock) { return clock.was_faster_each_time(); })) continue;
+      const bool as_fast = std::ranges::all_of(clocks_, [&](const ByClock& clock) { return clock.is_as_fast(options_.margin); });
+      return conclude(GateStop::place, as_fast ? GateVerdict::equal : GateVerdict::undecided);
     }
   }
 
-  // Finds how many runs make a sample.
+  // Finds how many runs make a sample, and by which clocks.
   bool warm_up() {
     double least = 0;
     for (int k = 0; k < options_.warm_ups; ++k) {
@@ -81,38 +126,41 @@ class Duel {
           conclude(GateStop::time);
           return false;
         }
-        const auto time = run(who);
-        if (!time) return false;
-        if (who == 0 && (k == 0 || time->value < least)) least = time->value;
+        const auto times = run(who);
+        if (!times) return false;
+        if (who == 0 && (k == 0 || times->time.value < least)) least = times->time.value;
+        if (times->processor) clocks_.resize(2);
       }
     }
-    const double repeats = std::ceil(options_.sample.value / std::max(least, 1.0));
+    const double sample = (executor_.has_wall_clock() ? options_.wall_sample : options_.sample).value;
+    const double repeats = std::ceil(sample / std::max(least, 1.0));
     state_.repeats = static_cast<int>(std::clamp(repeats, 1.0, static_cast<double>(kMostRepeats)));
     return true;
   }
 
   bool pair(std::mt19937_64& random) {
     const std::size_t first = (random() >> 63U) & 1U;
-    std::array<double, 2> times{};
+    std::array<RunTimes, 2> times;
     for (const std::size_t who : {first, 1 - first}) {
-      const auto time = run(who);
-      if (!time) return false;
-      times[who] = std::max(time->value, 1e-3);
+      const auto one = run(who);
+      if (!one) return false;
+      times[who] = *one;
     }
+    const auto positive = [](Nanoseconds time) { return std::max(time.value, 1e-3); };
+    clocks_[0].add(positive(times[0].time), positive(times[1].time));
+    // A clock that fails once is none.
+    if (!times[0].processor || !times[1].processor) clocks_.resize(1);
+    if (clocks_.size() == 2) clocks_[1].add(positive(*times[0].processor), positive(*times[1].processor));
     ++state_.pairs;
-    if (times[1] < times[0]) ++state_.faster;
-    if (times[1] > times[0]) ++state_.slower;
-    for (std::size_t who = 0; who < 2; ++who) times_[who].push_back(times[who]);
-    ratios_.push_back(times[1] / times[0]);
     if (options_.progress) options_.progress();
     return true;
   }
 
-  std::optional<Nanoseconds> run(std::size_t who) {
-    auto time = executor_.run(programs_[who], state_.sizes, state_.repeats);
-    if (time) return *time;
+  std::optional<RunTimes> run(std::size_t who) {
+    auto times = executor_.run(programs_[who], state_.sizes, state_.repeats);
+    if (times) return *times;
     conclude(GateStop::failure, GateVerdict::failed);
-    state_.failure = fmt::format("{}: {}", who == 0 ? "original" : "candidate", time.error().text());
+    state_.failure = fmt::format("{}: {}", who == 0 ? "original" : "candidate", times.error().text());
     return std::nullopt;
   }
 
@@ -122,29 +170,31 @@ class Duel {
     state_.verdict = verdict;
   }
 
-  // What the pairs say so far. Equal times say nothing, as in every sign test.
   void conclude(GateStop stop) {
     state_.stop = stop;
-    const MedianInterval interval = median_interval(ratios_);
     if (state_.pairs == 0) return;
-    state_.ratio = interval.median;
-    state_.low = interval.low;
-    state_.high = interval.high;
-    state_.original = {median_interval(times_[0]).median};
-    state_.candidate = {median_interval(times_[1]).median};
-    const std::size_t decided = state_.faster + state_.slower;
-    state_.chance = sign_test(state_.faster, decided);
+    static_cast<GateTimes&>(state_) = clocks_[0].times();
+    state_.processor.reset();
+    if (clocks_.size() == 2) state_.processor = clocks_[1].times();
     if (state_.pairs < options_.least_pairs) return;
-    const double look_level = level_ / static_cast<double>(options_.looks);
-    if (state_.chance <= look_level && state_.ratio < 1) {
-      state_.verdict = GateVerdict::faster;
-    } else if (sign_test(state_.slower, decided) <= look_level && state_.ratio > 1) {
-      state_.verdict = GateVerdict::slower;
-    } else {
-      state_.verdict = state_.high <= 1 + options_.margin ? GateVerdict::equal : GateVerdict::undecided;
-      return;
-    }
-    if (stop == GateStop::pairs) state_.stop = GateStop::decided;
+    const auto any_is = [&](GateVerdict verdict) {
+      return std::ranges::any_of(clocks_, [&](const ByClock& c) { return of(c) == verdict; });
+    };
+    state_.verdict = GateVerdict::equal;
+    for (const GateVerdict verdict : {GateVerdict::faster, GateVerdict::undecided, GateVerdict::slower})
+      if (any_is(verdict)) state_.verdict = verdict;
+    const bool is_decided = state_.verdict == GateVerdict::faster || state_.verdict == GateVerdict::slower;
+    if (stop == GateStop::pairs && is_decided) state_.stop = GateStop::decided;
+  }
+
+  // By one clock, at the level that each of the looks and clocks has.
+  GateVerdict of(const ByClock& clock) const {
+    return clock.verdict(level_ / static_cast<double>(options_.looks * clocks_.size()), options_.margin);
+  }
+
+  // Whether one clock finds the candidate faster, and also `holds` of it.
+  bool is_faster(const std::function<bool(const ByClock&)>& holds) const {
+    return std::ranges::any_of(clocks_, [&](const ByClock& clock) { return of(clock) == GateVerdict::faster && holds(clock); });
   }
 
   Executor& executor_;
@@ -153,19 +203,24 @@ class Duel {
   double level_;
   std::function<double()> seconds_left_;
   GateComparison state_;
-  std::array<std::vector<double>, 2> times_;
-  std::vector<double> ratios_;
+  std::vector<ByClock> clocks_ = std::vector<ByClock>(1);  // that of the executor, and the processor's
 };
 
 std::string numbers(const GateComparison& c) {
-  return fmt::format("{:.3f} of the original's time [{:.3f}, {:.3f}] in {} pairs", c.ratio, c.low, c.high, c.pairs);
+  std::string text = fmt::format("{:.3f} of the original's time [{:.3f}, {:.3f}]", c.ratio, c.low, c.high);
+  if (c.processor)
+    text += fmt::format(" and {:.3f} of its processor time [{:.3f}, {:.3f}]", c.processor->ratio, c.processor->low, c.processor->high);
+  return text + fmt::format(" in {} pairs", c.pairs);
 }
 
 std::string reason_against(const GateComparison& c, std::size_t choices, const GateOptions& options) {
   std::string place;
   if (choices > 1) place = c.sizes < options.sizes.size() ? " at " + options.sizes[c.sizes] : fmt::format(" at sizes {}", c.sizes + 1);
-  if (c.stop == GateStop::place)
-    return fmt::format("it is faster only as it was set up first{}: {}; set up anew {:.3f}", place, numbers(c), fmt::join(c.again, ", "));
+  if (c.stop == GateStop::place) {
+    std::string again = fmt::format("{:.3f}", fmt::join(c.again, ", "));
+    if (c.processor) again += fmt::format(", processor time {:.3f}", fmt::join(c.processor->again, ", "));
+    return fmt::format("it is faster only as it was set up first{}: {}; set up anew {}", place, numbers(c), again);
+  }
   if (c.stop == GateStop::unconfirmed)
     return fmt::format("the budget of {:g} s was used up before both could be set up anew{}: {}", options.max_seconds, place, numbers(c));
   switch (c.verdict) {

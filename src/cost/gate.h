@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "src/cost/device.h"
+#include "src/cost/run_times.h"
 
 namespace xflow::cost {
 
@@ -31,9 +32,11 @@ class Executor {
 
   virtual const DeviceInfo& info() const = 0;
 
-  // The time of one run, of `repeats` in a row, by the clock of info(): their mean, their median where the clock is that on the wall. An
-  // error is this program's alone: others can still be run.
-  virtual Result<Nanoseconds> run(ProgramId program, std::size_t sizes, int repeats) = 0;
+  // Whether the clock of info() goes on while others have the processor.
+  virtual bool has_wall_clock() const = 0;
+
+  // One run, of `repeats` in a row. An error is this program's alone: others can still be run.
+  virtual Result<RunTimes> run(ProgramId program, std::size_t sizes, int repeats) = 0;
 
   // Has all programs set up anew before their next run, in the order of these runs, so that they lie elsewhere in memory: that alone can
   // make one of two equal programs faster by a percent. One that cannot be set up again stays as it is.
@@ -49,6 +52,7 @@ struct GateOptions {
   std::size_t settings = 4;        // what is faster has to be so again with both set up anew, in the other order: so often in all
   double margin = 0.02;            // at a choice of sizes where it is not faster, a program may be slower by this share at most
   Nanoseconds sample{20e6};        // runs of one program are grouped into samples of at least this
+  Nanoseconds wall_sample{100e6};  // the same by the clock on the wall: a median of more runs leaves out those that were interrupted
   double max_seconds = 60;         // wall clock, of everything that the gate does
   double used_seconds = 0;         // of these, for what had to be done before
   std::vector<std::string> sizes;  // what choices of sizes are called in reasons; empty: by numbers
@@ -75,15 +79,10 @@ enum class GateStop : std::uint8_t {
 };
 std::string_view name(GateStop stop);  // "decided by the sign test"
 
-// Two programs at one choice of sizes.
-struct GateComparison {
-  std::size_t sizes = 0;
-  GateVerdict verdict = GateVerdict::undecided;
-  GateStop stop = GateStop::decided;
-  std::size_t pairs = 0;
+// Two programs by one clock.
+struct GateTimes {
   std::size_t faster = 0;  // pairs in which the candidate took less time
   std::size_t slower = 0;  // in which it took more
-  int repeats = 1;         // runs of one sample
   // Of the candidate's time as a part of the original's: the median over the pairs and its 95 % interval.
   double ratio = 1;
   double low = 1;
@@ -92,7 +91,17 @@ struct GateComparison {
   std::vector<double> again;  // the ratios of the settings-up after the first alone
   Nanoseconds original;       // median time of one run
   Nanoseconds candidate;
-  std::string failure;  // "original: ...", "candidate: ..."
+};
+
+// Two programs at one choice of sizes, by the clock of the executor.
+struct GateComparison : GateTimes {
+  std::size_t sizes = 0;
+  GateVerdict verdict = GateVerdict::undecided;  // by all clocks: faster by one, and faster or equal by the other
+  GateStop stop = GateStop::decided;
+  std::size_t pairs = 0;
+  int repeats = 1;                     // runs of one sample
+  std::optional<GateTimes> processor;  // by the processor time, where the executor gives that as well
+  std::string failure;                 // "original: ...", "candidate: ..."
 };
 
 struct GateResult {

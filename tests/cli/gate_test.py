@@ -71,6 +71,35 @@ class Gate(GateTest):
             r"            test runner 1\.2, nothing, 1 thread, CPU time; \d+\.\d s$",
         )
 
+    def test_ships_with_several_threads_what_takes_less_processor_time_and_no_longer(self):
+        runner = ["--time", "100e6", "--processor", "200e6", "--processor-each", "Transpose=50e6", "--noise", "0.001"]
+        text, report = self.judge(transposes(), runner, "--threads", "2")
+        self.assertTrue(report["improved"], report["reason"])
+        (comparison,) = report["end_to_end"]["comparisons"]
+        processor = comparison["processor"]
+        self.assertEqual("wall time", report["end_to_end"]["clock"])
+        self.assertAlmostEqual(1, comparison["ratio"], delta=0.01)
+        self.assertAlmostEqual(2 / 3, processor["ratio"], delta=0.01)
+        self.assertAlmostEqual(300e6, processor["original_nanoseconds"], delta=5e6)
+        self.assertAlmostEqual(200e6, processor["result_nanoseconds"], delta=5e6)
+        self.assertEqual((comparison["pairs"], 0), (processor["faster"], processor["slower"]))
+        self.assertEqual(3, len(processor["again"]))
+        self.assertRegex(
+            text,
+            r"(?m)^run         \d+(\.\d)? ms -> \d+(\.\d)? ms \((1\.00|0\.99)\d of the original \[.*\]\) at the declared sizes\n"
+            r"            faster in \d+ of \d+ pairs, slower in \d+, sign test .*: faster, decided by the sign test\n"
+            r"            by processor time (300|299|301) ms -> (200|199|201) ms \(0\.66\d of the original \[0\.66\d, 0\.66\d\]\)\n"
+            r"            faster in (?P<n>\d+) of (?P=n) pairs, slower in 0, sign test .*\n"
+            r"            of these with both set up anew: .* of the original, 0\.66\d, 0\.66\d, 0\.66\d of its processor time\n",
+        )
+
+    def test_keeps_with_several_threads_what_takes_less_processor_time_but_longer(self):
+        runner = ["--time", "100e6", "--each", "Transpose=-10e6", "--processor", "200e6", "--processor-each", "Transpose=50e6"]
+        self.refuse(
+            r"run from end to end, it is slower: 1\.250 of the original's time \[1\.250, 1\.250\] and 0\.667 of its processor time \[0\.667, 0\.667\] in 15 pairs",
+            runner, "--threads", "2",
+        )
+
     def test_a_model_without_rewrites_is_run_without_shapes_that_are_known(self):
         sizes = {name: numpy_helper.from_array(numpy.array([value]), name) for name, value in [("one", 1), ("two", 2), ("three", 3)]}
         nodes = [

@@ -286,6 +286,28 @@ TEST_F(ProgramTest, TheGateTellsTheShorterOfTwo) {
   EXPECT_EQ(built, 8U) << "what is slower is not confirmed";
 }
 
+TEST_F(ProgramTest, HasTheProcessorTimeOfSeveralThreadsBesideTheWallClock) {
+  const ValueId x = input({64, 96});
+  const ValueId product = op("matmul", {x, constant({96, 96})});
+  const auto make = [&]() -> Result<std::vector<Program>> {
+    std::vector<Program> programs;
+    programs.push_back(*build({{product}}));
+    return programs;
+  };
+  for (const int threads : {1, 2}) {
+    CpuOptions options;
+    options.threads = threads;
+    const auto device = open_cpu_device(options).value();
+    CpuExecutor executor(*device);
+    const auto times = executor.run(executor.add(make).value(), 0, 3);
+    ASSERT_TRUE(times);
+    EXPECT_GT(times->time.value, 0);
+    EXPECT_EQ(executor.has_wall_clock(), threads == 2);
+    ASSERT_EQ(times->processor.has_value(), threads == 2);
+    EXPECT_GT(times->processor.value_or(Nanoseconds{1}).value, 0);
+  }
+}
+
 TEST_F(ProgramTest, RefusesInputsOfOtherSizes) {
   const ValueId x = input({4, 8});
   auto program = build({{op("relu", {x})}});

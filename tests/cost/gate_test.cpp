@@ -19,8 +19,9 @@ class GateMachine : public Executor {
   explicit GateMachine(std::uint64_t seed = 1) : random_(seed) {}
 
   const DeviceInfo& info() const override { return info_; }
+  bool has_wall_clock() const override { return processor_loses > 0; }
 
-  Result<Nanoseconds> run(ProgramId program, std::size_t sizes, int repeats) override {
+  Result<RunTimes> run(ProgramId program, std::size_t sizes, int repeats) override {
     ++runs[program];
     order.push_back(program);
     if (const auto broken = breaks_after.find(program); broken != breaks_after.end() && runs[program] > broken->second)
@@ -31,7 +32,11 @@ class GateMachine : public Executor {
       time += own;
       seconds += own / 1e9;
     }
-    return Nanoseconds{time / repeats};
+    RunTimes times{{time / repeats}, std::nullopt};
+    if (processor_loses > runs[program])
+      times.processor =
+          Nanoseconds{(program == kCandidate ? processor_ratio : 1) * milliseconds * 2e6 * std::exp(noise * normal_(random_))};
+    return times;
   }
 
   void renew() override {
@@ -58,6 +63,8 @@ class GateMachine : public Executor {
   double drift = 0;                                           // share by which a second makes the machine slower
   double spread = 0;                                          // the same of places in memory
   double last_is_slower = 1;                                  // by this factor, that which is set up last
+  int processor_loses = 0;                                    // until this run of a program there is processor time as well
+  double processor_ratio = 1;                                 // of the candidate's
   int renewals = 0;
   std::map<ProgramId, int> breaks_after;  // runs
   std::map<ProgramId, int> runs;
@@ -160,6 +167,66 @@ TEST(Gate, SaysThatACandidateIsFasterInOnePlaceAlone) {
             "it is faster only as it was set up first: 0.900 of the original's time [0.900, 1.111] in 23 pairs; set up anew 1.111");
   EXPECT_EQ(name(result.comparisons[0].stop), "it was not faster when both had been set up anew");
   EXPECT_EQ(machine.renewals, 1);
+}
+
+// The gate where the executor has the wall clock and the processor's.
+GateResult by_two_clocks(double wall_ratio, double processor_ratio, double noise = 0, std::uint64_t seed = 1, int processor_loses = 1'000) {
+  GateMachine machine(seed);
+  machine.milliseconds = 100;
+  machine.times[{kCandidate, 0}] = wall_ratio * 100e6;
+  machine.processor_ratio = processor_ratio;
+  machine.processor_loses = processor_loses;
+  machine.noise = noise;
+  GateOptions options;
+  options.seed = seed;
+  return judge(machine, 1, options);
+}
+
+TEST(Gate, WantsTheCandidateFasterByOneClockAndNotSlowerByTheOther) {
+  const GateResult both = by_two_clocks(0.9, 0.8);
+  EXPECT_TRUE(both.passed) << both.reason;
+  ASSERT_TRUE(both.comparisons[0].processor);
+  const GateTimes& processor = *both.comparisons[0].processor;
+  EXPECT_NEAR(both.comparisons[0].ratio, 0.9, 1e-9);
+  EXPECT_NEAR(processor.ratio, 0.8, 1e-9);
+  EXPECT_NEAR(processor.original.value, 200e6, 1);
+  EXPECT_NEAR(processor.candidate.value, 160e6, 1);
+  EXPECT_EQ(processor.faster, 39U);
+  EXPECT_EQ(processor.slower, 0U);
+  EXPECT_EQ(processor.again.size(), 3U);
+  EXPECT_TRUE(by_two_clocks(0.9, 1).passed);
+  EXPECT_TRUE(by_two_clocks(1, 0.9).passed);
+  EXPECT_TRUE(by_two_clocks(1, 0.9, 0.03).passed) << "neither is faster by the wall clock in noise";
+  EXPECT_EQ(by_two_clocks(0.9, 1.05).reason,
+            "it is slower: 0.900 of the original's time [0.900, 0.900] and 1.050 of its processor time [1.050, 1.050] in 15 pairs");
+  EXPECT_EQ(by_two_clocks(1.05, 0.5).reason,
+            "it is slower: 1.050 of the original's time [1.050, 1.050] and 0.500 of its processor time [0.500, 0.500] in 15 pairs");
+  EXPECT_EQ(by_two_clocks(1, 1).reason,
+            "it is not faster: 1.000 of the original's time [1.000, 1.000] and 1.000 of its processor time [1.000, 1.000] in 127 pairs");
+}
+
+TEST(Gate, LetsEqualCandidatesPassRarelyByTwoClocks) {
+  int passed = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) passed += by_two_clocks(1, 1, 0.005, seed).passed ? 1 : 0;
+  EXPECT_LE(passed, 20);
+}
+
+TEST(Gate, GoesByTheWallClockWhereTheProcessorTimeIsLost) {
+  const GateResult result = by_two_clocks(1, 0.5, 0, 1, 10);
+  EXPECT_FALSE(result.comparisons[0].processor);
+  EXPECT_EQ(result.reason, "it is not faster: 1.000 of the original's time [1.000, 1.000] in 127 pairs");
+}
+
+TEST(Gate, SaysThatACandidateIsFasterInOnePlaceByTwoClocks) {
+  GateMachine machine;
+  machine.milliseconds = 100;
+  machine.last_is_slower = 0.9;
+  machine.processor_loses = 1'000;
+  const GateResult result = judge(machine);
+  EXPECT_FALSE(result.passed);
+  EXPECT_EQ(result.reason,
+            "it is faster only as it was set up first: 0.900 of the original's time [0.900, 1.111] and 1.000 of its processor time [1.000, "
+            "1.000] in 23 pairs; set up anew 1.111, processor time 1.000");
 }
 
 TEST(Gate, SaysThatThereWasNoTimeToSetUpBothAnew) {
@@ -307,6 +374,9 @@ TEST(Gate, MakesSamplesOfShortRuns) {
   EXPECT_EQ(judge(machine).comparisons[0].repeats, 2);
   machine.milliseconds = 350;
   EXPECT_EQ(judge(machine).comparisons[0].repeats, 1);
+  machine.milliseconds = 0.05;
+  machine.processor_loses = 1'000;
+  EXPECT_EQ(judge(machine).comparisons[0].repeats, 2000) << "by the wall clock";
 }
 
 }  // namespace

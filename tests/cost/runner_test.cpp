@@ -18,8 +18,8 @@ namespace {
 
 std::string command(const std::string& arguments = {}) { return "'" XFLOW_TEST_RUNNER "' " + arguments; }
 
-std::unique_ptr<Runner> started(const std::string& arguments = {}, double patience = 60) {
-  auto runner = Runner::start({command(arguments), 1, patience});
+std::unique_ptr<Runner> started(const std::string& arguments = {}, double patience = 60, int threads = 1) {
+  auto runner = Runner::start({command(arguments), threads, patience});
   EXPECT_TRUE(runner) << runner.error().text();
   return *std::move(runner);
 }
@@ -29,8 +29,8 @@ eval::Tensor floats(std::vector<std::int64_t> dims, std::vector<double> values) 
 }
 
 // A runner with a model and inputs, both of number 0.
-std::unique_ptr<Runner> loaded(const std::string& model, const std::string& arguments, double patience = 60) {
-  auto runner = started(arguments, patience);
+std::unique_ptr<Runner> loaded(const std::string& model, const std::string& arguments, double patience = 60, int threads = 1) {
+  auto runner = started(arguments, patience, threads);
   EXPECT_TRUE(runner->load(0, {model, {}}));
   EXPECT_TRUE(runner->set_inputs(0, std::vector<NamedTensor>{{"x", floats({1}, {1})}}));
   return runner;
@@ -82,8 +82,8 @@ TEST(Runner, GetsModelsAndInputsAndSaysTimes) {
   ASSERT_TRUE(runner->load(7, {"Conv and Conv", {}}));
   std::ofstream(folder.path / "m") << "Conv";
   ASSERT_TRUE(runner->load(8, {{}, (folder.path / "m").string()}));
-  EXPECT_EQ(runner->run(7, 3, 20)->value, 1500);
-  EXPECT_EQ(runner->run(8, 3, 1)->value, 1250);
+  EXPECT_EQ(runner->run(7, 3, 20)->time.value, 1500);
+  EXPECT_EQ(runner->run(8, 3, 1)->time.value, 1250);
   ASSERT_TRUE(runner->unload(7));
   EXPECT_EQ(file_text(log),
             R"({"clock":"cpu","do":"hello","protocol":1,"threads":1} + 0 bytes
@@ -98,6 +98,14 @@ TEST(Runner, GetsModelsAndInputsAndSaysTimes) {
 )");
 }
 
+TEST(Runner, SaysProcessorTimeBesideTheWallClock) {
+  const auto times = [](int threads) { return *loaded("Conv", "--time 1000 --processor 1800", 60, threads)->run(0, 0, 1); };
+  EXPECT_EQ(times(2).time.value, 1000);
+  ASSERT_TRUE(times(2).processor);
+  EXPECT_EQ(times(2).processor->value, 1800);
+  EXPECT_FALSE(times(1).processor) << "it is the clock itself";
+}
+
 TEST(Runner, GivesOutputsBack) {
   auto runner = loaded("Conv", "--value Conv=0.5");
   const auto outputs = runner->outputs(0, 0);
@@ -110,7 +118,7 @@ TEST(Runner, GivesOutputsBack) {
 
 TEST(Runner, TakesLargeModels) {
   // More than a pipe holds, while the runner writes nothing.
-  EXPECT_EQ(loaded(std::string(5'000'000, 'x') + "Conv", "--each Conv=1 --time 1")->run(0, 0, 1)->value, 2);
+  EXPECT_EQ(loaded(std::string(5'000'000, 'x') + "Conv", "--each Conv=1 --time 1")->run(0, 0, 1)->time.value, 2);
 }
 
 TEST(Runner, ThatRefusesAModelGoesOn) {
@@ -165,7 +173,7 @@ TEST(Runner, ThatCannotBeStartedSaysWhy) {
 
 TEST(Runner, ThatWritesNonsenseIsEnded) {
   const auto said = [](const std::string& nonsense) {
-    auto runner = loaded("Conv", "--nonsense " + nonsense);
+    auto runner = loaded("Conv", "--nonsense " + nonsense, 60, nonsense == "processor" ? 2 : 1);
     const auto time = runner->run(0, 0, 1);
     EXPECT_FALSE(time);
     EXPECT_EQ(time.error().code, ErrorCode::unreadable);
@@ -176,6 +184,7 @@ TEST(Runner, ThatWritesNonsenseIsEnded) {
   EXPECT_EQ(said("json"), "its answer is no JSON object");
   EXPECT_EQ(said("list"), "its answer is no JSON object");
   EXPECT_EQ(said("time"), "its answer to 'run' has no time in 'nanoseconds'");
+  EXPECT_EQ(said("processor"), "its answer to 'run' has something else than a time in 'processor_nanoseconds'");
   EXPECT_EQ(said("long"), "its answer has 3 bytes of text and 1152921504606846976 of data, which is too much");
   auto tensors = loaded("Conv", "--nonsense tensors");
   EXPECT_EQ(tensors->outputs(0, 0).error().message, "its answer to 'outputs' has no tensors that fit its data");

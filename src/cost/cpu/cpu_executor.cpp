@@ -12,7 +12,7 @@ Result<ProgramId> CpuExecutor::add(Make make) {
   return static_cast<ProgramId>(programs_.size() - 1);
 }
 
-Result<Nanoseconds> CpuExecutor::run(ProgramId id, std::size_t sizes, int repeats) {
+Result<RunTimes> CpuExecutor::run(ProgramId id, std::size_t sizes, int repeats) {
   Loaded& loaded = programs_.at(static_cast<std::size_t>(id));
   if (loaded.is_old) {
     // What there was is freed afterwards, so that its memory is not that of the new one.
@@ -20,16 +20,22 @@ Result<Nanoseconds> CpuExecutor::run(ProgramId id, std::size_t sizes, int repeat
     loaded.is_old = false;
   }
   Program& graph = loaded.at_sizes.at(sizes);
-  if (device_.info().threads == 1) {
+  if (!has_wall_clock()) {
     Nanoseconds sum;
     for (int k = 0; k < repeats; ++k) sum += graph.run().thread;
-    return Nanoseconds{sum.value / repeats};
+    return RunTimes{{sum.value / repeats}, std::nullopt};
   }
   // The wall clock goes on while others have a processor: a run that was interrupted is left out.
-  std::vector<double> times;
-  times.reserve(static_cast<std::size_t>(repeats));
-  for (int k = 0; k < repeats; ++k) times.push_back(graph.run().wall.value);
-  return Nanoseconds{median_interval(times).median};
+  std::vector<double> wall;
+  std::vector<double> processor;
+  wall.reserve(static_cast<std::size_t>(repeats));
+  processor.reserve(static_cast<std::size_t>(repeats));
+  for (int k = 0; k < repeats; ++k) {
+    const Nanoseconds begin = process_time();
+    wall.push_back(graph.run().wall.value);
+    processor.push_back((process_time() - begin).value);
+  }
+  return RunTimes{{median_interval(wall).median}, Nanoseconds{median_interval(processor).median}};
 }
 
 void CpuExecutor::renew() {

@@ -22,7 +22,8 @@ class CpuExecutor final : public Executor {
   Program& program(ProgramId id, std::size_t sizes) { return programs_.at(static_cast<std::size_t>(id)).at_sizes.at(sizes); }
 
   const DeviceInfo& info() const override { return device_.info(); }
-  Result<Nanoseconds> run(ProgramId id, std::size_t sizes, int repeats) override;
+  bool has_wall_clock() const override { return device_.info().threads > 1; }
+  Result<RunTimes> run(ProgramId id, std::size_t sizes, int repeats) override;
   void renew() override;
 
  private:

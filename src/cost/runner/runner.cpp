@@ -169,7 +169,8 @@ Result<void> Runner::greet(int threads) {
     process_.reset();
     return fail(ErrorCode::unsupported, fmt::format("it speaks version {} of the protocol, not {}", *protocol, kProtocol));
   }
-  info_ = DeviceInfo{"runner", *device, fmt::format("{} {}", *name, *version), threads, *clock == "cpu" ? "CPU time" : "wall time"};
+  has_wall_clock_ = *clock == "wall";
+  info_ = DeviceInfo{"runner", *device, fmt::format("{} {}", *name, *version), threads, has_wall_clock_ ? "wall time" : "CPU time"};
   return {};
 }
 
@@ -192,11 +193,17 @@ Result<void> Runner::set_inputs(std::uint32_t inputs, std::span<const NamedTenso
   return {};
 }
 
-Result<Nanoseconds> Runner::run(std::uint32_t model, std::uint32_t inputs, int repeats) {
+Result<RunTimes> Runner::run(std::uint32_t model, std::uint32_t inputs, int repeats) {
   XFLOW_TRY(const Message answer, ask(text_of({{"do", "run"}, {"model", model}, {"inputs", inputs}, {"repeats", repeats}})));
-  const auto time = number_in(Json::parse(answer.text, nullptr, false), "nanoseconds");
-  if (!time || !(*time >= 0)) return nonsense<Nanoseconds>("to 'run' has no time in 'nanoseconds'");
-  return Nanoseconds{*time};
+  const Json json = Json::parse(answer.text, nullptr, false);
+  const auto time = number_in(json, "nanoseconds");
+  if (!time || !(*time >= 0)) return nonsense<RunTimes>("to 'run' has no time in 'nanoseconds'");
+  RunTimes times{{*time}, std::nullopt};
+  if (!has_wall_clock_ || !json.contains("processor_nanoseconds")) return times;
+  const auto processor = number_in(json, "processor_nanoseconds");
+  if (!processor || !(*processor >= 0)) return nonsense<RunTimes>("to 'run' has something else than a time in 'processor_nanoseconds'");
+  times.processor = Nanoseconds{*processor};
+  return times;
 }
 
 Result<std::vector<NamedTensor>> Runner::outputs(std::uint32_t model, std::uint32_t inputs) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/cost/device.h"
+#include "src/cost/run_times.h"
 #include "src/eval/tensor.h"
 
 namespace xflow::cost::runner {
@@ -47,14 +48,16 @@ class Runner {
 
   // name: "runner", model: the device as the runner calls it, library: name and version of the runtime, clock: what it reads.
   const DeviceInfo& info() const { return info_; }
+  // Whether that goes on while others have the processor.
+  bool has_wall_clock() const { return has_wall_clock_; }
   bool is_running() const { return process_ != nullptr; }
 
   // Models and sets of inputs have numbers that the caller chooses.
   Result<void> load(std::uint32_t model, const ModelSource& source);
   Result<void> unload(std::uint32_t model);
   Result<void> set_inputs(std::uint32_t inputs, std::span<const NamedTensor> tensors);
-  // The time of one run, as the mean of `repeats` in a row.
-  Result<Nanoseconds> run(std::uint32_t model, std::uint32_t inputs, int repeats);
+  // One run, of `repeats` in a row.
+  Result<RunTimes> run(std::uint32_t model, std::uint32_t inputs, int repeats);
   // Runs once, and gives back the results.
   Result<std::vector<NamedTensor>> outputs(std::uint32_t model, std::uint32_t inputs);
 
@@ -69,6 +72,7 @@ class Runner {
 
   std::unique_ptr<Process> process_;
   DeviceInfo info_;
+  bool has_wall_clock_ = false;
   double patience_ = 60;
 };
 

@@ -203,7 +203,8 @@ double RunnerDevice::disturbance() {
 // What ran before has left little of it in the caches, so that the first run does not count.
 Result<Nanoseconds> RunnerDevice::control() {
   XFLOW_CHECK(runner_->run(kControl, kControl, 1));
-  return runner_->run(kControl, kControl, kControlRuns);
+  XFLOW_TRY(const RunTimes times, runner_->run(kControl, kControl, kControlRuns));
+  return times.time;
 }
 
 Result<RunnerDevice::Slope> RunnerDevice::slope(const ops::KernelSpec& spec, Arrangement arrangement, int more, int rounds) {
@@ -222,8 +223,8 @@ Result<RunnerDevice::Pair> RunnerDevice::time(const KernelModel& few, const Kern
     XFLOW_CHECK(runner_->load(k, {model.bytes, {}}));
     XFLOW_CHECK(runner_->set_inputs(k, model.inputs));
     XFLOW_CHECK(runner_->run(k, k, 1));
-    XFLOW_TRY(const Nanoseconds once, runner_->run(k, k, 1));
-    repeats[k] = static_cast<int>(std::clamp(std::ceil(kSample / std::max(once.value, 1.0)), 1.0, static_cast<double>(kMostRepeats)));
+    XFLOW_TRY(const RunTimes once, runner_->run(k, k, 1));
+    repeats[k] = static_cast<int>(std::clamp(std::ceil(kSample / std::max(once.time.value, 1.0)), 1.0, static_cast<double>(kMostRepeats)));
   }
   std::vector<Round> done;
   Pair pair;
@@ -232,9 +233,9 @@ Result<RunnerDevice::Pair> RunnerDevice::time(const KernelModel& few, const Kern
     if (round >= rounds && (used > kMostNanoseconds || is_settled(done, fastest_control_.value))) break;
     std::array<double, 2> times{};
     for (std::uint32_t k = 0; k < 2; ++k) {
-      XFLOW_TRY(const Nanoseconds time, runner_->run(k, k, repeats[k]));
-      times[k] = time.value;
-      used += time.value * repeats[k];
+      XFLOW_TRY(const RunTimes run, runner_->run(k, k, repeats[k]));
+      times[k] = run.time.value;
+      used += run.time.value * repeats[k];
       pair.runs += repeats[k];
     }
     XFLOW_TRY(const Nanoseconds control, this->control());

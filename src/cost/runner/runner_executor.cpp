@@ -15,6 +15,7 @@ Result<void> RunnerExecutor::start() {
   ++starts_;
   XFLOW_TRY(runner_, Runner::start(options_));
   info_ = runner_->info();
+  has_wall_clock_ = runner_->has_wall_clock();
   has_program_.assign(programs_.size(), false);
   has_inputs_.assign(inputs_.size(), false);
   return {};
@@ -55,7 +56,7 @@ Result<void> RunnerExecutor::prepare(ProgramId program, std::size_t sizes) {
   return {};
 }
 
-Result<Nanoseconds> RunnerExecutor::run(ProgramId program, std::size_t sizes, int repeats) {
+Result<RunTimes> RunnerExecutor::run(ProgramId program, std::size_t sizes, int repeats) {
   XFLOW_CHECK(prepare(program, sizes));
   return runner_->run(static_cast<std::uint32_t>(program), static_cast<std::uint32_t>(sizes), repeats);
 }

@@ -25,7 +25,8 @@ class RunnerExecutor final : public Executor {
   void add_inputs(std::vector<NamedTensor> inputs);
 
   const DeviceInfo& info() const override { return info_; }
-  Result<Nanoseconds> run(ProgramId program, std::size_t sizes, int repeats) override;
+  bool has_wall_clock() const override { return has_wall_clock_; }
+  Result<RunTimes> run(ProgramId program, std::size_t sizes, int repeats) override;
   // By another runner.
   void renew() override { runner_.reset(); }
   Result<std::vector<NamedTensor>> outputs(ProgramId program, std::size_t sizes);
@@ -42,6 +43,7 @@ class RunnerExecutor final : public Executor {
   RunnerOptions options_;
   std::unique_ptr<Runner> runner_;
   DeviceInfo info_;
+  bool has_wall_clock_ = false;
   std::size_t starts_ = 0;
   std::vector<ModelSource> programs_;
   std::vector<std::vector<NamedTensor>> inputs_;

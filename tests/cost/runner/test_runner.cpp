@@ -4,13 +4,15 @@
 //   --time NS          what every model takes (20 ms)
 //   --each TEXT=NS     more (or less) for each time that TEXT stands in the model
 //   --at K:TEXT=NS     the same on the inputs of number K alone
+//   --processor NS     beside the wall clock also this processor time; --processor-each TEXT=NS: more of it
 //   --noise SHARE      each time is drawn: the standard deviation of its logarithm
 //   --value TEXT=V     its output y is 1, and V more for each TEXT
 //   --refuse TEXT      answers with an error to a model in which TEXT stands
 //   --crash TEXT       ends when such a model is run; --crash-loading TEXT: when it is loaded
 //   --hang TEXT        never answers when such a model is run
 //                      TEXT may be !TEXT for these four: where it does not stand
-//   --nonsense WHAT    in answer to 'run': words, json, list, time, tensors (to 'outputs'), long; or hello, protocol (to 'hello')
+//   --nonsense WHAT    in answer to 'run': words, json, list, time, processor, tensors (to 'outputs'), long; or hello, protocol (to
+//   'hello')
 //   --log FILE         appends each request
 #include <unistd.h>
 
@@ -42,6 +44,8 @@ struct Options {
   };
   std::vector<Each> each;
   std::vector<Each> values;
+  double processor = 0;
+  std::vector<Each> processor_each;
   std::string refuse;
   std::string crash;
   std::string crash_loading;
@@ -117,6 +121,8 @@ Options parse(int argc, char** argv) {
       options.each.push_back(each_of(value.substr(colon + 1)));
       options.each.back().inputs = std::stoi(value.substr(0, colon));
     }
+    if (name == "--processor") options.processor = std::stod(value);
+    if (name == "--processor-each") options.processor_each.push_back(each_of(value));
     if (name == "--value") options.values.push_back(each_of(value));
     if (name == "--refuse") options.refuse = value;
     if (name == "--crash") options.crash = value;
@@ -193,7 +199,14 @@ class TestRunner {
     double time = options_.time;
     for (const Options::Each& each : options_.each)
       if (each.inputs < 0 || each.inputs == inputs) time += each.amount * count(model, each.text);
-    answer({{"nanoseconds", time * std::exp(options_.noise * normal_(random_))}});
+    Json times = {{"nanoseconds", time * std::exp(options_.noise * normal_(random_))}};
+    if (options_.nonsense == "processor") times["processor_nanoseconds"] = "soon";
+    if (options_.processor > 0) {
+      double processor = options_.processor;
+      for (const Options::Each& each : options_.processor_each) processor += each.amount * count(model, each.text);
+      times["processor_nanoseconds"] = processor * std::exp(options_.noise * normal_(random_));
+    }
+    answer(times);
   }
 
   void outputs(const std::string& model) {
