@@ -12,13 +12,11 @@
 #include "src/cost/shared_library.h"
 
 namespace xflow::cost {
-namespace {
 
-Result<DevicePlugin*> load(std::string_view name) {
+Result<DevicePlugin*> load_plugin_from(const std::string& folder, std::string_view name) {
   const std::string file = fmt::format("libxflow_{}.so", name);
-  const std::string own = own_folder();
-  const std::array<std::string, 3> paths = {fmt::format("{}/{}", own, file), fmt::format("{}/xflow/{}", own, file),
-                                            fmt::format("{}/../lib/xflow/{}", own, file)};
+  const std::array<std::string, 3> paths = {fmt::format("{}/{}", folder, file), fmt::format("{}/xflow/{}", folder, file),
+                                            fmt::format("{}/../lib/xflow/{}", folder, file)};
   const auto is_there = [](const std::string& path) {
     std::error_code none;
     return std::filesystem::exists(path, none);
@@ -32,14 +30,12 @@ Result<DevicePlugin*> load(std::string_view name) {
   return plugin();
 }
 
-}  // namespace
-
 Result<DevicePlugin*> load_plugin(std::string_view name) {
   static std::mutex mutex;
   static std::map<std::string, Result<DevicePlugin*>, std::less<>> loaded;
   const std::lock_guard lock(mutex);
   const auto known = loaded.find(name);
-  return known != loaded.end() ? known->second : loaded.emplace(name, load(name)).first->second;
+  return known != loaded.end() ? known->second : loaded.emplace(name, load_plugin_from(own_folder(), name)).first->second;
 }
 
 }  // namespace xflow::cost

@@ -24,14 +24,21 @@ class DevicePlugin {
   };
   // By their numbers. Errors: unsupported, with why there is none.
   virtual Result<std::vector<Listed>> devices() = 0;
+
+  // Compiles source text (kernel_source.h) for devices of this kind, 90 for compute capability 9.0, on a machine that need not have one.
+  // Gives what such a device loads. Errors: unsupported where the compiler is missing or does not know the kind, internal with what it says
+  // of a text that it does not take.
+  virtual Result<std::string> compile(const std::string& text, int kind) = 0;
 };
 
 // Changes with everything that both sides see.
-constexpr std::string_view kPluginBuild = "xflow " XFLOW_VERSION ", interface 1";
+constexpr std::string_view kPluginBuild = "xflow " XFLOW_VERSION ", interface 2";
 
 // Loads libxflow_NAME.so from beside this program or library, or from the folder `xflow` of libraries beside it; once. Errors: unsupported:
 // "this xflow was built without cuda: libxflow_cuda.so was not found", "libxflow_cuda.so is of another build: ...".
 Result<DevicePlugin*> load_plugin(std::string_view name);
+// The same from `folder`, each time.
+Result<DevicePlugin*> load_plugin_from(const std::string& folder, std::string_view name);
 
 }  // namespace xflow::cost
 

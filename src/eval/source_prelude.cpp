@@ -58,6 +58,23 @@ XFLOW_FUNCTION xflow_integer xflow_truncate_unsigned(double a) {
   return a >= 9223372036854775808.0 && a < 18446744073709551616.0 ? (xflow_integer)(xflow_unsigned)a : xflow_truncate(a);
 }
 XFLOW_FUNCTION float xflow_from_bfloat16(unsigned short a) { return xflow_float((unsigned)a << 16); }
+#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+XFLOW_FUNCTION unsigned short xflow_to_bfloat16(float a) {
+  unsigned short half;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(half) : "f"(a));
+  return half;
+}
+XFLOW_FUNCTION float xflow_from_half(unsigned short a) {
+  float number;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(number) : "h"(a));
+  return number;
+}
+XFLOW_FUNCTION unsigned short xflow_to_half(float a) {
+  unsigned short half;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(a));
+  return half;
+}
+#else
 XFLOW_FUNCTION unsigned short xflow_to_bfloat16(float a) {
   const unsigned bits = xflow_bits(a);
   if (a != a) return (unsigned short)(bits >> 16 | 0x40u);
@@ -87,6 +104,7 @@ XFLOW_FUNCTION unsigned short xflow_to_half(float a) {
   const unsigned half = 1u << (shift - 1u);
   return (unsigned short)(sign | (kept + (rest > half || (rest == half && (kept & 1u) != 0u) ? 1u : 0u)));
 }
+#endif
 XFLOW_FUNCTION xflow_integer xflow_divide(xflow_integer a, xflow_integer b) {
   return b == 0 ? 0 : b == -1 ? (xflow_integer)(0ull - (xflow_unsigned)a) : a / b;
 }

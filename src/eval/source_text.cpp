@@ -84,10 +84,17 @@ std::string wrapped(const std::string& value, ir::DataType type) {
   }
 }
 
+// How the text has an operand.
+struct Given {
+  enum class Kind : std::uint8_t { array, element, number };
+  Kind kind = Kind::array;
+  std::string number;  // in C
+};
+
 // The functions of one stage.
 class StageText {
  public:
-  StageText(const Stage& stage, std::size_t number, const std::vector<Source>& sources, std::size_t operands, bool in_double,
+  StageText(const Stage& stage, std::size_t number, const std::vector<Source>& sources, std::span<const Given> operands, bool in_double,
             ir::DataType result)
       : stage_(stage), number_(number), sources_(sources), operands_(operands), in_double_(in_double), result_(result) {}
 
@@ -120,13 +127,20 @@ class StageText {
 
   std::string name_of(int source) const {
     const auto k = static_cast<std::size_t>(source);
-    return k < operands_ ? fmt::format("x{}", k) : fmt::format("t{}", k - operands_);
+    return k < operands_.size() ? fmt::format("x{}", k) : fmt::format("t{}", k - operands_.size());
+  }
+  Given::Kind kind_of(int source) const {
+    const auto k = static_cast<std::size_t>(source);
+    return k < operands_.size() ? operands_[k].kind : Given::Kind::array;
   }
 
   std::string places() const {
     std::string text = fmt::format("struct xflow_places_{} {{\n", number_);
-    for (const int source : reads_)
-      text += fmt::format("  const {}* {};\n", c_type(sources_[static_cast<std::size_t>(source)].format, in_double_), name_of(source));
+    for (const int source : reads_) {
+      const std::string_view type = c_type(sources_[static_cast<std::size_t>(source)].format, in_double_);
+      text += kind_of(source) == Given::Kind::element ? fmt::format("  {} {};\n", type, name_of(source))
+                                                      : fmt::format("  const {}* {};\n", type, name_of(source));
+    }
     if (reads_.empty()) text += "  const void* none;\n";
     return text + "};\n";
   }
@@ -251,8 +265,7 @@ class StageText {
         value = fmt::format("xflow_larger({}, {})", a, form(slot.arguments[1]));
         break;
       case IndexSlot::Kind::element:
-        reads_.insert(slot.source);
-        value = fmt::format("(xflow_index)p.{}[{}]", name_of(slot.source), a);
+        value = fmt::format("(xflow_index){}", element(slot.source, a));
         break;
     }
     return named(key, 's', "xflow_index", value);
@@ -301,13 +314,18 @@ class StageText {
     return value == std::numeric_limits<std::int64_t>::min() ? "(xflow_integer)(1ull << 63)" : fmt::format("{}ll", value);
   }
 
+  // As it is stored.
+  std::string element(int source, const std::string& at) {
+    if (kind_of(source) == Given::Kind::number) return operands_[static_cast<std::size_t>(source)].number;
+    reads_.insert(source);
+    return kind_of(source) == Given::Kind::element ? "p." + name_of(source) : fmt::format("p.{}[{}]", name_of(source), at);
+  }
+
   std::string read(const ValueNode& n) {
-    reads_.insert(n.source);
     const Format format = sources_[static_cast<std::size_t>(n.source)].format;
-    const std::string element = fmt::format("p.{}[{}]", name_of(n.source), form(n.form));
-    std::string value = element;
-    if (format == Format::float16) value = fmt::format("xflow_from_half({})", element);
-    if (format == Format::bfloat16) value = fmt::format("xflow_from_bfloat16({})", element);
+    std::string value = element(n.source, form(n.form));
+    if (format == Format::float16) value = fmt::format("xflow_from_half({})", value);
+    if (format == Format::bfloat16) value = fmt::format("xflow_from_bfloat16({})", value);
     if (n.real) return fmt::format("({}){}", number_type(), value);
     return is_of_integers(format) ? fmt::format("(xflow_integer){}", value) : fmt::format("xflow_truncate({})", value);
   }
@@ -500,7 +518,7 @@ class StageText {
   const Stage& stage_;
   const std::size_t number_;
   const std::vector<Source>& sources_;  // operands, then the tensors of all stages before
-  const std::size_t operands_;
+  const std::span<const Given> operands_;
   const bool in_double_;
   const ir::DataType result_;  // undefined for a stage that is not the last
   std::string body_;
@@ -530,10 +548,54 @@ bool fits_in_int(const Stage& stage, const std::vector<Source>& sources) {
   });
 }
 
+// An element as it is stored, as a number in C.
+std::string number_of(const Source& source) {
+  std::string text;
+  with_elements(source, [&](const auto& load) {
+    const auto value = load(0);
+    using T = std::decay_t<decltype(value)>;
+    if constexpr (std::is_same_v<T, double>) {
+      const auto half = [&](std::uint16_t bits) { text = fmt::format("(unsigned short){}", bits); };
+      if (source.format == Format::float16) return half(ir::float_to_half(static_cast<float>(value)));
+      if (source.format == Format::bfloat16) return half(ir::float_to_bfloat16(static_cast<float>(value)));
+      const std::string_view type = c_type(source.format, true);
+      if (value != value) {
+        text = fmt::format("({})xflow_float(0x7fc00000u)", type);
+      } else if (value - value != 0) {
+        text = fmt::format("({}){}xflow_infinity()", type, value < 0 ? "-" : "");
+      } else {
+        text = fmt::format("({}){:a}", type, value);
+      }
+    } else if constexpr (std::is_same_v<T, std::uint64_t>) {
+      text = fmt::format("{}ull", value);
+    } else {
+      text = value == std::numeric_limits<std::int64_t>::min() ? "(xflow_integer)(1ull << 63)" : fmt::format("({}ll)", value);
+    }
+  });
+  return text;
+}
+
+std::vector<Given> given_operands(const ir::Arena& arena, const ir::Node& node, const OperationProgram& program,
+                                  std::span<const int> handed) {
+  std::vector<Given> given(program.program.operands);
+  for (const int k : handed) given[static_cast<std::size_t>(k)].kind = Given::Kind::element;
+  for (std::size_t k = 0; k < given.size() && k < node.operands.size(); ++k) {
+    const ir::Node& operand = arena.node(node.operands[k]);
+    Source source = program.sources[k];
+    if (operand.kind != ir::NodeKind::constant || source.count != 1 || given[k].kind != Given::Kind::array) continue;
+    const auto bytes = operand.constant.source->bytes();
+    if (!bytes) continue;
+    source.data = bytes->data();
+    given[k] = {Given::Kind::number, number_of(source)};
+  }
+  return given;
+}
+
 }  // namespace
 
-Result<SourceText> source_text(ir::Arena& arena, ir::NodeId operation, int output) {
+Result<SourceText> source_text(ir::Arena& arena, ir::NodeId operation, int output, std::span<const int> handed) {
   XFLOW_TRY(const OperationProgram found, program_of(arena, operation, output));
+  const std::vector<Given> given = given_operands(arena, arena.node(operation), found, handed);
   SourceText result;
   std::vector<Source> sources = found.sources;
   bool small = true;
@@ -543,7 +605,7 @@ Result<SourceText> source_text(ir::Arena& arena, ir::NodeId operation, int outpu
     const Stage& stage = stages[k];
     const bool last = k + 1 == stages.size();
     small = small && fits_in_int(stage, sources);
-    StageText text(stage, k, sources, found.program.operands, found.in_double, last ? found.type : ir::DataType::undefined);
+    StageText text(stage, k, sources, given, found.in_double, last ? found.type : ir::DataType::undefined);
     functions += text.print();
     result.stages.push_back({text.type(), stage.output_count(), stage.kind == Stage::Kind::map ? 0 : stage.lane_count()});
     result.operands.emplace_back();

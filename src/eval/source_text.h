@@ -7,6 +7,7 @@
 #include <xflow/result.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,7 +28,7 @@ struct SourceStage {
 
 struct SourceText {
   // Has, for each stage k,
-  //     struct xflow_places_k { const TYPE* x0; ... };     operands that are there and tensors of stages before (t0, t1, ...)
+  //     struct xflow_places_k { const TYPE* x0; ... };     operands that are read and tensors of stages before (t0, t1, ...)
   //     XFLOW_FUNCTION TYPE xflow_element_k(const xflow_places_k& p, xflow_index at);
   // and, where it has terms, for those `first`, `first + step`, ... of them alone, and what makes one of two such numbers, and an element
   // of the last,
@@ -42,7 +43,9 @@ struct SourceText {
   std::vector<std::vector<int>> intermediate;  // by stage: the stages it reads, ascending
 };
 
-// Of output `output` of an operation all of whose sizes are numbers. Errors: unsupported, as for Loop::compile.
-Result<SourceText> source_text(ir::Arena& arena, ir::NodeId operation, int output);
+// Of output `output` of an operation all of whose sizes are numbers. Operands that are constants of one element stand in the text as
+// numbers. Of a pointwise operator, operands of the size of its result may be `handed` in: their place is not an array, but the element
+// that stands where the result's does. Errors: unsupported, as for Loop::compile.
+Result<SourceText> source_text(ir::Arena& arena, ir::NodeId operation, int output, std::span<const int> handed = {});
 
 }  // namespace xflow::eval

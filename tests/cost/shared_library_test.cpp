@@ -47,6 +47,13 @@ TEST(SharedLibrary, OfADeviceThatWasNotBuiltIsMissing) {
   EXPECT_EQ(plugin.error().message, "this xflow was built without frobnicate: libxflow_frobnicate.so was not found");
 }
 
+TEST(SharedLibrary, OfADeviceIsOfThisBuild) {
+  const auto plugin = load_plugin_from(XFLOW_OTHER_PLUGIN_FOLDER, "other");
+  ASSERT_FALSE(plugin);
+  EXPECT_EQ(plugin.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(plugin.error().message, "libxflow_other.so is of another build: xflow 0.0.1, interface 0");
+}
+
 TEST(SharedLibrary, LiesInAFolder) { EXPECT_TRUE(std::filesystem::is_directory(own_folder())) << own_folder(); }
 
 }  // namespace

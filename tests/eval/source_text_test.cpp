@@ -4,21 +4,17 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
 #include "src/eval/evaluate.h"
 #include "src/ops/operator.h"
+#include "tests/compiled_text.h"
 #include "tests/eval/operator_samples.h"
 
 namespace xflow::eval {
 namespace {
 
-namespace fs = std::filesystem;
 using ir::DataType;
 using xflow::testing::Operand;
 using xflow::testing::Sample;
@@ -65,23 +61,7 @@ std::string program_text(const SourceText& source, const std::string& name) {
 
 class SourceTextTest : public ::testing::Test {
  protected:
-  SourceTextTest() { fs::create_directories(folder_); }
-  ~SourceTextTest() override { fs::remove_all(folder_); }
-
-  // A shared library of the texts.
-  void* compile(const std::string& text) {
-    const std::string source = (folder_ / "text.cpp").string();
-    const std::string library = (folder_ / "text.so").string();
-    std::ofstream(source) << text;
-    const std::string command = fmt::format("c++ -std=c++17 -O1 -fPIC -shared -ffp-contract=off '{}' -o '{}'", source, library);
-    EXPECT_EQ(std::system(command.c_str()), 0) << command;
-    void* const handle = dlopen(library.c_str(), RTLD_NOW);
-    EXPECT_NE(handle, nullptr) << dlerror();
-    return handle;
-  }
-
- private:
-  fs::path folder_ = fs::temp_directory_path() / fmt::format("xflow-source-text-{}", getpid());
+  static void* compile(const std::string& text) { return xflow::testing::compile_and_load(text); }
 };
 
 std::vector<double> read(DataType type, std::span<const std::byte> bytes, const std::vector<std::int64_t>& dims) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -42,6 +43,15 @@ Result<SharedLibrary> open_library(const std::string& name) {
   auto library = open(name);
   if (library) return library;
   return fail(ErrorCode::unsupported, library.error().message + ": install it, or name its folder in XFLOW_CUDA_FOLDERS");
+}
+
+// Of a compiler's log, on one line.
+std::string first_lines(std::string log) {
+  constexpr std::size_t kMost = 400;
+  if (log.size() > kMost) log.replace(kMost, std::string::npos, "...");
+  for (char& c : log)
+    if (c == '\n') c = ' ';
+  return log;
 }
 
 template <typename Function>
@@ -105,18 +115,53 @@ Result<Driver> Driver::load() {
 Result<std::string> library_versions() {
   XFLOW_TRY(const SharedLibrary cudnn, open_library("libcudnn.so.9"));
   XFLOW_TRY(const SharedLibrary cublas, open_library("libcublasLt.so.13"));
-  XFLOW_TRY(const SharedLibrary nvrtc, open_library("libnvrtc.so.13"));
+  XFLOW_TRY(const Compiler compiler, Compiler::load());
   decltype(&cudnnGetVersion) cudnn_version = nullptr;
   decltype(&cublasLtGetVersion) cublas_version = nullptr;
-  decltype(&nvrtcVersion) nvrtc_version = nullptr;
   XFLOW_CHECK(find(cudnn, "cudnnGetVersion", cudnn_version));
   XFLOW_CHECK(find(cublas, "cublasLtGetVersion", cublas_version));
-  XFLOW_CHECK(find(nvrtc, "nvrtcVersion", nvrtc_version));
   const auto text = [](std::size_t version) { return fmt::format("{}.{}.{}", version / 10'000, version / 100 % 100, version % 100); };
   int major = 0;
   int minor = 0;
-  nvrtc_version(&major, &minor);
+  compiler.version(&major, &minor);
   return fmt::format("cuDNN {}, cuBLAS {}, NVRTC {}.{}", text(cudnn_version()), text(cublas_version()), major, minor);
+}
+
+Result<Compiler> Compiler::load() {
+  XFLOW_TRY(const SharedLibrary library, open_library("libnvrtc.so.13"));
+  Compiler compiler;
+  XFLOW_CHECK(find(library, "nvrtcVersion", compiler.version));
+  XFLOW_CHECK(find(library, "nvrtcCreateProgram", compiler.create));
+  XFLOW_CHECK(find(library, "nvrtcDestroyProgram", compiler.destroy));
+  XFLOW_CHECK(find(library, "nvrtcCompileProgram", compiler.compile));
+  XFLOW_CHECK(find(library, "nvrtcGetProgramLogSize", compiler.log_size));
+  XFLOW_CHECK(find(library, "nvrtcGetProgramLog", compiler.log));
+  XFLOW_CHECK(find(library, "nvrtcGetCUBINSize", compiler.binary_size));
+  XFLOW_CHECK(find(library, "nvrtcGetCUBIN", compiler.binary));
+  XFLOW_CHECK(find(library, "nvrtcGetErrorString", compiler.error_string));
+  return compiler;
+}
+
+Result<std::string> Compiler::run(const std::string& text, int kind) const {
+  nvrtcProgram program = nullptr;
+  nvrtcResult done = create(&program, text.c_str(), "xflow.cu", 0, nullptr, nullptr);
+  if (done != NVRTC_SUCCESS) return fail(ErrorCode::internal, fmt::format("NVRTC: {}", error_string(done)));
+  const std::string architecture = fmt::format("--gpu-architecture=sm_{}", kind);
+  const std::array<const char*, 2> options = {architecture.c_str(), "--std=c++17"};
+  done = compile(program, static_cast<int>(options.size()), options.data());
+  std::string result;
+  std::size_t size = 0;
+  if (done == NVRTC_SUCCESS && binary_size(program, &size) == NVRTC_SUCCESS && size > 0) {
+    result.resize(size);
+    done = binary(program, result.data());
+  } else if (log_size(program, &size) == NVRTC_SUCCESS && size > 1) {
+    result.resize(size - 1);
+    log(program, result.data());
+  }
+  destroy(&program);
+  if (done == NVRTC_ERROR_INVALID_OPTION) return fail(ErrorCode::unsupported, fmt::format("NVRTC does not know {}", architecture));
+  if (done != NVRTC_SUCCESS) return fail(ErrorCode::internal, fmt::format("NVRTC: {}: {}", error_string(done), first_lines(result)));
+  return result;
 }
 
 }  // namespace xflow::cost::cuda

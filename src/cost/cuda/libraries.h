@@ -33,6 +33,24 @@ struct Driver {
 // or name its folder in XFLOW_CUDA_FOLDERS".
 Result<std::string> library_versions();
 
+// Of <nvrtc.h>, the compiler.
+struct Compiler {
+  decltype(&nvrtcVersion) version = nullptr;
+  decltype(&nvrtcCreateProgram) create = nullptr;
+  decltype(&nvrtcDestroyProgram) destroy = nullptr;
+  decltype(&nvrtcCompileProgram) compile = nullptr;
+  decltype(&nvrtcGetProgramLogSize) log_size = nullptr;
+  decltype(&nvrtcGetProgramLog) log = nullptr;
+  decltype(&nvrtcGetCUBINSize) binary_size = nullptr;
+  decltype(&nvrtcGetCUBIN) binary = nullptr;
+  decltype(&nvrtcGetErrorString) error_string = nullptr;
+
+  // Errors: as library_versions.
+  static Result<Compiler> load();
+  // See DevicePlugin::compile.
+  Result<std::string> run(const std::string& text, int kind) const;
+};
+
 // Where a library may be, in this order: in the folders of XFLOW_CUDA_FOLDERS (with ":" between them), where the system looks, and in the
 // folders of the toolkit (CUDA_HOME, CUDA_PATH, /usr/local/cuda) and of the Python packages nvidia-* in VIRTUAL_ENV, in CONDA_PREFIX and
 // where this library itself lies.

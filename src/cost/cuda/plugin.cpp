@@ -26,6 +26,11 @@ class Plugin final : public DevicePlugin {
     return listed;
   }
 
+  Result<std::string> compile(const std::string& text, int kind) override {
+    XFLOW_TRY(const Compiler compiler, Compiler::load());
+    return compiler.run(text, kind);
+  }
+
  private:
   static Listed describe(const Driver& driver, int number, int version, const std::string& libraries) {
     CUdevice device = 0;

@@ -3,17 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstring>
-#include <numbers>
 #include <optional>
-#include <ranges>
 #include <span>
-#include <string_view>
 
 #include "src/cost/device.h"
-#include "src/cost/kernel_operation.h"
+#include "src/cost/kernel_graph.h"
 #include "src/cost/kernel_text.h"
 #include "src/onnx/new_model.h"
 #include "src/ops/operator.h"
@@ -103,157 +98,6 @@ class Values {
   double whole_;
 };
 
-// Functions that graphs spell as several operators, as most of them do.
-class Spelling {
- public:
-  explicit Spelling(ir::Arena& arena) : arena_(arena) {}
-
-  // A pointwise operator or composite of its operands.
-  Result<ValueId> pointwise(std::string_view name, const std::vector<double>& reals, const std::vector<ValueId>& operands) {
-    const auto op = ops::find_operator(name);
-    if (!op) {
-      const std::size_t colon = name.find(':');
-      return colon == std::string_view::npos ? composite(name, operands.at(0)) : spelled(name.substr(colon + 1), operands.at(0));
-    }
-    ir::Attributes attributes;
-    std::size_t next = 0;
-    for (const ops::AttributeSignature& attribute : ops::get(*op).signature.attributes) {
-      if (attribute.kind == ops::AttributeKind::real && next < reals.size())
-        attributes.set(attribute.name, ir::Real::from_double(reals[next++]));
-    }
-    return apply(name, operands, std::move(attributes));
-  }
-
-  // The steps of a normalisation in the order in which exporters write them.
-  Result<ValueId> normalization(const ops::KernelSpec& spec, const std::vector<ValueId>& operands) {
-    const ValueId x = operands.at(0);
-    const bool centered = spec.word == "layer";
-    ir::Attributes attributes;
-    attributes.set("axes", ir::polys(*spec.find("axes")));
-    attributes.set("keep_dims", ir::Poly(1));
-    const auto mean = [&](ValueId value) { return apply("reduce_mean", {value}, attributes); };
-    ValueId difference = x;
-    if (centered) {
-      XFLOW_TRY(const ValueId middle, mean(x));
-      XFLOW_TRY(difference, apply("sub", {x, middle}));
-    }
-    XFLOW_TRY(const ValueId squares, apply("pow", {difference, number(x, 2)}));
-    XFLOW_TRY(const ValueId variance, mean(squares));
-    XFLOW_TRY(const ValueId sum, apply("add", {variance, number(x, spec.reals.at(0).second)}));
-    XFLOW_TRY(const ValueId root, apply("sqrt", {sum}));
-    XFLOW_TRY(ValueId y, apply("div", {difference, root}));
-    if (operands.size() > 1) {
-      XFLOW_TRY(y, apply("mul", {y, operands[1]}));
-    }
-    if (operands.size() > 2) {
-      XFLOW_TRY(y, apply("add", {y, operands[2]}));
-    }
-    return y;
-  }
-
-  Result<ValueId> apply(std::string_view name, std::vector<ValueId> operands, ir::Attributes attributes = {}) {
-    return ops::apply(arena_, name, std::move(operands), std::move(attributes));
-  }
-
- private:
-  ValueId number(ValueId like, double value) {
-    return arena_.constant(ir::make_constant(arena_.type(like).data_type, {}, std::vector<double>{value}).value());
-  }
-
-  Result<ValueId> composite(std::string_view name, ValueId x) {
-    if (name == "square") return apply("pow", {x, number(x, 2)});
-    if (name == "swish" || name == "mish" || name == "hard_swish") return gated(name, x);
-    if (name == "gelu_erf") {
-      XFLOW_TRY(const ValueId scaled, apply("div", {x, number(x, std::numbers::sqrt2)}));
-      XFLOW_TRY(const ValueId erf, apply("erf", {scaled}));
-      return gelu(x, erf);
-    }
-    if (name == "gelu_tanh") {
-      XFLOW_TRY(const ValueId cube, apply("pow", {x, number(x, 3)}));
-      XFLOW_TRY(const ValueId part, apply("mul", {cube, number(x, 0.044715)}));
-      XFLOW_TRY(const ValueId sum, apply("add", {x, part}));
-      XFLOW_TRY(const ValueId scaled, apply("mul", {sum, number(x, std::sqrt(2 / std::numbers::pi))}));
-      XFLOW_TRY(const ValueId tanh, apply("tanh", {scaled}));
-      return gelu(x, tanh);
-    }
-    return fail(ErrorCode::unsupported, fmt::format("{} is no operator", name));
-  }
-
-  // As a graph spells it: see Composite.
-  Result<ValueId> spelled(std::string_view spelling, ValueId x) {
-    std::vector<ValueId> stack;
-    std::vector<ValueId> made;
-    const auto wrong = [&] { return fail(ErrorCode::unsupported, fmt::format("'{}' is no spelling of a function", spelling)); };
-    for (const auto part : std::views::split(spelling, ';')) {
-      const std::string_view token(part.begin(), part.end());
-      if (token == "x") {
-        stack.push_back(x);
-      } else if (token.starts_with('#')) {
-        const auto k = number_of<std::size_t>(token.substr(1));
-        if (!k || *k >= made.size()) return wrong();
-        stack.push_back(made[*k]);
-      } else if (const auto value = number_of<double>(token)) {
-        stack.push_back(number(x, *value));
-      } else {
-        XFLOW_TRY(made.emplace_back(), spelled_operator(token, stack));
-        stack.push_back(made.back());
-      }
-    }
-    if (stack.size() != 1) return wrong();
-    return stack[0];
-  }
-
-  // Takes its operands from the stack. "hard_sigmoid~0.16666667~0.5".
-  Result<ValueId> spelled_operator(std::string_view token, std::vector<ValueId>& stack) {
-    std::vector<double> reals;
-    const std::string_view name = token.substr(0, token.find('~'));
-    for (std::size_t at = name.size(); at < token.size();) {
-      const std::size_t end = std::min(token.find('~', at + 1), token.size());
-      const auto real = number_of<double>(token.substr(at + 1, end - at - 1));
-      if (!real) return fail(ErrorCode::unsupported, fmt::format("'{}' is no operator with its attributes", token));
-      reals.push_back(*real);
-      at = end;
-    }
-    const auto op = ops::find_operator(name);
-    const std::size_t count = op ? ops::get(*op).signature.operands.size() : 0;
-    if (!op || count > stack.size())
-      return fail(ErrorCode::unsupported, fmt::format("'{}' is no operator of what stands before it", token));
-    const std::vector<ValueId> operands(stack.end() - static_cast<std::ptrdiff_t>(count), stack.end());
-    stack.resize(stack.size() - count);
-    return pointwise(name, reals, operands);
-  }
-
-  template <typename T>
-  static std::optional<T> number_of(std::string_view text) {
-    T value{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-  }
-
-  // x times a function of x.
-  Result<ValueId> gated(std::string_view name, ValueId x) {
-    ValueId gate = x;
-    if (name == "swish") {
-      XFLOW_TRY(gate, apply("sigmoid", {x}));
-    } else if (name == "mish") {
-      XFLOW_TRY(const ValueId softplus, apply("softplus", {x}));
-      XFLOW_TRY(gate, apply("tanh", {softplus}));
-    } else {
-      XFLOW_TRY(gate, pointwise("hard_sigmoid", {1.0 / 6, 0.5}, {x}));
-    }
-    return apply("mul", {x, gate});
-  }
-
-  // x (1 + part) / 2
-  Result<ValueId> gelu(ValueId x, ValueId part) {
-    XFLOW_TRY(const ValueId sum, apply("add", {part, number(x, 1)}));
-    XFLOW_TRY(const ValueId product, apply("mul", {x, sum}));
-    return apply("mul", {product, number(x, 0.5)});
-  }
-
-  ir::Arena& arena_;
-};
-
 class Builder {
  public:
   Builder(const ops::KernelSpec& spec, int launches, int places, Arrangement arrangement)
@@ -261,7 +105,6 @@ class Builder {
         launches_(launches),
         places_(places),
         arrangement_(arrangement),
-        spelling_(arena_),
         values_(spec),
         operands_(operands_of(spec)),
         residual_(residual_operand()) {}
@@ -288,7 +131,7 @@ class Builder {
       }
       if (chain && launch > 0) operands[*chained] = results[0];
       if (residual_ && launch > 0) operands[*residual_] = results[0];
-      XFLOW_TRY(std::vector<ValueId> made, launch_of(operands));
+      XFLOW_TRY(std::vector<ValueId> made, graph_of(arena_, spec_, operands));
       if (chain || residual_) results.clear();
       if (!residual_ || launch + 1 == launches_) XFLOW_CHECK(sink(made));
       results.insert(results.end(), made.begin(), made.end());
@@ -318,7 +161,7 @@ class Builder {
       }
       for (std::size_t k = 1; k < operands.size(); ++k) XFLOW_CHECK(sink(operands[k], operands_[k]));
       if (place < launches_) {
-        XFLOW_TRY(const std::vector<ValueId> results, base(operands));
+        XFLOW_TRY(const std::vector<ValueId> results, graph_of(arena_, spec_, operands));
         XFLOW_CHECK(sink(results.at(0), spec_.results[0]));
       } else {
         XFLOW_CHECK(sink(operands[0], operands_[0]));
@@ -367,7 +210,7 @@ class Builder {
       if (is_gathered(k)) {
         ir::Attributes attributes;
         attributes.set("axis", ir::Poly(0));
-        XFLOW_TRY(const ValueId whole, spelling_.apply("concat", std::move(own), std::move(attributes)));
+        XFLOW_TRY(const ValueId whole, ops::apply(arena_, "concat", std::move(own), std::move(attributes)));
         own = {whole};
       }
       outputs.insert(outputs.end(), own.begin(), own.end());
@@ -404,7 +247,7 @@ class Builder {
     attributes.set("dilations", ir::polys(std::vector<std::int64_t>(spatial, 1)));
     attributes.set("pads", ir::polys(std::vector<std::int64_t>(2 * spatial, 0)));
     attributes.set("groups", ir::Poly(1));
-    return spelling_.apply("conv", {x, weights}, std::move(attributes));
+    return ops::apply(arena_, "conv", {x, weights}, std::move(attributes));
   }
 
   // A pool over single elements, which changes nothing but how many there are along each spatial dimension.
@@ -412,23 +255,7 @@ class Builder {
     ir::Attributes attributes;
     attributes.set("kernel", ir::polys(std::vector<std::int64_t>(strides.size(), 1)));
     attributes.set("strides", ir::polys(strides));
-    return spelling_.apply("max_pool", {value}, std::move(attributes));
-  }
-
-  // What leaves one launch.
-  Result<std::vector<ValueId>> launch_of(const std::vector<ValueId>& operands) {
-    const std::vector<ValueId> own(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(spec_.operands.size()));
-    XFLOW_TRY(std::vector<ValueId> results, base(own));
-    std::size_t next = own.size();
-    for (const ops::PostOperation& post : spec_.post) {
-      const StepName step = parse_step(post.name);
-      std::vector<ValueId> values(operands.begin() + static_cast<std::ptrdiff_t>(next),
-                                  operands.begin() + static_cast<std::ptrdiff_t>(next + post.operands.size()));
-      next += post.operands.size();
-      values.insert(values.begin() + static_cast<std::ptrdiff_t>(step.position), results.at(0));
-      XFLOW_TRY(results[0], spelling_.pointwise(step.operation, post.reals, values));
-    }
-    return results;
+    return ops::apply(arena_, "max_pool", {value}, std::move(attributes));
   }
 
   // Lets what a launch makes end in a pool where it slides.
@@ -454,26 +281,6 @@ class Builder {
     return std::nullopt;
   }
 
-  Result<std::vector<ValueId>> base(const std::vector<ValueId>& operands) {
-    if (spec_.kernel == "normalization") {
-      XFLOW_TRY(const ValueId value, spelling_.normalization(spec_, operands));
-      return std::vector<ValueId>{value};
-    }
-    if (is_pointwise(spec_) && !ops::find_operator(parse_step(spec_.kernel).operation)) {
-      std::string name(parse_step(spec_.kernel).operation);
-      if (!spec_.word.empty()) name += ":" + spec_.word;
-      XFLOW_TRY(const ValueId value, spelling_.pointwise(name, {}, operands));
-      return std::vector<ValueId>{value};
-    }
-    ir::Arena scratch(arena_.shared_symbols());
-    XFLOW_TRY(const ir::NodeId known, operation_of(scratch, spec_));
-    ops::Typing typing(arena_.symbols());
-    XFLOW_TRY(const ir::NodeId node, ops::apply(arena_, typing, scratch.node(known).op, operands, scratch.node(known).attributes));
-    std::vector<ValueId> results(arena_.node(node).outputs.size());
-    for (std::uint32_t k = 0; k < results.size(); ++k) results[k] = {node, k};
-    return results;
-  }
-
   bool has_sink() const {
     if (!slides(spec_) || spec_.results.size() != 1 || spec_.results[0].data_type != ir::DataType::float32) return false;
     return has_layouts(spec_.results[0]) && elements(spec_.results[0]) > 0;
@@ -496,7 +303,6 @@ class Builder {
   int places_;
   Arrangement arrangement_;
   ir::Arena arena_;
-  Spelling spelling_;
   Values values_;
   std::vector<ops::TensorSpec> operands_;
   std::optional<std::size_t> residual_;  // of operands_

@@ -1,0 +1,19 @@
+// What a kernel computes, as a graph.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <span>
+#include <vector>
+
+#include "src/ir/graph.h"
+#include "src/ops/kernel_spec.h"
+
+namespace xflow::cost {
+
+// The results of `spec` with its post-operations, made in `arena` of these operands (those of post-operations follow the kernel's own).
+// Functions that graphs spell as several operators (see Composite) are spelled so: as their name says behind ":", otherwise as most graphs
+// do. Error::unsupported for reorders, which no graph has.
+Result<std::vector<ir::ValueId>> graph_of(ir::Arena& arena, const ops::KernelSpec& spec, std::span<const ir::ValueId> operands);
+
+}  // namespace xflow::cost

@@ -1,0 +1,302 @@
+// Kernels as source text, compiled here, compute what the interpreter computes of their graphs.
+#include "src/cost/kernel_source.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "src/cost/device.h"
+#include "src/cost/device_plugin.h"
+#include "src/cost/kernel_graph.h"
+#include "src/cost/node_kernel.h"
+#include "src/eval/evaluate.h"
+#include "src/ops/operator.h"
+#include "tests/compiled_text.h"
+#include "tests/eval/operator_samples.h"
+
+namespace xflow::cost {
+namespace {
+
+using ir::DataType;
+using ir::ValueId;
+using ops::KernelSpec;
+using ops::TensorSpec;
+using xflow::testing::Operand;
+using xflow::testing::Sample;
+
+TensorSpec tensor(std::vector<std::int64_t> dims, DataType type = DataType::float32) { return {type, std::move(dims), false}; }
+
+std::vector<TensorSpec> operands_of(const KernelSpec& spec) {
+  std::vector<TensorSpec> operands = spec.operands;
+  for (const ops::PostOperation& post : spec.post) operands.insert(operands.end(), post.operands.begin(), post.operands.end());
+  return operands;
+}
+
+// A function that runs all launches, block after block.
+std::string run_text(const KernelSource& source, const std::string& name) {
+  std::string text = fmt::format("extern \"C\" void {}_run(void* const* operands, void* const* results, void* const* scratch) {{\n", name);
+  for (const SourceLaunch& launch : source.launches) {
+    text += fmt::format("  for (long long block = 0; block < {}; ++block) {}(block", launch.blocks, launch.function);
+    for (const SourceArgument& argument : launch.arguments) {
+      const char* const array = argument.kind == SourceArgument::Kind::operand  ? "operands"
+                                : argument.kind == SourceArgument::Kind::result ? "results"
+                                                                                : "scratch";
+      text += fmt::format(", {}[{}]", array, argument.number);
+    }
+    text += ");\n";
+  }
+  return text + "}\n";
+}
+
+class KernelSourceTest : public ::testing::Test {
+ protected:
+  // Adds a kernel, whose operands lie between these bounds, to those that are compiled together.
+  void add(const KernelSpec& spec, double low = -1.5, double high = 1.5) {
+    SCOPED_TRACE(ops::to_string(spec));
+    std::vector<Operand> operands;
+    for (const TensorSpec& tensor : operands_of(spec)) operands.push_back({tensor.data_type, tensor.dims, low, high});
+    add(spec, std::move(operands));
+  }
+
+  void add(const KernelSpec& spec, std::vector<Operand> operands) {
+    const std::string name = fmt::format("kernel{}", cases_.size());
+    auto source = kernel_source(spec, name);
+    ASSERT_TRUE(source) << source.error().text();
+    text_ += source->text + run_text(*source, name);
+    cases_.push_back({spec, std::move(operands), *std::move(source)});
+  }
+
+  // Adds one kernel of each operator; gives the number of operators.
+  std::size_t add_samples() {
+    std::set<std::string> kernels;
+    for (const Sample& sample : xflow::testing::samples()) {
+      ir::Arena arena;
+      std::vector<ValueId> operands;
+      for (const Operand& operand : sample.operands)
+        operands.push_back(arena.input({operand.type, true, ir::polys(operand.dims)}, static_cast<std::uint32_t>(operands.size())));
+      ops::Typing typing(arena.symbols());
+      const auto node = ops::apply(arena, typing, ops::id_of(sample.op), operands, sample.attributes);
+      EXPECT_TRUE(node) << node.error().text();
+      if (!node) continue;
+      const auto kernel = kernel_of(arena, *node, [](ir::SymbolId) { return std::nullopt; });
+      if (!kernel || kernel->operands != operands) continue;  // a power with an exponent that is known, ...
+      SCOPED_TRACE(xflow::testing::text_of(sample));
+      kernels.insert(sample.op);
+      add(kernel->spec, sample.operands);
+    }
+    return kernels.size();
+  }
+
+  void add_halves() {
+    for (const DataType type : {DataType::float16, DataType::bfloat16}) {
+      KernelSpec spec{"pointwise/mul", "", {tensor({40}, type), tensor({40}, type)}, {tensor({40}, type)}, {}, {}, {}};
+      spec.post = {{"relu", {}, {}}, {"add", {}, {tensor({40}, type)}}};
+      add(spec);
+    }
+  }
+
+  const KernelSource& source(std::size_t k) const { return cases_.at(k).source; }
+
+  std::size_t count() const { return cases_.size(); }
+  // Without what only this test's host needs.
+  std::string kernels_text() const {
+    std::string text;
+    for (const Case& made : cases_) text += made.source.text;
+    return text;
+  }
+
+  // Compares all with the interpreter.
+  void compare() {
+    void* const library = xflow::testing::compile_and_load(kernel_source_prelude() + text_);
+    ASSERT_NE(library, nullptr);
+    for (std::size_t number = 0; number < cases_.size(); ++number) {
+      SCOPED_TRACE(ops::to_string(cases_[number].spec));
+      auto* const run =
+          reinterpret_cast<void (*)(void* const*, void* const*, void* const*)>(dlsym(library, fmt::format("kernel{}_run", number).c_str()));
+      ASSERT_NE(run, nullptr);
+      compare(cases_[number], run);
+      if (HasFatalFailure()) return;
+    }
+    dlclose(library);
+  }
+
+ private:
+  struct Case {
+    KernelSpec spec;
+    std::vector<Operand> operands;
+    KernelSource source;
+  };
+
+  template <typename Run>
+  static void compare(const Case& made, Run run) {
+    ir::Arena arena;
+    std::vector<ValueId> values;
+    std::vector<ir::Constant> constants;
+    std::vector<void*> operands;
+    eval::Bindings bindings;
+    for (std::size_t k = 0; k < made.operands.size(); ++k) {
+      const Operand& operand = made.operands[k];
+      values.push_back(arena.input({operand.type, true, ir::polys(operand.dims)}, static_cast<std::uint32_t>(k)));
+      const eval::Tensor tensor = xflow::testing::tensor(operand, xflow::testing::values(operand, static_cast<unsigned>(k)));
+      constants.push_back(eval::to_constant(tensor).value());
+      operands.push_back(const_cast<std::byte*>(constants.back().source->bytes().value().data()));
+      bindings.emplace(values.back(), tensor);
+    }
+    const auto graph = graph_of(arena, made.spec, values);
+    ASSERT_TRUE(graph) << graph.error().text();
+    const auto expected = eval::evaluate(arena, ir::Graph{*graph}, bindings);
+    ASSERT_TRUE(expected) << expected.error().text();
+    std::vector<std::vector<std::byte>> arrays;
+    for (const eval::Tensor& tensor : *expected)
+      arrays.emplace_back(doubles(tensor)->size() * static_cast<std::size_t>(ir::bits(tensor.data_type)) / 8);
+    std::vector<std::vector<std::byte>> between;
+    for (const std::size_t bytes : made.source.scratch) between.emplace_back(bytes);
+    const auto places = [](std::vector<std::vector<std::byte>>& all) {
+      std::vector<void*> result;
+      for (std::vector<std::byte>& bytes : all) result.push_back(bytes.data());
+      return result;
+    };
+    run(operands.data(), places(arrays).data(), places(between).data());
+    for (std::size_t k = 0; k < arrays.size(); ++k) {
+      const eval::Tensor& tensor = (*expected)[k];
+      const DataType type = tensor.data_type;
+      const std::vector<double> wanted = doubles(tensor).value();
+      const std::vector<double> found = ir::doubles(ir::Constant{type, tensor.dims, ir::owned_bytes(std::move(arrays[k]))}).value();
+      const double tolerance = !ir::is_floating(type)       ? 0
+                               : type == DataType::float16  ? 4e-3
+                               : type == DataType::bfloat16 ? 3e-2
+                               : type == DataType::float64  ? 1e-12
+                                                            : 3e-5;
+      for (std::size_t i = 0; i < found.size(); ++i)
+        ASSERT_NEAR(found[i], wanted[i], tolerance * (1 + std::abs(wanted[i]))) << "result " << k << ", element " << i;
+    }
+  }
+
+  std::string text_;
+  std::vector<Case> cases_;
+};
+
+TEST_F(KernelSourceTest, OfEveryOperatorComputesItsGraph) {
+  EXPECT_GE(add_samples(), 70U);
+  compare();
+}
+
+TEST_F(KernelSourceTest, ComputesPostOperationsInTheSameFunction) {
+  const TensorSpec x = tensor({2, 3, 4});
+  KernelSpec chain{"pointwise/add", "", {x, tensor({4})}, {x}, {}, {}, {}};
+  chain.post = {{"relu", {}, {}}, {"mul", {}, {tensor({3, 1})}}, {"sub@1", {}, {x}}, {"clip", {-0.5, 0.5}, {}}};
+  add(chain);
+  EXPECT_EQ(source(0).launches.size(), 1U);
+  EXPECT_TRUE(source(0).scratch.empty());
+  EXPECT_EQ(source(0).launches[0].arguments.size(), 5U) << "four operands and the result";
+  for (const char* function :
+       {"square", "hard_swish", "swish", "gelu_erf", "gelu_tanh", "mish", "softplus", "gelu_erf:x;1.4142135;div;erf;1;add;x;mul;0.5;mul"}) {
+    KernelSpec product{"matmul", "", {tensor({5, 7}), tensor({7, 6})}, {tensor({5, 6})}, {}, {}, {}};
+    product.post = {{"add", {}, {tensor({6})}}, {function, {}, {}}, {"add", {}, {tensor({5, 6})}}};
+    add(product);
+  }
+  KernelSpec sum{"reduce", "sum", {tensor({3, 500})}, {tensor({3, 1})}, {{"axes", {1}}, {"keep_dims", {1}}}, {}, {}};
+  sum.post = {{"sqrt", {}, {}}, {"add", {}, {tensor({1})}}};
+  add(sum, 0.1, 1);
+  EXPECT_EQ(source(9).launches.size(), 1U) << "the block that makes a sum goes on with it";
+  EXPECT_EQ(source(9).launches[0].blocks, 3);
+  EXPECT_EQ(source(9).launches[0].threads, 256);
+  compare();
+}
+
+TEST_F(KernelSourceTest, ComputesNormalisationsAndSoftmaxInStages) {
+  for (const char* word : {"layer", "rms"}) {
+    KernelSpec spec{"normalization",     word, {tensor({6, 300}), tensor({300}), tensor({300})}, {tensor({6, 300})}, {{"axes", {1}}},
+                    {{"epsilon", 1e-5}}, {}};
+    add(spec);
+  }
+  add({"softmax", "", {tensor({6, 100})}, {tensor({6, 100})}, {{"axis", {1}}}, {}, {}});
+  compare();
+}
+
+TEST_F(KernelSourceTest, ComputesInHalfPrecision) {
+  add_halves();
+  compare();
+}
+
+TEST(KernelSource, BringsTensorsToOtherLayouts) {
+  const TensorSpec image = tensor({2, 3, 4, 5});
+  const auto there = kernel_source(reorder_spec(image, Layout::plain, Layout::channels_last), "there");
+  const auto back = kernel_source(reorder_spec(image, Layout::channels_last, Layout::plain), "back");
+  ASSERT_TRUE(there && back);
+  void* const library = xflow::testing::compile_and_load(kernel_source_prelude() + there->text + run_text(*there, "there") + back->text +
+                                                         run_text(*back, "back"));
+  ASSERT_NE(library, nullptr);
+  std::vector<float> plain(120);
+  for (std::size_t k = 0; k < plain.size(); ++k) plain[k] = static_cast<float>(k);
+  std::vector<float> last(120);
+  std::vector<float> again(120);
+  using Run = void (*)(void* const*, void* const*, void* const*);
+  void* place = plain.data();
+  void* other = last.data();
+  void* third = again.data();
+  reinterpret_cast<Run>(dlsym(library, "there_run"))(&place, &other, nullptr);
+  reinterpret_cast<Run>(dlsym(library, "back_run"))(&other, &third, nullptr);
+  dlclose(library);
+  EXPECT_EQ(again, plain);
+  for (std::size_t n = 0; n < 2; ++n)
+    for (std::size_t c = 0; c < 3; ++c)
+      for (std::size_t s = 0; s < 20; ++s) ASSERT_EQ(last[(n * 20 + s) * 3 + c], plain[(n * 3 + c) * 20 + s]);
+  const auto blocked = kernel_source(reorder_spec(image, Layout::plain, Layout::blocked8), "blocked");
+  ASSERT_FALSE(blocked);
+  EXPECT_EQ(blocked.error().message, "cannot bring tensors to and from blocks of channels");
+}
+
+TEST(KernelSource, HasNoLaunchWhereThereAreNoElements) {
+  const auto source = kernel_source({"pointwise/relu", "", {tensor({0, 4})}, {tensor({0, 4})}, {}, {}, {}}, "k");
+  ASSERT_TRUE(source) << source.error().text();
+  EXPECT_TRUE(source->launches.empty());
+}
+
+TEST(KernelSource, IsTheSameEachTime) {
+  const KernelSpec spec{"softmax", "", {tensor({6, 100})}, {tensor({6, 100})}, {{"axis", {1}}}, {}, {}};
+  EXPECT_EQ(kernel_source(spec, "k")->text, kernel_source(spec, "k")->text);
+}
+
+#ifdef XFLOW_CUDA_FOLDER
+
+TEST_F(KernelSourceTest, IsCompiledForGpus) {
+  const auto plugin = load_plugin_from(XFLOW_CUDA_FOLDER, "cuda");
+  ASSERT_TRUE(plugin) << plugin.error().text();
+  add_samples();
+  add_halves();
+  for (const int kind : {80, 90}) {
+    const auto binary = (*plugin)->compile(kernel_source_prelude() + kernels_text(), kind);
+    ASSERT_TRUE(binary) << kind << ": " << binary.error().text();
+    EXPECT_TRUE(
+        binary->starts_with("\x7f"
+                            "ELF"))
+        << kind;
+    for (std::size_t k = 0; k < count(); ++k)
+      for (const SourceLaunch& launch : source(k).launches)
+        EXPECT_NE(binary->find(std::string(".text.") + launch.function + '\0'), std::string::npos) << launch.function << " for " << kind;
+  }
+}
+
+TEST(CudaCompiler, SaysWhatIsWrongWithAText) {
+  const auto plugin = load_plugin_from(XFLOW_CUDA_FOLDER, "cuda");
+  ASSERT_TRUE(plugin) << plugin.error().text();
+  const auto wrong = (*plugin)->compile("extern \"C\" __global__ void f() { undeclared = 1; }", 90);
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().code, ErrorCode::internal);
+  EXPECT_TRUE(
+      wrong.error().message.starts_with("NVRTC: NVRTC_ERROR_COMPILATION: xflow.cu(1): error: identifier \"undeclared\" is undefined"))
+      << wrong.error().message;
+  const auto old = (*plugin)->compile("extern \"C\" __global__ void f() {}", 20);
+  ASSERT_FALSE(old);
+  EXPECT_EQ(old.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(old.error().message, "NVRTC does not know --gpu-architecture=sm_20");
+}
+
+#endif
+
+}  // namespace
+}  // namespace xflow::cost
