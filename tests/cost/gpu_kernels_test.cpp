@@ -1,0 +1,136 @@
+// What libraries of GPUs are asked for.
+#include <gtest/gtest.h>
+
+#include "src/cost/gpu/kernels.h"
+
+namespace xflow::cost::gpu {
+namespace {
+
+using ir::DataType;
+using ops::KernelSpec;
+using ops::PostOperation;
+using ops::TensorSpec;
+
+TensorSpec tensor(std::vector<std::int64_t> dims, DataType type = DataType::float32) { return {type, std::move(dims), false}; }
+
+KernelSpec matmul(std::vector<std::int64_t> left, std::vector<std::int64_t> right, std::vector<std::int64_t> result,
+                  std::vector<PostOperation> post = {}) {
+  return {"matmul", "", {tensor(std::move(left)), tensor(std::move(right))}, {tensor(std::move(result))}, {}, {}, std::move(post)};
+}
+
+KernelSpec convolution(std::vector<PostOperation> post = {}) {
+  return {"convolution",
+          "",
+          {tensor({2, 8, 14, 12}), tensor({16, 4, 3, 3})},
+          {tensor({2, 16, 7, 6})},
+          {{"strides", {2, 2}}, {"pads", {1, 0, 1, 1}}, {"dilations", {1, 1}}, {"groups", {2}}},
+          {},
+          std::move(post)};
+}
+
+TEST(GpuProduct, HasTheStridesOfItsBatches) {
+  const auto plain = product_of(matmul({3, 4}, {4, 5}, {3, 5}));
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(*plain, (Product{DataType::float32, 3, 5, 4}));
+  const auto batched = product_of(matmul({2, 6, 3, 4}, {2, 6, 4, 5}, {2, 6, 3, 5}));
+  ASSERT_TRUE(batched);
+  EXPECT_EQ(*batched, (Product{DataType::float32, 3, 5, 4, 12, 12, 20}));
+  const auto shared = product_of(matmul({3, 4}, {7, 4, 5}, {7, 3, 5}));
+  ASSERT_TRUE(shared);
+  EXPECT_EQ(*shared, (Product{DataType::float32, 3, 5, 4, 7, 0, 20}));
+  EXPECT_FALSE(product_of(matmul({2, 1, 3, 4}, {6, 4, 5}, {2, 6, 3, 5}))) << "no single stride leads from one left matrix to the next";
+}
+
+TEST(GpuProduct, OfWeightsIsOneOfAllRows) {
+  const auto product = product_of(matmul({2, 6, 3, 4}, {4, 5}, {2, 6, 3, 5}));
+  ASSERT_TRUE(product);
+  EXPECT_EQ(*product, (Product{DataType::float32, 36, 5, 4}));
+}
+
+TEST(GpuProduct, HasTheEpiloguesOfItsLibraryAndNoOthers) {
+  const PostOperation bias{"add", {}, {tensor({5})}};
+  const PostOperation residual{"add", {}, {tensor({3, 5})}};
+  const auto with = [](std::vector<PostOperation> post) { return product_of(matmul({3, 4}, {4, 5}, {3, 5}, std::move(post))); };
+  const auto all = with({bias, residual, {"relu", {}, {}}});
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->bias, 2U);
+  EXPECT_EQ(all->residual, 3U);
+  EXPECT_EQ(all->activation, Activation::relu);
+  const auto other_order = with({residual, bias});
+  ASSERT_TRUE(other_order);
+  EXPECT_EQ(other_order->residual, 2U);
+  EXPECT_EQ(other_order->bias, 3U);
+  EXPECT_EQ(with({{"gelu_tanh", {}, {}}})->activation, Activation::gelu_tanh);
+  EXPECT_FALSE(with({bias, bias}));
+  EXPECT_FALSE(with({residual, residual}));
+  EXPECT_FALSE(with({{"relu", {}, {}}, bias})) << "nothing follows an activation";
+  EXPECT_FALSE(with({{"gelu_erf", {}, {}}})) << "cuBLASLt's gelu is by tanh";
+  EXPECT_FALSE(with({{"sigmoid", {}, {}}}));
+  EXPECT_FALSE(with({{"mul", {}, {tensor({5})}}}));
+  EXPECT_FALSE(with({{"add", {}, {tensor({3, 1})}}}));
+  EXPECT_FALSE(with({{"sub", {}, {tensor({5})}}}));
+}
+
+TEST(GpuProduct, IsOfTypesThatItsLibraryHas) {
+  KernelSpec spec = matmul({3, 4}, {4, 5}, {3, 5});
+  for (const DataType type : {DataType::float16, DataType::bfloat16}) {
+    for (TensorSpec* t : {&spec.operands[0], &spec.operands[1], &spec.results[0]}) t->data_type = type;
+    EXPECT_EQ(product_of(spec)->type, type);
+  }
+  for (TensorSpec* t : {&spec.operands[0], &spec.operands[1], &spec.results[0]}) t->data_type = DataType::int64;
+  EXPECT_FALSE(product_of(spec));
+  EXPECT_FALSE(product_of(matmul({0, 4}, {4, 5}, {0, 5}))) << "nothing to compute";
+}
+
+TEST(GpuConvolution, HasWhatItsLibraryIsAskedFor) {
+  const auto found = convolution_of(convolution(), Layout::channels_last);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->layout, Layout::channels_last);
+  EXPECT_EQ(found->image, (std::vector<std::int64_t>{2, 8, 14, 12}));
+  EXPECT_EQ(found->weights, (std::vector<std::int64_t>{16, 4, 3, 3}));
+  EXPECT_EQ(found->result, (std::vector<std::int64_t>{2, 16, 7, 6}));
+  EXPECT_EQ(found->strides, (std::vector<std::int64_t>{2, 2}));
+  EXPECT_EQ(found->pads_before, (std::vector<std::int64_t>{1, 0}));
+  EXPECT_EQ(found->pads_after, (std::vector<std::int64_t>{1, 1}));
+  EXPECT_EQ(found->groups, 2);
+  EXPECT_FALSE(found->transposed);
+  EXPECT_FALSE(convolution_of(convolution(), Layout::blocked8));
+  KernelSpec cropped = convolution();
+  cropped.integers[1].second = {-1, 0, 1, 1};
+  EXPECT_FALSE(convolution_of(cropped, Layout::plain)) << "cuDNN crops nothing";
+}
+
+TEST(GpuConvolution, AddsABiasOfItsChannels) {
+  for (const std::vector<std::int64_t>& dims : {std::vector<std::int64_t>{16, 1, 1}, {1, 16, 1, 1}}) {
+    const auto found = convolution_of(convolution({{"add", {}, {tensor(dims)}}, {"swish", {}, {}}}), Layout::plain);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->bias, 2U);
+    EXPECT_EQ(found->activation, Activation::swish);
+  }
+  EXPECT_TRUE(convolution_of(convolution({{"add", {}, {tensor({2, 16, 7, 6})}}}), Layout::plain)->residual);
+  EXPECT_FALSE(convolution_of(convolution({{"add", {}, {tensor({16})}}}), Layout::plain)) << "16 elements of the last dimension";
+  EXPECT_FALSE(convolution_of(convolution({{"clip", {0, 6}, {}}}), Layout::plain));
+}
+
+TEST(GpuKernel, IsOfALibraryWhereThatHasItAndSourceTextOtherwise) {
+  const auto text = [](const KernelSpec& spec, Layout layout) { return kernel_of(spec, layout, "k")->text; };
+  EXPECT_EQ(text(matmul({2, 6, 3, 4}, {2, 6, 4, 5}, {2, 6, 3, 5}), Layout::plain), "cuBLASLt 3x5x4, 12 times");
+  EXPECT_EQ(text(convolution(), Layout::channels_last), "cuDNN convolution of [2,8,14,12], channels_last");
+  EXPECT_EQ(text(matmul({3, 4}, {4, 5}, {3, 5}, {{"gelu_erf", {}, {}}}), Layout::plain), "source text");
+  EXPECT_EQ(text(reorder_spec(tensor({2, 3, 4, 5}), Layout::plain, Layout::channels_last), Layout::plain), "source text");
+  const auto elsewhere = kernel_of({"pool_max",
+                                    "",
+                                    {tensor({1, 2, 4, 4})},
+                                    {tensor({1, 2, 4, 4})},
+                                    {{"kernel", {1, 1}}, {"strides", {1, 1}}, {"pads", {0, 0, 0, 0}}, {"dilations", {1, 1}}},
+                                    {},
+                                    {}},
+                                   Layout::channels_last, "k");
+  ASSERT_FALSE(elsewhere);
+  EXPECT_EQ(elsewhere.error().code, ErrorCode::unsupported);
+  EXPECT_TRUE(elsewhere.error().message.starts_with("cannot run pool_max")) << elsewhere.error().message;
+  EXPECT_TRUE(elsewhere.error().message.ends_with(" here: there is no such kernel on channels_last tensors")) << elsewhere.error().message;
+}
+
+}  // namespace
+}  // namespace xflow::cost::gpu
