@@ -238,7 +238,7 @@ void put_in_place(Plan& plan, std::size_t launch, std::size_t operand) {
     if (buffer.memory == from) buffer.memory = to;
 }
 
-Placement place(const Plan& plan, std::size_t slack) {
+Placement place(const Plan& plan, std::size_t slack, std::size_t alignment) {
   const std::vector<Span> spans = spans_of(plan);
   std::vector<Lifetime> lifetimes(plan.buffers.size());
   const std::size_t end = plan.launches.empty() ? 0 : plan.launches.size() - 1;
@@ -250,7 +250,7 @@ Placement place(const Plan& plan, std::size_t slack) {
     life.first = span.kept ? 0 : span.first;
     life.last = span.kept || span.read ? end : span.last;
   }
-  Placement placement = place(lifetimes);
+  Placement placement = place(lifetimes, alignment);
   for (std::size_t k = 0; k < plan.buffers.size(); ++k)
     placement.offsets[k] = placement.offsets[static_cast<std::size_t>(plan.buffers[k].memory)];
   return placement;

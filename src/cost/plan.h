@@ -103,7 +103,7 @@ void put_in_place(Plan& plan, std::size_t launch, std::size_t operand);
 
 // The memory of a plan. What is written before a run keeps its own throughout, outputs keep theirs to the end; `slack` bytes follow each
 // buffer.
-Placement place(const Plan& plan, std::size_t slack);
+Placement place(const Plan& plan, std::size_t slack, std::size_t alignment = 64);
 
 // Bytes of a tensor in a layout, with the padding of blocked ones.
 std::size_t bytes_of(const ops::TensorSpec& tensor, Layout layout);

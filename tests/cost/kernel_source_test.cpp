@@ -15,6 +15,7 @@
 #include "src/eval/evaluate.h"
 #include "src/ops/operator.h"
 #include "tests/compiled_text.h"
+#include "tests/cost/run_text.h"
 #include "tests/eval/operator_samples.h"
 
 namespace xflow::cost {
@@ -35,22 +36,6 @@ std::vector<TensorSpec> operands_of(const KernelSpec& spec) {
   return operands;
 }
 
-// A function that runs all launches, block after block.
-std::string run_text(const KernelSource& source, const std::string& name) {
-  std::string text = fmt::format("extern \"C\" void {}_run(void* const* operands, void* const* results, void* const* scratch) {{\n", name);
-  for (const SourceLaunch& launch : source.launches) {
-    text += fmt::format("  for (long long block = 0; block < {}; ++block) {}(block", launch.blocks, launch.function);
-    for (const SourceArgument& argument : launch.arguments) {
-      const char* const array = argument.kind == SourceArgument::Kind::operand  ? "operands"
-                                : argument.kind == SourceArgument::Kind::result ? "results"
-                                                                                : "scratch";
-      text += fmt::format(", {}[{}]", array, argument.number);
-    }
-    text += ");\n";
-  }
-  return text + "}\n";
-}
-
 class KernelSourceTest : public ::testing::Test {
  protected:
   // Adds a kernel, whose operands lie between these bounds, to those that are compiled together.
@@ -65,7 +50,7 @@ class KernelSourceTest : public ::testing::Test {
     const std::string name = fmt::format("kernel{}", cases_.size());
     auto source = kernel_source(spec, name);
     ASSERT_TRUE(source) << source.error().text();
-    text_ += source->text + run_text(*source, name);
+    text_ += source->text + xflow::testing::run_text(*source, name);
     cases_.push_back({spec, std::move(operands), *std::move(source)});
   }
 
@@ -227,8 +212,8 @@ TEST(KernelSource, BringsTensorsToOtherLayouts) {
   const auto there = kernel_source(reorder_spec(image, Layout::plain, Layout::channels_last), "there");
   const auto back = kernel_source(reorder_spec(image, Layout::channels_last, Layout::plain), "back");
   ASSERT_TRUE(there && back);
-  void* const library = xflow::testing::compile_and_load(kernel_source_prelude() + there->text + run_text(*there, "there") + back->text +
-                                                         run_text(*back, "back"));
+  void* const library = xflow::testing::compile_and_load(kernel_source_prelude() + there->text + xflow::testing::run_text(*there, "there") +
+                                                         back->text + xflow::testing::run_text(*back, "back"));
   ASSERT_NE(library, nullptr);
   std::vector<float> plain(120);
   for (std::size_t k = 0; k < plain.size(); ++k) plain[k] = static_cast<float>(k);

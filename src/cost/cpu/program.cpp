@@ -9,12 +9,10 @@
 #include <functional>
 #include <map>
 #include <new>
-#include <random>
 #include <string_view>
 #include <unordered_set>
 
-#include "src/cost/node_kernel.h"
-#include "src/eval/evaluate.h"
+#include "src/cost/plan_data.h"
 #include "src/ops/operator.h"
 
 namespace xflow::cost::cpu {
@@ -26,20 +24,6 @@ constexpr std::align_val_t kAlignment{64};
 
 bool is_empty(const ops::TensorSpec& tensor) { return std::ranges::find(tensor.dims, 0) != tensor.dims.end(); }
 
-// Values of the type: floating ones in [-1, 1), booleans of both kinds; integers are 0, because they may be indices.
-std::vector<double> seeded_values(const ops::TensorSpec& tensor, std::uint64_t seed) {
-  std::size_t n = 1;
-  for (const std::int64_t d : tensor.dims) n *= static_cast<std::size_t>(d);
-  std::vector<double> values(n);
-  std::mt19937_64 random(seed);
-  std::uniform_real_distribution<double> real(-1, 1);
-  for (double& value : values) {
-    if (ir::is_floating(tensor.data_type)) value = real(random);
-    if (tensor.data_type == ir::DataType::boolean) value = static_cast<double>(random() % 2);
-  }
-  return values;
-}
-
 }  // namespace
 
 void Program::Free::operator()(std::byte* bytes) const { ::operator delete[](bytes, kAlignment); }
@@ -49,9 +33,9 @@ class Program::Builder {
   Builder(CpuDevice& device, ir::Arena& arena, const ir::Symbols::Valuation& sizes, const ProgramOptions& options)
       : device_(device),
         arena_(arena),
-        sizes_(sizes),
         options_(options),
-        chosen_(options.chosen == nullptr ? own_chosen_ : *options.chosen) {}
+        chosen_(options.chosen == nullptr ? own_chosen_ : *options.chosen),
+        data_(arena, sizes) {}
 
   Result<Program> build(Plan plan) {
     program_.device_ = &device_;
@@ -63,7 +47,7 @@ class Program::Builder {
     for (const Plan::Output& output : program_.plan_.outputs) {
       program_.fixed_.emplace_back();
       if (!arena_.is_constant(output.value)) continue;
-      XFLOW_TRY(ir::Constant constant, folded(output.value));
+      XFLOW_TRY(ir::Constant constant, data_.constant(output.value));
       program_.fixed_.back() = eval::Tensor::of(std::move(constant));
     }
     return std::move(program_);
@@ -133,7 +117,7 @@ class Program::Builder {
     }
     for (std::size_t k = 0; k < launch.operands.size(); ++k) {
       if (launch.operands[k]) continue;
-      XFLOW_TRY(const ir::Constant constant, folded(launch.values[k]));
+      XFLOW_TRY(const ir::Constant constant, data_.constant(launch.values[k]));
       XFLOW_CHECK(kernel->write_constant(k, constant));
       XFLOW_CHECK(share(*kernel, k));
     }
@@ -178,12 +162,6 @@ class Program::Builder {
     return static_cast<std::size_t>(least);
   }
 
-  Result<ir::Constant> folded(ValueId value) {
-    if (const auto known = constants_.find(value); known != constants_.end()) return known->second;
-    XFLOW_TRY(ir::Constant constant, eval::fold(arena_, value));
-    return constants_.emplace(value, std::move(constant)).first->second;
-  }
-
   Result<void> bind() {
     Program& e = program_;
     const Placement placement = place(e.plan_, Kernel::kSlack);
@@ -221,48 +199,20 @@ class Program::Builder {
   std::byte* place_of(BufferId id) const { return program_.memory_.get() + program_.offsets_[static_cast<std::size_t>(id)]; }
 
   Result<void> fill(const Buffer& buffer, std::size_t number) {
-    if (buffer.kind != Buffer::Kind::sized && buffer.kind != Buffer::Kind::seeded) return {};
-    ir::Constant constant;
-    if (buffer.kind == Buffer::Kind::sized) {
-      XFLOW_TRY(constant, of_sizes(buffer));
-    } else {
-      if (ir::bits(buffer.tensor.data_type) < 8)
-        return fail(ErrorCode::unsupported, fmt::format("cannot draw values of {}", ir::name(buffer.tensor.data_type)));
-      XFLOW_TRY(constant, ir::make_constant(buffer.tensor.data_type, buffer.tensor.dims, seeded_values(buffer.tensor, number)));
-    }
-    XFLOW_TRY(const auto bytes, constant.source->bytes());
+    XFLOW_TRY(const std::optional<ir::Constant> written, data_.written(buffer, number));
+    if (!written) return {};
+    XFLOW_TRY(const auto bytes, written->source->bytes());
     std::memcpy(place_of(static_cast<BufferId>(number)), bytes.data(), bytes.size());
     return {};
   }
 
-  // What a node makes that reads the sizes of its operand alone.
-  Result<ir::Constant> of_sizes(const Buffer& buffer) {
-    eval::Bindings bindings;
-    eval::Options options;
-    for (const ValueId operand : arena_.node(buffer.value).operands) {
-      const auto tensor = tensor_of(arena_, operand, sizes_);
-      if (!tensor) return fail(ErrorCode::unsupported, "a size is not known");
-      // Which sizes the dimensions are computed from, the dimensions do not tell.
-      for (const ir::Poly& dimension : arena_.type(operand).shape) {
-        for (const ir::SymbolId symbol : arena_.symbols().all_symbols(dimension)) {
-          if (arena_.symbols().info(symbol).kind != ir::SymbolKind::dimension) continue;
-          if (const auto size = sizes_(symbol)) options.symbols.emplace(symbol, *size);
-        }
-      }
-      bindings.emplace(operand, eval::Tensor{tensor->data_type, tensor->dims, std::vector<double>()});
-    }
-    XFLOW_TRY(const std::vector<eval::Tensor> tensors, eval::evaluate(arena_, ir::Graph{{buffer.value}}, bindings, options));
-    return eval::to_constant(tensors[0]);
-  }
-
   CpuDevice& device_;
   ir::Arena& arena_;
-  const ir::Symbols::Valuation& sizes_;
   const ProgramOptions& options_;
   Program program_;
   std::map<std::string, std::string> own_chosen_;
   std::map<std::string, std::string>& chosen_;  // implementations, by kernel and layout
-  std::map<ValueId, ir::Constant> constants_;
+  PlanData data_;
   std::unordered_set<std::string_view> packed_;  // constants in the memory of kernels of the program
   double used_ = 0;
 };

@@ -1,0 +1,294 @@
+#include "src/cost/gpu/gpu_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "src/cost/kernel_text.h"
+#include "src/cost/plan.h"
+#include "src/cost/sign_test.h"
+#include "src/ops/operator.h"
+
+namespace xflow::cost::gpu {
+namespace {
+
+using ops::KernelSpec;
+using ops::TensorSpec;
+
+constexpr int kLeastLaunches = 20;  // of one recorded graph: starting it takes some microseconds
+constexpr std::size_t kMostSets = 64;
+constexpr int kLeastSamples = 5;
+constexpr int kMostSamples = 40;
+constexpr int kGlances = 3;
+constexpr double kSettled = 0.02;
+constexpr double kOutlier = 1.5;  // times the median
+constexpr std::size_t kMostPostOperations = 8;
+
+std::vector<TensorSpec> all_operands(const KernelSpec& spec) {
+  std::vector<TensorSpec> operands = spec.operands;
+  for (const ops::PostOperation& post : spec.post) operands.insert(operands.end(), post.operands.begin(), post.operands.end());
+  return operands;
+}
+
+std::string key_of(const KernelSpec& spec, Layout layout) { return fmt::format("{}@{}", ops::to_string(spec), name(layout)); }
+
+bool is_broadcast_to(const TensorSpec& operand, const TensorSpec& result) {
+  if (operand.dims.size() > result.dims.size()) return false;
+  const std::size_t offset = result.dims.size() - operand.dims.size();
+  for (std::size_t k = 0; k < operand.dims.size(); ++k)
+    if (operand.dims[k] != 1 && operand.dims[k] != result.dims[offset + k]) return false;
+  return true;
+}
+
+// Operators of elements, and functions that graphs spell as several.
+bool is_known_step(const ops::PostOperation& post) {
+  constexpr std::array<std::string_view, 7> kComposites = {"square", "hard_swish", "swish", "gelu_erf", "gelu_tanh", "mish", "softplus"};
+  const std::string_view operation = parse_step(post.name).operation;
+  const auto op = ops::find_operator(operation);
+  if (op) return ops::get(*op).signature.pointwise;
+  return post.operands.empty() && std::ranges::find(kComposites, operation) != kComposites.end();
+}
+
+// The same function of elements on tensors whose elements lie in the order of channels last, as one of plain tensors. Nothing where an
+// operand lies in another order.
+std::optional<KernelSpec> as_it_lies(const KernelSpec& spec) {
+  const std::size_t rank = spec.results[0].dims.size();
+  const auto turned = [&](const TensorSpec& tensor) -> std::optional<TensorSpec> {
+    TensorSpec result = tensor;
+    result.dims.insert(result.dims.begin(), rank - tensor.dims.size(), 1);
+    // What has fewer dimensions is plain in every layout.
+    if (tensor.dims.size() < rank && !same_bytes(result, Layout::plain, Layout::channels_last)) return std::nullopt;
+    std::rotate(result.dims.begin() + 1, result.dims.begin() + 2, result.dims.end());
+    return result;
+  };
+  KernelSpec result = spec;
+  const auto turn = [&](std::vector<TensorSpec>& tensors) {
+    for (TensorSpec& tensor : tensors) {
+      const auto other = turned(tensor);
+      if (!other) return false;
+      tensor = *other;
+    }
+    return true;
+  };
+  if (!turn(result.operands) || !turn(result.results)) return std::nullopt;
+  for (ops::PostOperation& post : result.post)
+    if (!turn(post.operands)) return std::nullopt;
+  return result;
+}
+
+}  // namespace
+
+// The tensors of launches that are timed: sets that take turns, where the memory between two launches of a run is gone through.
+struct GpuDevice::Tensors {
+  std::optional<Block> block;
+  std::vector<std::vector<Address>> operands;  // by set
+  std::vector<std::vector<Address>> results;
+  std::vector<Address> scratch;
+  Address workspace{};
+
+  static Result<Tensors> allocate(Gpu& gpu, const KernelSpec& spec, Layout layout, std::span<const std::unique_ptr<Ready>> ways,
+                                  const GpuOptions& options) {
+    std::size_t turning = 0;  // bytes of one set
+    std::size_t staying = 0;
+    const std::vector<TensorSpec> all = all_operands(spec);
+    const auto bytes = [&](const TensorSpec& tensor) { return aligned(std::max<std::size_t>(bytes_of(tensor, layout), 1)); };
+    for (const TensorSpec& tensor : all) (tensor.constant ? turning : staying) += bytes(tensor);
+    for (const TensorSpec& tensor : spec.results) turning += bytes(tensor);
+    std::size_t scratch_bytes = 0;
+    std::size_t workspace_bytes = 0;
+    for (const std::unique_ptr<Ready>& way : ways) {
+      std::size_t own = 0;
+      for (const std::size_t tensor : way->scratch()) own += aligned(tensor);
+      scratch_bytes = std::max(scratch_bytes, own);
+      workspace_bytes = std::max(workspace_bytes, aligned(way->workspace_bytes()));
+    }
+    const std::size_t once = staying + turning + scratch_bytes + workspace_bytes;
+    if (once > options.most_bytes) return fail(ErrorCode::unsupported, fmt::format("it needs {} MiB", once >> 20U));
+    const std::size_t room = (options.most_bytes - once) / turning;
+    const std::size_t sets = std::clamp<std::size_t>(options.between / turning, 1, std::min(kMostSets, room + 1));
+    const std::size_t total = staying + sets * turning + scratch_bytes + workspace_bytes;
+    Tensors tensors;
+    XFLOW_TRY(tensors.block, Block::allocate(gpu, total));
+    // Of zeros, which no kernel takes for an index that is too large; times of products do not depend on values.
+    XFLOW_CHECK(clear(gpu, tensors.block->address(), total));
+    Address next = tensors.block->address();
+    const auto take = [&](std::size_t size) {
+      const Address address = next;
+      next = next + size;
+      return address;
+    };
+    std::vector<Address> shared(all.size());
+    for (std::size_t k = 0; k < all.size(); ++k)
+      if (!all[k].constant) shared[k] = take(bytes(all[k]));
+    for (std::size_t set = 0; set < sets; ++set) {
+      std::vector<Address>& own = tensors.operands.emplace_back(shared);
+      for (std::size_t k = 0; k < all.size(); ++k)
+        if (all[k].constant) own[k] = take(bytes(all[k]));
+      std::vector<Address>& results = tensors.results.emplace_back();
+      for (const TensorSpec& tensor : spec.results) results.push_back(take(bytes(tensor)));
+    }
+    tensors.workspace = take(workspace_bytes);
+    tensors.scratch_begin = next;
+    return tensors;
+  }
+
+  // As many launches as make a sample; each set at least once.
+  std::vector<Launch> launches(Ready& way) const {
+    std::vector<Launch> made;
+    const std::size_t count = std::max<std::size_t>(kLeastLaunches, operands.size());
+    std::vector<Address> between;
+    Address next = scratch_begin;
+    for (const std::size_t tensor : way.scratch()) {
+      between.push_back(next);
+      next = next + aligned(tensor);
+    }
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::size_t set = k % operands.size();
+      made.push_back({&way, operands[set], results[set], between, workspace});
+    }
+    return made;
+  }
+
+ private:
+  static Result<void> clear(Gpu& gpu, Address address, std::size_t bytes) {
+    const std::vector<std::byte> zeros(std::min<std::size_t>(bytes, std::size_t{16} << 20U));
+    for (std::size_t at = 0; at < bytes; at += zeros.size())
+      XFLOW_CHECK(gpu.write(address + at, std::span(zeros).first(std::min(zeros.size(), bytes - at))));
+    return {};
+  }
+
+  Address scratch_begin{};
+};
+
+bool computes_nothing(const KernelSpec& spec) {
+  return std::ranges::all_of(spec.results, [](const TensorSpec& tensor) { return std::ranges::find(tensor.dims, 0) != tensor.dims.end(); });
+}
+
+GpuDevice::GpuDevice(Gpu& gpu, const GpuOptions& options) : gpu_(gpu), options_(options), info_(gpu.info()) {
+  if (options.between > 0) info_.library += fmt::format(", {} MiB between launches", options.between >> 20U);
+}
+
+bool GpuDevice::works_in(const KernelSpec& spec, Layout layout) const {
+  if (layout == Layout::plain) return true;
+  if (layout != Layout::channels_last || spec.operands.empty() || spec.results.size() != 1 || !has_layouts(spec.results[0])) return false;
+  if (is_pointwise(spec)) return as_it_lies(spec).has_value();
+  return convolution_of(spec, layout).has_value();
+}
+
+bool GpuDevice::can_fuse(const KernelSpec& base, const ops::PostOperation& post) const {
+  if (base.results.size() != 1 || base.post.size() >= kMostPostOperations) return false;
+  if (!std::ranges::all_of(post.operands, [&](const TensorSpec& operand) { return is_broadcast_to(operand, base.results[0]); }))
+    return false;
+  if (is_pointwise(base)) return is_known_step(post);
+  KernelSpec fused = base;
+  fused.post.push_back(post);
+  return product_of(fused) || convolution_of(fused, Layout::plain);
+}
+
+Result<std::vector<std::unique_ptr<Ready>>> GpuDevice::ways(const KernelSpec& spec, Layout layout) {
+  std::optional<KernelSpec> turned;
+  if (layout == Layout::channels_last && is_pointwise(spec) && !spec.results.empty() && has_layouts(spec.results[0]))
+    turned = as_it_lies(spec);
+  XFLOW_TRY(const Kernel kernel, turned ? kernel_of(*turned, Layout::plain, "xflow") : kernel_of(spec, layout, "xflow"));
+  auto ways = gpu_.prepare(kernel);
+  if (!ways && ways.error().code == ErrorCode::unsupported)
+    return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: {}", ops::to_string(spec), ways.error().message));
+  if (ways && ways->size() > options_.most_ways) ways->resize(options_.most_ways);
+  return ways;
+}
+
+// A way to run a kernel, recorded on tensors of its own.
+struct GpuDevice::Choice {
+  std::unique_ptr<Ready> way;
+  Tensors tensors;
+  std::unique_ptr<Recorded> recorded;
+  std::size_t launches = 0;
+};
+
+// The way that is quickest at first sight; one that fails is none.
+Result<GpuDevice::Choice> GpuDevice::choose(const KernelSpec& spec, Layout layout) {
+  const auto cannot = [&](const Error& error) {
+    return fail(error.code, fmt::format("cannot run {} here: {}", ops::to_string(spec), error.message));
+  };
+  XFLOW_TRY(std::vector<std::unique_ptr<Ready>> found, ways(spec, layout));
+  auto tensors = Tensors::allocate(gpu_, spec, layout, found, options_);
+  if (!tensors) return cannot(tensors.error());
+  Choice best{nullptr, *std::move(tensors), nullptr, 0};
+  double least = 0;
+  std::optional<Error> refusal;
+  for (std::unique_ptr<Ready>& way : found) {
+    const std::vector<Launch> made = best.tensors.launches(*way);
+    auto recorded = gpu_.record(made);
+    Result<double> time = recorded ? glance(**recorded) : Result<double>(fail(recorded.error()));
+    if (!time) {
+      if (time.error().code == ErrorCode::io) return fail(time.error());
+      refusal = time.error();
+      continue;
+    }
+    if (best.way != nullptr && *time >= least) continue;
+    least = *time;
+    best.recorded = *std::move(recorded);
+    best.way = std::move(way);
+    best.launches = made.size();
+  }
+  if (best.way == nullptr) return cannot(*refusal);
+  chosen_[key_of(spec, layout)] = best.way->implementation();
+  return best;
+}
+
+// The least of a few runs, after one that does not count.
+Result<double> GpuDevice::glance(Recorded& recorded) {
+  XFLOW_CHECK(gpu_.run(recorded, 1));
+  double least = 0;
+  for (int k = 0; k < kGlances; ++k) {
+    XFLOW_TRY(const Nanoseconds time, gpu_.run(recorded, 1));
+    if (k == 0 || time.value < least) least = time.value;
+  }
+  return least;
+}
+
+Result<std::unique_ptr<Ready>> GpuDevice::quickest(const KernelSpec& spec, Layout layout) {
+  if (const auto known = chosen_.find(key_of(spec, layout)); known != chosen_.end()) {
+    XFLOW_TRY(std::vector<std::unique_ptr<Ready>> found, ways(spec, layout));
+    for (std::unique_ptr<Ready>& way : found)
+      if (way->implementation() == known->second) return std::move(way);
+  }
+  XFLOW_TRY(Choice choice, choose(spec, layout));
+  choice.recorded.reset();
+  return std::move(choice.way);
+}
+
+Result<KernelCost> GpuDevice::measure(const KernelSpec& spec, Layout layout) {
+  if (spec.kernel == "none" || computes_nothing(spec)) return KernelCost{};
+  KernelCost cost;
+  cost.operands = layout;
+  cost.results = layout;
+  if (spec.kernel == "reorder") {
+    cost.operands = static_cast<Layout>(spec.find("from")->at(0));
+    cost.results = static_cast<Layout>(spec.find("to")->at(0));
+    if (same_bytes(spec.operands[0], cost.operands, cost.results)) return cost;
+  }
+  XFLOW_TRY(const Choice choice, choose(spec, layout));
+  std::vector<double> samples;
+  MedianInterval interval;
+  while (samples.size() < kMostSamples) {
+    XFLOW_TRY(const Nanoseconds time, gpu_.run(*choice.recorded, 1));
+    samples.push_back(time.value / static_cast<double>(choice.launches));
+    if (samples.size() < kLeastSamples) continue;
+    interval = median_interval(samples);
+    if (interval.high - interval.low <= kSettled * interval.median) break;
+  }
+  std::ranges::sort(samples);
+  cost.median = {interval.median};
+  cost.spread = {samples[samples.size() * 3 / 4] - samples[samples.size() / 4]};
+  cost.repeats = static_cast<int>(samples.size() * choice.launches);
+  cost.samples = static_cast<int>(samples.size());
+  cost.outliers = static_cast<int>(std::ranges::count_if(samples, [&](double time) { return time > kOutlier * interval.median; }));
+  return cost;
+}
+
+}  // namespace xflow::cost::gpu

@@ -1,0 +1,254 @@
+// Devices, programs and the gate on a GPU that is this CPU.
+#include <gtest/gtest.h>
+
+#include "src/cost/cover.h"
+#include "src/cost/gate.h"
+#include "src/cost/gpu/gpu_device.h"
+#include "src/cost/gpu/gpu_program.h"
+#include "src/eval/compare.h"
+#include "tests/cost/graph_test.h"
+#include "tests/cost/host_gpu.h"
+
+namespace xflow::cost::gpu {
+namespace {
+
+using ir::DataType;
+using ir::Poly;
+using ir::ValueId;
+using ops::KernelSpec;
+using ops::TensorSpec;
+using xflow::testing::HostGpu;
+using xflow::testing::graphs::list;
+
+TensorSpec tensor(std::vector<std::int64_t> dims, DataType type = DataType::float32, bool constant = false) {
+  return {type, std::move(dims), constant};
+}
+
+KernelSpec product() { return {"matmul", "", {tensor({8, 16}), tensor({16, 8}, DataType::float32, true)}, {tensor({8, 8})}, {}, {}, {}}; }
+
+TEST(GpuDevice, TimesTheQuickestWay) {
+  HostGpu gpu;
+  gpu.computes = false;
+  gpu.ways_of_products = 3;
+  GpuDevice device(gpu);
+  const auto cost = device.measure(product(), Layout::plain);
+  ASSERT_TRUE(cost) << cost.error().text();
+  EXPECT_EQ(cost->median.value, 2000) << "of 3000, 2000 and 2000 the first that is least";
+  EXPECT_EQ(cost->spread.value, 0);
+  EXPECT_EQ(cost->samples, 5);
+  EXPECT_EQ(cost->outliers, 0);
+  EXPECT_EQ(cost->repeats, 100) << "20 launches in each recorded graph";
+  EXPECT_EQ(gpu.most_launches, 20U);
+  EXPECT_EQ((*device.quickest(product(), Layout::plain))->implementation(), "host product 1");
+}
+
+TEST(GpuDevice, HasConstantsAndResultsInAsMuchMemoryAsARunGoesThrough) {
+  HostGpu gpu;
+  gpu.computes = false;
+  GpuOptions options;
+  options.between = 100 * (512 + 256);  // a constant of 512 bytes, a result of 256
+  GpuDevice device(gpu, options);
+  EXPECT_EQ(device.info().library, "host 1, 0 MiB between launches");
+  ASSERT_TRUE(device.measure(product(), Layout::plain));
+  EXPECT_EQ(gpu.most_launches, 64U) << "no more sets than that";
+}
+
+TEST(GpuDevice, SaysWhatItCannotRun) {
+  HostGpu gpu;
+  gpu.refuses_convolutions = true;
+  gpu.memory = 1000;
+  GpuDevice device(gpu);
+  const KernelSpec convolution{"convolution",
+                               "",
+                               {tensor({1, 4, 8, 8}), tensor({4, 4, 1, 1})},
+                               {tensor({1, 4, 8, 8})},
+                               {{"strides", {1, 1}}, {"pads", {0, 0, 0, 0}}, {"dilations", {1, 1}}, {"groups", {1}}},
+                               {},
+                               {}};
+  const auto refused = device.measure(convolution, Layout::plain);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(refused.error().message, "cannot run " + ops::to_string(convolution) + " here: no plan of cuDNN supports it");
+  const auto large = device.measure(product(), Layout::plain);
+  ASSERT_FALSE(large);
+  EXPECT_EQ(large.error().code, ErrorCode::limit);
+  EXPECT_EQ(large.error().message, "cannot run " + ops::to_string(product()) + " here: the GPU has no 0 MiB left");
+  gpu.memory = std::size_t{1} << 30U;
+  GpuOptions little;
+  little.most_bytes = 1024;
+  GpuDevice small(gpu, little);
+  EXPECT_EQ(small.measure(product(), Layout::plain).error().code, ErrorCode::unsupported);
+}
+
+TEST(GpuDevice, ThatIsLostSaysSo) {
+  HostGpu gpu;
+  gpu.computes = false;
+  gpu.lost_after = 6;
+  GpuDevice device(gpu);
+  const auto lost = device.measure(product(), Layout::plain);
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().code, ErrorCode::io);
+  EXPECT_EQ(lost.error().message, "the GPU is lost");
+}
+
+TEST(GpuDevice, FusesWhatItsLibrariesAndItsTextsCan) {
+  HostGpu gpu;
+  const GpuDevice device(gpu);
+  EXPECT_TRUE(device.can_fuse(product(), {"relu", {}, {}}));
+  EXPECT_TRUE(device.can_fuse(product(), {"add", {}, {tensor({8})}}));
+  EXPECT_FALSE(device.can_fuse(product(), {"gelu_erf", {}, {}}));
+  EXPECT_FALSE(device.can_fuse(product(), {"mul", {}, {tensor({8})}}));
+  const KernelSpec pointwise{"pointwise/relu", "", {tensor({8, 8})}, {tensor({8, 8})}, {}, {}, {}};
+  EXPECT_TRUE(device.can_fuse(pointwise, {"gelu_erf", {}, {}}));
+  EXPECT_TRUE(device.can_fuse(pointwise, {"sub@1", {}, {tensor({8})}}));
+  EXPECT_FALSE(device.can_fuse(pointwise, {"add", {}, {tensor({2, 8, 8})}})) << "the result would be larger";
+  EXPECT_FALSE(device.can_fuse(pointwise, {"frobnicate", {}, {}}));
+  EXPECT_FALSE(device.can_fuse({"softmax", "", {tensor({8, 8})}, {tensor({8, 8})}, {{"axis", {1}}}, {}, {}}, {"relu", {}, {}}));
+}
+
+TEST(GpuDevice, WorksInLayoutsInWhichItHasKernels) {
+  HostGpu gpu;
+  const GpuDevice device(gpu);
+  const TensorSpec image = tensor({1, 4, 8, 8});
+  const auto works = [&](std::vector<TensorSpec> operands, Layout layout) {
+    return device.works_in({"pointwise/add", "", std::move(operands), {image}, {}, {}, {}}, layout);
+  };
+  EXPECT_TRUE(works({image, image}, Layout::plain));
+  EXPECT_TRUE(works({image, image}, Layout::channels_last));
+  EXPECT_TRUE(works({image, tensor({4, 1, 1})}, Layout::channels_last));
+  EXPECT_FALSE(works({image, tensor({4, 8, 8})}, Layout::channels_last)) << "it is plain, having three dimensions of its own";
+  EXPECT_FALSE(works({image, image}, Layout::blocked8));
+}
+
+class GpuTest : public xflow::testing::graphs::GraphTest {
+ protected:
+  GpuTest() : device_(gpu_), database_(Database::open("", device_.info())) {}
+
+  Result<GpuProgram> build(const ir::Graph& graph) {
+    CostModel costs(arena, device_, database_, sizes_);
+    gpu_.computes = false;
+    XFLOW_TRY(const std::vector<CoveredLaunch> cover, costs.launches(graph));
+    auto program = GpuProgram::build(device_, arena, make_plan(arena, graph, cover, sizes_), sizes_);
+    gpu_.computes = true;
+    if (!program) return program;
+    for (const auto& [value, tensor] : bindings_) EXPECT_TRUE(program->write(value, tensor));
+    return program;
+  }
+
+  void expect_computes(const ir::Graph& graph) {
+    auto program = build(graph);
+    ASSERT_TRUE(program) << program.error().text();
+    EXPECT_EQ(program->plan().share_not_run(), 0);
+    ASSERT_TRUE(program->run(2));
+    eval::Options single;
+    single.number = eval::Number::float32;
+    const auto reference = eval::evaluate(arena, graph, bindings_);
+    const auto own = eval::evaluate(arena, graph, bindings_, single);
+    ASSERT_TRUE(reference && own);
+    for (std::size_t k = 0; k < graph.outputs.size(); ++k) {
+      const auto found = program->read(k);
+      ASSERT_TRUE(found) << found.error().text();
+      const eval::Comparison comparison = eval::compare((*reference)[k], (*own)[k], *found);
+      EXPECT_TRUE(comparison.agrees) << "output " << k << ": " << comparison.reason;
+    }
+  }
+
+  HostGpu gpu_;
+  GpuDevice device_;
+  Database database_;
+};
+
+TEST_F(GpuTest, RunsConvolutionsWithResidualsAndActivations) {
+  const ValueId x = input({1, 3, 6, 6});
+  const ValueId a = op("relu", {convolution(x, 3, 8, 3)});
+  const ValueId b = op("relu", {op("add", {op("add", {convolution(a, 8, 8, 1), constant({1, 8, 1, 1})}), a})});
+  const ValueId c = op("hard_sigmoid", {convolution(b, 8, 8, 3, 8)});
+  const ValueId pooled = op("max_pool", {c}, {{"kernel", list({2, 2})}, {"strides", list({2, 2})}});
+  const ValueId mean = op("reduce_mean", {pooled}, {{"axes", list({2, 3})}, {"keep_dims", Poly(0)}});
+  expect_computes({{op("matmul", {mean, constant({8, 10})}), b}});
+}
+
+TEST_F(GpuTest, RunsProductsWithEpiloguesAndSoftmax) {
+  const ValueId x = input({2, 5, 16});
+  const ValueId q = op("add", {op("matmul", {x, constant({16, 16}, 0.3)}), constant({16})});
+  const ValueId k = op("transpose", {op("matmul", {x, constant({16, 16}, 0.3)})}, {{"perm", list({0, 2, 1})}});
+  const ValueId weights = op("softmax", {op("matmul", {q, k})}, {{"axis", Poly(2)}});
+  const ValueId mixed = op("matmul", {weights, x});
+  expect_computes({{op("add", {op("tanh", {op("mul", {mixed, mixed})}), x})}});
+}
+
+TEST_F(GpuTest, HasConstantsInTheLayoutOfTheirKernel) {
+  const ValueId x = input({1, 4, 5, 5});
+  const ir::Graph graph{{op("sigmoid", {convolution(x, 4, 6, 3)})}};
+  CostModel costs(arena, device_, database_, sizes_);
+  auto cover = costs.launches(graph);
+  ASSERT_TRUE(cover);
+  // As if a convolution were quicker so: the value is brought there and back.
+  Plan plan = make_plan(arena, graph, *cover, sizes_);
+  ASSERT_EQ(plan.launches.size(), 1U);
+  plan.launches[0].operand_layout = plan.launches[0].result_layout = Layout::channels_last;
+  auto program = GpuProgram::build(device_, arena, std::move(plan), sizes_);
+  ASSERT_TRUE(program) << program.error().text();
+  // Both tensors lie with channels last.
+  const auto turned = [](const eval::Tensor& t, std::int64_t channels, std::int64_t spatial, bool back) {
+    const std::vector<double> values = doubles(t).value();
+    std::vector<double> result(values.size());
+    for (std::int64_t c = 0; c < channels; ++c)
+      for (std::int64_t s = 0; s < spatial; ++s) {
+        const auto plain = static_cast<std::size_t>(c * spatial + s);
+        const auto last = static_cast<std::size_t>(s * channels + c);
+        result[back ? plain : last] = values[back ? last : plain];
+      }
+    return eval::Tensor::of_doubles(DataType::float32, t.dims, std::move(result));
+  };
+  ASSERT_TRUE(program->write(x, turned(bindings_.at(x), 4, 25, false)));
+  ASSERT_TRUE(program->run());
+  const auto reference = eval::evaluate(arena, graph, bindings_);
+  const std::vector<double> found = doubles(turned(*program->read(0), 6, 25, true)).value();
+  const std::vector<double> wanted = doubles((*reference)[0]).value();
+  for (std::size_t k = 0; k < found.size(); ++k) EXPECT_NEAR(found[k], wanted[k], 1e-5);
+}
+
+TEST_F(GpuTest, GivesAllMemoryBack) {
+  const ValueId x = input({64, 64});
+  {
+    auto program = build({{op("matmul", {op("relu", {x}), constant({64, 64})})}});
+    ASSERT_TRUE(program);
+    EXPECT_GE(program->memory_bytes(), 3U * 64 * 64 * 4);
+    EXPECT_GE(gpu_.peak_bytes(), program->memory_bytes());
+  }
+  gpu_.memory = 1024;
+  const auto large = build({{op("matmul", {x, constant({64, 64})})}});
+  ASSERT_FALSE(large);
+  EXPECT_EQ(large.error().code, ErrorCode::limit);
+}
+
+TEST_F(GpuTest, TheGateTellsTheShorterOfTwo) {
+  const ValueId x = input({16, 16});
+  const ValueId product = op("matmul", {x, constant({16, 16})});
+  ValueId more = product;
+  for (int k = 0; k < 3; ++k) more = op("matmul", {more, constant({16, 16}, 0.1)});
+  std::size_t built = 0;
+  const auto made = [&](ValueId output) {
+    return [&, output]() -> Result<std::vector<GpuProgram>> {
+      ++built;
+      std::vector<GpuProgram> programs;
+      XFLOW_TRY(GpuProgram program, build({{output}}));
+      programs.push_back(std::move(program));
+      gpu_.computes = false;
+      return programs;
+    };
+  };
+  GpuExecutor executor(device_);
+  const ProgramId original = executor.add(made(more)).value();
+  const ProgramId candidate = executor.add(made(product)).value();
+  const GateResult result = gate(executor, original, candidate, 1);
+  EXPECT_TRUE(result.passed) << result.reason;
+  EXPECT_EQ(result.comparisons[0].verdict, GateVerdict::faster);
+  EXPECT_FALSE(result.comparisons[0].processor);
+  EXPECT_EQ(built, 8U) << "both are set up four times";
+  EXPECT_FALSE(gate(executor, candidate, original, 1).passed);
+}
+
+}  // namespace
+}  // namespace xflow::cost::gpu
