@@ -26,9 +26,12 @@ struct InputShape {
 };
 
 struct OptimizeOptions {
-  // Where costs are measured: "cpu"; "runner", the program of `runner`; or "profile:FILE", a device that is not here (docs/cost.md,
-  // Profiles), on which nothing is run. Empty: in the runner if there is one, else "cpu".
+  // Where costs are measured: "cpu"; "cuda:N", a GPU (see devices() of <xflow/devices.h>); "runner", the program of `runner`; or
+  // "profile:FILE", a device that is not here (docs/cost.md, Profiles), on which nothing is run. Empty: in the runner if there is one, else
+  // "cpu".
   std::string device;
+  bool tf32 = false;                                      // on a GPU products and convolutions of float may round their operands to 10 bits
+  std::uint64_t gpu_workspace = std::uint64_t{32} << 20;  // bytes that a kernel's library may use on a GPU beside its tensors
   // Threads of one kernel.
   int threads = 1;
   // What the caches of this CPU hold when a kernel is timed (docs/cost.md): "warm", all that it needs; "4MiB", "16MiB" or "64MiB", what is

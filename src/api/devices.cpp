@@ -20,8 +20,8 @@ void add_gpus(std::vector<DeviceDescription>& found) {
   if (!listed) return found.push_back({"cuda", listed.error().message, false});
   for (std::size_t k = 0; k < listed->size(); ++k) {
     const cost::DevicePlugin::Listed& gpu = (*listed)[k];
-    const std::string why = gpu.refusal.empty() ? "this version times no kernels there" : gpu.refusal;
-    found.push_back({fmt::format("cuda:{}", k), fmt::format("{}: {}", why, gpu.text), false});
+    const std::string text = gpu.refusal.empty() ? gpu.text : fmt::format("{}: {}", gpu.refusal, gpu.text);
+    found.push_back({fmt::format("cuda:{}", k), text, gpu.refusal.empty()});
   }
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <map>
 #include <optional>
@@ -14,6 +15,8 @@
 #include "src/cost/cover.h"
 #include "src/cost/cpu/cpu_device.h"
 #include "src/cost/cpu/footprint.h"
+#include "src/cost/device_plugin.h"
+#include "src/cost/gpu/gpu_device.h"
 #include "src/cost/profile/profile_device.h"
 #include "src/cost/runner/runner_device.h"
 #include "src/search/rule_rewriter.h"
@@ -42,6 +45,17 @@ Result<std::optional<std::size_t>> caches_of(const OptimizeOptions& options) {
   return fail(ErrorCode::invalid_argument, fmt::format("caches must be auto, warm, 4MiB, 16MiB or 64MiB, found '{}'", options.caches));
 }
 
+// "cuda" is the first one, "cuda:1" the second.
+std::optional<int> gpu_number(std::string_view device) {
+  constexpr std::string_view kCuda = "cuda";
+  if (device == kCuda) return 0;
+  if (!device.starts_with(kCuda) || device.size() < kCuda.size() + 2 || device[kCuda.size()] != ':') return std::nullopt;
+  device.remove_prefix(kCuda.size() + 1);
+  int number = 0;
+  const auto [end, error] = std::from_chars(device.data(), device.data() + device.size(), number);
+  return error == std::errc() && end == device.data() + device.size() && number >= 0 ? std::optional(number) : std::nullopt;
+}
+
 }  // namespace
 
 DeviceCosts::DeviceCosts() = default;
@@ -49,6 +63,7 @@ DeviceCosts::~DeviceCosts() = default;
 
 cost::Device& DeviceCosts::device() const {
   if (runner) return *runner;
+  if (gpu) return *gpu;
   return profile ? static_cast<cost::Device&>(*profile) : *cpu;
 }
 
@@ -64,6 +79,24 @@ Result<void> DeviceCosts::open_runner(const OptimizeOptions& options) {
   return {};
 }
 
+Result<void> DeviceCosts::open_gpu(const OptimizeOptions& options, int number, const std::function<std::size_t()>& bytes_of_run) {
+  const auto plugin = cost::load_plugin("cuda");
+  if (!plugin) return fail(plugin.error().code, fmt::format("device '{}' cannot be used: {}", options.device, plugin.error().message));
+  cost::GpuSettings settings;
+  settings.tf32 = options.tf32;
+  settings.most_workspace = options.gpu_workspace;
+  auto opened = (*plugin)->open(number, settings);
+  if (!opened) return fail(opened.error().code, fmt::format("device '{}' cannot be used: {}", options.device, opened.error().message));
+  opened_gpu = *std::move(opened);
+  // What does not fit into the cache of the device is not there when the next run comes.
+  XFLOW_TRY(const auto caches, caches_of(options));
+  cost::gpu::GpuOptions gpu_options;
+  const std::size_t cache = opened_gpu->cache_bytes();
+  gpu_options.between = caches ? *caches : bytes_of_run() > cache ? 2 * cache : 0;
+  gpu = std::make_unique<cost::gpu::GpuDevice>(*opened_gpu, gpu_options);
+  return {};
+}
+
 Result<void> DeviceCosts::open(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run) {
   XFLOW_TRY(const auto caches, caches_of(options));
   if (options.device == "runner" || (options.device.empty() && !options.runner.empty())) return open_runner(options);
@@ -72,8 +105,9 @@ Result<void> DeviceCosts::open(const OptimizeOptions& options, const std::functi
     profile = std::make_unique<cost::profile::ProfileDevice>(std::move(read));
     return {};
   }
+  if (const auto number = gpu_number(options.device)) return open_gpu(options, *number, bytes_of_run);
   if (!options.device.empty() && options.device != "cpu")
-    return fail(ErrorCode::unsupported, fmt::format("no device '{}'; this build has: cpu, runner, profile:FILE", options.device));
+    return fail(ErrorCode::unsupported, fmt::format("no device '{}'; there are: cpu, cuda:N, runner, profile:FILE", options.device));
   cost::cpu::CpuOptions cpu_options;
   cpu_options.threads = options.threads;
   cpu_options.between = caches ? *caches : cost::cpu::between_for(bytes_of_run(), options.threads);

@@ -25,6 +25,10 @@ class Device;
 namespace xflow::cost::cpu {
 class CpuDevice;
 }
+namespace xflow::cost::gpu {
+class Gpu;
+class GpuDevice;
+}  // namespace xflow::cost::gpu
 namespace xflow::cost::profile {
 class ProfileDevice;
 }
@@ -43,13 +47,16 @@ struct DeviceCosts {
   // profile.
   Result<void> open(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run);
   cost::Device& device() const;
-  std::unique_ptr<cost::cpu::CpuDevice> cpu;  // one of these
+  std::unique_ptr<cost::gpu::Gpu> opened_gpu;  // what `gpu` is on
+  std::unique_ptr<cost::cpu::CpuDevice> cpu;   // one of these
+  std::unique_ptr<cost::gpu::GpuDevice> gpu;
   std::unique_ptr<cost::profile::ProfileDevice> profile;
   std::unique_ptr<cost::runner::RunnerDevice> runner;
   std::unique_ptr<cost::Database> database;
 
  private:
   Result<void> open_runner(const OptimizeOptions& options);
+  Result<void> open_gpu(const OptimizeOptions& options, int number, const std::function<std::size_t()>& bytes_of_run);
 };
 
 // The rules of the options, all of them proved: the shipped ones by their hashes, others by a record beside their file that is replayed, or

@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "src/api/checked_search.h"
-#include "src/api/cpu_gate.h"
+#include "src/api/device_gate.h"
 #include "src/api/end_to_end.h"
 #include "src/api/engine.h"
 #include "src/eval/evaluate.h"
@@ -150,8 +150,8 @@ std::string judge_here(const Document& document, const LiftedModel& model, const
   if (!defaults) return report.end_to_end.reason = "it could not be run: " + defaults.error().text();
   const std::vector<std::string> outputs(model.output_names.begin(),
                                          model.output_names.begin() + static_cast<std::ptrdiff_t>(model.output_count));
-  return api::judge_on_cpu({problem.arena, problem.graph, problem.inputs, *defaults, outputs, *problem.runs, options, *problem.costs},
-                           candidate, progress, report);
+  return api::judge_on_device({problem.arena, problem.graph, problem.inputs, *defaults, outputs, *problem.runs, options, *problem.costs},
+                              candidate, progress, report);
 }
 
 // The same in a runner, against the document with the edits `before`.

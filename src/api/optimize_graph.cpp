@@ -7,7 +7,7 @@
 #include <new>
 
 #include "src/api/checked_search.h"
-#include "src/api/cpu_gate.h"
+#include "src/api/device_gate.h"
 #include "src/api/engine.h"
 #include "src/api/public_graph.h"
 #include "src/eval/evaluate.h"
@@ -96,7 +96,7 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& al
     const auto judged = [&](std::size_t k) -> std::string {
       if (k > 0) better = public_graph(finalists[k]);
       if (!better) return better.error().text();
-      return api::judge_on_cpu({arena, built.graph, inputs, {}, outputs, runs, options, costs}, finalists[k].graph, running, report);
+      return api::judge_on_device({arena, built.graph, inputs, {}, outputs, runs, options, costs}, finalists[k].graph, running, report);
     };
     std::string against;
     const auto passed = api::judge_in_turn(problem, runs, finalists, options, judged, against, report);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "src/cost/cover.h"
 #include "src/cost/cpu/cpu_device.h"
 #include "src/cost/cpu/footprint.h"
+#include "src/cost/gpu/gpu_device.h"
 #include "src/cost/profile/profile_device.h"
 #include "src/cost/runner/runner_device.h"
 #include "src/onnx/document.h"
@@ -75,6 +77,12 @@ Result<cost::profile::Profile> export_profile(const OptimizeOptions& options) {
     XFLOW_CHECK(open_here(one, *here, [] { return std::size_t{0}; }));
     if (fullest == nullptr || here->database->size() > fullest->database->size()) fullest = std::move(here);
     if (fullest->cpu == nullptr || options.caches != "auto") break;
+  }
+  if (fullest->gpu != nullptr && options.caches == "auto") {
+    // On a GPU there is one other state: that of a run through more than its cache.
+    auto here = std::make_unique<DeviceCosts>();
+    XFLOW_CHECK(open_here(options, *here, [] { return std::numeric_limits<std::size_t>::max(); }));
+    if (here->database->size() > fullest->database->size()) fullest = std::move(here);
   }
   return cost::profile::profile_of(*fullest->database, fullest->device().info());
 }

@@ -135,8 +135,11 @@ void add_optimize(CLI::App& app, Command& command) {
   sub->add_option("OUT", a->output, "ONNX model to write; the bytes of IN where nothing is gained")->required();
   sub->add_option(
       "--device", a->options.device,
-      "where costs are measured: cpu, runner, or profile:FILE (xflow profile --help); without it in the runner if there is one, "
-      "else on this CPU");
+      "where costs are measured: cpu, cuda:N (xflow devices), runner, or profile:FILE (xflow profile --help); without it in the runner "
+      "if there is one, else on this CPU");
+  sub->add_flag("--tf32", a->options.tf32, "on a GPU, products and convolutions of float may round their operands to 10 bits");
+  sub->add_option("--gpu-workspace", a->options.gpu_workspace, "bytes that a kernel's library may use on a GPU beside its tensors")
+      ->capture_default_str();
   sub->add_option("--caches", a->options.caches,
                   "what the caches of this CPU hold when a kernel is timed: warm, 4MiB, 16MiB, 64MiB (left after a run through so much); "
                   "auto: as it fits to the model")

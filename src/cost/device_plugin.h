@@ -4,11 +4,20 @@
 #include <xflow/result.h>
 #include <xflow/version.h>
 
+#include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "src/cost/gpu/gpu.h"
+
 namespace xflow::cost {
+
+struct GpuSettings {
+  bool tf32 = false;                                    // products and convolutions of float may round operands to 10 bits
+  std::size_t most_workspace = std::size_t{32} << 20U;  // bytes that a library may use beside its tensors
+};
 
 // What such a library has. Its interface is that of C++, so both have to be of one build: see kPluginBuild.
 class DevicePlugin {
@@ -25,6 +34,13 @@ class DevicePlugin {
   // By their numbers. Errors: unsupported, with why there is none.
   virtual Result<std::vector<Listed>> devices() = 0;
 
+  // Errors: unsupported where the device, its driver or a library is missing or too old, limit where it has no memory left.
+  virtual Result<std::unique_ptr<gpu::Gpu>> open(int number, const GpuSettings& settings) = 0;
+
+  // Whether the libraries take the description of a kernel, as far as that is known without a device; of source text whether it compiles
+  // for the kind. Errors: as compile; unsupported, with what a library says.
+  virtual Result<void> check(const gpu::Kernel& kernel, int kind) = 0;
+
   // Compiles source text (kernel_source.h) for devices of this kind, 90 for compute capability 9.0, on a machine that need not have one.
   // Gives what such a device loads. Errors: unsupported where the compiler is missing or does not know the kind, internal with what it says
   // of a text that it does not take.
@@ -32,7 +48,7 @@ class DevicePlugin {
 };
 
 // Changes with everything that both sides see.
-constexpr std::string_view kPluginBuild = "xflow " XFLOW_VERSION ", interface 2";
+constexpr std::string_view kPluginBuild = "xflow " XFLOW_VERSION ", interface 4";
 
 // Loads libxflow_NAME.so from beside this program or library, or from the folder `xflow` of libraries beside it; once. Errors: unsupported:
 // "this xflow was built without cuda: libxflow_cuda.so was not found", "libxflow_cuda.so is of another build: ...".

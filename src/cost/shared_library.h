@@ -21,6 +21,9 @@ class SharedLibrary {
     return reinterpret_cast<Function*>(found);
   }
 
+  // As dlopen gives it.
+  void* handle() const { return handle_; }
+
  private:
   Result<void*> symbol(const char* name) const;
 

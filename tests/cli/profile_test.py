@@ -148,7 +148,7 @@ class Profiles(ProgramTest):
 
     def test_are_of_devices_that_are_here(self):
         self.write("m.onnx", transposes())
-        self.fail_with(3, "no device 'npu'; this build has: cpu, runner, profile:FILE",
+        self.fail_with(3, "no device 'npu'; there are: cpu, cuda:N, runner, profile:FILE",
                        "profile", "record", "--device", "npu", "--models", "m.onnx", "--out", "b.xprof")
         self.fail_with(64, "a profile is recorded on a device that is here: cpu, or a runner; found a profile",
                        "profile", "record", "--device", "profile:a.xprof", "--models", "m.onnx", "--out", "b.xprof")

@@ -1,6 +1,7 @@
 // What libraries of GPUs are asked for.
 #include <gtest/gtest.h>
 
+#include "src/cost/device_plugin.h"
 #include "src/cost/gpu/kernels.h"
 
 namespace xflow::cost::gpu {
@@ -131,6 +132,54 @@ TEST(GpuKernel, IsOfALibraryWhereThatHasItAndSourceTextOtherwise) {
   EXPECT_TRUE(elsewhere.error().message.starts_with("cannot run pool_max")) << elsewhere.error().message;
   EXPECT_TRUE(elsewhere.error().message.ends_with(" here: there is no such kernel on channels_last tensors")) << elsewhere.error().message;
 }
+
+#ifdef XFLOW_CUDA_FOLDER
+
+TEST(GpuKernel, IsTakenByItsLibraryAsFarAsThatIsKnownWithoutAGpu) {
+  const auto plugin = load_plugin_from(XFLOW_CUDA_FOLDER, "cuda");
+  ASSERT_TRUE(plugin) << plugin.error().text();
+  const auto take = [&](const Kernel& kernel) {
+    const auto taken = (*plugin)->check(kernel, 90);
+    EXPECT_TRUE(taken) << kernel.text << ": " << taken.error().text();
+  };
+  for (const DataType type : {DataType::float32, DataType::float16, DataType::bfloat16}) {
+    for (const Activation activation : {Activation::none, Activation::relu, Activation::gelu_tanh}) {
+      Product product{type, 3, 5, 4, 12, 12, 20};
+      product.bias = 2;
+      product.residual = 3;
+      product.activation = activation;
+      take({product, "product"});
+    }
+    for (const Layout layout : {Layout::plain, Layout::channels_last}) {
+      for (const Activation activation :
+           {Activation::none, Activation::relu, Activation::gelu_tanh, Activation::sigmoid, Activation::tanh, Activation::swish}) {
+        Convolution made = *convolution_of(convolution({{"add", {}, {tensor({16, 1, 1})}}, {"add", {}, {tensor({2, 16, 7, 6})}}}), layout);
+        made.type = type;
+        made.activation = activation;
+        take({made, "convolution"});
+      }
+    }
+  }
+  Convolution line =
+      *convolution_of({"convolution", "", {tensor({2, 8, 14}), tensor({16, 8, 3})}, {tensor({2, 16, 12})}, {}, {}, {}}, Layout::plain);
+  take({line, "one spatial dimension"});
+  Convolution up = *convolution_of({"transposed_convolution",
+                                    "",
+                                    {tensor({2, 16, 7, 6}), tensor({16, 8, 2, 2})},
+                                    {tensor({2, 8, 14, 12})},
+                                    {{"strides", {2, 2}}},
+                                    {},
+                                    {}},
+                                   Layout::plain);
+  take({up, "transposed"});
+  Convolution solid =
+      *convolution_of({"convolution", "", {tensor({1, 4, 5, 6, 7}), tensor({8, 4, 3, 3, 3})}, {tensor({1, 8, 3, 4, 5})}, {}, {}, {}},
+                      Layout::channels_last);
+  take({solid, "three spatial dimensions"});
+  take(*kernel_of({"softmax", "", {tensor({8, 8})}, {tensor({8, 8})}, {{"axis", {1}}}, {}, {}}, Layout::plain, "k"));
+}
+
+#endif
 
 }  // namespace
 }  // namespace xflow::cost::gpu

@@ -133,7 +133,7 @@ class HostGpu final : public cost::gpu::Gpu {
    private:
     void load() {
       static std::map<std::string, void*> libraries;  // by text
-      const std::string text = cost::kernel_source_prelude() + source_.text + run_text(source_, "all");
+      const std::string text = source_.text + run_text(source_, "all");
       void*& known = libraries[text];
       if (known == nullptr) known = compile_and_load(text);
       library_ = known;

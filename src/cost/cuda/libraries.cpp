@@ -164,4 +164,98 @@ Result<std::string> Compiler::run(const std::string& text, int kind) const {
   return result;
 }
 
+// The name under which a library has a function: headers give newer versions of some the name of the first by macros.
+#define XFLOW_TEXT(name) #name
+#define XFLOW_NAME(name) XFLOW_TEXT(name)
+
+Result<Runtime> Runtime::load() {
+  XFLOW_TRY(const SharedLibrary library, open("libcuda.so.1"));
+  Runtime runtime;
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuGetErrorString), runtime.error_string));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuDevicePrimaryCtxRetain), runtime.retain_context));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuDevicePrimaryCtxRelease), runtime.release_context));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuCtxSetCurrent), runtime.set_context));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuMemAlloc), runtime.allocate));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuMemFree), runtime.free));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuMemcpyHtoD), runtime.write));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuMemcpyDtoH), runtime.read));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuModuleLoadData), runtime.load_module));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuModuleUnload), runtime.unload_module));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuModuleGetFunction), runtime.function));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuLaunchKernel), runtime.launch));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuStreamCreate), runtime.create_stream));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuStreamDestroy), runtime.destroy_stream));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuStreamSynchronize), runtime.synchronize));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuStreamBeginCapture), runtime.begin_capture));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuStreamEndCapture), runtime.end_capture));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuGraphInstantiateWithFlags), runtime.instantiate));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuGraphLaunch), runtime.launch_graph));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuGraphExecDestroy), runtime.destroy_executable));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuGraphDestroy), runtime.destroy_graph));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuEventCreate), runtime.create_event));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuEventDestroy), runtime.destroy_event));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuEventRecord), runtime.record_event));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuEventSynchronize), runtime.wait_for_event));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuEventElapsedTime), runtime.elapsed));
+  return runtime;
+}
+
+Result<void> Runtime::check(CUresult result, const char* what) const {
+  if (result == CUDA_SUCCESS) return {};
+  const char* text = nullptr;
+  error_string(result, &text);
+  ErrorCode code = ErrorCode::unsupported;
+  switch (result) {
+    case CUDA_ERROR_OUT_OF_MEMORY:
+      code = ErrorCode::limit;
+      break;
+    // After these every call of the process fails.
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_DEVICE_UNAVAILABLE:
+      code = ErrorCode::io;
+      break;
+    default:
+      break;
+  }
+  return fail(code, fmt::format("the GPU cannot {}: {} ({})", what, text == nullptr ? "unknown error" : text, static_cast<int>(result)));
+}
+
+Result<Blas> Blas::load() {
+  XFLOW_TRY(const SharedLibrary library, open_library("libcublasLt.so.13"));
+  Blas blas;
+  XFLOW_CHECK(find(library, XFLOW_NAME(cublasLtCreate), blas.create));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cublasLtDestroy), blas.destroy));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cublasLtGetStatusString), blas.status_string));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cublasLtMatmul), blas.matmul));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cublasLtMatmulDescCreate), blas.create_description));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cublasLtMatmulDescDestroy), blas.destroy_description));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cublasLtMatmulDescSetAttribute), blas.set_description));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cublasLtMatrixLayoutCreate), blas.create_layout));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cublasLtMatrixLayoutDestroy), blas.destroy_layout));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cublasLtMatrixLayoutSetAttribute), blas.set_layout));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cublasLtMatmulPreferenceCreate), blas.create_preference));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cublasLtMatmulPreferenceDestroy), blas.destroy_preference));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cublasLtMatmulPreferenceSetAttribute), blas.set_preference));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cublasLtMatmulAlgoGetHeuristic), blas.heuristic));
+  return blas;
+}
+
+Result<void> Blas::check(cublasStatus_t status, const char* what) const {
+  if (status == CUBLAS_STATUS_SUCCESS) return {};
+  return fail(status == CUBLAS_STATUS_ALLOC_FAILED ? ErrorCode::limit : ErrorCode::unsupported,
+              fmt::format("cuBLASLt cannot {}: {}", what, status_string(status)));
+}
+
+Result<void*> load_cudnn() {
+  XFLOW_TRY(const SharedLibrary library, open_library("libcudnn.so.9"));
+  return library.handle();
+}
+
 }  // namespace xflow::cost::cuda

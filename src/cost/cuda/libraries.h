@@ -29,6 +29,68 @@ struct Driver {
   static Result<Driver> load();
 };
 
+// Of <cuda.h>, what runs kernels; of one device, whose context is current in the thread that opens it.
+struct Runtime {
+  decltype(&cuGetErrorString) error_string = nullptr;
+  decltype(&cuDevicePrimaryCtxRetain) retain_context = nullptr;
+  decltype(&cuDevicePrimaryCtxRelease) release_context = nullptr;
+  decltype(&cuCtxSetCurrent) set_context = nullptr;
+  decltype(&cuMemAlloc) allocate = nullptr;
+  decltype(&cuMemFree) free = nullptr;
+  decltype(&cuMemcpyHtoD) write = nullptr;
+  decltype(&cuMemcpyDtoH) read = nullptr;
+  decltype(&cuModuleLoadData) load_module = nullptr;
+  decltype(&cuModuleUnload) unload_module = nullptr;
+  decltype(&cuModuleGetFunction) function = nullptr;
+  decltype(&cuLaunchKernel) launch = nullptr;
+  decltype(&cuStreamCreate) create_stream = nullptr;
+  decltype(&cuStreamDestroy) destroy_stream = nullptr;
+  decltype(&cuStreamSynchronize) synchronize = nullptr;
+  decltype(&cuStreamBeginCapture) begin_capture = nullptr;
+  decltype(&cuStreamEndCapture) end_capture = nullptr;
+  decltype(&cuGraphInstantiateWithFlags) instantiate = nullptr;
+  decltype(&cuGraphLaunch) launch_graph = nullptr;
+  decltype(&cuGraphExecDestroy) destroy_executable = nullptr;
+  decltype(&cuGraphDestroy) destroy_graph = nullptr;
+  decltype(&cuEventCreate) create_event = nullptr;
+  decltype(&cuEventDestroy) destroy_event = nullptr;
+  decltype(&cuEventRecord) record_event = nullptr;
+  decltype(&cuEventSynchronize) wait_for_event = nullptr;
+  decltype(&cuEventElapsedTime) elapsed = nullptr;
+
+  // Errors: unsupported where the driver lacks a function.
+  static Result<Runtime> load();
+  // What a result says: limit where memory is short, io where the device cannot be used any more, otherwise unsupported: "the GPU cannot
+  // WHAT: TEXT (700)".
+  Result<void> check(CUresult result, const char* what) const;
+};
+
+// Of <cublasLt.h>.
+struct Blas {
+  decltype(&cublasLtCreate) create = nullptr;
+  decltype(&cublasLtDestroy) destroy = nullptr;
+  decltype(&cublasLtGetStatusString) status_string = nullptr;
+  decltype(&cublasLtMatmul) matmul = nullptr;
+  decltype(&cublasLtMatmulDescCreate) create_description = nullptr;
+  decltype(&cublasLtMatmulDescDestroy) destroy_description = nullptr;
+  decltype(&cublasLtMatmulDescSetAttribute) set_description = nullptr;
+  decltype(&cublasLtMatrixLayoutCreate) create_layout = nullptr;
+  decltype(&cublasLtMatrixLayoutDestroy) destroy_layout = nullptr;
+  decltype(&cublasLtMatrixLayoutSetAttribute) set_layout = nullptr;
+  decltype(&cublasLtMatmulPreferenceCreate) create_preference = nullptr;
+  decltype(&cublasLtMatmulPreferenceDestroy) destroy_preference = nullptr;
+  decltype(&cublasLtMatmulPreferenceSetAttribute) set_preference = nullptr;
+  decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic = nullptr;
+
+  // Errors: as library_versions.
+  static Result<Blas> load();
+  // "cuBLASLt cannot WHAT: TEXT".
+  Result<void> check(cublasStatus_t status, const char* what) const;
+};
+
+// The handle of cuDNN's library, as dlopen gives it. Errors: as library_versions.
+Result<void*> load_cudnn();
+
 // The versions of what computes: "cuDNN 9.13.0, cuBLAS 13.0.2, NVRTC 13.0". Errors: unsupported: "libcudnn.so.9 was not found: install it,
 // or name its folder in XFLOW_CUDA_FOLDERS".
 Result<std::string> library_versions();

@@ -3,7 +3,9 @@
 
 #include <array>
 
+#include "src/cost/cuda/cuda_gpu.h"
 #include "src/cost/cuda/libraries.h"
+#include "src/cost/cuda/ready.h"
 #include "src/cost/device_plugin.h"
 
 namespace xflow::cost::cuda {
@@ -24,6 +26,15 @@ class Plugin final : public DevicePlugin {
     listed.reserve(static_cast<std::size_t>(count));
     for (int number = 0; number < count; ++number) listed.push_back(describe(driver, number, version, libraries));
     return listed;
+  }
+
+  Result<std::unique_ptr<gpu::Gpu>> open(int number, const GpuSettings& settings) override { return open_gpu(number, settings); }
+
+  Result<void> check(const gpu::Kernel& kernel, int kind) override {
+    if (const auto* product = std::get_if<gpu::Product>(&kernel.work)) return check_product(*product);
+    if (const auto* convolution = std::get_if<gpu::Convolution>(&kernel.work)) return check_convolution(*convolution);
+    XFLOW_CHECK(compile(std::get<KernelSource>(kernel.work).text, kind));
+    return {};
   }
 
   Result<std::string> compile(const std::string& text, int kind) override {

@@ -174,6 +174,7 @@ Result<Kernel> kernel_of(const KernelSpec& spec, Layout layout, std::string_view
     return cannot(fmt::format("there is no such kernel on {} tensors", cost::name(layout)));
   auto source = kernel_source(spec, name);
   if (!source) return cannot(source.error().message);
+  source->text = kernel_source_prelude() + source->text;
   return Kernel{*std::move(source), "source text"};
 }
 

@@ -61,8 +61,8 @@ struct Convolution {
 };
 
 struct Kernel {
-  std::variant<Product, Convolution, KernelSource> work;
-  std::string text;  // one line, for reports
+  std::variant<Product, Convolution, KernelSource> work;  // source text has its prelude
+  std::string text;                                       // one line, for reports
 };
 
 // The kernel of `spec`, whose operands and results that have layouts lie in `layout`: a product or a convolution where the libraries have

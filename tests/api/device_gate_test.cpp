@@ -1,12 +1,14 @@
-// What is shipped without a runner was run on this CPU, and was faster.
-#include "src/api/cpu_gate.h"
+// What is shipped without a runner was run on the device, and was faster.
+#include "src/api/device_gate.h"
 
 #include <gtest/gtest.h>
 
 #include "src/api/end_to_end.h"
 #include "src/cost/cpu/cpu_device.h"
 #include "src/cost/database.h"
+#include "src/cost/gpu/gpu_device.h"
 #include "src/ops/operator.h"
+#include "tests/cost/host_gpu.h"
 
 namespace xflow::api {
 namespace {
@@ -14,9 +16,9 @@ namespace {
 using ir::Poly;
 using ir::ValueId;
 
-class CpuGateTest : public ::testing::Test {
+class DeviceGateTest : public ::testing::Test {
  protected:
-  CpuGateTest() {
+  DeviceGateTest() {
     costs_.cpu = cost::cpu::open_cpu_device().value();
     costs_.database = std::make_unique<cost::Database>(cost::Database::open("", costs_.cpu->info()));
   }
@@ -43,7 +45,15 @@ class CpuGateTest : public ::testing::Test {
     const std::vector<std::string> names{"y", "z"};
     const std::span<const std::string> outputs(names.begin(), named_outputs_);
     report_ = {};
-    return judge_on_cpu({arena, original, inputs_, defaults_, outputs, runs_, options_, costs_}, candidate, {}, report_);
+    return judge_on_device({arena, original, inputs_, defaults_, outputs, runs_, options_, costs_}, candidate, {}, report_);
+  }
+  // A GPU that is this CPU, in the place of it.
+  void use_gpu() {
+    auto gpu = std::make_unique<xflow::testing::HostGpu>();
+    costs_.cpu.reset();
+    costs_.gpu = std::make_unique<cost::gpu::GpuDevice>(*gpu);
+    costs_.opened_gpu = std::move(gpu);
+    costs_.database = std::make_unique<cost::Database>(cost::Database::open("", costs_.gpu->info()));
   }
   const OptimizeReport::EndToEnd& told() const { return report_.end_to_end; }
 
@@ -60,7 +70,7 @@ class CpuGateTest : public ::testing::Test {
   DeviceCosts costs_;
 };
 
-TEST_F(CpuGateTest, LetsPassWhatIsFaster) {
+TEST_F(DeviceGateTest, LetsPassWhatIsFaster) {
   const ValueId x = input("x", {256, 512});
   EXPECT_EQ(judge({{op("relu", {turned_twice(x)})}}, {{op("relu", {x})}}), "");
   EXPECT_TRUE(told().run);
@@ -77,14 +87,28 @@ TEST_F(CpuGateTest, LetsPassWhatIsFaster) {
   EXPECT_LT(comparison.result_nanoseconds, comparison.original_nanoseconds);
 }
 
-TEST_F(CpuGateTest, KeepsBackWhatIsSlower) {
+TEST_F(DeviceGateTest, RunsOnAGpuWhatWasTimedThere) {
+  use_gpu();
+  const ValueId x = input("x", {8, 16});
+  const ValueId once = op("relu", {x});
+  EXPECT_EQ(judge({{op("relu", {turned_twice(x)})}}, {{once}}), "");
+  EXPECT_EQ(told().clock, "device time");
+  EXPECT_EQ(told().device, "host 1, this CPU, 1 thread");
+  EXPECT_EQ(told().comparisons[0].verdict, "faster");
+  EXPECT_NEAR(told().comparisons[0].original_nanoseconds, 3000, 1e-6) << "each kernel of this GPU says that it takes a microsecond";
+  EXPECT_NEAR(told().comparisons[0].result_nanoseconds, 1000, 1e-6);
+  const std::string against = judge({{once}}, {{op("sigmoid", {x})}});
+  EXPECT_EQ(against.rfind("it computes something else there: output 'y' ", 0), 0U) << against;
+}
+
+TEST_F(DeviceGateTest, KeepsBackWhatIsSlower) {
   const ValueId x = input("x", {256, 512});
   const std::string against = judge({{op("relu", {x})}}, {{op("relu", {turned_twice(x)})}});
   EXPECT_EQ(against.rfind("it is slower: ", 0), 0U) << against;
   EXPECT_EQ(told().comparisons[0].verdict, "slower");
 }
 
-TEST_F(CpuGateTest, KeepsBackWhatIsRunByTheSameKernels) {
+TEST_F(DeviceGateTest, KeepsBackWhatIsRunByTheSameKernels) {
   const ValueId x = input("x", {64, 64});
   const ValueId seen = op("reshape", {x}, {{"shape", ir::polys(std::vector<std::int64_t>{4096})}});
   const ValueId back = op("reshape", {seen}, {{"shape", ir::polys(std::vector<std::int64_t>{64, 64})}});
@@ -97,7 +121,7 @@ TEST_F(CpuGateTest, KeepsBackWhatIsRunByTheSameKernels) {
   EXPECT_EQ(told().reason, against);
 }
 
-TEST_F(CpuGateTest, KeepsBackWhatIsSlowerAtOneOfSeveralChoicesOfSizes) {
+TEST_F(DeviceGateTest, KeepsBackWhatIsSlowerAtOneOfSeveralChoicesOfSizes) {
   const ValueId x = input("x", {open("N"), 512});
   const ValueId z = input("z", {open("M"), 512});
   const ir::Graph original{{op("relu", {turned_twice(x)}), op("exp", {z})}};
@@ -114,14 +138,14 @@ TEST_F(CpuGateTest, KeepsBackWhatIsSlowerAtOneOfSeveralChoicesOfSizes) {
   EXPECT_EQ(told().comparisons[1].verdict, "slower");
 }
 
-TEST_F(CpuGateTest, KeepsBackWhatComputesSomethingElse) {
+TEST_F(DeviceGateTest, KeepsBackWhatComputesSomethingElse) {
   const ValueId x = input("x", {256, 512});
   const std::string against = judge({{op("relu", {turned_twice(x)})}}, {{op("abs", {x})}});
   EXPECT_EQ(against.rfind("it computes something else there: output 'y' is ", 0), 0U) << against;
   EXPECT_FALSE(told().run);
 }
 
-TEST_F(CpuGateTest, LetsPassWhatDiffersAsTheOriginalDoesByRounding) {
+TEST_F(DeviceGateTest, LetsPassWhatDiffersAsTheOriginalDoesByRounding) {
   const ValueId x = input("x", {1024, 2048});
   // What 1e6 has no digits for is lost: steps of 1/16 where values are below 1.
   const ValueId million = arena.constant(ir::make_constant(ir::DataType::float32, {}, std::vector<double>{1e6}).value());
@@ -134,7 +158,7 @@ TEST_F(CpuGateTest, LetsPassWhatDiffersAsTheOriginalDoesByRounding) {
   EXPECT_NE(against.find("allowed 0.26"), std::string::npos) << against;
 }
 
-TEST_F(CpuGateTest, RunsWhatLiesBetweenOpaqueNodesAndSaysHowMuchThatIsNot) {
+TEST_F(DeviceGateTest, RunsWhatLiesBetweenOpaqueNodesAndSaysHowMuchThatIsNot) {
   const ValueId x = input("x", {256, 512});
   const auto around = [&](ValueId into, std::uint32_t serial) {
     const ir::NodeId opaque = arena.opaque(serial, {op("tanh", {into})}, {arena.type(x)});
@@ -150,13 +174,13 @@ TEST_F(CpuGateTest, RunsWhatLiesBetweenOpaqueNodesAndSaysHowMuchThatIsNot) {
       << report_.to_text();
 }
 
-TEST_F(CpuGateTest, KeepsBackWhatCannotBeRunAtAll) {
+TEST_F(DeviceGateTest, KeepsBackWhatCannotBeRunAtAll) {
   const ValueId x = input("x", {4, 4});
   const auto opaque = [&](std::uint32_t serial) { return ValueId{arena.opaque(serial, {x}, {arena.type(x)}), 0}; };
   EXPECT_EQ(judge({{opaque(1)}}, {{opaque(2)}}), "nothing of it can be run here");
 }
 
-TEST_F(CpuGateTest, GivesInputsTheirDefaults) {
+TEST_F(DeviceGateTest, GivesInputsTheirDefaults) {
   const ValueId x = input("x", {256, 512});
   const ValueId three = input("three", {});
   const ValueId constant = arena.constant(ir::make_constant(ir::DataType::float32, {}, std::vector<double>{3}).value());
@@ -167,7 +191,7 @@ TEST_F(CpuGateTest, GivesInputsTheirDefaults) {
   EXPECT_EQ(judge(original, candidate), "");
 }
 
-TEST_F(CpuGateTest, RunsTheInputsThatAreGiven) {
+TEST_F(DeviceGateTest, RunsTheInputsThatAreGiven) {
   const ValueId x = input("x", {256, 512});
   const ValueId three = input("three", {});
   const auto set = [](double value, double factor) {
@@ -192,7 +216,7 @@ TEST_F(CpuGateTest, RunsTheInputsThatAreGiven) {
       "it computes something else there: output 'y' is 6 instead of 0 at [0,0] (error 6, allowed 0) at the declared sizes of a.npz, set 3");
 }
 
-TEST_F(CpuGateTest, SpendsNoMoreThanItsBudget) {
+TEST_F(DeviceGateTest, SpendsNoMoreThanItsBudget) {
   const ValueId x = input("x", {256, 512});
   options_.max_measure_seconds = 0;
   EXPECT_EQ(judge({{op("relu", {turned_twice(x)})}}, {{op("relu", {x})}}), "the budget of 0 s was used up after 0 of 15 pairs");
@@ -223,7 +247,7 @@ TEST(EndToEnd, SaysWhatDeclaringShapesGained) {
                                "with the shapes of 214 values declared, where the original is the result without: it is not faster: ..."});
 }
 
-TEST_F(CpuGateTest, SaysThatMovesAloneAreNoGain) {
+TEST_F(DeviceGateTest, SaysThatMovesAloneAreNoGain) {
   const std::vector<GraphMove> moves = {{"merge-equal-nodes", "", {}, {}}, {"drop-unused", "", {}, {}},   {"merge-equal-nodes", "", {}, {}},
                                         {"settle-shapes", "", {}, {}},     {"drop-identity", "", {}, {}}, {"drop-identity", "", {}, {}}};
   EXPECT_EQ(

@@ -1,4 +1,4 @@
-// The gate where there is no runner: whole graphs on the CPU, by the kernels whose times the search used.
+// The gate where there is no runner: whole graphs on the device that timed the kernels which the search used, by these kernels.
 #pragma once
 
 #include <xflow/optimize.h>
@@ -14,7 +14,7 @@
 
 namespace xflow::api {
 
-struct CpuGate {
+struct DeviceGate {
   ir::Arena& arena;
   const ir::Graph& original;
   std::span<const NamedInput> inputs;
@@ -27,7 +27,8 @@ struct CpuGate {
 
 // Runs the original and a candidate in turns, at each choice of sizes, and fills in the report. Both are the graphs that a model is lifted
 // to, in which equal nodes are one and unused ones are gone. Empty if the candidate may be shipped, otherwise why not.
-std::string judge_on_cpu(const CpuGate& gate, const ir::Graph& candidate, const std::function<void()>& progress, OptimizeReport& report);
+std::string judge_on_device(const DeviceGate& gate, const ir::Graph& candidate, const std::function<void()>& progress,
+                            OptimizeReport& report);
 
 // Why a result of `moves` alone is not shipped where no runner runs the model itself.
 std::string no_gain_of_moves(std::span<const GraphMove> moves);

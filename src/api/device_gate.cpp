@@ -1,4 +1,4 @@
-#include "src/api/cpu_gate.h"
+#include "src/api/device_gate.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,20 +14,70 @@
 #include "src/api/end_to_end.h"
 #include "src/cost/cover.h"
 #include "src/cost/cpu/cpu_executor.h"
+#include "src/cost/gpu/gpu_program.h"
 
 namespace xflow::api {
 namespace {
 
 using cost::Plan;
-using cost::cpu::Program;
 
 // Of all programs together: they take turns, so all of them are there. The other half is for the model, the search and other programs.
 double most_gate_bytes() { return 0.5 * static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)); }
 
-class CpuJudge {
+// How whole graphs are run on this CPU; `programs` are as many as are in memory together.
+class CpuPrograms {
  public:
-  CpuJudge(const CpuGate& gate, const ir::Graph& candidate, const std::function<void()>& progress, OptimizeReport& report)
-      : gate_(gate), graphs_{&gate.original, &candidate}, progress_(progress), report_(report), executor_(*gate.costs.cpu) {}
+  using Program = cost::cpu::Program;
+  using Executor = cost::cpu::CpuExecutor;
+
+  explicit CpuPrograms(const DeviceCosts& costs) : device_(*costs.cpu) {}
+  Executor executor() const { return Executor(device_); }
+  Result<Program> build(ir::Arena& arena, const Plan& plan, const ir::Symbols::Valuation& sizes, std::size_t programs) {
+    cost::cpu::ProgramOptions options;
+    options.most_bytes = most_gate_bytes() / static_cast<double>(programs);
+    options.chosen = &chosen_;
+    return Program::build(device_, arena, plan, sizes, options);
+  }
+  static Result<void> run(Program& program) {
+    program.run();
+    return {};
+  }
+
+ private:
+  cost::cpu::CpuDevice& device_;
+  std::map<std::string, std::string> chosen_;  // implementations: both run equal kernels alike
+};
+
+// The same on a GPU, which says itself when its memory is full.
+class GpuPrograms {
+ public:
+  using Program = cost::gpu::GpuProgram;
+  using Executor = cost::gpu::GpuExecutor;
+
+  explicit GpuPrograms(const DeviceCosts& costs) : device_(*costs.gpu) {}
+  Executor executor() const { return Executor(device_); }
+  Result<Program> build(ir::Arena& arena, const Plan& plan, const ir::Symbols::Valuation& sizes, std::size_t /*programs*/) {
+    return Program::build(device_, arena, plan, sizes);
+  }
+  static Result<void> run(Program& program) {
+    XFLOW_CHECK(program.run());
+    return {};
+  }
+
+ private:
+  cost::gpu::GpuDevice& device_;
+};
+
+template <typename Programs>
+class Judge {
+ public:
+  Judge(const DeviceGate& gate, const ir::Graph& candidate, const std::function<void()>& progress, OptimizeReport& report)
+      : gate_(gate),
+        graphs_{&gate.original, &candidate},
+        progress_(progress),
+        report_(report),
+        programs_(gate.costs),
+        executor_(programs_.executor()) {}
 
   std::string run() {
     OptimizeReport::EndToEnd& told = report_.end_to_end;
@@ -43,6 +93,8 @@ class CpuJudge {
   }
 
  private:
+  using Program = typename Programs::Program;
+
   // What is run at one choice of sizes.
   struct Choice {
     Sizes sizes;
@@ -70,7 +122,7 @@ class CpuJudge {
   Result<void> plan(std::size_t number) {
     XFLOW_TRY(Sizes sizes, choose_fitting_sizes(gate_.arena, gate_.original, gate_.inputs, gate_.runs.shapes[number]));
     const ir::Symbols::Valuation valuation = sizes.valuation();
-    cost::CostModel model(gate_.arena, *gate_.costs.cpu, *gate_.costs.database, valuation);
+    cost::CostModel model(gate_.arena, gate_.costs.device(), *gate_.costs.database, valuation);
     if (progress_) model.on_measure([this](const std::string&) { progress_(); });
     Choice choice{std::move(sizes), {}};
     for (std::size_t who = 0; who < 2; ++who) {
@@ -91,12 +143,8 @@ class CpuJudge {
     programs.reserve(choices_.size());
     for (std::size_t k = 0; k < choices_.size(); ++k) {
       if (progress_) progress_();
-      cost::cpu::ProgramOptions options;
       // While one is set up anew there are three.
-      options.most_bytes = most_gate_bytes() / static_cast<double>(3 * choices_.size());
-      options.chosen = &chosen_;
-      XFLOW_TRY(Program program,
-                Program::build(*gate_.costs.cpu, gate_.arena, choices_[k].plans[who], choices_[k].sizes.valuation(), options));
+      XFLOW_TRY(Program program, programs_.build(gate_.arena, choices_[k].plans[who], choices_[k].sizes.valuation(), 3 * choices_.size()));
       XFLOW_CHECK(write_inputs(program, {k}));
       programs.push_back(std::move(program));
     }
@@ -132,7 +180,7 @@ class CpuJudge {
     const auto outputs = [&](cost::ProgramId id, RunChoice choice) -> Result<std::vector<eval::Tensor>> {
       Program& program = executor_.program(id, choice.sizes);
       if (choice.nudged) XFLOW_CHECK(write_inputs(program, choice));
-      program.run();
+      XFLOW_CHECK(Programs::run(program));
       if (choice.nudged) XFLOW_CHECK(write_inputs(program, {choice.sizes}));
       std::vector<eval::Tensor> tensors;
       tensors.reserve(gate_.outputs.size());
@@ -146,21 +194,23 @@ class CpuJudge {
         outputs, [&](std::size_t k) { return gate_.outputs[k]; }, ids_[0], ids_[1], labels_);
   }
 
-  const CpuGate& gate_;
+  const DeviceGate& gate_;
   std::array<const ir::Graph*, 2> graphs_;
   const std::function<void()>& progress_;
   OptimizeReport& report_;
   std::vector<Choice> choices_;
   std::vector<std::string> labels_;
-  std::map<std::string, std::string> chosen_;  // implementations: both run equal kernels alike
-  cost::cpu::CpuExecutor executor_;
+  Programs programs_;
+  typename Programs::Executor executor_;
   std::array<cost::ProgramId, 2> ids_{};
 };
 
 }  // namespace
 
-std::string judge_on_cpu(const CpuGate& gate, const ir::Graph& candidate, const std::function<void()>& progress, OptimizeReport& report) {
-  return CpuJudge(gate, candidate, progress, report).run();
+std::string judge_on_device(const DeviceGate& gate, const ir::Graph& candidate, const std::function<void()>& progress,
+                            OptimizeReport& report) {
+  if (gate.costs.gpu != nullptr) return Judge<GpuPrograms>(gate, candidate, progress, report).run();
+  return Judge<CpuPrograms>(gate, candidate, progress, report).run();
 }
 
 std::string no_gain_of_moves(std::span<const GraphMove> moves) {

@@ -1,0 +1,49 @@
+// Ways to run a kernel through CUDA. Private to src/cost/cuda.
+#pragma once
+
+#include <cuda.h>
+#include <xflow/result.h>
+
+#include <memory>
+#include <vector>
+
+#include "src/cost/cuda/libraries.h"
+#include "src/cost/device_plugin.h"
+#include "src/cost/gpu/gpu.h"
+
+namespace xflow::cost::cuda {
+
+class CudaReady : public gpu::Ready {
+ public:
+  // Starts it on the stream, which may record.
+  virtual Result<void> launch(CUstream stream, const gpu::Launch& launch) = 0;
+  std::span<const std::size_t> scratch() const override { return {}; }
+};
+using Ways = std::vector<std::unique_ptr<CudaReady>>;
+
+inline void* pointer(gpu::Address address) { return reinterpret_cast<void*>(static_cast<std::uint64_t>(address)); }
+
+// Source text, compiled for the device.
+Result<Ways> ready_source(const Runtime& runtime, const Compiler& compiler, int kind, const KernelSource& source);
+
+// cuBLASLt, as its heuristic proposes.
+class Products {
+ public:
+  static Result<std::unique_ptr<Products>> open(const GpuSettings& settings);
+  virtual ~Products() = default;
+  virtual Result<Ways> ready(const gpu::Product& product) = 0;
+};
+
+// cuDNN's graphs, as its heuristics propose.
+class Convolutions {
+ public:
+  static Result<std::unique_ptr<Convolutions>> open(const GpuSettings& settings);
+  virtual ~Convolutions() = default;
+  virtual Result<Ways> ready(const gpu::Convolution& convolution) = 0;
+};
+
+// Without a device; see DevicePlugin::check.
+Result<void> check_product(const gpu::Product& product);
+Result<void> check_convolution(const gpu::Convolution& convolution);
+
+}  // namespace xflow::cost::cuda
