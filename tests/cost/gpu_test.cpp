@@ -120,6 +120,23 @@ TEST(GpuDevice, WorksInLayoutsInWhichItHasKernels) {
   EXPECT_FALSE(works({image, image}, Layout::blocked8));
 }
 
+TEST(GpuDevice, TakesTheLayoutInWhichAConvolutionIsClearlyQuicker) {
+  const KernelSpec convolution{"convolution", "", {tensor({1, 4, 8, 8}), tensor({4, 4, 1, 1})}, {tensor({1, 4, 8, 8})}, {}, {}, {}};
+  HostGpu gpu;
+  gpu.computes = false;
+  GpuDevice device(gpu);
+  EXPECT_TRUE(device.chooses_layout(convolution));
+  EXPECT_FALSE(device.chooses_layout(product()));
+  for (const auto& [factor, layout] : {std::pair(1.0, Layout::plain), {0.95, Layout::plain}, {0.5, Layout::channels_last}}) {
+    gpu.channels_last = factor;
+    const auto cost = device.measure(convolution, Layout::any);
+    ASSERT_TRUE(cost) << cost.error().text();
+    EXPECT_EQ(cost->operands, layout) << factor;
+    EXPECT_EQ(cost->results, layout) << factor;
+  }
+  EXPECT_EQ(device.measure(product(), Layout::any)->operands, Layout::plain);
+}
+
 class GpuTest : public xflow::testing::graphs::GraphTest {
  protected:
   GpuTest() : device_(gpu_), database_(Database::open("", device_.info())) {}
@@ -128,6 +145,7 @@ class GpuTest : public xflow::testing::graphs::GraphTest {
     CostModel costs(arena, device_, database_, sizes_);
     gpu_.computes = false;
     XFLOW_TRY(const std::vector<CoveredLaunch> cover, costs.launches(graph));
+    reorders_ = static_cast<std::size_t>(std::ranges::count_if(cover, [](const CoveredLaunch& l) { return l.spec.kernel == "reorder"; }));
     auto program = GpuProgram::build(device_, arena, make_plan(arena, graph, cover, sizes_), sizes_);
     gpu_.computes = true;
     if (!program) return program;
@@ -156,6 +174,7 @@ class GpuTest : public xflow::testing::graphs::GraphTest {
   HostGpu gpu_;
   GpuDevice device_;
   Database database_;
+  std::size_t reorders_ = 0;
 };
 
 TEST_F(GpuTest, RunsConvolutionsWithResidualsAndActivations) {
@@ -166,6 +185,16 @@ TEST_F(GpuTest, RunsConvolutionsWithResidualsAndActivations) {
   const ValueId pooled = op("max_pool", {c}, {{"kernel", list({2, 2})}, {"strides", list({2, 2})}});
   const ValueId mean = op("reduce_mean", {pooled}, {{"axes", list({2, 3})}, {"keep_dims", Poly(0)}});
   expect_computes({{op("matmul", {mean, constant({8, 10})}), b}});
+}
+
+TEST_F(GpuTest, RunsConvolutionsWithChannelsLastAndWhatStandsBetweenThem) {
+  gpu_.channels_last = 0.5;
+  const ValueId x = input({2, 3, 6, 5});
+  const ValueId a = op("sigmoid", {op("relu", {convolution(x, 3, 8, 3)})});
+  const ValueId b = op("mul", {op("add", {a, convolution(a, 8, 8, 1)}), constant({8, 1, 1})});
+  const ValueId c = op("tanh", {convolution(b, 8, 4, 3)});
+  expect_computes({{c, op("softmax", {b}, {{"axis", Poly(1)}})}});
+  EXPECT_GT(reorders_, 0U) << "nothing was brought to another layout";
 }
 
 TEST_F(GpuTest, RunsProductsWithEpiloguesAndSoftmax) {

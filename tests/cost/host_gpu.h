@@ -40,7 +40,7 @@ class HostGpu final : public cost::gpu::Gpu {
     } else {
       const auto& convolution = std::get<cost::gpu::Convolution>(kernel.work);
       if (refuses_convolutions) return fail(ErrorCode::unsupported, "no plan of cuDNN supports it");
-      ways.push_back(std::make_unique<ConvolutionReady>(convolution));
+      ways.push_back(std::make_unique<ConvolutionReady>(convolution, channels_last));
     }
     return ways;
   }
@@ -93,6 +93,7 @@ class HostGpu final : public cost::gpu::Gpu {
   std::size_t memory = std::size_t{1} << 30U;
   int ways_of_products = 1;
   bool refuses_convolutions = false;
+  double channels_last = 1;  // by this factor convolutions are slower so
   bool computes = true;
   int lost_after = 0;
   int prepared = 0;
@@ -223,7 +224,10 @@ class HostGpu final : public cost::gpu::Gpu {
 
   class ConvolutionReady final : public HostReady {
    public:
-    explicit ConvolutionReady(const cost::gpu::Convolution& convolution) : convolution_(convolution) { name_ = "host convolution"; }
+    ConvolutionReady(const cost::gpu::Convolution& convolution, double last) : convolution_(convolution), last_(last) {
+      name_ = "host convolution";
+    }
+    double nanoseconds() const override { return convolution_.layout == cost::Layout::plain ? 1000 : 1000 * last_; }
     // Of two spatial dimensions.
     void launch(const cost::gpu::Launch& launch) override {
       const cost::gpu::Convolution& c = convolution_;
@@ -260,6 +264,7 @@ class HostGpu final : public cost::gpu::Gpu {
 
    private:
     cost::gpu::Convolution convolution_;
+    double last_;
   };
 
   struct HostRecorded final : cost::gpu::Recorded {

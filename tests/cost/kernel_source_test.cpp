@@ -5,74 +5,41 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <set>
-
 #include "src/cost/device.h"
 #include "src/cost/device_plugin.h"
-#include "src/cost/kernel_graph.h"
-#include "src/cost/node_kernel.h"
-#include "src/eval/evaluate.h"
-#include "src/ops/operator.h"
 #include "tests/compiled_text.h"
+#include "tests/cost/kernel_cases.h"
 #include "tests/cost/run_text.h"
-#include "tests/eval/operator_samples.h"
 
 namespace xflow::cost {
 namespace {
 
 using ir::DataType;
-using ir::ValueId;
 using ops::KernelSpec;
 using ops::TensorSpec;
-using xflow::testing::Operand;
-using xflow::testing::Sample;
+using xflow::testing::KernelCase;
 
-TensorSpec tensor(std::vector<std::int64_t> dims, DataType type = DataType::float32) { return {type, std::move(dims), false}; }
-
-std::vector<TensorSpec> operands_of(const KernelSpec& spec) {
-  std::vector<TensorSpec> operands = spec.operands;
-  for (const ops::PostOperation& post : spec.post) operands.insert(operands.end(), post.operands.begin(), post.operands.end());
-  return operands;
+TensorSpec tensor(std::vector<std::int64_t> dims, DataType type = DataType::float32) {
+  return xflow::testing::tensor_spec(std::move(dims), type);
 }
 
 class KernelSourceTest : public ::testing::Test {
  protected:
   // Adds a kernel, whose operands lie between these bounds, to those that are compiled together.
-  void add(const KernelSpec& spec, double low = -1.5, double high = 1.5) {
-    SCOPED_TRACE(ops::to_string(spec));
-    std::vector<Operand> operands;
-    for (const TensorSpec& tensor : operands_of(spec)) operands.push_back({tensor.data_type, tensor.dims, low, high});
-    add(spec, std::move(operands));
-  }
+  void add(const KernelSpec& spec, double low = -1.5, double high = 1.5) { add(xflow::testing::case_of(spec, low, high)); }
 
-  void add(const KernelSpec& spec, std::vector<Operand> operands) {
+  void add(KernelCase made) {
+    SCOPED_TRACE(ops::to_string(made.spec));
     const std::string name = fmt::format("kernel{}", cases_.size());
-    auto source = kernel_source(spec, name);
+    auto source = kernel_source(made.spec, name);
     ASSERT_TRUE(source) << source.error().text();
     text_ += source->text + xflow::testing::run_text(*source, name);
-    cases_.push_back({spec, std::move(operands), *std::move(source)});
+    cases_.push_back({std::move(made), *std::move(source)});
   }
 
-  // Adds one kernel of each operator; gives the number of operators.
-  std::size_t add_samples() {
-    std::set<std::string> kernels;
-    for (const Sample& sample : xflow::testing::samples()) {
-      ir::Arena arena;
-      std::vector<ValueId> operands;
-      for (const Operand& operand : sample.operands)
-        operands.push_back(arena.input({operand.type, true, ir::polys(operand.dims)}, static_cast<std::uint32_t>(operands.size())));
-      ops::Typing typing(arena.symbols());
-      const auto node = ops::apply(arena, typing, ops::id_of(sample.op), operands, sample.attributes);
-      EXPECT_TRUE(node) << node.error().text();
-      if (!node) continue;
-      const auto kernel = kernel_of(arena, *node, [](ir::SymbolId) { return std::nullopt; });
-      if (!kernel || kernel->operands != operands) continue;  // a power with an exponent that is known, ...
-      SCOPED_TRACE(xflow::testing::text_of(sample));
-      kernels.insert(sample.op);
-      add(kernel->spec, sample.operands);
-    }
-    return kernels.size();
+  // One of each operator.
+  void add_samples() {
+    for (KernelCase& made : xflow::testing::operator_cases()) add(std::move(made));
   }
 
   void add_halves() {
@@ -89,7 +56,7 @@ class KernelSourceTest : public ::testing::Test {
   // Without what only this test's host needs.
   std::string kernels_text() const {
     std::string text;
-    for (const Case& made : cases_) text += made.source.text;
+    for (const Case& one : cases_) text += one.source.text;
     return text;
   }
 
@@ -98,7 +65,7 @@ class KernelSourceTest : public ::testing::Test {
     void* const library = xflow::testing::compile_and_load(kernel_source_prelude() + text_);
     ASSERT_NE(library, nullptr);
     for (std::size_t number = 0; number < cases_.size(); ++number) {
-      SCOPED_TRACE(ops::to_string(cases_[number].spec));
+      SCOPED_TRACE(ops::to_string(cases_[number].made.spec));
       auto* const run =
           reinterpret_cast<void (*)(void* const*, void* const*, void* const*)>(dlsym(library, fmt::format("kernel{}_run", number).c_str()));
       ASSERT_NE(run, nullptr);
@@ -110,53 +77,29 @@ class KernelSourceTest : public ::testing::Test {
 
  private:
   struct Case {
-    KernelSpec spec;
-    std::vector<Operand> operands;
+    KernelCase made;
     KernelSource source;
   };
 
   template <typename Run>
-  static void compare(const Case& made, Run run) {
-    ir::Arena arena;
-    std::vector<ValueId> values;
-    std::vector<ir::Constant> constants;
+  static void compare(const Case& one, Run run) {
+    const auto values = xflow::testing::values_of(one.made);
+    ASSERT_TRUE(values) << values.error().text();
     std::vector<void*> operands;
-    eval::Bindings bindings;
-    for (std::size_t k = 0; k < made.operands.size(); ++k) {
-      const Operand& operand = made.operands[k];
-      values.push_back(arena.input({operand.type, true, ir::polys(operand.dims)}, static_cast<std::uint32_t>(k)));
-      const eval::Tensor tensor = xflow::testing::tensor(operand, xflow::testing::values(operand, static_cast<unsigned>(k)));
-      constants.push_back(eval::to_constant(tensor).value());
-      operands.push_back(const_cast<std::byte*>(constants.back().source->bytes().value().data()));
-      bindings.emplace(values.back(), tensor);
-    }
-    const auto graph = graph_of(arena, made.spec, values);
-    ASSERT_TRUE(graph) << graph.error().text();
-    const auto expected = eval::evaluate(arena, ir::Graph{*graph}, bindings);
-    ASSERT_TRUE(expected) << expected.error().text();
-    std::vector<std::vector<std::byte>> arrays;
-    for (const eval::Tensor& tensor : *expected)
-      arrays.emplace_back(doubles(tensor)->size() * static_cast<std::size_t>(ir::bits(tensor.data_type)) / 8);
+    for (const ir::Constant& operand : values->operands) operands.push_back(const_cast<std::byte*>(operand.source->bytes().value().data()));
+    std::vector<std::vector<std::byte>> results;
+    for (const eval::Tensor& tensor : values->results) results.emplace_back(xflow::testing::bytes_of(tensor));
     std::vector<std::vector<std::byte>> between;
-    for (const std::size_t bytes : made.source.scratch) between.emplace_back(bytes);
+    for (const std::size_t bytes : one.source.scratch) between.emplace_back(bytes);
     const auto places = [](std::vector<std::vector<std::byte>>& all) {
-      std::vector<void*> result;
-      for (std::vector<std::byte>& bytes : all) result.push_back(bytes.data());
-      return result;
+      std::vector<void*> found;
+      for (std::vector<std::byte>& bytes : all) found.push_back(bytes.data());
+      return found;
     };
-    run(operands.data(), places(arrays).data(), places(between).data());
-    for (std::size_t k = 0; k < arrays.size(); ++k) {
-      const eval::Tensor& tensor = (*expected)[k];
-      const DataType type = tensor.data_type;
-      const std::vector<double> wanted = doubles(tensor).value();
-      const std::vector<double> found = ir::doubles(ir::Constant{type, tensor.dims, ir::owned_bytes(std::move(arrays[k]))}).value();
-      const double tolerance = !ir::is_floating(type)       ? 0
-                               : type == DataType::float16  ? 4e-3
-                               : type == DataType::bfloat16 ? 3e-2
-                               : type == DataType::float64  ? 1e-12
-                                                            : 3e-5;
-      for (std::size_t i = 0; i < found.size(); ++i)
-        ASSERT_NEAR(found[i], wanted[i], tolerance * (1 + std::abs(wanted[i]))) << "result " << k << ", element " << i;
+    run(operands.data(), places(results).data(), places(between).data());
+    for (std::size_t k = 0; k < results.size(); ++k) {
+      SCOPED_TRACE(fmt::format("result {}", k));
+      xflow::testing::expect_near(values->results[k], std::move(results[k]));
     }
   }
 
@@ -165,7 +108,8 @@ class KernelSourceTest : public ::testing::Test {
 };
 
 TEST_F(KernelSourceTest, OfEveryOperatorComputesItsGraph) {
-  EXPECT_GE(add_samples(), 70U);
+  add_samples();
+  EXPECT_GE(count(), 90U);
   compare();
 }
 
@@ -198,7 +142,7 @@ TEST_F(KernelSourceTest, ComputesNormalisationsAndSoftmaxInStages) {
                     {{"epsilon", 1e-5}}, {}};
     add(spec);
   }
-  add({"softmax", "", {tensor({6, 100})}, {tensor({6, 100})}, {{"axis", {1}}}, {}, {}});
+  add(KernelSpec{"softmax", "", {tensor({6, 100})}, {tensor({6, 100})}, {{"axis", {1}}}, {}, {}});
   compare();
 }
 

@@ -25,6 +25,7 @@ constexpr int kLeastSamples = 5;
 constexpr int kMostSamples = 40;
 constexpr int kGlances = 3;
 constexpr double kSettled = 0.02;
+constexpr double kReorderShare = 1.1;
 constexpr double kOutlier = 1.5;  // times the median
 constexpr std::size_t kMostPostOperations = 8;
 
@@ -172,6 +173,10 @@ GpuDevice::GpuDevice(Gpu& gpu, const GpuOptions& options) : gpu_(gpu), options_(
   if (options.between > 0) info_.library += fmt::format(", {} MiB between launches", options.between >> 20U);
 }
 
+bool GpuDevice::chooses_layout(const KernelSpec& spec) const {
+  return spec.kernel == "convolution" || spec.kernel == "transposed_convolution";
+}
+
 bool GpuDevice::works_in(const KernelSpec& spec, Layout layout) const {
   if (layout == Layout::plain) return true;
   if (layout != Layout::channels_last || spec.operands.empty() || spec.results.size() != 1 || !has_layouts(spec.results[0])) return false;
@@ -262,7 +267,16 @@ Result<std::unique_ptr<Ready>> GpuDevice::quickest(const KernelSpec& spec, Layou
   return std::move(choice.way);
 }
 
+Result<KernelCost> GpuDevice::measure_in_any(const KernelSpec& spec) {
+  auto plain = measure(spec, Layout::plain);
+  if (!convolution_of(spec, Layout::channels_last)) return plain;
+  auto last = measure(spec, Layout::channels_last);
+  if (!last) return plain;
+  return !plain || last->median.value * kReorderShare < plain->median.value ? last : plain;
+}
+
 Result<KernelCost> GpuDevice::measure(const KernelSpec& spec, Layout layout) {
+  if (layout == Layout::any) return chooses_layout(spec) ? measure_in_any(spec) : measure(spec, Layout::plain);
   if (spec.kernel == "none" || computes_nothing(spec)) return KernelCost{};
   KernelCost cost;
   cost.operands = layout;
