@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <span>
@@ -44,8 +46,8 @@ constexpr std::string_view kMacros = R"(#if defined(__CUDACC__) || defined(__CUD
 
 // The tensor of a layout in the order in which its elements lie: which dimension of the plain one each of its own is.
 std::optional<std::vector<std::int64_t>> order_of(Layout layout, std::size_t rank) {
-  std::vector<std::int64_t> order;
-  for (std::size_t k = 0; k < rank; ++k) order.push_back(static_cast<std::int64_t>(k));
+  std::vector<std::int64_t> order(rank);
+  std::iota(order.begin(), order.end(), 0);
   if (layout == Layout::channels_last && rank >= 3) std::rotate(order.begin() + 1, order.begin() + 2, order.end());
   if (layout == Layout::plain || layout == Layout::channels_last) return order;
   return std::nullopt;
@@ -67,10 +69,41 @@ Result<ops::KernelSpec> reorder_as_transpose(const ops::KernelSpec& spec) {
   return transpose;
 }
 
+// A tensor as rows of elements that lie side by side.
+struct Rows {
+  std::int64_t count = 0;
+  std::int64_t length = 0;
+  int threads = 0;  // for each
+};
+
+// The rows of a kernel all of whose parts are of single rows: sums and maxima along the last dimensions, and what is done with them.
+// Nothing where there are too few rows for a block each.
+std::optional<Rows> rows_of(const ops::KernelSpec& spec) {
+  constexpr std::int64_t kLeastRows = 64;
+  constexpr std::int64_t kMostOfOneRow = 1 << 14;
+  if (spec.kernel != "softmax" && spec.kernel != "log_softmax" && spec.kernel != "normalization") return std::nullopt;
+  const std::vector<std::int64_t>* axes = spec.find(spec.kernel == "normalization" ? "axes" : "axis");
+  if (axes == nullptr || axes->empty()) return std::nullopt;
+  const std::vector<std::int64_t>& dims = spec.results.at(0).dims;
+  const auto rank = static_cast<std::int64_t>(dims.size());
+  std::set<std::int64_t> along;
+  for (const std::int64_t axis : *axes) along.insert(axis < 0 ? axis + rank : axis);
+  Rows rows{1, 1, 0};
+  for (std::int64_t k = 0; k < rank; ++k) {
+    const std::int64_t extent = dims[static_cast<std::size_t>(k)];
+    if (!along.contains(k) && extent != 1 && *along.begin() < k) return std::nullopt;
+    (along.contains(k) ? rows.length : rows.count) *= extent;
+  }
+  if (rows.length < 2 || rows.count < 1 || (rows.count < kLeastRows && rows.length > kMostOfOneRow)) return std::nullopt;
+  rows.threads = kThreads;
+  while (rows.threads > kLeastThreads && rows.threads >= 2 * rows.length) rows.threads /= 2;
+  return rows;
+}
+
 // Writes the functions of a graph, of which some values are handed on within one function and others lie in memory.
 class Writer {
  public:
-  explicit Writer(std::string_view name) : name_(name) {}
+  Writer(std::string_view name, std::int64_t least_terms, std::optional<Rows> rows) : name_(name), least_terms_(least_terms), rows_(rows) {}
 
   Result<KernelSource> write(const ops::KernelSpec& spec) {
     std::vector<ops::TensorSpec> tensors = spec.operands;
@@ -87,6 +120,7 @@ class Writer {
     choose_heads();
     for (const NodeId node : nodes_)
       for (std::uint32_t k = 0; k < arena_.node(node).outputs.size(); ++k) XFLOW_CHECK(root({node, k}));
+    if (rows_) write_row();
     return std::move(source_);
   }
 
@@ -242,44 +276,56 @@ class Writer {
     return lines;
   }
 
-  // The function that computes stage `k` of `first` (its last one: SIZE_MAX) and then `chain`.
+  // What computes the elements of one tensor in memory.
+  struct Piece {
+    std::string places;   // statements before the threads part
+    std::string sum;      // how a block makes the number "parts[0]" of the element `at`; empty where a thread computes an element
+    std::string element;  // statements that compute the element `at`
+    std::string value;    // its name then
+    std::string type;
+    std::int64_t count = 0;
+    int threads = kThreads;
+  };
+
+  // Adds the function that computes stage `k` of `first` (its last one: SIZE_MAX) and then `chain`.
   Result<void> function(ValueId first, std::size_t k, std::span<const SourceArgument> stages, std::span<const NodeId> chain,
                         SourceArgument out) {
-    const std::string name = fmt::format("{}_{}", name_, source_.launches.size());
-    Function function;
+    Function own;
+    Function& function = rows_ ? row_ : own;
+    XFLOW_TRY(const Piece made, piece(function, first, k, stages, chain));
+    if (rows_) return add_to_row(made, out);
+    write_function(made, own, out);
+    return {};
+  }
+
+  Result<Piece> piece(Function& function, ValueId first, std::size_t k, std::span<const SourceArgument> stages,
+                      std::span<const NodeId> chain) {
+    const std::string name = fmt::format("{}_{}", name_, pieces_++);
     std::map<ValueId, std::string> elements;
-    std::string before;  // the loop over threads
-    std::string inside;
-    int threads = kThreads;
-    std::int64_t count = 0;
-    std::string type;
-    const bool has_head = chain.empty() || !is_elementwise(first.node);
-    if (has_head) {
+    Piece made;
+    if (chain.empty() || !is_elementwise(first.node)) {
       const SourceText& text = texts_.at(first.node)[first.output];
       if (k == SIZE_MAX) k = text.stages.size() - 1;
       const SourceStage& stage = text.stages[k];
       const std::string space = name + "_h";
       source_.text += fmt::format("namespace {} {{\n{}}}\n", space, text.text);
-      before = fmt::format("  {}::xflow_places_{} p;\n", space, k) + fill(function, "p", text, k, first.node, stages, elements);
-      type = stage.type;
-      count = stage.elements;
-      if (stage.terms >= kLongSum) {
-        while (threads > kLeastThreads && threads >= 2 * stage.terms) threads /= 2;
-        before += fmt::format(
-            "  XFLOW_SHARED decltype({0}::xflow_part_{1}(p, 0, 0, 1)) parts[{2}];\n"
-            "  const {0}::xflow_index at = ({0}::xflow_index)XFLOW_BLOCK;\n"
-            "  XFLOW_EACH_THREAD(thread, {2}) parts[thread] = {0}::xflow_part_{1}(p, at, thread, {2});\n"
-            "  for (int half = {3}; half > 0; half /= 2) {{\n    XFLOW_WAIT\n"
-            "    XFLOW_EACH_THREAD(thread, {2})\n"
-            "      if (thread < half) parts[thread] = {0}::xflow_combine_{1}(parts[thread], parts[thread + half]);\n  }}\n",
-            space, k, threads, threads / 2);
-        before += fmt::format("  XFLOW_EACH_THREAD(thread, {}) {{\n    if (thread == 0) {{\n", threads);
-        inside = fmt::format("      const {} e = {}::xflow_finish_{}(parts[0]);\n", type, space, k);
-        source_.launches.push_back({name, count, threads, {}});
+      made.places = fmt::format("    {}::xflow_places_{} p;\n", space, k) + fill(function, "p", text, k, first.node, stages, elements);
+      made.type = stage.type;
+      made.count = stage.elements;
+      if (stage.terms >= least_terms_) {
+        made.threads = threads_for(stage.terms);
+        made.sum = fmt::format(
+            "    XFLOW_SHARED decltype({0}::xflow_part_{1}(p, 0, 0, 1)) parts[{2}];\n"
+            "    XFLOW_EACH_THREAD(thread, {2}) parts[thread] = {0}::xflow_part_{1}(p, ({0}::xflow_index)at, thread, {2});\n"
+            "    for (int half = {3}; half > 0; half /= 2) {{\n      XFLOW_WAIT\n"
+            "      XFLOW_EACH_THREAD(thread, {2})\n"
+            "        if (thread < half) parts[thread] = {0}::xflow_combine_{1}(parts[thread], parts[thread + half]);\n    }}\n",
+            space, k, kThreadsMark, kHalfMark);
+        made.element = fmt::format("      const {} e = {}::xflow_finish_{}(parts[0]);\n", made.type, space, k);
       } else {
-        inside = fmt::format("      const {} e = {}::xflow_element_{}(p, ({}::xflow_index)at);\n", type, space, k, space);
+        made.element = fmt::format("      const {} e = {}::xflow_element_{}(p, ({}::xflow_index)at);\n", made.type, space, k, space);
       }
-      elements[first] = "e";
+      elements[first] = made.value = "e";
     }
     for (std::size_t i = 0; i < chain.size(); ++i) {
       const ir::Node& own = node(chain[i]);
@@ -289,31 +335,95 @@ class Writer {
       XFLOW_TRY(const SourceText text, eval::source_text(arena_, chain[i], 0, handed));
       const std::string space = fmt::format("{}_{}", name, i);
       source_.text += fmt::format("namespace {} {{\n{}}}\n", space, text.text);
-      inside +=
-          fmt::format("      {}::xflow_places_0 p{};\n", space, i) +
-          fill(function, fmt::format("p{}", i), text, 0, chain[i], {}, elements) +
-          fmt::format("      const {} e{} = {}::xflow_element_0(p{}, ({}::xflow_index)at);\n", text.stages[0].type, i, space, i, space);
-      elements[{chain[i], 0}] = fmt::format("e{}", i);
-      type = text.stages[0].type;
-      count = text.stages[0].elements;
+      made.value = fmt::format("e{}", i);
+      made.element += fmt::format("      {}::xflow_places_0 p{};\n", space, i) +
+                      fill(function, fmt::format("p{}", i), text, 0, chain[i], {}, elements) +
+                      fmt::format("      const {} {} = {}::xflow_element_0(p{}, ({}::xflow_index)at);\n", text.stages[0].type, made.value,
+                                  space, i, space);
+      elements[{chain[i], 0}] = made.value;
+      made.type = text.stages[0].type;
+      made.count = text.stages[0].elements;
     }
-    if (source_.launches.empty() || source_.launches.back().function != name) {
-      before +=
-          fmt::format("  XFLOW_EACH_THREAD(thread, {0}) {{\n    const long long at = XFLOW_BLOCK * {0} + thread;\n    if (at < {1}) {{\n",
-                      threads, count);
-      source_.launches.push_back({name, (count + threads - 1) / threads, threads, {}});
+    return made;
+  }
+
+  static int threads_for(std::int64_t terms) {
+    int threads = kThreads;
+    while (threads > kLeastThreads && threads >= 2 * terms) threads /= 2;
+    return threads;
+  }
+
+  // The sum of a piece as `threads` make it.
+  static std::string sum_by(const Piece& made, int threads) {
+    std::string text = made.sum;
+    const auto replace = [&](std::string_view mark, int number) {
+      for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark))
+        text.replace(at, mark.size(), fmt::format("{}", number));
+    };
+    replace(kThreadsMark, threads);
+    replace(kHalfMark, threads / 2);
+    return text;
+  }
+
+  // A function of its own: a block or a thread for each element.
+  void write_function(const Piece& made, Function& function, SourceArgument out) {
+    const std::string name = fmt::format("{}_{}", name_, source_.launches.size());
+    std::string body = made.places;
+    if (made.sum.empty()) {
+      body +=
+          fmt::format("    XFLOW_EACH_THREAD(thread, {0}) {{\n    const long long at = XFLOW_BLOCK * {0} + thread;\n    if (at < {1}) {{\n",
+                      made.threads, made.count);
+    } else {
+      body += fmt::format("    const long long at = XFLOW_BLOCK;\n{}    XFLOW_EACH_THREAD(thread, {}) {{\n    if (thread == 0) {{\n",
+                          sum_by(made, made.threads), made.threads);
     }
-    const std::string last = chain.empty() ? "e" : fmt::format("e{}", chain.size() - 1);
+    body += made.element + fmt::format("      (({}*){})[at] = {};\n    }}\n    }}\n", made.type, function.parameter(out), made.value);
+    const std::int64_t blocks = made.sum.empty() ? (made.count + made.threads - 1) / made.threads : made.count;
+    finish_function(name, body, function, {name, blocks, made.threads, {}});
+  }
+
+  void finish_function(const std::string& name, const std::string& body, Function& function, SourceLaunch launch) {
     std::string parameters;
-    for (std::size_t a = 0; a < function.arguments.size(); ++a) parameters += fmt::format("const void* a{}, ", a);
-    source_.text += fmt::format("XFLOW_KERNEL({}, {}void* out) {{\n{}{}      (({}*)out)[at] = {};\n    }}\n  }}\n}}\n", name, parameters,
-                                before, inside, type, last);
-    source_.launches.back().arguments = std::move(function.arguments);
-    source_.launches.back().arguments.push_back(out);
+    for (std::size_t a = 0; a < function.arguments.size(); ++a) parameters += fmt::format("{}const void* a{}", a == 0 ? "" : ", ", a);
+    source_.text += fmt::format("XFLOW_KERNEL({}, {}) {{\n{}}}\n", name, parameters, body);
+    launch.arguments = std::move(function.arguments);
+    source_.launches.push_back(std::move(launch));
+  }
+
+  // A part of the function that computes all of a row: one number for it, or each of its elements.
+  Result<void> add_to_row(const Piece& made, SourceArgument out) {
+    const std::string to = row_.parameter(out);
+    std::string body = "    {\n" + made.places;
+    if (made.count == rows_->count && (!made.sum.empty() || rows_->length > 1)) {
+      body += fmt::format("    const long long at = XFLOW_BLOCK;\n{}    XFLOW_EACH_THREAD(thread, {}) {{\n    if (thread == 0) {{\n",
+                          sum_by(made, rows_->threads), rows_->threads);
+    } else if (made.count == rows_->count * rows_->length && made.sum.empty()) {
+      body += fmt::format(
+          "    XFLOW_EACH_THREAD(thread, {0}) {{\n"
+          "    for (long long at = XFLOW_BLOCK * {1} + thread; at < (XFLOW_BLOCK + 1) * {1}; at += {0}) {{\n",
+          rows_->threads, rows_->length);
+    } else {
+      return fail(ErrorCode::unsupported, "its parts are not rows");
+    }
+    row_body_ +=
+        body + made.element + fmt::format("      (({}*){})[at] = {};\n    }}\n    }}\n    }}\n    XFLOW_WAIT\n", made.type, to, made.value);
     return {};
   }
 
+  void write_row() {
+    const std::string name = name_ + "_row";
+    finish_function(name, row_body_, row_, {name, rows_->count, rows_->threads, {}});
+  }
+
+  static constexpr std::string_view kThreadsMark = "@threads";
+  static constexpr std::string_view kHalfMark = "@half";
+
   std::string name_;
+  std::int64_t least_terms_;  // of sums that a block makes
+  std::optional<Rows> rows_;  // where one function computes all, a block a row
+  Function row_;
+  std::string row_body_;
+  std::size_t pieces_ = 0;
   ir::Arena arena_;
   std::vector<ValueId> results_;
   std::vector<NodeId> nodes_;
@@ -328,10 +438,17 @@ class Writer {
 
 std::string kernel_source_prelude() { return std::string(eval::source_prelude()) + std::string(kMacros); }
 
-Result<KernelSource> kernel_source(const ops::KernelSpec& spec, std::string_view name) {
-  if (spec.kernel != "reorder") return Writer(name).write(spec);
-  XFLOW_TRY(const ops::KernelSpec transpose, reorder_as_transpose(spec));
-  return Writer(name).write(transpose);
+Result<KernelSource> kernel_source(const ops::KernelSpec& spec, std::string_view name, SourceWay way) {
+  const std::optional<Rows> rows = way == SourceWay::row ? rows_of(spec) : std::nullopt;
+  if (way == SourceWay::row && !rows) return fail(ErrorCode::unsupported, "it has no rows");
+  if (spec.kernel == "reorder") {
+    XFLOW_TRY(const ops::KernelSpec transpose, reorder_as_transpose(spec));
+    return Writer(name, kLongSum, std::nullopt).write(transpose);
+  }
+  const std::int64_t least_terms = way == SourceWay::thread ? std::numeric_limits<std::int64_t>::max()
+                                   : way == SourceWay::row  ? 1
+                                                            : kLongSum;
+  return Writer(name, least_terms, rows).write(spec);
 }
 
 }  // namespace xflow::cost

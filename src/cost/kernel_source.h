@@ -29,14 +29,14 @@ struct SourceLaunch {
   std::string function;
   std::int64_t blocks = 0;
   int threads = 0;
-  std::vector<SourceArgument> arguments;  // in the order of the function's parameters; the last is written
+  std::vector<SourceArgument> arguments;  // in the order of the function's parameters; results and scratch may be written
 };
 
 struct KernelSource {
   // Begins after source_prelude(). For CUDA each function is
-  //     extern "C" __global__ void FUNCTION(const void* a0, ..., void* out);
+  //     extern "C" __global__ void FUNCTION(const void* a0, ...);
   // elsewhere what one block of it does, whose threads take turns:
-  //     extern "C" void FUNCTION(long long xflow_block, const void* a0, ..., void* out);
+  //     extern "C" void FUNCTION(long long xflow_block, const void* a0, ...);
   std::string text;
   std::vector<std::size_t> scratch;    // bytes of the tensors that one launch leaves for a later one
   std::vector<SourceLaunch> launches;  // one after the other; none where the results have no elements
@@ -45,8 +45,15 @@ struct KernelSource {
 // What stands once before the kernels of a file; has that of eval/source_text.h.
 std::string kernel_source_prelude();
 
+// Who computes an element that is a sum or maximum of many terms.
+enum class SourceWay : std::uint8_t {
+  block,   // a block, from 64 terms on
+  thread,  // a thread: neighbours then read side by side where the terms of a sum do not lie so
+  row,     // a block computes a row in one launch: of softmax and normalisations along the last dimensions
+};
+
 // All operands and results are plain, but those of the kernel "reorder". `name` begins the names of all functions. Errors: unsupported for
-// what has no index notation or no numbers, and for reorders from and to blocked layouts.
-Result<KernelSource> kernel_source(const ops::KernelSpec& spec, std::string_view name);
+// what has no index notation or no numbers, for reorders from and to blocked layouts, and for rows of what has none.
+Result<KernelSource> kernel_source(const ops::KernelSpec& spec, std::string_view name, SourceWay way = SourceWay::block);
 
 }  // namespace xflow::cost

@@ -10,7 +10,7 @@ Unexpected cannot(const std::string& what) { return fail(ErrorCode::unsupported,
 
 }  // namespace
 
-Result<OperationProgram> program_of(ir::Arena& arena, ir::NodeId operation, int output) {
+Result<OperationProgram> program_of(ir::Arena& arena, ir::NodeId operation, int output, bool divides_sums) {
   const ir::Node& node = arena.node(operation);
   const ir::TensorType type = node.outputs.at(static_cast<std::size_t>(output));
   OperationProgram result;
@@ -19,6 +19,7 @@ Result<OperationProgram> program_of(ir::Arena& arena, ir::NodeId operation, int 
   ProgramInput input;
   input.symbols = &arena.symbols();
   input.data_type = type.data_type;
+  input.divides_sums = divides_sums;
   const auto dims = type.ranked ? ir::constant_shape(type.shape) : std::nullopt;
   if (!dims || (!ir::is_floating(type.data_type) && !ir::is_integer(type.data_type) && type.data_type != ir::DataType::boolean))
     return cannot(ir::to_string(arena.symbols(), type));

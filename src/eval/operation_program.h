@@ -19,7 +19,8 @@ struct OperationProgram {
   Program program;
 };
 
-// Of output `output` of an operation all of whose sizes are numbers. Error::unsupported for types without arithmetic.
-Result<OperationProgram> program_of(ir::Arena& arena, ir::NodeId operation, int output);
+// Of output `output` of an operation all of whose sizes are numbers; `divides_sums` as in ProgramInput. Error::unsupported for types
+// without arithmetic.
+Result<OperationProgram> program_of(ir::Arena& arena, ir::NodeId operation, int output, bool divides_sums = false);
 
 }  // namespace xflow::eval

@@ -78,7 +78,8 @@ class StageBuilder {
     if (expr->kind == ExprKind::sum || expr->kind == ExprKind::maximum) {
       XFLOW_TRY(const std::int64_t terms, term_count(expr));
       const bool same_class = ir::is_floating(compiler_.analysis().type(expr).value_or(type)) == stage_.real;
-      if (same_class && stage_.output_count() < kFewOutputs && terms >= kManyTerms) return build_reduction(expr, type);
+      const bool is_quicker = stage_.output_count() < kFewOutputs && terms >= kManyTerms;
+      if (same_class && (is_quicker || (compiler_.input().divides_sums && terms > 1))) return build_reduction(expr, type);
     }
     stage_.lanes = stage_.outputs;
     XFLOW_TRY(stage_.root, lower(expr, type));

@@ -119,6 +119,7 @@ struct ProgramInput {
   std::vector<OperandShape> operands;
   ir::Symbols::Valuation symbol_values;                                        // of dimensions and parameters
   std::function<std::optional<ir::Rational>(const std::string&)> real_values;  // of real variables; may be empty
+  bool divides_sums = false;  // every stage that is a sum or maximum is one of that kind, not only where that is quicker here
 };
 
 // Errors: unsupported where a size is not known or depends on an index.

@@ -594,7 +594,7 @@ std::vector<Given> given_operands(const ir::Arena& arena, const ir::Node& node, 
 }  // namespace
 
 Result<SourceText> source_text(ir::Arena& arena, ir::NodeId operation, int output, std::span<const int> handed) {
-  XFLOW_TRY(const OperationProgram found, program_of(arena, operation, output));
+  XFLOW_TRY(const OperationProgram found, program_of(arena, operation, output, true));
   const std::vector<Given> given = given_operands(arena, arena.node(operation), found, handed);
   SourceText result;
   std::vector<Source> sources = found.sources;

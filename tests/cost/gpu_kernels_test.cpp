@@ -114,23 +114,40 @@ TEST(GpuConvolution, AddsABiasOfItsChannels) {
 }
 
 TEST(GpuKernel, IsOfALibraryWhereThatHasItAndSourceTextOtherwise) {
-  const auto text = [](const KernelSpec& spec, Layout layout) { return kernel_of(spec, layout, "k")->text; };
+  const auto text = [](const KernelSpec& spec, Layout layout) { return kernels_of(spec, layout, "k")->front().text; };
   EXPECT_EQ(text(matmul({2, 6, 3, 4}, {2, 6, 4, 5}, {2, 6, 3, 5}), Layout::plain), "cuBLASLt 3x5x4, 12 times");
   EXPECT_EQ(text(convolution(), Layout::channels_last), "cuDNN convolution of [2,8,14,12], channels_last");
-  EXPECT_EQ(text(matmul({3, 4}, {4, 5}, {3, 5}, {{"gelu_erf", {}, {}}}), Layout::plain), "source text");
-  EXPECT_EQ(text(reorder_spec(tensor({2, 3, 4, 5}), Layout::plain, Layout::channels_last), Layout::plain), "source text");
-  const auto elsewhere = kernel_of({"pool_max",
-                                    "",
-                                    {tensor({1, 2, 4, 4})},
-                                    {tensor({1, 2, 4, 4})},
-                                    {{"kernel", {1, 1}}, {"strides", {1, 1}}, {"pads", {0, 0, 0, 0}}, {"dilations", {1, 1}}},
-                                    {},
-                                    {}},
-                                   Layout::channels_last, "k");
+  EXPECT_EQ(text(matmul({3, 4}, {4, 5}, {3, 5}, {{"gelu_erf", {}, {}}}), Layout::plain), "source text, a thread an element");
+  EXPECT_EQ(text(reorder_spec(tensor({2, 3, 4, 5}), Layout::plain, Layout::channels_last), Layout::plain),
+            "source text, a thread an element");
+  const auto elsewhere = kernels_of({"pool_max",
+                                     "",
+                                     {tensor({1, 2, 4, 4})},
+                                     {tensor({1, 2, 4, 4})},
+                                     {{"kernel", {1, 1}}, {"strides", {1, 1}}, {"pads", {0, 0, 0, 0}}, {"dilations", {1, 1}}},
+                                     {},
+                                     {}},
+                                    Layout::channels_last, "k");
   ASSERT_FALSE(elsewhere);
   EXPECT_EQ(elsewhere.error().code, ErrorCode::unsupported);
   EXPECT_TRUE(elsewhere.error().message.starts_with("cannot run pool_max")) << elsewhere.error().message;
   EXPECT_TRUE(elsewhere.error().message.ends_with(" here: there is no such kernel on channels_last tensors")) << elsewhere.error().message;
+}
+
+TEST(GpuKernel, OfSourceTextIsThereInSeveralWays) {
+  using Texts = std::vector<std::string>;
+  const auto ways = [](const KernelSpec& spec) {
+    Texts texts;
+    const auto kernels = kernels_of(spec, Layout::plain, "k");
+    for (const Kernel& kernel : *kernels) texts.push_back(kernel.text.substr(kernel.text.find(", ") + 2));
+    return texts;
+  };
+  const auto softmax = [](std::int64_t axis) {
+    return KernelSpec{"softmax", "", {tensor({80, 80})}, {tensor({80, 80})}, {{"axis", {axis}}}, {}, {}};
+  };
+  EXPECT_EQ(ways(softmax(1)), (Texts{"a block a row", "a block a sum", "a thread a sum"}));
+  EXPECT_EQ(ways(softmax(0)), (Texts{"a block a sum", "a thread a sum"}));
+  EXPECT_EQ(ways({"pointwise/relu", "", {tensor({80, 8})}, {tensor({80, 8})}, {}, {}, {}}), (Texts{"a thread an element"}));
 }
 
 #ifdef XFLOW_CUDA_FOLDER
@@ -176,7 +193,9 @@ TEST(GpuKernel, IsTakenByItsLibraryAsFarAsThatIsKnownWithoutAGpu) {
       *convolution_of({"convolution", "", {tensor({1, 4, 5, 6, 7}), tensor({8, 4, 3, 3, 3})}, {tensor({1, 8, 3, 4, 5})}, {}, {}, {}},
                       Layout::channels_last);
   take({solid, "three spatial dimensions"});
-  take(*kernel_of({"softmax", "", {tensor({8, 8})}, {tensor({8, 8})}, {{"axis", {1}}}, {}, {}}, Layout::plain, "k"));
+  const auto softmax = kernels_of({"softmax", "", {tensor({8, 80})}, {tensor({8, 80})}, {{"axis", {1}}}, {}, {}}, Layout::plain, "k");
+  ASSERT_TRUE(softmax);
+  for (const Kernel& kernel : *softmax) take(kernel);
 }
 
 #endif

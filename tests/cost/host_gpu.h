@@ -34,7 +34,7 @@ class HostGpu final : public cost::gpu::Gpu {
     ++prepared;
     std::vector<std::unique_ptr<cost::gpu::Ready>> ways;
     if (const auto* source = std::get_if<cost::KernelSource>(&kernel.work)) {
-      ways.push_back(std::make_unique<SourceReady>(*source));
+      ways.push_back(std::make_unique<SourceReady>(*source, kernel.text));
     } else if (const auto* product = std::get_if<cost::gpu::Product>(&kernel.work)) {
       for (int k = 0; k < ways_of_products; ++k) ways.push_back(std::make_unique<ProductReady>(*product, k));
     } else {
@@ -115,8 +115,8 @@ class HostGpu final : public cost::gpu::Gpu {
 
   class SourceReady final : public HostReady {
    public:
-    explicit SourceReady(const cost::KernelSource& source) : source_(source) {
-      name_ = "host c++";
+    SourceReady(const cost::KernelSource& source, const std::string& name) : source_(source) {
+      name_ = name;
       scratch_ = source.scratch;
     }
     void launch(const cost::gpu::Launch& launch) override {

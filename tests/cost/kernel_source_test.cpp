@@ -28,10 +28,10 @@ class KernelSourceTest : public ::testing::Test {
   // Adds a kernel, whose operands lie between these bounds, to those that are compiled together.
   void add(const KernelSpec& spec, double low = -1.5, double high = 1.5) { add(xflow::testing::case_of(spec, low, high)); }
 
-  void add(KernelCase made) {
+  void add(KernelCase made, SourceWay way = SourceWay::block) {
     SCOPED_TRACE(ops::to_string(made.spec));
     const std::string name = fmt::format("kernel{}", cases_.size());
-    auto source = kernel_source(made.spec, name);
+    auto source = kernel_source(made.spec, name, way);
     ASSERT_TRUE(source) << source.error().text();
     text_ += source->text + xflow::testing::run_text(*source, name);
     cases_.push_back({std::move(made), *std::move(source)});
@@ -146,6 +146,33 @@ TEST_F(KernelSourceTest, ComputesNormalisationsAndSoftmaxInStages) {
   compare();
 }
 
+TEST_F(KernelSourceTest, ComputesRowsInOneLaunch) {
+  std::vector<KernelSpec> specs;
+  for (const char* word : {"layer", "rms"}) {
+    specs.push_back({"normalization",
+                     word,
+                     {tensor({2, 3, 30, 10}), tensor({30, 10})},
+                     {tensor({2, 3, 30, 10})},
+                     {{"axes", {2, 3}}},
+                     {{"epsilon", 1e-5}},
+                     {}});
+  }
+  for (const char* kernel : {"softmax", "log_softmax"}) {
+    specs.push_back({kernel, "", {tensor({6, 100})}, {tensor({6, 100})}, {{"axis", {1}}}, {}, {}});
+    specs.push_back({kernel, "", {tensor({5, 7})}, {tensor({5, 7})}, {{"axis", {1}}}, {}, {}});
+  }
+  for (const KernelSpec& spec : specs) {
+    add(xflow::testing::case_of(spec), SourceWay::row);
+    EXPECT_EQ(source(count() - 1).launches.size(), 1U) << ops::to_string(spec);
+    add(xflow::testing::case_of(spec), SourceWay::thread);
+    EXPECT_GT(source(count() - 1).launches.size(), 1U) << ops::to_string(spec);
+  }
+  EXPECT_EQ(source(0).launches[0].blocks, 6);
+  EXPECT_EQ(source(0).launches[0].threads, 256);
+  EXPECT_EQ(source(6).launches[0].threads, 32) << "of rows of 7";
+  compare();
+}
+
 TEST_F(KernelSourceTest, ComputesInHalfPrecision) {
   add_halves();
   compare();
@@ -185,6 +212,21 @@ TEST(KernelSource, HasNoLaunchWhereThereAreNoElements) {
   EXPECT_TRUE(source->launches.empty());
 }
 
+TEST(KernelSource, HasRowsOnlyWhereTheyLieSideBySideAndThereAreEnough) {
+  const auto refusal = [](const KernelSpec& spec) {
+    const auto source = kernel_source(spec, "k", SourceWay::row);
+    return source ? std::string() : source.error().message;
+  };
+  const auto softmax = [](const std::vector<std::int64_t>& dims, std::int64_t axis) {
+    return KernelSpec{"softmax", "", {tensor(dims)}, {tensor(dims)}, {{"axis", {axis}}}, {}, {}};
+  };
+  EXPECT_EQ(refusal(softmax({6, 100}, 1)), "");
+  EXPECT_EQ(refusal(softmax({6, 100, 1}, 1)), "");
+  EXPECT_EQ(refusal(softmax({6, 100, 2}, 1)), "it has no rows");
+  EXPECT_EQ(refusal(softmax({2, 100'000}, 1)), "it has no rows") << "two blocks would do all the work";
+  EXPECT_EQ(refusal({"pointwise/relu", "", {tensor({6})}, {tensor({6})}, {}, {}, {}}), "it has no rows");
+}
+
 TEST(KernelSource, IsTheSameEachTime) {
   const KernelSpec spec{"softmax", "", {tensor({6, 100})}, {tensor({6, 100})}, {{"axis", {1}}}, {}, {}};
   EXPECT_EQ(kernel_source(spec, "k")->text, kernel_source(spec, "k")->text);
@@ -197,6 +239,7 @@ TEST_F(KernelSourceTest, IsCompiledForGpus) {
   ASSERT_TRUE(plugin) << plugin.error().text();
   add_samples();
   add_halves();
+  add(xflow::testing::case_of({"softmax", "", {tensor({6, 100})}, {tensor({6, 100})}, {{"axis", {1}}}, {}, {}}), SourceWay::row);
   for (const int kind : {80, 90}) {
     const auto binary = (*plugin)->compile(kernel_source_prelude() + kernels_text(), kind);
     ASSERT_TRUE(binary) << kind << ": " << binary.error().text();

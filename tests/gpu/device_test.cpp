@@ -52,9 +52,17 @@ class OnGpu : public xflow::testing::graphs::GraphTest {
     SCOPED_TRACE(ops::to_string(made.spec) + " " + std::string(name(layout)));
     const auto values = xflow::testing::values_of(made);
     ASSERT_TRUE(values) << values.error().text();
-    const auto kernel = kernel_of(made.spec, layout, "k");
-    ASSERT_TRUE(kernel) << kernel.error().text();
-    const auto ways = gpu_->prepare(*kernel);
+    const auto kernels = kernels_of(made.spec, layout, "k");
+    ASSERT_TRUE(kernels) << kernels.error().text();
+    for (const Kernel& kernel : *kernels) {
+      SCOPED_TRACE(kernel.text);
+      expect_computes(*values, kernel);
+      if (HasFatalFailure()) return;
+    }
+  }
+
+  void expect_computes(const xflow::testing::KernelValues& values, const Kernel& kernel) {
+    const auto ways = gpu_->prepare(kernel);
     ASSERT_TRUE(ways) << ways.error().text();
     std::vector<Block> blocks;
     const auto place = [&](std::size_t bytes) {
@@ -68,12 +76,12 @@ class OnGpu : public xflow::testing::graphs::GraphTest {
       SCOPED_TRACE(std::string(way->implementation()));
       Launch launch;
       launch.kernel = way.get();
-      for (const ir::Constant& operand : values->operands) {
+      for (const ir::Constant& operand : values.operands) {
         const auto bytes = operand.source->bytes().value();
         launch.operands.push_back(place(bytes.size()));
         ASSERT_TRUE(gpu_->write(launch.operands.back(), bytes));
       }
-      for (const eval::Tensor& result : values->results) launch.results.push_back(place(xflow::testing::bytes_of(result)));
+      for (const eval::Tensor& result : values.results) launch.results.push_back(place(xflow::testing::bytes_of(result)));
       for (const std::size_t bytes : way->scratch()) launch.scratch.push_back(place(bytes));
       launch.workspace = place(way->workspace_bytes());
       const auto recorded = gpu_->record({&launch, 1});
@@ -84,10 +92,10 @@ class OnGpu : public xflow::testing::graphs::GraphTest {
       }
       EXPECT_GT(time->value, 0);
       ++worked;
-      for (std::size_t k = 0; k < values->results.size(); ++k) {
-        std::vector<std::byte> bytes(xflow::testing::bytes_of(values->results[k]));
+      for (std::size_t k = 0; k < values.results.size(); ++k) {
+        std::vector<std::byte> bytes(xflow::testing::bytes_of(values.results[k]));
         ASSERT_TRUE(gpu_->read(launch.results[k], bytes));
-        xflow::testing::expect_near(values->results[k], std::move(bytes));
+        xflow::testing::expect_near(values.results[k], std::move(bytes));
         if (HasFatalFailure()) return;
       }
     }

@@ -199,9 +199,9 @@ class ReadyConvolution final : public CudaReady {
 
 class DnnConvolutions final : public Convolutions {
  public:
-  explicit DnnConvolutions(const GpuSettings& settings) : settings_(settings) {}
+  DnnConvolutions(const Dnn& dnn, const GpuSettings& settings) : dnn_(dnn), settings_(settings) {}
   ~DnnConvolutions() override {
-    if (handle_ != nullptr) fe::detail::destroy_handle(handle_);
+    if (handle_ != nullptr) dnn_.destroy(handle_);
   }
 
   Result<void> start() {
@@ -244,6 +244,7 @@ class DnnConvolutions final : public Convolutions {
     return ways;
   }
 
+  Dnn dnn_;
   GpuSettings settings_;
   cudnnHandle_t handle_ = nullptr;
 };
@@ -251,14 +252,16 @@ class DnnConvolutions final : public Convolutions {
 }  // namespace
 
 Result<void> check_convolution(const gpu::Convolution& convolution) {
-  XFLOW_TRY(fe::cudnn_dlhandle, load_cudnn());
+  XFLOW_TRY(const Dnn dnn, Dnn::load());
+  fe::cudnn_dlhandle = dnn.library;
   return guarded([&] { return check(GraphBuilder(convolution).build()->validate(), "take a convolution"); });
 }
 
 Result<std::unique_ptr<Convolutions>> Convolutions::open(const GpuSettings& settings) {
-  XFLOW_TRY(fe::cudnn_dlhandle, load_cudnn());
+  XFLOW_TRY(const Dnn dnn, Dnn::load());
+  fe::cudnn_dlhandle = dnn.library;
   return guarded([&]() -> Result<std::unique_ptr<Convolutions>> {
-    auto convolutions = std::make_unique<DnnConvolutions>(settings);
+    auto convolutions = std::make_unique<DnnConvolutions>(dnn, settings);
     XFLOW_CHECK(convolutions->start());
     return std::unique_ptr<Convolutions>(std::move(convolutions));
   });

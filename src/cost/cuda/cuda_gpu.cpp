@@ -153,7 +153,7 @@ class CudaGpu final : public gpu::Gpu {
   Result<Ways> ways_of(const gpu::Kernel& kernel) {
     if (const auto* product = std::get_if<gpu::Product>(&kernel.work)) return products_->ready(*product);
     if (const auto* convolution = std::get_if<gpu::Convolution>(&kernel.work)) return convolutions_->ready(*convolution);
-    return ready_source(runtime_, compiler_, kind_, std::get<KernelSource>(kernel.work));
+    return ready_source(runtime_, compiler_, kind_, kernel);
   }
 
   Driver driver_;

@@ -253,9 +253,12 @@ Result<void> Blas::check(cublasStatus_t status, const char* what) const {
               fmt::format("cuBLASLt cannot {}: {}", what, status_string(status)));
 }
 
-Result<void*> load_cudnn() {
+Result<Dnn> Dnn::load() {
   XFLOW_TRY(const SharedLibrary library, open_library("libcudnn.so.9"));
-  return library.handle();
+  Dnn dnn;
+  dnn.library = library.handle();
+  XFLOW_CHECK(find(library, XFLOW_NAME(cudnnDestroy), dnn.destroy));
+  return dnn;
 }
 
 }  // namespace xflow::cost::cuda

@@ -88,8 +88,14 @@ struct Blas {
   Result<void> check(cublasStatus_t status, const char* what) const;
 };
 
-// The handle of cuDNN's library, as dlopen gives it. Errors: as library_versions.
-Result<void*> load_cudnn();
+// Of <cudnn.h>, what its frontend does not look up itself.
+struct Dnn {
+  void* library = nullptr;  // as dlopen gives it
+  decltype(&cudnnDestroy) destroy = nullptr;
+
+  // Errors: as library_versions.
+  static Result<Dnn> load();
+};
 
 // The versions of what computes: "cuDNN 9.13.0, cuBLAS 13.0.2, NVRTC 13.0". Errors: unsupported: "libcudnn.so.9 was not found: install it,
 // or name its folder in XFLOW_CUDA_FOLDERS".

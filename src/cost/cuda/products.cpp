@@ -54,7 +54,7 @@ class Descriptions {
  private:
   template <typename T>
   Result<void> set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
-    return blas_.check(blas_.set_description(product_, attribute, &value, sizeof value), "describe a product");
+    return blas_.check(blas_.set_description(product_, attribute, static_cast<const void*>(&value), sizeof value), "describe a product");
   }
 
   Result<void> layout(cublasLtMatrixLayout_t& made, const gpu::Product& product, std::int64_t rows, std::int64_t columns,
@@ -87,11 +87,11 @@ class Descriptions {
 
 class ReadyProduct final : public CudaReady {
  public:
-  ReadyProduct(const Blas& blas, cublasLtHandle_t handle, gpu::Product product, std::shared_ptr<Descriptions> descriptions,
+  ReadyProduct(const Blas& blas, cublasLtHandle_t handle, const gpu::Product& product, std::shared_ptr<Descriptions> descriptions,
                const cublasLtMatmulHeuristicResult_t& proposal, int number)
       : blas_(blas),
         handle_(handle),
-        product_(std::move(product)),
+        product_(product),
         descriptions_(std::move(descriptions)),
         proposal_(proposal),
         name_(fmt::format("cuBLASLt, proposal {}", number)) {}

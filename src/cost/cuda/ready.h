@@ -21,10 +21,13 @@ class CudaReady : public gpu::Ready {
 };
 using Ways = std::vector<std::unique_ptr<CudaReady>>;
 
-inline void* pointer(gpu::Address address) { return reinterpret_cast<void*>(static_cast<std::uint64_t>(address)); }
+// CUDA has addresses of the device as pointers and as integers.
+inline void* pointer(gpu::Address address) {
+  return reinterpret_cast<void*>(static_cast<std::uint64_t>(address));  // NOLINT(performance-no-int-to-ptr)
+}
 
 // Source text, compiled for the device.
-Result<Ways> ready_source(const Runtime& runtime, const Compiler& compiler, int kind, const KernelSource& source);
+Result<Ways> ready_source(const Runtime& runtime, const Compiler& compiler, int kind, const gpu::Kernel& kernel);
 
 // cuBLASLt, as its heuristic proposes.
 class Products {

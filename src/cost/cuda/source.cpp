@@ -10,7 +10,8 @@ namespace {
 
 class ReadySource final : public CudaReady {
  public:
-  ReadySource(const Runtime& runtime, KernelSource source) : runtime_(runtime), source_(std::move(source)) {}
+  ReadySource(const Runtime& runtime, KernelSource source, std::string name)
+      : runtime_(runtime), source_(std::move(source)), name_(std::move(name)) {}
   ~ReadySource() override {
     if (module_ != nullptr) runtime_.unload_module(module_);
   }
@@ -22,7 +23,7 @@ class ReadySource final : public CudaReady {
     return {};
   }
 
-  std::string_view implementation() const override { return "source text"; }
+  std::string_view implementation() const override { return name_; }
   std::span<const std::size_t> scratch() const override { return source_.scratch; }
 
   Result<void> launch(CUstream stream, const gpu::Launch& launch) override {
@@ -35,8 +36,8 @@ class ReadySource final : public CudaReady {
                                                                                                 : launch.scratch;
         places.push_back(pointer(from.at(argument.number)));
       }
-      std::vector<void*> parameters;
-      for (void*& place : places) parameters.push_back(&place);
+      std::vector<void*> parameters(places.size());
+      for (std::size_t i = 0; i < places.size(); ++i) parameters[i] = static_cast<void*>(&places[i]);
       XFLOW_CHECK(runtime_.check(runtime_.launch(functions_[k], static_cast<unsigned>(part.blocks), 1, 1,
                                                  static_cast<unsigned>(part.threads), 1, 1, 0, stream, parameters.data(), nullptr),
                                  "launch a kernel"));
@@ -47,18 +48,20 @@ class ReadySource final : public CudaReady {
  private:
   const Runtime& runtime_;
   KernelSource source_;
+  std::string name_;
   CUmodule module_ = nullptr;
   std::vector<CUfunction> functions_;
 };
 
 }  // namespace
 
-Result<Ways> ready_source(const Runtime& runtime, const Compiler& compiler, int kind, const KernelSource& source) {
+Result<Ways> ready_source(const Runtime& runtime, const Compiler& compiler, int kind, const gpu::Kernel& kernel) {
+  const auto& source = std::get<KernelSource>(kernel.work);
   constexpr std::int64_t kMostBlocks = 0x7FFFFFFF;
   for (const SourceLaunch& launch : source.launches)
     if (launch.blocks > kMostBlocks) return fail(ErrorCode::unsupported, fmt::format("{} blocks are too many", launch.blocks));
   XFLOW_TRY(const std::string binary, compiler.run(source.text, kind));
-  auto ready = std::make_unique<ReadySource>(runtime, source);
+  auto ready = std::make_unique<ReadySource>(runtime, source, kernel.text);
   XFLOW_CHECK(ready->load(binary));
   Ways ways;
   ways.push_back(std::move(ready));

@@ -198,11 +198,20 @@ Result<std::vector<std::unique_ptr<Ready>>> GpuDevice::ways(const KernelSpec& sp
   std::optional<KernelSpec> turned;
   if (layout == Layout::channels_last && is_pointwise(spec) && !spec.results.empty() && has_layouts(spec.results[0]))
     turned = as_it_lies(spec);
-  XFLOW_TRY(const Kernel kernel, turned ? kernel_of(*turned, Layout::plain, "xflow") : kernel_of(spec, layout, "xflow"));
-  auto ways = gpu_.prepare(kernel);
-  if (!ways && ways.error().code == ErrorCode::unsupported)
-    return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: {}", ops::to_string(spec), ways.error().message));
-  if (ways && ways->size() > options_.most_ways) ways->resize(options_.most_ways);
+  XFLOW_TRY(const std::vector<Kernel> kernels, turned ? kernels_of(*turned, Layout::plain, "xflow") : kernels_of(spec, layout, "xflow"));
+  std::vector<std::unique_ptr<Ready>> ways;
+  std::optional<Error> refusal;
+  for (const Kernel& kernel : kernels) {
+    auto found = gpu_.prepare(kernel);
+    if (!found && found.error().code != ErrorCode::unsupported) return fail(found.error());
+    if (found) {
+      for (std::unique_ptr<Ready>& way : *found) ways.push_back(std::move(way));
+    } else {
+      refusal = found.error();
+    }
+  }
+  if (ways.empty()) return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: {}", ops::to_string(spec), refusal->message));
+  if (ways.size() > options_.most_ways) ways.resize(options_.most_ways);
   return ways;
 }
 

@@ -158,12 +158,13 @@ std::optional<Convolution> convolution_of(const KernelSpec& spec, Layout layout)
   return convolution;
 }
 
-Result<Kernel> kernel_of(const KernelSpec& spec, Layout layout, std::string_view name) {
+Result<std::vector<Kernel>> kernels_of(const KernelSpec& spec, Layout layout, std::string_view name) {
   if (const auto product = product_of(spec)) {
-    return Kernel{*product, fmt::format("cuBLASLt {}x{}x{}, {} times", product->m, product->n, product->k, product->batch)};
+    return std::vector<Kernel>{{*product, fmt::format("cuBLASLt {}x{}x{}, {} times", product->m, product->n, product->k, product->batch)}};
   }
   if (const auto convolution = convolution_of(spec, layout)) {
-    return Kernel{*convolution, fmt::format("cuDNN {} of [{}], {}", spec.kernel, fmt::join(convolution->image, ","), cost::name(layout))};
+    return std::vector<Kernel>{
+        {*convolution, fmt::format("cuDNN {} of [{}], {}", spec.kernel, fmt::join(convolution->image, ","), cost::name(layout))}};
   }
   const auto cannot = [&](const std::string& why) {
     return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: {}", ops::to_string(spec), why));
@@ -172,10 +173,19 @@ Result<Kernel> kernel_of(const KernelSpec& spec, Layout layout, std::string_view
   if (spec.kernel != "reorder" && !is_plain(layout) &&
       (std::ranges::any_of(spec.operands, lies_elsewhere) || std::ranges::any_of(spec.results, lies_elsewhere)))
     return cannot(fmt::format("there is no such kernel on {} tensors", cost::name(layout)));
-  auto source = kernel_source(spec, name);
-  if (!source) return cannot(source.error().message);
-  source->text = kernel_source_prelude() + source->text;
-  return Kernel{*std::move(source), "source text"};
+  auto block = kernel_source(spec, name);
+  if (!block) return cannot(block.error().message);
+  std::vector<Kernel> kernels;
+  const auto add = [&](KernelSource source, const char* way) {
+    source.text = kernel_source_prelude() + source.text;
+    kernels.push_back({std::move(source), fmt::format("source text, {}", way)});
+  };
+  if (auto row = kernel_source(spec, name, SourceWay::row)) add(*std::move(row), "a block a row");
+  auto thread = kernel_source(spec, name, SourceWay::thread);
+  const bool differs = thread && thread->text != block->text;
+  add(*std::move(block), differs ? "a block a sum" : "a thread an element");
+  if (differs) add(*std::move(thread), "a thread a sum");
+  return kernels;
 }
 
 }  // namespace xflow::cost::gpu

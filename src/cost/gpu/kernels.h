@@ -62,13 +62,13 @@ struct Convolution {
 
 struct Kernel {
   std::variant<Product, Convolution, KernelSource> work;  // source text has its prelude
-  std::string text;                                       // one line, for reports
+  std::string text;                                       // one line, for reports; different for each of the ways of source text
 };
 
-// The kernel of `spec`, whose operands and results that have layouts lie in `layout`: a product or a convolution where the libraries have
-// it with all its post-operations, otherwise source text, whose functions begin with `name`. Errors: unsupported, 'cannot run ... here:
-// ...'.
-Result<Kernel> kernel_of(const ops::KernelSpec& spec, Layout layout, std::string_view name);
+// The kernels of `spec`, whose operands and results that have layouts lie in `layout`, of which each computes it: one product or
+// convolution where the libraries have it with all its post-operations, otherwise source text, whose functions begin with `name`, in one or
+// several ways. Errors: unsupported, 'cannot run ... here: ...'.
+Result<std::vector<Kernel>> kernels_of(const ops::KernelSpec& spec, Layout layout, std::string_view name);
 
 // Whether the libraries compute it with all its post-operations.
 std::optional<Product> product_of(const ops::KernelSpec& spec);
