@@ -3,8 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "src/cost/cpu/program.h"
-#include "src/eval/compare.h"
-#include "src/eval/evaluate.h"
+#include "tests/cost/expect_outputs.h"
 
 namespace xflow::cost::cpu {
 
@@ -13,17 +12,7 @@ inline void expect_computes(Program& program, ir::Arena& arena, const ir::Graph&
   EXPECT_EQ(program.plan().share_not_run(), 0);
   program.run();
   program.run();
-  eval::Options single;
-  single.number = eval::Number::float32;
-  const auto reference = eval::evaluate(arena, graph, bindings);
-  const auto own = eval::evaluate(arena, graph, bindings, single);
-  ASSERT_TRUE(reference && own);
-  for (std::size_t k = 0; k < graph.outputs.size(); ++k) {
-    const auto found = program.read(k);
-    ASSERT_TRUE(found) << found.error().text();
-    const eval::Comparison comparison = eval::compare((*reference)[k], (*own)[k], *found);
-    EXPECT_TRUE(comparison.agrees) << "output " << k << ": " << comparison.reason;
-  }
+  xflow::testing::expect_outputs(arena, graph, bindings, [&](std::size_t k) { return program.read(k); });
 }
 
 }  // namespace xflow::cost::cpu

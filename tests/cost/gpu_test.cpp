@@ -5,7 +5,7 @@
 #include "src/cost/gate.h"
 #include "src/cost/gpu/gpu_device.h"
 #include "src/cost/gpu/gpu_program.h"
-#include "src/eval/compare.h"
+#include "tests/cost/expect_outputs.h"
 #include "tests/cost/graph_test.h"
 #include "tests/cost/host_gpu.h"
 
@@ -158,17 +158,7 @@ class GpuTest : public xflow::testing::graphs::GraphTest {
     ASSERT_TRUE(program) << program.error().text();
     EXPECT_EQ(program->plan().share_not_run(), 0);
     ASSERT_TRUE(program->run(2));
-    eval::Options single;
-    single.number = eval::Number::float32;
-    const auto reference = eval::evaluate(arena, graph, bindings_);
-    const auto own = eval::evaluate(arena, graph, bindings_, single);
-    ASSERT_TRUE(reference && own);
-    for (std::size_t k = 0; k < graph.outputs.size(); ++k) {
-      const auto found = program->read(k);
-      ASSERT_TRUE(found) << found.error().text();
-      const eval::Comparison comparison = eval::compare((*reference)[k], (*own)[k], *found);
-      EXPECT_TRUE(comparison.agrees) << "output " << k << ": " << comparison.reason;
-    }
+    xflow::testing::expect_outputs(arena, graph, bindings_, [&](std::size_t k) { return program->read(k); });
   }
 
   HostGpu gpu_;

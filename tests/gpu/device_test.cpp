@@ -8,7 +8,7 @@
 #include "src/cost/device_plugin.h"
 #include "src/cost/gpu/gpu_device.h"
 #include "src/cost/gpu/gpu_program.h"
-#include "src/eval/compare.h"
+#include "tests/cost/expect_outputs.h"
 #include "tests/cost/graph_test.h"
 #include "tests/cost/kernel_cases.h"
 
@@ -114,17 +114,7 @@ class OnGpu : public xflow::testing::graphs::GraphTest {
     EXPECT_EQ(program->plan().share_not_run(), 0);
     for (const auto& [value, tensor] : bindings_) ASSERT_TRUE(program->write(value, tensor));
     ASSERT_TRUE(program->run(3));
-    eval::Options single;
-    single.number = eval::Number::float32;
-    const auto reference = eval::evaluate(arena, graph, bindings_);
-    const auto own = eval::evaluate(arena, graph, bindings_, single);
-    ASSERT_TRUE(reference && own);
-    for (std::size_t k = 0; k < graph.outputs.size(); ++k) {
-      const auto found = program->read(k);
-      ASSERT_TRUE(found) << found.error().text();
-      const eval::Comparison comparison = eval::compare((*reference)[k], (*own)[k], *found);
-      EXPECT_TRUE(comparison.agrees) << "output " << k << ": " << comparison.reason;
-    }
+    xflow::testing::expect_outputs(arena, graph, bindings_, [&](std::size_t k) { return program->read(k); });
   }
 
   std::unique_ptr<Gpu> gpu_;
