@@ -68,6 +68,23 @@ class GpuPrograms {
   cost::gpu::GpuDevice& device_;
 };
 
+// What will serve the model is another runtime. Gains below this were seen to be none there (docs/cost.md, The gate).
+constexpr double kLeastGain = 0.025;
+
+// Why a result that is faster here is not shipped all the same; empty if it is.
+std::string why_too_little(const OptimizeReport::EndToEnd& told) {
+  double least = 1;
+  for (const OptimizeReport::EndToEnd::Comparison& c : told.comparisons) {
+    least = std::min(least, c.ratio);
+    if (c.processor) least = std::min(least, c.processor->ratio);
+  }
+  if (least <= 1 - kLeastGain) return {};
+  return fmt::format(
+      "it is faster here by less than {:g} %, {:.3f} of the original's time, and may be slower in another runtime: --runner measures it "
+      "there",
+      100 * kLeastGain, least);
+}
+
 template <typename Programs>
 class Judge {
  public:
@@ -89,7 +106,8 @@ class Judge {
     told.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!against) against = "it could not be run: " + against.error().text();
     if (!against->empty()) return told.reason = *against;
-    return judge(executor_, ids_[0], ids_[1], labels_, gate_.options, progress_, told);
+    std::string reason = judge(executor_, ids_[0], ids_[1], labels_, gate_.options, progress_, told);
+    return reason.empty() ? told.reason = why_too_little(told) : reason;
   }
 
  private:

@@ -48,8 +48,9 @@ class DeviceGateTest : public ::testing::Test {
     return judge_on_device({arena, original, inputs_, defaults_, outputs, runs_, options_, costs_}, candidate, {}, report_);
   }
   // A GPU that is this CPU, in the place of it.
-  void use_gpu() {
+  void use_gpu(bool computes = true) {
     auto gpu = std::make_unique<xflow::testing::HostGpu>();
+    gpu->computes = computes;
     costs_.cpu.reset();
     costs_.gpu = std::make_unique<cost::gpu::GpuDevice>(*gpu);
     costs_.opened_gpu = std::move(gpu);
@@ -99,6 +100,23 @@ TEST_F(DeviceGateTest, RunsOnAGpuWhatWasTimedThere) {
   EXPECT_NEAR(told().comparisons[0].result_nanoseconds, 1000, 1e-6);
   const std::string against = judge({{once}}, {{op("sigmoid", {x})}});
   EXPECT_EQ(against.rfind("it computes something else there: output 'y' ", 0), 0U) << against;
+}
+
+TEST_F(DeviceGateTest, KeepsBackWhatIsFasterByLittle) {
+  use_gpu(false);
+  const ValueId x = input("x", {8, 8});
+  const ValueId weights = arena.constant(ir::make_constant(ir::DataType::float32, {8, 8}, std::vector<double>(64, 0.1)).value());
+  std::vector<ValueId> products = {x};  // by how many there are
+  while (products.size() <= 50) products.push_back(op("matmul", {products.back(), weights}));
+  EXPECT_EQ(judge({{products[20]}}, {{products[19]}}), "") << "5 %";
+  EXPECT_EQ(told().reason, "");
+  const std::string against = judge({{products[50]}}, {{products[49]}});
+  EXPECT_EQ(against,
+            "it is faster here by less than 2.5 %, 0.980 of the original's time, and may be slower in another runtime: --runner measures "
+            "it there");
+  EXPECT_EQ(told().reason, against);
+  EXPECT_TRUE(told().run);
+  EXPECT_EQ(told().comparisons[0].verdict, "faster");
 }
 
 TEST_F(DeviceGateTest, KeepsBackWhatIsSlower) {

@@ -64,7 +64,8 @@ class CudaGpu final : public gpu::Gpu {
     cache_bytes_ = static_cast<std::size_t>(cache);
     XFLOW_CHECK(runtime_.check(runtime_.retain_context(&context_, device_), "be opened"));
     XFLOW_CHECK(runtime_.check(runtime_.set_context(context_), "be opened"));
-    XFLOW_CHECK(runtime_.check(runtime_.create_stream(&stream_, CU_STREAM_NON_BLOCKING), "make a stream"));
+    // One that waits for copies, which may still be under way when they have returned.
+    XFLOW_CHECK(runtime_.check(runtime_.create_stream(&stream_, CU_STREAM_DEFAULT), "make a stream"));
     for (CUevent& event : events_) XFLOW_CHECK(runtime_.check(runtime_.create_event(&event, CU_EVENT_DEFAULT), "make an event"));
     XFLOW_TRY(products_, Products::open(settings_));
     XFLOW_TRY(convolutions_, Convolutions::open(settings_));
