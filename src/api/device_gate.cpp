@@ -69,7 +69,7 @@ class GpuPrograms {
 };
 
 // What will serve the model is another runtime. Gains below this were seen to be none there (docs/cost.md, The gate).
-constexpr double kLeastGain = 0.025;
+constexpr double kLeastGain = 0.04;
 
 // Why a result that is faster here is not shipped all the same; empty if it is.
 std::string why_too_little(const OptimizeReport::EndToEnd& told) {
