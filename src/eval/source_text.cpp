@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "src/eval/operation_program.h"
+#include "src/eval/source_functions.h"
 
 namespace xflow::eval {
 namespace {
@@ -17,72 +18,6 @@ namespace {
 using ops::Function;
 using ops::Relation;
 using Kind = ValueNode::Kind;
-
-// How elements of a source are stored.
-std::string_view c_type(Format format, bool in_double) {
-  switch (format) {
-    case Format::number:
-      return in_double ? "double" : "float";
-    case Format::float64:
-      return "double";
-    case Format::float32:
-      return "float";
-    case Format::float16:
-    case Format::bfloat16:
-    case Format::uint16:
-      return "unsigned short";
-    case Format::int64:
-      return "long long";
-    case Format::uint64:
-      return "unsigned long long";
-    case Format::int32:
-      return "int";
-    case Format::uint32:
-      return "unsigned";
-    case Format::int16:
-      return "short";
-    case Format::int8:
-      return "signed char";
-    case Format::uint8:
-      return "unsigned char";
-  }
-  return "float";
-}
-
-bool is_of_integers(Format format) {
-  switch (format) {
-    case Format::number:
-    case Format::float64:
-    case Format::float32:
-    case Format::float16:
-    case Format::bfloat16:
-      return false;
-    default:
-      return true;
-  }
-}
-
-// An integer expression in the range of an integer type.
-std::string wrapped(const std::string& value, ir::DataType type) {
-  switch (type) {
-    case ir::DataType::boolean:
-      return fmt::format("(xflow_integer)({} != 0)", value);
-    case ir::DataType::int8:
-      return fmt::format("(xflow_integer)(signed char){}", value);
-    case ir::DataType::uint8:
-      return fmt::format("(xflow_integer)(unsigned char){}", value);
-    case ir::DataType::int16:
-      return fmt::format("(xflow_integer)(short){}", value);
-    case ir::DataType::uint16:
-      return fmt::format("(xflow_integer)(unsigned short){}", value);
-    case ir::DataType::int32:
-      return fmt::format("(xflow_integer)(int){}", value);
-    case ir::DataType::uint32:
-      return fmt::format("(xflow_integer)(unsigned){}", value);
-    default:
-      return value;
-  }
-}
 
 // How the text has an operand.
 struct Given {
@@ -115,6 +50,7 @@ class StageText {
   }
 
   std::string type() const { return std::string(c_type(stored(), in_double_)); }
+  std::size_t bytes() const { return bytes_of(stored(), in_double_); }
   const std::set<int>& reads() const { return reads_; }  // sources
 
  private:
@@ -370,123 +306,12 @@ class StageText {
     a.reserve(n.arguments.size());
     for (const int argument : n.arguments) a.push_back(node(argument));
     if (n.function == Function::choose) return fmt::format("{} != 0 ? {} : {}", a[0], a[1], a[2]);
-    if (n.real) return real(n.function, a);
+    if (n.real) return real_function(n.function, a, in_double_);
     if (stage_.nodes[static_cast<std::size_t>(n.arguments[0])].real) {
       if (n.function == Function::is_nan) return fmt::format("{} != {} ? 1 : 0", a[0], a[0]);
       return fmt::format("{} {} {} ? 1 : 0", a[0], n.function == Function::less ? "<" : "==", a[1]);
     }
-    return of_integers(n.function, a, n.data_type);
-  }
-
-  std::string real(Function function, const std::vector<std::string>& a) const {
-    const std::string suffix = in_double_ ? "" : "f";
-    const auto call = [&](std::string_view name) {
-      return a.size() == 1 ? fmt::format("{}{}({})", name, suffix, a[0]) : fmt::format("{}{}({}, {})", name, suffix, a[0], a[1]);
-    };
-    switch (function) {
-      case Function::negate:
-        return "-" + a[0];
-      case Function::reciprocal:
-        return fmt::format("({})1 / {}", number_type(), a[0]);
-      case Function::exp:
-        return call("exp");
-      case Function::log:
-        return call("log");
-      case Function::sqrt:
-        return call("sqrt");
-      case Function::sin:
-        return call("sin");
-      case Function::cos:
-        return call("cos");
-      case Function::tanh:
-        return call("tanh");
-      case Function::erf:
-        return call("erf");
-      case Function::abs:
-        return call("fabs");
-      case Function::sign:
-        return fmt::format("xflow_sign({})", a[0]);
-      case Function::floor:
-        return call("floor");
-      case Function::ceil:
-        return call("ceil");
-      case Function::round_even:
-        return call("rint");
-      case Function::add:
-        return fmt::format("{} + {}", a[0], a[1]);
-      case Function::subtract:
-        return fmt::format("{} - {}", a[0], a[1]);
-      case Function::multiply:
-        return fmt::format("{} * {}", a[0], a[1]);
-      case Function::divide:
-        return fmt::format("{} / {}", a[0], a[1]);
-      case Function::integer_divide:
-        return fmt::format("trunc{}({} / {})", suffix, a[0], a[1]);
-      case Function::modulo:
-        return fmt::format("xflow_floored(fmod{}({}, {}), {})", suffix, a[0], a[1], a[1]);
-      case Function::remainder:
-        return call("fmod");
-      case Function::power:
-        return call("pow");
-      case Function::minimum:
-        return fmt::format("xflow_minimum({}, {})", a[0], a[1]);
-      default:
-        return fmt::format("xflow_maximum({}, {})", a[0], a[1]);
-    }
-  }
-
-  static std::string of_integers(Function function, const std::vector<std::string>& a, ir::DataType type) {
-    const bool is_unsigned = type == ir::DataType::uint64;
-    const auto in_type = [&](const std::string& value) { return wrapped("(" + value + ")", type); };
-    const auto modular = [&](char sign, const std::string& x, const std::string& y) {
-      return in_type(fmt::format("(xflow_integer)((xflow_unsigned){} {} (xflow_unsigned){})", x, sign, y));
-    };
-    const std::string sign = is_unsigned ? "(xflow_unsigned)" : "";
-    switch (function) {
-      case Function::negate:
-        return modular('-', "0", a[0]);
-      case Function::abs:
-        return in_type(fmt::format("{} < 0 ? (xflow_integer)(0ull - (xflow_unsigned){}) : {}", a[0], a[0], a[0]));
-      case Function::sign:
-        return in_type(fmt::format("(xflow_integer)(({} > 0) - ({} < 0))", a[0], a[0]));
-      case Function::logical_not:
-        return fmt::format("{} == 0 ? 1 : 0", a[0]);
-      case Function::is_nan:
-        return "0";
-      case Function::add:
-        return modular('+', a[0], a[1]);
-      case Function::subtract:
-        return modular('-', a[0], a[1]);
-      case Function::multiply:
-        return modular('*', a[0], a[1]);
-      case Function::power:
-        return in_type(fmt::format("xflow_power({}, {})", a[0], a[1]));
-      case Function::logical_and:
-        return fmt::format("{} != 0 && {} != 0 ? 1 : 0", a[0], a[1]);
-      case Function::logical_or:
-        return fmt::format("{} != 0 || {} != 0 ? 1 : 0", a[0], a[1]);
-      case Function::logical_xor:
-        return fmt::format("({} != 0) != ({} != 0) ? 1 : 0", a[0], a[1]);
-      case Function::equal:
-        return fmt::format("{} == {} ? 1 : 0", a[0], a[1]);
-      case Function::less:
-        return fmt::format("{}{} < {}{} ? 1 : 0", sign, a[0], sign, a[1]);
-      case Function::divide:
-      case Function::integer_divide:
-        return is_unsigned ? fmt::format("xflow_divide_unsigned({}, {})", a[0], a[1])
-                           : in_type(fmt::format("xflow_divide({}, {})", a[0], a[1]));
-      case Function::modulo:
-        if (!is_unsigned) return fmt::format("xflow_floored(xflow_rest({}, {}), {})", a[0], a[1], a[1]);
-        [[fallthrough]];
-      case Function::remainder:
-        return fmt::format("xflow_rest{}({}, {})", is_unsigned ? "_unsigned" : "", a[0], a[1]);
-      case Function::minimum:
-        return fmt::format("(xflow_integer)xflow_smaller({}{}, {}{})", sign, a[0], sign, a[1]);
-      case Function::maximum:
-        return fmt::format("(xflow_integer)xflow_larger({}{}, {}{})", sign, a[0], sign, a[1]);
-      default:
-        return a[0];  // floor, ceil, round_even
-    }
+    return integer_function(n.function, a, n.data_type);
   }
 
   std::string cast(const ValueNode& n) {
@@ -607,7 +432,7 @@ Result<SourceText> source_text(ir::Arena& arena, ir::NodeId operation, int outpu
     small = small && fits_in_int(stage, sources);
     StageText text(stage, k, sources, given, found.in_double, last ? found.type : ir::DataType::undefined);
     functions += text.print();
-    result.stages.push_back({text.type(), stage.output_count(), stage.kind == Stage::Kind::map ? 0 : stage.lane_count()});
+    result.stages.push_back({text.type(), text.bytes(), stage.output_count(), stage.kind == Stage::Kind::map ? 0 : stage.lane_count()});
     result.operands.emplace_back();
     result.intermediate.emplace_back();
     for (const int source : text.reads()) {

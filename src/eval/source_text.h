@@ -6,6 +6,7 @@
 
 #include <xflow/result.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -22,6 +23,7 @@ std::string_view source_prelude();
 // One tensor that the text computes: an array of `elements`, in the order of its indices.
 struct SourceStage {
   std::string type;           // of an element in C: "float", "unsigned short" (half precision), "long long"
+  std::size_t bytes = 0;      // of an element
   std::int64_t elements = 0;  // each computed for itself
   std::int64_t terms = 0;     // of the sum or maximum that each element is; 0: it is none
 };
