@@ -135,6 +135,9 @@ void add_profile(CLI::App& app, Command& command) {
   const auto costs = [&](CLI::App* one, const char* text) { return one->add_option("--costs", a->options.cost_database, text); };
   const auto device = [&](CLI::App* one) {
     one->add_option("--device", a->options.device, "device: cpu, cuda:N, or runner; without it the runner if there is one, else this CPU");
+    one->add_flag("--tf32", a->options.tf32, "on a GPU, products and convolutions of float may round their operands to 10 bits");
+    one->add_option("--gpu-workspace", a->options.gpu_workspace, "bytes that a kernel's library may use on a GPU beside its tensors")
+        ->capture_default_str();
     one->add_option("--runner", a->options.runner, "command of a program that runs models (docs/runner.md)");
     one->add_option("--caches", a->options.caches,
                     "what the caches of this CPU hold when a kernel is timed: warm, 4MiB, 16MiB, 64MiB (left after a run through so much); "

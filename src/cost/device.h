@@ -98,7 +98,8 @@ class Device {
   virtual bool reads_spellings() const { return false; }
 
   // Times `spec`, its operands (those that have layouts) in `layout`. Returns Error::unsupported, 'cannot run ... here: ...', if the device
-  // has no kernel for it, which is remembered; Error::limit, in the same words, if time is over: another run may know. The kernel "reorder"
+  // has no kernel for it, which is remembered; Error::limit, in the same words, if time is over or memory is short, and Error::io if the
+  // device is lost: another run may know. The kernel "reorder"
   // converts its operand from the layout in integer `from` to that in `to` (see reorder_spec).
   virtual Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) = 0;
 

@@ -136,7 +136,8 @@ DatabaseEntry KernelCosts::measure(const DatabaseKey& key, const ops::KernelSpec
     entry.cost.samples = entry.cost.outliers = 0;
   } else {
     entry.refusal = cost.error().message;
-    if (lasting != nullptr) *lasting = cost.error().code != ErrorCode::limit;
+    // Time that is over and a device that is lost say nothing of the kernel.
+    if (lasting != nullptr) *lasting = cost.error().code != ErrorCode::limit && cost.error().code != ErrorCode::io;
   }
   statistics_.measured_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   database_.insert_control(device_.fastest_control());

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <numbers>
@@ -191,6 +193,11 @@ Result<std::vector<ValueId>> base(ir::Arena& arena, Spelling& spelling, const op
 }
 
 }  // namespace
+
+bool is_spelled_function(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kNames = {"square", "hard_swish", "swish", "gelu_erf", "gelu_tanh", "mish"};
+  return std::ranges::find(kNames, name.substr(0, name.find(':'))) != kNames.end();
+}
 
 Result<std::vector<ValueId>> graph_of(ir::Arena& arena, const ops::KernelSpec& spec, std::span<const ValueId> operands) {
   Spelling spelling(arena);

@@ -4,6 +4,7 @@
 #include <xflow/result.h>
 
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "src/ir/graph.h"
@@ -15,5 +16,8 @@ namespace xflow::cost {
 // Functions that graphs spell as several operators (see Composite) are spelled so: as their name says behind ":", otherwise as most graphs
 // do. Error::unsupported for reorders, which no graph has.
 Result<std::vector<ir::ValueId>> graph_of(ir::Arena& arena, const ops::KernelSpec& spec, std::span<const ir::ValueId> operands);
+
+// Whether this names a function of one operand that is no operator of src/ops but is spelled by some: "gelu_erf", "gelu_erf:x;...".
+bool is_spelled_function(std::string_view name);
 
 }  // namespace xflow::cost

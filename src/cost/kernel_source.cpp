@@ -69,6 +69,13 @@ Result<ops::KernelSpec> reorder_as_transpose(const ops::KernelSpec& spec) {
   return transpose;
 }
 
+// Of a block that makes a sum of so many terms.
+int threads_for(std::int64_t terms) {
+  int threads = kThreads;
+  while (threads > kLeastThreads && threads >= 2 * terms) threads /= 2;
+  return threads;
+}
+
 // A tensor as rows of elements that lie side by side.
 struct Rows {
   std::int64_t count = 0;
@@ -95,8 +102,7 @@ std::optional<Rows> rows_of(const ops::KernelSpec& spec) {
     (along.contains(k) ? rows.length : rows.count) *= extent;
   }
   if (rows.length < 2 || rows.count < 1 || (rows.count < kLeastRows && rows.length > kMostOfOneRow)) return std::nullopt;
-  rows.threads = kThreads;
-  while (rows.threads > kLeastThreads && rows.threads >= 2 * rows.length) rows.threads /= 2;
+  rows.threads = threads_for(rows.length);
   return rows;
 }
 
@@ -106,10 +112,8 @@ class Writer {
   Writer(std::string_view name, std::int64_t least_terms, std::optional<Rows> rows) : name_(name), least_terms_(least_terms), rows_(rows) {}
 
   Result<KernelSource> write(const ops::KernelSpec& spec) {
-    std::vector<ops::TensorSpec> tensors = spec.operands;
-    for (const ops::PostOperation& post : spec.post) tensors.insert(tensors.end(), post.operands.begin(), post.operands.end());
     std::vector<ValueId> operands;
-    for (const ops::TensorSpec& tensor : tensors) {
+    for (const ops::TensorSpec& tensor : all_operands(spec)) {
       const ValueId operand = arena_.input({tensor.data_type, true, ir::polys(tensor.dims)}, static_cast<std::uint32_t>(operands.size()));
       places_[operand] = {Kind::operand, operands.size()};
       operands.push_back(operand);
@@ -198,22 +202,14 @@ class Writer {
     }
   }
 
-  std::size_t bytes_of(const SourceStage& stage) const {
-    static const std::map<std::string_view, std::size_t> kBytes = {
-        {"double", 8}, {"float", 4},    {"unsigned short", 2}, {"long long", 8},   {"unsigned long long", 8},
-        {"int", 4},    {"unsigned", 4}, {"short", 2},          {"signed char", 1}, {"unsigned char", 1}};
-    return static_cast<std::size_t>(stage.elements) * kBytes.at(stage.type);
-  }
-
   SourceArgument add_scratch(const SourceStage& stage) {
-    source_.scratch.push_back(bytes_of(stage));
+    source_.scratch.push_back(static_cast<std::size_t>(stage.elements) * stage.bytes);
     return {Kind::scratch, source_.scratch.size() - 1};
   }
 
-  // One function: what it is called with, and its statements.
+  // What one function is called with.
   struct Function {
     std::vector<SourceArgument> arguments;
-    std::string body;
 
     std::string parameter(SourceArgument argument) {
       const auto found = std::ranges::find(arguments, argument);
@@ -278,10 +274,11 @@ class Writer {
 
   // What computes the elements of one tensor in memory.
   struct Piece {
-    std::string places;   // statements before the threads part
-    std::string sum;      // how a block makes the number "parts[0]" of the element `at`; empty where a thread computes an element
-    std::string element;  // statements that compute the element `at`
-    std::string value;    // its name then
+    std::string places;     // statements before the threads part
+    std::string sum_of;     // the namespace of the sum that a block makes as "parts[0]"; empty where a thread computes an element
+    std::size_t stage = 0;  // of that
+    std::string element;    // statements that compute the element `at`
+    std::string value;      // its name then
     std::string type;
     std::int64_t count = 0;
     int threads = kThreads;
@@ -314,13 +311,8 @@ class Writer {
       made.count = stage.elements;
       if (stage.terms >= least_terms_) {
         made.threads = threads_for(stage.terms);
-        made.sum = fmt::format(
-            "    XFLOW_SHARED decltype({0}::xflow_part_{1}(p, 0, 0, 1)) parts[{2}];\n"
-            "    XFLOW_EACH_THREAD(thread, {2}) parts[thread] = {0}::xflow_part_{1}(p, ({0}::xflow_index)at, thread, {2});\n"
-            "    for (int half = {3}; half > 0; half /= 2) {{\n      XFLOW_WAIT\n"
-            "      XFLOW_EACH_THREAD(thread, {2})\n"
-            "        if (thread < half) parts[thread] = {0}::xflow_combine_{1}(parts[thread], parts[thread + half]);\n    }}\n",
-            space, k, kThreadsMark, kHalfMark);
+        made.sum_of = space;
+        made.stage = k;
         made.element = fmt::format("      const {} e = {}::xflow_finish_{}(parts[0]);\n", made.type, space, k);
       } else {
         made.element = fmt::format("      const {} e = {}::xflow_element_{}(p, ({}::xflow_index)at);\n", made.type, space, k, space);
@@ -347,29 +339,23 @@ class Writer {
     return made;
   }
 
-  static int threads_for(std::int64_t terms) {
-    int threads = kThreads;
-    while (threads > kLeastThreads && threads >= 2 * terms) threads /= 2;
-    return threads;
-  }
-
-  // The sum of a piece as `threads` make it.
+  // Each thread of a block makes a part of the sum of element `at`, of which one remains.
   static std::string sum_by(const Piece& made, int threads) {
-    std::string text = made.sum;
-    const auto replace = [&](std::string_view mark, int number) {
-      for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark))
-        text.replace(at, mark.size(), fmt::format("{}", number));
-    };
-    replace(kThreadsMark, threads);
-    replace(kHalfMark, threads / 2);
-    return text;
+    if (made.sum_of.empty()) return {};
+    return fmt::format(
+        "    XFLOW_SHARED decltype({0}::xflow_part_{1}(p, 0, 0, 1)) parts[{2}];\n"
+        "    XFLOW_EACH_THREAD(thread, {2}) parts[thread] = {0}::xflow_part_{1}(p, ({0}::xflow_index)at, thread, {2});\n"
+        "    for (int half = {3}; half > 0; half /= 2) {{\n      XFLOW_WAIT\n"
+        "      XFLOW_EACH_THREAD(thread, {2})\n"
+        "        if (thread < half) parts[thread] = {0}::xflow_combine_{1}(parts[thread], parts[thread + half]);\n    }}\n",
+        made.sum_of, made.stage, threads, threads / 2);
   }
 
   // A function of its own: a block or a thread for each element.
   void write_function(const Piece& made, Function& function, SourceArgument out) {
     const std::string name = fmt::format("{}_{}", name_, source_.launches.size());
     std::string body = made.places;
-    if (made.sum.empty()) {
+    if (made.sum_of.empty()) {
       body +=
           fmt::format("    XFLOW_EACH_THREAD(thread, {0}) {{\n    const long long at = XFLOW_BLOCK * {0} + thread;\n    if (at < {1}) {{\n",
                       made.threads, made.count);
@@ -378,7 +364,7 @@ class Writer {
                           sum_by(made, made.threads), made.threads);
     }
     body += made.element + fmt::format("      (({}*){})[at] = {};\n    }}\n    }}\n", made.type, function.parameter(out), made.value);
-    const std::int64_t blocks = made.sum.empty() ? (made.count + made.threads - 1) / made.threads : made.count;
+    const std::int64_t blocks = made.sum_of.empty() ? (made.count + made.threads - 1) / made.threads : made.count;
     finish_function(name, body, function, {name, blocks, made.threads, {}});
   }
 
@@ -394,10 +380,10 @@ class Writer {
   Result<void> add_to_row(const Piece& made, SourceArgument out) {
     const std::string to = row_.parameter(out);
     std::string body = "    {\n" + made.places;
-    if (made.count == rows_->count && (!made.sum.empty() || rows_->length > 1)) {
+    if (made.count == rows_->count) {
       body += fmt::format("    const long long at = XFLOW_BLOCK;\n{}    XFLOW_EACH_THREAD(thread, {}) {{\n    if (thread == 0) {{\n",
                           sum_by(made, rows_->threads), rows_->threads);
-    } else if (made.count == rows_->count * rows_->length && made.sum.empty()) {
+    } else if (made.count == rows_->count * rows_->length && made.sum_of.empty()) {
       body += fmt::format(
           "    XFLOW_EACH_THREAD(thread, {0}) {{\n"
           "    for (long long at = XFLOW_BLOCK * {1} + thread; at < (XFLOW_BLOCK + 1) * {1}; at += {0}) {{\n",
@@ -414,9 +400,6 @@ class Writer {
     const std::string name = name_ + "_row";
     finish_function(name, row_body_, row_, {name, rows_->count, rows_->threads, {}});
   }
-
-  static constexpr std::string_view kThreadsMark = "@threads";
-  static constexpr std::string_view kHalfMark = "@half";
 
   std::string name_;
   std::int64_t least_terms_;  // of sums that a block makes

@@ -47,6 +47,12 @@ struct KernelSpec {
   friend bool operator==(const KernelSpec&, const KernelSpec&) = default;
 };
 
+// The operands of a kernel, and then those of its post-operations.
+std::vector<TensorSpec> all_operands(const KernelSpec& spec);
+
+// Whether an operand is broadcast to a result of these sizes, as in ONNX, without making it larger.
+bool broadcasts_to(const TensorSpec& operand, const TensorSpec& result);
+
 // One line, equal exactly for equal specs: the key in the cost database.
 std::string to_string(const KernelSpec& spec);
 

@@ -5,6 +5,7 @@
 #include "src/cost/gate.h"
 #include "src/cost/gpu/gpu_device.h"
 #include "src/cost/gpu/gpu_program.h"
+#include "src/cost/kernel_costs.h"
 #include "tests/cost/expect_outputs.h"
 #include "tests/cost/graph_test.h"
 #include "tests/cost/host_gpu.h"
@@ -89,6 +90,24 @@ TEST(GpuDevice, ThatIsLostSaysSo) {
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().code, ErrorCode::io);
   EXPECT_EQ(lost.error().message, "the GPU is lost");
+}
+
+TEST(GpuDevice, ThatIsLostRefusesKernelsThatAreTriedAgainLater) {
+  HostGpu lost;
+  lost.computes = false;
+  lost.lost_after = 1;
+  GpuDevice device(lost);
+  Database database = Database::open("", device.info());
+  KernelCosts costs(device, database);
+  EXPECT_EQ(costs.of(product(), Layout::plain).refusal, "the GPU is lost");
+  EXPECT_EQ(database.size(), 0U);
+}
+
+TEST(GpuDevice, TimesKernelsOnValuesThatAreNotZero) {
+  HostGpu gpu;
+  GpuDevice device(gpu);
+  ASSERT_TRUE(device.measure(product(), Layout::plain));
+  EXPECT_GT(gpu.last_result, 0) << "of a product";
 }
 
 TEST(GpuDevice, FusesWhatItsLibrariesAndItsTextsCan) {

@@ -87,13 +87,7 @@ class Device final : public CpuDevice {
     if (base.results.size() != 1 || post.operands.size() > 1) return false;
     const ops::TensorSpec& result = base.results[0];
     const StepName name = parse_step(post.name);
-    for (const ops::TensorSpec& operand : post.operands) {
-      if (operand.dims.size() > result.dims.size()) return false;
-      const std::size_t offset = result.dims.size() - operand.dims.size();
-      for (std::size_t k = 0; k < operand.dims.size(); ++k) {
-        if (operand.dims[k] != 1 && operand.dims[k] != result.dims[offset + k]) return false;
-      }
-    }
+    if (!std::ranges::all_of(post.operands, [&](const ops::TensorSpec& operand) { return broadcasts_to(operand, result); })) return false;
     const ir::DataType type = result.data_type == ir::DataType::float16 ? ir::DataType::float32 : result.data_type;
     if (is_pointwise(base)) return find_block_operator(name.operation, type, type).has_value();
     if (base.kernel != "matmul" && !is_convolution(base.kernel)) return false;

@@ -7,12 +7,6 @@ Result<void> Kernel::write_constant(std::size_t operand, const ir::Constant& con
   return write(operand, values);
 }
 
-std::vector<ops::TensorSpec> all_operands(const ops::KernelSpec& spec) {
-  std::vector<ops::TensorSpec> operands = spec.operands;
-  for (const ops::PostOperation& post : spec.post) operands.insert(operands.end(), post.operands.begin(), post.operands.end());
-  return operands;
-}
-
 std::vector<Step> post_steps(const ops::KernelSpec& spec) {
   std::vector<Step> steps;
   std::size_t next = spec.operands.size();

@@ -55,10 +55,7 @@ class Kernel {
   virtual Layout result_layout() const = 0;
 };
 
-// The operands of a spec in the order of Kernel::write.
-std::vector<ops::TensorSpec> all_operands(const ops::KernelSpec& spec);
-
-// One operator of a pointwise kernel. Operand numbers count as in Kernel::write, without the running value.
+// One operator of a pointwise kernel. Operand numbers count as in ops::all_operands, without the running value.
 struct Step {
   std::string_view operation;
   std::size_t position = 0;  // operand number of the running value in the operation; for step 0 always 0: operand 0 is the running value

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "src/cost/cuda/libraries.h"
@@ -74,8 +75,8 @@ class CudaGpu final : public gpu::Gpu {
     driver_.version(&version);
     info_.name = "cuda";
     info_.model = name.data();
-    info_.library = fmt::format("{}, driver for CUDA {}.{}, TF32 {}, kernels {}", libraries, version / 1000, version % 1000 / 10,
-                                settings_.tf32 ? "on" : "off", kKernelVersion);
+    info_.library = fmt::format("{}, driver for CUDA {}.{}, TF32 {}, workspace {} MiB, kernels {}", libraries, version / 1000,
+                                version % 1000 / 10, settings_.tf32 ? "on" : "off", settings_.most_workspace >> 20U, kKernelVersion);
     info_.clock = "device time";
     return {};
   }
@@ -118,6 +119,11 @@ class CudaGpu final : public gpu::Gpu {
   }
 
   Result<std::unique_ptr<gpu::Recorded>> record(std::span<const gpu::Launch> launches) override {
+    // Libraries load code when a kernel is launched for the first time, which may not be recorded.
+    std::set<const gpu::Ready*> launched_before;
+    for (const gpu::Launch& launch : launches)
+      if (launched_before.insert(launch.kernel).second) XFLOW_CHECK(static_cast<CudaReady*>(launch.kernel)->launch(stream_, launch));
+    XFLOW_CHECK(runtime_.check(runtime_.synchronize(stream_), "run a kernel"));
     XFLOW_CHECK(runtime_.check(runtime_.begin_capture(stream_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "record launches"));
     Result<void> launched;
     for (const gpu::Launch& launch : launches) {
@@ -148,7 +154,6 @@ class CudaGpu final : public gpu::Gpu {
   }
 
  private:
-  static constexpr int kLeastMajor = 8;
   static constexpr int kKernelVersion = 1;  // changes with the text of kernels
 
   Result<Ways> ways_of(const gpu::Kernel& kernel) {

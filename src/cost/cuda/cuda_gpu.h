@@ -10,6 +10,8 @@
 
 namespace xflow::cost::cuda {
 
+constexpr int kLeastMajor = 8;  // of the compute capability, for which kernels are built
+
 // Errors: unsupported where the driver, a library or the device is missing, limit where the device has no memory for it.
 Result<std::unique_ptr<gpu::Gpu>> open_gpu(int number, const GpuSettings& settings);
 

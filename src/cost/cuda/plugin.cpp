@@ -11,8 +11,6 @@
 namespace xflow::cost::cuda {
 namespace {
 
-constexpr int kLeastMajor = 8;  // of the compute capability, for which kernels are built
-
 class Plugin final : public DevicePlugin {
  public:
   Result<std::vector<Listed>> devices() override {

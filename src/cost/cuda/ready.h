@@ -21,9 +21,8 @@ class CudaReady : public gpu::Ready {
 };
 using Ways = std::vector<std::unique_ptr<CudaReady>>;
 
-// CUDA has addresses of the device as pointers and as integers.
 inline void* pointer(gpu::Address address) {
-  return reinterpret_cast<void*>(static_cast<std::uint64_t>(address));  // NOLINT(performance-no-int-to-ptr)
+  return reinterpret_cast<void*>(static_cast<std::uint64_t>(address));  // NOLINT(performance-no-int-to-ptr): CUDA's addresses are both
 }
 
 // Source text, compiled for the device.

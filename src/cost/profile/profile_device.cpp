@@ -28,14 +28,6 @@ std::int64_t block_of(Layout layout) {
   return layout == Layout::blocked4 ? 4 : layout == Layout::blocked8 ? 8 : layout == Layout::blocked16 ? 16 : 1;
 }
 
-bool broadcasts_to(const ops::TensorSpec& operand, const ops::TensorSpec& result) {
-  if (operand.dims.size() > result.dims.size()) return false;
-  const std::size_t offset = result.dims.size() - operand.dims.size();
-  for (std::size_t k = 0; k < operand.dims.size(); ++k)
-    if (operand.dims[k] != 1 && operand.dims[k] != result.dims[offset + k]) return false;
-  return true;
-}
-
 bool takes_no_time(const ops::KernelSpec& spec) {
   const auto is_empty = [](const ops::TensorSpec& tensor) { return std::ranges::find(tensor.dims, 0) != tensor.dims.end(); };
   return spec.kernel == "none" || std::ranges::all_of(spec.results, is_empty);

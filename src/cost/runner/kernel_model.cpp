@@ -23,12 +23,6 @@ constexpr int kOpset = 17;
 
 bool slides(const ops::KernelSpec& spec) { return spec.kernel == "convolution" || spec.kernel == "transposed_convolution"; }
 
-std::vector<ops::TensorSpec> operands_of(const ops::KernelSpec& spec) {
-  std::vector<ops::TensorSpec> operands = spec.operands;
-  for (const ops::PostOperation& post : spec.post) operands.insert(operands.end(), post.operands.begin(), post.operands.end());
-  return operands;
-}
-
 std::size_t changing(std::span<const ops::TensorSpec> operands) {
   return static_cast<std::size_t>(std::ranges::count(operands, false, &ops::TensorSpec::constant));
 }
@@ -106,7 +100,7 @@ class Builder {
         places_(places),
         arrangement_(arrangement),
         values_(spec),
-        operands_(operands_of(spec)),
+        operands_(all_operands(spec)),
         residual_(residual_operand()) {}
 
   Result<KernelModel> build() {
