@@ -1,5 +1,9 @@
 #include "src/onnx/fused_spelling.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
 #include "src/onnx/spelling_table.h"
 #include "src/ops/operator.h"
 
@@ -32,14 +36,13 @@ std::optional<ValueId> channel_vector(ir::Arena& arena, ValueId v, const ir::Pol
 }
 
 // conv(x, w) + b[C, 1, ..., 1] = Conv(x, w, b); ConvTranspose likewise.
-std::optional<FusedSpelling> convolution_with_bias(ir::Arena& arena, ValueId value, int opset,
-                                                   const std::function<bool(ValueId)>& may_absorb) {
+std::optional<FusedSpelling> convolution_with_bias(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
   if (!is_operation(arena, value, "add")) return std::nullopt;
   const std::vector<ValueId> sides = arena.node(value).operands;
   for (std::size_t k = 0; k < 2; ++k) {
     const ValueId y = sides[k];
     if (!is_operation(arena, y, "conv") && !is_operation(arena, y, "conv_transpose")) continue;
-    if (!may_absorb(y) || !(arena.type(y) == arena.type(value))) continue;
+    if (!may_absorb(y, 1) || !(arena.type(y) == arena.type(value))) continue;
     const auto bias = channel_vector(arena, sides[1 - k], arena.type(y).shape.at(1), arena.type(y).rank());
     if (!bias) continue;
     auto spelled = spell(arena, y.node, opset);
@@ -53,13 +56,13 @@ std::optional<FusedSpelling> convolution_with_bias(ir::Arena& arena, ValueId val
 }
 
 // x * hard_sigmoid(x; 1/6, 1/2) = HardSwish(x), from opset 14.
-std::optional<FusedSpelling> hard_swish(ir::Arena& arena, ValueId value, int opset, const std::function<bool(ValueId)>& may_absorb) {
+std::optional<FusedSpelling> hard_swish(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
   if (opset < 14 || !is_operation(arena, value, "mul")) return std::nullopt;
   const std::vector<ValueId>& sides = arena.node(value).operands;
   for (std::size_t k = 0; k < 2; ++k) {
     const ValueId gate = sides[k];
     const ValueId x = sides[1 - k];
-    if (!is_operation(arena, gate, "hard_sigmoid") || arena.node(gate).operands[0] != x || !may_absorb(gate)) continue;
+    if (!is_operation(arena, gate, "hard_sigmoid") || arena.node(gate).operands[0] != x || !may_absorb(gate, 1)) continue;
     const ir::Attributes& attributes = arena.node(gate).attributes;
     const auto is_sixth = ir::Real(*ir::Rational::make(1, 6));
     const ir::Real& alpha = attributes.real("alpha");
@@ -70,10 +73,137 @@ std::optional<FusedSpelling> hard_swish(ir::Arena& arena, ValueId value, int ops
   return std::nullopt;
 }
 
+// (x - mean) / sqrt(mean of (x - mean)^2 + epsilon), means over `axes`, as lifting spells it.
+struct Normalized {
+  ValueId x;
+  std::vector<std::int64_t> axes;
+  float epsilon = 0;
+  std::vector<ValueId> absorbed;  // all of it
+};
+
+class NormalizedMatch {
+ public:
+  NormalizedMatch(const ir::Arena& arena, const MayAbsorb& may_absorb) : arena_(arena), may_absorb_(may_absorb) {}
+
+  std::optional<Normalized> find(ValueId value) {
+    const auto quotient = inner(value, "div", 1);
+    if (!quotient) return std::nullopt;
+    const ValueId centered = quotient->at(0);
+    const auto difference = inner(centered, "sub", 3);
+    const auto root = inner(quotient->at(1), "sqrt", 1);
+    const auto sum = root ? inner(root->at(0), "add", 1) : std::nullopt;
+    if (!difference || !sum || mean_of(difference->at(1)) != difference->at(0)) return std::nullopt;
+    found_.x = difference->at(0);
+    const std::size_t number = arena_.is_constant(sum->at(0)) ? 0 : 1;
+    const auto square = mean_of(sum->at(1 - number));
+    const auto factors = square ? inner(*square, "mul", 1) : std::nullopt;
+    if (!factors || factors->at(0) != centered || factors->at(1) != centered) return std::nullopt;
+    const ir::Node& constant = arena_.node(sum->at(number));
+    if (constant.kind != ir::NodeKind::constant) return std::nullopt;
+    const auto epsilon = ir::doubles(constant.constant);
+    if (!epsilon || epsilon->size() != 1) return std::nullopt;
+    found_.epsilon = static_cast<float>(epsilon->front());
+    if (static_cast<double>(found_.epsilon) != epsilon->front()) return std::nullopt;
+    return std::move(found_);
+  }
+
+ private:
+  std::optional<std::vector<ValueId>> inner(ValueId v, std::string_view op, std::size_t uses) {
+    if (!is_operation(arena_, v, op) || !may_absorb_(v, uses)) return std::nullopt;
+    found_.absorbed.push_back(v);
+    return arena_.node(v).operands;
+  }
+
+  // What the mean over the axes that all means have is of.
+  std::optional<ValueId> mean_of(ValueId v) {
+    const auto operands = inner(v, "reduce_mean", 1);
+    if (!operands) return std::nullopt;
+    const ir::Attributes& attributes = arena_.node(v).attributes;
+    const auto axes = attributes.known_integers("axes");
+    if (!axes || attributes.known_integer("keep_dims") != 1 || (!found_.axes.empty() && *axes != found_.axes)) return std::nullopt;
+    found_.axes = *axes;
+    return operands->at(0);
+  }
+
+  const ir::Arena& arena_;
+  const MayAbsorb& may_absorb_;
+  Normalized found_;
+};
+
+// A constant of exactly this shape, without the dimensions of 1 that broadcasting may put before it.
+std::optional<ValueId> of_shape(ir::Arena& arena, ValueId v, const ir::Shape& shape) {
+  const ir::TensorType type = arena.type(v);
+  if (!arena.is_constant(v) || !type.ranked || type.rank() < shape.size()) return std::nullopt;
+  const auto split = type.shape.begin() + static_cast<std::ptrdiff_t>(type.rank() - shape.size());
+  if (!std::all_of(type.shape.begin(), split, [](const ir::Poly& size) { return size.is_one(); })) return std::nullopt;
+  if (!std::equal(split, type.shape.end(), shape.begin(), shape.end())) return std::nullopt;
+  if (split == type.shape.begin()) return v;
+  auto reshaped = ops::apply(arena, "reshape", {v}, {{"shape", shape}});
+  if (!reshaped) return std::nullopt;
+  return *reshaped;
+}
+
+FusedSpelling normalization_node(std::string_view type, Normalized parts, std::vector<ValueId> parameters) {
+  FusedSpelling result{type, {}, {parts.x}, std::move(parts.absorbed)};
+  result.operands.insert(result.operands.end(), parameters.begin(), parameters.end());
+  for (std::size_t k = 0; k < result.operands.size(); ++k)
+    result.spelled.inputs.emplace_back(ops::Spelled::OperandInput{static_cast<int>(k)});
+  result.spelled.attributes.emplace_back("epsilon", parts.epsilon);
+  return result;
+}
+
+// normalized(x) * s + t = InstanceNormalization(x, s, t), from opset 6, or LayerNormalization(x, s, t), from opset 17; the latter also
+// without t.
+std::optional<FusedSpelling> normalization(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
+  const ir::TensorType type = arena.type(value);
+  if (!type.ranked) return std::nullopt;
+  const auto constant_first = [&](ValueId v) {
+    std::vector<ValueId> sides = arena.node(v).operands;
+    if (!arena.is_constant(sides[0])) std::swap(sides[0], sides[1]);
+    return sides;
+  };
+  ValueId product = value;
+  std::optional<ValueId> shift;
+  if (is_operation(arena, value, "add")) {
+    const std::vector<ValueId> sides = constant_first(value);
+    shift = sides[0];
+    product = sides[1];
+    if (!may_absorb(product, 1)) return std::nullopt;
+  }
+  if (!is_operation(arena, product, "mul")) return std::nullopt;
+  const std::vector<ValueId> factors = constant_first(product);
+  auto parts = NormalizedMatch(arena, may_absorb).find(factors[1]);
+  if (!parts || parts->axes.empty() || !(arena.type(parts->x) == type)) return std::nullopt;
+  const auto first = static_cast<std::size_t>(parts->axes.front());
+  for (std::size_t k = 0; k < parts->axes.size(); ++k)
+    if (static_cast<std::size_t>(parts->axes[k]) != first + k) return std::nullopt;
+  if (first + parts->axes.size() != type.rank()) return std::nullopt;
+  if (shift) parts->absorbed.push_back(product);
+
+  if (opset >= 6 && first == 2 && shift) {
+    const auto scales = channel_vector(arena, factors[0], type.shape[1], type.rank());
+    const auto shifts = channel_vector(arena, *shift, type.shape[1], type.rank());
+    if (scales && shifts) return normalization_node("InstanceNormalization", *std::move(parts), {*scales, *shifts});
+  }
+  if (opset >= 17 && type.data_type == ir::DataType::float32) {
+    const ir::Shape row(type.shape.begin() + static_cast<std::ptrdiff_t>(first), type.shape.end());
+    const auto scales = of_shape(arena, factors[0], row);
+    const auto shifts = shift ? of_shape(arena, *shift, row) : std::nullopt;
+    if (!scales || (shift && !shifts)) return std::nullopt;
+    std::vector<ValueId> parameters{*scales};
+    if (shifts) parameters.push_back(*shifts);
+    FusedSpelling result = normalization_node("LayerNormalization", *std::move(parts), std::move(parameters));
+    result.spelled.attributes.emplace_back("axis", static_cast<std::int64_t>(first) - static_cast<std::int64_t>(type.rank()));
+    return result;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
-std::optional<FusedSpelling> fused_spelling(ir::Arena& arena, ValueId value, int opset, const std::function<bool(ValueId)>& may_absorb) {
+std::optional<FusedSpelling> fused_spelling(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
   if (auto found = convolution_with_bias(arena, value, opset, may_absorb)) return found;
+  if (auto found = normalization(arena, value, opset, may_absorb)) return found;
   return hard_swish(arena, value, opset, may_absorb);
 }
 

@@ -1,6 +1,7 @@
 // Small graphs of the IR that one ONNX node says: the inverse of the compositions that rewrites produce.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -18,9 +19,10 @@ struct FusedSpelling {
   std::vector<ir::ValueId> absorbed;  // inner values that the node computes without showing them
 };
 
-// The longest match at `value`; nothing where none fits. `may_absorb` says whether an inner value has no other use. May add operations (a
-// bias reshaped to a vector) to the arena.
-std::optional<FusedSpelling> fused_spelling(ir::Arena& arena, ir::ValueId value, int opset,
-                                            const std::function<bool(ir::ValueId)>& may_absorb);
+// Whether an inner value has so many uses, and none that the node would not hide.
+using MayAbsorb = std::function<bool(ir::ValueId value, std::size_t uses)>;
+
+// The longest match at `value`; nothing where none fits. May add operations (a bias reshaped to a vector) to the arena.
+std::optional<FusedSpelling> fused_spelling(ir::Arena& arena, ir::ValueId value, int opset, const MayAbsorb& may_absorb);
 
 }  // namespace xflow::onnx_io

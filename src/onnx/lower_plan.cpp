@@ -239,9 +239,9 @@ class Planner {
       plan_.homes.emplace(value, Home{Home::Kind::item, {}, found->second});
       return {};
     }
-    const auto may_absorb = [&](ValueId v) {
+    const auto may_absorb = [&](ValueId v, std::size_t uses) {
       const bool is_shown = !respell_ && (model_.origins.contains(v) || rebuilt_.contains(v));
-      return uses_.use_count(v) == 1 && !not_absorbed_.contains(v) && !is_shown;
+      return uses_.use_count(v) == uses && !not_absorbed_.contains(v) && !is_shown;
     };
     PlanItem item;
     item.kind = PlanItem::Kind::spelled;

@@ -191,9 +191,9 @@ TEST(Lowering, TheRestOfACompositionIsSpelled) {
   parts.nodes = {node("LayerNormalization", "norm", {"x", "scale", "bias"}, {"n"})};
   parts.outputs = {float_info("n", {2, 4})};
   Rewritten model(model_of(parts));
-  const ir::ValueId sum = model.value("n");
-  const ir::ValueId product = model.arena().node(sum).operands[0];
-  model.replace(product, model.op("neg", {product}));
+  const ir::ValueId product = model.arena().node(model.value("n")).operands[0];
+  const ir::ValueId quotient = model.arena().node(product).operands[0];
+  model.replace(quotient, model.op("neg", {quotient}));
   EXPECT_EQ(model.nodes(),
             "ReduceMean x -> xflow_reduce_mean_1\n"
             "Sub x xflow_reduce_mean_1 -> xflow_sub_2\n"
@@ -202,9 +202,9 @@ TEST(Lowering, TheRestOfACompositionIsSpelled) {
             "Add xflow_reduce_mean_4 xflow_constant_6 -> xflow_add_5\n"
             "Sqrt xflow_add_5 -> xflow_sqrt_7\n"
             "Div xflow_sub_2 xflow_sqrt_7 -> xflow_div_8\n"
-            "Mul xflow_div_8 scale -> xflow_mul_9\n"
-            "Neg xflow_mul_9 -> xflow_neg_10\n"
-            "Add xflow_neg_10 bias -> n\n");
+            "Neg xflow_div_8 -> xflow_neg_9\n"
+            "Mul xflow_neg_9 scale -> xflow_mul_10\n"
+            "Add xflow_mul_10 bias -> n\n");
 }
 
 TEST(Lowering, AnOpaqueNodeReadsWhatTookThePlaceOfItsOperand) {
