@@ -4,7 +4,8 @@
 
 --provider names an execution provider (CPUExecutionProvider), again for each in the order of preference, with its options; --level is the level of
 ONNX Runtime's own graph optimisations (all); --option is an entry of its session configuration. They should be those with which the model
-will be served. The protocol on standard input and output is docs/runner.md of xflow.
+will be served. Threads of the CPU sleep while they wait, unless --option session.intra_op.allow_spinning=1 says otherwise. The protocol on
+standard input and output is docs/runner.md of xflow.
 """
 
 import argparse
@@ -48,6 +49,7 @@ LEVELS = {
     "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,
     "none": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
 }
+SPINNING = "session.intra_op.allow_spinning"
 
 
 class Refused(Exception):
@@ -119,6 +121,7 @@ class Runner:
         self.options = options
         self.threads = 1
         self.clocks = [time.process_time_ns]
+        self.entries = []
         self.sessions = {}
         self.inputs = {}
 
@@ -131,26 +134,28 @@ class Runner:
         if missing:
             raise Refused(f"this ONNX Runtime has no {missing[0]}; it has {', '.join(onnxruntime.get_available_providers())}")
         # What works elsewhere than in threads of this process is no CPU time of it.
-        by_cpu = request["clock"] == "cpu" and names == ["CPUExecutionProvider"]
+        on_cpu = names == ["CPUExecutionProvider"]
+        by_cpu = request["clock"] == "cpu" and on_cpu
         self.clocks = [time.process_time_ns] if by_cpu else [time.perf_counter_ns]
-        if not by_cpu and names == ["CPUExecutionProvider"]:
+        if not by_cpu and on_cpu:
             self.clocks.append(time.process_time_ns)
+        # Threads that wait in a loop count as working, and those of one model go on with it while another runs.
+        sleep = on_cpu and SPINNING not in dict(self.options.option)
+        self.entries = [(SPINNING, "0")] if sleep else []
+        waiting = ["waiting threads sleep"] if sleep and self.threads > 1 else []
         return {
             "protocol": PROTOCOL,
             "name": "onnxruntime",
             "version": onnxruntime.__version__,
-            "device": ", ".join([*names, processor(), f"optimisations {self.options.level}", *map("=".join, self.options.option)]),
+            "device": ", ".join([*names, processor(), f"optimisations {self.options.level}", *waiting, *map("=".join, self.options.option)]),
             "clock": "cpu" if by_cpu else "wall",
         }
 
     def load(self, request, payload):
         options = self.options
-        # Where the thread's time counts, none may wait in a loop.
-        entries = [("session.intra_op.allow_spinning", "0")] if self.clocks == [time.process_time_ns] else []
+        entries = [*self.entries, *options.option]
         try:
-            session = make_session(
-                request.get("path", payload), self.threads, options.provider, options.level, [*entries, *options.option]
-            )
+            session = make_session(request.get("path", payload), self.threads, options.provider, options.level, entries)
         except Exception as error:  # ONNX Runtime raises many kinds
             raise Refused(str(error)) from error
         self.sessions[request["model"]] = session

@@ -1,5 +1,6 @@
 """Tests of python/xflow_onnx/runner_ort.py, spoken to in its protocol: runner_test.py."""
 
+import argparse
 import json
 import os
 import pathlib
@@ -100,6 +101,19 @@ class Runner(unittest.TestCase):
             times = runner.ask(do="run", model=0, inputs=0, repeats=20)
             self.assertEqual({"nanoseconds", "processor_nanoseconds"}, set(times))
             self.assertGreater(times["processor_nanoseconds"], 0)
+
+    def test_lets_waiting_threads_sleep_unless_it_is_told_otherwise(self):
+        sys.path.insert(0, str(PYTHON))
+        from xflow_onnx import runner_ort
+
+        spins = ("session.intra_op.allow_spinning", "1")
+        for threads, options, waiting, value in [(1, [], "", "0"), (2, [], ", waiting threads sleep", "0"), (2, [spins], ", " + "=".join(spins), "1")]:
+            runner = runner_ort.Runner(argparse.Namespace(provider=["CPUExecutionProvider"], level="all", option=options))
+            hello = runner.hello({"protocol": 1, "threads": threads, "clock": "wall"}, b"")
+            self.assertRegex(hello["device"], "optimisations all" + waiting + r"\Z")
+            runner.load({"model": 0}, square())
+            session_options = runner.sessions[0].get_session_options()
+            self.assertEqual(value, session_options.get_session_config_entry(spins[0]))
 
     def test_gives_times_and_outputs_of_models(self):
         with Conversation() as runner:
