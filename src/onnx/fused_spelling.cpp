@@ -78,7 +78,7 @@ struct Normalized {
   ValueId x;
   std::vector<std::int64_t> axes;
   float epsilon = 0;
-  std::vector<ValueId> absorbed;  // all of it
+  std::vector<ValueId> absorbed;  // all of it but the quotient
 };
 
 class NormalizedMatch {
@@ -86,11 +86,11 @@ class NormalizedMatch {
   NormalizedMatch(const ir::Arena& arena, const MayAbsorb& may_absorb) : arena_(arena), may_absorb_(may_absorb) {}
 
   std::optional<Normalized> find(ValueId value) {
-    const auto quotient = inner(value, "div", 1);
-    if (!quotient) return std::nullopt;
-    const ValueId centered = quotient->at(0);
+    if (!is_operation(arena_, value, "div")) return std::nullopt;
+    const std::vector<ValueId>& quotient = arena_.node(value).operands;
+    const ValueId centered = quotient[0];
     const auto difference = inner(centered, "sub", 3);
-    const auto root = inner(quotient->at(1), "sqrt", 1);
+    const auto root = inner(quotient[1], "sqrt", 1);
     const auto sum = root ? inner(root->at(0), "add", 1) : std::nullopt;
     if (!difference || !sum || mean_of(difference->at(1)) != difference->at(0)) return std::nullopt;
     found_.x = difference->at(0);
@@ -143,55 +143,85 @@ std::optional<ValueId> of_shape(ir::Arena& arena, ValueId v, const ir::Shape& sh
   return *reshaped;
 }
 
-FusedSpelling normalization_node(std::string_view type, Normalized parts, std::vector<ValueId> parameters) {
+// A value as a product or sum of a constant and a part; only the part where it is none.
+struct WithConstant {
+  std::optional<ValueId> constant;
+  ValueId part;
+};
+WithConstant split_constant(const ir::Arena& arena, ValueId value, std::string_view op) {
+  if (!is_operation(arena, value, op)) return {std::nullopt, value};
+  const std::vector<ValueId>& sides = arena.node(value).operands;
+  for (std::size_t k = 0; k < 2; ++k)
+    if (arena.is_constant(sides[k])) return {sides[k], sides[1 - k]};
+  return {std::nullopt, value};
+}
+
+// The parameters of a normalisation as its node takes them.
+struct Parameters {
+  std::vector<ValueId> operands;
+  std::vector<ops::Spelled::Input> inputs;
+};
+
+// One of them: fitted to the node, or all of it `otherwise` where the graph has none. False if it has one that does not fit.
+template <typename Fit>
+bool add_parameter(Parameters& parameters, std::optional<ValueId> value, const Fit& fit, ir::DataType type, const ir::Shape& shape,
+                   double otherwise) {
+  if (value) {
+    const std::optional<ValueId> fitted = fit(*value);
+    if (!fitted) return false;
+    parameters.operands.push_back(*fitted);
+    parameters.inputs.emplace_back(ops::Spelled::OperandInput{static_cast<int>(parameters.operands.size())});
+    return true;
+  }
+  const auto elements = ir::element_count(shape).constant();
+  const auto dims = ir::constant_shape(shape);
+  if (!elements || !dims) return false;
+  auto made = ir::make_constant(type, *dims, std::vector<double>(static_cast<std::size_t>(*elements), otherwise));
+  if (!made) return false;
+  parameters.inputs.emplace_back(ops::Spelled::ConstantInput{*std::move(made)});
+  return true;
+}
+
+FusedSpelling normalization_node(std::string_view type, Normalized parts, Parameters parameters) {
   FusedSpelling result{type, {}, {parts.x}, std::move(parts.absorbed)};
-  result.operands.insert(result.operands.end(), parameters.begin(), parameters.end());
-  for (std::size_t k = 0; k < result.operands.size(); ++k)
-    result.spelled.inputs.emplace_back(ops::Spelled::OperandInput{static_cast<int>(k)});
+  result.operands.insert(result.operands.end(), parameters.operands.begin(), parameters.operands.end());
+  result.spelled.inputs.emplace_back(ops::Spelled::OperandInput{0});
+  for (ops::Spelled::Input& input : parameters.inputs) result.spelled.inputs.push_back(std::move(input));
   result.spelled.attributes.emplace_back("epsilon", parts.epsilon);
   return result;
 }
 
-// normalized(x) * s + t = InstanceNormalization(x, s, t), from opset 6, or LayerNormalization(x, s, t), from opset 17; the latter also
-// without t.
+// normalized(x) * s + t = InstanceNormalization(x, s, t), from opset 6, or LayerNormalization(x, s, t), from opset 17. Without s and t it
+// is that with ones and zeros.
 std::optional<FusedSpelling> normalization(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
   const ir::TensorType type = arena.type(value);
   if (!type.ranked) return std::nullopt;
-  const auto constant_first = [&](ValueId v) {
-    std::vector<ValueId> sides = arena.node(v).operands;
-    if (!arena.is_constant(sides[0])) std::swap(sides[0], sides[1]);
-    return sides;
-  };
-  ValueId product = value;
-  std::optional<ValueId> shift;
-  if (is_operation(arena, value, "add")) {
-    const std::vector<ValueId> sides = constant_first(value);
-    shift = sides[0];
-    product = sides[1];
-    if (!may_absorb(product, 1)) return std::nullopt;
-  }
-  if (!is_operation(arena, product, "mul")) return std::nullopt;
-  const std::vector<ValueId> factors = constant_first(product);
-  auto parts = NormalizedMatch(arena, may_absorb).find(factors[1]);
+  const WithConstant sum = split_constant(arena, value, "add");
+  const WithConstant product = split_constant(arena, sum.part, "mul");
+  if ((sum.constant && !may_absorb(sum.part, 1)) || (product.constant && !may_absorb(product.part, 1))) return std::nullopt;
+  auto parts = NormalizedMatch(arena, may_absorb).find(product.part);
   if (!parts || parts->axes.empty() || !(arena.type(parts->x) == type)) return std::nullopt;
   const auto first = static_cast<std::size_t>(parts->axes.front());
   for (std::size_t k = 0; k < parts->axes.size(); ++k)
     if (static_cast<std::size_t>(parts->axes[k]) != first + k) return std::nullopt;
   if (first + parts->axes.size() != type.rank()) return std::nullopt;
-  if (shift) parts->absorbed.push_back(product);
+  if (sum.constant) parts->absorbed.push_back(sum.part);
+  if (product.constant) parts->absorbed.push_back(product.part);
 
-  if (opset >= 6 && first == 2 && shift) {
-    const auto scales = channel_vector(arena, factors[0], type.shape[1], type.rank());
-    const auto shifts = channel_vector(arena, *shift, type.shape[1], type.rank());
-    if (scales && shifts) return normalization_node("InstanceNormalization", *std::move(parts), {*scales, *shifts});
+  if (opset >= 6 && first == 2) {
+    Parameters parameters;
+    const auto fit = [&](ValueId v) { return channel_vector(arena, v, type.shape[1], type.rank()); };
+    const ir::Shape channels{type.shape[1]};
+    if (add_parameter(parameters, product.constant, fit, type.data_type, channels, 1) &&
+        add_parameter(parameters, sum.constant, fit, type.data_type, channels, 0))
+      return normalization_node("InstanceNormalization", *std::move(parts), std::move(parameters));
   }
   if (opset >= 17 && type.data_type == ir::DataType::float32) {
+    Parameters parameters;
     const ir::Shape row(type.shape.begin() + static_cast<std::ptrdiff_t>(first), type.shape.end());
-    const auto scales = of_shape(arena, factors[0], row);
-    const auto shifts = shift ? of_shape(arena, *shift, row) : std::nullopt;
-    if (!scales || (shift && !shifts)) return std::nullopt;
-    std::vector<ValueId> parameters{*scales};
-    if (shifts) parameters.push_back(*shifts);
+    const auto fit = [&](ValueId v) { return of_shape(arena, v, row); };
+    if (!add_parameter(parameters, product.constant, fit, type.data_type, row, 1)) return std::nullopt;
+    if (sum.constant && !add_parameter(parameters, sum.constant, fit, type.data_type, row, 0)) return std::nullopt;
     FusedSpelling result = normalization_node("LayerNormalization", *std::move(parts), std::move(parameters));
     result.spelled.attributes.emplace_back("axis", static_cast<std::int64_t>(first) - static_cast<std::int64_t>(type.rank()));
     return result;

@@ -193,7 +193,8 @@ TEST(Lowering, TheRestOfACompositionIsSpelled) {
   Rewritten model(model_of(parts));
   const ir::ValueId product = model.arena().node(model.value("n")).operands[0];
   const ir::ValueId quotient = model.arena().node(product).operands[0];
-  model.replace(quotient, model.op("neg", {quotient}));
+  const ir::ValueId deviation = model.arena().node(quotient).operands[1];
+  model.replace(deviation, model.op("neg", {deviation}));
   EXPECT_EQ(model.nodes(),
             "ReduceMean x -> xflow_reduce_mean_1\n"
             "Sub x xflow_reduce_mean_1 -> xflow_sub_2\n"
@@ -201,9 +202,9 @@ TEST(Lowering, TheRestOfACompositionIsSpelled) {
             "ReduceMean xflow_mul_3 -> xflow_reduce_mean_4\n"
             "Add xflow_reduce_mean_4 xflow_constant_6 -> xflow_add_5\n"
             "Sqrt xflow_add_5 -> xflow_sqrt_7\n"
-            "Div xflow_sub_2 xflow_sqrt_7 -> xflow_div_8\n"
-            "Neg xflow_div_8 -> xflow_neg_9\n"
-            "Mul xflow_neg_9 scale -> xflow_mul_10\n"
+            "Neg xflow_sqrt_7 -> xflow_neg_8\n"
+            "Div xflow_sub_2 xflow_neg_8 -> xflow_div_9\n"
+            "Mul xflow_div_9 scale -> xflow_mul_10\n"
             "Add xflow_mul_10 bias -> n\n");
 }
 
