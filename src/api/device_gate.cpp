@@ -74,10 +74,7 @@ constexpr double kLeastGain = 0.04;
 // Why a result that is faster here is not shipped all the same; empty if it is.
 std::string why_too_little(const OptimizeReport::EndToEnd& told) {
   double least = 1;
-  for (const OptimizeReport::EndToEnd::Comparison& c : told.comparisons) {
-    least = std::min(least, c.ratio);
-    if (c.processor) least = std::min(least, c.processor->ratio);
-  }
+  for (const OptimizeReport::EndToEnd::Comparison& c : told.comparisons) least = std::min(least, c.ratio);
   if (least <= 1 - kLeastGain) return {};
   return fmt::format(
       "it is faster here by less than {:g} %, {:.3f} of the original's time, and may be slower in another runtime: --runner measures it "

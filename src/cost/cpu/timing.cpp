@@ -127,8 +127,6 @@ std::string control_name() {
 #endif
 }
 
-Nanoseconds process_time() { return read(CLOCK_PROCESS_CPUTIME_ID); }
-
 Nanoseconds control_time(bool thread_time) {
   std::array<float, 1024> values{};
   const auto clock = [&] { return thread_time ? now().thread : now().wall; };

@@ -26,9 +26,6 @@ struct Clocks {
 };
 Clocks now();
 
-// CPU time of all threads of this process.
-Nanoseconds process_time();
-
 // Where the clocks are read. Tests hand in clocks of their own.
 using ClockReader = std::function<Clocks()>;
 
