@@ -32,12 +32,16 @@ Result<std::vector<std::string>> rule_files(const std::string& path) {
   return files;
 }
 
-Result<void> VerifiedRules::add(std::string_view text, std::string_view file) {
+Result<void> VerifiedRules::add(std::string_view text, std::string_view file) { return add(text, file, false); }
+Result<void> VerifiedRules::add_known(std::string_view text, std::string_view file) { return add(text, file, true); }
+
+Result<void> VerifiedRules::add(std::string_view text, std::string_view file, bool only_known) {
   XFLOW_TRY(std::vector<Rule> rules, parse_rules(text, file));
   std::vector<std::shared_ptr<const Pattern>> added;
   for (Rule& rule : rules) {
-    const bool proved = std::binary_search(proved_.begin(), proved_.end(), rule.hash) || (prover_ && prover_(rule));
-    if (!proved) {
+    const bool known = std::binary_search(proved_.begin(), proved_.end(), rule.hash);
+    if (only_known && !known) continue;
+    if (!known && !(prover_ && prover_(rule))) {
       return fail(ErrorCode::not_proved, fmt::format("rule {} is not proved, so it cannot be applied", rule.name),
                   place_text(file, rule.place));
     }

@@ -30,6 +30,8 @@ class VerifiedRules {
 
   // Adds the rules of a text. Error::syntax or ill_typed with "file:line:column"; Error::not_proved. Nothing is added on an error.
   Result<void> add(std::string_view text, std::string_view file);
+  // Adds those that are known to be proved and leaves out the others.
+  Result<void> add_known(std::string_view text, std::string_view file);
   // Adds the rules of a file, or of all files *.rules of a folder in the order of their names. Error::unreadable where it cannot be.
   Result<void> add_path(const std::string& path);
   // Leaves out rules by name. Error::invalid_argument if there is none of that name.
@@ -46,6 +48,7 @@ class VerifiedRules {
              const std::function<bool(RuleId, Match&)>& found) const;
 
  private:
+  Result<void> add(std::string_view text, std::string_view file, bool only_known);
   void index();
 
   std::vector<RuleHash> proved_;

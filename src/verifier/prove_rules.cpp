@@ -17,8 +17,8 @@
 #include "src/rules/instantiate.h"
 #include "src/rules/rule_set.h"
 #include "src/verifier/assumptions.h"
+#include "src/verifier/queries.h"
 #include "src/verifier/semantics.h"
-#include "src/verifier/solver.h"
 
 namespace xflow::verifier {
 
@@ -238,7 +238,8 @@ Result<void> renew_records(const std::string& folder, const Options& options, in
   return {};
 }
 
-Result<std::vector<RuleRecord>> replay_records(const std::string& folder, const Options& options, int jobs) {
+Result<std::vector<RuleRecord>> replay_records(const std::string& folder, const Options& options, int jobs,
+                                               std::vector<std::string>* left_out) {
   XFLOW_TRY(const std::vector<rules::Rule> rules, read_rules(folder));
   XFLOW_CHECK(check_names(rules));
   RecordFile all;
@@ -259,7 +260,8 @@ Result<std::vector<RuleRecord>> replay_records(const std::string& folder, const 
   const std::vector<std::string> messages = replay(rules, all, options, jobs);
   for (std::size_t k = 0; k < rules.size(); ++k) {
     if (!messages[k].empty()) {
-      failures += "\n  " + messages[k];
+      if (left_out != nullptr) left_out->push_back(messages[k]);
+      if (left_out == nullptr) failures += "\n  " + messages[k];
     } else {
       result.push_back(*all.find(rules[k].hash));
     }

@@ -50,8 +50,10 @@ std::uint64_t semantics_hash(const rules::Rule& rule);
 // same untouched. Error::not_proved names the rules that are not proved, with what was found instead; nothing is written then.
 Result<void> renew_records(const std::string& folder, const Options& options, int jobs);
 // Replays the records of all *.rules files of a folder. Error::not_proved names the rules of which the record is missing, stale or wrong,
-// and says how to renew it. In the order of the rules.
-Result<std::vector<RuleRecord>> replay_records(const std::string& folder, const Options& options, int jobs);
+// and says how to renew it. In the order of the rules. With `left_out` such rules are told there instead, a line each, and have no record
+// in the answer.
+Result<std::vector<RuleRecord>> replay_records(const std::string& folder, const Options& options, int jobs,
+                                               std::vector<std::string>* left_out = nullptr);
 // The records as rows of a C++ initializer, in the order of their hashes: {{{0x..., 0x...}}, 0x...},
 std::string to_include_file(std::span<const RuleRecord> records);
 // Their texts: {"name of the rule", R"proofs(rule ...)proofs"}, in the order given.

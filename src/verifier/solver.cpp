@@ -1,18 +1,15 @@
 #include "src/verifier/solver.h"
 
-#include <z3++.h>
-
 #include <algorithm>
-#include <set>
-#include <unordered_map>
+#include <utility>
 
 #include "src/verifier/faults.h"
 #include "src/verifier/piecewise.h"
+#include "src/verifier/queries.h"
 #include "src/verifier/ranges.h"
 
 namespace xflow::verifier {
 
-using ir::Monomial;
 using ir::Poly;
 using ir::SymbolId;
 using ir::SymbolInfo;
@@ -33,297 +30,8 @@ ops::Atom negation(const ops::Atom& atom) {
   return {atom.poly, Relation::zero};
 }
 
-std::string solver_version() {
-  unsigned major = 0;
-  unsigned minor = 0;
-  unsigned build = 0;
-  unsigned revision = 0;
-  Z3_get_version(&major, &minor, &build, &revision);
-  return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(build);
-}
-
 // Real products take Z3 long where there is an answer: it is looked for by hand first.
 constexpr int kAttempts = 12;
-
-// A Z3 solver with its own context; `real_products` says whether monomials are products or abstracted integers.
-class Solver::Implementation {
- public:
-  Implementation(const ir::Symbols& symbols, const Ranges::ElementRanges& elements, std::uint64_t limit)
-      : symbols_(symbols), elements_(elements), limit_(static_cast<unsigned>(std::min<std::uint64_t>(limit, 4'000'000'000U))) {}
-
-  z3::context& context() { return context_; }
-
-  void assume(const Atom& fact) {
-    facts_.push_back(fact);
-    for (Encoding* e : {&linear_, &full_})
-      if (e->solver) add_fact(*e, fact);
-  }
-
-  // Checks the facts with `condition` and `extra` (made by a callback, since encodings differ).
-  template <typename Extra>
-  z3::check_result check(std::span<const Atom> condition, bool real, const Extra& extra) {
-    Encoding& e = encoding(real);
-    z3::solver& s = *e.solver;
-    Known known = e.known;
-    s.push();
-    z3::check_result result = z3::unknown;
-    try {
-      for (const Atom& a : condition)
-        if (!broken(Fault::solver_condition_is_lost)) s.add(atom(a, real, known));
-      extra(s, known);
-      flush(s, known);
-      if (!real) add_products(s, condition, known);
-      result = s.check();
-      if (result == z3::unknown && broken(Fault::solver_unknown_is_no)) result = z3::unsat;
-    } catch (const z3::exception&) {
-      result = broken(Fault::solver_exception_is_no) ? z3::unsat : z3::unknown;  // a resource limit inside Z3
-    }
-    s.pop();
-    return result;
-  }
-
-  // Which symbols and monomials have their defining constraints asserted in the current scope.
-  struct Known {
-    std::set<SymbolId> symbols;
-    std::set<Monomial> monomials;
-    std::vector<z3::expr> pending;
-  };
-
-  z3::expr poly(const Poly& p, bool real, Known& known) {
-    if (p.is_poisoned()) throw z3::exception("overflow");
-    z3::expr_vector sum(context_);
-    sum.push_back(context_.int_val(p.constant_term()));
-    for (const Poly::Term& t : p.terms()) sum.push_back(context_.int_val(t.coefficient) * monomial(t.monomial, real, known));
-    return sum.size() == 1 ? sum[0] : z3::sum(sum);
-  }
-
-  z3::expr atom(const Atom& a, bool real, Known& known) {
-    const z3::expr p = poly(a.poly, real, known);
-    switch (a.relation) {
-      case Relation::at_least_zero:
-        return p >= 0;
-      case Relation::zero:
-        return p == 0;
-      case Relation::not_zero:
-        break;
-    }
-    return p != 0;
-  }
-
-  z3::expr conjunction(const Condition& condition, bool real, Known& known) {
-    z3::expr_vector all(context_);
-    for (const Atom& a : condition) all.push_back(atom(a, real, known));
-    return z3::mk_and(all);
-  }
-
-  z3::expr real_expr(const RealExpr& e, Known& known) {
-    using Kind = RealNode::Kind;
-    switch (e->kind) {
-      case Kind::literal:
-        return rational(e->literal);
-      case Kind::variable:
-        return context_.real_const(("r" + std::to_string(e->variable)).c_str());
-      case Kind::sum: {
-        z3::expr sum = context_.real_val(0);
-        for (const RealExpr& a : e->arguments) sum = sum + real_expr(a, known);
-        return sum;
-      }
-      case Kind::product: {
-        z3::expr product = context_.real_val(1);
-        for (const RealExpr& a : e->arguments) product = product * real_expr(a, known);
-        return product;
-      }
-      case Kind::maximum: {
-        z3::expr best = real_expr(e->arguments.front(), known);
-        for (std::size_t k = 1; k < e->arguments.size(); ++k) {
-          const z3::expr next = real_expr(e->arguments[k], known);
-          best = broken(Fault::solver_maximum_is_minimum) ? z3::ite(best >= next, next, best) : z3::ite(best >= next, best, next);
-        }
-        return best;
-      }
-      case Kind::conditional:
-        break;
-    }
-    if (broken(Fault::solver_reals_without_conditions)) return real_expr(e->arguments.front(), known);
-    return z3::ite(conjunction(e->condition, false, known), real_expr(e->arguments.front(), known), context_.real_val(0));
-  }
-
-  z3::expr rational(const ir::Rational& r) { return context_.real_val(r.to_string().c_str()); }
-
-  z3::expr fact(const RealFact& f, Known& known) {
-    const z3::expr v = real_expr(f.value, known);
-    switch (f.relation) {
-      case RealFact::Relation::zero:
-        return v == 0;
-      case RealFact::Relation::not_zero:
-        return v != 0;
-      case RealFact::Relation::positive:
-        return v > 0;
-      case RealFact::Relation::at_least_zero:
-        break;
-    }
-    return v >= 0;
-  }
-
-  std::optional<Model> model(std::span<const Atom> condition, std::span<const SymbolId> wanted) {
-    Encoding& e = encoding(true);
-    z3::solver& full = *e.solver;
-    Known known = e.known;
-    full.push();
-    std::optional<Model> result;
-    try {
-      for (const Atom& a : condition) full.add(atom(a, true, known));
-      for (const SymbolId s : wanted) symbol(s, true, known);
-      flush(full, known);
-      if (full.check() == z3::sat) {
-        const z3::model m = full.get_model();
-        Model values;
-        bool all = true;
-        for (const SymbolId s : wanted) {
-          std::int64_t value = 0;
-          const z3::expr v = m.eval(symbol(s, true, known), true);
-          all = all && v.is_numeral_i64(value);
-          values[s] = value;
-        }
-        if (all) result = std::move(values);
-      }
-    } catch (const z3::exception&) {
-      result.reset();
-    }
-    full.pop();
-    return result;
-  }
-
-  void flush(z3::solver& s, Known& known) {
-    for (const z3::expr& e : known.pending) s.add(e);
-    known.pending.clear();
-  }
-
- private:
-  struct Encoding {
-    bool real;
-    std::unique_ptr<z3::solver> solver;
-    Known known;
-  };
-
-  Encoding& encoding(bool real) {
-    Encoding& e = real ? full_ : linear_;
-    if (!e.solver) {
-      e.solver = std::make_unique<z3::solver>(context_, z3::solver::simple());
-      z3::params parameters(context_);
-      parameters.set("rlimit", limit_);
-      parameters.set("random_seed", 0U);
-      e.solver->set(parameters);
-      for (const Atom& f : facts_) add_fact(e, f);
-    }
-    return e;
-  }
-
-  // A fact whose polynomials do not fit 64 bits is left out: less is known then.
-  void add_fact(Encoding& e, const Atom& fact) {
-    try {
-      const z3::expr encoded = atom(fact, e.real, e.known);
-      flush(*e.solver, e.known);
-      e.solver->add(encoded);
-    } catch (const z3::exception&) {
-      e.known.pending.clear();
-    }
-  }
-
-  z3::expr symbol(SymbolId id, bool real, Known& known) {
-    const auto found = constants_.find(id);
-    z3::expr constant =
-        found != constants_.end() ? found->second : context_.int_const(("s" + std::to_string(static_cast<std::uint32_t>(id))).c_str());
-    if (found == constants_.end()) constants_.emplace(id, constant);
-    if (!known.symbols.insert(id).second) return constant;
-    const SymbolInfo& info = symbols_.info(id);
-    switch (info.kind) {
-      case SymbolKind::dimension:
-        known.pending.push_back(constant >= (broken(Fault::solver_dimensions_from_two) ? 2 : 1));
-        break;
-      case SymbolKind::floor_div: {
-        // b q <= a <= b q + b - 1
-        const Poly rest = info.arguments[0] - info.arguments[1] * Poly(id);
-        known.pending.push_back(poly(rest, real, known) >= 0);
-        known.pending.push_back(poly(info.arguments[1] - Poly(broken(Fault::solver_remainder_too_small) ? 2 : 1) - rest, real, known) >= 0);
-        break;
-      }
-      case SymbolKind::maximum: {
-        const z3::expr a = poly(info.arguments[0], real, known);
-        const z3::expr b = poly(info.arguments[1], real, known);
-        known.pending.push_back(constant >= a && constant >= b && (constant == a || constant == b));
-        if (broken(Fault::solver_maximum_is_first)) known.pending.push_back(constant == a);
-        break;
-      }
-      case SymbolKind::element:
-        if (const auto range = elements_.find(info.tensor); range != elements_.end()) {
-          known.pending.push_back(constant >= poly(range->second.low, real, known));
-          known.pending.push_back(constant < poly(range->second.end, real, known) - (broken(Fault::solver_elements_below_end) ? 1 : 0));
-        }
-        break;
-      default:
-        break;
-    }
-    return constant;
-  }
-
-  bool is_dimension(SymbolId id) const { return symbols_.info(id).kind == SymbolKind::dimension; }
-
-  z3::expr monomial(const Monomial& m, bool real, Known& known) {
-    if (m.size() == 1 && m[0].power == 1) return symbol(m[0].symbol, real, known);
-    if (real) {
-      z3::expr_vector factors(context_);
-      for (const ir::Power& p : m)
-        for (std::uint32_t k = 0; k < p.power; ++k) factors.push_back(symbol(p.symbol, real, known));
-      z3::expr product = factors[0];
-      for (unsigned k = 1; k < factors.size(); ++k) product = product * factors[k];
-      return product;
-    }
-    const auto found = products_.find(m);
-    z3::expr constant = found != products_.end() ? found->second : context_.int_const(("m" + std::to_string(products_.size())).c_str());
-    if (found == products_.end()) products_.emplace(m, constant);
-    if (!known.monomials.insert(m).second) return constant;
-    if (std::all_of(m.begin(), m.end(), [&](const ir::Power& p) { return is_dimension(p.symbol); }) ||
-        broken(Fault::solver_products_are_positive)) {
-      known.pending.push_back(constant >= 1);
-      for (const ir::Power& p : m) known.pending.push_back(constant >= symbol(p.symbol, real, known));
-    }
-    return constant;
-  }
-
-  // For each inequality p >= 0 at hand and each dimension d of a known product: d p >= 0, where that speaks of known products only.
-  void add_products(z3::solver& s, std::span<const Atom> condition, Known& known) {
-    if (known.monomials.empty()) return;
-    std::set<SymbolId> dimensions;
-    for (const Monomial& m : known.monomials)
-      for (const ir::Power& p : m)
-        if (is_dimension(p.symbol)) dimensions.insert(p.symbol);
-    const auto add = [&](const Atom& a) {
-      if (a.relation == Relation::not_zero || a.poly.is_constant()) return;
-      for (const SymbolId d : dimensions) {
-        const Poly product = a.poly * Poly(d);
-        const bool speaks_of_known = std::all_of(product.terms().begin(), product.terms().end(), [&](const Poly::Term& t) {
-          return (t.monomial.size() == 1 && t.monomial[0].power == 1) || known.monomials.contains(t.monomial);
-        });
-        if (!product.is_poisoned() && speaks_of_known && !broken(Fault::solver_conditions_are_not_multiplied))
-          s.add(atom({product, a.relation}, false, known));
-      }
-    };
-    for (const Atom& a : facts_) add(a);
-    for (const Atom& a : condition) add(a);
-    flush(s, known);
-  }
-
-  const ir::Symbols& symbols_;
-  const Ranges::ElementRanges& elements_;
-  unsigned limit_;
-  z3::context context_;
-  std::unordered_map<SymbolId, z3::expr> constants_;
-  std::map<Monomial, z3::expr> products_;
-  std::vector<Atom> facts_;
-  Encoding linear_{false, nullptr, {}};
-  Encoding full_{true, nullptr, {}};
-};
 
 Solver::Solver(const ir::Symbols& symbols, std::uint64_t resource_limit)
     : symbols_(symbols), resource_limit_(resource_limit), witness_(symbols) {}
@@ -332,15 +40,15 @@ Solver::~Solver() = default;
 void Solver::assume(const Atom& fact) {
   if (broken(Fault::solver_facts_are_lost)) return;
   facts_.push_back(fact);
-  if (implementation_) implementation_->assume(fact);
+  if (queries_to_z3_) queries_to_z3_->assume(fact);
 }
 
-Solver::Implementation& Solver::implementation() {
-  if (!implementation_) {
-    implementation_ = std::make_unique<Implementation>(symbols_, elements_, resource_limit_);
-    for (const Atom& f : facts_) implementation_->assume(f);
+Queries& Solver::z3() {
+  if (!queries_to_z3_) {
+    queries_to_z3_ = std::make_unique<Queries>(symbols_, elements_, resource_limit_);
+    for (const Atom& f : facts_) queries_to_z3_->assume(f);
   }
-  return *implementation_;
+  return *queries_to_z3_;
 }
 
 bool Solver::has_witness(std::span<const Atom> condition, int attempts) {
@@ -401,10 +109,8 @@ bool Solver::contradictory(std::span<const Atom> condition, Effort effort) {
   bool result = obviously_contradictory(condition);
   if (!result) {
     ++queries_;
-    const auto nothing = [](z3::solver&, Implementation::Known&) {};
-    result =
-        implementation().check(condition, false, nothing) == z3::unsat ||
-        (effort == Effort::full && !has_witness(condition, kAttempts) && implementation().check(condition, true, nothing) == z3::unsat);
+    result = z3().contradictory(condition, false) ||
+             (effort == Effort::full && !has_witness(condition, kAttempts) && z3().contradictory(condition, true));
   }
   if (result && noted_ != nullptr) noted_->push_back(question);
   return result;
@@ -418,17 +124,7 @@ bool Solver::implies(std::span<const Atom> condition, const Atom& goal, Effort e
 
 bool Solver::implies_one_of(std::span<const Atom> condition, std::span<const Condition> goals, Effort effort) {
   ++queries_;
-  for (const bool real : {false, true}) {
-    if (real && effort == Effort::linear) break;
-    const auto none_of = [&](z3::solver& s, Implementation::Known& known) {
-      for (const Condition& goal : goals) {
-        const z3::expr holds = implementation().conjunction(goal, real, known);
-        s.add(broken(Fault::solver_goals_are_not_negated) ? holds : !holds);
-      }
-    };
-    if (implementation().check(condition, real, none_of) == z3::unsat) return true;
-  }
-  return false;
+  return z3().implies_one_of(condition, goals, false) || (effort == Effort::full && z3().implies_one_of(condition, goals, true));
 }
 
 bool Solver::vanishes(std::span<const Atom> condition, std::span<const Indicator> indicators, Effort effort) {
@@ -477,40 +173,19 @@ bool Solver::differs_at_a_witness(std::span<const Atom> condition, std::span<con
 
 bool Solver::vanishes_by_search(std::span<const Atom> condition, std::span<const Indicator> indicators, bool full) {
   ++queries_;
-  for (const bool real : {false, true}) {
-    if (real && !full) break;
-    const auto differs = [&](z3::solver& s, Implementation::Known& known) {
-      z3::context& c = implementation().context();
-      z3::expr sum = c.real_val(0);
-      for (const Indicator& i : indicators) {
-        sum =
-            sum + z3::ite(implementation().conjunction(i.condition, real, known), implementation().rational(i.coefficient), c.real_val(0));
-      }
-      s.add(broken(Fault::solver_negative_sum_vanishes) ? sum > 0 : sum != 0);
-    };
-    if (implementation().check(condition, real, differs) == z3::unsat) return true;
-  }
-  return false;
+  return z3().vanishes(condition, indicators, false) || (full && z3().vanishes(condition, indicators, true));
 }
 
 bool Solver::is_zero(std::span<const Atom> condition, std::span<const RealClause> clauses, const RealExpr& value) {
   // Whatever the condition: most such questions are about one number.
   if (is_zero_by_cases(value, clauses)) return true;
   ++queries_;
-  const auto differs = [&](z3::solver& s, Implementation::Known& known) {
-    for (const RealClause& clause : clauses) {
-      z3::expr_vector any(implementation().context());
-      for (const RealFact& f : clause) any.push_back(implementation().fact(f, known));
-      s.add(broken(Fault::solver_clauses_hold_whole) ? z3::mk_and(any) : z3::mk_or(any));
-    }
-    s.add(implementation().real_expr(value, known) != 0);
-  };
-  return implementation().check(condition, false, differs) == z3::unsat;
+  return z3().is_zero(condition, clauses, value);
 }
 
 std::optional<Solver::Model> Solver::model(std::span<const Atom> condition, std::span<const SymbolId> wanted) {
   ++queries_;
-  return implementation().model(condition, wanted);
+  return z3().model(condition, wanted);
 }
 
 }  // namespace xflow::verifier

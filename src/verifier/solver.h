@@ -1,4 +1,4 @@
-// The integer and real questions that remain after normalisation, decided by Z3. Everything that knows Z3 is in solver.cpp.
+// The integer and real questions that remain after normalisation, decided by Z3 (queries.h) where nothing simpler does.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +41,8 @@ struct RealFact {
   RealExpr value;
 };
 using RealClause = std::vector<RealFact>;  // disjunction
+
+class Queries;
 
 // Quantifier-free integer arithmetic under facts. Products of symbols are first abstracted to integers that are at least 1 and at least
 // each factor where all factors are dimensions; where that does not decide, some queries are asked again with real products. Bounded by
@@ -85,9 +87,8 @@ class Solver {
   void stop_answers();
 
  private:
-  class Implementation;
   // Made at the first query: most instances of a rule ask nothing, and a context takes longer to make than a query.
-  Implementation& implementation();
+  Queries& z3();
 
   const ir::Symbols& symbols_;
   std::uint64_t resource_limit_;
@@ -107,7 +108,7 @@ class Solver {
   bool vanishes_by_search(std::span<const ops::Atom> condition, std::span<const Indicator> indicators, bool real);
   // Integers were found under which the sum of the indicators is not 0.
   bool differs_at_a_witness(std::span<const ops::Atom> condition, std::span<const Indicator> indicators);
-  std::unique_ptr<Implementation> implementation_;
+  std::unique_ptr<Queries> queries_to_z3_;
   bool obviously_contradictory(std::span<const ops::Atom> condition) const;
 
   std::uint64_t queries_ = 0;
@@ -115,9 +116,6 @@ class Solver {
   std::vector<std::size_t>* noted_ = nullptr;
   std::optional<std::vector<std::size_t>> replayed_;
 };
-
-// The version of Z3: "5.4.0".
-std::string solver_version();
 
 // The negation of an atom.
 ops::Atom negation(const ops::Atom& atom);

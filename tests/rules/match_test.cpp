@@ -395,6 +395,10 @@ TEST(VerifiedRules, LetInProvedRulesOnly) {
   VerifiedRules asked({}, [](const Rule& rule) { return rule.name == "r"; });
   EXPECT_TRUE(asked.add(text, "f.rules"));
   EXPECT_EQ(asked.rooted_at(ops::id_of("relu")).size(), 1U);
+  EXPECT_TRUE(asked.add_known(text, "f.rules")) << "which is left out, not refused";
+  EXPECT_EQ(asked.size(), 1U);
+  EXPECT_TRUE(listed.add_known(text + "rule s\n  source y = abs(abs(x))\n  target y = abs(x)\n", "f.rules"));
+  EXPECT_EQ(listed.size(), 2U);
   EXPECT_FALSE(asked.skip("q"));
   EXPECT_TRUE(asked.skip("r"));
   EXPECT_EQ(asked.size(), 0U);

@@ -193,6 +193,15 @@ TEST(Records, ThatAreMissingAreNamedWithTheCommandThatMakesThem) {
                                          folder + " --renew', which decides the rules again");
   ASSERT_TRUE(renew_records(folder, {}, 1).has_value());
   EXPECT_TRUE(replay_records(folder, {}, 1).has_value());
+  // A second rule, of which there is no record: left out where that is asked for.
+  std::ofstream(folder + "/a.rules", std::ios::app) << "rule twice\n  source y = abs(abs(x))\n  target y = abs(x)\n";
+  EXPECT_FALSE(replay_records(folder, {}, 1).has_value());
+  std::vector<std::string> left_out;
+  const auto rest = replay_records(folder, {}, 1, &left_out);
+  ASSERT_TRUE(rest.has_value()) << rest.error().text();
+  EXPECT_EQ(rest->size(), 1U);
+  ASSERT_EQ(left_out.size(), 1U);
+  EXPECT_TRUE(left_out[0].ends_with("rule twice: there is no record of a proof")) << left_out[0];
   std::filesystem::remove_all(folder);
 }
 

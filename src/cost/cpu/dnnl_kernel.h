@@ -1,4 +1,5 @@
-// Kernels of oneDNN. Nothing of oneDNN leaves the files dnnl_*; its exceptions end in dnnl_kernel.cpp and dnnl_build.cpp.
+// Kernels of oneDNN. Nothing of oneDNN leaves the folder dnnl; its exceptions end in dnnl_kernel.cpp and dnnl_build.cpp there. A build
+// without oneDNN has no_dnnl instead.
 #pragma once
 
 #include <xflow/result.h>

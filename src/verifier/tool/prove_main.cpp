@@ -1,8 +1,8 @@
 // xflow_prove FOLDER --renew [--jobs N]: decides all rules of a folder and writes the records of their proofs beside them. Fails, and
 // writes nothing, unless all are proved.
-// xflow_prove FOLDER RECORDS TEXTS [--jobs N]: replays the records and writes their hashes, and their texts, as rows of C++ initializers.
-// Fails unless all are accepted. The build runs it over the shipped rules.
-// xflow_prove FOLDER --verbose | --normal-forms [--jobs N]: decides all rules and shows what was found.
+// xflow_prove FOLDER RECORDS TEXTS [--leave-out] [--jobs N]: replays the records and writes their hashes, and their texts, as rows of C++
+// initializers. Fails unless all are accepted; with --leave-out those that are not are told and left out. The build runs it over the
+// shipped rules. xflow_prove FOLDER --verbose | --normal-forms [--jobs N]: decides all rules and shows what was found.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -50,8 +50,10 @@ bool write(const std::string& path, const std::string& text) {
   return false;
 }
 
-int replay(const std::string& folder, const std::string& hashes, const std::string& texts, int jobs) {
-  const auto records = verifier::replay_records(folder, {}, jobs);
+int replay(const std::string& folder, const std::string& hashes, const std::string& texts, int jobs, bool leave_out) {
+  std::vector<std::string> left_out;
+  const auto records = verifier::replay_records(folder, {}, jobs, leave_out ? &left_out : nullptr);
+  for (const std::string& message : left_out) fmt::print(stderr, "left out: {}\n", message);
   if (!records) return failed(records.error());
   return write(hashes, verifier::to_include_file(*records)) && write(texts, verifier::texts_include_file(*records)) ? 0 : 3;
 }
@@ -59,7 +61,7 @@ int replay(const std::string& folder, const std::string& hashes, const std::stri
 int usage() {
   fmt::print(stderr,
              "usage: xflow_prove FOLDER --renew [--jobs N]\n"
-             "       xflow_prove FOLDER RECORDS TEXTS [--jobs N]\n"
+             "       xflow_prove FOLDER RECORDS TEXTS [--leave-out] [--jobs N]\n"
              "       xflow_prove FOLDER --verbose|--normal-forms [--jobs N]\n");
   return 64;
 }
@@ -72,6 +74,7 @@ int main(int argc, char** argv) {
   bool verbose = false;
   bool normal_forms = false;
   bool renew = false;
+  bool leave_out = false;
   for (int k = 1; k < argc; ++k) {
     const std::string argument = argv[k];
     if (argument == "--jobs" && k + 1 < argc) {
@@ -82,6 +85,8 @@ int main(int argc, char** argv) {
       verbose = normal_forms = true;
     } else if (argument == "--renew") {
       renew = true;
+    } else if (argument == "--leave-out") {
+      leave_out = true;
     } else if (argument.starts_with("--")) {
       return usage();
     } else {
@@ -95,5 +100,5 @@ int main(int argc, char** argv) {
   if (renew) return usage();
   if (verbose && names.size() == 1) return print_decisions(names[0], jobs, normal_forms) ? 0 : 1;
   if (verbose || names.size() != 3) return usage();
-  return replay(names[0], names[1], names[2], jobs);
+  return replay(names[0], names[1], names[2], jobs, leave_out);
 }

@@ -1,4 +1,4 @@
-// What the files that build oneDNN's kernels share: its types, layouts and functions. Included by dnnl_*.cpp alone.
+// What the files that build oneDNN's kernels share: its types, layouts and functions. Included in this folder alone.
 #pragma once
 
 #include <array>

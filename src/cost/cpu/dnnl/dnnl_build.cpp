@@ -1,4 +1,4 @@
-#include "src/cost/cpu/dnnl_build.h"
+#include "src/cost/cpu/dnnl/dnnl_build.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // Convolutions of oneDNN, transposed and not.
 #include <algorithm>
 
-#include "src/cost/cpu/dnnl_build.h"
+#include "src/cost/cpu/dnnl/dnnl_build.h"
 
 namespace xflow::cost::cpu {
 

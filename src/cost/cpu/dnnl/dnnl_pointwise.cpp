@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "src/cost/cpu/dnnl_build.h"
+#include "src/cost/cpu/dnnl/dnnl_build.h"
 
 namespace xflow::cost::cpu {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <unordered_map>
 
+#include "src/cost/cpu/dnnl/dnnl_types.h"
 #include "src/cost/cpu/dnnl_kernel.h"
-#include "src/cost/cpu/dnnl_types.h"
 
 namespace xflow::cost::cpu {
 

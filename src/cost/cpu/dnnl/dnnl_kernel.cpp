@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "src/cost/cpu/dnnl_build.h"
+#include "src/cost/cpu/dnnl/dnnl_build.h"
 
 // oneDNN brings the OpenMP runtime that it was built with; binding to it by name avoids a second one.
 extern "C" __attribute__((weak)) void omp_set_num_threads(int threads);

@@ -1,4 +1,4 @@
-#include "src/cost/cpu/dnnl_types.h"
+#include "src/cost/cpu/dnnl/dnnl_types.h"
 
 #include <fmt/format.h>
 
