@@ -106,16 +106,20 @@ struct OptimizeReport {
 
   // The kernels whose times the search used.
   struct Kernels {
-    std::uint64_t measured = 0;     // timed in this run for the first time
-    std::uint64_t known = 0;        // found in the cost database
-    std::uint64_t disturbed = 0;    // of both, timed while something slowed the machine by more than a tenth
-    std::uint64_t again = 0;        // of these, timed again in this run
-    std::uint64_t provisional = 0;  // of these, still not timed undisturbed: a later run will try
-    double seconds = 0;             // that timing took, which the budget does not count
-    std::uint64_t samples = 0;      // of timing; a kernel's time is the median of the best round of some
-    std::uint64_t outliers = 0;     // of these, interrupted or half as long again as the median
-    std::uint64_t recorded = 0;     // of a profile: answered with a measurement
-    std::uint64_t modelled = 0;     // of a profile: by its model, because it does not hold them
+    std::uint64_t measured = 0;      // timed in this run for the first time
+    std::uint64_t known = 0;         // found in the cost database
+    std::uint64_t disturbed = 0;     // of both, timed while something slowed the machine by more than a tenth
+    std::uint64_t again = 0;         // of these, timed again in this run
+    std::uint64_t provisional = 0;   // of these, still not timed undisturbed: a later run will try
+    double seconds = 0;              // that timing took, which the budget does not count
+    std::uint64_t samples = 0;       // of timing; a kernel's time is the median of the best round of some
+    std::uint64_t outliers = 0;      // of these, interrupted or half as long again as the median
+    std::uint64_t recorded = 0;      // of a profile: answered with a measurement
+    std::uint64_t modelled = 0;      // of a profile: by its model, because it does not hold them
+    std::uint64_t refused = 0;       // measured and known ones that the device cannot run: the search does without them
+    std::uint64_t failed = 0;        // of these, only because time was over, memory was short or the device was lost
+    std::string failure = {};        // what the first of these was told
+    std::uint64_t device_bytes = 0;  // the most memory of a GPU that was in use at a time, by runs of whole models as well
   };
 
   // The whole model, run in turns with the original.

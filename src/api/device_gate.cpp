@@ -1,72 +1,23 @@
 #include "src/api/device_gate.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <map>
 #include <unordered_set>
 #include <utility>
 
 #include "src/api/check_inputs.h"
+#include "src/api/device_programs.h"
 #include "src/api/end_to_end.h"
 #include "src/cost/cover.h"
-#include "src/cost/cpu/cpu_executor.h"
-#include "src/cost/gpu/gpu_program.h"
+#include "src/cost/gpu/gpu.h"
 
 namespace xflow::api {
 namespace {
 
 using cost::Plan;
-
-// Of all programs together: they take turns, so all of them are there. The other half is for the model, the search and other programs.
-double most_gate_bytes() { return 0.5 * static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)); }
-
-// How whole graphs are run on this CPU; `programs` are as many as are in memory together.
-class CpuPrograms {
- public:
-  using Program = cost::cpu::Program;
-  using Executor = cost::cpu::CpuExecutor;
-
-  explicit CpuPrograms(const DeviceCosts& costs) : device_(*costs.cpu) {}
-  Executor executor() const { return Executor(device_); }
-  Result<Program> build(ir::Arena& arena, const Plan& plan, const ir::Symbols::Valuation& sizes, std::size_t programs) {
-    cost::cpu::ProgramOptions options;
-    options.most_bytes = most_gate_bytes() / static_cast<double>(programs);
-    options.chosen = &chosen_;
-    return Program::build(device_, arena, plan, sizes, options);
-  }
-  static Result<void> run(Program& program) {
-    program.run();
-    return {};
-  }
-
- private:
-  cost::cpu::CpuDevice& device_;
-  std::map<std::string, std::string> chosen_;  // implementations: both run equal kernels alike
-};
-
-// The same on a GPU, which says itself when its memory is full.
-class GpuPrograms {
- public:
-  using Program = cost::gpu::GpuProgram;
-  using Executor = cost::gpu::GpuExecutor;
-
-  explicit GpuPrograms(const DeviceCosts& costs) : device_(*costs.gpu) {}
-  Executor executor() const { return Executor(device_); }
-  Result<Program> build(ir::Arena& arena, const Plan& plan, const ir::Symbols::Valuation& sizes, std::size_t /*programs*/) {
-    return Program::build(device_, arena, plan, sizes);
-  }
-  static Result<void> run(Program& program) {
-    XFLOW_CHECK(program.run());
-    return {};
-  }
-
- private:
-  cost::gpu::GpuDevice& device_;
-};
 
 // What will serve the model is another runtime. Gains below this were seen to be none there (docs/cost.md, The gate).
 constexpr double kLeastGain = 0.04;
@@ -85,13 +36,14 @@ std::string why_too_little(const OptimizeReport::EndToEnd& told) {
 template <typename Programs>
 class Judge {
  public:
-  Judge(const DeviceGate& gate, const ir::Graph& candidate, const std::function<void()>& progress, OptimizeReport& report)
+  Judge(const DeviceGate& gate, Programs& programs, const ir::Graph& candidate, const std::function<void()>& progress,
+        OptimizeReport& report)
       : gate_(gate),
         graphs_{&gate.original, &candidate},
         progress_(progress),
         report_(report),
-        programs_(gate.costs),
-        executor_(programs_.executor()) {}
+        programs_(programs),
+        executor_(programs_.device()) {}
 
   std::string run() {
     OptimizeReport::EndToEnd& told = report_.end_to_end;
@@ -215,7 +167,7 @@ class Judge {
   OptimizeReport& report_;
   std::vector<Choice> choices_;
   std::vector<std::string> labels_;
-  Programs programs_;
+  Programs& programs_;
   typename Programs::Executor executor_;
   std::array<cost::ProgramId, 2> ids_{};
 };
@@ -224,8 +176,14 @@ class Judge {
 
 std::string judge_on_device(const DeviceGate& gate, const ir::Graph& candidate, const std::function<void()>& progress,
                             OptimizeReport& report) {
-  if (gate.costs.gpu != nullptr) return Judge<GpuPrograms>(gate, candidate, progress, report).run();
-  return Judge<CpuPrograms>(gate, candidate, progress, report).run();
+  if (gate.costs.gpu != nullptr) {
+    GpuPrograms programs(*gate.costs.gpu);
+    std::string reason = Judge(gate, programs, candidate, progress, report).run();
+    report.kernels.device_bytes = gate.costs.opened_gpu->peak_bytes();
+    return reason;
+  }
+  CpuPrograms programs(*gate.costs.cpu);
+  return Judge(gate, programs, candidate, progress, report).run();
 }
 
 std::string no_gain_of_moves(std::span<const GraphMove> moves) {

@@ -238,6 +238,10 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   const cost::CostStatistics& kernels = model.statistics();
   report.kernels = {kernels.measured,         kernels.known,   kernels.disturbed, kernels.again, kernels.provisional,
                     kernels.measured_seconds, kernels.samples, kernels.outliers};
+  report.kernels.refused = kernels.refused;
+  report.kernels.failed = kernels.failed;
+  report.kernels.failure = kernels.failure;
+  if (costs.opened_gpu) report.kernels.device_bytes = costs.opened_gpu->peak_bytes();
   if (costs.profile) report.kernels = {.recorded = costs.profile->recorded(), .modelled = costs.profile->modelled()};
   report.before_nanoseconds = outcome.before.value;
   report.after_nanoseconds = outcome.after.value;

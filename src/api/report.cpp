@@ -107,6 +107,12 @@ std::string OptimizeReport::to_text() const {
   } else {
     line("kernels", fmt::format("{} measured in {:.1f} s, {} known", kernels.measured, kernels.seconds, kernels.known));
   }
+  if (kernels.refused > 0) line("", fmt::format("{} of them cannot run there: the search does without", kernels.refused));
+  if (kernels.failed > 0) {
+    line("warning", fmt::format("{} could not be timed for now, which the next run tries again: {}",
+                                kernels.failed == 1 ? "1 kernel" : fmt::format("{} kernels", kernels.failed), kernels.failure));
+  }
+  if (kernels.device_bytes > 0) line("", fmt::format("{} of the device's memory were in use at most", bytes_text(kernels.device_bytes)));
   if (kernels.outliers > 0) {
     line("", fmt::format("{} of {} samples were outliers (interrupted, or half as long again as the median)", kernels.outliers,
                          kernels.samples));
@@ -180,7 +186,9 @@ std::string OptimizeReport::to_json() const {
                      {"disturbed", kernels.disturbed},     {"measured_again", kernels.again},
                      {"provisional", kernels.provisional}, {"seconds", kernels.seconds},
                      {"samples", kernels.samples},         {"outliers", kernels.outliers},
-                     {"recorded", kernels.recorded},       {"modelled", kernels.modelled}};
+                     {"recorded", kernels.recorded},       {"modelled", kernels.modelled},
+                     {"refused", kernels.refused},         {"failed", kernels.failed},
+                     {"failure", kernels.failure},         {"device_bytes", kernels.device_bytes}};
   json["nodes"] = {{"before", nodes_before}, {"after", nodes_after}, {"kept", nodes_kept}, {"merged", nodes_merged}};
   json["constant_bytes"] = {{"before", constant_bytes_before}, {"after", constant_bytes_after}};
   json["opaque"] = opaque;

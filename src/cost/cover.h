@@ -58,6 +58,9 @@ struct CostStatistics {
   std::size_t disturbed = 0;    // of both, how many were provisional (see is_provisional) when they were first asked for
   std::size_t again = 0;        // of these, how many were timed again
   std::size_t provisional = 0;  // of these, how many are provisional still
+  std::size_t refused = 0;      // of both, how many the device cannot run
+  std::size_t failed = 0;       // of these, how many only because time was over, memory was short or the device was lost
+  std::string failure;          // what the first of these was told
   std::size_t samples = 0;      // of timing, and how many of them were outliers (see KernelCost)
   std::size_t outliers = 0;
   double measured_seconds = 0;  // wall clock spent timing

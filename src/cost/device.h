@@ -93,6 +93,9 @@ class Device {
   // That it can does not mean that it is faster.
   virtual bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const = 0;
 
+  // Whether "attention", a softmax between two products, is one kernel there (see Composite). Nobody else's cover looks for it.
+  virtual bool has_attention(const ops::KernelSpec& /*spec*/) const { return false; }
+
   // Whether the time of a function that graphs spell as several operators depends on how they do: a runtime that is given a model finds
   // some spellings and runs others operator by operator. The names of such functions then have the spelling behind ":" (see Composite).
   virtual bool reads_spellings() const { return false; }

@@ -48,7 +48,7 @@ class DevicePlugin {
 };
 
 // Changes with everything that both sides see.
-constexpr std::string_view kPluginBuild = "xflow " XFLOW_VERSION ", interface 4";
+constexpr std::string_view kPluginBuild = "xflow " XFLOW_VERSION ", interface 5";
 
 // Loads libxflow_NAME.so from beside this program or library, or from the folder `xflow` of libraries beside it; once. Errors: unsupported:
 // "this xflow was built without cuda: libxflow_cuda.so was not found", "libxflow_cuda.so is of another build: ...".

@@ -115,7 +115,9 @@ const DatabaseEntry& KernelCosts::of(const ops::KernelSpec& written, Layout layo
     const DatabaseEntry now = measure(key, spec, &lasting);
     entry = lasting ? database_.insert(key, now) : now;
     ++statistics_.measured;
+    if (!lasting && statistics_.failed++ == 0) statistics_.failure = now.refusal;
   }
+  if (!entry.refusal.empty()) ++statistics_.refused;
   if (!is_provisional(entry.cost)) return entry;
   ++statistics_.disturbed;
   ++statistics_.provisional;

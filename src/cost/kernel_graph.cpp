@@ -69,6 +69,23 @@ class Spelling {
     return y;
   }
 
+  // softmax(query transpose(key) * scale + mask) value
+  Result<ValueId> attention(const ops::KernelSpec& spec, const std::vector<ValueId>& operands) {
+    const std::vector<std::int64_t>* perm = spec.find("perm");
+    if (perm == nullptr || operands.size() < 3) return fail(ErrorCode::unsupported, "an attention needs a query, a key and a value");
+    XFLOW_TRY(const ValueId key, apply("transpose", {operands[1]}, {{"perm", ir::polys(*perm)}}));
+    XFLOW_TRY(ValueId scores, apply("matmul", {operands[0], key}));
+    if (!spec.reals.empty() && spec.reals[0].second != 1) {
+      XFLOW_TRY(scores, apply("mul", {scores, number(scores, spec.reals[0].second)}));
+    }
+    if (operands.size() > 3) {
+      XFLOW_TRY(scores, apply("add", {scores, operands[3]}));
+    }
+    const auto axis = static_cast<std::int64_t>(perm->size()) - 1;
+    XFLOW_TRY(const ValueId weights, apply("softmax", {scores}, {{"axis", ir::Poly(axis)}}));
+    return apply("matmul", {weights, operands[2]});
+  }
+
   Result<ValueId> apply(std::string_view name, std::vector<ValueId> operands, ir::Attributes attributes = {}) {
     return ops::apply(arena_, name, std::move(operands), std::move(attributes));
   }
@@ -175,6 +192,10 @@ class Spelling {
 Result<std::vector<ValueId>> base(ir::Arena& arena, Spelling& spelling, const ops::KernelSpec& spec, const std::vector<ValueId>& operands) {
   if (spec.kernel == "normalization") {
     XFLOW_TRY(const ValueId value, spelling.normalization(spec, operands));
+    return std::vector<ValueId>{value};
+  }
+  if (spec.kernel == "attention") {
+    XFLOW_TRY(const ValueId value, spelling.attention(spec, operands));
     return std::vector<ValueId>{value};
   }
   if (is_pointwise(spec) && !ops::find_operator(parse_step(spec.kernel).operation)) {

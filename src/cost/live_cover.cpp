@@ -151,13 +151,20 @@ void LiveCover::deselect(NodeId exit) {
   edit(exit).selected = false;
   touch(exit);
   const Composite& composite = *read(exit).record->composite;
-  touch(composite.entry.node);
+  touch_operands(composite);
   for (const NodeId inner : composite.inner) {
     touch(inner);
     if (!read(inner).inside || read(inner).owner != exit) continue;
     edit(inner).inside = false;
     pending_exits_.push_back(inner);
   }
+}
+
+// What makes them may or may not run in one kernel with a node of the composite now.
+void LiveCover::touch_operands(const Composite& composite) {
+  touch(composite.entry.node);
+  for (const ValueId parameter : composite.parameters)
+    if (!arena_.is_constant(parameter)) touch(parameter.node);
 }
 
 bool LiveCover::closed(const Record& record) const {
@@ -195,7 +202,7 @@ void LiveCover::select_composites() {
     }
     edit(exit).selected = true;
     touch(exit);
-    touch(record->composite->entry.node);
+    touch_operands(*record->composite);
     for (const NodeId inner : record->composite->inner) {
       Info& changed = edit(inner);
       changed.inside = true;

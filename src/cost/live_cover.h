@@ -114,6 +114,7 @@ class LiveCover final : public LiveCost {
   void forget_record(ir::NodeId id);
   void deselect(ir::NodeId exit);
   void select_composites();
+  void touch_operands(const Composite& composite);
   bool closed(const Record& record) const;
 
   std::optional<Link> next(ir::NodeId id);

@@ -54,26 +54,6 @@ std::string_view operator_name(const ir::Node& node) { return ops::get(node.op).
 bool is_pointwise_node(const ir::Node& node) { return node.kind == ir::NodeKind::operation && ops::get(node.op).signature.pointwise; }
 bool is_mean(const ir::Node& node) { return node.kind == ir::NodeKind::operation && operator_name(node) == "reduce_mean"; }
 
-// The value of a constant of one element, also where it is an expression of such constants.
-std::optional<double> scalar_constant(const ir::Arena& arena, ValueId value, int depth = 0) {
-  const ir::Node& node = arena.node(value);
-  if (!node.is_constant || node.is_absent || depth > 8) return std::nullopt;
-  if (!ir::element_count(node.outputs[value.output].shape).is_one()) return std::nullopt;
-  if (node.kind == ir::NodeKind::constant) {
-    const auto values = ir::doubles(node.constant);
-    if (!values || values->size() != 1) return std::nullopt;
-    return (*values)[0];
-  }
-  if (!is_pointwise_node(node)) return std::nullopt;
-  std::vector<double> operands;
-  for (const ValueId operand : node.operands) {
-    const auto number = scalar_constant(arena, operand, depth + 1);
-    if (!number) return std::nullopt;
-    operands.push_back(*number);
-  }
-  return evaluate_pointwise(operator_name(node), operands, step_reals(node));
-}
-
 // A candidate: the nodes between an entry and the exit, evaluated on samples.
 class Part {
  public:
@@ -365,7 +345,28 @@ class Part {
   Row samples_;
 };
 
+std::optional<double> constant_at_depth(const ir::Arena& arena, ValueId value, int depth) {
+  const ir::Node& node = arena.node(value);
+  if (!node.is_constant || node.is_absent || depth > 8) return std::nullopt;
+  if (!ir::element_count(node.outputs[value.output].shape).is_one()) return std::nullopt;
+  if (node.kind == ir::NodeKind::constant) {
+    const auto values = ir::doubles(node.constant);
+    if (!values || values->size() != 1) return std::nullopt;
+    return (*values)[0];
+  }
+  if (!is_pointwise_node(node)) return std::nullopt;
+  std::vector<double> operands;
+  for (const ValueId operand : node.operands) {
+    const auto number = constant_at_depth(arena, operand, depth + 1);
+    if (!number) return std::nullopt;
+    operands.push_back(*number);
+  }
+  return evaluate_pointwise(operator_name(node), operands, step_reals(node));
+}
+
 }  // namespace
+
+std::optional<double> scalar_constant(const ir::Arena& arena, ValueId value) { return constant_at_depth(arena, value, 0); }
 
 std::optional<double> evaluate_pointwise(std::string_view operation, const std::vector<double>& x, const std::vector<double>& reals) {
   using Unary = double (*)(double);

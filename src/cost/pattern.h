@@ -10,9 +10,9 @@
 
 namespace xflow::cost {
 
-// A part of a graph with one entry and one exit that computes a known function of its entry.
+// A part of a graph with one exit that computes a known function of its entry; attention has others beside that.
 struct Composite {
-  std::string kernel;  // "pointwise/gelu_erf", "normalization"
+  std::string kernel;  // "pointwise/gelu_erf", "normalization", "attention"
   std::string word;    // of a normalisation: "layer", "rms"
   // Of a function of one operand: how the graph spells it, in postfix notation. x is the entry, numbers are constants, operators are those
   // of src/ops with their real attributes after "~", and #k is the result of the operator k, counted from 0, that stands before:
@@ -23,9 +23,11 @@ struct Composite {
   std::vector<ir::NodeId> inner;        // without the exit
   std::vector<std::size_t> inner_uses;  // how many operand slots inside read each of them
   std::size_t entry_uses = 0;           // how many operand slots inside read the entry
-  std::vector<ir::ValueId> parameters;  // constant operands beside the entry: scale, shift
+  std::vector<ir::ValueId> parameters;  // constant operands beside the entry: scale, shift; of attention key, value and mask, as they are
   std::vector<std::int64_t> axes;       // of a normalisation
   double epsilon = 0;                   // of a normalisation: what is added to the variance
+  std::vector<std::int64_t> perm;       // of attention: how the key is transposed, its depth before its rows
+  double scale = 1;                     // of attention: of the first product
 };
 
 // The composite whose exit is `exit`, recognised by what it computes: its nodes are evaluated on a row of samples and compared with the
@@ -35,6 +37,13 @@ struct Composite {
 // answer stays the same as long as these do.
 std::optional<Composite> find_composite(const ir::Arena& arena, const ir::GraphView& graph, ir::NodeId exit,
                                         std::vector<ir::NodeId>* explored = nullptr);
+
+// softmax(query transpose(key) * scale + mask) value where `exit` is the second product; the query is the entry. The key is transposed from
+// a tensor whose last dimension is the depth. `explored` as above.
+std::optional<Composite> find_attention(const ir::Arena& arena, ir::NodeId exit, std::vector<ir::NodeId>* explored = nullptr);
+
+// The value of a constant of one element, also where it is an expression of such constants.
+std::optional<double> scalar_constant(const ir::Arena& arena, ir::ValueId value);
 
 // A pointwise operator of src/ops applied to numbers; nothing for operators that are not functions of real numbers.
 std::optional<double> evaluate_pointwise(std::string_view operation, const std::vector<double>& operands, const std::vector<double>& reals);

@@ -1,6 +1,7 @@
 #include "src/cost/plan_data.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <random>
 #include <vector>
@@ -65,6 +66,13 @@ Result<ir::Constant> PlanData::of_sizes(const Buffer& buffer) const {
   }
   XFLOW_TRY(const std::vector<eval::Tensor> tensors, eval::evaluate(arena_, ir::Graph{{buffer.value}}, bindings, options));
   return eval::to_constant(tensors[0]);
+}
+
+Result<ir::Constant> input_for(const Buffer& buffer, const eval::Tensor& tensor) {
+  XFLOW_TRY(ir::Constant constant, eval::to_constant(tensor));
+  if (constant.data_type == buffer.tensor.data_type && constant.dims == buffer.tensor.dims) return constant;
+  return fail(ErrorCode::invalid_argument, fmt::format("an input is {}[{}], {} was given", ir::name(buffer.tensor.data_type),
+                                                       fmt::join(buffer.tensor.dims, ","), eval::type_text(tensor)));
 }
 
 }  // namespace xflow::cost

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "src/cost/plan.h"
+#include "src/eval/tensor.h"
 #include "src/ir/graph.h"
 
 namespace xflow::cost {
@@ -31,5 +32,8 @@ class PlanData {
   const ir::Symbols::Valuation& sizes_;
   std::map<ir::ValueId, ir::Constant> constants_;
 };
+
+// The elements of a tensor as the buffer of an input has them. Errors: invalid_argument, "an input is float32[4,8], float32[4] was given".
+Result<ir::Constant> input_for(const Buffer& buffer, const eval::Tensor& tensor);
 
 }  // namespace xflow::cost

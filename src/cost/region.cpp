@@ -77,6 +77,13 @@ NodeRecord Regions::record(const ir::Arena& arena, const ir::GraphView& graph, N
     record.composite = find_composite(arena, graph, id, &explored);
     if (record.composite) record.composite_shape = shape_of(arena, *record.composite);
     if (record.composite_shape == nullptr) record.composite.reset();
+  } else if (record.shape->spec.kernel == "matmul") {
+    record.composite = find_attention(arena, id, &explored);
+    if (record.composite) record.composite_shape = shape_of(arena, *record.composite);
+    if (record.composite_shape == nullptr || !costs_.device().has_attention(record.composite_shape->spec)) {
+      record.composite.reset();
+      record.composite_shape = nullptr;
+    }
   }
   return record;
 }
@@ -161,11 +168,16 @@ const KernelShape* Regions::shape_of(const ir::Arena& arena, const Composite& co
     if (!tensor) return nullptr;
     spec.operands.push_back(*std::move(tensor));
   }
-  spec.results = {spec.operands[0]};
-  spec.results[0].constant = false;
+  auto result = this->tensor(arena, {composite.exit, 0});
+  if (!result) return nullptr;
+  spec.results = {*std::move(result)};
   if (!composite.axes.empty()) {
     spec.integers = {{"axes", composite.axes}};
     spec.reals = {{"epsilon", composite.epsilon}};
+  }
+  if (!composite.perm.empty()) {
+    spec.integers = {{"perm", composite.perm}};
+    spec.reals = {{"scale", composite.scale}};
   }
   shape->role = is_pointwise(spec) ? Role::pointwise : Role::single;
   shape->operation = parse_step(spec.kernel).operation;

@@ -47,10 +47,30 @@ TEST(Report, SaysHowManyKernelsWereTimedOnADisturbedMachineAndWhatBecameOfThem) 
     "samples": 4000,
     "outliers": 12,
     "recorded": 0,
-    "modelled": 0
+    "modelled": 0,
+    "refused": 0,
+    "failed": 0,
+    "failure": "",
+    "device_bytes": 0
   })"),
             std::string::npos)
       << disturbed.to_json();
+}
+
+TEST(Report, SaysWhatCouldNotBeTimedAndHowMuchMemoryItTook) {
+  OptimizeReport gpu = report();
+  gpu.kernels.refused = 5;
+  gpu.kernels.failed = 1;
+  gpu.kernels.failure = "cannot run k here: the GPU has no 512 MiB left";
+  gpu.kernels.device_bytes = 1'500'000'000;
+  EXPECT_TRUE(says(gpu, "            5 of them cannot run there: the search does without")) << gpu.to_text();
+  EXPECT_TRUE(says(gpu,
+                   "warning     1 kernel could not be timed for now, which the next run tries again: cannot run k here: the GPU has no "
+                   "512 MiB left"))
+      << gpu.to_text();
+  EXPECT_TRUE(says(gpu, "            1500.0 MB of the device's memory were in use at most")) << gpu.to_text();
+  gpu.kernels.failed = 3;
+  EXPECT_NE(gpu.to_text().find("warning     3 kernels could not be timed for now"), std::string::npos) << gpu.to_text();
 }
 
 TEST(Report, SaysHowManyKernelsAProfileHeldAndHowManyWereModelled) {

@@ -150,6 +150,52 @@ TEST(GpuKernel, OfSourceTextIsThereInSeveralWays) {
   EXPECT_EQ(ways({"pointwise/relu", "", {tensor({80, 8})}, {tensor({80, 8})}, {}, {}, {}}), (Texts{"a thread an element"}));
 }
 
+KernelSpec attention(DataType type, std::optional<std::vector<std::int64_t>> mask = std::nullopt) {
+  const auto of = [&](std::vector<std::int64_t> dims) { return TensorSpec{type, std::move(dims), false}; };
+  KernelSpec spec{"attention", "", {of({2, 3, 5, 16}), of({2, 7, 3, 16}), of({2, 3, 7, 8})}, {of({2, 3, 5, 8})}, {}, {}, {}};
+  if (mask) spec.operands.push_back(of(*std::move(mask)));
+  spec.integers = {{"perm", {0, 2, 3, 1}}};
+  spec.reals = {{"scale", 0.25}};
+  return spec;
+}
+
+TEST(Attention, ReadsItsTensorsAsTheyLie) {
+  const auto made = attention_of(attention(DataType::float16, std::vector<std::int64_t>{2, 1, 1, 7}));
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->query, (Strided{{2, 3, 5, 16}, {240, 80, 16, 1}}));
+  EXPECT_EQ(made->key, (Strided{{2, 3, 7, 16}, {336, 16, 48, 1}})) << "heads lie within rows";
+  EXPECT_EQ(made->value, (Strided{{2, 3, 7, 8}, {168, 56, 8, 1}}));
+  EXPECT_EQ(made->result, (Strided{{2, 3, 5, 8}, {120, 40, 8, 1}}));
+  EXPECT_EQ(*made->mask, (Strided{{2, 1, 1, 7}, {7, 7, 7, 1}}));
+  EXPECT_EQ(made->scale, 0.25);
+  // Three dimensions are those of one head.
+  KernelSpec one = attention(DataType::bfloat16);
+  one.operands = {{DataType::bfloat16, {2, 5, 16}, false}, {DataType::bfloat16, {2, 7, 16}, false}, {DataType::bfloat16, {2, 7, 8}, false}};
+  one.results[0].dims = {2, 5, 8};
+  one.integers = {{"perm", {0, 2, 1}}};
+  ASSERT_TRUE(attention_of(one));
+  EXPECT_EQ(attention_of(one)->key, (Strided{{1, 2, 7, 16}, {224, 112, 16, 1}}));
+}
+
+TEST(Attention, IsThereForWhatItsLibraryComputes) {
+  EXPECT_TRUE(attention_of(attention(DataType::bfloat16)));
+  EXPECT_FALSE(attention_of(attention(DataType::float32)));
+  EXPECT_FALSE(attention_of(attention(DataType::float16, std::vector<std::int64_t>{5, 6}))) << "the mask has another size";
+  KernelSpec spec = attention(DataType::float16);
+  spec.operands[0].dims[3] = spec.operands[1].dims[3] = 12;
+  EXPECT_FALSE(attention_of(spec)) << "the depth is no multiple of 8";
+  spec = attention(DataType::float16);
+  spec.operands[1].dims[0] = 1;
+  EXPECT_FALSE(attention_of(spec)) << "all batches have one key";
+  spec = attention(DataType::float16);
+  spec.post.push_back({"relu", {}, {}});
+  EXPECT_FALSE(attention_of(spec));
+  const auto kernels = kernels_of(attention(DataType::float16), Layout::plain, "k");
+  ASSERT_TRUE(kernels) << kernels.error().text();
+  EXPECT_EQ(kernels->front().text, "cuDNN attention of [2,3,5,16]");
+  EXPECT_GT(kernels->size(), 1U) << "and as source text";
+}
+
 #ifdef XFLOW_CUDA_FOLDER
 
 TEST(GpuKernel, IsTakenByItsLibraryAsFarAsThatIsKnownWithoutAGpu) {
@@ -159,6 +205,9 @@ TEST(GpuKernel, IsTakenByItsLibraryAsFarAsThatIsKnownWithoutAGpu) {
     const auto taken = (*plugin)->check(kernel, 90);
     EXPECT_TRUE(taken) << kernel.text << ": " << taken.error().text();
   };
+  for (const DataType type : {DataType::float16, DataType::bfloat16})
+    for (const auto& mask : {std::optional<std::vector<std::int64_t>>(), std::optional<std::vector<std::int64_t>>({2, 1, 5, 7})})
+      take({*attention_of(attention(type, mask)), "attention"});
   for (const DataType type : {DataType::float32, DataType::float16, DataType::bfloat16}) {
     for (const Activation activation : {Activation::none, Activation::relu, Activation::gelu_tanh}) {
       Product product{type, 3, 5, 4, 12, 12, 20};

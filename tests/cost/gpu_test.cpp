@@ -103,6 +103,41 @@ TEST(GpuDevice, ThatIsLostRefusesKernelsThatAreTriedAgainLater) {
   EXPECT_EQ(database.size(), 0U);
 }
 
+TEST(GpuDevice, CountsWhatCouldNotBeTimedAndGoesOn) {
+  HostGpu gpu;
+  gpu.memory = 1000;
+  GpuDevice device(gpu);
+  Database database = Database::open("", device.info());
+  KernelCosts costs(device, database);
+  KernelSpec unknown = product();
+  unknown.kernel = "abacus";
+  EXPECT_NE(costs.of(unknown, Layout::plain).refusal, "");
+  EXPECT_NE(costs.of(product(), Layout::plain).refusal, "");
+  gpu.memory = std::size_t{1} << 30U;
+  const KernelSpec other{"matmul", "", {tensor({4, 8}), tensor({8, 4})}, {tensor({4, 4})}, {}, {}, {}};
+  EXPECT_EQ(costs.of(other, Layout::plain).refusal, "");
+  EXPECT_EQ(costs.statistics().measured, 3U);
+  EXPECT_EQ(costs.statistics().refused, 2U);
+  EXPECT_EQ(costs.statistics().failed, 1U);
+  EXPECT_EQ(costs.statistics().failure, "cannot run " + ops::to_string(product()) + " here: the GPU has no 0 MiB left");
+}
+
+TEST(GpuDevice, TimesAtALowerClockAreProvisional) {
+  HostGpu gpu;
+  EXPECT_EQ(GpuDevice(gpu).info().control, "");
+  gpu.cycle_time = 0.5;
+  GpuDevice device(gpu);
+  EXPECT_EQ(device.info().control, "cycle");
+  EXPECT_EQ(device.measure(product(), Layout::plain)->disturbance, 0);
+  gpu.cycle_time = 0.75;
+  EXPECT_NEAR(device.measure(product(), Layout::plain)->disturbance, 0.5, 1e-9);
+  EXPECT_EQ(device.fastest_control().value, 0.5);
+  // As a database tells of an earlier run.
+  GpuDevice later(gpu);
+  later.know_fastest_control(Nanoseconds{0.6});
+  EXPECT_NEAR(later.measure(product(), Layout::plain)->disturbance, 0.25, 1e-9);
+}
+
 TEST(GpuDevice, TimesKernelsOnValuesThatAreNotZero) {
   HostGpu gpu;
   GpuDevice device(gpu);
@@ -183,6 +218,12 @@ class GpuTest : public xflow::testing::graphs::GraphTest {
   HostGpu gpu_;
   GpuDevice device_;
   Database database_;
+
+ public:
+  using GraphTest::arena;
+  using GraphTest::op;
+
+ protected:
   std::size_t reorders_ = 0;
 };
 
@@ -213,6 +254,54 @@ TEST_F(GpuTest, RunsProductsWithEpiloguesAndSoftmax) {
   const ValueId weights = op("softmax", {op("matmul", {q, k})}, {{"axis", Poly(2)}});
   const ValueId mixed = op("matmul", {weights, x});
   expect_computes({{op("add", {op("tanh", {op("mul", {mixed, mixed})}), x})}});
+}
+
+// Two heads of depth 8, in half precision: the key is transposed from [batch, columns, heads, depth].
+ValueId attention(GpuTest& test, ValueId q, ValueId k, ValueId v, std::optional<ValueId> mask) {
+  const ValueId scale = test.arena.constant(ir::make_constant(DataType::float16, {}, std::vector<double>{0.25}).value());
+  ValueId scores = test.op("mul", {test.op("matmul", {q, test.op("transpose", {k}, {{"perm", list({0, 2, 3, 1})}})}), scale});
+  if (mask) scores = test.op("add", {scores, *mask});
+  return test.op("matmul", {test.op("softmax", {scores}, {{"axis", Poly(3)}}), v});
+}
+
+TEST_F(GpuTest, RunsAttentionAsOneKernel) {
+  const auto half = DataType::float16;
+  const ValueId q = input({2, 2, 5, 8}, half);
+  const ValueId k = input({2, 6, 2, 8}, half);
+  const ValueId v = input({2, 2, 6, 16}, half);
+  const ValueId mask = input({2, 1, 1, 6}, half);
+  for (const auto& given : {std::optional<ValueId>(), std::optional(mask)}) {
+    const ir::Graph graph{{op("relu", {attention(*this, q, k, v, given)})}};
+    for (const bool refuses : {false, true}) {
+      gpu_.refuses_attention = refuses;
+      auto program = build(graph);
+      ASSERT_TRUE(program) << program.error().text();
+      ASSERT_EQ(program->plan().launches.size(), 2U) << "the attention and what follows it";
+      EXPECT_EQ(program->plan().launches[0].spec.kernel, "attention");
+      EXPECT_EQ(program->implementation(0) == "host attention", !refuses) << program->implementation(0);
+      expect_computes(graph);
+    }
+  }
+}
+
+TEST_F(GpuTest, AttentionOfFloatsIsTwoProductsAndASoftmax) {
+  const ValueId q = input({2, 2, 5, 8});
+  const ValueId k = op("transpose", {input({2, 6, 2, 8})}, {{"perm", list({0, 2, 3, 1})}});
+  const ir::Graph graph{{op("matmul", {op("softmax", {op("matmul", {q, k})}, {{"axis", Poly(3)}}), input({2, 2, 6, 8})})}};
+  const auto program = build(graph);
+  ASSERT_TRUE(program);
+  for (const PlannedLaunch& launch : program->plan().launches) EXPECT_NE(launch.spec.kernel, "attention");
+  expect_computes(graph);
+}
+
+TEST_F(GpuTest, AttentionOfWhichAPartIsReadElsewhereIsNoKernel) {
+  const auto half = DataType::float16;
+  const ValueId q = input({1, 2, 5, 8}, half);
+  const ValueId k = op("transpose", {input({1, 6, 2, 8}, half)}, {{"perm", list({0, 2, 3, 1})}});
+  const ValueId weights = op("softmax", {op("matmul", {q, k})}, {{"axis", Poly(3)}});
+  const auto program = build({{op("matmul", {weights, input({1, 2, 6, 8}, half)}), weights}});
+  ASSERT_TRUE(program);
+  for (const PlannedLaunch& launch : program->plan().launches) EXPECT_NE(launch.spec.kernel, "attention");
 }
 
 TEST_F(GpuTest, HasConstantsInTheLayoutOfTheirKernel) {

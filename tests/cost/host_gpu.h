@@ -37,6 +37,9 @@ class HostGpu final : public cost::gpu::Gpu {
       ways.push_back(std::make_unique<SourceReady>(*source, kernel.text));
     } else if (const auto* product = std::get_if<cost::gpu::Product>(&kernel.work)) {
       for (int k = 0; k < ways_of_products; ++k) ways.push_back(std::make_unique<ProductReady>(*product, k));
+    } else if (const auto* attention = std::get_if<cost::gpu::Attention>(&kernel.work)) {
+      if (refuses_attention) return fail(ErrorCode::unsupported, "no plan of cuDNN supports it");
+      ways.push_back(std::make_unique<AttentionReady>(*attention));
     } else {
       const auto& convolution = std::get<cost::gpu::Convolution>(kernel.work);
       if (refuses_convolutions) return fail(ErrorCode::unsupported, "no plan of cuDNN supports it");
@@ -68,6 +71,7 @@ class HostGpu final : public cost::gpu::Gpu {
     return {};
   }
   std::size_t peak_bytes() const override { return peak_; }
+  cost::Nanoseconds cycle() override { return cost::Nanoseconds{cycle_time}; }
 
   Result<std::unique_ptr<cost::gpu::Recorded>> record(std::span<const cost::gpu::Launch> launches) override {
     auto recorded = std::make_unique<HostRecorded>();
@@ -96,9 +100,11 @@ class HostGpu final : public cost::gpu::Gpu {
   std::size_t memory = std::size_t{1} << 30U;
   int ways_of_products = 1;
   bool refuses_convolutions = false;
+  bool refuses_attention = false;
   double channels_last = 1;  // by this factor convolutions are slower so
   bool computes = true;
   int lost_after = 0;
+  double cycle_time = 0;
   int prepared = 0;
   int runs = 0;
   float last_result = 0;  // the first element, of 4 bytes at least
@@ -269,6 +275,49 @@ class HostGpu final : public cost::gpu::Gpu {
    private:
     cost::gpu::Convolution convolution_;
     double last_;
+  };
+
+  class AttentionReady final : public HostReady {
+   public:
+    explicit AttentionReady(const cost::gpu::Attention& attention) : attention_(attention) { name_ = "host attention"; }
+    double nanoseconds() const override { return 500; }
+    void launch(const cost::gpu::Launch& launch) override {
+      const cost::gpu::Attention& a = attention_;
+      const auto element = [&](std::size_t operand, const cost::gpu::Strided& tensor, std::array<std::int64_t, 4> index) {
+        std::int64_t at = 0;
+        for (std::size_t k = 0; k < index.size(); ++k)
+          if (tensor.dims[k] != 1) at += index[k] * tensor.strides[k];
+        return Array(launch.operands[operand], a.type)[at];
+      };
+      Array result(launch.results[0], a.type);
+      const auto [batch, heads, rows, depth] = a.query.dims;
+      const std::int64_t columns = a.key.dims[2];
+      for (std::int64_t b = 0; b < batch; ++b)
+        for (std::int64_t h = 0; h < heads; ++h)
+          for (std::int64_t i = 0; i < rows; ++i) {
+            std::vector<float> weights(static_cast<std::size_t>(columns));
+            float most = -std::numeric_limits<float>::infinity();
+            for (std::int64_t j = 0; j < columns; ++j) {
+              float sum = 0;
+              for (std::int64_t d = 0; d < depth; ++d) sum += element(0, a.query, {b, h, i, d}) * element(1, a.key, {b, h, j, d});
+              sum *= static_cast<float>(a.scale);
+              if (a.mask) sum += element(3, *a.mask, {b, h, i, j});
+              weights[static_cast<std::size_t>(j)] = sum;
+              most = std::max(most, sum);
+            }
+            float total = 0;
+            for (float& weight : weights) total += weight = std::exp(weight - most);
+            for (std::int64_t e = 0; e < a.value.dims[3]; ++e) {
+              float sum = 0;
+              for (std::int64_t j = 0; j < columns; ++j) sum += weights[static_cast<std::size_t>(j)] * element(2, a.value, {b, h, j, e});
+              const auto& s = a.result.strides;
+              result.set(b * s[0] + h * s[1] + i * s[2] + e * s[3], sum / total);
+            }
+          }
+    }
+
+   private:
+    cost::gpu::Attention attention_;
   };
 
   struct HostRecorded final : cost::gpu::Recorded {

@@ -32,7 +32,9 @@ class ScatteredDevice final : public Device {
                ? scatter(base.kernel + post.name, base.post.size()) % 4 != 0
                : false;
   }
+  bool has_attention(const ops::KernelSpec& spec) const override { return scatter(ops::to_string(spec), 1) % 4 != 0; }
   Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override {
+    if (spec.kernel == "attention") ++attentions;
     if (spec.kernel == "pointwise/erf") return fail(ErrorCode::unsupported, "cannot run erf here");
     const std::uint64_t h = scatter(ops::to_string(spec), static_cast<unsigned>(layout));
     KernelCost cost{{1 + static_cast<double>(h % 100'000) / 7}, {0}, 1, layout, layout};
@@ -42,6 +44,8 @@ class ScatteredDevice final : public Device {
     }
     return cost;
   }
+
+  int attentions = 0;  // that were timed
 
  private:
   static std::uint64_t scatter(const std::string& text, std::uint64_t seed) {
@@ -66,11 +70,19 @@ class LiveCoverTest : public ::testing::Test {
     std::vector<double> values(static_cast<std::size_t>(n), first);
     return in.constant(ir::make_constant(ir::DataType::float32, std::move(dims), values).value());
   }
-  // An operation on some of `values`: pointwise, a convolution, a composite, a mean, a transpose and back.
+  // Of a query, a key and, now and then, a mask.
+  ValueId random_attention(ir::Arena& in, ValueId query, ValueId key, ValueId value, ValueId mask) {
+    const ir::Attributes perm{{"perm", ir::polys(std::vector<std::int64_t>{0, 1, 3, 2})}};
+    ValueId scores = op(in, "matmul", {query, op(in, "transpose", {key}, perm)});
+    if (random() % 2 == 0) scores = op(in, "mul", {scores, constant(in, {}, static_cast<double>(1 + random() % 2))});
+    if (random() % 2 == 0) scores = op(in, "add", {scores, mask});
+    return op(in, "matmul", {op(in, "softmax", {scores}, {{"axis", ir::Poly(3)}}), value});
+  }
+  // An operation on some of `values`: pointwise, a convolution, a composite, a mean, a transpose and back, attention.
   ValueId random_operation(ir::Arena& in, const std::vector<ValueId>& values) {
     const ValueId x = values[random() % values.size()];
     const ValueId y = values[random() % values.size()];
-    switch (random() % 14) {
+    switch (random() % 16) {
       case 0:
       case 1: {
         ir::Attributes attributes;
@@ -106,6 +118,9 @@ class LiveCoverTest : public ::testing::Test {
         return op(in, "mul", {x, y});
       case 11:
         return op(in, "identity", {x});
+      case 12:
+      case 13:
+        return random_attention(in, x, y, values[random() % values.size()], values[random() % values.size()]);
       default:
         return op(in, "add", {x, y});
     }
@@ -195,6 +210,7 @@ TEST_F(LiveCoverTest, CostsAfterEachChangeWhatACoverFromScratchCosts) {
     }
   }
   EXPECT_GT(changes, 600);
+  EXPECT_GT(device.attentions, 3) << "different ones";
 }
 
 TEST_F(LiveCoverTest, UndoingFreesTheNodesThatWereMade) {

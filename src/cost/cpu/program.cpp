@@ -229,15 +229,11 @@ Result<Program> Program::build(CpuDevice& device, ir::Arena& arena, Plan plan, c
 }
 
 Result<void> Program::write(ValueId input, const eval::Tensor& tensor) {
-  XFLOW_TRY(const ir::Constant constant, eval::to_constant(tensor));
-  XFLOW_TRY(const auto bytes, constant.source->bytes());
   for (const BufferId id : plan_.inputs) {
     const Buffer& buffer = plan_.buffer(id);
     if (buffer.value != input) continue;
-    if (constant.data_type != buffer.tensor.data_type || constant.dims != buffer.tensor.dims) {
-      return fail(ErrorCode::invalid_argument, fmt::format("an input is {}[{}], {} was given", ir::name(buffer.tensor.data_type),
-                                                           fmt::join(buffer.tensor.dims, ","), eval::type_text(tensor)));
-    }
+    XFLOW_TRY(const ir::Constant constant, input_for(buffer, tensor));
+    XFLOW_TRY(const auto bytes, constant.source->bytes());
     std::memcpy(memory_.get() + offsets_[static_cast<std::size_t>(id)], bytes.data(), bytes.size());
   }
   return {};

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "src/cost/cuda/clock.h"
 #include "src/cost/cuda/libraries.h"
 #include "src/cost/cuda/ready.h"
 
@@ -39,7 +40,7 @@ class CudaGpu final : public gpu::Gpu {
       : driver_(driver), runtime_(runtime), compiler_(compiler), settings_(settings) {}
   ~CudaGpu() override {
     // The libraries hold memory of the context.
-    convolutions_.reset();
+    graphs_.reset();
     products_.reset();
     for (CUevent event : events_)
       if (event != nullptr) runtime_.destroy_event(event);
@@ -69,7 +70,7 @@ class CudaGpu final : public gpu::Gpu {
     XFLOW_CHECK(runtime_.check(runtime_.create_stream(&stream_, CU_STREAM_DEFAULT), "make a stream"));
     for (CUevent& event : events_) XFLOW_CHECK(runtime_.check(runtime_.create_event(&event, CU_EVENT_DEFAULT), "make an event"));
     XFLOW_TRY(products_, Products::open(settings_));
-    XFLOW_TRY(convolutions_, Convolutions::open(settings_));
+    XFLOW_TRY(graphs_, DnnGraphs::open(settings_, kind_));
     XFLOW_TRY(const std::string libraries, library_versions());
     int version = 0;
     driver_.version(&version);
@@ -78,12 +79,18 @@ class CudaGpu final : public gpu::Gpu {
     info_.library = fmt::format("{}, driver for CUDA {}.{}, TF32 {}, workspace {} MiB, kernels {}", libraries, version / 1000,
                                 version % 1000 / 10, settings_.tf32 ? "on" : "off", settings_.most_workspace >> 20U, kKernelVersion);
     info_.clock = "device time";
+    std::array<char, 64> bus{};
+    if (runtime_.bus(bus.data(), bus.size() - 1, device_) == CUDA_SUCCESS) clock_ = Clock::open(bus.data());
     return {};
   }
 
   const DeviceInfo& info() const override { return info_; }
   std::size_t cache_bytes() const override { return cache_bytes_; }
   std::size_t peak_bytes() const override { return peak_; }
+  Nanoseconds cycle() override {
+    const double megahertz = clock_ ? clock_->megahertz() : 0;
+    return {megahertz > 0 ? 1e3 / megahertz : 0};
+  }
 
   Result<std::vector<std::unique_ptr<gpu::Ready>>> prepare(const gpu::Kernel& kernel) override {
     XFLOW_TRY(Ways ways, ways_of(kernel));
@@ -158,7 +165,8 @@ class CudaGpu final : public gpu::Gpu {
 
   Result<Ways> ways_of(const gpu::Kernel& kernel) {
     if (const auto* product = std::get_if<gpu::Product>(&kernel.work)) return products_->ready(*product);
-    if (const auto* convolution = std::get_if<gpu::Convolution>(&kernel.work)) return convolutions_->ready(*convolution);
+    if (const auto* convolution = std::get_if<gpu::Convolution>(&kernel.work)) return graphs_->ready(*convolution);
+    if (const auto* attention = std::get_if<gpu::Attention>(&kernel.work)) return graphs_->ready(*attention);
     return ready_source(runtime_, compiler_, kind_, kernel);
   }
 
@@ -167,6 +175,7 @@ class CudaGpu final : public gpu::Gpu {
   Compiler compiler_;
   GpuSettings settings_;
   DeviceInfo info_;
+  std::unique_ptr<Clock> clock_;
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   CUstream stream_ = nullptr;
@@ -174,7 +183,7 @@ class CudaGpu final : public gpu::Gpu {
   int kind_ = 0;
   std::size_t cache_bytes_ = 0;
   std::unique_ptr<Products> products_;
-  std::unique_ptr<Convolutions> convolutions_;
+  std::unique_ptr<DnnGraphs> graphs_;
   std::map<Address, std::size_t> sizes_;
   std::size_t used_ = 0;
   std::size_t peak_ = 0;

@@ -73,9 +73,12 @@ std::vector<std::string> places_of(const std::string& name) {
   const std::size_t first = folders.size();
   for (const std::string& toolkit : {environment("CUDA_HOME"), environment("CUDA_PATH"), std::string("/usr/local/cuda")})
     if (!toolkit.empty()) folders.push_back(toolkit + "/lib64");
-  for (const std::string& prefix : {environment("VIRTUAL_ENV"), environment("CONDA_PREFIX")}) {
+  const std::string home = environment("HOME");
+  for (const std::string& prefix :
+       {environment("VIRTUAL_ENV"), environment("CONDA_PREFIX"), home.empty() ? home : home + "/.local", std::string("/usr/local")}) {
     if (prefix.empty()) continue;
-    for (const fs::path& python : folders_in(fs::path(prefix) / "lib", "python3")) add_packages(python / "site-packages", folders);
+    for (const fs::path& python : folders_in(fs::path(prefix) / "lib", "python3"))
+      for (const char* site : {"site-packages", "dist-packages"}) add_packages(python / site, folders);
   }
   for (fs::path path = own_folder(); path.has_relative_path(); path = path.parent_path())
     if (path.filename() == "site-packages" || path.filename() == "dist-packages") add_packages(path, folders);
@@ -197,6 +200,7 @@ Result<Runtime> Runtime::load() {
   XFLOW_CHECK(find(library, XFLOW_NAME(cuEventRecord), runtime.record_event));
   XFLOW_CHECK(find(library, XFLOW_NAME(cuEventSynchronize), runtime.wait_for_event));
   XFLOW_CHECK(find(library, XFLOW_NAME(cuEventElapsedTime), runtime.elapsed));
+  XFLOW_CHECK(find(library, XFLOW_NAME(cuDeviceGetPCIBusId), runtime.bus));
   return runtime;
 }
 

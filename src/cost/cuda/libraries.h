@@ -57,6 +57,7 @@ struct Runtime {
   decltype(&cuEventRecord) record_event = nullptr;
   decltype(&cuEventSynchronize) wait_for_event = nullptr;
   decltype(&cuEventElapsedTime) elapsed = nullptr;
+  decltype(&cuDeviceGetPCIBusId) bus = nullptr;
 
   // Errors: unsupported where the driver lacks a function.
   static Result<Runtime> load();
@@ -120,8 +121,8 @@ struct Compiler {
 };
 
 // Where a library may be, in this order: in the folders of XFLOW_CUDA_FOLDERS (with ":" between them), where the system looks, and in the
-// folders of the toolkit (CUDA_HOME, CUDA_PATH, /usr/local/cuda) and of the Python packages nvidia-* in VIRTUAL_ENV, in CONDA_PREFIX and
-// where this library itself lies.
+// folders of the toolkit (CUDA_HOME, CUDA_PATH, /usr/local/cuda) and of the Python packages nvidia-* in VIRTUAL_ENV, in CONDA_PREFIX, in
+// ~/.local, in /usr/local and where this library itself lies.
 std::vector<std::string> places_of(const std::string& name);
 
 }  // namespace xflow::cost::cuda

@@ -30,7 +30,8 @@ class Plugin final : public DevicePlugin {
 
   Result<void> check(const gpu::Kernel& kernel, int kind) override {
     if (const auto* product = std::get_if<gpu::Product>(&kernel.work)) return check_product(*product);
-    if (const auto* convolution = std::get_if<gpu::Convolution>(&kernel.work)) return check_convolution(*convolution);
+    if (const auto* convolution = std::get_if<gpu::Convolution>(&kernel.work)) return check_convolution(*convolution, kind);
+    if (const auto* attention = std::get_if<gpu::Attention>(&kernel.work)) return check_attention(*attention, kind);
     XFLOW_CHECK(compile(std::get<KernelSource>(kernel.work).text, kind));
     return {};
   }

@@ -37,15 +37,18 @@ class Products {
 };
 
 // cuDNN's graphs, as its heuristics propose.
-class Convolutions {
+class DnnGraphs {
  public:
-  static Result<std::unique_ptr<Convolutions>> open(const GpuSettings& settings);
-  virtual ~Convolutions() = default;
+  // `kind`: the compute capability times ten.
+  static Result<std::unique_ptr<DnnGraphs>> open(const GpuSettings& settings, int kind);
+  virtual ~DnnGraphs() = default;
   virtual Result<Ways> ready(const gpu::Convolution& convolution) = 0;
+  virtual Result<Ways> ready(const gpu::Attention& attention) = 0;
 };
 
 // Without a device; see DevicePlugin::check.
 Result<void> check_product(const gpu::Product& product);
-Result<void> check_convolution(const gpu::Convolution& convolution);
+Result<void> check_convolution(const gpu::Convolution& convolution, int kind);
+Result<void> check_attention(const gpu::Attention& attention, int kind);
 
 }  // namespace xflow::cost::cuda

@@ -77,6 +77,9 @@ class Gpu {
   virtual Result<void> read(Address from, std::span<std::byte> bytes) = 0;
   virtual std::size_t peak_bytes() const = 0;  // the most that was allocated at a time
 
+  // The time of a cycle of its processors now, which is the shorter the less they have to be cooled; 0 where nobody tells.
+  virtual Nanoseconds cycle() { return {}; }
+
   virtual Result<std::unique_ptr<Recorded>> record(std::span<const Launch> launches) = 0;
   // The time of one run, of `repeats` in a row, by the clock of the device.
   virtual Result<Nanoseconds> run(Recorded& recorded, int repeats) = 0;

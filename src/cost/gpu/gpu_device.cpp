@@ -42,11 +42,11 @@ bool is_known_step(const ops::PostOperation& post) {
 
 // Bytes of so many elements at most, to be written again and again: floating ones from 1/2 to 3/2, integers of 0, which may be indices.
 // What a product of zeros takes is not what others take: it needs less power, so that the clock stays higher.
-Result<std::vector<std::byte>> some_values(ir::DataType type, std::size_t bytes) {
+Result<std::vector<std::byte>> some_values(ir::DataType type, std::size_t bytes, std::uint64_t seed) {
   constexpr std::size_t kMost = std::size_t{1} << 18U;
   const auto size = static_cast<std::size_t>(std::max(ir::bits(type), 8)) / 8;
   std::vector<double> values(std::clamp<std::size_t>(bytes / size, 1, kMost));
-  std::mt19937_64 random(1);
+  std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> real(0.5, 1.5);
   if (ir::is_floating(type))
     for (double& value : values) value = real(random);
@@ -134,7 +134,7 @@ struct GpuDevice::Tensors {
     tensors.scratch_begin = next;
     for (std::size_t k = 0; k < all.size(); ++k)
       for (std::size_t set = 0; set < (all[k].constant ? sets : 1); ++set)
-        XFLOW_CHECK(fill(gpu, tensors.operands[set][k], all[k].data_type, bytes_of(all[k], layout)));
+        XFLOW_CHECK(fill(gpu, tensors.operands[set][k], all[k].data_type, bytes_of(all[k], layout), k + 1));
     return tensors;
   }
 
@@ -156,8 +156,8 @@ struct GpuDevice::Tensors {
   }
 
  private:
-  static Result<void> fill(Gpu& gpu, Address address, ir::DataType type, std::size_t bytes) {
-    XFLOW_TRY(const std::vector<std::byte> values, some_values(type, bytes));
+  static Result<void> fill(Gpu& gpu, Address address, ir::DataType type, std::size_t bytes, std::uint64_t seed) {
+    XFLOW_TRY(const std::vector<std::byte> values, some_values(type, bytes, seed));
     for (std::size_t at = 0; at < bytes; at += values.size())
       XFLOW_CHECK(gpu.write(address + at, std::span(values).first(std::min(values.size(), bytes - at))));
     return {};
@@ -171,7 +171,20 @@ bool computes_nothing(const KernelSpec& spec) {
 }
 
 GpuDevice::GpuDevice(Gpu& gpu, const GpuOptions& options) : gpu_(gpu), options_(options), info_(gpu.info()) {
+  if (gpu.cycle().value > 0) info_.control = "cycle";
   if (options.between > 0) info_.library += fmt::format(", {} MiB between launches", options.between >> 20U);
+}
+
+void GpuDevice::know_fastest_control(Nanoseconds time) {
+  if (time.value > 0 && (shortest_cycle_.value == 0 || time.value < shortest_cycle_.value)) shortest_cycle_ = time;
+}
+
+// By which share a cycle takes longer now than at its shortest.
+double GpuDevice::longer_cycle() {
+  const Nanoseconds cycle = gpu_.cycle();
+  if (cycle.value <= 0) return 0;
+  know_fastest_control(cycle);
+  return cycle.value / shortest_cycle_.value - 1;
 }
 
 bool GpuDevice::chooses_layout(const KernelSpec& spec) const {
@@ -296,6 +309,7 @@ Result<KernelCost> GpuDevice::measure(const KernelSpec& spec, Layout layout) {
     if (same_bytes(spec.operands[0], cost.operands, cost.results)) return cost;
   }
   XFLOW_TRY(const Choice choice, choose(spec, layout));
+  const double before = longer_cycle();
   std::vector<double> samples;
   MedianInterval interval;
   while (samples.size() < kMostSamples) {
@@ -305,6 +319,7 @@ Result<KernelCost> GpuDevice::measure(const KernelSpec& spec, Layout layout) {
     interval = median_interval(samples);
     if (interval.high - interval.low <= kSettled * interval.median) break;
   }
+  cost.disturbance = std::max(before, longer_cycle());
   std::ranges::sort(samples);
   cost.median = {interval.median};
   cost.spread = {samples[samples.size() * 3 / 4] - samples[samples.size() / 4]};

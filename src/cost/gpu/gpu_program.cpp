@@ -1,7 +1,6 @@
 #include "src/cost/gpu/gpu_program.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
@@ -147,15 +146,11 @@ Result<GpuProgram> GpuProgram::build(GpuDevice& device, ir::Arena& arena, Plan p
 }
 
 Result<void> GpuProgram::write(ir::ValueId input, const eval::Tensor& tensor) {
-  XFLOW_TRY(const ir::Constant constant, eval::to_constant(tensor));
-  XFLOW_TRY(const auto bytes, constant.source->bytes());
   for (const BufferId id : plan_.inputs) {
     const Buffer& buffer = plan_.buffer(id);
     if (buffer.value != input) continue;
-    if (constant.data_type != buffer.tensor.data_type || constant.dims != buffer.tensor.dims) {
-      return fail(ErrorCode::invalid_argument, fmt::format("an input is {}[{}], {} was given", ir::name(buffer.tensor.data_type),
-                                                           fmt::join(buffer.tensor.dims, ","), eval::type_text(tensor)));
-    }
+    XFLOW_TRY(const ir::Constant constant, input_for(buffer, tensor));
+    XFLOW_TRY(const auto bytes, constant.source->bytes());
     XFLOW_CHECK(gpu_->write(memory_->address() + offsets_[static_cast<std::size_t>(id)], bytes));
   }
   return {};
@@ -178,25 +173,10 @@ std::string_view GpuProgram::implementation(std::size_t launch) const {
   return kernels_[launch] == nullptr ? std::string_view() : kernels_[launch]->implementation();
 }
 
-Result<ProgramId> GpuExecutor::add(Make make) {
-  XFLOW_TRY(std::vector<GpuProgram> at_sizes, make());
-  programs_.push_back({std::move(make), std::move(at_sizes)});
-  return static_cast<ProgramId>(programs_.size() - 1);
-}
-
 Result<RunTimes> GpuExecutor::run(ProgramId id, std::size_t sizes, int repeats) {
-  Loaded& loaded = programs_.at(static_cast<std::size_t>(id));
-  if (loaded.is_old) {
-    // What there was is freed afterwards, so that its memory is not that of the new one.
-    XFLOW_TRY(loaded.at_sizes, loaded.make());
-    loaded.is_old = false;
-  }
-  XFLOW_TRY(const Nanoseconds time, loaded.at_sizes.at(sizes).run(repeats));
+  XFLOW_TRY(GpuProgram* const graph, ready(id, sizes));
+  XFLOW_TRY(const Nanoseconds time, graph->run(repeats));
   return RunTimes{time, std::nullopt};
-}
-
-void GpuExecutor::renew() {
-  for (Loaded& loaded : programs_) loaded.is_old = true;
 }
 
 }  // namespace xflow::cost::gpu

@@ -4,15 +4,14 @@
 #include <xflow/result.h>
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "src/cost/gate.h"
 #include "src/cost/gpu/gpu_device.h"
 #include "src/cost/plan.h"
+#include "src/cost/program_executor.h"
 #include "src/eval/tensor.h"
 
 namespace xflow::cost::gpu {
@@ -52,30 +51,12 @@ class GpuProgram {
 };
 
 // Whole graphs for the gate.
-class GpuExecutor final : public Executor {
+class GpuExecutor final : public ProgramExecutor<GpuDevice, GpuProgram> {
  public:
-  explicit GpuExecutor(GpuDevice& device) : device_(device) {}
+  using ProgramExecutor::ProgramExecutor;
 
-  // Builds a graph at each choice of sizes, from 0 on, with its inputs written.
-  using Make = std::function<Result<std::vector<GpuProgram>>()>;
-  // Errors: those of `make`, which is called again for each renewal.
-  Result<ProgramId> add(Make make);
-  GpuProgram& program(ProgramId id, std::size_t sizes) { return programs_.at(static_cast<std::size_t>(id)).at_sizes.at(sizes); }
-
-  const DeviceInfo& info() const override { return device_.info(); }
   bool has_wall_clock() const override { return false; }
   Result<RunTimes> run(ProgramId id, std::size_t sizes, int repeats) override;
-  void renew() override;
-
- private:
-  struct Loaded {
-    Make make;
-    std::vector<GpuProgram> at_sizes;
-    bool is_old = false;
-  };
-
-  GpuDevice& device_;
-  std::vector<Loaded> programs_;
 };
 
 }  // namespace xflow::cost::gpu

@@ -158,6 +158,75 @@ std::optional<Convolution> convolution_of(const KernelSpec& spec, Layout layout)
   return convolution;
 }
 
+namespace {
+
+// A tensor of up to four dimensions, the missing ones before the others; `order` says where each of them lies in memory.
+Strided strided(std::vector<std::int64_t> dims, std::vector<std::int64_t> order = {}) {
+  Strided result;
+  const std::size_t missing = result.dims.size() - dims.size();
+  if (order.empty()) {
+    order.resize(dims.size());
+    std::iota(order.begin(), order.end(), 0);
+  }
+  // `dims` as they lie; dimension k of the result is the one at order[k].
+  std::vector<std::int64_t> steps(dims.size(), 1);
+  for (std::size_t k = dims.size(); k-- > 1;) steps[k - 1] = steps[k] * dims[k];
+  for (std::size_t k = 0; k < dims.size(); ++k) {
+    result.dims[missing + k] = dims[static_cast<std::size_t>(order[k])];
+    result.strides[missing + k] = steps[static_cast<std::size_t>(order[k])];
+  }
+  for (std::size_t k = missing; k-- > 0;) {
+    result.dims[k] = 1;
+    result.strides[k] = count(dims);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::optional<Attention> attention_of(const KernelSpec& spec) {
+  constexpr std::size_t kMostDims = 4;
+  constexpr std::int64_t kDepths = 8;  // a multiple of this
+  constexpr std::int64_t kMostDepth = 256;
+  if (spec.kernel != "attention" || spec.operands.size() < 3 || spec.operands.size() > 4 || spec.results.size() != 1 || !spec.post.empty())
+    return std::nullopt;
+  const TensorSpec& result = spec.results[0];
+  if (result.data_type != ir::DataType::float16 && result.data_type != ir::DataType::bfloat16) return std::nullopt;
+  const std::size_t rank = result.dims.size();
+  if (rank < 3 || rank > kMostDims) return std::nullopt;
+  for (std::size_t k = 0; k < spec.operands.size(); ++k) {
+    const TensorSpec& operand = spec.operands[k];
+    if (operand.data_type != result.data_type || !all_positive(operand.dims) || (k < 3 && operand.dims.size() != rank)) return std::nullopt;
+  }
+  const std::vector<std::int64_t>* perm = spec.find("perm");
+  if (perm == nullptr || perm->size() != rank) return std::nullopt;
+  // The key is transposed by `perm` before it is multiplied by: columns last there, the depth before them.
+  std::vector<std::int64_t> order = *perm;
+  std::swap(order[rank - 2], order[rank - 1]);
+  Attention attention;
+  attention.type = result.data_type;
+  attention.query = strided(spec.operands[0].dims);
+  attention.key = strided(spec.operands[1].dims, order);
+  attention.value = strided(spec.operands[2].dims);
+  attention.result = strided(result.dims);
+  attention.scale = spec.reals.empty() ? 1 : spec.reals[0].second;
+  const auto& q = attention.query.dims;
+  const auto& k = attention.key.dims;
+  const auto& v = attention.value.dims;
+  const bool fits = q[0] == k[0] && q[0] == v[0] && q[1] == k[1] && q[1] == v[1] && q[3] == k[3] && k[2] == v[2] &&
+                    attention.result.dims == std::array{q[0], q[1], q[2], v[3]};
+  if (!fits || attention.key.strides[3] != 1) return std::nullopt;
+  if (q[3] % kDepths != 0 || v[3] % kDepths != 0 || q[3] > kMostDepth || v[3] > kMostDepth) return std::nullopt;
+  if (spec.operands.size() == 4) {
+    if (spec.operands[3].dims.size() > kMostDims) return std::nullopt;
+    attention.mask = strided(spec.operands[3].dims);
+    const std::array whole = {q[0], q[1], q[2], k[2]};
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      if (attention.mask->dims[i] != 1 && attention.mask->dims[i] != whole[i]) return std::nullopt;
+  }
+  return attention;
+}
+
 Result<std::vector<Kernel>> kernels_of(const KernelSpec& spec, Layout layout, std::string_view name) {
   if (const auto product = product_of(spec)) {
     return std::vector<Kernel>{{*product, fmt::format("cuBLASLt {}x{}x{}, {} times", product->m, product->n, product->k, product->batch)}};
@@ -176,6 +245,8 @@ Result<std::vector<Kernel>> kernels_of(const KernelSpec& spec, Layout layout, st
   auto block = kernel_source(spec, name);
   if (!block) return cannot(block.error().message);
   std::vector<Kernel> kernels;
+  if (const auto attention = attention_of(spec))
+    kernels.push_back({*attention, fmt::format("cuDNN attention of [{}]", fmt::join(attention->query.dims, ","))});
   const auto add = [&](KernelSource source, const char* way) {
     source.text = kernel_source_prelude() + source.text;
     kernels.push_back({std::move(source), fmt::format("source text, {}", way)});

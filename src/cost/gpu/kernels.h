@@ -60,18 +60,38 @@ struct Convolution {
   friend bool operator==(const Convolution&, const Convolution&) = default;
 };
 
+// A tensor of [batch, heads, rows, columns] and how many elements lie between neighbours along each.
+struct Strided {
+  std::array<std::int64_t, 4> dims{};
+  std::array<std::int64_t, 4> strides{};
+  friend bool operator==(const Strided&, const Strided&) = default;
+};
+
+// result = softmax(query key^T * scale + mask) value, the softmax along the columns. As cuDNN's graphs compute it: operands 0 to 3.
+struct Attention {
+  ir::DataType type{};  // half precision; sums and the softmax are of float
+  Strided query;        // rows x depth
+  Strided key;          // columns x depth
+  Strided value;        // columns x depth of the result
+  Strided result;
+  std::optional<Strided> mask = {};  // rows x columns; a size of 1 is repeated
+  double scale = 1;
+  friend bool operator==(const Attention&, const Attention&) = default;
+};
+
 struct Kernel {
-  std::variant<Product, Convolution, KernelSource> work;  // source text has its prelude
-  std::string text;                                       // one line, for reports; different for each of the ways of source text
+  std::variant<Product, Convolution, Attention, KernelSource> work;  // source text has its prelude
+  std::string text;                                                  // one line, for reports; different for each of the ways of source text
 };
 
 // The kernels of `spec`, whose operands and results that have layouts lie in `layout`, of which each computes it: one product or
 // convolution where the libraries have it with all its post-operations, otherwise source text, whose functions begin with `name`, in one or
-// several ways. Errors: unsupported, 'cannot run ... here: ...'.
+// several ways; both for attention. Errors: unsupported, 'cannot run ... here: ...'.
 Result<std::vector<Kernel>> kernels_of(const ops::KernelSpec& spec, Layout layout, std::string_view name);
 
 // Whether the libraries compute it with all its post-operations.
 std::optional<Product> product_of(const ops::KernelSpec& spec);
 std::optional<Convolution> convolution_of(const ops::KernelSpec& spec, Layout layout);
+std::optional<Attention> attention_of(const ops::KernelSpec& spec);
 
 }  // namespace xflow::cost::gpu

@@ -1,4 +1,4 @@
-// Convolutions by the graphs of cuDNN. The one file that includes its frontend, which takes half a minute to compile.
+// Convolutions and attention by the graphs of cuDNN. The one file that includes its frontend, which takes half a minute to compile.
 #include <cudnn_frontend.h>
 #include <fmt/format.h>
 
@@ -25,8 +25,9 @@ using Dims = std::vector<std::int64_t>;
 
 constexpr std::int64_t kMostPlans = 8;
 
-// The tensors of a graph, by which it is given their places.
-enum Tensor : std::int64_t { kImage = 1, kWeights, kResidual, kBias, kResult };
+// The tensors of a graph are known by numbers: operands by their own in the kernel, and the result.
+constexpr std::int64_t kResult = -1;
+std::int64_t uid_of(std::size_t operand) { return static_cast<std::int64_t>(operand); }
 
 Result<void> check(fe::error_t error, const char* what) {
   if (error.is_good()) return {};
@@ -79,26 +80,30 @@ gpu::Convolution with_two_spatial_dimensions(gpu::Convolution c) {
 
 using GraphTensor = std::shared_ptr<fe::graph::Tensor_attributes>;
 
+// `kind`: of the device, its compute capability times ten, which the frontend would ask CUDA's runtime for otherwise.
+std::shared_ptr<fe::graph::Graph> empty_graph(ir::DataType type, int kind) {
+  auto graph = std::make_shared<fe::graph::Graph>();
+  graph->set_sm_version(kind);
+  graph->set_io_data_type(data_type(type)).set_intermediate_data_type(fe::DataType_t::FLOAT).set_compute_data_type(fe::DataType_t::FLOAT);
+  return graph;
+}
+
 // The operations of a convolution with what follows it.
 class GraphBuilder {
  public:
-  explicit GraphBuilder(gpu::Convolution convolution) : convolution_(with_two_spatial_dimensions(std::move(convolution))) {
-    graph_ = std::make_shared<fe::graph::Graph>();
-    graph_->set_io_data_type(data_type(convolution_.type))
-        .set_intermediate_data_type(fe::DataType_t::FLOAT)
-        .set_compute_data_type(fe::DataType_t::FLOAT);
-  }
+  GraphBuilder(gpu::Convolution convolution, int kind)
+      : convolution_(with_two_spatial_dimensions(std::move(convolution))), graph_(empty_graph(convolution_.type, kind)) {}
 
   std::shared_ptr<fe::graph::Graph> build() {
     const gpu::Convolution& c = convolution_;
-    const GraphTensor image = tensor(kImage, c.image, c.layout);
-    const GraphTensor weights = tensor(kWeights, c.weights, c.layout);
+    const GraphTensor image = tensor(0, c.image, c.layout);
+    const GraphTensor weights = tensor(1, c.weights, c.layout);
     GraphTensor value = c.transposed ? gradient(image, weights) : forward(image, weights);
-    if (c.residual) value = pointwise(fe::PointwiseMode_t::ADD, value, tensor(kResidual, c.result, c.layout));
+    if (c.residual) value = pointwise(fe::PointwiseMode_t::ADD, value, tensor(*c.residual, c.result, c.layout));
     if (c.bias) {
       Dims dims(c.result.size(), 1);
       dims[1] = c.result[1];
-      value = pointwise(fe::PointwiseMode_t::ADD, value, tensor(kBias, dims, Layout::channels_last));
+      value = pointwise(fe::PointwiseMode_t::ADD, value, tensor(*c.bias, dims, Layout::channels_last));
     }
     if (const auto mode = mode_of(c.activation)) value = graph_->pointwise(value, attributes(*mode));
     value->set_output(true).set_uid(kResult).set_data_type(data_type(c.type)).set_dim(c.result).set_stride(strides_of(c.result, c.layout));
@@ -106,9 +111,9 @@ class GraphBuilder {
   }
 
  private:
-  GraphTensor tensor(Tensor number, const Dims& dims, Layout layout) {
+  GraphTensor tensor(std::size_t operand, const Dims& dims, Layout layout) {
     return graph_->tensor(fe::graph::Tensor_attributes()
-                              .set_uid(number)
+                              .set_uid(uid_of(operand))
                               .set_dim(dims)
                               .set_stride(strides_of(dims, layout))
                               .set_data_type(data_type(convolution_.type)));
@@ -163,44 +168,59 @@ class GraphBuilder {
   std::shared_ptr<fe::graph::Graph> graph_;
 };
 
-class ReadyConvolution final : public CudaReady {
+std::shared_ptr<fe::graph::Graph> graph_of(const gpu::Convolution& convolution, int kind) {
+  return GraphBuilder(convolution, kind).build();
+}
+
+std::shared_ptr<fe::graph::Graph> graph_of(const gpu::Attention& a, int kind) {
+  const auto graph = empty_graph(a.type, kind);
+  const auto tensor = [&](std::size_t operand, const gpu::Strided& strided) {
+    return graph->tensor(fe::graph::Tensor_attributes()
+                             .set_uid(uid_of(operand))
+                             .set_dim({strided.dims.begin(), strided.dims.end()})
+                             .set_stride({strided.strides.begin(), strided.strides.end()})
+                             .set_data_type(data_type(a.type)));
+  };
+  fe::graph::SDPA_attributes attributes;
+  attributes.set_generate_stats(false).set_attn_scale(static_cast<float>(a.scale));
+  if (a.mask) attributes.set_bias(tensor(3, *a.mask));
+  const auto [result, statistics] = graph->sdpa(tensor(0, a.query), tensor(1, a.key), tensor(2, a.value), attributes);
+  result->set_output(true)
+      .set_uid(kResult)
+      .set_data_type(data_type(a.type))
+      .set_dim({a.result.dims.begin(), a.result.dims.end()})
+      .set_stride({a.result.strides.begin(), a.result.strides.end()});
+  return graph;
+}
+
+class ReadyGraph final : public CudaReady {
  public:
-  ReadyConvolution(cudnnHandle_t handle, std::shared_ptr<fe::graph::Graph> graph, gpu::Convolution convolution, std::int64_t plan,
-                   std::size_t workspace, std::string name)
-      : handle_(handle),
-        graph_(std::move(graph)),
-        convolution_(std::move(convolution)),
-        plan_(plan),
-        workspace_(workspace),
-        name_(std::move(name)) {}
+  ReadyGraph(cudnnHandle_t handle, std::shared_ptr<fe::graph::Graph> graph, std::int64_t plan, std::size_t workspace, std::string name)
+      : handle_(handle), graph_(std::move(graph)), plan_(plan), workspace_(workspace), name_(std::move(name)) {}
 
   std::string_view implementation() const override { return name_; }
   std::size_t workspace_bytes() const override { return workspace_; }
 
   Result<void> launch(CUstream stream, const gpu::Launch& launch) override {
-    std::unordered_map<std::int64_t, void*> places = {
-        {kImage, pointer(launch.operands[0])}, {kWeights, pointer(launch.operands[1])}, {kResult, pointer(launch.results[0])}};
-    if (convolution_.residual) places[kResidual] = pointer(launch.operands[*convolution_.residual]);
-    if (convolution_.bias) places[kBias] = pointer(launch.operands[*convolution_.bias]);
+    std::unordered_map<std::int64_t, void*> places = {{kResult, pointer(launch.results[0])}};
+    for (std::size_t k = 0; k < launch.operands.size(); ++k) places[uid_of(k)] = pointer(launch.operands[k]);
     if (fe::detail::set_stream(handle_, reinterpret_cast<cudaStream_t>(stream)) != CUDNN_STATUS_SUCCESS)
       return fail(ErrorCode::unsupported, "cuDNN cannot take the stream");
-    return guarded(
-        [&] { return check(graph_->execute_plan_at_index(handle_, places, pointer(launch.workspace), plan_), "run a convolution"); });
+    return guarded([&] { return check(graph_->execute_plan_at_index(handle_, places, pointer(launch.workspace), plan_), "run a plan"); });
   }
 
  private:
   cudnnHandle_t handle_;
   std::shared_ptr<fe::graph::Graph> graph_;
-  gpu::Convolution convolution_;
   std::int64_t plan_;
   std::size_t workspace_;
   std::string name_;
 };
 
-class DnnConvolutions final : public Convolutions {
+class CudnnGraphs final : public DnnGraphs {
  public:
-  DnnConvolutions(const Dnn& dnn, const GpuSettings& settings) : dnn_(dnn), settings_(settings) {}
-  ~DnnConvolutions() override {
+  CudnnGraphs(const Dnn& dnn, const GpuSettings& settings, int kind) : dnn_(dnn), settings_(settings), kind_(kind) {}
+  ~CudnnGraphs() override {
     if (handle_ != nullptr) dnn_.destroy(handle_);
   }
 
@@ -211,17 +231,20 @@ class DnnConvolutions final : public Convolutions {
   }
 
   Result<Ways> ready(const gpu::Convolution& convolution) override {
-    return guarded([&] { return plans_of(convolution); });
+    // Tensor cores have no other way to take floats than to round them.
+    const bool in_full = convolution.type == ir::DataType::float32 && !settings_.tf32;
+    return guarded([&] { return plans_of(graph_of(convolution, kind_), "take a convolution", in_full); });
+  }
+  Result<Ways> ready(const gpu::Attention& attention) override {
+    return guarded([&] { return plans_of(graph_of(attention, kind_), "take an attention", false); });
   }
 
  private:
-  Result<Ways> plans_of(const gpu::Convolution& convolution) {
-    const std::shared_ptr<fe::graph::Graph> graph = GraphBuilder(convolution).build();
-    XFLOW_CHECK(check(graph->validate(), "take a convolution"));
-    XFLOW_CHECK(check(graph->build_operation_graph(handle_), "take a convolution"));
+  Result<Ways> plans_of(const std::shared_ptr<fe::graph::Graph>& graph, const char* what, bool without_tensor_cores) {
+    XFLOW_CHECK(check(graph->validate(), what));
+    XFLOW_CHECK(check(graph->build_operation_graph(handle_), what));
     XFLOW_CHECK(check(graph->create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}), "propose a plan"));
-    // Tensor cores have no other way to take floats than to round them.
-    if (convolution.type == ir::DataType::float32 && !settings_.tf32) graph->deselect_numeric_notes({fe::NumericalNote_t::TENSOR_CORE});
+    if (without_tensor_cores) graph->deselect_numeric_notes({fe::NumericalNote_t::TENSOR_CORE});
     graph->deselect_workspace_greater_than(static_cast<std::int64_t>(settings_.most_workspace));
     Ways ways;
     std::string refusal = "no plan of cuDNN supports it";
@@ -236,9 +259,8 @@ class DnnConvolutions final : public Convolutions {
       if (graph->get_plan_name_at_index(plan, name).is_bad()) name = fmt::format("plan {}", plan);
       const std::int64_t workspace = graph->get_workspace_size_plan_at_index(plan);
       if (workspace > static_cast<std::int64_t>(settings_.most_workspace)) continue;
-      ways.push_back(std::make_unique<ReadyConvolution>(handle_, graph, convolution, plan,
-                                                        static_cast<std::size_t>(std::max<std::int64_t>(workspace, 0)),
-                                                        fmt::format("cuDNN {}", name)));
+      ways.push_back(std::make_unique<ReadyGraph>(handle_, graph, plan, static_cast<std::size_t>(std::max<std::int64_t>(workspace, 0)),
+                                                  fmt::format("cuDNN {}", name)));
     }
     if (ways.empty()) return fail(ErrorCode::unsupported, refusal);
     return ways;
@@ -246,24 +268,35 @@ class DnnConvolutions final : public Convolutions {
 
   Dnn dnn_;
   GpuSettings settings_;
+  int kind_;
   cudnnHandle_t handle_ = nullptr;
 };
 
 }  // namespace
 
-Result<void> check_convolution(const gpu::Convolution& convolution) {
+namespace {
+
+template <typename Work>
+Result<void> check_graph(const Work& work, int kind, const char* what) {
   XFLOW_TRY(const Dnn dnn, Dnn::load());
   fe::cudnn_dlhandle = dnn.library;
-  return guarded([&] { return check(GraphBuilder(convolution).build()->validate(), "take a convolution"); });
+  return guarded([&] { return check(graph_of(work, kind)->validate(), what); });
 }
 
-Result<std::unique_ptr<Convolutions>> Convolutions::open(const GpuSettings& settings) {
+}  // namespace
+
+Result<void> check_convolution(const gpu::Convolution& convolution, int kind) {
+  return check_graph(convolution, kind, "take a convolution");
+}
+Result<void> check_attention(const gpu::Attention& attention, int kind) { return check_graph(attention, kind, "take an attention"); }
+
+Result<std::unique_ptr<DnnGraphs>> DnnGraphs::open(const GpuSettings& settings, int kind) {
   XFLOW_TRY(const Dnn dnn, Dnn::load());
   fe::cudnn_dlhandle = dnn.library;
-  return guarded([&]() -> Result<std::unique_ptr<Convolutions>> {
-    auto convolutions = std::make_unique<DnnConvolutions>(dnn, settings);
-    XFLOW_CHECK(convolutions->start());
-    return std::unique_ptr<Convolutions>(std::move(convolutions));
+  return guarded([&]() -> Result<std::unique_ptr<DnnGraphs>> {
+    auto graphs = std::make_unique<CudnnGraphs>(dnn, settings, kind);
+    XFLOW_CHECK(graphs->start());
+    return std::unique_ptr<DnnGraphs>(std::move(graphs));
   });
 }
 
