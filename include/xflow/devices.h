@@ -2,7 +2,9 @@
 #pragma once
 
 #include <xflow/export.h>
+#include <xflow/result.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,5 +20,15 @@ struct DeviceDescription {
 
 // This CPU, then the GPUs. Loads the CUDA libraries where there are some. Never fails: what cannot be used says why.
 XFLOW_API std::vector<DeviceDescription> devices();
+
+struct DeviceCheck {
+  std::uint64_t graphs = 0;  // that computed what the reference does
+  std::uint64_t values = 0;  // of these, compared
+  std::string failure;       // of the first that did not: "output 1 of the graph of attention: 0.5 instead of 0.25 at [0,1] ..."
+};
+
+// Runs some small graphs on a device of this machine ("cpu", "cuda:0") as whole models are run there, and compares them with the reference.
+// Errors: unsupported for a device that cannot be used, invalid_argument for one on which nothing is run.
+XFLOW_API Result<DeviceCheck> check_device(const std::string& name);
 
 }  // namespace xflow

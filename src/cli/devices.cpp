@@ -1,21 +1,39 @@
+#include <fmt/format.h>
 #include <xflow/devices.h>
 
 #include <cstdio>
+#include <memory>
 
 #include "src/cli/command.h"
 
 namespace xflow::cli {
+namespace {
+
+ExitCode list() {
+  for (const DeviceDescription& device : devices())
+    std::printf("%-10s %s%s\n", device.name.c_str(), device.usable ? "" : "cannot be used: ", device.text.c_str());
+  return ExitCode::done;
+}
+
+ExitCode check(const std::string& name) {
+  const auto checked = check_device(name);
+  if (!checked) return report(checked.error());
+  if (!checked->failure.empty()) {
+    std::fprintf(stderr, "xflow: %s does not compute what the reference does: %s\n", name.c_str(), checked->failure.c_str());
+    return ExitCode::negative;
+  }
+  fmt::print("{:<10} {} graphs compute what the reference does, in {} values\n", name, checked->graphs, checked->values);
+  return ExitCode::done;
+}
+
+}  // namespace
 
 void add_devices(CLI::App& app, Command& command) {
   CLI::App* sub = app.add_subcommand("devices", "List where costs can be measured, and why not elsewhere");
-  sub->footer(examples({"xflow devices"}));
-  sub->callback([&command] {
-    command.run = [] {
-      for (const DeviceDescription& device : devices())
-        std::printf("%-10s %s%s\n", device.name.c_str(), device.usable ? "" : "cannot be used: ", device.text.c_str());
-      return ExitCode::done;
-    };
-  });
+  auto name = std::make_shared<std::string>();
+  sub->add_option("--check", *name, "run some small graphs on this device (cpu, cuda:N) and compare them with the reference");
+  sub->footer(examples({"xflow devices", "xflow devices --check cuda:0"}));
+  sub->callback([&command, name] { command.run = [name] { return name->empty() ? list() : check(*name); }; });
 }
 
 }  // namespace xflow::cli

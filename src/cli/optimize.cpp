@@ -10,6 +10,7 @@
 
 #include "src/api/sizes.h"
 #include "src/cli/command.h"
+#include "src/cli/default_device.h"
 #include "src/cost/device.h"
 
 namespace xflow::cli {
@@ -105,6 +106,7 @@ Result<void> prepare(OptimizeArguments& a) {
 ExitCode run(OptimizeArguments& a) {
   if (auto prepared = prepare(a); !prepared) return report(prepared.error());
   a.options.warning = [](const std::string& text) { std::fprintf(stderr, "xflow: warning: %s\n", text.c_str()); };
+  if (a.options.device.empty() && a.options.runner.empty()) a.options.device = default_device(a.options.warning);
   Result<OptimizeReport> result = fail(ErrorCode::internal, "not run");
   {
     ProgressLine line;
@@ -136,7 +138,7 @@ void add_optimize(CLI::App& app, Command& command) {
   sub->add_option(
       "--device", a->options.device,
       "where costs are measured: cpu, cuda:N (xflow devices), runner, or profile:FILE (xflow profile --help); without it in the runner "
-      "if there is one, else on this CPU");
+      "if there is one, else on the first GPU if there is one that passes its check, else on this CPU");
   sub->add_flag("--tf32", a->options.tf32, "on a GPU, products and convolutions of float may round their operands to 10 bits");
   sub->add_option("--gpu-workspace", a->options.gpu_workspace, "bytes that a kernel's library may use on a GPU beside its tensors")
       ->capture_default_str();

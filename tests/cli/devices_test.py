@@ -26,6 +26,14 @@ class Devices(unittest.TestCase):
     def test_begin_with_this_cpu(self):
         self.assertRegex(self.list(), CPU)
 
+    def test_compute_what_the_reference_does(self):
+        run = subprocess.run([PROGRAM, "devices", "--check", "cpu"], capture_output=True, text=True, check=False)
+        self.assertEqual((0, ""), (run.returncode, run.stderr))
+        self.assertRegex(run.stdout, r"\Acpu        3 graphs compute what the reference does, in \d+ values\n\Z")
+        run = subprocess.run([PROGRAM, "devices", "--check", "abacus"], capture_output=True, text=True, check=False)
+        self.assertEqual((3, ""), (run.returncode, run.stdout))
+        self.assertEqual("xflow: no device 'abacus'; there are: cpu, cuda:N, runner, profile:FILE\n", run.stderr)
+
     def test_say_that_there_are_no_gpus(self):
         lines = self.list().splitlines()
         if not any(line.startswith("cuda:") for line in lines):
@@ -102,6 +110,27 @@ class Gpus(unittest.TestCase):
                     self.assertEqual(3, run.returncode)
                     self.assertIn(f"device '{device}' cannot be used: {why}", run.stderr)
                     self.assertFalse(pathlib.Path(folder, "out.onnx").exists())
+
+    def test_that_do_not_pass_their_check_are_no_default(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model, output = pathlib.Path(folder, "m.onnx"), pathlib.Path(folder, "out.onnx")
+            model.write_bytes(RELU)
+            run = subprocess.run(
+                [PROGRAM, "optimize", model, output, "--no-gate", "--costs", ""],
+                capture_output=True,
+                text=True,
+                check=False,
+                env={**os.environ, "XFLOW_CUDA_FOLDERS": str(pathlib.Path(FAKE_DRIVER).parent), "XFLOW_FAKE_CUDA": "13000 0 1 9"},
+            )
+            self.assertEqual(0, run.returncode, run.stderr)
+            self.assertEqual(
+                "xflow: warning: cuda:0 is there and is not used, because its check failed: it ended with exit status 3: "
+                "xflow: device 'cuda:0' cannot be used: libcuda.so.1 has no function cuDevicePrimaryCtxRetain; "
+                "'--device cuda:0' uses it all the same, '--device cpu' does not ask\n",
+                run.stderr,
+            )
+            self.assertIn("device      cpu: ", run.stdout)
+            self.assertEqual(RELU, output.read_bytes())
 
     def test_need_a_driver_that_can_be_loaded(self):
         with tempfile.TemporaryDirectory() as folder:

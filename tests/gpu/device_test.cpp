@@ -2,12 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
+#include <string>
+#include <system_error>
 
 #include "src/cost/cover.h"
 #include "src/cost/device_plugin.h"
 #include "src/cost/gpu/gpu_device.h"
 #include "src/cost/gpu/gpu_program.h"
+#include "src/cost/shared_library.h"
 #include "tests/cost/expect_outputs.h"
 #include "tests/cost/graph_test.h"
 #include "tests/cost/kernel_cases.h"
@@ -28,7 +32,10 @@ using xflow::testing::graphs::list;
 Result<std::unique_ptr<Gpu>> open_first_gpu(bool& there) {
 #ifdef XFLOW_CUDA_FOLDER
   there = true;  // for all that is known, until the library of devices can be asked
-  XFLOW_TRY(DevicePlugin* const plugin, load_plugin_from(XFLOW_CUDA_FOLDER, "cuda"));
+  // Where it was built, or on another machine beside the program.
+  std::error_code none;
+  const std::string folder = std::filesystem::exists(XFLOW_CUDA_FOLDER, none) ? XFLOW_CUDA_FOLDER : own_folder();
+  XFLOW_TRY(DevicePlugin* const plugin, load_plugin_from(folder, "cuda"));
   const auto listed = plugin->devices();
   there = listed && !listed->empty() && (*listed)[0].refusal.empty();
   if (there) return plugin->open(0, {});
@@ -195,6 +202,22 @@ TEST_F(OnGpu, RunsAttention) {
   const ValueId k = op("transpose", {op("matmul", {x, constant({64, 64}, 0.2)})}, {{"perm", list({0, 2, 1})}});
   const ValueId weights = op("softmax", {op("matmul", {q, k})}, {{"axis", Poly(2)}});
   expect_computes({{op("add", {op("tanh", {op("matmul", {weights, x})}), x})}});
+}
+
+TEST_F(OnGpu, AttentionComputes) {
+  for (const DataType type : {DataType::float16, DataType::bfloat16}) {
+    for (const bool masked : {false, true}) {
+      KernelSpec spec{"attention",
+                      "",
+                      {tensor_spec({2, 3, 40, 64}, type), tensor_spec({2, 48, 3, 64}, type), tensor_spec({2, 3, 48, 64}, type)},
+                      {tensor_spec({2, 3, 40, 64}, type)},
+                      {{"perm", {0, 2, 3, 1}}},
+                      {{"scale", 0.125}},
+                      {}};
+      if (masked) spec.operands.push_back(tensor_spec({2, 1, 40, 48}, type));
+      expect_computes(xflow::testing::case_of(spec, -0.5, 0.5));
+    }
+  }
 }
 
 TEST_F(OnGpu, TimesAreThoseOfTheWork) {

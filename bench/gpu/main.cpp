@@ -1,0 +1,107 @@
+// xflow-bench-gpu: measures models on a device and writes what it found as JSON and as a table.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "bench/gpu/measure.h"
+#include "src/cost/sign_test.h"
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool write(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream out(path);
+  out << text;
+  out.close();
+  if (!out) fmt::print(stderr, "xflow-bench-gpu: cannot write {}\n", path.string());
+  return !out.fail();
+}
+
+// One row of the table: what is missing was not run.
+std::string row(const std::string& name, const Json& told) {
+  if (!told.contains("original")) return fmt::format("| {} | | | | | | {} |\n", name, told.value("failure", ""));
+  const double run = xflow::cost::median_interval(told["original"]["samples"].get<std::vector<double>>()).median;
+  std::string result = "kept";
+  if (told.contains("turns")) {
+    const Json& ratio = told["turns"]["ratio"];
+    result = fmt::format("{:.3f} [{:.3f}, {:.3f}]", ratio["median"].get<double>(), ratio["low"].get<double>(), ratio["high"].get<double>());
+  }
+  const std::string note = told.value("failure", told.contains("report") ? told["report"].value("reason", "") : "");
+  return fmt::format("| {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {} | {} |\n", name, told["predicted"].get<double>() / 1e3, run / 1e3,
+                     100 * told["error"].get<double>(), told["profiling"]["seconds"].get<double>(), result, note);
+}
+
+// What all models have in common.
+std::string summary(const std::vector<Json>& all) {
+  std::vector<double> errors;
+  double logarithms = 0;
+  std::size_t run = 0;
+  std::size_t slower = 0;
+  for (const Json& told : all) {
+    if (told.contains("failure")) continue;
+    ++run;
+    errors.push_back(std::abs(told["error"].get<double>()));
+    if (!told.contains("turns")) continue;
+    const Json& ratio = told["turns"]["ratio"];
+    logarithms += std::log(ratio["median"].get<double>());
+    if (ratio["low"].get<double>() > 1) ++slower;
+  }
+  if (run == 0) return "\nNothing was run.\n";
+  return fmt::format(
+      "\n{} of {} models run. Median error of the prediction {:.1f} %. Geometric mean of original / optimised {:.3f}. Slower: {}.\n", run,
+      all.size(), 100 * xflow::cost::median_interval(errors).median, std::exp(-logarithms / static_cast<double>(run)), slower);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Measures models on a device: predicted and run, before and after they are optimised"};
+  xflow::bench::MeasureOptions options;
+  std::string folder;
+  std::vector<std::string> models;
+  double budget = 10;
+  options.optimize.max_measure_seconds = 20;
+  app.add_option("MODEL", models, "ONNX models")->required();
+  app.add_option("--device", options.optimize.device, "cuda:N or cpu")->required();
+  app.add_option("--out", folder, "folder for NAME.json, NAME.onnx, table.md and costs.db, made if it is not there")->required();
+  app.add_option("--budget", budget, "seconds of each search")->capture_default_str();
+  app.add_option("--measure-budget", options.optimize.max_measure_seconds, "seconds of each gate")->capture_default_str();
+  app.add_option("--turns", options.turns, "samples of each program")->capture_default_str()->check(CLI::Range(1, 1000));
+  app.add_flag("--tf32", options.optimize.tf32, "products and convolutions of float may round their operands to 10 bits");
+  CLI11_PARSE(app, argc, argv);
+
+  options.optimize.max_seconds = budget;
+  const std::filesystem::path out(folder);
+  std::error_code error;
+  std::filesystem::create_directories(out, error);
+  options.optimize.cost_database = (out / "costs.db").string();
+  const auto device = xflow::bench::describe_device(options.optimize);
+  if (!device) {
+    fmt::print(stderr, "xflow-bench-gpu: {}\n", device.error().text());
+    return 3;
+  }
+  std::string table = fmt::format("{}, {}\n\n", device->value("model", ""), device->value("library", ""));
+  table += "| model | predicted, us | run, us | error, % | profiling, s | of the original | |\n|---|---|---|---|---|---|---|\n";
+  fmt::print("{}", table);
+  std::vector<Json> all;
+  for (const std::string& path : models) {
+    const std::string name = std::filesystem::path(path).stem().string();
+    const auto measured = xflow::bench::measure_model(path, (out / (name + ".onnx")).string(), options);
+    all.push_back(measured ? *measured : Json{{"device", *device}, {"failure", measured.error().text()}});
+    if (!write(out / (name + ".json"), all.back().dump(1) + "\n")) return 3;
+    const std::string line = row(name, all.back());
+    fmt::print("{}", line);
+    std::fflush(stdout);
+    table += line;
+  }
+  const std::string end = summary(all);
+  fmt::print("{}", end);
+  if (!write(out / "table.md", table + end)) return 3;
+  return std::ranges::any_of(all, [](const Json& told) { return told.contains("failure"); }) ? 1 : 0;
+}

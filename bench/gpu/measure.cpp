@@ -1,0 +1,191 @@
+#include "bench/gpu/measure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "bench/cost/lifted.h"
+#include "src/api/device_programs.h"
+#include "src/api/engine.h"
+#include "src/cost/cover.h"
+#include "src/cost/cpu/cpu_device.h"
+#include "src/cost/cpu/footprint.h"
+#include "src/cost/database.h"
+#include "src/cost/gpu/gpu.h"
+#include "src/cost/gpu/gpu_device.h"
+#include "src/cost/plan.h"
+#include "src/cost/sign_test.h"
+
+namespace xflow::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kWarmUps = 3;
+
+Json description(const cost::DeviceInfo& info) {
+  return {{"name", info.name}, {"model", info.model}, {"library", info.library}, {"clock", info.clock}, {"threads", info.threads}};
+}
+
+// Models on the device of the options, each with seeded inputs.
+class Runs {
+ public:
+  Result<void> open(const Lifted& lifted, const OptimizeOptions& options) {
+    XFLOW_CHECK(costs_.open(options, [&] { return cost::cpu::bytes_of_run(lifted.arena, lifted.model.graph, lifted.sizes->valuation()); }));
+    costs_.database = std::make_unique<cost::Database>(cost::Database::open(options.cost_database, costs_.device().info()));
+    if (costs_.gpu) {
+      use(std::make_shared<api::GpuPrograms>(*costs_.gpu));
+    } else if (costs_.cpu) {
+      use(std::make_shared<api::CpuPrograms>(*costs_.cpu));
+    } else {
+      return fail(ErrorCode::invalid_argument, "nothing is run on device '" + options.device + "'");
+    }
+    return {};
+  }
+
+  const cost::DeviceInfo& info() const { return costs_.device().info(); }
+
+  struct Covered {
+    cost::Plan plan;
+    cost::Cost cost;
+    cost::CostStatistics statistics;
+    std::map<std::string, std::size_t> refusals;
+  };
+  Result<Covered> cover(const Lifted& model) {
+    cost::CostModel costs(model.arena, costs_.device(), *costs_.database, model.sizes->valuation());
+    Covered covered;
+    XFLOW_TRY(covered.cost, costs.cost(model.model.graph));
+    XFLOW_TRY(const std::vector<cost::CoveredLaunch> launches, costs.launches(model.model.graph));
+    for (const cost::CoveredLaunch& launch : launches)
+      if (!launch.refusal.empty()) ++covered.refusals[launch.refusal];
+    covered.plan = cost::make_plan(model.arena, model.model.graph, launches, model.sizes->valuation());
+    covered.statistics = costs.statistics();
+    costs_.database->flush();
+    return covered;
+  }
+
+  // The model has to stay where it is.
+  Result<cost::ProgramId> add(Lifted& model, const cost::Plan& plan) { return add_(model, plan); }
+
+  // Runs in a row that take at least so long, after some that warm up.
+  Result<int> repeats_for(cost::ProgramId program, double nanoseconds) {
+    XFLOW_CHECK(executor_->run(program, 0, kWarmUps));
+    XFLOW_TRY(const cost::RunTimes once, executor_->run(program, 0, 1));
+    return std::max(1, static_cast<int>(std::ceil(nanoseconds / std::max(once.time.value, 1.0))));
+  }
+
+  Result<double> sample(cost::ProgramId program, int repeats) {
+    XFLOW_TRY(const cost::RunTimes times, executor_->run(program, 0, repeats));
+    return times.time.value;
+  }
+
+  std::size_t memory_bytes() const { return costs_.opened_gpu ? costs_.opened_gpu->peak_bytes() : 0; }
+
+ private:
+  template <typename Programs>
+  void use(std::shared_ptr<Programs> programs) {
+    using Program = typename Programs::Program;
+    auto executor = std::make_unique<typename Programs::Executor>(programs->device());
+    add_ = [programs, to = executor.get()](Lifted& model, const cost::Plan& plan) {
+      return to->add([programs, &model, plan]() -> Result<std::vector<Program>> {
+        constexpr std::size_t kTogether = 3;
+        XFLOW_TRY(Program program, programs->build(model.arena, plan, model.sizes->valuation(), kTogether));
+        for (const cost::BufferId id : program.plan().inputs) {
+          const ir::ValueId value = program.plan().buffer(id).value;
+          const auto input = std::ranges::find(model.inputs, value, &api::NamedInput::value);
+          XFLOW_CHECK(program.write(value, model.set.tensors.at(std::string(input->name))));
+        }
+        std::vector<Program> made;
+        made.push_back(std::move(program));
+        return made;
+      });
+    };
+    executor_ = std::move(executor);
+  }
+
+  api::DeviceCosts costs_;
+  std::unique_ptr<cost::Executor> executor_;
+  std::function<Result<cost::ProgramId>(Lifted&, const cost::Plan&)> add_;
+};
+
+Result<Json> run_original(Runs& runs, cost::ProgramId original, const MeasureOptions& options) {
+  XFLOW_TRY(const int repeats, runs.repeats_for(original, options.sample_ns));
+  std::vector<double> samples;
+  for (std::size_t k = 0; k < options.turns; ++k) {
+    XFLOW_TRY(samples.emplace_back(), runs.sample(original, repeats));
+  }
+  return Json{{"repeats", repeats}, {"samples", samples}};
+}
+
+// In an order that is drawn for each turn.
+Result<Json> run_in_turns(Runs& runs, cost::ProgramId original, cost::ProgramId result, const MeasureOptions& options) {
+  XFLOW_TRY(const int repeats, runs.repeats_for(original, options.sample_ns));
+  XFLOW_CHECK(runs.repeats_for(result, options.sample_ns));
+  std::vector<double> before(options.turns);
+  std::vector<double> after(options.turns);
+  std::vector<double> ratios(options.turns);
+  std::mt19937_64 random(1);
+  for (std::size_t k = 0; k < options.turns; ++k) {
+    const bool original_first = (random() & 1U) == 0;
+    for (const bool is_original : {original_first, !original_first}) {
+      XFLOW_TRY((is_original ? before : after)[k], runs.sample(is_original ? original : result, repeats));
+    }
+    ratios[k] = after[k] / before[k];
+  }
+  const cost::MedianInterval ratio = cost::median_interval(ratios);
+  return Json{{"repeats", repeats},
+              {"original", before},
+              {"result", after},
+              {"ratio", {{"median", ratio.median}, {"low", ratio.low}, {"high", ratio.high}}}};
+}
+
+Result<void> measure(Runs& runs, Lifted& model, const std::string& path, const std::string& output, const MeasureOptions& options,
+                     Json& told) {
+  XFLOW_TRY(const Runs::Covered covered, runs.cover(model));
+  told["predicted"] = covered.cost.time.value;
+  told["launches"] = covered.plan.launches.size();
+  told["share_not_run"] = covered.plan.share_not_run();
+  told["profiling"] = {{"kernels", covered.statistics.measured},
+                       {"seconds", covered.statistics.measured_seconds},
+                       {"cannot_run", covered.cost.unmeasured},
+                       {"refusals", covered.refusals}};
+  XFLOW_TRY(const cost::ProgramId original, runs.add(model, covered.plan));
+  XFLOW_TRY(told["original"], run_original(runs, original, options));
+  const cost::MedianInterval time = cost::median_interval(told["original"]["samples"].get<std::vector<double>>());
+  told["error"] = covered.cost.time.value / time.median - 1;
+  XFLOW_TRY(const OptimizeReport report, optimize_file(path, output, options.optimize));
+  told["report"] = Json::parse(report.to_json());
+  if (report.improved) {
+    XFLOW_TRY(const std::unique_ptr<Lifted> better, lift(output));
+    XFLOW_TRY(const Runs::Covered better_cover, runs.cover(*better));
+    XFLOW_TRY(const cost::ProgramId result, runs.add(*better, better_cover.plan));
+    XFLOW_TRY(told["turns"], run_in_turns(runs, original, result, options));
+  }
+  if (runs.memory_bytes() > 0) told["memory_bytes"] = runs.memory_bytes();
+  return {};
+}
+
+}  // namespace
+
+Result<Json> describe_device(const OptimizeOptions& options) {
+  api::DeviceCosts costs;
+  XFLOW_CHECK(costs.open(options, [] { return std::size_t{0}; }));
+  return description(costs.device().info());
+}
+
+Result<Json> measure_model(const std::string& path, const std::string& output, const MeasureOptions& options) {
+  XFLOW_TRY(const std::unique_ptr<Lifted> model, lift(path));
+  Runs runs;
+  XFLOW_CHECK(runs.open(*model, options.optimize));
+  Json told{{"device", description(runs.info())}};
+  if (const auto measured = measure(runs, *model, path, output, options, told); !measured) told["failure"] = measured.error().text();
+  return told;
+}
+
+}  // namespace xflow::bench

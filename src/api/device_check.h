@@ -1,0 +1,34 @@
+// Whether a device computes what the reference does, before it is trusted.
+#pragma once
+
+#include <xflow/devices.h>
+#include <xflow/result.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "src/cost/database.h"
+#include "src/cost/device.h"
+#include "src/cost/plan.h"
+#include "src/eval/evaluate.h"
+
+namespace xflow::api {
+
+// A graph of the kernels that models are made of, with values for its inputs.
+struct SampleGraph {
+  std::string name;
+  ir::Graph graph;
+  eval::Bindings inputs;
+};
+// Convolutions, attention, and what moves data, in an empty arena; the same in every run.
+Result<std::vector<SampleGraph>> sample_graphs(ir::Arena& arena);
+
+// Runs a plan and gives its outputs.
+using RunPlan = std::function<Result<std::vector<eval::Tensor>>(ir::Arena&, const cost::Plan&, const SampleGraph&)>;
+
+// Runs the graphs as whole models are run, by the kernels that the device is quickest with, and compares by the rule of `xflow check`.
+// Errors: those of evaluating the reference.
+Result<DeviceCheck> check_device(cost::Device& device, cost::Database& database, const RunPlan& run);
+
+}  // namespace xflow::api

@@ -1,0 +1,93 @@
+"""Tests of bench/gpu/run_all: run_all_test.py BUILD_FOLDER [unittest arguments]. Its way is gone on this CPU; on a GPU it is the same."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ""
+NO_DEVICE = "no CUDA device: nothing was measured"
+
+
+class RunAll(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.out = pathlib.Path(folder.name, "out")
+
+    def run_all(self, *arguments, **environment):
+        return subprocess.run(
+            [str(ROOT / "bench/gpu/run_all"), *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "XFLOW_BUILD": BUILD, **environment},
+        )
+
+    def test_says_that_there_is_no_device(self):
+        run = self.run_all(str(self.out), XFLOW_BENCH_DEVICE="cuda:31")
+        self.assertEqual((3, ""), (run.returncode, run.stderr))
+        self.assertEqual(NO_DEVICE, run.stdout.splitlines()[-1])
+        self.assertEqual(["devices.txt"], [path.name for path in self.out.iterdir()])
+        self.assertRegex((self.out / "devices.txt").read_text(), r"\Acpu  ")
+
+    def test_measures_a_model(self):
+        run = self.run_all(str(self.out), "nasrnn", XFLOW_BENCH_DEVICE="cpu", XFLOW_BENCH_SCALE="32", XFLOW_BENCH_BUDGET="1")
+        self.assertEqual((0, ""), (run.returncode, run.stderr), run.stdout)
+        names = {str(path.relative_to(self.out)) for path in self.out.rglob("*") if path.is_file()} - {"machine.txt"}
+        self.assertEqual({"devices.txt", "check.txt", "cuda.xprof", "models/nasrnn.json", "models/table.md", "models/costs.db"}, names)
+        told = json.loads((self.out / "models/nasrnn.json").read_text())
+        self.assertEqual("cpu", told["device"]["name"])
+        self.assertRegex(told["device"]["library"], "oneDNN")
+        self.assertEqual(31, len(told["original"]["samples"]))
+        self.assertGreater(min(told["original"]["samples"]), 0)
+        middle = sorted(told["original"]["samples"])[15]
+        self.assertAlmostEqual(told["predicted"] / middle - 1, told["error"])
+        self.assertGreater(told["profiling"]["kernels"], 0)
+        self.assertEqual({"kernels", "seconds", "cannot_run", "refusals"}, set(told["profiling"]))
+        self.assertIn("end_to_end", told["report"])
+        self.assertEqual(told["report"]["improved"], "turns" in told)
+        if "turns" in told:
+            ratios = sorted(after / before for before, after in zip(told["turns"]["original"], told["turns"]["result"]))
+            self.assertEqual(31, len(ratios))
+            self.assertAlmostEqual(ratios[15], told["turns"]["ratio"]["median"])
+        table = (self.out / "models/table.md").read_text()
+        self.assertIn("| model | predicted, us | run, us | error, % |", table)
+        self.assertRegex(table, r"\n\| nasrnn \| [\d.]+ \| [\d.]+ \| -?[\d.]+ \|")
+        self.assertRegex(table, r"\n1 of 1 models run\. Median error of the prediction [\d.]+ %\.")
+        self.assertTrue((self.out / "cuda.xprof").read_text().startswith("xflow profile"))
+
+    def test_goes_on_after_a_model_that_cannot_be_measured(self):
+        self.out.mkdir()
+        (self.out / "bad.onnx").write_bytes(b"no model")
+        run = subprocess.run(
+            [f"{BUILD}/bench/xflow-bench-gpu", "--device", "cpu", "--out", str(self.out), str(self.out / "bad.onnx")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.assertEqual(1, run.returncode)
+        self.assertRegex(run.stdout, r"\| bad \| \| \| \| \| \| .*bad\.onnx")
+        self.assertIn("Nothing was run.", run.stdout)
+        self.assertRegex(json.loads((self.out / "bad.json").read_text())["failure"], re.escape("bad.onnx"))
+
+    def test_says_what_is_wrong_with_how_it_was_called(self):
+        for arguments in [], ["--help"]:
+            run = self.run_all(*arguments)
+            self.assertEqual((64, "usage: run_all OUTDIR [MODEL...]\n"), (run.returncode, run.stderr))
+        run = self.run_all(str(self.out), XFLOW_BUILD="/nowhere")
+        self.assertEqual(64, run.returncode)
+        self.assertIn("there is no program xflow: build it", run.stderr)
+        run = self.run_all(str(self.out), "abacus", XFLOW_BENCH_DEVICE="cpu")
+        self.assertEqual(64, run.returncode)
+        self.assertIn("no model 'abacus'", run.stderr)
+
+
+if __name__ == "__main__":
+    BUILD = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    unittest.main()
