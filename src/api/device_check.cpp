@@ -28,16 +28,18 @@ class Writer {
  public:
   Writer(ir::Arena& arena, std::uint32_t seed) : arena_(arena), random_(seed) {}
 
+  // Of inputs and constants from now on.
+  void use(ir::DataType type) { type_ = type; }
+
   ValueId input(const Dims& dims) {
-    const ValueId value = arena_.input({ir::DataType::float32, true, ir::polys(dims)}, static_cast<std::uint32_t>(arena_.size()));
-    inputs_.emplace(value, eval::Tensor::of_doubles(ir::DataType::float32, dims, values(dims)));
+    const ValueId value = arena_.input({type_, true, ir::polys(dims)}, static_cast<std::uint32_t>(arena_.size()));
+    inputs_.emplace(value, eval::Tensor::of_doubles(type_, dims, values(dims)));
     return value;
   }
   ValueId constant(const Dims& dims, double scale = 1) {
     std::vector<double> numbers = values(dims);
     for (double& number : numbers) number = static_cast<float>(number * scale);
-    return keep(ir::make_constant(ir::DataType::float32, dims, numbers),
-                [&](ir::Constant made) { return arena_.constant(std::move(made)); });
+    return keep(ir::make_constant(type_, dims, numbers), [&](ir::Constant made) { return arena_.constant(std::move(made)); });
   }
   ValueId op(std::string_view name, std::vector<ValueId> operands, ir::Attributes attributes = {}) {
     if (error_) return {};
@@ -77,6 +79,7 @@ class Writer {
   }
 
   ir::Arena& arena_;
+  ir::DataType type_ = ir::DataType::float32;
   std::mt19937 random_;
   eval::Bindings inputs_;
   std::optional<Error> error_;
@@ -92,7 +95,7 @@ Result<SampleGraph> convolutions(Writer& w) {
   return w.finish("convolutions", {pooled, w.mean(c, {2, 3})});
 }
 
-Result<SampleGraph> attention(Writer& w) {
+Result<SampleGraph> attention_of(Writer& w, std::string name) {
   const ValueId x = w.input({2, 33, 32});
   const ValueId centered = w.op("sub", {x, w.mean(x, {2})});
   const ValueId deviation = w.op("sqrt", {w.op("add", {w.mean(w.op("mul", {centered, centered}), {2}), w.constant({1}, 0.0)})});
@@ -107,7 +110,15 @@ Result<SampleGraph> attention(Writer& w) {
   const ValueId mixed = w.transpose(w.op("matmul", {w.softmax(w.op("matmul", {q, k}), 3), v}), {0, 2, 1, 3});
   const ValueId y = w.op("add", {w.op("reshape", {mixed}, {{"shape", ir::polys(Dims{2, 33, 32})}}), x});
   const ValueId wide = w.op("tanh", {w.op("matmul", {y, w.constant({32, 64}, 0.2)})});
-  return w.finish("attention", {w.op("matmul", {wide, w.constant({64, 32}, 0.2)}), normal});
+  return w.finish(std::move(name), {w.op("matmul", {wide, w.constant({64, 32}, 0.2)}), normal});
+}
+
+Result<SampleGraph> attention(Writer& w) { return attention_of(w, "attention"); }
+Result<SampleGraph> attention_in_half_precision(Writer& w) {
+  w.use(ir::DataType::float16);
+  auto graph = attention_of(w, "attention in half precision");
+  w.use(ir::DataType::float32);
+  return graph;
 }
 
 Result<SampleGraph> movement(Writer& w) {
@@ -157,7 +168,7 @@ RunPlan run_by(Programs& programs) {
 Result<std::vector<SampleGraph>> sample_graphs(ir::Arena& arena) {
   Writer writer(arena, 1);
   std::vector<SampleGraph> graphs;
-  for (const auto make : {&convolutions, &attention, &movement}) {
+  for (const auto make : {&convolutions, &attention, &attention_in_half_precision, &movement}) {
     XFLOW_TRY(SampleGraph graph, make(writer));
     graphs.push_back(std::move(graph));
   }

@@ -21,7 +21,7 @@ struct SampleGraph {
   ir::Graph graph;
   eval::Bindings inputs;
 };
-// Convolutions, attention, and what moves data, in an empty arena; the same in every run.
+// Convolutions, attention in single and half precision, and what moves data, in an empty arena; the same in every run.
 Result<std::vector<SampleGraph>> sample_graphs(ir::Arena& arena);
 
 // Runs a plan and gives its outputs.
