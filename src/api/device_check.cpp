@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <random>
+#include <string_view>
 #include <utility>
 
 #include "src/api/device_programs.h"

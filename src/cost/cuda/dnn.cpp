@@ -25,9 +25,9 @@ using Dims = std::vector<std::int64_t>;
 
 constexpr std::int64_t kMostPlans = 8;
 
-// The tensors of a graph are known by numbers: operands by their own in the kernel, and the result.
-constexpr std::int64_t kResult = -1;
-std::int64_t uid_of(std::size_t operand) { return static_cast<std::int64_t>(operand); }
+// The tensors of a graph are known by numbers from 1 on: operands by their own in the kernel, after the result.
+constexpr std::int64_t kResult = 1;
+std::int64_t uid_of(std::size_t operand) { return kResult + 1 + static_cast<std::int64_t>(operand); }
 
 Result<void> check(fe::error_t error, const char* what) {
   if (error.is_good()) return {};
