@@ -73,6 +73,7 @@ int main(int argc, char** argv) {
   app.add_option("--budget", budget, "seconds of each search")->capture_default_str();
   app.add_option("--measure-budget", options.optimize.max_measure_seconds, "seconds of each gate")->capture_default_str();
   app.add_option("--turns", options.turns, "samples of each program")->capture_default_str()->check(CLI::Range(1, 1000));
+  app.add_flag("--compare", options.compare, "compare what the original computes with the reference, which takes long for large models");
   app.add_flag("--tf32", options.optimize.tf32, "products and convolutions of float may round their operands to 10 bits");
   CLI11_PARSE(app, argc, argv);
 

@@ -1,5 +1,7 @@
 #include "bench/gpu/measure.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -21,6 +23,8 @@
 #include "src/cost/gpu/gpu_device.h"
 #include "src/cost/plan.h"
 #include "src/cost/sign_test.h"
+#include "src/eval/compare.h"
+#include "src/eval/evaluate.h"
 
 namespace xflow::bench {
 namespace {
@@ -85,6 +89,12 @@ class Runs {
     return times.time.value;
   }
 
+  // What it computes.
+  Result<std::vector<eval::Tensor>> outputs(cost::ProgramId program, std::size_t count) {
+    XFLOW_CHECK(executor_->run(program, 0, 1));
+    return read_(program, count);
+  }
+
   std::size_t memory_bytes() const { return costs_.opened_gpu ? costs_.opened_gpu->peak_bytes() : 0; }
 
  private:
@@ -106,12 +116,20 @@ class Runs {
         return made;
       });
     };
+    read_ = [to = executor.get()](cost::ProgramId program, std::size_t count) -> Result<std::vector<eval::Tensor>> {
+      std::vector<eval::Tensor> outputs;
+      for (std::size_t k = 0; k < count; ++k) {
+        XFLOW_TRY(outputs.emplace_back(), to->program(program, 0).read(k));
+      }
+      return outputs;
+    };
     executor_ = std::move(executor);
   }
 
   api::DeviceCosts costs_;
   std::unique_ptr<cost::Executor> executor_;
   std::function<Result<cost::ProgramId>(Lifted&, const cost::Plan&)> add_;
+  std::function<Result<std::vector<eval::Tensor>>(cost::ProgramId, std::size_t)> read_;
 };
 
 Result<Json> run_original(Runs& runs, cost::ProgramId original, const MeasureOptions& options) {
@@ -121,6 +139,22 @@ Result<Json> run_original(Runs& runs, cost::ProgramId original, const MeasureOpt
     XFLOW_TRY(samples.emplace_back(), runs.sample(original, repeats));
   }
   return Json{{"repeats", repeats}, {"samples", samples}};
+}
+
+// The outputs against the reference, by the rule of `xflow check`: why they do not agree, empty if they do.
+Result<std::string> compare_with_reference(Runs& runs, cost::ProgramId program, Lifted& model) {
+  eval::Bindings bindings;
+  for (const api::NamedInput& input : model.inputs) bindings.emplace(input.value, model.set.tensors.at(std::string(input.name)));
+  eval::Options single;
+  single.number = eval::Number::float32;
+  XFLOW_TRY(const std::vector<eval::Tensor> reference, eval::evaluate(model.arena, model.model.graph, bindings));
+  XFLOW_TRY(const std::vector<eval::Tensor> own, eval::evaluate(model.arena, model.model.graph, bindings, single));
+  XFLOW_TRY(const std::vector<eval::Tensor> found, runs.outputs(program, reference.size()));
+  for (std::size_t k = 0; k < reference.size(); ++k) {
+    const eval::Comparison compared = eval::compare(reference[k], own[k], found[k]);
+    if (!compared.agrees) return fmt::format("output {} is not that of the reference: {}", k, compared.reason);
+  }
+  return std::string();
 }
 
 // In an order that is drawn for each turn.
@@ -156,6 +190,11 @@ Result<void> measure(Runs& runs, Lifted& model, const std::string& path, const s
                        {"cannot_run", covered.cost.unmeasured},
                        {"refusals", covered.refusals}};
   XFLOW_TRY(const cost::ProgramId original, runs.add(model, covered.plan));
+  if (options.compare) {
+    XFLOW_TRY(const std::string difference, compare_with_reference(runs, original, model));
+    if (!difference.empty()) return fail(ErrorCode::internal, difference);
+    told["compared"] = true;
+  }
   XFLOW_TRY(told["original"], run_original(runs, original, options));
   const cost::MedianInterval time = cost::median_interval(told["original"]["samples"].get<std::vector<double>>());
   told["error"] = covered.cost.time.value / time.median - 1;

@@ -14,6 +14,7 @@ struct MeasureOptions {
   OptimizeOptions optimize;  // the device, and how to optimise
   std::size_t turns = 31;    // samples of each program
   double sample_ns = 20e6;   // at least, of runs in a row
+  bool compare = false;      // the outputs with those of the interpreter, which takes long for large models
 };
 
 // The device as it is used: {"name", "model", "library", "clock", "threads"}. Errors: those of opening it.
@@ -22,6 +23,7 @@ Result<nlohmann::ordered_json> describe_device(const OptimizeOptions& options);
 // Measures the model of the file `path`, and writes what it is optimised to as `output`. All times are nanoseconds of one run, and every
 // sample is in the answer:
 //   "predicted", "profiling" {"kernels", "seconds", "cannot_run", "refusals" {reason: launches}}, "launches", "share_not_run",
+//   "compared": true where the outputs were compared with the reference, and agree,
 //   "original" {"repeats", "samples"}, "error": of the prediction, as a part of the median sample,
 //   "memory_bytes": the most that the device had in use (GPUs alone),
 //   "report": of optimising (docs/cost.md),

@@ -40,7 +40,10 @@ class RunAll(unittest.TestCase):
         run = self.run_all(str(self.out), "nasrnn", XFLOW_BENCH_DEVICE="cpu", XFLOW_BENCH_SCALE="32", XFLOW_BENCH_BUDGET="1")
         self.assertEqual((0, ""), (run.returncode, run.stderr), run.stdout)
         names = {str(path.relative_to(self.out)) for path in self.out.rglob("*") if path.is_file()} - {"machine.txt"}
-        self.assertEqual({"devices.txt", "check.txt", "cuda.xprof", "models/nasrnn.json", "models/table.md", "models/costs.db"}, names)
+        small = {"small.txt", "small/nasrnn.json", "small/table.md", "small/costs.db"}
+        measured = {"devices.txt", "check.txt", "cuda.xprof", "models/nasrnn.json", "models/table.md", "models/costs.db"}
+        self.assertEqual(small | measured, names)
+        self.assertTrue(json.loads((self.out / "small/nasrnn.json").read_text())["compared"])
         told = json.loads((self.out / "models/nasrnn.json").read_text())
         self.assertEqual("cpu", told["device"]["name"])
         self.assertRegex(told["device"]["library"], "oneDNN")
