@@ -37,7 +37,7 @@ std::string row(const std::string& name, const Json& told) {
                      100 * told["error"].get<double>(), told["profiling"]["seconds"].get<double>(), result, note);
 }
 
-// What all models have in common.
+// Of all models that were run; one that is kept counts as 1.
 std::string summary(const std::vector<Json>& all) {
   std::vector<double> errors;
   double logarithms = 0;

@@ -24,7 +24,7 @@ XFLOW_API std::vector<DeviceDescription> devices();
 struct DeviceCheck {
   std::uint64_t graphs = 0;  // that computed what the reference does
   std::uint64_t values = 0;  // of these, compared
-  std::string failure;       // of the first that did not: "output 1 of the graph of attention: 0.5 instead of 0.25 at [0,1] ..."
+  std::string failure;       // of the first that did not: "the graph of attention: output 1: 0.5 instead of 0.25 at [0,1] ..."
 };
 
 // Runs some small graphs on a device of this machine ("cpu", "cuda:0") as whole models are run there, and compares them with the reference.

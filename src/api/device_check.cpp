@@ -25,6 +25,12 @@ using ir::Poly;
 using ir::ValueId;
 using Dims = std::vector<std::int64_t>;
 
+std::uint64_t elements(const Dims& dims) {
+  std::uint64_t count = 1;
+  for (const std::int64_t d : dims) count *= static_cast<std::uint64_t>(d);
+  return count;
+}
+
 // Writes a graph; the first error is kept, and what follows it means nothing.
 class Writer {
  public:
@@ -66,10 +72,8 @@ class Writer {
 
  private:
   std::vector<double> values(const Dims& dims) {
-    std::int64_t count = 1;
-    for (const std::int64_t d : dims) count *= d;
     std::uniform_real_distribution<double> distribution(-1, 1);
-    std::vector<double> numbers(static_cast<std::size_t>(count));
+    std::vector<double> numbers(elements(dims));
     for (double& number : numbers) number = static_cast<float>(distribution(random_));
     return numbers;
   }
@@ -132,23 +136,6 @@ Result<SampleGraph> movement(Writer& w) {
   return w.finish("movement", {turned, w.op("sub", {turned, sum}), w.op("maximum", {w.op("sigmoid", {x}), y})});
 }
 
-// Why the outputs are not those of the reference; empty if they are.
-Result<std::string> compare(ir::Arena& arena, const SampleGraph& sample, const std::vector<eval::Tensor>& found, DeviceCheck& told) {
-  eval::Options single;
-  single.number = eval::Number::float32;
-  XFLOW_TRY(const std::vector<eval::Tensor> reference, eval::evaluate(arena, sample.graph, sample.inputs));
-  XFLOW_TRY(const std::vector<eval::Tensor> own, eval::evaluate(arena, sample.graph, sample.inputs, single));
-  for (std::size_t k = 0; k < reference.size(); ++k) {
-    const eval::Comparison compared = eval::compare(reference[k], own[k], found.at(k));
-    if (!compared.agrees) return fmt::format("output {} of the graph of {}: {}", k, sample.name, compared.reason);
-    std::uint64_t elements = 1;
-    for (const std::int64_t d : reference[k].dims) elements *= static_cast<std::uint64_t>(d);
-    told.values += elements;
-  }
-  ++told.graphs;
-  return std::string();
-}
-
 // By the programs of a device.
 template <typename Programs>
 RunPlan run_by(Programs& programs) {
@@ -195,8 +182,13 @@ Result<DeviceCheck> check_device(cost::Device& device, cost::Database& database,
       told.failure = fmt::format("the graph of {}: {}", sample.name, found.error().text());
       return told;
     }
-    XFLOW_TRY(told.failure, compare(arena, sample, *found, told));
-    if (!told.failure.empty()) return told;
+    XFLOW_TRY(const std::string difference, eval::difference_from_reference(arena, sample.graph, sample.inputs, *found));
+    if (!difference.empty()) {
+      told.failure = fmt::format("the graph of {}: {}", sample.name, difference);
+      return told;
+    }
+    ++told.graphs;
+    for (const eval::Tensor& output : *found) told.values += elements(output.dims);
   }
   return told;
 }

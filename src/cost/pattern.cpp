@@ -345,6 +345,7 @@ class Part {
   Row samples_;
 };
 
+// Of an expression that is not deeper than 8.
 std::optional<double> constant_at_depth(const ir::Arena& arena, ValueId value, int depth) {
   const ir::Node& node = arena.node(value);
   if (!node.is_constant || node.is_absent || depth > 8) return std::nullopt;

@@ -1,9 +1,13 @@
 // When two models compute the same: the rule of `xflow check`, and of the test of each rewritten region.
 #pragma once
 
+#include <xflow/result.h>
+
 #include <cstdint>
+#include <span>
 #include <string>
 
+#include "src/eval/evaluate.h"
 #include "src/eval/tensor.h"
 
 namespace xflow::eval {
@@ -31,5 +35,10 @@ struct Comparison {
 // `reference`: A's output in double. `own`: the same output computed in float, for A's own error, which is the largest over the output.
 // `actual`: B's output.
 Comparison compare(const Tensor& reference, const Tensor& own, const Tensor& actual, const Tolerance& tolerance = {});
+
+// Why these are not the outputs of a graph, as the interpreter has them: "output 1: 0.5 instead of 0.25 at [0,1] ..."; empty if they are.
+// Errors: those of evaluate.
+Result<std::string> difference_from_reference(ir::Arena& arena, const ir::Graph& graph, const Bindings& inputs,
+                                              std::span<const Tensor> outputs);
 
 }  // namespace xflow::eval

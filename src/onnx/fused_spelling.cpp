@@ -208,7 +208,8 @@ std::optional<FusedSpelling> normalization(ir::Arena& arena, ValueId value, int 
   if (sum.constant) parts->absorbed.push_back(sum.part);
   if (product.constant) parts->absorbed.push_back(product.part);
 
-  if (opset >= 6 && first == 2) {
+  // Of bfloat16 from opset 22.
+  if (first == 2 && opset >= (type.data_type == ir::DataType::bfloat16 ? 22 : 6)) {
     Parameters parameters;
     const auto fit = [&](ValueId v) { return channel_vector(arena, v, type.shape[1], type.rank()); };
     const ir::Shape channels{type.shape[1]};

@@ -52,7 +52,7 @@ TEST(DeviceCheck, SaysWhatIsWrong) {
   });
   ASSERT_TRUE(told) << told.error().text();
   EXPECT_EQ(told->graphs, 0U);
-  EXPECT_TRUE(told->failure.starts_with("output 0 of the graph of convolutions: ")) << told->failure;
+  EXPECT_TRUE(told->failure.starts_with("the graph of convolutions: output 0: ")) << told->failure;
 }
 
 TEST(DeviceCheck, SaysWhatCannotBeRun) {

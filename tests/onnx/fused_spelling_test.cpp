@@ -111,6 +111,24 @@ TEST(FusedSpelling, LayerNormalizationIsThereFromOpset17) {
   }
 }
 
+TEST(FusedSpelling, InstanceNormalizationOfBfloat16IsThereFromOpset22) {
+  for (const int opset : {17, 22}) {
+    GraphParts parts;
+    parts.inputs = {value_info_message("x", ir::DataType::bfloat16, std::vector<Dimension>(3, {Dimension::Kind::value, 4, {}}))};
+    parts.nodes = {node("Relu", "", {"x"}, {"n"})};
+    parts.outputs = {value_info_message("n", ir::DataType::bfloat16, std::vector<Dimension>(3, {Dimension::Kind::value, 4, {}}))};
+    const std::string graph = graph_message(parts);
+    Rewritten model(WireWriter().varint(1, 8).bytes(8, WireWriter().varint(2, opset).view()).bytes(7, graph).take());
+    const ValueId x = model.value("x");
+    const ir::Attributes axes{{"axes", ir::polys(std::vector<std::int64_t>{2})}, {"keep_dims", ir::Poly(1)}};
+    const ValueId centered = model.op("sub", {x, model.op("reduce_mean", {x}, axes)});
+    const ValueId variance = model.op("reduce_mean", {model.op("mul", {centered, centered})}, axes);
+    const ValueId epsilon = model.arena().constant(*ir::make_constant(ir::DataType::bfloat16, {}, std::vector<double>{0.25}));
+    model.replace("n", model.op("div", {centered, model.op("sqrt", {model.op("add", {variance, epsilon})})}));
+    EXPECT_EQ(is_in_parts(model.nodes()), opset == 17) << model.nodes();
+  }
+}
+
 TEST(FusedSpelling, TwoScalesAreOneNodeAndAProduct) {
   Rewritten model(model_of(normalised("LayerNormalization", 4)));
   const ValueId scaled = model.op("mul", {model.op("mul", {quotient_of(model), constant(model, {4})}), constant(model, {1, 4})});
