@@ -1,0 +1,495 @@
+#include "src/generator/enumerate.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <map>
+#include <memory>
+
+#include "src/generator/lane_set.h"
+
+namespace xflow::generator {
+
+std::uint64_t type_salt(const Universe& universe, TypeId type) {
+  std::uint64_t salt = 0;
+  const auto add = [&](auto&& self, DimId id) -> void {
+    const Dim& d = universe.dim(id);
+    if (d.parts) {
+      self(self, d.parts->first);
+      self(self, d.parts->second);
+      return;
+    }
+    for (const char c : d.name) salt = mix(salt + static_cast<unsigned char>(c));
+  };
+  for (const DimId d : universe.dims(type)) {
+    add(add, d);
+    salt = mix(salt ^ 0x5A);
+  }
+  return salt;
+}
+
+std::string to_string(const Universe& universe, const Sketch& sketch) {
+  std::vector<std::string> names;
+  for (std::size_t k = 0; k < universe.leaves().size(); ++k) {
+    const Leaf& leaf = universe.leaves()[k];
+    if (leaf.kind == Leaf::Kind::input) {
+      names.push_back(fmt::format("{}{}", static_cast<char>('a' + leaf.group), k - universe.group_begins()[leaf.group]));
+    } else {
+      names.push_back(leaf.kind == Leaf::Kind::full && universe.dims(leaf.type).empty() ? leaf.value.to_string()
+                                                                                        : fmt::format("c{}", k - universe.inputs()));
+    }
+  }
+  for (const SketchNode& node : sketch.nodes) {
+    const Choice& choice = universe.choice(node.choice);
+    std::string text = choice.name + "(";
+    for (std::size_t k = 0; k < node.operands.size(); ++k) text += (k == 0 ? "" : ", ") + names[node.operands[k]];
+    text += ")";
+    if (choice.outputs == 1) {
+      names.push_back(text);
+    } else {
+      for (std::size_t k = 0; k < choice.outputs; ++k) names.push_back(fmt::format("{}.{}", text, k));
+    }
+  }
+  std::string result;
+  for (const std::uint8_t o : sketch.outputs) result += (result.empty() ? "" : "; ") + names[o];
+  return result;
+}
+
+// The code of a graph under construction: digits are appended, least significant first.
+class CodePrefix {
+ public:
+  void append(std::uint64_t digit, std::uint64_t radix) {
+    code_ += digit * scale_;
+    scale_ *= radix;
+  }
+  std::uint64_t code() const { return code_; }
+
+ private:
+  std::uint64_t code_ = 0;
+  std::uint64_t scale_ = 1;
+};
+
+namespace {
+
+// Which outputs of an operation of two are outputs of the graph: one digit.
+constexpr std::uint64_t kOutputSets = 4;
+
+void append(const Universe& universe, const GrownNode& node, CodePrefix& code) {
+  code.append(static_cast<std::uint64_t>(node.choice), universe.choices().size());
+  for (std::size_t k = 0; k < node.operand_count; ++k) code.append(node.operands[k], node.first_value);
+}
+
+template <typename Number>
+class Enumeration {
+ public:
+  Enumeration(const Universe& universe, const EnumerationOptions& options, std::size_t part, std::size_t parts,
+              const std::function<void(const Record&)>& found)
+      : universe_(universe), options_(options), part_(part), parts_(parts), found_(found), used_(universe.group_begins().size(), 0) {
+    max_values_ = universe.leaves().size() + 2 * options.max_operators;
+    types_.resize(max_values_);
+    levels_.resize(max_values_, 0);
+    uses_.resize(max_values_, 0);
+    for (std::size_t k = 0; k < universe.leaves().size(); ++k) types_[k] = universe.leaves()[k].type;
+    counts_.raw.resize(options.max_operators + 1);
+    counts_.plain.resize(options.max_operators + 1);
+  }
+
+  EnumerationCounts run() {
+    if (part_ == 0) leaves();
+    extend();
+    return std::move(counts_);
+  }
+
+  // The record of one graph, whose operations stand in any topological order.
+  std::optional<Record> evaluate(const Sketch& sketch) {
+    for (const SketchNode& n : sketch.nodes) {
+      GrownNode node = node_of(n.choice, n.operands[0], n.operands.back());
+      for (const std::uint8_t o : n.operands)
+        if (o < universe_.inputs()) {
+          const std::size_t g = universe_.leaves()[o].group;
+          used_[g] = std::max<std::uint8_t>(used_[g], static_cast<std::uint8_t>(o - universe_.group_begins()[g] + 1));
+        }
+      if (!push(node)) return std::nullopt;
+    }
+    if (sketch.nodes.empty()) use(sketch.outputs[0]);
+    LaneSet<Number>& lanes = lane_set();
+    if (!lanes.compute(nodes_, types_)) return std::nullopt;
+    return record(lanes, sketch.outputs);
+  }
+
+ private:
+  GrownNode node_of(ChoiceId choice, std::uint8_t a, std::uint8_t b) const {
+    GrownNode node;
+    node.choice = choice;
+    node.operands[0] = a;
+    node.operands[1] = b;
+    node.operand_count = static_cast<std::uint8_t>(universe_.choice(choice).operands);
+    node.outputs = static_cast<std::uint8_t>(universe_.choice(choice).outputs);
+    return node;
+  }
+
+  std::size_t values() const {
+    return nodes_.empty() ? universe_.leaves().size() : nodes_.back().first_value + std::size_t{nodes_.back().outputs};
+  }
+
+  // False where the operands do not fit.
+  bool push(GrownNode node) {
+    const TypeId operand_types[2] = {types_[node.operands[0]], types_[node.operands[1]]};
+    const std::span<const TypeId> outputs = universe_.type(node.choice, std::span(operand_types, node.operand_count));
+    if (outputs.empty()) return false;
+    node.first_value = static_cast<std::uint8_t>(values());
+    node.stamp = ++stamp_;
+    for (std::size_t k = 0; k < node.operand_count; ++k) {
+      node.level = std::max<std::uint8_t>(node.level, static_cast<std::uint8_t>(levels_[node.operands[k]] + 1));
+      ++uses_[node.operands[k]];
+    }
+    for (std::size_t k = 0; k < node.outputs; ++k) {
+      types_[node.first_value + k] = outputs[k];
+      levels_[node.first_value + k] = node.level;
+      uses_[node.first_value + k] = 0;
+    }
+    nodes_.push_back(node);
+    return true;
+  }
+  void pop() {
+    const GrownNode& node = nodes_.back();
+    for (std::size_t k = 0; k < node.operand_count; ++k) --uses_[node.operands[k]];
+    nodes_.pop_back();
+  }
+
+  // Whether an input may be read next: it was used before or is the next of its group. Counts it as used.
+  bool use(std::size_t value) {
+    if (value >= universe_.inputs()) return true;
+    const std::size_t g = universe_.leaves()[value].group;
+    const std::size_t local = value - universe_.group_begins()[g];
+    if (local > used_[g]) return false;
+    if (local == used_[g]) ++used_[g];
+    return true;
+  }
+
+  bool is_constant(std::size_t value) const { return value >= universe_.inputs() && value < universe_.leaves().size(); }
+
+  // Greater than the last operation in (level, choice, operands).
+  bool follows(ChoiceId choice, std::uint8_t a, std::uint8_t b, std::size_t operands) const {
+    if (nodes_.empty()) return true;
+    const GrownNode& last = nodes_.back();
+    const int level = 1 + std::max(levels_[a], operands > 1 ? levels_[b] : std::uint8_t{0});
+    if (level != last.level) return level > last.level;
+    if (choice != last.choice) return choice > last.choice;
+    if (a != last.operands[0]) return a > last.operands[0];
+    return operands > 1 && b > last.operands[1];
+  }
+
+  void extend() {
+    for (std::size_t c = 0; c < universe_.choices().size(); ++c) {
+      const auto id = static_cast<ChoiceId>(c);
+      const Choice& choice = universe_.choice(id);
+      // Of the level of the last operation only greater operators can follow; those above are met by any.
+      const std::size_t count = values();
+      for (std::size_t a = 0; a < count; ++a) {
+        const Used before = used_;
+        if (use(a)) {
+          if (choice.operands == 1) {
+            if (!is_constant(a)) try_operation(id, a, a);
+          } else {
+            for (std::size_t b = choice.commutative ? a : 0; b < count; ++b) {
+              if (is_constant(a) && is_constant(b)) continue;
+              const Used between = used_;
+              if (use(b)) try_operation(id, a, b);
+              used_ = between;
+            }
+          }
+        }
+        used_ = before;
+      }
+    }
+  }
+
+  void try_operation(ChoiceId id, std::size_t a, std::size_t b) {
+    const auto first = static_cast<std::uint8_t>(a);
+    const auto second = static_cast<std::uint8_t>(b);
+    const GrownNode node = node_of(id, first, second);
+    if (!follows(id, first, second, node.operand_count)) return;
+    if (!push(node)) return;
+    const std::size_t left = options_.max_operators - nodes_.size();
+    // Operations that nobody reads; each of those to come leaves at most one less.
+    std::size_t open = 0;
+    for (const GrownNode& n : nodes_) {
+      bool read = false;
+      for (std::size_t k = 0; k < n.outputs; ++k) read = read || uses_[n.first_value + k] != 0;
+      open += read ? 0 : 1;
+    }
+    // Work is shared out by the first two operations.
+    const bool shared = nodes_.size() < 2 && options_.max_operators >= 2;
+    const bool mine = shared ? part_ == 0 : nodes_.size() > (options_.max_operators >= 2 ? 2 : 1) || number_++ % parts_ == part_;
+    if (open <= options_.max_outputs + left && (mine || shared)) {
+      const bool has_values = !mine || emit(open);
+      if (has_values && left > 0) extend();
+    }
+    pop();
+  }
+
+  LaneSet<Number>& lane_set() {
+    std::unique_ptr<LaneSet<Number>>& found = lane_sets_[used_];
+    if (!found) found = std::make_unique<LaneSet<Number>>(universe_, used_, options_.seed, options_.sizes, max_values_);
+    return *found;
+  }
+
+  // Graphs with the operations so far. False where an element has no value.
+  bool emit(std::size_t open) {
+    const bool may_emit = open <= options_.max_outputs;
+    // Residues always have a value but for plans that say so; those are asked here, so that nothing is built on them.
+    if (!may_emit && universe_.numbers() == Universe::Numbers::field) return true;
+    LaneSet<Number>& lanes = lane_set();
+    if (!lanes.compute(nodes_, types_)) {
+      ++counts_.without_value;
+      return false;
+    }
+    if (may_emit) choose_outputs(lanes, 0, {});
+    return true;
+  }
+
+  void choose_outputs(LaneSet<Number>& lanes, std::size_t node, std::vector<std::uint8_t> outputs) {
+    if (outputs.size() > options_.max_outputs) return;
+    if (node == nodes_.size()) {
+      if (outputs.empty()) return;
+      ++counts_.raw[nodes_.size()];
+      if (outputs.size() == 1) ++counts_.plain[nodes_.size()];
+      found_(record(lanes, outputs));
+      return;
+    }
+    const GrownNode& n = nodes_[node];
+    if (n.outputs == 1) {
+      if (uses_[n.first_value] == 0) outputs.push_back(n.first_value);
+      choose_outputs(lanes, node + 1, std::move(outputs));
+      return;
+    }
+    const std::uint8_t first = n.first_value;
+    const auto second = static_cast<std::uint8_t>(first + 1);
+    const bool reads_first = uses_[first] != 0;
+    const bool reads_second = uses_[second] != 0;
+    for (std::uint64_t set = 0; set < kOutputSets; ++set) {
+      const bool with_first = (set & 1) != 0;
+      const bool with_second = (set & 2) != 0;
+      if ((with_first && reads_first) || (with_second && reads_second)) continue;
+      if (set == 0 && !reads_first && !reads_second) continue;
+      std::vector<std::uint8_t> next = outputs;
+      if (with_first) next.push_back(first);
+      if (with_second) next.push_back(second);
+      choose_outputs(lanes, node + 1, std::move(next));
+    }
+  }
+
+  Record record(const LaneSet<Number>& lanes, std::span<const std::uint8_t> outputs) {
+    Record r;
+    // Inputs on which no output depends.
+    irrelevant_.clear();
+    for (std::size_t k = 0; k < lanes.used_inputs(); ++k) {
+      bool changes = false;
+      for (const std::uint8_t o : outputs) changes = changes || lanes.hash(o, lanes.lane_without(k)) != lanes.hash(o, 0);
+      if (!changes) irrelevant_.push_back(k);
+    }
+    r.fingerprint = r.structure = UINT64_MAX;
+    for (std::size_t lane = 0; lane < lanes.renamings(); ++lane) {
+      std::uint64_t structure = 0;
+      std::uint64_t value = 0;
+      for (const std::uint8_t o : outputs) {
+        structure += mix(lanes.structure(o, lane));
+        value += mix(lanes.hash(o, lane));
+      }
+      r.structure = std::min(r.structure, structure);
+      if (irrelevant_.empty() || names_relevant_first(lanes, lane)) r.fingerprint = std::min(r.fingerprint, value);
+    }
+    r.code = code(outputs);
+    return r;
+  }
+
+  // Whether a renaming gives the inputs that matter the first values of their groups, as in a graph without the others.
+  bool names_relevant_first(const LaneSet<Number>& lanes, std::size_t lane) const {
+    for (std::size_t k = 0; k < lanes.used_inputs(); ++k) {
+      const std::size_t group = universe_.leaves()[lanes.used_input(k)].group;
+      std::size_t dropped = 0;
+      std::size_t used = 0;
+      bool is_dropped = false;
+      for (std::size_t n = 0; n < lanes.used_inputs(); ++n) {
+        if (universe_.leaves()[lanes.used_input(n)].group != group) continue;
+        ++used;
+        const bool d = std::find(irrelevant_.begin(), irrelevant_.end(), n) != irrelevant_.end();
+        dropped += d ? 1 : 0;
+        is_dropped = is_dropped || (d && n == k);
+      }
+      if (!is_dropped && lanes.renamed(lane, k) >= used - dropped) return false;
+    }
+    return true;
+  }
+
+  std::uint64_t code(std::span<const std::uint8_t> outputs) const {
+    CodePrefix code;
+    code.append(nodes_.size(), options_.max_operators + 1);
+    for (const GrownNode& n : nodes_) append(universe_, n, code);
+    if (nodes_.empty()) {
+      code.append(outputs[0], universe_.leaves().size());
+      return code.code();
+    }
+    for (const GrownNode& n : nodes_) {
+      if (n.outputs == 1) continue;
+      std::uint64_t set = 0;
+      for (const std::uint8_t o : outputs)
+        if (o >= n.first_value && o < n.first_value + n.outputs) set |= std::uint64_t{1} << (o - n.first_value);
+      code.append(set, kOutputSets);
+    }
+    return code.code();
+  }
+
+  // Graphs that are a single leaf.
+  void leaves() {
+    for (std::size_t k = 0; k < universe_.leaves().size(); ++k) {
+      const bool first = k >= universe_.inputs() || k == universe_.group_begins()[universe_.leaves()[k].group];
+      if (!first) continue;
+      const Used before = used_;
+      use(k);
+      const std::array<std::uint8_t, 1> output = {static_cast<std::uint8_t>(k)};
+      ++counts_.raw[0];
+      ++counts_.plain[0];
+      found_(record(lane_set(), output));
+      used_ = before;
+    }
+  }
+
+  const Universe& universe_;
+  const EnumerationOptions& options_;
+  std::size_t part_;
+  std::size_t parts_;
+  const std::function<void(const Record&)>& found_;
+  std::size_t max_values_ = 0;
+  std::vector<GrownNode> nodes_;
+  std::vector<TypeId> types_;         // by value
+  std::vector<std::uint8_t> levels_;  // by value
+  std::vector<std::uint8_t> uses_;    // by value
+  Used used_;
+  std::map<Used, std::unique_ptr<LaneSet<Number>>> lane_sets_;
+  std::vector<std::size_t> irrelevant_;
+  std::uint64_t stamp_ = 0;
+  std::size_t number_ = 0;
+  EnumerationCounts counts_;
+};
+
+// Calls use(Enumeration<Number>) with the numbers of the universe.
+template <typename Use>
+auto with_numbers(const Universe& universe, const EnumerationOptions& options, std::size_t part, std::size_t parts,
+                  const std::function<void(const Record&)>& found, const Use& use) {
+  switch (universe.numbers()) {
+    case Universe::Numbers::pairs: {
+      Enumeration<Pair> e(universe, options, part, parts, found);
+      return use(e);
+    }
+    case Universe::Numbers::integers: {
+      Enumeration<Integer> e(universe, options, part, parts, found);
+      return use(e);
+    }
+    case Universe::Numbers::field:
+      break;
+  }
+  Enumeration<Residue> e(universe, options, part, parts, found);
+  return use(e);
+}
+
+}  // namespace
+
+Result<GraphCodec> GraphCodec::make(const Universe& universe, std::size_t max_operators) {
+  // The digits of the largest graphs: every operation reads two values, or has two outputs.
+  double bits = std::log2(static_cast<double>(max_operators + 1));
+  bool splits = false;
+  for (const Choice& c : universe.choices()) splits = splits || c.outputs > 1;
+  std::size_t values = universe.leaves().size();
+  for (std::size_t k = 0; k < max_operators; ++k, values += splits ? 2 : 1)
+    bits += std::log2(static_cast<double>(universe.choices().size())) + 2 * std::log2(static_cast<double>(values));
+  if (bits >= 63.9) {
+    return fail(ErrorCode::limit,
+                fmt::format("graphs of {} operators over {} operators with attributes and {} inputs and constants take {:.0f} bits, more "
+                            "than the 64 of a record; take fewer operators or inputs",
+                            max_operators, universe.choices().size(), universe.leaves().size(), std::ceil(bits)));
+  }
+  GraphCodec codec;
+  codec.universe_ = &universe;
+  codec.max_operators_ = max_operators;
+  return codec;
+}
+
+std::uint64_t GraphCodec::encode(const Sketch& sketch) const {
+  CodePrefix code;
+  code.append(sketch.nodes.size(), max_operators_ + 1);
+  if (sketch.nodes.empty()) {
+    code.append(sketch.outputs[0], universe_->leaves().size());
+    return code.code();
+  }
+  std::size_t values = universe_->leaves().size();
+  std::vector<std::size_t> firsts;
+  for (const SketchNode& n : sketch.nodes) {
+    code.append(static_cast<std::uint64_t>(n.choice), universe_->choices().size());
+    for (const std::uint8_t o : n.operands) code.append(o, values);
+    firsts.push_back(values);
+    values += universe_->choice(n.choice).outputs;
+  }
+  for (std::size_t k = 0; k < sketch.nodes.size(); ++k) {
+    const std::size_t outputs = universe_->choice(sketch.nodes[k].choice).outputs;
+    if (outputs == 1) continue;
+    std::uint64_t set = 0;
+    for (const std::uint8_t o : sketch.outputs)
+      if (o >= firsts[k] && o < firsts[k] + outputs) set |= std::uint64_t{1} << (o - firsts[k]);
+    code.append(set, kOutputSets);
+  }
+  return code.code();
+}
+
+Sketch GraphCodec::decode(std::uint64_t code) const {
+  const auto digit = [&](std::uint64_t radix) {
+    const std::uint64_t d = code % radix;
+    code /= radix;
+    return d;
+  };
+  Sketch sketch;
+  sketch.nodes.resize(digit(max_operators_ + 1));
+  if (sketch.nodes.empty()) {
+    sketch.outputs.push_back(static_cast<std::uint8_t>(digit(universe_->leaves().size())));
+    return sketch;
+  }
+  std::size_t values = universe_->leaves().size();
+  std::vector<std::size_t> firsts;
+  std::vector<bool> read(values + 2 * sketch.nodes.size(), false);
+  for (SketchNode& n : sketch.nodes) {
+    n.choice = static_cast<ChoiceId>(digit(universe_->choices().size()));
+    n.operands.resize(universe_->choice(n.choice).operands);
+    for (std::uint8_t& o : n.operands) {
+      o = static_cast<std::uint8_t>(digit(values));
+      read[o] = true;
+    }
+    firsts.push_back(values);
+    values += universe_->choice(n.choice).outputs;
+  }
+  for (std::size_t k = 0; k < sketch.nodes.size(); ++k) {
+    const std::size_t outputs = universe_->choice(sketch.nodes[k].choice).outputs;
+    if (outputs == 1) {
+      if (!read[firsts[k]]) sketch.outputs.push_back(static_cast<std::uint8_t>(firsts[k]));
+      continue;
+    }
+    const std::uint64_t set = digit(kOutputSets);
+    for (std::size_t o = 0; o < outputs; ++o)
+      if ((set >> o & 1) != 0) sketch.outputs.push_back(static_cast<std::uint8_t>(firsts[k] + o));
+  }
+  return sketch;
+}
+
+Result<EnumerationCounts> enumerate(const Universe& universe, const EnumerationOptions& options, std::size_t part, std::size_t parts,
+                                    const std::function<void(const Record&)>& found) {
+  XFLOW_CHECK(GraphCodec::make(universe, options.max_operators));
+  return with_numbers(universe, options, part, parts, found, [](auto& e) { return e.run(); });
+}
+
+std::optional<Record> evaluate(const Universe& universe, const Sketch& sketch, const EnumerationOptions& options) {
+  return with_numbers(universe, options, 0, 1, {}, [&](auto& e) { return e.evaluate(sketch); });
+}
+
+}  // namespace xflow::generator

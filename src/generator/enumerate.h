@@ -1,0 +1,81 @@
+// Graphs of a universe in canonical order, each with its fingerprint.
+//
+// A graph is a set of operations in one topological order: each is greater than the last in (depth, operator, operands). Operands of
+// commutative operators ascend, an operation never occurs twice, and input j of a group is used only after input j - 1. What is left of
+// renamings of inputs is found by a hash of the term, the same under renaming: graphs that differ in the names of inputs alone have equal
+// `structure`, and of these the smallest code stands for all.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "src/generator/universe.h"
+
+namespace xflow::generator {
+
+// A graph as it is kept: 24 bytes.
+struct Record {
+  // Equal for graphs that compute the same, up to the names of inputs; otherwise different but for accidents.
+  std::uint64_t fingerprint = 0;
+  // Equal for the same graph with other names of inputs.
+  std::uint64_t structure = 0;
+  // The graph itself: see GraphCodec.
+  std::uint64_t code = 0;
+  friend auto operator<=>(const Record&, const Record&) = default;
+};
+
+// Values are numbered: the leaves of the universe, then the outputs of the operations in their order.
+struct SketchNode {
+  ChoiceId choice{};
+  std::vector<std::uint8_t> operands;
+  friend auto operator<=>(const SketchNode&, const SketchNode&) = default;
+};
+struct Sketch {
+  std::vector<SketchNode> nodes;
+  std::vector<std::uint8_t> outputs;
+  friend auto operator<=>(const Sketch&, const Sketch&) = default;
+};
+// "split 0(relu(x0)).1; add(x0, x1)".
+std::string to_string(const Universe& universe, const Sketch& sketch);
+
+// Graphs of up to `max_operators` as numbers and back: digits of a mixed radix, the number of operations first.
+class GraphCodec {
+ public:
+  // Error::limit where the codes of the largest graphs do not fit 64 bits.
+  static Result<GraphCodec> make(const Universe& universe, std::size_t max_operators);
+  std::uint64_t encode(const Sketch& sketch) const;
+  Sketch decode(std::uint64_t code) const;
+  std::size_t operators(std::uint64_t code) const { return code % (max_operators_ + 1); }
+
+ private:
+  friend class CodePrefix;
+  const Universe* universe_ = nullptr;
+  std::size_t max_operators_ = 0;
+};
+
+struct EnumerationOptions {
+  std::size_t max_operators = 3;
+  std::size_t max_outputs = 1;
+  std::uint64_t seed = 1;  // of the inputs' numbers
+  std::size_t sizes = 0;   // which assignment of sizes
+};
+
+struct EnumerationCounts {
+  std::vector<std::uint64_t> raw;    // by number of operators: graphs in the canonical order of operations
+  std::vector<std::uint64_t> plain;  // of those, graphs of one output
+  std::uint64_t without_value = 0;   // left out: some element has no value (1/0, a remainder)
+};
+
+// Calls `found` for every graph of part `part` of `parts`, in an order that depends on the arguments alone. Graphs without operations (one
+// for each group of inputs and each constant) are in part 0.
+Result<EnumerationCounts> enumerate(const Universe& universe, const EnumerationOptions& options, std::size_t part, std::size_t parts,
+                                    const std::function<void(const Record&)>& found);
+
+// The fingerprint and structure of one graph with other numbers and sizes; nothing where some element has no value.
+std::optional<Record> evaluate(const Universe& universe, const Sketch& sketch, const EnumerationOptions& options);
+
+}  // namespace xflow::generator

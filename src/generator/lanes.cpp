@@ -1,0 +1,261 @@
+#include "src/generator/lanes.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+#include "src/ops/expr.h"
+
+// The loops over lanes are written for the compiler's vectoriser; processors that have wider vectors get them.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define XFLOW_VECTORS __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3")))
+#else
+#define XFLOW_VECTORS
+#endif
+
+namespace xflow::generator {
+namespace {
+
+using ops::Function;
+using Kind = FormulaStep::Kind;
+
+// Weights of elements in the two sums of a hash.
+struct Weights {
+  static constexpr std::size_t kElements = 1024;
+  std::array<std::array<std::uint32_t, kElements>, 2> of{};
+};
+constexpr Weights make_weights() {
+  Weights w;
+  for (std::size_t k = 0; k < w.of.size(); ++k)
+    for (std::size_t e = 0; e < Weights::kElements; ++e) w.of[k][e] = static_cast<std::uint32_t>(mix(mix(k + 1) + e) % kFirstPrime);
+  return w;
+}
+constexpr Weights kWeights = make_weights();
+
+// The weight of any element.
+std::uint32_t weight(std::size_t sum, std::size_t element) {
+  return element < Weights::kElements ? kWeights.of[sum][element] : static_cast<std::uint32_t>(mix(mix(sum + 1) + element) % kFirstPrime);
+}
+
+XFLOW_VECTORS void sum_of_products(const Plan& plan, const Residue* const* operands, std::size_t lanes, Residue* out) {
+  constexpr std::size_t kWidth = 4;
+  Plan::Row begin;
+  for (std::size_t element = 0; element < plan.rows.size(); ++element) {
+    const Plan::Row end = plan.rows[element];
+    for (std::size_t lane = 0; lane < lanes; lane += kWidth) {
+      std::uint64_t sum[kWidth] = {};
+      for (std::uint32_t k = begin.products; k < end.products; ++k) {
+        const Plan::Product& t = plan.products[k];
+        const Residue* const a = operands[t.a.operand] + t.a.offset * lanes + lane;
+        const Residue* const b = operands[t.b.operand] + t.b.offset * lanes + lane;
+        for (std::size_t l = 0; l < kWidth; ++l) sum[l] += fold(static_cast<std::uint64_t>(a[l]) * b[l]);
+      }
+      for (std::uint32_t k = begin.plain; k < end.plain; ++k) {
+        const Residue* const a = operands[plan.plain[k].operand] + plan.plain[k].offset * lanes + lane;
+        for (std::size_t l = 0; l < kWidth; ++l) sum[l] += a[l];
+      }
+      for (std::uint32_t k = begin.scaled; k < end.scaled; ++k) {
+        const Plan::Scaled& t = plan.scaled[k];
+        const Residue c = t.first;
+        const Residue* const a = t.factors > 0 ? operands[t.a.operand] + t.a.offset * lanes + lane : nullptr;
+        const Residue* const b = t.factors > 1 ? operands[t.b.operand] + t.b.offset * lanes + lane : nullptr;
+        for (std::size_t l = 0; l < kWidth; ++l) {
+          const Residue ab = a == nullptr ? 1 : b == nullptr ? a[l] : multiply(a[l], b[l]);
+          sum[l] += fold(static_cast<std::uint64_t>(c) * ab);
+        }
+      }
+      for (std::size_t l = 0; l < kWidth; ++l) out[element * lanes + lane + l] = reduce(sum[l]);
+    }
+    begin = end;
+  }
+}
+
+// x where x^((p - 1) / 2) is 1, that is where x is a square; 0 elsewhere. Values modulo the first prime, any number of them.
+XFLOW_VECTORS void relu_of_residues(const Residue* values, std::size_t count, Residue* out) {
+  constexpr std::size_t kBlock = 64;
+  for (std::size_t begin = 0; begin < count; begin += kBlock) {
+    const std::size_t size = std::min(kBlock, count - begin);
+    Residue base[kBlock] = {};
+    Residue character[kBlock];
+    for (std::size_t k = 0; k < size; ++k) base[k] = values[begin + k];
+    for (Residue& c : character) c = 1;
+    for (std::uint32_t exponent = kSecondPrime; exponent != 0; exponent >>= 1) {
+      if ((exponent & 1) != 0)
+        for (std::size_t k = 0; k < kBlock; ++k) character[k] = multiply(character[k], base[k]);
+      for (std::size_t k = 0; k < kBlock; ++k) base[k] = multiply(base[k], base[k]);
+    }
+    for (std::size_t k = 0; k < size; ++k) out[begin + k] = character[k] == 1 ? values[begin + k] : 0;
+  }
+}
+
+XFLOW_VECTORS void hash_residues(const Residue* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out) {
+  constexpr std::size_t kWidth = 4;
+  for (std::size_t lane = 0; lane < lanes; lane += kWidth) {
+    std::uint64_t first[kWidth];
+    std::uint64_t second[kWidth];
+    for (std::size_t l = 0; l < kWidth; ++l) first[l] = second[l] = salt;
+    for (std::size_t e = 0; e < elements; ++e) {
+      const std::uint64_t w0 = kWeights.of[0][e];
+      const std::uint64_t w1 = kWeights.of[1][e];
+      const Residue* const v = values + e * lanes + lane;
+      for (std::size_t l = 0; l < kWidth; ++l) {
+        first[l] += fold(w0 * v[l]);
+        second[l] += fold(w1 * v[l]);
+      }
+    }
+    for (std::size_t l = 0; l < kWidth; ++l) out[lane + l] = static_cast<std::uint64_t>(reduce(first[l])) << 31 | reduce(second[l]);
+  }
+}
+
+// The stack machine for formulas over any numbers.
+template <typename Number, typename Literal, typename One, typename Two>
+Number run_formula(std::span<const FormulaStep> steps, const Number* const* operands, std::size_t lanes, std::size_t lane,
+                   const Literal& literal, const One& one, const Two& two) {
+  std::array<Number, 24> stack;
+  std::size_t top = 0;
+  for (const FormulaStep& s : steps) {
+    if (s.kind == Kind::literal) {
+      stack[top++] = literal(s);
+    } else if (s.kind == Kind::read) {
+      stack[top++] = operands[s.place.operand][s.place.offset * lanes + lane];
+    } else if (ops::arity(s.function) == 1) {
+      stack[top - 1] = one(s.function, stack[top - 1]);
+    } else {
+      --top;
+      stack[top - 1] = two(s.function, stack[top - 1], stack[top]);
+    }
+    assert(top < stack.size());
+  }
+  return stack[0];
+}
+
+std::span<const FormulaStep> formula(const Plan& plan, std::size_t element) {
+  const std::uint32_t begin = element == 0 ? 0 : plan.ends[element - 1];
+  return std::span(plan.steps).subspan(begin, plan.ends[element] - begin);
+}
+
+// A sum of products over numbers with their own arithmetic.
+template <typename Number, typename Zero, typename Add, typename Multiply, typename Scale>
+void sum_rows(const Plan& plan, const Number* const* operands, std::size_t lanes, Number* out, const Zero& zero, const Add& add,
+              const Multiply& multiply, const Scale& scale) {
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    const auto at = [&](const Place& p) { return operands[p.operand][p.offset * lanes + lane]; };
+    Plan::Row begin;
+    for (std::size_t element = 0; element < plan.rows.size(); ++element) {
+      const Plan::Row end = plan.rows[element];
+      Number sum = zero;
+      for (std::uint32_t k = begin.products; k < end.products; ++k)
+        sum = add(sum, multiply(at(plan.products[k].a), at(plan.products[k].b)));
+      for (std::uint32_t k = begin.plain; k < end.plain; ++k) {
+        // A single element stays what it is, even if only a part of it is known.
+        sum = end.plain - begin.plain == 1 && end.products == begin.products && end.scaled == begin.scaled ? at(plan.plain[k])
+                                                                                                           : add(sum, at(plan.plain[k]));
+      }
+      for (std::uint32_t k = begin.scaled; k < end.scaled; ++k) {
+        const Plan::Scaled& t = plan.scaled[k];
+        sum = add(sum, t.factors == 0 ? scale(t, std::nullopt)
+                                      : scale(t, std::optional<Number>(t.factors == 1 ? at(t.a) : multiply(at(t.a), at(t.b)))));
+      }
+      out[element * lanes + lane] = sum;
+      begin = end;
+    }
+  }
+}
+
+}  // namespace
+
+bool evaluate(const Plan& plan, std::span<const Residue* const> operands, std::size_t lanes, Residue* out) {
+  if (plan.is_sum) {
+    sum_of_products(plan, operands.data(), lanes, out);
+    return true;
+  }
+  if (plan.is_relu) {
+    const std::size_t elements = plan.elements();
+    bool in_order = true;
+    for (std::size_t e = 0; e < elements; ++e) in_order = in_order && formula(plan, e)[0].place.offset == e;
+    if (in_order) {
+      relu_of_residues(operands[0], elements * lanes, out);
+      return true;
+    }
+  }
+  for (std::size_t e = 0; e < plan.elements(); ++e)
+    for (std::size_t lane = 0; lane < lanes; ++lane)
+      out[e * lanes + lane] = run_formula<Residue>(
+          formula(plan, e), operands.data(), lanes, lane, [](const FormulaStep& s) { return s.residues.first; },
+          [](Function f, Residue a) {
+            return field::apply(f, Pair{a, kUndefined}).first;
+          },
+          [](Function f, Residue a, Residue b) {
+            return field::apply(f, Pair{a, kUndefined}, Pair{b, kUndefined}).first;
+          });
+  return std::all_of(out, out + plan.elements() * lanes, [](Residue v) { return v != kUndefined; });
+}
+
+bool evaluate(const Plan& plan, std::span<const Pair* const> operands, std::size_t lanes, Pair* out) {
+  if (plan.is_sum) {
+    sum_rows(
+        plan, operands.data(), lanes, out, Pair{}, [](Pair a, Pair b) { return field::apply(Function::add, a, b); },
+        [](Pair a, Pair b) { return field::apply(Function::multiply, a, b); },
+        [](const Plan::Scaled& t, std::optional<Pair> x) {
+          const Pair c{t.first, t.second};
+          return x ? field::apply(Function::multiply, c, *x) : c;
+        });
+  } else {
+    for (std::size_t e = 0; e < plan.elements(); ++e)
+      for (std::size_t lane = 0; lane < lanes; ++lane)
+        out[e * lanes + lane] = run_formula<Pair>(
+            formula(plan, e), operands.data(), lanes, lane, [](const FormulaStep& s) { return s.residues; },
+            [](Function f, Pair a) { return field::apply(f, a); }, [](Function f, Pair a, Pair b) { return field::apply(f, a, b); });
+  }
+  return std::all_of(out, out + plan.elements() * lanes, [](Pair v) { return v.first != kUndefined; });
+}
+
+bool evaluate(const Plan& plan, std::span<const Integer* const> operands, std::size_t lanes, Integer* out) {
+  if (plan.is_sum) {
+    sum_rows(plan, operands.data(), lanes, out, Integer{0}, integer::add, integer::multiply,
+             [](const Plan::Scaled& t, std::optional<Integer> x) { return integer::scale(x.value_or(1), t.coefficient); });
+  } else {
+    for (std::size_t e = 0; e < plan.elements(); ++e)
+      for (std::size_t lane = 0; lane < lanes; ++lane)
+        out[e * lanes + lane] = run_formula<Integer>(
+            formula(plan, e), operands.data(), lanes, lane, [](const FormulaStep& s) { return integer::scale(1, s.literal); },
+            [](Function f, Integer a) { return integer::apply(f, a); },
+            [](Function f, Integer a, Integer b) { return integer::apply(f, a, b); });
+  }
+  return std::all_of(out, out + plan.elements() * lanes, [](Integer v) { return v != integer::kNone; });
+}
+
+void hash_lanes(const Residue* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out) {
+  assert(elements <= Weights::kElements);
+  hash_residues(values, elements, lanes, salt % kFirstPrime, out);
+}
+
+void hash_lanes(const Pair* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out) {
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    std::uint64_t sums[2] = {salt % kFirstPrime, salt % kFirstPrime};
+    for (std::size_t e = 0; e < elements; ++e) {
+      const Pair v = values[e * lanes + lane];
+      // What is not known modulo the second prime is a number of its own.
+      const std::uint32_t second = v.second == kUndefined ? kSecondPrime : v.second;
+      for (std::size_t k = 0; k < 2; ++k) {
+        sums[k] += fold(static_cast<std::uint64_t>(weight(k, e)) * (v.first == kUndefined ? kFirstPrime - 1 : v.first));
+        sums[k] += fold(static_cast<std::uint64_t>(weight(k, e + 7919)) * second);
+      }
+    }
+    out[lane] = static_cast<std::uint64_t>(reduce(sums[0])) << 31 | reduce(sums[1]);
+  }
+}
+
+void hash_lanes(const Integer* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out) {
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    std::uint64_t sums[2] = {salt % kFirstPrime, salt % kFirstPrime};
+    for (std::size_t e = 0; e < elements; ++e) {
+      const std::int64_t rest = values[e * lanes + lane] % static_cast<std::int64_t>(kFirstPrime);
+      const auto residue = static_cast<std::uint64_t>(rest < 0 ? rest + kFirstPrime : rest);
+      for (std::size_t k = 0; k < 2; ++k) sums[k] += fold(weight(k, e) * residue);
+    }
+    out[lane] = static_cast<std::uint64_t>(reduce(sums[0])) << 31 | reduce(sums[1]);
+  }
+}
+
+}  // namespace xflow::generator

@@ -1,0 +1,309 @@
+#include "src/generator/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <unordered_map>
+
+#include "src/ops/operator.h"
+
+namespace xflow::generator {
+namespace {
+
+using ir::Poly;
+using ir::Rational;
+using ops::Expr;
+using ops::ExprKind;
+using ops::Function;
+
+// coefficient * the product of at most two elements.
+struct Term {
+  Rational coefficient = 1;
+  std::array<Place, 2> places;
+  std::size_t factors = 0;
+};
+
+// An expression at one index: a sum of products, or a function of such.
+struct Value {
+  bool is_sum = true;
+  std::vector<Term> terms;
+  std::vector<FormulaStep> formula;
+};
+
+FormulaStep literal_step(const Rational& value) { return {FormulaStep::Kind::literal, value, field::from_rational(value), {}, {}}; }
+
+class ElementBuilder {
+ public:
+  ElementBuilder(const ir::Symbols& symbols, std::span<const std::vector<std::int64_t>> operands, Plan& plan)
+      : symbols_(symbols), operands_(operands), plan_(plan) {}
+
+  void bind(ir::SymbolId symbol, std::int64_t value) { values_[symbol] = value; }
+
+  Result<Value> build(const Expr& e) {
+    switch (e->kind) {
+      case ExprKind::literal:
+        return literal(e->literal);
+      case ExprKind::integer: {
+        XFLOW_TRY(const std::int64_t value, integer(e->integer));
+        return constant(Rational(value));
+      }
+      case ExprKind::read:
+        return read(*e);
+      case ExprKind::sum:
+      case ExprKind::maximum:
+        return fold(*e);
+      case ExprKind::select: {
+        XFLOW_TRY(const bool holds, condition(e->condition));
+        return build(e->arguments[holds ? 0 : 1]);
+      }
+      case ExprKind::apply:
+        return apply(*e);
+      case ExprKind::cast:
+        break;
+    }
+    return fail(ErrorCode::unsupported, "a cast is no arithmetic of reals");
+  }
+
+  static std::vector<FormulaStep> formula_of(const Value& v) {
+    if (!v.is_sum) return v.formula;
+    std::vector<FormulaStep> result;
+    const auto apply = [&](Function f) { result.push_back({FormulaStep::Kind::apply, {}, {}, {}, f}); };
+    for (std::size_t k = 0; k < v.terms.size(); ++k) {
+      const Term& t = v.terms[k];
+      const bool shows_coefficient = t.factors == 0 || !(t.coefficient == Rational(1));
+      if (shows_coefficient) result.push_back(literal_step(t.coefficient));
+      for (std::size_t n = 0; n < t.factors; ++n) {
+        result.push_back({FormulaStep::Kind::read, {}, {}, t.places[n], {}});
+        if (n > 0 || shows_coefficient) apply(Function::multiply);
+      }
+      if (k > 0) apply(Function::add);
+    }
+    if (v.terms.empty()) result.push_back(literal_step(Rational(0)));
+    return result;
+  }
+
+ private:
+  static Value constant(const Rational& value) {
+    Value result;
+    if (!(value == Rational(0))) result.terms.push_back(Term{value, {}, 0});
+    return result;
+  }
+  static Result<Value> literal(const ir::Real& value) {
+    const auto rational = value.rational();
+    if (!rational) return fail(ErrorCode::unsupported, "a number that is not rational");
+    return constant(*rational);
+  }
+
+  Result<std::int64_t> integer(const Poly& p) {
+    std::int64_t total = p.constant_term();
+    for (const Poly::Term& t : p.terms()) {
+      std::int64_t product = t.coefficient;
+      for (const ir::Power& power : t.monomial) {
+        const auto found = values_.find(power.symbol);
+        if (found == values_.end()) return defined(p);
+        for (std::uint32_t k = 0; k < power.power; ++k) product *= found->second;
+      }
+      total += product;
+    }
+    return total;
+  }
+  Result<std::int64_t> defined(const Poly& p) {
+    const auto value = symbols_.evaluate(p, [&](ir::SymbolId s) -> std::optional<std::int64_t> {
+      const auto found = values_.find(s);
+      return found == values_.end() ? std::nullopt : std::optional(found->second);
+    });
+    if (!value) return fail(ErrorCode::unsupported, "an index that depends on data");
+    return *value;
+  }
+
+  Result<bool> condition(const ops::Condition& condition) {
+    for (const ops::Atom& atom : condition) {
+      XFLOW_TRY(const std::int64_t value, integer(atom.poly));
+      const bool holds = atom.relation == ops::Relation::zero       ? value == 0
+                         : atom.relation == ops::Relation::not_zero ? value != 0
+                                                                    : value >= 0;
+      if (!holds) return false;
+    }
+    return true;
+  }
+
+  Result<Value> read(const ops::ExprNode& e) {
+    const auto operand = static_cast<std::size_t>(e.operand);
+    std::int64_t offset = 0;
+    for (std::size_t k = 0; k < e.indices.size(); ++k) {
+      XFLOW_TRY(const std::int64_t index, integer(e.indices[k]));
+      offset = offset * operands_[operand][k] + index;
+    }
+    Value result;
+    result.terms.push_back(Term{1, {Place{static_cast<std::uint16_t>(operand), static_cast<std::uint16_t>(offset)}, Place{}}, 1});
+    return result;
+  }
+
+  Result<Value> fold(const ops::ExprNode& e) {
+    XFLOW_TRY(const std::int64_t extent, integer(e.extent));
+    const bool is_sum = e.kind == ExprKind::sum;
+    Value total;
+    for (std::int64_t k = 0; k < extent; ++k) {
+      values_[e.binder] = k;
+      XFLOW_TRY(Value next, build(e.arguments[0]));
+      if (k == 0) {
+        total = std::move(next);
+      } else if (is_sum) {
+        total = combine(Function::add, std::move(total), std::move(next));
+      } else {
+        total = combine(Function::maximum, std::move(total), std::move(next));
+      }
+    }
+    values_.erase(e.binder);
+    return total;
+  }
+
+  static std::optional<Rational> constant_of(const Value& v) {
+    if (!v.is_sum || v.terms.size() > 1 || (v.terms.size() == 1 && v.terms[0].factors != 0)) return std::nullopt;
+    return v.terms.empty() ? Rational(0) : v.terms[0].coefficient;
+  }
+  static std::optional<Value> scaled(Value v, const Rational& by) {
+    if (!v.is_sum) return std::nullopt;
+    for (Term& t : v.terms) {
+      const auto product = multiply(t.coefficient, by);
+      if (!product) return std::nullopt;
+      t.coefficient = *product;
+    }
+    if (by == Rational(0)) v.terms.clear();
+    return v;
+  }
+
+  Value combine(Function function, Value a, Value b) {
+    if (function == Function::add && a.is_sum && b.is_sum) {
+      a.terms.insert(a.terms.end(), b.terms.begin(), b.terms.end());
+      return a;
+    }
+    if (function == Function::subtract && b.is_sum)
+      if (auto negated = scaled(b, -1)) return combine(Function::add, std::move(a), *std::move(negated));
+    if (function == Function::multiply && a.is_sum && b.is_sum) {
+      if (const auto c = constant_of(a))
+        if (auto product = scaled(b, *c)) return *std::move(product);
+      if (const auto c = constant_of(b))
+        if (auto product = scaled(a, *c)) return *std::move(product);
+      if (a.terms.size() == 1 && b.terms.size() == 1 && a.terms[0].factors + b.terms[0].factors <= 2)
+        if (const auto coefficient = multiply(a.terms[0].coefficient, b.terms[0].coefficient)) {
+          a.terms[0].coefficient = *coefficient;
+          for (std::size_t k = 0; k < b.terms[0].factors; ++k) a.terms[0].places[a.terms[0].factors++] = b.terms[0].places[k];
+          return a;
+        }
+    }
+    if (function == Function::divide)
+      if (const auto c = constant_of(b); c && !(*c == Rational(0)))
+        if (const auto inverse = Rational::make(c->denominator(), c->numerator()))
+          if (auto quotient = scaled(a, *inverse)) return *std::move(quotient);
+    if (function == Function::maximum && !(constant_of(b) == Rational(0)) && !(constant_of(a) == Rational(0))) plan_.needs_order = true;
+    if (function == Function::minimum) plan_.needs_order = true;
+    if (function == Function::divide) plan_.is_partial = true;
+    Value result;
+    result.is_sum = false;
+    result.formula = formula_of(a);
+    const std::vector<FormulaStep> right = formula_of(b);
+    result.formula.insert(result.formula.end(), right.begin(), right.end());
+    result.formula.push_back({FormulaStep::Kind::apply, {}, {}, {}, function});
+    return result;
+  }
+
+  Result<Value> apply(const ops::ExprNode& e) {
+    XFLOW_TRY(Value a, build(e.arguments[0]));
+    if (ops::arity(e.function) == 1) {
+      if (e.function == Function::negate)
+        if (auto negated = scaled(a, -1)) return *std::move(negated);
+      if (e.function == Function::exp) plan_.needs_exp = true;
+      if (e.function == Function::reciprocal || e.function == Function::sqrt) plan_.is_partial = true;
+      Value result;
+      result.is_sum = false;
+      result.formula = formula_of(a);
+      result.formula.push_back({FormulaStep::Kind::apply, {}, {}, {}, e.function});
+      return result;
+    }
+    if (ops::arity(e.function) != 2) return fail(ErrorCode::unsupported, fmt::format("{} is not enumerated", ops::name(e.function)));
+    XFLOW_TRY(Value b, build(e.arguments[1]));
+    return combine(e.function, std::move(a), std::move(b));
+  }
+
+  const ir::Symbols& symbols_;
+  std::span<const std::vector<std::int64_t>> operands_;
+  Plan& plan_;
+  std::unordered_map<ir::SymbolId, std::int64_t> values_;
+};
+
+bool computes_relu(std::span<const FormulaStep> formula) {
+  using Kind = FormulaStep::Kind;
+  return formula.size() == 3 && formula[0].kind == Kind::read && formula[1].kind == Kind::literal && formula[1].literal == Rational(0) &&
+         formula[2].kind == Kind::apply && formula[2].function == Function::maximum;
+}
+
+// Terms sorted into the lists of the plan.
+void add_row(Plan& plan, const std::vector<Term>& terms) {
+  for (const Term& t : terms) {
+    const bool one = t.coefficient == Rational(1);
+    if (one && t.factors == 2) {
+      plan.products.push_back({t.places[0], t.places[1]});
+    } else if (one && t.factors == 1) {
+      plan.plain.push_back(t.places[0]);
+    } else {
+      const Pair residues = field::from_rational(t.coefficient);
+      plan.scaled.push_back(
+          {t.places[0], t.places[1], static_cast<std::uint8_t>(t.factors), t.coefficient, residues.first, residues.second});
+    }
+  }
+  plan.rows.push_back({static_cast<std::uint32_t>(plan.products.size()), static_cast<std::uint32_t>(plan.plain.size()),
+                       static_cast<std::uint32_t>(plan.scaled.size())});
+}
+
+}  // namespace
+
+Result<std::vector<Plan>> Plan::make(ir::OperatorId op, const ir::Attributes& attributes,
+                                     std::span<const std::vector<std::int64_t>> operands) {
+  ir::Arena arena;
+  ops::Typing typing(arena.symbols());
+  std::vector<ir::ValueId> inputs;
+  for (const auto& dims : operands)
+    inputs.push_back(arena.input(ir::TensorType{ir::DataType::float32, true, ir::polys(dims)}, static_cast<std::uint32_t>(inputs.size())));
+  XFLOW_TRY(const ir::NodeId node, ops::apply(arena, typing, op, inputs, attributes));
+  std::vector<Plan> plans;
+  for (std::size_t output = 0; output < arena.node(node).outputs.size(); ++output) {
+    Plan plan;
+    const auto dims = ir::constant_shape(arena.node(node).outputs[output].shape);
+    if (!dims) return fail(ErrorCode::unsupported, "sizes that are not known");
+    plan.dims = *dims;
+    std::int64_t elements = 1;
+    for (const std::int64_t d : plan.dims) elements *= d;
+    if (elements > UINT16_MAX) return fail(ErrorCode::unsupported, fmt::format("{} elements", elements));
+    std::vector<Poly> index;
+    const Expr e = ops::semantics_of(arena, node, static_cast<int>(output), index);
+    std::vector<Value> values;
+    ElementBuilder builder(arena.symbols(), operands, plan);
+    for (std::int64_t element = 0; element < elements; ++element) {
+      std::int64_t rest = element;
+      for (std::size_t axis = plan.dims.size(); axis-- > 0; rest /= plan.dims[axis])
+        builder.bind(*index[axis].as_symbol(), rest % plan.dims[axis]);
+      XFLOW_TRY(Value value, builder.build(e));
+      plan.is_sum = plan.is_sum && value.is_sum;
+      values.push_back(std::move(value));
+    }
+    plan.is_relu = !plan.is_sum;
+    for (const Value& value : values) {
+      if (plan.is_sum) {
+        add_row(plan, value.terms);
+        continue;
+      }
+      const std::size_t begin = plan.steps.size();
+      const std::vector<FormulaStep> formula = ElementBuilder::formula_of(value);
+      plan.steps.insert(plan.steps.end(), formula.begin(), formula.end());
+      plan.ends.push_back(static_cast<std::uint32_t>(plan.steps.size()));
+      plan.is_relu = plan.is_relu && computes_relu(std::span(plan.steps).subspan(begin));
+    }
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+}  // namespace xflow::generator

@@ -1,0 +1,78 @@
+// An operation on tensors of known shapes as arithmetic on their elements, made from the operator's index notation.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "src/generator/numbers.h"
+#include "src/ir/graph.h"
+#include "src/ops/expr.h"
+
+namespace xflow::generator {
+
+// One number that an element of the result is computed from: an element of an operand.
+struct Place {
+  std::uint16_t operand = 0;
+  std::uint16_t offset = 0;  // row-major
+};
+
+// A step of a formula on a stack of numbers.
+struct FormulaStep {
+  enum class Kind : std::uint8_t { literal, read, apply };
+  Kind kind = Kind::literal;
+  ir::Rational literal;
+  Pair residues;  // of the literal
+  Place place;
+  ops::Function function{};
+};
+
+// How elements of one output are computed: sums of products where the operator is such a sum, formulas otherwise.
+struct Plan {
+  // A term of a sum: coefficient * a * b; without b: coefficient * a; with neither: coefficient.
+  struct Product {
+    Place a;
+    Place b;
+  };
+  struct Scaled {
+    Place a;
+    Place b;
+    std::uint8_t factors = 0;  // how many of a and b are there
+    ir::Rational coefficient;
+    std::uint32_t first = 0;  // modulo the first prime
+    std::uint32_t second = 0;
+  };
+  struct Row {
+    std::uint32_t products = 0;  // ends in the lists below; they begin where those of the row before end
+    std::uint32_t plain = 0;
+    std::uint32_t scaled = 0;
+  };
+
+  std::vector<std::int64_t> dims;
+  bool is_sum = true;
+  // is_sum: a row an element.
+  std::vector<Row> rows;
+  std::vector<Product> products;  // a * b
+  std::vector<Place> plain;       // a
+  std::vector<Scaled> scaled;
+  // Otherwise: the formula of element k is steps[ends[k - 1], ends[k]), and leaves one number.
+  std::vector<std::uint32_t> ends;
+  std::vector<FormulaStep> steps;
+  bool is_relu = false;  // every formula is maximum(an element, 0)
+
+  std::size_t elements() const { return is_sum ? rows.size() : ends.size(); }
+  // Asks for numbers that are compared (Function::maximum of two elements); for exp; for what may have no value (division, sqrt).
+  bool needs_order = false;
+  bool needs_exp = false;
+  bool is_partial = false;
+
+  // Output `output` of an operation with these attributes on operands of these shapes (float32). Error::ill_typed as the operator's type
+  // rule; Error::unsupported for what is no arithmetic of reals (casts, integer tensors), and for more than 65,535 elements.
+  static Result<std::vector<Plan>> make(ir::OperatorId op, const ir::Attributes& attributes,
+                                        std::span<const std::vector<std::int64_t>> operands);
+};
+
+}  // namespace xflow::generator

@@ -1,0 +1,14 @@
+// All graphs of a universe the slow and obvious way: every set of operations, every choice of outputs, one of each under renaming.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "src/generator/universe.h"
+
+namespace xflow::generator {
+
+// By number of operators: how many graphs there are with at most `max_outputs` outputs.
+std::vector<std::size_t> count_slowly(const Universe& universe, std::size_t max_operators, std::size_t max_outputs);
+
+}  // namespace xflow::generator
