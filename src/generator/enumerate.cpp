@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <numeric>
 
 #include "src/generator/lane_set.h"
 
@@ -104,22 +105,47 @@ class Enumeration {
 
   // The record of one graph, whose operations stand in any topological order.
   std::optional<Record> evaluate(const Sketch& sketch) {
-    for (const SketchNode& n : sketch.nodes) {
-      GrownNode node = node_of(n.choice, n.operands[0], n.operands.back());
-      for (const std::uint8_t o : n.operands)
-        if (o < universe_.inputs()) {
-          const std::size_t g = universe_.leaves()[o].group;
-          used_[g] = std::max<std::uint8_t>(used_[g], static_cast<std::uint8_t>(o - universe_.group_begins()[g] + 1));
-        }
-      if (!push(node)) return std::nullopt;
+    const LaneSet<Number>* lanes = compute(sketch);
+    return lanes == nullptr ? std::nullopt : std::optional(record(*lanes, sketch.outputs));
+  }
+
+  std::vector<Renaming> renamings(const Sketch& sketch) {
+    std::vector<Renaming> result;
+    const LaneSet<Number>* lanes = compute(sketch);
+    if (lanes == nullptr) return result;
+    find_irrelevant(*lanes, sketch.outputs);
+    for (std::size_t lane = 0; lane < lanes->renamings(); ++lane) {
+      Renaming r;
+      r.leaves.resize(universe_.leaves().size());
+      std::iota(r.leaves.begin(), r.leaves.end(), std::uint8_t{0});
+      for (std::size_t k = 0; k < lanes->used_inputs(); ++k) {
+        const std::size_t leaf = lanes->used_input(k);
+        r.leaves[leaf] = static_cast<std::uint8_t>(universe_.group_begins()[universe_.leaves()[leaf].group] + lanes->renamed(lane, k));
+      }
+      for (const std::uint8_t o : sketch.outputs) {
+        r.outputs.push_back(lanes->hash(o, lane));
+        r.value += mix(lanes->hash(o, lane));
+        r.structure += mix(lanes->structure(o, lane));
+      }
+      r.counts = irrelevant_.empty() || names_relevant_first(*lanes, lane);
+      result.push_back(std::move(r));
     }
-    if (sketch.nodes.empty()) use(sketch.outputs[0]);
-    LaneSet<Number>& lanes = lane_set();
-    if (!lanes.compute(nodes_, types_)) return std::nullopt;
-    return record(lanes, sketch.outputs);
+    return result;
   }
 
  private:
+  // The values of a graph; null where some element has none.
+  LaneSet<Number>* compute(const Sketch& sketch) {
+    for (const SketchNode& n : sketch.nodes) {
+      GrownNode node = node_of(n.choice, n.operands[0], n.operands.back());
+      for (const std::uint8_t o : n.operands) use_all(o);
+      if (!push(node)) return nullptr;
+    }
+    if (sketch.nodes.empty()) use_all(sketch.outputs[0]);
+    LaneSet<Number>& lanes = lane_set();
+    return lanes.compute(nodes_, types_) ? &lanes : nullptr;
+  }
+
   GrownNode node_of(ChoiceId choice, std::uint8_t a, std::uint8_t b) const {
     GrownNode node;
     node.choice = choice;
@@ -167,6 +193,13 @@ class Enumeration {
     if (local > used_[g]) return false;
     if (local == used_[g]) ++used_[g];
     return true;
+  }
+
+  // Counts an input, and those of its group before it, as used.
+  void use_all(std::size_t value) {
+    if (value >= universe_.inputs()) return;
+    const std::size_t g = universe_.leaves()[value].group;
+    used_[g] = std::max(used_[g], static_cast<std::uint8_t>(value - universe_.group_begins()[g] + 1));
   }
 
   bool is_constant(std::size_t value) const { return value >= universe_.inputs() && value < universe_.leaves().size(); }
@@ -284,13 +317,7 @@ class Enumeration {
 
   Record record(const LaneSet<Number>& lanes, std::span<const std::uint8_t> outputs) {
     Record r;
-    // Inputs on which no output depends.
-    irrelevant_.clear();
-    for (std::size_t k = 0; k < lanes.used_inputs(); ++k) {
-      bool changes = false;
-      for (const std::uint8_t o : outputs) changes = changes || lanes.hash(o, lanes.lane_without(k)) != lanes.hash(o, 0);
-      if (!changes) irrelevant_.push_back(k);
-    }
+    find_irrelevant(lanes, outputs);
     r.fingerprint = r.structure = UINT64_MAX;
     for (std::size_t lane = 0; lane < lanes.renamings(); ++lane) {
       std::uint64_t structure = 0;
@@ -304,6 +331,16 @@ class Enumeration {
     }
     r.code = code(outputs);
     return r;
+  }
+
+  // Inputs on which no output depends.
+  void find_irrelevant(const LaneSet<Number>& lanes, std::span<const std::uint8_t> outputs) {
+    irrelevant_.clear();
+    for (std::size_t k = 0; k < lanes.used_inputs(); ++k) {
+      bool changes = false;
+      for (const std::uint8_t o : outputs) changes = changes || lanes.hash(o, lanes.lane_without(k)) != lanes.hash(o, 0);
+      if (!changes) irrelevant_.push_back(k);
+    }
   }
 
   // Whether a renaming gives the inputs that matter the first values of their groups, as in a graph without the others.
@@ -486,6 +523,47 @@ Result<EnumerationCounts> enumerate(const Universe& universe, const EnumerationO
                                     const std::function<void(const Record&)>& found) {
   XFLOW_CHECK(GraphCodec::make(universe, options.max_operators));
   return with_numbers(universe, options, part, parts, found, [](auto& e) { return e.run(); });
+}
+
+std::vector<Renaming> renamings(const Universe& universe, const Sketch& sketch, const EnumerationOptions& options) {
+  return with_numbers(universe, options, 0, 1, {}, [&](auto& e) { return e.renamings(sketch); });
+}
+
+std::uint64_t structure_of(const Universe& universe, const Sketch& sketch) {
+  // Used inputs by group; their new numbers are tried in all orders.
+  std::vector<std::vector<std::uint8_t>> used(universe.group_begins().size());
+  const auto use = [&](std::uint8_t leaf) {
+    if (leaf >= universe.inputs()) return;
+    auto& group = used[universe.leaves()[leaf].group];
+    if (std::find(group.begin(), group.end(), leaf) == group.end()) group.push_back(leaf);
+  };
+  for (const SketchNode& n : sketch.nodes)
+    for (const std::uint8_t o : n.operands) use(o);
+  if (sketch.nodes.empty()) use(sketch.outputs[0]);
+  for (auto& group : used) std::sort(group.begin(), group.end());
+  std::vector<std::uint64_t> hashes(universe.leaves().size());
+  for (std::size_t k = universe.inputs(); k < hashes.size(); ++k) hashes[k] = constant_structure(k);
+  std::uint64_t best = UINT64_MAX;
+  const auto try_groups = [&](auto&& self, std::size_t group) -> void {
+    if (group < used.size()) {
+      std::vector<std::uint8_t> order = used[group];
+      do {
+        for (std::size_t k = 0; k < order.size(); ++k) hashes[order[k]] = input_structure(universe, universe.leaves()[order[k]].type, k);
+        self(self, group + 1);
+      } while (std::next_permutation(order.begin(), order.end()));
+      return;
+    }
+    std::vector<std::uint64_t> values = hashes;
+    for (const SketchNode& n : sketch.nodes)
+      for (std::size_t output = 0; output < universe.choice(n.choice).outputs; ++output)
+        values.push_back(node_structure(universe, n.choice, output, values[n.operands[0]],
+                                        n.operands.size() > 1 ? values[n.operands[1]] : 0, n.operands.size()));
+    std::uint64_t structure = 0;
+    for (const std::uint8_t o : sketch.outputs) structure += mix(values[o]);
+    best = std::min(best, structure);
+  };
+  try_groups(try_groups, 0);
+  return best;
 }
 
 std::optional<Record> evaluate(const Universe& universe, const Sketch& sketch, const EnumerationOptions& options) {

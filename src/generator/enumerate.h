@@ -75,6 +75,20 @@ struct EnumerationCounts {
 Result<EnumerationCounts> enumerate(const Universe& universe, const EnumerationOptions& options, std::size_t part, std::size_t parts,
                                     const std::function<void(const Record&)>& found);
 
+// A graph under one renaming of its inputs.
+struct Renaming {
+  std::vector<std::uint8_t> leaves;  // leaf k of the graph becomes leaf leaves[k]
+  std::uint64_t value = 0;           // of all outputs
+  std::uint64_t structure = 0;
+  std::vector<std::uint64_t> outputs;  // the value of each output
+  bool counts = true;                  // inputs that matter come first in their groups: the fingerprint is the smallest value of these
+};
+// All renamings of the inputs that a graph uses, the identity first; empty where some element has no value.
+std::vector<Renaming> renamings(const Universe& universe, const Sketch& sketch, const EnumerationOptions& options);
+
+// The structure of a graph, as in its record, without any values.
+std::uint64_t structure_of(const Universe& universe, const Sketch& sketch);
+
 // The fingerprint and structure of one graph with other numbers and sizes; nothing where some element has no value.
 std::optional<Record> evaluate(const Universe& universe, const Sketch& sketch, const EnumerationOptions& options);
 

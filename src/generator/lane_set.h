@@ -29,6 +29,18 @@ struct GrownNode {
 // A hash of a type that does not depend on when the type was met: the names of which its dimensions are the sums.
 std::uint64_t type_salt(const Universe& universe, TypeId type);
 
+// Hashes of terms: of input `number` of its group, of a constant, of an output of an operation.
+inline std::uint64_t input_structure(const Universe& universe, TypeId type, std::size_t number) {
+  return mix(type_salt(universe, type) ^ mix(number));
+}
+inline std::uint64_t constant_structure(std::size_t leaf) { return mix(0xC0 + leaf); }
+inline std::uint64_t node_structure(const Universe& universe, ChoiceId choice, std::size_t output, std::uint64_t a, std::uint64_t b,
+                                    std::size_t operands) {
+  const std::uint64_t salt = mix(static_cast<std::uint64_t>(choice) << 8 | output);
+  if (operands == 1) return mix(salt ^ mix(a));
+  return mix(salt ^ (universe.choice(choice).commutative ? mix(a) + mix(b) : mix(a) + 3 * mix(b + 1)));
+}
+
 // Lanes: first every renaming of the used inputs among themselves, lane 0 being the identity; then, for each used input, the identity with
 // that input's values replaced by others, which tells whether anything depends on it.
 template <typename Number>
@@ -113,7 +125,7 @@ class LaneSet {
         const bool is_renaming = lane < renamings_.size();
         const std::uint8_t which = is_renaming ? renamings_[lane][k] : lane == renamings_.size() + k ? kOther : local_[k];
         for (std::size_t e = 0; e < elements; ++e) set(mix(mix(group + which) + e), v[e * lanes_ + lane]);
-        if (is_renaming) structures_[inputs_[k]][lane] = mix(type_salt(universe_, leaf.type) ^ mix(which));
+        if (is_renaming) structures_[inputs_[k]][lane] = input_structure(universe_, leaf.type, which);
       }
       hash(inputs_[k], leaf.type);
     }
@@ -122,7 +134,7 @@ class LaneSet {
       const auto plans = Plan::make(universe_.op(leaf), universe_.attributes(leaf, sizes_), {});
       values_[k].resize(elements_of(leaf.type) * lanes_);
       evaluate(plans.value().front(), {}, lanes_, values_[k].data());
-      structures_[k].assign(renamings_.size(), mix(0xC0 + k));
+      structures_[k].assign(renamings_.size(), constant_structure(k));
       hash(k, leaf.type);
     }
   }
@@ -145,18 +157,16 @@ class LaneSet {
       operand_types[k] = types[node.operands[k]];
     }
     const std::vector<Plan>& plans = universe_.plans(node.choice, std::span(operand_types, node.operand_count), sizes_);
-    const bool commutative = universe_.choice(node.choice).commutative;
     for (std::size_t output = 0; output < plans.size(); ++output) {
       const std::size_t value = node.first_value + output;
       values_[value].resize(plans[output].elements() * lanes_);
       if (!evaluate(plans[output], std::span(operands, node.operand_count), lanes_, values_[value].data())) return false;
       hash(value, types[value]);
       structures_[value].resize(renamings_.size());
-      const std::uint64_t salt = mix(static_cast<std::uint64_t>(node.choice) << 8 | output);
       for (std::size_t lane = 0; lane < renamings_.size(); ++lane) {
-        const std::uint64_t a = structures_[node.operands[0]][lane];
         const std::uint64_t b = node.operand_count > 1 ? structures_[node.operands[1]][lane] : 0;
-        structures_[value][lane] = mix(salt ^ (commutative ? mix(a) + mix(b) : mix(a) + 3 * mix(b + 1)));
+        structures_[value][lane] =
+            node_structure(universe_, node.choice, output, structures_[node.operands[0]][lane], b, node.operand_count);
       }
     }
     return true;

@@ -1,0 +1,264 @@
+#include "src/generator/candidates.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace xflow::generator {
+namespace {
+
+// Builds a graph operation by operation; equal operations are one.
+class SketchBuilder {
+ public:
+  explicit SketchBuilder(const Universe& universe) : universe_(universe), values_(universe.leaves().size()) {}
+
+  std::uint8_t add(ChoiceId choice, std::vector<std::uint8_t> operands, std::size_t output) {
+    if (universe_.choice(choice).commutative) std::sort(operands.begin(), operands.end());
+    const auto [found, added] = known_.try_emplace({choice, operands}, static_cast<std::uint8_t>(values_));
+    if (added) {
+      sketch_.nodes.push_back({choice, std::move(operands)});
+      values_ += universe_.choice(choice).outputs;
+    }
+    return static_cast<std::uint8_t>(found->second + output);
+  }
+  Sketch finish(std::vector<std::uint8_t> outputs) {
+    sketch_.outputs = std::move(outputs);
+    return std::move(sketch_);
+  }
+
+ private:
+  const Universe& universe_;
+  std::size_t values_;
+  std::map<std::pair<ChoiceId, std::vector<std::uint8_t>>, std::uint8_t> known_;
+  Sketch sketch_;
+};
+
+// Where each value of a graph comes from: node and output.
+struct Origin {
+  std::size_t node = 0;
+  std::size_t output = 0;
+};
+std::vector<Origin> origins(const Universe& universe, const Sketch& sketch) {
+  std::vector<Origin> result(universe.leaves().size());
+  for (std::size_t k = 0; k < sketch.nodes.size(); ++k)
+    for (std::size_t o = 0; o < universe.choice(sketch.nodes[k].choice).outputs; ++o) result.push_back({k, o});
+  return result;
+}
+
+// Copies what a value needs into a builder. `leaf` says what a leaf or replaced value becomes, if anything.
+class Copier {
+ public:
+  Copier(const Universe& universe, const Sketch& sketch, SketchBuilder& into)
+      : universe_(universe), sketch_(sketch), origins_(origins(universe, sketch)), into_(into) {}
+  void put(std::uint8_t value, std::uint8_t copy) { copies_[value] = copy; }
+  std::uint8_t copy(std::uint8_t value) {
+    if (const auto found = copies_.find(value); found != copies_.end()) return found->second;
+    if (value < universe_.leaves().size()) return value;
+    const SketchNode& node = sketch_.nodes[origins_[value].node];
+    std::vector<std::uint8_t> operands;
+    for (const std::uint8_t o : node.operands) operands.push_back(copy(o));
+    return copies_[value] = into_.add(node.choice, std::move(operands), origins_[value].output);
+  }
+
+ private:
+  const Universe& universe_;
+  const Sketch& sketch_;
+  std::vector<Origin> origins_;
+  SketchBuilder& into_;
+  std::map<std::uint8_t, std::uint8_t> copies_;
+};
+
+std::set<std::uint8_t> inputs_of(const Universe& universe, const Sketch& sketch) {
+  std::set<std::uint8_t> result;
+  for (const SketchNode& n : sketch.nodes)
+    for (const std::uint8_t o : n.operands)
+      if (o < universe.inputs()) result.insert(o);
+  for (const std::uint8_t o : sketch.outputs)
+    if (o < universe.inputs()) result.insert(o);
+  return result;
+}
+
+// The renaming under which a graph has its fingerprint.
+const Renaming* smallest(const std::vector<Renaming>& all) {
+  const Renaming* best = nullptr;
+  for (const Renaming& r : all)
+    if (r.counts && (best == nullptr || r.value < best->value)) best = &r;
+  return best;
+}
+
+}  // namespace
+
+Sketch rename(const Universe& universe, const Sketch& sketch, std::span<const std::uint8_t> leaves) {
+  Sketch result = sketch;
+  const auto renamed = [&](std::uint8_t v) { return v < universe.leaves().size() ? leaves[v] : v; };
+  for (SketchNode& n : result.nodes) {
+    for (std::uint8_t& o : n.operands) o = renamed(o);
+    if (universe.choice(n.choice).commutative) std::sort(n.operands.begin(), n.operands.end());
+  }
+  for (std::uint8_t& o : result.outputs) o = renamed(o);
+  return result;
+}
+
+Sketch part_of(const Universe& universe, const Sketch& sketch, std::uint8_t value) {
+  SketchBuilder builder(universe);
+  Copier copier(universe, sketch, builder);
+  const std::uint8_t output = copier.copy(value);
+  return builder.finish({output});
+}
+
+Sketch replace(const Universe& universe, const Sketch& sketch, std::uint8_t value, const Sketch& by) {
+  SketchBuilder builder(universe);
+  Copier inside(universe, by, builder);
+  const std::uint8_t replacement = inside.copy(by.outputs[0]);
+  Copier outside(universe, sketch, builder);
+  outside.put(value, replacement);
+  std::vector<std::uint8_t> outputs;
+  for (const std::uint8_t o : sketch.outputs) outputs.push_back(outside.copy(o));
+  return builder.finish(std::move(outputs));
+}
+
+Rank rank_of(const Universe& universe, const Sketch& sketch) {
+  Rank rank;
+  rank.operators = sketch.nodes.size();
+  for (const SketchNode& n : sketch.nodes) rank.weight += universe.choice(n.choice).weight;
+  rank.structure = structure_of(universe, sketch);
+  return rank;
+}
+
+bool Candidates::is_reducible(const Sketch& sketch, const Rank& rank) const {
+  const auto codec = GraphCodec::make(universe_, options_.max_operators);
+  std::size_t value = universe_.leaves().size();
+  for (const SketchNode& node : sketch.nodes) {
+    for (std::size_t o = 0; o < universe_.choice(node.choice).outputs; ++o, ++value) {
+      if (sketch.outputs.size() == 1 && sketch.outputs[0] == value) continue;
+      const auto at = static_cast<std::uint8_t>(value);
+      const Sketch part = part_of(universe_, sketch, at);
+      const auto found = representative_of_.find(structure_of(universe_, part));
+      if (found == representative_of_.end()) continue;
+      // The representative on the inputs of the part.
+      const Sketch representative = codec->decode(found->second);
+      const std::vector<Renaming> of_part = renamings(universe_, part, options_);
+      const std::vector<Renaming> of_representative = renamings(universe_, representative, options_);
+      const Renaming* p = smallest(of_part);
+      const Renaming* r = smallest(of_representative);
+      if (p == nullptr || r == nullptr || p->value != r->value) continue;
+      std::vector<std::uint8_t> leaves(universe_.leaves().size());
+      bool known = true;
+      const std::set<std::uint8_t> inputs = inputs_of(universe_, part);
+      for (std::size_t k = 0; k < leaves.size(); ++k) leaves[k] = static_cast<std::uint8_t>(k);
+      for (const std::uint8_t input : inputs_of(universe_, representative)) {
+        const auto same = std::find_if(inputs.begin(), inputs.end(), [&](std::uint8_t i) { return p->leaves[i] == r->leaves[input]; });
+        known = known && same != inputs.end();
+        if (known) leaves[input] = *same;
+      }
+      if (!known) continue;
+      const Sketch smaller = replace(universe_, sketch, at, rename(universe_, representative, leaves));
+      if (smaller.nodes.size() <= options_.max_operators && rank_of(universe_, smaller) < rank) return true;
+    }
+  }
+  return false;
+}
+
+void Candidates::pair(const Sketch& member, const Sketch& representative, std::vector<Candidate>& result) {
+  ++counts_.pairs;
+  if (is_reducible(member, rank_of(universe_, member))) {
+    ++counts_.reducible;
+    return;
+  }
+  const std::vector<Renaming> a = renamings(universe_, member, options_);
+  const std::vector<Renaming> b = renamings(universe_, representative, options_);
+  const Renaming* of_member = smallest(a);
+  const Renaming* of_representative = smallest(b);
+  if (of_member == nullptr || of_representative == nullptr || of_member->value != of_representative->value) {
+    ++counts_.accidents;
+    return;
+  }
+  Candidate c{rename(universe_, member, of_member->leaves), rename(universe_, representative, of_representative->leaves)};
+  // On other numbers and larger tensors, output by output.
+  const EnumerationOptions again{options_.max_operators, options_.max_outputs, options_.seed + 1, Universe::kAssignments - 1};
+  const std::vector<Renaming> source = renamings(universe_, c.source, again);
+  const std::vector<Renaming> target = renamings(universe_, c.target, again);
+  if (source.empty() || target.empty()) {
+    ++counts_.accidents;
+    return;
+  }
+  std::vector<std::uint8_t> outputs;
+  for (const std::uint64_t value : source[0].outputs) {
+    for (std::size_t k = 0; k < target[0].outputs.size(); ++k) {
+      if (target[0].outputs[k] != value) continue;
+      outputs.push_back(c.target.outputs[k]);
+      break;
+    }
+  }
+  if (outputs.size() != c.source.outputs.size()) {
+    ++counts_.accidents;
+    return;
+  }
+  c.target.outputs = std::move(outputs);
+  const std::set<std::uint8_t> left = inputs_of(universe_, c.source);
+  const std::set<std::uint8_t> right = inputs_of(universe_, c.target);
+  if (!std::includes(left.begin(), left.end(), right.begin(), right.end()) &&
+      !std::includes(right.begin(), right.end(), left.begin(), left.end())) {
+    ++counts_.dropped;
+    return;
+  }
+  result.push_back(std::move(c));
+}
+
+Result<std::vector<Candidate>> Candidates::find(std::vector<Record>& records) {
+  XFLOW_TRY(const GraphCodec codec, GraphCodec::make(universe_, options_.max_operators));
+  std::sort(records.begin(), records.end());
+  records.erase(std::unique(records.begin(), records.end(),
+                            [](const Record& a, const Record& b) { return a.fingerprint == b.fingerprint && a.structure == b.structure; }),
+                records.end());
+  counts_.graphs = records.size();
+  // The representative of each class: the first of its members in rank.
+  struct Class {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    std::size_t representative = 0;
+  };
+  std::vector<Class> classes;
+  for (std::size_t begin = 0; begin < records.size();) {
+    std::size_t end = begin;
+    while (end < records.size() && records[end].fingerprint == records[begin].fingerprint) ++end;
+    Class c{begin, end, begin};
+    if (end - begin > 1) {
+      Rank best = rank_of(universe_, codec.decode(records[begin].code));
+      for (std::size_t k = begin + 1; k < end; ++k) {
+        const Rank rank = rank_of(universe_, codec.decode(records[k].code));
+        if (rank < best) {
+          best = rank;
+          c.representative = k;
+        }
+      }
+      for (std::size_t k = begin; k < end; ++k)
+        if (k != c.representative && codec.operators(records[k].code) < options_.max_operators)
+          representative_of_.emplace(records[k].structure, records[c.representative].code);
+    }
+    classes.push_back(c);
+    begin = end;
+  }
+  counts_.classes = classes.size();
+  std::vector<Candidate> result;
+  for (const Class& c : classes) {
+    const Sketch representative = codec.decode(records[c.representative].code);
+    for (std::size_t k = c.begin; k < c.end; ++k)
+      if (k != c.representative) pair(codec.decode(records[k].code), representative, result);
+    // Renamings of the representative to itself: the laws of commutation.
+    const std::vector<Renaming> all = renamings(universe_, representative, options_);
+    const Renaming* first = smallest(all);
+    std::set<std::uint64_t> structures;
+    if (first != nullptr) structures.insert(first->structure);
+    for (const Renaming& r : all) {
+      if (first == nullptr || !r.counts || r.value != first->value || !structures.insert(r.structure).second) continue;
+      const Candidate candidate{rename(universe_, representative, r.leaves), rename(universe_, representative, first->leaves)};
+      ++counts_.pairs;
+      if (candidate.source.outputs.size() == 1) result.push_back(candidate);
+    }
+  }
+  return result;
+}
+
+}  // namespace xflow::generator

@@ -1,0 +1,65 @@
+// Pairs of graphs that seem to compute the same: what rules are made of.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "src/generator/enumerate.h"
+
+namespace xflow::generator {
+
+// Two graphs on the same inputs, output by output.
+struct Candidate {
+  Sketch source;
+  Sketch target;
+  friend auto operator<=>(const Candidate&, const Candidate&) = default;
+};
+
+struct CandidateCounts {
+  std::uint64_t graphs = 0;     // different ones, up to the names of inputs
+  std::uint64_t classes = 0;    // of equal fingerprints
+  std::uint64_t pairs = 0;      // member and representative, and renamings of a representative to itself
+  std::uint64_t reducible = 0;  // of these, follow from a smaller candidate: a part is replaced by its representative
+  std::uint64_t accidents = 0;  // of the others, differ on other numbers and larger tensors
+  std::uint64_t dropped = 0;    // one side reads an input that the other does not, and the other way round
+};
+
+// What a graph costs, roughly, and with what it is compared: operators, then the sum of their weights, then the structure.
+struct Rank {
+  std::size_t operators = 0;
+  int weight = 0;
+  std::uint64_t structure = 0;
+  friend auto operator<=>(const Rank&, const Rank&) = default;
+};
+Rank rank_of(const Universe& universe, const Sketch& sketch);
+
+class Candidates {
+ public:
+  Candidates(const Universe& universe, const EnumerationOptions& options) : universe_(universe), options_(options) {}
+
+  // Groups the records by fingerprint; candidates in a fixed order. Sorts the records, and leaves one of each structure.
+  Result<std::vector<Candidate>> find(std::vector<Record>& records);
+  const CandidateCounts& counts() const { return counts_; }
+
+ private:
+  // Whether some part of a graph is not the representative of its class, so that the graph with that representative instead is a smaller
+  // member of the same class.
+  bool is_reducible(const Sketch& sketch, const Rank& rank) const;
+  void pair(const Sketch& member, const Sketch& representative, std::vector<Candidate>& result);
+
+  const Universe& universe_;
+  const EnumerationOptions& options_;
+  std::unordered_map<std::uint64_t, std::uint64_t> representative_of_;  // structure -> code, for what is no representative
+  CandidateCounts counts_;
+};
+
+// A graph with other leaves, its operations in the same order.
+Sketch rename(const Universe& universe, const Sketch& sketch, std::span<const std::uint8_t> leaves);
+// The part of a graph that computes one value.
+Sketch part_of(const Universe& universe, const Sketch& sketch, std::uint8_t value);
+// The graph with another one, on the same inputs and of one output, in the place of a value; equal operations are one, unused ones gone.
+Sketch replace(const Universe& universe, const Sketch& sketch, std::uint8_t value, const Sketch& by);
+
+}  // namespace xflow::generator

@@ -1,0 +1,456 @@
+#include "src/generator/derive.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "src/generator/numbers.h"
+#include "src/ops/operator.h"
+#include "src/rules/apply.h"
+#include "src/rules/match.h"
+#include "src/verifier/assumptions.h"
+
+namespace xflow::generator {
+
+using rules::PatternNode;
+using rules::PatternOperand;
+
+// One way to use a rule: its pattern, the order in which its operations are looked for, and what it made before.
+struct Deriver::Direction {
+  // An operation is looked for among the terms equal to what stands in `slot`, as their output `output`; without a slot anywhere.
+  struct Item {
+    int node = 0;
+    std::uint32_t output = 0;
+    std::optional<std::size_t> slot;
+  };
+  std::size_t rule = 0;
+  std::shared_ptr<const rules::Pattern> pattern;
+  std::vector<Item> items;
+  std::vector<std::size_t> outputs;  // slots, in the order of the rule's outputs
+  // By what was matched: operations, types of variables.
+  std::unordered_map<std::string, std::unique_ptr<FlatGraph>> targets;
+};
+
+// What stands where in the e-graph.
+struct Deriver::Match {
+  std::size_t direction = 0;
+  std::vector<TermId> slots;
+  std::vector<TermId> nodes;  // by pattern node: one of its terms
+  std::vector<bool> swapped;  // by pattern node
+};
+
+Deriver::Deriver() = default;
+Deriver::~Deriver() = default;
+
+namespace {
+
+void names_of(const rules::Term& term, std::set<std::string>& names) {
+  if (term.kind == rules::Term::Kind::variable || term.kind == rules::Term::Kind::list) names.insert(term.name);
+  for (const rules::Term& t : term.operands) names_of(t, names);
+}
+
+// The statements that define `wanted`, in their order.
+std::vector<rules::Statement> slice(const std::vector<rules::Statement>& statements, std::set<std::string> wanted) {
+  std::vector<rules::Statement> result;
+  for (std::size_t k = statements.size(); k-- > 0;) {
+    const rules::Statement& s = statements[k];
+    if (std::none_of(s.outputs.begin(), s.outputs.end(), [&](const std::string& o) { return wanted.contains(o); })) continue;
+    names_of(s.term, wanted);
+    result.insert(result.begin(), s);
+  }
+  return result;
+}
+
+// Other outputs of the rule are inner values of both sides, under different names.
+void hide(std::vector<rules::Statement>& statements, const std::vector<std::string>& outputs, const std::string& kept, const char* suffix) {
+  const auto rename = [&](std::string& name) {
+    if (name != kept && std::find(outputs.begin(), outputs.end(), name) != outputs.end()) name += suffix;
+  };
+  const auto in_term = [&](auto&& self, rules::Term& term) -> void {
+    if (term.kind == rules::Term::Kind::variable) rename(term.name);
+    for (rules::Term& t : term.operands) self(self, t);
+  };
+  for (rules::Statement& s : statements) {
+    for (std::string& o : s.outputs) rename(o);
+    in_term(in_term, s.term);
+  }
+}
+
+// A rule with these sides; nothing where it is none.
+std::optional<rules::Rule> rule_of(const rules::Rule& rule, std::vector<rules::Statement> source, std::vector<rules::Statement> target) {
+  rules::Rule result;
+  result.name = rule.name;
+  result.source = std::move(source);
+  result.target = std::move(target);
+  std::set<std::string> names;
+  for (const auto* side : {&result.source, &result.target})
+    for (const rules::Statement& s : *side) names_of(s.term, names);
+  for (const rules::Declaration& d : rule.declarations)
+    if (names.contains(d.variable)) result.declarations.push_back(d);
+  for (const rules::Guard& g : rule.guards)
+    if (verifier::enters_proof(g)) result.guards.push_back(g);
+  auto parsed = rules::parse_rules(rules::print(result), rule.name);
+  if (!parsed || parsed->size() != 1) return std::nullopt;
+  return std::move(parsed->front());
+}
+
+}  // namespace
+
+Result<std::size_t> Deriver::add(const rules::Rule& rule) {
+  const std::size_t number = rules_.size();
+  rules_.push_back({rule.name, true});
+  const std::size_t before = directions_.size();
+  const auto try_direction = [&](const std::vector<rules::Statement>& source, const std::vector<rules::Statement>& target) {
+    if (const auto direction = rule_of(rule, source, target)) add_direction(number, *direction);
+  };
+  if (rule.outputs.size() > 1) {
+    try_direction(rule.source, rule.target);
+    try_direction(rule.target, rule.source);
+  }
+  for (const std::string& output : rule.outputs) {
+    std::vector<rules::Statement> source = slice(rule.source, {output});
+    std::vector<rules::Statement> target = slice(rule.target, {output});
+    hide(source, rule.outputs, output, "_source");
+    hide(target, rule.outputs, output, "_target");
+    try_direction(source, target);
+    try_direction(target, source);
+  }
+  if (directions_.size() == before) {
+    rules_.pop_back();
+    return fail(ErrorCode::unsupported, "neither side can be found in a graph", rule.name);
+  }
+  return number;
+}
+
+void Deriver::add_direction(std::size_t rule, const rules::Rule& text) {
+  auto compiled = rules::Pattern::compile(text);
+  if (!compiled) return;
+  auto direction = std::make_unique<Direction>();
+  direction->rule = rule;
+  direction->pattern = *std::move(compiled);
+  const rules::Pattern& pattern = *direction->pattern;
+  std::vector<bool> listed(pattern.nodes().size(), false);
+  bool supported = true;
+  const auto list = [&](auto&& self, int node, std::uint32_t output, std::optional<std::size_t> slot) -> void {
+    listed[static_cast<std::size_t>(node)] = true;
+    direction->items.push_back({node, output, slot});
+    const PatternNode& n = pattern.nodes()[static_cast<std::size_t>(node)];
+    supported = supported && n.operands.size() <= EqTerm::kOperands;
+    for (const PatternOperand& o : n.operands) {
+      supported = supported && (o.kind == PatternOperand::Kind::value || o.kind == PatternOperand::Kind::literal);
+      if (o.kind != PatternOperand::Kind::value || o.node < 0 || listed[static_cast<std::size_t>(o.node)]) continue;
+      const PatternNode& below = pattern.nodes()[static_cast<std::size_t>(o.node)];
+      const auto at = std::find(below.outputs.begin(), below.outputs.end(), o.slot);
+      self(self, o.node, static_cast<std::uint32_t>(at - below.outputs.begin()), o.slot);
+    }
+  };
+  for (std::size_t k = 0; k < pattern.nodes().size(); ++k)
+    if (pattern.nodes()[k].is_root) list(list, static_cast<int>(k), 0, std::nullopt);
+  if (!supported || pattern.list_slots() > 0) return;
+  for (const std::string& output : pattern.rule().outputs) {
+    for (std::size_t s = 0; s < pattern.slots(); ++s)
+      if (pattern.slot_name(s) == output) direction->outputs.push_back(s);
+  }
+  if (direction->outputs.size() != pattern.rule().outputs.size()) return;
+  by_root_[static_cast<std::uint16_t>(pattern.root())].push_back(directions_.size());
+  directions_.push_back(std::move(direction));
+}
+
+// Looks for a direction in an e-graph.
+class Deriver::Finder {
+ public:
+  Finder(const Vocabulary& vocabulary, const EGraph& graph, const Direction& direction, std::size_t number, std::vector<Match>& found)
+      : vocabulary_(vocabulary), graph_(graph), direction_(direction), pattern_(*direction.pattern), found_(found) {
+    match_.direction = number;
+    match_.slots.assign(pattern_.slots(), kNone);
+    match_.nodes.assign(pattern_.nodes().size(), kNone);
+    match_.swapped.assign(pattern_.nodes().size(), false);
+  }
+
+  // All matches whose first root is `root`.
+  void find(TermId root) { at_term(0, root); }
+
+ private:
+  static constexpr TermId kNone = 0xFFFFFFFF;
+  static constexpr std::size_t kMost = 4096;  // matches of one direction
+
+  void item(std::size_t index) {
+    if (found_.size() >= kMost) return;
+    if (index == direction_.items.size()) {
+      found_.push_back(match_);
+      return;
+    }
+    const Direction::Item& i = direction_.items[index];
+    if (i.slot) {
+      for (const TermId t : graph_.members(match_.slots[*i.slot])) at_term(index, t);
+    } else {
+      for (TermId t = 0; t < graph_.size(); ++t) at_term(index, t);
+    }
+  }
+
+  void at_term(std::size_t index, TermId id) {
+    const Direction::Item& i = direction_.items[index];
+    const auto number = static_cast<std::size_t>(i.node);
+    const PatternNode& node = pattern_.nodes()[number];
+    const EqTerm& term = graph_.term(id);
+    if (term.op == EqTerm::kInput || term.output != i.output || term.count != node.operands.size() ||
+        vocabulary_.operator_of(static_cast<OpRef>(term.op)) != node.op) {
+      return;
+    }
+    const std::vector<TermId> before = match_.slots;
+    const bool both_orders = node.operands.size() == 2 && vocabulary_.is_commutative(static_cast<OpRef>(term.op));
+    for (int order = 0; order < (both_orders ? 2 : 1); ++order) {
+      match_.nodes[number] = id;
+      match_.swapped[number] = order == 1;
+      if (bind(node, term, id, order == 1)) item(index + 1);
+      match_.slots = before;
+    }
+    match_.nodes[number] = kNone;
+  }
+
+  bool bind(const PatternNode& node, const EqTerm& term, TermId id, bool swapped) {
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      std::optional<TermId> sibling = id;
+      if (k != term.output) sibling = graph_.lookup(term.op, static_cast<std::uint8_t>(k), std::span(term.operands.data(), term.count));
+      if (!sibling || !put(node.outputs[k], *sibling)) return false;
+    }
+    for (std::size_t k = 0; k < node.operands.size(); ++k) {
+      const TermId operand = term.operands[swapped ? 1 - k : k];
+      const PatternOperand& o = node.operands[k];
+      if (o.kind == PatternOperand::Kind::literal) {
+        if (!is_number(operand, o.literal)) return false;
+      } else if (!put(o.slot, operand)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  bool put(std::size_t slot, TermId value) {
+    if (match_.slots[slot] != kNone) return graph_.equal(match_.slots[slot], value);
+    match_.slots[slot] = value;
+    return true;
+  }
+  bool is_number(TermId term, const ir::Real& literal) const {
+    const auto& members = graph_.members(term);
+    return std::any_of(members.begin(), members.end(), [&](TermId t) {
+      const EqTerm& m = graph_.term(t);
+      return m.op != EqTerm::kInput && vocabulary_.fills(static_cast<OpRef>(m.op)) &&
+             ir::Real(*vocabulary_.fills(static_cast<OpRef>(m.op))) == literal;
+    });
+  }
+
+  const Vocabulary& vocabulary_;
+  const EGraph& graph_;
+  const Direction& direction_;
+  const rules::Pattern& pattern_;
+  std::vector<Match>& found_;
+  Match match_;
+};
+
+const FlatGraph* Deriver::target_of(const Direction& direction, const EGraph& graph, const Match& match) {
+  const rules::Pattern& pattern = *direction.pattern;
+  std::string key;
+  const auto append = [&](std::uint32_t x) { key.append(reinterpret_cast<const char*>(&x), sizeof x); };
+  for (const rules::PatternVariable& v : pattern.variables()) append(static_cast<std::uint32_t>(graph.type(match.slots[v.slot])));
+  for (std::size_t k = 0; k < match.nodes.size(); ++k) {
+    append(graph.term(match.nodes[k]).op * 2 + (match.swapped[k] ? 1 : 0));
+  }
+  auto& targets = const_cast<Direction&>(direction).targets;
+  const auto [found, added] = targets.try_emplace(key);
+  if (!added) return found->second.get();
+  // The graph that was found, on inputs of its own.
+  ir::Arena arena;
+  ops::Typing typing(arena.symbols());
+  std::vector<std::optional<ir::ValueId>> slots(pattern.slots());
+  std::vector<ir::ValueId> inputs;
+  for (const rules::PatternVariable& v : pattern.variables()) {
+    const std::vector<std::int64_t>& dims = vocabulary_.dims(graph.type(match.slots[v.slot]));
+    inputs.push_back(arena.input(ir::TensorType{ir::DataType::float32, true, ir::polys(dims)}, static_cast<std::uint32_t>(inputs.size())));
+    slots[v.slot] = inputs.back();
+  }
+  std::vector<std::optional<ir::NodeId>> nodes(pattern.nodes().size());
+  const auto build = [&](auto&& self, std::size_t index) -> bool {
+    if (nodes[index]) return true;
+    const PatternNode& node = pattern.nodes()[index];
+    const EqTerm& term = graph.term(match.nodes[index]);
+    std::vector<ir::ValueId> operands;
+    for (std::size_t k = 0; k < node.operands.size(); ++k) {
+      const PatternOperand& o = node.operands[k];
+      if (o.kind == PatternOperand::Kind::literal) {
+        const TermId number = term.operands[match.swapped[index] ? 1 - k : k];
+        const auto literal = o.literal.rational();
+        const auto filled = literal
+                                ? ops::apply(arena, typing, ops::id_of("full"), {},
+                                             {{"shape", ir::polys(vocabulary_.dims(graph.type(number)))}, {"value", ir::Real(*literal)}})
+                                : Result<ir::NodeId>(fail(ErrorCode::unsupported, "a number that is not rational"));
+        if (!filled) return false;
+        operands.push_back({*filled, 0});
+        continue;
+      }
+      if (o.node >= 0 && !self(self, static_cast<std::size_t>(o.node))) return false;
+      if (!slots[o.slot]) return false;
+      operands.push_back(*slots[o.slot]);
+    }
+    const auto made = ops::apply(arena, typing, node.op, operands, vocabulary_.attributes(static_cast<OpRef>(term.op)));
+    if (!made) return false;
+    nodes[index] = *made;
+    for (std::size_t k = 0; k < node.outputs.size() && k < arena.node(*made).outputs.size(); ++k)
+      slots[node.outputs[k]] = ir::ValueId{*made, static_cast<std::uint32_t>(k)};
+    return true;
+  };
+  ir::Graph source;
+  std::optional<ir::NodeId> root;
+  for (std::size_t k = 0; k < pattern.nodes().size(); ++k) {
+    if (!pattern.nodes()[k].is_root) continue;
+    if (!build(build, k)) return nullptr;
+    if (!root) root = nodes[k];
+    for (std::uint32_t o = 0; o < arena.node(*nodes[k]).outputs.size(); ++o) source.outputs.push_back({*nodes[k], o});
+  }
+  for (const std::size_t s : direction.outputs) {
+    if (!slots[s]) return nullptr;
+    source.outputs.push_back(*slots[s]);
+  }
+  const ir::Uses uses(arena, source);
+  std::optional<FlatGraph> target;
+  rules::MatchOptions options;
+  options.fast_math = true;
+  rules::match(pattern, arena, uses, *root, options, [&](rules::Match& m) {
+    // Of the occurrences the one that gives every output its place.
+    for (std::size_t k = 0; k < direction.outputs.size(); ++k)
+      if (m.outputs[k] != *slots[direction.outputs[k]]) return true;
+    const auto replaced = rules::apply(arena, m);
+    if (!replaced) return true;
+    std::vector<ir::ValueId> values;
+    for (const ir::ValueId output : m.outputs) {
+      const auto to = replaced->find(output);
+      values.push_back(to == replaced->end() ? output : to->second);
+    }
+    auto flat = vocabulary_.flatten(arena, inputs, values);
+    if (flat) target = *std::move(flat);
+    return !target.has_value();
+  });
+  if (target) {
+    for (const FlatNode& n : target->nodes)
+      if (n.operands.size() > EqTerm::kOperands) return nullptr;
+    targets[key] = std::make_unique<FlatGraph>(*std::move(target));
+  }
+  return targets[key].get();
+}
+
+namespace {
+
+TermId add_value(const FlatValue& value, std::span<const TermId> inputs, const std::vector<std::vector<TermId>>& nodes) {
+  return value.node < 0 ? inputs[static_cast<std::size_t>(-1 - value.node)] : nodes[static_cast<std::size_t>(value.node)][value.output];
+}
+
+// The outputs of a graph on terms.
+std::vector<TermId> add_graph(EGraph& graph, const FlatGraph& flat, std::span<const TermId> inputs) {
+  std::vector<std::vector<TermId>> nodes;
+  for (const FlatNode& n : flat.nodes) {
+    std::vector<TermId> operands;
+    for (const FlatValue& v : n.operands) operands.push_back(add_value(v, inputs, nodes));
+    std::vector<TermId> outputs;
+    for (std::size_t k = 0; k < n.types.size(); ++k)
+      outputs.push_back(graph.add(n.op, static_cast<std::uint32_t>(k), operands, n.types[k]));
+    nodes.push_back(std::move(outputs));
+  }
+  std::vector<TermId> result;
+  for (const FlatValue& v : flat.outputs) result.push_back(add_value(v, inputs, nodes));
+  return result;
+}
+
+std::string text_of(const Vocabulary& vocabulary, const EGraph& graph, TermId id) {
+  const EqTerm& t = graph.term(id);
+  if (t.op == EqTerm::kInput) return fmt::format("x{}", t.operands[0] + 1);
+  FlatGraph one;
+  FlatNode node;
+  node.op = static_cast<OpRef>(t.op);
+  std::vector<std::string> operands;
+  for (std::size_t k = 0; k < t.count; ++k) {
+    node.operands.push_back(flat_input(k));
+    operands.push_back(text_of(vocabulary, graph, t.operands[k]));
+  }
+  // An operation of several outputs has outputs beside this one.
+  node.types.assign(ops::get(vocabulary.operator_of(node.op)).signature.outputs < 0 ? 2 : 1, graph.type(id));
+  one.outputs.push_back({0, t.output});
+  one.nodes.push_back(std::move(node));
+  return vocabulary.to_string(one, operands);
+}
+
+}  // namespace
+
+Deriver::Answer Deriver::derive(const FlatEquation& equation, const DeriveLimits& limits, bool with_steps) {
+  EGraph graph(vocabulary_);
+  std::vector<TermId> inputs;
+  for (std::size_t k = 0; k < equation.inputs.size(); ++k) inputs.push_back(graph.add_input(k, equation.inputs[k]));
+  const std::vector<TermId> source = add_graph(graph, equation.source, inputs);
+  const std::vector<TermId> target = add_graph(graph, equation.target, inputs);
+  const auto derived = [&] {
+    for (std::size_t k = 0; k < source.size(); ++k)
+      if (!graph.equal(source[k], target[k])) return false;
+    return true;
+  };
+  Answer answer;
+  answer.derived = derived();
+  std::unordered_set<std::string> done;
+  for (std::size_t round = 0; round < limits.rounds && !answer.derived && graph.size() < limits.terms; ++round) {
+    std::vector<Match> matches;
+    const auto size = static_cast<TermId>(graph.size());
+    for (TermId t = 0; t < size; ++t) {
+      if (graph.term(t).op == EqTerm::kInput) continue;
+      const auto found = by_root_.find(static_cast<std::uint16_t>(vocabulary_.operator_of(static_cast<OpRef>(graph.term(t).op))));
+      if (found == by_root_.end()) continue;
+      for (const std::size_t d : found->second) {
+        if (!rules_[directions_[d]->rule].enabled) continue;
+        std::vector<Match> here;
+        Finder(vocabulary_, graph, *directions_[d], d, here).find(t);
+        matches.insert(matches.end(), std::make_move_iterator(here.begin()), std::make_move_iterator(here.end()));
+      }
+    }
+    bool changed = false;
+    for (const Match& m : matches) {
+      const Direction& direction = *directions_[m.direction];
+      std::string key;
+      const auto append = [&](std::uint32_t x) { key.append(reinterpret_cast<const char*>(&x), sizeof x); };
+      append(static_cast<std::uint32_t>(m.direction));
+      for (const TermId t : m.nodes) append(t);
+      for (const bool s : m.swapped) key.push_back(s ? '1' : '0');
+      for (const rules::PatternVariable& v : direction.pattern->variables()) append(graph.find(m.slots[v.slot]));
+      if (!done.insert(std::move(key)).second) continue;
+      const FlatGraph* made = target_of(direction, graph, m);
+      if (made == nullptr) continue;
+      std::vector<TermId> variables;
+      for (const rules::PatternVariable& v : direction.pattern->variables()) variables.push_back(m.slots[v.slot]);
+      const std::size_t before = graph.size();
+      const std::vector<TermId> outputs = add_graph(graph, *made, variables);
+      changed = changed || graph.size() != before;
+      for (std::size_t k = 0; k < outputs.size(); ++k) {
+        const TermId from = m.slots[direction.outputs[k]];
+        if (graph.equal(from, outputs[k])) continue;
+        changed = true;
+        graph.merge(from, outputs[k], static_cast<std::int32_t>(direction.rule));
+      }
+      answer.derived = derived();
+      if (answer.derived || graph.size() >= limits.terms) break;
+    }
+    if (!changed) {
+      answer.complete = true;
+      break;
+    }
+  }
+  answer.terms = graph.size();
+  if (!answer.derived) return answer;
+  for (std::size_t k = 0; k < source.size(); ++k) {
+    for (const Equality& e : graph.explain(source[k], target[k])) {
+      if (e.reason == Equality::kCongruence) continue;
+      const auto rule = static_cast<std::size_t>(e.reason);
+      if (std::find(answer.rules.begin(), answer.rules.end(), rule) == answer.rules.end()) answer.rules.push_back(rule);
+      if (with_steps) answer.steps.push_back({rule, text_of(vocabulary_, graph, e.a), text_of(vocabulary_, graph, e.b)});
+    }
+  }
+  return answer;
+}
+
+}  // namespace xflow::generator

@@ -1,0 +1,74 @@
+// Whether proved rules say that two small graphs are equal.
+//
+// Both graphs are put into an e-graph, and rules are applied to it, both ways where the names of the other side are bound, for a few
+// rounds. A rule is applied where the production matcher applies it to the concrete graph that was found, with its declared types and
+// guards; guards that only say where a rule pays (const, finite, uses) are left out. A rule of several outputs is used as one equation for
+// each of them, and as a whole where all its outputs are found.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "src/generator/egraph.h"
+#include "src/generator/vocabulary.h"
+#include "src/rules/pattern.h"
+#include "src/rules/rule.h"
+
+namespace xflow::generator {
+
+struct DeriveLimits {
+  std::size_t rounds = 5;
+  std::size_t terms = 1500;
+};
+
+class Deriver {
+ public:
+  Deriver();
+  ~Deriver();
+
+  Vocabulary& vocabulary() { return vocabulary_; }
+  // Its number. Error::unsupported where neither side can be found in a graph.
+  Result<std::size_t> add(const rules::Rule& rule);
+  std::size_t size() const { return rules_.size(); }
+  const std::string& name(std::size_t rule) const { return rules_[rule].name; }
+  void enable(std::size_t rule, bool enabled) { rules_[rule].enabled = enabled; }
+
+  struct Step {
+    std::size_t rule = 0;
+    std::string from;  // as terms over the inputs x1, x2, ...
+    std::string to;
+  };
+  struct Answer {
+    bool derived = false;
+    bool complete = false;  // not derived, and nothing more can be applied: more rounds would not help
+    std::size_t terms = 0;
+    std::vector<std::size_t> rules;  // used, each once, where it was derived
+    std::vector<Step> steps;         // the derivation, if it was asked for
+  };
+  Answer derive(const FlatEquation& equation, const DeriveLimits& limits, bool with_steps = false);
+
+ private:
+  struct Direction;
+  struct Entry {
+    std::string name;
+    bool enabled = true;
+  };
+  struct Match;
+  class Finder;
+
+  void add_direction(std::size_t rule, const rules::Rule& direction);
+  // What a direction makes of a graph that it matches: over the variables of its pattern. Null where it does not apply.
+  const FlatGraph* target_of(const Direction& direction, const EGraph& graph, const Match& match);
+
+  Vocabulary vocabulary_;
+  std::vector<Entry> rules_;
+  std::vector<std::unique_ptr<Direction>> directions_;
+  std::unordered_map<std::uint16_t, std::vector<std::size_t>> by_root_;  // directions by the operator of their first root
+};
+
+}  // namespace xflow::generator

@@ -1,0 +1,80 @@
+// Terms and what is known to be equal among them (an e-graph: Nelson's congruence closure; Willsey et al., egg, 2021), for graphs of a few
+// operations.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "src/generator/vocabulary.h"
+
+namespace xflow::generator {
+
+using TermId = std::uint32_t;
+
+// One output of an operation on terms, or an input.
+struct EqTerm {
+  static constexpr std::size_t kOperands = 4;
+  static constexpr std::uint32_t kInput = 0xFFFFFFFF;  // op of an input; its number is operands[0]
+  std::uint32_t op = kInput;
+  std::uint8_t output = 0;
+  std::uint8_t count = 0;  // of operands
+  std::array<TermId, kOperands> operands{};
+  friend bool operator==(const EqTerm&, const EqTerm&) = default;
+};
+
+// Why two terms are equal.
+struct Equality {
+  TermId a = 0;
+  TermId b = 0;
+  std::int32_t reason = 0;  // a number of the caller, or kCongruence: the same operation on operands that are equal
+  static constexpr std::int32_t kCongruence = -1;
+};
+
+class EGraph {
+ public:
+  explicit EGraph(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
+
+  TermId add_input(std::size_t number, TypeRef type);
+  // At most EqTerm::kOperands operands. Operands of commutative operations are sorted.
+  TermId add(OpRef op, std::uint32_t output, std::span<const TermId> operands, TypeRef type);
+  TermId find(TermId term) const {
+    while (parents_[term] != term) term = parents_[term];
+    return term;
+  }
+  bool equal(TermId a, TermId b) const { return find(a) == find(b); }
+  // States a = b and what follows from it by congruence.
+  void merge(TermId a, TermId b, std::int32_t reason);
+
+  std::size_t size() const { return terms_.size(); }
+  const EqTerm& term(TermId id) const { return terms_[id]; }
+  TypeRef type(TermId id) const { return types_[id]; }
+  // The terms that are equal to one.
+  const std::vector<TermId>& members(TermId term) const { return members_[find(term)]; }
+  // The term that is this operation on operands equal to these; nothing if there is none.
+  std::optional<TermId> lookup(std::uint32_t op, std::uint8_t output, std::span<const TermId> operands) const;
+
+  // Equalities that together say a = b, those that congruence needs before it. Requires equal(a, b).
+  std::vector<Equality> explain(TermId a, TermId b) const;
+
+ private:
+  struct Hash {
+    std::size_t operator()(const EqTerm& t) const;
+  };
+  EqTerm canonical(EqTerm term) const;
+  void explain(TermId a, TermId b, std::vector<Equality>& steps, std::vector<std::pair<TermId, TermId>>& open) const;
+
+  const Vocabulary& vocabulary_;
+  std::vector<EqTerm> terms_;
+  std::vector<TypeRef> types_;
+  std::vector<TermId> parents_;
+  std::vector<std::vector<TermId>> members_;  // by representative
+  std::vector<std::vector<TermId>> users_;    // by representative: terms that have a member as an operand
+  std::unordered_map<EqTerm, TermId, Hash> exact_;
+  std::unordered_map<EqTerm, TermId, Hash> canonical_;
+  std::vector<Equality> equalities_;
+};
+
+}  // namespace xflow::generator

@@ -1,0 +1,63 @@
+// A small set of proved rules that derives all candidates.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/generator/candidates.h"
+#include "src/generator/derive.h"
+#include "src/rules/rule.h"
+#include "src/verifier/verifier.h"
+
+namespace xflow::generator {
+
+struct KeptRule {
+  rules::Rule rule;
+  FlatEquation equation;   // as it was found
+  std::size_t number = 0;  // in the deriver
+  bool needed = true;      // no other rules derive it
+};
+
+struct MinimizeCounts {
+  std::uint64_t candidates = 0;
+  std::uint64_t derived = 0;                            // by rules kept before
+  std::uint64_t kept = 0;                               // proved, and not derived when they came
+  std::uint64_t eliminated = 0;                         // of those, derived by the others in the end
+  std::map<verifier::Verdict, std::uint64_t> verdicts;  // of what was not derived, in its best form
+};
+
+class RuleCollector {
+ public:
+  RuleCollector(const DeriveLimits& limits, const verifier::Options& options) : limits_(limits), options_(options) {}
+
+  // A proved rule that is there before anything is found.
+  Result<void> add(const rules::Rule& rule);
+  // Takes the candidates in the order of their size, the ones with the fewest repeated inputs first.
+  void collect(const Universe& universe, std::vector<Candidate> candidates);
+  // Removes, from the largest on, what the others derive.
+  void eliminate();
+
+  const std::vector<KeptRule>& kept() const { return kept_; }
+  const MinimizeCounts& counts() const { return counts_; }
+  // Of what was not proved a sample: text and verdict.
+  const std::vector<std::string>& unproved() const { return unproved_; }
+  Deriver& deriver() { return deriver_; }
+
+ private:
+  void keep(const Universe& universe, const Candidate& candidate, FlatEquation equation);
+
+  Deriver deriver_;
+  DeriveLimits limits_;
+  verifier::Options options_;
+  std::vector<KeptRule> kept_;
+  std::map<std::string, int> names_;
+  MinimizeCounts counts_;
+  std::vector<std::string> unproved_;
+};
+
+}  // namespace xflow::generator

@@ -1,0 +1,280 @@
+#include "src/generator/shapes.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <set>
+
+#include "src/ops/operator.h"
+
+namespace xflow::generator {
+
+GeneralShapes::GeneralShapes(const Universe& universe, const Candidate& candidate) : universe_(universe), candidate_(candidate) {
+  // Unknowns 0 and 1 are not unknown: 1, and the size of a window.
+  parents_ = {0, 1};
+  one_ = 0;
+  window_ = 1;
+  std::set<std::uint8_t> used;
+  for (const Sketch* side : {&candidate.source, &candidate.target}) {
+    for (const SketchNode& n : side->nodes)
+      for (const std::uint8_t o : n.operands)
+        if (o < universe.inputs()) used.insert(o);
+    for (const std::uint8_t o : side->outputs)
+      if (o < universe.inputs()) used.insert(o);
+  }
+  inputs_.assign(used.begin(), used.end());
+  const auto parts = [&](auto&& self, DimId id, Parts& into) -> void {
+    const Dim& d = universe_.dim(id);
+    if (d.parts) {
+      self(self, d.parts->first, into);
+      self(self, d.parts->second, into);
+    } else if (d.name == "1") {
+      into.push_back(one_);
+    } else if (d.name == "r") {
+      into.push_back(window_);
+    } else {
+      into.push_back(static_cast<int>(parents_.size()));
+      parents_.push_back(into.back());
+    }
+  };
+  for (const Leaf& leaf : universe.leaves()) {
+    Dims dims;
+    for (const DimId d : universe.dims(leaf.type)) {
+      dims.emplace_back();
+      parts(parts, d, dims.back());
+    }
+    leaves_.push_back(std::move(dims));
+  }
+  source_ = side(candidate.source);
+  target_ = side(candidate.target);
+  for (std::size_t k = 0; k < candidate.source.outputs.size(); ++k)
+    unify(source_[candidate.source.outputs[k]], target_[candidate.target.outputs[k]]);
+}
+
+int GeneralShapes::find(int part) const {
+  while (parents_[static_cast<std::size_t>(part)] != part) part = parents_[static_cast<std::size_t>(part)];
+  return part;
+}
+
+void GeneralShapes::unify(const Parts& a, const Parts& b) {
+  assert(a.size() == b.size());
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    const int x = find(a[k]);
+    const int y = find(b[k]);
+    if (x < y) {
+      parents_[static_cast<std::size_t>(y)] = x;
+    } else {
+      parents_[static_cast<std::size_t>(x)] = y;
+    }
+  }
+}
+
+void GeneralShapes::unify(const Dims& a, const Dims& b) {
+  assert(a.size() == b.size());
+  for (std::size_t k = 0; k < a.size(); ++k) unify(a[k], b[k]);
+}
+
+std::vector<GeneralShapes::Dims> GeneralShapes::type(const Choice& choice, const std::vector<Dims>& operands) {
+  const Dims& a = operands[0];
+  const Dims& b = operands.back();
+  const auto axis = static_cast<std::size_t>(choice.axis);
+  const auto is_one = [&](const Parts& p) { return p.size() == 1 && p[0] == one_; };
+  Dims result = a;
+  switch (choice.shape) {
+    case Shape::same:
+      break;
+    case Shape::broadcast:
+      if (a.empty()) return {b};
+      if (b.empty()) return {a};
+      for (std::size_t k = 0; k < a.size(); ++k) {
+        if (is_one(a[k])) {
+          result[k] = b[k];
+        } else if (!is_one(b[k])) {
+          unify(a[k], b[k]);
+        }
+      }
+      break;
+    case Shape::matmul:
+      unify(a[1], b[0]);
+      result[1] = b[1];
+      break;
+    case Shape::transpose:
+      std::swap(result[0], result[1]);
+      break;
+    case Shape::concat:
+      for (std::size_t k = 0; k < a.size(); ++k)
+        if (k != axis) unify(a[k], b[k]);
+      result[axis].insert(result[axis].end(), b[axis].begin(), b[axis].end());
+      break;
+    case Shape::split:
+      break;  // the caller knows where
+    case Shape::convolution:
+      unify(a[1], b[1]);
+      result[1] = b[0];
+      break;
+    case Shape::depthwise:
+      unify(a[1], b[0]);
+      break;
+    case Shape::enlarge:
+      result[2] = result[3] = {window_};
+      break;
+    case Shape::reduce:
+      result[axis] = {one_};
+      break;
+  }
+  return {result};
+}
+
+std::vector<GeneralShapes::Dims> GeneralShapes::side(const Sketch& sketch) {
+  std::vector<Dims> values = leaves_;
+  // The types in the universe say how a sum is made of parts.
+  std::vector<TypeId> types;
+  for (const Leaf& leaf : universe_.leaves()) types.push_back(leaf.type);
+  for (const SketchNode& n : sketch.nodes) {
+    const Choice& choice = universe_.choice(n.choice);
+    std::vector<Dims> operands;
+    std::vector<TypeId> operand_types;
+    for (const std::uint8_t o : n.operands) {
+      operands.push_back(values[o]);
+      operand_types.push_back(types[o]);
+    }
+    const auto outputs = universe_.type(n.choice, operand_types);
+    types.insert(types.end(), outputs.begin(), outputs.end());
+    if (choice.shape == Shape::split) {
+      const auto axis = static_cast<std::size_t>(choice.axis);
+      const auto count = [&](auto&& self, DimId id) -> std::size_t {
+        const Dim& d = universe_.dim(id);
+        return d.parts ? self(self, d.parts->first) + self(self, d.parts->second) : 1;
+      };
+      const auto first = static_cast<std::ptrdiff_t>(count(count, universe_.dims(outputs[0])[axis]));
+      Dims left = operands[0];
+      Dims right = operands[0];
+      const Parts whole = operands[0][axis];
+      left[axis].assign(whole.begin(), whole.begin() + first);
+      right[axis].assign(whole.begin() + first, whole.end());
+      values.push_back(std::move(left));
+      values.push_back(std::move(right));
+    } else {
+      for (Dims& d : type(choice, operands)) values.push_back(std::move(d));
+    }
+  }
+  return values;
+}
+
+std::vector<Parts> GeneralShapes::resolved(const Dims& dims) const {
+  std::vector<Parts> result = dims;
+  for (Parts& d : result)
+    for (int& p : d) {
+      p = find(p);
+      if (p == one_) p = kOnePart;
+      if (p == window_) p = kWindowPart;
+    }
+  return result;
+}
+
+std::vector<Parts> GeneralShapes::dims(std::uint8_t leaf) const { return resolved(leaves_[leaf]); }
+
+std::int64_t GeneralShapes::size(const Parts& parts) const {
+  // Different unknowns have different sizes, and sums of two are no third one for as long as possible.
+  static constexpr std::array<std::int64_t, 24> kSizes = {5,  7,  11, 13, 17, 19, 23, 29, 31, 37, 41, 43,
+                                                          47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101};
+  std::int64_t total = 0;
+  for (const int p : parts) {
+    const int root = find(p);
+    if (root == one_) {
+      total += 1;
+    } else if (root == window_) {
+      total += 3;
+    } else {
+      std::set<int> smaller;
+      for (const std::uint8_t input : inputs_)
+        for (const Parts& d : leaves_[input])
+          for (const int q : d)
+            if (find(q) > window_ && find(q) < root) smaller.insert(find(q));
+      total += kSizes[smaller.size() % kSizes.size()];
+    }
+  }
+  return total;
+}
+
+FlatGraph GeneralShapes::flat(Vocabulary& vocabulary, const Sketch& sketch, const std::vector<Dims>& values) const {
+  FlatGraph graph;
+  std::vector<FlatValue> flat_values(universe_.leaves().size());
+  for (std::size_t k = 0; k < inputs_.size(); ++k) flat_values[inputs_[k]] = flat_input(k);
+  const auto shape = [&](std::size_t value) {
+    std::vector<std::int64_t> result;
+    for (const Parts& p : values[value]) result.push_back(size(p));
+    return result;
+  };
+  // Constants become operations where they are read.
+  std::vector<bool> made(universe_.leaves().size(), false);
+  const auto constant = [&](std::uint8_t leaf) {
+    if (leaf < universe_.inputs() || leaf >= universe_.leaves().size() || made[leaf]) return;
+    made[leaf] = true;
+    const Leaf& l = universe_.leaves()[leaf];
+    const std::vector<std::int64_t> dims = shape(leaf);
+    FlatNode node;
+    if (l.kind == Leaf::Kind::full) {
+      node.op = vocabulary.filled(dims, l.value);
+    } else if (l.kind == Leaf::Kind::identity_matrix) {
+      node.op = vocabulary.op(ops::id_of("identity_matrix"), {{"size", ir::Poly(dims[0])}, {"data_type", ir::DataType::float32}});
+    } else {
+      node.op = vocabulary.op(ops::id_of("identity_kernel"), {{"channels", ir::Poly(dims[0])},
+                                                              {"kernel", ir::polys(std::span(dims).subspan(2))},
+                                                              {"groups", ir::Poly(1)},
+                                                              {"data_type", ir::DataType::float32}});
+    }
+    node.types.push_back(vocabulary.type(dims));
+    flat_values[leaf] = {static_cast<std::int32_t>(graph.nodes.size()), 0};
+    graph.nodes.push_back(std::move(node));
+  };
+  std::size_t value = universe_.leaves().size();
+  for (const SketchNode& n : sketch.nodes) {
+    const Choice& choice = universe_.choice(n.choice);
+    FlatNode node;
+    for (const std::uint8_t o : n.operands) {
+      constant(o);
+      node.operands.push_back(flat_values[o]);
+    }
+    ir::Attributes attributes = choice.attributes;
+    const auto axis = static_cast<std::size_t>(choice.axis);
+    if (choice.shape == Shape::split)
+      attributes.set("sizes", ir::polys(std::array<std::int64_t, 2>{size(values[value][axis]), size(values[value + 1][axis])}));
+    if (choice.shape == Shape::depthwise) attributes.set("groups", ir::Poly(size(values[n.operands[0]][1])));
+    // With the defaults, as operations in the IR have them.
+    ir::Arena arena;
+    ops::Typing typing(arena.symbols());
+    std::vector<ir::ValueId> inputs;
+    for (const std::uint8_t o : n.operands)
+      inputs.push_back(
+          arena.input(ir::TensorType{ir::DataType::float32, true, ir::polys(shape(o))}, static_cast<std::uint32_t>(inputs.size())));
+    const auto applied = ops::apply(arena, typing, choice.op, inputs, attributes);
+    assert(applied.has_value());
+    node.op = vocabulary.op(choice.op, arena.node(*applied).attributes);
+    for (std::size_t o = 0; o < choice.outputs; ++o) {
+      node.types.push_back(vocabulary.type(shape(value + o)));
+      flat_values.push_back({static_cast<std::int32_t>(graph.nodes.size()), static_cast<std::uint32_t>(o)});
+    }
+    graph.nodes.push_back(std::move(node));
+    value += choice.outputs;
+  }
+  for (const std::uint8_t o : sketch.outputs) {
+    constant(o);
+    graph.outputs.push_back(flat_values[o]);
+  }
+  return graph;
+}
+
+FlatEquation GeneralShapes::concrete(Vocabulary& vocabulary) const {
+  FlatEquation equation;
+  for (const std::uint8_t input : inputs_) {
+    std::vector<std::int64_t> dims;
+    for (const Parts& p : leaves_[input]) dims.push_back(size(p));
+    equation.inputs.push_back(vocabulary.type(dims));
+  }
+  equation.source = flat(vocabulary, candidate_.source, source_);
+  equation.target = flat(vocabulary, candidate_.target, target_);
+  return equation;
+}
+
+}  // namespace xflow::generator

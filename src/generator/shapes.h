@@ -1,0 +1,55 @@
+// The most general shapes of the inputs under which both sides of a candidate are well typed with outputs of equal shapes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "src/generator/candidates.h"
+#include "src/generator/vocabulary.h"
+
+namespace xflow::generator {
+
+// A dimension as the sum of unknowns. What is 1 or the size of a window stays that: negative numbers.
+using Parts = std::vector<int>;
+inline constexpr int kOnePart = -1;
+inline constexpr int kWindowPart = -2;
+
+class GeneralShapes {
+ public:
+  GeneralShapes(const Universe& universe, const Candidate& candidate);
+
+  // Inputs that occur, ascending.
+  const std::vector<std::uint8_t>& inputs() const { return inputs_; }
+  // The dimensions of a leaf; unknowns that must be equal have one number.
+  std::vector<Parts> dims(std::uint8_t leaf) const;
+  // Of a value of the source or target.
+  std::vector<Parts> source_dims(std::uint8_t value) const { return resolved(source_[value]); }
+  std::vector<Parts> target_dims(std::uint8_t value) const { return resolved(target_[value]); }
+
+  // The candidate at sizes of which those of different unknowns differ.
+  FlatEquation concrete(Vocabulary& vocabulary) const;
+
+ private:
+  using Dims = std::vector<Parts>;
+  int find(int part) const;
+  void unify(const Parts& a, const Parts& b);
+  void unify(const Dims& a, const Dims& b);
+  std::vector<Dims> type(const Choice& choice, const std::vector<Dims>& operands);
+  std::vector<Dims> side(const Sketch& sketch);
+  std::vector<Parts> resolved(const Dims& dims) const;
+  FlatGraph flat(Vocabulary& vocabulary, const Sketch& sketch, const std::vector<Dims>& values) const;
+  std::int64_t size(const Parts& parts) const;
+
+  const Universe& universe_;
+  const Candidate& candidate_;
+  std::vector<std::uint8_t> inputs_;
+  mutable std::vector<int> parents_;
+  std::vector<Dims> leaves_;
+  std::vector<Dims> source_;  // by value
+  std::vector<Dims> target_;
+  int one_ = 0;
+  int window_ = 0;
+};
+
+}  // namespace xflow::generator

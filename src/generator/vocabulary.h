@@ -1,0 +1,84 @@
+// Operations and shapes as numbers, for graphs on tensors of known sizes.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "src/ir/graph.h"
+
+namespace xflow::generator {
+
+enum class OpRef : std::uint32_t {};    // an operator with its attributes
+enum class TypeRef : std::uint32_t {};  // a shape; elements are float32
+
+// An input (node < 0: input -1 - node), or an output of a node.
+struct FlatValue {
+  std::int32_t node = 0;
+  std::uint32_t output = 0;
+  friend auto operator<=>(const FlatValue&, const FlatValue&) = default;
+};
+inline FlatValue flat_input(std::size_t k) { return {-1 - static_cast<std::int32_t>(k), 0}; }
+
+struct FlatNode {
+  OpRef op{};
+  std::vector<FlatValue> operands;
+  std::vector<TypeRef> types;  // of the outputs
+};
+
+// Operands before users.
+struct FlatGraph {
+  std::vector<FlatNode> nodes;
+  std::vector<FlatValue> outputs;
+};
+
+// Two graphs of the same inputs that are said to be equal, output by output.
+struct FlatEquation {
+  std::vector<TypeRef> inputs;
+  FlatGraph source;
+  FlatGraph target;
+};
+
+class Vocabulary {
+ public:
+  OpRef op(ir::OperatorId op, const ir::Attributes& attributes);
+  TypeRef type(const std::vector<std::int64_t>& dims);
+  // A tensor of this shape filled with one number.
+  OpRef filled(const std::vector<std::int64_t>& dims, const ir::Rational& value);
+
+  ir::OperatorId operator_of(OpRef op) const { return ops_[static_cast<std::size_t>(op)].op; }
+  const ir::Attributes& attributes(OpRef op) const { return ops_[static_cast<std::size_t>(op)].attributes; }
+  const std::vector<std::int64_t>& dims(TypeRef type) const { return types_[static_cast<std::size_t>(type)]; }
+  // The number that the operation fills a tensor with; nothing for any other operation.
+  const std::optional<ir::Rational>& fills(OpRef op) const { return ops_[static_cast<std::size_t>(op)].fills; }
+  bool is_commutative(OpRef op) const { return ops_[static_cast<std::size_t>(op)].commutative; }
+
+  // The types of the outputs. Error::ill_typed as the operator says.
+  Result<std::vector<TypeRef>> apply(OpRef op, std::span<const TypeRef> operands);
+
+  // Graphs of the IR on inputs of known shapes. Error::unsupported for other data types and for constants that are not one number.
+  Result<FlatGraph> flatten(const ir::Arena& arena, std::span<const ir::ValueId> inputs, std::span<const ir::ValueId> outputs);
+
+  std::string to_string(const FlatGraph& graph, const std::vector<std::string>& inputs) const;
+
+ private:
+  struct Entry {
+    ir::OperatorId op{};
+    ir::Attributes attributes;
+    std::optional<ir::Rational> fills;
+    bool commutative = false;
+  };
+  std::vector<Entry> ops_;
+  std::unordered_multimap<std::size_t, OpRef> op_ids_;
+  std::vector<std::vector<std::int64_t>> types_;
+  std::map<std::vector<std::int64_t>, TypeRef> type_ids_;
+  std::map<std::vector<std::uint32_t>, std::vector<TypeRef>> typings_;
+};
+
+}  // namespace xflow::generator

@@ -1,0 +1,201 @@
+#include "src/generator/derive.h"
+
+#include <gtest/gtest.h>
+
+#include "src/generator/minimize.h"
+#include "src/generator/rule_writer.h"
+#include "src/generator/shapes.h"
+#include "src/verifier/prove_rules.h"
+
+namespace xflow::generator {
+namespace {
+
+rules::Rule rule(const std::string& text) {
+  auto parsed = rules::parse_rules(text, "test");
+  EXPECT_TRUE(parsed.has_value()) << parsed.error().text();
+  return parsed->front();
+}
+
+Universe matrices(std::vector<std::string> words) {
+  auto made = Universe::make({World::matrix, std::move(words), 4});
+  EXPECT_TRUE(made.has_value()) << made.error().text();
+  return *std::move(made);
+}
+
+ChoiceId choice(const Universe& u, std::string_view name) {
+  for (std::size_t k = 0; k < u.choices().size(); ++k)
+    if (u.choices()[k].name == name) return static_cast<ChoiceId>(k);
+  ADD_FAILURE() << "no " << name;
+  return {};
+}
+
+const char* kAssociativity = R"(rule associative
+  with
+    x: [B.., M, K]
+    a: [C.., K, L]
+    b: [D.., L, N]
+  source
+    y = matmul(matmul(x, a), b)
+  target
+    y = matmul(x, matmul(a, b))
+  where rank(B) <= 1 and rank(C) <= 1 and rank(D) <= 1
+)";
+
+// ((a b) c) d = a (b (c d)): leaves 0 to 3 of the universe are square matrices.
+Candidate chain(const Universe& u) {
+  const ChoiceId m = choice(u, "matmul");
+  const auto first = static_cast<std::uint8_t>(u.leaves().size());
+  const auto second = static_cast<std::uint8_t>(first + 1);
+  const auto third = static_cast<std::uint8_t>(first + 2);
+  return {{{{m, {0, 1}}, {m, {first, 2}}, {m, {second, 3}}}, {third}}, {{{m, {2, 3}}, {m, {1, first}}, {m, {0, second}}}, {third}}};
+}
+
+TEST(Deriver, AppliesRulesInSeveralSteps) {
+  const Universe u = matrices({"matmul"});
+  Deriver deriver;
+  const FlatEquation equation = GeneralShapes(u, chain(u)).concrete(deriver.vocabulary());
+  EXPECT_FALSE(deriver.derive(equation, {}).derived);
+  const auto added = deriver.add(rule(kAssociativity));
+  ASSERT_TRUE(added.has_value()) << added.error().text();
+  const Deriver::Answer answer = deriver.derive(equation, {}, true);
+  EXPECT_TRUE(answer.derived);
+  EXPECT_EQ(answer.rules, (std::vector<std::size_t>{*added}));
+  EXPECT_GE(answer.steps.size(), 2U);
+  EXPECT_EQ(answer.steps.front().from.substr(0, 7), "matmul(");
+  // A rule that is switched off is not used.
+  deriver.enable(*added, false);
+  EXPECT_FALSE(deriver.derive(equation, {}).derived);
+}
+
+TEST(Deriver, GivesUnequalMatricesUnequalSizes) {
+  const Universe u = matrices({"matmul"});
+  Deriver deriver;
+  const FlatEquation equation = GeneralShapes(u, chain(u)).concrete(deriver.vocabulary());
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (const TypeRef t : equation.inputs) shapes.push_back(deriver.vocabulary().dims(t));
+  ASSERT_EQ(shapes.size(), 4U);
+  for (std::size_t k = 0; k + 1 < shapes.size(); ++k) {
+    EXPECT_EQ(shapes[k][1], shapes[k + 1][0]);
+    EXPECT_NE(shapes[k][0], shapes[k][1]);
+  }
+}
+
+TEST(Deriver, HeedsGuards) {
+  const Universe u = matrices({"concat", "relu"});
+  const auto n = static_cast<std::uint8_t>(u.leaves().size());
+  const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
+  const ChoiceId relu = choice(u, "relu");
+  const ChoiceId columns = choice(u, "concat 1");
+  const Candidate c{{{{columns, {0, 1}}, {relu, {n}}}, {next(1)}}, {{{relu, {0}}, {relu, {1}}, {columns, {n, next(1)}}}, {next(2)}}};
+  const auto with_guard = [&](const std::string& guard) {
+    Deriver deriver;
+    const FlatEquation equation = GeneralShapes(u, c).concrete(deriver.vocabulary());
+    const auto added = deriver.add(
+        rule("rule r\n  source\n    y = relu(concat(x, z, axis: a))\n  target\n    y = concat(relu(x), relu(z), axis: a)\n  where " +
+             guard + "\n"));
+    EXPECT_TRUE(added.has_value()) << added.error().text();
+    return deriver.derive(equation, {}).derived;
+  };
+  EXPECT_TRUE(with_guard("rank(x) <= 3"));
+  EXPECT_FALSE(with_guard("a = 0"));
+  EXPECT_TRUE(with_guard("a = 1"));
+  EXPECT_FALSE(with_guard("dim(x, a) = dim(z, a)"));
+  // Where a rule pays is no question here.
+  EXPECT_TRUE(with_guard("const(x) and uses(y) = 1"));
+}
+
+TEST(Deriver, UsesRulesOfTwoOutputsAsEquations) {
+  const Universe u = matrices({"concat", "matmul", "split"});
+  const auto n = static_cast<std::uint8_t>(u.leaves().size());
+  const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
+  // split(a (b ++ c))[1] = a c
+  const Candidate c{{{{choice(u, "concat 1"), {1, 2}}, {choice(u, "matmul"), {0, n}}, {choice(u, "split 1"), {next(1)}}}, {next(3)}},
+                    {{{choice(u, "matmul"), {0, 2}}}, {n}}};
+  Deriver deriver;
+  const FlatEquation equation = GeneralShapes(u, c).concrete(deriver.vocabulary());
+  const auto added = deriver.add(rule(R"(rule merge
+  with
+    x: [M, K]
+    a: [K, N]
+    b: [K, P]
+  source
+    y1 = matmul(x, a)
+    y2 = matmul(x, b)
+  target
+    y1, y2 = split(matmul(x, concat(a, b, axis: 1)), axis: 1, sizes: [N, P])
+)"));
+  ASSERT_TRUE(added.has_value()) << added.error().text();
+  EXPECT_TRUE(deriver.derive(equation, {}).derived);
+}
+
+TEST(Deriver, MatchesNumbers) {
+  const Universe u = matrices({"mul", "one", "two"});
+  std::uint8_t one = 0;
+  std::uint8_t two = 0;
+  for (std::size_t k = u.inputs(); k < u.leaves().size(); ++k)
+    (u.leaves()[k].value == ir::Rational(1) ? one : two) = static_cast<std::uint8_t>(k);
+  const auto n = static_cast<std::uint8_t>(u.leaves().size());
+  const ChoiceId mul = choice(u, "mul");
+  Deriver deriver;
+  ASSERT_TRUE(deriver.add(rule("rule one\n  source\n    y = x * 1\n  target\n    y = x\n")).has_value());
+  const auto derived = [&](std::uint8_t number) {
+    const Candidate c{{{{mul, {0, number}}}, {n}}, {{}, {0}}};
+    return deriver.derive(GeneralShapes(u, c).concrete(deriver.vocabulary()), {}).derived;
+  };
+  EXPECT_TRUE(derived(one));
+  EXPECT_FALSE(derived(two));
+}
+
+// Everything that is found is derived by what is kept, and what is kept is proved and needed.
+TEST(Collector, KeepsAFewProvedRulesThatDeriveAllOthers) {
+  const Universe u = matrices({"add", "concat", "matmul", "relu", "split", "transpose"});
+  const EnumerationOptions options{.max_operators = 2};
+  std::vector<Record> records;
+  ASSERT_TRUE(enumerate(u, options, 0, 1, [&](const Record& r) { records.push_back(r); }).has_value());
+  Candidates finder(u, options);
+  const auto candidates = finder.find(records);
+  ASSERT_TRUE(candidates.has_value());
+  EXPECT_GT(candidates->size(), 100U);
+  RuleCollector collector({}, {});
+  collector.collect(u, *candidates);
+  collector.eliminate();
+  EXPECT_EQ(collector.unproved(), std::vector<std::string>());
+  std::size_t needed = 0;
+  for (const KeptRule& k : collector.kept()) {
+    needed += k.needed ? 1 : 0;
+    EXPECT_EQ(verifier::decide(k.rule).verdict, verifier::Verdict::proved) << rules::print(k.rule);
+    // Without it, its own equation is not derived.
+    if (!k.needed) continue;
+    collector.deriver().enable(k.number, false);
+    EXPECT_FALSE(collector.deriver().derive(k.equation, {}).derived) << rules::print(k.rule);
+    collector.deriver().enable(k.number, true);
+  }
+  EXPECT_LE(needed, 40U);
+  for (const Candidate& c : *candidates) {
+    const FlatEquation equation = GeneralShapes(u, c).concrete(collector.deriver().vocabulary());
+    EXPECT_TRUE(collector.deriver().derive(equation, {}).derived) << to_string(u, c.source) << " = " << to_string(u, c.target);
+  }
+}
+
+TEST(RuleWriter, IsGenericInRankAndAxis) {
+  const Universe u = matrices({"concat", "relu"});
+  const auto n = static_cast<std::uint8_t>(u.leaves().size());
+  const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
+  const ChoiceId relu = choice(u, "relu");
+  const ChoiceId columns = choice(u, "concat 1");
+  const Candidate c{{{{columns, {0, 1}}, {relu, {n}}}, {next(1)}}, {{{relu, {0}}, {relu, {1}}, {columns, {n, next(1)}}}, {next(2)}}};
+  EXPECT_EQ(name_of(u, c), "relu-of-concat");
+  const std::vector<std::string> texts = write_rule(u, c, "r");
+  ASSERT_FALSE(texts.empty());
+  EXPECT_EQ(texts.front(), R"(# relu(concat(x, z)) = concat(relu(x), relu(z))
+rule r
+  source
+    y = relu(concat(x, z, axis: a))
+  target
+    y = concat(relu(x), relu(z), axis: a)
+  where replace(dims(x), a, 1) = replace(dims(z), a, 1) and rank(x) <= 4
+)");
+}
+
+}  // namespace
+}  // namespace xflow::generator
