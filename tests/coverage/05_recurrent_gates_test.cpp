@@ -1,0 +1,33 @@
+#include "tests/coverage/coverage.h"
+
+namespace xflow::coverage {
+namespace {
+
+using RecurrentGates = Coverage;
+
+// A cell of an LSTM, with the products of each gate written out.
+TEST_F(RecurrentGates, AreOneProduct) {
+  const ValueId x = input("x", {dim("B", 1), 16});
+  const ValueId h = input("h", {dim("B", 1), 16});
+  const ValueId c = input("c", {dim("B", 1), 16});
+  const auto gate = [&](std::string_view activation) {
+    const ValueId sum = add(matmul(x, weight({16, 16})), matmul(h, weight({16, 16})));
+    return op(activation, {add(sum, weight({16}))});
+  };
+  const ValueId cell = add(mul(gate("sigmoid"), c), mul(gate("sigmoid"), gate("tanh")));
+  const ValueId hidden = mul(gate("sigmoid"), op("tanh", {cell}));
+  // Small products do not fill the device: one takes as long as the next.
+  const SearchOptions wide{.device = {.least_product = 20000}};
+  const Found found = search({hidden, cell}, wide);
+  EXPECT_EQ(found.form,
+            "v1 = concat(x, h); v2 = matmul(v1, [32, 64]); v3 = split(v2); "
+            "v4 = add(v3.3, [16]); v5 = sigmoid(v4); v6 = add(v3.2, [16]); v7 = sigmoid(v6); v8 = mul(v7, c); "
+            "v9 = add(v3.1, [16]); v10 = sigmoid(v9); v11 = add(v3.0, [16]); v12 = tanh(v11); v13 = mul(v10, v12); "
+            "v14 = add(v8, v13); v15 = tanh(v14); v16 = mul(v5, v15); v16, v14");
+  SearchOptions without = wide;
+  without.without = {"sum-of-matmuls"};
+  EXPECT_GT(count(search({hidden, cell}, without).graph, "matmul"), 1U);
+}
+
+}  // namespace
+}  // namespace xflow::coverage
