@@ -26,6 +26,7 @@ TEST_F(ConvolutionsOverSums, OfInputsAndWeightsAreOneOverConcatenatedChannels) {
   const ValueId z = input("z", {1, 3, 16, 16});
   const ValueId y = add(conv(x, weight({16, 2, 3, 3}), 1), conv(z, weight({16, 3, 3, 3}), 1));
   EXPECT_EQ(search({y}).form, "v1 = concat(x, z); v2 = conv(v1, [16, 5, 3, 3]); v2");
+  EXPECT_EQ(count(search({y}, {.without = {"sum-of-convolutions-over-channels"}}).graph, "conv"), 2U);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ TEST_F(ConvolutionsOfBatches, AreOneWhereTheResultsAreConcatenated) {
   const ValueId z = input("z", {2, 16, 4, 4});
   const ValueId w = weight({16, 16, 3, 3});
   EXPECT_EQ(search({concat({conv(x, w), conv(z, w)}, 0)}).form, "v1 = concat(x, z); v2 = conv(v1, [16, 16, 3, 3]); v2");
+  EXPECT_EQ(count(search({concat({conv(x, w), conv(z, w)}, 0)}, {.without = {"merge-convolutions-of-batches"}}).graph, "conv"), 2U);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ TEST_F(AveragePools, OfTwoInputsAndTheirSumAreOnePool) {
   const ValueId z = input("z", {dim("N", 1), 4, 8, 8});
   const ValueId y = add(average_pool(x, 3, 1), average_pool(z, 3, 1));
   EXPECT_EQ(search({y}).form, "v1 = add(x, z); v2 = average_pool(v1); v2");
+  EXPECT_EQ(count(search({y}, {.without = {"sum-of-average-pools"}}).graph, "average_pool"), 2U);
 }
 
 }  // namespace

@@ -33,6 +33,21 @@ TEST_F(Cancellations, OfSplitAndConcatenation) {
   EXPECT_EQ(search({relu(undone[1]), relu(undone[0])}).form, "v1 = relu(z); v2 = relu(x); v1, v2");
 }
 
+TEST_F(Cancellations, OfSplitsInOneAnother) {
+  const auto nested = [&](std::vector<Poly> sizes, const std::vector<Poly>& first, const std::vector<Poly>& second) {
+    const std::vector<ValueId> parts = split(x, 1, std::move(sizes));
+    std::vector<ValueId> all = first.empty() ? std::vector{parts[0]} : split(parts[0], 1, first);
+    const std::vector<ValueId> rest = second.empty() ? std::vector{parts[1]} : split(parts[1], 1, second);
+    all.insert(all.end(), rest.begin(), rest.end());
+    return search(all).form;
+  };
+  EXPECT_EQ(nested({4, 2}, {3, 1}, {}), "v1 = split(x); v1.0, v1.1, v1.2");
+  EXPECT_EQ(nested({4, 2}, {2, 1, 1}, {}), "v1 = split(x); v1.0, v1.1, v1.2, v1.3");
+  EXPECT_EQ(nested({1, 5}, {}, {3, 2}), "v1 = split(x); v1.0, v1.1, v1.2");
+  EXPECT_EQ(nested({1, 5}, {}, {1, 2, 2}), "v1 = split(x); v1.0, v1.1, v1.2, v1.3");
+  EXPECT_EQ(nested({3, 3}, {1, 2}, {2, 1}), "v1 = split(x); v1.0, v1.1, v1.2, v1.3");
+}
+
 TEST_F(Cancellations, OfSliceAndConcatenation) {
   const Poly n = dim("N", 2);
   const ValueId z = input("z", {n, 5, 4});

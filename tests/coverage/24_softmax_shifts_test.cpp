@@ -12,6 +12,7 @@ class SoftmaxShifts : public Coverage {
 TEST_F(SoftmaxShifts, AreIgnored) {
   const ValueId y = softmax(add(x, input("t", {dim("B", 2), dim("S", 4), 1})));
   EXPECT_EQ(search({y}, {.any_numbers = true}).form, "v1 = softmax(x); v1");
+  EXPECT_EQ(count(search({y}, {.without = {"softmax-of-shift"}, .any_numbers = true}).graph, "add"), 1U);
   // An infinite shift would show.
   EXPECT_EQ(search({y}).form, "v1 = add(x, t); v2 = softmax(v1); v2");
 }
