@@ -30,6 +30,7 @@ void add_check(CLI::App& app, Command& command);
 void add_show(CLI::App& app, Command& command);
 void add_verify(CLI::App& app, Command& command);
 void add_rules(CLI::App& app, Command& command);
+void add_generate(CLI::App& app, Command& command);
 void add_profile(CLI::App& app, Command& command);
 void add_devices(CLI::App& app, Command& command);
 void add_version(CLI::App& app, Command& command);

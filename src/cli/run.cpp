@@ -63,6 +63,7 @@ ExitCode parse_and_run(int argc, char** argv) {
   add_show(app, command);
   add_verify(app, command);
   add_rules(app, command);
+  add_generate(app, command);
   add_profile(app, command);
   add_devices(app, command);
   add_version(app, command);

@@ -126,8 +126,23 @@ Rank rank_of(const Universe& universe, const Sketch& sketch) {
   return rank;
 }
 
-bool Candidates::is_reducible(const Sketch& sketch, const Rank& rank) const {
-  const auto codec = GraphCodec::make(universe_, options_.max_operators);
+namespace {
+EnumerationOptions other_numbers(EnumerationOptions options) {
+  ++options.seed;
+  options.sizes = Universe::kAssignments - 1;
+  return options;
+}
+}  // namespace
+
+// Requires that codes of this size fit, which enumeration says.
+Candidates::Candidates(const Universe& universe, const EnumerationOptions& options)
+    : universe_(universe),
+      options_(options),
+      codec_(GraphCodec::make(universe, options.max_operators).value()),
+      evaluator_(universe, options),
+      again_(universe, other_numbers(options)) {}
+
+bool Candidates::is_reducible(const Sketch& sketch, const Rank& rank) {
   std::size_t value = universe_.leaves().size();
   for (const SketchNode& node : sketch.nodes) {
     for (std::size_t o = 0; o < universe_.choice(node.choice).outputs; ++o, ++value) {
@@ -137,9 +152,9 @@ bool Candidates::is_reducible(const Sketch& sketch, const Rank& rank) const {
       const auto found = representative_of_.find(structure_of(universe_, part));
       if (found == representative_of_.end()) continue;
       // The representative on the inputs of the part.
-      const Sketch representative = codec->decode(found->second);
-      const std::vector<Renaming> of_part = renamings(universe_, part, options_);
-      const std::vector<Renaming> of_representative = renamings(universe_, representative, options_);
+      const Sketch representative = codec_.decode(found->second);
+      const std::vector<Renaming> of_part = evaluator_.renamings(part);
+      const std::vector<Renaming> of_representative = evaluator_.renamings(representative);
       const Renaming* p = smallest(of_part);
       const Renaming* r = smallest(of_representative);
       if (p == nullptr || r == nullptr || p->value != r->value) continue;
@@ -166,8 +181,8 @@ void Candidates::pair(const Sketch& member, const Sketch& representative, std::v
     ++counts_.reducible;
     return;
   }
-  const std::vector<Renaming> a = renamings(universe_, member, options_);
-  const std::vector<Renaming> b = renamings(universe_, representative, options_);
+  const std::vector<Renaming> a = evaluator_.renamings(member);
+  const std::vector<Renaming> b = evaluator_.renamings(representative);
   const Renaming* of_member = smallest(a);
   const Renaming* of_representative = smallest(b);
   if (of_member == nullptr || of_representative == nullptr || of_member->value != of_representative->value) {
@@ -176,9 +191,8 @@ void Candidates::pair(const Sketch& member, const Sketch& representative, std::v
   }
   Candidate c{rename(universe_, member, of_member->leaves), rename(universe_, representative, of_representative->leaves)};
   // On other numbers and larger tensors, output by output.
-  const EnumerationOptions again{options_.max_operators, options_.max_outputs, options_.seed + 1, Universe::kAssignments - 1};
-  const std::vector<Renaming> source = renamings(universe_, c.source, again);
-  const std::vector<Renaming> target = renamings(universe_, c.target, again);
+  const std::vector<Renaming> source = again_.renamings(c.source);
+  const std::vector<Renaming> target = again_.renamings(c.target);
   if (source.empty() || target.empty()) {
     ++counts_.accidents;
     return;
@@ -206,56 +220,58 @@ void Candidates::pair(const Sketch& member, const Sketch& representative, std::v
   result.push_back(std::move(c));
 }
 
-Result<std::vector<Candidate>> Candidates::find(std::vector<Record>& records) {
-  XFLOW_TRY(const GraphCodec codec, GraphCodec::make(universe_, options_.max_operators));
+// The representative of each class is the first of its members in rank.
+std::vector<Candidates::Class> Candidates::classes(std::vector<Record>& records) const {
   std::sort(records.begin(), records.end());
   records.erase(std::unique(records.begin(), records.end(),
                             [](const Record& a, const Record& b) { return a.fingerprint == b.fingerprint && a.structure == b.structure; }),
                 records.end());
-  counts_.graphs = records.size();
-  // The representative of each class: the first of its members in rank.
-  struct Class {
-    std::size_t begin = 0;
-    std::size_t end = 0;
-    std::size_t representative = 0;
-  };
-  std::vector<Class> classes;
+  std::vector<Class> result;
   for (std::size_t begin = 0; begin < records.size();) {
     std::size_t end = begin;
     while (end < records.size() && records[end].fingerprint == records[begin].fingerprint) ++end;
     Class c{begin, end, begin};
     if (end - begin > 1) {
-      Rank best = rank_of(universe_, codec.decode(records[begin].code));
+      Rank best = rank_of(universe_, codec_.decode(records[begin].code));
       for (std::size_t k = begin + 1; k < end; ++k) {
-        const Rank rank = rank_of(universe_, codec.decode(records[k].code));
+        const Rank rank = rank_of(universe_, codec_.decode(records[k].code));
         if (rank < best) {
           best = rank;
           c.representative = k;
         }
       }
-      for (std::size_t k = begin; k < end; ++k)
-        if (k != c.representative && codec.operators(records[k].code) < options_.max_operators)
-          representative_of_.emplace(records[k].structure, records[c.representative].code);
     }
-    classes.push_back(c);
+    result.push_back(c);
     begin = end;
   }
-  counts_.classes = classes.size();
-  std::vector<Candidate> result;
-  for (const Class& c : classes) {
-    const Sketch representative = codec.decode(records[c.representative].code);
+  return result;
+}
+
+void Candidates::learn(std::vector<Record>& smaller) {
+  for (const Class& c : classes(smaller))
     for (std::size_t k = c.begin; k < c.end; ++k)
-      if (k != c.representative) pair(codec.decode(records[k].code), representative, result);
+      if (k != c.representative) representative_of_.emplace(smaller[k].structure, smaller[c.representative].code);
+}
+
+std::vector<Candidate> Candidates::find(std::vector<Record>& records) {
+  const std::vector<Class> all_classes = classes(records);
+  counts_.graphs += records.size();
+  counts_.classes += all_classes.size();
+  std::vector<Candidate> result;
+  for (const Class& c : all_classes) {
+    const Sketch representative = codec_.decode(records[c.representative].code);
+    for (std::size_t k = c.begin; k < c.end; ++k)
+      if (k != c.representative) pair(codec_.decode(records[k].code), representative, result);
     // Renamings of the representative to itself: the laws of commutation.
-    const std::vector<Renaming> all = renamings(universe_, representative, options_);
+    if (representative.outputs.size() > 1) continue;
+    const std::vector<Renaming> all = evaluator_.renamings(representative);
     const Renaming* first = smallest(all);
     std::set<std::uint64_t> structures;
     if (first != nullptr) structures.insert(first->structure);
     for (const Renaming& r : all) {
       if (first == nullptr || !r.counts || r.value != first->value || !structures.insert(r.structure).second) continue;
-      const Candidate candidate{rename(universe_, representative, r.leaves), rename(universe_, representative, first->leaves)};
       ++counts_.pairs;
-      if (candidate.source.outputs.size() == 1) result.push_back(candidate);
+      result.push_back({rename(universe_, representative, r.leaves), rename(universe_, representative, first->leaves)});
     }
   }
   return result;

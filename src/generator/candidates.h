@@ -37,20 +37,32 @@ Rank rank_of(const Universe& universe, const Sketch& sketch);
 
 class Candidates {
  public:
-  Candidates(const Universe& universe, const EnumerationOptions& options) : universe_(universe), options_(options) {}
+  Candidates(const Universe& universe, const EnumerationOptions& options);
 
-  // Groups the records by fingerprint; candidates in a fixed order. Sorts the records, and leaves one of each structure.
-  Result<std::vector<Candidate>> find(std::vector<Record>& records);
+  // Records of all graphs with fewer operators than the most: what parts of graphs are no representatives. Sorts them.
+  void learn(std::vector<Record>& smaller);
+  // Groups records by fingerprint; those of one fingerprint all at once, others as one likes. Candidates in the order of the fingerprints.
+  // Sorts the records, and leaves one of each structure.
+  std::vector<Candidate> find(std::vector<Record>& records);
   const CandidateCounts& counts() const { return counts_; }
 
  private:
+  struct Class {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    std::size_t representative = 0;
+  };
+  std::vector<Class> classes(std::vector<Record>& records) const;
   // Whether some part of a graph is not the representative of its class, so that the graph with that representative instead is a smaller
   // member of the same class.
-  bool is_reducible(const Sketch& sketch, const Rank& rank) const;
+  bool is_reducible(const Sketch& sketch, const Rank& rank);
   void pair(const Sketch& member, const Sketch& representative, std::vector<Candidate>& result);
 
   const Universe& universe_;
-  const EnumerationOptions& options_;
+  EnumerationOptions options_;
+  GraphCodec codec_;
+  Evaluator evaluator_;
+  Evaluator again_;                                                     // other numbers, larger tensors
   std::unordered_map<std::uint64_t, std::uint64_t> representative_of_;  // structure -> code, for what is no representative
   CandidateCounts counts_;
 };

@@ -136,6 +136,9 @@ class Enumeration {
  private:
   // The values of a graph; null where some element has none.
   LaneSet<Number>* compute(const Sketch& sketch) {
+    while (!nodes_.empty()) pop();
+    std::fill(used_.begin(), used_.end(), std::uint8_t{0});
+    if (types_.size() < universe_.leaves().size() + 2 * sketch.nodes.size()) return nullptr;  // larger than what is enumerated
     for (const SketchNode& n : sketch.nodes) {
       GrownNode node = node_of(n.choice, n.operands[0], n.operands.back());
       for (const std::uint8_t o : n.operands) use_all(o);
@@ -525,10 +528,6 @@ Result<EnumerationCounts> enumerate(const Universe& universe, const EnumerationO
   return with_numbers(universe, options, part, parts, found, [](auto& e) { return e.run(); });
 }
 
-std::vector<Renaming> renamings(const Universe& universe, const Sketch& sketch, const EnumerationOptions& options) {
-  return with_numbers(universe, options, 0, 1, {}, [&](auto& e) { return e.renamings(sketch); });
-}
-
 std::uint64_t structure_of(const Universe& universe, const Sketch& sketch) {
   // Used inputs by group; their new numbers are tried in all orders.
   std::vector<std::vector<std::uint8_t>> used(universe.group_begins().size());
@@ -566,8 +565,49 @@ std::uint64_t structure_of(const Universe& universe, const Sketch& sketch) {
   return best;
 }
 
-std::optional<Record> evaluate(const Universe& universe, const Sketch& sketch, const EnumerationOptions& options) {
-  return with_numbers(universe, options, 0, 1, {}, [&](auto& e) { return e.evaluate(sketch); });
+class Evaluator::Implementation {
+ public:
+  Implementation() = default;
+  virtual ~Implementation() = default;
+  Implementation(const Implementation&) = delete;
+  Implementation& operator=(const Implementation&) = delete;
+  virtual std::optional<Record> record(const Sketch& sketch) = 0;
+  virtual std::vector<Renaming> renamings(const Sketch& sketch) = 0;
+};
+
+namespace {
+
+template <typename Number>
+class TypedEvaluator final : public Evaluator::Implementation {
+ public:
+  TypedEvaluator(const Universe& universe, const EnumerationOptions& options)
+      : options_(options), enumeration_(universe, options_, 0, 1, nobody_) {}
+  std::optional<Record> record(const Sketch& sketch) override { return enumeration_.evaluate(sketch); }
+  std::vector<Renaming> renamings(const Sketch& sketch) override { return enumeration_.renamings(sketch); }
+
+ private:
+  EnumerationOptions options_;
+  std::function<void(const Record&)> nobody_;
+  Enumeration<Number> enumeration_;
+};
+
+}  // namespace
+
+Evaluator::Evaluator(const Universe& universe, const EnumerationOptions& options) {
+  switch (universe.numbers()) {
+    case Universe::Numbers::pairs:
+      implementation_ = std::make_unique<TypedEvaluator<Pair>>(universe, options);
+      break;
+    case Universe::Numbers::integers:
+      implementation_ = std::make_unique<TypedEvaluator<Integer>>(universe, options);
+      break;
+    case Universe::Numbers::field:
+      implementation_ = std::make_unique<TypedEvaluator<Residue>>(universe, options);
+      break;
+  }
 }
+Evaluator::~Evaluator() = default;
+std::optional<Record> Evaluator::record(const Sketch& sketch) { return implementation_->record(sketch); }
+std::vector<Renaming> Evaluator::renamings(const Sketch& sketch) { return implementation_->renamings(sketch); }
 
 }  // namespace xflow::generator

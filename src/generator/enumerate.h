@@ -10,6 +10,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -83,13 +85,23 @@ struct Renaming {
   std::vector<std::uint64_t> outputs;  // the value of each output
   bool counts = true;                  // inputs that matter come first in their groups: the fingerprint is the smallest value of these
 };
-// All renamings of the inputs that a graph uses, the identity first; empty where some element has no value.
-std::vector<Renaming> renamings(const Universe& universe, const Sketch& sketch, const EnumerationOptions& options);
-
 // The structure of a graph, as in its record, without any values.
 std::uint64_t structure_of(const Universe& universe, const Sketch& sketch);
 
-// The fingerprint and structure of one graph with other numbers and sizes; nothing where some element has no value.
-std::optional<Record> evaluate(const Universe& universe, const Sketch& sketch, const EnumerationOptions& options);
+// The values of single graphs, whose operations stand in any topological order. Keeps the inputs' numbers from one graph to the next.
+class Evaluator {
+ public:
+  Evaluator(const Universe& universe, const EnumerationOptions& options);
+  ~Evaluator();
+  // Its fingerprint and structure; nothing where some element has no value.
+  std::optional<Record> record(const Sketch& sketch);
+  // All renamings of the inputs that it uses, the identity first; empty where some element has no value.
+  std::vector<Renaming> renamings(const Sketch& sketch);
+
+  class Implementation;
+
+ private:
+  std::unique_ptr<Implementation> implementation_;
+};
 
 }  // namespace xflow::generator

@@ -39,7 +39,7 @@ Result<void> RuleCollector::add(const rules::Rule& rule) {
   return {};
 }
 
-void RuleCollector::collect(const Universe& universe, std::vector<Candidate> candidates) {
+std::vector<Candidate> RuleCollector::in_order(const Universe& universe, std::vector<Candidate> candidates) {
   using Key = std::tuple<std::size_t, std::size_t, std::size_t, int, Candidate>;
   std::vector<Key> order;
   for (Candidate& c : candidates) {
@@ -47,24 +47,36 @@ void RuleCollector::collect(const Universe& universe, std::vector<Candidate> can
     const Rank target = rank_of(universe, c.target);
     const std::size_t most = std::max(source.operators, target.operators);
     const std::size_t reads = repeated(universe, c);
-    // Towards what costs less.
     if (source.weight < target.weight) std::swap(c.source, c.target);
     order.emplace_back(most, c.source.outputs.size(), reads, source.weight + target.weight, std::move(c));
   }
   std::sort(order.begin(), order.end());
-  for (Key& key : order) {
-    const Candidate& c = std::get<Candidate>(key);
+  std::vector<Candidate> result;
+  for (Key& key : order) result.push_back(std::move(std::get<Candidate>(key)));
+  return result;
+}
+
+void RuleCollector::collect(const Universe& universe, std::size_t universe_number, std::span<const Candidate> candidates) {
+  for (const Candidate& c : candidates) {
     ++counts_.candidates;
     FlatEquation equation = GeneralShapes(universe, c).concrete(deriver_.vocabulary());
     if (deriver_.derive(equation, limits_).derived) {
       ++counts_.derived;
       continue;
     }
-    keep(universe, c, std::move(equation));
+    keep(universe, universe_number, c, std::move(equation));
   }
 }
 
-void RuleCollector::keep(const Universe& universe, const Candidate& candidate, FlatEquation equation) {
+void RuleCollector::unproved(const Universe& universe, const Candidate& candidate, verifier::Verdict verdict, const std::string& text) {
+  ++counts_.verdicts[verdict];
+  constexpr std::size_t kSample = 200;
+  if (unproved_.size() < kSample)
+    unproved_.push_back(fmt::format("{}: {} = {}\n{}", verifier::name(verdict), to_string(universe, candidate.source),
+                                    to_string(universe, candidate.target), text));
+}
+
+void RuleCollector::keep(const Universe& universe, std::size_t universe_number, const Candidate& candidate, FlatEquation equation) {
   const std::string base = name_of(universe, candidate);
   const int number = ++names_[base];
   const std::string name = number == 1 ? base : fmt::format("{}-{}", base, number);
@@ -72,44 +84,78 @@ void RuleCollector::keep(const Universe& universe, const Candidate& candidate, F
   std::string text;
   const Candidate reversed{candidate.target, candidate.source};
   for (const Candidate* direction : {&candidate, &reversed}) {
-    for (const std::string& variant : write_rule(universe, *direction, name)) {
-      auto parsed = rules::parse_rules(variant, "generated");
-      if (!parsed || parsed->size() != 1) {
-        if (text.empty()) text = variant + (parsed ? "" : parsed.error().text());
+    const std::vector<std::string> small = write_rule(universe, *direction, name, true);
+    const std::vector<std::string> full = write_rule(universe, *direction, name);
+    for (std::size_t variant = 0; variant < small.size(); ++variant) {
+      const auto parsed = rules::parse_rules(small[variant], "generated");
+      auto rule = rules::parse_rules(full[variant], "generated");
+      if (!parsed || !rule) {
+        if (text.empty()) text = full[variant] + (parsed ? rule : parsed).error().text();
         continue;
       }
-      rules::Rule rule = std::move(parsed->front());
-      const verifier::RuleDecision decision = verifier::decide(rule, options_);
+      const verifier::RuleDecision decision = verifier::decide(parsed->front(), options_);
       if (decision.verdict != verifier::Verdict::proved) {
-        if (text.empty() || decision.verdict == verifier::Verdict::refuted) text = variant + decision.explanation();
+        if (text.empty() || decision.verdict == verifier::Verdict::refuted) text = full[variant] + decision.explanation();
         if (best != verifier::Verdict::refuted) best = decision.verdict;
         continue;
       }
-      // Guards without which it holds as well are left out.
-      if (auto shorter = verifier::with_guards(rule, verifier::needed_guards(rule, options_)); shorter) rule = *std::move(shorter);
-      const auto added = deriver_.add(rule);
+      const auto added = deriver_.add(rule->front());
       if (!added) {
-        text = variant + added.error().text();
+        text = full[variant] + added.error().text();
         continue;
       }
       // What it was made from must follow from it.
       if (!deriver_.derive(equation, limits_).derived) {
         deriver_.enable(*added, false);
-        text = variant + "does not derive what it was found in";
+        text = full[variant] + "does not derive what it was found in";
         best = verifier::Verdict::unknown;
         continue;
       }
-      kept_.push_back({std::move(rule), std::move(equation), *added, true});
+      kept_.push_back({universe_number, *direction, name, variant, std::move(rule->front()), std::move(equation), *added});
       ++counts_.kept;
-      ++counts_.verdicts[verifier::Verdict::proved];
       return;
     }
   }
-  ++counts_.verdicts[best];
-  constexpr std::size_t kSample = 200;
-  if (unproved_.size() < kSample)
-    unproved_.push_back(fmt::format("{}: {} = {}\n{}", verifier::name(best), to_string(universe, candidate.source),
-                                    to_string(universe, candidate.target), text));
+  unproved(universe, candidate, best, text);
+}
+
+bool RuleCollector::prove(const std::function<const Universe&(const KeptRule&)>& universe_of) {
+  bool same = true;
+  for (KeptRule& k : kept_) {
+    if (!k.needed || k.proved) continue;
+    const Universe& universe = universe_of(k);
+    const std::vector<std::string> texts = write_rule(universe, k.candidate, k.name);
+    verifier::Verdict verdict = verifier::Verdict::unknown;
+    std::string why;
+    for (std::size_t variant = k.variant; variant < texts.size() && !k.proved; ++variant) {
+      auto parsed = rules::parse_rules(texts[variant], "generated");
+      if (!parsed) continue;
+      rules::Rule rule = std::move(parsed->front());
+      const verifier::RuleDecision decision = verifier::decide(rule, options_);
+      if (decision.verdict != verifier::Verdict::proved) {
+        verdict = decision.verdict;
+        why = texts[variant] + decision.explanation();
+        continue;
+      }
+      // Guards without which it holds as well are left out.
+      if (auto shorter = verifier::with_guards(rule, verifier::needed_guards(rule, options_))) rule = *std::move(shorter);
+      const auto added = deriver_.add(rule);
+      if (!added) continue;
+      same = same && variant == k.variant;
+      deriver_.enable(k.number, false);
+      k.number = *added;
+      k.variant = variant;
+      k.rule = std::move(rule);
+      k.proved = true;
+      ++counts_.verdicts[verifier::Verdict::proved];
+    }
+    if (k.proved) continue;
+    k.needed = false;
+    deriver_.enable(k.number, false);
+    unproved(universe, k.candidate, verdict, why);
+    same = false;
+  }
+  return same;
 }
 
 void RuleCollector::eliminate() {

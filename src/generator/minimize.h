@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,15 @@
 namespace xflow::generator {
 
 struct KeptRule {
+  std::size_t universe = 0;  // a number of the caller
+  Candidate candidate;       // from source to target of the rule
+  std::string name;
+  std::size_t variant = 0;  // of write_rule
   rules::Rule rule;
   FlatEquation equation;   // as it was found
   std::size_t number = 0;  // in the deriver
   bool needed = true;      // no other rules derive it
+  bool proved = false;     // for all ranks that it admits
 };
 
 struct MinimizeCounts {
@@ -37,10 +43,15 @@ class RuleCollector {
 
   // A proved rule that is there before anything is found.
   Result<void> add(const rules::Rule& rule);
-  // Takes the candidates in the order of their size, the ones with the fewest repeated inputs first.
-  void collect(const Universe& universe, std::vector<Candidate> candidates);
+  // Candidates in the order in which they are taken: by size, the ones with the fewest repeated inputs first, each towards what costs less.
+  static std::vector<Candidate> in_order(const Universe& universe, std::vector<Candidate> candidates);
+  // Keeps what the rules kept before do not derive: in its most general form that is proved for few dimensions.
+  void collect(const Universe& universe, std::size_t universe_number, std::span<const Candidate> candidates);
   // Removes, from the largest on, what the others derive.
   void eliminate();
+  // Proves what is needed for all ranks, and leaves out guards without which it holds as well. Where that takes another form, or cannot be
+  // done, false: what the old form derived is to be collected again.
+  bool prove(const std::function<const Universe&(const KeptRule&)>& universe_of);
 
   const std::vector<KeptRule>& kept() const { return kept_; }
   const MinimizeCounts& counts() const { return counts_; }
@@ -49,7 +60,8 @@ class RuleCollector {
   Deriver& deriver() { return deriver_; }
 
  private:
-  void keep(const Universe& universe, const Candidate& candidate, FlatEquation equation);
+  void keep(const Universe& universe, std::size_t universe_number, const Candidate& candidate, FlatEquation equation);
+  void unproved(const Universe& universe, const Candidate& candidate, verifier::Verdict verdict, const std::string& text);
 
   Deriver deriver_;
   DeriveLimits limits_;

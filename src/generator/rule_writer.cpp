@@ -30,8 +30,8 @@ constexpr std::array<const char*, 10> kInputNames = {"x", "z", "u", "v", "w", "k
 
 class Writer {
  public:
-  Writer(const Universe& universe, const Candidate& candidate, const std::string& name, Form form)
-      : universe_(universe), candidate_(candidate), name_(name), form_(form), shapes_(universe, candidate) {
+  Writer(const Universe& universe, const Candidate& candidate, const std::string& name, Form form, bool small_ranks)
+      : universe_(universe), candidate_(candidate), name_(name), form_(form), small_ranks_(small_ranks), shapes_(universe, candidate) {
     for (std::size_t k = 0; k < shapes_.inputs().size(); ++k) names_[shapes_.inputs()[k]] = kInputNames[k % kInputNames.size()];
   }
 
@@ -417,7 +417,7 @@ class Writer {
   std::vector<std::string> guards() {
     std::vector<std::string> result;
     if (form_ == Form::batches || form_ == Form::batch) {
-      for (const auto& [root, name] : batch_names_) result.push_back(fmt::format("rank({}) <= 2", name));
+      for (const auto& [root, name] : batch_names_) result.push_back(fmt::format("rank({}) <= {}", name, small_ranks_ ? 0 : 2));
     }
     if (!has_axes() || shapes_.inputs().empty()) return result;
     // One input for all others to be compared with; along axes in which dimensions differ they are left out.
@@ -460,7 +460,7 @@ class Writer {
       }
     }
     if (axis_bound_[0] && axis_bound_[1]) result.push_back("a != b");
-    result.push_back(fmt::format("rank({}) <= 4", names_.at(first)));
+    result.push_back(fmt::format("rank({}) <= {}", names_.at(first), small_ranks_ ? 2 : 4));
     return result;
   }
 
@@ -468,6 +468,7 @@ class Writer {
   const Candidate& candidate_;
   std::string name_;
   Form form_;
+  bool small_ranks_;
   GeneralShapes shapes_;
   bool failed_ = false;
   std::map<std::uint8_t, std::string> names_;
@@ -511,7 +512,7 @@ Kinds kinds_of(const Universe& universe, const Candidate& candidate) {
 
 }  // namespace
 
-std::vector<std::string> write_rule(const Universe& universe, const Candidate& candidate, const std::string& name) {
+std::vector<std::string> write_rule(const Universe& universe, const Candidate& candidate, const std::string& name, bool small_ranks) {
   const Kinds kinds = kinds_of(universe, candidate);
   std::vector<Form> forms;
   if (kinds.window) {
@@ -526,8 +527,7 @@ std::vector<std::string> write_rule(const Universe& universe, const Candidate& c
   }
   std::vector<std::string> result;
   for (const Form form : forms) {
-    if (auto text = Writer(universe, candidate, name, form).text(); text && std::find(result.begin(), result.end(), *text) == result.end())
-      result.push_back(*std::move(text));
+    if (auto text = Writer(universe, candidate, name, form, small_ranks).text()) result.push_back(*std::move(text));
   }
   return result;
 }

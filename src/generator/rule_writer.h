@@ -12,7 +12,10 @@ namespace xflow::generator {
 // pointwise rules leave shapes open; rules that move data along axes leave the rank and the axes open; matrices have batches of their own,
 // then one in common, then none; convolutions leave windows, strides, dilations, pads and groups open, then groups are 1, then all is as
 // it was enumerated. The comment gives the equation.
-std::vector<std::string> write_rule(const Universe& universe, const Candidate& candidate, const std::string& name);
+//
+// `small_ranks`: the same for tensors of few dimensions alone, which are proved in a fraction of the time.
+std::vector<std::string> write_rule(const Universe& universe, const Candidate& candidate, const std::string& name,
+                                    bool small_ranks = false);
 
 // A name for the rule from the operators of the source: "concat-of-relu-and-relu".
 std::string name_of(const Universe& universe, const Candidate& candidate);

@@ -153,25 +153,27 @@ TEST(Collector, KeepsAFewProvedRulesThatDeriveAllOthers) {
   std::vector<Record> records;
   ASSERT_TRUE(enumerate(u, options, 0, 1, [&](const Record& r) { records.push_back(r); }).has_value());
   Candidates finder(u, options);
-  const auto candidates = finder.find(records);
-  ASSERT_TRUE(candidates.has_value());
-  EXPECT_GT(candidates->size(), 100U);
+  const std::vector<Candidate> candidates = finder.find(records);
+  EXPECT_GT(candidates.size(), 100U);
   RuleCollector collector({}, {});
-  collector.collect(u, *candidates);
+  const std::vector<Candidate> ordered = RuleCollector::in_order(u, candidates);
+  collector.collect(u, 0, ordered);
   collector.eliminate();
+  EXPECT_TRUE(collector.prove([&](const KeptRule&) -> const Universe& { return u; }));
   EXPECT_EQ(collector.unproved(), std::vector<std::string>());
   std::size_t needed = 0;
   for (const KeptRule& k : collector.kept()) {
     needed += k.needed ? 1 : 0;
+    EXPECT_EQ(k.proved, k.needed);
+    if (!k.needed) continue;
     EXPECT_EQ(verifier::decide(k.rule).verdict, verifier::Verdict::proved) << rules::print(k.rule);
     // Without it, its own equation is not derived.
-    if (!k.needed) continue;
     collector.deriver().enable(k.number, false);
     EXPECT_FALSE(collector.deriver().derive(k.equation, {}).derived) << rules::print(k.rule);
     collector.deriver().enable(k.number, true);
   }
   EXPECT_LE(needed, 40U);
-  for (const Candidate& c : *candidates) {
+  for (const Candidate& c : candidates) {
     const FlatEquation equation = GeneralShapes(u, c).concrete(collector.deriver().vocabulary());
     EXPECT_TRUE(collector.deriver().derive(equation, {}).derived) << to_string(u, c.source) << " = " << to_string(u, c.target);
   }

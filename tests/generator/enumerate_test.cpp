@@ -80,10 +80,11 @@ TEST(Enumeration, CodesAreGraphs) {
   const Universe u = universe(World::matrix, {"add", "concat", "matmul", "relu", "split"}, 3);
   const EnumerationOptions options{.max_operators = 2, .max_outputs = 2};
   const auto codec = GraphCodec::make(u, 2);
+  Evaluator evaluator(u, options);
   for (const Record& r : records(u, options)) {
     const Sketch sketch = codec->decode(r.code);
     EXPECT_EQ(codec->encode(sketch), r.code);
-    EXPECT_EQ(evaluate(u, sketch, options), r) << to_string(u, sketch);
+    EXPECT_EQ(evaluator.record(sketch), r) << to_string(u, sketch);
   }
 }
 

@@ -1,0 +1,72 @@
+#include "src/generator/generate.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "src/cli/command.h"
+#include "src/cli/size_text.h"
+#include "src/generator/universe.h"
+
+namespace xflow::cli {
+namespace {
+
+struct GenerateArguments {
+  generator::GenerateOptions options;
+  std::string preset;
+  std::string memory = "4GiB";
+  int jobs = 1;
+  bool no_pairs = false;
+};
+
+ExitCode run(GenerateArguments& a) {
+  if (!a.preset.empty()) {
+    const auto words = generator::Universe::preset(a.preset);
+    if (!words)
+      return report(
+          Error{ErrorCode::invalid_argument, fmt::format("unknown preset '{}'; there are cnn, transformer, rnn and all", a.preset), {}});
+    a.options.words = *words;
+  }
+  if (a.options.words.empty()) {
+    return report(
+        Error{ErrorCode::invalid_argument,
+              fmt::format("no operators; name some with --ops or --preset: {}", fmt::join(generator::Universe::known_words(), ", ")),
+              {}});
+  }
+  const auto memory = read_size(a.memory);
+  if (!memory) return report(memory.error());
+  a.options.memory = *memory;
+  a.options.pairs = !a.no_pairs;
+  ProgressLine progress;
+  a.options.progress = [&](const std::string& line) { progress.show(line); };
+  generator::Threads workers(a.jobs);
+  const auto summary = generator::generate(a.options, workers);
+  if (!summary) return report(summary.error());
+  std::printf("%llu graphs, %llu candidates, %llu rules, %llu not proved: %s/%s.rules\n", static_cast<unsigned long long>(summary->graphs),
+              static_cast<unsigned long long>(summary->candidates), static_cast<unsigned long long>(summary->rules),
+              static_cast<unsigned long long>(summary->unproved), a.options.out.c_str(), a.options.name.c_str());
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, Command& command) {
+  auto a = std::make_shared<GenerateArguments>();
+  CLI::App* sub = app.add_subcommand("generate", "Find rules: enumerate small graphs, prove what is equal, keep a small set");
+  CLI::Option* ops = sub->add_option("--ops", a->options.words, "operators and constants, as matmul,add,concat")->delimiter(',');
+  sub->add_option("--preset", a->preset, "a set of operators: cnn, transformer, rnn or all")->excludes(ops);
+  sub->add_option("--max-ops", a->options.max_operators, "operators in a graph, at most")->capture_default_str();
+  sub->add_option("--inputs", a->options.inputs, "inputs of the main type of data; by default one more than operators, at most 4");
+  sub->add_flag("--no-pairs", a->no_pairs, "no rules of two outputs");
+  sub->add_option("--out", a->options.out, "folder of the results and, in work/, of what a job that was stopped goes on with")->required();
+  sub->add_option("--name", a->options.name, "of the files in the folder: NAME.rules, NAME.proofs, NAME.json")->capture_default_str();
+  sub->add_option("--memory", a->memory, "for graphs at a time, as 500MB or 4GiB")->capture_default_str();
+  sub->add_option("--jobs", a->jobs, "threads")->capture_default_str()->check(CLI::Range(1, 1024));
+  sub->add_option("--seed", a->options.seed, "of the numbers in fingerprints")->capture_default_str();
+  sub->footer(examples({"xflow generate --ops matmul,add,mul,concat,split,transpose,relu --max-ops 3 --out rules",
+                        "xflow generate --preset cnn --max-ops 2 --out rules --jobs 2"}));
+  sub->callback([a, &command] { command.run = [a] { return run(*a); }; });
+}
+
+}  // namespace xflow::cli

@@ -1,0 +1,395 @@
+#include "src/generator/generate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "src/generator/candidates.h"
+#include "src/generator/checkpoint.h"
+#include "src/generator/minimize.h"
+#include "src/generator/rule_writer.h"
+#include "src/verifier/prove_rules.h"
+
+namespace xflow::generator {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Of enumeration: enough for even shares of any number of processes, whatever that is.
+constexpr std::size_t kParts = 64;
+
+std::size_t inputs_of(const GenerateOptions& options) {
+  constexpr std::size_t kMost = 4;
+  return options.inputs != 0 ? options.inputs : std::min(options.max_operators + 1, kMost);
+}
+
+EnumerationOptions enumeration(const GenerateOptions& options) {
+  EnumerationOptions result;
+  result.max_operators = options.max_operators;
+  result.max_outputs = options.pairs ? 2 : 1;
+  result.seed = options.seed;
+  return result;
+}
+
+// What makes two jobs the same.
+std::string identity(const GenerateOptions& options) {
+  ordered_json json;
+  json["format"] = 1;
+  json["operators"] = options.words;
+  json["max_operators"] = options.max_operators;
+  json["inputs"] = inputs_of(options);
+  json["pairs"] = options.pairs;
+  json["seed"] = options.seed;
+  json["memory"] = options.memory;
+  json["rounds"] = options.limits.rounds;
+  json["terms"] = options.limits.terms;
+  return json.dump(1) + "\n";
+}
+
+std::string work_folder(const GenerateOptions& options) { return options.out + "/work"; }
+
+// Numbers and records as bytes of this machine: checkpoints do not travel.
+template <typename T>
+void append(std::string& bytes, const T& value) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+template <typename T>
+T take(std::string_view& bytes) {
+  T value{};
+  std::memcpy(&value, bytes.data(), sizeof value);
+  bytes.remove_prefix(sizeof value);
+  return value;
+}
+
+// A file of graphs: counts, then records in ascending order.
+struct GraphsHeader {
+  std::uint64_t raw[8] = {};
+  std::uint64_t plain[8] = {};
+  std::uint64_t without_value = 0;
+  std::uint64_t records = 0;
+};
+
+std::string graphs_name(std::size_t universe, std::size_t part) { return fmt::format("graphs-{}-{}", universe, part); }
+std::string candidates_name(std::size_t universe, std::size_t range) { return fmt::format("candidates-{}-{}", universe, range); }
+
+void append_sketch(std::string& bytes, const Sketch& s) {
+  append(bytes, static_cast<std::uint8_t>(s.nodes.size()));
+  for (const SketchNode& n : s.nodes) {
+    append(bytes, static_cast<std::uint8_t>(n.choice));
+    append(bytes, static_cast<std::uint8_t>(n.operands.size()));
+    for (const std::uint8_t o : n.operands) append(bytes, o);
+  }
+  append(bytes, static_cast<std::uint8_t>(s.outputs.size()));
+  for (const std::uint8_t o : s.outputs) append(bytes, o);
+}
+Sketch take_sketch(std::string_view& bytes) {
+  Sketch s;
+  s.nodes.resize(take<std::uint8_t>(bytes));
+  for (SketchNode& n : s.nodes) {
+    n.choice = static_cast<ChoiceId>(take<std::uint8_t>(bytes));
+    n.operands.resize(take<std::uint8_t>(bytes));
+    for (std::uint8_t& o : n.operands) o = take<std::uint8_t>(bytes);
+  }
+  s.outputs.resize(take<std::uint8_t>(bytes));
+  for (std::uint8_t& o : s.outputs) o = take<std::uint8_t>(bytes);
+  return s;
+}
+
+// The universes of a job, made anew by every thread: they are used by one at a time.
+Result<std::vector<Universe>> universes_of(const GenerateOptions& options) {
+  XFLOW_TRY(const std::vector<UniverseOptions> divided, Universe::divide(options.words, inputs_of(options)));
+  std::vector<Universe> result;
+  for (const UniverseOptions& u : divided) {
+    XFLOW_TRY(Universe universe, Universe::make(u));
+    XFLOW_CHECK(GraphCodec::make(universe, options.max_operators));
+    result.push_back(std::move(universe));
+  }
+  return result;
+}
+
+// "graphs U P": part P of the graphs of universe U into its file.
+Result<std::string> enumerate_part(const GenerateOptions& options, const Checkpoint& checkpoint, const Universe& universe,
+                                   std::size_t number, std::size_t part) {
+  std::vector<Record> records;
+  const EnumerationOptions enumeration_options = enumeration(options);
+  XFLOW_TRY(const EnumerationCounts counts,
+            enumerate(universe, enumeration_options, part, kParts, [&](const Record& r) { records.push_back(r); }));
+  // Of a structure the smallest code stands for all.
+  std::sort(records.begin(), records.end());
+  records.erase(std::unique(records.begin(), records.end(),
+                            [](const Record& a, const Record& b) { return a.fingerprint == b.fingerprint && a.structure == b.structure; }),
+                records.end());
+  GraphsHeader header;
+  for (std::size_t k = 0; k < counts.raw.size() && k < 8; ++k) {
+    header.raw[k] = counts.raw[k];
+    header.plain[k] = counts.plain[k];
+  }
+  header.without_value = counts.without_value;
+  header.records = records.size();
+  std::string bytes;
+  bytes.reserve(sizeof header + records.size() * sizeof(Record));
+  append(bytes, header);
+  bytes.append(reinterpret_cast<const char*>(records.data()), records.size() * sizeof(Record));
+  XFLOW_CHECK(checkpoint.write(graphs_name(number, part), bytes));
+  return std::string();
+}
+
+Result<GraphsHeader> read_header(const Checkpoint& checkpoint, std::size_t universe, std::size_t part) {
+  XFLOW_TRY(const std::string bytes, checkpoint.read(graphs_name(universe, part), 0, sizeof(GraphsHeader)));
+  std::string_view view = bytes;
+  return take<GraphsHeader>(view);
+}
+
+// The records of a file with fingerprints from `begin` up to `last`.
+Result<void> read_records(const Checkpoint& checkpoint, std::size_t universe, std::size_t part, std::uint64_t begin, std::uint64_t last,
+                          std::vector<Record>& into) {
+  XFLOW_TRY(const GraphsHeader header, read_header(checkpoint, universe, part));
+  const std::string name = graphs_name(universe, part);
+  // The first record with a fingerprint that is not below `bound`, or above it.
+  const auto find = [&](std::uint64_t bound, bool above) -> Result<std::uint64_t> {
+    std::uint64_t low = 0;
+    std::uint64_t high = header.records;
+    while (low < high) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      XFLOW_TRY(const std::string bytes, checkpoint.read(name, sizeof header + middle * sizeof(Record), sizeof(Record)));
+      std::string_view view = bytes;
+      const auto record = take<Record>(view);
+      if (above ? record.fingerprint <= bound : record.fingerprint < bound) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  };
+  XFLOW_TRY(const std::uint64_t first, find(begin, false));
+  XFLOW_TRY(const std::uint64_t end, find(last, true));
+  XFLOW_TRY(const std::string bytes, checkpoint.read(name, sizeof header + first * sizeof(Record), (end - first) * sizeof(Record)));
+  const std::size_t before = into.size();
+  into.resize(before + (end - first));
+  std::memcpy(into.data() + before, bytes.data(), bytes.size());
+  return {};
+}
+
+// Ranges of fingerprints, so many that the graphs of one fit into the memory: their records, once more for sorting, and candidates.
+std::size_t ranges_of(const GenerateOptions& options, std::uint64_t records) {
+  constexpr std::uint64_t kBytesARecord = 4 * sizeof(Record);
+  return static_cast<std::size_t>(std::max<std::uint64_t>(1, (records * kBytesARecord + options.memory - 1) / options.memory));
+}
+std::uint64_t range_begin(std::size_t range, std::size_t ranges) { return range == 0 ? 0 : UINT64_MAX / ranges * range + 1; }
+std::uint64_t range_last(std::size_t range, std::size_t ranges) {
+  return range + 1 == ranges ? UINT64_MAX : range_begin(range + 1, ranges) - 1;
+}
+
+// "candidates U R N": range R of N of universe U.
+Result<std::string> group_range(const GenerateOptions& options, const Checkpoint& checkpoint, const Universe& universe, std::size_t number,
+                                std::size_t range, std::size_t ranges) {
+  const EnumerationOptions enumeration_options = enumeration(options);
+  Candidates finder(universe, enumeration_options);
+  XFLOW_TRY(const GraphCodec codec, GraphCodec::make(universe, options.max_operators));
+  std::vector<Record> records;
+  for (std::size_t part = 0; part < kParts; ++part) {
+    // Parts of graphs have fewer operators and one output; they are few.
+    std::vector<Record> all;
+    XFLOW_CHECK(read_records(checkpoint, number, part, 0, UINT64_MAX, all));
+    for (const Record& r : all)
+      if (codec.operators(r.code) < options.max_operators) records.push_back(r);
+  }
+  finder.learn(records);
+  records.clear();
+  for (std::size_t part = 0; part < kParts; ++part)
+    XFLOW_CHECK(read_records(checkpoint, number, part, range_begin(range, ranges), range_last(range, ranges), records));
+  const std::vector<Candidate> candidates = finder.find(records);
+  const CandidateCounts& counts = finder.counts();
+  std::string bytes;
+  for (const std::uint64_t n : {counts.graphs, counts.classes, counts.pairs, counts.reducible, counts.accidents, counts.dropped,
+                                static_cast<std::uint64_t>(candidates.size())}) {
+    append(bytes, n);
+  }
+  for (const Candidate& c : candidates) {
+    append_sketch(bytes, c.source);
+    append_sketch(bytes, c.target);
+  }
+  XFLOW_CHECK(checkpoint.write(candidates_name(number, range), bytes));
+  return std::string();
+}
+
+struct Grouped {
+  CandidateCounts counts;
+  std::vector<Candidate> candidates;
+};
+Result<void> read_candidates(const Checkpoint& checkpoint, std::size_t universe, std::size_t range, Grouped& into) {
+  XFLOW_TRY(const std::optional<std::string> bytes, checkpoint.read(candidates_name(universe, range)));
+  if (!bytes) return fail(ErrorCode::io, "a file of the job is gone", checkpoint.path(candidates_name(universe, range)));
+  std::string_view view = *bytes;
+  for (std::uint64_t* n : {&into.counts.graphs, &into.counts.classes, &into.counts.pairs, &into.counts.reducible, &into.counts.accidents,
+                           &into.counts.dropped}) {
+    *n += take<std::uint64_t>(view);
+  }
+  const auto count = take<std::uint64_t>(view);
+  for (std::uint64_t k = 0; k < count; ++k) {
+    Candidate c;
+    c.source = take_sketch(view);
+    c.target = take_sketch(view);
+    into.candidates.push_back(std::move(c));
+  }
+  return {};
+}
+
+// Runs the pieces whose files are not there yet.
+Result<void> run_missing(const GenerateOptions& options, const Checkpoint& checkpoint, Workers& workers, const std::string& what,
+                         const std::vector<std::pair<std::string, std::string>>& pieces) {
+  std::vector<std::string> missing;
+  for (const auto& [piece, file] : pieces)
+    if (!checkpoint.has(file)) missing.push_back(piece);
+  std::size_t count = pieces.size() - missing.size();
+  return workers.run(
+      missing, [&](const std::string& piece) { return generate_piece(options, piece); },
+      [&](std::size_t, const std::string&) -> Result<void> {
+        ++count;
+        if (options.progress) options.progress(fmt::format("{}: {} of {}", what, count, pieces.size()));
+        return {};
+      });
+}
+
+ordered_json counts_json(const std::vector<std::uint64_t>& counts) {
+  ordered_json json = ordered_json::array();
+  for (const std::uint64_t c : counts) json.push_back(c);
+  return json;
+}
+
+std::string command_text(const GenerateOptions& options) {
+  return fmt::format("xflow generate --ops {} --max-ops {}{}{}", fmt::join(options.words, ","), options.max_operators,
+                     options.inputs != 0 ? fmt::format(" --inputs {}", options.inputs) : std::string(), options.pairs ? "" : " --no-pairs");
+}
+
+// The files in OUT, all or none new: first beside, then moved.
+Result<void> write_results(const GenerateOptions& options, const Checkpoint& checkpoint, const std::string& rules_text,
+                           const std::string& report) {
+  const std::string folder = checkpoint.path("results");
+  std::error_code error;
+  std::filesystem::remove_all(folder, error);
+  std::filesystem::create_directories(folder, error);
+  if (error) return fail(ErrorCode::io, fmt::format("cannot make the folder: {}", error.message()), folder);
+  XFLOW_CHECK(checkpoint.write("results/" + options.name + ".rules", rules_text));
+  XFLOW_CHECK(checkpoint.write("results/" + options.name + ".json", report));
+  if (rules_text.find("\nrule ") != std::string::npos) XFLOW_CHECK(verifier::renew_records(folder, {}, 1));
+  for (const char* suffix : {".proofs", ".json", ".rules"}) {
+    const std::string name = options.name + suffix;
+    if (!checkpoint.has("results/" + name)) continue;
+    std::filesystem::rename(folder + "/" + name, options.out + "/" + name, error);
+    if (error) return fail(ErrorCode::io, fmt::format("cannot write: {}", error.message()), options.out + "/" + name);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> generate_piece(const GenerateOptions& options, const std::string& piece) {
+  XFLOW_TRY(const Checkpoint checkpoint, Checkpoint::open(work_folder(options), identity(options)));
+  XFLOW_TRY(const std::vector<Universe> universes, universes_of(options));
+  std::array<char, 16> kind{};
+  std::size_t universe = 0;
+  std::size_t number = 0;
+  std::size_t count = 1;
+  if (std::sscanf(piece.c_str(), "%15s %zu %zu %zu", kind.data(), &universe, &number, &count) < 3 || universe >= universes.size())
+    return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", piece));
+  if (std::string_view(kind.data()) == "graphs") return enumerate_part(options, checkpoint, universes[universe], universe, number);
+  return group_range(options, checkpoint, universes[universe], universe, number, count);
+}
+
+Result<GenerateSummary> generate(const GenerateOptions& options, Workers& workers) {
+  if (options.max_operators < 1) return fail(ErrorCode::invalid_argument, "graphs of no operators make no rules; --max-ops is at least 1");
+  constexpr std::size_t kMostOperators = 6;
+  if (options.max_operators > kMostOperators)
+    return fail(ErrorCode::invalid_argument, fmt::format("--max-ops is at most {}, found {}", kMostOperators, options.max_operators));
+  XFLOW_TRY(const std::vector<Universe> universes, universes_of(options));
+  XFLOW_TRY(const Checkpoint checkpoint, Checkpoint::open(work_folder(options), identity(options)));
+  GenerateSummary summary;
+  ordered_json report;
+  report["command"] = command_text(options);
+  RuleCollector collector(options.limits, {});
+  std::vector<std::vector<Candidate>> all(universes.size());
+  for (std::size_t u = 0; u < universes.size(); ++u) {
+    const std::string world = name(universes[u].world());
+    std::vector<std::pair<std::string, std::string>> pieces;
+    for (std::size_t part = 0; part < kParts; ++part) pieces.emplace_back(fmt::format("graphs {} {}", u, part), graphs_name(u, part));
+    XFLOW_CHECK(run_missing(options, checkpoint, workers, world + ": graphs", pieces));
+    std::uint64_t records = 0;
+    std::vector<std::uint64_t> raw(options.max_operators + 1);
+    std::vector<std::uint64_t> plain(options.max_operators + 1);
+    std::uint64_t without_value = 0;
+    for (std::size_t part = 0; part < kParts; ++part) {
+      XFLOW_TRY(const GraphsHeader header, read_header(checkpoint, u, part));
+      records += header.records;
+      without_value += header.without_value;
+      for (std::size_t k = 0; k <= options.max_operators; ++k) {
+        raw[k] += header.raw[k];
+        plain[k] += header.plain[k];
+      }
+    }
+    const std::size_t ranges = ranges_of(options, records);
+    pieces.clear();
+    for (std::size_t r = 0; r < ranges; ++r) pieces.emplace_back(fmt::format("candidates {} {} {}", u, r, ranges), candidates_name(u, r));
+    XFLOW_CHECK(run_missing(options, checkpoint, workers, world + ": ranges of fingerprints", pieces));
+    Grouped grouped;
+    for (std::size_t r = 0; r < ranges; ++r) XFLOW_CHECK(read_candidates(checkpoint, u, r, grouped));
+    ordered_json part;
+    part["tensors"] = world;
+    part["enumerated_by_operators"] = counts_json(raw);
+    part["of_one_output"] = counts_json(plain);
+    part["without_value"] = without_value;
+    part["graphs"] = grouped.counts.graphs;
+    part["classes"] = grouped.counts.classes;
+    part["pairs"] = grouped.counts.pairs;
+    part["follow_from_smaller"] = grouped.counts.reducible;
+    part["accidents"] = grouped.counts.accidents;
+    part["read_different_inputs"] = grouped.counts.dropped;
+    part["candidates"] = grouped.candidates.size();
+    report["universes"].push_back(part);
+    summary.graphs += grouped.counts.graphs;
+    summary.candidates += grouped.candidates.size();
+    all[u] = RuleCollector::in_order(universes[u], std::move(grouped.candidates));
+  }
+  const auto universe_of = [&](const KeptRule& k) -> const Universe& { return universes[k.universe]; };
+  bool settled = false;
+  for (int round = 0; round < 3 && !settled; ++round) {
+    for (std::size_t u = 0; u < universes.size(); ++u) {
+      for (std::size_t k = 0; k < all[u].size(); ++k) {
+        collector.collect(universes[u], u, std::span(&all[u][k], 1));
+        if (options.progress && (k % 500 == 0 || k + 1 == all[u].size()))
+          options.progress(
+              fmt::format("{}: {} of {} candidates, {} rules", name(universes[u].world()), k + 1, all[u].size(), collector.kept().size()));
+      }
+    }
+    collector.eliminate();
+    settled = collector.prove(universe_of);
+  }
+  std::string text = fmt::format("# Found, proved and minimised by\n#   {}\n", command_text(options));
+  for (const KeptRule& k : collector.kept()) {
+    if (!k.needed || !k.proved) continue;
+    text += "\n" + rules::print(k.rule);
+    ++summary.rules;
+  }
+  const MinimizeCounts& counts = collector.counts();
+  report["candidates"] = counts.candidates;
+  report["derived"] = counts.derived;
+  report["kept"] = counts.kept;
+  report["eliminated"] = counts.eliminated;
+  report["rules"] = summary.rules;
+  for (const auto& [verdict, count] : counts.verdicts) report["verdicts"][verifier::name(verdict)] = count;
+  report["unproved"] = collector.unproved();
+  for (const auto& [verdict, count] : counts.verdicts)
+    if (verdict != verifier::Verdict::proved) summary.unproved += count;
+  XFLOW_CHECK(write_results(options, checkpoint, text, report.dump(1) + "\n"));
+  return summary;
+}
+
+}  // namespace xflow::generator

@@ -1,0 +1,46 @@
+// The offline job: enumerate, group, derive, prove, write rules.
+//
+// Every stage writes what it found into OUT/work, piece by piece, so that a job that was killed goes on where it was and ends with the same
+// files. Nothing depends on time or on the number of threads and processes.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "src/generator/derive.h"
+#include "src/generator/workers.h"
+
+namespace xflow::generator {
+
+struct GenerateOptions {
+  std::vector<std::string> words;  // operators and constants: Universe::known_words()
+  std::size_t max_operators = 3;
+  std::size_t inputs = 0;  // of the main type of data; 0: one more than operators, at most 4
+  bool pairs = true;       // also rules of two outputs that share an operation where they are computed together
+  std::uint64_t seed = 1;
+  std::uint64_t memory = std::uint64_t{4} << 30;  // bytes for graphs at a time
+  DeriveLimits limits;
+  std::string out;                                   // folder
+  std::string name = "generated";                    // of the files in it
+  std::function<void(const std::string&)> progress;  // one line
+};
+
+struct GenerateSummary {
+  std::uint64_t graphs = 0;
+  std::uint64_t candidates = 0;
+  std::uint64_t rules = 0;
+  std::uint64_t unproved = 0;
+};
+
+// Writes OUT/NAME.rules, the records of their proofs OUT/NAME.proofs, and the report OUT/NAME.json. Errors: invalid_argument for an unknown
+// operator, no operators, a size of 0; limit for graphs whose codes do not fit; io for a folder that cannot be written or a full disk.
+Result<GenerateSummary> generate(const GenerateOptions& options, Workers& workers);
+
+// One piece of work of the job, as another process does it: the same options, OUT in a folder that both see.
+Result<std::string> generate_piece(const GenerateOptions& options, const std::string& piece);
+
+}  // namespace xflow::generator
