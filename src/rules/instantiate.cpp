@@ -360,8 +360,36 @@ class Run {
       }
       XFLOW_TRY(ir::Shape shape, variable_shape(variable, variable));
       XFLOW_CHECK(make_variable(variable, std::move(shape)));
+      if (rule_.declaration(variable) == nullptr) XFLOW_CHECK(length_guards());
     }
     return {};
+  }
+
+  // Guards that two lists are equal say that they are as long, and ranks are asked as soon as they are chosen: most choices end here.
+  Result<void> length_guards() {
+    for (const Guard& guard : rule_.guards) {
+      if (!guard.value.empty()) continue;
+      if (is_about_ranks(guard)) {
+        const auto a = evaluate_integer(guard.arguments[0], environment_, symbols());
+        const auto b = evaluate_integer(guard.arguments[1], environment_, symbols());
+        if (a && b && holds(guard.kind, *a, *b, symbols()) == false) return fail(ErrorCode::ill_typed, fmt::format("guard {} is false", print(guard)));
+        continue;
+      }
+      if (guard.kind != Guard::Kind::equal) continue;
+      const auto a = length_of(guard.arguments[0]);
+      const auto b = length_of(guard.arguments[1]);
+      if (a && b && *a != *b) return fail(ErrorCode::ill_typed, fmt::format("guard {} is false", print(guard)));
+    }
+    return {};
+  }
+  // How many dimensions dims(x), outer(x), or either with one replaced, has; nothing for other expressions and while x has no rank.
+  std::optional<std::size_t> length_of(const Expression& e) const {
+    if (e.kind != Expression::Kind::call || e.arguments.empty()) return std::nullopt;
+    if (e.name == "replace") return length_of(e.arguments[0]);
+    if ((e.name != "dims" && e.name != "outer") || e.arguments[0].kind != Expression::Kind::name) return std::nullopt;
+    const ir::TensorType* type = environment_.type(e.arguments[0].name);
+    if (type == nullptr || !type->ranked || (e.name == "outer" && type->shape.empty())) return std::nullopt;
+    return type->shape.size() - (e.name == "outer" ? 1 : 0);
   }
 
   Result<void> make_variable(const std::string& variable, ir::Shape shape) {
