@@ -361,6 +361,25 @@ std::vector<TermId> add_graph(EGraph& graph, const FlatGraph& flat, std::span<co
   return result;
 }
 
+// The terms that are a graph's outputs; none where one of its operations is not there.
+std::vector<TermId> find_graph(const EGraph& graph, const FlatGraph& flat, std::span<const TermId> inputs) {
+  std::vector<std::vector<TermId>> nodes;
+  for (const FlatNode& n : flat.nodes) {
+    std::vector<TermId> operands;
+    for (const FlatValue& v : n.operands) operands.push_back(add_value(v, inputs, nodes));
+    std::vector<TermId> outputs;
+    for (std::size_t k = 0; k < n.types.size(); ++k) {
+      const auto found = graph.lookup(static_cast<std::uint32_t>(n.op), static_cast<std::uint8_t>(k), operands);
+      if (!found) return {};
+      outputs.push_back(*found);
+    }
+    nodes.push_back(std::move(outputs));
+  }
+  std::vector<TermId> result;
+  for (const FlatValue& v : flat.outputs) result.push_back(add_value(v, inputs, nodes));
+  return result;
+}
+
 std::string text_of(const Vocabulary& vocabulary, const EGraph& graph, TermId id) {
   const EqTerm& t = graph.term(id);
   if (t.op == EqTerm::kInput) return fmt::format("x{}", t.operands[0] + 1);
@@ -381,13 +400,16 @@ std::string text_of(const Vocabulary& vocabulary, const EGraph& graph, TermId id
 
 }  // namespace
 
-Deriver::Answer Deriver::derive(const FlatEquation& equation, const DeriveLimits& limits, bool with_steps) {
+Deriver::Answer Deriver::derive(const FlatEquation& equation, const DeriveLimits& limits, bool with_steps, bool from_source) {
   EGraph graph(vocabulary_);
   std::vector<TermId> inputs;
   for (std::size_t k = 0; k < equation.inputs.size(); ++k) inputs.push_back(graph.add_input(k, equation.inputs[k]));
   const std::vector<TermId> source = add_graph(graph, equation.source, inputs);
-  const std::vector<TermId> target = add_graph(graph, equation.target, inputs);
+  std::vector<TermId> target;
+  if (!from_source) target = add_graph(graph, equation.target, inputs);
   const auto derived = [&] {
+    if (from_source) target = find_graph(graph, equation.target, inputs);
+    if (target.size() != source.size()) return false;
     for (std::size_t k = 0; k < source.size(); ++k)
       if (!graph.equal(source[k], target[k])) return false;
     return true;

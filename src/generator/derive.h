@@ -50,7 +50,8 @@ class Deriver {
     std::vector<std::size_t> rules;  // used, each once, where it was derived
     std::vector<Step> steps;         // the derivation, if it was asked for
   };
-  Answer derive(const FlatEquation& equation, const DeriveLimits& limits, bool with_steps = false);
+  // `from_source`: whether the source can be rewritten into the target, that is, without the target's terms being there from the start.
+  Answer derive(const FlatEquation& equation, const DeriveLimits& limits, bool with_steps = false, bool from_source = false);
 
  private:
   struct Direction;

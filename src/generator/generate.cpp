@@ -381,6 +381,7 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
   const MinimizeCounts& counts = collector.counts();
   report["candidates"] = counts.candidates;
   report["derived"] = counts.derived;
+  report["pairs_without_gain"] = counts.no_gain;
   report["kept"] = counts.kept;
   report["eliminated"] = counts.eliminated;
   report["rules"] = summary.rules;

@@ -32,6 +32,27 @@ std::size_t repeated(const Universe& universe, const Candidate& c) {
   return least;
 }
 
+int weight_of(const Universe& universe, const Sketch& sketch) {
+  int weight = 0;
+  for (const SketchNode& n : sketch.nodes) weight += universe.choice(n.choice).weight;
+  return weight;
+}
+
+// Whether some operation is part of every output.
+bool computes_together(const Universe& universe, const Sketch& sketch) {
+  std::vector<std::set<std::uint8_t>> values(universe.leaves().size());  // of each value the first values of the operations below it
+  std::size_t value = universe.leaves().size();
+  for (const SketchNode& n : sketch.nodes) {
+    std::set<std::uint8_t> below = {static_cast<std::uint8_t>(value)};
+    for (const std::uint8_t o : n.operands) below.insert(values[o].begin(), values[o].end());
+    for (std::size_t k = 0; k < universe.choice(n.choice).outputs; ++k) values.push_back(below);
+    value += universe.choice(n.choice).outputs;
+  }
+  std::set<std::uint8_t> common = values[sketch.outputs[0]];
+  for (const std::uint8_t o : sketch.outputs) std::erase_if(common, [&](std::uint8_t v) { return !values[o].contains(v); });
+  return !common.empty();
+}
+
 }  // namespace
 
 Result<void> RuleCollector::add(const rules::Rule& rule) {
@@ -59,8 +80,13 @@ std::vector<Candidate> RuleCollector::in_order(const Universe& universe, std::ve
 void RuleCollector::collect(const Universe& universe, std::size_t universe_number, std::span<const Candidate> candidates) {
   for (const Candidate& c : candidates) {
     ++counts_.candidates;
+    const bool pair = c.source.outputs.size() > 1;
+    if (pair && !(weight_of(universe, c.source) > weight_of(universe, c.target) && computes_together(universe, c.target))) {
+      ++counts_.no_gain;
+      continue;
+    }
     FlatEquation equation = GeneralShapes(universe, c).concrete(deriver_.vocabulary());
-    if (deriver_.derive(equation, limits_).derived) {
+    if (derives(equation, pair)) {
       ++counts_.derived;
       continue;
     }
@@ -84,6 +110,7 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
   std::string text;
   const Candidate reversed{candidate.target, candidate.source};
   for (const Candidate* direction : {&candidate, &reversed}) {
+    if (direction == &reversed && candidate.source.outputs.size() > 1) break;
     const std::vector<std::string> small = write_rule(universe, *direction, name, true);
     const std::vector<std::string> full = write_rule(universe, *direction, name);
     for (std::size_t variant = 0; variant < small.size(); ++variant) {
@@ -105,13 +132,14 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
         continue;
       }
       // What it was made from must follow from it.
-      if (!deriver_.derive(equation, limits_).derived) {
+      if (!derives(equation, direction->source.outputs.size() > 1)) {
         deriver_.enable(*added, false);
         text = full[variant] + "does not derive what it was found in";
         best = verifier::Verdict::unknown;
         continue;
       }
-      kept_.push_back({universe_number, *direction, name, variant, std::move(rule->front()), std::move(equation), *added});
+      kept_.push_back({universe_number, *direction, name, variant, std::move(rule->front()), std::move(equation), *added, true, false,
+                       direction->source.outputs.size() > 1});
       ++counts_.kept;
       return;
     }
@@ -162,7 +190,7 @@ void RuleCollector::eliminate() {
   for (std::size_t k = kept_.size(); k-- > 0;) {
     if (!kept_[k].needed) continue;
     deriver_.enable(kept_[k].number, false);
-    if (deriver_.derive(kept_[k].equation, limits_).derived) {
+    if (derives(kept_[k].equation, kept_[k].pair)) {
       kept_[k].needed = false;
       ++counts_.eliminated;
     } else {

@@ -27,11 +27,13 @@ struct KeptRule {
   std::size_t number = 0;  // in the deriver
   bool needed = true;      // no other rules derive it
   bool proved = false;     // for all ranks that it admits
+  bool pair = false;       // of two outputs
 };
 
 struct MinimizeCounts {
   std::uint64_t candidates = 0;
   std::uint64_t derived = 0;                            // by rules kept before
+  std::uint64_t no_gain = 0;                            // pairs of outputs whose target costs as much, or computes each output by itself
   std::uint64_t kept = 0;                               // proved, and not derived when they came
   std::uint64_t eliminated = 0;                         // of those, derived by the others in the end
   std::map<verifier::Verdict, std::uint64_t> verdicts;  // of what was not derived, in its best form
@@ -45,7 +47,9 @@ class RuleCollector {
   Result<void> add(const rules::Rule& rule);
   // Candidates in the order in which they are taken: by size, the ones with the fewest repeated inputs first, each towards what costs less.
   static std::vector<Candidate> in_order(const Universe& universe, std::vector<Candidate> candidates);
-  // Keeps what the rules kept before do not derive: in its most general form that is proved for few dimensions.
+  // Keeps what the rules kept before do not derive: in its most general form that is proved for few dimensions. As equations, candidates of
+  // two outputs follow from two of one; as rewrites they do not. So these are kept where the source, which reads some input twice, costs
+  // more than a target that computes both outputs together, and rules kept before do not lead from the source to the target.
   void collect(const Universe& universe, std::size_t universe_number, std::span<const Candidate> candidates);
   // Removes, from the largest on, what the others derive.
   void eliminate();
@@ -60,6 +64,7 @@ class RuleCollector {
   Deriver& deriver() { return deriver_; }
 
  private:
+  bool derives(const FlatEquation& equation, bool pair) { return deriver_.derive(equation, limits_, false, pair).derived; }
   void keep(const Universe& universe, std::size_t universe_number, const Candidate& candidate, FlatEquation equation);
   void unproved(const Universe& universe, const Candidate& candidate, verifier::Verdict verdict, const std::string& text);
 

@@ -312,7 +312,7 @@ DimId Universe::named(const std::string& name, std::vector<std::int64_t> sizes) 
 DimId Universe::sum(DimId a, DimId b) const {
   const auto [found, added] = sums_.try_emplace({a, b}, static_cast<DimId>(dims_.size()));
   if (added) {
-    assert(dims_.size() < 255);
+    assert(dims_.size() < UINT16_MAX);
     dims_.push_back({{}, std::pair(a, b)});
   }
   return found->second;
@@ -321,7 +321,7 @@ DimId Universe::sum(DimId a, DimId b) const {
 TypeId Universe::intern(std::vector<DimId> dims) const {
   const auto [found, added] = type_ids_.try_emplace(dims, static_cast<TypeId>(types_.size()));
   if (added) {
-    assert(types_.size() < 255);
+    assert(types_.size() < UINT16_MAX);
     types_.push_back(std::move(dims));
   }
   return found->second;
@@ -340,7 +340,7 @@ std::vector<std::int64_t> Universe::shape(TypeId type, std::size_t sizes) const 
 
 std::size_t Universe::key(ChoiceId choice, std::span<const TypeId> operands) const {
   std::size_t key = static_cast<std::size_t>(choice);
-  for (const TypeId t : operands) key = key << 8 | static_cast<std::size_t>(t);
+  for (const TypeId t : operands) key = key << 16 | static_cast<std::size_t>(t);
   return key << 8 | operands.size();
 }
 

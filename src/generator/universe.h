@@ -21,8 +21,8 @@
 
 namespace xflow::generator {
 
-enum class DimId : std::uint8_t {};
-enum class TypeId : std::uint8_t {};
+enum class DimId : std::uint16_t {};
+enum class TypeId : std::uint16_t {};
 enum class ChoiceId : std::uint8_t {};
 
 struct Dim {

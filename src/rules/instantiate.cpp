@@ -372,7 +372,8 @@ class Run {
       if (is_about_ranks(guard)) {
         const auto a = evaluate_integer(guard.arguments[0], environment_, symbols());
         const auto b = evaluate_integer(guard.arguments[1], environment_, symbols());
-        if (a && b && holds(guard.kind, *a, *b, symbols()) == false) return fail(ErrorCode::ill_typed, fmt::format("guard {} is false", print(guard)));
+        if (a && b && holds(guard.kind, *a, *b, symbols()) == false)
+          return fail(ErrorCode::ill_typed, fmt::format("guard {} is false", print(guard)));
         continue;
       }
       if (guard.kind != Guard::Kind::equal) continue;
