@@ -382,6 +382,7 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
   report["candidates"] = counts.candidates;
   report["derived"] = counts.derived;
   report["pairs_without_gain"] = counts.no_gain;
+  report["follow_from_unproved"] = counts.follow_from_unproved;
   report["kept"] = counts.kept;
   report["eliminated"] = counts.eliminated;
   report["rules"] = summary.rules;

@@ -111,6 +111,10 @@ class LaneSet {
   }
   // Small, of both signs, and divisible as often as means of windows and halves can ask for.
   static void set(std::uint64_t random, Integer& out) { out = (static_cast<Integer>(random % 61) - 30) * 5832; }
+  // Some rows and planes have no positive number, or what is true of maxima of both signs alone would seem true.
+  static void lower(Integer& value) { value = value > 0 ? -value : value; }
+  static void lower(Residue& /*value*/) {}
+  static void lower(Pair& /*value*/) {}
 
   void make_leaves(std::uint64_t seed) {
     constexpr std::uint8_t kOther = 200;  // the value that no renaming uses
@@ -119,12 +123,21 @@ class LaneSet {
       const std::size_t elements = elements_of(leaf.type);
       std::vector<Number>& v = values_[inputs_[k]];
       v.resize(elements * lanes_);
+      // The last two dimensions of an image, the last of a matrix.
+      std::size_t plane = 1;
+      const std::vector<std::int64_t> shape = universe_.shape(leaf.type, sizes_);
+      for (std::size_t axis = shape.size() > 2 ? shape.size() - 2 : shape.size() - 1; axis < shape.size(); ++axis)
+        plane *= static_cast<std::size_t>(shape[axis]);
       const std::uint64_t group = mix(seed) ^ type_salt(universe_, leaf.type);
       structures_[inputs_[k]].resize(renamings_.size());
       for (std::size_t lane = 0; lane < lanes_; ++lane) {
         const bool is_renaming = lane < renamings_.size();
         const std::uint8_t which = is_renaming ? renamings_[lane][k] : lane == renamings_.size() + k ? kOther : local_[k];
-        for (std::size_t e = 0; e < elements; ++e) set(mix(mix(group + which) + e), v[e * lanes_ + lane]);
+        for (std::size_t e = 0; e < elements; ++e) {
+          Number& number = v[e * lanes_ + lane];
+          set(mix(mix(group + which) + e), number);
+          if (mix(mix(group + which + 91) + e / plane) % 3 == 0) lower(number);
+        }
         if (is_renaming) structures_[inputs_[k]][lane] = input_structure(universe_, leaf.type, which);
       }
       hash(inputs_[k], leaf.type);

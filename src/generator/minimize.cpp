@@ -38,6 +38,20 @@ int weight_of(const Universe& universe, const Sketch& sketch) {
   return weight;
 }
 
+// Whether all outputs read some value in common: otherwise a matcher would have to try all pairs of operations in a model.
+bool is_connected(const Universe& universe, const Sketch& sketch) {
+  std::vector<std::set<std::uint8_t>> below(universe.leaves().size());
+  for (std::size_t k = 0; k < universe.inputs(); ++k) below[k].insert(static_cast<std::uint8_t>(k));
+  for (const SketchNode& n : sketch.nodes) {
+    std::set<std::uint8_t> all;
+    for (const std::uint8_t o : n.operands) all.insert(below[o].begin(), below[o].end());
+    for (std::size_t k = 0; k < universe.choice(n.choice).outputs; ++k) below.push_back(all);
+  }
+  std::set<std::uint8_t> common = below[sketch.outputs[0]];
+  for (const std::uint8_t o : sketch.outputs) std::erase_if(common, [&](std::uint8_t v) { return !below[o].contains(v); });
+  return !common.empty();
+}
+
 // Whether some operation is part of every output.
 bool computes_together(const Universe& universe, const Sketch& sketch) {
   std::vector<std::set<std::uint8_t>> values(universe.leaves().size());  // of each value the first values of the operations below it
@@ -81,7 +95,7 @@ void RuleCollector::collect(const Universe& universe, std::size_t universe_numbe
   for (const Candidate& c : candidates) {
     ++counts_.candidates;
     const bool pair = c.source.outputs.size() > 1;
-    if (pair && !(weight_of(universe, c.source) > weight_of(universe, c.target) && computes_together(universe, c.target))) {
+    if (pair && !(weight_of(universe, c.source) > weight_of(universe, c.target) && computes_together(universe, c.target) && is_connected(universe, c.source))) {
       ++counts_.no_gain;
       continue;
     }
@@ -89,6 +103,15 @@ void RuleCollector::collect(const Universe& universe, std::size_t universe_numbe
     if (derives(equation, pair)) {
       ++counts_.derived;
       continue;
+    }
+    if (!open_.empty() && !pair) {
+      for (const std::size_t rule : open_) deriver_.enable(rule, true);
+      const bool follows = derives(equation, pair);
+      for (const std::size_t rule : open_) deriver_.enable(rule, false);
+      if (follows) {
+        ++counts_.follow_from_unproved;
+        continue;
+      }
     }
     keep(universe, universe_number, c, std::move(equation));
   }
@@ -108,6 +131,7 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
   const std::string name = number == 1 ? base : fmt::format("{}-{}", base, number);
   verifier::Verdict best = verifier::Verdict::ill_typed;
   std::string text;
+  std::optional<rules::Rule> open;  // the last form that was neither proved nor refuted
   const Candidate reversed{candidate.target, candidate.source};
   for (const Candidate* direction : {&candidate, &reversed}) {
     if (direction == &reversed && candidate.source.outputs.size() > 1) break;
@@ -124,6 +148,7 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
       if (decision.verdict != verifier::Verdict::proved) {
         if (text.empty() || decision.verdict == verifier::Verdict::refuted) text = full[variant] + decision.explanation();
         if (best != verifier::Verdict::refuted) best = decision.verdict;
+        if (decision.verdict == verifier::Verdict::unknown) open = std::move(rule->front());
         continue;
       }
       const auto added = deriver_.add(rule->front());
@@ -142,6 +167,13 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
                        direction->source.outputs.size() > 1});
       ++counts_.kept;
       return;
+    }
+  }
+  if (open && candidate.source.outputs.size() == 1) {
+    // What follows from it is not looked at one by one.
+    if (const auto added = deriver_.add(*open)) {
+      deriver_.enable(*added, false);
+      open_.push_back(*added);
     }
   }
   unproved(universe, candidate, best, text);

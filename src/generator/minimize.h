@@ -37,6 +37,7 @@ struct MinimizeCounts {
   std::uint64_t kept = 0;                               // proved, and not derived when they came
   std::uint64_t eliminated = 0;                         // of those, derived by the others in the end
   std::map<verifier::Verdict, std::uint64_t> verdicts;  // of what was not derived, in its best form
+  std::uint64_t follow_from_unproved = 0;               // would be derived if what is neither proved nor refuted were true
 };
 
 class RuleCollector {
@@ -75,6 +76,7 @@ class RuleCollector {
   std::map<std::string, int> names_;
   MinimizeCounts counts_;
   std::vector<std::string> unproved_;
+  std::vector<std::size_t> open_;  // rules of the deriver that are neither proved nor refuted: never used to derive what is kept
 };
 
 }  // namespace xflow::generator

@@ -28,6 +28,7 @@ struct Term {
 // An expression at one index: a sum of products, or a function of such.
 struct Value {
   bool is_sum = true;
+  bool is_lowest = false;  // minus infinity: nothing, in a maximum
   std::vector<Term> terms;
   std::vector<FormulaStep> formula;
 };
@@ -91,6 +92,11 @@ class ElementBuilder {
     return result;
   }
   static Result<Value> literal(const ir::Real& value) {
+    if (value == ir::negative_infinity()) {
+      Value lowest;
+      lowest.is_lowest = true;
+      return lowest;
+    }
     const auto rational = value.rational();
     if (!rational) return fail(ErrorCode::unsupported, "a number that is not rational");
     return constant(*rational);
@@ -176,6 +182,8 @@ class ElementBuilder {
   }
 
   Value combine(Function function, Value a, Value b) {
+    if (function == Function::maximum && a.is_lowest) return b;
+    if (function == Function::maximum && b.is_lowest) return a;
     if (function == Function::add && a.is_sum && b.is_sum) {
       a.terms.insert(a.terms.end(), b.terms.begin(), b.terms.end());
       return a;
@@ -286,6 +294,7 @@ Result<std::vector<Plan>> Plan::make(ir::OperatorId op, const ir::Attributes& at
       for (std::size_t axis = plan.dims.size(); axis-- > 0; rest /= plan.dims[axis])
         builder.bind(*index[axis].as_symbol(), rest % plan.dims[axis]);
       XFLOW_TRY(Value value, builder.build(e));
+      if (value.is_lowest) return fail(ErrorCode::unsupported, "an element that is minus infinity");
       plan.is_sum = plan.is_sum && value.is_sum;
       values.push_back(std::move(value));
     }

@@ -453,6 +453,7 @@ const std::vector<Plan>& Universe::plans(ChoiceId id, std::span<const TypeId> op
   if (added) {
     std::vector<std::vector<std::int64_t>> shapes;
     for (const TypeId t : operands) shapes.push_back(shape(t, sizes));
+    // Universes have operators with a plan for every type that they say fits; a test asks for all of them.
     auto made = Plan::make(choice(id).op, attributes(id, operands, sizes), shapes);
     assert(made.has_value());
     found->second = std::make_unique<std::vector<Plan>>(*std::move(made));
