@@ -78,6 +78,11 @@ void hide(std::vector<rules::Statement>& statements, const std::vector<std::stri
   }
 }
 
+// What is derived holds under the guards on values of the rules that derive it.
+bool is_about_values(const rules::Guard& g) {
+  return g.kind == rules::Guard::Kind::is_nonzero || g.kind == rules::Guard::Kind::is_positive || g.kind == rules::Guard::Kind::is_nonnegative;
+}
+
 // A rule with these sides; nothing where it is none.
 std::optional<rules::Rule> rule_of(const rules::Rule& rule, std::vector<rules::Statement> source, std::vector<rules::Statement> target) {
   rules::Rule result;
@@ -90,7 +95,7 @@ std::optional<rules::Rule> rule_of(const rules::Rule& rule, std::vector<rules::S
   for (const rules::Declaration& d : rule.declarations)
     if (names.contains(d.variable)) result.declarations.push_back(d);
   for (const rules::Guard& g : rule.guards)
-    if (verifier::enters_proof(g)) result.guards.push_back(g);
+    if (verifier::enters_proof(g) && !is_about_values(g)) result.guards.push_back(g);
   auto parsed = rules::parse_rules(rules::print(result), rule.name);
   if (!parsed || parsed->size() != 1) return std::nullopt;
   return std::move(parsed->front());

@@ -232,6 +232,7 @@ class Enumeration {
           } else {
             for (std::size_t b = choice.commutative ? a : 0; b < count; ++b) {
               if (is_constant(a) && is_constant(b)) continue;
+              if ((is_constant(a) && !universe_.reads(id, a)) || (is_constant(b) && !universe_.reads(id, b))) continue;
               const Used between = used_;
               if (use(b)) try_operation(id, a, b);
               used_ = between;

@@ -9,6 +9,7 @@
 #include "src/generator/rule_writer.h"
 #include "src/generator/shapes.h"
 #include "src/verifier/assumptions.h"
+#include "src/verifier/infer.h"
 #include "src/verifier/prove_rules.h"
 
 namespace xflow::generator {
@@ -144,7 +145,18 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
         if (text.empty()) text = full[variant] + (parsed ? rule : parsed).error().text();
         continue;
       }
-      const verifier::RuleDecision decision = verifier::decide(parsed->front(), options_);
+      verifier::RuleDecision decision = verifier::decide(parsed->front(), options_);
+      if (decision.verdict == verifier::Verdict::unknown) {
+        // Where a divisor is no 0, or a root is of no negative number.
+        if (const auto lacking = verifier::missing_value_guards(parsed->front(), options_); !lacking.empty()) {
+          std::vector<rules::Guard> guards = rule->front().guards;
+          guards.insert(guards.end(), lacking.begin(), lacking.end());
+          if (auto guarded = verifier::with_guards(rule->front(), std::move(guards))) {
+            rule->front() = *std::move(guarded);
+            decision.verdict = verifier::Verdict::proved;
+          }
+        }
+      }
       if (decision.verdict != verifier::Verdict::proved) {
         if (text.empty() || decision.verdict == verifier::Verdict::refuted) text = full[variant] + decision.explanation();
         if (best != verifier::Verdict::refuted) best = decision.verdict;
@@ -191,6 +203,7 @@ bool RuleCollector::prove(const std::function<const Universe&(const KeptRule&)>&
       auto parsed = rules::parse_rules(texts[variant], "generated");
       if (!parsed) continue;
       rules::Rule rule = std::move(parsed->front());
+      if (variant == k.variant) rule = k.rule;  // with the guards on values that were found
       const verifier::RuleDecision decision = verifier::decide(rule, options_);
       if (decision.verdict != verifier::Verdict::proved) {
         verdict = decision.verdict;

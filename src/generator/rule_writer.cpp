@@ -230,7 +230,7 @@ class Writer {
       case Shape::enlarge:
         return "begins: [0, 0, 1, 1], ends: [0, 0, 1, 1]";
       case Shape::reduce:
-        return form_ == Form::matrices ? "axes: 1" : "axes: -1";
+        return form_ == Form::matrices ? "axes: [1]" : "axes: [-1]";
       default:
         break;
     }

@@ -353,6 +353,8 @@ std::vector<TypeId> Universe::find_type(const Choice& choice, std::span<const Ty
     case Shape::same:
       // Nothing is computed of a number alone, and pools have no kernels as operands.
       if (a.empty() || (choice.weight == kWindowWeight && is_kernel(operands[0]))) return {};
+      // A softmax of single numbers is 1.
+      if (choice.word == "softmax" && is_one(a[1])) return {};
       return {operands[0]};
     case Shape::broadcast: {
       if (a.empty() || b.empty()) return {a.empty() ? operands[1] : operands[0]};

@@ -101,6 +101,11 @@ class Universe {
   std::span<const std::size_t> group_begins() const { return group_begins_; }
   std::size_t group_size(std::size_t group) const;
 
+  // Whether an operation may read a leaf: identities stand in sums, products with them are what they were.
+  bool reads(ChoiceId choice, std::size_t leaf) const {
+    const Leaf::Kind kind = leaves_[leaf].kind;
+    return (kind != Leaf::Kind::identity_matrix && kind != Leaf::Kind::identity_kernel) || this->choice(choice).word == "add" || this->choice(choice).word == "sub";
+  }
   // The types of the outputs; empty where operands do not fit.
   std::span<const TypeId> type(ChoiceId choice, std::span<const TypeId> operands) const;
   const std::vector<DimId>& dims(TypeId type) const { return types_[static_cast<std::size_t>(type)]; }

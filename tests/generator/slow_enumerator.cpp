@@ -88,7 +88,10 @@ class Slow {
   void add(Nodes nodes, ChoiceId id, std::vector<Value> operands) {
     if (std::all_of(operands.begin(), operands.end(), [](const Value& v) { return v.constant; })) return;
     std::vector<TypeId> types;
-    for (const Value& v : operands) types.push_back(v.type);
+    for (const Value& v : operands) {
+      if (v.constant && !universe_.reads(id, std::stoul(v.term.substr(1)))) return;
+      types.push_back(v.type);
+    }
     const auto outputs = universe_.type(id, types);
     if (outputs.empty()) return;
     const Choice& choice = universe_.choice(id);
