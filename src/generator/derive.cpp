@@ -30,15 +30,21 @@ struct Deriver::Direction {
   std::vector<Item> items;
   std::vector<std::size_t> outputs;  // slots, in the order of the rule's outputs
   // By what was matched: operations, types of variables.
-  std::unordered_map<std::string, std::unique_ptr<FlatGraph>> targets;
+  std::unordered_map<std::uint64_t, std::unique_ptr<FlatGraph>> targets;
 };
 
 // What stands where in the e-graph.
 struct Deriver::Match {
-  std::size_t direction = 0;
-  std::vector<TermId> slots;
-  std::vector<TermId> nodes;  // by pattern node: one of its terms
-  std::vector<bool> swapped;  // by pattern node
+  static constexpr std::size_t kSlots = 20;
+  static constexpr std::size_t kNodes = 8;
+  static constexpr TermId kNone = 0xFFFFFFFF;
+
+  std::uint32_t direction = 0;
+  std::uint32_t swapped = 0;  // by pattern node, one bit
+  std::array<TermId, kSlots> slots;
+  std::array<TermId, kNodes> nodes;  // by pattern node: one of its terms
+
+  bool is_swapped(std::size_t node) const { return (swapped >> node & 1) != 0; }
 };
 
 Deriver::Deriver() = default;
@@ -153,7 +159,7 @@ void Deriver::add_direction(std::size_t rule, const rules::Rule& text) {
   };
   for (std::size_t k = 0; k < pattern.nodes().size(); ++k)
     if (pattern.nodes()[k].is_root) list(list, static_cast<int>(k), 0, std::nullopt);
-  if (!supported || pattern.list_slots() > 0) return;
+  if (!supported || pattern.list_slots() > 0 || pattern.slots() > Match::kSlots || pattern.nodes().size() > Match::kNodes) return;
   for (const std::string& output : pattern.rule().outputs) {
     for (std::size_t s = 0; s < pattern.slots(); ++s)
       if (pattern.slot_name(s) == output) direction->outputs.push_back(s);
@@ -163,31 +169,40 @@ void Deriver::add_direction(std::size_t rule, const rules::Rule& text) {
   directions_.push_back(std::move(direction));
 }
 
-// Looks for a direction in an e-graph.
+// Looks for directions in an e-graph. What was found before is not found again.
 class Deriver::Finder {
  public:
-  Finder(const Vocabulary& vocabulary, const EGraph& graph, const Direction& direction, std::size_t number, std::vector<Match>& found)
-      : vocabulary_(vocabulary), graph_(graph), direction_(direction), pattern_(*direction.pattern), found_(found) {
-    match_.direction = number;
-    match_.slots.assign(pattern_.slots(), kNone);
-    match_.nodes.assign(pattern_.nodes().size(), kNone);
-    match_.swapped.assign(pattern_.nodes().size(), false);
-  }
+  Finder(const Vocabulary& vocabulary, const EGraph& graph, std::unordered_set<std::uint64_t>& done, std::vector<Match>& found)
+      : vocabulary_(vocabulary), graph_(graph), done_(done), found_(found) {}
 
   // All matches whose first root is `root`.
-  void find(TermId root) { at_term(0, root); }
+  void find(const Direction& direction, std::size_t number, TermId root) {
+    direction_ = &direction;
+    pattern_ = direction.pattern.get();
+    match_.direction = static_cast<std::uint32_t>(number);
+    match_.swapped = 0;
+    match_.slots.fill(Match::kNone);
+    match_.nodes.fill(Match::kNone);
+    left_ = kMost;
+    at_term(0, root);
+  }
 
  private:
-  static constexpr TermId kNone = 0xFFFFFFFF;
-  static constexpr std::size_t kMost = 4096;  // matches of one direction
+  static constexpr TermId kNone = Match::kNone;
+  static constexpr std::size_t kMost = 256;  // matches of one direction at one term
 
   void item(std::size_t index) {
-    if (found_.size() >= kMost) return;
-    if (index == direction_.items.size()) {
-      found_.push_back(match_);
+    if (left_ == 0) return;
+    if (index == direction_->items.size()) {
+      --left_;
+      // Terms that are equal are one: what it makes of them is equal too.
+      std::uint64_t key = mix(match_.direction + (static_cast<std::uint64_t>(match_.swapped) << 32));
+      for (std::size_t k = 0; k < pattern_->nodes().size(); ++k) key = mix(key ^ graph_.term(match_.nodes[k]).op);
+      for (const rules::PatternVariable& v : pattern_->variables()) key = mix(key ^ graph_.find(match_.slots[v.slot]));
+      if (done_.insert(key).second) found_.push_back(match_);
       return;
     }
-    const Direction::Item& i = direction_.items[index];
+    const Direction::Item& i = direction_->items[index];
     if (i.slot) {
       for (const TermId t : graph_.members(match_.slots[*i.slot])) at_term(index, t);
     } else {
@@ -196,19 +211,19 @@ class Deriver::Finder {
   }
 
   void at_term(std::size_t index, TermId id) {
-    const Direction::Item& i = direction_.items[index];
+    const Direction::Item& i = direction_->items[index];
     const auto number = static_cast<std::size_t>(i.node);
-    const PatternNode& node = pattern_.nodes()[number];
+    const PatternNode& node = pattern_->nodes()[number];
     const EqTerm& term = graph_.term(id);
     if (term.op == EqTerm::kInput || term.output != i.output || term.count != node.operands.size() ||
         vocabulary_.operator_of(static_cast<OpRef>(term.op)) != node.op) {
       return;
     }
-    const std::vector<TermId> before = match_.slots;
+    const std::array<TermId, Match::kSlots> before = match_.slots;
     const bool both_orders = node.operands.size() == 2 && vocabulary_.is_commutative(static_cast<OpRef>(term.op));
-    for (int order = 0; order < (both_orders ? 2 : 1); ++order) {
+    for (std::uint32_t order = 0; order < (both_orders ? 2 : 1); ++order) {
       match_.nodes[number] = id;
-      match_.swapped[number] = order == 1;
+      match_.swapped = (match_.swapped & ~(1U << number)) | order << number;
       if (bind(node, term, id, order == 1)) item(index + 1);
       match_.slots = before;
     }
@@ -238,30 +253,25 @@ class Deriver::Finder {
     return true;
   }
   bool is_number(TermId term, const ir::Real& literal) const {
-    const auto& members = graph_.members(term);
-    return std::any_of(members.begin(), members.end(), [&](TermId t) {
-      const EqTerm& m = graph_.term(t);
-      return m.op != EqTerm::kInput && vocabulary_.fills(static_cast<OpRef>(m.op)) &&
-             ir::Real(*vocabulary_.fills(static_cast<OpRef>(m.op))) == literal;
-    });
+    const ir::Rational* number = graph_.number(term);
+    return number != nullptr && ir::Real(*number) == literal;
   }
 
   const Vocabulary& vocabulary_;
   const EGraph& graph_;
-  const Direction& direction_;
-  const rules::Pattern& pattern_;
+  std::unordered_set<std::uint64_t>& done_;
   std::vector<Match>& found_;
+  const Direction* direction_ = nullptr;
+  const rules::Pattern* pattern_ = nullptr;
+  std::size_t left_ = 0;
   Match match_;
 };
 
 const FlatGraph* Deriver::target_of(const Direction& direction, const EGraph& graph, const Match& match) {
   const rules::Pattern& pattern = *direction.pattern;
-  std::string key;
-  const auto append = [&](std::uint32_t x) { key.append(reinterpret_cast<const char*>(&x), sizeof x); };
-  for (const rules::PatternVariable& v : pattern.variables()) append(static_cast<std::uint32_t>(graph.type(match.slots[v.slot])));
-  for (std::size_t k = 0; k < match.nodes.size(); ++k) {
-    append(graph.term(match.nodes[k]).op * 2 + (match.swapped[k] ? 1 : 0));
-  }
+  std::uint64_t key = match.swapped;
+  for (const rules::PatternVariable& v : pattern.variables()) key = mix(key ^ static_cast<std::uint64_t>(graph.type(match.slots[v.slot])));
+  for (std::size_t k = 0; k < pattern.nodes().size(); ++k) key = mix(key ^ graph.term(match.nodes[k]).op);
   auto& targets = const_cast<Direction&>(direction).targets;
   const auto [found, added] = targets.try_emplace(key);
   if (!added) return found->second.get();
@@ -284,7 +294,7 @@ const FlatGraph* Deriver::target_of(const Direction& direction, const EGraph& gr
     for (std::size_t k = 0; k < node.operands.size(); ++k) {
       const PatternOperand& o = node.operands[k];
       if (o.kind == PatternOperand::Kind::literal) {
-        const TermId number = term.operands[match.swapped[index] ? 1 - k : k];
+        const TermId number = term.operands[match.is_swapped(index) ? 1 - k : k];
         const auto literal = o.literal.rational();
         const auto filled = literal
                                 ? ops::apply(arena, typing, ops::id_of("full"), {},
@@ -421,31 +431,22 @@ Deriver::Answer Deriver::derive(const FlatEquation& equation, const DeriveLimits
   };
   Answer answer;
   answer.derived = derived();
-  std::unordered_set<std::string> done;
+  std::unordered_set<std::uint64_t> done;
+  std::vector<Match> matches;
   for (std::size_t round = 0; round < limits.rounds && !answer.derived && graph.size() < limits.terms; ++round) {
-    std::vector<Match> matches;
+    matches.clear();
+    Finder finder(vocabulary_, graph, done, matches);
     const auto size = static_cast<TermId>(graph.size());
     for (TermId t = 0; t < size; ++t) {
       if (graph.term(t).op == EqTerm::kInput) continue;
       const auto found = by_root_.find(static_cast<std::uint16_t>(vocabulary_.operator_of(static_cast<OpRef>(graph.term(t).op))));
       if (found == by_root_.end()) continue;
-      for (const std::size_t d : found->second) {
-        if (!rules_[directions_[d]->rule].enabled) continue;
-        std::vector<Match> here;
-        Finder(vocabulary_, graph, *directions_[d], d, here).find(t);
-        matches.insert(matches.end(), std::make_move_iterator(here.begin()), std::make_move_iterator(here.end()));
-      }
+      for (const std::size_t d : found->second)
+        if (rules_[directions_[d]->rule].enabled) finder.find(*directions_[d], d, t);
     }
     bool changed = false;
     for (const Match& m : matches) {
       const Direction& direction = *directions_[m.direction];
-      std::string key;
-      const auto append = [&](std::uint32_t x) { key.append(reinterpret_cast<const char*>(&x), sizeof x); };
-      append(static_cast<std::uint32_t>(m.direction));
-      for (const TermId t : m.nodes) append(t);
-      for (const bool s : m.swapped) key.push_back(s ? '1' : '0');
-      for (const rules::PatternVariable& v : direction.pattern->variables()) append(graph.find(m.slots[v.slot]));
-      if (!done.insert(std::move(key)).second) continue;
       const FlatGraph* made = target_of(direction, graph, m);
       if (made == nullptr) continue;
       std::vector<TermId> variables;

@@ -32,6 +32,7 @@ TermId EGraph::add_input(std::size_t number, TypeRef type) {
   parents_.push_back(id);
   members_.push_back({id});
   users_.emplace_back();
+  numbers_.push_back(nullptr);
   return id;
 }
 
@@ -52,6 +53,8 @@ TermId EGraph::add(OpRef op, std::uint32_t output, std::span<const TermId> opera
   parents_.push_back(id);
   members_.push_back({id});
   users_.emplace_back();
+  const auto& number = vocabulary_.fills(op);
+  numbers_.push_back(number ? &*number : nullptr);
   for (std::size_t k = 0; k < term.count; ++k) users_[find(term.operands[k])].push_back(id);
   const auto [same, added] = canonical_.try_emplace(canonical(term), id);
   if (!added && find(same->second) != id) merge(same->second, id, Equality::kCongruence);
@@ -80,6 +83,7 @@ void EGraph::merge(TermId a, TermId b, std::int32_t reason) {
     if (users_[x].size() + members_[x].size() < users_[y].size() + members_[y].size()) std::swap(x, y);
     // y joins x.
     parents_[y] = x;
+    if (numbers_[x] == nullptr) numbers_[x] = numbers_[y];
     members_[x].insert(members_[x].end(), members_[y].begin(), members_[y].end());
     members_[y].clear();
     std::vector<TermId> users = std::move(users_[y]);

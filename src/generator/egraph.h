@@ -53,6 +53,8 @@ class EGraph {
   TypeRef type(TermId id) const { return types_[id]; }
   // The terms that are equal to one.
   const std::vector<TermId>& members(TermId term) const { return members_[find(term)]; }
+  // The number with which one of the terms that are equal to this one is filled everywhere; null where none is.
+  const ir::Rational* number(TermId term) const { return numbers_[find(term)]; }
   // The term that is this operation on operands equal to these; nothing if there is none.
   std::optional<TermId> lookup(std::uint32_t op, std::uint8_t output, std::span<const TermId> operands) const;
 
@@ -71,6 +73,7 @@ class EGraph {
   std::vector<TypeRef> types_;
   std::vector<TermId> parents_;
   std::vector<std::vector<TermId>> members_;  // by representative
+  std::vector<const ir::Rational*> numbers_;  // by representative
   std::vector<std::vector<TermId>> users_;    // by representative: terms that have a member as an operand
   std::unordered_map<EqTerm, TermId, Hash> exact_;
   std::unordered_map<EqTerm, TermId, Hash> canonical_;

@@ -18,6 +18,7 @@ OpRef Vocabulary::op(ir::OperatorId op, const ir::Attributes& attributes) {
   Entry entry{op, attributes, std::nullopt, ops::get(op).signature.commutative};
   if (op == ops::id_of("full")) entry.fills = attributes.real("value").rational();
   ops_.push_back(std::move(entry));
+  operators_.push_back(op);
   op_ids_.emplace(hash, id);
   return id;
 }

@@ -52,7 +52,7 @@ class Vocabulary {
   // A tensor of this shape filled with one number.
   OpRef filled(const std::vector<std::int64_t>& dims, const ir::Rational& value);
 
-  ir::OperatorId operator_of(OpRef op) const { return ops_[static_cast<std::size_t>(op)].op; }
+  ir::OperatorId operator_of(OpRef op) const { return operators_[static_cast<std::size_t>(op)]; }
   const ir::Attributes& attributes(OpRef op) const { return ops_[static_cast<std::size_t>(op)].attributes; }
   const std::vector<std::int64_t>& dims(TypeRef type) const { return types_[static_cast<std::size_t>(type)]; }
   // The number that the operation fills a tensor with; nothing for any other operation.
@@ -75,6 +75,7 @@ class Vocabulary {
     bool commutative = false;
   };
   std::vector<Entry> ops_;
+  std::vector<ir::OperatorId> operators_;  // of ops_, side by side: asked most often
   std::unordered_multimap<std::size_t, OpRef> op_ids_;
   std::vector<std::vector<std::int64_t>> types_;
   std::map<std::vector<std::int64_t>, TypeRef> type_ids_;
