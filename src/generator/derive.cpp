@@ -86,7 +86,8 @@ void hide(std::vector<rules::Statement>& statements, const std::vector<std::stri
 
 // What is derived holds under the guards on values of the rules that derive it.
 bool is_about_values(const rules::Guard& g) {
-  return g.kind == rules::Guard::Kind::is_nonzero || g.kind == rules::Guard::Kind::is_positive || g.kind == rules::Guard::Kind::is_nonnegative;
+  return g.kind == rules::Guard::Kind::is_nonzero || g.kind == rules::Guard::Kind::is_positive ||
+         g.kind == rules::Guard::Kind::is_nonnegative;
 }
 
 // A rule with these sides; nothing where it is none.

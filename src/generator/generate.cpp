@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <span>
 
 #include "src/generator/candidates.h"
 #include "src/generator/checkpoint.h"
@@ -270,6 +271,46 @@ std::string command_text(const GenerateOptions& options) {
                      options.inputs != 0 ? fmt::format(" --inputs {}", options.inputs) : std::string(), options.pairs ? "" : " --no-pairs");
 }
 
+// How far the collection of rules has come: written every few seconds, which changes no result.
+class Progress {
+ public:
+  Progress(const GenerateOptions& options, const Checkpoint& checkpoint) : options_(options), checkpoint_(checkpoint) {}
+
+  Result<void> restore(RuleCollector& collector, std::span<const Universe> universes) {
+    XFLOW_TRY(const std::optional<std::string> saved, checkpoint_.read("rules"));
+    if (!saved) return {};
+    std::string_view view = *saved;
+    universe_ = take<std::uint64_t>(view);
+    candidate_ = take<std::uint64_t>(view);
+    XFLOW_CHECK(collector.restore(std::string(view), universes));
+    if (options_.progress) options_.progress(fmt::format("going on at candidate {} with {} rules", candidate_, collector.kept().size()));
+    return {};
+  }
+  bool is_done(std::size_t universe, std::size_t candidate) const {
+    return universe < universe_ || (universe == universe_ && candidate < candidate_);
+  }
+  Result<void> save(const RuleCollector& collector, std::size_t universe, std::size_t candidates) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ < kBetween) return {};
+    std::string bytes;
+    append(bytes, static_cast<std::uint64_t>(universe));
+    append(bytes, static_cast<std::uint64_t>(candidates));
+    bytes += collector.save();
+    XFLOW_CHECK(checkpoint_.write("rules", bytes));
+    last_ = std::chrono::steady_clock::now();
+    return {};
+  }
+
+ private:
+  static constexpr std::chrono::seconds kBetween{2};
+
+  const GenerateOptions& options_;
+  const Checkpoint& checkpoint_;
+  std::uint64_t universe_ = 0;
+  std::uint64_t candidate_ = 0;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
 // The files in OUT, all or none new: first beside, then moved.
 Result<void> write_results(const GenerateOptions& options, const Checkpoint& checkpoint, const std::string& rules_text,
                            const std::string& report) {
@@ -359,14 +400,18 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
     all[u] = RuleCollector::in_order(universes[u], std::move(grouped.candidates));
   }
   const auto universe_of = [&](const KeptRule& k) -> const Universe& { return universes[k.universe]; };
+  Progress progress(options, checkpoint);
+  XFLOW_CHECK(progress.restore(collector, universes));
   bool settled = false;
   for (int round = 0; round < 3 && !settled; ++round) {
     for (std::size_t u = 0; u < universes.size(); ++u) {
       for (std::size_t k = 0; k < all[u].size(); ++k) {
+        if (round == 0 && progress.is_done(u, k)) continue;
         collector.collect(universes[u], u, std::span(&all[u][k], 1));
         if (options.progress && (k % 500 == 0 || k + 1 == all[u].size()))
           options.progress(
               fmt::format("{}: {} of {} candidates, {} rules", name(universes[u].world()), k + 1, all[u].size(), collector.kept().size()));
+        if (round == 0) XFLOW_CHECK(progress.save(collector, u, k + 1));
       }
     }
     collector.eliminate();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
@@ -96,7 +97,8 @@ void RuleCollector::collect(const Universe& universe, std::size_t universe_numbe
   for (const Candidate& c : candidates) {
     ++counts_.candidates;
     const bool pair = c.source.outputs.size() > 1;
-    if (pair && !(weight_of(universe, c.source) > weight_of(universe, c.target) && computes_together(universe, c.target) && is_connected(universe, c.source))) {
+    if (pair && !(weight_of(universe, c.source) > weight_of(universe, c.target) && computes_together(universe, c.target) &&
+                  is_connected(universe, c.source))) {
       ++counts_.no_gain;
       continue;
     }
@@ -106,9 +108,9 @@ void RuleCollector::collect(const Universe& universe, std::size_t universe_numbe
       continue;
     }
     if (!open_.empty() && !pair) {
-      for (const std::size_t rule : open_) deriver_.enable(rule, true);
+      for (const Open& o : open_) deriver_.enable(o.number, true);
       const bool follows = derives(equation, pair);
-      for (const std::size_t rule : open_) deriver_.enable(rule, false);
+      for (const Open& o : open_) deriver_.enable(o.number, false);
       if (follows) {
         ++counts_.follow_from_unproved;
         continue;
@@ -185,7 +187,7 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
     // What follows from it is not looked at one by one.
     if (const auto added = deriver_.add(*open)) {
       deriver_.enable(*added, false);
-      open_.push_back(*added);
+      open_.push_back({*added, rules::print(*open)});
     }
   }
   unproved(universe, candidate, best, text);
@@ -242,6 +244,103 @@ void RuleCollector::eliminate() {
       deriver_.enable(kept_[k].number, true);
     }
   }
+}
+
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json to_json(const Sketch& sketch) {
+  ordered_json nodes = ordered_json::array();
+  for (const SketchNode& n : sketch.nodes) {
+    ordered_json node = {static_cast<int>(n.choice)};
+    for (const std::uint8_t o : n.operands) node.push_back(o);
+    nodes.push_back(std::move(node));
+  }
+  return {{"nodes", std::move(nodes)}, {"outputs", sketch.outputs}};
+}
+
+Sketch sketch_of(const ordered_json& json) {
+  Sketch sketch;
+  for (const ordered_json& n : json.at("nodes")) {
+    SketchNode node;
+    node.choice = static_cast<ChoiceId>(n.at(0).get<int>());
+    for (std::size_t k = 1; k < n.size(); ++k) node.operands.push_back(n.at(k).get<std::uint8_t>());
+    sketch.nodes.push_back(std::move(node));
+  }
+  sketch.outputs = json.at("outputs").get<std::vector<std::uint8_t>>();
+  return sketch;
+}
+
+Result<rules::Rule> one_rule(const std::string& text) {
+  XFLOW_TRY(std::vector<rules::Rule> parsed, rules::parse_rules(text, "generated"));
+  if (parsed.size() != 1) return fail(ErrorCode::unreadable, "expected one rule");
+  return std::move(parsed.front());
+}
+
+}  // namespace
+
+std::string RuleCollector::save() const {
+  ordered_json json;
+  json["counts"] = {counts_.candidates, counts_.derived, counts_.no_gain, counts_.follow_from_unproved, counts_.kept};
+  json["verdicts"] = ordered_json::array();
+  for (const auto& [verdict, count] : counts_.verdicts) json["verdicts"].push_back({static_cast<int>(verdict), count});
+  json["names"] = names_;
+  json["unproved"] = unproved_;
+  // In the order in which the deriver got them.
+  json["rules"] = ordered_json::array();
+  std::size_t next_open = 0;
+  const auto add_open = [&](std::size_t before) {
+    for (; next_open < open_.size() && open_[next_open].number < before; ++next_open)
+      json["rules"].push_back({{"open", open_[next_open].text}});
+  };
+  for (const KeptRule& k : kept_) {
+    add_open(k.number);
+    json["rules"].push_back({{"text", rules::print(k.rule)},
+                             {"name", k.name},
+                             {"universe", k.universe},
+                             {"variant", k.variant},
+                             {"source", to_json(k.candidate.source)},
+                             {"target", to_json(k.candidate.target)}});
+  }
+  add_open(SIZE_MAX);
+  return json.dump();
+}
+
+Result<void> RuleCollector::restore(const std::string& saved, std::span<const Universe> universes) {
+  // A file that is whole was written by save(); exceptions of the library are for what is not.
+  try {
+    const ordered_json json = ordered_json::parse(saved);
+    std::size_t at = 0;
+    for (std::uint64_t* count : {&counts_.candidates, &counts_.derived, &counts_.no_gain, &counts_.follow_from_unproved, &counts_.kept})
+      *count = json.at("counts").at(at++).get<std::uint64_t>();
+    for (const ordered_json& v : json.at("verdicts"))
+      counts_.verdicts[static_cast<verifier::Verdict>(v.at(0).get<int>())] = v.at(1).get<std::uint64_t>();
+    names_ = json.at("names").get<std::map<std::string, int>>();
+    unproved_ = json.at("unproved").get<std::vector<std::string>>();
+    for (const ordered_json& r : json.at("rules")) {
+      if (r.contains("open")) {
+        XFLOW_TRY(const rules::Rule rule, one_rule(r.at("open").get<std::string>()));
+        XFLOW_TRY(const std::size_t number, deriver_.add(rule));
+        deriver_.enable(number, false);
+        open_.push_back({number, r.at("open").get<std::string>()});
+        continue;
+      }
+      KeptRule k;
+      k.universe = r.at("universe").get<std::size_t>();
+      k.candidate = {sketch_of(r.at("source")), sketch_of(r.at("target"))};
+      k.name = r.at("name").get<std::string>();
+      k.variant = r.at("variant").get<std::size_t>();
+      XFLOW_TRY(k.rule, one_rule(r.at("text").get<std::string>()));
+      XFLOW_TRY(k.number, deriver_.add(k.rule));
+      k.equation = GeneralShapes(universes[k.universe], k.candidate).concrete(deriver_.vocabulary());
+      k.pair = k.candidate.source.outputs.size() > 1;
+      kept_.push_back(std::move(k));
+    }
+  } catch (const nlohmann::json::exception& e) {
+    return fail(ErrorCode::unreadable, fmt::format("not what a job leaves: {}", e.what()));
+  }
+  return {};
 }
 
 }  // namespace xflow::generator

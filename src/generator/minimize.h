@@ -58,6 +58,10 @@ class RuleCollector {
   // done, false: what the old form derived is to be collected again.
   bool prove(const std::function<const Universe&(const KeptRule&)>& universe_of);
 
+  // All that was collected, as text, and back into a collector that has collected nothing. Not of what was eliminated or proved.
+  std::string save() const;
+  Result<void> restore(const std::string& saved, std::span<const Universe> universes);
+
   const std::vector<KeptRule>& kept() const { return kept_; }
   const MinimizeCounts& counts() const { return counts_; }
   // Of what was not proved a sample: text and verdict.
@@ -76,7 +80,12 @@ class RuleCollector {
   std::map<std::string, int> names_;
   MinimizeCounts counts_;
   std::vector<std::string> unproved_;
-  std::vector<std::size_t> open_;  // rules of the deriver that are neither proved nor refuted: never used to derive what is kept
+  // Rules of the deriver that are neither proved nor refuted: never used to derive what is kept.
+  struct Open {
+    std::size_t number = 0;
+    std::string text;
+  };
+  std::vector<Open> open_;
 };
 
 }  // namespace xflow::generator

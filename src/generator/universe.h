@@ -104,7 +104,8 @@ class Universe {
   // Whether an operation may read a leaf: identities stand in sums, products with them are what they were.
   bool reads(ChoiceId choice, std::size_t leaf) const {
     const Leaf::Kind kind = leaves_[leaf].kind;
-    return (kind != Leaf::Kind::identity_matrix && kind != Leaf::Kind::identity_kernel) || this->choice(choice).word == "add" || this->choice(choice).word == "sub";
+    return (kind != Leaf::Kind::identity_matrix && kind != Leaf::Kind::identity_kernel) || this->choice(choice).word == "add" ||
+           this->choice(choice).word == "sub";
   }
   // The types of the outputs; empty where operands do not fit.
   std::span<const TypeId> type(ChoiceId choice, std::span<const TypeId> operands) const;
