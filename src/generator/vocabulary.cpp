@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "src/ops/operator.h"
 
@@ -56,13 +57,18 @@ Result<std::vector<TypeRef>> Vocabulary::apply(OpRef op, std::span<const TypeRef
 
 namespace {
 
-// A number that a float32 stands for: of small denominator where one is near enough.
+// A number that a float32 stands for: of small denominator, or with few decimals, where one is near enough.
 std::optional<ir::Rational> number_of(double stored) {
-  for (std::int64_t denominator = 1; denominator <= 64; ++denominator) {
+  const auto with = [&](std::int64_t denominator) -> std::optional<ir::Rational> {
     const double numerator = stored * static_cast<double>(denominator);
+    if (!(std::abs(numerator) < 1e15)) return std::nullopt;
     const auto value = ir::Rational::make(static_cast<std::int64_t>(std::llround(numerator)), denominator);
-    if (value && ir::Real(*value).nearest_in_type(stored, 24)) return value;
-  }
+    return value && ir::Real(*value).nearest_in_type(stored, 24) ? value : std::nullopt;
+  };
+  for (std::int64_t denominator = 1; denominator <= 64; ++denominator)
+    if (const auto value = with(denominator)) return value;
+  for (std::int64_t denominator = 100; denominator <= 1'000'000; denominator *= 10)
+    if (const auto value = with(denominator)) return value;
   return ir::Rational::from_double(stored);
 }
 

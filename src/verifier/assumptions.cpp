@@ -50,11 +50,14 @@ std::vector<std::string> assumptions(const rules::RuleInstance& instance) {
   return lines;
 }
 
+bool is_typical(const rules::RuleInstance& instance) {
+  const auto& outputs = instance.source.outputs;
+  return std::any_of(outputs.begin(), outputs.end(), [&](ir::ValueId v) { return instance.arena->type(v).rank() >= 2; });
+}
+
 std::size_t typical_instance(const std::vector<rules::RuleInstance>& instances) {
-  for (std::size_t k = 0; k < instances.size(); ++k) {
-    const auto& outputs = instances[k].source.outputs;
-    if (std::any_of(outputs.begin(), outputs.end(), [&](ir::ValueId v) { return instances[k].arena->type(v).rank() >= 2; })) return k;
-  }
+  for (std::size_t k = 0; k < instances.size(); ++k)
+    if (is_typical(instances[k])) return k;
   return instances.empty() ? 0 : instances.size() - 1;
 }
 

@@ -19,7 +19,9 @@ std::vector<std::string> variable_types(const rules::RuleInstance& instance);
 // Every fact of the proof, with where it comes from: "M <= N (guard M <= N)", "x has no element 0". Types of variables are not repeated.
 std::vector<std::string> assumptions(const rules::RuleInstance& instance);
 
-// The instance that speaks for a rule: the first with an output of two or more dimensions, otherwise the last.
+// An output has two or more dimensions.
+bool is_typical(const rules::RuleInstance& instance);
+// The instance that speaks for a rule: the first that is typical, otherwise the last.
 std::size_t typical_instance(const std::vector<rules::RuleInstance>& instances);
 
 // The rule with other guards. Errors as parse_rules.
