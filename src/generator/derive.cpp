@@ -268,6 +268,39 @@ class Deriver::Finder {
   Match match_;
 };
 
+std::vector<std::pair<TermId, TermId>> Deriver::premises(const Direction& direction, const EGraph& graph, const Match& match) const {
+  std::vector<std::pair<TermId, TermId>> result;
+  const auto same = [&](TermId a, TermId b) {
+    if (a != b) result.emplace_back(a, b);
+  };
+  for (std::size_t k = 0; k < direction.pattern->nodes().size(); ++k) {
+    const PatternNode& node = direction.pattern->nodes()[k];
+    const EqTerm& term = graph.term(match.nodes[k]);
+    const std::span<const TermId> operands(term.operands.data(), term.count);
+    for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+      const TermId output = o == term.output ? match.nodes[k] : *graph.lookup(term.op, static_cast<std::uint8_t>(o), operands);
+      same(match.slots[node.outputs[o]], output);
+      for (std::size_t i = 0; i < term.count; ++i) same(term.operands[i], graph.term(output).operands[i]);
+    }
+    for (std::size_t i = 0; i < node.operands.size(); ++i) {
+      const TermId operand = term.operands[match.is_swapped(k) ? 1 - i : i];
+      if (node.operands[i].kind == PatternOperand::Kind::value) {
+        same(match.slots[node.operands[i].slot], operand);
+        continue;
+      }
+      // A number that is equal to a term.
+      for (const TermId t : graph.members(operand)) {
+        const EqTerm& m = graph.term(t);
+        const auto number = m.op == EqTerm::kInput ? std::nullopt : vocabulary_.fills(static_cast<OpRef>(m.op));
+        if (!number || !(ir::Real(*number) == node.operands[i].literal)) continue;
+        same(operand, t);
+        break;
+      }
+    }
+  }
+  return result;
+}
+
 const FlatGraph* Deriver::target_of(const Direction& direction, const EGraph& graph, const Match& match) {
   const rules::Pattern& pattern = *direction.pattern;
   std::uint64_t key = match.swapped;
@@ -459,7 +492,7 @@ Deriver::Answer Deriver::derive(const FlatEquation& equation, const DeriveLimits
         const TermId from = m.slots[direction.outputs[k]];
         if (graph.equal(from, outputs[k])) continue;
         changed = true;
-        graph.merge(from, outputs[k], static_cast<std::int32_t>(direction.rule));
+        graph.merge(from, outputs[k], static_cast<std::int32_t>(direction.rule), premises(direction, graph, m));
       }
       answer.derived = derived();
       if (answer.derived || graph.size() >= limits.terms) break;

@@ -63,6 +63,8 @@ class Deriver {
   class Finder;
 
   void add_direction(std::size_t rule, const rules::Rule& direction);
+  // Pairs of equal terms of which a match takes one for the other.
+  std::vector<std::pair<TermId, TermId>> premises(const Direction& direction, const EGraph& graph, const Match& match) const;
   // What a direction makes of a graph that it matches: over the variables of its pattern. Null where it does not apply.
   const FlatGraph* target_of(const Direction& direction, const EGraph& graph, const Match& match);
 

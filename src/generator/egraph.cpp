@@ -71,7 +71,8 @@ std::optional<TermId> EGraph::lookup(std::uint32_t op, std::uint8_t output, std:
   return found == canonical_.end() ? std::nullopt : std::optional(found->second);
 }
 
-void EGraph::merge(TermId a, TermId b, std::int32_t reason) {
+void EGraph::merge(TermId a, TermId b, std::int32_t reason, std::vector<std::pair<TermId, TermId>> premises) {
+  if (!premises.empty() && !equal(a, b)) premises_[equalities_.size()] = std::move(premises);
   std::vector<Equality> open = {{a, b, reason}};
   while (!open.empty()) {
     const Equality e = open.back();
@@ -122,15 +123,18 @@ void EGraph::explain(TermId a, TermId b, std::vector<Equality>& steps, std::vect
       if (next != a && from.try_emplace(next, k).second) queue.push_back(next);
     }
   }
-  std::vector<Equality> path;
+  std::vector<std::pair<std::size_t, Equality>> path;
   for (TermId t = b; t != a;) {
-    const Equality& e = equalities_[from.at(t)];
+    const std::size_t number = from.at(t);
+    const Equality& e = equalities_[number];
     const TermId before = e.a == t ? e.b : e.a;
-    path.push_back({before, t, e.reason});
+    path.push_back({number, {before, t, e.reason}});
     t = before;
   }
   std::reverse(path.begin(), path.end());
-  for (const Equality& e : path) {
+  for (const auto& [number, e] : path) {
+    if (const auto needed = premises_.find(number); needed != premises_.end())
+      for (const auto& [x, y] : needed->second) explain(x, y, steps, open);
     if (e.reason == Equality::kCongruence) {
       const EqTerm& x = terms_[e.a];
       const EqTerm& y = terms_[e.b];

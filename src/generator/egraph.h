@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "src/generator/vocabulary.h"
@@ -45,8 +46,9 @@ class EGraph {
     return term;
   }
   bool equal(TermId a, TermId b) const { return find(a) == find(b); }
-  // States a = b and what follows from it by congruence.
-  void merge(TermId a, TermId b, std::int32_t reason);
+  // States a = b and what follows from it by congruence. `premises`: pairs of equal terms without which it would not be stated; they are
+  // part of its explanation.
+  void merge(TermId a, TermId b, std::int32_t reason, std::vector<std::pair<TermId, TermId>> premises = {});
 
   std::size_t size() const { return terms_.size(); }
   const EqTerm& term(TermId id) const { return terms_[id]; }
@@ -58,7 +60,7 @@ class EGraph {
   // The term that is this operation on operands equal to these; nothing if there is none.
   std::optional<TermId> lookup(std::uint32_t op, std::uint8_t output, std::span<const TermId> operands) const;
 
-  // Equalities that together say a = b, those that congruence needs before it. Requires equal(a, b).
+  // Equalities that together say a = b, those that congruence and premises need before it. Requires equal(a, b).
   std::vector<Equality> explain(TermId a, TermId b) const;
 
  private:
@@ -78,6 +80,7 @@ class EGraph {
   std::unordered_map<EqTerm, TermId, Hash> exact_;
   std::unordered_map<EqTerm, TermId, Hash> canonical_;
   std::vector<Equality> equalities_;
+  std::unordered_map<std::size_t, std::vector<std::pair<TermId, TermId>>> premises_;  // by number of the equality
 };
 
 }  // namespace xflow::generator

@@ -128,6 +128,46 @@ TEST(Deriver, UsesRulesOfTwoOutputsAsEquations) {
   EXPECT_TRUE(deriver.derive(equation, {}).derived);
 }
 
+// A rule that was found in what others made equal names them.
+TEST(Deriver, TellsAllRulesThatItUsed) {
+  const Universe u = matrices({"concat", "matmul"});
+  const auto n = static_cast<std::uint8_t>(u.leaves().size());
+  const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
+  const ChoiceId m = choice(u, "matmul");
+  const ChoiceId c = choice(u, "concat 1");
+  // a b ++ a c = a (b ++ c)
+  const Candidate candidate{{{{m, {0, 1}}, {m, {0, 2}}, {c, {n, next(1)}}}, {next(2)}}, {{{c, {1, 2}}, {m, {0, n}}}, {next(1)}}};
+  Deriver deriver;
+  const FlatEquation equation = GeneralShapes(u, candidate).concrete(deriver.vocabulary());
+  const auto merged = deriver.add(rule(R"(rule merged
+  with
+    x: [M, K], a: [K, N], b: [K, P]
+  source
+    y1 = matmul(x, a)
+    y2 = matmul(x, b)
+  target
+    y1, y2 = split(matmul(x, concat(a, b, axis: 1)), axis: 1, sizes: [N, P])
+)"));
+  const auto undone = deriver.add(rule(R"(rule undone
+  source
+    y1, y2 = split(x, axis: 1, sizes: [s, t])
+    y = concat(y1, y2, axis: 1)
+  target
+    y = x
+  where rank(x) = 2
+)"));
+  ASSERT_TRUE(merged.has_value() && undone.has_value());
+  const Deriver::Answer answer = deriver.derive(equation, {}, true);
+  ASSERT_TRUE(answer.derived);
+  EXPECT_EQ(std::set<std::size_t>(answer.rules.begin(), answer.rules.end()), (std::set<std::size_t>{*merged, *undone}));
+  ASSERT_EQ(answer.steps.size(), 3U);
+  // What is used is shown before.
+  EXPECT_EQ(answer.steps[0].rule, *merged);
+  EXPECT_EQ(answer.steps[1].rule, *merged);
+  EXPECT_EQ(answer.steps[2].rule, *undone);
+  EXPECT_EQ(answer.steps[2].to, "matmul(x1, concat(x2, x3, axis: 1))");
+}
+
 TEST(Deriver, MatchesNumbers) {
   const Universe u = matrices({"mul", "one", "two"});
   std::uint8_t one = 0;
