@@ -35,6 +35,12 @@ void add_profile(CLI::App& app, Command& command);
 void add_devices(CLI::App& app, Command& command);
 void add_version(CLI::App& app, Command& command);
 
+// Subcommands of `xflow rules`.
+void add_rules_list(CLI::App& rules, Command& command);
+void add_rules_stats(CLI::App& rules, Command& command);
+void add_rules_derive(CLI::App& rules, Command& command);
+void add_rules_minimize(CLI::App& rules, Command& command);
+
 // The footer of a subcommand's help: lines of the form "  xflow ...".
 std::string examples(std::initializer_list<const char*> lines);
 

@@ -72,7 +72,7 @@ ExitCode renew(const Renewal& a) {
 }  // namespace
 
 void add_rules(CLI::App& app, Command& command) {
-  CLI::App* sub = app.add_subcommand("rules", "Check or renew the records of the rules' proofs");
+  CLI::App* sub = app.add_subcommand("rules", "List rules, say which are derived by others, check or renew the records of their proofs");
   sub->require_subcommand(1);
   auto a = std::make_shared<RulesArguments>();
   CLI::App* check = sub->add_subcommand(
@@ -88,6 +88,10 @@ void add_rules(CLI::App& app, Command& command) {
   renewal->add_option("--jobs", b->jobs, "rules decided at a time")->capture_default_str()->check(CLI::Range(1, 1024));
   renewal->footer(examples({"xflow rules renew my-rules --jobs 2"}));
   renewal->callback([b, &command] { command.run = [b] { return renew(*b); }; });
+  add_rules_list(*sub, command);
+  add_rules_stats(*sub, command);
+  add_rules_derive(*sub, command);
+  add_rules_minimize(*sub, command);
 }
 
 }  // namespace xflow::cli

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "src/api/shipped_rules.h"
 #include "src/cli/command.h"
+#include "src/cli/rule_arguments.h"
 #include "src/rules/rule_set.h"
 #include "src/verifier/assumptions.h"
 #include "src/verifier/explain_rule.h"
@@ -47,66 +47,6 @@ Result<std::chrono::duration<double>> read_timeout(std::string_view text) {
   if (error != std::errc() || !(seconds > 0))
     return fail(ErrorCode::invalid_argument, fmt::format("timeout '{}' is not of the form 5s, 500ms or 2m", text));
   return std::chrono::duration<double>(seconds);
-}
-
-bool is_path(const std::string& text) {
-  std::error_code error;
-  return text.ends_with(".rules") || text.find('/') != std::string::npos || std::filesystem::exists(text, error);
-}
-
-Result<void> add_rules(std::string_view text, std::string_view file, std::vector<rules::Rule>& all) {
-  XFLOW_TRY(std::vector<rules::Rule> more, rules::parse_rules(text, file));
-  for (rules::Rule& rule : more) all.push_back(std::move(rule));
-  return {};
-}
-
-struct Selected {
-  std::vector<rules::Rule> rules;
-  verifier::RecordFile records;  // of their proofs, where there are some
-};
-
-// All rules of the files, or those that are named: of the files, or of the shipped rules where no file is given.
-Result<Selected> read_all(const std::vector<std::string>& arguments, bool with_records) {
-  Selected result;
-  std::vector<rules::Rule>& all = result.rules;
-  std::vector<std::string> names;
-  std::vector<std::string> paths;
-  for (const std::string& argument : arguments) (is_path(argument) ? paths : names).push_back(argument);
-  for (const std::string& path : paths) {
-    XFLOW_TRY(const std::vector<std::string> files, rules::rule_files(path));
-    for (const std::string& file : files) {
-      XFLOW_TRY(const std::string text, rules::read_rule_file(file));
-      XFLOW_CHECK(add_rules(text, file, all));
-      const std::string beside = verifier::records_path(file);
-      std::error_code error;
-      if (!with_records || !std::filesystem::exists(beside, error)) continue;
-      XFLOW_TRY(const verifier::RecordFile records, verifier::read_records(beside));
-      result.records.rules.insert(result.records.rules.end(), records.rules.begin(), records.rules.end());
-    }
-  }
-  if (paths.empty()) {
-    XFLOW_TRY(all, api::shipped_rules());
-    if (with_records) {
-      XFLOW_TRY(result.records, api::shipped_records());
-    }
-  }
-  if (all.empty()) return fail(ErrorCode::unreadable, "no rules in the files", paths.front());
-  if (names.empty()) return result;
-  std::vector<rules::Rule> chosen;
-  for (const std::string& name : names) {
-    const auto found = std::find_if(all.begin(), all.end(), [&](const rules::Rule& r) { return r.name == name; });
-    if (found != all.end()) {
-      chosen.push_back(*found);
-      continue;
-    }
-    std::string similar;
-    for (const rules::Rule& r : all)
-      if (r.name.find(name) != std::string::npos) similar += (similar.empty() ? "; similar: " : ", ") + r.name;
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("no rule '{}' {}{}", name, paths.empty() ? "is shipped" : "in the files", similar));
-  }
-  all = std::move(chosen);
-  return result;
 }
 
 std::vector<std::string> texts(const std::vector<rules::Guard>& guards) {
@@ -191,7 +131,8 @@ RuleDecision decide_one(const rules::Rule& rule, const verifier::RuleRecord* rec
 }
 
 // In the order of the rules; what was found does not depend on the number of threads.
-std::vector<RuleDecision> decisions_of(const VerifyArguments& a, const Selected& selected, std::vector<std::vector<std::string>>& guards) {
+std::vector<RuleDecision> decisions_of(const VerifyArguments& a, const SelectedRules& selected,
+                                       std::vector<std::vector<std::string>>& guards) {
   const std::vector<rules::Rule>& rules = selected.rules;
   std::vector<RuleDecision> decisions(rules.size());
   guards.resize(rules.size());
@@ -210,7 +151,7 @@ std::vector<RuleDecision> decisions_of(const VerifyArguments& a, const Selected&
   return decisions;
 }
 
-ExitCode decide_all(const VerifyArguments& a, const Selected& selected) {
+ExitCode decide_all(const VerifyArguments& a, const SelectedRules& selected) {
   const std::vector<rules::Rule>& rules = selected.rules;
   std::vector<std::vector<std::string>> all_guards;
   const std::vector<RuleDecision> decisions = decisions_of(a, selected, all_guards);
@@ -271,7 +212,7 @@ ExitCode run(VerifyArguments& a) {
     if (!timeout) return report(timeout.error());
     a.options.timeout = *timeout;
   }
-  auto selected = read_all(a.rules, !a.no_records && a.replay.empty() && !a.explain && !a.infer);
+  auto selected = select_rules(a.rules, !a.no_records && a.replay.empty() && !a.explain && !a.infer);
   if (!selected) return report(selected.error());
   if (!a.replay.empty()) {
     const auto rule = only(std::move(selected->rules), "--replay");
