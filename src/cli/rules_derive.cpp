@@ -31,6 +31,8 @@ Result<std::vector<rules::Rule>> goal_and_means(const DeriveArguments& a) {
   if (!a.by.empty()) {
     XFLOW_TRY(SelectedRules by, select_rules(a.by));
     means = std::move(by.rules);
+  } else if (means.empty()) {
+    XFLOW_TRY(means, api::shipped_rules());
   }
   std::erase_if(means, [&](const rules::Rule& r) { return r.hash == result[0].hash || r.name == result[0].name; });
   if (means.empty())
@@ -104,11 +106,10 @@ void add_rules_derive(CLI::App& rules, Command& command) {
   auto a = std::make_shared<DeriveArguments>();
   CLI::App* sub = rules.add_subcommand("derive", "Say whether other rules, used both ways, derive a rule, and show the steps");
   sub->add_option("RULE", a->rule, "name of a shipped rule, a file with one rule, or files and a name")->required();
-  sub->add_option("--by", a->by,
-                  "files, folders or names of rules that may be used; none: the others of the files, or of the shipped rules");
+  sub->add_option("--by", a->by, "files, folders or names of rules that may be used; none: the others of the files, or the shipped rules");
   add_derive_limits(*sub, a->limits);
-  sub->footer(examples({"xflow rules derive associate-matmul-left", "xflow rules derive my.rules --by substitutions",
-                        "xflow rules derive my-rule my.rules --rounds 8 --terms 10000"}));
+  sub->footer(examples({"xflow rules derive associate-matmul-left", "xflow rules derive my-rule my.rules --by others.rules",
+                        "xflow rules derive my.rules --rounds 8 --terms 10000"}));
   sub->callback([a, &command] { command.run = [a] { return derive(*a); }; });
 }
 
