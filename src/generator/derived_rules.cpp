@@ -4,10 +4,21 @@
 #include <numeric>
 
 namespace xflow::generator {
+namespace {
+
+bool holds_for_some_values(const rules::Rule& rule) {
+  return std::any_of(rule.guards.begin(), rule.guards.end(), [](const rules::Guard& g) {
+    return g.kind == rules::Guard::Kind::is_nonzero || g.kind == rules::Guard::Kind::is_positive ||
+           g.kind == rules::Guard::Kind::is_nonnegative;
+  });
+}
+
+}  // namespace
 
 RuleSetDeriver::RuleSetDeriver(std::span<const rules::Rule> rules, std::size_t goals) : rules_(rules), entries_(rules.size()) {
   for (std::size_t k = 0; k < rules.size(); ++k) {
     entries_[k].goals = goals_of(deriver_.vocabulary(), rules[k], goals);
+    if (holds_for_some_values(rules[k])) continue;
     const auto number = deriver_.add(rules[k]);
     if (!number) continue;
     entries_[k].number = *number;

@@ -1,6 +1,7 @@
 // Which rules of a set the others derive.
 //
-// As equations: rules are used both ways, and a rule that is another one read backwards is derived by it.
+// As equations: rules are used both ways, and a rule that is another one read backwards is derived by it. A rule that holds for some
+// elements of tensors alone (nonzero(x)) is not used, because what follows from it would hold for those alone.
 #pragma once
 
 #include <xflow/result.h>
@@ -31,7 +32,7 @@ class RuleSetDeriver {
  private:
   struct Entry {
     Result<std::vector<RuleGoal>> goals = std::vector<RuleGoal>();
-    std::optional<std::size_t> number;  // in the deriver; nothing where it cannot be used
+    std::optional<std::size_t> number;  // in the deriver; nothing where it is not used
     bool enabled = true;
   };
   std::span<const rules::Rule> rules_;

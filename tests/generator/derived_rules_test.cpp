@@ -75,6 +75,19 @@ TEST(DerivedRules, StayWhereTheLimitsDoNotReach) {
   for (const MinimalRules::Removed& r : minimal.removed) EXPECT_TRUE(deriver.derive(r.rule, {.rounds = 5, .terms = 5}).derived);
 }
 
+// x z / z = x holds for some z alone, so it does not derive what should hold for all.
+TEST(DerivedRules, HoldForAllValues) {
+  const std::string sides = "  source\n    y = x * z / z\n  target\n    y = x\n";
+  const std::vector<rules::Rule> rules =
+      rule_list("rule some\n" + sides + "  where nonzero(z)\n\nrule all\n" + sides + "\nrule again\n" + sides);
+  ASSERT_EQ(rules.size(), 3U);
+  RuleSetDeriver deriver(rules);
+  EXPECT_EQ(deriver.derive(1, {}).rules, (std::vector<std::size_t>{2}));
+  EXPECT_EQ(deriver.derive(0, {}).rules.size(), 1U);
+  deriver.enable(2, false);
+  EXPECT_FALSE(deriver.derive(1, {}).derived);
+}
+
 TEST(DerivedRules, CountsOperationsThatAreNoConstants) {
   const std::vector<rules::Rule> rules = rule_list(R"(rule r
   with
