@@ -16,7 +16,7 @@ ANY = ["*"]
 THIRD_PARTY = {
     "fmt": ANY,
     "xxhash.h": ["ir", "ops", "rules", "onnx", "verifier", "cost", "search"],
-    "nlohmann": ["rules", "onnx", "verifier", "cost", "search", "api", "cli"],
+    "nlohmann": ["rules", "onnx", "verifier", "cost", "search", "generator", "api", "cli"],
     "boost/multiprecision": ANY,
     "boost/container_hash": ANY,
     "boost/graph": ["search"],
