@@ -312,17 +312,22 @@ class Progress {
 };
 
 // The files in OUT, all or none new: first beside, then moved.
-Result<void> write_results(const GenerateOptions& options, const Checkpoint& checkpoint, const std::string& rules_text,
-                           const std::string& report) {
+Result<void> write_results(const GenerateOptions& options, const Checkpoint& checkpoint, const std::string& directed,
+                           const std::string& equations, const std::string& report) {
   const std::string folder = checkpoint.path("results");
   std::error_code error;
   std::filesystem::remove_all(folder, error);
   std::filesystem::create_directories(folder, error);
   if (error) return fail(ErrorCode::io, fmt::format("cannot make the folder: {}", error.message()), folder);
-  XFLOW_CHECK(checkpoint.write("results/" + options.name + ".rules", rules_text));
+  bool any = false;
+  for (const auto& [suffix, text] : {std::pair(".rules", &directed), std::pair("-equations.rules", &equations)}) {
+    if (text->find("\nrule ") == std::string::npos) continue;
+    any = true;
+    XFLOW_CHECK(checkpoint.write("results/" + options.name + suffix, *text));
+  }
   XFLOW_CHECK(checkpoint.write("results/" + options.name + ".json", report));
-  if (rules_text.find("\nrule ") != std::string::npos) XFLOW_CHECK(verifier::renew_records(folder, {}, 1));
-  for (const char* suffix : {".proofs", ".json", ".rules"}) {
+  if (any) XFLOW_CHECK(verifier::renew_records(folder, {}, 1));
+  for (const char* suffix : {".proofs", "-equations.proofs", ".json", ".rules", "-equations.rules"}) {
     const std::string name = options.name + suffix;
     if (!checkpoint.has("results/" + name)) continue;
     std::filesystem::rename(folder + "/" + name, options.out + "/" + name, error);
@@ -417,11 +422,20 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
     collector.eliminate();
     settled = collector.prove(universe_of);
   }
-  std::string text = fmt::format("# Found, proved and minimised by\n#   {}\n", command_text(options));
+  collector.direct(universe_of);
+  const std::string head = fmt::format("# Found, proved and minimised by\n#   {}\n", command_text(options));
+  std::string directed =
+      head + "# Each can make some graph cheaper. What else derivations need stands in " + options.name + "-equations.rules.\n";
+  std::string equations = head + "# What derivations need beside " + options.name + ".rules: neither side is cheaper, for any sizes.\n";
+  std::uint64_t directions = 0;
   for (const KeptRule& k : collector.kept()) {
     if (!k.needed || !k.proved) continue;
-    text += "\n" + rules::print(k.rule);
     ++summary.rules;
+    const bool forwards = k.gain.forwards || k.pair;
+    if (forwards) directed += "\n" + rules::print(k.rule);
+    if (k.back) directed += "\n" + rules::print(*k.back);
+    if (!forwards && !k.back) equations += "\n" + rules::print(k.rule);
+    directions += (forwards ? 1 : 0) + (k.back ? 1 : 0);
   }
   const MinimizeCounts& counts = collector.counts();
   report["candidates"] = counts.candidates;
@@ -431,11 +445,12 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
   report["kept"] = counts.kept;
   report["eliminated"] = counts.eliminated;
   report["rules"] = summary.rules;
+  report["directions_that_can_pay"] = directions;
   for (const auto& [verdict, count] : counts.verdicts) report["verdicts"][verifier::name(verdict)] = count;
   report["unproved"] = collector.unproved();
   for (const auto& [verdict, count] : counts.verdicts)
     if (verdict != verifier::Verdict::proved) summary.unproved += count;
-  XFLOW_CHECK(write_results(options, checkpoint, text, report.dump(1) + "\n"));
+  XFLOW_CHECK(write_results(options, checkpoint, directed, equations, report.dump(1) + "\n"));
   return summary;
 }
 

@@ -36,8 +36,10 @@ struct GenerateSummary {
   std::uint64_t unproved = 0;
 };
 
-// Writes OUT/NAME.rules, the records of their proofs OUT/NAME.proofs, and the report OUT/NAME.json. Errors: invalid_argument for an unknown
-// operator, no operators, a size of 0; limit for graphs whose codes do not fit; io for a folder that cannot be written or a full disk.
+// Writes OUT/NAME.rules, rules that can make some graph cheaper, towards what is cheaper; OUT/NAME-equations.rules, what else the
+// derivations of all that was found need; the records of their proofs, *.proofs; and the report OUT/NAME.json. Errors: invalid_argument for
+// an unknown operator, no operators, a size of 0; limit for graphs whose codes do not fit; io for a folder that cannot be written or a full
+// disk.
 Result<GenerateSummary> generate(const GenerateOptions& options, Workers& workers);
 
 // One piece of work of the job, as another process does it: the same options, OUT in a folder that both see.

@@ -149,8 +149,11 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
       }
       verifier::RuleDecision decision = verifier::decide(parsed->front(), options_);
       if (decision.verdict == verifier::Verdict::unknown) {
-        // Where a divisor is no 0, or a root is of no negative number.
-        if (const auto lacking = verifier::missing_value_guards(parsed->front(), options_); !lacking.empty()) {
+        // Where a divisor is no 0. Guards on signs make rules of what the numbers of a fingerprint have in common by accident.
+        const auto lacking = verifier::missing_value_guards(parsed->front(), options_);
+        const bool divisors =
+            std::all_of(lacking.begin(), lacking.end(), [](const rules::Guard& g) { return g.kind == rules::Guard::Kind::is_nonzero; });
+        if (!lacking.empty() && divisors) {
           std::vector<rules::Guard> guards = rule->front().guards;
           guards.insert(guards.end(), lacking.begin(), lacking.end());
           if (auto guarded = verifier::with_guards(rule->front(), std::move(guards))) {
@@ -177,8 +180,16 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
         best = verifier::Verdict::unknown;
         continue;
       }
-      kept_.push_back({universe_number, *direction, name, variant, std::move(rule->front()), std::move(equation), *added, true, false,
-                       direction->source.outputs.size() > 1});
+      KeptRule kept;
+      kept.universe = universe_number;
+      kept.candidate = *direction;
+      kept.name = name;
+      kept.variant = variant;
+      kept.rule = std::move(rule->front());
+      kept.equation = std::move(equation);
+      kept.number = *added;
+      kept.pair = direction->source.outputs.size() > 1;
+      kept_.push_back(std::move(kept));
       ++counts_.kept;
       return;
     }
@@ -231,6 +242,25 @@ bool RuleCollector::prove(const std::function<const Universe&(const KeptRule&)>&
     same = false;
   }
   return same;
+}
+
+void RuleCollector::direct(const std::function<const Universe&(const KeptRule&)>& universe_of) {
+  for (KeptRule& k : kept_) {
+    if (!k.needed || !k.proved) continue;
+    const Universe& universe = universe_of(k);
+    k.gain = gain_of(universe, k.candidate);
+    if (!k.gain.backwards || k.pair) continue;
+    const Candidate reversed{k.candidate.target, k.candidate.source};
+    for (const std::string& text : write_rule(universe, reversed, k.name + "-back")) {
+      auto parsed = rules::parse_rules(text, "generated");
+      if (!parsed) continue;
+      rules::Rule rule = std::move(parsed->front());
+      if (verifier::decide(rule, options_).verdict != verifier::Verdict::proved) continue;
+      if (auto shorter = verifier::with_guards(rule, verifier::needed_guards(rule, options_))) rule = *std::move(shorter);
+      k.back = std::move(rule);
+      break;
+    }
+  }
 }
 
 void RuleCollector::eliminate() {

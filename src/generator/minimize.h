@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "src/generator/candidates.h"
 #include "src/generator/derive.h"
+#include "src/generator/gain.h"
 #include "src/rules/rule.h"
 #include "src/verifier/verifier.h"
 
@@ -23,11 +25,13 @@ struct KeptRule {
   std::string name;
   std::size_t variant = 0;  // of write_rule
   rules::Rule rule;
-  FlatEquation equation;   // as it was found
-  std::size_t number = 0;  // in the deriver
-  bool needed = true;      // no other rules derive it
-  bool proved = false;     // for all ranks that it admits
-  bool pair = false;       // of two outputs
+  FlatEquation equation;            // as it was found
+  std::size_t number = 0;           // in the deriver
+  bool needed = true;               // no other rules derive it
+  bool proved = false;              // for all ranks that it admits
+  bool pair = false;                // of two outputs
+  Gain gain;                        // which way it can pay
+  std::optional<rules::Rule> back;  // the other way round, where that can pay and is proved
 };
 
 struct MinimizeCounts {
@@ -57,6 +61,8 @@ class RuleCollector {
   // Proves what is needed for all ranks, and leaves out guards without which it holds as well. Where that takes another form, or cannot be
   // done, false: what the old form derived is to be collected again.
   bool prove(const std::function<const Universe&(const KeptRule&)>& universe_of);
+  // Finds out which way each rule can pay; where it is the other way, or both, that is written and proved too.
+  void direct(const std::function<const Universe&(const KeptRule&)>& universe_of);
 
   // All that was collected, as text, and back into a collector that has collected nothing. Not of what was eliminated or proved.
   std::string save() const;
