@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <iterator>
 #include <memory>
 
 #include "src/cli/command.h"
 #include "src/cli/size_text.h"
 #include "src/generator/universe.h"
+#include "src/rules/rule_set.h"
 
 namespace xflow::cli {
 namespace {
@@ -38,6 +40,19 @@ ExitCode run(GenerateArguments& a) {
   if (!memory) return report(memory.error());
   a.options.memory = *memory;
   a.options.pairs = !a.no_pairs;
+  if (!a.options.beside_text.empty()) {
+    const auto files = rules::rule_files(a.options.beside_text);
+    if (!files) return report(files.error());
+    for (const std::string& file : *files) {
+      // What this job wrote there before is no reason to leave it out.
+      if (file.ends_with("/" + a.options.name + ".rules")) continue;
+      const auto text = rules::read_rule_file(file);
+      if (!text) return report(text.error());
+      auto parsed = rules::parse_rules(*text, file);
+      if (!parsed) return report(parsed.error());
+      a.options.beside.insert(a.options.beside.end(), std::make_move_iterator(parsed->begin()), std::make_move_iterator(parsed->end()));
+    }
+  }
   ProgressLine progress;
   a.options.progress = [&](const std::string& line) { progress.show(line); };
   generator::Threads workers(a.jobs);
@@ -60,7 +75,10 @@ void add_generate(CLI::App& app, Command& command) {
   sub->add_option("--inputs", a->options.inputs, "inputs of the main type of data; by default one more than operators, at most 4");
   sub->add_flag("--no-pairs", a->no_pairs, "no rules of two outputs");
   sub->add_option("--out", a->options.out, "folder of the results and, in work/, of what a job that was stopped goes on with")->required();
-  sub->add_option("--name", a->options.name, "of the files in the folder: NAME.rules, NAME.proofs, NAME.json")->capture_default_str();
+  sub->add_option("--beside", a->options.beside_text, "folder of rules that a search has anyway: rewrites that they do are left out");
+  sub->add_option("--name", a->options.name,
+                  "of the files in the folder: NAME.rules, NAME.proofs, NAME.json, equations/NAME.rules, equations/NAME.proofs")
+      ->capture_default_str();
   sub->add_option("--memory", a->memory, "for graphs at a time, as 500MB or 4GiB")->capture_default_str();
   sub->add_option("--jobs", a->jobs, "threads")->capture_default_str()->check(CLI::Range(1, 1024));
   sub->add_option("--seed", a->options.seed, "of the numbers in fingerprints")->capture_default_str();

@@ -110,18 +110,17 @@ std::optional<rules::Rule> rule_of(const rules::Rule& rule, std::vector<rules::S
 
 }  // namespace
 
-Result<std::size_t> Deriver::add(const rules::Rule& rule) {
+Result<std::size_t> Deriver::add(const rules::Rule& rule, bool as_written) {
   const std::size_t number = rules_.size();
   rules_.push_back({rule.name, true});
   const std::size_t before = directions_.size();
   const auto try_direction = [&](const std::vector<rules::Statement>& source, const std::vector<rules::Statement>& target) {
     if (const auto direction = rule_of(rule, source, target)) add_direction(number, *direction);
   };
-  if (rule.outputs.size() > 1) {
-    try_direction(rule.source, rule.target);
-    try_direction(rule.target, rule.source);
-  }
+  if (rule.outputs.size() > 1 || as_written) try_direction(rule.source, rule.target);
+  if (rule.outputs.size() > 1 && !as_written) try_direction(rule.target, rule.source);
   for (const std::string& output : rule.outputs) {
+    if (as_written) break;
     std::vector<rules::Statement> source = slice(rule.source, {output});
     std::vector<rules::Statement> target = slice(rule.target, {output});
     hide(source, rule.outputs, output, "_source");

@@ -33,7 +33,8 @@ class Deriver {
 
   Vocabulary& vocabulary() { return vocabulary_; }
   // Its number. Error::unsupported where neither side can be found in a graph.
-  Result<std::size_t> add(const rules::Rule& rule);
+  // `as_written`: from source to target alone, all outputs at once, as a search applies it.
+  Result<std::size_t> add(const rules::Rule& rule, bool as_written = false);
   std::size_t size() const { return rules_.size(); }
   const std::string& name(std::size_t rule) const { return rules_[rule].name; }
   void enable(std::size_t rule, bool enabled) { rules_[rule].enabled = enabled; }

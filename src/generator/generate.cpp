@@ -16,6 +16,7 @@
 #include "src/generator/checkpoint.h"
 #include "src/generator/minimize.h"
 #include "src/generator/rule_writer.h"
+#include "src/generator/shapes.h"
 #include "src/verifier/prove_rules.h"
 
 namespace xflow::generator {
@@ -51,6 +52,8 @@ std::string identity(const GenerateOptions& options) {
   json["memory"] = options.memory;
   json["rounds"] = options.limits.rounds;
   json["terms"] = options.limits.terms;
+  json["beside"] = ordered_json::array();
+  for (const rules::Rule& r : options.beside) json["beside"].push_back(r.hash.to_string());
   return json.dump(1) + "\n";
 }
 
@@ -267,8 +270,9 @@ ordered_json counts_json(const std::vector<std::uint64_t>& counts) {
 }
 
 std::string command_text(const GenerateOptions& options) {
-  return fmt::format("xflow generate --ops {} --max-ops {}{}{}", fmt::join(options.words, ","), options.max_operators,
-                     options.inputs != 0 ? fmt::format(" --inputs {}", options.inputs) : std::string(), options.pairs ? "" : " --no-pairs");
+  return fmt::format("xflow generate --ops {} --max-ops {}{}{}{}", fmt::join(options.words, ","), options.max_operators,
+                     options.inputs != 0 ? fmt::format(" --inputs {}", options.inputs) : std::string(), options.pairs ? "" : " --no-pairs",
+                     options.beside_text.empty() ? std::string() : " --beside " + options.beside_text);
 }
 
 // How far the collection of rules has come: written every few seconds, which changes no result.
@@ -319,17 +323,19 @@ Result<void> write_results(const GenerateOptions& options, const Checkpoint& che
   std::filesystem::remove_all(folder, error);
   std::filesystem::create_directories(folder, error);
   if (error) return fail(ErrorCode::io, fmt::format("cannot make the folder: {}", error.message()), folder);
-  bool any = false;
-  for (const auto& [suffix, text] : {std::pair(".rules", &directed), std::pair("-equations.rules", &equations)}) {
-    if (text->find("\nrule ") == std::string::npos) continue;
-    any = true;
-    XFLOW_CHECK(checkpoint.write("results/" + options.name + suffix, *text));
-  }
   XFLOW_CHECK(checkpoint.write("results/" + options.name + ".json", report));
-  if (any) XFLOW_CHECK(verifier::renew_records(folder, {}, 1));
-  for (const char* suffix : {".proofs", "-equations.proofs", ".json", ".rules", "-equations.rules"}) {
-    const std::string name = options.name + suffix;
-    if (!checkpoint.has("results/" + name)) continue;
+  std::vector<std::string> names = {options.name + ".json"};
+  for (const auto& [place, text] : {std::pair(std::string(), &directed), std::pair(std::string("equations/"), &equations)}) {
+    if (text->find("\nrule ") == std::string::npos) continue;
+    std::filesystem::create_directories(folder + "/" + place, error);
+    std::filesystem::create_directories(options.out + "/" + place, error);
+    if (error) return fail(ErrorCode::io, fmt::format("cannot make the folder: {}", error.message()), options.out + "/" + place);
+    XFLOW_CHECK(checkpoint.write("results/" + place + options.name + ".rules", *text));
+    XFLOW_CHECK(verifier::renew_records(folder + "/" + place, {}, 1));
+    names.push_back(place + options.name + ".proofs");
+    names.push_back(place + options.name + ".rules");
+  }
+  for (const std::string& name : names) {
     std::filesystem::rename(folder + "/" + name, options.out + "/" + name, error);
     if (error) return fail(ErrorCode::io, fmt::format("cannot write: {}", error.message()), options.out + "/" + name);
   }
@@ -425,15 +431,26 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
   collector.direct(universe_of);
   const std::string head = fmt::format("# Found, proved and minimised by\n#   {}\n", command_text(options));
   std::string directed =
-      head + "# Each can make some graph cheaper. What else derivations need stands in " + options.name + "-equations.rules.\n";
-  std::string equations = head + "# What derivations need beside " + options.name + ".rules: neither side is cheaper, for any sizes.\n";
+      head + "# Each can make some graph cheaper. What else derivations need stands in equations/" + options.name + ".rules.\n";
+  std::string equations = head + "# What derivations need beside ../" + options.name + ".rules: neither side is cheaper, for any sizes.\n";
   std::uint64_t directions = 0;
+  std::uint64_t known = 0;
+  Deriver beside;
+  for (const rules::Rule& r : options.beside) (void)beside.add(r, true);  // what cannot be found in small graphs rewrites none
+  const auto is_known = [&](const KeptRule& k, bool back) {
+    if (beside.size() == 0) return false;
+    const Candidate c = back ? Candidate{k.candidate.target, k.candidate.source} : k.candidate;
+    const FlatEquation equation = GeneralShapes(universe_of(k), c).concrete(beside.vocabulary());
+    const bool rewrites = beside.derive(equation, options.limits, false, true).derived;
+    known += rewrites ? 1 : 0;
+    return rewrites;
+  };
   for (const KeptRule& k : collector.kept()) {
     if (!k.needed || !k.proved) continue;
     ++summary.rules;
     const bool forwards = k.gain.forwards || k.pair;
-    if (forwards) directed += "\n" + rules::print(k.rule);
-    if (k.back) directed += "\n" + rules::print(*k.back);
+    if (forwards && !is_known(k, false)) directed += "\n" + rules::print(k.rule);
+    if (k.back && !is_known(k, true)) directed += "\n" + rules::print(*k.back);
     if (!forwards && !k.back) equations += "\n" + rules::print(k.rule);
     directions += (forwards ? 1 : 0) + (k.back ? 1 : 0);
   }
@@ -446,6 +463,7 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
   report["eliminated"] = counts.eliminated;
   report["rules"] = summary.rules;
   report["directions_that_can_pay"] = directions;
+  report["done_by_rules_beside"] = known;
   for (const auto& [verdict, count] : counts.verdicts) report["verdicts"][verifier::name(verdict)] = count;
   report["unproved"] = collector.unproved();
   for (const auto& [verdict, count] : counts.verdicts)

@@ -24,6 +24,9 @@ struct GenerateOptions {
   std::uint64_t seed = 1;
   std::uint64_t memory = std::uint64_t{4} << 30;  // bytes for graphs at a time
   DeriveLimits limits;
+  // Rules that a search has anyway: rewrites that they do, in one step or several, are left out of NAME.rules.
+  std::vector<rules::Rule> beside;
+  std::string beside_text;                           // how that is called: a folder
   std::string out;                                   // folder
   std::string name = "generated";                    // of the files in it
   std::function<void(const std::string&)> progress;  // one line
@@ -36,7 +39,7 @@ struct GenerateSummary {
   std::uint64_t unproved = 0;
 };
 
-// Writes OUT/NAME.rules, rules that can make some graph cheaper, towards what is cheaper; OUT/NAME-equations.rules, what else the
+// Writes OUT/NAME.rules, rules that can make some graph cheaper, towards what is cheaper; OUT/equations/NAME.rules, what else the
 // derivations of all that was found need; the records of their proofs, *.proofs; and the report OUT/NAME.json. Errors: invalid_argument for
 // an unknown operator, no operators, a size of 0; limit for graphs whose codes do not fit; io for a folder that cannot be written or a full
 // disk.

@@ -63,9 +63,10 @@ class Raw {
   bool is_dimension(ir::SymbolId s) const { return instance_.arena->symbols().info(s).kind == ir::SymbolKind::dimension; }
 
   bool satisfies(const Assignment& a) const {
-    if (text_ != nullptr) return (*text_)(a);
+    // Matching asks for that, whatever a rule says.
     for (const auto& [s, v] : a.integers)
       if (is_dimension(s) && v < 1) return false;
+    if (text_ != nullptr) return (*text_)(a);
     return std::all_of(instance_.facts.begin(), instance_.facts.end(), [&](const rules::Fact& f) {
       return about_elements(instance_.arena->symbols(), f.atom) || concrete_.holds(f.atom, a).value_or(false);
     });
