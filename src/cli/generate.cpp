@@ -8,6 +8,7 @@
 
 #include "src/cli/command.h"
 #include "src/cli/size_text.h"
+#include "src/generator/mpi_workers.h"
 #include "src/generator/universe.h"
 #include "src/rules/rule_set.h"
 
@@ -22,41 +23,52 @@ struct GenerateArguments {
   bool no_pairs = false;
 };
 
-ExitCode run(GenerateArguments& a) {
+// What the options say together.
+Result<void> complete(GenerateArguments& a) {
   if (!a.preset.empty()) {
     const auto words = generator::Universe::preset(a.preset);
     if (!words)
-      return report(
-          Error{ErrorCode::invalid_argument, fmt::format("unknown preset '{}'; there are cnn, transformer, rnn and all", a.preset), {}});
+      return fail(ErrorCode::invalid_argument, fmt::format("unknown preset '{}'; there are cnn, transformer, rnn and all", a.preset));
     a.options.words = *words;
   }
   if (a.options.words.empty()) {
-    return report(
-        Error{ErrorCode::invalid_argument,
-              fmt::format("no operators; name some with --ops or --preset: {}", fmt::join(generator::Universe::known_words(), ", ")),
-              {}});
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("no operators; name some with --ops or --preset: {}", fmt::join(generator::Universe::known_words(), ", ")));
   }
-  const auto memory = read_size(a.memory);
-  if (!memory) return report(memory.error());
-  a.options.memory = *memory;
+  XFLOW_TRY(a.options.memory, read_size(a.memory));
   a.options.pairs = !a.no_pairs;
   if (!a.options.beside_text.empty()) {
-    const auto files = rules::rule_files(a.options.beside_text);
-    if (!files) return report(files.error());
-    for (const std::string& file : *files) {
+    XFLOW_TRY(const std::vector<std::string> files, rules::rule_files(a.options.beside_text));
+    for (const std::string& file : files) {
       // What this job wrote there before is no reason to leave it out.
       if (file.ends_with("/" + a.options.name + ".rules")) continue;
-      const auto text = rules::read_rule_file(file);
-      if (!text) return report(text.error());
-      auto parsed = rules::parse_rules(*text, file);
-      if (!parsed) return report(parsed.error());
-      a.options.beside.insert(a.options.beside.end(), std::make_move_iterator(parsed->begin()), std::make_move_iterator(parsed->end()));
+      XFLOW_TRY(const std::string text, rules::read_rule_file(file));
+      XFLOW_TRY(std::vector<rules::Rule> parsed, rules::parse_rules(text, file));
+      a.options.beside.insert(a.options.beside.end(), std::make_move_iterator(parsed.begin()), std::make_move_iterator(parsed.end()));
     }
   }
+  if (a.jobs != 1 && generator::mpi_place().processes != 1) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("--jobs {} is for one process, and mpirun started several; leave it out and start more processes", a.jobs));
+  }
+  return {};
+}
+
+// Nothing in a process of mpirun that has done what the first one gave it.
+Result<std::unique_ptr<generator::Workers>> workers_of(const GenerateArguments& a) {
+  if (generator::mpi_place().processes == 1) return std::unique_ptr<generator::Workers>(std::make_unique<generator::Threads>(a.jobs));
+  return generator::join_processes([&a](const std::string& piece) { return generator::generate_piece(a.options, piece); });
+}
+
+ExitCode run(GenerateArguments& a) {
+  const auto completed = complete(a);
+  if (!completed) return generator::mpi_place().process == 0 ? report(completed.error()) : ExitCode::done;
   ProgressLine progress;
   a.options.progress = [&](const std::string& line) { progress.show(line); };
-  generator::Threads workers(a.jobs);
-  const auto summary = generator::generate(a.options, workers);
+  const auto workers = workers_of(a);
+  if (!workers) return report(workers.error());
+  if (!*workers) return ExitCode::done;
+  const auto summary = generator::generate(a.options, **workers);
   if (!summary) return report(summary.error());
   std::printf("%llu graphs, %llu candidates, %llu rules, %llu not proved: %s/%s.rules\n", static_cast<unsigned long long>(summary->graphs),
               static_cast<unsigned long long>(summary->candidates), static_cast<unsigned long long>(summary->rules),
@@ -80,10 +92,13 @@ void add_generate(CLI::App& app, Command& command) {
                   "of the files in the folder: NAME.rules, NAME.proofs, NAME.json, equations/NAME.rules, equations/NAME.proofs")
       ->capture_default_str();
   sub->add_option("--memory", a->memory, "for graphs at a time, as 500MB or 4GiB")->capture_default_str();
-  sub->add_option("--jobs", a->jobs, "threads")->capture_default_str()->check(CLI::Range(1, 1024));
+  sub->add_option("--jobs", a->jobs, "threads of one process; 1 under mpirun, where the other processes work and the first hands out")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
   sub->add_option("--seed", a->options.seed, "of the numbers in fingerprints")->capture_default_str();
   sub->footer(examples({"xflow generate --ops matmul,add,mul,concat,split,transpose,relu --max-ops 3 --out rules",
-                        "xflow generate --preset cnn --max-ops 2 --out rules --jobs 2"}));
+                        "xflow generate --preset cnn --max-ops 2 --out rules --jobs 2",
+                        "mpirun -n 5 xflow generate --preset cnn --max-ops 2 --out rules"}));
   sub->callback([a, &command] { command.run = [a] { return run(*a); }; });
 }
 
