@@ -80,6 +80,7 @@ ExitCode derive(const DeriveArguments& a) {
     return ExitCode::negative;
   }
   std::vector<std::string> used;
+  used.reserve(found.rules.size());
   for (const std::size_t r : found.rules) used.push_back((*rules)[r].name);
   if (used.empty()) {
     std::printf("%s: derived%s: both sides are one graph\n", name.c_str(), many.c_str());

@@ -37,6 +37,7 @@ ExitCode minimize(const MinimizeArguments& a) {
   }
   for (const auto& removed : minimal.removed) {
     std::vector<std::string> by;
+    by.reserve(removed.by.size());
     for (const std::size_t k : removed.by) by.push_back(rules[k].name);
     std::printf("  %s: %s\n", rules[removed.rule].name.c_str(),
                 by.empty() ? "both sides are one graph" : fmt::format("derived by {}", fmt::join(by, ", ")).c_str());

@@ -57,6 +57,7 @@ class Copier {
     if (value < universe_.leaves().size()) return value;
     const SketchNode& node = sketch_.nodes[origins_[value].node];
     std::vector<std::uint8_t> operands;
+    operands.reserve(node.operands.size());
     for (const std::uint8_t o : node.operands) operands.push_back(copy(o));
     return copies_[value] = into_.add(node.choice, std::move(operands), origins_[value].output);
   }
@@ -114,6 +115,7 @@ Sketch replace(const Universe& universe, const Sketch& sketch, std::uint8_t valu
   Copier outside(universe, sketch, builder);
   outside.put(value, replacement);
   std::vector<std::uint8_t> outputs;
+  outputs.reserve(sketch.outputs.size());
   for (const std::uint8_t o : sketch.outputs) outputs.push_back(outside.copy(o));
   return builder.finish(std::move(outputs));
 }

@@ -398,13 +398,16 @@ std::vector<TermId> add_graph(EGraph& graph, const FlatGraph& flat, std::span<co
   std::vector<std::vector<TermId>> nodes;
   for (const FlatNode& n : flat.nodes) {
     std::vector<TermId> operands;
+    operands.reserve(n.operands.size());
     for (const FlatValue& v : n.operands) operands.push_back(add_value(v, inputs, nodes));
     std::vector<TermId> outputs;
+    outputs.reserve(n.types.size());
     for (std::size_t k = 0; k < n.types.size(); ++k)
       outputs.push_back(graph.add(n.op, static_cast<std::uint32_t>(k), operands, n.types[k]));
     nodes.push_back(std::move(outputs));
   }
   std::vector<TermId> result;
+  result.reserve(flat.outputs.size());
   for (const FlatValue& v : flat.outputs) result.push_back(add_value(v, inputs, nodes));
   return result;
 }
@@ -414,8 +417,10 @@ std::vector<TermId> find_graph(const EGraph& graph, const FlatGraph& flat, std::
   std::vector<std::vector<TermId>> nodes;
   for (const FlatNode& n : flat.nodes) {
     std::vector<TermId> operands;
+    operands.reserve(n.operands.size());
     for (const FlatValue& v : n.operands) operands.push_back(add_value(v, inputs, nodes));
     std::vector<TermId> outputs;
+    outputs.reserve(n.types.size());
     for (std::size_t k = 0; k < n.types.size(); ++k) {
       const auto found = graph.lookup(static_cast<std::uint32_t>(n.op), static_cast<std::uint8_t>(k), operands);
       if (!found) return {};
@@ -424,6 +429,7 @@ std::vector<TermId> find_graph(const EGraph& graph, const FlatGraph& flat, std::
     nodes.push_back(std::move(outputs));
   }
   std::vector<TermId> result;
+  result.reserve(flat.outputs.size());
   for (const FlatValue& v : flat.outputs) result.push_back(add_value(v, inputs, nodes));
   return result;
 }
@@ -451,6 +457,7 @@ std::string text_of(const Vocabulary& vocabulary, const EGraph& graph, TermId id
 Deriver::Answer Deriver::derive(const FlatEquation& equation, const DeriveLimits& limits, bool with_steps, bool from_source) {
   EGraph graph(vocabulary_);
   std::vector<TermId> inputs;
+  inputs.reserve(equation.inputs.size());
   for (std::size_t k = 0; k < equation.inputs.size(); ++k) inputs.push_back(graph.add_input(k, equation.inputs[k]));
   const std::vector<TermId> source = add_graph(graph, equation.source, inputs);
   std::vector<TermId> target;

@@ -46,7 +46,7 @@ std::string to_string(const Universe& universe, const Sketch& sketch) {
     const Choice& choice = universe.choice(node.choice);
     std::string text = choice.name + "(";
     for (std::size_t k = 0; k < node.operands.size(); ++k) text += (k == 0 ? "" : ", ") + names[node.operands[k]];
-    text += ")";
+    text += ')';
     if (choice.outputs == 1) {
       names.push_back(text);
     } else {

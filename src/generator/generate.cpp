@@ -11,6 +11,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <sstream>
 
 #include "src/generator/candidates.h"
 #include "src/generator/checkpoint.h"
@@ -67,7 +68,7 @@ void append(std::string& bytes, const T& value) {
 template <typename T>
 T take(std::string_view& bytes) {
   T value{};
-  std::memcpy(&value, bytes.data(), sizeof value);
+  bytes.copy(reinterpret_cast<char*>(&value), sizeof value);
   bytes.remove_prefix(sizeof value);
   return value;
 }
@@ -327,17 +328,19 @@ Result<void> write_results(const GenerateOptions& options, const Checkpoint& che
   std::vector<std::string> names = {options.name + ".json"};
   for (const auto& [place, text] : {std::pair(std::string(), &directed), std::pair(std::string("equations/"), &equations)}) {
     if (text->find("\nrule ") == std::string::npos) continue;
-    std::filesystem::create_directories(folder + "/" + place, error);
-    std::filesystem::create_directories(options.out + "/" + place, error);
-    if (error) return fail(ErrorCode::io, fmt::format("cannot make the folder: {}", error.message()), options.out + "/" + place);
-    XFLOW_CHECK(checkpoint.write("results/" + place + options.name + ".rules", *text));
-    XFLOW_CHECK(verifier::renew_records(folder + "/" + place, {}, 1));
-    names.push_back(place + options.name + ".proofs");
-    names.push_back(place + options.name + ".rules");
+    const std::string from = fmt::format("{}/{}", folder, place);
+    const std::string to = fmt::format("{}/{}", options.out, place);
+    std::filesystem::create_directories(from, error);
+    std::filesystem::create_directories(to, error);
+    if (error) return fail(ErrorCode::io, fmt::format("cannot make the folder: {}", error.message()), to);
+    XFLOW_CHECK(checkpoint.write(fmt::format("results/{}{}.rules", place, options.name), *text));
+    XFLOW_CHECK(verifier::renew_records(from, {}, 1));
+    for (const char* suffix : {".proofs", ".rules"}) names.push_back(fmt::format("{}{}{}", place, options.name, suffix));
   }
   for (const std::string& name : names) {
-    std::filesystem::rename(folder + "/" + name, options.out + "/" + name, error);
-    if (error) return fail(ErrorCode::io, fmt::format("cannot write: {}", error.message()), options.out + "/" + name);
+    const std::string to = fmt::format("{}/{}", options.out, name);
+    std::filesystem::rename(fmt::format("{}/{}", folder, name), to, error);
+    if (error) return fail(ErrorCode::io, fmt::format("cannot write: {}", error.message()), to);
   }
   return {};
 }
@@ -347,13 +350,15 @@ Result<void> write_results(const GenerateOptions& options, const Checkpoint& che
 Result<std::string> generate_piece(const GenerateOptions& options, const std::string& piece) {
   XFLOW_TRY(const Checkpoint checkpoint, Checkpoint::open(work_folder(options), identity(options)));
   XFLOW_TRY(const std::vector<Universe> universes, universes_of(options));
-  std::array<char, 16> kind{};
+  std::istringstream words(piece);
+  std::string kind;
   std::size_t universe = 0;
   std::size_t number = 0;
   std::size_t count = 1;
-  if (std::sscanf(piece.c_str(), "%15s %zu %zu %zu", kind.data(), &universe, &number, &count) < 3 || universe >= universes.size())
-    return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", piece));
-  if (std::string_view(kind.data()) == "graphs") return enumerate_part(options, checkpoint, universes[universe], universe, number);
+  words >> kind >> universe >> number;
+  if (!words || universe >= universes.size()) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", piece));
+  if (kind == "graphs") return enumerate_part(options, checkpoint, universes[universe], universe, number);
+  if (!(words >> count) || count == 0) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", piece));
   return group_range(options, checkpoint, universes[universe], universe, number, count);
 }
 
@@ -372,6 +377,7 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
   for (std::size_t u = 0; u < universes.size(); ++u) {
     const std::string world = name(universes[u].world());
     std::vector<std::pair<std::string, std::string>> pieces;
+    pieces.reserve(kParts);
     for (std::size_t part = 0; part < kParts; ++part) pieces.emplace_back(fmt::format("graphs {} {}", u, part), graphs_name(u, part));
     XFLOW_CHECK(run_missing(options, checkpoint, workers, world + ": graphs", pieces));
     std::uint64_t records = 0;

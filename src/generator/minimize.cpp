@@ -89,6 +89,7 @@ std::vector<Candidate> RuleCollector::in_order(const Universe& universe, std::ve
   }
   std::sort(order.begin(), order.end());
   std::vector<Candidate> result;
+  result.reserve(order.size());
   for (Key& key : order) result.push_back(std::move(std::get<Candidate>(key)));
   return result;
 }

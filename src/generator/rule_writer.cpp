@@ -69,6 +69,7 @@ class Writer {
           text = fmt::format("({} {} {})", texts[n.operands[0]], sign, texts[n.operands[1]]);
         } else {
           std::vector<std::string> operands;
+          operands.reserve(n.operands.size());
           for (const std::uint8_t o : n.operands) operands.push_back(texts[o]);
           text = fmt::format("{}({})", word, fmt::join(operands, ", "));
         }
@@ -261,6 +262,7 @@ class Writer {
       const SketchNode& n = sketch.nodes[number];
       const Choice& c = universe_.choice(n.choice);
       std::vector<std::string> parts;
+      parts.reserve(n.operands.size() + 1);
       for (const std::uint8_t o : n.operands)
         parts.push_back(o >= universe_.inputs() && o < universe_.leaves().size() ? constant_text(o, source) : texts[o]);
       const std::string attributes = attributes_text(sketch, value, c, source);
@@ -272,7 +274,7 @@ class Writer {
           texts.push_back(text);
         } else {
           const std::string name = output.empty() ? fmt::format("{}{}", source ? "c" : "e", number + 1) : output;
-          statements.push_back(name + " = " + text);
+          statements.push_back(fmt::format("{} = {}", name, text));
           texts.push_back(name);
         }
       } else {
@@ -440,7 +442,7 @@ class Writer {
         left = fmt::format("replace({}, {}, 1)", left, axis_name(axis));
         right = fmt::format("replace({}, {}, 1)", right, axis_name(axis));
       }
-      result.push_back(left + " = " + right);
+      result.push_back(fmt::format("{} = {}", left, right));
       for (std::size_t axis = 0; axis < dims.size() && axis < 2; ++axis) {
         if (other[axis] == dims[axis]) continue;
         const std::string here = fmt::format("dim({}, {})", names_.at(input), axis_name(axis));

@@ -245,6 +245,7 @@ FlatGraph GeneralShapes::flat(Vocabulary& vocabulary, const Sketch& sketch, cons
     ir::Arena arena;
     ops::Typing typing(arena.symbols());
     std::vector<ir::ValueId> inputs;
+    inputs.reserve(n.operands.size());
     for (const std::uint8_t o : n.operands)
       inputs.push_back(
           arena.input(ir::TensorType{ir::DataType::float32, true, ir::polys(shape(o))}, static_cast<std::uint32_t>(inputs.size())));

@@ -124,6 +124,7 @@ std::string Vocabulary::to_string(const FlatGraph& graph, const std::vector<std:
       continue;
     }
     std::vector<std::string> parts;
+    parts.reserve(n.operands.size());
     for (const FlatValue& v : n.operands) parts.push_back(text(v));
     const auto& defaults = ops::get(operator_of(n.op)).signature.attributes;
     for (const ir::Attribute& a : attributes(n.op).list()) {

@@ -30,6 +30,7 @@ Result<void> Threads::run(const std::vector<std::string>& pieces, const Piece& w
     }
   };
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(jobs_));
   for (int k = 0; k < jobs_; ++k) threads.emplace_back(thread);
   Result<void> outcome;
   for (std::size_t count = 0; count < pieces.size() && outcome; ++count) {
