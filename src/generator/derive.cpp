@@ -30,7 +30,7 @@ struct Deriver::Direction {
   std::vector<Item> items;
   std::vector<std::size_t> outputs;  // slots, in the order of the rule's outputs
   // By what was matched: operations, types of variables.
-  std::unordered_map<std::uint64_t, std::unique_ptr<FlatGraph>> targets;
+  mutable std::unordered_map<std::uint64_t, std::unique_ptr<FlatGraph>> targets;
 };
 
 // What stands where in the e-graph.
@@ -305,7 +305,7 @@ const FlatGraph* Deriver::target_of(const Direction& direction, const EGraph& gr
   std::uint64_t key = match.swapped;
   for (const rules::PatternVariable& v : pattern.variables()) key = mix(key ^ static_cast<std::uint64_t>(graph.type(match.slots[v.slot])));
   for (std::size_t k = 0; k < pattern.nodes().size(); ++k) key = mix(key ^ graph.term(match.nodes[k]).op);
-  auto& targets = const_cast<Direction&>(direction).targets;
+  auto& targets = direction.targets;
   const auto [found, added] = targets.try_emplace(key);
   if (!added) return found->second.get();
   // The graph that was found, on inputs of its own.
@@ -389,49 +389,43 @@ const FlatGraph* Deriver::target_of(const Direction& direction, const EGraph& gr
 
 namespace {
 
-TermId add_value(const FlatValue& value, std::span<const TermId> inputs, const std::vector<std::vector<TermId>>& nodes) {
-  return value.node < 0 ? inputs[static_cast<std::size_t>(-1 - value.node)] : nodes[static_cast<std::size_t>(value.node)][value.output];
-}
-
-// The outputs of a graph on terms.
-std::vector<TermId> add_graph(EGraph& graph, const FlatGraph& flat, std::span<const TermId> inputs) {
+// The outputs of a graph on terms; `term_of` gives the terms of its operations. Empty where one has none.
+template <typename TermOf>
+std::vector<TermId> graph_on(const FlatGraph& flat, std::span<const TermId> inputs, const TermOf& term_of) {
   std::vector<std::vector<TermId>> nodes;
+  const auto value = [&](const FlatValue& v) {
+    return v.node < 0 ? inputs[static_cast<std::size_t>(-1 - v.node)] : nodes[static_cast<std::size_t>(v.node)][v.output];
+  };
   for (const FlatNode& n : flat.nodes) {
     std::vector<TermId> operands;
     operands.reserve(n.operands.size());
-    for (const FlatValue& v : n.operands) operands.push_back(add_value(v, inputs, nodes));
-    std::vector<TermId> outputs;
-    outputs.reserve(n.types.size());
-    for (std::size_t k = 0; k < n.types.size(); ++k)
-      outputs.push_back(graph.add(n.op, static_cast<std::uint32_t>(k), operands, n.types[k]));
-    nodes.push_back(std::move(outputs));
-  }
-  std::vector<TermId> result;
-  result.reserve(flat.outputs.size());
-  for (const FlatValue& v : flat.outputs) result.push_back(add_value(v, inputs, nodes));
-  return result;
-}
-
-// The terms that are a graph's outputs; none where one of its operations is not there.
-std::vector<TermId> find_graph(const EGraph& graph, const FlatGraph& flat, std::span<const TermId> inputs) {
-  std::vector<std::vector<TermId>> nodes;
-  for (const FlatNode& n : flat.nodes) {
-    std::vector<TermId> operands;
-    operands.reserve(n.operands.size());
-    for (const FlatValue& v : n.operands) operands.push_back(add_value(v, inputs, nodes));
+    for (const FlatValue& v : n.operands) operands.push_back(value(v));
     std::vector<TermId> outputs;
     outputs.reserve(n.types.size());
     for (std::size_t k = 0; k < n.types.size(); ++k) {
-      const auto found = graph.lookup(static_cast<std::uint32_t>(n.op), static_cast<std::uint8_t>(k), operands);
-      if (!found) return {};
-      outputs.push_back(*found);
+      const std::optional<TermId> term = term_of(n, k, operands);
+      if (!term) return {};
+      outputs.push_back(*term);
     }
     nodes.push_back(std::move(outputs));
   }
   std::vector<TermId> result;
   result.reserve(flat.outputs.size());
-  for (const FlatValue& v : flat.outputs) result.push_back(add_value(v, inputs, nodes));
+  for (const FlatValue& v : flat.outputs) result.push_back(value(v));
   return result;
+}
+
+std::vector<TermId> add_graph(EGraph& graph, const FlatGraph& flat, std::span<const TermId> inputs) {
+  return graph_on(flat, inputs, [&](const FlatNode& n, std::size_t output, const std::vector<TermId>& operands) {
+    return std::optional(graph.add(n.op, static_cast<std::uint32_t>(output), operands, n.types[output]));
+  });
+}
+
+// The terms that are a graph's outputs; none where one of its operations is not there.
+std::vector<TermId> find_graph(const EGraph& graph, const FlatGraph& flat, std::span<const TermId> inputs) {
+  return graph_on(flat, inputs, [&](const FlatNode& n, std::size_t output, const std::vector<TermId>& operands) {
+    return graph.lookup(static_cast<std::uint32_t>(n.op), static_cast<std::uint8_t>(output), operands);
+  });
 }
 
 std::string text_of(const Vocabulary& vocabulary, const EGraph& graph, TermId id) {

@@ -393,10 +393,10 @@ std::vector<TypeId> Universe::find_type(const Choice& choice, std::span<const Ty
       return {left, intern(std::move(second))};
     }
     case Shape::convolution:
-      if (is_kernel(operands[0]) || !is_kernel(operands[1]) || a[1] != b[1] || size(b[2], 0) != choice.axis) return {};
+      if (a.size() != 4 || is_kernel(operands[0]) || !is_kernel(operands[1]) || a[1] != b[1] || size(b[2], 0) != choice.axis) return {};
       return {intern({a[0], b[0], a[2], a[3]})};
     case Shape::depthwise:
-      if (is_kernel(operands[0]) || !is_kernel(operands[1]) || !is_one(b[1]) || a[1] != b[0]) return {};
+      if (a.size() != 4 || is_kernel(operands[0]) || !is_kernel(operands[1]) || !is_one(b[1]) || a[1] != b[0]) return {};
       return {operands[0]};
     case Shape::enlarge:
       if (!is_kernel(operands[0]) || !is_one(a[2])) return {};

@@ -6,6 +6,7 @@
 #include "src/generator/rule_writer.h"
 #include "src/generator/shapes.h"
 #include "src/verifier/prove_rules.h"
+#include "tests/generator/choices.h"
 
 namespace xflow::generator {
 namespace {
@@ -20,13 +21,6 @@ Universe matrices(std::vector<std::string> words) {
   auto made = Universe::make({World::matrix, std::move(words), 4});
   EXPECT_TRUE(made.has_value()) << made.error().text();
   return *std::move(made);
-}
-
-ChoiceId choice(const Universe& u, std::string_view name) {
-  for (std::size_t k = 0; k < u.choices().size(); ++k)
-    if (u.choices()[k].name == name) return static_cast<ChoiceId>(k);
-  ADD_FAILURE() << "no " << name;
-  return {};
 }
 
 const char* kAssociativity = R"(rule associative

@@ -1,0 +1,157 @@
+// The arithmetic of enumerated operators against the reference, on integers and modulo a prime.
+#include "src/generator/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "src/eval/evaluate.h"
+#include "src/generator/lanes.h"
+#include "src/generator/universe.h"
+#include "src/ops/operator.h"
+
+namespace xflow::generator {
+namespace {
+
+// Types of inputs and constants, and of what one operation makes of them.
+std::vector<TypeId> some_types(const Universe& u) {
+  std::vector<TypeId> types;
+  for (const Leaf& leaf : u.leaves())
+    if (std::find(types.begin(), types.end(), leaf.type) == types.end()) types.push_back(leaf.type);
+  const std::vector<TypeId> leaves = types;
+  for (std::size_t c = 0; c < u.choices().size(); ++c) {
+    for (const TypeId a : leaves) {
+      for (const TypeId b : leaves) {
+        const std::array<TypeId, 2> operands = {a, b};
+        for (const TypeId t : u.type(static_cast<ChoiceId>(c), std::span(operands).first(u.choices()[c].operands)))
+          if (std::find(types.begin(), types.end(), t) == types.end()) types.push_back(t);
+      }
+    }
+  }
+  return types;
+}
+
+// How many types of operands each operator was compared on.
+struct Compared {
+  std::map<std::string, int> operators;
+};
+
+void compare(World world, const std::vector<std::string>& words, Compared& compared) {
+  const auto made = Universe::make({world, words, 2});
+  ASSERT_TRUE(made.has_value()) << made.error().text();
+  const Universe& u = *made;
+  const std::vector<TypeId> types = some_types(u);
+  for (std::size_t c = 0; c < u.choices().size(); ++c) {
+    const auto id = static_cast<ChoiceId>(c);
+    const Choice& choice = u.choices()[c];
+    for (const TypeId a : types) {
+      for (const TypeId b : types) {
+        if (choice.operands == 1 && a != b) continue;
+        const std::array<TypeId, 2> both = {a, b};
+        const std::span<const TypeId> operands = std::span(both).first(choice.operands);
+        const auto outputs = u.type(id, operands);
+        if (outputs.empty()) continue;
+        const std::vector<Plan>& plans = u.plans(id, operands, 0);
+        ASSERT_EQ(plans.size(), outputs.size());
+        // Four lanes of the same numbers.
+        ir::Arena arena;
+        ops::Typing typing(arena.symbols());
+        eval::Bindings bindings;
+        std::vector<ir::ValueId> inputs;
+        std::vector<std::vector<Integer>> integers;
+        for (const TypeId t : operands) {
+          const std::vector<std::int64_t> dims = u.shape(t, 0);
+          std::vector<double> values(static_cast<std::size_t>(ir::element_count(ir::polys(dims)).constant().value()));
+          for (std::size_t e = 0; e < values.size(); ++e)
+            values[e] = static_cast<double>(static_cast<std::int64_t>(mix(e + 77 * inputs.size()) % 19) - 9) * 9;
+          inputs.push_back(arena.input({ir::DataType::float64, true, ir::polys(dims)}, static_cast<std::uint32_t>(inputs.size())));
+          integers.emplace_back();
+          for (const double v : values) integers.back().insert(integers.back().end(), 4, static_cast<Integer>(v));
+          bindings.emplace(inputs.back(), eval::Tensor::of_doubles(ir::DataType::float64, dims, values));
+        }
+        const auto node = ops::apply(arena, typing, choice.op, inputs, u.attributes(id, operands, 0));
+        ASSERT_TRUE(node.has_value()) << choice.name << ": " << node.error().text();
+        std::vector<const Integer*> pointers;
+        for (const auto& v : integers) pointers.push_back(v.data());
+        for (std::size_t o = 0; o < plans.size(); ++o) {
+          EXPECT_EQ(plans[o].dims, u.shape(outputs[o], 0)) << choice.name;
+          const auto expected = eval::evaluate(arena, ir::Graph{{{*node, static_cast<std::uint32_t>(o)}}}, bindings);
+          ASSERT_TRUE(expected.has_value()) << choice.name << ": " << expected.error().text();
+          const auto numbers = eval::doubles(expected->front());
+          std::vector<Integer> found(plans[o].elements() * 4);
+          evaluate(plans[o], pointers, 4, found.data());
+          for (std::size_t e = 0; e < plans[o].elements(); ++e)
+            for (std::size_t lane = 0; lane < 4; ++lane)
+              ASSERT_EQ(static_cast<double>(found[e * 4 + lane]), (*numbers)[e])
+                  << choice.name << " " << u.to_string(a) << " " << u.to_string(b) << " at " << e;
+        }
+        ++compared.operators[choice.name];
+      }
+    }
+  }
+}
+
+TEST(Plans, ComputeWhatTheReferenceComputes) {
+  Compared compared;
+  compare(World::matrix,
+          {"abs", "add", "concat", "matmul", "maximum", "minimum", "mul", "neg", "reduce_max", "reduce_sum", "relu", "split", "sub",
+           "transpose"},
+          compared);
+  compare(World::image, {"add", "average_pool", "concat", "conv", "depthwise_conv", "enlarge", "max_pool", "mul", "relu", "split"},
+          compared);
+  EXPECT_GE(compared.operators.size(), 22U);
+  for (const auto& [name, count] : compared.operators) EXPECT_GE(count, 1) << name;
+}
+
+TEST(Plans, OfEveryWordAreThere) {
+  // What a universe says fits has a plan: asked for all words.
+  const auto divided = Universe::divide(Universe::known_words(), 2);
+  ASSERT_TRUE(divided.has_value());
+  for (const UniverseOptions& options : *divided) {
+    const Universe u = Universe::make(options).value();
+    for (std::size_t c = 0; c < u.choices().size(); ++c) {
+      for (const Leaf& a : u.leaves()) {
+        for (const Leaf& b : u.leaves()) {
+          const std::array<TypeId, 2> both = {a.type, b.type};
+          const std::span<const TypeId> operands = std::span(both).first(u.choices()[c].operands);
+          if (u.type(static_cast<ChoiceId>(c), operands).empty()) continue;
+          std::vector<std::vector<std::int64_t>> shapes;
+          for (const TypeId t : operands) shapes.push_back(u.shape(t, 0));
+          const auto made = Plan::make(u.choices()[c].op, u.attributes(static_cast<ChoiceId>(c), operands, 0), shapes);
+          EXPECT_TRUE(made.has_value()) << u.choices()[c].name << " of " << u.to_string(a.type) << ", " << u.to_string(b.type) << ": "
+                                        << made.error().text();
+        }
+      }
+    }
+  }
+}
+
+TEST(Lanes, AgreeBetweenResiduesAndPairs) {
+  const Universe u = Universe::make({World::matrix, {"add", "matmul", "mul", "relu", "two"}, 2}).value();
+  const TypeId square = u.leaves()[0].type;
+  const std::array<TypeId, 2> operands = {square, square};
+  for (std::size_t c = 0; c < u.choices().size(); ++c) {
+    const std::span<const TypeId> types = std::span(operands).first(u.choices()[c].operands);
+    const Plan& plan = u.plans(static_cast<ChoiceId>(c), types, 0).front();
+    std::vector<std::vector<Residue>> residues(2);
+    std::vector<std::vector<Pair>> pairs(2);
+    for (std::size_t k = 0; k < 2; ++k) {
+      for (std::size_t e = 0; e < 16 * 8; ++e) {
+        residues[k].push_back(static_cast<Residue>(mix(e + 1000 * k) % kFirstPrime));
+        pairs[k].push_back({residues[k].back(), static_cast<std::uint32_t>(mix(e) % kSecondPrime)});
+      }
+    }
+    const std::array<const Residue*, 2> r = {residues[0].data(), residues[1].data()};
+    const std::array<const Pair*, 2> p = {pairs[0].data(), pairs[1].data()};
+    std::vector<Residue> of_residues(plan.elements() * 8);
+    std::vector<Pair> of_pairs(plan.elements() * 8);
+    ASSERT_TRUE(evaluate(plan, r, 8, of_residues.data()));
+    ASSERT_TRUE(evaluate(plan, p, 8, of_pairs.data()));
+    for (std::size_t k = 0; k < of_residues.size(); ++k) ASSERT_EQ(of_residues[k], of_pairs[k].first) << u.choices()[c].name;
+  }
+}
+
+}  // namespace
+}  // namespace xflow::generator
