@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "src/generator/graph_code.h"
 #include "src/generator/universe.h"
 
 namespace xflow::generator {
@@ -28,35 +29,6 @@ struct Record {
   // The graph itself: see GraphCodec.
   std::uint64_t code = 0;
   friend auto operator<=>(const Record&, const Record&) = default;
-};
-
-// Values are numbered: the leaves of the universe, then the outputs of the operations in their order.
-struct SketchNode {
-  ChoiceId choice{};
-  std::vector<std::uint8_t> operands;
-  friend auto operator<=>(const SketchNode&, const SketchNode&) = default;
-};
-struct Sketch {
-  std::vector<SketchNode> nodes;
-  std::vector<std::uint8_t> outputs;
-  friend auto operator<=>(const Sketch&, const Sketch&) = default;
-};
-// "split 0(relu(x0)).1; add(x0, x1)".
-std::string to_string(const Universe& universe, const Sketch& sketch);
-
-// Graphs of up to `max_operators` as numbers and back: digits of a mixed radix, the number of operations first.
-class GraphCodec {
- public:
-  // Error::limit where the codes of the largest graphs do not fit 64 bits.
-  static Result<GraphCodec> make(const Universe& universe, std::size_t max_operators);
-  std::uint64_t encode(const Sketch& sketch) const;
-  Sketch decode(std::uint64_t code) const;
-  std::size_t operators(std::uint64_t code) const { return code % (max_operators_ + 1); }
-
- private:
-  friend class CodePrefix;
-  const Universe* universe_ = nullptr;
-  std::size_t max_operators_ = 0;
 };
 
 struct EnumerationOptions {

@@ -424,6 +424,8 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
   XFLOW_CHECK(progress.restore(collector, universes));
   bool settled = false;
   for (int round = 0; round < 3 && !settled; ++round) {
+    // Rules that were not proved for all ranks, or changed their form, may have been used: again, without them.
+    if (round > 0) collector.begin_again();
     for (std::size_t u = 0; u < universes.size(); ++u) {
       for (std::size_t k = 0; k < all[u].size(); ++k) {
         if (round == 0 && progress.is_done(u, k)) continue;
@@ -471,6 +473,7 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
   report["kept"] = counts.kept;
   report["eliminated"] = counts.eliminated;
   report["rules"] = summary.rules;
+  report["all_rounds_proved"] = settled;
   report["directions_that_can_pay"] = directions;
   report["done_by_rules_beside"] = known;
   for (const auto& [verdict, count] : counts.verdicts) report["verdicts"][verifier::name(verdict)] = count;

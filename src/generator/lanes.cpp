@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 
 #include "src/ops/expr.h"
 
@@ -19,7 +18,7 @@ namespace {
 using ops::Function;
 using Kind = FormulaStep::Kind;
 
-// Weights of elements in the two sums of a hash.
+// Weights of elements in the two sums of a hash; of the first elements in a table.
 struct Weights {
   static constexpr std::size_t kElements = 1024;
   std::array<std::array<std::uint32_t, kElements>, 2> of{};
@@ -95,8 +94,8 @@ XFLOW_VECTORS void hash_residues(const Residue* values, std::size_t elements, st
     std::uint64_t second[kWidth];
     for (std::size_t l = 0; l < kWidth; ++l) first[l] = second[l] = salt;
     for (std::size_t e = 0; e < elements; ++e) {
-      const std::uint64_t w0 = kWeights.of[0][e];
-      const std::uint64_t w1 = kWeights.of[1][e];
+      const std::uint64_t w0 = weight(0, e);
+      const std::uint64_t w1 = weight(1, e);
       const Residue* const v = values + e * lanes + lane;
       for (std::size_t l = 0; l < kWidth; ++l) {
         first[l] += fold(w0 * v[l]);
@@ -111,7 +110,7 @@ XFLOW_VECTORS void hash_residues(const Residue* values, std::size_t elements, st
 template <typename Number, typename Literal, typename One, typename Two>
 Number run_formula(std::span<const FormulaStep> steps, const Number* const* operands, std::size_t lanes, std::size_t lane,
                    const Literal& literal, const One& one, const Two& two) {
-  std::array<Number, 24> stack;
+  std::array<Number, Plan::kMostDepth> stack;
   std::size_t top = 0;
   for (const FormulaStep& s : steps) {
     if (s.kind == Kind::literal) {
@@ -124,7 +123,6 @@ Number run_formula(std::span<const FormulaStep> steps, const Number* const* oper
       --top;
       stack[top - 1] = two(s.function, stack[top - 1], stack[top]);
     }
-    assert(top < stack.size());
   }
   return stack[0];
 }
@@ -226,7 +224,6 @@ bool evaluate(const Plan& plan, std::span<const Integer* const> operands, std::s
 }
 
 void hash_lanes(const Residue* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out) {
-  assert(elements <= Weights::kElements);
   hash_residues(values, elements, lanes, salt % kFirstPrime, out);
 }
 

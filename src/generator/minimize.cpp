@@ -71,11 +71,6 @@ bool computes_together(const Universe& universe, const Sketch& sketch) {
 
 }  // namespace
 
-Result<void> RuleCollector::add(const rules::Rule& rule) {
-  XFLOW_CHECK(deriver_.add(rule));
-  return {};
-}
-
 std::vector<Candidate> RuleCollector::in_order(const Universe& universe, std::vector<Candidate> candidates) {
   using Key = std::tuple<std::size_t, std::size_t, std::size_t, int, Candidate>;
   std::vector<Key> order;
@@ -120,6 +115,8 @@ void RuleCollector::collect(const Universe& universe, std::size_t universe_numbe
     keep(universe, universe_number, c, std::move(equation));
   }
 }
+
+void RuleCollector::begin_again() { counts_.candidates = counts_.derived = counts_.no_gain = counts_.follow_from_unproved = 0; }
 
 void RuleCollector::unproved(const Universe& universe, const Candidate& candidate, verifier::Verdict verdict, const std::string& text) {
   ++counts_.verdicts[verdict];

@@ -48,10 +48,10 @@ class RuleCollector {
  public:
   RuleCollector(const DeriveLimits& limits, const verifier::Options& options) : limits_(limits), options_(options) {}
 
-  // A proved rule that is there before anything is found.
-  Result<void> add(const rules::Rule& rule);
   // Candidates in the order in which they are taken: by size, the ones with the fewest repeated inputs first, each towards what costs less.
   static std::vector<Candidate> in_order(const Universe& universe, std::vector<Candidate> candidates);
+  // Forgets the counts of candidates, which are about to be collected once more.
+  void begin_again();
   // Keeps what the rules kept before do not derive: in its most general form that is proved for few dimensions. As equations, candidates of
   // two outputs follow from two of one; as rewrites they do not. So these are kept where the source, which reads some input twice, costs
   // more than a target that computes both outputs together, and rules kept before do not lead from the source to the target.

@@ -37,8 +37,8 @@ FormulaStep literal_step(const Rational& value) { return {FormulaStep::Kind::lit
 
 class ElementBuilder {
  public:
-  ElementBuilder(const ir::Symbols& symbols, std::span<const std::vector<std::int64_t>> operands, Plan& plan)
-      : symbols_(symbols), operands_(operands), plan_(plan) {}
+  ElementBuilder(const ir::Symbols& symbols, std::span<const std::vector<std::int64_t>> operands)
+      : symbols_(symbols), operands_(operands) {}
 
   void bind(ir::SymbolId symbol, std::int64_t value) { values_[symbol] = value; }
 
@@ -206,9 +206,6 @@ class ElementBuilder {
       if (const auto c = constant_of(b); c && !(*c == Rational(0)))
         if (const auto inverse = Rational::make(c->denominator(), c->numerator()))
           if (auto quotient = scaled(a, *inverse)) return *std::move(quotient);
-    if (function == Function::maximum && !(constant_of(b) == Rational(0)) && !(constant_of(a) == Rational(0))) plan_.needs_order = true;
-    if (function == Function::minimum) plan_.needs_order = true;
-    if (function == Function::divide) plan_.is_partial = true;
     Value result;
     result.is_sum = false;
     result.formula = formula_of(a);
@@ -223,8 +220,6 @@ class ElementBuilder {
     if (ops::arity(e.function) == 1) {
       if (e.function == Function::negate)
         if (auto negated = scaled(a, -1)) return *std::move(negated);
-      if (e.function == Function::exp) plan_.needs_exp = true;
-      if (e.function == Function::reciprocal || e.function == Function::sqrt) plan_.is_partial = true;
       Value result;
       result.is_sum = false;
       result.formula = formula_of(a);
@@ -238,9 +233,22 @@ class ElementBuilder {
 
   const ir::Symbols& symbols_;
   std::span<const std::vector<std::int64_t>> operands_;
-  Plan& plan_;
   std::unordered_map<ir::SymbolId, std::int64_t> values_;
 };
+
+// How many numbers a formula keeps at a time.
+std::size_t depth_of(std::span<const FormulaStep> formula) {
+  std::size_t depth = 0;
+  std::size_t most = 0;
+  for (const FormulaStep& s : formula) {
+    if (s.kind != FormulaStep::Kind::apply) {
+      most = std::max(most, ++depth);
+    } else if (ops::arity(s.function) == 2) {
+      --depth;
+    }
+  }
+  return most;
+}
 
 bool computes_relu(std::span<const FormulaStep> formula) {
   using Kind = FormulaStep::Kind;
@@ -288,7 +296,7 @@ Result<std::vector<Plan>> Plan::make(ir::OperatorId op, const ir::Attributes& at
     std::vector<Poly> index;
     const Expr e = ops::semantics_of(arena, node, static_cast<int>(output), index);
     std::vector<Value> values;
-    ElementBuilder builder(arena.symbols(), operands, plan);
+    ElementBuilder builder(arena.symbols(), operands);
     for (std::int64_t element = 0; element < elements; ++element) {
       std::int64_t rest = element;
       for (std::size_t axis = plan.dims.size(); axis-- > 0; rest /= plan.dims[axis])
@@ -307,6 +315,8 @@ Result<std::vector<Plan>> Plan::make(ir::OperatorId op, const ir::Attributes& at
       const std::size_t begin = plan.steps.size();
       const std::vector<FormulaStep> formula = ElementBuilder::formula_of(value);
       plan.steps.insert(plan.steps.end(), formula.begin(), formula.end());
+      if (depth_of(std::span(plan.steps).subspan(begin)) > Plan::kMostDepth)
+        return fail(ErrorCode::unsupported, "a formula that is too deep");
       plan.ends.push_back(static_cast<std::uint32_t>(plan.steps.size()));
       plan.is_relu = plan.is_relu && computes_relu(std::span(plan.steps).subspan(begin));
     }

@@ -51,6 +51,8 @@ struct Plan {
     std::uint32_t scaled = 0;
   };
 
+  static constexpr std::size_t kMostDepth = 24;  // numbers that a formula keeps at a time
+
   std::vector<std::int64_t> dims;
   bool is_sum = true;
   // is_sum: a row an element.
@@ -64,13 +66,10 @@ struct Plan {
   bool is_relu = false;  // every formula is maximum(an element, 0)
 
   std::size_t elements() const { return is_sum ? rows.size() : ends.size(); }
-  // Asks for numbers that are compared (Function::maximum of two elements); for exp; for what may have no value (division, sqrt).
-  bool needs_order = false;
-  bool needs_exp = false;
-  bool is_partial = false;
 
   // Output `output` of an operation with these attributes on operands of these shapes (float32). Error::ill_typed as the operator's type
-  // rule; Error::unsupported for what is no arithmetic of reals (casts, integer tensors), and for more than 65,535 elements.
+  // rule; Error::unsupported for what is no arithmetic of reals (casts, integer tensors), for more than 65,535 elements and
+  // for formulas deeper than kMostDepth.
   static Result<std::vector<Plan>> make(ir::OperatorId op, const ir::Attributes& attributes,
                                         std::span<const std::vector<std::int64_t>> operands);
 };

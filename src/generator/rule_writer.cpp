@@ -28,11 +28,17 @@ enum class Form : std::uint8_t {
 
 constexpr std::array<const char*, 10> kInputNames = {"x", "z", "u", "v", "w", "k", "m", "n", "p", "q"};
 
+// The names in their order, then the same with numbers.
+template <std::size_t N>
+std::string numbered(const std::array<const char*, N>& names, std::size_t k) {
+  return k < N ? names[k] : fmt::format("{}{}", names[k % N], k / N);
+}
+
 class Writer {
  public:
   Writer(const Universe& universe, const Candidate& candidate, const std::string& name, Form form, bool small_ranks)
       : universe_(universe), candidate_(candidate), name_(name), form_(form), small_ranks_(small_ranks), shapes_(universe, candidate) {
-    for (std::size_t k = 0; k < shapes_.inputs().size(); ++k) names_[shapes_.inputs()[k]] = kInputNames[k % kInputNames.size()];
+    for (std::size_t k = 0; k < shapes_.inputs().size(); ++k) names_[shapes_.inputs()[k]] = numbered(kInputNames, k);
   }
 
   std::optional<std::string> text() {
@@ -161,8 +167,7 @@ class Writer {
   }
   std::string dimension_name(int part) {
     static constexpr std::array<const char*, 16> kNames = {"M", "K", "N", "P", "Q", "L", "R", "T", "D", "E", "F", "G", "H", "I", "J", "O"};
-    const auto [found, added] = dimension_names_.try_emplace(part, kNames[dimension_names_.size() % kNames.size()]);
-    return found->second;
+    return dimension_names_.try_emplace(part, numbered(kNames, dimension_names_.size())).first->second;
   }
   // The whole of a sum whose parts a split of the source names.
   std::string whole_name(const Parts& parts) {
@@ -375,7 +380,7 @@ class Writer {
   }
   const std::string& batch_name(int b) {
     static constexpr std::array<const char*, 6> kNames = {"B", "C", "U", "V", "W", "X"};
-    return batch_names_.try_emplace(batch_root(b), kNames[batch_names_.size() % kNames.size()]).first->second;
+    return batch_names_.try_emplace(batch_root(b), numbered(kNames, batch_names_.size())).first->second;
   }
 
   std::vector<std::string> declarations() {

@@ -6,16 +6,10 @@
 #include "src/generator/rule_writer.h"
 #include "src/generator/shapes.h"
 #include "src/verifier/prove_rules.h"
-#include "tests/generator/choices.h"
+#include "tests/generator/small_graphs.h"
 
 namespace xflow::generator {
 namespace {
-
-rules::Rule rule(const std::string& text) {
-  auto parsed = rules::parse_rules(text, "test");
-  EXPECT_TRUE(parsed.has_value()) << parsed.error().text();
-  return parsed->front();
-}
 
 Universe matrices(std::vector<std::string> words) {
   auto made = Universe::make({World::matrix, std::move(words), 4});
@@ -76,11 +70,7 @@ TEST(Deriver, GivesUnequalMatricesUnequalSizes) {
 
 TEST(Deriver, HeedsGuards) {
   const Universe u = matrices({"concat", "relu"});
-  const auto n = static_cast<std::uint8_t>(u.leaves().size());
-  const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
-  const ChoiceId relu = choice(u, "relu");
-  const ChoiceId columns = choice(u, "concat 1");
-  const Candidate c{{{{columns, {0, 1}}, {relu, {n}}}, {next(1)}}, {{{relu, {0}}, {relu, {1}}, {columns, {n, next(1)}}}, {next(2)}}};
+  const Candidate c = relu_of_columns(u);
   const auto with_guard = [&](const std::string& guard) {
     Deriver deriver;
     const FlatEquation equation = GeneralShapes(u, c).concrete(deriver.vocabulary());
@@ -215,11 +205,7 @@ TEST(Collector, KeepsAFewProvedRulesThatDeriveAllOthers) {
 
 TEST(RuleWriter, IsGenericInRankAndAxis) {
   const Universe u = matrices({"concat", "relu"});
-  const auto n = static_cast<std::uint8_t>(u.leaves().size());
-  const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
-  const ChoiceId relu = choice(u, "relu");
-  const ChoiceId columns = choice(u, "concat 1");
-  const Candidate c{{{{columns, {0, 1}}, {relu, {n}}}, {next(1)}}, {{{relu, {0}}, {relu, {1}}, {columns, {n, next(1)}}}, {next(2)}}};
+  const Candidate c = relu_of_columns(u);
   EXPECT_EQ(name_of(u, c), "relu-of-concat");
   const std::vector<std::string> texts = write_rule(u, c, "r");
   ASSERT_FALSE(texts.empty());

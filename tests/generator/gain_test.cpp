@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/generator/choices.h"
+#include "tests/generator/small_graphs.h"
 
 namespace xflow::generator {
 namespace {

@@ -153,5 +153,20 @@ TEST(Lanes, AgreeBetweenResiduesAndPairs) {
   }
 }
 
+TEST(Lanes, HashEveryElementOfLargeTensors) {
+  constexpr std::size_t kElements = 5000;
+  std::vector<Residue> values(kElements * 4, 7);
+  std::array<std::uint64_t, 4> before{};
+  hash_lanes(values.data(), kElements, 4, 1, before.data());
+  for (const std::size_t element : {std::size_t{0}, std::size_t{1023}, std::size_t{1024}, std::size_t{2048}, kElements - 1}) {
+    std::vector<Residue> other = values;
+    other[element * 4 + 2] = 8;
+    std::array<std::uint64_t, 4> after{};
+    hash_lanes(other.data(), kElements, 4, 1, after.data());
+    EXPECT_EQ(after[1], before[1]);
+    EXPECT_NE(after[2], before[2]) << element;
+  }
+}
+
 }  // namespace
 }  // namespace xflow::generator

@@ -6,15 +6,12 @@
 
 #include "src/verifier/assumptions.h"
 #include "src/verifier/prove_rules.h"
+#include "tests/generator/small_graphs.h"
 
 namespace xflow::generator {
 namespace {
 
-rules::Rule goal_rule(const std::string& text) {
-  auto parsed = rules::parse_rules(text, "test.rules");
-  EXPECT_TRUE(parsed.has_value()) << parsed.error().text();
-  return parsed->front();
-}
+rules::Rule goal_rule(const std::string& text) { return rule(text, "test.rules"); }
 
 std::vector<RuleGoal> goals(Vocabulary& vocabulary, const std::string& text) {
   auto made = goals_of(vocabulary, goal_rule(text));

@@ -1,0 +1,40 @@
+// What tests of small graphs share.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "src/generator/candidates.h"
+#include "src/rules/rule.h"
+
+namespace xflow::generator {
+
+// An operator with its attributes by name: "concat 1".
+inline ChoiceId choice(const Universe& universe, std::string_view name) {
+  for (std::size_t k = 0; k < universe.choices().size(); ++k)
+    if (universe.choices()[k].name == name) return static_cast<ChoiceId>(k);
+  ADD_FAILURE() << "no " << name;
+  return {};
+}
+
+// The one rule of a text.
+inline rules::Rule rule(const std::string& text, const std::string& file = "test") {
+  auto parsed = rules::parse_rules(text, file);
+  EXPECT_TRUE(parsed.has_value()) << parsed.error().text();
+  return parsed.has_value() ? parsed->front() : rules::Rule();
+}
+
+// relu(x ++ z) = relu(x) ++ relu(z), by columns, of a universe with concat and relu.
+inline Candidate relu_of_columns(const Universe& universe) {
+  const auto first = static_cast<std::uint8_t>(universe.leaves().size());
+  const auto second = static_cast<std::uint8_t>(first + 1);
+  const auto third = static_cast<std::uint8_t>(first + 2);
+  const ChoiceId relu = choice(universe, "relu");
+  const ChoiceId columns = choice(universe, "concat 1");
+  return {{{{columns, {0, 1}}, {relu, {first}}}, {second}}, {{{relu, {0}}, {relu, {1}}, {columns, {first, second}}}, {third}}};
+}
+
+}  // namespace xflow::generator
