@@ -80,12 +80,10 @@ std::set<std::uint8_t> inputs_of(const Universe& universe, const Sketch& sketch)
   return result;
 }
 
-// The renaming under which a graph has its fingerprint.
-const Renaming* smallest(const std::vector<Renaming>& all) {
-  const Renaming* best = nullptr;
-  for (const Renaming& r : all)
-    if (r.counts && (best == nullptr || r.value < best->value)) best = &r;
-  return best;
+int weight_of(const Universe& universe, const Sketch& sketch) {
+  int weight = 0;
+  for (const SketchNode& n : sketch.nodes) weight += universe.choice(n.choice).weight;
+  return weight;
 }
 
 }  // namespace
@@ -123,7 +121,7 @@ Sketch replace(const Universe& universe, const Sketch& sketch, std::uint8_t valu
 Rank rank_of(const Universe& universe, const Sketch& sketch) {
   Rank rank;
   rank.operators = sketch.nodes.size();
-  for (const SketchNode& n : sketch.nodes) rank.weight += universe.choice(n.choice).weight;
+  rank.weight = weight_of(universe, sketch);
   rank.structure = structure_of(universe, sketch);
   return rank;
 }
@@ -151,63 +149,49 @@ bool Candidates::is_reducible(const Sketch& sketch, const Rank& rank) {
       if (sketch.outputs.size() == 1 && sketch.outputs[0] == value) continue;
       const auto at = static_cast<std::uint8_t>(value);
       const Sketch part = part_of(universe_, sketch, at);
-      const auto found = representative_of_.find(structure_of(universe_, part));
+      std::vector<std::uint8_t> names;
+      const auto found = representative_of_.find(structure_of(universe_, part, &names));
       if (found == representative_of_.end()) continue;
       // The representative on the inputs of the part.
-      const Sketch representative = codec_.decode(found->second);
-      const std::vector<Renaming> of_part = evaluator_.renamings(part);
-      const std::vector<Renaming> of_representative = evaluator_.renamings(representative);
-      const Renaming* p = smallest(of_part);
-      const Renaming* r = smallest(of_representative);
-      if (p == nullptr || r == nullptr || p->value != r->value) continue;
-      std::vector<std::uint8_t> leaves(universe_.leaves().size());
-      bool known = true;
-      const std::set<std::uint8_t> inputs = inputs_of(universe_, part);
-      for (std::size_t k = 0; k < leaves.size(); ++k) leaves[k] = static_cast<std::uint8_t>(k);
-      for (const std::uint8_t input : inputs_of(universe_, representative)) {
-        const auto same = std::find_if(inputs.begin(), inputs.end(), [&](std::uint8_t i) { return p->leaves[i] == r->leaves[input]; });
-        known = known && same != inputs.end();
-        if (known) leaves[input] = *same;
-      }
-      if (!known) continue;
-      const Sketch smaller = replace(universe_, sketch, at, rename(universe_, representative, leaves));
-      if (smaller.nodes.size() <= options_.max_operators && rank_of(universe_, smaller) < rank) return true;
+      std::vector<std::uint8_t> back(names.size());
+      for (std::size_t k = 0; k < back.size(); ++k) back[k] = static_cast<std::uint8_t>(k);
+      for (const std::uint8_t input : inputs_of(universe_, part)) back[names[input]] = input;
+      const Sketch smaller = replace(universe_, sketch, at, rename(universe_, found->second, back));
+      if (smaller.nodes.size() <= options_.max_operators && is_less(smaller, rank)) return true;
     }
   }
   return false;
 }
 
-void Candidates::pair(const Sketch& member, const Sketch& representative, std::vector<Candidate>& result) {
+bool Candidates::is_less(const Sketch& sketch, const Rank& rank) const {
+  if (sketch.nodes.size() != rank.operators) return sketch.nodes.size() < rank.operators;
+  const int weight = weight_of(universe_, sketch);
+  return weight != rank.weight ? weight < rank.weight : structure_of(universe_, sketch) < rank.structure;
+}
+
+void Candidates::pair(const Record& record, const Sketch& representative, const std::optional<Naming>& of_representative,
+                      std::vector<Candidate>& result) {
   ++counts_.pairs;
-  if (is_reducible(member, rank_of(universe_, member))) {
+  const Sketch member = codec_.decode(record.code);
+  if (is_reducible(member, {member.nodes.size(), weight_of(universe_, member), record.structure})) {
     ++counts_.reducible;
     return;
   }
-  const std::vector<Renaming> a = evaluator_.renamings(member);
-  const std::vector<Renaming> b = evaluator_.renamings(representative);
-  const Renaming* of_member = smallest(a);
-  const Renaming* of_representative = smallest(b);
-  if (of_member == nullptr || of_representative == nullptr || of_member->value != of_representative->value) {
+  const std::optional<Naming> of_member = evaluator_.smallest(member);
+  if (!of_member || !of_representative || of_member->value != of_representative->value) {
     ++counts_.accidents;
     return;
   }
   Candidate c{rename(universe_, member, of_member->leaves), rename(universe_, representative, of_representative->leaves)};
   // On other numbers and larger tensors, output by output.
-  const std::vector<Renaming> source = again_.renamings(c.source);
-  const std::vector<Renaming> target = again_.renamings(c.target);
-  if (source.empty() || target.empty()) {
-    ++counts_.accidents;
-    return;
-  }
+  const std::vector<std::uint64_t> source = again_.values(c.source);
+  const std::vector<std::uint64_t> target = again_.values(c.target);
   std::vector<std::uint8_t> outputs;
-  for (const std::uint64_t value : source[0].outputs) {
-    for (std::size_t k = 0; k < target[0].outputs.size(); ++k) {
-      if (target[0].outputs[k] != value) continue;
-      outputs.push_back(c.target.outputs[k]);
-      break;
-    }
+  for (const std::uint64_t v : source) {
+    const auto same = std::find(target.begin(), target.end(), v);
+    if (same != target.end()) outputs.push_back(c.target.outputs[static_cast<std::size_t>(same - target.begin())]);
   }
-  if (outputs.size() != c.source.outputs.size()) {
+  if (source.empty() || outputs.size() != c.source.outputs.size()) {
     ++counts_.accidents;
     return;
   }
@@ -228,17 +212,21 @@ std::vector<Candidates::Class> Candidates::classes(std::vector<Record>& records)
   records.erase(std::unique(records.begin(), records.end(),
                             [](const Record& a, const Record& b) { return a.fingerprint == b.fingerprint && a.structure == b.structure; }),
                 records.end());
+  const auto rank = [&](const Record& r) {
+    const Sketch sketch = codec_.decode(r.code);
+    return Rank{sketch.nodes.size(), weight_of(universe_, sketch), r.structure};
+  };
   std::vector<Class> result;
   for (std::size_t begin = 0; begin < records.size();) {
     std::size_t end = begin;
     while (end < records.size() && records[end].fingerprint == records[begin].fingerprint) ++end;
     Class c{begin, end, begin};
     if (end - begin > 1) {
-      Rank best = rank_of(universe_, codec_.decode(records[begin].code));
+      Rank best = rank(records[begin]);
       for (std::size_t k = begin + 1; k < end; ++k) {
-        const Rank rank = rank_of(universe_, codec_.decode(records[k].code));
-        if (rank < best) {
-          best = rank;
+        const Rank r = rank(records[k]);
+        if (r < best) {
+          best = r;
           c.representative = k;
         }
       }
@@ -250,28 +238,48 @@ std::vector<Candidates::Class> Candidates::classes(std::vector<Record>& records)
 }
 
 void Candidates::learn(std::vector<Record>& smaller) {
-  for (const Class& c : classes(smaller))
-    for (std::size_t k = c.begin; k < c.end; ++k)
-      if (k != c.representative) representative_of_.emplace(smaller[k].structure, smaller[c.representative].code);
+  for (const Class& c : classes(smaller)) {
+    if (c.end - c.begin == 1) continue;
+    const Sketch representative = codec_.decode(smaller[c.representative].code);
+    const std::optional<Naming> of_representative = evaluator_.smallest(representative);
+    if (!of_representative) continue;
+    const Sketch named = rename(universe_, representative, of_representative->leaves);
+    for (std::size_t k = c.begin; k < c.end; ++k) {
+      if (k == c.representative) continue;
+      Sketch member = codec_.decode(smaller[k].code);
+      const std::optional<Naming> of_member = evaluator_.smallest(member);
+      if (!of_member || of_member->value != of_representative->value) continue;
+      member = rename(universe_, member, of_member->leaves);
+      const std::set<std::uint8_t> left = inputs_of(universe_, member);
+      const std::set<std::uint8_t> right = inputs_of(universe_, named);
+      if (!std::includes(left.begin(), left.end(), right.begin(), right.end())) continue;
+      std::vector<std::uint8_t> names;
+      structure_of(universe_, member, &names);
+      representative_of_.emplace(smaller[k].structure, rename(universe_, named, names));
+    }
+  }
 }
 
 std::vector<Candidate> Candidates::find(std::vector<Record>& records) {
+  counts_ = {};
   const std::vector<Class> all_classes = classes(records);
-  counts_.graphs += records.size();
-  counts_.classes += all_classes.size();
+  counts_.graphs = records.size();
+  counts_.classes = all_classes.size();
   std::vector<Candidate> result;
   for (const Class& c : all_classes) {
     const Sketch representative = codec_.decode(records[c.representative].code);
+    if (c.end - c.begin == 1 && representative.outputs.size() > 1) continue;
+    const std::optional<Naming> first = evaluator_.smallest(representative);
     for (std::size_t k = c.begin; k < c.end; ++k)
-      if (k != c.representative) pair(codec_.decode(records[k].code), representative, result);
+      if (k != c.representative) pair(records[k], representative, first, result);
     // Renamings of the representative to itself: the laws of commutation.
-    if (representative.outputs.size() > 1) continue;
-    const std::vector<Renaming> all = evaluator_.renamings(representative);
-    const Renaming* first = smallest(all);
+    if (representative.outputs.size() > 1 || !first || !first->has_laws) continue;
     std::set<std::uint64_t> structures;
-    if (first != nullptr) structures.insert(first->structure);
-    for (const Renaming& r : all) {
-      if (first == nullptr || !r.counts || r.value != first->value || !structures.insert(r.structure).second) continue;
+    for (const Renaming& r : evaluator_.renamings(representative)) {
+      if (r.leaves == first->leaves) structures.insert(r.structure);
+    }
+    for (const Renaming& r : evaluator_.renamings(representative)) {
+      if (!r.counts || r.value != first->value || !structures.insert(r.structure).second) continue;
       ++counts_.pairs;
       result.push_back({rename(universe_, representative, r.leaves), rename(universe_, representative, first->leaves)});
     }

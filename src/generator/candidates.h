@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -39,12 +40,15 @@ class Candidates {
  public:
   Candidates(const Universe& universe, const EnumerationOptions& options);
 
-  // Records of all graphs with fewer operators than the most: what parts of graphs are no representatives. Sorts them.
+  // Records of all graphs with fewer operators than the most: what parts of graphs are no representatives. Sorts them. Once.
   void learn(std::vector<Record>& smaller);
   // Groups records by fingerprint; those of one fingerprint all at once, others as one likes. Candidates in the order of the fingerprints.
   // Sorts the records, and leaves one of each structure.
   std::vector<Candidate> find(std::vector<Record>& records);
+  // Of the last call of find.
   const CandidateCounts& counts() const { return counts_; }
+  // What enumerates and keeps values.
+  Evaluator& evaluator() { return evaluator_; }
 
  private:
   struct Class {
@@ -56,14 +60,17 @@ class Candidates {
   // Whether some part of a graph is not the representative of its class, so that the graph with that representative instead is a smaller
   // member of the same class.
   bool is_reducible(const Sketch& sketch, const Rank& rank);
-  void pair(const Sketch& member, const Sketch& representative, std::vector<Candidate>& result);
+  bool is_less(const Sketch& sketch, const Rank& rank) const;
+  void pair(const Record& record, const Sketch& representative, const std::optional<Naming>& of_representative,
+            std::vector<Candidate>& result);
 
   const Universe& universe_;
   EnumerationOptions options_;
   GraphCodec codec_;
   Evaluator evaluator_;
-  Evaluator again_;                                                     // other numbers, larger tensors
-  std::unordered_map<std::uint64_t, std::uint64_t> representative_of_;  // structure -> code, for what is no representative
+  Evaluator again_;  // other numbers, larger tensors
+  // By structure, of what is no representative: the representative of its class, on the inputs that structure_of gives it.
+  std::unordered_map<std::uint64_t, Sketch> representative_of_;
   CandidateCounts counts_;
 };
 
