@@ -70,6 +70,8 @@ class Copier {
   std::map<std::uint8_t, std::uint8_t> copies_;
 };
 
+}  // namespace
+
 std::set<std::uint8_t> inputs_of(const Universe& universe, const Sketch& sketch) {
   std::set<std::uint8_t> result;
   for (const SketchNode& n : sketch.nodes)
@@ -79,14 +81,6 @@ std::set<std::uint8_t> inputs_of(const Universe& universe, const Sketch& sketch)
     if (o < universe.inputs()) result.insert(o);
   return result;
 }
-
-int weight_of(const Universe& universe, const Sketch& sketch) {
-  int weight = 0;
-  for (const SketchNode& n : sketch.nodes) weight += universe.choice(n.choice).weight;
-  return weight;
-}
-
-}  // namespace
 
 Sketch rename(const Universe& universe, const Sketch& sketch, std::span<const std::uint8_t> leaves) {
   Sketch result = sketch;
@@ -116,6 +110,12 @@ Sketch replace(const Universe& universe, const Sketch& sketch, std::uint8_t valu
   outputs.reserve(sketch.outputs.size());
   for (const std::uint8_t o : sketch.outputs) outputs.push_back(outside.copy(o));
   return builder.finish(std::move(outputs));
+}
+
+int weight_of(const Universe& universe, const Sketch& sketch) {
+  int weight = 0;
+  for (const SketchNode& n : sketch.nodes) weight += universe.choice(n.choice).weight;
+  return weight;
 }
 
 Rank rank_of(const Universe& universe, const Sketch& sketch) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -35,6 +36,8 @@ struct Rank {
   friend auto operator<=>(const Rank&, const Rank&) = default;
 };
 Rank rank_of(const Universe& universe, const Sketch& sketch);
+int weight_of(const Universe& universe, const Sketch& sketch);
+std::set<std::uint8_t> inputs_of(const Universe& universe, const Sketch& sketch);
 
 class Candidates {
  public:

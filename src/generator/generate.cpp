@@ -15,6 +15,7 @@
 
 #include "src/generator/candidates.h"
 #include "src/generator/checkpoint.h"
+#include "src/generator/collect_pieces.h"
 #include "src/generator/minimize.h"
 #include "src/generator/rule_writer.h"
 #include "src/generator/shapes.h"
@@ -251,6 +252,13 @@ Result<void> read_candidates(const Checkpoint& checkpoint, std::size_t universe,
   return {};
 }
 
+// Of all ranges.
+Result<Grouped> read_candidates(const Checkpoint& checkpoint, std::size_t universe, std::size_t ranges) {
+  Grouped grouped;
+  for (std::size_t r = 0; r < ranges; ++r) XFLOW_CHECK(read_candidates(checkpoint, universe, r, grouped));
+  return grouped;
+}
+
 // Runs the pieces whose files are not there yet.
 Result<void> run_missing(const GenerateOptions& options, const Checkpoint& checkpoint, Workers& workers, PieceWorker& worker,
                          const std::string& what, const std::vector<std::pair<std::string, std::string>>& pieces) {
@@ -265,6 +273,37 @@ Result<void> run_missing(const GenerateOptions& options, const Checkpoint& check
         if (options.progress) options.progress(fmt::format("{}: {} of {}", what, count, pieces.size()));
         return {};
       });
+}
+
+// The answers to questions, each in its place.
+Result<std::vector<std::string>> answers(Workers& workers, PieceWorker& worker, const std::vector<std::string>& questions) {
+  std::vector<std::string> result(questions.size());
+  XFLOW_CHECK(workers.run(
+      questions, [&](const std::string& piece) { return worker.run(piece); },
+      [&](std::size_t k, std::string answer) -> Result<void> {
+        result[k] = std::move(answer);
+        return {};
+      }));
+  return result;
+}
+
+// Candidates are collected in batches that depend on nothing: most rules come from the first, small candidates.
+std::size_t end_of_batch(std::size_t begin) {
+  constexpr std::size_t kLeast = 32;
+  constexpr std::size_t kMost = 4096;
+  return begin + std::clamp(begin / 2, kLeast, kMost);
+}
+
+// What the first look at candidates `begin` to `end` says, of others; nothing where there are none.
+Result<std::optional<std::string>> looks_at(Workers& workers, PieceWorker& worker, const RuleCollector& collector, std::size_t universe,
+                                            std::size_t ranges, std::size_t begin, std::size_t end) {
+  if (workers.width() <= 1) return std::optional<std::string>();
+  const std::vector<pieces::RuleText> rules = collector.texts();
+  const std::size_t size = std::clamp<std::size_t>((end - begin) / (4 * workers.width()), 16, 512);
+  std::vector<std::string> questions;
+  for (std::size_t k = begin; k < end; k += size) questions.push_back(pieces::look(universe, ranges, k, std::min(k + size, end), rules));
+  XFLOW_TRY(const std::vector<std::string> found, answers(workers, worker, questions));
+  return std::optional<std::string>(fmt::format("{}", fmt::join(found, "")));
 }
 
 ordered_json counts_json(const std::vector<std::uint64_t>& counts) {
@@ -321,7 +360,7 @@ class Progress {
 
 // The files in OUT, all or none new: first beside, then moved.
 Result<void> write_results(const GenerateOptions& options, const Checkpoint& checkpoint, const std::string& directed,
-                           const std::string& equations, const std::string& report) {
+                           const std::string& equations, const std::string& report, int jobs) {
   const std::string folder = checkpoint.path("results");
   std::error_code error;
   std::filesystem::remove_all(folder, error);
@@ -337,7 +376,7 @@ Result<void> write_results(const GenerateOptions& options, const Checkpoint& che
     std::filesystem::create_directories(to, error);
     if (error) return fail(ErrorCode::io, fmt::format("cannot make the folder: {}", error.message()), to);
     XFLOW_CHECK(checkpoint.write(fmt::format("results/{}{}.rules", place, options.name), *text));
-    XFLOW_CHECK(verifier::renew_records(from, {}, 1));
+    XFLOW_CHECK(verifier::renew_records(from, {}, jobs));
     for (const char* suffix : {".proofs", ".rules"}) names.push_back(fmt::format("{}{}{}", place, options.name, suffix));
   }
   for (const std::string& name : names) {
@@ -356,6 +395,7 @@ struct PieceWorker::Tools {
   std::size_t universe = 0;  // of the finder
   std::unique_ptr<Candidates> finder;
   bool has_learned = false;
+  std::unique_ptr<CollectWorker> collector;
 };
 
 PieceWorker::PieceWorker(const GenerateOptions& options) : options_(options) {}
@@ -382,12 +422,24 @@ Result<std::string> PieceWorker::run(const std::string& piece) {
 
 Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) const {
   XFLOW_TRY(const Checkpoint checkpoint, Checkpoint::open(work_folder(options_), identity(options_)));
-  std::istringstream words(piece);
+  std::istringstream words(piece.substr(0, piece.find('\n')));
   std::string kind;
   std::size_t universe = 0;
   std::size_t number = 0;
   std::size_t count = 1;
-  words >> kind >> universe >> number;
+  words >> kind;
+  if (pieces::is_one(kind)) {
+    tools.finder.reset();
+    if (!tools.collector)
+      tools.collector = std::make_unique<CollectWorker>(
+          tools.universes, options_.limits, verifier::Options(), [&](std::size_t u, std::size_t ranges) -> Result<std::vector<Candidate>> {
+            XFLOW_TRY(const Checkpoint files, Checkpoint::open(work_folder(options_), identity(options_)));
+            XFLOW_TRY(Grouped grouped, read_candidates(files, u, ranges));
+            return RuleCollector::in_order(tools.universes[u], std::move(grouped.candidates));
+          });
+    return tools.collector->run(piece);
+  }
+  words >> universe >> number;
   if (!words || universe >= tools.universes.size()) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", piece));
   if (!tools.finder || tools.universe != universe) {
     tools.finder = std::make_unique<Candidates>(tools.universes[universe], enumeration(options_));
@@ -413,13 +465,14 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
   report["command"] = command_text(options);
   RuleCollector collector(options.limits, {});
   std::vector<std::vector<Candidate>> all(universes.size());
-  auto worker = std::make_unique<PieceWorker>(options);
+  std::vector<std::size_t> ranges_of_universe;
+  PieceWorker worker(options);
   for (std::size_t u = 0; u < universes.size(); ++u) {
     const std::string world = name(universes[u].world());
     std::vector<std::pair<std::string, std::string>> pieces;
     pieces.reserve(kParts);
     for (std::size_t part = 0; part < kParts; ++part) pieces.emplace_back(fmt::format("graphs {} {}", u, part), graphs_name(u, part));
-    XFLOW_CHECK(run_missing(options, checkpoint, workers, *worker, world + ": graphs", pieces));
+    XFLOW_CHECK(run_missing(options, checkpoint, workers, worker, world + ": graphs", pieces));
     std::uint64_t records = 0;
     std::vector<std::uint64_t> raw(options.max_operators + 1);
     std::vector<std::uint64_t> plain(options.max_operators + 1);
@@ -436,9 +489,9 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
     const std::size_t ranges = ranges_of(options, records);
     pieces.clear();
     for (std::size_t r = 0; r < ranges; ++r) pieces.emplace_back(fmt::format("candidates {} {} {}", u, r, ranges), candidates_name(u, r));
-    XFLOW_CHECK(run_missing(options, checkpoint, workers, *worker, world + ": ranges of fingerprints", pieces));
-    Grouped grouped;
-    for (std::size_t r = 0; r < ranges; ++r) XFLOW_CHECK(read_candidates(checkpoint, u, r, grouped));
+    XFLOW_CHECK(run_missing(options, checkpoint, workers, worker, world + ": ranges of fingerprints", pieces));
+    ranges_of_universe.push_back(ranges);
+    XFLOW_TRY(Grouped grouped, read_candidates(checkpoint, u, ranges));
     ordered_json part;
     part["tensors"] = world;
     part["enumerated_by_operators"] = counts_json(raw);
@@ -456,28 +509,33 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
     summary.candidates += grouped.candidates.size();
     all[u] = RuleCollector::in_order(universes[u], std::move(grouped.candidates));
   }
-  worker.reset();
   const auto universe_of = [&](const KeptRule& k) -> const Universe& { return universes[k.universe]; };
   Progress progress(options, checkpoint);
   XFLOW_CHECK(progress.restore(collector, universes));
+  collector.share([&](const std::vector<std::string>& questions) { return answers(workers, worker, questions); }, workers.width());
   bool settled = false;
   for (int round = 0; round < 3 && !settled; ++round) {
     // Rules that were not proved for all ranks, or changed their form, may have been used: again, without them.
     if (round > 0) collector.begin_again();
     for (std::size_t u = 0; u < universes.size(); ++u) {
-      for (std::size_t k = 0; k < all[u].size(); ++k) {
-        if (round == 0 && progress.is_done(u, k)) continue;
-        collector.collect(universes[u], u, std::span(&all[u][k], 1));
-        if (options.progress && (k % 500 == 0 || k + 1 == all[u].size()))
-          options.progress(
-              fmt::format("{}: {} of {} candidates, {} rules", name(universes[u].world()), k + 1, all[u].size(), collector.kept().size()));
-        if (round == 0) XFLOW_CHECK(progress.save(collector, u, k + 1));
+      for (std::size_t begin = 0; begin < all[u].size();) {
+        const std::size_t end = std::min(end_of_batch(begin), all[u].size());
+        const std::span<const Candidate> batch = std::span(all[u]).subspan(begin, end - begin);
+        if (round > 0 || !progress.is_done(u, begin)) {
+          XFLOW_TRY(std::optional<std::string> looks, looks_at(workers, worker, collector, u, ranges_of_universe[u], begin, end));
+          XFLOW_CHECK(collector.collect(universes[u], u, batch, std::move(looks)));
+          if (options.progress)
+            options.progress(
+                fmt::format("{}: {} of {} candidates, {} rules", name(universes[u].world()), end, all[u].size(), collector.kept().size()));
+          if (round == 0) XFLOW_CHECK(progress.save(collector, u, end));
+        }
+        begin = end;
       }
     }
     collector.eliminate();
-    settled = collector.prove(universe_of);
+    XFLOW_TRY(settled, collector.prove(universe_of));
   }
-  collector.direct(universe_of);
+  XFLOW_CHECK(collector.direct(universe_of));
   const std::string head = fmt::format("# Found, proved and minimised by\n#   {}\n", command_text(options));
   std::string directed =
       head + "# Each can make some graph cheaper. What else derivations need stands in equations/" + options.name + ".rules.\n";
@@ -518,7 +576,7 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
   report["unproved"] = collector.unproved();
   for (const auto& [verdict, count] : counts.verdicts)
     if (verdict != verifier::Verdict::proved) summary.unproved += count;
-  XFLOW_CHECK(write_results(options, checkpoint, directed, equations, report.dump(1) + "\n"));
+  XFLOW_CHECK(write_results(options, checkpoint, directed, equations, report.dump(1) + "\n", workers.threads()));
   return summary;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
@@ -34,53 +35,19 @@ std::size_t repeated(const Universe& universe, const Candidate& c) {
   return least;
 }
 
-int weight_of(const Universe& universe, const Sketch& sketch) {
-  int weight = 0;
-  for (const SketchNode& n : sketch.nodes) weight += universe.choice(n.choice).weight;
-  return weight;
-}
-
-// Whether all outputs read some value in common: otherwise a matcher would have to try all pairs of operations in a model.
-bool is_connected(const Universe& universe, const Sketch& sketch) {
-  std::vector<std::set<std::uint8_t>> below(universe.leaves().size());
-  for (std::size_t k = 0; k < universe.inputs(); ++k) below[k].insert(static_cast<std::uint8_t>(k));
-  for (const SketchNode& n : sketch.nodes) {
-    std::set<std::uint8_t> all;
-    for (const std::uint8_t o : n.operands) all.insert(below[o].begin(), below[o].end());
-    for (std::size_t k = 0; k < universe.choice(n.choice).outputs; ++k) below.push_back(all);
-  }
-  std::set<std::uint8_t> common = below[sketch.outputs[0]];
-  for (const std::uint8_t o : sketch.outputs) std::erase_if(common, [&](std::uint8_t v) { return !below[o].contains(v); });
-  return !common.empty();
-}
-
-// Whether some operation is part of every output.
-bool computes_together(const Universe& universe, const Sketch& sketch) {
-  std::vector<std::set<std::uint8_t>> values(universe.leaves().size());  // of each value the first values of the operations below it
-  std::size_t value = universe.leaves().size();
-  for (const SketchNode& n : sketch.nodes) {
-    std::set<std::uint8_t> below = {static_cast<std::uint8_t>(value)};
-    for (const std::uint8_t o : n.operands) below.insert(values[o].begin(), values[o].end());
-    for (std::size_t k = 0; k < universe.choice(n.choice).outputs; ++k) values.push_back(below);
-    value += universe.choice(n.choice).outputs;
-  }
-  std::set<std::uint8_t> common = values[sketch.outputs[0]];
-  for (const std::uint8_t o : sketch.outputs) std::erase_if(common, [&](std::uint8_t v) { return !values[o].contains(v); });
-  return !common.empty();
-}
-
 }  // namespace
 
 std::vector<Candidate> RuleCollector::in_order(const Universe& universe, std::vector<Candidate> candidates) {
-  using Key = std::tuple<std::size_t, std::size_t, std::size_t, int, Candidate>;
+  using Key = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t, int, Candidate>;
   std::vector<Key> order;
   for (Candidate& c : candidates) {
-    const Rank source = rank_of(universe, c.source);
-    const Rank target = rank_of(universe, c.target);
-    const std::size_t most = std::max(source.operators, target.operators);
+    const std::size_t most = std::max(c.source.nodes.size(), c.target.nodes.size());
+    const int source = weight_of(universe, c.source);
+    const int target = weight_of(universe, c.target);
+    const std::size_t same = universe.inputs() - std::max(inputs_of(universe, c.source).size(), inputs_of(universe, c.target).size());
     const std::size_t reads = repeated(universe, c);
-    if (source.weight < target.weight) std::swap(c.source, c.target);
-    order.emplace_back(most, c.source.outputs.size(), reads, source.weight + target.weight, std::move(c));
+    if (source < target) std::swap(c.source, c.target);
+    order.emplace_back(most, c.source.outputs.size(), same, reads, source + target, std::move(c));
   }
   std::sort(order.begin(), order.end());
   std::vector<Candidate> result;
@@ -89,31 +56,75 @@ std::vector<Candidate> RuleCollector::in_order(const Universe& universe, std::ve
   return result;
 }
 
-void RuleCollector::collect(const Universe& universe, std::size_t universe_number, std::span<const Candidate> candidates) {
-  for (const Candidate& c : candidates) {
-    ++counts_.candidates;
-    const bool pair = c.source.outputs.size() > 1;
-    if (pair && !(weight_of(universe, c.source) > weight_of(universe, c.target) && computes_together(universe, c.target) &&
-                  is_connected(universe, c.source))) {
-      ++counts_.no_gain;
-      continue;
-    }
-    FlatEquation equation = GeneralShapes(universe, c).concrete(deriver_.vocabulary());
-    if (derives(equation, pair)) {
+std::vector<std::size_t> RuleCollector::unproved_rules() const {
+  std::vector<std::size_t> numbers;
+  numbers.reserve(open_.size());
+  for (const Open& o : open_) numbers.push_back(o.number);
+  return numbers;
+}
+
+std::vector<pieces::RuleText> RuleCollector::texts() const {
+  std::map<std::size_t, pieces::RuleText> by_number;
+  for (const KeptRule& k : kept_)
+    if (k.needed) by_number[k.number] = {rules::print(k.rule), true};
+  for (const Open& o : open_) by_number[o.number] = {o.text, false};
+  std::vector<pieces::RuleText> result;
+  result.reserve(by_number.size());
+  for (auto& [number, text] : by_number) result.push_back(std::move(text));
+  return result;
+}
+
+bool RuleCollector::count(Look look) {
+  switch (look) {
+    case Look::derived:
       ++counts_.derived;
-      continue;
-    }
-    if (!open_.empty() && !pair) {
-      for (const Open& o : open_) deriver_.enable(o.number, true);
-      const bool follows = derives(equation, pair);
-      for (const Open& o : open_) deriver_.enable(o.number, false);
-      if (follows) {
-        ++counts_.follow_from_unproved;
-        continue;
+      return true;
+    case Look::no_gain:
+      ++counts_.no_gain;
+      return true;
+    case Look::follows:
+      ++counts_.follow_from_unproved;
+      return true;
+    case Look::open:
+      break;
+  }
+  return false;
+}
+
+Result<void> RuleCollector::collect(const Universe& universe, std::size_t universe_number, std::span<const Candidate> candidates,
+                                    std::optional<std::string> looks) {
+  counts_.candidates += candidates.size();
+  const auto look = [&](const Candidate& c) { return look_at(deriver_, unproved_rules(), limits_, universe, c); };
+  std::vector<const Candidate*> open;
+  for (std::size_t k = 0; k < candidates.size(); ++k)
+    if (!count(looks ? static_cast<Look>((*looks)[k]) : look(candidates[k]))) open.push_back(&candidates[k]);
+  // Forms of a few are tried side by side; all that were looked at before a rule came are looked at again.
+  constexpr std::size_t kGroup = 4;
+  bool has_changed = false;
+  for (std::size_t next = 0; next < open.size();) {
+    std::vector<const Candidate*> group;
+    for (; next < open.size() && group.size() < kGroup; ++next)
+      if (!has_changed || !count(look(*open[next]))) group.push_back(open[next]);
+    std::vector<std::vector<TriedForm>> forms(group.size());
+    if (width_ > 1) {
+      std::vector<std::string> questions;
+      questions.reserve(group.size());
+      for (const Candidate* c : group) questions.push_back(pieces::forms(universe_number, *c));
+      XFLOW_TRY(const std::vector<std::string> answers, ask_(questions));
+      for (std::size_t k = 0; k < group.size(); ++k) {
+        XFLOW_TRY(forms[k], pieces::forms_of(answers[k]));
       }
     }
-    keep(universe, universe_number, c, std::move(equation));
+    bool is_first = true;
+    for (std::size_t k = 0; k < group.size(); ++k) {
+      if (!is_first && count(look(*group[k]))) continue;
+      if (width_ <= 1) forms[k] = try_forms(universe, *group[k], options_);
+      keep(universe, universe_number, *group[k], std::move(forms[k]));
+      is_first = false;
+      has_changed = true;
+    }
   }
+  return {};
 }
 
 void RuleCollector::begin_again() { counts_.candidates = counts_.derived = counts_.no_gain = counts_.follow_from_unproved = 0; }
@@ -126,71 +137,35 @@ void RuleCollector::unproved(const Universe& universe, const Candidate& candidat
                                     to_string(universe, candidate.target), text));
 }
 
-void RuleCollector::keep(const Universe& universe, std::size_t universe_number, const Candidate& candidate, FlatEquation equation) {
+void RuleCollector::keep(const Universe& universe, std::size_t universe_number, const Candidate& candidate, std::vector<TriedForm> forms) {
+  FlatEquation equation = GeneralShapes(universe, candidate).concrete(deriver_.vocabulary());
   const std::string base = name_of(universe, candidate);
   const int number = ++names_[base];
   const std::string name = number == 1 ? base : fmt::format("{}-{}", base, number);
+  const Candidate reversed{candidate.target, candidate.source};
+  const std::array<std::vector<std::string>, 2> texts = {write_rule(universe, candidate, name), candidate.source.outputs.size() > 1
+                                                                                                    ? std::vector<std::string>()
+                                                                                                    : write_rule(universe, reversed, name)};
   verifier::Verdict best = verifier::Verdict::ill_typed;
   std::string text;
   std::optional<rules::Rule> open;  // the last form that was neither proved nor refuted
-  const Candidate reversed{candidate.target, candidate.source};
-  for (const Candidate* direction : {&candidate, &reversed}) {
-    if (direction == &reversed && candidate.source.outputs.size() > 1) break;
-    const std::vector<std::string> small = write_rule(universe, *direction, name, true);
-    const std::vector<std::string> full = write_rule(universe, *direction, name);
-    for (std::size_t variant = 0; variant < small.size(); ++variant) {
-      const auto parsed = rules::parse_rules(small[variant], "generated");
-      auto rule = rules::parse_rules(full[variant], "generated");
-      if (!parsed || !rule) {
-        if (text.empty()) text = full[variant] + (parsed ? rule : parsed).error().text();
-        continue;
-      }
-      verifier::RuleDecision decision = verifier::decide(parsed->front(), options_);
-      if (decision.verdict == verifier::Verdict::unknown) {
-        // Where a divisor is no 0. Guards on signs make rules of what the numbers of a fingerprint have in common by accident.
-        const auto lacking = verifier::missing_value_guards(parsed->front(), options_);
-        const bool divisors =
-            std::all_of(lacking.begin(), lacking.end(), [](const rules::Guard& g) { return g.kind == rules::Guard::Kind::is_nonzero; });
-        if (!lacking.empty() && divisors) {
-          std::vector<rules::Guard> guards = rule->front().guards;
-          guards.insert(guards.end(), lacking.begin(), lacking.end());
-          if (auto guarded = verifier::with_guards(rule->front(), std::move(guards))) {
-            rule->front() = *std::move(guarded);
-            decision.verdict = verifier::Verdict::proved;
-          }
-        }
-      }
-      if (decision.verdict != verifier::Verdict::proved) {
-        if (text.empty() || decision.verdict == verifier::Verdict::refuted) text = full[variant] + decision.explanation();
-        if (best != verifier::Verdict::refuted) best = decision.verdict;
-        if (decision.verdict == verifier::Verdict::unknown) open = std::move(rule->front());
-        continue;
-      }
-      const auto added = deriver_.add(rule->front());
-      if (!added) {
-        text = full[variant] + added.error().text();
-        continue;
-      }
-      // What it was made from must follow from it.
-      if (!derives(equation, direction->source.outputs.size() > 1)) {
-        deriver_.enable(*added, false);
-        text = full[variant] + "does not derive what it was found in";
-        best = verifier::Verdict::unknown;
-        continue;
-      }
-      KeptRule kept;
-      kept.universe = universe_number;
-      kept.candidate = *direction;
-      kept.name = name;
-      kept.variant = variant;
-      kept.rule = std::move(rule->front());
-      kept.equation = std::move(equation);
-      kept.number = *added;
-      kept.pair = direction->source.outputs.size() > 1;
-      kept_.push_back(std::move(kept));
-      ++counts_.kept;
-      return;
+  for (std::size_t k = 0; k < forms.size(); ++k) {
+    const TriedForm form = forms[k];
+    const std::string& full = texts[form.reversed ? 1 : 0][form.variant];
+    auto rule = rules::parse_rules(full, "generated");
+    if (!rule || form.verdict != verifier::Verdict::proved) {
+      if (text.empty() || form.verdict == verifier::Verdict::refuted) text = full + (rule ? form.why : rule.error().text());
+      if (best != verifier::Verdict::refuted && form.verdict != verifier::Verdict::ill_typed) best = form.verdict;
+      if (rule && form.verdict == verifier::Verdict::unknown) open = std::move(rule->front());
+      continue;
     }
+    const auto why_not = keep(universe_number, form.reversed ? reversed : candidate, name, form, std::move(rule->front()), equation);
+    if (!why_not) return;
+    text = full + *why_not;
+    best = verifier::Verdict::unknown;
+    // It was to be the last.
+    const std::vector<TriedForm> others = try_forms(universe, candidate, options_, k + 1);
+    forms.insert(forms.end(), others.begin(), others.end());
   }
   if (open && candidate.source.outputs.size() == 1) {
     // What follows from it is not looked at one by one.
@@ -202,34 +177,79 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
   unproved(universe, candidate, best, text);
 }
 
-bool RuleCollector::prove(const std::function<const Universe&(const KeptRule&)>& universe_of) {
+std::optional<std::string> RuleCollector::keep(std::size_t universe_number, const Candidate& candidate, const std::string& name,
+                                               const TriedForm& form, rules::Rule rule, const FlatEquation& equation) {
+  if (form.is_guarded) {
+    auto guarded = with_divisors_guarded(rule, rule, options_);
+    if (!guarded) return "holds for few dimensions alone";
+    rule = *std::move(guarded);
+  }
+  const auto added = deriver_.add(rule);
+  if (!added) return added.error().text();
+  // What it was made from must follow from it.
+  const bool pair = candidate.source.outputs.size() > 1;
+  if (!derives(equation, pair)) {
+    deriver_.enable(*added, false);
+    return "does not derive what it was found in";
+  }
+  KeptRule kept;
+  kept.universe = universe_number;
+  kept.candidate = candidate;
+  kept.name = name;
+  kept.variant = form.variant;
+  kept.rule = std::move(rule);
+  kept.equation = equation;
+  kept.number = *added;
+  kept.pair = pair;
+  kept_.push_back(std::move(kept));
+  ++counts_.kept;
+  return std::nullopt;
+}
+
+Result<std::vector<std::string>> RuleCollector::ask(const std::vector<std::string>& questions) const {
+  if (width_ > 1) return ask_(questions);
+  return std::vector<std::string>(questions.size());
+}
+
+Result<bool> RuleCollector::prove(const std::function<const Universe&(const KeptRule&)>& universe_of) {
   bool same = true;
+  std::vector<KeptRule*> wanted;
+  std::vector<std::string> questions;
   for (KeptRule& k : kept_) {
     if (!k.needed || k.proved) continue;
+    wanted.push_back(&k);
+    questions.push_back(pieces::prove(k.rule));
+  }
+  XFLOW_TRY(const std::vector<std::string> answers, ask(questions));
+  for (std::size_t n = 0; n < wanted.size(); ++n) {
+    KeptRule& k = *wanted[n];
     const Universe& universe = universe_of(k);
     const std::vector<std::string> texts = write_rule(universe, k.candidate, k.name);
     verifier::Verdict verdict = verifier::Verdict::unknown;
     std::string why;
     for (std::size_t variant = k.variant; variant < texts.size() && !k.proved; ++variant) {
-      auto parsed = rules::parse_rules(texts[variant], "generated");
-      if (!parsed) continue;
-      rules::Rule rule = std::move(parsed->front());
-      if (variant == k.variant) rule = k.rule;  // with the guards on values that were found
-      const verifier::RuleDecision decision = verifier::decide(rule, options_);
-      if (decision.verdict != verifier::Verdict::proved) {
-        verdict = decision.verdict;
-        why = texts[variant] + decision.explanation();
+      FullProof proof;
+      if (variant == k.variant && !answers[n].empty()) {
+        XFLOW_TRY(proof, pieces::proof_of(answers[n]));
+      } else if (variant == k.variant) {
+        proof = prove_fully(k.rule, options_);  // with the guards on values that were found
+      } else {
+        auto parsed = rules::parse_rules(texts[variant], "generated");
+        if (!parsed) continue;
+        proof = prove_fully(parsed->front(), options_);
+      }
+      if (!proof.rule) {
+        verdict = proof.verdict;
+        why = texts[variant] + proof.why;
         continue;
       }
-      // Guards without which it holds as well are left out.
-      if (auto shorter = verifier::with_guards(rule, verifier::needed_guards(rule, options_))) rule = *std::move(shorter);
-      const auto added = deriver_.add(rule);
+      const auto added = deriver_.add(*proof.rule);
       if (!added) continue;
       same = same && variant == k.variant;
       deriver_.enable(k.number, false);
       k.number = *added;
       k.variant = variant;
-      k.rule = std::move(rule);
+      k.rule = *std::move(proof.rule);
       k.proved = true;
       ++counts_.verdicts[verifier::Verdict::proved];
     }
@@ -242,23 +262,26 @@ bool RuleCollector::prove(const std::function<const Universe&(const KeptRule&)>&
   return same;
 }
 
-void RuleCollector::direct(const std::function<const Universe&(const KeptRule&)>& universe_of) {
+Result<void> RuleCollector::direct(const std::function<const Universe&(const KeptRule&)>& universe_of) {
+  std::vector<KeptRule*> wanted;
+  std::vector<std::string> questions;
+  const auto reversed = [](const KeptRule& k) { return Candidate{k.candidate.target, k.candidate.source}; };
   for (KeptRule& k : kept_) {
     if (!k.needed || !k.proved) continue;
-    const Universe& universe = universe_of(k);
-    k.gain = gain_of(universe, k.candidate);
+    k.gain = gain_of(universe_of(k), k.candidate);
     if (!k.gain.backwards || k.pair) continue;
-    const Candidate reversed{k.candidate.target, k.candidate.source};
-    for (const std::string& text : write_rule(universe, reversed, k.name + "-back")) {
-      auto parsed = rules::parse_rules(text, "generated");
-      if (!parsed) continue;
-      rules::Rule rule = std::move(parsed->front());
-      if (verifier::decide(rule, options_).verdict != verifier::Verdict::proved) continue;
-      if (auto shorter = verifier::with_guards(rule, verifier::needed_guards(rule, options_))) rule = *std::move(shorter);
-      k.back = std::move(rule);
-      break;
-    }
+    wanted.push_back(&k);
+    questions.push_back(pieces::first(k.universe, reversed(k), k.name + "-back"));
   }
+  if (width_ <= 1) {
+    for (KeptRule* const k : wanted) k->back = first_proved(universe_of(*k), reversed(*k), k->name + "-back", options_);
+    return {};
+  }
+  XFLOW_TRY(const std::vector<std::string> answers, ask(questions));
+  for (std::size_t n = 0; n < wanted.size(); ++n) {
+    XFLOW_TRY(wanted[n]->back, pieces::rule_of(answers[n]));
+  }
+  return {};
 }
 
 void RuleCollector::eliminate() {
@@ -278,29 +301,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json to_json(const Sketch& sketch) {
-  ordered_json nodes = ordered_json::array();
-  for (const SketchNode& n : sketch.nodes) {
-    ordered_json node = {static_cast<int>(n.choice)};
-    for (const std::uint8_t o : n.operands) node.push_back(o);
-    nodes.push_back(std::move(node));
-  }
-  return {{"nodes", std::move(nodes)}, {"outputs", sketch.outputs}};
-}
-
-Sketch sketch_of(const ordered_json& json) {
-  Sketch sketch;
-  for (const ordered_json& n : json.at("nodes")) {
-    SketchNode node;
-    node.choice = static_cast<ChoiceId>(n.at(0).get<int>());
-    for (std::size_t k = 1; k < n.size(); ++k) node.operands.push_back(n.at(k).get<std::uint8_t>());
-    sketch.nodes.push_back(std::move(node));
-  }
-  sketch.outputs = json.at("outputs").get<std::vector<std::uint8_t>>();
-  return sketch;
-}
-
-Result<rules::Rule> one_rule(const std::string& text) {
+Result<rules::Rule> saved_rule(const std::string& text) {
   XFLOW_TRY(std::vector<rules::Rule> parsed, rules::parse_rules(text, "generated"));
   if (parsed.size() != 1) return fail(ErrorCode::unreadable, "expected one rule");
   return std::move(parsed.front());
@@ -328,8 +329,7 @@ std::string RuleCollector::save() const {
                              {"name", k.name},
                              {"universe", k.universe},
                              {"variant", k.variant},
-                             {"source", to_json(k.candidate.source)},
-                             {"target", to_json(k.candidate.target)}});
+                             {"candidate", pieces::to_text(k.candidate)}});
   }
   add_open(SIZE_MAX);
   return json.dump();
@@ -348,7 +348,7 @@ Result<void> RuleCollector::restore(const std::string& saved, std::span<const Un
     unproved_ = json.at("unproved").get<std::vector<std::string>>();
     for (const ordered_json& r : json.at("rules")) {
       if (r.contains("open")) {
-        XFLOW_TRY(const rules::Rule rule, one_rule(r.at("open").get<std::string>()));
+        XFLOW_TRY(const rules::Rule rule, saved_rule(r.at("open").get<std::string>()));
         XFLOW_TRY(const std::size_t number, deriver_.add(rule));
         deriver_.enable(number, false);
         open_.push_back({number, r.at("open").get<std::string>()});
@@ -356,10 +356,10 @@ Result<void> RuleCollector::restore(const std::string& saved, std::span<const Un
       }
       KeptRule k;
       k.universe = r.at("universe").get<std::size_t>();
-      k.candidate = {sketch_of(r.at("source")), sketch_of(r.at("target"))};
+      XFLOW_TRY(k.candidate, pieces::candidate_of(r.at("candidate").get<std::string>()));
       k.name = r.at("name").get<std::string>();
       k.variant = r.at("variant").get<std::size_t>();
-      XFLOW_TRY(k.rule, one_rule(r.at("text").get<std::string>()));
+      XFLOW_TRY(k.rule, saved_rule(r.at("text").get<std::string>()));
       XFLOW_TRY(k.number, deriver_.add(k.rule));
       k.equation = GeneralShapes(universes[k.universe], k.candidate).concrete(deriver_.vocabulary());
       k.pair = k.candidate.source.outputs.size() > 1;

@@ -9,9 +9,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/generator/candidates.h"
+#include "src/generator/collect_pieces.h"
 #include "src/generator/derive.h"
 #include "src/generator/gain.h"
 #include "src/rules/rule.h"
@@ -46,23 +48,37 @@ struct MinimizeCounts {
 
 class RuleCollector {
  public:
-  RuleCollector(const DeriveLimits& limits, const verifier::Options& options) : limits_(limits), options_(options) {}
+  // Answers pieces (collect_pieces.h), each in its place.
+  using Ask = std::function<Result<std::vector<std::string>>(const std::vector<std::string>& pieces)>;
 
-  // Candidates in the order in which they are taken: by size, the ones with the fewest repeated inputs first, each towards what costs less.
+  RuleCollector(const DeriveLimits& limits, const verifier::Options& options) : limits_(limits), options_(options) {}
+  // Gives what can be done elsewhere to others, `width` at a time; with one nothing is asked. Changes no result.
+  void share(Ask ask, std::size_t width) {
+    ask_ = std::move(ask);
+    width_ = width;
+  }
+
+  // Candidates in the order in which they are taken: by size, those of most inputs first, which say most, then those that read the fewest
+  // inputs again; each towards what costs less.
   static std::vector<Candidate> in_order(const Universe& universe, std::vector<Candidate> candidates);
   // Forgets the counts of candidates, which are about to be collected once more.
   void begin_again();
   // Keeps what the rules kept before do not derive: in its most general form that is proved for few dimensions. As equations, candidates of
   // two outputs follow from two of one; as rewrites they do not. So these are kept where the source, which reads some input twice, costs
   // more than a target that computes both outputs together, and rules kept before do not lead from the source to the target.
-  void collect(const Universe& universe, std::size_t universe_number, std::span<const Candidate> candidates);
+  // All candidates are looked at with the rules that are there when it is called, and those that are open once more in their order: what is
+  // kept depends on how they are divided. `looks`: what the first look at each says, if others had it. Errors are those of Ask.
+  Result<void> collect(const Universe& universe, std::size_t universe_number, std::span<const Candidate> candidates,
+                       std::optional<std::string> looks = std::nullopt);
+  // The rules with which candidates are looked at.
+  std::vector<pieces::RuleText> texts() const;
   // Removes, from the largest on, what the others derive.
   void eliminate();
   // Proves what is needed for all ranks, and leaves out guards without which it holds as well. Where that takes another form, or cannot be
   // done, false: what the old form derived is to be collected again.
-  bool prove(const std::function<const Universe&(const KeptRule&)>& universe_of);
+  Result<bool> prove(const std::function<const Universe&(const KeptRule&)>& universe_of);
   // Finds out which way each rule can pay; where it is the other way, or both, that is written and proved too.
-  void direct(const std::function<const Universe&(const KeptRule&)>& universe_of);
+  Result<void> direct(const std::function<const Universe&(const KeptRule&)>& universe_of);
 
   // All that was collected, as text, and back into a collector that has collected nothing. Not of what was eliminated or proved.
   std::string save() const;
@@ -76,12 +92,22 @@ class RuleCollector {
 
  private:
   bool derives(const FlatEquation& equation, bool pair) { return deriver_.derive(equation, limits_, false, pair).derived; }
-  void keep(const Universe& universe, std::size_t universe_number, const Candidate& candidate, FlatEquation equation);
+  std::vector<std::size_t> unproved_rules() const;
+  // False for what is open.
+  bool count(Look look);
+  void keep(const Universe& universe, std::size_t universe_number, const Candidate& candidate, std::vector<TriedForm> forms);
+  // Why a form that is proved for few dimensions is not kept; nothing where it is.
+  std::optional<std::string> keep(std::size_t universe_number, const Candidate& candidate, const std::string& name, const TriedForm& form,
+                                  rules::Rule rule, const FlatEquation& equation);
+  // Empty answers where nothing is asked.
+  Result<std::vector<std::string>> ask(const std::vector<std::string>& questions) const;
   void unproved(const Universe& universe, const Candidate& candidate, verifier::Verdict verdict, const std::string& text);
 
   Deriver deriver_;
   DeriveLimits limits_;
   verifier::Options options_;
+  Ask ask_;
+  std::size_t width_ = 1;
   std::vector<KeptRule> kept_;
   std::map<std::string, int> names_;
   MinimizeCounts counts_;

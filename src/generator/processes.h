@@ -35,6 +35,7 @@ class Processes final : public Workers {
   // The work is done by what the others gave to `serve`. After an error no piece is handed out, and those under way come to their end.
   Result<void> run(const std::vector<std::string>& pieces, const Piece& work,
                    const std::function<Result<void>(std::size_t piece, std::string result)>& done) override;
+  std::size_t width() const override { return messages_->others(); }
 
  private:
   std::unique_ptr<Messages> messages_;

@@ -23,6 +23,9 @@ class Workers {
   // first error ends it.
   virtual Result<void> run(const std::vector<std::string>& pieces, const Piece& work,
                            const std::function<Result<void>(std::size_t piece, std::string result)>& done) = 0;
+  // How many pieces are done at a time, and how many threads this process has for its own.
+  virtual std::size_t width() const = 0;
+  virtual int threads() const { return 1; }
 };
 
 // `jobs` threads.
@@ -31,6 +34,8 @@ class Threads final : public Workers {
   explicit Threads(int jobs) : jobs_(jobs) {}
   Result<void> run(const std::vector<std::string>& pieces, const Piece& work,
                    const std::function<Result<void>(std::size_t piece, std::string result)>& done) override;
+  std::size_t width() const override { return static_cast<std::size_t>(jobs_); }
+  int threads() const override { return jobs_; }
 
  private:
   int jobs_;

@@ -34,7 +34,7 @@ void collect(RuleCollector& collector, World world, std::vector<std::string> wor
   Candidates finder(*universe, options);
   finder.learn(smaller);
   const std::vector<Candidate> candidates = RuleCollector::in_order(*universe, finder.find(records));
-  collector.collect(*universe, 0, candidates);
+  ASSERT_TRUE(collector.collect(*universe, 0, candidates).has_value());
   for (const Candidate& c : candidates) equations.push_back(GeneralShapes(*universe, c).concrete(collector.deriver().vocabulary()));
 }
 

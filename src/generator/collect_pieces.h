@@ -1,0 +1,102 @@
+// Parts of the collection of rules that depend on nothing but what they are asked, so that others can do them side by side.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/generator/candidates.h"
+#include "src/generator/derive.h"
+#include "src/rules/rule.h"
+#include "src/verifier/verifier.h"
+
+namespace xflow::generator {
+
+// What becomes of a candidate among rules: the rules derive it; it is a pair of outputs that gains nothing together; it would follow if
+// what is neither proved nor refuted were true; none of these.
+enum class Look : char { derived = 'd', no_gain = 'g', follows = 'u', open = '?' };
+// `unproved`: rules of the deriver that are not enabled.
+Look look_at(Deriver& deriver, std::span<const std::size_t> unproved, const DeriveLimits& limits, const Universe& universe,
+             const Candidate& candidate);
+
+// A form of a candidate, in the order of both directions and of write_rule, for few dimensions.
+struct TriedForm {
+  bool reversed = false;
+  std::size_t variant = 0;
+  verifier::Verdict verdict = verifier::Verdict::ill_typed;
+  bool is_guarded = false;  // proved where no divisor is 0
+  std::string why;          // it is not proved
+};
+// Forms from number `begin` on, up to the first that is proved.
+std::vector<TriedForm> try_forms(const Universe& universe, const Candidate& candidate, const verifier::Options& options,
+                                 std::size_t begin = 0);
+// Where no divisor is 0, if that and nothing else is lacking; otherwise nothing.
+std::optional<rules::Rule> with_divisors_guarded(const rules::Rule& decided, const rules::Rule& rule, const verifier::Options& options);
+
+// A rule for all its ranks; where it is proved, without guards that it does not need.
+struct FullProof {
+  verifier::Verdict verdict = verifier::Verdict::unknown;
+  std::string why;
+  std::optional<rules::Rule> rule;
+};
+FullProof prove_fully(const rules::Rule& rule, const verifier::Options& options);
+// The first form of a candidate that is proved.
+std::optional<rules::Rule> first_proved(const Universe& universe, const Candidate& candidate, const std::string& name,
+                                        const verifier::Options& options);
+
+// The same as texts, question and answer. The first word of a question is its kind: look, forms, prove, first.
+namespace pieces {
+// Candidates `begin` to `end` of a universe in their order. `rules`: what derives, and what is not proved, in the order of a deriver.
+struct RuleText {
+  std::string text;
+  bool is_proved = true;
+};
+std::string look(std::size_t universe, std::size_t ranges, std::size_t begin, std::size_t end, std::span<const RuleText> rules);
+std::string forms(std::size_t universe, const Candidate& candidate);
+std::string prove(const rules::Rule& rule);
+std::string first(std::size_t universe, const Candidate& candidate, const std::string& name);
+bool is_one(const std::string& kind);
+
+Result<std::vector<TriedForm>> forms_of(const std::string& answer);
+Result<FullProof> proof_of(const std::string& answer);
+Result<std::optional<rules::Rule>> rule_of(const std::string& answer);
+
+// Candidates as text.
+std::string to_text(const Candidate& candidate);
+Result<Candidate> candidate_of(const std::string& text);
+}  // namespace pieces
+
+// Answers them. Keeps the rules of the last question, which most of the next one are.
+class CollectWorker {
+ public:
+  // The candidates of a universe in their order, of files that it knows.
+  using CandidatesOf = std::function<Result<std::vector<Candidate>>(std::size_t universe, std::size_t ranges)>;
+  CollectWorker(std::span<const Universe> universes, DeriveLimits limits, verifier::Options options, CandidatesOf candidates_of);
+  ~CollectWorker();
+
+  Result<std::string> run(const std::string& piece);
+
+ private:
+  Result<std::string> look(std::size_t universe, std::size_t ranges, std::size_t begin, std::size_t end, const std::string& rules);
+  Result<void> follow(const std::string& rules);
+
+  std::span<const Universe> universes_;
+  DeriveLimits limits_;
+  verifier::Options options_;
+  CandidatesOf candidates_of_;
+  std::optional<std::size_t> universe_;  // of the candidates
+  std::vector<Candidate> candidates_;
+  std::unique_ptr<Deriver> deriver_;
+  using Texts = std::vector<std::pair<std::string, bool>>;  // of rules, and whether they are proved
+  Texts texts_;                                             // that the deriver has
+  std::vector<std::size_t> unproved_;
+};
+
+}  // namespace xflow::generator

@@ -1,0 +1,122 @@
+#include "src/generator/collect_pieces.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "src/generator/minimize.h"
+#include "tests/generator/small_graphs.h"
+
+namespace xflow::generator {
+namespace {
+
+std::vector<Universe> small_universes() {
+  std::vector<Universe> result;
+  result.push_back(Universe::make({World::matrix, {"add", "concat", "matmul", "relu"}, 3}).value());
+  return result;
+}
+
+std::vector<Candidate> candidates_of(const Universe& universe) {
+  const EnumerationOptions options{.max_operators = 2};
+  std::vector<Record> records;
+  EXPECT_TRUE(enumerate(universe, options, 0, 1, [&](const Record& r) { records.push_back(r); }).has_value());
+  Candidates finder(universe, options);
+  return RuleCollector::in_order(universe, finder.find(records));
+}
+
+CollectWorker worker_of(const std::vector<Universe>& universes) {
+  return CollectWorker(universes, {}, {},
+                       [&](std::size_t u, std::size_t) -> Result<std::vector<Candidate>> { return candidates_of(universes[u]); });
+}
+
+TEST(CollectPieces, AreTheSameAsTexts) {
+  const std::vector<Universe> universes = small_universes();
+  const Candidate c = relu_of_columns(universes[0]);
+  EXPECT_EQ(pieces::candidate_of(pieces::to_text(c)).value(), c);
+  CollectWorker worker = worker_of(universes);
+  const auto forms = pieces::forms_of(worker.run(pieces::forms(0, c)).value()).value();
+  const std::vector<TriedForm> here = try_forms(universes[0], c, {});
+  ASSERT_EQ(forms.size(), here.size());
+  EXPECT_EQ(forms.back().verdict, verifier::Verdict::proved);
+  EXPECT_EQ(forms.back().variant, here.back().variant);
+  EXPECT_EQ(forms.back().why, here.back().why);
+
+  const auto first = pieces::rule_of(worker.run(pieces::first(0, c, "relu-of-columns")).value()).value();
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->name, "relu-of-columns");
+  EXPECT_EQ(rules::print(*first), rules::print(*first_proved(universes[0], c, "relu-of-columns", {})));
+
+  const rules::Rule redundant = rule("rule r\n  source\n    y = relu(relu(x))\n  target\n    y = relu(x)\n  where rank(x) <= 2\n");
+  const auto proof = pieces::proof_of(worker.run(pieces::prove(redundant)).value()).value();
+  EXPECT_EQ(proof.verdict, verifier::Verdict::proved);
+  const rules::Rule wrong = rule("rule r\n  source\n    y = relu(x)\n  target\n    y = add(x, x)\n");
+  const auto refuted = pieces::proof_of(worker.run(pieces::prove(wrong)).value()).value();
+  EXPECT_EQ(refuted.verdict, verifier::Verdict::refuted);
+  EXPECT_FALSE(refuted.rule.has_value());
+  EXPECT_NE(refuted.why, "");
+}
+
+TEST(CollectPieces, LookWithTheRulesThatTheyAreGiven) {
+  const std::vector<Universe> universes = small_universes();
+  const std::vector<Candidate> candidates = candidates_of(universes[0]);
+  CollectWorker worker = worker_of(universes);
+  const auto look = [&](const std::vector<pieces::RuleText>& rules) {
+    return worker.run(pieces::look(0, 1, 0, candidates.size(), rules)).value();
+  };
+  EXPECT_EQ(look({}), std::string(candidates.size(), '?'));
+  const std::string text = "rule r\n  source\n    y = relu(relu(x))\n  target\n    y = relu(x)\n";
+  const std::string with = look({{text, true}});
+  EXPECT_NE(with.find('d'), std::string::npos);
+  // As something that is not proved nothing is derived by it, but some would follow.
+  std::string unproved = with;
+  std::replace(unproved.begin(), unproved.end(), 'd', 'u');
+  EXPECT_EQ(look({{text, false}}), unproved);
+  // Other rules than before, and fewer.
+  EXPECT_EQ(look({}), std::string(candidates.size(), '?'));
+}
+
+TEST(CollectPieces, SayWhatTheyDoNotKnow) {
+  const std::vector<Universe> universes = small_universes();
+  CollectWorker worker = worker_of(universes);
+  EXPECT_EQ(worker.run("dance 0").error().text(), "no piece of work 'dance'");
+  EXPECT_EQ(worker.run("forms 7\n{}").error().text(), "no piece of work 'forms'");
+  EXPECT_EQ(worker.run(pieces::look(0, 1, 5, 1000000, {})).error().text(), "no such candidates");
+  EXPECT_FALSE(worker.run("forms 0\n{}").has_value());
+  EXPECT_FALSE(pieces::forms_of("[[1]]").has_value());
+  EXPECT_FALSE(pieces::proof_of("").has_value());
+}
+
+TEST(Collector, KeepsTheSameWhereOthersHelp) {
+  const std::vector<Universe> universes = small_universes();
+  const std::vector<Candidate> candidates = candidates_of(universes[0]);
+  const auto collected = [&](std::size_t width) {
+    CollectWorker worker = worker_of(universes);
+    RuleCollector collector({}, {});
+    collector.share(
+        [&](const std::vector<std::string>& questions) -> Result<std::vector<std::string>> {
+          std::vector<std::string> answers;
+          for (const std::string& q : questions) answers.push_back(worker.run(q).value());
+          return answers;
+        },
+        width);
+    const auto universe_of = [&](const KeptRule&) -> const Universe& { return universes[0]; };
+    EXPECT_TRUE(collector.collect(universes[0], 0, candidates).has_value());
+    collector.eliminate();
+    EXPECT_TRUE(collector.prove(universe_of).value());
+    EXPECT_TRUE(collector.direct(universe_of).has_value());
+    std::vector<std::string> all;
+    for (const KeptRule& k : collector.kept()) {
+      if (!k.needed) continue;
+      all.push_back(rules::print(k.rule));
+      if (k.back) all.push_back(rules::print(*k.back));
+    }
+    all.insert(all.end(), collector.unproved().begin(), collector.unproved().end());
+    return all;
+  };
+  const std::vector<std::string> alone = collected(1);
+  EXPECT_GT(alone.size(), 5U);
+  EXPECT_EQ(collected(2), alone);
+}
+
+}  // namespace
+}  // namespace xflow::generator
