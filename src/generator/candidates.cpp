@@ -185,11 +185,16 @@ void Candidates::pair(const Record& record, const Sketch& representative, const 
   Candidate c{rename(universe_, member, of_member->leaves), rename(universe_, representative, of_representative->leaves)};
   // On other numbers and larger tensors, output by output.
   const std::vector<std::uint64_t> source = again_.values(c.source);
-  const std::vector<std::uint64_t> target = again_.values(c.target);
+  std::vector<std::uint64_t> target = again_.values(c.target);
+  std::vector<std::uint8_t> left_over = c.target.outputs;  // outputs may be equal; each is taken once
   std::vector<std::uint8_t> outputs;
   for (const std::uint64_t v : source) {
     const auto same = std::find(target.begin(), target.end(), v);
-    if (same != target.end()) outputs.push_back(c.target.outputs[static_cast<std::size_t>(same - target.begin())]);
+    if (same == target.end()) break;
+    const auto at = same - target.begin();
+    outputs.push_back(left_over[static_cast<std::size_t>(at)]);
+    target.erase(same);
+    left_over.erase(left_over.begin() + at);
   }
   if (source.empty() || outputs.size() != c.source.outputs.size()) {
     ++counts_.accidents;

@@ -282,12 +282,12 @@ Result<std::string> CollectWorker::look(std::size_t universe, std::size_t ranges
     XFLOW_TRY(candidates_, candidates_of_(universe, ranges));
     universe_ = universe;
   }
-  if (begin > end || end > candidates_.size()) return fail(ErrorCode::internal, "no such candidates");
+  if (begin > end || end > candidates_->size()) return fail(ErrorCode::internal, "no such candidates");
   XFLOW_CHECK(follow(rules));
   std::string looks;
   looks.reserve(end - begin);
   for (std::size_t k = begin; k < end; ++k)
-    looks.push_back(static_cast<char>(look_at(*deriver_, unproved_, limits_, universes_[universe], candidates_[k])));
+    looks.push_back(static_cast<char>(look_at(*deriver_, unproved_, limits_, universes_[universe], (*candidates_)[k])));
   return looks;
 }
 

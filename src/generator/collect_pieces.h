@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/generator/candidate_list.h"
 #include "src/generator/candidates.h"
 #include "src/generator/derive.h"
 #include "src/rules/rule.h"
@@ -77,7 +78,7 @@ Result<Candidate> candidate_of(const std::string& text);
 class CollectWorker {
  public:
   // The candidates of a universe in their order, of files that it knows.
-  using CandidatesOf = std::function<Result<std::vector<Candidate>>(std::size_t universe, std::size_t ranges)>;
+  using CandidatesOf = std::function<Result<CandidateList>(std::size_t universe, std::size_t ranges)>;
   CollectWorker(std::span<const Universe> universes, DeriveLimits limits, verifier::Options options, CandidatesOf candidates_of);
   ~CollectWorker();
 
@@ -92,7 +93,7 @@ class CollectWorker {
   verifier::Options options_;
   CandidatesOf candidates_of_;
   std::optional<std::size_t> universe_;  // of the candidates
-  std::vector<Candidate> candidates_;
+  std::optional<CandidateList> candidates_;
   std::unique_ptr<Deriver> deriver_;
   using Texts = std::vector<std::pair<std::string, bool>>;  // of rules, and whether they are proved
   Texts texts_;                                             // that the deriver has

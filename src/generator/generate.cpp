@@ -13,6 +13,7 @@
 #include <span>
 #include <sstream>
 
+#include "src/generator/candidate_list.h"
 #include "src/generator/candidates.h"
 #include "src/generator/checkpoint.h"
 #include "src/generator/collect_pieces.h"
@@ -84,29 +85,6 @@ struct GraphsHeader {
 
 std::string graphs_name(std::size_t universe, std::size_t part) { return fmt::format("graphs-{}-{}", universe, part); }
 std::string candidates_name(std::size_t universe, std::size_t range) { return fmt::format("candidates-{}-{}", universe, range); }
-
-void append_sketch(std::string& bytes, const Sketch& s) {
-  append(bytes, static_cast<std::uint8_t>(s.nodes.size()));
-  for (const SketchNode& n : s.nodes) {
-    append(bytes, static_cast<std::uint8_t>(n.choice));
-    append(bytes, static_cast<std::uint8_t>(n.operands.size()));
-    for (const std::uint8_t o : n.operands) append(bytes, o);
-  }
-  append(bytes, static_cast<std::uint8_t>(s.outputs.size()));
-  for (const std::uint8_t o : s.outputs) append(bytes, o);
-}
-Sketch take_sketch(std::string_view& bytes) {
-  Sketch s;
-  s.nodes.resize(take<std::uint8_t>(bytes));
-  for (SketchNode& n : s.nodes) {
-    n.choice = static_cast<ChoiceId>(take<std::uint8_t>(bytes));
-    n.operands.resize(take<std::uint8_t>(bytes));
-    for (std::uint8_t& o : n.operands) o = take<std::uint8_t>(bytes);
-  }
-  s.outputs.resize(take<std::uint8_t>(bytes));
-  for (std::uint8_t& o : s.outputs) o = take<std::uint8_t>(bytes);
-  return s;
-}
 
 // The universes of a job, made anew by every thread: they are used by one at a time.
 Result<std::vector<Universe>> universes_of(const GenerateOptions& options) {
@@ -210,29 +188,27 @@ Result<void> learn(const GenerateOptions& options, const Checkpoint& checkpoint,
 }
 
 // "candidates U R N": range R of N of universe U.
-Result<std::string> group_range(const Checkpoint& checkpoint, Candidates& finder, std::size_t number, std::size_t range,
-                                std::size_t ranges) {
+Result<std::string> group_range(const GenerateOptions& options, const Checkpoint& checkpoint, const Universe& universe, Candidates& finder,
+                                std::size_t number, std::size_t range, std::size_t ranges) {
   std::vector<Record> records;
   for (std::size_t part = 0; part < kParts; ++part)
     XFLOW_CHECK(read_records(checkpoint, number, part, range_begin(range, ranges), range_last(range, ranges), records));
-  const std::vector<Candidate> candidates = finder.find(records);
+  CandidateList candidates(universe, options.max_operators);
+  for (Candidate& c : finder.find(records)) candidates.add(std::move(c));
   const CandidateCounts& counts = finder.counts();
   std::string bytes;
   for (const std::uint64_t n : {counts.graphs, counts.classes, counts.pairs, counts.reducible, counts.accidents, counts.dropped,
                                 static_cast<std::uint64_t>(candidates.size())}) {
     append(bytes, n);
   }
-  for (const Candidate& c : candidates) {
-    append_sketch(bytes, c.source);
-    append_sketch(bytes, c.target);
-  }
+  bytes += candidates.bytes();
   XFLOW_CHECK(checkpoint.write(candidates_name(number, range), bytes));
   return std::string();
 }
 
 struct Grouped {
   CandidateCounts counts;
-  std::vector<Candidate> candidates;
+  CandidateList candidates;
 };
 Result<void> read_candidates(const Checkpoint& checkpoint, std::size_t universe, std::size_t range, Grouped& into) {
   XFLOW_TRY(const std::optional<std::string> bytes, checkpoint.read(candidates_name(universe, range)));
@@ -242,20 +218,20 @@ Result<void> read_candidates(const Checkpoint& checkpoint, std::size_t universe,
                            &into.counts.dropped}) {
     *n += take<std::uint64_t>(view);
   }
+  const std::size_t before = into.candidates.size();
   const auto count = take<std::uint64_t>(view);
-  for (std::uint64_t k = 0; k < count; ++k) {
-    Candidate c;
-    c.source = take_sketch(view);
-    c.target = take_sketch(view);
-    into.candidates.push_back(std::move(c));
-  }
+  into.candidates.add_bytes(view);
+  if (into.candidates.size() - before != count)
+    return fail(ErrorCode::unreadable, "a file of the job is cut off", checkpoint.path(candidates_name(universe, range)));
   return {};
 }
 
-// Of all ranges.
-Result<Grouped> read_candidates(const Checkpoint& checkpoint, std::size_t universe, std::size_t ranges) {
-  Grouped grouped;
-  for (std::size_t r = 0; r < ranges; ++r) XFLOW_CHECK(read_candidates(checkpoint, universe, r, grouped));
+// Of all ranges, candidates in their order.
+Result<Grouped> read_candidates(const GenerateOptions& options, const Checkpoint& checkpoint, const Universe& universe, std::size_t number,
+                                std::size_t ranges) {
+  Grouped grouped{{}, CandidateList(universe, options.max_operators)};
+  for (std::size_t r = 0; r < ranges; ++r) XFLOW_CHECK(read_candidates(checkpoint, number, r, grouped));
+  grouped.candidates.sort();
   return grouped;
 }
 
@@ -432,10 +408,10 @@ Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) con
     tools.finder.reset();
     if (!tools.collector)
       tools.collector = std::make_unique<CollectWorker>(
-          tools.universes, options_.limits, verifier::Options(), [&](std::size_t u, std::size_t ranges) -> Result<std::vector<Candidate>> {
+          tools.universes, options_.limits, verifier::Options(), [&](std::size_t u, std::size_t ranges) -> Result<CandidateList> {
             XFLOW_TRY(const Checkpoint files, Checkpoint::open(work_folder(options_), identity(options_)));
-            XFLOW_TRY(Grouped grouped, read_candidates(files, u, ranges));
-            return RuleCollector::in_order(tools.universes[u], std::move(grouped.candidates));
+            XFLOW_TRY(Grouped grouped, read_candidates(options_, files, tools.universes[u], u, ranges));
+            return std::move(grouped.candidates);
           });
     return tools.collector->run(piece);
   }
@@ -450,7 +426,7 @@ Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) con
   if (!(words >> count) || count == 0) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", piece));
   if (!tools.has_learned) XFLOW_CHECK(learn(options_, checkpoint, tools.universes[universe], *tools.finder, universe));
   tools.has_learned = true;
-  return group_range(checkpoint, *tools.finder, universe, number, count);
+  return group_range(options_, checkpoint, tools.universes[universe], *tools.finder, universe, number, count);
 }
 
 Result<GenerateSummary> generate(const GenerateOptions& options, Workers& workers) {
@@ -464,7 +440,7 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
   ordered_json report;
   report["command"] = command_text(options);
   RuleCollector collector(options.limits, {});
-  std::vector<std::vector<Candidate>> all(universes.size());
+  std::vector<CandidateList> all;
   std::vector<std::size_t> ranges_of_universe;
   PieceWorker worker(options);
   for (std::size_t u = 0; u < universes.size(); ++u) {
@@ -491,7 +467,7 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
     for (std::size_t r = 0; r < ranges; ++r) pieces.emplace_back(fmt::format("candidates {} {} {}", u, r, ranges), candidates_name(u, r));
     XFLOW_CHECK(run_missing(options, checkpoint, workers, worker, world + ": ranges of fingerprints", pieces));
     ranges_of_universe.push_back(ranges);
-    XFLOW_TRY(Grouped grouped, read_candidates(checkpoint, u, ranges));
+    XFLOW_TRY(Grouped grouped, read_candidates(options, checkpoint, universes[u], u, ranges));
     ordered_json part;
     part["tensors"] = world;
     part["enumerated_by_operators"] = counts_json(raw);
@@ -507,7 +483,7 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
     report["universes"].push_back(part);
     summary.graphs += grouped.counts.graphs;
     summary.candidates += grouped.candidates.size();
-    all[u] = RuleCollector::in_order(universes[u], std::move(grouped.candidates));
+    all.push_back(std::move(grouped.candidates));
   }
   const auto universe_of = [&](const KeptRule& k) -> const Universe& { return universes[k.universe]; };
   Progress progress(options, checkpoint);
@@ -520,10 +496,9 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
     for (std::size_t u = 0; u < universes.size(); ++u) {
       for (std::size_t begin = 0; begin < all[u].size();) {
         const std::size_t end = std::min(end_of_batch(begin), all[u].size());
-        const std::span<const Candidate> batch = std::span(all[u]).subspan(begin, end - begin);
         if (round > 0 || !progress.is_done(u, begin)) {
           XFLOW_TRY(std::optional<std::string> looks, looks_at(workers, worker, collector, u, ranges_of_universe[u], begin, end));
-          XFLOW_CHECK(collector.collect(universes[u], u, batch, std::move(looks)));
+          XFLOW_CHECK(collector.collect(universes[u], u, all[u].part(begin, end), std::move(looks)));
           if (options.progress)
             options.progress(
                 fmt::format("{}: {} of {} candidates, {} rules", name(universes[u].world()), end, all[u].size(), collector.kept().size()));
@@ -566,6 +541,7 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
   report["derived"] = counts.derived;
   report["pairs_without_gain"] = counts.no_gain;
   report["follow_from_unproved"] = counts.follow_from_unproved;
+  report["differ_on_more_numbers"] = counts.accidents;
   report["kept"] = counts.kept;
   report["eliminated"] = counts.eliminated;
   report["rules"] = summary.rules;

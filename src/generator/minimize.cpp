@@ -17,45 +17,9 @@
 namespace xflow::generator {
 namespace {
 
-// How often inputs are read beyond the first time, on the side with fewer such reads.
-std::size_t repeated(const Universe& universe, const Candidate& c) {
-  std::size_t least = SIZE_MAX;
-  for (const Sketch* side : {&c.source, &c.target}) {
-    std::size_t reads = 0;
-    std::set<std::uint8_t> inputs;
-    for (const SketchNode& n : side->nodes) {
-      for (const std::uint8_t o : n.operands) {
-        if (o >= universe.inputs()) continue;
-        ++reads;
-        inputs.insert(o);
-      }
-    }
-    least = std::min(least, reads - inputs.size());
-  }
-  return least;
-}
+constexpr std::size_t kMostGrown = 8;  // operators of a graph
 
 }  // namespace
-
-std::vector<Candidate> RuleCollector::in_order(const Universe& universe, std::vector<Candidate> candidates) {
-  using Key = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t, int, Candidate>;
-  std::vector<Key> order;
-  for (Candidate& c : candidates) {
-    const std::size_t most = std::max(c.source.nodes.size(), c.target.nodes.size());
-    const int source = weight_of(universe, c.source);
-    const int target = weight_of(universe, c.target);
-    const std::size_t same = universe.inputs() - std::max(inputs_of(universe, c.source).size(), inputs_of(universe, c.target).size());
-    const std::size_t reads = repeated(universe, c);
-    if (source < target) std::swap(c.source, c.target);
-    order.emplace_back(most, c.source.outputs.size(), same, reads, source + target, std::move(c));
-  }
-  std::sort(order.begin(), order.end());
-  std::vector<Candidate> result;
-  result.reserve(order.size());
-  for (Key& key : order) result.push_back(std::move(std::get<Candidate>(key)));
-  return result;
-}
-
 std::vector<std::size_t> RuleCollector::unproved_rules() const {
   std::vector<std::size_t> numbers;
   numbers.reserve(open_.size());
@@ -91,6 +55,30 @@ bool RuleCollector::count(Look look) {
   return false;
 }
 
+bool RuleCollector::holds_on_more_numbers(const Universe& universe, std::size_t universe_number, const Candidate& candidate) {
+  constexpr std::size_t kSeeds = 16;
+  constexpr std::uint64_t kFirstSeed = 1000;
+  std::vector<Evaluator>& evaluators = evaluators_[universe_number];
+  const std::size_t operators = std::max(candidate.source.nodes.size(), candidate.target.nodes.size());
+  for (std::size_t k = 0; k < kSeeds; ++k) {
+    if (k == evaluators.size()) {
+      EnumerationOptions options;
+      options.max_operators = std::max<std::size_t>(operators, kMostGrown);
+      options.seed = kFirstSeed + k;
+      options.sizes = k % Universe::kAssignments;
+      options.value_bytes = std::size_t{4} << 20;
+      evaluators.emplace_back(universe, options);
+    }
+    // Where some element has no value nothing is known.
+    const std::vector<std::uint64_t> source = evaluators[k].values(candidate.source);
+    const std::vector<std::uint64_t> target = evaluators[k].values(candidate.target);
+    if (source.empty() || target.empty() || source == target) continue;
+    ++counts_.accidents;
+    return false;
+  }
+  return true;
+}
+
 Result<void> RuleCollector::collect(const Universe& universe, std::size_t universe_number, std::span<const Candidate> candidates,
                                     std::optional<std::string> looks) {
   counts_.candidates += candidates.size();
@@ -104,7 +92,8 @@ Result<void> RuleCollector::collect(const Universe& universe, std::size_t univer
   for (std::size_t next = 0; next < open.size();) {
     std::vector<const Candidate*> group;
     for (; next < open.size() && group.size() < kGroup; ++next)
-      if (!has_changed || !count(look(*open[next]))) group.push_back(open[next]);
+      if ((!has_changed || !count(look(*open[next]))) && holds_on_more_numbers(universe, universe_number, *open[next]))
+        group.push_back(open[next]);
     std::vector<std::vector<TriedForm>> forms(group.size());
     if (width_ > 1) {
       std::vector<std::string> questions;
@@ -127,7 +116,9 @@ Result<void> RuleCollector::collect(const Universe& universe, std::size_t univer
   return {};
 }
 
-void RuleCollector::begin_again() { counts_.candidates = counts_.derived = counts_.no_gain = counts_.follow_from_unproved = 0; }
+void RuleCollector::begin_again() {
+  counts_.candidates = counts_.derived = counts_.no_gain = counts_.follow_from_unproved = counts_.accidents = 0;
+}
 
 void RuleCollector::unproved(const Universe& universe, const Candidate& candidate, verifier::Verdict verdict, const std::string& text) {
   ++counts_.verdicts[verdict];
@@ -311,7 +302,7 @@ Result<rules::Rule> saved_rule(const std::string& text) {
 
 std::string RuleCollector::save() const {
   ordered_json json;
-  json["counts"] = {counts_.candidates, counts_.derived, counts_.no_gain, counts_.follow_from_unproved, counts_.kept};
+  json["counts"] = {counts_.candidates, counts_.derived, counts_.no_gain, counts_.follow_from_unproved, counts_.accidents, counts_.kept};
   json["verdicts"] = ordered_json::array();
   for (const auto& [verdict, count] : counts_.verdicts) json["verdicts"].push_back({static_cast<int>(verdict), count});
   json["names"] = names_;
@@ -340,7 +331,8 @@ Result<void> RuleCollector::restore(const std::string& saved, std::span<const Un
   try {
     const ordered_json json = ordered_json::parse(saved);
     std::size_t at = 0;
-    for (std::uint64_t* count : {&counts_.candidates, &counts_.derived, &counts_.no_gain, &counts_.follow_from_unproved, &counts_.kept})
+    for (std::uint64_t* count :
+         {&counts_.candidates, &counts_.derived, &counts_.no_gain, &counts_.follow_from_unproved, &counts_.accidents, &counts_.kept})
       *count = json.at("counts").at(at++).get<std::uint64_t>();
     for (const ordered_json& v : json.at("verdicts"))
       counts_.verdicts[static_cast<verifier::Verdict>(v.at(0).get<int>())] = v.at(1).get<std::uint64_t>();

@@ -22,7 +22,7 @@
 namespace xflow::generator {
 
 struct KeptRule {
-  std::size_t universe = 0;  // a number of the caller
+  std::size_t universe = 0;  // a number of the caller, of each universe its own
   Candidate candidate;       // from source to target of the rule
   std::string name;
   std::size_t variant = 0;  // of write_rule
@@ -40,6 +40,7 @@ struct MinimizeCounts {
   std::uint64_t candidates = 0;
   std::uint64_t derived = 0;                            // by rules kept before
   std::uint64_t no_gain = 0;                            // pairs of outputs whose target costs as much, or computes each output by itself
+  std::uint64_t accidents = 0;                          // of those that were left, differ on more numbers
   std::uint64_t kept = 0;                               // proved, and not derived when they came
   std::uint64_t eliminated = 0;                         // of those, derived by the others in the end
   std::map<verifier::Verdict, std::uint64_t> verdicts;  // of what was not derived, in its best form
@@ -58,9 +59,6 @@ class RuleCollector {
     width_ = width;
   }
 
-  // Candidates in the order in which they are taken: by size, those of most inputs first, which say most, then those that read the fewest
-  // inputs again; each towards what costs less.
-  static std::vector<Candidate> in_order(const Universe& universe, std::vector<Candidate> candidates);
   // Forgets the counts of candidates, which are about to be collected once more.
   void begin_again();
   // Keeps what the rules kept before do not derive: in its most general form that is proved for few dimensions. As equations, candidates of
@@ -93,6 +91,8 @@ class RuleCollector {
  private:
   bool derives(const FlatEquation& equation, bool pair) { return deriver_.derive(equation, limits_, false, pair).derived; }
   std::vector<std::size_t> unproved_rules() const;
+  // On numbers of other seeds, and tensors of both sizes. Signs of few elements are all that is seen of some.
+  bool holds_on_more_numbers(const Universe& universe, std::size_t universe_number, const Candidate& candidate);
   // False for what is open.
   bool count(Look look);
   void keep(const Universe& universe, std::size_t universe_number, const Candidate& candidate, std::vector<TriedForm> forms);
@@ -110,6 +110,7 @@ class RuleCollector {
   std::size_t width_ = 1;
   std::vector<KeptRule> kept_;
   std::map<std::string, int> names_;
+  std::map<std::size_t, std::vector<Evaluator>> evaluators_;  // by universe
   MinimizeCounts counts_;
   std::vector<std::string> unproved_;
   // Rules of the deriver that are neither proved nor refuted: never used to derive what is kept.

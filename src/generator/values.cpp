@@ -18,8 +18,9 @@ void set(std::uint64_t random, Residue& out) { out = static_cast<Residue>(random
 void set(std::uint64_t random, Pair& out) {
   out = {static_cast<std::uint32_t>(random % kFirstPrime), static_cast<std::uint32_t>(mix(random) % kSecondPrime)};
 }
-// Small, of both signs, and divisible as often as means of windows and halves can ask for.
-void set(std::uint64_t random, Integer& out) { out = (static_cast<Integer>(random % 61) - 30) * 5832; }
+// Small, of both signs and now and then 0, or z + x * x would never be negative; divisible as often as means of windows and halves can ask
+// for.
+void set(std::uint64_t random, Integer& out) { out = mix(random) % 6 == 0 ? 0 : (static_cast<Integer>(random % 61) - 30) * 5832; }
 // Some rows and planes have no positive number, or what is true of maxima of both signs alone would seem true.
 void lower(Integer& value) { value = value > 0 ? -value : value; }
 void lower(Residue& /*value*/) {}

@@ -16,7 +16,7 @@ TEST_F(TransposedProducts, TransposeTheSmallerOfOperandAndResult) {
   const ValueId x = input("x", {64, dim("M", 64)});
   const ValueId y = matmul(transpose(x, {1, 0}), weight({64, 2}));
   EXPECT_EQ(search({y}).form, "v1 = matmul([2, 64], x); v2 = transpose(v1); v2");
-  EXPECT_EQ(search({y}, {.without = {"matmul-of-transpose", "transpose-of-matmul-and-transpose-2-back"}}).form,
+  EXPECT_EQ(search({y}, {.without = {"matmul-of-transpose", "transpose-of-matmul-and-transpose*"}}).form,
             "v1 = transpose(x); v2 = matmul(v1, [64, 2]); v2");
 }
 

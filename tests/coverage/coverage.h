@@ -36,7 +36,7 @@ struct Roofline {
 
 struct SearchOptions {
   Roofline device = {};
-  std::vector<std::string> without = {};  // names of rules
+  std::vector<std::string> without = {};  // names of rules; "name*": all that begin so, for those that the generator names
   double max_growth = 0.05;
   bool any_numbers = false;  // also rules that change special values
   std::uint64_t max_states = 500;

@@ -16,17 +16,54 @@ std::vector<Universe> small_universes() {
   return result;
 }
 
-std::vector<Candidate> candidates_of(const Universe& universe) {
-  const EnumerationOptions options{.max_operators = 2};
+std::vector<Candidate> found_in(const Universe& universe, std::size_t max_outputs) {
+  const EnumerationOptions options{.max_operators = 2, .max_outputs = max_outputs};
   std::vector<Record> records;
   EXPECT_TRUE(enumerate(universe, options, 0, 1, [&](const Record& r) { records.push_back(r); }).has_value());
-  Candidates finder(universe, options);
-  return RuleCollector::in_order(universe, finder.find(records));
+  return Candidates(universe, options).find(records);
 }
 
+CandidateList candidates_of(const Universe& universe) { return in_order(universe, found_in(universe, 1)); }
+
 CollectWorker worker_of(const std::vector<Universe>& universes) {
-  return CollectWorker(universes, {}, {},
-                       [&](std::size_t u, std::size_t) -> Result<std::vector<Candidate>> { return candidates_of(universes[u]); });
+  return CollectWorker(universes, {}, {}, [&](std::size_t u, std::size_t) -> Result<CandidateList> { return candidates_of(universes[u]); });
+}
+
+TEST(CandidateList, HoldsWhatItWasGiven) {
+  const Universe u = Universe::make({World::matrix, {"add", "concat", "matmul", "relu", "split"}, 3}).value();
+  const std::vector<Candidate> found = found_in(u, 2);
+  ASSERT_GT(found.size(), 100U);
+  const CandidateList list = in_order(u, found);
+  std::vector<Candidate> before = found;
+  std::vector<Candidate> after = list.part(0, list.size());
+  for (std::size_t k = 1; k < after.size(); ++k) EXPECT_LE(after[k - 1].source.outputs.size(), 2U);
+  std::size_t inputs = 10;
+  for (std::size_t k = 0; k < after.size(); ++k) {
+    EXPECT_GE(weight_of(u, after[k].source), weight_of(u, after[k].target));
+    if (after[k].source.nodes.size() != 1 || after[k].target.nodes.size() != 1) continue;
+    EXPECT_LE(inputs_of(u, after[k].source).size(), inputs);  // those that say most come first
+    inputs = inputs_of(u, after[k].source).size();
+  }
+  const auto towards_less = [&](Candidate& c) {
+    if (weight_of(u, c.source) < weight_of(u, c.target)) std::swap(c.source, c.target);
+    // Which output is the first says nothing.
+    if (!std::is_sorted(c.source.outputs.begin(), c.source.outputs.end())) {
+      std::reverse(c.source.outputs.begin(), c.source.outputs.end());
+      std::reverse(c.target.outputs.begin(), c.target.outputs.end());
+    }
+  };
+  for (Candidate& c : before) towards_less(c);
+  std::sort(before.begin(), before.end());
+  std::sort(after.begin(), after.end());
+  ASSERT_EQ(after.size(), before.size());
+  for (std::size_t k = 0; k < after.size(); ++k) {
+    EXPECT_EQ(after[k], before[k]) << to_string(u, after[k].source) << " = " << to_string(u, after[k].target) << ", not "
+                                   << to_string(u, before[k].source) << " = " << to_string(u, before[k].target);
+  }
+  CandidateList again(u, 2);
+  again.add_bytes(list.bytes());
+  ASSERT_EQ(again.size(), list.size());
+  for (std::size_t k = 0; k < list.size(); ++k) EXPECT_EQ(again[k], list[k]);
 }
 
 TEST(CollectPieces, AreTheSameAsTexts) {
@@ -58,7 +95,7 @@ TEST(CollectPieces, AreTheSameAsTexts) {
 
 TEST(CollectPieces, LookWithTheRulesThatTheyAreGiven) {
   const std::vector<Universe> universes = small_universes();
-  const std::vector<Candidate> candidates = candidates_of(universes[0]);
+  const CandidateList candidates = candidates_of(universes[0]);
   CollectWorker worker = worker_of(universes);
   const auto look = [&](const std::vector<pieces::RuleText>& rules) {
     return worker.run(pieces::look(0, 1, 0, candidates.size(), rules)).value();
@@ -88,7 +125,7 @@ TEST(CollectPieces, SayWhatTheyDoNotKnow) {
 
 TEST(Collector, KeepsTheSameWhereOthersHelp) {
   const std::vector<Universe> universes = small_universes();
-  const std::vector<Candidate> candidates = candidates_of(universes[0]);
+  const CandidateList candidates = candidates_of(universes[0]);
   const auto collected = [&](std::size_t width) {
     CollectWorker worker = worker_of(universes);
     RuleCollector collector({}, {});
@@ -100,7 +137,7 @@ TEST(Collector, KeepsTheSameWhereOthersHelp) {
         },
         width);
     const auto universe_of = [&](const KeptRule&) -> const Universe& { return universes[0]; };
-    EXPECT_TRUE(collector.collect(universes[0], 0, candidates).has_value());
+    EXPECT_TRUE(collector.collect(universes[0], 0, candidates.part(0, candidates.size())).has_value());
     collector.eliminate();
     EXPECT_TRUE(collector.prove(universe_of).value());
     EXPECT_TRUE(collector.direct(universe_of).has_value());

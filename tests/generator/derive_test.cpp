@@ -180,7 +180,8 @@ TEST(Collector, KeepsAFewProvedRulesThatDeriveAllOthers) {
   const std::vector<Candidate> candidates = finder.find(records);
   EXPECT_GT(candidates.size(), 100U);
   RuleCollector collector({}, {});
-  const std::vector<Candidate> ordered = RuleCollector::in_order(u, candidates);
+  const CandidateList list = in_order(u, candidates);
+  const std::vector<Candidate> ordered = list.part(0, list.size());
   ASSERT_TRUE(collector.collect(u, 0, ordered).has_value());
   collector.eliminate();
   EXPECT_TRUE(collector.prove([&](const KeptRule&) -> const Universe& { return u; }).value());

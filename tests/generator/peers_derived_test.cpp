@@ -10,6 +10,7 @@
 #include "src/generator/minimize.h"
 #include "src/generator/rule_goal.h"
 #include "src/generator/shapes.h"
+#include "tests/generator/small_graphs.h"
 #include "tests/verifier/peers/translate.h"
 
 namespace xflow::generator {
@@ -22,6 +23,7 @@ const std::set<int> kRefuted = {99, 100, 130, 131};
 
 // Adds what was collected from, at known sizes, to `equations`.
 void collect(RuleCollector& collector, World world, std::vector<std::string> words, std::vector<FlatEquation>& equations) {
+  const std::size_t number = world == World::matrix ? 0 : 1;
   const auto universe = Universe::make({world, std::move(words), 4});
   ASSERT_TRUE(universe.has_value()) << universe.error().text();
   const EnumerationOptions options{.max_operators = kOperators};
@@ -33,8 +35,9 @@ void collect(RuleCollector& collector, World world, std::vector<std::string> wor
     if (codec->operators(r.code) < kOperators) smaller.push_back(r);
   Candidates finder(*universe, options);
   finder.learn(smaller);
-  const std::vector<Candidate> candidates = RuleCollector::in_order(*universe, finder.find(records));
-  ASSERT_TRUE(collector.collect(*universe, 0, candidates).has_value());
+  const CandidateList list = in_order(*universe, finder.find(records));
+  const std::vector<Candidate> candidates = list.part(0, list.size());
+  ASSERT_TRUE(collector.collect(*universe, number, candidates).has_value());
   for (const Candidate& c : candidates) equations.push_back(GeneralShapes(*universe, c).concrete(collector.deriver().vocabulary()));
 }
 

@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "src/generator/candidates.h"
+#include "src/generator/candidate_list.h"
 #include "src/rules/rule.h"
 
 namespace xflow::generator {
@@ -35,6 +37,16 @@ inline Candidate relu_of_columns(const Universe& universe) {
   const ChoiceId relu = choice(universe, "relu");
   const ChoiceId columns = choice(universe, "concat 1");
   return {{{{columns, {0, 1}}, {relu, {first}}}, {second}}, {{{relu, {0}}, {relu, {1}}, {columns, {first, second}}}, {third}}};
+}
+
+// Candidates in the order in which they are taken.
+inline CandidateList in_order(const Universe& universe, const std::vector<Candidate>& candidates) {
+  std::size_t most = 1;
+  for (const Candidate& c : candidates) most = std::max({most, c.source.nodes.size(), c.target.nodes.size()});
+  CandidateList list(universe, most);
+  for (const Candidate& c : candidates) list.add(c);
+  list.sort();
+  return list;
 }
 
 }  // namespace xflow::generator
