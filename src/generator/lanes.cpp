@@ -33,11 +33,6 @@ constexpr Weights make_weights() {
 }
 constexpr Weights kWeights = make_weights();
 
-// The weight of any element.
-std::uint32_t weight(std::size_t sum, std::size_t element) {
-  return element < Weights::kElements ? kWeights.of[sum][element] : static_cast<std::uint32_t>(mix(mix(sum + 1) + element) % kFirstPrime);
-}
-
 XFLOW_VECTORS void sum_of_products(const Plan& plan, const Residue* const* operands, std::size_t lanes, Residue* out) {
   constexpr std::size_t kWidth = kLanes;
   const Residue scale = plan.scale ? plan.scale->residues.first : 1;
@@ -115,15 +110,15 @@ XFLOW_VECTORS void hash_residues(const Residue* values, std::size_t elements, st
     std::uint64_t second[kWidth];
     for (std::size_t l = 0; l < kWidth; ++l) first[l] = second[l] = salt;
     for (std::size_t e = 0; e < elements; ++e) {
-      const std::uint64_t w0 = weight(0, e);
-      const std::uint64_t w1 = weight(1, e);
+      const std::uint64_t w0 = residue_weight(0, e);
+      const std::uint64_t w1 = residue_weight(1, e);
       const Residue* const v = values + e * lanes + lane;
       for (std::size_t l = 0; l < kWidth; ++l) {
         first[l] += fold(w0 * v[l]);
         second[l] += fold(w1 * v[l]);
       }
     }
-    for (std::size_t l = 0; l < kWidth; ++l) out[lane + l] = static_cast<std::uint64_t>(reduce(first[l])) << 31 | reduce(second[l]);
+    for (std::size_t l = 0; l < kWidth; ++l) out[lane + l] = residue_hash(reduce(first[l]), reduce(second[l]));
   }
 }
 
@@ -190,15 +185,15 @@ XFLOW_VECTORS void hash_integers(const Integer* values, std::size_t elements, st
     std::uint64_t second[kWidth];
     for (std::size_t l = 0; l < kWidth; ++l) first[l] = second[l] = salt;
     for (std::size_t e = 0; e < elements; ++e) {
-      const std::uint64_t w0 = mix(2 * e) | 1;
-      const std::uint64_t w1 = mix(2 * e + 1) | 1;
+      const std::uint64_t w0 = integer_weight(0, e);
+      const std::uint64_t w1 = integer_weight(1, e);
       const Integer* const v = values + e * lanes + lane;
       for (std::size_t l = 0; l < kWidth; ++l) {
         first[l] += w0 * static_cast<std::uint64_t>(v[l]);
         second[l] += w1 * static_cast<std::uint64_t>(v[l]);
       }
     }
-    for (std::size_t l = 0; l < kWidth; ++l) out[lane + l] = mix(first[l]) ^ (second[l] << 32 | second[l] >> 32);
+    for (std::size_t l = 0; l < kWidth; ++l) out[lane + l] = integer_hash(first[l], second[l]);
   }
 }
 
@@ -269,7 +264,83 @@ bool stays_small(const Plan& plan, std::span<const Integer* const> operands, std
   return sum < 4e18;
 }
 
+XFLOW_VECTORS void add_weighted(const std::uint32_t* first, const std::uint32_t* second, const Residue* values, std::size_t count,
+                                std::uint64_t* sums) {
+  std::uint64_t s0 = 0;
+  std::uint64_t s1 = 0;
+  for (std::size_t e = 0; e < count; ++e) {
+    s0 += fold(static_cast<std::uint64_t>(first[e]) * values[e]);
+    s1 += fold(static_cast<std::uint64_t>(second[e]) * values[e]);
+  }
+  sums[0] = s0;
+  sums[1] = s1;
+}
+
+XFLOW_VECTORS void add_weighted(const std::uint64_t* first, const std::uint64_t* second, const Integer* values, std::size_t count,
+                                std::uint64_t* sums) {
+  std::uint64_t s0 = 0;
+  std::uint64_t s1 = 0;
+  for (std::size_t e = 0; e < count; ++e) {
+    s0 += first[e] * static_cast<std::uint64_t>(values[e]);
+    s1 += second[e] * static_cast<std::uint64_t>(values[e]);
+  }
+  sums[0] = s0;
+  sums[1] = s1;
+}
+
+XFLOW_VECTORS void add_products(const std::uint32_t* first, const std::uint32_t* second, const Residue* a, const Residue* b,
+                                std::size_t count, std::uint64_t* sums) {
+  std::uint64_t s0 = 0;
+  std::uint64_t s1 = 0;
+  for (std::size_t e = 0; e < count; ++e) {
+    const std::uint64_t ab = multiply(a[e], b[e]);
+    s0 += fold(ab * first[e]);
+    s1 += fold(ab * second[e]);
+  }
+  sums[0] = s0;
+  sums[1] = s1;
+}
+
+XFLOW_VECTORS void add_products(const std::uint64_t* first, const std::uint64_t* second, const Integer* a, const Integer* b,
+                                std::size_t count, std::uint64_t* sums) {
+  std::uint64_t s0 = 0;
+  std::uint64_t s1 = 0;
+  for (std::size_t e = 0; e < count; ++e) {
+    const std::uint64_t ab = static_cast<std::uint64_t>(a[e]) * static_cast<std::uint64_t>(b[e]);
+    s0 += ab * first[e];
+    s1 += ab * second[e];
+  }
+  sums[0] = s0;
+  sums[1] = s1;
+}
+
 }  // namespace
+
+std::uint32_t residue_weight(std::size_t sum, std::size_t element) {
+  return element < Weights::kElements ? kWeights.of[sum][element] : static_cast<std::uint32_t>(mix(mix(sum + 1) + element) % kFirstPrime);
+}
+
+std::array<std::uint64_t, 2> weighted_sums(std::span<const std::vector<std::uint32_t>, 2> weights, const Residue* values) {
+  std::array<std::uint64_t, 2> sums{};
+  add_weighted(weights[0].data(), weights[1].data(), values, weights[0].size(), sums.data());
+  return sums;
+}
+std::array<std::uint64_t, 2> weighted_sums(std::span<const std::vector<std::uint64_t>, 2> weights, const Integer* values) {
+  std::array<std::uint64_t, 2> sums{};
+  add_weighted(weights[0].data(), weights[1].data(), values, weights[0].size(), sums.data());
+  return sums;
+}
+
+std::array<std::uint64_t, 2> weighted_products(std::span<const std::vector<std::uint32_t>, 2> weights, const Residue* a, const Residue* b) {
+  std::array<std::uint64_t, 2> sums{};
+  add_products(weights[0].data(), weights[1].data(), a, b, weights[0].size(), sums.data());
+  return sums;
+}
+std::array<std::uint64_t, 2> weighted_products(std::span<const std::vector<std::uint64_t>, 2> weights, const Integer* a, const Integer* b) {
+  std::array<std::uint64_t, 2> sums{};
+  add_products(weights[0].data(), weights[1].data(), a, b, weights[0].size(), sums.data());
+  return sums;
+}
 
 bool evaluate(const Plan& plan, std::span<const Residue* const> operands, std::size_t lanes, Residue* out) {
   if (plan.is_sum) {
@@ -344,11 +415,11 @@ void hash_lanes(const Pair* values, std::size_t elements, std::size_t lanes, std
       // What is not known modulo the second prime is a number of its own.
       const std::uint32_t second = v.second == kUndefined ? kSecondPrime : v.second;
       for (std::size_t k = 0; k < 2; ++k) {
-        sums[k] += fold(static_cast<std::uint64_t>(weight(k, e)) * (v.first == kUndefined ? kFirstPrime - 1 : v.first));
-        sums[k] += fold(static_cast<std::uint64_t>(weight(k, e + 7919)) * second);
+        sums[k] += fold(static_cast<std::uint64_t>(residue_weight(k, e)) * (v.first == kUndefined ? kFirstPrime - 1 : v.first));
+        sums[k] += fold(static_cast<std::uint64_t>(residue_weight(k, e + 7919)) * second);
       }
     }
-    out[lane] = static_cast<std::uint64_t>(reduce(sums[0])) << 31 | reduce(sums[1]);
+    out[lane] = residue_hash(reduce(sums[0]), reduce(sums[1]));
   }
 }
 

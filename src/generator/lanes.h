@@ -1,6 +1,7 @@
 // Tensors of numbers for several values of the inputs at once: [element][lane].
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -29,5 +30,18 @@ bool evaluate(const Plan& plan, std::span<const Integer* const> operands, std::s
 void hash_lanes(const Residue* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out);
 void hash_lanes(const Pair* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out);
 void hash_lanes(const Integer* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out);
+
+// A hash as sums: element e adds its number times weight(k, e) to sum k, which begins with the salt; what the sums make. Of integers modulo
+// 2^64, of residues modulo the first prime.
+std::uint32_t residue_weight(std::size_t sum, std::size_t element);
+constexpr std::uint64_t integer_weight(std::size_t sum, std::size_t element) { return mix(2 * element + sum) | 1; }
+constexpr std::uint64_t residue_hash(std::uint32_t first, std::uint32_t second) { return static_cast<std::uint64_t>(first) << 31 | second; }
+constexpr std::uint64_t integer_hash(std::uint64_t first, std::uint64_t second) { return mix(first) ^ (second << 32 | second >> 32); }
+// The sums of weights[k][e] * values[e].
+std::array<std::uint64_t, 2> weighted_sums(std::span<const std::vector<std::uint32_t>, 2> weights, const Residue* values);
+std::array<std::uint64_t, 2> weighted_sums(std::span<const std::vector<std::uint64_t>, 2> weights, const Integer* values);
+// The sums of weights[k][e] * a[e] * b[e].
+std::array<std::uint64_t, 2> weighted_products(std::span<const std::vector<std::uint32_t>, 2> weights, const Residue* a, const Residue* b);
+std::array<std::uint64_t, 2> weighted_products(std::span<const std::vector<std::uint64_t>, 2> weights, const Integer* a, const Integer* b);
 
 }  // namespace xflow::generator

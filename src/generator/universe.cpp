@@ -447,7 +447,8 @@ Universe::Operation& Universe::operation(ChoiceId id, TypeId a, TypeId b) const 
     Operation& made = operations_.emplace_back();
     made.outputs = types.size();
     std::copy(types.begin(), types.end(), made.types.begin());
-    number = static_cast<std::uint32_t>(operations_.size());
+    made.number = static_cast<std::uint32_t>(operations_.size() - 1);
+    number = made.number + 1;
   }
   return operations_[number - 1];
 }

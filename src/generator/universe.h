@@ -118,6 +118,7 @@ class Universe {
   struct Operation {
     std::array<TypeId, 2> types{};                            // of the outputs
     std::size_t outputs = 0;                                  // 0 where operands do not fit
+    std::uint32_t number = 0;                                 // of all that were asked for
     std::array<std::unique_ptr<std::vector<Plan>>, 2> plans;  // by assignment of sizes; made by plans()
   };
   // Found when it is asked for the first time; stays where it is. `b` is TypeId{} of operators of one operand.

@@ -2,12 +2,39 @@
 
 #include <algorithm>
 #include <cassert>
+#include <type_traits>
 
 namespace xflow::generator {
 namespace {
 
 constexpr std::uint32_t kPending = 0xFFFFFFFE;
 constexpr std::size_t kHashed = std::size_t{1} << 14;
+constexpr std::size_t kFunctionals = std::size_t{1} << 13;
+
+// What the sums of hashes are made of: residues modulo the first prime, integers modulo 2^64.
+std::uint32_t weight_of(Residue /*kind*/, std::size_t sum, std::size_t element, const Plan& plan) {
+  const std::uint32_t weight = residue_weight(sum, element);
+  return plan.scale ? multiply(weight, plan.scale->residues.first) : weight;
+}
+std::uint64_t weight_of(Integer /*kind*/, std::size_t sum, std::size_t element, const Plan& /*plan*/) {
+  return integer_weight(sum, element);
+}
+void add_to(std::uint32_t& total, std::uint32_t by) { total = reduce(static_cast<std::uint64_t>(total) + by); }
+void add_to(std::uint64_t& total, std::uint64_t by) { total += by; }
+// What is added up: of residues many such numbers stay below 2^62.
+std::uint64_t product(std::uint32_t a, Residue b) { return fold(static_cast<std::uint64_t>(a) * b); }
+std::uint64_t product(std::uint64_t a, Integer b) { return a * static_cast<std::uint64_t>(b); }
+std::uint32_t whole(Residue /*kind*/, std::uint64_t sum) { return reduce(sum); }
+std::uint64_t whole(Integer /*kind*/, std::uint64_t sum) { return sum; }
+std::uint64_t finish(Residue /*kind*/, std::array<std::uint64_t, 2> sums, std::uint64_t salt) {
+  return residue_hash(reduce(sums[0] + salt % kFirstPrime), reduce(sums[1] + salt % kFirstPrime));
+}
+std::uint64_t finish(Integer /*kind*/, std::array<std::uint64_t, 2> sums, std::uint64_t salt) {
+  return integer_hash(sums[0] + salt, sums[1] + salt);
+}
+double magnitude(Integer v) { return v < 0 ? -static_cast<double>(v) : static_cast<double>(v); }
+double magnitude(Residue /*v*/) { return 0; }
+double magnitude(Pair /*v*/) { return 0; }
 
 bool is_none(Residue v) { return v == kUndefined; }
 bool is_none(Pair v) { return v.first == kUndefined; }
@@ -100,6 +127,9 @@ bool ValueStore<Number>::apply(ChoiceId choice, std::span<const TypeId> types, s
 template <typename Number>
 bool ValueStore<Number>::hashes(ChoiceId choice, std::span<const TypeId> types, std::span<const Id> a, std::span<const Id> b,
                                 std::span<std::uint64_t* const> out) {
+  const std::vector<Plan>& plans = universe_.plans(choice, types, sizes_);
+  const Universe::Operation& operation = universe_.operation(choice, types[0], types.size() > 1 ? types[1] : TypeId{});
+  if (hash_by_weights(operation, plans, a, b, out)) return true;
   if (hashed_.empty()) hashed_.resize(kHashed);
   asked_.clear();
   which_.assign(a.size(), UINT32_MAX);
@@ -134,6 +164,134 @@ bool ValueStore<Number>::hashes(ChoiceId choice, std::span<const TypeId> types, 
     if (which_[k] != UINT32_MAX)
       for (std::size_t o = 0; o < out.size(); ++o) out[o][k] = results_[o].hashes[which_[k]];
   return all;
+}
+
+template <typename Number>
+void ValueStore<Number>::find_linear(std::span<const Plan> plans, Linear& linear) const {
+  using Kind = typename Linear::Kind;
+  linear.kind = Kind::none;
+  if constexpr (HashWeights<Number>::kAreThere) {
+    bool has_products = false;
+    bool is_elementwise = true;
+    for (const Plan& p : plans) {
+      if (!p.is_sum || !p.scaled.empty() || (p.scale && !std::is_same_v<Number, Residue>)) return;
+      has_products = has_products || !p.products.empty();
+      is_elementwise = is_elementwise && p.plain.empty() && p.products.size() == p.rows.size() && p.most_products == 1;
+      for (std::size_t e = 0; e < p.products.size(); ++e) {
+        const Plan::Product& t = p.products[e];
+        if (t.a.operand == t.b.operand) return;
+        is_elementwise = is_elementwise && t.a.offset == e && t.b.offset == e;
+      }
+      linear.most_products = std::max<double>(linear.most_products, p.most_products);
+      linear.most_plain = std::max<double>(linear.most_plain, p.most_plain);
+    }
+    linear.kind = !has_products ? Kind::sums : is_elementwise ? Kind::elementwise : Kind::products;
+    if (linear.kind == Kind::products) return;
+    for (std::size_t o = 0; o < plans.size(); ++o) {
+      const Plan& p = plans[o];
+      for (std::size_t s = 0; s < 2; ++s) {
+        for (std::size_t side = 0; side < p.operand_elements.size(); ++side)
+          linear.of_operand[side][o][s].assign(p.operand_elements[side], 0);
+        for (std::size_t element = 0; element < p.rows.size(); ++element) {
+          const Weight weight = weight_of(Number{}, s, element, p);
+          if (linear.kind == Kind::elementwise) linear.of_operand[0][o][s][element] = weight;
+          for (std::uint32_t k = element == 0 ? 0 : p.rows[element - 1].plain; k < p.rows[element].plain; ++k)
+            add_to(linear.of_operand[p.plain[k].operand][o][s][p.plain[k].offset], weight);
+        }
+      }
+    }
+  }
+}
+
+template <typename Number>
+bool ValueStore<Number>::hash_by_weights(const Universe::Operation& operation, std::span<const Plan> plans, std::span<const Id> a,
+                                         std::span<const Id> b, std::span<std::uint64_t* const> out) {
+  if constexpr (HashWeights<Number>::kAreThere) {
+    using Kind = typename Linear::Kind;
+    if (operation.number >= linear_.size()) linear_.resize(operation.number + 1);
+    Linear& linear = linear_[operation.number];
+    if (linear.kind == Kind::unknown) find_linear(plans, linear);
+    if (linear.kind == Kind::none) return false;
+    // Integers that could leave 63 bits are looked at one by one.
+    double most_a = 0;
+    double most_b = 0;
+    for (std::size_t k = 0; k < a.size(); ++k) {
+      most_a = std::max(most_a, values_[a[k]].most);
+      if (!b.empty()) most_b = std::max(most_b, values_[b[k]].most);
+    }
+    if (linear.most_products * most_a * most_b + linear.most_plain * std::max(most_a, most_b) >= 4e18) return false;
+    for (std::size_t k = 0; k < a.size(); ++k) {
+      const Number* const first = values_[a[k]].numbers;
+      const Number* const second = b.empty() ? nullptr : values_[b[k]].numbers;
+      const Functional* f = nullptr;
+      // What was met first is met most often.
+      const bool of_second = !b.empty() && a[k] < b[k];
+      if (linear.kind == Kind::products)
+        f = &functional(operation.number, plans, of_second ? 1 : 0, b.empty() ? 0 : of_second ? a[k] : b[k]);
+      for (std::size_t o = 0; o < out.size(); ++o) {
+        std::array<std::uint64_t, 2> sums{};
+        if (f != nullptr) {
+          sums = weighted_sums(f->weights[o], of_second ? second : first);
+          for (std::size_t s = 0; s < 2; ++s) sums[s] += f->constant[o][s];
+        } else if (linear.kind == Kind::elementwise) {
+          sums = weighted_products(linear.of_operand[0][o], first, second);
+        } else {
+          sums = weighted_sums(linear.of_operand[0][o], first);
+          if (second != nullptr) {
+            const std::array<std::uint64_t, 2> more = weighted_sums(linear.of_operand[1][o], second);
+            for (std::size_t s = 0; s < 2; ++s) sums[s] += more[s];
+          }
+        }
+        out[o][k] = finish(Number{}, sums, universe_.salt(operation.types[o]));
+      }
+    }
+    return true;
+  }
+  return false;
+}
+
+template <typename Number>
+auto ValueStore<Number>::functional(std::uint32_t operation, std::span<const Plan> plans, std::size_t side, Id other) -> const Functional& {
+  if (functionals_.empty()) functionals_.resize(kFunctionals);
+  const std::uint64_t key = 1 + (static_cast<std::uint64_t>(operation) << 30 | static_cast<std::uint64_t>(side) << 29 | other);
+  Functional& f = functionals_[mix(key) & (kFunctionals - 1)];
+  if (f.key == key) return f;
+  f.key = key;
+  if constexpr (HashWeights<Number>::kAreThere) {
+    const Number* const fixed = values_[other].numbers;
+    for (std::size_t o = 0; o < plans.size(); ++o) {
+      const Plan& plan = plans[o];
+      for (std::size_t s = 0; s < 2; ++s) {
+        sums_.assign(plan.operand_elements[side], 0);
+        std::uint64_t constant = 0;
+        Plan::Row begin;
+        for (std::size_t element = 0; element < plan.rows.size(); ++element) {
+          const Plan::Row end = plan.rows[element];
+          const Weight weight = weight_of(Number{}, s, element, plan);
+          for (std::uint32_t k = begin.products; k < end.products; ++k) {
+            const bool first = plan.products[k].a.operand == side;
+            const Place& mine = first ? plan.products[k].a : plan.products[k].b;
+            const Place& others = first ? plan.products[k].b : plan.products[k].a;
+            sums_[mine.offset] += product(weight, fixed[others.offset]);
+          }
+          for (std::uint32_t k = begin.plain; k < end.plain; ++k) {
+            const Place& place = plan.plain[k];
+            if (place.operand == side) {
+              sums_[place.offset] += weight;
+            } else {
+              constant += product(weight, fixed[place.offset]);
+            }
+          }
+          begin = end;
+        }
+        std::vector<Weight>& weights = f.weights[o][s];
+        weights.resize(sums_.size());
+        for (std::size_t e = 0; e < weights.size(); ++e) weights[e] = whole(Number{}, sums_[e]);
+        f.constant[o][s] = whole(Number{}, constant);
+      }
+    }
+  }
+  return f;
 }
 
 template <typename Number>
@@ -180,8 +338,12 @@ auto ValueStore<Number>::intern(TypeId type, const Number* numbers, std::size_t 
   known.id = static_cast<Id>(values_.size());
   assert(values_.size() < std::size_t{1} << 28);
   Number* const to = allocate(elements);
-  for (std::size_t e = 0; e < elements; ++e) to[e] = numbers[e * stride];
-  values_.push_back({to, hash});
+  double most = 0;
+  for (std::size_t e = 0; e < elements; ++e) {
+    to[e] = numbers[e * stride];
+    most = std::max(most, magnitude(to[e]));
+  }
+  values_.push_back({to, hash, most});
   return known.id;
 }
 
@@ -209,6 +371,7 @@ void ValueStore<Number>::trim() {
   known_.clear();
   applied_.clear();
   hashed_.clear();
+  functionals_.clear();
   ++generation_;
 }
 

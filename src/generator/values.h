@@ -52,6 +52,23 @@ class FlatTable {
   std::size_t count_ = 0;
 };
 
+// The weights of a hash in which sums and products of elements can be put; of pairs, of which a part may not be known, none.
+template <typename Number>
+struct HashWeights {
+  using Weight = std::uint64_t;
+  static constexpr bool kAreThere = false;
+};
+template <>
+struct HashWeights<Residue> {
+  using Weight = std::uint32_t;
+  static constexpr bool kAreThere = true;
+};
+template <>
+struct HashWeights<Integer> {
+  using Weight = std::uint64_t;
+  static constexpr bool kAreThere = true;
+};
+
 template <typename Number>
 class ValueStore {
  public:
@@ -80,9 +97,27 @@ class ValueStore {
   std::uint64_t generation() const { return generation_; }
 
  private:
+  using Weight = typename HashWeights<Number>::Weight;
+
   struct Value {
     const Number* numbers = nullptr;
     std::uint64_t hash = 0;
+    double most = 0;  // of integers: the greatest magnitude
+  };
+  using Weights = std::array<std::array<std::vector<Weight>, 2>, 2>;  // by output, by sum of the hash: of the elements of an operand
+  // How the hash of an operation's results follows from its operands.
+  struct Linear {
+    enum class Kind : std::uint8_t { unknown, none, sums, elementwise, products };
+    Kind kind = Kind::unknown;
+    std::array<Weights, 2> of_operand;  // sums: what each operand adds; elementwise: of the products, as if of the first
+    double most_products = 0;           // of a row of any output
+    double most_plain = 0;
+  };
+  // The hash of products as a function of one operand, the other being fixed: what its elements add, and what is added whatever they are.
+  struct Functional {
+    std::uint64_t key = 0;
+    Weights weights;
+    std::array<std::array<std::uint64_t, 2>, 2> constant{};
   };
   struct Known {
     std::uint64_t key = 0;
@@ -102,6 +137,11 @@ class ValueStore {
     if (universe_.choice(choice).commutative && b < a) std::swap(a, b);
     return (static_cast<std::uint64_t>(choice) + 1) << 56 | static_cast<std::uint64_t>(a) << 28 | b;
   }
+  bool hash_by_weights(const Universe::Operation& operation, std::span<const Plan> plans, std::span<const Id> a, std::span<const Id> b,
+                       std::span<std::uint64_t* const> out);
+  void find_linear(std::span<const Plan> plans, Linear& linear) const;
+  // As a function of operand `side`.
+  const Functional& functional(std::uint32_t operation, std::span<const Plan> plans, std::size_t side, Id other);
   // Computes an operation on the operands of `asked_` into results_.
   void compute(ChoiceId choice, std::span<const TypeId> types, std::span<const Id> a, std::span<const Id> b);
   Id intern(TypeId type, const Number* numbers, std::size_t stride, std::size_t elements, std::uint64_t hash);
@@ -120,7 +160,10 @@ class ValueStore {
   FlatTable<Known> inputs_;  // by leaf and label
   FlatTable<Known> known_;   // by type and hash
   FlatTable<Applied> applied_;
-  std::vector<Hashed> hashed_;  // the last results that have no ids, each at one place
+  std::vector<Hashed> hashed_;           // the last results that have no ids, each at one place
+  std::vector<Linear> linear_;           // by operation
+  std::vector<Functional> functionals_;  // each at one place
+  std::vector<std::uint64_t> sums_;
   // What is being computed: which lanes, and for each lane which of them.
   std::vector<std::uint32_t> asked_;
   std::vector<std::uint32_t> which_;
