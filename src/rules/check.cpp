@@ -99,6 +99,10 @@ class Checker {
     if (statement.term.kind != Term::Kind::application) {
       return error(statement.term.place, "expected an operator: a source statement is 'y = OPERATOR(...)'");
     }
+    if (is_generator(statement.term.name)) {
+      return error(statement.term.place,
+                   fmt::format("{} generates a constant; in the source it is an operand beside others", statement.term.name));
+    }
     XFLOW_CHECK(source_term(statement.term));
     return outputs_of(statement);
   }
@@ -189,15 +193,15 @@ class Checker {
         break;
     }
     XFLOW_CHECK(check_operator(term));
-    if (is_generator(term.name))
-      return error(term.place, fmt::format("{} generates a constant; it can stand in the target only", term.name));
     bool tensor = false;
     for (const Term& operand : term.operands) {
-      tensor =
-          tensor || operand.kind == Term::Kind::variable || operand.kind == Term::Kind::list || operand.kind == Term::Kind::application;
+      const bool generated = operand.kind == Term::Kind::application && is_generator(operand.name);
+      tensor = tensor || operand.kind == Term::Kind::variable || operand.kind == Term::Kind::list ||
+               (operand.kind == Term::Kind::application && !generated);
       XFLOW_CHECK(source_term(operand));
     }
-    if (!tensor) return error(term.place, fmt::format("expected an operand of {} that is not a number", term.name));
+    if (!tensor && !is_generator(term.name))
+      return error(term.place, fmt::format("expected an operand of {} that is not a number", term.name));
     const ops::Signature& signature = *find_signature(term.name);
     for (const Term::NamedExpression& attribute : term.attributes) {
       pending_.push_back({&attribute.value, find_attribute(signature, attribute.name)->kind});
