@@ -206,6 +206,13 @@ class TypeBinder {
       equations = std::move(open);
       if (equations.size() == before) return false;
     }
+    // Where every N? is 1, N is 1 as well.
+    for (const auto& [declaration, type] : declared_) {
+      for (const Expression& dim : declaration->dims) {
+        if (dim.kind != Expression::Kind::optional || dim.arguments[0].kind != Expression::Kind::name) continue;
+        if (environment_.attribute(dim.arguments[0].name) == nullptr) environment_.attributes[dim.arguments[0].name] = ir::Poly(1);
+      }
+    }
     return true;
   }
   bool bind(const std::string& name, const Polys& actual) {

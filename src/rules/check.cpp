@@ -429,8 +429,8 @@ class Checker {
     return {};
   }
 
-  // Each name of a declared type must be found by matching: it stands alone in some type or attribute, or is the one unknown of a
-  // dimension.
+  // Each name of a declared type must be found by matching: it stands alone in some type or attribute, also as N?, or is the one
+  // unknown of a dimension.
   Result<void> bound_dimensions() {
     std::set<std::string, std::less<>> bound;
     for (const auto& [expression, kind] : pending_) {
@@ -449,6 +449,10 @@ class Checker {
         }
       }
     }
+    // N of N? is the one that is not 1, or 1.
+    for (const Declaration& declaration : rule_.declarations)
+      for (const Expression& dim : declaration.dims)
+        if (dim.kind == Expression::Kind::optional && dim.arguments[0].kind == Expression::Kind::name) bound.insert(dim.arguments[0].name);
     for (const auto& [name, kind] : rule_.names) {
       if (kind == NameKind::dimension && !bound.contains(name)) {
         return error(rule_.place, fmt::format("dimension '{}' cannot be found from the types of the variables", name));

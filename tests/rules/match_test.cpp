@@ -256,6 +256,18 @@ TEST_F(RuleMatch, DeclaredTypesBindDimensions) {
   EXPECT_EQ(matches_, 0);
 }
 
+TEST_F(RuleMatch, WhereEveryOptionalDimensionIsOneSoIsTheDimension) {
+  const std::string rule =
+      "rule r\n  with x: [M?, K], z: [M?, K]\n  source y = relu(add(x, z))\n  target y = relu(add(add(z, x), zeros(shape: [M, K])))\n";
+  const auto of = [&](Poly rows, Poly other) {
+    return rewrites(rule, {op("relu", {op("add", {input({rows, 4}), input({other, 4})})})}).size();
+  };
+  EXPECT_EQ(of(3, 3), 1U);
+  EXPECT_EQ(of(3, 1), 1U);
+  EXPECT_EQ(of(1, 1), 1U);
+  EXPECT_EQ(of(dim("N"), 1), 1U);
+}
+
 TEST_F(RuleMatch, InnerValuesMayBeUsedElsewhere) {
   const ValueId x = input({3});
   const ValueId inner = op("relu", {x});
