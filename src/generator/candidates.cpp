@@ -1,9 +1,12 @@
 #include "src/generator/candidates.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
+#include <tuple>
 
 namespace xflow::generator {
 namespace {
@@ -70,16 +73,6 @@ class Copier {
   std::map<std::uint8_t, std::uint8_t> copies_;
 };
 
-std::set<std::uint8_t> inputs_of(const Universe& universe, const Sketch& sketch) {
-  std::set<std::uint8_t> result;
-  for (const SketchNode& n : sketch.nodes)
-    for (const std::uint8_t o : n.operands)
-      if (o < universe.inputs()) result.insert(o);
-  for (const std::uint8_t o : sketch.outputs)
-    if (o < universe.inputs()) result.insert(o);
-  return result;
-}
-
 // The renaming under which a graph has its fingerprint.
 const Renaming* smallest(const std::vector<Renaming>& all) {
   const Renaming* best = nullptr;
@@ -89,6 +82,16 @@ const Renaming* smallest(const std::vector<Renaming>& all) {
 }
 
 }  // namespace
+
+std::set<std::uint8_t> inputs_of(const Universe& universe, const Sketch& sketch) {
+  std::set<std::uint8_t> result;
+  for (const SketchNode& n : sketch.nodes)
+    for (const std::uint8_t o : n.operands)
+      if (o < universe.inputs()) result.insert(o);
+  for (const std::uint8_t o : sketch.outputs)
+    if (o < universe.inputs()) result.insert(o);
+  return result;
+}
 
 Sketch rename(const Universe& universe, const Sketch& sketch, std::span<const std::uint8_t> leaves) {
   Sketch result = sketch;
@@ -144,7 +147,18 @@ Candidates::Candidates(const Universe& universe, const EnumerationOptions& optio
       evaluator_(universe, options),
       again_(universe, other_numbers(options)) {}
 
-bool Candidates::is_reducible(const Sketch& sketch, const Rank& rank) {
+namespace {
+// What graphs shrink in when a part is replaced: of those with as many operations of the same weights, what outputs need by themselves.
+std::tuple<std::size_t, int, std::size_t, std::uint64_t> size_of(const Universe& universe, const Sketch& sketch) {
+  const Rank rank = rank_of(universe, sketch);
+  std::size_t separate = 0;
+  for (const std::uint8_t o : sketch.outputs) separate += sketch.outputs.size() > 1 ? part_of(universe, sketch, o).nodes.size() : 0;
+  return {rank.operators, rank.weight, separate, rank.structure};
+}
+}  // namespace
+
+std::optional<Sketch> Candidates::reduced(const Sketch& sketch) {
+  const auto size = size_of(universe_, sketch);
   std::size_t value = universe_.leaves().size();
   for (const SketchNode& node : sketch.nodes) {
     for (std::size_t o = 0; o < universe_.choice(node.choice).outputs; ++o, ++value) {
@@ -171,17 +185,61 @@ bool Candidates::is_reducible(const Sketch& sketch, const Rank& rank) {
       }
       if (!known) continue;
       const Sketch smaller = replace(universe_, sketch, at, rename(universe_, representative, leaves));
-      if (smaller.nodes.size() <= options_.max_operators && rank_of(universe_, smaller) < rank) return true;
+      if (smaller.nodes.size() <= options_.max_operators && size_of(universe_, smaller) < size) return smaller;
+    }
+  }
+  return std::nullopt;
+}
+
+bool Candidates::ignores_an_input(const Sketch& sketch) {
+  const std::vector<Renaming> all = evaluator_.renamings(sketch);
+  if (all.empty()) return false;
+  // A graph with another input in the place of one has the same value only if that one does not matter.
+  const std::set<std::uint8_t> inputs = inputs_of(universe_, sketch);
+  return std::any_of(inputs.begin(), inputs.end(), [&](std::uint8_t input) {
+    const std::size_t group = universe_.leaves()[input].group;
+    if (universe_.group_size(group) < 2) return false;
+    const std::size_t first = universe_.group_begins()[group];
+    std::vector<std::uint8_t> leaves(universe_.leaves().size());
+    std::iota(leaves.begin(), leaves.end(), std::uint8_t{0});
+    leaves[input] = static_cast<std::uint8_t>(input == first ? first + 1 : first);
+    const std::vector<Renaming> renamed = evaluator_.renamings(rename(universe_, sketch, leaves));
+    return !renamed.empty() && renamed[0].value == all[0].value;
+  });
+}
+
+bool Candidates::has_idle_part(const Sketch& sketch) {
+  if (idle_.empty()) return false;
+  for (std::size_t value = universe_.leaves().size(), node = 0; node < sketch.nodes.size(); ++node) {
+    for (std::size_t o = 0; o < universe_.choice(sketch.nodes[node].choice).outputs; ++o, ++value) {
+      const auto at = static_cast<std::uint8_t>(value);
+      if (sketch.outputs.size() == 1 && sketch.outputs[0] == at) continue;
+      if (idle_.contains(structure_of(universe_, part_of(universe_, sketch, at)))) return true;
     }
   }
   return false;
 }
 
-void Candidates::pair(const Sketch& member, const Sketch& representative, std::vector<Candidate>& result) {
+void Candidates::pair(const Sketch& member, Sketch representative, std::vector<Candidate>& result) {
   ++counts_.pairs;
-  if (is_reducible(member, rank_of(universe_, member))) {
+  if (has_idle_part(member) || has_idle_part(representative)) {
+    ++counts_.idle;
+    return;
+  }
+  if (reduced(member)) {
     ++counts_.reducible;
     return;
+  }
+  // A value that is an output and is read is enumerated as one that is not, times 1.
+  while (representative.outputs.size() > 1) {
+    std::optional<Sketch> smaller = reduced(representative);
+    if (!smaller) break;
+    representative = *std::move(smaller);
+    if (std::any_of(representative.outputs.begin(), representative.outputs.end(),
+                    [&](std::uint8_t o) { return o < universe_.leaves().size(); })) {
+      ++counts_.reducible;
+      return;
+    }
   }
   const std::vector<Renaming> a = evaluator_.renamings(member);
   const std::vector<Renaming> b = evaluator_.renamings(representative);
@@ -249,19 +307,70 @@ std::vector<Candidates::Class> Candidates::classes(std::vector<Record>& records)
   return result;
 }
 
+// Whether every sum with an identity is one of a tensor of that type and is read by one product with something else that is no constant.
+bool uses_identities(const Universe& universe, const Sketch& sketch) {
+  const auto is_identity = [&](std::uint8_t o) {
+    return o < universe.leaves().size() && universe.leaves()[o].readers == Leaf::Readers::sums;
+  };
+  const auto is_constant = [&](std::uint8_t o) { return o >= universe.inputs() && o < universe.leaves().size(); };
+  std::vector<TypeId> types;
+  types.reserve(universe.leaves().size() + 2 * sketch.nodes.size());
+  for (const Leaf& leaf : universe.leaves()) types.push_back(leaf.type);
+  for (const SketchNode& n : sketch.nodes) {
+    const std::size_t sum = types.size();
+    std::array<TypeId, 2> operands{};
+    for (std::size_t k = 0; k < n.operands.size(); ++k) operands[k] = types[n.operands[k]];
+    const std::span<const TypeId> outputs = universe.type(n.choice, std::span(operands).first(n.operands.size()));
+    types.insert(types.end(), outputs.begin(), outputs.end());
+    if (std::none_of(n.operands.begin(), n.operands.end(), is_identity)) continue;
+    if (operands[0] != operands[1]) return false;
+    std::size_t reads = 0;
+    for (const SketchNode& user : sketch.nodes) {
+      if (std::find(user.operands.begin(), user.operands.end(), sum) == user.operands.end()) continue;
+      const Shape shape = universe.choice(user.choice).shape;
+      if (shape != Shape::matmul && shape != Shape::convolution && shape != Shape::depthwise) return false;
+      if (user.operands[0] == user.operands[1] || is_constant(user.operands[0]) || is_constant(user.operands[1])) return false;
+      ++reads;
+    }
+    if (reads != 1) return false;
+  }
+  return true;
+}
+
+void Candidates::leave_out(std::vector<Record>& records) const {
+  const auto leaves = universe_.leaves();
+  if (std::none_of(leaves.begin(), leaves.end(), [](const Leaf& l) { return l.readers == Leaf::Readers::sums; })) return;
+  std::erase_if(records, [&](const Record& r) { return !uses_identities(universe_, codec_.decode(r.code)); });
+}
+
 void Candidates::learn(std::vector<Record>& smaller) {
-  for (const Class& c : classes(smaller))
-    for (std::size_t k = c.begin; k < c.end; ++k)
+  leave_out(smaller);
+  for (const Class& c : classes(smaller)) {
+    const Sketch representative = codec_.decode(smaller[c.representative].code);
+    const bool is_leaf = representative.nodes.empty();
+    const bool idle = is_leaf ? representative.outputs[0] >= universe_.inputs() : ignores_an_input(representative);
+    for (std::size_t k = c.begin; k < c.end; ++k) {
       if (k != c.representative) representative_of_.emplace(smaller[k].structure, smaller[c.representative].code);
+      if (idle && (!is_leaf || k != c.representative)) idle_.insert(smaller[k].structure);
+    }
+  }
 }
 
 std::vector<Candidate> Candidates::find(std::vector<Record>& records) {
+  const std::size_t before = records.size();
+  leave_out(records);
+  counts_.in_vain += before - records.size();
   const std::vector<Class> all_classes = classes(records);
   counts_.graphs += records.size();
   counts_.classes += all_classes.size();
   std::vector<Candidate> result;
   for (const Class& c : all_classes) {
     const Sketch representative = codec_.decode(records[c.representative].code);
+    if (c.end - c.begin > 1 && !representative.nodes.empty() && ignores_an_input(representative)) {
+      counts_.pairs += c.end - c.begin - 1;
+      counts_.idle += c.end - c.begin - 1;
+      continue;
+    }
     for (std::size_t k = c.begin; k < c.end; ++k)
       if (k != c.representative) pair(codec_.decode(records[k].code), representative, result);
     // Renamings of the representative to itself: the laws of commutation.
@@ -273,6 +382,10 @@ std::vector<Candidate> Candidates::find(std::vector<Record>& records) {
     for (const Renaming& r : all) {
       if (first == nullptr || !r.counts || r.value != first->value || !structures.insert(r.structure).second) continue;
       ++counts_.pairs;
+      if (has_idle_part(representative) || ignores_an_input(representative)) {
+        ++counts_.idle;
+        break;
+      }
       result.push_back({rename(universe_, representative, r.leaves), rename(universe_, representative, first->leaves)});
     }
   }

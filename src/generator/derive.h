@@ -38,6 +38,8 @@ class Deriver {
   std::size_t size() const { return rules_.size(); }
   const std::string& name(std::size_t rule) const { return rules_[rule].name; }
   void enable(std::size_t rule, bool enabled) { rules_[rule].enabled = enabled; }
+  // Whether rules of class special, which hold for some values of tensors alone or change what is divided, are used; they are at first.
+  void use_special(bool use) { use_special_ = use; }
 
   struct Step {
     std::size_t rule = 0;
@@ -59,6 +61,7 @@ class Deriver {
   struct Entry {
     std::string name;
     bool enabled = true;
+    bool special = false;
   };
   struct Match;
   class Finder;
@@ -71,6 +74,7 @@ class Deriver {
 
   Vocabulary vocabulary_;
   std::vector<Entry> rules_;
+  bool use_special_ = true;
   std::vector<std::unique_ptr<Direction>> directions_;
   std::unordered_map<std::uint16_t, std::vector<std::size_t>> by_root_;  // directions by the operator of their first root
 };

@@ -40,6 +40,37 @@ int weight_of(const Universe& universe, const Sketch& sketch) {
   return weight;
 }
 
+// Whether a rule can lead from `source` to `target`: from operations to what reads no other input.
+bool is_source(const Universe& universe, const Sketch& source, const Sketch& target) {
+  if (source.nodes.empty()) return false;
+  const std::set<std::uint8_t> known = inputs_of(universe, source);
+  const std::set<std::uint8_t> read = inputs_of(universe, target);
+  return std::includes(known.begin(), known.end(), read.begin(), read.end());
+}
+
+// Whether rules of class special, which a search applies to constants alone or where it is asked to, may derive a candidate: it has
+// operations that are not defined for all finite numbers, or drops an input. What has none of them is there for everybody. Quotients that
+// both sides have could be left to rules of their class too, but without x / x = 1 there is no end of laws of fractions.
+bool is_special(const Universe& universe, const Candidate& c) {
+  const auto is_partial = [&](const SketchNode& n) {
+    const std::string& word = universe.choice(n.choice).word;
+    const bool by_number = n.operands.back() >= universe.inputs() && n.operands.back() < universe.leaves().size();
+    return (word == "div" && !by_number) || word == "reciprocal" || word == "exp" || word == "sqrt";
+  };
+  return std::any_of(c.source.nodes.begin(), c.source.nodes.end(), is_partial) ||
+         std::any_of(c.target.nodes.begin(), c.target.nodes.end(), is_partial) ||
+         inputs_of(universe, c.source) != inputs_of(universe, c.target);
+}
+
+// How many operands are constants.
+std::size_t constants(const Universe& universe, const Candidate& c) {
+  std::size_t count = 0;
+  for (const Sketch* side : {&c.source, &c.target})
+    for (const SketchNode& n : side->nodes)
+      for (const std::uint8_t o : n.operands) count += o >= universe.inputs() && o < universe.leaves().size() ? 1 : 0;
+  return count;
+}
+
 // Whether all outputs read some value in common: otherwise a matcher would have to try all pairs of operations in a model.
 bool is_connected(const Universe& universe, const Sketch& sketch) {
   std::vector<std::set<std::uint8_t>> below(universe.leaves().size());
@@ -72,7 +103,7 @@ bool computes_together(const Universe& universe, const Sketch& sketch) {
 }  // namespace
 
 std::vector<Candidate> RuleCollector::in_order(const Universe& universe, std::vector<Candidate> candidates) {
-  using Key = std::tuple<std::size_t, std::size_t, std::size_t, int, Candidate>;
+  using Key = std::tuple<std::size_t, std::size_t, std::size_t, int, std::size_t, Candidate>;
   std::vector<Key> order;
   for (Candidate& c : candidates) {
     const Rank source = rank_of(universe, c.source);
@@ -80,7 +111,8 @@ std::vector<Candidate> RuleCollector::in_order(const Universe& universe, std::ve
     const std::size_t most = std::max(source.operators, target.operators);
     const std::size_t reads = repeated(universe, c);
     if (source.weight < target.weight) std::swap(c.source, c.target);
-    order.emplace_back(most, c.source.outputs.size(), reads, source.weight + target.weight, std::move(c));
+    const std::size_t numbers = constants(universe, c);
+    order.emplace_back(most, c.source.outputs.size(), reads, source.weight + target.weight, numbers, std::move(c));
   }
   std::sort(order.begin(), order.end());
   std::vector<Candidate> result;
@@ -99,13 +131,14 @@ void RuleCollector::collect(const Universe& universe, std::size_t universe_numbe
       continue;
     }
     FlatEquation equation = GeneralShapes(universe, c).concrete(deriver_.vocabulary());
-    if (derives(equation, pair)) {
+    const bool special = is_special(universe, c);
+    if (derives(equation, pair, special)) {
       ++counts_.derived;
       continue;
     }
     if (!open_.empty() && !pair) {
       for (const Open& o : open_) deriver_.enable(o.number, true);
-      const bool follows = derives(equation, pair);
+      const bool follows = derives(equation, pair, special);
       for (const Open& o : open_) deriver_.enable(o.number, false);
       if (follows) {
         ++counts_.follow_from_unproved;
@@ -134,15 +167,28 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
   std::string text;
   std::optional<rules::Rule> open;  // the last form that was neither proved nor refuted
   const Candidate reversed{candidate.target, candidate.source};
+  std::string unwritten;
+  bool written = false;
   for (const Candidate* direction : {&candidate, &reversed}) {
     if (direction == &reversed && candidate.source.outputs.size() > 1) break;
-    const std::vector<std::string> small = write_rule(universe, *direction, name, true);
-    const std::vector<std::string> full = write_rule(universe, *direction, name);
+    if (!is_source(universe, direction->source, direction->target)) continue;
+    const std::vector<WrittenRule> small = write_rule(universe, *direction, name, true, &unwritten);
+    const std::vector<WrittenRule> full = write_rule(universe, *direction, name);
     for (std::size_t variant = 0; variant < small.size(); ++variant) {
-      const auto parsed = rules::parse_rules(small[variant], "generated");
-      auto rule = rules::parse_rules(full[variant], "generated");
+      written = true;
+      const std::string& shown = full[variant].text;
+      // What is true for some sizes alone is looked at with such sizes.
+      if (!full[variant].equal.empty()) {
+        equation = GeneralShapes(universe, candidate, full[variant].equal).concrete(deriver_.vocabulary());
+        if (derives(equation, direction->source.outputs.size() > 1, is_special(universe, candidate))) {
+          ++counts_.derived;
+          return;
+        }
+      }
+      const auto parsed = rules::parse_rules(small[variant].text, "generated");
+      auto rule = rules::parse_rules(shown, "generated");
       if (!parsed || !rule) {
-        if (text.empty()) text = full[variant] + (parsed ? rule : parsed).error().text();
+        if (text.empty()) text = shown + (parsed ? rule : parsed).error().text();
         continue;
       }
       verifier::RuleDecision decision = verifier::decide(parsed->front(), options_);
@@ -161,20 +207,20 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
         }
       }
       if (decision.verdict != verifier::Verdict::proved) {
-        if (text.empty() || decision.verdict == verifier::Verdict::refuted) text = full[variant] + decision.explanation();
+        if (text.empty() || decision.verdict == verifier::Verdict::refuted) text = shown + decision.explanation();
         if (best != verifier::Verdict::refuted) best = decision.verdict;
         if (decision.verdict == verifier::Verdict::unknown) open = std::move(rule->front());
         continue;
       }
       const auto added = deriver_.add(rule->front());
       if (!added) {
-        text = full[variant] + added.error().text();
+        text = shown + added.error().text();
         continue;
       }
       // What it was made from must follow from it.
-      if (!derives(equation, direction->source.outputs.size() > 1)) {
+      if (!derives(equation, direction->source.outputs.size() > 1, true)) {
         deriver_.enable(*added, false);
-        text = full[variant] + "does not derive what it was found in";
+        text = shown + "does not derive what it was found in";
         best = verifier::Verdict::unknown;
         continue;
       }
@@ -185,6 +231,8 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
       kept.variant = variant;
       kept.rule = std::move(rule->front());
       kept.equation = std::move(equation);
+      kept.equal = full[variant].equal;
+      kept.special = is_special(universe, candidate);
       kept.number = *added;
       kept.pair = direction->source.outputs.size() > 1;
       kept_.push_back(std::move(kept));
@@ -199,7 +247,14 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
       open_.push_back({*added, rules::print(*open)});
     }
   }
+  if (!written)
+    text = fmt::format("no form of it can be written: {}\n", unwritten.empty() ? "each side has an input of its own" : unwritten);
   unproved(universe, candidate, best, text);
+}
+
+bool RuleCollector::derives(const FlatEquation& equation, bool pair, bool special) {
+  deriver_.use_special(special);
+  return deriver_.derive(equation, limits_, false, pair).derived;
 }
 
 bool RuleCollector::prove(const std::function<const Universe&(const KeptRule&)>& universe_of) {
@@ -207,18 +262,18 @@ bool RuleCollector::prove(const std::function<const Universe&(const KeptRule&)>&
   for (KeptRule& k : kept_) {
     if (!k.needed || k.proved) continue;
     const Universe& universe = universe_of(k);
-    const std::vector<std::string> texts = write_rule(universe, k.candidate, k.name);
+    const std::vector<WrittenRule> texts = write_rule(universe, k.candidate, k.name);
     verifier::Verdict verdict = verifier::Verdict::unknown;
     std::string why;
     for (std::size_t variant = k.variant; variant < texts.size() && !k.proved; ++variant) {
-      auto parsed = rules::parse_rules(texts[variant], "generated");
+      auto parsed = rules::parse_rules(texts[variant].text, "generated");
       if (!parsed) continue;
       rules::Rule rule = std::move(parsed->front());
       if (variant == k.variant) rule = k.rule;  // with the guards on values that were found
       const verifier::RuleDecision decision = verifier::decide(rule, options_);
       if (decision.verdict != verifier::Verdict::proved) {
         verdict = decision.verdict;
-        why = texts[variant] + decision.explanation();
+        why = texts[variant].text + decision.explanation();
         continue;
       }
       // Guards without which it holds as well are left out.
@@ -229,6 +284,10 @@ bool RuleCollector::prove(const std::function<const Universe&(const KeptRule&)>&
       deriver_.enable(k.number, false);
       k.number = *added;
       k.variant = variant;
+      if (k.equal != texts[variant].equal) {
+        k.equal = texts[variant].equal;
+        k.equation = GeneralShapes(universe, k.candidate, k.equal).concrete(deriver_.vocabulary());
+      }
       k.rule = std::move(rule);
       k.proved = true;
       ++counts_.verdicts[verifier::Verdict::proved];
@@ -249,8 +308,10 @@ void RuleCollector::direct(const std::function<const Universe&(const KeptRule&)>
     k.gain = gain_of(universe, k.candidate);
     if (!k.gain.backwards || k.pair) continue;
     const Candidate reversed{k.candidate.target, k.candidate.source};
-    for (const std::string& text : write_rule(universe, reversed, k.name + "-back")) {
-      auto parsed = rules::parse_rules(text, "generated");
+    for (const WrittenRule& written : write_rule(universe, reversed, k.name + "-back")) {
+      // The other way round it holds for the same sizes.
+      if (!written.equal.empty() && k.equal.empty()) break;
+      auto parsed = rules::parse_rules(written.text, "generated");
       if (!parsed) continue;
       rules::Rule rule = std::move(parsed->front());
       if (verifier::decide(rule, options_).verdict != verifier::Verdict::proved) continue;
@@ -265,7 +326,7 @@ void RuleCollector::eliminate() {
   for (std::size_t k = kept_.size(); k-- > 0;) {
     if (!kept_[k].needed) continue;
     deriver_.enable(kept_[k].number, false);
-    if (derives(kept_[k].equation, kept_[k].pair)) {
+    if (derives(kept_[k].equation, kept_[k].pair, kept_[k].special)) {
       kept_[k].needed = false;
       ++counts_.eliminated;
     } else {
@@ -328,6 +389,7 @@ std::string RuleCollector::save() const {
                              {"name", k.name},
                              {"universe", k.universe},
                              {"variant", k.variant},
+                             {"equal", k.equal},
                              {"source", to_json(k.candidate.source)},
                              {"target", to_json(k.candidate.target)}});
   }
@@ -361,8 +423,10 @@ Result<void> RuleCollector::restore(const std::string& saved, std::span<const Un
       k.variant = r.at("variant").get<std::size_t>();
       XFLOW_TRY(k.rule, one_rule(r.at("text").get<std::string>()));
       XFLOW_TRY(k.number, deriver_.add(k.rule));
-      k.equation = GeneralShapes(universes[k.universe], k.candidate).concrete(deriver_.vocabulary());
+      k.equal = r.at("equal").get<EqualUnknowns>();
+      k.equation = GeneralShapes(universes[k.universe], k.candidate, k.equal).concrete(deriver_.vocabulary());
       k.pair = k.candidate.source.outputs.size() > 1;
+      k.special = is_special(universes[k.universe], k.candidate);
       kept_.push_back(std::move(k));
     }
   } catch (const nlohmann::json::exception& e) {

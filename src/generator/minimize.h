@@ -14,6 +14,7 @@
 #include "src/generator/candidates.h"
 #include "src/generator/derive.h"
 #include "src/generator/gain.h"
+#include "src/generator/shapes.h"
 #include "src/rules/rule.h"
 #include "src/verifier/verifier.h"
 
@@ -24,12 +25,14 @@ struct KeptRule {
   Candidate candidate;       // from source to target of the rule
   std::string name;
   std::size_t variant = 0;  // of write_rule
+  EqualUnknowns equal;      // dimensions that it takes for one
   rules::Rule rule;
   FlatEquation equation;            // as it was found
   std::size_t number = 0;           // in the deriver
   bool needed = true;               // no other rules derive it
   bool proved = false;              // for all ranks that it admits
   bool pair = false;                // of two outputs
+  bool special = false;             // divides, takes roots or exponentials, or drops an input
   Gain gain;                        // which way it can pay
   std::optional<rules::Rule> back;  // the other way round, where that can pay and is proved
 };
@@ -75,7 +78,8 @@ class RuleCollector {
   Deriver& deriver() { return deriver_; }
 
  private:
-  bool derives(const FlatEquation& equation, bool pair) { return deriver_.derive(equation, limits_, false, pair).derived; }
+  // `special`: also by rules of class special.
+  bool derives(const FlatEquation& equation, bool pair, bool special);
   void keep(const Universe& universe, std::size_t universe_number, const Candidate& candidate, FlatEquation equation);
   void unproved(const Universe& universe, const Candidate& candidate, verifier::Verdict verdict, const std::string& text);
 

@@ -207,9 +207,9 @@ TEST(RuleWriter, IsGenericInRankAndAxis) {
   const Universe u = matrices({"concat", "relu"});
   const Candidate c = relu_of_columns(u);
   EXPECT_EQ(name_of(u, c), "relu-of-concat");
-  const std::vector<std::string> texts = write_rule(u, c, "r");
+  const std::vector<WrittenRule> texts = write_rule(u, c, "r");
   ASSERT_FALSE(texts.empty());
-  EXPECT_EQ(texts.front(), R"(# relu(concat(x, z)) = concat(relu(x), relu(z))
+  EXPECT_EQ(texts.front().text, R"(# relu(concat(x, z)) = concat(relu(x), relu(z))
 rule r
   source
     y = relu(concat(x, z, axis: a))
