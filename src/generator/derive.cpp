@@ -112,9 +112,7 @@ std::optional<rules::Rule> rule_of(const rules::Rule& rule, std::vector<rules::S
 
 Result<std::size_t> Deriver::add(const rules::Rule& rule, bool as_written) {
   const std::size_t number = rules_.size();
-  const bool special =
-      rule.float_class == rules::FloatClass::special || std::any_of(rule.guards.begin(), rule.guards.end(), is_about_values);
-  rules_.push_back({rule.name, true, special});
+  rules_.push_back({rule.name, true, false});
   const std::size_t before = directions_.size();
   const auto try_direction = [&](const std::vector<rules::Statement>& source, const std::vector<rules::Statement>& target) {
     if (const auto direction = rule_of(rule, source, target)) add_direction(number, *direction);

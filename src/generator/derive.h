@@ -38,8 +38,9 @@ class Deriver {
   std::size_t size() const { return rules_.size(); }
   const std::string& name(std::size_t rule) const { return rules_[rule].name; }
   void enable(std::size_t rule, bool enabled) { rules_[rule].enabled = enabled; }
-  // Whether rules of class special, which hold for some values of tensors alone or change what is divided, are used; they are at first.
+  // Whether rules that the caller calls special are used; they are at first.
   void use_special(bool use) { use_special_ = use; }
+  void set_special(std::size_t rule, bool special) { rules_[rule].special = special; }
 
   struct Step {
     std::size_t rule = 0;

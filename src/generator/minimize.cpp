@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string_view>
 #include <tuple>
 
 #include "src/generator/rule_writer.h"
@@ -48,17 +49,25 @@ bool is_source(const Universe& universe, const Sketch& source, const Sketch& tar
   return std::includes(known.begin(), known.end(), read.begin(), read.end());
 }
 
-// Whether rules of class special, which a search applies to constants alone or where it is asked to, may derive a candidate: it has
-// operations that are not defined for all finite numbers, or drops an input. What has none of them is there for everybody. Quotients that
-// both sides have could be left to rules of their class too, but without x / x = 1 there is no end of laws of fractions.
-bool is_special(const Universe& universe, const Candidate& c) {
-  const auto is_partial = [&](const SketchNode& n) {
+// Operations that are not defined, or not finite, for all finite numbers.
+std::multiset<std::string_view> partial(const Universe& universe, const Sketch& sketch) {
+  std::multiset<std::string_view> found;
+  for (const SketchNode& n : sketch.nodes) {
     const std::string& word = universe.choice(n.choice).word;
     const bool by_number = n.operands.back() >= universe.inputs() && n.operands.back() < universe.leaves().size();
-    return (word == "div" && !by_number) || word == "reciprocal" || word == "exp" || word == "sqrt";
-  };
-  return std::any_of(c.source.nodes.begin(), c.source.nodes.end(), is_partial) ||
-         std::any_of(c.target.nodes.begin(), c.target.nodes.end(), is_partial) ||
+    if ((word == "div" && !by_number) || word == "reciprocal") found.insert("division");
+    if (word == "exp" || word == "sqrt") found.insert(word);
+  }
+  return found;
+}
+
+// Whether a rule changes what is divided or the range of exponentials: a search applies it to constants alone, or where it is asked to.
+bool changes_partial(const Universe& universe, const Candidate& c) { return partial(universe, c.source) != partial(universe, c.target); }
+
+// Whether such rules may derive a candidate: it has such operations, or drops an input. What has none of them is there for everybody.
+// Quotients that both sides have could be left to rules of their kind too, but without x / x = 1 there is no end of laws of fractions.
+bool may_change_partial(const Universe& universe, const Candidate& c) {
+  return !partial(universe, c.source).empty() || !partial(universe, c.target).empty() ||
          inputs_of(universe, c.source) != inputs_of(universe, c.target);
 }
 
@@ -131,7 +140,7 @@ void RuleCollector::collect(const Universe& universe, std::size_t universe_numbe
       continue;
     }
     FlatEquation equation = GeneralShapes(universe, c).concrete(deriver_.vocabulary());
-    const bool special = is_special(universe, c);
+    const bool special = may_change_partial(universe, c);
     if (derives(equation, pair, special)) {
       ++counts_.derived;
       continue;
@@ -180,7 +189,7 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
       // What is true for some sizes alone is looked at with such sizes.
       if (!full[variant].equal.empty()) {
         equation = GeneralShapes(universe, candidate, full[variant].equal).concrete(deriver_.vocabulary());
-        if (derives(equation, direction->source.outputs.size() > 1, is_special(universe, candidate))) {
+        if (derives(equation, direction->source.outputs.size() > 1, may_change_partial(universe, candidate))) {
           ++counts_.derived;
           return;
         }
@@ -224,6 +233,7 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
         best = verifier::Verdict::unknown;
         continue;
       }
+      deriver_.set_special(*added, changes_partial(universe, candidate));
       KeptRule kept;
       kept.universe = universe_number;
       kept.candidate = *direction;
@@ -232,7 +242,7 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
       kept.rule = std::move(rule->front());
       kept.equation = std::move(equation);
       kept.equal = full[variant].equal;
-      kept.special = is_special(universe, candidate);
+      kept.special = may_change_partial(universe, candidate);
       kept.number = *added;
       kept.pair = direction->source.outputs.size() > 1;
       kept_.push_back(std::move(kept));
@@ -280,6 +290,7 @@ bool RuleCollector::prove(const std::function<const Universe&(const KeptRule&)>&
       if (auto shorter = verifier::with_guards(rule, verifier::needed_guards(rule, options_))) rule = *std::move(shorter);
       const auto added = deriver_.add(rule);
       if (!added) continue;
+      deriver_.set_special(*added, changes_partial(universe, k.candidate));
       same = same && variant == k.variant;
       deriver_.enable(k.number, false);
       k.number = *added;
@@ -425,8 +436,9 @@ Result<void> RuleCollector::restore(const std::string& saved, std::span<const Un
       XFLOW_TRY(k.number, deriver_.add(k.rule));
       k.equal = r.at("equal").get<EqualUnknowns>();
       k.equation = GeneralShapes(universes[k.universe], k.candidate, k.equal).concrete(deriver_.vocabulary());
+      deriver_.set_special(k.number, changes_partial(universes[k.universe], k.candidate));
       k.pair = k.candidate.source.outputs.size() > 1;
-      k.special = is_special(universes[k.universe], k.candidate);
+      k.special = may_change_partial(universes[k.universe], k.candidate);
       kept_.push_back(std::move(k));
     }
   } catch (const nlohmann::json::exception& e) {
