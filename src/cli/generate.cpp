@@ -57,7 +57,8 @@ Result<void> complete(GenerateArguments& a) {
 // Nothing in a process of mpirun that has done what the first one gave it.
 Result<std::unique_ptr<generator::Workers>> workers_of(const GenerateArguments& a) {
   if (generator::mpi_place().processes == 1) return std::unique_ptr<generator::Workers>(std::make_unique<generator::Threads>(a.jobs));
-  return generator::join_processes([&a](const std::string& piece) { return generator::generate_piece(a.options, piece); });
+  generator::PieceWorker worker(a.options);
+  return generator::join_processes([&worker](const std::string& piece) { return worker.run(piece); });
 }
 
 ExitCode run(GenerateArguments& a) {

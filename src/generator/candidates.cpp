@@ -6,7 +6,6 @@
 #include <numeric>
 #include <optional>
 #include <set>
-#include <tuple>
 
 namespace xflow::generator {
 namespace {
@@ -73,12 +72,10 @@ class Copier {
   std::map<std::uint8_t, std::uint8_t> copies_;
 };
 
-// The renaming under which a graph has its fingerprint.
-const Renaming* smallest(const std::vector<Renaming>& all) {
-  const Renaming* best = nullptr;
-  for (const Renaming& r : all)
-    if (r.counts && (best == nullptr || r.value < best->value)) best = &r;
-  return best;
+int weight_of(const Universe& universe, const Sketch& sketch) {
+  int weight = 0;
+  for (const SketchNode& n : sketch.nodes) weight += universe.choice(n.choice).weight;
+  return weight;
 }
 
 }  // namespace
@@ -126,7 +123,7 @@ Sketch replace(const Universe& universe, const Sketch& sketch, std::uint8_t valu
 Rank rank_of(const Universe& universe, const Sketch& sketch) {
   Rank rank;
   rank.operators = sketch.nodes.size();
-  for (const SketchNode& n : sketch.nodes) rank.weight += universe.choice(n.choice).weight;
+  rank.weight = weight_of(universe, sketch);
   rank.structure = structure_of(universe, sketch);
   return rank;
 }
@@ -147,53 +144,38 @@ Candidates::Candidates(const Universe& universe, const EnumerationOptions& optio
       evaluator_(universe, options),
       again_(universe, other_numbers(options)) {}
 
-namespace {
-// What graphs shrink in when a part is replaced: of those with as many operations of the same weights, what outputs need by themselves.
-std::tuple<std::size_t, int, std::size_t, std::uint64_t> size_of(const Universe& universe, const Sketch& sketch) {
-  const Rank rank = rank_of(universe, sketch);
+// How many operations the outputs of a graph of several need by themselves: of graphs of one size the one that shares less is larger.
+std::size_t separate_of(const Universe& universe, const Sketch& sketch) {
   std::size_t separate = 0;
   for (const std::uint8_t o : sketch.outputs) separate += sketch.outputs.size() > 1 ? part_of(universe, sketch, o).nodes.size() : 0;
-  return {rank.operators, rank.weight, separate, rank.structure};
+  return separate;
 }
-}  // namespace
 
-std::optional<Sketch> Candidates::reduced(const Sketch& sketch) {
-  const auto size = size_of(universe_, sketch);
+std::optional<Sketch> Candidates::reduced(const Sketch& sketch, const Rank& rank) {
+  const std::size_t separate = separate_of(universe_, sketch);
   std::size_t value = universe_.leaves().size();
   for (const SketchNode& node : sketch.nodes) {
     for (std::size_t o = 0; o < universe_.choice(node.choice).outputs; ++o, ++value) {
       if (sketch.outputs.size() == 1 && sketch.outputs[0] == value) continue;
       const auto at = static_cast<std::uint8_t>(value);
       const Sketch part = part_of(universe_, sketch, at);
-      const auto found = representative_of_.find(structure_of(universe_, part));
+      std::vector<std::uint8_t> names;
+      const auto found = representative_of_.find(structure_of(universe_, part, &names));
       if (found == representative_of_.end()) continue;
       // The representative on the inputs of the part.
-      const Sketch representative = codec_.decode(found->second);
-      const std::vector<Renaming> of_part = evaluator_.renamings(part);
-      const std::vector<Renaming> of_representative = evaluator_.renamings(representative);
-      const Renaming* p = smallest(of_part);
-      const Renaming* r = smallest(of_representative);
-      if (p == nullptr || r == nullptr || p->value != r->value) continue;
-      std::vector<std::uint8_t> leaves(universe_.leaves().size());
-      bool known = true;
-      const std::set<std::uint8_t> inputs = inputs_of(universe_, part);
-      for (std::size_t k = 0; k < leaves.size(); ++k) leaves[k] = static_cast<std::uint8_t>(k);
-      for (const std::uint8_t input : inputs_of(universe_, representative)) {
-        const auto same = std::find_if(inputs.begin(), inputs.end(), [&](std::uint8_t i) { return p->leaves[i] == r->leaves[input]; });
-        known = known && same != inputs.end();
-        if (known) leaves[input] = *same;
-      }
-      if (!known) continue;
-      const Sketch smaller = replace(universe_, sketch, at, rename(universe_, representative, leaves));
-      if (smaller.nodes.size() <= options_.max_operators && size_of(universe_, smaller) < size) return smaller;
+      std::vector<std::uint8_t> back(names.size());
+      for (std::size_t k = 0; k < back.size(); ++k) back[k] = static_cast<std::uint8_t>(k);
+      for (const std::uint8_t input : inputs_of(universe_, part)) back[names[input]] = input;
+      const Sketch smaller = replace(universe_, sketch, at, rename(universe_, found->second, back));
+      if (smaller.nodes.size() <= options_.max_operators && is_less(smaller, rank, separate)) return smaller;
     }
   }
   return std::nullopt;
 }
 
 bool Candidates::ignores_an_input(const Sketch& sketch) {
-  const std::vector<Renaming> all = evaluator_.renamings(sketch);
-  if (all.empty()) return false;
+  const std::vector<std::uint64_t> values = evaluator_.values(sketch);
+  if (values.empty()) return false;
   // A graph with another input in the place of one has the same value only if that one does not matter.
   const std::set<std::uint8_t> inputs = inputs_of(universe_, sketch);
   return std::any_of(inputs.begin(), inputs.end(), [&](std::uint8_t input) {
@@ -203,8 +185,7 @@ bool Candidates::ignores_an_input(const Sketch& sketch) {
     std::vector<std::uint8_t> leaves(universe_.leaves().size());
     std::iota(leaves.begin(), leaves.end(), std::uint8_t{0});
     leaves[input] = static_cast<std::uint8_t>(input == first ? first + 1 : first);
-    const std::vector<Renaming> renamed = evaluator_.renamings(rename(universe_, sketch, leaves));
-    return !renamed.empty() && renamed[0].value == all[0].value;
+    return evaluator_.values(rename(universe_, sketch, leaves)) == values;
   });
 }
 
@@ -220,19 +201,29 @@ bool Candidates::has_idle_part(const Sketch& sketch) {
   return false;
 }
 
-void Candidates::pair(const Sketch& member, Sketch representative, std::vector<Candidate>& result) {
+bool Candidates::is_less(const Sketch& sketch, const Rank& rank, std::size_t separate) const {
+  if (sketch.nodes.size() != rank.operators) return sketch.nodes.size() < rank.operators;
+  const int weight = weight_of(universe_, sketch);
+  if (weight != rank.weight) return weight < rank.weight;
+  const std::size_t own = separate_of(universe_, sketch);
+  return own != separate ? own < separate : structure_of(universe_, sketch) < rank.structure;
+}
+
+void Candidates::pair(const Record& record, Sketch representative, std::optional<Naming> of_representative,
+                      std::vector<Candidate>& result) {
   ++counts_.pairs;
+  const Sketch member = codec_.decode(record.code);
   if (has_idle_part(member) || has_idle_part(representative)) {
     ++counts_.idle;
     return;
   }
-  if (reduced(member)) {
+  if (reduced(member, {member.nodes.size(), weight_of(universe_, member), record.structure})) {
     ++counts_.reducible;
     return;
   }
   // A value that is an output and is read is enumerated as one that is not, times 1.
   while (representative.outputs.size() > 1) {
-    std::optional<Sketch> smaller = reduced(representative);
+    std::optional<Sketch> smaller = reduced(representative, rank_of(universe_, representative));
     if (!smaller) break;
     representative = *std::move(smaller);
     if (std::any_of(representative.outputs.begin(), representative.outputs.end(),
@@ -240,32 +231,23 @@ void Candidates::pair(const Sketch& member, Sketch representative, std::vector<C
       ++counts_.reducible;
       return;
     }
+    of_representative = evaluator_.smallest(representative);
   }
-  const std::vector<Renaming> a = evaluator_.renamings(member);
-  const std::vector<Renaming> b = evaluator_.renamings(representative);
-  const Renaming* of_member = smallest(a);
-  const Renaming* of_representative = smallest(b);
-  if (of_member == nullptr || of_representative == nullptr || of_member->value != of_representative->value) {
+  const std::optional<Naming> of_member = evaluator_.smallest(member);
+  if (!of_member || !of_representative || of_member->value != of_representative->value) {
     ++counts_.accidents;
     return;
   }
   Candidate c{rename(universe_, member, of_member->leaves), rename(universe_, representative, of_representative->leaves)};
   // On other numbers and larger tensors, output by output.
-  const std::vector<Renaming> source = again_.renamings(c.source);
-  const std::vector<Renaming> target = again_.renamings(c.target);
-  if (source.empty() || target.empty()) {
-    ++counts_.accidents;
-    return;
-  }
+  const std::vector<std::uint64_t> source = again_.values(c.source);
+  const std::vector<std::uint64_t> target = again_.values(c.target);
   std::vector<std::uint8_t> outputs;
-  for (const std::uint64_t value : source[0].outputs) {
-    for (std::size_t k = 0; k < target[0].outputs.size(); ++k) {
-      if (target[0].outputs[k] != value) continue;
-      outputs.push_back(c.target.outputs[k]);
-      break;
-    }
+  for (const std::uint64_t v : source) {
+    const auto same = std::find(target.begin(), target.end(), v);
+    if (same != target.end()) outputs.push_back(c.target.outputs[static_cast<std::size_t>(same - target.begin())]);
   }
-  if (outputs.size() != c.source.outputs.size()) {
+  if (source.empty() || outputs.size() != c.source.outputs.size()) {
     ++counts_.accidents;
     return;
   }
@@ -286,17 +268,21 @@ std::vector<Candidates::Class> Candidates::classes(std::vector<Record>& records)
   records.erase(std::unique(records.begin(), records.end(),
                             [](const Record& a, const Record& b) { return a.fingerprint == b.fingerprint && a.structure == b.structure; }),
                 records.end());
+  const auto rank = [&](const Record& r) {
+    const Sketch sketch = codec_.decode(r.code);
+    return Rank{sketch.nodes.size(), weight_of(universe_, sketch), r.structure};
+  };
   std::vector<Class> result;
   for (std::size_t begin = 0; begin < records.size();) {
     std::size_t end = begin;
     while (end < records.size() && records[end].fingerprint == records[begin].fingerprint) ++end;
     Class c{begin, end, begin};
     if (end - begin > 1) {
-      Rank best = rank_of(universe_, codec_.decode(records[begin].code));
+      Rank best = rank(records[begin]);
       for (std::size_t k = begin + 1; k < end; ++k) {
-        const Rank rank = rank_of(universe_, codec_.decode(records[k].code));
-        if (rank < best) {
-          best = rank;
+        const Rank r = rank(records[k]);
+        if (r < best) {
+          best = r;
           c.representative = k;
         }
       }
@@ -349,20 +335,36 @@ void Candidates::learn(std::vector<Record>& smaller) {
     const Sketch representative = codec_.decode(smaller[c.representative].code);
     const bool is_leaf = representative.nodes.empty();
     const bool idle = is_leaf ? representative.outputs[0] >= universe_.inputs() : ignores_an_input(representative);
-    for (std::size_t k = c.begin; k < c.end; ++k) {
-      if (k != c.representative) representative_of_.emplace(smaller[k].structure, smaller[c.representative].code);
+    for (std::size_t k = c.begin; k < c.end; ++k)
       if (idle && (!is_leaf || k != c.representative)) idle_.insert(smaller[k].structure);
+    if (c.end - c.begin == 1) continue;
+    const std::optional<Naming> of_representative = evaluator_.smallest(representative);
+    if (!of_representative) continue;
+    const Sketch named = rename(universe_, representative, of_representative->leaves);
+    for (std::size_t k = c.begin; k < c.end; ++k) {
+      if (k == c.representative) continue;
+      Sketch member = codec_.decode(smaller[k].code);
+      const std::optional<Naming> of_member = evaluator_.smallest(member);
+      if (!of_member || of_member->value != of_representative->value) continue;
+      member = rename(universe_, member, of_member->leaves);
+      const std::set<std::uint8_t> left = inputs_of(universe_, member);
+      const std::set<std::uint8_t> right = inputs_of(universe_, named);
+      if (!std::includes(left.begin(), left.end(), right.begin(), right.end())) continue;
+      std::vector<std::uint8_t> names;
+      structure_of(universe_, member, &names);
+      representative_of_.emplace(smaller[k].structure, rename(universe_, named, names));
     }
   }
 }
 
 std::vector<Candidate> Candidates::find(std::vector<Record>& records) {
+  counts_ = {};
   const std::size_t before = records.size();
   leave_out(records);
-  counts_.in_vain += before - records.size();
+  counts_.in_vain = before - records.size();
   const std::vector<Class> all_classes = classes(records);
-  counts_.graphs += records.size();
-  counts_.classes += all_classes.size();
+  counts_.graphs = records.size();
+  counts_.classes = all_classes.size();
   std::vector<Candidate> result;
   for (const Class& c : all_classes) {
     const Sketch representative = codec_.decode(records[c.representative].code);
@@ -371,16 +373,18 @@ std::vector<Candidate> Candidates::find(std::vector<Record>& records) {
       counts_.idle += c.end - c.begin - 1;
       continue;
     }
+    if (c.end - c.begin == 1 && representative.outputs.size() > 1) continue;
+    const std::optional<Naming> first = evaluator_.smallest(representative);
     for (std::size_t k = c.begin; k < c.end; ++k)
-      if (k != c.representative) pair(codec_.decode(records[k].code), representative, result);
+      if (k != c.representative) pair(records[k], representative, first, result);
     // Renamings of the representative to itself: the laws of commutation.
-    if (representative.outputs.size() > 1) continue;
-    const std::vector<Renaming> all = evaluator_.renamings(representative);
-    const Renaming* first = smallest(all);
+    if (representative.outputs.size() > 1 || !first || !first->has_laws) continue;
     std::set<std::uint64_t> structures;
-    if (first != nullptr) structures.insert(first->structure);
-    for (const Renaming& r : all) {
-      if (first == nullptr || !r.counts || r.value != first->value || !structures.insert(r.structure).second) continue;
+    for (const Renaming& r : evaluator_.renamings(representative)) {
+      if (r.leaves == first->leaves) structures.insert(r.structure);
+    }
+    for (const Renaming& r : evaluator_.renamings(representative)) {
+      if (!r.counts || r.value != first->value || !structures.insert(r.structure).second) continue;
       ++counts_.pairs;
       if (has_idle_part(representative) || ignores_an_input(representative)) {
         ++counts_.idle;

@@ -49,12 +49,15 @@ class Candidates {
  public:
   Candidates(const Universe& universe, const EnumerationOptions& options);
 
-  // Records of all graphs with fewer operators than the most: what parts of graphs are no representatives. Sorts them.
+  // Records of all graphs with fewer operators than the most: what parts of graphs are no representatives. Sorts them. Once.
   void learn(std::vector<Record>& smaller);
   // Groups records by fingerprint; those of one fingerprint all at once, others as one likes. Candidates in the order of the fingerprints.
   // Sorts the records, and leaves one of each structure.
   std::vector<Candidate> find(std::vector<Record>& records);
+  // Of the last call of find.
   const CandidateCounts& counts() const { return counts_; }
+  // What enumerates and keeps values.
+  Evaluator& evaluator() { return evaluator_; }
 
  private:
   struct Class {
@@ -64,22 +67,24 @@ class Candidates {
   };
   std::vector<Class> classes(std::vector<Record>& records) const;
   // The same graph with the representative of its class in the place of some part, if that is smaller: it is of the same class.
-  std::optional<Sketch> reduced(const Sketch& sketch);
+  std::optional<Sketch> reduced(const Sketch& sketch, const Rank& rank);
+  bool is_less(const Sketch& sketch, const Rank& rank, std::size_t separate) const;
   // Removes graphs that use an identity in vain.
   void leave_out(std::vector<Record>& records) const;
   // Whether a graph has the same value for all numbers of an input that it reads: x / x.
   bool ignores_an_input(const Sketch& sketch);
   // Whether some part of a graph, but the whole, is in a class whose representative does so or reads nothing.
   bool has_idle_part(const Sketch& sketch);
-  void pair(const Sketch& member, Sketch representative, std::vector<Candidate>& result);
+  void pair(const Record& record, Sketch representative, std::optional<Naming> of_representative, std::vector<Candidate>& result);
 
   const Universe& universe_;
   EnumerationOptions options_;
   GraphCodec codec_;
   Evaluator evaluator_;
-  Evaluator again_;                                                     // other numbers, larger tensors
-  std::unordered_map<std::uint64_t, std::uint64_t> representative_of_;  // structure -> code, for what is no representative
-  std::unordered_set<std::uint64_t> idle_;                              // structures of graphs that are no part of others
+  Evaluator again_;  // other numbers, larger tensors
+  // By structure, of what is no representative: the representative of its class, on the inputs that structure_of gives it.
+  std::unordered_map<std::uint64_t, Sketch> representative_of_;
+  std::unordered_set<std::uint64_t> idle_;  // structures of graphs that are no part of others
   CandidateCounts counts_;
 };
 

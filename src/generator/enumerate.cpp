@@ -4,32 +4,13 @@
 
 #include <array>
 #include <cassert>
-#include <cmath>
-#include <map>
 #include <memory>
 #include <numeric>
+#include <unordered_map>
 
 #include "src/generator/lane_set.h"
 
 namespace xflow::generator {
-
-std::uint64_t type_salt(const Universe& universe, TypeId type) {
-  std::uint64_t salt = 0;
-  const auto add = [&](auto&& self, DimId id) -> void {
-    const Dim& d = universe.dim(id);
-    if (d.parts) {
-      self(self, d.parts->first);
-      self(self, d.parts->second);
-      return;
-    }
-    for (const char c : d.name) salt = mix(salt + static_cast<unsigned char>(c));
-  };
-  for (const DimId d : universe.dims(type)) {
-    add(add, d);
-    salt = mix(salt ^ 0x5A);
-  }
-  return salt;
-}
 
 namespace {
 
@@ -38,50 +19,68 @@ void append(const Universe& universe, const GrownNode& node, CodePrefix& code) {
   for (std::size_t k = 0; k < node.operand_count; ++k) code.append(node.operands[k], node.first_value);
 }
 
-template <typename Number>
-class Enumeration {
+}  // namespace
+
+// What does not depend on the kind of numbers.
+class Evaluator::Implementation {
  public:
-  Enumeration(const Universe& universe, const EnumerationOptions& options, std::size_t part, std::size_t parts,
-              const std::function<void(const Record&)>& found)
-      : universe_(universe), options_(options), part_(part), parts_(parts), found_(found), used_(universe.group_begins().size(), 0) {
+  Implementation() = default;
+  virtual ~Implementation() = default;
+  Implementation(const Implementation&) = delete;
+  Implementation& operator=(const Implementation&) = delete;
+  virtual EnumerationCounts run(std::size_t part, std::size_t parts, const std::function<void(const Record&)>& found) = 0;
+  virtual std::optional<Record> record(const Sketch& sketch) = 0;
+  virtual std::vector<Renaming> renamings(const Sketch& sketch) = 0;
+  virtual std::optional<Naming> smallest(const Sketch& sketch) = 0;
+  virtual std::vector<std::uint64_t> values(const Sketch& sketch) = 0;
+};
+
+namespace {
+
+template <typename Number>
+class Enumeration final : public Evaluator::Implementation {
+ public:
+  Enumeration(const Universe& universe, const EnumerationOptions& options)
+      : universe_(universe), options_(options), store_(universe, options.seed, options.sizes, options.value_bytes) {
     max_values_ = universe.leaves().size() + 2 * options.max_operators;
     types_.resize(max_values_);
     levels_.resize(max_values_, 0);
     uses_.resize(max_values_, 0);
+    cones_.resize(max_values_, 0);
     for (std::size_t k = 0; k < universe.leaves().size(); ++k) types_[k] = universe.leaves()[k].type;
-    counts_.raw.resize(options.max_operators + 1);
-    counts_.plain.resize(options.max_operators + 1);
   }
 
-  EnumerationCounts run() {
+  EnumerationCounts run(std::size_t part, std::size_t parts, const std::function<void(const Record&)>& found) override {
+    part_ = part;
+    parts_ = parts;
+    found_ = &found;
+    number_ = 0;
+    counts_ = {};
+    counts_.raw.resize(options_.max_operators + 1);
+    counts_.plain.resize(options_.max_operators + 1);
+    clear();
     if (part_ == 0) leaves();
     extend();
     return std::move(counts_);
   }
 
-  // The record of one graph, whose operations stand in any topological order.
-  std::optional<Record> evaluate(const Sketch& sketch) {
-    const LaneSet<Number>* lanes = compute(sketch);
+  std::optional<Record> record(const Sketch& sketch) override {
+    const LaneSet<Number>* lanes = compute(sketch, false);
     return lanes == nullptr ? std::nullopt : std::optional(record(*lanes, sketch.outputs));
   }
 
-  std::vector<Renaming> renamings(const Sketch& sketch) {
+  std::vector<Renaming> renamings(const Sketch& sketch) override {
     std::vector<Renaming> result;
-    const LaneSet<Number>* lanes = compute(sketch);
+    const LaneSet<Number>* lanes = compute(sketch, false);
     if (lanes == nullptr) return result;
     find_irrelevant(*lanes, sketch.outputs);
+    result.reserve(lanes->renamings());
     for (std::size_t lane = 0; lane < lanes->renamings(); ++lane) {
       Renaming r;
-      r.leaves.resize(universe_.leaves().size());
-      std::iota(r.leaves.begin(), r.leaves.end(), std::uint8_t{0});
-      for (std::size_t k = 0; k < lanes->used_inputs(); ++k) {
-        const std::size_t leaf = lanes->used_input(k);
-        r.leaves[leaf] = static_cast<std::uint8_t>(universe_.group_begins()[universe_.leaves()[leaf].group] + lanes->renamed(lane, k));
-      }
+      r.leaves = leaves_of(*lanes, lane);
       for (const std::uint8_t o : sketch.outputs) {
-        r.outputs.push_back(lanes->hash(o, lane));
-        r.value += mix(lanes->hash(o, lane));
-        r.structure += mix(lanes->structure(o, lane));
+        r.value += mix(lanes->hashes(o)[lane]);
+        r.structure += mix(lanes->structures(o)[lane]);
       }
       r.counts = irrelevant_.empty() || names_relevant_first(*lanes, lane);
       result.push_back(std::move(r));
@@ -89,19 +88,71 @@ class Enumeration {
     return result;
   }
 
+  std::optional<Naming> smallest(const Sketch& sketch) override {
+    const LaneSet<Number>* lanes = compute(sketch, false);
+    if (lanes == nullptr) return std::nullopt;
+    find_irrelevant(*lanes, sketch.outputs);
+    Naming best;
+    std::uint64_t best_structure = 0;
+    std::size_t best_lane = lanes->renamings();
+    for (std::size_t lane = 0; lane < lanes->renamings(); ++lane) {
+      if (!irrelevant_.empty() && !names_relevant_first(*lanes, lane)) continue;
+      std::uint64_t value = 0;
+      std::uint64_t structure = 0;
+      for (const std::uint8_t o : sketch.outputs) {
+        value += mix(lanes->hashes(o)[lane]);
+        structure += mix(lanes->structures(o)[lane]);
+      }
+      if (best_lane != lanes->renamings() && value > best.value) continue;
+      if (best_lane != lanes->renamings() && value == best.value) {
+        best.has_laws = best.has_laws || structure != best_structure;
+        continue;
+      }
+      best = {{}, value, false};
+      best_structure = structure;
+      best_lane = lane;
+    }
+    if (best_lane == lanes->renamings()) return std::nullopt;
+    best.leaves = leaves_of(*lanes, best_lane);
+    return best;
+  }
+
+  std::vector<std::uint64_t> values(const Sketch& sketch) override {
+    std::vector<std::uint64_t> result;
+    const LaneSet<Number>* lanes = compute(sketch, true);
+    if (lanes == nullptr) return result;
+    for (const std::uint8_t o : sketch.outputs) result.push_back(lanes->hashes(o)[0]);
+    return result;
+  }
+
  private:
-  // The values of a graph; null where some element has none.
-  LaneSet<Number>* compute(const Sketch& sketch) {
+  void clear() {
     while (!nodes_.empty()) pop();
-    std::fill(used_.begin(), used_.end(), std::uint8_t{0});
-    if (types_.size() < universe_.leaves().size() + 2 * sketch.nodes.size()) return nullptr;  // larger than what is enumerated
+    used_ = {};
+  }
+
+  std::vector<std::uint8_t> leaves_of(const LaneSet<Number>& lanes, std::size_t lane) const {
+    std::vector<std::uint8_t> leaves(universe_.leaves().size());
+    std::iota(leaves.begin(), leaves.end(), std::uint8_t{0});
+    for (std::size_t k = 0; k < lanes.used_inputs(); ++k) {
+      const std::size_t leaf = lanes.used_input(k);
+      leaves[leaf] = static_cast<std::uint8_t>(universe_.group_begins()[universe_.leaves()[leaf].group] + lanes.renamed(lane, k));
+    }
+    return leaves;
+  }
+
+  // The values of a graph, whose operations stand in any topological order; null where some element has none, and of a graph that is larger
+  // than what is enumerated.
+  LaneSet<Number>* compute(const Sketch& sketch, bool only_identity) {
+    clear();
+    if (sketch.nodes.size() > options_.max_operators) return nullptr;
     for (const SketchNode& n : sketch.nodes) {
       GrownNode node = node_of(n.choice, n.operands[0], n.operands.back());
       for (const std::uint8_t o : n.operands) use_all(o);
       if (!push(node)) return nullptr;
     }
     if (sketch.nodes.empty()) use_all(sketch.outputs[0]);
-    LaneSet<Number>& lanes = lane_set();
+    LaneSet<Number>& lanes = lane_set(only_identity);
     return lanes.compute(nodes_, types_) ? &lanes : nullptr;
   }
 
@@ -121,17 +172,20 @@ class Enumeration {
 
   // False where the operands do not fit.
   bool push(GrownNode node) {
-    const TypeId operand_types[2] = {types_[node.operands[0]], types_[node.operands[1]]};
-    const std::span<const TypeId> outputs = universe_.type(node.choice, std::span(operand_types, node.operand_count));
-    if (outputs.empty()) return false;
+    const Universe::Operation& operation =
+        universe_.operation(node.choice, types_[node.operands[0]], node.operand_count > 1 ? types_[node.operands[1]] : TypeId{});
+    if (operation.outputs == 0) return false;
     node.first_value = static_cast<std::uint8_t>(values());
     node.stamp = ++stamp_;
     for (std::size_t k = 0; k < node.operand_count; ++k) {
       node.level = std::max<std::uint8_t>(node.level, static_cast<std::uint8_t>(levels_[node.operands[k]] + 1));
       ++uses_[node.operands[k]];
+      node.cone |= cones_[node.operands[k]];
     }
+    node.cone |= static_cast<std::uint8_t>(1U << nodes_.size());
     for (std::size_t k = 0; k < node.outputs; ++k) {
-      types_[node.first_value + k] = outputs[k];
+      types_[node.first_value + k] = operation.types[k];
+      cones_[node.first_value + k] = node.cone;
       levels_[node.first_value + k] = node.level;
       uses_[node.first_value + k] = 0;
     }
@@ -150,7 +204,7 @@ class Enumeration {
     const std::size_t g = universe_.leaves()[value].group;
     const std::size_t local = value - universe_.group_begins()[g];
     if (local > used_[g]) return false;
-    if (local == used_[g]) ++used_[g];
+    if (local == used_[g]) used_.set(g, local + 1);
     return true;
   }
 
@@ -158,7 +212,7 @@ class Enumeration {
   void use_all(std::size_t value) {
     if (value >= universe_.inputs()) return;
     const std::size_t g = universe_.leaves()[value].group;
-    used_[g] = std::max(used_[g], static_cast<std::uint8_t>(value - universe_.group_begins()[g] + 1));
+    used_.set(g, std::max(used_[g], value - universe_.group_begins()[g] + 1));
   }
 
   bool is_constant(std::size_t value) const { return value >= universe_.inputs() && value < universe_.leaves().size(); }
@@ -224,9 +278,9 @@ class Enumeration {
     pop();
   }
 
-  LaneSet<Number>& lane_set() {
-    std::unique_ptr<LaneSet<Number>>& found = lane_sets_[used_];
-    if (!found) found = std::make_unique<LaneSet<Number>>(universe_, used_, options_.seed, options_.sizes, max_values_);
+  LaneSet<Number>& lane_set(bool only_identity = false) {
+    std::unique_ptr<LaneSet<Number>>& found = lane_sets_[used_.packed() << 1 | (only_identity ? 1 : 0)];
+    if (!found) found = std::make_unique<LaneSet<Number>>(universe_, store_, used_, options_.max_operators, max_values_, only_identity);
     return *found;
   }
 
@@ -240,26 +294,31 @@ class Enumeration {
       ++counts_.without_value;
       return false;
     }
-    if (may_emit) choose_outputs(lanes, 0, {});
+    if (may_emit) {
+      outputs_.clear();
+      choose_outputs(lanes, 0);
+    }
     return true;
   }
 
-  void choose_outputs(LaneSet<Number>& lanes, std::size_t node, std::vector<std::uint8_t> outputs) {
-    if (outputs.size() > options_.max_outputs) return;
+  void choose_outputs(LaneSet<Number>& lanes, std::size_t node) {
+    if (outputs_.size() > options_.max_outputs) return;
     if (node == nodes_.size()) {
-      if (outputs.empty()) return;
+      if (outputs_.empty()) return;
       ++counts_.raw[nodes_.size()];
-      if (outputs.size() == 1) ++counts_.plain[nodes_.size()];
-      found_(record(lanes, outputs));
+      if (outputs_.size() == 1) ++counts_.plain[nodes_.size()];
+      (*found_)(record(lanes, outputs_));
       return;
     }
     const GrownNode& n = nodes_[node];
+    const std::size_t before = outputs_.size();
+    const std::uint8_t first = n.first_value;
     if (n.outputs == 1) {
-      if (uses_[n.first_value] == 0) outputs.push_back(n.first_value);
-      choose_outputs(lanes, node + 1, std::move(outputs));
+      if (uses_[first] == 0) outputs_.push_back(first);
+      choose_outputs(lanes, node + 1);
+      outputs_.resize(before);
       return;
     }
-    const std::uint8_t first = n.first_value;
     const auto second = static_cast<std::uint8_t>(first + 1);
     const bool reads_first = uses_[first] != 0;
     const bool reads_second = uses_[second] != 0;
@@ -268,10 +327,10 @@ class Enumeration {
       const bool with_second = (set & 2) != 0;
       if ((with_first && reads_first) || (with_second && reads_second)) continue;
       if (set == 0 && !reads_first && !reads_second) continue;
-      std::vector<std::uint8_t> next = outputs;
-      if (with_first) next.push_back(first);
-      if (with_second) next.push_back(second);
-      choose_outputs(lanes, node + 1, std::move(next));
+      if (with_first) outputs_.push_back(first);
+      if (with_second) outputs_.push_back(second);
+      choose_outputs(lanes, node + 1);
+      outputs_.resize(before);
     }
   }
 
@@ -283,8 +342,8 @@ class Enumeration {
       std::uint64_t structure = 0;
       std::uint64_t value = 0;
       for (const std::uint8_t o : outputs) {
-        structure += mix(lanes.structure(o, lane));
-        value += mix(lanes.hash(o, lane));
+        structure += mix(lanes.structures(o)[lane]);
+        value += mix(lanes.hashes(o)[lane]);
       }
       r.structure = std::min(r.structure, structure);
       if (irrelevant_.empty() || names_relevant_first(lanes, lane)) r.fingerprint = std::min(r.fingerprint, value);
@@ -298,7 +357,7 @@ class Enumeration {
     irrelevant_.clear();
     for (std::size_t k = 0; k < lanes.used_inputs(); ++k) {
       bool changes = false;
-      for (const std::uint8_t o : outputs) changes = changes || lanes.hash(o, lanes.lane_without(k)) != lanes.hash(o, 0);
+      for (const std::uint8_t o : outputs) changes = changes || lanes.hashes(o)[lanes.lane_without(k)] != lanes.hashes(o)[0];
       if (!changes) irrelevant_.push_back(k);
     }
   }
@@ -350,137 +409,118 @@ class Enumeration {
       const std::array<std::uint8_t, 1> output = {static_cast<std::uint8_t>(k)};
       ++counts_.raw[0];
       ++counts_.plain[0];
-      found_(record(lane_set(), output));
+      LaneSet<Number>& lanes = lane_set();
+      lanes.compute(std::span<const GrownNode>(), types_);
+      (*found_)(record(lanes, output));
       used_ = before;
     }
   }
 
   const Universe& universe_;
-  const EnumerationOptions& options_;
-  std::size_t part_;
-  std::size_t parts_;
-  const std::function<void(const Record&)>& found_;
+  EnumerationOptions options_;
+  std::size_t part_ = 0;
+  std::size_t parts_ = 1;
+  const std::function<void(const Record&)>* found_ = nullptr;
   std::size_t max_values_ = 0;
   std::vector<GrownNode> nodes_;
   std::vector<TypeId> types_;         // by value
   std::vector<std::uint8_t> levels_;  // by value
   std::vector<std::uint8_t> uses_;    // by value
+  std::vector<std::uint8_t> cones_;   // by value: a bit for each operation that it needs
   Used used_;
-  std::map<Used, std::unique_ptr<LaneSet<Number>>> lane_sets_;
+  ValueStore<Number> store_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<LaneSet<Number>>> lane_sets_;  // by used inputs
+  std::vector<std::uint8_t> outputs_;
   std::vector<std::size_t> irrelevant_;
   std::uint64_t stamp_ = 0;
   std::size_t number_ = 0;
   EnumerationCounts counts_;
 };
 
-// Calls use(Enumeration<Number>) with the numbers of the universe.
-template <typename Use>
-auto with_numbers(const Universe& universe, const EnumerationOptions& options, std::size_t part, std::size_t parts,
-                  const std::function<void(const Record&)>& found, const Use& use) {
-  switch (universe.numbers()) {
-    case Universe::Numbers::pairs: {
-      Enumeration<Pair> e(universe, options, part, parts, found);
-      return use(e);
-    }
-    case Universe::Numbers::integers: {
-      Enumeration<Integer> e(universe, options, part, parts, found);
-      return use(e);
-    }
-    case Universe::Numbers::field:
-      break;
-  }
-  Enumeration<Residue> e(universe, options, part, parts, found);
-  return use(e);
-}
-
 }  // namespace
 
 Result<EnumerationCounts> enumerate(const Universe& universe, const EnumerationOptions& options, std::size_t part, std::size_t parts,
                                     const std::function<void(const Record&)>& found) {
-  XFLOW_CHECK(GraphCodec::make(universe, options.max_operators));
-  return with_numbers(universe, options, part, parts, found, [](auto& e) { return e.run(); });
+  return Evaluator(universe, options).enumerate(part, parts, found);
 }
 
-std::uint64_t structure_of(const Universe& universe, const Sketch& sketch) {
-  // Used inputs by group; their new numbers are tried in all orders.
-  std::vector<std::vector<std::uint8_t>> used(universe.group_begins().size());
+std::uint64_t structure_of(const Universe& universe, const Sketch& sketch, std::vector<std::uint8_t>* leaves) {
+  // Used inputs, group by group in ascending order; their new numbers are tried in all orders.
+  std::vector<std::uint8_t> used;
   const auto use = [&](std::uint8_t leaf) {
-    if (leaf >= universe.inputs()) return;
-    auto& group = used[universe.leaves()[leaf].group];
-    if (std::find(group.begin(), group.end(), leaf) == group.end()) group.push_back(leaf);
+    if (leaf < universe.inputs() && std::find(used.begin(), used.end(), leaf) == used.end()) used.push_back(leaf);
   };
   for (const SketchNode& n : sketch.nodes)
     for (const std::uint8_t o : n.operands) use(o);
   if (sketch.nodes.empty()) use(sketch.outputs[0]);
-  for (auto& group : used) std::sort(group.begin(), group.end());
-  std::vector<std::uint64_t> hashes(universe.leaves().size());
-  for (std::size_t k = universe.inputs(); k < hashes.size(); ++k) hashes[k] = constant_structure(k);
+  std::sort(used.begin(), used.end());
+  std::vector<std::size_t> ends;  // of groups
+  for (std::size_t k = 0; k < used.size(); ++k)
+    if (k + 1 == used.size() || universe.leaves()[used[k]].group != universe.leaves()[used[k + 1]].group) ends.push_back(k + 1);
+  std::vector<std::uint64_t> values(universe.leaves().size() + 2 * sketch.nodes.size());
+  for (std::size_t k = universe.inputs(); k < universe.leaves().size(); ++k) values[k] = constant_structure(k);
   std::uint64_t best = UINT64_MAX;
+  std::vector<std::uint8_t> order = used;
+  std::vector<std::uint8_t> best_order = used;
   const auto try_groups = [&](auto&& self, std::size_t group) -> void {
-    if (group < used.size()) {
-      std::vector<std::uint8_t> order = used[group];
+    if (group < ends.size()) {
+      const std::size_t begin = group == 0 ? 0 : ends[group - 1];
+      const auto first = order.begin() + static_cast<std::ptrdiff_t>(begin);
+      const auto last = order.begin() + static_cast<std::ptrdiff_t>(ends[group]);
       do {
-        for (std::size_t k = 0; k < order.size(); ++k) hashes[order[k]] = input_structure(universe, universe.leaves()[order[k]].type, k);
+        for (std::size_t k = begin; k < ends[group]; ++k)
+          values[order[k]] = input_structure(universe, universe.leaves()[order[k]].type, k - begin);
         self(self, group + 1);
-      } while (std::next_permutation(order.begin(), order.end()));
+      } while (std::next_permutation(first, last));
       return;
     }
-    std::vector<std::uint64_t> values = hashes;
-    for (const SketchNode& n : sketch.nodes)
+    std::size_t value = universe.leaves().size();
+    for (const SketchNode& n : sketch.nodes) {
+      const std::uint64_t a = values[n.operands[0]];
+      const std::uint64_t b = values[n.operands.back()];
       for (std::size_t output = 0; output < universe.choice(n.choice).outputs; ++output)
-        values.push_back(node_structure(universe, n.choice, output, values[n.operands[0]],
-                                        n.operands.size() > 1 ? values[n.operands[1]] : 0, n.operands.size()));
+        values[value++] = node_structure(universe, n.choice, output, a, b, n.operands.size());
+    }
     std::uint64_t structure = 0;
     for (const std::uint8_t o : sketch.outputs) structure += mix(values[o]);
-    best = std::min(best, structure);
+    if (structure >= best) return;
+    best = structure;
+    best_order = order;
   };
   try_groups(try_groups, 0);
+  if (leaves != nullptr) {
+    leaves->resize(universe.leaves().size());
+    std::iota(leaves->begin(), leaves->end(), std::uint8_t{0});
+    for (std::size_t k = 0, begin = 0, group = 0; k < best_order.size(); ++k) {
+      if (k == ends[group]) begin = ends[group++];
+      (*leaves)[best_order[k]] = static_cast<std::uint8_t>(universe.group_begins()[universe.leaves()[best_order[k]].group] + k - begin);
+    }
+  }
   return best;
 }
 
-class Evaluator::Implementation {
- public:
-  Implementation() = default;
-  virtual ~Implementation() = default;
-  Implementation(const Implementation&) = delete;
-  Implementation& operator=(const Implementation&) = delete;
-  virtual std::optional<Record> record(const Sketch& sketch) = 0;
-  virtual std::vector<Renaming> renamings(const Sketch& sketch) = 0;
-};
-
-namespace {
-
-template <typename Number>
-class TypedEvaluator final : public Evaluator::Implementation {
- public:
-  TypedEvaluator(const Universe& universe, const EnumerationOptions& options)
-      : options_(options), enumeration_(universe, options_, 0, 1, nobody_) {}
-  std::optional<Record> record(const Sketch& sketch) override { return enumeration_.evaluate(sketch); }
-  std::vector<Renaming> renamings(const Sketch& sketch) override { return enumeration_.renamings(sketch); }
-
- private:
-  EnumerationOptions options_;
-  std::function<void(const Record&)> nobody_;
-  Enumeration<Number> enumeration_;
-};
-
-}  // namespace
-
-Evaluator::Evaluator(const Universe& universe, const EnumerationOptions& options) {
+Evaluator::Evaluator(const Universe& universe, const EnumerationOptions& options) : universe_(&universe), options_(options) {
   switch (universe.numbers()) {
     case Universe::Numbers::pairs:
-      implementation_ = std::make_unique<TypedEvaluator<Pair>>(universe, options);
+      implementation_ = std::make_unique<Enumeration<Pair>>(universe, options);
       break;
     case Universe::Numbers::integers:
-      implementation_ = std::make_unique<TypedEvaluator<Integer>>(universe, options);
+      implementation_ = std::make_unique<Enumeration<Integer>>(universe, options);
       break;
     case Universe::Numbers::field:
-      implementation_ = std::make_unique<TypedEvaluator<Residue>>(universe, options);
+      implementation_ = std::make_unique<Enumeration<Residue>>(universe, options);
       break;
   }
 }
 Evaluator::~Evaluator() = default;
+Evaluator::Evaluator(Evaluator&&) noexcept = default;
+Result<EnumerationCounts> Evaluator::enumerate(std::size_t part, std::size_t parts, const std::function<void(const Record&)>& found) {
+  XFLOW_CHECK(GraphCodec::make(*universe_, options_.max_operators));
+  return implementation_->run(part, parts, found);
+}
 std::optional<Record> Evaluator::record(const Sketch& sketch) { return implementation_->record(sketch); }
 std::vector<Renaming> Evaluator::renamings(const Sketch& sketch) { return implementation_->renamings(sketch); }
+std::optional<Naming> Evaluator::smallest(const Sketch& sketch) { return implementation_->smallest(sketch); }
+std::vector<std::uint64_t> Evaluator::values(const Sketch& sketch) { return implementation_->values(sketch); }
 
 }  // namespace xflow::generator

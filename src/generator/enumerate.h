@@ -34,8 +34,9 @@ struct Record {
 struct EnumerationOptions {
   std::size_t max_operators = 3;
   std::size_t max_outputs = 1;
-  std::uint64_t seed = 1;  // of the inputs' numbers
-  std::size_t sizes = 0;   // which assignment of sizes
+  std::uint64_t seed = 1;                           // of the inputs' numbers
+  std::size_t sizes = 0;                            // which assignment of sizes
+  std::size_t value_bytes = std::size_t{96} << 20;  // how much is remembered of values; changes no result
 };
 
 struct EnumerationCounts {
@@ -54,25 +55,40 @@ struct Renaming {
   std::vector<std::uint8_t> leaves;  // leaf k of the graph becomes leaf leaves[k]
   std::uint64_t value = 0;           // of all outputs
   std::uint64_t structure = 0;
-  std::vector<std::uint64_t> outputs;  // the value of each output
-  bool counts = true;                  // inputs that matter come first in their groups: the fingerprint is the smallest value of these
+  bool counts = true;  // inputs that matter come first in their groups: the fingerprint is the smallest value of these
 };
-// The structure of a graph, as in its record, without any values.
-std::uint64_t structure_of(const Universe& universe, const Sketch& sketch);
+// The renaming under which a graph has its fingerprint.
+struct Naming {
+  std::vector<std::uint8_t> leaves;
+  std::uint64_t value = 0;
+  bool has_laws = false;  // another renaming gives the same value by another term
+};
+// The structure of a graph, as in its record, without any values; `leaves`: a renaming under which it has it.
+std::uint64_t structure_of(const Universe& universe, const Sketch& sketch, std::vector<std::uint8_t>* leaves = nullptr);
 
-// The values of single graphs, whose operations stand in any topological order. Keeps the inputs' numbers from one graph to the next.
+// Enumerates, and evaluates single graphs, whose operations stand in any topological order. Keeps values from one call to the next.
 class Evaluator {
  public:
   Evaluator(const Universe& universe, const EnumerationOptions& options);
   ~Evaluator();
+  Evaluator(Evaluator&&) noexcept;
+  Evaluator& operator=(Evaluator&&) = delete;
+  // As the function enumerate.
+  Result<EnumerationCounts> enumerate(std::size_t part, std::size_t parts, const std::function<void(const Record&)>& found);
   // Its fingerprint and structure; nothing where some element has no value.
   std::optional<Record> record(const Sketch& sketch);
   // All renamings of the inputs that it uses, the identity first; empty where some element has no value.
   std::vector<Renaming> renamings(const Sketch& sketch);
+  // Nothing where some element has no value.
+  std::optional<Naming> smallest(const Sketch& sketch);
+  // A hash of each output, the inputs being what they are; empty where some element has no value.
+  std::vector<std::uint64_t> values(const Sketch& sketch);
 
   class Implementation;
 
  private:
+  const Universe* universe_;
+  EnumerationOptions options_;
   std::unique_ptr<Implementation> implementation_;
 };
 

@@ -120,12 +120,9 @@ Result<std::vector<Universe>> universes_of(const GenerateOptions& options) {
 }
 
 // "graphs U P": part P of the graphs of universe U into its file.
-Result<std::string> enumerate_part(const GenerateOptions& options, const Checkpoint& checkpoint, const Universe& universe,
-                                   std::size_t number, std::size_t part) {
+Result<std::string> enumerate_part(const Checkpoint& checkpoint, Candidates& finder, std::size_t number, std::size_t part) {
   std::vector<Record> records;
-  const EnumerationOptions enumeration_options = enumeration(options);
-  XFLOW_TRY(const EnumerationCounts counts,
-            enumerate(universe, enumeration_options, part, kParts, [&](const Record& r) { records.push_back(r); }));
+  XFLOW_TRY(const EnumerationCounts counts, finder.evaluator().enumerate(part, kParts, [&](const Record& r) { records.push_back(r); }));
   // Of a structure the smallest code stands for all.
   std::sort(records.begin(), records.end());
   records.erase(std::unique(records.begin(), records.end(),
@@ -196,22 +193,25 @@ std::uint64_t range_last(std::size_t range, std::size_t ranges) {
   return range + 1 == ranges ? UINT64_MAX : range_begin(range + 1, ranges) - 1;
 }
 
-// "candidates U R N": range R of N of universe U.
-Result<std::string> group_range(const GenerateOptions& options, const Checkpoint& checkpoint, const Universe& universe, std::size_t number,
-                                std::size_t range, std::size_t ranges) {
-  const EnumerationOptions enumeration_options = enumeration(options);
-  Candidates finder(universe, enumeration_options);
+// Parts of graphs have fewer operators; they are few.
+Result<void> learn(const GenerateOptions& options, const Checkpoint& checkpoint, const Universe& universe, Candidates& finder,
+                   std::size_t number) {
   XFLOW_TRY(const GraphCodec codec, GraphCodec::make(universe, options.max_operators));
   std::vector<Record> records;
   for (std::size_t part = 0; part < kParts; ++part) {
-    // Parts of graphs have fewer operators and one output; they are few.
     std::vector<Record> all;
     XFLOW_CHECK(read_records(checkpoint, number, part, 0, UINT64_MAX, all));
     for (const Record& r : all)
       if (codec.operators(r.code) < options.max_operators) records.push_back(r);
   }
   finder.learn(records);
-  records.clear();
+  return {};
+}
+
+// "candidates U R N": range R of N of universe U.
+Result<std::string> group_range(const Checkpoint& checkpoint, Candidates& finder, std::size_t number, std::size_t range,
+                                std::size_t ranges) {
+  std::vector<Record> records;
   for (std::size_t part = 0; part < kParts; ++part)
     XFLOW_CHECK(read_records(checkpoint, number, part, range_begin(range, ranges), range_last(range, ranges), records));
   const std::vector<Candidate> candidates = finder.find(records);
@@ -252,14 +252,14 @@ Result<void> read_candidates(const Checkpoint& checkpoint, std::size_t universe,
 }
 
 // Runs the pieces whose files are not there yet.
-Result<void> run_missing(const GenerateOptions& options, const Checkpoint& checkpoint, Workers& workers, const std::string& what,
-                         const std::vector<std::pair<std::string, std::string>>& pieces) {
+Result<void> run_missing(const GenerateOptions& options, const Checkpoint& checkpoint, Workers& workers, PieceWorker& worker,
+                         const std::string& what, const std::vector<std::pair<std::string, std::string>>& pieces) {
   std::vector<std::string> missing;
   for (const auto& [piece, file] : pieces)
     if (!checkpoint.has(file)) missing.push_back(piece);
   std::size_t count = pieces.size() - missing.size();
   return workers.run(
-      missing, [&](const std::string& piece) { return generate_piece(options, piece); },
+      missing, [&](const std::string& piece) { return worker.run(piece); },
       [&](std::size_t, const std::string&) -> Result<void> {
         ++count;
         if (options.progress) options.progress(fmt::format("{}: {} of {}", what, count, pieces.size()));
@@ -350,19 +350,55 @@ Result<void> write_results(const GenerateOptions& options, const Checkpoint& che
 
 }  // namespace
 
-Result<std::string> generate_piece(const GenerateOptions& options, const std::string& piece) {
-  XFLOW_TRY(const Checkpoint checkpoint, Checkpoint::open(work_folder(options), identity(options)));
-  XFLOW_TRY(const std::vector<Universe> universes, universes_of(options));
+// What one thread needs; it stays for its next pieces.
+struct PieceWorker::Tools {
+  std::vector<Universe> universes;
+  std::size_t universe = 0;  // of the finder
+  std::unique_ptr<Candidates> finder;
+  bool has_learned = false;
+};
+
+PieceWorker::PieceWorker(const GenerateOptions& options) : options_(options) {}
+PieceWorker::~PieceWorker() = default;
+
+Result<std::string> PieceWorker::run(const std::string& piece) {
+  std::unique_ptr<Tools> tools;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      tools = std::move(idle_.back());
+      idle_.pop_back();
+    }
+  }
+  if (!tools) {
+    tools = std::make_unique<Tools>();
+    XFLOW_TRY(tools->universes, universes_of(options_));
+  }
+  Result<std::string> result = run(piece, *tools);
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(tools));
+  return result;
+}
+
+Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) const {
+  XFLOW_TRY(const Checkpoint checkpoint, Checkpoint::open(work_folder(options_), identity(options_)));
   std::istringstream words(piece);
   std::string kind;
   std::size_t universe = 0;
   std::size_t number = 0;
   std::size_t count = 1;
   words >> kind >> universe >> number;
-  if (!words || universe >= universes.size()) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", piece));
-  if (kind == "graphs") return enumerate_part(options, checkpoint, universes[universe], universe, number);
+  if (!words || universe >= tools.universes.size()) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", piece));
+  if (!tools.finder || tools.universe != universe) {
+    tools.finder = std::make_unique<Candidates>(tools.universes[universe], enumeration(options_));
+    tools.universe = universe;
+    tools.has_learned = false;
+  }
+  if (kind == "graphs") return enumerate_part(checkpoint, *tools.finder, universe, number);
   if (!(words >> count) || count == 0) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", piece));
-  return group_range(options, checkpoint, universes[universe], universe, number, count);
+  if (!tools.has_learned) XFLOW_CHECK(learn(options_, checkpoint, tools.universes[universe], *tools.finder, universe));
+  tools.has_learned = true;
+  return group_range(checkpoint, *tools.finder, universe, number, count);
 }
 
 Result<GenerateSummary> generate(const GenerateOptions& options, Workers& workers) {
@@ -377,12 +413,13 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
   report["command"] = command_text(options);
   RuleCollector collector(options.limits, {});
   std::vector<std::vector<Candidate>> all(universes.size());
+  auto worker = std::make_unique<PieceWorker>(options);
   for (std::size_t u = 0; u < universes.size(); ++u) {
     const std::string world = name(universes[u].world());
     std::vector<std::pair<std::string, std::string>> pieces;
     pieces.reserve(kParts);
     for (std::size_t part = 0; part < kParts; ++part) pieces.emplace_back(fmt::format("graphs {} {}", u, part), graphs_name(u, part));
-    XFLOW_CHECK(run_missing(options, checkpoint, workers, world + ": graphs", pieces));
+    XFLOW_CHECK(run_missing(options, checkpoint, workers, *worker, world + ": graphs", pieces));
     std::uint64_t records = 0;
     std::vector<std::uint64_t> raw(options.max_operators + 1);
     std::vector<std::uint64_t> plain(options.max_operators + 1);
@@ -399,7 +436,7 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
     const std::size_t ranges = ranges_of(options, records);
     pieces.clear();
     for (std::size_t r = 0; r < ranges; ++r) pieces.emplace_back(fmt::format("candidates {} {} {}", u, r, ranges), candidates_name(u, r));
-    XFLOW_CHECK(run_missing(options, checkpoint, workers, world + ": ranges of fingerprints", pieces));
+    XFLOW_CHECK(run_missing(options, checkpoint, workers, *worker, world + ": ranges of fingerprints", pieces));
     Grouped grouped;
     for (std::size_t r = 0; r < ranges; ++r) XFLOW_CHECK(read_candidates(checkpoint, u, r, grouped));
     ordered_json part;
@@ -421,6 +458,7 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
     summary.candidates += grouped.candidates.size();
     all[u] = RuleCollector::in_order(universes[u], std::move(grouped.candidates));
   }
+  worker.reset();
   const auto universe_of = [&](const KeptRule& k) -> const Universe& { return universes[k.universe]; };
   Progress progress(options, checkpoint);
   XFLOW_CHECK(progress.restore(collector, universes));

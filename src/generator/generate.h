@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -45,7 +47,24 @@ struct GenerateSummary {
 // disk.
 Result<GenerateSummary> generate(const GenerateOptions& options, Workers& workers);
 
-// One piece of work of the job, as another process does it: the same options, OUT in a folder that both see.
-Result<std::string> generate_piece(const GenerateOptions& options, const std::string& piece);
+// Does pieces of work of a job: for threads of this process, or as another process, with the same options and OUT in a folder that both
+// see. Keeps what pieces computed for the next ones.
+class PieceWorker {
+ public:
+  explicit PieceWorker(const GenerateOptions& options);
+  ~PieceWorker();
+  PieceWorker(const PieceWorker&) = delete;
+  PieceWorker& operator=(const PieceWorker&) = delete;
+  // By several threads at a time.
+  Result<std::string> run(const std::string& piece);
+
+ private:
+  struct Tools;
+  Result<std::string> run(const std::string& piece, Tools& tools) const;
+
+  GenerateOptions options_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Tools>> idle_;
+};
 
 }  // namespace xflow::generator

@@ -2,18 +2,32 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <numeric>
 #include <span>
 #include <vector>
 
-#include "src/generator/lanes.h"
 #include "src/generator/universe.h"
+#include "src/generator/values.h"
 
 namespace xflow::generator {
 
 // How many inputs of each group a graph uses; they are the first of the group.
-using Used = std::vector<std::uint8_t>;
+class Used {
+ public:
+  std::size_t operator[](std::size_t group) const { return packed_ >> (kBits * group) & kMost; }
+  void set(std::size_t group, std::size_t count) {
+    packed_ = (packed_ & ~(kMost << (kBits * group))) | static_cast<std::uint64_t>(count) << (kBits * group);
+  }
+  std::uint64_t packed() const { return packed_; }
+  static constexpr std::size_t kGroups = 10;
+  static constexpr std::uint64_t kMost = 63;
+
+ private:
+  static constexpr std::size_t kBits = 6;
+  std::uint64_t packed_ = 0;
+};
 
 // An operation of the growing graph.
 struct GrownNode {
@@ -23,15 +37,13 @@ struct GrownNode {
   std::uint8_t outputs = 1;
   std::uint8_t first_value = 0;
   std::uint8_t level = 1;
+  std::uint8_t cone = 0;    // a bit for each operation that it needs, itself among them
   std::uint64_t stamp = 0;  // tells apart what stands at one place of the graph at different times
 };
 
-// A hash of a type that does not depend on when the type was met: the names of which its dimensions are the sums.
-std::uint64_t type_salt(const Universe& universe, TypeId type);
-
 // Hashes of terms: of input `number` of its group, of a constant, of an output of an operation.
 inline std::uint64_t input_structure(const Universe& universe, TypeId type, std::size_t number) {
-  return mix(type_salt(universe, type) ^ mix(number));
+  return mix(universe.salt(type) ^ mix(number));
 }
 inline std::uint64_t constant_structure(std::size_t leaf) { return mix(0xC0 + leaf); }
 inline std::uint64_t node_structure(const Universe& universe, ChoiceId choice, std::size_t output, std::uint64_t a, std::uint64_t b,
@@ -46,16 +58,18 @@ inline std::uint64_t node_structure(const Universe& universe, ChoiceId choice, s
 template <typename Number>
 class LaneSet {
  public:
-  LaneSet(const Universe& universe, Used used, std::uint64_t seed, std::size_t sizes, std::size_t max_values)
+  using Store = ValueStore<Number>;
+
+  // Operations that need `most_operators` of them are no operands of others.
+  LaneSet(const Universe& universe, Store& store, Used used, std::size_t most_operators, std::size_t max_values, bool only_identity)
       : universe_(universe),
-        used_(std::move(used)),
-        sizes_(sizes),
-        values_(max_values),
+        store_(store),
+        most_operators_(most_operators),
+        ids_(max_values),
         hashes_(max_values),
         structures_(max_values),
         stamps_(max_values, 0) {
-    make_renamings();
-    make_leaves(seed);
+    make_renamings(used, only_identity);
   }
 
   std::size_t renamings() const { return renamings_.size(); }
@@ -63,12 +77,18 @@ class LaneSet {
   std::uint8_t renamed(std::size_t renaming, std::size_t input) const { return renamings_[renaming][input]; }
   std::size_t used_inputs() const { return inputs_.size(); }
   std::size_t used_input(std::size_t k) const { return inputs_[k]; }
-  std::uint64_t hash(std::size_t value, std::size_t lane) const { return hashes_[value][lane]; }
-  std::uint64_t structure(std::size_t value, std::size_t lane) const { return structures_[value][lane]; }
+  std::span<const std::uint64_t> hashes(std::size_t value) const { return hashes_[value]; }          // by lane
+  std::span<const std::uint64_t> structures(std::size_t value) const { return structures_[value]; }  // by renaming
   std::size_t lane_without(std::size_t k) const { return renamings_.size() + k; }
 
   // Computes what is not yet computed of the graph. False where an element has no value.
   bool compute(std::span<const GrownNode> nodes, std::span<const TypeId> types) {
+    store_.trim();
+    if (generation_ != store_.generation()) {
+      generation_ = store_.generation();
+      std::fill(stamps_.begin(), stamps_.end(), 0);
+      make_leaves();
+    }
     for (std::size_t k = 0; k < nodes.size(); ++k) {
       if (stamps_[k] == nodes[k].stamp) continue;
       // What follows was of another graph.
@@ -80,15 +100,24 @@ class LaneSet {
   }
 
  private:
-  void make_renamings() {
-    for (std::size_t g = 0; g < used_.size(); ++g)
-      for (std::size_t k = 0; k < used_[g]; ++k) {
+  void make_renamings(Used used, bool only_identity) {
+    std::vector<std::size_t> counts;
+    for (std::size_t g = 0; g < universe_.group_begins().size(); ++g) {
+      counts.push_back(used[g]);
+      for (std::size_t k = 0; k < used[g]; ++k) {
         inputs_.push_back(universe_.group_begins()[g] + k);
         local_.push_back(static_cast<std::uint8_t>(k));
+        others_.push_back(static_cast<std::uint8_t>(used[g]));
       }
+    }
+    if (only_identity) {
+      renamings_ = {local_};
+      lanes_ = 1;
+      return;
+    }
     renamings_ = {std::vector<std::uint8_t>(inputs_.size())};
     std::size_t at = 0;
-    for (const std::uint8_t count : used_) {
+    for (const std::size_t count : counts) {
       std::vector<std::uint8_t> order(count);
       std::iota(order.begin(), order.end(), std::uint8_t{0});
       std::vector<std::vector<std::uint8_t>> next;
@@ -101,98 +130,80 @@ class LaneSet {
       renamings_ = std::move(next);
       at += count;
     }
-    lanes_ = padded(renamings_.size() + inputs_.size());
+    lanes_ = renamings_.size() + inputs_.size();
   }
 
-  // The number of value `which` of a group, at an element.
-  static void set(std::uint64_t random, Residue& out) { out = static_cast<Residue>(random % kFirstPrime); }
-  static void set(std::uint64_t random, Pair& out) {
-    out = {static_cast<std::uint32_t>(random % kFirstPrime), static_cast<std::uint32_t>(mix(random) % kSecondPrime)};
-  }
-  // Small, of both signs, and divisible as often as means of windows and halves can ask for.
-  static void set(std::uint64_t random, Integer& out) { out = (static_cast<Integer>(random % 61) - 30) * 5832; }
-  // Some rows and planes have no positive number, or what is true of maxima of both signs alone would seem true.
-  static void lower(Integer& value) { value = value > 0 ? -value : value; }
-  static void lower(Residue& /*value*/) {}
-  static void lower(Pair& /*value*/) {}
-
-  void make_leaves(std::uint64_t seed) {
-    constexpr std::uint8_t kOther = 200;  // the value that no renaming uses
+  void make_leaves() {
     for (std::size_t k = 0; k < inputs_.size(); ++k) {
-      const Leaf& leaf = universe_.leaves()[inputs_[k]];
-      const std::size_t elements = elements_of(leaf.type);
-      std::vector<Number>& v = values_[inputs_[k]];
-      v.resize(elements * lanes_);
-      // The last two dimensions of an image, the last of a matrix.
-      std::size_t plane = 1;
-      const std::vector<std::int64_t> shape = universe_.shape(leaf.type, sizes_);
-      for (std::size_t axis = shape.size() > 2 ? shape.size() - 2 : shape.size() - 1; axis < shape.size(); ++axis)
-        plane *= static_cast<std::size_t>(shape[axis]);
-      const std::uint64_t group = mix(seed) ^ type_salt(universe_, leaf.type);
-      structures_[inputs_[k]].resize(renamings_.size());
+      const std::size_t leaf = inputs_[k];
+      resize(leaf);
       for (std::size_t lane = 0; lane < lanes_; ++lane) {
+        // A label that no renaming uses replaces an input.
         const bool is_renaming = lane < renamings_.size();
-        const std::uint8_t which = is_renaming ? renamings_[lane][k] : lane == renamings_.size() + k ? kOther : local_[k];
-        for (std::size_t e = 0; e < elements; ++e) {
-          Number& number = v[e * lanes_ + lane];
-          set(mix(mix(group + which) + e), number);
-          if (mix(mix(group + which + 91) + e / plane) % 3 == 0) lower(number);
-        }
-        if (is_renaming) structures_[inputs_[k]][lane] = input_structure(universe_, leaf.type, which);
+        const std::uint8_t label = is_renaming ? renamings_[lane][k] : lane == lane_without(k) ? others_[k] : local_[k];
+        set(leaf, lane, store_.input(leaf, label));
+        if (is_renaming) structures_[leaf][lane] = input_structure(universe_, universe_.leaves()[leaf].type, label);
       }
-      hash(inputs_[k], leaf.type);
     }
-    for (std::size_t k = universe_.inputs(); k < universe_.leaves().size(); ++k) {
-      const Leaf& leaf = universe_.leaves()[k];
-      const auto plans = Plan::make(universe_.op(leaf), universe_.attributes(leaf, sizes_), {});
-      values_[k].resize(elements_of(leaf.type) * lanes_);
-      evaluate(plans.value().front(), {}, lanes_, values_[k].data());
-      structures_[k].assign(renamings_.size(), constant_structure(k));
-      hash(k, leaf.type);
+    for (std::size_t leaf = universe_.inputs(); leaf < universe_.leaves().size(); ++leaf) {
+      resize(leaf);
+      const auto id = store_.constant(leaf);
+      for (std::size_t lane = 0; lane < lanes_; ++lane) set(leaf, lane, id);
+      std::fill(structures_[leaf].begin(), structures_[leaf].end(), constant_structure(leaf));
     }
   }
 
-  std::size_t elements_of(TypeId type) const {
-    std::size_t elements = 1;
-    for (const std::int64_t d : universe_.shape(type, sizes_)) elements *= static_cast<std::size_t>(d);
-    return elements;
-  }
-  void hash(std::size_t value, TypeId type) {
+  void resize(std::size_t value) {
+    ids_[value].resize(lanes_);
     hashes_[value].resize(lanes_);
-    hash_lanes(values_[value].data(), values_[value].size() / lanes_, lanes_, type_salt(universe_, type), hashes_[value].data());
+    structures_[value].resize(renamings_.size());
+  }
+  void set(std::size_t value, std::size_t lane, typename Store::Id id) {
+    ids_[value][lane] = id;
+    hashes_[value][lane] = store_.hash(id);
   }
 
   bool compute(const GrownNode& node, std::span<const TypeId> types) {
-    const Number* operands[2] = {};
-    TypeId operand_types[2] = {};
-    for (std::size_t k = 0; k < node.operand_count; ++k) {
-      operands[k] = values_[node.operands[k]].data();
-      operand_types[k] = types[node.operands[k]];
+    const std::size_t a = node.operands[0];
+    const std::size_t b = node.operands[1];
+    const std::array<TypeId, 2> operand_types = {types[a], types[b]};
+    const auto operands = std::span(operand_types).first(node.operand_count);
+    using Id = typename Store::Id;
+    const std::span<const Id> first = ids_[a];
+    const std::span<const Id> second = node.operand_count > 1 ? std::span<const Id>(ids_[b]) : std::span<const Id>();
+    for (std::size_t output = 0; output < node.outputs; ++output) resize(node.first_value + output);
+    if (static_cast<std::size_t>(__builtin_popcount(node.cone)) == most_operators_) {
+      std::array<std::uint64_t*, 2> out{};
+      for (std::size_t output = 0; output < node.outputs; ++output) out[output] = hashes_[node.first_value + output].data();
+      if (!store_.hashes(node.choice, operands, first, second, std::span(out).first(node.outputs))) return false;
+    } else {
+      std::array<Id*, 2> out{};
+      for (std::size_t output = 0; output < node.outputs; ++output) out[output] = ids_[node.first_value + output].data();
+      if (!store_.apply(node.choice, operands, first, second, std::span(out).first(node.outputs))) return false;
+      for (std::size_t output = 0; output < node.outputs; ++output)
+        for (std::size_t lane = 0; lane < lanes_; ++lane)
+          hashes_[node.first_value + output][lane] = store_.hash(ids_[node.first_value + output][lane]);
     }
-    const std::vector<Plan>& plans = universe_.plans(node.choice, std::span(operand_types, node.operand_count), sizes_);
-    for (std::size_t output = 0; output < plans.size(); ++output) {
-      const std::size_t value = node.first_value + output;
-      values_[value].resize(plans[output].elements() * lanes_);
-      if (!evaluate(plans[output], std::span(operands, node.operand_count), lanes_, values_[value].data())) return false;
-      hash(value, types[value]);
-      structures_[value].resize(renamings_.size());
+    for (std::size_t output = 0; output < node.outputs; ++output) {
+      std::uint64_t* const structures = structures_[node.first_value + output].data();
       for (std::size_t lane = 0; lane < renamings_.size(); ++lane) {
-        const std::uint64_t b = node.operand_count > 1 ? structures_[node.operands[1]][lane] : 0;
-        structures_[value][lane] =
-            node_structure(universe_, node.choice, output, structures_[node.operands[0]][lane], b, node.operand_count);
+        structures[lane] = node_structure(universe_, node.choice, output, structures_[a][lane],
+                                          node.operand_count > 1 ? structures_[b][lane] : 0, node.operand_count);
       }
     }
     return true;
   }
 
   const Universe& universe_;
-  Used used_;
-  std::size_t sizes_;
+  Store& store_;
+  std::size_t most_operators_;
+  std::uint64_t generation_ = 0;
   std::size_t lanes_ = 0;
-  std::vector<std::size_t> inputs_;  // the leaves that are used inputs
-  std::vector<std::uint8_t> local_;  // their numbers in their groups
+  std::vector<std::size_t> inputs_;   // the leaves that are used inputs
+  std::vector<std::uint8_t> local_;   // their numbers in their groups
+  std::vector<std::uint8_t> others_;  // a label that no renaming gives them
   std::vector<std::vector<std::uint8_t>> renamings_;
-  std::vector<std::vector<Number>> values_;  // by value: [element][lane]
+  std::vector<std::vector<typename Store::Id>> ids_;  // by value, then by lane; of values that are operands
   std::vector<std::vector<std::uint64_t>> hashes_;
   std::vector<std::vector<std::uint64_t>> structures_;
   std::vector<std::uint64_t> stamps_;  // by node: which was computed

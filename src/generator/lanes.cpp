@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <optional>
 
 #include "src/ops/expr.h"
 
 // The loops over lanes are written for the compiler's vectoriser; processors that have wider vectors get them.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define XFLOW_VECTORS __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3")))
+#define XFLOW_VECTORS __attribute__((target_clones("arch=x86-64-v4", "avx2", "default"), optimize("O3")))
 #else
 #define XFLOW_VECTORS
 #endif
@@ -37,33 +39,52 @@ std::uint32_t weight(std::size_t sum, std::size_t element) {
 }
 
 XFLOW_VECTORS void sum_of_products(const Plan& plan, const Residue* const* operands, std::size_t lanes, Residue* out) {
-  constexpr std::size_t kWidth = 4;
+  constexpr std::size_t kWidth = kLanes;
+  const Residue scale = plan.scale ? plan.scale->residues.first : 1;
   Plan::Row begin;
   for (std::size_t element = 0; element < plan.rows.size(); ++element) {
     const Plan::Row end = plan.rows[element];
     for (std::size_t lane = 0; lane < lanes; lane += kWidth) {
+      const auto at = [&](const Place& p) { return operands[p.operand] + p.offset * lanes + lane; };
       std::uint64_t sum[kWidth] = {};
-      for (std::uint32_t k = begin.products; k < end.products; ++k) {
-        const Plan::Product& t = plan.products[k];
-        const Residue* const a = operands[t.a.operand] + t.a.offset * lanes + lane;
-        const Residue* const b = operands[t.b.operand] + t.b.offset * lanes + lane;
+      std::uint32_t k = begin.products;
+      // Three products and what is folded are below 2^64.
+      for (; k + 3 <= end.products; k += 3) {
+        const Plan::Product* const t = &plan.products[k];
+        const Residue* const a0 = at(t[0].a);
+        const Residue* const b0 = at(t[0].b);
+        const Residue* const a1 = at(t[1].a);
+        const Residue* const b1 = at(t[1].b);
+        const Residue* const a2 = at(t[2].a);
+        const Residue* const b2 = at(t[2].b);
+        for (std::size_t l = 0; l < kWidth; ++l) {
+          sum[l] = fold(sum[l] + static_cast<std::uint64_t>(a0[l]) * b0[l] + static_cast<std::uint64_t>(a1[l]) * b1[l] +
+                        static_cast<std::uint64_t>(a2[l]) * b2[l]);
+        }
+      }
+      for (; k < end.products; ++k) {
+        const Residue* const a = at(plan.products[k].a);
+        const Residue* const b = at(plan.products[k].b);
         for (std::size_t l = 0; l < kWidth; ++l) sum[l] += fold(static_cast<std::uint64_t>(a[l]) * b[l]);
       }
-      for (std::uint32_t k = begin.plain; k < end.plain; ++k) {
-        const Residue* const a = operands[plan.plain[k].operand] + plan.plain[k].offset * lanes + lane;
+      for (k = begin.plain; k < end.plain; ++k) {
+        const Residue* const a = at(plan.plain[k]);
         for (std::size_t l = 0; l < kWidth; ++l) sum[l] += a[l];
       }
-      for (std::uint32_t k = begin.scaled; k < end.scaled; ++k) {
+      for (k = begin.scaled; k < end.scaled; ++k) {
         const Plan::Scaled& t = plan.scaled[k];
         const Residue c = t.first;
-        const Residue* const a = t.factors > 0 ? operands[t.a.operand] + t.a.offset * lanes + lane : nullptr;
-        const Residue* const b = t.factors > 1 ? operands[t.b.operand] + t.b.offset * lanes + lane : nullptr;
+        const Residue* const a = t.factors > 0 ? at(t.a) : nullptr;
+        const Residue* const b = t.factors > 1 ? at(t.b) : nullptr;
         for (std::size_t l = 0; l < kWidth; ++l) {
           const Residue ab = a == nullptr ? 1 : b == nullptr ? a[l] : multiply(a[l], b[l]);
           sum[l] += fold(static_cast<std::uint64_t>(c) * ab);
         }
       }
-      for (std::size_t l = 0; l < kWidth; ++l) out[element * lanes + lane + l] = reduce(sum[l]);
+      Residue* const to = out + element * lanes + lane;
+      for (std::size_t l = 0; l < kWidth; ++l) to[l] = reduce(sum[l]);
+      if (plan.scale)
+        for (std::size_t l = 0; l < kWidth; ++l) to[l] = multiply(to[l], scale);
     }
     begin = end;
   }
@@ -88,7 +109,7 @@ XFLOW_VECTORS void relu_of_residues(const Residue* values, std::size_t count, Re
 }
 
 XFLOW_VECTORS void hash_residues(const Residue* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out) {
-  constexpr std::size_t kWidth = 4;
+  constexpr std::size_t kWidth = kLanes;
   for (std::size_t lane = 0; lane < lanes; lane += kWidth) {
     std::uint64_t first[kWidth];
     std::uint64_t second[kWidth];
@@ -103,6 +124,81 @@ XFLOW_VECTORS void hash_residues(const Residue* values, std::size_t elements, st
       }
     }
     for (std::size_t l = 0; l < kWidth; ++l) out[lane + l] = static_cast<std::uint64_t>(reduce(first[l])) << 31 | reduce(second[l]);
+  }
+}
+
+// The greatest absolute value; numbers have one.
+XFLOW_VECTORS Integer greatest_magnitude(const Integer* values, std::size_t count) {
+  Integer most = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    const Integer magnitude = values[k] < 0 ? -values[k] : values[k];
+    most = magnitude > most ? magnitude : most;
+  }
+  return most;
+}
+
+// Sums of products and elements alone, where none can leave 63 bits.
+XFLOW_VECTORS void sum_of_integers(const Plan& plan, const Integer* const* operands, std::size_t lanes, Integer* out) {
+  constexpr std::size_t kWidth = kLanes;
+  Plan::Row begin;
+  for (std::size_t element = 0; element < plan.rows.size(); ++element) {
+    const Plan::Row end = plan.rows[element];
+    for (std::size_t lane = 0; lane < lanes; lane += kWidth) {
+      const auto at = [&](const Place& p) { return operands[p.operand] + p.offset * lanes + lane; };
+      Integer sum[kWidth] = {};
+      for (std::uint32_t k = begin.products; k < end.products; ++k) {
+        const Integer* const a = at(plan.products[k].a);
+        const Integer* const b = at(plan.products[k].b);
+        for (std::size_t l = 0; l < kWidth; ++l) sum[l] += a[l] * b[l];
+      }
+      for (std::uint32_t k = begin.plain; k < end.plain; ++k) {
+        const Integer* const a = at(plan.plain[k]);
+        for (std::size_t l = 0; l < kWidth; ++l) sum[l] += a[l];
+      }
+      Integer* const to = out + element * lanes + lane;
+      for (std::size_t l = 0; l < kWidth; ++l) to[l] = sum[l];
+    }
+    begin = end;
+  }
+}
+
+XFLOW_VECTORS void maximum_of_integers(const Plan& plan, const Integer* const* operands, std::size_t lanes, Integer* out) {
+  constexpr std::size_t kWidth = kLanes;
+  const Integer least = plan.maximum == Plan::Maximum::with_zero ? 0 : std::numeric_limits<Integer>::min();
+  std::uint32_t begin = 0;
+  for (std::size_t element = 0; element < plan.rows.size(); ++element) {
+    const std::uint32_t end = plan.rows[element].plain;
+    for (std::size_t lane = 0; lane < lanes; lane += kWidth) {
+      Integer most[kWidth];
+      for (Integer& m : most) m = least;
+      for (std::uint32_t k = begin; k < end; ++k) {
+        const Integer* const a = operands[plan.plain[k].operand] + plan.plain[k].offset * lanes + lane;
+        for (std::size_t l = 0; l < kWidth; ++l) most[l] = a[l] > most[l] ? a[l] : most[l];
+      }
+      Integer* const to = out + element * lanes + lane;
+      for (std::size_t l = 0; l < kWidth; ++l) to[l] = most[l];
+    }
+    begin = end;
+  }
+}
+
+// Sums modulo 2^64 with odd weights.
+XFLOW_VECTORS void hash_integers(const Integer* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out) {
+  constexpr std::size_t kWidth = kLanes;
+  for (std::size_t lane = 0; lane < lanes; lane += kWidth) {
+    std::uint64_t first[kWidth];
+    std::uint64_t second[kWidth];
+    for (std::size_t l = 0; l < kWidth; ++l) first[l] = second[l] = salt;
+    for (std::size_t e = 0; e < elements; ++e) {
+      const std::uint64_t w0 = mix(2 * e) | 1;
+      const std::uint64_t w1 = mix(2 * e + 1) | 1;
+      const Integer* const v = values + e * lanes + lane;
+      for (std::size_t l = 0; l < kWidth; ++l) {
+        first[l] += w0 * static_cast<std::uint64_t>(v[l]);
+        second[l] += w1 * static_cast<std::uint64_t>(v[l]);
+      }
+    }
+    for (std::size_t l = 0; l < kWidth; ++l) out[lane + l] = mix(first[l]) ^ (second[l] << 32 | second[l] >> 32);
   }
 }
 
@@ -151,13 +247,26 @@ void sum_rows(const Plan& plan, const Number* const* operands, std::size_t lanes
       }
       for (std::uint32_t k = begin.scaled; k < end.scaled; ++k) {
         const Plan::Scaled& t = plan.scaled[k];
-        sum = add(sum, t.factors == 0 ? scale(t, std::nullopt)
-                                      : scale(t, std::optional<Number>(t.factors == 1 ? at(t.a) : multiply(at(t.a), at(t.b)))));
+        sum = add(sum, scale(t.coefficient, Pair{t.first, t.second},
+                             t.factors == 0   ? std::nullopt
+                             : t.factors == 1 ? std::optional<Number>(at(t.a))
+                                              : std::optional<Number>(multiply(at(t.a), at(t.b)))));
       }
+      if (plan.scale) sum = scale(plan.scale->value, plan.scale->residues, std::optional<Number>(sum));
       out[element * lanes + lane] = sum;
       begin = end;
     }
   }
+}
+
+// Whether no sum of a plan can leave 62 bits, whatever stands where.
+bool stays_small(const Plan& plan, std::span<const Integer* const> operands, std::size_t lanes) {
+  if (!plan.scaled.empty()) return false;
+  double most = 0;
+  for (std::size_t k = 0; k < operands.size(); ++k)
+    most = std::max(most, static_cast<double>(greatest_magnitude(operands[k], plan.operand_elements[k] * lanes)));
+  const double sum = plan.most_products * most * most + plan.most_plain * most;
+  return sum < 4e18;
 }
 
 }  // namespace
@@ -168,13 +277,8 @@ bool evaluate(const Plan& plan, std::span<const Residue* const> operands, std::s
     return true;
   }
   if (plan.is_relu) {
-    const std::size_t elements = plan.elements();
-    bool in_order = true;
-    for (std::size_t e = 0; e < elements; ++e) in_order = in_order && formula(plan, e)[0].place.offset == e;
-    if (in_order) {
-      relu_of_residues(operands[0], elements * lanes, out);
-      return true;
-    }
+    relu_of_residues(operands[0], plan.elements() * lanes, out);
+    return true;
   }
   for (std::size_t e = 0; e < plan.elements(); ++e)
     for (std::size_t lane = 0; lane < lanes; ++lane)
@@ -194,10 +298,7 @@ bool evaluate(const Plan& plan, std::span<const Pair* const> operands, std::size
     sum_rows(
         plan, operands.data(), lanes, out, Pair{}, [](Pair a, Pair b) { return field::apply(Function::add, a, b); },
         [](Pair a, Pair b) { return field::apply(Function::multiply, a, b); },
-        [](const Plan::Scaled& t, std::optional<Pair> x) {
-          const Pair c{t.first, t.second};
-          return x ? field::apply(Function::multiply, c, *x) : c;
-        });
+        [](const ir::Rational& /*value*/, Pair c, std::optional<Pair> x) { return x ? field::apply(Function::multiply, c, *x) : c; });
   } else {
     for (std::size_t e = 0; e < plan.elements(); ++e)
       for (std::size_t lane = 0; lane < lanes; ++lane)
@@ -209,9 +310,17 @@ bool evaluate(const Plan& plan, std::span<const Pair* const> operands, std::size
 }
 
 bool evaluate(const Plan& plan, std::span<const Integer* const> operands, std::size_t lanes, Integer* out) {
-  if (plan.is_sum) {
+  if (plan.maximum != Plan::Maximum::no) {
+    maximum_of_integers(plan, operands.data(), lanes, out);
+    return true;
+  }
+  if (plan.is_sum && stays_small(plan, operands, lanes)) {
+    sum_of_integers(plan, operands.data(), lanes, out);
+    if (!plan.scale) return true;
+    for (std::size_t k = 0; k < plan.elements() * lanes; ++k) out[k] = integer::scale(out[k], plan.scale->value);
+  } else if (plan.is_sum) {
     sum_rows(plan, operands.data(), lanes, out, Integer{0}, integer::add, integer::multiply,
-             [](const Plan::Scaled& t, std::optional<Integer> x) { return integer::scale(x.value_or(1), t.coefficient); });
+             [](const ir::Rational& value, Pair /*residues*/, std::optional<Integer> x) { return integer::scale(x.value_or(1), value); });
   } else {
     for (std::size_t e = 0; e < plan.elements(); ++e)
       for (std::size_t lane = 0; lane < lanes; ++lane)
@@ -244,15 +353,7 @@ void hash_lanes(const Pair* values, std::size_t elements, std::size_t lanes, std
 }
 
 void hash_lanes(const Integer* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out) {
-  for (std::size_t lane = 0; lane < lanes; ++lane) {
-    std::uint64_t sums[2] = {salt % kFirstPrime, salt % kFirstPrime};
-    for (std::size_t e = 0; e < elements; ++e) {
-      const std::int64_t rest = values[e * lanes + lane] % static_cast<std::int64_t>(kFirstPrime);
-      const auto residue = static_cast<std::uint64_t>(rest < 0 ? rest + kFirstPrime : rest);
-      for (std::size_t k = 0; k < 2; ++k) sums[k] += fold(weight(k, e) * residue);
-    }
-    out[lane] = static_cast<std::uint64_t>(reduce(sums[0])) << 31 | reduce(sums[1]);
-  }
+  hash_integers(values, elements, lanes, salt, out);
 }
 
 }  // namespace xflow::generator

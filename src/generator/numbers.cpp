@@ -81,6 +81,7 @@ std::uint32_t from_rational(const ir::Rational& value, std::uint32_t prime) {
     const std::int64_t rest = n % static_cast<std::int64_t>(prime);
     return static_cast<std::uint32_t>(rest < 0 ? rest + prime : rest);
   };
+  if (value.denominator() == 1) return residue(value.numerator());
   return two(Function::divide, residue(value.numerator()), residue(value.denominator()), prime);
 }
 

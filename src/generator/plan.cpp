@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <numeric>
 #include <optional>
-#include <unordered_map>
 
 #include "src/ops/operator.h"
 
@@ -40,7 +41,11 @@ class ElementBuilder {
   ElementBuilder(const ir::Symbols& symbols, std::span<const std::vector<std::int64_t>> operands)
       : symbols_(symbols), operands_(operands) {}
 
-  void bind(ir::SymbolId symbol, std::int64_t value) { values_[symbol] = value; }
+  void bind(ir::SymbolId symbol, std::int64_t value) {
+    const auto at = static_cast<std::size_t>(symbol);
+    if (at >= values_.size()) values_.resize(at + 1);
+    values_[at] = value;
+  }
 
   Result<Value> build(const Expr& e) {
     switch (e->kind) {
@@ -102,24 +107,25 @@ class ElementBuilder {
     return constant(*rational);
   }
 
+  std::optional<std::int64_t> bound_value(ir::SymbolId symbol) const {
+    const auto at = static_cast<std::size_t>(symbol);
+    return at < values_.size() ? values_[at] : std::nullopt;
+  }
   Result<std::int64_t> integer(const Poly& p) {
     std::int64_t total = p.constant_term();
     for (const Poly::Term& t : p.terms()) {
       std::int64_t product = t.coefficient;
       for (const ir::Power& power : t.monomial) {
-        const auto found = values_.find(power.symbol);
-        if (found == values_.end()) return defined(p);
-        for (std::uint32_t k = 0; k < power.power; ++k) product *= found->second;
+        const std::optional<std::int64_t> bound = bound_value(power.symbol);
+        if (!bound) return defined(p);
+        for (std::uint32_t k = 0; k < power.power; ++k) product *= *bound;
       }
       total += product;
     }
     return total;
   }
   Result<std::int64_t> defined(const Poly& p) {
-    const auto value = symbols_.evaluate(p, [&](ir::SymbolId s) -> std::optional<std::int64_t> {
-      const auto found = values_.find(s);
-      return found == values_.end() ? std::nullopt : std::optional(found->second);
-    });
+    const auto value = symbols_.evaluate(p, [&](ir::SymbolId s) { return bound_value(s); });
     if (!value) return fail(ErrorCode::unsupported, "an index that depends on data");
     return *value;
   }
@@ -152,17 +158,18 @@ class ElementBuilder {
     const bool is_sum = e.kind == ExprKind::sum;
     Value total;
     for (std::int64_t k = 0; k < extent; ++k) {
-      values_[e.binder] = k;
+      bind(e.binder, k);
       XFLOW_TRY(Value next, build(e.arguments[0]));
       if (k == 0) {
         total = std::move(next);
+        total.terms.reserve(static_cast<std::size_t>(extent));
       } else if (is_sum) {
         total = combine(Function::add, std::move(total), std::move(next));
       } else {
         total = combine(Function::maximum, std::move(total), std::move(next));
       }
     }
-    values_.erase(e.binder);
+    if (extent > 0) values_[static_cast<std::size_t>(e.binder)].reset();
     return total;
   }
 
@@ -233,7 +240,7 @@ class ElementBuilder {
 
   const ir::Symbols& symbols_;
   std::span<const std::vector<std::int64_t>> operands_;
-  std::unordered_map<ir::SymbolId, std::int64_t> values_;
+  std::vector<std::optional<std::int64_t>> values_;  // by symbol
 };
 
 // How many numbers a formula keeps at a time.
@@ -250,10 +257,61 @@ std::size_t depth_of(std::span<const FormulaStep> formula) {
   return most;
 }
 
-bool computes_relu(std::span<const FormulaStep> formula) {
-  using Kind = FormulaStep::Kind;
-  return formula.size() == 3 && formula[0].kind == Kind::read && formula[1].kind == Kind::literal && formula[1].literal == Rational(0) &&
-         formula[2].kind == Kind::apply && formula[2].function == Function::maximum;
+// The places of which a formula is the maximum, and whether 0 is among them; nothing for other formulas.
+struct Greatest {
+  std::vector<Place> places;
+  bool with_zero = false;
+};
+std::optional<Greatest> greatest_of(std::span<const FormulaStep> formula) {
+  Greatest result;
+  for (const FormulaStep& s : formula) {
+    switch (s.kind) {
+      case FormulaStep::Kind::read:
+        result.places.push_back(s.place);
+        break;
+      case FormulaStep::Kind::literal:
+        if (!(s.literal == Rational(0))) return std::nullopt;
+        result.with_zero = true;
+        break;
+      case FormulaStep::Kind::apply:
+        if (s.function != Function::maximum) return std::nullopt;
+        break;
+    }
+  }
+  return result.places.empty() ? std::nullopt : std::optional(std::move(result));
+}
+
+// Finds that a plan of formulas is one of maxima.
+void find_maximum(Plan& plan) {
+  std::vector<Greatest> all;
+  all.reserve(plan.ends.size());
+  std::uint32_t begin = 0;
+  for (const std::uint32_t end : plan.ends) {
+    auto greatest = greatest_of(std::span(plan.steps).subspan(begin, end - begin));
+    if (!greatest || (!all.empty() && greatest->with_zero != all.front().with_zero)) return;
+    all.push_back(*std::move(greatest));
+    begin = end;
+  }
+  for (const Greatest& g : all) {
+    plan.plain.insert(plan.plain.end(), g.places.begin(), g.places.end());
+    plan.rows.push_back({0, static_cast<std::uint32_t>(plan.plain.size()), 0});
+    plan.maximum = g.with_zero ? Plan::Maximum::with_zero : Plan::Maximum::of_elements;
+  }
+  plan.is_relu = plan.maximum == Plan::Maximum::with_zero && plan.plain.size() == plan.rows.size();
+  for (std::size_t e = 0; e < plan.plain.size(); ++e)
+    plan.is_relu = plan.is_relu && plan.plain[e].offset == e && plan.plain[e].operand == 0;
+}
+
+// Takes a factor that all terms have out of the sums.
+void find_scale(Plan& plan) {
+  if (plan.scaled.empty() || !plan.products.empty() || !plan.plain.empty()) return;
+  const Plan::Scaled& first = plan.scaled.front();
+  for (const Plan::Scaled& t : plan.scaled)
+    if (t.factors != 1 || !(t.coefficient == first.coefficient)) return;
+  plan.scale = Plan::Scale{first.coefficient, {first.first, first.second}};
+  for (const Plan::Scaled& t : plan.scaled) plan.plain.push_back(t.a);
+  for (Plan::Row& r : plan.rows) r = {0, r.scaled, 0};
+  plan.scaled.clear();
 }
 
 // Terms sorted into the lists of the plan.
@@ -265,7 +323,8 @@ void add_row(Plan& plan, const std::vector<Term>& terms) {
     } else if (one && t.factors == 1) {
       plan.plain.push_back(t.places[0]);
     } else {
-      const Pair residues = field::from_rational(t.coefficient);
+      const bool is_last = !plan.scaled.empty() && plan.scaled.back().coefficient == t.coefficient;
+      const Pair residues = is_last ? Pair{plan.scaled.back().first, plan.scaled.back().second} : field::from_rational(t.coefficient);
       plan.scaled.push_back(
           {t.places[0], t.places[1], static_cast<std::uint8_t>(t.factors), t.coefficient, residues.first, residues.second});
     }
@@ -306,7 +365,6 @@ Result<std::vector<Plan>> Plan::make(ir::OperatorId op, const ir::Attributes& at
       plan.is_sum = plan.is_sum && value.is_sum;
       values.push_back(std::move(value));
     }
-    plan.is_relu = !plan.is_sum;
     for (const Value& value : values) {
       if (plan.is_sum) {
         add_row(plan, value.terms);
@@ -318,8 +376,21 @@ Result<std::vector<Plan>> Plan::make(ir::OperatorId op, const ir::Attributes& at
       if (depth_of(std::span(plan.steps).subspan(begin)) > Plan::kMostDepth)
         return fail(ErrorCode::unsupported, "a formula that is too deep");
       plan.ends.push_back(static_cast<std::uint32_t>(plan.steps.size()));
-      plan.is_relu = plan.is_relu && computes_relu(std::span(plan.steps).subspan(begin));
     }
+    if (plan.is_sum) {
+      find_scale(plan);
+    } else {
+      find_maximum(plan);
+    }
+    Plan::Row begin;
+    for (const Plan::Row& end : plan.rows) {
+      plan.most_products = std::max(plan.most_products, end.products - begin.products);
+      plan.most_plain = std::max(plan.most_plain, end.plain - begin.plain);
+      begin = end;
+    }
+    for (const auto& shape : operands)
+      plan.operand_elements.push_back(
+          static_cast<std::uint32_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())));
     plans.push_back(std::move(plan));
   }
   return plans;

@@ -4,6 +4,7 @@
 #include <xflow/result.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,10 @@ struct Plan {
     std::uint32_t first = 0;  // modulo the first prime
     std::uint32_t second = 0;
   };
+  struct Scale {
+    ir::Rational value;
+    Pair residues;
+  };
   struct Row {
     std::uint32_t products = 0;  // ends in the lists below; they begin where those of the row before end
     std::uint32_t plain = 0;
@@ -53,17 +58,26 @@ struct Plan {
 
   static constexpr std::size_t kMostDepth = 24;  // numbers that a formula keeps at a time
 
+  // What formulas are known to be: the greatest of some elements, or of these and 0.
+  enum class Maximum : std::uint8_t { no, of_elements, with_zero };
+
   std::vector<std::int64_t> dims;
   bool is_sum = true;
-  // is_sum: a row an element.
+  // is_sum: a row an element. A maximum: a row an element as well, of plain places.
   std::vector<Row> rows;
   std::vector<Product> products;  // a * b
   std::vector<Place> plain;       // a
   std::vector<Scaled> scaled;
+  std::optional<Scale> scale;  // by which every sum is multiplied; then all its terms are plain
   // Otherwise: the formula of element k is steps[ends[k - 1], ends[k]), and leaves one number.
   std::vector<std::uint32_t> ends;
   std::vector<FormulaStep> steps;
-  bool is_relu = false;  // every formula is maximum(an element, 0)
+  Maximum maximum = Maximum::no;
+
+  bool is_relu = false;             // every element is maximum(the same element of the operand, 0)
+  std::uint32_t most_products = 0;  // of a row
+  std::uint32_t most_plain = 0;
+  std::vector<std::uint32_t> operand_elements;
 
   std::size_t elements() const { return is_sum ? rows.size() : ends.size(); }
 

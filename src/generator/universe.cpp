@@ -334,7 +334,14 @@ TypeId Universe::intern(std::vector<DimId> dims) const {
   const auto [found, added] = type_ids_.try_emplace(dims, static_cast<TypeId>(types_.size()));
   if (added) {
     assert(types_.size() < UINT16_MAX);
+    salts_.push_back(make_salt(dims));
     types_.push_back(std::move(dims));
+    std::array<std::size_t, kAssignments> elements{};
+    for (std::size_t sizes = 0; sizes < kAssignments; ++sizes) {
+      elements[sizes] = 1;
+      for (const std::int64_t d : shape(found->second, sizes)) elements[sizes] *= static_cast<std::size_t>(d);
+    }
+    elements_.push_back(elements);
   }
   return found->second;
 }
@@ -350,10 +357,22 @@ std::vector<std::int64_t> Universe::shape(TypeId type, std::size_t sizes) const 
   return result;
 }
 
-std::size_t Universe::key(ChoiceId choice, std::span<const TypeId> operands) const {
-  std::size_t key = static_cast<std::size_t>(choice);
-  for (const TypeId t : operands) key = key << 16 | static_cast<std::size_t>(t);
-  return key << 8 | operands.size();
+std::uint64_t Universe::make_salt(std::span<const DimId> dims) const {
+  std::uint64_t salt = 0;
+  const auto add = [&](auto&& self, DimId id) -> void {
+    const Dim& d = dim(id);
+    if (d.parts) {
+      self(self, d.parts->first);
+      self(self, d.parts->second);
+      return;
+    }
+    for (const char c : d.name) salt = mix(salt + static_cast<unsigned char>(c));
+  };
+  for (const DimId d : dims) {
+    add(add, d);
+    salt = mix(salt ^ 0x5A);
+  }
+  return salt;
 }
 
 std::vector<TypeId> Universe::find_type(const Choice& choice, std::span<const TypeId> operands) const {
@@ -428,13 +447,26 @@ bool Universe::is_kernel(TypeId type) const {
   return world_ == World::image && d.size() == 4 && (d[3] == one_ || d[3] == kernel_);
 }
 
-std::span<const TypeId> Universe::type(ChoiceId id, std::span<const TypeId> operands) const {
-  const auto [found, added] = typings_.try_emplace(key(id, operands));
-  if (added) {
-    std::vector<TypeId> types = find_type(choice(id), operands);
-    found->second = std::move(types);
+Universe::Operation& Universe::operation(ChoiceId id, TypeId a, TypeId b) const {
+  const auto at = [](auto& list, std::size_t k) -> auto& {
+    if (k >= list.size()) list.resize(k + 1);
+    return list[k];
+  };
+  std::uint32_t& number = at(at(at(operation_at_, static_cast<std::size_t>(id)), static_cast<std::size_t>(a)), static_cast<std::size_t>(b));
+  if (number == 0) {
+    const TypeId operands[2] = {a, b};
+    const std::vector<TypeId> types = find_type(choice(id), std::span(operands, choice(id).operands));
+    Operation& made = operations_.emplace_back();
+    made.outputs = types.size();
+    std::copy(types.begin(), types.end(), made.types.begin());
+    number = static_cast<std::uint32_t>(operations_.size());
   }
-  return found->second;
+  return operations_[number - 1];
+}
+
+std::span<const TypeId> Universe::type(ChoiceId id, std::span<const TypeId> operands) const {
+  const Operation& o = operation(id, operands[0], operands.size() > 1 ? operands[1] : TypeId{});
+  return std::span(o.types).first(o.outputs);
 }
 
 ir::Attributes Universe::attributes(ChoiceId id, std::span<const TypeId> operands, std::size_t sizes) const {
@@ -463,16 +495,17 @@ ir::Attributes Universe::attributes(const Leaf& constant, std::size_t sizes) con
 }
 
 const std::vector<Plan>& Universe::plans(ChoiceId id, std::span<const TypeId> operands, std::size_t sizes) const {
-  const auto [found, added] = plans_.try_emplace(key(id, operands) * kAssignments + sizes);
-  if (added) {
+  std::unique_ptr<std::vector<Plan>>& plans = operation(id, operands[0], operands.size() > 1 ? operands[1] : TypeId{}).plans[sizes];
+  if (!plans) {
     std::vector<std::vector<std::int64_t>> shapes;
+    shapes.reserve(operands.size());
     for (const TypeId t : operands) shapes.push_back(shape(t, sizes));
     // Universes have operators with a plan for every type that they say fits; a test asks for all of them.
     auto made = Plan::make(choice(id).op, attributes(id, operands, sizes), shapes);
     assert(made.has_value());
-    found->second = std::make_unique<std::vector<Plan>>(*std::move(made));
+    plans = std::make_unique<std::vector<Plan>>(*std::move(made));
   }
-  return *found->second;
+  return *plans;
 }
 
 std::string Universe::to_string(TypeId type) const {

@@ -6,14 +6,15 @@
 
 #include <xflow/result.h>
 
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "src/generator/plan.h"
@@ -83,6 +84,12 @@ struct UniverseOptions {
 
 class Universe {
  public:
+  Universe(Universe&&) = default;
+  Universe& operator=(Universe&&) = default;
+  Universe(const Universe&) = delete;
+  Universe& operator=(const Universe&) = delete;
+  ~Universe() = default;
+
   // Error::invalid_argument names a word that is not known or not of that world.
   static Result<Universe> make(const UniverseOptions& options);
   // The universes in which a set of words is enumerated, one after the other. matmul, transpose, softmax and reductions are of matrices,
@@ -113,6 +120,14 @@ class Universe {
     if (readers == Leaf::Readers::sums) return word == "add" || word == "sub";
     return readers == Leaf::Readers::products && word == "matmul";
   }
+  // An operation on operands of certain types.
+  struct Operation {
+    std::array<TypeId, 2> types{};                            // of the outputs
+    std::size_t outputs = 0;                                  // 0 where operands do not fit
+    std::array<std::unique_ptr<std::vector<Plan>>, 2> plans;  // by assignment of sizes; made by plans()
+  };
+  // Found when it is asked for the first time; stays where it is. `b` is TypeId{} of operators of one operand.
+  Operation& operation(ChoiceId choice, TypeId a, TypeId b) const;
   // The types of the outputs; empty where operands do not fit.
   std::span<const TypeId> type(ChoiceId choice, std::span<const TypeId> operands) const;
   const std::vector<DimId>& dims(TypeId type) const { return types_[static_cast<std::size_t>(type)]; }
@@ -122,6 +137,9 @@ class Universe {
   static constexpr std::size_t kAssignments = 2;
   std::int64_t size(DimId id, std::size_t sizes) const;
   std::vector<std::int64_t> shape(TypeId type, std::size_t sizes) const;
+  std::size_t elements(TypeId type, std::size_t sizes) const { return elements_[static_cast<std::size_t>(type)][sizes]; }
+  // A hash of a type that does not depend on when the type was met: the names of which its dimensions are the sums.
+  std::uint64_t salt(TypeId type) const { return salts_[static_cast<std::size_t>(type)]; }
   ir::Attributes attributes(ChoiceId choice, std::span<const TypeId> operands, std::size_t sizes) const;
   // The operation without operands that makes a constant.
   ir::OperatorId op(const Leaf& constant) const;
@@ -144,7 +162,7 @@ class Universe {
   DimId sum(DimId a, DimId b) const;
   TypeId intern(std::vector<DimId> dims) const;
   std::vector<TypeId> find_type(const Choice& choice, std::span<const TypeId> operands) const;
-  std::size_t key(ChoiceId choice, std::span<const TypeId> operands) const;
+  std::uint64_t make_salt(std::span<const DimId> dims) const;
 
   World world_{};
   Numbers numbers_{};
@@ -160,8 +178,11 @@ class Universe {
   mutable std::vector<std::vector<DimId>> types_;
   mutable std::map<std::pair<DimId, DimId>, DimId> sums_;
   mutable std::map<std::vector<DimId>, TypeId> type_ids_;
-  mutable std::unordered_map<std::size_t, std::vector<TypeId>> typings_;
-  mutable std::unordered_map<std::size_t, std::unique_ptr<std::vector<Plan>>> plans_;
+  mutable std::vector<std::uint64_t> salts_;                             // by type
+  mutable std::vector<std::array<std::size_t, kAssignments>> elements_;  // by type
+  // By operator, then by type: 1 + the number of an operation, 0 of what was not asked for.
+  mutable std::vector<std::vector<std::vector<std::uint32_t>>> operation_at_;
+  mutable std::deque<Operation> operations_;
 };
 
 }  // namespace xflow::generator

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tests/generator/slow_enumerator.h"
+#include "tests/generator/small_graphs.h"
 
 namespace xflow::generator {
 namespace {
@@ -76,6 +77,56 @@ TEST(Enumeration, DoesNotDependOnTheNumberOfParts) {
   std::sort(one.begin(), one.end());
   std::sort(seven.begin(), seven.end());
   EXPECT_EQ(one, seven);
+}
+
+TEST(Enumeration, DoesNotDependOnWhatIsRemembered) {
+  const Universe matrices = universe(World::matrix, {"add", "concat", "div", "exp", "split"}, 3);
+  const Universe images = universe(World::image, {"add", "average_pool", "concat", "conv", "max_pool", "relu", "split"}, 3);
+  for (const Universe* u : {&matrices, &images}) {
+    EnumerationOptions options{.max_operators = 2, .max_outputs = 2};
+    const auto with = records(*u, options);
+    options.value_bytes = 0;
+    EXPECT_EQ(records(*u, options), with);
+  }
+}
+
+TEST(Evaluator, NamesGraphsAlike) {
+  // The smallest of the renamings, the values of the inputs as they stand, and the law that a sum has.
+  const Universe u = universe(World::matrix, {"add", "matmul", "sub"}, 3);
+  Evaluator evaluator(u, {.max_operators = 2});
+  const auto v = static_cast<std::uint8_t>(u.leaves().size());
+  const auto w = static_cast<std::uint8_t>(v + 1);
+  const ChoiceId add = choice(u, "add");
+  const ChoiceId sub = choice(u, "sub");
+  const Sketch left{{{add, {0, 1}}, {add, {2, v}}}, {w}};
+  const Sketch right{{{add, {1, 2}}, {add, {0, v}}}, {w}};
+  const Sketch other{{{sub, {0, 1}}, {sub, {v, 2}}}, {w}};
+  for (const Sketch* s : {&left, &right, &other}) {
+    const auto smallest = evaluator.smallest(*s);
+    ASSERT_TRUE(smallest.has_value());
+    EXPECT_EQ(smallest->value, evaluator.record(*s)->fingerprint);
+  }
+  EXPECT_EQ(evaluator.values(left), evaluator.values(right));
+  EXPECT_NE(evaluator.values(left), evaluator.values(other));
+  EXPECT_TRUE(evaluator.smallest(left)->has_laws);
+  EXPECT_FALSE(evaluator.smallest({{{sub, {0, 1}}}, {v}})->has_laws);
+  EXPECT_FALSE(evaluator.smallest({{{add, {0, 1}}}, {v}})->has_laws);  // the same term
+}
+
+TEST(Evaluator, KnowsTheNamesUnderWhichAGraphHasItsStructure) {
+  const Universe u = universe(World::matrix, {"concat", "matmul", "split", "sub"}, 3);
+  const EnumerationOptions options{.max_operators = 2};
+  const auto codec = GraphCodec::make(u, 2);
+  for (const Record& r : records(u, options)) {
+    const Sketch sketch = codec->decode(r.code);
+    std::vector<std::uint8_t> names;
+    EXPECT_EQ(structure_of(u, sketch, &names), r.structure);
+    const Sketch named = rename(u, sketch, names);
+    std::vector<std::uint8_t> again;
+    EXPECT_EQ(structure_of(u, named, &again), r.structure);
+    // The same term, up to what is symmetric in it.
+    EXPECT_EQ(rename(u, named, again), named) << to_string(u, named);
+  }
 }
 
 TEST(Enumeration, CodesAreGraphs) {

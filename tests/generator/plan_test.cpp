@@ -55,7 +55,7 @@ void compare(World world, const std::vector<std::string>& words, Compared& compa
         if (outputs.empty()) continue;
         const std::vector<Plan>& plans = u.plans(id, operands, 0);
         ASSERT_EQ(plans.size(), outputs.size());
-        // Four lanes of the same numbers.
+        // Lanes of the same numbers.
         ir::Arena arena;
         ops::Typing typing(arena.symbols());
         eval::Bindings bindings;
@@ -68,7 +68,7 @@ void compare(World world, const std::vector<std::string>& words, Compared& compa
             values[e] = static_cast<double>(static_cast<std::int64_t>(mix(e + 77 * inputs.size()) % 19) - 9) * 9;
           inputs.push_back(arena.input({ir::DataType::float64, true, ir::polys(dims)}, static_cast<std::uint32_t>(inputs.size())));
           integers.emplace_back();
-          for (const double v : values) integers.back().insert(integers.back().end(), 4, static_cast<Integer>(v));
+          for (const double v : values) integers.back().insert(integers.back().end(), kLanes, static_cast<Integer>(v));
           bindings.emplace(inputs.back(), eval::Tensor::of_doubles(ir::DataType::float64, dims, values));
         }
         const auto node = ops::apply(arena, typing, choice.op, inputs, u.attributes(id, operands, 0));
@@ -80,11 +80,11 @@ void compare(World world, const std::vector<std::string>& words, Compared& compa
           const auto expected = eval::evaluate(arena, ir::Graph{{{*node, static_cast<std::uint32_t>(o)}}}, bindings);
           ASSERT_TRUE(expected.has_value()) << choice.name << ": " << expected.error().text();
           const auto numbers = eval::doubles(expected->front());
-          std::vector<Integer> found(plans[o].elements() * 4);
-          evaluate(plans[o], pointers, 4, found.data());
+          std::vector<Integer> found(plans[o].elements() * kLanes);
+          evaluate(plans[o], pointers, kLanes, found.data());
           for (std::size_t e = 0; e < plans[o].elements(); ++e)
-            for (std::size_t lane = 0; lane < 4; ++lane)
-              ASSERT_EQ(static_cast<double>(found[e * 4 + lane]), (*numbers)[e])
+            for (std::size_t lane = 0; lane < kLanes; ++lane)
+              ASSERT_EQ(static_cast<double>(found[e * kLanes + lane]), (*numbers)[e])
                   << choice.name << " " << u.to_string(a) << " " << u.to_string(b) << " at " << e;
         }
         ++compared.operators[choice.name];
@@ -155,14 +155,14 @@ TEST(Lanes, AgreeBetweenResiduesAndPairs) {
 
 TEST(Lanes, HashEveryElementOfLargeTensors) {
   constexpr std::size_t kElements = 5000;
-  std::vector<Residue> values(kElements * 4, 7);
-  std::array<std::uint64_t, 4> before{};
-  hash_lanes(values.data(), kElements, 4, 1, before.data());
+  std::vector<Residue> values(kElements * kLanes, 7);
+  std::array<std::uint64_t, kLanes> before{};
+  hash_lanes(values.data(), kElements, kLanes, 1, before.data());
   for (const std::size_t element : {std::size_t{0}, std::size_t{1023}, std::size_t{1024}, std::size_t{2048}, kElements - 1}) {
     std::vector<Residue> other = values;
-    other[element * 4 + 2] = 8;
-    std::array<std::uint64_t, 4> after{};
-    hash_lanes(other.data(), kElements, 4, 1, after.data());
+    other[element * kLanes + 2] = 8;
+    std::array<std::uint64_t, kLanes> after{};
+    hash_lanes(other.data(), kElements, kLanes, 1, after.data());
     EXPECT_EQ(after[1], before[1]);
     EXPECT_NE(after[2], before[2]) << element;
   }
