@@ -600,12 +600,17 @@ std::vector<unsigned> broadcasts_of(const Universe& universe, const Candidate& c
   });
   if (!kinds.meets || !columns) return {};
   const GeneralShapes shapes(universe, candidate);
-  // What is 1, or a sum, stays as it is.
+  // What is 1, or a sum, stays as it is, and so does what no other input has.
+  const auto dim_of = [&](std::size_t input, std::size_t d) { return shapes.dims(shapes.inputs()[input])[d]; };
   unsigned possible = 0;
   for (std::size_t k = 0; k < shapes.inputs().size(); ++k) {
-    const std::vector<Parts> dims = shapes.dims(shapes.inputs()[k]);
-    for (std::size_t d = 0; d < 2; ++d)
-      if (dims[d].size() == 1 && dims[d][0] >= 0) possible |= 1U << (2 * k + d);
+    for (std::size_t d = 0; d < 2; ++d) {
+      const Parts dim = dim_of(k, d);
+      bool shared = false;
+      for (std::size_t other = 0; other < shapes.inputs().size(); ++other)
+        shared = shared || (other != k && (dim_of(other, 0) == dim || dim_of(other, 1) == dim));
+      if (shared && dim.size() == 1 && dim[0] >= 0) possible |= 1U << (2 * k + d);
+    }
   }
   std::vector<unsigned> sets = {possible};
   for (std::size_t k = 0; k < shapes.inputs().size(); ++k) sets.push_back(possible & 3U << 2 * k);
