@@ -166,7 +166,7 @@ std::optional<Sketch> Candidates::reduced(const Sketch& sketch, const Rank& rank
       std::vector<std::uint8_t> back(names.size());
       for (std::size_t k = 0; k < back.size(); ++k) back[k] = static_cast<std::uint8_t>(k);
       for (const std::uint8_t input : inputs_of(universe_, part)) back[names[input]] = input;
-      const Sketch smaller = replace(universe_, sketch, at, rename(universe_, found->second, back));
+      Sketch smaller = replace(universe_, sketch, at, rename(universe_, found->second, back));
       if (smaller.nodes.size() <= options_.max_operators && is_less(smaller, rank, separate)) return smaller;
     }
   }

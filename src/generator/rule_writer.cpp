@@ -613,6 +613,7 @@ std::vector<unsigned> broadcasts_of(const Universe& universe, const Candidate& c
     }
   }
   std::vector<unsigned> sets = {possible};
+  sets.reserve(shapes.inputs().size() + 3);
   for (std::size_t k = 0; k < shapes.inputs().size(); ++k) sets.push_back(possible & 3U << 2 * k);
   for (const unsigned axis : {0x55555555U, 0xAAAAAAAAU}) sets.push_back(possible & axis);
   // More choices take long to prove and gain little.
