@@ -21,6 +21,17 @@ std::size_t repeated(const Universe& universe, const Candidate& c) {
   return least;
 }
 
+// How many operands are constants.
+std::size_t constants(const Universe& universe, const Candidate& c) {
+  std::size_t count = 0;
+  for (const Sketch* side : {&c.source, &c.target})
+    for (const SketchNode& n : side->nodes)
+      for (const std::uint8_t o : n.operands) count += o >= universe.inputs() && o < universe.leaves().size() ? 1 : 0;
+  return count;
+}
+
+constexpr std::uint64_t kNoOutput = 63;
+
 }  // namespace
 
 CandidateList::CandidateList(const Universe& universe, std::size_t max_operators)
@@ -40,16 +51,15 @@ void CandidateList::add(Candidate candidate) {
   };
   digit(operators, 16);
   digit(candidate.source.outputs.size(), 4);
-  digit(universe_->inputs() - inputs, 256);
   digit(repeats, 64);
-  digit(static_cast<std::uint64_t>(source + target), std::uint64_t{1} << 20);
+  digit(universe_->inputs() - inputs, 256);
+  digit(static_cast<std::uint64_t>(source + target), std::uint64_t{1} << 16);
+  digit(std::min<std::size_t>(constants(*universe_, candidate), 15), 16);
+  // A code lists outputs in ascending order, and none that is read.
+  for (const Sketch* side : {&candidate.source, &candidate.target})
+    for (std::size_t o = 0; o < 2; ++o) digit(o < side->outputs.size() ? side->outputs[o] : kNoOutput, kNoOutput + 1);
   packed.source = codec_.encode(candidate.source);
   packed.target = codec_.encode(candidate.target);
-  // Codes list outputs in ascending order.
-  Sketch source_again = codec_.decode(packed.source);
-  const bool source_is_exchanged = source_again.outputs != candidate.source.outputs;
-  const bool target_is_exchanged = codec_.decode(packed.target).outputs != candidate.target.outputs;
-  digit(source_is_exchanged != target_is_exchanged ? 1 : 0, 2);
   packed_.push_back(packed);
 }
 
@@ -58,7 +68,12 @@ void CandidateList::sort() { std::sort(packed_.begin(), packed_.end()); }
 Candidate CandidateList::operator[](std::size_t k) const {
   const Packed& packed = packed_[k];
   Candidate result{codec_.decode(packed.source), codec_.decode(packed.target)};
-  if ((packed.key & 1) != 0) std::reverse(result.target.outputs.begin(), result.target.outputs.end());
+  std::uint64_t key = packed.key;
+  for (Sketch* side : {&result.target, &result.source}) {
+    side->outputs.clear();
+    for (std::size_t o = 0; o < 2; ++o, key /= kNoOutput + 1)
+      if (key % (kNoOutput + 1) != kNoOutput) side->outputs.insert(side->outputs.begin(), static_cast<std::uint8_t>(key % (kNoOutput + 1)));
+  }
   return result;
 }
 

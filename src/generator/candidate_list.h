@@ -19,7 +19,8 @@ class CandidateList {
 
   // Turned towards what costs less.
   void add(Candidate candidate);
-  // By size, those of most inputs first, which say most, then those that read the fewest inputs again.
+  // By size, those that read the fewest inputs again first, of these those of most inputs, which say most, then those that cost the least
+  // and have the fewest constants.
   void sort();
   std::size_t size() const { return packed_.size(); }
   Candidate operator[](std::size_t k) const;
@@ -31,7 +32,7 @@ class CandidateList {
 
  private:
   struct Packed {
-    std::uint64_t key = 0;  // what they are sorted by; the last bit: the target's outputs are exchanged
+    std::uint64_t key = 0;  // what they are sorted by, then the outputs of both sides
     std::uint64_t source = 0;
     std::uint64_t target = 0;
     friend auto operator<=>(const Packed&, const Packed&) = default;

@@ -1,7 +1,9 @@
 #include "src/generator/candidates.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -142,7 +144,15 @@ Candidates::Candidates(const Universe& universe, const EnumerationOptions& optio
       evaluator_(universe, options),
       again_(universe, other_numbers(options)) {}
 
-bool Candidates::is_reducible(const Sketch& sketch, const Rank& rank) {
+// How many operations the outputs of a graph of several need by themselves: of graphs of one size the one that shares less is larger.
+std::size_t separate_of(const Universe& universe, const Sketch& sketch) {
+  std::size_t separate = 0;
+  for (const std::uint8_t o : sketch.outputs) separate += sketch.outputs.size() > 1 ? part_of(universe, sketch, o).nodes.size() : 0;
+  return separate;
+}
+
+std::optional<Sketch> Candidates::reduced(const Sketch& sketch, const Rank& rank) {
+  const std::size_t separate = separate_of(universe_, sketch);
   std::size_t value = universe_.leaves().size();
   for (const SketchNode& node : sketch.nodes) {
     for (std::size_t o = 0; o < universe_.choice(node.choice).outputs; ++o, ++value) {
@@ -156,26 +166,72 @@ bool Candidates::is_reducible(const Sketch& sketch, const Rank& rank) {
       std::vector<std::uint8_t> back(names.size());
       for (std::size_t k = 0; k < back.size(); ++k) back[k] = static_cast<std::uint8_t>(k);
       for (const std::uint8_t input : inputs_of(universe_, part)) back[names[input]] = input;
-      const Sketch smaller = replace(universe_, sketch, at, rename(universe_, found->second, back));
-      if (smaller.nodes.size() <= options_.max_operators && is_less(smaller, rank)) return true;
+      Sketch smaller = replace(universe_, sketch, at, rename(universe_, found->second, back));
+      if (smaller.nodes.size() <= options_.max_operators && is_less(smaller, rank, separate)) return smaller;
+    }
+  }
+  return std::nullopt;
+}
+
+bool Candidates::ignores_an_input(const Sketch& sketch) {
+  const std::vector<std::uint64_t> values = evaluator_.values(sketch);
+  if (values.empty()) return false;
+  // A graph with another input in the place of one has the same value only if that one does not matter.
+  const std::set<std::uint8_t> inputs = inputs_of(universe_, sketch);
+  return std::any_of(inputs.begin(), inputs.end(), [&](std::uint8_t input) {
+    const std::size_t group = universe_.leaves()[input].group;
+    if (universe_.group_size(group) < 2) return false;
+    const std::size_t first = universe_.group_begins()[group];
+    std::vector<std::uint8_t> leaves(universe_.leaves().size());
+    std::iota(leaves.begin(), leaves.end(), std::uint8_t{0});
+    leaves[input] = static_cast<std::uint8_t>(input == first ? first + 1 : first);
+    return evaluator_.values(rename(universe_, sketch, leaves)) == values;
+  });
+}
+
+bool Candidates::has_idle_part(const Sketch& sketch) {
+  if (idle_.empty()) return false;
+  for (std::size_t value = universe_.leaves().size(), node = 0; node < sketch.nodes.size(); ++node) {
+    for (std::size_t o = 0; o < universe_.choice(sketch.nodes[node].choice).outputs; ++o, ++value) {
+      const auto at = static_cast<std::uint8_t>(value);
+      if (sketch.outputs.size() == 1 && sketch.outputs[0] == at) continue;
+      if (idle_.contains(structure_of(universe_, part_of(universe_, sketch, at)))) return true;
     }
   }
   return false;
 }
 
-bool Candidates::is_less(const Sketch& sketch, const Rank& rank) const {
+bool Candidates::is_less(const Sketch& sketch, const Rank& rank, std::size_t separate) const {
   if (sketch.nodes.size() != rank.operators) return sketch.nodes.size() < rank.operators;
   const int weight = weight_of(universe_, sketch);
-  return weight != rank.weight ? weight < rank.weight : structure_of(universe_, sketch) < rank.structure;
+  if (weight != rank.weight) return weight < rank.weight;
+  const std::size_t own = separate_of(universe_, sketch);
+  return own != separate ? own < separate : structure_of(universe_, sketch) < rank.structure;
 }
 
-void Candidates::pair(const Record& record, const Sketch& representative, const std::optional<Naming>& of_representative,
+void Candidates::pair(const Record& record, Sketch representative, std::optional<Naming> of_representative,
                       std::vector<Candidate>& result) {
   ++counts_.pairs;
   const Sketch member = codec_.decode(record.code);
-  if (is_reducible(member, {member.nodes.size(), weight_of(universe_, member), record.structure})) {
+  if (has_idle_part(member) || has_idle_part(representative)) {
+    ++counts_.idle;
+    return;
+  }
+  if (reduced(member, {member.nodes.size(), weight_of(universe_, member), record.structure})) {
     ++counts_.reducible;
     return;
+  }
+  // A value that is an output and is read is enumerated as one that is not, times 1.
+  while (representative.outputs.size() > 1) {
+    std::optional<Sketch> smaller = reduced(representative, rank_of(universe_, representative));
+    if (!smaller) break;
+    representative = *std::move(smaller);
+    if (std::any_of(representative.outputs.begin(), representative.outputs.end(),
+                    [&](std::uint8_t o) { return o < universe_.leaves().size(); })) {
+      ++counts_.reducible;
+      return;
+    }
+    of_representative = evaluator_.smallest(representative);
   }
   const std::optional<Naming> of_member = evaluator_.smallest(member);
   if (!of_member || !of_representative || of_member->value != of_representative->value) {
@@ -242,10 +298,51 @@ std::vector<Candidates::Class> Candidates::classes(std::vector<Record>& records)
   return result;
 }
 
+// Whether every sum with an identity is one of a tensor of that type and is read by one product with something else that is no constant.
+bool uses_identities(const Universe& universe, const Sketch& sketch) {
+  const auto is_identity = [&](std::uint8_t o) {
+    return o < universe.leaves().size() && universe.leaves()[o].readers == Leaf::Readers::sums;
+  };
+  const auto is_constant = [&](std::uint8_t o) { return o >= universe.inputs() && o < universe.leaves().size(); };
+  std::vector<TypeId> types;
+  types.reserve(universe.leaves().size() + 2 * sketch.nodes.size());
+  for (const Leaf& leaf : universe.leaves()) types.push_back(leaf.type);
+  for (const SketchNode& n : sketch.nodes) {
+    const std::size_t sum = types.size();
+    std::array<TypeId, 2> operands{};
+    for (std::size_t k = 0; k < n.operands.size(); ++k) operands[k] = types[n.operands[k]];
+    const std::span<const TypeId> outputs = universe.type(n.choice, std::span(operands).first(n.operands.size()));
+    types.insert(types.end(), outputs.begin(), outputs.end());
+    if (std::none_of(n.operands.begin(), n.operands.end(), is_identity)) continue;
+    if (operands[0] != operands[1]) return false;
+    std::size_t reads = 0;
+    for (const SketchNode& user : sketch.nodes) {
+      if (std::find(user.operands.begin(), user.operands.end(), sum) == user.operands.end()) continue;
+      const Shape shape = universe.choice(user.choice).shape;
+      if (shape != Shape::matmul && shape != Shape::convolution && shape != Shape::depthwise) return false;
+      if (user.operands[0] == user.operands[1] || is_constant(user.operands[0]) || is_constant(user.operands[1])) return false;
+      ++reads;
+    }
+    if (reads != 1) return false;
+  }
+  return true;
+}
+
+void Candidates::leave_out(std::vector<Record>& records) const {
+  const auto leaves = universe_.leaves();
+  if (std::none_of(leaves.begin(), leaves.end(), [](const Leaf& l) { return l.readers == Leaf::Readers::sums; })) return;
+  std::erase_if(records, [&](const Record& r) { return !uses_identities(universe_, codec_.decode(r.code)); });
+}
+
 void Candidates::learn(std::vector<Record>& smaller) {
+  leave_out(smaller);
   for (const Class& c : classes(smaller)) {
-    if (c.end - c.begin == 1) continue;
     const Sketch representative = codec_.decode(smaller[c.representative].code);
+    const bool is_leaf = representative.nodes.empty();
+    const bool idle = is_leaf ? representative.outputs[0] >= universe_.inputs() : ignores_an_input(representative);
+    for (std::size_t k = c.begin; k < c.end; ++k)
+      if (idle && (!is_leaf || k != c.representative)) idle_.insert(smaller[k].structure);
+    if (c.end - c.begin == 1) continue;
     const std::optional<Naming> of_representative = evaluator_.smallest(representative);
     if (!of_representative) continue;
     const Sketch named = rename(universe_, representative, of_representative->leaves);
@@ -267,12 +364,20 @@ void Candidates::learn(std::vector<Record>& smaller) {
 
 std::vector<Candidate> Candidates::find(std::vector<Record>& records) {
   counts_ = {};
+  const std::size_t before = records.size();
+  leave_out(records);
+  counts_.in_vain = before - records.size();
   const std::vector<Class> all_classes = classes(records);
   counts_.graphs = records.size();
   counts_.classes = all_classes.size();
   std::vector<Candidate> result;
   for (const Class& c : all_classes) {
     const Sketch representative = codec_.decode(records[c.representative].code);
+    if (c.end - c.begin > 1 && !representative.nodes.empty() && ignores_an_input(representative)) {
+      counts_.pairs += c.end - c.begin - 1;
+      counts_.idle += c.end - c.begin - 1;
+      continue;
+    }
     if (c.end - c.begin == 1 && representative.outputs.size() > 1) continue;
     const std::optional<Naming> first = evaluator_.smallest(representative);
     for (std::size_t k = c.begin; k < c.end; ++k)
@@ -286,6 +391,10 @@ std::vector<Candidate> Candidates::find(std::vector<Record>& records) {
     for (const Renaming& r : evaluator_.renamings(representative)) {
       if (!r.counts || r.value != first->value || !structures.insert(r.structure).second) continue;
       ++counts_.pairs;
+      if (has_idle_part(representative) || ignores_an_input(representative)) {
+        ++counts_.idle;
+        break;
+      }
       result.push_back({rename(universe_, representative, r.leaves), rename(universe_, representative, first->leaves)});
     }
   }

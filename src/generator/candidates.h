@@ -1,4 +1,9 @@
 // Pairs of graphs that seem to compute the same: what rules are made of.
+//
+// A graph may ignore an input that it reads: x / x, and x (z / x), which is z but has the shape of both. It is compared with what reads
+// less, as a constant of the universe, but with nothing if nothing does; graphs of which it is a part are compared with nothing.
+//
+// Sums with an identity are for products to read, (x + I) z = x z + z; graphs that use them otherwise are left out.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +11,7 @@
 #include <set>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "src/generator/enumerate.h"
@@ -26,6 +32,8 @@ struct CandidateCounts {
   std::uint64_t reducible = 0;  // of these, follow from a smaller candidate: a part is replaced by its representative
   std::uint64_t accidents = 0;  // of the others, differ on other numbers and larger tensors
   std::uint64_t dropped = 0;    // one side reads an input that the other does not, and the other way round
+  std::uint64_t idle = 0;       // of the pairs, all their class ignores an input that it reads, or a part is such or a constant
+  std::uint64_t in_vain = 0;    // graphs left out before: a sum with an identity is read by other operations than products
 };
 
 // What a graph costs, roughly, and with what it is compared: operators, then the sum of their weights, then the structure.
@@ -37,7 +45,6 @@ struct Rank {
 };
 Rank rank_of(const Universe& universe, const Sketch& sketch);
 int weight_of(const Universe& universe, const Sketch& sketch);
-std::set<std::uint8_t> inputs_of(const Universe& universe, const Sketch& sketch);
 
 class Candidates {
  public:
@@ -60,12 +67,16 @@ class Candidates {
     std::size_t representative = 0;
   };
   std::vector<Class> classes(std::vector<Record>& records) const;
-  // Whether some part of a graph is not the representative of its class, so that the graph with that representative instead is a smaller
-  // member of the same class.
-  bool is_reducible(const Sketch& sketch, const Rank& rank);
-  bool is_less(const Sketch& sketch, const Rank& rank) const;
-  void pair(const Record& record, const Sketch& representative, const std::optional<Naming>& of_representative,
-            std::vector<Candidate>& result);
+  // The same graph with the representative of its class in the place of some part, if that is smaller: it is of the same class.
+  std::optional<Sketch> reduced(const Sketch& sketch, const Rank& rank);
+  bool is_less(const Sketch& sketch, const Rank& rank, std::size_t separate) const;
+  // Removes graphs that use an identity in vain.
+  void leave_out(std::vector<Record>& records) const;
+  // Whether a graph has the same value for all numbers of an input that it reads: x / x.
+  bool ignores_an_input(const Sketch& sketch);
+  // Whether some part of a graph, but the whole, is in a class whose representative does so or reads nothing.
+  bool has_idle_part(const Sketch& sketch);
+  void pair(const Record& record, Sketch representative, std::optional<Naming> of_representative, std::vector<Candidate>& result);
 
   const Universe& universe_;
   EnumerationOptions options_;
@@ -74,11 +85,14 @@ class Candidates {
   Evaluator again_;  // other numbers, larger tensors
   // By structure, of what is no representative: the representative of its class, on the inputs that structure_of gives it.
   std::unordered_map<std::uint64_t, Sketch> representative_of_;
+  std::unordered_set<std::uint64_t> idle_;  // structures of graphs that are no part of others
   CandidateCounts counts_;
 };
 
 // A graph with other leaves, its operations in the same order.
 Sketch rename(const Universe& universe, const Sketch& sketch, std::span<const std::uint8_t> leaves);
+// The inputs that a graph reads.
+std::set<std::uint8_t> inputs_of(const Universe& universe, const Sketch& sketch);
 // The part of a graph that computes one value.
 Sketch part_of(const Universe& universe, const Sketch& sketch, std::uint8_t value);
 // The graph with another one, on the same inputs and of one output, in the place of a value; equal operations are one, unused ones gone.

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include "src/generator/rule_writer.h"
 #include "src/generator/shapes.h"
@@ -45,6 +46,18 @@ bool computes_together(const Universe& universe, const Sketch& sketch) {
   std::set<std::uint8_t> common = values[sketch.outputs[0]];
   for (const std::uint8_t o : sketch.outputs) std::erase_if(common, [&](std::uint8_t v) { return !values[o].contains(v); });
   return !common.empty();
+}
+
+// Operations that are not defined, or not finite, for all finite numbers.
+std::multiset<std::string_view> partial(const Universe& universe, const Sketch& sketch) {
+  std::multiset<std::string_view> found;
+  for (const SketchNode& n : sketch.nodes) {
+    const std::string& word = universe.choice(n.choice).word;
+    const bool by_number = n.operands.back() >= universe.inputs() && n.operands.back() < universe.leaves().size();
+    if ((word == "div" && !by_number) || word == "reciprocal") found.insert("division");
+    if (word == "exp" || word == "sqrt") found.insert(word);
+  }
+  return found;
 }
 
 bool divides(const rules::Term& term) {
@@ -95,6 +108,22 @@ auto from_json(const std::string& text, const Read& read) -> Result<decltype(rea
 
 }  // namespace
 
+bool is_source(const Universe& universe, const Sketch& source, const Sketch& target) {
+  if (source.nodes.empty()) return false;
+  const std::set<std::uint8_t> known = inputs_of(universe, source);
+  const std::set<std::uint8_t> read = inputs_of(universe, target);
+  return std::includes(known.begin(), known.end(), read.begin(), read.end());
+}
+
+bool changes_partial(const Universe& universe, const Candidate& candidate) {
+  return partial(universe, candidate.source) != partial(universe, candidate.target);
+}
+
+bool may_change_partial(const Universe& universe, const Candidate& candidate) {
+  return !partial(universe, candidate.source).empty() || !partial(universe, candidate.target).empty() ||
+         inputs_of(universe, candidate.source) != inputs_of(universe, candidate.target);
+}
+
 Look look_at(Deriver& deriver, std::span<const std::size_t> unproved, const DeriveLimits& limits, const Universe& universe,
              const Candidate& candidate) {
   const bool pair = candidate.source.outputs.size() > 1;
@@ -103,6 +132,7 @@ Look look_at(Deriver& deriver, std::span<const std::size_t> unproved, const Deri
     return Look::no_gain;
   }
   const FlatEquation equation = GeneralShapes(universe, candidate).concrete(deriver.vocabulary());
+  deriver.use_special(may_change_partial(universe, candidate));
   if (deriver.derive(equation, limits, false, pair).derived) return Look::derived;
   if (unproved.empty() || pair) return Look::open;
   for (const std::size_t rule : unproved) deriver.enable(rule, true);
@@ -132,13 +162,14 @@ std::vector<TriedForm> try_forms(const Universe& universe, const Candidate& cand
   std::size_t number = 0;
   for (const Candidate* direction : {&candidate, &reversed}) {
     if (direction == &reversed && candidate.source.outputs.size() > 1) break;
-    const std::vector<std::string> texts = write_rule(universe, *direction, "r", true);
+    if (!is_source(universe, direction->source, direction->target)) continue;
+    const std::vector<WrittenRule> texts = write_rule(universe, *direction, "r", true);
     for (std::size_t variant = 0; variant < texts.size(); ++variant, ++number) {
       if (number < begin) continue;
       TriedForm& form = result.emplace_back();
       form.reversed = direction == &reversed;
       form.variant = variant;
-      const auto rule = one_rule(texts[variant]);
+      const auto rule = one_rule(texts[variant].text);
       if (!rule) {
         form.why = rule.error().text();
         continue;
@@ -163,11 +194,13 @@ FullProof prove_fully(const rules::Rule& rule, const verifier::Options& options)
   return {decision.verdict, {}, shorter ? *std::move(shorter) : rule};
 }
 
-std::optional<rules::Rule> first_proved(const Universe& universe, const Candidate& candidate, const std::string& name,
+std::optional<rules::Rule> first_proved(const Universe& universe, const Candidate& candidate, const std::string& name, bool with_equal,
                                         const verifier::Options& options) {
-  for (const std::string& text : write_rule(universe, candidate, name))
-    if (const auto rule = one_rule(text))
+  for (const WrittenRule& written : write_rule(universe, candidate, name)) {
+    if (!written.equal.empty() && !with_equal) break;
+    if (const auto rule = one_rule(written.text))
       if (FullProof proof = prove_fully(*rule, options); proof.rule) return std::move(proof.rule);
+  }
   return std::nullopt;
 }
 
@@ -182,13 +215,13 @@ Result<Candidate> candidate_of(const std::string& text) {
 
 std::string look(std::size_t universe, std::size_t ranges, std::size_t begin, std::size_t end, std::span<const RuleText> rules) {
   ordered_json json = ordered_json::array();
-  for (const RuleText& r : rules) json.push_back({r.text, r.is_proved});
+  for (const RuleText& r : rules) json.push_back({r.text, r.is_proved, r.is_special});
   return fmt::format("look {} {} {} {}\n{}", universe, ranges, begin, end, json.dump());
 }
 std::string forms(std::size_t universe, const Candidate& candidate) { return fmt::format("forms {}\n{}", universe, to_text(candidate)); }
 std::string prove(const rules::Rule& rule) { return "prove\n" + rules::print(rule); }
-std::string first(std::size_t universe, const Candidate& candidate, const std::string& name) {
-  return fmt::format("first {} {}\n{}", universe, name, to_text(candidate));
+std::string first(std::size_t universe, const Candidate& candidate, const std::string& name, bool with_equal) {
+  return fmt::format("first {} {} {}\n{}", universe, name, with_equal ? 1 : 0, to_text(candidate));
 }
 bool is_one(const std::string& kind) { return kind == "look" || kind == "forms" || kind == "prove" || kind == "first"; }
 
@@ -248,8 +281,9 @@ Result<std::string> CollectWorker::run(const std::string& piece) {
   XFLOW_TRY(const Candidate candidate, pieces::candidate_of(payload));
   if (kind == "first") {
     std::string name;
-    words >> name;
-    const auto rule = first_proved(universes_[universe], candidate, name, options_);
+    int with_equal = 0;
+    words >> name >> with_equal;
+    const auto rule = first_proved(universes_[universe], candidate, name, with_equal != 0, options_);
     return rule ? rules::print(*rule) : std::string();
   }
   ordered_json forms = ordered_json::array();
@@ -259,7 +293,11 @@ Result<std::string> CollectWorker::run(const std::string& piece) {
 }
 
 Result<void> CollectWorker::follow(const std::string& rules) {
-  XFLOW_TRY(const Texts wanted, from_json(rules, [](const ordered_json& json) { return json.get<Texts>(); }));
+  XFLOW_TRY(const std::vector<pieces::RuleText> wanted, from_json(rules, [](const ordered_json& json) {
+              std::vector<pieces::RuleText> texts;
+              for (const ordered_json& r : json) texts.push_back({r.at(0).get<std::string>(), r.at(1).get<bool>(), r.at(2).get<bool>()});
+              return texts;
+            }));
   const bool grows = deriver_ && texts_.size() <= wanted.size() && std::equal(texts_.begin(), texts_.end(), wanted.begin());
   if (!grows) {
     deriver_ = std::make_unique<Deriver>();
@@ -267,10 +305,11 @@ Result<void> CollectWorker::follow(const std::string& rules) {
     unproved_.clear();
   }
   for (std::size_t k = texts_.size(); k < wanted.size(); ++k) {
-    XFLOW_TRY(const rules::Rule rule, one_rule(wanted[k].first));
+    XFLOW_TRY(const rules::Rule rule, one_rule(wanted[k].text));
     XFLOW_TRY(const std::size_t number, deriver_->add(rule));
-    deriver_->enable(number, wanted[k].second);
-    if (!wanted[k].second) unproved_.push_back(number);
+    deriver_->enable(number, wanted[k].is_proved);
+    deriver_->set_special(number, wanted[k].is_special);
+    if (!wanted[k].is_proved) unproved_.push_back(number);
     texts_.push_back(wanted[k]);
   }
   return {};

@@ -9,7 +9,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "src/generator/candidate_list.h"
@@ -19,6 +18,14 @@
 #include "src/verifier/verifier.h"
 
 namespace xflow::generator {
+
+// Whether a rule can lead from `source` to `target`: from operations to what reads no other input.
+bool is_source(const Universe& universe, const Sketch& source, const Sketch& target);
+// Whether a rule changes what is divided or the range of exponentials: a search applies it to constants alone, or where it is asked to.
+bool changes_partial(const Universe& universe, const Candidate& candidate);
+// Whether such rules may derive a candidate: it has such operations, or drops an input. What has none of them is there for everybody.
+// Quotients that both sides have could be left to rules of their kind too, but without x / x = 1 there is no end of laws of fractions.
+bool may_change_partial(const Universe& universe, const Candidate& candidate);
 
 // What becomes of a candidate among rules: the rules derive it; it is a pair of outputs that gains nothing together; it would follow if
 // what is neither proved nor refuted were true; none of these.
@@ -48,8 +55,8 @@ struct FullProof {
   std::optional<rules::Rule> rule;
 };
 FullProof prove_fully(const rules::Rule& rule, const verifier::Options& options);
-// The first form of a candidate that is proved.
-std::optional<rules::Rule> first_proved(const Universe& universe, const Candidate& candidate, const std::string& name,
+// The first form of a candidate that is proved; `with_equal`: also if it takes dimensions for one that need not be.
+std::optional<rules::Rule> first_proved(const Universe& universe, const Candidate& candidate, const std::string& name, bool with_equal,
                                         const verifier::Options& options);
 
 // The same as texts, question and answer. The first word of a question is its kind: look, forms, prove, first.
@@ -58,11 +65,13 @@ namespace pieces {
 struct RuleText {
   std::string text;
   bool is_proved = true;
+  bool is_special = false;
+  friend bool operator==(const RuleText&, const RuleText&) = default;
 };
 std::string look(std::size_t universe, std::size_t ranges, std::size_t begin, std::size_t end, std::span<const RuleText> rules);
 std::string forms(std::size_t universe, const Candidate& candidate);
 std::string prove(const rules::Rule& rule);
-std::string first(std::size_t universe, const Candidate& candidate, const std::string& name);
+std::string first(std::size_t universe, const Candidate& candidate, const std::string& name, bool with_equal);
 bool is_one(const std::string& kind);
 
 Result<std::vector<TriedForm>> forms_of(const std::string& answer);
@@ -95,8 +104,7 @@ class CollectWorker {
   std::optional<std::size_t> universe_;  // of the candidates
   std::optional<CandidateList> candidates_;
   std::unique_ptr<Deriver> deriver_;
-  using Texts = std::vector<std::pair<std::string, bool>>;  // of rules, and whether they are proved
-  Texts texts_;                                             // that the deriver has
+  std::vector<pieces::RuleText> texts_;  // that the deriver has
   std::vector<std::size_t> unproved_;
 };
 

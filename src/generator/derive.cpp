@@ -112,7 +112,7 @@ std::optional<rules::Rule> rule_of(const rules::Rule& rule, std::vector<rules::S
 
 Result<std::size_t> Deriver::add(const rules::Rule& rule, bool as_written) {
   const std::size_t number = rules_.size();
-  rules_.push_back({rule.name, true});
+  rules_.push_back({rule.name, true, false});
   const std::size_t before = directions_.size();
   const auto try_direction = [&](const std::vector<rules::Statement>& source, const std::vector<rules::Statement>& target) {
     if (const auto direction = rule_of(rule, source, target)) add_direction(number, *direction);
@@ -476,7 +476,8 @@ Deriver::Answer Deriver::derive(const FlatEquation& equation, const DeriveLimits
       const auto found = by_root_.find(static_cast<std::uint16_t>(vocabulary_.operator_of(static_cast<OpRef>(graph.term(t).op))));
       if (found == by_root_.end()) continue;
       for (const std::size_t d : found->second)
-        if (rules_[directions_[d]->rule].enabled) finder.find(*directions_[d], d, t);
+        if (const Entry& rule = rules_[directions_[d]->rule]; rule.enabled && (use_special_ || !rule.special))
+          finder.find(*directions_[d], d, t);
     }
     bool changed = false;
     for (const Match& m : matches) {

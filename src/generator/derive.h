@@ -38,6 +38,10 @@ class Deriver {
   std::size_t size() const { return rules_.size(); }
   const std::string& name(std::size_t rule) const { return rules_[rule].name; }
   void enable(std::size_t rule, bool enabled) { rules_[rule].enabled = enabled; }
+  // Whether rules that the caller calls special are used; they are at first.
+  void use_special(bool use) { use_special_ = use; }
+  void set_special(std::size_t rule, bool special) { rules_[rule].special = special; }
+  bool is_special(std::size_t rule) const { return rules_[rule].special; }
 
   struct Step {
     std::size_t rule = 0;
@@ -59,6 +63,7 @@ class Deriver {
   struct Entry {
     std::string name;
     bool enabled = true;
+    bool special = false;
   };
   struct Match;
   class Finder;
@@ -71,6 +76,7 @@ class Deriver {
 
   Vocabulary vocabulary_;
   std::vector<Entry> rules_;
+  bool use_special_ = true;
   std::vector<std::unique_ptr<Direction>> directions_;
   std::unordered_map<std::uint16_t, std::vector<std::size_t>> by_root_;  // directions by the operator of their first root
 };

@@ -46,7 +46,7 @@ EnumerationOptions enumeration(const GenerateOptions& options) {
 // What makes two jobs the same.
 std::string identity(const GenerateOptions& options) {
   ordered_json json;
-  json["format"] = 1;
+  json["format"] = 2;
   json["operators"] = options.words;
   json["max_operators"] = options.max_operators;
   json["inputs"] = inputs_of(options);
@@ -198,7 +198,7 @@ Result<std::string> group_range(const GenerateOptions& options, const Checkpoint
   const CandidateCounts& counts = finder.counts();
   std::string bytes;
   for (const std::uint64_t n : {counts.graphs, counts.classes, counts.pairs, counts.reducible, counts.accidents, counts.dropped,
-                                static_cast<std::uint64_t>(candidates.size())}) {
+                                counts.idle, counts.in_vain, static_cast<std::uint64_t>(candidates.size())}) {
     append(bytes, n);
   }
   bytes += candidates.bytes();
@@ -215,7 +215,7 @@ Result<void> read_candidates(const Checkpoint& checkpoint, std::size_t universe,
   if (!bytes) return fail(ErrorCode::io, "a file of the job is gone", checkpoint.path(candidates_name(universe, range)));
   std::string_view view = *bytes;
   for (std::uint64_t* n : {&into.counts.graphs, &into.counts.classes, &into.counts.pairs, &into.counts.reducible, &into.counts.accidents,
-                           &into.counts.dropped}) {
+                           &into.counts.dropped, &into.counts.idle, &into.counts.in_vain}) {
     *n += take<std::uint64_t>(view);
   }
   const std::size_t before = into.candidates.size();
@@ -478,6 +478,8 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
     part["pairs"] = grouped.counts.pairs;
     part["follow_from_smaller"] = grouped.counts.reducible;
     part["accidents"] = grouped.counts.accidents;
+    part["ignore_an_input"] = grouped.counts.idle;
+    part["identities_outside_of_products"] = grouped.counts.in_vain;
     part["read_different_inputs"] = grouped.counts.dropped;
     part["candidates"] = grouped.candidates.size();
     report["universes"].push_back(part);

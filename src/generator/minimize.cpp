@@ -30,8 +30,8 @@ std::vector<std::size_t> RuleCollector::unproved_rules() const {
 std::vector<pieces::RuleText> RuleCollector::texts() const {
   std::map<std::size_t, pieces::RuleText> by_number;
   for (const KeptRule& k : kept_)
-    if (k.needed) by_number[k.number] = {rules::print(k.rule), true};
-  for (const Open& o : open_) by_number[o.number] = {o.text, false};
+    if (k.needed) by_number[k.number] = {rules::print(k.rule), true, deriver_.is_special(k.number)};
+  for (const Open& o : open_) by_number[o.number] = {o.text, false, false};
   std::vector<pieces::RuleText> result;
   result.reserve(by_number.size());
   for (auto& [number, text] : by_number) result.push_back(std::move(text));
@@ -130,19 +130,30 @@ void RuleCollector::unproved(const Universe& universe, const Candidate& candidat
 
 void RuleCollector::keep(const Universe& universe, std::size_t universe_number, const Candidate& candidate, std::vector<TriedForm> forms) {
   FlatEquation equation = GeneralShapes(universe, candidate).concrete(deriver_.vocabulary());
+  const bool special = may_change_partial(universe, candidate);
   const std::string base = name_of(universe, candidate);
   const int number = ++names_[base];
   const std::string name = number == 1 ? base : fmt::format("{}-{}", base, number);
   const Candidate reversed{candidate.target, candidate.source};
-  const std::array<std::vector<std::string>, 2> texts = {write_rule(universe, candidate, name), candidate.source.outputs.size() > 1
-                                                                                                    ? std::vector<std::string>()
-                                                                                                    : write_rule(universe, reversed, name)};
+  std::string unwritten;
+  std::array<std::vector<WrittenRule>, 2> texts;
+  if (is_source(universe, candidate.source, candidate.target)) texts[0] = write_rule(universe, candidate, name, false, &unwritten);
+  if (candidate.source.outputs.size() == 1 && is_source(universe, candidate.target, candidate.source))
+    texts[1] = write_rule(universe, reversed, name, false, &unwritten);
   verifier::Verdict best = verifier::Verdict::ill_typed;
   std::string text;
   std::optional<rules::Rule> open;  // the last form that was neither proved nor refuted
   for (std::size_t k = 0; k < forms.size(); ++k) {
     const TriedForm form = forms[k];
-    const std::string& full = texts[form.reversed ? 1 : 0][form.variant];
+    const auto& [full, equal] = texts[form.reversed ? 1 : 0][form.variant];
+    // What is true for some sizes alone is looked at with such sizes.
+    if (!equal.empty()) {
+      equation = GeneralShapes(universe, candidate, equal).concrete(deriver_.vocabulary());
+      if (derives(equation, candidate.source.outputs.size() > 1, special)) {
+        ++counts_.derived;
+        return;
+      }
+    }
     auto rule = rules::parse_rules(full, "generated");
     if (!rule || form.verdict != verifier::Verdict::proved) {
       if (text.empty() || form.verdict == verifier::Verdict::refuted) text = full + (rule ? form.why : rule.error().text());
@@ -150,7 +161,16 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
       if (rule && form.verdict == verifier::Verdict::unknown) open = std::move(rule->front());
       continue;
     }
-    const auto why_not = keep(universe_number, form.reversed ? reversed : candidate, name, form, std::move(rule->front()), equation);
+    KeptRule kept;
+    kept.universe = universe_number;
+    kept.candidate = form.reversed ? reversed : candidate;
+    kept.name = name;
+    kept.variant = form.variant;
+    kept.equal = equal;
+    kept.rule = std::move(rule->front());
+    kept.equation = equation;
+    kept.special = special;
+    const auto why_not = keep(universe, std::move(kept), form.is_guarded);
     if (!why_not) return;
     text = full + *why_not;
     best = verifier::Verdict::unknown;
@@ -165,33 +185,34 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
       open_.push_back({*added, rules::print(*open)});
     }
   }
+  if (texts[0].empty() && texts[1].empty())
+    text = fmt::format("no form of it can be written: {}\n", unwritten.empty() ? "each side has an input of its own" : unwritten);
   unproved(universe, candidate, best, text);
 }
 
-std::optional<std::string> RuleCollector::keep(std::size_t universe_number, const Candidate& candidate, const std::string& name,
-                                               const TriedForm& form, rules::Rule rule, const FlatEquation& equation) {
-  if (form.is_guarded) {
-    auto guarded = with_divisors_guarded(rule, rule, options_);
-    if (!guarded) return "holds for few dimensions alone";
-    rule = *std::move(guarded);
+bool RuleCollector::derives(const FlatEquation& equation, bool pair, bool special) {
+  deriver_.use_special(special);
+  return deriver_.derive(equation, limits_, false, pair).derived;
+}
+
+std::optional<std::string> RuleCollector::keep(const Universe& universe, KeptRule kept, bool is_guarded) {
+  if (is_guarded) {
+    const std::vector<WrittenRule> small = write_rule(universe, kept.candidate, kept.name, true);
+    const auto decided = rules::parse_rules(small[kept.variant].text, "generated");
+    auto guarded = decided ? with_divisors_guarded(decided->front(), kept.rule, options_) : std::nullopt;
+    if (!guarded) return "the guards under which it holds cannot be written";
+    kept.rule = *std::move(guarded);
   }
-  const auto added = deriver_.add(rule);
+  const auto added = deriver_.add(kept.rule);
   if (!added) return added.error().text();
   // What it was made from must follow from it.
-  const bool pair = candidate.source.outputs.size() > 1;
-  if (!derives(equation, pair)) {
+  kept.pair = kept.candidate.source.outputs.size() > 1;
+  if (!derives(kept.equation, kept.pair, true)) {
     deriver_.enable(*added, false);
     return "does not derive what it was found in";
   }
-  KeptRule kept;
-  kept.universe = universe_number;
-  kept.candidate = candidate;
-  kept.name = name;
-  kept.variant = form.variant;
-  kept.rule = std::move(rule);
-  kept.equation = equation;
+  deriver_.set_special(*added, changes_partial(universe, kept.candidate));
   kept.number = *added;
-  kept.pair = pair;
   kept_.push_back(std::move(kept));
   ++counts_.kept;
   return std::nullopt;
@@ -215,7 +236,7 @@ Result<bool> RuleCollector::prove(const std::function<const Universe&(const Kept
   for (std::size_t n = 0; n < wanted.size(); ++n) {
     KeptRule& k = *wanted[n];
     const Universe& universe = universe_of(k);
-    const std::vector<std::string> texts = write_rule(universe, k.candidate, k.name);
+    const std::vector<WrittenRule> texts = write_rule(universe, k.candidate, k.name);
     verifier::Verdict verdict = verifier::Verdict::unknown;
     std::string why;
     for (std::size_t variant = k.variant; variant < texts.size() && !k.proved; ++variant) {
@@ -225,21 +246,26 @@ Result<bool> RuleCollector::prove(const std::function<const Universe&(const Kept
       } else if (variant == k.variant) {
         proof = prove_fully(k.rule, options_);  // with the guards on values that were found
       } else {
-        auto parsed = rules::parse_rules(texts[variant], "generated");
+        auto parsed = rules::parse_rules(texts[variant].text, "generated");
         if (!parsed) continue;
         proof = prove_fully(parsed->front(), options_);
       }
       if (!proof.rule) {
         verdict = proof.verdict;
-        why = texts[variant] + proof.why;
+        why = texts[variant].text + proof.why;
         continue;
       }
       const auto added = deriver_.add(*proof.rule);
       if (!added) continue;
+      deriver_.set_special(*added, changes_partial(universe, k.candidate));
       same = same && variant == k.variant;
       deriver_.enable(k.number, false);
       k.number = *added;
       k.variant = variant;
+      if (k.equal != texts[variant].equal) {
+        k.equal = texts[variant].equal;
+        k.equation = GeneralShapes(universe, k.candidate, k.equal).concrete(deriver_.vocabulary());
+      }
       k.rule = *std::move(proof.rule);
       k.proved = true;
       ++counts_.verdicts[verifier::Verdict::proved];
@@ -262,10 +288,11 @@ Result<void> RuleCollector::direct(const std::function<const Universe&(const Kep
     k.gain = gain_of(universe_of(k), k.candidate);
     if (!k.gain.backwards || k.pair) continue;
     wanted.push_back(&k);
-    questions.push_back(pieces::first(k.universe, reversed(k), k.name + "-back"));
+    // The other way round it holds for the same sizes.
+    questions.push_back(pieces::first(k.universe, reversed(k), k.name + "-back", !k.equal.empty()));
   }
   if (width_ <= 1) {
-    for (KeptRule* const k : wanted) k->back = first_proved(universe_of(*k), reversed(*k), k->name + "-back", options_);
+    for (KeptRule* const k : wanted) k->back = first_proved(universe_of(*k), reversed(*k), k->name + "-back", !k->equal.empty(), options_);
     return {};
   }
   XFLOW_TRY(const std::vector<std::string> answers, ask(questions));
@@ -279,7 +306,7 @@ void RuleCollector::eliminate() {
   for (std::size_t k = kept_.size(); k-- > 0;) {
     if (!kept_[k].needed) continue;
     deriver_.enable(kept_[k].number, false);
-    if (derives(kept_[k].equation, kept_[k].pair)) {
+    if (derives(kept_[k].equation, kept_[k].pair, kept_[k].special)) {
       kept_[k].needed = false;
       ++counts_.eliminated;
     } else {
@@ -320,6 +347,7 @@ std::string RuleCollector::save() const {
                              {"name", k.name},
                              {"universe", k.universe},
                              {"variant", k.variant},
+                             {"equal", k.equal},
                              {"candidate", pieces::to_text(k.candidate)}});
   }
   add_open(SIZE_MAX);
@@ -353,8 +381,11 @@ Result<void> RuleCollector::restore(const std::string& saved, std::span<const Un
       k.variant = r.at("variant").get<std::size_t>();
       XFLOW_TRY(k.rule, saved_rule(r.at("text").get<std::string>()));
       XFLOW_TRY(k.number, deriver_.add(k.rule));
-      k.equation = GeneralShapes(universes[k.universe], k.candidate).concrete(deriver_.vocabulary());
+      k.equal = r.at("equal").get<EqualUnknowns>();
+      k.equation = GeneralShapes(universes[k.universe], k.candidate, k.equal).concrete(deriver_.vocabulary());
+      deriver_.set_special(k.number, changes_partial(universes[k.universe], k.candidate));
       k.pair = k.candidate.source.outputs.size() > 1;
+      k.special = may_change_partial(universes[k.universe], k.candidate);
       kept_.push_back(std::move(k));
     }
   } catch (const nlohmann::json::exception& e) {

@@ -16,6 +16,7 @@
 #include "src/generator/collect_pieces.h"
 #include "src/generator/derive.h"
 #include "src/generator/gain.h"
+#include "src/generator/shapes.h"
 #include "src/rules/rule.h"
 #include "src/verifier/verifier.h"
 
@@ -26,12 +27,14 @@ struct KeptRule {
   Candidate candidate;       // from source to target of the rule
   std::string name;
   std::size_t variant = 0;  // of write_rule
+  EqualUnknowns equal;      // dimensions that it takes for one
   rules::Rule rule;
   FlatEquation equation;            // as it was found
   std::size_t number = 0;           // in the deriver
   bool needed = true;               // no other rules derive it
   bool proved = false;              // for all ranks that it admits
   bool pair = false;                // of two outputs
+  bool special = false;             // divides, takes roots or exponentials, or drops an input
   Gain gain;                        // which way it can pay
   std::optional<rules::Rule> back;  // the other way round, where that can pay and is proved
 };
@@ -89,7 +92,8 @@ class RuleCollector {
   Deriver& deriver() { return deriver_; }
 
  private:
-  bool derives(const FlatEquation& equation, bool pair) { return deriver_.derive(equation, limits_, false, pair).derived; }
+  // `special`: also by rules of class special.
+  bool derives(const FlatEquation& equation, bool pair, bool special);
   std::vector<std::size_t> unproved_rules() const;
   // On numbers of other seeds, and tensors of both sizes. Signs of few elements are all that is seen of some.
   bool holds_on_more_numbers(const Universe& universe, std::size_t universe_number, const Candidate& candidate);
@@ -97,8 +101,7 @@ class RuleCollector {
   bool count(Look look);
   void keep(const Universe& universe, std::size_t universe_number, const Candidate& candidate, std::vector<TriedForm> forms);
   // Why a form that is proved for few dimensions is not kept; nothing where it is.
-  std::optional<std::string> keep(std::size_t universe_number, const Candidate& candidate, const std::string& name, const TriedForm& form,
-                                  rules::Rule rule, const FlatEquation& equation);
+  std::optional<std::string> keep(const Universe& universe, KeptRule kept, bool is_guarded);
   // Empty answers where nothing is asked.
   Result<std::vector<std::string>> ask(const std::vector<std::string>& questions) const;
   void unproved(const Universe& universe, const Candidate& candidate, verifier::Verdict verdict, const std::string& text);

@@ -89,8 +89,7 @@ Pair from_rational(const ir::Rational& value) { return {from_rational(value, kFi
 
 Pair apply(Function function, Pair a) {
   if (function == Function::exp) {
-    // 4 is a square and so a generator of the squares, whose number is prime.
-    return {a.second == kUndefined ? kUndefined : power(4, a.second, kFirstPrime), kUndefined};
+    return {a.second == kUndefined ? kUndefined : power(kExpBase, a.second, kFirstPrime), kUndefined};
   }
   return {one(function, a.first, kFirstPrime), one(function, a.second, kSecondPrime)};
 }

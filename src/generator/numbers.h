@@ -28,6 +28,10 @@ constexpr std::uint32_t reduce(std::uint64_t x) {
 }
 constexpr std::uint32_t multiply(std::uint32_t a, std::uint32_t b) { return reduce(static_cast<std::uint64_t>(a) * b); }
 
+// exp(1): a square and so a generator of the squares, whose number is prime. exp of a half or of a small integer is no quotient of small
+// numbers, or exp(x + 1) would be a multiple of exp(x).
+inline constexpr std::uint32_t kExpBase = multiply(1234567890, 1234567890);
+
 // base^exponent modulo `prime`.
 std::uint32_t power(std::uint32_t base, std::uint64_t exponent, std::uint32_t prime);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <map>
 #include <optional>
 #include <set>
@@ -34,21 +35,37 @@ std::string numbered(const std::array<const char*, N>& names, std::size_t k) {
   return k < N ? names[k] : fmt::format("{}{}", names[k % N], k / N);
 }
 
+// What a form leaves open besides.
+struct Open {
+  bool scalars = false;     // numbers are any scalars
+  unsigned broadcasts = 0;  // dimensions that may be 1: of input k bit 2 k its rows, bit 2 k + 1 its columns
+  EqualUnknowns equal = {};
+};
+
 class Writer {
  public:
-  Writer(const Universe& universe, const Candidate& candidate, const std::string& name, Form form, bool small_ranks)
-      : universe_(universe), candidate_(candidate), name_(name), form_(form), small_ranks_(small_ranks), shapes_(universe, candidate) {
+  Writer(const Universe& universe, const Candidate& candidate, const std::string& name, Form form, const Open& open, bool small_ranks)
+      : universe_(universe),
+        candidate_(candidate),
+        name_(name),
+        form_(form),
+        small_ranks_(small_ranks),
+        broadcasts_(open.broadcasts),
+        shapes_(universe, candidate, open.equal) {
+    if (open.scalars) name_scalars();
     for (std::size_t k = 0; k < shapes_.inputs().size(); ++k) names_[shapes_.inputs()[k]] = numbered(kInputNames, k);
   }
 
+  // Why there is no text, in words.
+  const std::string& why() const { return failed_; }
   std::optional<std::string> text() {
     if (form_ == Form::batches || form_ == Form::batch) find_batches();
     const std::vector<std::string> source = side(candidate_.source, true);
     const std::vector<std::string> target = side(candidate_.target, false);
-    if (failed_) return std::nullopt;
+    if (!failed_.empty()) return std::nullopt;
     std::string result = "# " + equation() + "\nrule " + name_ + "\n";
     const std::vector<std::string> declared = declarations();
-    if (failed_) return std::nullopt;
+    if (!failed_.empty()) return std::nullopt;
     if (!declared.empty()) result += "  with\n";
     for (const std::string& d : declared) result += "    " + d + "\n";
     result += "  source\n";
@@ -56,7 +73,7 @@ class Writer {
     result += "  target\n";
     for (const std::string& s : target) result += "    " + s + "\n";
     const std::vector<std::string> where = guards();
-    if (failed_) return std::nullopt;
+    if (!failed_.empty()) return std::nullopt;
     if (!where.empty()) result += fmt::format("  where {}\n", fmt::join(where, " and "));
     return result;
   }
@@ -98,6 +115,7 @@ class Writer {
 
  private:
   bool has_axes() const { return form_ == Form::axes; }
+  bool is_constant(std::uint8_t value) const { return value >= universe_.inputs() && value < universe_.leaves().size(); }
   bool is_image() const { return universe_.world() == World::image; }
 
   std::string leaf_text(std::uint8_t leaf) const {
@@ -107,24 +125,59 @@ class Writer {
       return found == names_.end() ? "?" : found->second;
     }
     if (l.kind == Leaf::Kind::full && universe_.dims(l.type).empty()) {
+      if (const auto scalar = scalars_.find(leaf); scalar != scalars_.end()) return scalar->second;
       const std::string text = l.value.to_string();
       return text.find('/') == std::string::npos ? text : "(" + text + ")";
     }
-    return l.kind == Leaf::Kind::full ? "average" : "identity";
+    if (l.kind != Leaf::Kind::full) return "identity";
+    if (l.value == ir::Rational(0)) return "zeros";
+    return l.value == ir::Rational(1) ? "ones" : "average";
   }
 
-  // A constant as a term of the target.
-  std::string constant_text(std::uint8_t leaf, bool source) {
+  void fail(const char* why) {
+    if (failed_.empty()) failed_ = why;
+  }
+
+  // Numbers, if both sides have the same: a variable that is dropped might be infinite.
+  void name_scalars() {
+    const auto numbers = [&](const Sketch& sketch) {
+      std::set<std::uint8_t> found;
+      for (const SketchNode& n : sketch.nodes)
+        for (const std::uint8_t o : n.operands)
+          if (is_constant(o) && universe_.dims(universe_.leaves()[o].type).empty()) found.insert(o);
+      return found;
+    };
+    static constexpr std::array<const char*, 5> kNames = {"s", "t", "r", "l", "o"};
+    const std::set<std::uint8_t> known = numbers(candidate_.source);
+    const std::set<std::uint8_t> read = numbers(candidate_.target);
+    if (known != read) return fail("a number is on one side alone");
+    for (const std::uint8_t leaf : known) scalars_.emplace(leaf, numbered(kNames, scalars_.size()));
+  }
+
+  static std::string full_text(const Leaf& leaf, const std::string& shape) {
+    if (leaf.value == ir::Rational(0)) return fmt::format("zeros(shape: {})", shape);
+    if (leaf.value == ir::Rational(1)) return fmt::format("ones(shape: {})", shape);
+    return fmt::format("full(shape: {}, value: {})", shape, leaf.value.to_string());
+  }
+
+  // A constant as a term. `batch`: the dimensions before those of the matrix.
+  std::string constant_text(std::uint8_t leaf, const std::string& batch = {}) {
     const Leaf& l = universe_.leaves()[leaf];
     if (l.kind == Leaf::Kind::full && universe_.dims(l.type).empty()) return leaf_text(leaf);
-    // Constants with a shape are made, never found.
-    failed_ = failed_ || source;
+    if (form_ == Form::open || form_ == Form::axes) {
+      // As many dimensions as an input of this shape has.
+      for (const std::uint8_t input : shapes_.inputs())
+        if (l.kind == Leaf::Kind::full && shapes_.dims(input) == shapes_.dims(leaf))
+          return full_text(l, fmt::format("dims({})", names_.at(input)));
+      fail("a constant has no input's shape");
+    }
     std::vector<std::string> dims;
+    if (!batch.empty()) dims.push_back(batch + "..");
     for (const Parts& p : shapes_.dims(leaf)) dims.push_back(dim_text(p));
     if (l.kind == Leaf::Kind::identity_matrix) return fmt::format("identity_matrix(size: {})", dims[0]);
     if (l.kind == Leaf::Kind::identity_kernel)
       return fmt::format("identity_kernel(channels: {}, kernel: [{}, {}])", dims[0], dims[2], dims[3]);
-    return fmt::format("full(shape: [{}], value: {})", fmt::join(dims, ", "), l.value.to_string());
+    return full_text(l, fmt::format("[{}]", fmt::join(dims, ", ")));
   }
 
   // An unknown that is a dimension of an input by itself, or a part that a split of the source names.
@@ -139,14 +192,14 @@ class Writer {
         for (std::size_t k = 0; k < dims.size(); ++k)
           if (dims[k] == Parts{part} && axis_bound_[k]) return fmt::format("dim({}, {})", names_.at(input), axis_name(k));
       }
-      failed_ = true;
+      fail("a dimension of a value is none of an input along an axis that is named");
       return "?";
     }
     // A dimension of an input whole by itself has a name.
     for (const std::uint8_t input : shapes_.inputs())
       for (const Parts& d : shapes_.dims(input))
         if (d == Parts{part}) return dimension_name(part);
-    failed_ = true;
+    fail("a dimension is part of a sum alone, and no split of the source names the parts");
     return "?";
   }
   std::string dim_text(const Parts& parts) {
@@ -186,7 +239,7 @@ class Writer {
         axis_bound_[axis] = true;
         last_axis_ = axis;
       }
-      failed_ = failed_ || !axis_bound_[axis];
+      if (!axis_bound_[axis]) fail("the source has no concat or split along an axis of the target");
       return axis_name(axis);
     }
     if (form_ == Form::batches || form_ == Form::batch) return axis == 0 ? "-2" : "-1";
@@ -228,8 +281,11 @@ class Writer {
       }
       case Shape::concat:
         return fmt::format("axis: {}", axis_text(c, source));
-      case Shape::split:
-        return fmt::format("axis: {}, sizes: {}", axis_text(c, source), split_sizes(sketch, value, c, source));
+      case Shape::split: {
+        // The sizes may be dimensions along the axis, once that has its name.
+        const std::string axis = axis_text(c, source);
+        return fmt::format("axis: {}, sizes: {}", axis, split_sizes(sketch, value, c, source));
+      }
       case Shape::convolution:
       case Shape::depthwise:
         return convolution_attributes(c);
@@ -269,7 +325,7 @@ class Writer {
       std::vector<std::string> parts;
       parts.reserve(n.operands.size() + 1);
       for (const std::uint8_t o : n.operands)
-        parts.push_back(o >= universe_.inputs() && o < universe_.leaves().size() ? constant_text(o, source) : texts[o]);
+        parts.push_back(o >= universe_.inputs() && o < universe_.leaves().size() ? constant_text(o) : texts[o]);
       const std::string attributes = attributes_text(sketch, value, c, source);
       if (!attributes.empty()) parts.push_back(attributes);
       const std::string text = fmt::format("{}({})", ops::get(c.op).signature.name, fmt::join(parts, ", "));
@@ -297,8 +353,14 @@ class Writer {
     for (std::size_t k = 0; k < sketch.outputs.size(); ++k) {
       const std::uint8_t o = sketch.outputs[k];
       if (o >= universe_.leaves().size()) continue;
-      if (o >= universe_.inputs()) failed_ = true;
-      statements.push_back(fmt::format("{} = {}", sketch.outputs.size() == 1 ? "y" : fmt::format("y{}", k + 1), leaf_text(o)));
+      std::string text = leaf_text(o);
+      if (o >= universe_.inputs()) {
+        // It has the batch of the output that it is.
+        const bool batched = form_ == Form::batches || form_ == Form::batch;
+        text = constant_text(o, batched ? batch_of(candidate_.source, candidate_.source.outputs[k]) : std::string());
+      }
+      if (source) fail("a side that is an input or a constant is no source");
+      statements.push_back(fmt::format("{} = {}", sketch.outputs.size() == 1 ? "y" : fmt::format("y{}", k + 1), text));
     }
     return statements;
   }
@@ -366,7 +428,8 @@ class Writer {
         }
       }
       for (std::size_t k = 0; k < candidate_.source.outputs.size(); ++k)
-        same_batch(all[&candidate_.source][candidate_.source.outputs[k]], all[&candidate_.target][candidate_.target.outputs[k]]);
+        if (!is_constant(candidate_.source.outputs[k]) && !is_constant(candidate_.target.outputs[k]))
+          same_batch(all[&candidate_.source][candidate_.source.outputs[k]], all[&candidate_.target][candidate_.target.outputs[k]]);
       batches_ = std::move(all);
     }
   }
@@ -375,7 +438,7 @@ class Writer {
     static const std::string kNone;
     const Batch b = normal(batches_[&sketch][value]);
     if (b.empty()) return kNone;
-    failed_ = failed_ || b.size() > 1;
+    if (b.size() > 1) fail("a transpose is of what has several batches");
     return batch_name(b[0]);
   }
   const std::string& batch_name(int b) {
@@ -404,7 +467,8 @@ class Writer {
         // With groups a kernel has fewer input channels than the image.
         constexpr int kPerGroup = 1000;
         const bool grouped = form_ == Form::windows && kernel && d == 1 && parts[d].size() == 1 && parts[d][0] >= 0;
-        dims.push_back(grouped ? dimension_name(parts[d][0] + kPerGroup) : declared_dim(parts[d]));
+        const bool optional = (broadcasts_ >> (2 * k + d) & 1U) != 0;
+        dims.push_back((grouped ? dimension_name(parts[d][0] + kPerGroup) : declared_dim(parts[d])) + (optional ? "?" : ""));
       }
       result.push_back(fmt::format("{}: [{}]", names_.at(input), fmt::join(dims, ", ")));
     }
@@ -423,6 +487,7 @@ class Writer {
 
   std::vector<std::string> guards() {
     std::vector<std::string> result;
+    for (const auto& [leaf, name] : scalars_) result.push_back(fmt::format("scalar({})", name));
     if (form_ == Form::batches || form_ == Form::batch) {
       for (const auto& [root, name] : batch_names_) result.push_back(fmt::format("rank({}) <= {}", name, small_ranks_ ? 0 : 2));
     }
@@ -436,14 +501,14 @@ class Writer {
       const std::uint8_t input = shapes_.inputs()[k];
       const std::vector<Parts> other = shapes_.dims(input);
       if (other.size() != dims.size()) {
-        failed_ = true;
+        fail("inputs have different numbers of dimensions");
         return result;
       }
       std::string left = fmt::format("dims({})", names_.at(first));
       std::string right = fmt::format("dims({})", names_.at(input));
       for (std::size_t axis = 0; axis < dims.size(); ++axis) {
         if (other[axis] == dims[axis]) continue;
-        if (axis > 1 || !axis_bound_[axis]) failed_ = true;
+        if (axis > 1 || !axis_bound_[axis]) fail("inputs differ along an axis that no concat or split names");
         left = fmt::format("replace({}, {}, 1)", left, axis_name(axis));
         right = fmt::format("replace({}, {}, 1)", right, axis_name(axis));
       }
@@ -476,9 +541,11 @@ class Writer {
   std::string name_;
   Form form_;
   bool small_ranks_;
+  unsigned broadcasts_;
   GeneralShapes shapes_;
-  bool failed_ = false;
+  std::string failed_;
   std::map<std::uint8_t, std::string> names_;
+  std::map<std::uint8_t, std::string> scalars_;  // numbers of the source that are any
   std::map<int, std::string> bound_parts_;
   std::map<int, std::string> dimension_names_;
   std::map<Parts, std::string> whole_names_;
@@ -493,7 +560,10 @@ class Writer {
 // What kinds of operators occur.
 struct Kinds {
   bool axes = false;    // concat, split
-  bool matrix = false;  // products, transposes, reductions, columns
+  bool matrix = false;  // products, transposes, reductions
+  bool column = false;  // beside matrices
+  bool number = false;  // as an operand
+  bool meets = false;   // two tensors that are broadcast
   bool window = false;  // convolutions, pools, enlarged kernels
 };
 
@@ -505,37 +575,108 @@ Kinds kinds_of(const Universe& universe, const Candidate& candidate) {
       kinds.axes = kinds.axes || c.shape == Shape::concat || c.shape == Shape::split;
       kinds.matrix =
           kinds.matrix || c.shape == Shape::matmul || c.shape == Shape::transpose || c.shape == Shape::reduce || c.word == "softmax";
+      if (c.shape == Shape::broadcast) {
+        const auto is_tensor = [&](std::uint8_t o) { return o < universe.inputs() || o >= universe.leaves().size(); };
+        kinds.meets = kinds.meets || (is_tensor(n.operands[0]) && is_tensor(n.operands[1]));
+        kinds.number = kinds.number || !is_tensor(n.operands[0]) || !is_tensor(n.operands[1]);
+      }
       kinds.window = kinds.window || c.shape == Shape::convolution || c.shape == Shape::depthwise || c.shape == Shape::enlarge ||
                      c.word == "average_pool" || c.word == "max_pool";
-      // Columns beside matrices.
       for (const std::uint8_t o : n.operands) {
         if (o >= universe.inputs() || universe.world() == World::image) continue;
-        for (const DimId d : universe.dims(universe.leaves()[o].type)) kinds.matrix = kinds.matrix || universe.dim(d).name == "1";
+        for (const DimId d : universe.dims(universe.leaves()[o].type)) kinds.column = kinds.column || universe.dim(d).name == "1";
       }
     }
   }
   return kinds;
 }
 
+// Which dimensions may be 1 besides, most first: all, those of one input, rows, columns. Nothing where no tensors meet, and in a universe
+// without columns, where nothing is found of what is broadcast.
+std::vector<unsigned> broadcasts_of(const Universe& universe, const Candidate& candidate, const Kinds& kinds) {
+  const bool columns = std::any_of(universe.leaves().begin(), universe.leaves().end(), [&](const Leaf& l) {
+    const std::vector<DimId>& dims = universe.dims(l.type);
+    return l.kind == Leaf::Kind::input && dims.size() == 2 && universe.dim(dims[1]).name == "1";
+  });
+  if (!kinds.meets || !columns) return {};
+  const GeneralShapes shapes(universe, candidate);
+  // What is 1, or a sum, stays as it is, and so does what no other input has.
+  const auto dim_of = [&](std::size_t input, std::size_t d) { return shapes.dims(shapes.inputs()[input])[d]; };
+  unsigned possible = 0;
+  for (std::size_t k = 0; k < shapes.inputs().size(); ++k) {
+    for (std::size_t d = 0; d < 2; ++d) {
+      const Parts dim = dim_of(k, d);
+      bool shared = false;
+      for (std::size_t other = 0; other < shapes.inputs().size(); ++other)
+        shared = shared || (other != k && (dim_of(other, 0) == dim || dim_of(other, 1) == dim));
+      if (shared && dim.size() == 1 && dim[0] >= 0) possible |= 1U << (2 * k + d);
+    }
+  }
+  std::vector<unsigned> sets = {possible};
+  sets.reserve(shapes.inputs().size() + 3);
+  for (std::size_t k = 0; k < shapes.inputs().size(); ++k) sets.push_back(possible & 3U << 2 * k);
+  for (const unsigned axis : {0x55555555U, 0xAAAAAAAAU}) sets.push_back(possible & axis);
+  // More choices take long to prove and gain little.
+  constexpr int kMost = 4;
+  std::vector<unsigned> result;
+  for (const unsigned set : sets)
+    if (set != 0 && std::popcount(set) <= kMost && std::find(result.begin(), result.end(), set) == result.end()) result.push_back(set);
+  return result;
+}
+
 }  // namespace
 
-std::vector<std::string> write_rule(const Universe& universe, const Candidate& candidate, const std::string& name, bool small_ranks) {
+std::vector<WrittenRule> write_rule(const Universe& universe, const Candidate& candidate, const std::string& name, bool small_ranks,
+                                    std::string* why) {
   const Kinds kinds = kinds_of(universe, candidate);
   std::vector<Form> forms;
   if (kinds.window) {
     forms = {Form::windows, Form::groups_of_one, Form::as_enumerated};
-  } else if (kinds.matrix) {
+  } else if (kinds.matrix || (kinds.axes && kinds.column)) {
     forms = {Form::batches, Form::batch, Form::matrices};
   } else if (kinds.axes) {
     forms = {Form::axes};
-    forms.push_back(universe.world() == World::image ? Form::as_enumerated : Form::matrices);
+    if (universe.world() == World::image) {
+      forms.push_back(Form::as_enumerated);
+    } else {
+      forms.insert(forms.end(), {Form::batches, Form::batch, Form::matrices});
+    }
   } else {
     forms = {Form::open};
+    if (universe.world() == World::matrix) forms.insert(forms.end(), {Form::batches, Form::batch, Form::matrices});
   }
-  std::vector<std::string> result;
-  for (const Form form : forms) {
-    if (auto text = Writer(universe, candidate, name, form, small_ranks).text()) result.push_back(*std::move(text));
+  std::vector<WrittenRule> result;
+  const auto write = [&](Form form, const Open& open) {
+    Writer writer(universe, candidate, name, form, open, small_ranks);
+    if (auto text = writer.text()) {
+      result.push_back({*std::move(text), open.equal});
+    } else if (why != nullptr && why->empty()) {
+      *why = writer.why();
+    }
+  };
+  if (universe.world() == World::image) {
+    for (const Form form : forms) write(form, {});
+    return result;
   }
+  for (const bool scalars : {true, false}) {
+    if (scalars && !kinds.number) continue;
+    for (const Form form : forms) {
+      if (form == Form::batches)
+        for (const unsigned broadcasts : broadcasts_of(universe, candidate, kinds)) write(form, {scalars, broadcasts});
+      write(form, {scalars});
+    }
+  }
+  // Dimensions that are equal in what was enumerated and need not be in general: two of them, then all.
+  const GeneralShapes shapes(universe, candidate);
+  const std::vector<int> unknowns = shapes.unknowns();
+  EqualUnknowns all;
+  for (std::size_t a = 0; a < unknowns.size(); ++a)
+    for (std::size_t b = a + 1; b < unknowns.size(); ++b)
+      if (shapes.is_one_size(unknowns[a], unknowns[b])) all.emplace_back(unknowns[a], unknowns[b]);
+  for (const std::pair<int, int>& equal : all)
+    for (const Form form : {Form::batches, Form::matrices}) write(form, {false, 0, {equal}});
+  if (unknowns.size() > 2)
+    for (const Form form : {Form::batches, Form::matrices}) write(form, {false, 0, all});
   return result;
 }
 

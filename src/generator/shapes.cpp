@@ -9,9 +9,11 @@
 
 namespace xflow::generator {
 
-GeneralShapes::GeneralShapes(const Universe& universe, const Candidate& candidate) : universe_(universe), candidate_(candidate) {
+GeneralShapes::GeneralShapes(const Universe& universe, const Candidate& candidate, const EqualUnknowns& equal)
+    : universe_(universe), candidate_(candidate) {
   // Unknowns 0 and 1 are not unknown: 1, and the size of a window.
   parents_ = {0, 1};
+  names_ = {"1", "r"};
   one_ = 0;
   window_ = 1;
   std::set<std::uint8_t> used;
@@ -35,6 +37,7 @@ GeneralShapes::GeneralShapes(const Universe& universe, const Candidate& candidat
     } else {
       into.push_back(static_cast<int>(parents_.size()));
       parents_.push_back(into.back());
+      names_.push_back(d.name);
     }
   };
   for (const Leaf& leaf : universe.leaves()) {
@@ -43,12 +46,14 @@ GeneralShapes::GeneralShapes(const Universe& universe, const Candidate& candidat
       dims.emplace_back();
       parts(parts, d, dims.back());
     }
+    if (leaf.kind == Leaf::Kind::identity_matrix) unify(dims[0], dims[1]);
     leaves_.push_back(std::move(dims));
   }
   source_ = side(candidate.source);
   target_ = side(candidate.target);
   for (std::size_t k = 0; k < candidate.source.outputs.size(); ++k)
     unify(source_[candidate.source.outputs[k]], target_[candidate.target.outputs[k]]);
+  for (const auto& [a, b] : equal) unify(Parts{a}, Parts{b});
 }
 
 int GeneralShapes::find(int part) const {
@@ -170,6 +175,15 @@ std::vector<Parts> GeneralShapes::resolved(const Dims& dims) const {
       if (p == window_) p = kWindowPart;
     }
   return result;
+}
+
+std::vector<int> GeneralShapes::unknowns() const {
+  std::set<int> found;
+  for (const std::uint8_t input : inputs_)
+    for (const Parts& d : leaves_[input])
+      for (const int p : d)
+        if (find(p) > window_) found.insert(find(p));
+  return {found.begin(), found.end()};
 }
 
 std::vector<Parts> GeneralShapes::dims(std::uint8_t leaf) const { return resolved(leaves_[leaf]); }

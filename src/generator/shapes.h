@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "src/generator/candidates.h"
@@ -15,9 +17,17 @@ using Parts = std::vector<int>;
 inline constexpr int kOnePart = -1;
 inline constexpr int kWindowPart = -2;
 
+using EqualUnknowns = std::vector<std::pair<int, int>>;
+
 class GeneralShapes {
  public:
-  GeneralShapes(const Universe& universe, const Candidate& candidate);
+  // `equal`: unknowns that are taken for one.
+  GeneralShapes(const Universe& universe, const Candidate& candidate, const EqualUnknowns& equal = {});
+
+  // The unknown dimensions of the inputs, ascending.
+  std::vector<int> unknowns() const;
+  // Whether two unknowns are of one size in what was enumerated.
+  bool is_one_size(int a, int b) const { return names_[static_cast<std::size_t>(a)] == names_[static_cast<std::size_t>(b)]; }
 
   // Inputs that occur, ascending.
   const std::vector<std::uint8_t>& inputs() const { return inputs_; }
@@ -45,6 +55,7 @@ class GeneralShapes {
   const Candidate& candidate_;
   std::vector<std::uint8_t> inputs_;
   mutable std::vector<int> parents_;
+  std::vector<std::string> names_;  // of unknowns: that of the enumerated dimension
   std::vector<Dims> leaves_;
   std::vector<Dims> source_;  // by value
   std::vector<Dims> target_;

@@ -41,6 +41,7 @@ constexpr Word kWords[] = {
     {"mul"},
     {"neg"},
     {"one"},
+    {"ones"},
     {"reciprocal", false, false, false, true},
     {"reduce_max", true, false, true},
     {"reduce_mean", true, false, false, true},
@@ -55,6 +56,7 @@ constexpr Word kWords[] = {
     {"transpose", true},
     {"two"},
     {"zero"},
+    {"zeros"},
 };
 
 const Word* find_word(std::string_view name) {
@@ -99,8 +101,8 @@ std::optional<std::vector<std::string>> Universe::preset(std::string_view name) 
   }
   if (name == "rnn") return std::vector<std::string>{"add", "concat", "matmul", "mul", "one", "sigmoid", "split", "tanh"};
   if (name == "transformer") {
-    return std::vector<std::string>{"add", "concat", "div",        "exp",     "identity", "matmul",
-                                    "mul", "one",    "reduce_sum", "softmax", "split",    "transpose"};
+    return std::vector<std::string>{"add", "concat", "div",        "exp",     "identity", "matmul",   "mul",
+                                    "one", "ones",   "reduce_sum", "softmax", "split",    "transpose"};
   }
   if (name == "all") return known_words();
   return std::nullopt;
@@ -177,7 +179,7 @@ class UniverseBuilder {
 
   void inputs(std::vector<DimId> dims, std::size_t count) {
     const TypeId type = u_.intern(std::move(dims));
-    for (std::size_t k = 0; k < count; ++k) u_.leaves_.push_back({Leaf::Kind::input, type, groups_, {}});
+    for (std::size_t k = 0; k < count; ++k) u_.leaves_.push_back({Leaf::Kind::input, type, groups_, {}, Leaf::Readers::all});
     ++groups_;
   }
 
@@ -213,20 +215,30 @@ class UniverseBuilder {
 
   void constants() {
     const auto full = [&](std::string_view word, const ir::Rational& value) {
-      if (has(word)) u_.leaves_.push_back({Leaf::Kind::full, u_.intern({}), 0, value});
+      if (has(word)) u_.leaves_.push_back({Leaf::Kind::full, u_.intern({}), 0, value, Leaf::Readers::all});
     };
     full("zero", 0);
     full("one", 1);
     full("two", 2);
     full("half", *ir::Rational::make(1, 2));
     full("minus_one", -1);
-    if (has("identity") && has("matmul")) u_.leaves_.push_back({Leaf::Kind::identity_matrix, u_.intern({n_, n_}), 0, {}});
+    using Readers = Leaf::Readers;
+    if (has("identity") && has("matmul")) u_.leaves_.push_back({Leaf::Kind::identity_matrix, u_.intern({n_, n_}), 0, {}, Readers::sums});
     if (has("identity") && has("conv")) {
-      u_.leaves_.push_back({Leaf::Kind::identity_kernel, u_.intern({c_, c_, u_.kernel_, u_.kernel_}), 0, {}});
-      u_.leaves_.push_back({Leaf::Kind::identity_kernel, u_.intern({c_, c_, u_.one_, u_.one_}), 0, {}});
+      u_.leaves_.push_back({Leaf::Kind::identity_kernel, u_.intern({c_, c_, u_.kernel_, u_.kernel_}), 0, {}, Readers::sums});
+      u_.leaves_.push_back({Leaf::Kind::identity_kernel, u_.intern({c_, c_, u_.one_, u_.one_}), 0, {}, Readers::sums});
+    }
+    for (const auto& [word, value] : {std::pair("ones", 1), std::pair("zeros", 0)}) {
+      if (!has(word)) continue;
+      for (const std::size_t first : u_.group_begins_) {
+        const TypeId type = u_.leaves_[first].type;
+        const bool column = u_.dims(type).size() == 2 && u_.dims(type)[1] == u_.one_;
+        u_.leaves_.push_back({Leaf::Kind::full, type, 0, value, column ? Readers::products : Readers::none});
+      }
     }
     if (has("average_kernel"))
-      u_.leaves_.push_back({Leaf::Kind::full, u_.intern({c_, u_.one_, u_.kernel_, u_.kernel_}), 0, *ir::Rational::make(1, 9)});
+      u_.leaves_.push_back(
+          {Leaf::Kind::full, u_.intern({c_, u_.one_, u_.kernel_, u_.kernel_}), 0, *ir::Rational::make(1, 9), Readers::all});
   }
 
   void add(std::string_view word, std::string_view op, Choice choice) {

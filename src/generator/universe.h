@@ -66,6 +66,10 @@ struct Leaf {
   TypeId type{};
   std::size_t group = 0;  // inputs: those of one type, whose values may be exchanged
   ir::Rational value;     // full: of every element
+  // Which operations read it. Identities stand in sums, as products with them are what they were. Of tensors of one number columns stand in
+  // products, which are sums of rows; elsewhere the number itself does as well.
+  enum class Readers : std::uint8_t { all, sums, products, none };
+  Readers readers = Readers::all;
 };
 
 // The kinds of tensors: matrices, or images with kernels.
@@ -108,11 +112,13 @@ class Universe {
   std::span<const std::size_t> group_begins() const { return group_begins_; }
   std::size_t group_size(std::size_t group) const;
 
-  // Whether an operation may read a leaf: identities stand in sums, products with them are what they were.
+  // Whether an operation may read a leaf.
   bool reads(ChoiceId choice, std::size_t leaf) const {
-    const Leaf::Kind kind = leaves_[leaf].kind;
-    return (kind != Leaf::Kind::identity_matrix && kind != Leaf::Kind::identity_kernel) || this->choice(choice).word == "add" ||
-           this->choice(choice).word == "sub";
+    const Leaf::Readers readers = leaves_[leaf].readers;
+    if (readers == Leaf::Readers::all) return true;
+    const std::string& word = this->choice(choice).word;
+    if (readers == Leaf::Readers::sums) return word == "add" || word == "sub";
+    return readers == Leaf::Readers::products && word == "matmul";
   }
   // An operation on operands of certain types.
   struct Operation {

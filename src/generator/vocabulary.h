@@ -4,6 +4,7 @@
 #include <xflow/result.h>
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <span>
@@ -74,7 +75,7 @@ class Vocabulary {
     std::optional<ir::Rational> fills;
     bool commutative = false;
   };
-  std::vector<Entry> ops_;
+  std::deque<Entry> ops_;                  // graphs keep references to numbers and attributes while others are added
   std::vector<ir::OperatorId> operators_;  // of ops_, side by side: asked most often
   std::unordered_multimap<std::size_t, OpRef> op_ids_;
   std::vector<std::vector<std::int64_t>> types_;

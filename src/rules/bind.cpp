@@ -41,7 +41,7 @@ class TypeBinder {
       : pattern_(pattern), rule_(pattern.rule()), arena_(arena), uses_(uses), nodes_(nodes), options_(options), environment_(environment) {}
 
   bool run() {
-    if (!variables_fit() || !small_operands_fit()) return false;
+    if (!variables_fit() || !generated_fit() || !small_operands_fit()) return false;
     for (const Declaration& declaration : rule_.declarations) {
       if (declaration.list) {
         for (const ir::TensorType& type : environment_.types(declaration.variable)) declared_.push_back({&declaration, type});
@@ -82,6 +82,14 @@ class TypeBinder {
       } else if (!fits(variable, environment_.values.at(variable.name))) {
         return false;
       }
+    }
+    return true;
+  }
+  // A constant that the model makes has the data type that a variable would have.
+  bool generated_fit() const {
+    for (std::size_t k = 0; k < pattern_.nodes().size(); ++k) {
+      if (!pattern_.nodes()[k].generates || rule_.moves_data) continue;
+      if (!ir::is_floating(arena_.node(nodes_[k].id).outputs[0].data_type)) return false;
     }
     return true;
   }
@@ -197,6 +205,13 @@ class TypeBinder {
       }
       equations = std::move(open);
       if (equations.size() == before) return false;
+    }
+    // Where every N? is 1, N is 1 as well.
+    for (const auto& [declaration, type] : declared_) {
+      for (const Expression& dim : declaration->dims) {
+        if (dim.kind != Expression::Kind::optional || dim.arguments[0].kind != Expression::Kind::name) continue;
+        if (environment_.attribute(dim.arguments[0].name) == nullptr) environment_.attributes[dim.arguments[0].name] = ir::Poly(1);
+      }
     }
     return true;
   }

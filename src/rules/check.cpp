@@ -99,6 +99,10 @@ class Checker {
     if (statement.term.kind != Term::Kind::application) {
       return error(statement.term.place, "expected an operator: a source statement is 'y = OPERATOR(...)'");
     }
+    if (is_generator(statement.term.name)) {
+      return error(statement.term.place,
+                   fmt::format("{} generates a constant; in the source it is an operand beside others", statement.term.name));
+    }
     XFLOW_CHECK(source_term(statement.term));
     return outputs_of(statement);
   }
@@ -189,15 +193,15 @@ class Checker {
         break;
     }
     XFLOW_CHECK(check_operator(term));
-    if (is_generator(term.name))
-      return error(term.place, fmt::format("{} generates a constant; it can stand in the target only", term.name));
     bool tensor = false;
     for (const Term& operand : term.operands) {
-      tensor =
-          tensor || operand.kind == Term::Kind::variable || operand.kind == Term::Kind::list || operand.kind == Term::Kind::application;
+      const bool generated = operand.kind == Term::Kind::application && is_generator(operand.name);
+      tensor = tensor || operand.kind == Term::Kind::variable || operand.kind == Term::Kind::list ||
+               (operand.kind == Term::Kind::application && !generated);
       XFLOW_CHECK(source_term(operand));
     }
-    if (!tensor) return error(term.place, fmt::format("expected an operand of {} that is not a number", term.name));
+    if (!tensor && !is_generator(term.name))
+      return error(term.place, fmt::format("expected an operand of {} that is not a number", term.name));
     const ops::Signature& signature = *find_signature(term.name);
     for (const Term::NamedExpression& attribute : term.attributes) {
       pending_.push_back({&attribute.value, find_attribute(signature, attribute.name)->kind});
@@ -425,8 +429,8 @@ class Checker {
     return {};
   }
 
-  // Each name of a declared type must be found by matching: it stands alone in some type or attribute, or is the one unknown of a
-  // dimension.
+  // Each name of a declared type must be found by matching: it stands alone in some type or attribute, also as N?, or is the one
+  // unknown of a dimension.
   Result<void> bound_dimensions() {
     std::set<std::string, std::less<>> bound;
     for (const auto& [expression, kind] : pending_) {
@@ -445,6 +449,10 @@ class Checker {
         }
       }
     }
+    // N of N? is the one that is not 1, or 1.
+    for (const Declaration& declaration : rule_.declarations)
+      for (const Expression& dim : declaration.dims)
+        if (dim.kind == Expression::Kind::optional && dim.arguments[0].kind == Expression::Kind::name) bound.insert(dim.arguments[0].name);
     for (const auto& [name, kind] : rule_.names) {
       if (kind == NameKind::dimension && !bound.contains(name)) {
         return error(rule_.place, fmt::format("dimension '{}' cannot be found from the types of the variables", name));

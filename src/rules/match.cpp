@@ -114,7 +114,7 @@ class Machine {
     if (bound_nodes_[index]) return nodes_[index].id == id;
     read(id);
     const ir::Node& node = arena_.node(id);
-    if (node.kind != ir::NodeKind::operation || node.op != pattern.op || node.is_constant) return false;
+    if (node.kind != ir::NodeKind::operation || node.op != pattern.op || (node.is_constant && !pattern.generates)) return false;
     if (pattern.any_outputs && node.outputs.size() != pattern.outputs.size()) return false;
     if (!operand_count_fits(pattern, node)) return false;
     if (pattern.is_root && !root_fits(index, id)) return false;

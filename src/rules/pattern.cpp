@@ -114,10 +114,23 @@ class PatternCompiler {
     pattern_.nodes_.emplace_back();
     const ops::Signature& signature = *find_signature(term.name);
     PatternNode node;
-    node.op = ops::id_of(term.name);
+    const bool filled = term.name == "zeros" || term.name == "ones";
+    node.op = ops::id_of(filled ? "full" : term.name);
+    node.generates = is_generator(term.name);
     node.any_outputs = signature.outputs < 0;
     for (int k = 0; k < signature.outputs; ++k) node.outputs.push_back(new_slot({}));
+    if (filled) {
+      PatternAttribute value;
+      value.attribute = "value";
+      value.attribute_kind = ops::AttributeKind::real;
+      value.value = ir::Real(term.name == "ones" ? 1 : 0);
+      node.attributes.push_back(std::move(value));
+    }
     for (const ops::AttributeSignature& attribute : signature.attributes) {
+      const bool given =
+          std::any_of(term.attributes.begin(), term.attributes.end(), [&](const auto& a) { return a.name == attribute.name; });
+      // A constant has the data type of what it stands beside.
+      if (node.generates && attribute.kind == ops::AttributeKind::data_type && !given) continue;
       XFLOW_TRY(PatternAttribute compiled, compile_attribute(term, attribute));
       node.attributes.push_back(std::move(compiled));
     }

@@ -54,6 +54,7 @@ struct PatternNode {
   bool any_outputs = false;               // the operator has as many outputs as its type rule says (split)
   bool swaps = false;                     // commutative, of two operands that are not interchangeable in the rule
   bool is_root = false;                   // no operand of another matched operation
+  bool generates = false;                 // a constant, as operations without operands do
   std::vector<std::size_t> small_ranked;  // operands of one element: their rank must not be above that of the others
 };
 

@@ -78,10 +78,10 @@ TEST(CollectPieces, AreTheSameAsTexts) {
   EXPECT_EQ(forms.back().variant, here.back().variant);
   EXPECT_EQ(forms.back().why, here.back().why);
 
-  const auto first = pieces::rule_of(worker.run(pieces::first(0, c, "relu-of-columns")).value()).value();
+  const auto first = pieces::rule_of(worker.run(pieces::first(0, c, "relu-of-columns", false)).value()).value();
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(first->name, "relu-of-columns");
-  EXPECT_EQ(rules::print(*first), rules::print(*first_proved(universes[0], c, "relu-of-columns", {})));
+  EXPECT_EQ(rules::print(*first), rules::print(*first_proved(universes[0], c, "relu-of-columns", false, {})));
 
   const rules::Rule redundant = rule("rule r\n  source\n    y = relu(relu(x))\n  target\n    y = relu(x)\n  where rank(x) <= 2\n");
   const auto proof = pieces::proof_of(worker.run(pieces::prove(redundant)).value()).value();
@@ -102,12 +102,12 @@ TEST(CollectPieces, LookWithTheRulesThatTheyAreGiven) {
   };
   EXPECT_EQ(look({}), std::string(candidates.size(), '?'));
   const std::string text = "rule r\n  source\n    y = relu(relu(x))\n  target\n    y = relu(x)\n";
-  const std::string with = look({{text, true}});
+  const std::string with = look({{text, true, false}});
   EXPECT_NE(with.find('d'), std::string::npos);
   // As something that is not proved nothing is derived by it, but some would follow.
   std::string unproved = with;
   std::replace(unproved.begin(), unproved.end(), 'd', 'u');
-  EXPECT_EQ(look({{text, false}}), unproved);
+  EXPECT_EQ(look({{text, false, false}}), unproved);
   // Other rules than before, and fewer.
   EXPECT_EQ(look({}), std::string(candidates.size(), '?'));
 }

@@ -55,6 +55,18 @@ TEST(Deriver, AppliesRulesInSeveralSteps) {
   EXPECT_FALSE(deriver.derive(equation, {}).derived);
 }
 
+// Rules make operations while a graph is searched, and the graph goes on knowing its numbers.
+TEST(EGraph, KeepsNumbersWhileOperationsAreAdded) {
+  Vocabulary vocabulary;
+  EGraph graph(vocabulary);
+  const std::vector<std::int64_t> number;
+  const OpRef op = vocabulary.filled(number, *ir::Rational::make(1, 2));
+  const TermId half = graph.add(op, 0, {}, vocabulary.type(number));
+  for (std::int64_t k = 0; k < 1000; ++k) (void)vocabulary.filled({k + 1}, ir::Rational(k));
+  ASSERT_EQ(graph.number(half), &*vocabulary.fills(op));
+  EXPECT_EQ(*graph.number(half), *ir::Rational::make(1, 2));
+}
+
 TEST(Deriver, GivesUnequalMatricesUnequalSizes) {
   const Universe u = matrices({"matmul"});
   Deriver deriver;
@@ -208,9 +220,9 @@ TEST(RuleWriter, IsGenericInRankAndAxis) {
   const Universe u = matrices({"concat", "relu"});
   const Candidate c = relu_of_columns(u);
   EXPECT_EQ(name_of(u, c), "relu-of-concat");
-  const std::vector<std::string> texts = write_rule(u, c, "r");
+  const std::vector<WrittenRule> texts = write_rule(u, c, "r");
   ASSERT_FALSE(texts.empty());
-  EXPECT_EQ(texts.front(), R"(# relu(concat(x, z)) = concat(relu(x), relu(z))
+  EXPECT_EQ(texts.front().text, R"(# relu(concat(x, z)) = concat(relu(x), relu(z))
 rule r
   source
     y = relu(concat(x, z, axis: a))

@@ -53,6 +53,7 @@ TEST(Enumeration, MissesNothingAndRepeatsNothing) {
   expect_as_slowly(universe(World::matrix, {"mul", "one", "sub", "two"}, 2), 2, 1);
   expect_as_slowly(universe(World::image, {"add", "conv", "enlarge"}, 2), 2, 1);
   expect_as_slowly(universe(World::matrix, {"add", "identity", "matmul"}, 2), 2, 1);
+  expect_as_slowly(universe(World::matrix, {"matmul", "mul", "ones", "reduce_sum", "zeros"}, 2), 2, 1);
 }
 
 TEST(Enumeration, MissesNothingInDeepChains) {

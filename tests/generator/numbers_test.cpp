@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace xflow::generator {
 namespace {
 
@@ -68,6 +70,20 @@ TEST(Fields, KeepTheLawsOfExp) {
     EXPECT_EQ(field::apply(Function::exp, field::apply(Function::exp, x)).first, kUndefined);
   }
   EXPECT_EQ(field::apply(Function::exp, Pair{}).first, 1U);
+}
+
+TEST(Fields, KnowNoMultipleOfExpByAccident) {
+  EXPECT_TRUE(field::is_square(kExpBase, kFirstPrime));
+  EXPECT_NE(kExpBase, 1U);
+  for (std::int64_t twice = -16; twice <= 16; ++twice) {
+    if (twice == 0) continue;
+    const std::uint32_t value = field::apply(Function::exp, field::from_rational(*ir::Rational::make(twice, 2))).first;
+    // value = a / b with small a and b, or the negative of one.
+    for (std::uint32_t b = 1; b <= 1000; ++b) {
+      const std::uint32_t a = multiply(value, b);
+      EXPECT_GT(std::min(a, kFirstPrime - a), 1000U) << "exp(" << twice << "/2) = " << a << "/" << b;
+    }
+  }
 }
 
 TEST(Fields, HaveRootsOfSquaresAndQuotientsOfAllButZero) {

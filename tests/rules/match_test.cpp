@@ -188,6 +188,37 @@ constexpr std::string_view kMerge = R"(rule merge
     y1, y2 = split(y, axis: -1, sizes: [N, P])
 )";
 
+TEST_F(RuleMatch, ConstantsOfTheSourceAreWhatTheModelMakes) {
+  const std::string rule =
+      "rule r\n  with x: [M, K], z: [K, K]\n  source y = matmul(x, add(z, identity_matrix(size: K)))\n  target y = add(matmul(x, z), x)\n";
+  const ValueId x = input({dim("N"), 4});
+  const ValueId z = input({4, 4});
+  const auto identity = [&](std::int64_t size, DataType type = DataType::float32) {
+    return op("identity_matrix", {}, {{"size", Poly(size)}, {"data_type", type}});
+  };
+  const ValueId expected = op("add", {op("matmul", {x, z}), x});
+  EXPECT_EQ(rewritten(rule, op("matmul", {x, op("add", {z, identity(4)})})), expected);
+  EXPECT_EQ(rewritten(rule, op("matmul", {x, op("add", {identity(4), z})})), expected);
+  // One of another size is broadcast, and one of other elements no identity.
+  EXPECT_TRUE(rewrites(rule, {op("matmul", {x, op("add", {z, identity(1)})})}).empty());
+  EXPECT_TRUE(rewrites(rule, {op("matmul", {x, op("add", {z, constant({4, 4}, 1)})})}).empty());
+  const ValueId i = input({3, 3}, DataType::int32);
+  EXPECT_TRUE(rewrites(rule, {op("matmul", {i, op("add", {i, identity(3, DataType::int32)})})}).empty());
+}
+
+TEST_F(RuleMatch, TensorsOfOneNumberInTheSourceHaveThatNumber) {
+  const std::string rule =
+      "rule r\n  with x: [M, K]\n  source y = matmul(x, ones(shape: [K, 1]))\n  target y = reduce_sum(x, axes: [1], keep_dims: 1)\n";
+  const ValueId x = input({2, 3});
+  const auto filled = [&](std::vector<Poly> shape, int value) {
+    return op("full", {}, {{"shape", std::move(shape)}, {"value", ir::Real(value)}, {"data_type", DataType::float32}});
+  };
+  const ValueId expected = op("reduce_sum", {x}, {{"axes", std::vector<Poly>{1}}, {"keep_dims", Poly(1)}});
+  EXPECT_EQ(rewritten(rule, op("matmul", {x, filled({3, 1}, 1)})), expected);
+  EXPECT_TRUE(rewrites(rule, {op("matmul", {x, filled({3, 1}, 2)})}).empty());
+  EXPECT_TRUE(rewrites(rule, {op("matmul", {x, filled({3, 2}, 1)})}).empty());
+}
+
 TEST_F(RuleMatch, FindsASecondRootAmongTheUsersOfAValue) {
   const ValueId x = input({dim("N"), 7, 5});
   const ValueId a = constant({5, 3}, 1);
@@ -223,6 +254,18 @@ TEST_F(RuleMatch, DeclaredTypesBindDimensions) {
   const ValueId odd = input({6, 12});
   rewrites(rule, {op("reshape", {odd}, {{"shape", std::vector<Poly>{Poly(72)}}})});
   EXPECT_EQ(matches_, 0);
+}
+
+TEST_F(RuleMatch, WhereEveryOptionalDimensionIsOneSoIsTheDimension) {
+  const std::string rule =
+      "rule r\n  with x: [M?, K], z: [M?, K]\n  source y = relu(add(x, z))\n  target y = relu(add(add(z, x), zeros(shape: [M, K])))\n";
+  const auto of = [&](Poly rows, Poly other) {
+    return rewrites(rule, {op("relu", {op("add", {input({rows, 4}), input({other, 4})})})}).size();
+  };
+  EXPECT_EQ(of(3, 3), 1U);
+  EXPECT_EQ(of(3, 1), 1U);
+  EXPECT_EQ(of(1, 1), 1U);
+  EXPECT_EQ(of(dim("N"), 1), 1U);
 }
 
 TEST_F(RuleMatch, InnerValuesMayBeUsedElsewhere) {

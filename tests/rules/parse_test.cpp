@@ -139,7 +139,9 @@ TEST(RuleErrors, NameThePlaceAndWhatWasExpected) {
   EXPECT_EQ(error_of(head + "add(1, 2)" + tail), "test.rules:3:9: expected an operand of add that is not a number");
   EXPECT_EQ(error_of(head + "x * 9223372036854775808" + tail), "test.rules:3:13: the number 9223372036854775808 does not fit 64 bits");
   EXPECT_EQ(error_of(head + "x * (1/0)" + tail), "test.rules:3:15: the value is not a number that fits 64 bits");
-  EXPECT_EQ(error_of(head + "zeros(shape: [1])" + tail), "test.rules:3:9: zeros generates a constant; it can stand in the target only");
+  EXPECT_EQ(error_of(head + "zeros(shape: [1])" + tail),
+            "test.rules:3:9: zeros generates a constant; in the source it is an operand beside others");
+  EXPECT_EQ(error_of(head + "add(1, zeros(shape: [1]))" + tail), "test.rules:3:9: expected an operand of add that is not a number");
 }
 
 TEST(RuleErrors, OfNames) {

@@ -1,0 +1,236 @@
+#include "src/generator/candidates.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "src/generator/minimize.h"
+#include "src/generator/rule_writer.h"
+#include "tests/generator/small_graphs.h"
+
+namespace xflow::generator {
+namespace {
+
+// What is found among matrices with these operators.
+struct FoundCandidates {
+  FoundCandidates(std::vector<std::string> words, const EnumerationOptions& options)
+      : universe(*Universe::make({World::matrix, std::move(words), 3})) {
+    std::vector<Record> records;
+    EXPECT_TRUE(enumerate(universe, options, 0, 1, [&](const Record& r) { records.push_back(r); }).has_value());
+    const auto codec = GraphCodec::make(universe, options.max_operators);
+    std::vector<Record> smaller;
+    std::copy_if(records.begin(), records.end(), std::back_inserter(smaller),
+                 [&](const Record& r) { return codec->operators(r.code) < options.max_operators; });
+    Candidates finder(universe, options);
+    finder.learn(smaller);
+    const CandidateList list = in_order(universe, finder.find(records));
+    candidates = list.part(0, list.size());
+    counts = finder.counts();
+  }
+  std::set<std::string> texts() const {
+    std::set<std::string> result;
+    for (const Candidate& c : candidates) result.insert(to_string(universe, c.source) + " = " + to_string(universe, c.target));
+    return result;
+  }
+  bool mentions(std::string_view part) const {
+    const std::set<std::string> all = texts();
+    return std::any_of(all.begin(), all.end(), [&](const std::string& t) { return t.find(part) != std::string::npos; });
+  }
+
+  Universe universe;
+  std::vector<Candidate> candidates;
+  CandidateCounts counts;
+};
+
+TEST(Candidates, CompareWhatDependsOnNoInputWithConstants) {
+  const FoundCandidates found({"add", "div", "one", "ones"}, {.max_operators = 2});
+  EXPECT_TRUE(found.texts().contains("div(a0, a0) = c1"));
+  EXPECT_GT(found.counts.idle, 0U);
+  for (const Candidate& c : found.candidates) {
+    // 1 / (x / x), (x / x) + y and (x / x) + 1 follow or say nothing.
+    for (const Sketch* side : {&c.source, &c.target}) {
+      for (std::size_t k = 0; k + 1 < side->nodes.size(); ++k) {
+        const SketchNode& n = side->nodes[k];
+        EXPECT_FALSE(n.choice == choice(found.universe, "div") && n.operands[0] == n.operands[1]) << to_string(found.universe, *side);
+      }
+    }
+    // Two sums of quotients, all of them 1, are not compared with each other.
+    EXPECT_TRUE(c.target.nodes.empty() || !inputs_of(found.universe, c.target).empty()) << to_string(found.universe, c.target);
+  }
+}
+
+TEST(Candidates, LeaveOutShapesThatOnlyAnInputGives) {
+  const FoundCandidates found({"div", "mul", "reduce_sum"}, {.max_operators = 2});
+  // z in the shape of x, which is x (z / x) or z (x / x).
+  EXPECT_TRUE(found.texts().contains("mul(a1, div(a0, a1)) = a0"));
+  EXPECT_FALSE(found.mentions("mul(a0, div(b0, a0))"));
+}
+
+TEST(Candidates, ReadSumsWithIdentitiesInProductsAlone) {
+  const FoundCandidates found({"add", "identity", "matmul", "transpose"}, {.max_operators = 2});
+  EXPECT_TRUE(found.texts().contains("matmul(a0, add(a1, c0)) = add(a0, matmul(a0, a1))") ||
+              found.texts().contains("matmul(a1, add(a0, c0)) = add(a1, matmul(a1, a0))"));
+  EXPECT_GT(found.counts.in_vain, 0U);
+  EXPECT_FALSE(found.mentions("transpose(add(a0, c0))"));
+  EXPECT_FALSE(found.mentions("add(c0, transpose"));
+}
+
+// An output that is read as well is enumerated as one that is not, times 1.
+TEST(Candidates, ReadWhatTheyReturn) {
+  const FoundCandidates found({"matmul", "mul", "one", "reduce_sum"}, {.max_operators = 3, .max_outputs = 2});
+  bool seen = false;
+  for (const Candidate& c : found.candidates) {
+    if (c.source.outputs.size() < 2) continue;
+    for (const SketchNode& n : c.target.nodes) {
+      EXPECT_FALSE(n.choice == choice(found.universe, "mul") && n.operands[0] == found.universe.inputs())
+          << to_string(found.universe, c.target);
+      for (const std::uint8_t o : n.operands)
+        seen = seen || std::find(c.target.outputs.begin(), c.target.outputs.end(), o) != c.target.outputs.end();
+    }
+  }
+  EXPECT_TRUE(seen);
+}
+
+// What is kept of a candidate that says that these graphs are equal.
+std::string kept_text(const FoundCandidates& found, const std::string& one, const std::string& other) {
+  for (const Candidate& c : found.candidates) {
+    const std::set<std::string> sides = {to_string(found.universe, c.source), to_string(found.universe, c.target)};
+    if (sides != std::set<std::string>{one, other}) continue;
+    RuleCollector collector({}, {});
+    EXPECT_TRUE(collector.collect(found.universe, 0, std::span(&c, 1)).has_value());
+    EXPECT_EQ(collector.unproved(), std::vector<std::string>());
+    return collector.kept().size() == 1 ? rules::print(collector.kept()[0].rule) : "not kept";
+  }
+  return "not found";
+}
+
+TEST(Collector, TakesNumbersForAnyScalars) {
+  const FoundCandidates found({"add", "one", "transpose"}, {.max_operators = 2});
+  EXPECT_EQ(kept_text(found, "transpose(add(a0, 1))", "add(1, transpose(a0))"), R"(# transpose((x + s)) = s + transpose(x)
+rule transpose-of-add
+  with
+    x: [B.., M, K]
+  source
+    y = transpose(add(x, s), perm: [range(0, rank(B)), rank(B) + 1, rank(B)])
+  target
+    y = add(s, transpose(x, perm: [range(0, rank(B)), rank(B) + 1, rank(B)]))
+  where
+    scalar(s) and
+    2 >= rank(B)
+)");
+}
+
+// A number that is dropped stays a number: a variable might be infinite.
+TEST(Collector, DropsNoScalars) {
+  const FoundCandidates found({"add", "one", "softmax"}, {.max_operators = 2});
+  EXPECT_EQ(kept_text(found, "softmax(add(a0, 1))", "softmax(a0)"), R"(# softmax((x + 1)) = softmax(x)
+rule softmax-of-add
+  with
+    x: [B.., M, K]
+  source
+    y = softmax(add(x, 1), axis: -1)
+  target
+    y = softmax(x, axis: -1)
+  where
+    2 >= rank(B)
+)");
+}
+
+TEST(Collector, LetsTensorsBeBroadcast) {
+  const FoundCandidates found({"add", "reduce_sum", "transpose"}, {.max_operators = 3});
+  EXPECT_EQ(kept_text(found, "add(transpose(a0), transpose(a1))", "transpose(add(a0, a1))"),
+            R"(# transpose(x) + transpose(z) = transpose((x + z))
+rule add-of-transpose-and-transpose
+  with
+    x: [B.., M?, K?]
+    z: [B.., M?, K?]
+  source
+    y = add(transpose(x, perm: [range(0, rank(B)), rank(B) + 1, rank(B)]), transpose(z, perm: [range(0, rank(B)), rank(B) + 1, rank(B)]))
+  target
+    y = transpose(add(x, z), perm: [range(0, rank(B)), rank(B) + 1, rank(B)])
+  where
+    2 >= rank(B)
+)");
+}
+
+// The sides differ where the matrices have different numbers of columns, which the enumerated ones have not.
+TEST(Collector, TakesDimensionsForEqualWhereItMust) {
+  const FoundCandidates found({"add", "concat", "one", "reduce_sum"}, {.max_operators = 3});
+  EXPECT_EQ(kept_text(found, "reduce_sum(concat 1(a0, add(a1, 1)))", "reduce_sum(concat 1(a1, add(a0, 1)))"),
+            R"(# reduce_sum(concat(x, (z + 1))) = reduce_sum(concat(z, (x + 1)))
+rule reduce-sum-of-concat-and-add
+  with
+    x: [B.., M, K]
+    z: [B.., M, K]
+  source
+    y = reduce_sum(concat(x, add(z, 1), axis: -1), axes: [-1])
+  target
+    y = reduce_sum(concat(z, add(x, 1), axis: -1), axes: [-1])
+  where
+    2 >= rank(B)
+)");
+}
+
+TEST(Collector, DirectsRulesToWhatReadsLess) {
+  const FoundCandidates found({"add", "reduce_sum", "softmax"}, {.max_operators = 2});
+  EXPECT_EQ(kept_text(found, "softmax(add(a0, b0))", "softmax(a0)"), R"(# softmax((x + z)) = softmax(x)
+rule softmax-of-add
+  with
+    x: [B.., M, K]
+    z: [B.., M?, 1]
+  source
+    y = softmax(add(x, z), axis: -1)
+  target
+    y = softmax(x, axis: -1)
+  where
+    2 >= rank(B)
+)");
+}
+
+TEST(Collector, FindsConstantsInSourcesAndPutsThemIntoTargets) {
+  const FoundCandidates found({"div", "matmul", "ones", "reduce_sum"}, {.max_operators = 2});
+  EXPECT_EQ(kept_text(found, "matmul(a0, c1)", "reduce_sum(a0)"), R"(# matmul(x, ones) = reduce_sum(x)
+rule matmul
+  with
+    x: [B.., K, M]
+  source
+    y = matmul(x, ones(shape: [M, 1]))
+  target
+    y = reduce_sum(x, axes: [-1])
+  where
+    2 >= rank(B)
+)");
+  EXPECT_EQ(kept_text(found, "div(a0, a0)", "c0"), R"(# x / x = ones
+rule div
+  source
+    y = div(x, x)
+  target
+    y = ones(shape: dims(x))
+  where
+    nonzero(x)
+)");
+}
+
+// Where no rules that divide are used, what needs none is there.
+TEST(Collector, DerivesWhatDoesNotDivideWithoutRulesThatDo) {
+  const FoundCandidates found({"div", "mul", "one", "split"}, {.max_operators = 2});
+  RuleCollector collector({}, {});
+  ASSERT_TRUE(collector.collect(found.universe, 0, found.candidates).has_value());
+  const auto equation = [&](const std::string& one, const std::string& other) {
+    for (const Candidate& c : found.candidates)
+      if (std::set<std::string>{to_string(found.universe, c.source), to_string(found.universe, c.target)} ==
+          std::set<std::string>{one, other})
+        return GeneralShapes(found.universe, c).concrete(collector.deriver().vocabulary());
+    ADD_FAILURE() << "no candidate " << one << " = " << other;
+    return FlatEquation();
+  };
+  collector.deriver().use_special(false);
+  EXPECT_TRUE(collector.deriver().derive(equation("mul(a2, mul(a0, a1))", "mul(a0, mul(a1, a2))"), {}).derived);
+  EXPECT_FALSE(collector.deriver().derive(equation("mul(a1, div(a0, a1))", "a0"), {}).derived);
+  collector.deriver().use_special(true);
+  EXPECT_TRUE(collector.deriver().derive(equation("mul(a1, div(a0, a1))", "a0"), {}).derived);
+}
+
+}  // namespace
+}  // namespace xflow::generator
