@@ -53,7 +53,7 @@ void CandidateList::add(Candidate candidate) {
   digit(candidate.source.outputs.size(), 4);
   digit(repeats, 64);
   digit(universe_->inputs() - inputs, 256);
-  digit(static_cast<std::uint64_t>(source + target), std::uint64_t{1} << 16);
+  digit(static_cast<std::uint64_t>(source) + static_cast<std::uint64_t>(target), std::uint64_t{1} << 16);
   digit(std::min<std::size_t>(constants(*universe_, candidate), 15), 16);
   // A code lists outputs in ascending order, and none that is read.
   for (const Sketch* side : {&candidate.source, &candidate.target})

@@ -251,9 +251,9 @@ Result<std::optional<rules::Rule>> rule_of(const std::string& answer) {
 
 }  // namespace pieces
 
-CollectWorker::CollectWorker(std::span<const Universe> universes, DeriveLimits limits, verifier::Options options,
+CollectWorker::CollectWorker(std::span<const Universe> universes, const DeriveLimits& limits, const verifier::Options& options,
                              CandidatesOf candidates_of)
-    : universes_(universes), limits_(limits), options_(std::move(options)), candidates_of_(std::move(candidates_of)) {}
+    : universes_(universes), limits_(limits), options_(options), candidates_of_(std::move(candidates_of)) {}
 CollectWorker::~CollectWorker() = default;
 
 Result<std::string> CollectWorker::run(const std::string& piece) {

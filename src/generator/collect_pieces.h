@@ -88,7 +88,8 @@ class CollectWorker {
  public:
   // The candidates of a universe in their order, of files that it knows.
   using CandidatesOf = std::function<Result<CandidateList>(std::size_t universe, std::size_t ranges)>;
-  CollectWorker(std::span<const Universe> universes, DeriveLimits limits, verifier::Options options, CandidatesOf candidates_of);
+  CollectWorker(std::span<const Universe> universes, const DeriveLimits& limits, const verifier::Options& options,
+                CandidatesOf candidates_of);
   ~CollectWorker();
 
   Result<std::string> run(const std::string& piece);

@@ -487,6 +487,7 @@ class Writer {
 
   std::vector<std::string> guards() {
     std::vector<std::string> result;
+    result.reserve(scalars_.size() + batch_names_.size());
     for (const auto& [leaf, name] : scalars_) result.push_back(fmt::format("scalar({})", name));
     if (form_ == Form::batches || form_ == Form::batch) {
       for (const auto& [root, name] : batch_names_) result.push_back(fmt::format("rank({}) <= {}", name, small_ranks_ ? 0 : 2));

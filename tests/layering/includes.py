@@ -41,7 +41,7 @@ THIRD_PARTY = {
     "mpi.h": ["generator"],
 }
 TESTING = {"gtest", "gmock", "benchmark"}
-POSIX = {"dlfcn.h", "execinfo.h", "fcntl.h", "pthread.h", "sched.h", "signal.h", "spawn.h", "time.h", "unistd.h", "poll.h", "pwd.h"}
+POSIX = {"dlfcn.h", "execinfo.h", "fcntl.h", "malloc.h", "pthread.h", "sched.h", "signal.h", "spawn.h", "time.h", "unistd.h", "poll.h", "pwd.h"}
 POSIX_FOLDERS = {"sys"}
 GENERATED = {"shipped_rule_texts.inc", "shipped_rule_records.inc", "shipped_rule_proofs.inc"}  # by cmake/Rules.cmake
 INTRINSICS = {"immintrin.h"}
