@@ -10,7 +10,7 @@
 int main(int argc, char** argv) {
 #if defined(__GLIBC__)
   // Every proof takes and frees some megabytes; given back to the system each time they cost a quarter of the time of many proofs.
-  mallopt(M_TRIM_THRESHOLD, 256 << 20);
+  mallopt(M_TRIM_THRESHOLD, 48 << 20);
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TOP_PAD, 16 << 20);
 #endif

@@ -308,6 +308,7 @@ const FlatGraph* Deriver::target_of(const Direction& direction, const EGraph& gr
   auto& targets = direction.targets;
   const auto [found, added] = targets.try_emplace(key);
   if (!added) return found->second.get();
+  ++targets_;
   // The graph that was found, on inputs of its own.
   ir::Arena arena;
   ops::Typing typing(arena.symbols());
@@ -449,6 +450,10 @@ std::string text_of(const Vocabulary& vocabulary, const EGraph& graph, TermId id
 }  // namespace
 
 Deriver::Answer Deriver::derive(const FlatEquation& equation, const DeriveLimits& limits, bool with_steps, bool from_source) {
+  if (targets_ > kMostTargets) {
+    for (const auto& d : directions_) d->targets.clear();
+    targets_ = 0;
+  }
   EGraph graph(vocabulary_);
   std::vector<TermId> inputs;
   inputs.reserve(equation.inputs.size());

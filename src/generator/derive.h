@@ -74,8 +74,11 @@ class Deriver {
   // What a direction makes of a graph that it matches: over the variables of its pattern. Null where it does not apply.
   const FlatGraph* target_of(const Direction& direction, const EGraph& graph, const Match& match);
 
+  static constexpr std::size_t kMostTargets = std::size_t{1} << 16;
+
   Vocabulary vocabulary_;
   std::vector<Entry> rules_;
+  std::size_t targets_ = 0;  // that directions remember
   bool use_special_ = true;
   std::vector<std::unique_ptr<Direction>> directions_;
   std::unordered_map<std::uint16_t, std::vector<std::size_t>> by_root_;  // directions by the operator of their first root

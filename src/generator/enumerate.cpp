@@ -41,7 +41,7 @@ template <typename Number>
 class Enumeration final : public Evaluator::Implementation {
  public:
   Enumeration(const Universe& universe, const EnumerationOptions& options)
-      : universe_(universe), options_(options), store_(universe, options.seed, options.sizes, options.value_bytes) {
+      : universe_(universe), options_(options), store_(universe, options) {
     max_values_ = universe.leaves().size() + 2 * options.max_operators;
     types_.resize(max_values_);
     levels_.resize(max_values_, 0);

@@ -34,9 +34,10 @@ struct Record {
 struct EnumerationOptions {
   std::size_t max_operators = 3;
   std::size_t max_outputs = 1;
-  std::uint64_t seed = 1;                           // of the inputs' numbers
-  std::size_t sizes = 0;                            // which assignment of sizes
-  std::size_t value_bytes = std::size_t{96} << 20;  // how much is remembered of values; changes no result
+  std::uint64_t seed = 1;       // of the inputs' numbers
+  std::size_t sizes = 0;        // which assignment of sizes
+  bool small_integers = false;  // where integers are the numbers: from -4 to 4, so that squares are no larger than the others
+  std::size_t value_bytes = std::size_t{24} << 20;  // how much is remembered of values; changes no result
 };
 
 struct EnumerationCounts {

@@ -404,8 +404,13 @@ Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) con
   std::size_t number = 0;
   std::size_t count = 1;
   words >> kind;
-  if (pieces::is_one(kind)) {
+  const auto drop_finder = [&] {
+    if (!tools.finder) return;
     tools.finder.reset();
+    tools.universes[tools.universe].forget_plans();
+  };
+  if (pieces::is_one(kind)) {
+    drop_finder();
     if (!tools.collector)
       tools.collector = std::make_unique<CollectWorker>(
           tools.universes, options_.limits, verifier::Options(), [&](std::size_t u, std::size_t ranges) -> Result<CandidateList> {
@@ -418,6 +423,7 @@ Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) con
   words >> universe >> number;
   if (!words || universe >= tools.universes.size()) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", piece));
   if (!tools.finder || tools.universe != universe) {
+    drop_finder();
     tools.finder = std::make_unique<Candidates>(tools.universes[universe], enumeration(options_));
     tools.universe = universe;
     tools.has_learned = false;

@@ -66,6 +66,7 @@ bool RuleCollector::holds_on_more_numbers(const Universe& universe, std::size_t 
       options.max_operators = std::max<std::size_t>(operators, kMostGrown);
       options.seed = kFirstSeed + k;
       options.sizes = k % Universe::kAssignments;
+      options.small_integers = k % 4 < 2;
       options.value_bytes = std::size_t{4} << 20;
       evaluators.emplace_back(universe, options);
     }

@@ -509,6 +509,11 @@ const std::vector<Plan>& Universe::plans(ChoiceId id, std::span<const TypeId> op
   return *plans;
 }
 
+void Universe::forget_plans() {
+  for (Operation& o : operations_)
+    for (std::unique_ptr<std::vector<Plan>>& plans : o.plans) plans.reset();
+}
+
 std::string Universe::to_string(TypeId type) const {
   const auto text = [&](auto&& self, DimId id) -> std::string {
     const Dim& d = dim(id);

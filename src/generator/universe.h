@@ -148,6 +148,9 @@ class Universe {
   // How the outputs are computed. Requires operands that fit.
   const std::vector<Plan>& plans(ChoiceId choice, std::span<const TypeId> operands, std::size_t sizes) const;
 
+  // Gives their memory back; they are made anew when they are asked for.
+  void forget_plans();
+
   // Which numbers tell graphs of this universe apart.
   enum class Numbers : std::uint8_t { field, pairs, integers };
   Numbers numbers() const { return numbers_; }

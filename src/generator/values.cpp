@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t kPending = 0xFFFFFFFE;
 constexpr std::size_t kHashed = std::size_t{1} << 14;
-constexpr std::size_t kFunctionals = std::size_t{1} << 13;
+constexpr std::size_t kFunctionals = std::size_t{1} << 12;
 
 // What the sums of hashes are made of: residues modulo the first prime, integers modulo 2^64.
 std::uint32_t weight_of(Residue /*kind*/, std::size_t sum, std::size_t element, const Plan& plan) {
@@ -48,6 +48,10 @@ void set(std::uint64_t random, Pair& out) {
 // Small, of both signs and now and then 0, or z + x * x would never be negative; divisible as often as means of windows and halves can ask
 // for.
 void set(std::uint64_t random, Integer& out) { out = mix(random) % 6 == 0 ? 0 : (static_cast<Integer>(random % 61) - 30) * 5832; }
+// Which no mean divides.
+void set_small(std::uint64_t random, Integer& out) { out = static_cast<Integer>(random % 9) - 4; }
+void set_small(std::uint64_t /*random*/, Residue& /*out*/) {}
+void set_small(std::uint64_t /*random*/, Pair& /*out*/) {}
 // Some rows and planes have no positive number, or what is true of maxima of both signs alone would seem true.
 void lower(Integer& value) { value = value > 0 ? -value : value; }
 void lower(Residue& /*value*/) {}
@@ -71,6 +75,7 @@ auto ValueStore<Number>::input(std::size_t leaf, std::size_t label) -> Id {
   for (std::size_t e = 0; e < elements; ++e) {
     Number number;
     set(mix(mix(group + label) + e), number);
+    if (small_integers_) set_small(mix(mix(group + label) + e), number);
     if (mix(mix(group + label + 91) + e / plane) % 3 == 0) lower(number);
     std::fill_n(numbers.begin() + static_cast<std::ptrdiff_t>(e * kLanes), kLanes, number);
   }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/generator/enumerate.h"
 #include "src/generator/lanes.h"
 #include "src/generator/universe.h"
 
@@ -77,8 +78,12 @@ class ValueStore {
   static constexpr Id kNone = 0xFFFFFFFF;
 
   // The numbers of inputs follow from the seed; sizes are those of an assignment.
-  ValueStore(const Universe& universe, std::uint64_t seed, std::size_t sizes, std::size_t most_bytes)
-      : universe_(universe), seed_(seed), sizes_(sizes), most_bytes_(most_bytes) {}
+  ValueStore(const Universe& universe, const EnumerationOptions& options)
+      : universe_(universe),
+        seed_(options.seed),
+        sizes_(options.sizes),
+        most_bytes_(options.value_bytes),
+        small_integers_(options.small_integers) {}
 
   // An input of a group under a label; each label has numbers of its own.
   Id input(std::size_t leaf, std::size_t label);
@@ -92,7 +97,7 @@ class ValueStore {
   bool hashes(ChoiceId choice, std::span<const TypeId> types, std::span<const Id> a, std::span<const Id> b,
               std::span<std::uint64_t* const> out);
 
-  // Forgets everything, if it takes more than `most_bytes`. Ids of another generation are no longer good.
+  // Forgets everything, if it takes more than `value_bytes` of the options. Ids of another generation are no longer good.
   void trim();
   std::uint64_t generation() const { return generation_; }
 
@@ -151,6 +156,7 @@ class ValueStore {
   std::uint64_t seed_;
   std::size_t sizes_;
   std::size_t most_bytes_;
+  bool small_integers_;
   std::uint64_t generation_ = 1;
   std::vector<Value> values_;
   std::vector<std::unique_ptr<Number[]>> blocks_;

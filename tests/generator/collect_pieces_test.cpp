@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "src/generator/minimize.h"
 #include "tests/generator/small_graphs.h"
@@ -121,6 +122,32 @@ TEST(CollectPieces, SayWhatTheyDoNotKnow) {
   EXPECT_FALSE(worker.run("forms 0\n{}").has_value());
   EXPECT_FALSE(pieces::forms_of("[[1]]").has_value());
   EXPECT_FALSE(pieces::proof_of("").has_value());
+}
+
+// Of numbers of one magnitude x * (z + x * x) seems to have the sign of x.
+TEST(Collector, LooksAtSmallNumbersToo) {
+  const Universe u = Universe::make({World::matrix, {"add", "maximum", "mul", "relu"}, 3}).value();
+  const auto v = static_cast<std::uint8_t>(u.leaves().size());
+  const auto w = static_cast<std::uint8_t>(v + 1);
+  const auto x = static_cast<std::uint8_t>(v + 2);
+  const auto y = static_cast<std::uint8_t>(v + 3);
+  const std::vector<SketchNode> sum = {{choice(u, "mul"), {0, 0}}, {choice(u, "add"), {1, v}}};
+  Candidate c{{sum, {x}}, {sum, {y}}};
+  c.source.nodes.push_back({choice(u, "mul"), {0, w}});
+  c.target.nodes.push_back({choice(u, "relu"), {w}});
+  c.target.nodes.push_back({choice(u, "mul"), {0, x}});
+  RuleCollector collector({}, {});
+  ASSERT_TRUE(collector.collect(u, 0, std::span(&c, 1)).has_value());
+  EXPECT_EQ(collector.counts().accidents, 1U);
+  EXPECT_EQ(collector.unproved(), std::vector<std::string>());
+}
+
+TEST(Universe, MakesPlansAnewThatItForgot) {
+  Universe u = Universe::make({World::matrix, {"add"}, 2}).value();
+  const std::array<TypeId, 2> operands = {u.leaves()[0].type, u.leaves()[1].type};
+  const std::size_t elements = u.plans(choice(u, "add"), operands, 0).front().elements();
+  u.forget_plans();
+  EXPECT_EQ(u.plans(choice(u, "add"), operands, 0).front().elements(), elements);
 }
 
 TEST(Collector, KeepsTheSameWhereOthersHelp) {
