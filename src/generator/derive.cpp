@@ -304,7 +304,13 @@ const FlatGraph* Deriver::target_of(const Direction& direction, const EGraph& gr
   const rules::Pattern& pattern = *direction.pattern;
   std::uint64_t key = match.swapped;
   for (const rules::PatternVariable& v : pattern.variables()) key = mix(key ^ static_cast<std::uint64_t>(graph.type(match.slots[v.slot])));
-  for (std::size_t k = 0; k < pattern.nodes().size(); ++k) key = mix(key ^ graph.term(match.nodes[k]).op);
+  for (std::size_t k = 0; k < pattern.nodes().size(); ++k) {
+    const EqTerm& term = graph.term(match.nodes[k]);
+    key = mix(key ^ term.op);
+    // Numbers are of any shape: a product with a tensor of ones can be larger than its other operand.
+    for (const TermId operand : std::span(term.operands.data(), term.count))
+      key = mix(key ^ static_cast<std::uint64_t>(graph.type(operand)));
+  }
   auto& targets = direction.targets;
   const auto [found, added] = targets.try_emplace(key);
   if (!added) return found->second.get();

@@ -5,6 +5,7 @@
 #include "src/generator/minimize.h"
 #include "src/generator/rule_writer.h"
 #include "src/generator/shapes.h"
+#include "src/ops/operator.h"
 #include "src/verifier/prove_rules.h"
 #include "tests/generator/small_graphs.h"
 
@@ -78,6 +79,32 @@ TEST(Deriver, GivesUnequalMatricesUnequalSizes) {
     EXPECT_EQ(shapes[k][1], shapes[k + 1][0]);
     EXPECT_NE(shapes[k][0], shapes[k][1]);
   }
+}
+
+// What a rule makes is remembered by what it was applied to: the shapes of numbers are part of that.
+TEST(Deriver, TellsNumbersOfDifferentShapesApart) {
+  Deriver deriver;
+  ASSERT_TRUE(deriver.add(rule("rule r\n  source\n    y = mul(x, 1)\n  target\n    y = x\n")).has_value());
+  Vocabulary& v = deriver.vocabulary();
+  const TypeRef column = v.type({4, 1});
+  const OpRef mul = v.op(ops::id_of("mul"), {});
+  const OpRef relu = v.op(ops::id_of("relu"), {});
+  // relu(x * ones) = relu(x) for ones of some shape.
+  const auto equation = [&](const std::vector<std::int64_t>& ones) {
+    const OpRef filled = v.filled(ones, 1);
+    const TypeRef type = ones.empty() ? column : v.type(ones);
+    FlatEquation e;
+    e.inputs = {column};
+    e.source.nodes = {{filled, {}, {v.type(ones)}}, {mul, {flat_input(0), FlatValue{0, 0}}, {type}}, {relu, {FlatValue{1, 0}}, {type}}};
+    e.source.outputs = {FlatValue{2, 0}};
+    e.target.nodes = {{relu, {flat_input(0)}, {column}}};
+    e.target.outputs = {FlatValue{0, 0}};
+    return e;
+  };
+  EXPECT_TRUE(deriver.derive(equation({}), {}).derived);
+  EXPECT_TRUE(deriver.derive(equation({4, 1}), {}).derived);
+  EXPECT_FALSE(deriver.derive(equation({4, 4}), {}).derived);
+  EXPECT_TRUE(deriver.derive(equation({}), {}).derived);
 }
 
 TEST(Deriver, HeedsGuards) {
