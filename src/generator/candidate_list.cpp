@@ -30,7 +30,7 @@ std::size_t constants(const Universe& universe, const Candidate& c) {
   return count;
 }
 
-constexpr std::uint64_t kNoOutput = 63;
+constexpr std::uint64_t kNoOutput = GraphCodec::kMostValues;
 
 }  // namespace
 

@@ -47,6 +47,12 @@ Result<GraphCodec> GraphCodec::make(const Universe& universe, std::size_t max_op
                             "than the 64 of a record; take fewer operators or inputs",
                             max_operators, universe.choices().size(), universe.leaves().size(), std::ceil(bits)));
   }
+  if (values > kMostValues) {
+    return fail(ErrorCode::limit,
+                fmt::format("graphs of {} operators over {} inputs and constants have up to {} values, more than {}; take "
+                            "fewer inputs",
+                            max_operators, universe.leaves().size(), values, kMostValues));
+  }
   GraphCodec codec;
   codec.universe_ = &universe;
   codec.max_operators_ = max_operators;

@@ -29,7 +29,8 @@ std::string to_string(const Universe& universe, const Sketch& sketch);
 // Graphs of up to `max_operators` as numbers and back: digits of a mixed radix, the number of operations first.
 class GraphCodec {
  public:
-  // Error::limit where the codes of the largest graphs do not fit 64 bits.
+  static constexpr std::size_t kMostValues = 63;  // so that six bits tell one, or none
+  // Error::limit where the codes of the largest graphs do not fit 64 bits, or they have more values.
   static Result<GraphCodec> make(const Universe& universe, std::size_t max_operators);
   std::uint64_t encode(const Sketch& sketch) const;
   Sketch decode(std::uint64_t code) const;

@@ -82,6 +82,7 @@ bool RuleCollector::holds_on_more_numbers(const Universe& universe, std::size_t 
 
 Result<void> RuleCollector::collect(const Universe& universe, std::size_t universe_number, std::span<const Candidate> candidates,
                                     std::optional<std::string> looks) {
+  if (looks && looks->size() != candidates.size()) return fail(ErrorCode::internal, "looks that are not those of the candidates");
   counts_.candidates += candidates.size();
   const auto look = [&](const Candidate& c) { return look_at(deriver_, unproved_rules(), limits_, universe, c); };
   std::vector<const Candidate*> open;

@@ -129,6 +129,18 @@ TEST(Evaluator, KnowsTheNamesUnderWhichAGraphHasItsStructure) {
   }
 }
 
+TEST(GraphCodec, SaysWhatDoesNotFit) {
+  const Universe wide = universe(World::matrix, {"relu"}, 62);
+  EXPECT_TRUE(GraphCodec::make(wide, 1).has_value());
+  EXPECT_EQ(GraphCodec::make(wide, 2).error().text(),
+            "graphs of 2 operators over 62 inputs and constants have up to 64 values, more than 63; take fewer inputs");
+  const Universe deep = universe(World::matrix, {"add", "matmul", "mul"}, 20);
+  EXPECT_EQ(
+      GraphCodec::make(deep, 6).error().text(),
+      "graphs of 6 operators over 3 operators with attributes and 20 inputs and constants take 67 bits, more than the 64 of a record; "
+      "take fewer operators or inputs");
+}
+
 TEST(Enumeration, CodesAreGraphs) {
   const Universe u = universe(World::matrix, {"add", "concat", "matmul", "relu", "split"}, 3);
   const EnumerationOptions options{.max_operators = 2, .max_outputs = 2};
