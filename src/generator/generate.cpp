@@ -374,7 +374,7 @@ struct PieceWorker::Tools {
   std::unique_ptr<CollectWorker> collector;
 };
 
-PieceWorker::PieceWorker(const GenerateOptions& options) : options_(options) {}
+PieceWorker::PieceWorker(const GenerateOptions& options) : options_(options), plans_(std::make_shared<PlanCache>()) {}
 PieceWorker::~PieceWorker() = default;
 
 Result<std::string> PieceWorker::run(const std::string& piece) {
@@ -389,6 +389,7 @@ Result<std::string> PieceWorker::run(const std::string& piece) {
   if (!tools) {
     tools = std::make_unique<Tools>();
     XFLOW_TRY(tools->universes, universes_of(options_));
+    for (Universe& u : tools->universes) u.share_plans(plans_);
   }
   Result<std::string> result = run(piece, *tools);
   const std::lock_guard lock(mutex_);
@@ -411,6 +412,7 @@ Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) con
   };
   if (pieces::is_one(kind)) {
     drop_finder();
+    plans_->clear();
     if (!tools.collector)
       tools.collector = std::make_unique<CollectWorker>(
           tools.universes, options_.limits, verifier::Options(), [&](std::size_t u, std::size_t ranges) -> Result<CandidateList> {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "src/generator/derive.h"
+#include "src/generator/plan_cache.h"
 #include "src/generator/workers.h"
 
 namespace xflow::generator {
@@ -63,6 +64,7 @@ class PieceWorker {
   Result<std::string> run(const std::string& piece, Tools& tools) const;
 
   GenerateOptions options_;
+  std::shared_ptr<PlanCache> plans_;  // of all threads
   std::mutex mutex_;
   std::vector<std::unique_ptr<Tools>> idle_;
 };

@@ -496,22 +496,21 @@ ir::Attributes Universe::attributes(const Leaf& constant, std::size_t sizes) con
 }
 
 const std::vector<Plan>& Universe::plans(ChoiceId id, std::span<const TypeId> operands, std::size_t sizes) const {
-  std::unique_ptr<std::vector<Plan>>& plans = operation(id, operands[0], operands.size() > 1 ? operands[1] : TypeId{}).plans[sizes];
+  PlanCache::Plans& plans = operation(id, operands[0], operands.size() > 1 ? operands[1] : TypeId{}).plans[sizes];
   if (!plans) {
     std::vector<std::vector<std::int64_t>> shapes;
     shapes.reserve(operands.size());
     for (const TypeId t : operands) shapes.push_back(shape(t, sizes));
     // Universes have operators with a plan for every type that they say fits; a test asks for all of them.
-    auto made = Plan::make(choice(id).op, attributes(id, operands, sizes), shapes);
-    assert(made.has_value());
-    plans = std::make_unique<std::vector<Plan>>(*std::move(made));
+    plans = cache_->get(choice(id).op, attributes(id, operands, sizes), shapes);
+    assert(plans);
   }
   return *plans;
 }
 
 void Universe::forget_plans() {
   for (Operation& o : operations_)
-    for (std::unique_ptr<std::vector<Plan>>& plans : o.plans) plans.reset();
+    for (PlanCache::Plans& plans : o.plans) plans.reset();
 }
 
 std::string Universe::to_string(TypeId type) const {

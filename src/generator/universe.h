@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "src/generator/plan.h"
+#include "src/generator/plan_cache.h"
 #include "src/ir/graph.h"
 
 namespace xflow::generator {
@@ -122,10 +123,10 @@ class Universe {
   }
   // An operation on operands of certain types.
   struct Operation {
-    std::array<TypeId, 2> types{};                            // of the outputs
-    std::size_t outputs = 0;                                  // 0 where operands do not fit
-    std::uint32_t number = 0;                                 // of all that were asked for
-    std::array<std::unique_ptr<std::vector<Plan>>, 2> plans;  // by assignment of sizes; made by plans()
+    std::array<TypeId, 2> types{};          // of the outputs
+    std::size_t outputs = 0;                // 0 where operands do not fit
+    std::uint32_t number = 0;               // of all that were asked for
+    std::array<PlanCache::Plans, 2> plans;  // by assignment of sizes; made by plans()
   };
   // Found when it is asked for the first time; stays where it is. `b` is TypeId{} of operators of one operand.
   Operation& operation(ChoiceId choice, TypeId a, TypeId b) const;
@@ -148,7 +149,9 @@ class Universe {
   // How the outputs are computed. Requires operands that fit.
   const std::vector<Plan>& plans(ChoiceId choice, std::span<const TypeId> operands, std::size_t sizes) const;
 
-  // Gives their memory back; they are made anew when they are asked for.
+  // From now on plans are those of a cache that universes of other threads have too.
+  void share_plans(std::shared_ptr<PlanCache> cache) { cache_ = std::move(cache); }
+  // They are asked for anew when they are needed.
   void forget_plans();
 
   // Which numbers tell graphs of this universe apart.
@@ -187,6 +190,7 @@ class Universe {
   // By operator, then by type: 1 + the number of an operation, 0 of what was not asked for.
   mutable std::vector<std::vector<std::vector<std::uint32_t>>> operation_at_;
   mutable std::deque<Operation> operations_;
+  std::shared_ptr<PlanCache> cache_ = std::make_shared<PlanCache>();
 };
 
 }  // namespace xflow::generator

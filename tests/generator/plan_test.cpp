@@ -11,6 +11,7 @@
 #include "src/generator/lanes.h"
 #include "src/generator/universe.h"
 #include "src/ops/operator.h"
+#include "tests/generator/small_graphs.h"
 
 namespace xflow::generator {
 namespace {
@@ -126,6 +127,22 @@ TEST(Plans, OfEveryWordAreThere) {
       }
     }
   }
+}
+
+TEST(Plans, AreMadeOnceForUniversesThatShareThem) {
+  Universe one = Universe::make({World::matrix, {"matmul", "split"}, 2}).value();
+  Universe other = Universe::make({World::matrix, {"add", "matmul", "split"}, 2}).value();
+  const auto cache = std::make_shared<PlanCache>();
+  one.share_plans(cache);
+  other.share_plans(cache);
+  const std::array<TypeId, 2> operands = {one.leaves()[0].type, one.leaves()[0].type};
+  const std::vector<Plan>& mine = one.plans(choice(one, "matmul"), operands, 0);
+  EXPECT_EQ(&other.plans(choice(other, "matmul"), operands, 0), &mine);
+  EXPECT_NE(&other.plans(choice(other, "matmul"), operands, 1), &mine);
+  cache->clear();
+  EXPECT_EQ(&one.plans(choice(one, "matmul"), operands, 0), &mine);  // held
+  const std::vector<std::vector<std::int64_t>> shapes = {{2, 3}, {4, 5}};
+  EXPECT_EQ(cache->get(one.choices()[0].op, {}, shapes), nullptr);
 }
 
 TEST(Lanes, AgreeBetweenResiduesAndPairs) {
