@@ -26,7 +26,7 @@ std::size_t constants(const Universe& universe, const Candidate& c) {
   std::size_t count = 0;
   for (const Sketch* side : {&c.source, &c.target})
     for (const SketchNode& n : side->nodes)
-      for (const std::uint8_t o : n.operands) count += o >= universe.inputs() && o < universe.leaves().size() ? 1 : 0;
+      for (const std::uint8_t o : n.operands) count += universe.is_constant(o) ? 1 : 0;
   return count;
 }
 

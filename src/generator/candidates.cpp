@@ -48,7 +48,7 @@ std::vector<Origin> origins(const Universe& universe, const Sketch& sketch) {
   return result;
 }
 
-// Copies what a value needs into a builder. `leaf` says what a leaf or replaced value becomes, if anything.
+// Copies what a value needs into a builder; `put` says what a value becomes instead of its copy.
 class Copier {
  public:
   Copier(const Universe& universe, const Sketch& sketch, SketchBuilder& into)
@@ -129,11 +129,50 @@ Rank rank_of(const Universe& universe, const Sketch& sketch) {
 }
 
 namespace {
+
 EnumerationOptions other_numbers(EnumerationOptions options) {
   ++options.seed;
   options.sizes = Universe::kAssignments - 1;
   return options;
 }
+
+// How many operations the outputs of a graph of several need by themselves: of graphs of one size the one that shares less is larger.
+std::size_t separate_of(const Universe& universe, const Sketch& sketch) {
+  std::size_t separate = 0;
+  for (const std::uint8_t o : sketch.outputs) separate += sketch.outputs.size() > 1 ? part_of(universe, sketch, o).nodes.size() : 0;
+  return separate;
+}
+
+// Whether every sum with an identity is one of a tensor of that type and is read by one product with something else that is no constant.
+bool uses_identities(const Universe& universe, const Sketch& sketch) {
+  const auto is_identity = [&](std::uint8_t o) {
+    return o < universe.leaves().size() && universe.leaves()[o].readers == Leaf::Readers::sums;
+  };
+  std::vector<TypeId> types;
+  types.reserve(universe.leaves().size() + 2 * sketch.nodes.size());
+  for (const Leaf& leaf : universe.leaves()) types.push_back(leaf.type);
+  for (const SketchNode& n : sketch.nodes) {
+    const std::size_t sum = types.size();
+    std::array<TypeId, 2> operands{};
+    for (std::size_t k = 0; k < n.operands.size(); ++k) operands[k] = types[n.operands[k]];
+    const std::span<const TypeId> outputs = universe.type(n.choice, std::span(operands).first(n.operands.size()));
+    types.insert(types.end(), outputs.begin(), outputs.end());
+    if (std::none_of(n.operands.begin(), n.operands.end(), is_identity)) continue;
+    if (operands[0] != operands[1]) return false;
+    std::size_t reads = 0;
+    for (const SketchNode& user : sketch.nodes) {
+      if (std::find(user.operands.begin(), user.operands.end(), sum) == user.operands.end()) continue;
+      const Shape shape = universe.choice(user.choice).shape;
+      if (shape != Shape::matmul && shape != Shape::convolution && shape != Shape::depthwise) return false;
+      if (user.operands[0] == user.operands[1] || universe.is_constant(user.operands[0]) || universe.is_constant(user.operands[1]))
+        return false;
+      ++reads;
+    }
+    if (reads != 1) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 // Requires that codes of this size fit, which enumeration says.
@@ -143,13 +182,6 @@ Candidates::Candidates(const Universe& universe, const EnumerationOptions& optio
       codec_(GraphCodec::make(universe, options.max_operators).value()),
       evaluator_(universe, options),
       again_(universe, other_numbers(options)) {}
-
-// How many operations the outputs of a graph of several need by themselves: of graphs of one size the one that shares less is larger.
-std::size_t separate_of(const Universe& universe, const Sketch& sketch) {
-  std::size_t separate = 0;
-  for (const std::uint8_t o : sketch.outputs) separate += sketch.outputs.size() > 1 ? part_of(universe, sketch, o).nodes.size() : 0;
-  return separate;
-}
 
 std::optional<Sketch> Candidates::reduced(const Sketch& sketch, const Rank& rank) {
   const std::size_t separate = separate_of(universe_, sketch);
@@ -296,36 +328,6 @@ std::vector<Candidates::Class> Candidates::classes(std::vector<Record>& records)
     begin = end;
   }
   return result;
-}
-
-// Whether every sum with an identity is one of a tensor of that type and is read by one product with something else that is no constant.
-bool uses_identities(const Universe& universe, const Sketch& sketch) {
-  const auto is_identity = [&](std::uint8_t o) {
-    return o < universe.leaves().size() && universe.leaves()[o].readers == Leaf::Readers::sums;
-  };
-  const auto is_constant = [&](std::uint8_t o) { return o >= universe.inputs() && o < universe.leaves().size(); };
-  std::vector<TypeId> types;
-  types.reserve(universe.leaves().size() + 2 * sketch.nodes.size());
-  for (const Leaf& leaf : universe.leaves()) types.push_back(leaf.type);
-  for (const SketchNode& n : sketch.nodes) {
-    const std::size_t sum = types.size();
-    std::array<TypeId, 2> operands{};
-    for (std::size_t k = 0; k < n.operands.size(); ++k) operands[k] = types[n.operands[k]];
-    const std::span<const TypeId> outputs = universe.type(n.choice, std::span(operands).first(n.operands.size()));
-    types.insert(types.end(), outputs.begin(), outputs.end());
-    if (std::none_of(n.operands.begin(), n.operands.end(), is_identity)) continue;
-    if (operands[0] != operands[1]) return false;
-    std::size_t reads = 0;
-    for (const SketchNode& user : sketch.nodes) {
-      if (std::find(user.operands.begin(), user.operands.end(), sum) == user.operands.end()) continue;
-      const Shape shape = universe.choice(user.choice).shape;
-      if (shape != Shape::matmul && shape != Shape::convolution && shape != Shape::depthwise) return false;
-      if (user.operands[0] == user.operands[1] || is_constant(user.operands[0]) || is_constant(user.operands[1])) return false;
-      ++reads;
-    }
-    if (reads != 1) return false;
-  }
-  return true;
 }
 
 void Candidates::leave_out(std::vector<Record>& records) const {

@@ -53,7 +53,7 @@ std::multiset<std::string_view> partial(const Universe& universe, const Sketch& 
   std::multiset<std::string_view> found;
   for (const SketchNode& n : sketch.nodes) {
     const std::string& word = universe.choice(n.choice).word;
-    const bool by_number = n.operands.back() >= universe.inputs() && n.operands.back() < universe.leaves().size();
+    const bool by_number = universe.is_constant(n.operands.back());
     if ((word == "div" && !by_number) || word == "reciprocal") found.insert("division");
     if (word == "exp" || word == "sqrt") found.insert(word);
   }

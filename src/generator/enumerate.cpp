@@ -182,7 +182,7 @@ class Enumeration final : public Evaluator::Implementation {
       ++uses_[node.operands[k]];
       node.cone |= cones_[node.operands[k]];
     }
-    node.cone |= static_cast<std::uint8_t>(1U << nodes_.size());
+    node.cone |= 1U << nodes_.size();
     for (std::size_t k = 0; k < node.outputs; ++k) {
       types_[node.first_value + k] = operation.types[k];
       cones_[node.first_value + k] = node.cone;
@@ -215,8 +215,6 @@ class Enumeration final : public Evaluator::Implementation {
     used_.set(g, std::max(used_[g], value - universe_.group_begins()[g] + 1));
   }
 
-  bool is_constant(std::size_t value) const { return value >= universe_.inputs() && value < universe_.leaves().size(); }
-
   // Greater than the last operation in (level, choice, operands).
   bool follows(ChoiceId choice, std::uint8_t a, std::uint8_t b, std::size_t operands) const {
     if (nodes_.empty()) return true;
@@ -238,11 +236,11 @@ class Enumeration final : public Evaluator::Implementation {
         const Used before = used_;
         if (use(a)) {
           if (choice.operands == 1) {
-            if (!is_constant(a)) try_operation(id, a, a);
+            if (!universe_.is_constant(a)) try_operation(id, a, a);
           } else {
             for (std::size_t b = choice.commutative ? a : 0; b < count; ++b) {
-              if (is_constant(a) && is_constant(b)) continue;
-              if ((is_constant(a) && !universe_.reads(id, a)) || (is_constant(b) && !universe_.reads(id, b))) continue;
+              if (universe_.is_constant(a) && universe_.is_constant(b)) continue;
+              if ((universe_.is_constant(a) && !universe_.reads(id, a)) || (universe_.is_constant(b) && !universe_.reads(id, b))) continue;
               const Used between = used_;
               if (use(b)) try_operation(id, a, b);
               used_ = between;
@@ -426,7 +424,7 @@ class Enumeration final : public Evaluator::Implementation {
   std::vector<TypeId> types_;         // by value
   std::vector<std::uint8_t> levels_;  // by value
   std::vector<std::uint8_t> uses_;    // by value
-  std::vector<std::uint8_t> cones_;   // by value: a bit for each operation that it needs
+  std::vector<std::uint32_t> cones_;  // by value: a bit for each operation that it needs
   Used used_;
   ValueStore<Number> store_;
   std::unordered_map<std::uint64_t, std::unique_ptr<LaneSet<Number>>> lane_sets_;  // by used inputs

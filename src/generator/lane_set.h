@@ -37,7 +37,7 @@ struct GrownNode {
   std::uint8_t outputs = 1;
   std::uint8_t first_value = 0;
   std::uint8_t level = 1;
-  std::uint8_t cone = 0;    // a bit for each operation that it needs, itself among them
+  std::uint32_t cone = 0;   // a bit for each operation that it needs, itself among them
   std::uint64_t stamp = 0;  // tells apart what stands at one place of the graph at different times
 };
 

@@ -17,7 +17,8 @@
 namespace xflow::generator {
 namespace {
 
-constexpr std::size_t kMostGrown = 8;  // operators of a graph
+// More operators than a graph has, so that all its values are kept for the next graphs.
+constexpr std::size_t kMoreOperators = 8;
 
 }  // namespace
 std::vector<std::size_t> RuleCollector::unproved_rules() const {
@@ -59,11 +60,10 @@ bool RuleCollector::holds_on_more_numbers(const Universe& universe, std::size_t 
   constexpr std::size_t kSeeds = 16;
   constexpr std::uint64_t kFirstSeed = 1000;
   std::vector<Evaluator>& evaluators = evaluators_[universe_number];
-  const std::size_t operators = std::max(candidate.source.nodes.size(), candidate.target.nodes.size());
   for (std::size_t k = 0; k < kSeeds; ++k) {
     if (k == evaluators.size()) {
       EnumerationOptions options;
-      options.max_operators = std::max<std::size_t>(operators, kMostGrown);
+      options.max_operators = kMoreOperators;
       options.seed = kFirstSeed + k;
       options.sizes = k % Universe::kAssignments;
       options.small_integers = k % 4 < 2;
@@ -172,7 +172,7 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
     kept.rule = std::move(rule->front());
     kept.equation = equation;
     kept.special = special;
-    const auto why_not = keep(universe, std::move(kept), form.is_guarded);
+    const auto why_not = try_to_keep(universe, std::move(kept), form.is_guarded);
     if (!why_not) return;
     text = full + *why_not;
     best = verifier::Verdict::unknown;
@@ -197,7 +197,7 @@ bool RuleCollector::derives(const FlatEquation& equation, bool pair, bool specia
   return deriver_.derive(equation, limits_, false, pair).derived;
 }
 
-std::optional<std::string> RuleCollector::keep(const Universe& universe, KeptRule kept, bool is_guarded) {
+std::optional<std::string> RuleCollector::try_to_keep(const Universe& universe, KeptRule kept, bool is_guarded) {
   if (is_guarded) {
     const std::vector<WrittenRule> small = write_rule(universe, kept.candidate, kept.name, true);
     const auto decided = rules::parse_rules(small[kept.variant].text, "generated");

@@ -101,7 +101,7 @@ class RuleCollector {
   bool count(Look look);
   void keep(const Universe& universe, std::size_t universe_number, const Candidate& candidate, std::vector<TriedForm> forms);
   // Why a form that is proved for few dimensions is not kept; nothing where it is.
-  std::optional<std::string> keep(const Universe& universe, KeptRule kept, bool is_guarded);
+  std::optional<std::string> try_to_keep(const Universe& universe, KeptRule kept, bool is_guarded);
   // Empty answers where nothing is asked.
   Result<std::vector<std::string>> ask(const std::vector<std::string>& questions) const;
   void unproved(const Universe& universe, const Candidate& candidate, verifier::Verdict verdict, const std::string& text);

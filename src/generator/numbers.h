@@ -19,7 +19,7 @@ inline constexpr std::uint32_t kSecondPrime = 1073735879;  // q
 // p = 2^31 - kFold: 2^31 is kFold modulo p.
 inline constexpr std::uint64_t kFold = (std::uint64_t{1} << 31) - kFirstPrime;
 
-// A number below 2^62 made smaller, below 2^46, without changing it modulo p.
+// Any number made smaller, below 2^47, without changing it modulo p.
 constexpr std::uint64_t fold(std::uint64_t x) { return (x & 0x7FFFFFFF) + (x >> 31) * kFold; }
 // A number below 2^62 modulo p.
 constexpr std::uint32_t reduce(std::uint64_t x) {

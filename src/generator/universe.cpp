@@ -447,7 +447,7 @@ bool Universe::is_kernel(TypeId type) const {
   return world_ == World::image && d.size() == 4 && (d[3] == one_ || d[3] == kernel_);
 }
 
-Universe::Operation& Universe::operation(ChoiceId id, TypeId a, TypeId b) const {
+Universe::Operation& Universe::find_operation(ChoiceId id, TypeId a, TypeId b) const {
   const auto at = [](auto& list, std::size_t k) -> auto& {
     if (k >= list.size()) list.resize(k + 1);
     return list[k];
@@ -496,7 +496,7 @@ ir::Attributes Universe::attributes(const Leaf& constant, std::size_t sizes) con
 }
 
 const std::vector<Plan>& Universe::plans(ChoiceId id, std::span<const TypeId> operands, std::size_t sizes) const {
-  PlanCache::Plans& plans = operation(id, operands[0], operands.size() > 1 ? operands[1] : TypeId{}).plans[sizes];
+  PlanCache::Plans& plans = find_operation(id, operands[0], operands.size() > 1 ? operands[1] : TypeId{}).plans[sizes];
   if (!plans) {
     std::vector<std::vector<std::int64_t>> shapes;
     shapes.reserve(operands.size());

@@ -113,6 +113,8 @@ class Universe {
   std::span<const std::size_t> group_begins() const { return group_begins_; }
   std::size_t group_size(std::size_t group) const;
 
+  // Of a graph's values, which are numbered leaves first.
+  bool is_constant(std::size_t value) const { return value >= inputs_ && value < leaves_.size(); }
   // Whether an operation may read a leaf.
   bool reads(ChoiceId choice, std::size_t leaf) const {
     const Leaf::Readers readers = leaves_[leaf].readers;
@@ -129,7 +131,7 @@ class Universe {
     std::array<PlanCache::Plans, 2> plans;  // by assignment of sizes; made by plans()
   };
   // Found when it is asked for the first time; stays where it is. `b` is TypeId{} of operators of one operand.
-  Operation& operation(ChoiceId choice, TypeId a, TypeId b) const;
+  const Operation& operation(ChoiceId choice, TypeId a, TypeId b) const { return find_operation(choice, a, b); }
   // The types of the outputs; empty where operands do not fit.
   std::span<const TypeId> type(ChoiceId choice, std::span<const TypeId> operands) const;
   const std::vector<DimId>& dims(TypeId type) const { return types_[static_cast<std::size_t>(type)]; }
@@ -169,6 +171,7 @@ class Universe {
   DimId sum(DimId a, DimId b) const;
   TypeId intern(std::vector<DimId> dims) const;
   std::vector<TypeId> find_type(const Choice& choice, std::span<const TypeId> operands) const;
+  Operation& find_operation(ChoiceId choice, TypeId a, TypeId b) const;
   std::uint64_t make_salt(std::span<const DimId> dims) const;
 
   World world_{};

@@ -30,6 +30,28 @@ CollectWorker worker_of(const std::vector<Universe>& universes) {
   return CollectWorker(universes, {}, {}, [&](std::size_t u, std::size_t) -> Result<CandidateList> { return candidates_of(universes[u]); });
 }
 
+// relu(x ++ z) in rows says more than relu(x ++ x).
+TEST(CandidateList, TakesThoseOfMostInputsFirst) {
+  const Universe u = Universe::make({World::matrix, {"concat", "relu"}, 3}).value();
+  const Candidate general = relu_of_columns(u);
+  Candidate special = general;
+  for (Sketch* side : {&special.source, &special.target})
+    for (SketchNode& n : side->nodes)
+      for (std::uint8_t& o : n.operands) o = o == 1 ? 0 : o;
+  special.target.nodes = {{choice(u, "relu"), {0}}, {choice(u, "concat 1"), {3, 3}}};
+  special.target.outputs = {4};
+  ASSERT_EQ(u.leaves().size(), 3U);
+  const CandidateList list = in_order(u, {general, special});
+  // Graphs of fewer operations come before, whatever they read.
+  EXPECT_EQ(list[0].target.nodes.size(), 2U);
+  Candidate wide = special;
+  wide.source.nodes[0].operands = {0, 1};
+  wide.target.nodes[0].operands = {1};
+  const CandidateList same_size = in_order(u, {special, wide});
+  EXPECT_EQ(inputs_of(u, same_size[0].source).size(), 2U);
+  EXPECT_EQ(inputs_of(u, same_size[1].source).size(), 1U);
+}
+
 TEST(CandidateList, HoldsWhatItWasGiven) {
   const Universe u = Universe::make({World::matrix, {"add", "concat", "matmul", "relu", "split"}, 3}).value();
   const std::vector<Candidate> found = found_in(u, 2);
@@ -37,14 +59,13 @@ TEST(CandidateList, HoldsWhatItWasGiven) {
   const CandidateList list = in_order(u, found);
   std::vector<Candidate> before = found;
   std::vector<Candidate> after = list.part(0, list.size());
-  for (std::size_t k = 1; k < after.size(); ++k) EXPECT_LE(after[k - 1].source.outputs.size(), 2U);
-  std::size_t inputs = 10;
-  for (std::size_t k = 0; k < after.size(); ++k) {
-    EXPECT_GE(weight_of(u, after[k].source), weight_of(u, after[k].target));
-    if (after[k].source.nodes.size() != 1 || after[k].target.nodes.size() != 1) continue;
-    EXPECT_LE(inputs_of(u, after[k].source).size(), inputs);  // those that say most come first
-    inputs = inputs_of(u, after[k].source).size();
-  }
+  // By size, then by the number of outputs; towards what costs less.
+  const auto size = [](const Candidate& c) {
+    return std::pair(std::max(c.source.nodes.size(), c.target.nodes.size()), c.source.outputs.size());
+  };
+  EXPECT_LT(size(after.front()), size(after.back()));
+  for (std::size_t k = 1; k < after.size(); ++k) EXPECT_LE(size(after[k - 1]), size(after[k]));
+  for (const Candidate& c : after) EXPECT_GE(weight_of(u, c.source), weight_of(u, c.target));
   const auto towards_less = [&](Candidate& c) {
     if (weight_of(u, c.source) < weight_of(u, c.target)) std::swap(c.source, c.target);
     // Which output is the first says nothing.
@@ -84,9 +105,12 @@ TEST(CollectPieces, AreTheSameAsTexts) {
   EXPECT_EQ(first->name, "relu-of-columns");
   EXPECT_EQ(rules::print(*first), rules::print(*first_proved(universes[0], c, "relu-of-columns", false, {})));
 
-  const rules::Rule redundant = rule("rule r\n  source\n    y = relu(relu(x))\n  target\n    y = relu(x)\n  where rank(x) <= 2\n");
+  const rules::Rule redundant =
+      rule("rule r\n  source\n    y = relu(add(x, z))\n  target\n    y = relu(add(z, x))\n  where dims(x) = dims(z)\n");
   const auto proof = pieces::proof_of(worker.run(pieces::prove(redundant)).value()).value();
   EXPECT_EQ(proof.verdict, verifier::Verdict::proved);
+  ASSERT_TRUE(proof.rule.has_value());
+  EXPECT_TRUE(proof.rule->guards.empty()) << rules::print(*proof.rule);  // none is needed
   const rules::Rule wrong = rule("rule r\n  source\n    y = relu(x)\n  target\n    y = add(x, x)\n");
   const auto refuted = pieces::proof_of(worker.run(pieces::prove(wrong)).value()).value();
   EXPECT_EQ(refuted.verdict, verifier::Verdict::refuted);
