@@ -9,7 +9,7 @@
 
 int main(int argc, char** argv) {
 #if defined(__GLIBC__)
-  // Every proof takes and frees some megabytes; given back to the system each time they cost a quarter of the time of many proofs.
+  // Every proof takes and frees some megabytes, which would be given back to the system each time.
   mallopt(M_TRIM_THRESHOLD, 48 << 20);
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TOP_PAD, 16 << 20);
