@@ -19,6 +19,7 @@ struct DeriveArguments {
   std::vector<std::string> rule;
   std::vector<std::string> by;
   generator::DeriveLimits limits;
+  bool from_source = false;
 };
 
 // The rule that is asked for, first, and the rules that may be used.
@@ -68,7 +69,8 @@ ExitCode derive(const DeriveArguments& a) {
   generator::RuleSetDeriver deriver(*rules);
   if (const Error* error = deriver.not_a_goal(0)) return report(*error);
   const std::vector<generator::RuleGoal>& goals = deriver.goals(0);
-  const generator::RuleDerivation found = deriver.derive(0, a.limits, true);
+  const generator::RuleDerivation found =
+      deriver.derive(0, a.limits, a.from_source ? generator::Goal::rewrite : generator::Goal::equal, true);
   const std::string& name = rules->front().name;
   const std::string many = goals.size() == 1 ? "" : fmt::format(" in each of {} cases", goals.size());
   if (!found.derived) {
@@ -109,6 +111,7 @@ void add_rules_derive(CLI::App& rules, Command& command) {
   sub->add_option("RULE", a->rule, "name of a shipped rule, a file with one rule, or files and a name")->required();
   sub->add_option("--by", a->by, "files, folders or names of rules that may be used; none: the others of the files, or the shipped rules");
   add_derive_limits(*sub, a->limits);
+  sub->add_flag("--from-source", a->from_source, "begin with the source alone, as a search does: the target has to be found");
   sub->footer(examples({"xflow rules derive associate-matmul-left", "xflow rules derive my-rule my.rules --by others.rules",
                         "xflow rules derive my.rules --rounds 8 --terms 10000"}));
   sub->callback([a, &command] { command.run = [a] { return derive(*a); }; });

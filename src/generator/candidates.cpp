@@ -7,6 +7,8 @@
 #include <optional>
 #include <set>
 
+#include "src/generator/pairs.h"
+
 namespace xflow::generator {
 namespace {
 
@@ -95,11 +97,17 @@ Sketch rename(const Universe& universe, const Sketch& sketch, std::span<const st
   return result;
 }
 
-Sketch part_of(const Universe& universe, const Sketch& sketch, std::uint8_t value) {
+Sketch with_outputs(const Universe& universe, const Sketch& sketch, std::span<const std::uint8_t> outputs) {
   SketchBuilder builder(universe);
   Copier copier(universe, sketch, builder);
-  const std::uint8_t output = copier.copy(value);
-  return builder.finish({output});
+  std::vector<std::uint8_t> copies;
+  copies.reserve(outputs.size());
+  for (const std::uint8_t o : outputs) copies.push_back(copier.copy(o));
+  return builder.finish(std::move(copies));
+}
+
+Sketch part_of(const Universe& universe, const Sketch& sketch, std::uint8_t value) {
+  return with_outputs(universe, sketch, std::span(&value, 1));
 }
 
 Sketch replace(const Universe& universe, const Sketch& sketch, std::uint8_t value, const Sketch& by) {
@@ -241,10 +249,15 @@ bool Candidates::is_less(const Sketch& sketch, const Rank& rank, std::size_t sep
   return own != separate ? own < separate : structure_of(universe_, sketch) < rank.structure;
 }
 
-void Candidates::pair(const Record& record, Sketch representative, std::optional<Naming> of_representative,
+void Candidates::pair(const Record& record, const Sketch& representative, const std::optional<Naming>& of_representative,
                       std::vector<Candidate>& result) {
   ++counts_.pairs;
   const Sketch member = codec_.decode(record.code);
+  const bool is_pair = member.outputs.size() > 1;
+  if (is_pair && !can_gain_together(universe_, member, representative) && !can_gain_together(universe_, representative, member)) {
+    ++counts_.no_gain;
+    return;
+  }
   if (has_idle_part(member) || has_idle_part(representative)) {
     ++counts_.idle;
     return;
@@ -252,18 +265,6 @@ void Candidates::pair(const Record& record, Sketch representative, std::optional
   if (reduced(member, {member.nodes.size(), weight_of(universe_, member), record.structure})) {
     ++counts_.reducible;
     return;
-  }
-  // A value that is an output and is read is enumerated as one that is not, times 1.
-  while (representative.outputs.size() > 1) {
-    std::optional<Sketch> smaller = reduced(representative, rank_of(universe_, representative));
-    if (!smaller) break;
-    representative = *std::move(smaller);
-    if (std::any_of(representative.outputs.begin(), representative.outputs.end(),
-                    [&](std::uint8_t o) { return o < universe_.leaves().size(); })) {
-      ++counts_.reducible;
-      return;
-    }
-    of_representative = evaluator_.smallest(representative);
   }
   const std::optional<Naming> of_member = evaluator_.smallest(member);
   if (!of_member || !of_representative || of_member->value != of_representative->value) {
@@ -289,6 +290,14 @@ void Candidates::pair(const Record& record, Sketch representative, std::optional
     return;
   }
   c.target.outputs = std::move(outputs);
+  if (is_pair) {
+    if (weight_of(universe_, c.source) < weight_of(universe_, c.target)) std::swap(c.source, c.target);
+    c = without_common_ends(universe_, std::move(c), [&](const Sketch& s) { return again_.values(s); });
+    if (are_two_rewrites(universe_, c)) {
+      ++counts_.no_gain;
+      return;
+    }
+  }
   const std::set<std::uint8_t> left = inputs_of(universe_, c.source);
   const std::set<std::uint8_t> right = inputs_of(universe_, c.target);
   if (!std::includes(left.begin(), left.end(), right.begin(), right.end()) &&
@@ -374,13 +383,24 @@ std::vector<Candidate> Candidates::find(std::vector<Record>& records) {
   counts_.classes = all_classes.size();
   std::vector<Candidate> result;
   for (const Class& c : all_classes) {
-    const Sketch representative = codec_.decode(records[c.representative].code);
+    Sketch representative = codec_.decode(records[c.representative].code);
     if (c.end - c.begin > 1 && !representative.nodes.empty() && ignores_an_input(representative)) {
       counts_.pairs += c.end - c.begin - 1;
       counts_.idle += c.end - c.begin - 1;
       continue;
     }
-    if (c.end - c.begin == 1 && representative.outputs.size() > 1) continue;
+    if (representative.outputs.size() > 1) {
+      if (c.end - c.begin == 1) continue;
+      // A value that is an output and is read is enumerated as one that is not, times 1.
+      while (std::optional<Sketch> smaller = reduced(representative, rank_of(universe_, representative)))
+        representative = *std::move(smaller);
+      const auto is_leaf = [&](std::uint8_t o) { return o < universe_.leaves().size(); };
+      if (std::any_of(representative.outputs.begin(), representative.outputs.end(), is_leaf)) {
+        counts_.pairs += c.end - c.begin - 1;
+        counts_.reducible += c.end - c.begin - 1;
+        continue;
+      }
+    }
     const std::optional<Naming> first = evaluator_.smallest(representative);
     for (std::size_t k = c.begin; k < c.end; ++k)
       if (k != c.representative) pair(records[k], representative, first, result);

@@ -33,6 +33,7 @@ struct CandidateCounts {
   std::uint64_t accidents = 0;  // of the others, differ on other numbers and larger tensors
   std::uint64_t dropped = 0;    // one side reads an input that the other does not, and the other way round
   std::uint64_t idle = 0;       // of the pairs, all their class ignores an input that it reads, or a part is such or a constant
+  std::uint64_t no_gain = 0;    // of the pairs, those of two outputs that gain nothing as one rewrite (pairs.h)
   std::uint64_t in_vain = 0;    // graphs left out before: a sum with an identity is read by other operations than products
 };
 
@@ -76,7 +77,8 @@ class Candidates {
   bool ignores_an_input(const Sketch& sketch);
   // Whether some part of a graph, but the whole, is in a class whose representative does so or reads nothing.
   bool has_idle_part(const Sketch& sketch);
-  void pair(const Record& record, Sketch representative, std::optional<Naming> of_representative, std::vector<Candidate>& result);
+  void pair(const Record& record, const Sketch& representative, const std::optional<Naming>& of_representative,
+            std::vector<Candidate>& result);
 
   const Universe& universe_;
   EnumerationOptions options_;
@@ -93,6 +95,8 @@ class Candidates {
 Sketch rename(const Universe& universe, const Sketch& sketch, std::span<const std::uint8_t> leaves);
 // The inputs that a graph reads.
 std::set<std::uint8_t> inputs_of(const Universe& universe, const Sketch& sketch);
+// What of a graph computes these values.
+Sketch with_outputs(const Universe& universe, const Sketch& sketch, std::span<const std::uint8_t> outputs);
 // The part of a graph that computes one value.
 Sketch part_of(const Universe& universe, const Sketch& sketch, std::uint8_t value);
 // The graph with another one, on the same inputs and of one output, in the place of a value; equal operations are one, unused ones gone.

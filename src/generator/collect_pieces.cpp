@@ -19,35 +19,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Whether all outputs read some value in common: otherwise a matcher would have to try all pairs of operations in a model.
-bool is_connected(const Universe& universe, const Sketch& sketch) {
-  std::vector<std::set<std::uint8_t>> below(universe.leaves().size());
-  for (std::size_t k = 0; k < universe.inputs(); ++k) below[k].insert(static_cast<std::uint8_t>(k));
-  for (const SketchNode& n : sketch.nodes) {
-    std::set<std::uint8_t> all;
-    for (const std::uint8_t o : n.operands) all.insert(below[o].begin(), below[o].end());
-    for (std::size_t k = 0; k < universe.choice(n.choice).outputs; ++k) below.push_back(all);
-  }
-  std::set<std::uint8_t> common = below[sketch.outputs[0]];
-  for (const std::uint8_t o : sketch.outputs) std::erase_if(common, [&](std::uint8_t v) { return !below[o].contains(v); });
-  return !common.empty();
-}
-
-// Whether some operation is part of every output.
-bool computes_together(const Universe& universe, const Sketch& sketch) {
-  std::vector<std::set<std::uint8_t>> values(universe.leaves().size());  // of each value the first values of the operations below it
-  std::size_t value = universe.leaves().size();
-  for (const SketchNode& n : sketch.nodes) {
-    std::set<std::uint8_t> below = {static_cast<std::uint8_t>(value)};
-    for (const std::uint8_t o : n.operands) below.insert(values[o].begin(), values[o].end());
-    for (std::size_t k = 0; k < universe.choice(n.choice).outputs; ++k) values.push_back(below);
-    value += universe.choice(n.choice).outputs;
-  }
-  std::set<std::uint8_t> common = values[sketch.outputs[0]];
-  for (const std::uint8_t o : sketch.outputs) std::erase_if(common, [&](std::uint8_t v) { return !values[o].contains(v); });
-  return !common.empty();
-}
-
 // Operations that are not defined, or not finite, for all finite numbers.
 std::multiset<std::string_view> partial(const Universe& universe, const Sketch& sketch) {
   std::multiset<std::string_view> found;
@@ -127,16 +98,13 @@ bool may_change_partial(const Universe& universe, const Candidate& candidate) {
 Look look_at(Deriver& deriver, std::span<const std::size_t> unproved, const DeriveLimits& limits, const Universe& universe,
              const Candidate& candidate) {
   const bool pair = candidate.source.outputs.size() > 1;
-  if (pair && !(weight_of(universe, candidate.source) > weight_of(universe, candidate.target) &&
-                computes_together(universe, candidate.target) && is_connected(universe, candidate.source))) {
-    return Look::no_gain;
-  }
   const FlatEquation equation = GeneralShapes(universe, candidate).concrete(deriver.vocabulary());
   deriver.use_special(may_change_partial(universe, candidate));
-  if (deriver.derive(equation, limits, false, pair).derived) return Look::derived;
+  const Goal goal = pair ? Goal::rewrite_as_cheap : Goal::equal;
+  if (deriver.derive(equation, limits, goal).derived) return Look::derived;
   if (unproved.empty() || pair) return Look::open;
   for (const std::size_t rule : unproved) deriver.enable(rule, true);
-  const bool follows = deriver.derive(equation, limits, false, pair).derived;
+  const bool follows = deriver.derive(equation, limits, goal).derived;
   for (const std::size_t rule : unproved) deriver.enable(rule, false);
   return follows ? Look::follows : Look::open;
 }

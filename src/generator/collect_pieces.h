@@ -27,9 +27,9 @@ bool changes_partial(const Universe& universe, const Candidate& candidate);
 // Quotients that both sides have could be left to rules of their kind too, but without x / x = 1 there is no end of laws of fractions.
 bool may_change_partial(const Universe& universe, const Candidate& candidate);
 
-// What becomes of a candidate among rules: the rules derive it; it is a pair of outputs that gains nothing together; it would follow if
-// what is neither proved nor refuted were true; none of these.
-enum class Look : char { derived = 'd', no_gain = 'g', follows = 'u', open = '?' };
+// What becomes of a candidate among rules: the rules derive it, or of two outputs lead to something as cheap; it would follow if what is
+// neither proved nor refuted were true; none of these.
+enum class Look : char { derived = 'd', follows = 'u', open = '?' };
 // `unproved`: rules of the deriver that are not enabled.
 Look look_at(Deriver& deriver, std::span<const std::size_t> unproved, const DeriveLimits& limits, const Universe& universe,
              const Candidate& candidate);

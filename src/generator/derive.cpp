@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 #include <map>
 #include <set>
 
+#include "src/generator/cheapest.h"
 #include "src/generator/numbers.h"
 #include "src/ops/operator.h"
 #include "src/rules/apply.h"
@@ -112,7 +114,7 @@ std::optional<rules::Rule> rule_of(const rules::Rule& rule, std::vector<rules::S
 
 Result<std::size_t> Deriver::add(const rules::Rule& rule, bool as_written) {
   const std::size_t number = rules_.size();
-  rules_.push_back({rule.name, true, false});
+  rules_.push_back({rule.name, true, false, rule.outputs.size() > 1});
   const std::size_t before = directions_.size();
   const auto try_direction = [&](const std::vector<rules::Statement>& source, const std::vector<rules::Statement>& target) {
     if (const auto direction = rule_of(rule, source, target)) add_direction(number, *direction);
@@ -435,6 +437,43 @@ std::vector<TermId> find_graph(const EGraph& graph, const FlatGraph& flat, std::
   });
 }
 
+// By representative: the fewest operations with which it can be written as a tree.
+std::vector<int> smallest_sizes(const EGraph& graph) {
+  constexpr int kMany = 1000;
+  std::vector<int> sizes(graph.size(), kMany);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (TermId t = 0; t < graph.size(); ++t) {
+      const EqTerm& term = graph.term(t);
+      int size = term.op == EqTerm::kInput || term.count == 0 ? 0 : 1;
+      for (std::size_t k = 0; term.op != EqTerm::kInput && k < term.count; ++k) size += sizes[graph.find(term.operands[k])];
+      int& known = sizes[graph.find(t)];
+      if (size >= known) continue;
+      known = size;
+      changed = true;
+    }
+  }
+  return sizes;
+}
+
+// Of the outputs of a graph, on inputs of these sizes.
+std::vector<int> sizes_of(const FlatGraph& flat, const std::vector<int>& inputs) {
+  std::vector<int> nodes;
+  nodes.reserve(flat.nodes.size());
+  const auto size_of = [&](const FlatValue& v) {
+    return v.node < 0 ? inputs[static_cast<std::size_t>(-1 - v.node)] : nodes[static_cast<std::size_t>(v.node)];
+  };
+  for (const FlatNode& n : flat.nodes) {
+    int size = n.operands.empty() ? 0 : 1;
+    for (const FlatValue& v : n.operands) size += size_of(v);
+    nodes.push_back(size);
+  }
+  std::vector<int> result;
+  result.reserve(flat.outputs.size());
+  for (const FlatValue& v : flat.outputs) result.push_back(size_of(v));
+  return result;
+}
+
 std::string text_of(const Vocabulary& vocabulary, const EGraph& graph, TermId id) {
   const EqTerm& t = graph.term(id);
   if (t.op == EqTerm::kInput) return fmt::format("x{}", t.operands[0] + 1);
@@ -455,76 +494,142 @@ std::string text_of(const Vocabulary& vocabulary, const EGraph& graph, TermId id
 
 }  // namespace
 
-Deriver::Answer Deriver::derive(const FlatEquation& equation, const DeriveLimits& limits, bool with_steps, bool from_source) {
+// One e-graph, from its terms to the answer.
+class Deriver::Derivation {
+ public:
+  Derivation(Deriver& deriver, const FlatEquation& equation, const DeriveLimits& limits, Goal goal, bool use_pairs)
+      : deriver_(deriver), equation_(equation), limits_(limits), goal_(goal), use_pairs_(use_pairs), graph_(deriver.vocabulary_) {
+    for (std::size_t k = 0; k < equation.inputs.size(); ++k) inputs_.push_back(graph_.add_input(k, equation.inputs[k]));
+    source_ = add_graph(graph_, equation.source, inputs_);
+    if (goal == Goal::equal) target_ = add_graph(graph_, equation.target, inputs_);
+    if (goal == Goal::rewrite_as_cheap) most_ = weight_of(deriver.vocabulary_, equation.inputs, equation.target);
+  }
+
+  Answer run(bool with_steps) {
+    Answer answer;
+    answer.derived = is_derived();
+    for (std::size_t round = 0; round < limits_.rounds && !answer.derived && graph_.size() < limits_.terms; ++round) {
+      const bool changed = apply(find());
+      answer.derived = is_derived();
+      answer.complete = !changed;
+      if (!changed) break;
+      if (!answer.derived && most_ && has_graph_within(deriver_.vocabulary_, graph_, source_, *most_)) {
+        answer.derived = true;
+        answer.terms = graph_.size();
+        return answer;
+      }
+    }
+    answer.terms = graph_.size();
+    if (!answer.derived) return answer;
+    answer.complete = false;
+    for (std::size_t k = 0; k < source_.size(); ++k) {
+      for (const Equality& e : graph_.explain(source_[k], target_[k])) {
+        if (e.reason == Equality::kCongruence) continue;
+        const auto rule = static_cast<std::size_t>(e.reason);
+        if (std::find(answer.rules.begin(), answer.rules.end(), rule) == answer.rules.end()) answer.rules.push_back(rule);
+        if (with_steps)
+          answer.steps.push_back({rule, text_of(deriver_.vocabulary_, graph_, e.a), text_of(deriver_.vocabulary_, graph_, e.b)});
+      }
+    }
+    return answer;
+  }
+
+ private:
+  bool is_derived() {
+    if (goal_ != Goal::equal) target_ = find_graph(graph_, equation_.target, inputs_);
+    if (target_.size() != source_.size()) return false;
+    for (std::size_t k = 0; k < source_.size(); ++k)
+      if (!graph_.equal(source_[k], target_[k])) return false;
+    return true;
+  }
+
+  // What was not found before.
+  std::vector<Match> find() {
+    std::vector<Match> matches;
+    Finder finder(deriver_.vocabulary_, graph_, done_, matches);
+    const auto size = static_cast<TermId>(graph_.size());
+    for (TermId t = 0; t < size; ++t) {
+      if (graph_.term(t).op == EqTerm::kInput) continue;
+      const auto found =
+          deriver_.by_root_.find(static_cast<std::uint16_t>(deriver_.vocabulary_.operator_of(static_cast<OpRef>(graph_.term(t).op))));
+      if (found == deriver_.by_root_.end()) continue;
+      for (const std::size_t d : found->second) {
+        const Entry& rule = deriver_.rules_[deriver_.directions_[d]->rule];
+        if (rule.enabled && (deriver_.use_special_ || !rule.special) && (use_pairs_ || !rule.has_pair))
+          finder.find(*deriver_.directions_[d], d, t);
+      }
+    }
+    return matches;
+  }
+
+  // Applies matches, what adds least to the size of some output first, as long as there may be more terms and nothing is derived. Whether
+  // something is new.
+  bool apply(const std::vector<Match>& matches) {
+    struct Step {
+      const Match* match = nullptr;
+      const FlatGraph* made = nullptr;
+      int growth = 0;
+    };
+    const std::vector<int> sizes = smallest_sizes(graph_);
+    std::vector<Step> steps;
+    std::vector<int> of_variables;
+    for (const Match& m : matches) {
+      const Direction& direction = *deriver_.directions_[m.direction];
+      const FlatGraph* made = deriver_.target_of(direction, graph_, m);
+      if (made == nullptr) continue;
+      of_variables.clear();
+      for (const rules::PatternVariable& v : direction.pattern->variables()) of_variables.push_back(sizes[graph_.find(m.slots[v.slot])]);
+      const std::vector<int> of_outputs = sizes_of(*made, of_variables);
+      Step step{&m, made, INT_MIN};
+      for (std::size_t k = 0; k < of_outputs.size(); ++k)
+        step.growth = std::max(step.growth, of_outputs[k] - sizes[graph_.find(m.slots[direction.outputs[k]])]);
+      steps.push_back(step);
+    }
+    std::stable_sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.growth < b.growth; });
+    bool changed = false;
+    for (const Step& step : steps) {
+      const Match& m = *step.match;
+      const Direction& direction = *deriver_.directions_[m.direction];
+      std::vector<TermId> variables;
+      for (const rules::PatternVariable& v : direction.pattern->variables()) variables.push_back(m.slots[v.slot]);
+      const std::size_t before = graph_.size();
+      const std::vector<TermId> outputs = add_graph(graph_, *step.made, variables);
+      changed = changed || graph_.size() != before;
+      for (std::size_t k = 0; k < outputs.size(); ++k) {
+        const TermId from = m.slots[direction.outputs[k]];
+        if (graph_.equal(from, outputs[k])) continue;
+        changed = true;
+        graph_.merge(from, outputs[k], static_cast<std::int32_t>(direction.rule), deriver_.premises(direction, graph_, m));
+      }
+      if (graph_.size() >= limits_.terms || is_derived()) break;
+    }
+    return changed;
+  }
+
+  Deriver& deriver_;
+  const FlatEquation& equation_;
+  const DeriveLimits& limits_;
+  Goal goal_;
+  bool use_pairs_;
+  EGraph graph_;
+  std::vector<TermId> inputs_;
+  std::vector<TermId> source_;
+  std::vector<TermId> target_;  // empty while some term of it is not there
+  std::optional<int> most_;     // weight of a graph that is as good as the target
+  std::unordered_set<std::uint64_t> done_;
+};
+
+Deriver::Answer Deriver::derive(const FlatEquation& equation, const DeriveLimits& limits, Goal goal, bool with_steps) {
   if (targets_ > kMostTargets) {
     for (const auto& d : directions_) d->targets.clear();
     targets_ = 0;
   }
-  EGraph graph(vocabulary_);
-  std::vector<TermId> inputs;
-  inputs.reserve(equation.inputs.size());
-  for (std::size_t k = 0; k < equation.inputs.size(); ++k) inputs.push_back(graph.add_input(k, equation.inputs[k]));
-  const std::vector<TermId> source = add_graph(graph, equation.source, inputs);
-  std::vector<TermId> target;
-  if (!from_source) target = add_graph(graph, equation.target, inputs);
-  const auto derived = [&] {
-    if (from_source) target = find_graph(graph, equation.target, inputs);
-    if (target.size() != source.size()) return false;
-    for (std::size_t k = 0; k < source.size(); ++k)
-      if (!graph.equal(source[k], target[k])) return false;
-    return true;
-  };
-  Answer answer;
-  answer.derived = derived();
-  std::unordered_set<std::uint64_t> done;
-  std::vector<Match> matches;
-  for (std::size_t round = 0; round < limits.rounds && !answer.derived && graph.size() < limits.terms; ++round) {
-    matches.clear();
-    Finder finder(vocabulary_, graph, done, matches);
-    const auto size = static_cast<TermId>(graph.size());
-    for (TermId t = 0; t < size; ++t) {
-      if (graph.term(t).op == EqTerm::kInput) continue;
-      const auto found = by_root_.find(static_cast<std::uint16_t>(vocabulary_.operator_of(static_cast<OpRef>(graph.term(t).op))));
-      if (found == by_root_.end()) continue;
-      for (const std::size_t d : found->second)
-        if (const Entry& rule = rules_[directions_[d]->rule]; rule.enabled && (use_special_ || !rule.special))
-          finder.find(*directions_[d], d, t);
-    }
-    bool changed = false;
-    for (const Match& m : matches) {
-      const Direction& direction = *directions_[m.direction];
-      const FlatGraph* made = target_of(direction, graph, m);
-      if (made == nullptr) continue;
-      std::vector<TermId> variables;
-      for (const rules::PatternVariable& v : direction.pattern->variables()) variables.push_back(m.slots[v.slot]);
-      const std::size_t before = graph.size();
-      const std::vector<TermId> outputs = add_graph(graph, *made, variables);
-      changed = changed || graph.size() != before;
-      for (std::size_t k = 0; k < outputs.size(); ++k) {
-        const TermId from = m.slots[direction.outputs[k]];
-        if (graph.equal(from, outputs[k])) continue;
-        changed = true;
-        graph.merge(from, outputs[k], static_cast<std::int32_t>(direction.rule), premises(direction, graph, m));
-      }
-      answer.derived = derived();
-      if (answer.derived || graph.size() >= limits.terms) break;
-    }
-    if (!changed) {
-      answer.complete = true;
-      break;
-    }
+  const bool has_pairs = std::any_of(rules_.begin(), rules_.end(), [](const Entry& r) { return r.enabled && r.has_pair; });
+  if (equation.source.outputs.size() == 1 && has_pairs) {
+    Answer answer = Derivation(*this, equation, limits, goal, false).run(with_steps);
+    if (answer.derived) return answer;
   }
-  answer.terms = graph.size();
-  if (!answer.derived) return answer;
-  for (std::size_t k = 0; k < source.size(); ++k) {
-    for (const Equality& e : graph.explain(source[k], target[k])) {
-      if (e.reason == Equality::kCongruence) continue;
-      const auto rule = static_cast<std::size_t>(e.reason);
-      if (std::find(answer.rules.begin(), answer.rules.end(), rule) == answer.rules.end()) answer.rules.push_back(rule);
-      if (with_steps) answer.steps.push_back({rule, text_of(vocabulary_, graph, e.a), text_of(vocabulary_, graph, e.b)});
-    }
-  }
-  return answer;
+  return Derivation(*this, equation, limits, goal, true).run(with_steps);
 }
 
 }  // namespace xflow::generator

@@ -1,9 +1,10 @@
 // Whether proved rules say that two small graphs are equal.
 //
 // Both graphs are put into an e-graph, and rules are applied to it, both ways where the names of the other side are bound, for a few
-// rounds. A rule is applied where the production matcher applies it to the concrete graph that was found, with its declared types and
-// guards; guards that only say where a rule pays (const, finite, uses) are left out. A rule of several outputs is used as one equation for
-// each of them, and as a whole where all its outputs are found.
+// rounds, in each what makes the smallest terms first. A rule is applied where the production matcher applies it to the concrete graph that
+// was found, with its declared types and guards; guards that only say where a rule pays (const, finite, uses) are left out. A rule of
+// several outputs is used as one equation for each of them, and as a whole where all its outputs are found; but two graphs of one output
+// are first looked at without such rules, which make many terms.
 #pragma once
 
 #include <xflow/result.h>
@@ -20,6 +21,10 @@
 #include "src/rules/rule.h"
 
 namespace xflow::generator {
+
+// What is asked of an equation: whether its sides are equal; whether its source can be rewritten into its target, whose terms are not there
+// from the start; or into that or another graph that costs no more (cheapest.h).
+enum class Goal : std::uint8_t { equal, rewrite, rewrite_as_cheap };
 
 struct DeriveLimits {
   std::size_t rounds = 5;
@@ -53,10 +58,9 @@ class Deriver {
     bool complete = false;  // not derived, and nothing more can be applied: more rounds would not help
     std::size_t terms = 0;
     std::vector<std::size_t> rules;  // used, each once, where it was derived
-    std::vector<Step> steps;         // the derivation, if it was asked for
+    std::vector<Step> steps;         // the derivation, if it was asked for; none where another graph that is as cheap was found
   };
-  // `from_source`: whether the source can be rewritten into the target, that is, without the target's terms being there from the start.
-  Answer derive(const FlatEquation& equation, const DeriveLimits& limits, bool with_steps = false, bool from_source = false);
+  Answer derive(const FlatEquation& equation, const DeriveLimits& limits, Goal goal = Goal::equal, bool with_steps = false);
 
  private:
   struct Direction;
@@ -64,9 +68,11 @@ class Deriver {
     std::string name;
     bool enabled = true;
     bool special = false;
+    bool has_pair = false;  // of outputs
   };
   struct Match;
   class Finder;
+  class Derivation;
 
   void add_direction(std::size_t rule, const rules::Rule& direction);
   // Pairs of equal terms of which a match takes one for the other.

@@ -31,10 +31,10 @@ void RuleSetDeriver::enable(std::size_t rule, bool enabled) {
   if (entries_[rule].number) deriver_.enable(*entries_[rule].number, enabled);
 }
 
-RuleDerivation RuleSetDeriver::derive(std::size_t rule, const DeriveLimits& limits, bool with_steps) {
+RuleDerivation RuleSetDeriver::derive(std::size_t rule, const DeriveLimits& limits, Goal goal, bool with_steps) {
   const Entry& entry = entries_[rule];
   if (entry.number) deriver_.enable(*entry.number, false);
-  RuleDerivation result = generator::derive(deriver_, *entry.goals, limits, with_steps);
+  RuleDerivation result = generator::derive(deriver_, *entry.goals, limits, goal, with_steps);
   if (entry.number) deriver_.enable(*entry.number, entry.enabled);
   for (std::size_t& r : result.rules) r = rule_of_[r];
   for (Deriver::Answer& a : result.answers) {

@@ -26,7 +26,7 @@ class RuleSetDeriver {
   const std::vector<RuleGoal>& goals(std::size_t rule) const { return *entries_[rule].goals; }
   void enable(std::size_t rule, bool enabled);
   // Whether the enabled rules derive one, which is left out. Requires that it is a goal. `rules` of the answer are numbers in the set.
-  RuleDerivation derive(std::size_t rule, const DeriveLimits& limits, bool with_steps = false);
+  RuleDerivation derive(std::size_t rule, const DeriveLimits& limits, Goal goal = Goal::equal, bool with_steps = false);
   Vocabulary& vocabulary() { return deriver_.vocabulary(); }
 
  private:

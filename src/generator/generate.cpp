@@ -46,7 +46,7 @@ EnumerationOptions enumeration(const GenerateOptions& options) {
 // What makes two jobs the same.
 std::string identity(const GenerateOptions& options) {
   ordered_json json;
-  json["format"] = 3;
+  json["format"] = 4;
   json["operators"] = options.words;
   json["max_operators"] = options.max_operators;
   json["inputs"] = inputs_of(options);
@@ -198,7 +198,7 @@ Result<std::string> group_range(const GenerateOptions& options, const Checkpoint
   const CandidateCounts& counts = finder.counts();
   std::string bytes;
   for (const std::uint64_t n : {counts.graphs, counts.classes, counts.pairs, counts.reducible, counts.accidents, counts.dropped,
-                                counts.idle, counts.in_vain, static_cast<std::uint64_t>(candidates.size())}) {
+                                counts.idle, counts.no_gain, counts.in_vain, static_cast<std::uint64_t>(candidates.size())}) {
     append(bytes, n);
   }
   bytes += candidates.bytes();
@@ -215,7 +215,7 @@ Result<void> read_candidates(const Checkpoint& checkpoint, std::size_t universe,
   if (!bytes) return fail(ErrorCode::io, "a file of the job is gone", checkpoint.path(candidates_name(universe, range)));
   std::string_view view = *bytes;
   for (std::uint64_t* n : {&into.counts.graphs, &into.counts.classes, &into.counts.pairs, &into.counts.reducible, &into.counts.accidents,
-                           &into.counts.dropped, &into.counts.idle, &into.counts.in_vain}) {
+                           &into.counts.dropped, &into.counts.idle, &into.counts.no_gain, &into.counts.in_vain}) {
     *n += take<std::uint64_t>(view);
   }
   const std::size_t before = into.candidates.size();
@@ -489,6 +489,7 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
     part["ignore_an_input"] = grouped.counts.idle;
     part["identities_outside_of_products"] = grouped.counts.in_vain;
     part["read_different_inputs"] = grouped.counts.dropped;
+    part["pairs_without_gain"] = grouped.counts.no_gain;
     part["candidates"] = grouped.candidates.size();
     report["universes"].push_back(part);
     summary.graphs += grouped.counts.graphs;
@@ -533,7 +534,7 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
     if (beside.size() == 0) return false;
     const Candidate c = back ? Candidate{k.candidate.target, k.candidate.source} : k.candidate;
     const FlatEquation equation = GeneralShapes(universe_of(k), c).concrete(beside.vocabulary());
-    const bool rewrites = beside.derive(equation, options.limits, false, true).derived;
+    const bool rewrites = beside.derive(equation, options.limits, Goal::rewrite).derived;
     known += rewrites ? 1 : 0;
     return rewrites;
   };
@@ -549,7 +550,6 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
   const MinimizeCounts& counts = collector.counts();
   report["candidates"] = counts.candidates;
   report["derived"] = counts.derived;
-  report["pairs_without_gain"] = counts.no_gain;
   report["follow_from_unproved"] = counts.follow_from_unproved;
   report["differ_on_more_numbers"] = counts.accidents;
   report["kept"] = counts.kept;

@@ -44,9 +44,6 @@ bool RuleCollector::count(Look look) {
     case Look::derived:
       ++counts_.derived;
       return true;
-    case Look::no_gain:
-      ++counts_.no_gain;
-      return true;
     case Look::follows:
       ++counts_.follow_from_unproved;
       return true;
@@ -118,9 +115,7 @@ Result<void> RuleCollector::collect(const Universe& universe, std::size_t univer
   return {};
 }
 
-void RuleCollector::begin_again() {
-  counts_.candidates = counts_.derived = counts_.no_gain = counts_.follow_from_unproved = counts_.accidents = 0;
-}
+void RuleCollector::begin_again() { counts_.candidates = counts_.derived = counts_.follow_from_unproved = counts_.accidents = 0; }
 
 void RuleCollector::unproved(const Universe& universe, const Candidate& candidate, verifier::Verdict verdict, const std::string& text) {
   ++counts_.verdicts[verdict];
@@ -151,7 +146,7 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
     // What is true for some sizes alone is looked at with such sizes.
     if (!equal.empty()) {
       equation = GeneralShapes(universe, candidate, equal).concrete(deriver_.vocabulary());
-      if (derives(equation, candidate.source.outputs.size() > 1, special)) {
+      if (derives(equation, candidate.source.outputs.size() > 1 ? Goal::rewrite_as_cheap : Goal::equal, special)) {
         ++counts_.derived;
         return;
       }
@@ -192,9 +187,9 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
   unproved(universe, candidate, best, text);
 }
 
-bool RuleCollector::derives(const FlatEquation& equation, bool pair, bool special) {
+bool RuleCollector::derives(const FlatEquation& equation, Goal goal, bool special) {
   deriver_.use_special(special);
-  return deriver_.derive(equation, limits_, false, pair).derived;
+  return deriver_.derive(equation, limits_, goal).derived;
 }
 
 std::optional<std::string> RuleCollector::try_to_keep(const Universe& universe, KeptRule kept, bool is_guarded) {
@@ -209,7 +204,7 @@ std::optional<std::string> RuleCollector::try_to_keep(const Universe& universe, 
   if (!added) return added.error().text();
   // What it was made from must follow from it.
   kept.pair = kept.candidate.source.outputs.size() > 1;
-  if (!derives(kept.equation, kept.pair, true)) {
+  if (!derives(kept.equation, kept.pair ? Goal::rewrite : Goal::equal, true)) {
     deriver_.enable(*added, false);
     return "does not derive what it was found in";
   }
@@ -308,7 +303,7 @@ void RuleCollector::eliminate() {
   for (std::size_t k = kept_.size(); k-- > 0;) {
     if (!kept_[k].needed) continue;
     deriver_.enable(kept_[k].number, false);
-    if (derives(kept_[k].equation, kept_[k].pair, kept_[k].special)) {
+    if (derives(kept_[k].equation, kept_[k].pair ? Goal::rewrite_as_cheap : Goal::equal, kept_[k].special)) {
       kept_[k].needed = false;
       ++counts_.eliminated;
     } else {
@@ -331,7 +326,7 @@ Result<rules::Rule> saved_rule(const std::string& text) {
 
 std::string RuleCollector::save() const {
   ordered_json json;
-  json["counts"] = {counts_.candidates, counts_.derived, counts_.no_gain, counts_.follow_from_unproved, counts_.accidents, counts_.kept};
+  json["counts"] = {counts_.candidates, counts_.derived, counts_.follow_from_unproved, counts_.accidents, counts_.kept};
   json["verdicts"] = ordered_json::array();
   for (const auto& [verdict, count] : counts_.verdicts) json["verdicts"].push_back({static_cast<int>(verdict), count});
   json["names"] = names_;
@@ -361,8 +356,7 @@ Result<void> RuleCollector::restore(const std::string& saved, std::span<const Un
   try {
     const ordered_json json = ordered_json::parse(saved);
     std::size_t at = 0;
-    for (std::uint64_t* count :
-         {&counts_.candidates, &counts_.derived, &counts_.no_gain, &counts_.follow_from_unproved, &counts_.accidents, &counts_.kept})
+    for (std::uint64_t* count : {&counts_.candidates, &counts_.derived, &counts_.follow_from_unproved, &counts_.accidents, &counts_.kept})
       *count = json.at("counts").at(at++).get<std::uint64_t>();
     for (const ordered_json& v : json.at("verdicts"))
       counts_.verdicts[static_cast<verifier::Verdict>(v.at(0).get<int>())] = v.at(1).get<std::uint64_t>();

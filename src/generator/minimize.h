@@ -42,7 +42,6 @@ struct KeptRule {
 struct MinimizeCounts {
   std::uint64_t candidates = 0;
   std::uint64_t derived = 0;                            // by rules kept before
-  std::uint64_t no_gain = 0;                            // pairs of outputs whose target costs as much, or computes each output by itself
   std::uint64_t accidents = 0;                          // of those that were left, differ on more numbers
   std::uint64_t kept = 0;                               // proved, and not derived when they came
   std::uint64_t eliminated = 0;                         // of those, derived by the others in the end
@@ -93,7 +92,7 @@ class RuleCollector {
 
  private:
   // `special`: also by rules of class special.
-  bool derives(const FlatEquation& equation, bool pair, bool special);
+  bool derives(const FlatEquation& equation, Goal goal, bool special);
   std::vector<std::size_t> unproved_rules() const;
   // On numbers of other seeds, and tensors of both sizes. Signs of few elements are all that is seen of some.
   bool holds_on_more_numbers(const Universe& universe, std::size_t universe_number, const Candidate& candidate);

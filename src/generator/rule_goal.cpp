@@ -420,11 +420,11 @@ Result<std::vector<RuleGoal>> goals_of(Vocabulary& vocabulary, const rules::Rule
   return goals;
 }
 
-RuleDerivation derive(Deriver& deriver, const std::vector<RuleGoal>& goals, const DeriveLimits& limits, bool with_steps) {
+RuleDerivation derive(Deriver& deriver, const std::vector<RuleGoal>& goals, const DeriveLimits& limits, Goal wanted, bool with_steps) {
   RuleDerivation result;
   std::set<std::size_t> used;
   for (const RuleGoal& goal : goals) {
-    result.answers.push_back(deriver.derive(goal.equation, limits, with_steps));
+    result.answers.push_back(deriver.derive(goal.equation, limits, wanted, with_steps));
     result.derived = result.answers.back().derived;
     if (!result.derived) return result;
     used.insert(result.answers.back().rules.begin(), result.answers.back().rules.end());

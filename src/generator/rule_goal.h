@@ -40,6 +40,7 @@ struct RuleDerivation {
   std::vector<Deriver::Answer> answers;  // by goal, up to the first that is not derived
   std::vector<std::size_t> rules;        // that were used, in ascending order
 };
-RuleDerivation derive(Deriver& deriver, const std::vector<RuleGoal>& goals, const DeriveLimits& limits, bool with_steps = false);
+RuleDerivation derive(Deriver& deriver, const std::vector<RuleGoal>& goals, const DeriveLimits& limits, Goal goal = Goal::equal,
+                      bool with_steps = false);
 
 }  // namespace xflow::generator

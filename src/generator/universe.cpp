@@ -68,9 +68,6 @@ bool contains(std::span<const std::string> words, std::string_view name) {
   return std::find(words.begin(), words.end(), name) != words.end();
 }
 
-// What pools cost, and nothing else.
-constexpr int kWindowWeight = 5;
-
 // Letters that two words have in common at their begin.
 std::size_t common_begin(std::string_view a, std::string_view b) {
   return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
@@ -251,24 +248,39 @@ class UniverseBuilder {
 
   void choices() {
     const bool image = options_.world == World::image;
-    for (const std::string_view op : {"abs", "exp", "neg", "reciprocal", "relu", "sigmoid", "sqrt", "tanh"}) add(op, op, {.weight = 2});
+    for (const std::string_view op : {"abs", "exp", "neg", "reciprocal", "relu", "sigmoid", "sqrt", "tanh"})
+      add(op, op, {.weight = kPointwiseWeight});
     for (const std::string_view op : {"add", "mul", "maximum", "minimum"})
-      add(op, op, {.shape = Shape::broadcast, .operands = 2, .commutative = true, .weight = 2});
-    for (const std::string_view op : {"div", "sub"}) add(op, op, {.shape = Shape::broadcast, .operands = 2, .weight = 2});
+      add(op, op, {.shape = Shape::broadcast, .operands = 2, .commutative = true, .weight = kPointwiseWeight});
+    for (const std::string_view op : {"div", "sub"}) add(op, op, {.shape = Shape::broadcast, .operands = 2, .weight = kPointwiseWeight});
     if (!image) {
-      add("matmul", "matmul", {.shape = Shape::matmul, .operands = 2, .weight = 16});
+      add("matmul", "matmul", {.shape = Shape::matmul, .operands = 2, .weight = kProductWeight});
       add("transpose", "transpose", {.shape = Shape::transpose, .attributes = {{"perm", ir::polys(std::array<std::int64_t, 2>{1, 0})}}});
-      add("softmax", "softmax", {.attributes = {{"axis", ir::Poly(1)}}, .weight = 4});
+      add("softmax", "softmax", {.attributes = {{"axis", ir::Poly(1)}}, .weight = kReductionWeight});
       for (const std::string_view op : {"reduce_sum", "reduce_mean", "reduce_max"})
-        add(op, op, {.shape = Shape::reduce, .axis = 1, .attributes = {{"axes", ir::polys(std::array<std::int64_t, 1>{1})}}, .weight = 4});
+        add(op, op,
+            {.shape = Shape::reduce,
+             .axis = 1,
+             .attributes = {{"axes", ir::polys(std::array<std::int64_t, 1>{1})}},
+             .weight = kReductionWeight});
     } else {
       const std::vector<ir::Poly> same(4, ir::Poly(1));
       const std::vector<ir::Poly> none(4, ir::Poly(0));
       add("conv", "conv",
-          {.name = "conv 3x3", .shape = Shape::convolution, .operands = 2, .axis = 3, .attributes = {{"pads", same}}, .weight = 64});
+          {.name = "conv 3x3",
+           .shape = Shape::convolution,
+           .operands = 2,
+           .axis = 3,
+           .attributes = {{"pads", same}},
+           .weight = kConvolutionWeight});
       add("conv", "conv",
-          {.name = "conv 1x1", .shape = Shape::convolution, .operands = 2, .axis = 1, .attributes = {{"pads", none}}, .weight = 32});
-      add("depthwise_conv", "conv", {.shape = Shape::depthwise, .operands = 2, .attributes = {{"pads", same}}, .weight = 16});
+          {.name = "conv 1x1",
+           .shape = Shape::convolution,
+           .operands = 2,
+           .axis = 1,
+           .attributes = {{"pads", none}},
+           .weight = kPointConvolutionWeight});
+      add("depthwise_conv", "conv", {.shape = Shape::depthwise, .operands = 2, .attributes = {{"pads", same}}, .weight = kProductWeight});
       const std::vector<ir::Poly> around = {0, 0, 1, 1};
       add("enlarge", "pad", {.shape = Shape::enlarge, .attributes = {{"begins", around}, {"ends", around}}});
       const std::vector<ir::Poly> kernel(2, ir::Poly(3));

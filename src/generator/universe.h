@@ -19,6 +19,7 @@
 
 #include "src/generator/plan.h"
 #include "src/generator/plan_cache.h"
+#include "src/generator/weights.h"
 #include "src/ir/graph.h"
 
 namespace xflow::generator {
@@ -57,7 +58,7 @@ struct Choice {
   bool commutative = false;
   int axis = 0;                    // concat, split, reduce
   ir::Attributes attributes = {};  // those that do not depend on sizes
-  int weight = 1;                  // what it costs, roughly: data movement 1, elementwise 2, reductions 4, products 16, convolutions 64
+  int weight = kMovementWeight;
 };
 
 // A tensor that graphs may read: an input, of which there are several of one type, or a constant.

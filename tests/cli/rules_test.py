@@ -56,6 +56,35 @@ rule parts
   target
     y1, y2 = split(relu(concat(x, z, axis: 0)), axis: 0, sizes: [A, B])
 """
+DISTRIBUTE = """\
+rule distribute
+  with
+    x: [M, K], a: [K, N], b: [K, P]
+  source
+    y = matmul(x, concat(a, b, axis: 1))
+  target
+    y = concat(matmul(x, a), matmul(x, b), axis: 1)
+"""
+UNDO = """\
+rule undo
+  with
+    x: [M, K], z: [M, N]
+  source
+    y1, y2 = split(concat(x, z, axis: 1), axis: 1, sizes: [K, N])
+  target
+    y1 = x
+    y2 = z
+"""
+MERGE = """\
+rule merge
+  with
+    x: [M, K], a: [K, N], b: [K, P]
+  source
+    y1 = matmul(x, a)
+    y2 = matmul(x, b)
+  target
+    y1, y2 = split(matmul(x, concat(a, b, axis: 1)), axis: 1, sizes: [N, P])
+"""
 INTEGERS = """\
 rule integers
   with
@@ -190,6 +219,22 @@ left: derived in each of 7 cases by right
         self.write("a.rules", "\n".join([LEFT, MATRICES]))
         expected = "left: not derived: nothing more can be applied\n  B: 6 dimensions; x: [17, 19, 23, 29, 31, 37, 7, 5], a: [5, 11], b: [11, 13]\n"
         self.assertEqual(expected, self.negative("derive", "left", "a.rules"))
+
+    def test_from_source_has_to_find_the_target(self):
+        self.write("a.rules", "\n".join([DISTRIBUTE, UNDO, MERGE]))
+        expected = """\
+merge: derived by distribute, undo
+  x: [7, 5], a: [5, 11], b: [5, 13]
+    distribute: matmul(x, concat(a, b, axis: 1)) = concat(matmul(x, a), matmul(x, b), axis: 1)
+    undo: matmul(x, a) = split(matmul(x, concat(a, b, axis: 1)), axis: 1, sizes: [11, 13]).0
+    distribute: matmul(x, concat(a, b, axis: 1)) = concat(matmul(x, a), matmul(x, b), axis: 1)
+    undo: matmul(x, b) = split(matmul(x, concat(a, b, axis: 1)), axis: 1, sizes: [11, 13]).1
+"""
+        self.assertEqual(expected, self.succeed("rules", "derive", "merge", "a.rules"))
+        expected = "merge: not derived: nothing more can be applied\n  x: [7, 5], a: [5, 11], b: [5, 13]\n"
+        self.assertEqual(expected, self.negative("derive", "merge", "a.rules", "--from-source"))
+        self.write("b.rules", "\n".join([LEFT, MATRICES]))
+        self.assertTrue(self.succeed("rules", "derive", "matrices", "b.rules", "--from-source").startswith("matrices: derived by left\n"))
 
     def test_says_which_bound_was_reached(self):
         self.write("a.rules", "\n".join([SCALES, FIVE_SCALES]))

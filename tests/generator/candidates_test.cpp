@@ -76,20 +76,37 @@ TEST(Candidates, ReadSumsWithIdentitiesInProductsAlone) {
   EXPECT_FALSE(found.mentions("add(c0, transpose"));
 }
 
-// An output that is read as well is enumerated as one that is not, times 1.
-TEST(Candidates, ReadWhatTheyReturn) {
-  const FoundCandidates found({"matmul", "mul", "one", "reduce_sum"}, {.max_operators = 3, .max_outputs = 2});
-  bool seen = false;
-  for (const Candidate& c : found.candidates) {
-    if (c.source.outputs.size() < 2) continue;
-    for (const SketchNode& n : c.target.nodes) {
-      EXPECT_FALSE(n.choice == choice(found.universe, "mul") && n.operands[0] == found.universe.inputs())
-          << to_string(found.universe, c.target);
-      for (const std::uint8_t o : n.operands)
-        seen = seen || std::find(c.target.outputs.begin(), c.target.outputs.end(), o) != c.target.outputs.end();
-    }
-  }
-  EXPECT_TRUE(seen);
+// Of two outputs that gain together; without the transpose that both sides end with, an output is read as well.
+TEST(Candidates, OfTwoOutputsSayWhatTheyShare) {
+  const Universe u = Universe::make({World::matrix, {"concat", "relu", "split", "transpose"}, 3}).value();
+  const auto n = static_cast<std::uint8_t>(u.leaves().size());
+  const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
+  const ChoiceId relu = choice(u, "relu");
+  const ChoiceId concat = choice(u, "concat 0");
+  const ChoiceId t = choice(u, "transpose");
+  const EnumerationOptions options{.max_operators = 4, .max_outputs = 2};
+  const auto find = [&](const Sketch& one, const Sketch& other, CandidateCounts& counts) {
+    Evaluator evaluator(u, options);
+    std::vector<Record> records = {*evaluator.record(one), *evaluator.record(other)};
+    Candidates finder(u, options);
+    const std::vector<Candidate> found = finder.find(records);
+    counts = finder.counts();
+    return found;
+  };
+  const Sketch apart{{{relu, {0}}, {concat, {0, 1}}, {relu, {next(1)}}, {t, {next(2)}}}, {n, next(3)}};
+  const Sketch together{{{concat, {0, 1}}, {relu, {n}}, {choice(u, "split 0"), {next(1)}}, {t, {next(1)}}}, {next(2), next(4)}};
+  CandidateCounts counts;
+  const std::vector<Candidate> found = find(apart, together, counts);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(to_string(u, found[0].source), "relu(a0); relu(concat 0(a0, a1))");
+  EXPECT_EQ(to_string(u, found[0].target), "split 0(relu(concat 0(a0, a1))).0; relu(concat 0(a0, a1))");
+  EXPECT_EQ(counts.no_gain, 0U);
+  // Each output reads a0 alone on both sides: two rules of one output, though the target shares its relu.
+  const Sketch each{{{relu, {0}}, {t, {0}}, {concat, {n, n}}, {relu, {next(1)}}}, {next(2), next(3)}};
+  const Sketch shared{{{relu, {0}}, {concat, {n, n}}, {t, {n}}}, {next(1), next(2)}};
+  EXPECT_TRUE(find(each, shared, counts).empty());
+  EXPECT_EQ(counts.pairs, 1U);
+  EXPECT_EQ(counts.no_gain, 1U);
 }
 
 // What is kept of a candidate that says that these graphs are equal.

@@ -54,8 +54,13 @@ TEST(CandidateList, TakesThoseOfMostInputsFirst) {
 
 TEST(CandidateList, HoldsWhatItWasGiven) {
   const Universe u = Universe::make({World::matrix, {"add", "concat", "matmul", "relu", "split"}, 3}).value();
-  const std::vector<Candidate> found = found_in(u, 2);
+  std::vector<Candidate> found = found_in(u, 1);
   ASSERT_GT(found.size(), 100U);
+  // Of two outputs, one of which is read by the other.
+  const auto n = static_cast<std::uint8_t>(u.leaves().size());
+  const auto next = static_cast<std::uint8_t>(n + 1);
+  const ChoiceId relu = choice(u, "relu");
+  found.push_back({{{{relu, {0}}, {relu, {n}}}, {n, next}}, {{{relu, {0}}}, {n, n}}});
   const CandidateList list = in_order(u, found);
   std::vector<Candidate> before = found;
   std::vector<Candidate> after = list.part(0, list.size());

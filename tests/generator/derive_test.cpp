@@ -46,7 +46,7 @@ TEST(Deriver, AppliesRulesInSeveralSteps) {
   EXPECT_FALSE(deriver.derive(equation, {}).derived);
   const auto added = deriver.add(rule(kAssociativity));
   ASSERT_TRUE(added.has_value()) << added.error().text();
-  const Deriver::Answer answer = deriver.derive(equation, {}, true);
+  const Deriver::Answer answer = deriver.derive(equation, {}, Goal::equal, true);
   EXPECT_TRUE(answer.derived);
   EXPECT_EQ(answer.rules, (std::vector<std::size_t>{*added}));
   EXPECT_GE(answer.steps.size(), 2U);
@@ -180,7 +180,7 @@ TEST(Deriver, TellsAllRulesThatItUsed) {
   where rank(x) = 2
 )"));
   ASSERT_TRUE(merged.has_value() && undone.has_value());
-  const Deriver::Answer answer = deriver.derive(equation, {}, true);
+  const Deriver::Answer answer = deriver.derive(equation, {}, Goal::equal, true);
   ASSERT_TRUE(answer.derived);
   EXPECT_EQ(std::set<std::size_t>(answer.rules.begin(), answer.rules.end()), (std::set<std::size_t>{*merged, *undone}));
   ASSERT_EQ(answer.steps.size(), 3U);
@@ -189,6 +189,73 @@ TEST(Deriver, TellsAllRulesThatItUsed) {
   EXPECT_EQ(answer.steps[1].rule, *merged);
   EXPECT_EQ(answer.steps[2].rule, *undone);
   EXPECT_EQ(answer.steps[2].to, "matmul(x1, concat(x2, x3, axis: 1))");
+}
+
+// a c = split(a (b ++ c))[1] is true, but nothing that reads a and c alone says what b is.
+TEST(Deriver, RewritesWithWhatTheSourceHas) {
+  const Universe u = matrices({"concat", "matmul", "split"});
+  const auto n = static_cast<std::uint8_t>(u.leaves().size());
+  const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
+  const Sketch together{{{choice(u, "concat 1"), {1, 2}}, {choice(u, "matmul"), {0, n}}, {choice(u, "split 1"), {next(1)}}}, {next(3)}};
+  const Sketch alone{{{choice(u, "matmul"), {0, 2}}}, {n}};
+  Deriver deriver;
+  for (const char* text :
+       {"rule distribute\n  with x: [M, K], a: [K, N], b: [K, P]\n  source\n    y = matmul(x, concat(a, b, axis: 1))\n"
+        "  target\n    y = concat(matmul(x, a), matmul(x, b), axis: 1)\n",
+        "rule second\n  with x: [M, K], z: [M, N]\n  source\n    c, y = split(concat(x, z, axis: 1), axis: 1, sizes: [K, N])\n"
+        "  target\n    y = z\n"}) {
+    ASSERT_TRUE(deriver.add(rule(text)).has_value()) << text;
+  }
+  const FlatEquation less = GeneralShapes(u, {together, alone}).concrete(deriver.vocabulary());
+  const FlatEquation more = GeneralShapes(u, {alone, together}).concrete(deriver.vocabulary());
+  EXPECT_TRUE(deriver.derive(less, {}, Goal::equal).derived);
+  EXPECT_TRUE(deriver.derive(more, {}, Goal::equal).derived);
+  EXPECT_TRUE(deriver.derive(less, {}, Goal::rewrite).derived);
+  EXPECT_FALSE(deriver.derive(more, {}, Goal::rewrite).derived);
+}
+
+// relu(x^T^T) becomes relu(x), which is cheaper than relu(x^T)^T; that these are equal takes another rule.
+TEST(Deriver, AcceptsWhatIsAsCheap) {
+  const Universe u = matrices({"relu", "transpose"});
+  const auto n = static_cast<std::uint8_t>(u.leaves().size());
+  const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
+  const ChoiceId t = choice(u, "transpose");
+  const ChoiceId relu = choice(u, "relu");
+  const Sketch source{{{t, {0}}, {t, {n}}, {relu, {next(1)}}}, {next(2)}};
+  const Sketch target{{{t, {0}}, {relu, {n}}, {t, {next(1)}}}, {next(2)}};
+  Deriver deriver;
+  ASSERT_TRUE(deriver
+                  .add(rule("rule twice\n  with x: [M, N]\n  source\n    y = transpose(transpose(x, perm: [1, 0]), perm: [1, 0])\n"
+                            "  target\n    y = x\n"))
+                  .has_value());
+  const FlatEquation equation = GeneralShapes(u, {source, target}).concrete(deriver.vocabulary());
+  EXPECT_FALSE(deriver.derive(equation, {}, Goal::equal).derived);
+  EXPECT_FALSE(deriver.derive(equation, {}, Goal::rewrite).derived);
+  EXPECT_TRUE(deriver.derive(equation, {}, Goal::rewrite_as_cheap).derived);
+  const FlatEquation cheaper = GeneralShapes(u, {source, {{{t, {0}}}, {n}}}).concrete(deriver.vocabulary());
+  EXPECT_FALSE(deriver.derive(cheaper, {}, Goal::rewrite_as_cheap).derived);
+}
+
+// There is room for few terms, which the rule that makes more of them would take.
+TEST(Deriver, MakesSmallTermsFirst) {
+  const Universe u = matrices({"relu", "transpose"});
+  const auto n = static_cast<std::uint8_t>(u.leaves().size());
+  const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
+  const ChoiceId t = choice(u, "transpose");
+  const ChoiceId relu = choice(u, "relu");
+  Deriver deriver;
+  ASSERT_TRUE(deriver
+                  .add(rule("rule through\n  with x: [M, N]\n  source\n    y = transpose(relu(transpose(x, perm: [1, 0])), perm: [1, 0])\n"
+                            "  target\n    y = relu(x)\n"))
+                  .has_value());
+  ASSERT_TRUE(deriver
+                  .add(rule("rule twice\n  with x: [M, N]\n  source\n    y = transpose(transpose(x, perm: [1, 0]), perm: [1, 0])\n"
+                            "  target\n    y = x\n"))
+                  .has_value());
+  // relu(x)^T^T = relu(x): 4 terms.
+  const Candidate c{{{{relu, {0}}, {t, {n}}, {t, {next(1)}}}, {next(2)}}, {{{relu, {0}}}, {n}}};
+  const FlatEquation equation = GeneralShapes(u, c).concrete(deriver.vocabulary());
+  EXPECT_TRUE(deriver.derive(equation, {.rounds = 1, .terms = 5}).derived);
 }
 
 TEST(Deriver, MatchesNumbers) {

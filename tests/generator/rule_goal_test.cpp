@@ -150,7 +150,7 @@ TEST(RuleGoal, IsDerivedByWhatIsAsGeneral) {
   const auto derived = [&](const std::string& goal, const std::string& by) {
     Deriver deriver;
     EXPECT_TRUE(deriver.add(goal_rule(by)).has_value());
-    const RuleDerivation d = derive(deriver, goals(deriver.vocabulary(), goal), {}, true);
+    const RuleDerivation d = derive(deriver, goals(deriver.vocabulary(), goal), {}, Goal::equal, true);
     EXPECT_EQ(d.rules, d.derived ? std::vector<std::size_t>{0} : std::vector<std::size_t>());
     return d.derived;
   };
