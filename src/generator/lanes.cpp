@@ -36,11 +36,12 @@ constexpr Weights kWeights = make_weights();
 XFLOW_VECTORS void sum_of_products(const Plan& plan, const Residue* const* operands, std::size_t lanes, Residue* out) {
   constexpr std::size_t kWidth = kLanes;
   const Residue scale = plan.scale ? plan.scale->residues.first : 1;
-  Plan::Row begin;
   for (std::size_t element = 0; element < plan.rows.size(); ++element) {
-    const Plan::Row end = plan.rows[element];
+    const Plan::Row& row = plan.rows[element];
+    const Plan::Terms begin = plan.patterns[row.pattern].begin;
+    const Plan::Terms end = plan.patterns[row.pattern].end;
     for (std::size_t lane = 0; lane < lanes; lane += kWidth) {
-      const auto at = [&](const Place& p) { return operands[p.operand] + p.offset * lanes + lane; };
+      const auto at = [&](const Place& p) { return operands[p.operand] + plan.place(row, p) * lanes + lane; };
       std::uint64_t sum[kWidth] = {};
       std::uint32_t k = begin.products;
       // Three products and what is folded are below 2^64.
@@ -81,7 +82,6 @@ XFLOW_VECTORS void sum_of_products(const Plan& plan, const Residue* const* opera
       if (plan.scale)
         for (std::size_t l = 0; l < kWidth; ++l) to[l] = multiply(to[l], scale);
     }
-    begin = end;
   }
 }
 
@@ -135,11 +135,12 @@ XFLOW_VECTORS Integer greatest_magnitude(const Integer* values, std::size_t coun
 // Sums of products and elements alone, where none can leave 63 bits.
 XFLOW_VECTORS void sum_of_integers(const Plan& plan, const Integer* const* operands, std::size_t lanes, Integer* out) {
   constexpr std::size_t kWidth = kLanes;
-  Plan::Row begin;
   for (std::size_t element = 0; element < plan.rows.size(); ++element) {
-    const Plan::Row end = plan.rows[element];
+    const Plan::Row& row = plan.rows[element];
+    const Plan::Terms begin = plan.patterns[row.pattern].begin;
+    const Plan::Terms end = plan.patterns[row.pattern].end;
     for (std::size_t lane = 0; lane < lanes; lane += kWidth) {
-      const auto at = [&](const Place& p) { return operands[p.operand] + p.offset * lanes + lane; };
+      const auto at = [&](const Place& p) { return operands[p.operand] + plan.place(row, p) * lanes + lane; };
       Integer sum[kWidth] = {};
       for (std::uint32_t k = begin.products; k < end.products; ++k) {
         const Integer* const a = at(plan.products[k].a);
@@ -153,27 +154,25 @@ XFLOW_VECTORS void sum_of_integers(const Plan& plan, const Integer* const* opera
       Integer* const to = out + element * lanes + lane;
       for (std::size_t l = 0; l < kWidth; ++l) to[l] = sum[l];
     }
-    begin = end;
   }
 }
 
 XFLOW_VECTORS void maximum_of_integers(const Plan& plan, const Integer* const* operands, std::size_t lanes, Integer* out) {
   constexpr std::size_t kWidth = kLanes;
   const Integer least = plan.maximum == Plan::Maximum::with_zero ? 0 : std::numeric_limits<Integer>::min();
-  std::uint32_t begin = 0;
   for (std::size_t element = 0; element < plan.rows.size(); ++element) {
-    const std::uint32_t end = plan.rows[element].plain;
+    const Plan::Row& row = plan.rows[element];
+    const Plan::Pattern& pattern = plan.patterns[row.pattern];
     for (std::size_t lane = 0; lane < lanes; lane += kWidth) {
       Integer most[kWidth];
       for (Integer& m : most) m = least;
-      for (std::uint32_t k = begin; k < end; ++k) {
-        const Integer* const a = operands[plan.plain[k].operand] + plan.plain[k].offset * lanes + lane;
+      for (std::uint32_t k = pattern.begin.plain; k < pattern.end.plain; ++k) {
+        const Integer* const a = operands[plan.plain[k].operand] + plan.place(row, plan.plain[k]) * lanes + lane;
         for (std::size_t l = 0; l < kWidth; ++l) most[l] = a[l] > most[l] ? a[l] : most[l];
       }
       Integer* const to = out + element * lanes + lane;
       for (std::size_t l = 0; l < kWidth; ++l) to[l] = most[l];
     }
-    begin = end;
   }
 }
 
@@ -228,10 +227,11 @@ template <typename Number, typename Zero, typename Add, typename Multiply, typen
 void sum_rows(const Plan& plan, const Number* const* operands, std::size_t lanes, Number* out, const Zero& zero, const Add& add,
               const Multiply& multiply, const Scale& scale) {
   for (std::size_t lane = 0; lane < lanes; ++lane) {
-    const auto at = [&](const Place& p) { return operands[p.operand][p.offset * lanes + lane]; };
-    Plan::Row begin;
     for (std::size_t element = 0; element < plan.rows.size(); ++element) {
-      const Plan::Row end = plan.rows[element];
+      const Plan::Row& row = plan.rows[element];
+      const Plan::Terms begin = plan.patterns[row.pattern].begin;
+      const Plan::Terms end = plan.patterns[row.pattern].end;
+      const auto at = [&](const Place& p) { return operands[p.operand][plan.place(row, p) * lanes + lane]; };
       Number sum = zero;
       for (std::uint32_t k = begin.products; k < end.products; ++k)
         sum = add(sum, multiply(at(plan.products[k].a), at(plan.products[k].b)));
@@ -249,7 +249,6 @@ void sum_rows(const Plan& plan, const Number* const* operands, std::size_t lanes
       }
       if (plan.scale) sum = scale(plan.scale->value, plan.scale->residues, std::optional<Number>(sum));
       out[element * lanes + lane] = sum;
-      begin = end;
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <numeric>
 #include <optional>
+#include <unordered_map>
 
 #include "src/ops/operator.h"
 
@@ -281,6 +282,75 @@ std::optional<Greatest> greatest_of(std::span<const FormulaStep> formula) {
   return result.places.empty() ? std::nullopt : std::optional(std::move(result));
 }
 
+// Rows of a plan, in which equal ones share a pattern.
+class RowList {
+ public:
+  explicit RowList(Plan& plan) : plan_(plan) {}
+
+  void add(std::vector<Plan::Product> products, std::vector<Place> plain, std::vector<Plan::Scaled> scaled) {
+    std::array<std::uint16_t, 4> least;
+    least.fill(UINT16_MAX);
+    each_place(products, plain, scaled, [&](Place& p) {
+      least[std::min<std::size_t>(p.operand, 3)] = std::min(least[std::min<std::size_t>(p.operand, 3)], p.offset);
+    });
+    Plan::Row row;
+    for (std::size_t k = 0; k < 2; ++k) row.shift[k] = least[k] == UINT16_MAX ? std::uint16_t{0} : least[k];
+    std::uint64_t key = mix(products.size()) ^ mix(plain.size() + 1) << 1 ^ scaled.size();
+    each_place(products, plain, scaled, [&](Place& p) {
+      if (p.operand < 2) p.offset = static_cast<std::uint16_t>(p.offset - row.shift[p.operand]);
+      key = mix(key ^ (static_cast<std::uint64_t>(p.operand) << 16 | p.offset));
+    });
+    const auto [begin, end] = known_.equal_range(key);
+    const auto same =
+        std::find_if(begin, end, [&](const auto& known) { return is(plan_.patterns[known.second], products, plain, scaled); });
+    if (same != end) {
+      row.pattern = same->second;
+    } else {
+      row.pattern = static_cast<std::uint32_t>(plan_.patterns.size());
+      known_.emplace(key, row.pattern);
+      Plan::Pattern pattern{ends(), {}};
+      plan_.products.insert(plan_.products.end(), products.begin(), products.end());
+      plan_.plain.insert(plan_.plain.end(), plain.begin(), plain.end());
+      plan_.scaled.insert(plan_.scaled.end(), scaled.begin(), scaled.end());
+      pattern.end = ends();
+      plan_.patterns.push_back(pattern);
+    }
+    plan_.rows.push_back(row);
+  }
+
+ private:
+  template <typename Act>
+  static void each_place(std::vector<Plan::Product>& products, std::vector<Place>& plain, std::vector<Plan::Scaled>& scaled,
+                         const Act& act) {
+    for (Plan::Product& p : products) {
+      act(p.a);
+      act(p.b);
+    }
+    for (Place& p : plain) act(p);
+    for (Plan::Scaled& s : scaled) {
+      if (s.factors > 0) act(s.a);
+      if (s.factors > 1) act(s.b);
+    }
+  }
+  Plan::Terms ends() const {
+    return {static_cast<std::uint32_t>(plan_.products.size()), static_cast<std::uint32_t>(plan_.plain.size()),
+            static_cast<std::uint32_t>(plan_.scaled.size())};
+  }
+  bool is(const Plan::Pattern& pattern, const std::vector<Plan::Product>& products, const std::vector<Place>& plain,
+          const std::vector<Plan::Scaled>& scaled) const {
+    const auto part = [](const auto& list, std::uint32_t begin, std::uint32_t end) { return std::span(list).subspan(begin, end - begin); };
+    const auto known_products = part(plan_.products, pattern.begin.products, pattern.end.products);
+    const auto known_plain = part(plan_.plain, pattern.begin.plain, pattern.end.plain);
+    const auto known_scaled = part(plan_.scaled, pattern.begin.scaled, pattern.end.scaled);
+    return std::equal(products.begin(), products.end(), known_products.begin(), known_products.end()) &&
+           std::equal(plain.begin(), plain.end(), known_plain.begin(), known_plain.end()) &&
+           std::equal(scaled.begin(), scaled.end(), known_scaled.begin(), known_scaled.end());
+  }
+
+  Plan& plan_;
+  std::unordered_multimap<std::uint64_t, std::uint32_t> known_;
+};
+
 // Finds that a plan of formulas is one of maxima.
 void find_maximum(Plan& plan) {
   std::vector<Greatest> all;
@@ -292,14 +362,14 @@ void find_maximum(Plan& plan) {
     all.push_back(*std::move(greatest));
     begin = end;
   }
+  RowList rows(plan);
   for (const Greatest& g : all) {
-    plan.plain.insert(plan.plain.end(), g.places.begin(), g.places.end());
-    plan.rows.push_back({0, static_cast<std::uint32_t>(plan.plain.size()), 0});
+    rows.add({}, g.places, {});
     plan.maximum = g.with_zero ? Plan::Maximum::with_zero : Plan::Maximum::of_elements;
   }
-  plan.is_relu = plan.maximum == Plan::Maximum::with_zero && plan.plain.size() == plan.rows.size();
-  for (std::size_t e = 0; e < plan.plain.size(); ++e)
-    plan.is_relu = plan.is_relu && plan.plain[e].offset == e && plan.plain[e].operand == 0;
+  plan.is_relu =
+      plan.maximum == Plan::Maximum::with_zero && plan.patterns.size() == 1 && plan.plain.size() == 1 && plan.plain[0].operand == 0;
+  for (std::size_t e = 0; e < plan.rows.size() && plan.is_relu; ++e) plan.is_relu = plan.place(plan.rows[e], plan.plain[0]) == e;
 }
 
 // Takes a factor that all terms have out of the sums.
@@ -310,27 +380,28 @@ void find_scale(Plan& plan) {
     if (t.factors != 1 || !(t.coefficient == first.coefficient)) return;
   plan.scale = Plan::Scale{first.coefficient, {first.first, first.second}};
   for (const Plan::Scaled& t : plan.scaled) plan.plain.push_back(t.a);
-  for (Plan::Row& r : plan.rows) r = {0, r.scaled, 0};
+  for (Plan::Pattern& p : plan.patterns) p = {{0, p.begin.scaled, 0}, {0, p.end.scaled, 0}};
   plan.scaled.clear();
 }
 
-// Terms sorted into the lists of the plan.
-void add_row(Plan& plan, const std::vector<Term>& terms) {
+// The terms of one sum, each of its kind.
+void add_row(RowList& rows, const std::vector<Term>& terms) {
+  std::vector<Plan::Product> products;
+  std::vector<Place> plain;
+  std::vector<Plan::Scaled> scaled;
   for (const Term& t : terms) {
     const bool one = t.coefficient == Rational(1);
     if (one && t.factors == 2) {
-      plan.products.push_back({t.places[0], t.places[1]});
+      products.push_back({t.places[0], t.places[1]});
     } else if (one && t.factors == 1) {
-      plan.plain.push_back(t.places[0]);
+      plain.push_back(t.places[0]);
     } else {
-      const bool is_last = !plan.scaled.empty() && plan.scaled.back().coefficient == t.coefficient;
-      const Pair residues = is_last ? Pair{plan.scaled.back().first, plan.scaled.back().second} : field::from_rational(t.coefficient);
-      plan.scaled.push_back(
-          {t.places[0], t.places[1], static_cast<std::uint8_t>(t.factors), t.coefficient, residues.first, residues.second});
+      const bool is_last = !scaled.empty() && scaled.back().coefficient == t.coefficient;
+      const Pair residues = is_last ? Pair{scaled.back().first, scaled.back().second} : field::from_rational(t.coefficient);
+      scaled.push_back({t.places[0], t.places[1], static_cast<std::uint8_t>(t.factors), t.coefficient, residues.first, residues.second});
     }
   }
-  plan.rows.push_back({static_cast<std::uint32_t>(plan.products.size()), static_cast<std::uint32_t>(plan.plain.size()),
-                       static_cast<std::uint32_t>(plan.scaled.size())});
+  rows.add(std::move(products), std::move(plain), std::move(scaled));
 }
 
 }  // namespace
@@ -354,39 +425,47 @@ Result<std::vector<Plan>> Plan::make(ir::OperatorId op, const ir::Attributes& at
     if (elements > UINT16_MAX) return fail(ErrorCode::unsupported, fmt::format("{} elements", elements));
     std::vector<Poly> index;
     const Expr e = ops::semantics_of(arena, node, static_cast<int>(output), index);
-    std::vector<Value> values;
     ElementBuilder builder(arena.symbols(), operands);
-    for (std::int64_t element = 0; element < elements; ++element) {
-      std::int64_t rest = element;
-      for (std::size_t axis = plan.dims.size(); axis-- > 0; rest /= plan.dims[axis])
-        builder.bind(*index[axis].as_symbol(), rest % plan.dims[axis]);
-      XFLOW_TRY(Value value, builder.build(e));
-      if (value.is_lowest) return fail(ErrorCode::unsupported, "an element that is minus infinity");
-      plan.is_sum = plan.is_sum && value.is_sum;
-      values.push_back(std::move(value));
-    }
-    for (const Value& value : values) {
-      if (plan.is_sum) {
-        add_row(plan, value.terms);
-        continue;
+    // Sums as long as all elements are such; otherwise all once more.
+    const auto each_element = [&](const auto& act) -> Result<bool> {
+      for (std::int64_t element = 0; element < elements; ++element) {
+        std::int64_t rest = element;
+        for (std::size_t axis = plan.dims.size(); axis-- > 0; rest /= plan.dims[axis])
+          builder.bind(*index[axis].as_symbol(), rest % plan.dims[axis]);
+        XFLOW_TRY(const Value value, builder.build(e));
+        if (value.is_lowest) return fail(ErrorCode::unsupported, "an element that is minus infinity");
+        if (!act(value)) return false;
       }
-      const std::size_t begin = plan.steps.size();
-      const std::vector<FormulaStep> formula = ElementBuilder::formula_of(value);
-      plan.steps.insert(plan.steps.end(), formula.begin(), formula.end());
-      if (depth_of(std::span(plan.steps).subspan(begin)) > Plan::kMostDepth)
-        return fail(ErrorCode::unsupported, "a formula that is too deep");
-      plan.ends.push_back(static_cast<std::uint32_t>(plan.steps.size()));
+      return true;
+    };
+    RowList rows(plan);
+    XFLOW_TRY(plan.is_sum, each_element([&](const Value& value) {
+                if (value.is_sum) add_row(rows, value.terms);
+                return value.is_sum;
+              }));
+    if (!plan.is_sum) {
+      plan.rows.clear();
+      plan.patterns.clear();
+      plan.products.clear();
+      plan.plain.clear();
+      plan.scaled.clear();
+      XFLOW_TRY(const bool fits, each_element([&](const Value& value) {
+                  const std::size_t begin = plan.steps.size();
+                  const std::vector<FormulaStep> formula = ElementBuilder::formula_of(value);
+                  plan.steps.insert(plan.steps.end(), formula.begin(), formula.end());
+                  plan.ends.push_back(static_cast<std::uint32_t>(plan.steps.size()));
+                  return depth_of(std::span(plan.steps).subspan(begin)) <= Plan::kMostDepth;
+                }));
+      if (!fits) return fail(ErrorCode::unsupported, "a formula that is too deep");
     }
     if (plan.is_sum) {
       find_scale(plan);
     } else {
       find_maximum(plan);
     }
-    Plan::Row begin;
-    for (const Plan::Row& end : plan.rows) {
-      plan.most_products = std::max(plan.most_products, end.products - begin.products);
-      plan.most_plain = std::max(plan.most_plain, end.plain - begin.plain);
-      begin = end;
+    for (const Plan::Pattern& p : plan.patterns) {
+      plan.most_products = std::max(plan.most_products, p.end.products - p.begin.products);
+      plan.most_plain = std::max(plan.most_plain, p.end.plain - p.begin.plain);
     }
     for (const auto& shape : operands)
       plan.operand_elements.push_back(

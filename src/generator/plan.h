@@ -3,6 +3,8 @@
 
 #include <xflow/result.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -19,6 +21,7 @@ namespace xflow::generator {
 struct Place {
   std::uint16_t operand = 0;
   std::uint16_t offset = 0;  // row-major
+  friend bool operator==(const Place&, const Place&) = default;
 };
 
 // A step of a formula on a stack of numbers.
@@ -37,6 +40,7 @@ struct Plan {
   struct Product {
     Place a;
     Place b;
+    friend bool operator==(const Product&, const Product&) = default;
   };
   struct Scaled {
     Place a;
@@ -45,15 +49,27 @@ struct Plan {
     ir::Rational coefficient;
     std::uint32_t first = 0;  // modulo the first prime
     std::uint32_t second = 0;
+    friend bool operator==(const Scaled&, const Scaled&) = default;
   };
   struct Scale {
     ir::Rational value;
     Pair residues;
   };
-  struct Row {
-    std::uint32_t products = 0;  // ends in the lists below; they begin where those of the row before end
+  // Terms of a sum: places in the lists below.
+  struct Terms {
+    std::uint32_t products = 0;
     std::uint32_t plain = 0;
     std::uint32_t scaled = 0;
+    friend bool operator==(const Terms&, const Terms&) = default;
+  };
+  struct Pattern {
+    Terms begin;
+    Terms end;
+  };
+  // The terms of a pattern, each place `shift[operand]` elements further: most elements of a convolution are one pattern.
+  struct Row {
+    std::uint32_t pattern = 0;
+    std::array<std::uint16_t, 4> shift{};  // 0 for operands after the second
   };
 
   static constexpr std::size_t kMostDepth = 24;  // numbers that a formula keeps at a time
@@ -65,6 +81,7 @@ struct Plan {
   bool is_sum = true;
   // is_sum: a row an element. A maximum: a row an element as well, of plain places.
   std::vector<Row> rows;
+  std::vector<Pattern> patterns;
   std::vector<Product> products;  // a * b
   std::vector<Place> plain;       // a
   std::vector<Scaled> scaled;
@@ -79,6 +96,8 @@ struct Plan {
   std::uint32_t most_plain = 0;
   std::vector<std::uint32_t> operand_elements;
 
+  // Of an element of a sum.
+  std::size_t place(const Row& row, const Place& p) const { return std::size_t{p.offset} + row.shift[std::min<std::size_t>(p.operand, 3)]; }
   std::size_t elements() const { return is_sum ? rows.size() : ends.size(); }
 
   // Output `output` of an operation with these attributes on operands of these shapes (float32). Error::ill_typed as the operator's type

@@ -181,12 +181,11 @@ void ValueStore<Number>::find_linear(std::span<const Plan> plans, Linear& linear
     for (const Plan& p : plans) {
       if (!p.is_sum || !p.scaled.empty() || (p.scale && !std::is_same_v<Number, Residue>)) return;
       has_products = has_products || !p.products.empty();
-      is_elementwise = is_elementwise && p.plain.empty() && p.products.size() == p.rows.size() && p.most_products == 1;
-      for (std::size_t e = 0; e < p.products.size(); ++e) {
-        const Plan::Product& t = p.products[e];
+      is_elementwise = is_elementwise && p.patterns.size() == 1 && p.plain.empty() && p.products.size() == 1;
+      for (const Plan::Product& t : p.products)
         if (t.a.operand == t.b.operand) return;
-        is_elementwise = is_elementwise && t.a.offset == e && t.b.offset == e;
-      }
+      for (std::size_t e = 0; e < p.rows.size() && is_elementwise; ++e)
+        is_elementwise = p.place(p.rows[e], p.products[0].a) == e && p.place(p.rows[e], p.products[0].b) == e;
       linear.most_products = std::max<double>(linear.most_products, p.most_products);
       linear.most_plain = std::max<double>(linear.most_plain, p.most_plain);
     }
@@ -200,8 +199,10 @@ void ValueStore<Number>::find_linear(std::span<const Plan> plans, Linear& linear
         for (std::size_t element = 0; element < p.rows.size(); ++element) {
           const Weight weight = weight_of(Number{}, s, element, p);
           if (linear.kind == Kind::elementwise) linear.of_operand[0][o][s][element] = weight;
-          for (std::uint32_t k = element == 0 ? 0 : p.rows[element - 1].plain; k < p.rows[element].plain; ++k)
-            add_to(linear.of_operand[p.plain[k].operand][o][s][p.plain[k].offset], weight);
+          const Plan::Row& row = p.rows[element];
+          const Plan::Pattern& pattern = p.patterns[row.pattern];
+          for (std::uint32_t k = pattern.begin.plain; k < pattern.end.plain; ++k)
+            add_to(linear.of_operand[p.plain[k].operand][o][s][p.place(row, p.plain[k])], weight);
         }
       }
     }
@@ -269,25 +270,25 @@ auto ValueStore<Number>::functional(std::uint32_t operation, std::span<const Pla
       for (std::size_t s = 0; s < 2; ++s) {
         sums_.assign(plan.operand_elements[side], 0);
         std::uint64_t constant = 0;
-        Plan::Row begin;
         for (std::size_t element = 0; element < plan.rows.size(); ++element) {
-          const Plan::Row end = plan.rows[element];
+          const Plan::Row& row = plan.rows[element];
+          const Plan::Terms begin = plan.patterns[row.pattern].begin;
+          const Plan::Terms end = plan.patterns[row.pattern].end;
           const Weight weight = weight_of(Number{}, s, element, plan);
           for (std::uint32_t k = begin.products; k < end.products; ++k) {
             const bool first = plan.products[k].a.operand == side;
             const Place& mine = first ? plan.products[k].a : plan.products[k].b;
             const Place& others = first ? plan.products[k].b : plan.products[k].a;
-            sums_[mine.offset] += product(weight, fixed[others.offset]);
+            sums_[plan.place(row, mine)] += product(weight, fixed[plan.place(row, others)]);
           }
           for (std::uint32_t k = begin.plain; k < end.plain; ++k) {
             const Place& place = plan.plain[k];
             if (place.operand == side) {
-              sums_[place.offset] += weight;
+              sums_[plan.place(row, place)] += weight;
             } else {
-              constant += product(weight, fixed[place.offset]);
+              constant += product(weight, fixed[plan.place(row, place)]);
             }
           }
-          begin = end;
         }
         std::vector<Weight>& weights = f.weights[o][s];
         weights.resize(sums_.size());
