@@ -19,6 +19,23 @@ namespace xflow::generator {
 using rules::PatternNode;
 using rules::PatternOperand;
 
+// How many operations a term of a rule has, written as a tree, where its variables have `of_variable[k]` each.
+struct Deriver::TreeSize {
+  int operations = 0;
+  std::vector<int> reads;  // by variable, how often
+
+  int with(const std::vector<int>& of_variable) const {
+    int size = operations;
+    for (std::size_t k = 0; k < reads.size(); ++k) size += reads[k] * of_variable[k];
+    return size;
+  }
+  TreeSize& operator+=(const TreeSize& other) {
+    operations += other.operations;
+    for (std::size_t k = 0; k < reads.size(); ++k) reads[k] += other.reads[k];
+    return *this;
+  }
+};
+
 // One way to use a rule: its pattern, the order in which its operations are looked for, and what it made before.
 struct Deriver::Direction {
   // An operation is looked for among the terms equal to what stands in `slot`, as their output `output`; without a slot anywhere.
@@ -26,11 +43,20 @@ struct Deriver::Direction {
     int node = 0;
     std::uint32_t output = 0;
     std::optional<std::size_t> slot;
+    std::uint64_t operator_bit = 0;
+  };
+  // An operand of the first root that is an operation.
+  struct Below {
+    std::size_t operand = 0;
+    std::uint64_t operator_bit = 0;
   };
   std::size_t rule = 0;
   std::shared_ptr<const rules::Pattern> pattern;
   std::vector<Item> items;
+  std::vector<Below> below;
+  std::uint64_t operators = 0;       // bits of all
   std::vector<std::size_t> outputs;  // slots, in the order of the rule's outputs
+  std::vector<TreeSize> made;        // by output: of what the target makes
   // By what was matched: operations, types of variables.
   mutable std::unordered_map<std::uint64_t, std::unique_ptr<FlatGraph>> targets;
 };
@@ -53,6 +79,9 @@ Deriver::Deriver() = default;
 Deriver::~Deriver() = default;
 
 namespace {
+
+// Of sets of operators in which few others may seem to be.
+std::uint64_t bit_of(ir::OperatorId op) { return std::uint64_t{1} << (static_cast<unsigned>(op) % 64); }
 
 void names_of(const rules::Term& term, std::set<std::string>& names) {
   if (term.kind == rules::Term::Kind::variable || term.kind == rules::Term::Kind::list) names.insert(term.name);
@@ -148,8 +177,9 @@ void Deriver::add_direction(std::size_t rule, const rules::Rule& text) {
   bool supported = true;
   const auto list = [&](auto&& self, int node, std::uint32_t output, std::optional<std::size_t> slot) -> void {
     listed[static_cast<std::size_t>(node)] = true;
-    direction->items.push_back({node, output, slot});
     const PatternNode& n = pattern.nodes()[static_cast<std::size_t>(node)];
+    direction->items.push_back({node, output, slot, bit_of(n.op)});
+    direction->operators |= bit_of(n.op);
     supported = supported && n.operands.size() <= EqTerm::kOperands;
     for (const PatternOperand& o : n.operands) {
       supported = supported && (o.kind == PatternOperand::Kind::value || o.kind == PatternOperand::Kind::literal);
@@ -167,18 +197,61 @@ void Deriver::add_direction(std::size_t rule, const rules::Rule& text) {
       if (pattern.slot_name(s) == output) direction->outputs.push_back(s);
   }
   if (direction->outputs.size() != pattern.rule().outputs.size()) return;
+  const std::size_t variables = pattern.variables().size();
+  std::map<std::string, TreeSize> sizes;
+  for (std::size_t k = 0; k < variables; ++k) {
+    TreeSize one{0, std::vector<int>(variables)};
+    one.reads[k] = 1;
+    sizes.emplace(pattern.variables()[k].name, std::move(one));
+  }
+  const auto size_of = [&](auto&& self, const rules::Term& term) -> TreeSize {
+    if (const auto known = sizes.find(term.name); term.kind == rules::Term::Kind::variable && known != sizes.end()) return known->second;
+    TreeSize size{term.kind == rules::Term::Kind::application && !term.operands.empty() ? 1 : 0, std::vector<int>(variables)};
+    for (const rules::Term& t : term.operands) size += self(self, t);
+    return size;
+  };
+  // The target may read inner values of the source.
+  for (const auto* side : {&pattern.rule().source, &pattern.rule().target}) {
+    for (const rules::Statement& s : *side) {
+      const TreeSize size = size_of(size_of, s.term);
+      for (const std::string& o : s.outputs) sizes[o] = size;
+    }
+  }
+  for (const std::string& output : pattern.rule().outputs) direction->made.push_back(sizes[output]);
+  const PatternNode& root = pattern.nodes()[static_cast<std::size_t>(direction->items[0].node)];
+  for (std::size_t k = 0; k < root.operands.size(); ++k)
+    if (root.operands[k].kind == PatternOperand::Kind::value && root.operands[k].node >= 0)
+      direction->below.push_back({k, bit_of(pattern.nodes()[static_cast<std::size_t>(root.operands[k].node)].op)});
   by_root_[static_cast<std::uint16_t>(pattern.root())].push_back(directions_.size());
   directions_.push_back(std::move(direction));
 }
 
+// What operations an e-graph has.
+struct Deriver::Operators {
+  Operators(const Vocabulary& vocabulary, const EGraph& graph) : of_terms(graph.size()), of_classes(graph.size()) {
+    for (TermId t = 0; t < graph.size(); ++t) {
+      const EqTerm& term = graph.term(t);
+      if (term.op == EqTerm::kInput) continue;
+      of_terms[t] = vocabulary.operator_of(static_cast<OpRef>(term.op));
+      of_classes[graph.find(t)] |= bit_of(of_terms[t]);
+      all |= bit_of(of_terms[t]);
+    }
+  }
+  std::vector<ir::OperatorId> of_terms;   // but inputs
+  std::vector<std::uint64_t> of_classes;  // by representative: bits
+  std::uint64_t all = 0;                  // bits
+};
+
 // Looks for directions in an e-graph. What was found before is not found again.
 class Deriver::Finder {
  public:
-  Finder(const Vocabulary& vocabulary, const EGraph& graph, std::unordered_set<std::uint64_t>& done, std::vector<Match>& found)
-      : vocabulary_(vocabulary), graph_(graph), done_(done), found_(found) {}
+  Finder(const Vocabulary& vocabulary, const EGraph& graph, const Operators& operators, std::unordered_set<std::uint64_t>& done,
+         std::vector<Match>& found)
+      : vocabulary_(vocabulary), graph_(graph), operators_(operators), done_(done), found_(found) {}
 
   // All matches whose first root is `root`.
   void find(const Direction& direction, std::size_t number, TermId root) {
+    if ((direction.operators & ~operators_.all) != 0 || !has_operands(direction, root)) return;
     direction_ = &direction;
     pattern_ = direction.pattern.get();
     match_.direction = static_cast<std::uint32_t>(number);
@@ -193,6 +266,18 @@ class Deriver::Finder {
   static constexpr TermId kNone = Match::kNone;
   static constexpr std::size_t kMost = 256;  // matches of one direction at one term
 
+  // Whether operations that may be those of the pattern are below a root.
+  bool has_operands(const Direction& direction, TermId root) const {
+    const EqTerm& term = graph_.term(root);
+    const auto has = [&](bool swapped) {
+      return std::all_of(direction.below.begin(), direction.below.end(), [&](const Direction::Below& b) {
+        return b.operand < term.count &&
+               (operators_.of_classes[graph_.find(term.operands[swapped ? 1 - b.operand : b.operand])] & b.operator_bit) != 0;
+      });
+    };
+    return has(false) || (term.count == 2 && vocabulary_.is_commutative(static_cast<OpRef>(term.op)) && has(true));
+  }
+
   void item(std::size_t index) {
     if (left_ == 0) return;
     if (index == direction_->items.size()) {
@@ -206,6 +291,7 @@ class Deriver::Finder {
     }
     const Direction::Item& i = direction_->items[index];
     if (i.slot) {
+      if ((operators_.of_classes[graph_.find(match_.slots[*i.slot])] & i.operator_bit) == 0) return;
       for (const TermId t : graph_.members(match_.slots[*i.slot])) at_term(index, t);
     } else {
       for (TermId t = 0; t < graph_.size(); ++t) at_term(index, t);
@@ -217,8 +303,7 @@ class Deriver::Finder {
     const auto number = static_cast<std::size_t>(i.node);
     const PatternNode& node = pattern_->nodes()[number];
     const EqTerm& term = graph_.term(id);
-    if (term.op == EqTerm::kInput || term.output != i.output || term.count != node.operands.size() ||
-        vocabulary_.operator_of(static_cast<OpRef>(term.op)) != node.op) {
+    if (term.op == EqTerm::kInput || term.output != i.output || term.count != node.operands.size() || operators_.of_terms[id] != node.op) {
       return;
     }
     const std::array<TermId, Match::kSlots> before = match_.slots;
@@ -261,6 +346,7 @@ class Deriver::Finder {
 
   const Vocabulary& vocabulary_;
   const EGraph& graph_;
+  const Operators& operators_;
   std::unordered_set<std::uint64_t>& done_;
   std::vector<Match>& found_;
   const Direction* direction_ = nullptr;
@@ -456,24 +542,6 @@ std::vector<int> smallest_sizes(const EGraph& graph) {
   return sizes;
 }
 
-// Of the outputs of a graph, on inputs of these sizes.
-std::vector<int> sizes_of(const FlatGraph& flat, const std::vector<int>& inputs) {
-  std::vector<int> nodes;
-  nodes.reserve(flat.nodes.size());
-  const auto size_of = [&](const FlatValue& v) {
-    return v.node < 0 ? inputs[static_cast<std::size_t>(-1 - v.node)] : nodes[static_cast<std::size_t>(v.node)];
-  };
-  for (const FlatNode& n : flat.nodes) {
-    int size = n.operands.empty() ? 0 : 1;
-    for (const FlatValue& v : n.operands) size += size_of(v);
-    nodes.push_back(size);
-  }
-  std::vector<int> result;
-  result.reserve(flat.outputs.size());
-  for (const FlatValue& v : flat.outputs) result.push_back(size_of(v));
-  return result;
-}
-
 std::string text_of(const Vocabulary& vocabulary, const EGraph& graph, TermId id) {
   const EqTerm& t = graph.term(id);
   if (t.op == EqTerm::kInput) return fmt::format("x{}", t.operands[0] + 1);
@@ -546,12 +614,12 @@ class Deriver::Derivation {
   // What was not found before.
   std::vector<Match> find() {
     std::vector<Match> matches;
-    Finder finder(deriver_.vocabulary_, graph_, done_, matches);
+    const Operators operators(deriver_.vocabulary_, graph_);
+    Finder finder(deriver_.vocabulary_, graph_, operators, done_, matches);
     const auto size = static_cast<TermId>(graph_.size());
     for (TermId t = 0; t < size; ++t) {
       if (graph_.term(t).op == EqTerm::kInput) continue;
-      const auto found =
-          deriver_.by_root_.find(static_cast<std::uint16_t>(deriver_.vocabulary_.operator_of(static_cast<OpRef>(graph_.term(t).op))));
+      const auto found = deriver_.by_root_.find(static_cast<std::uint16_t>(operators.of_terms[t]));
       if (found == deriver_.by_root_.end()) continue;
       for (const std::size_t d : found->second) {
         const Entry& rule = deriver_.rules_[deriver_.directions_[d]->rule];
@@ -565,35 +633,30 @@ class Deriver::Derivation {
   // Applies matches, what adds least to the size of some output first, as long as there may be more terms and nothing is derived. Whether
   // something is new.
   bool apply(const std::vector<Match>& matches) {
-    struct Step {
-      const Match* match = nullptr;
-      const FlatGraph* made = nullptr;
-      int growth = 0;
-    };
     const std::vector<int> sizes = smallest_sizes(graph_);
-    std::vector<Step> steps;
-    std::vector<int> of_variables;
+    std::vector<std::pair<int, const Match*>> steps;  // with what each adds
+    steps.reserve(matches.size());
+    std::vector<int> of_variable;
     for (const Match& m : matches) {
+      const Direction& direction = *deriver_.directions_[m.direction];
+      of_variable.clear();
+      for (const rules::PatternVariable& v : direction.pattern->variables()) of_variable.push_back(sizes[graph_.find(m.slots[v.slot])]);
+      int growth = INT_MIN;
+      for (std::size_t k = 0; k < direction.outputs.size(); ++k)
+        growth = std::max(growth, direction.made[k].with(of_variable) - sizes[graph_.find(m.slots[direction.outputs[k]])]);
+      steps.emplace_back(growth, &m);
+    }
+    std::stable_sort(steps.begin(), steps.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    bool changed = false;
+    for (const auto& [growth, match] : steps) {
+      const Match& m = *match;
       const Direction& direction = *deriver_.directions_[m.direction];
       const FlatGraph* made = deriver_.target_of(direction, graph_, m);
       if (made == nullptr) continue;
-      of_variables.clear();
-      for (const rules::PatternVariable& v : direction.pattern->variables()) of_variables.push_back(sizes[graph_.find(m.slots[v.slot])]);
-      const std::vector<int> of_outputs = sizes_of(*made, of_variables);
-      Step step{&m, made, INT_MIN};
-      for (std::size_t k = 0; k < of_outputs.size(); ++k)
-        step.growth = std::max(step.growth, of_outputs[k] - sizes[graph_.find(m.slots[direction.outputs[k]])]);
-      steps.push_back(step);
-    }
-    std::stable_sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.growth < b.growth; });
-    bool changed = false;
-    for (const Step& step : steps) {
-      const Match& m = *step.match;
-      const Direction& direction = *deriver_.directions_[m.direction];
       std::vector<TermId> variables;
       for (const rules::PatternVariable& v : direction.pattern->variables()) variables.push_back(m.slots[v.slot]);
       const std::size_t before = graph_.size();
-      const std::vector<TermId> outputs = add_graph(graph_, *step.made, variables);
+      const std::vector<TermId> outputs = add_graph(graph_, *made, variables);
       changed = changed || graph_.size() != before;
       for (std::size_t k = 0; k < outputs.size(); ++k) {
         const TermId from = m.slots[direction.outputs[k]];

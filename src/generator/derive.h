@@ -71,6 +71,8 @@ class Deriver {
     bool has_pair = false;  // of outputs
   };
   struct Match;
+  struct Operators;
+  struct TreeSize;
   class Finder;
   class Derivation;
 
