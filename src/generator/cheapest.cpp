@@ -113,6 +113,7 @@ int weight_of(const Vocabulary& vocabulary, std::span<const TypeRef> inputs, con
   int weight = 0;
   for (const FlatNode& n : graph.nodes) {
     std::vector<TypeRef> types;
+    types.reserve(n.operands.size());
     for (const FlatValue& v : n.operands)
       types.push_back(v.node < 0 ? inputs[static_cast<std::size_t>(-1 - v.node)]
                                  : graph.nodes[static_cast<std::size_t>(v.node)].types[v.output]);

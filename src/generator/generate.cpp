@@ -397,6 +397,12 @@ Result<std::string> PieceWorker::run(const std::string& piece) {
   return result;
 }
 
+void PieceWorker::forget() {
+  const std::lock_guard lock(mutex_);
+  idle_.clear();
+  plans_->clear();
+}
+
 Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) const {
   XFLOW_TRY(const Checkpoint checkpoint, Checkpoint::open(work_folder(options_), identity(options_)));
   std::istringstream words(piece.substr(0, piece.find('\n')));
@@ -497,6 +503,7 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
     all.push_back(std::move(grouped.candidates));
   }
   const auto universe_of = [&](const KeptRule& k) -> const Universe& { return universes[k.universe]; };
+  worker.forget();  // what graphs were found with
   Progress progress(options, checkpoint);
   XFLOW_CHECK(progress.restore(collector, universes));
   collector.share([&](const std::vector<std::string>& questions) { return answers(workers, worker, questions); }, workers.width());

@@ -58,6 +58,8 @@ class PieceWorker {
   PieceWorker& operator=(const PieceWorker&) = delete;
   // By several threads at a time.
   Result<std::string> run(const std::string& piece);
+  // What was kept; no piece may be running.
+  void forget();
 
  private:
   struct Tools;
