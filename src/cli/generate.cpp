@@ -21,7 +21,22 @@ struct GenerateArguments {
   std::string memory = "4GiB";
   int jobs = 1;
   bool no_pairs = false;
+  const CLI::App* given = nullptr;  // which options were
 };
+
+// Where no operators are named, what is not given is as it was for the job that OUT holds.
+Result<void> take_job(GenerateArguments& a) {
+  XFLOW_TRY(const std::optional<generator::GenerateOptions> job, generator::job_in(a.options.out));
+  if (!job) return {};
+  const auto is_given = [&](const char* option) { return a.given->count(option) > 0; };
+  a.options.words = job->words;
+  if (!is_given("--max-ops")) a.options.max_operators = job->max_operators;
+  if (!is_given("--inputs")) a.options.inputs = job->inputs;
+  if (!is_given("--seed")) a.options.seed = job->seed;
+  if (!is_given("--memory")) a.memory = std::to_string(job->memory);
+  if (!is_given("--no-pairs")) a.no_pairs = !job->pairs;
+  return {};
+}
 
 // What the options say together.
 Result<void> complete(GenerateArguments& a) {
@@ -31,6 +46,7 @@ Result<void> complete(GenerateArguments& a) {
       return fail(ErrorCode::invalid_argument, fmt::format("unknown preset '{}'; there are cnn, transformer, rnn and all", a.preset));
     a.options.words = *words;
   }
+  if (a.options.words.empty()) XFLOW_CHECK(take_job(a));
   if (a.options.words.empty()) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("no operators; name some with --ops or --preset: {}", fmt::join(generator::Universe::known_words(), ", ")));
@@ -82,7 +98,10 @@ ExitCode run(GenerateArguments& a) {
 void add_generate(CLI::App& app, Command& command) {
   auto a = std::make_shared<GenerateArguments>();
   CLI::App* sub = app.add_subcommand("generate", "Find rules: enumerate small graphs, prove what is equal, keep a small set");
-  CLI::Option* ops = sub->add_option("--ops", a->options.words, "operators and constants, as matmul,add,concat")->delimiter(',');
+  a->given = sub;
+  CLI::Option* ops = sub->add_option("--ops", a->options.words,
+                                     "operators and constants, as matmul,add,concat; none: go on with the job in the folder --out")
+                         ->delimiter(',');
   sub->add_option("--preset", a->preset, "a set of operators: cnn, transformer, rnn or all")->excludes(ops);
   sub->add_option("--max-ops", a->options.max_operators, "operators in a graph, at most")->capture_default_str();
   sub->add_option("--inputs", a->options.inputs, "inputs of the main type of data; by default one more than operators, at most 4");
@@ -99,7 +118,7 @@ void add_generate(CLI::App& app, Command& command) {
   sub->add_option("--seed", a->options.seed, "of the numbers in fingerprints")->capture_default_str();
   sub->footer(examples({"xflow generate --ops matmul,add,mul,concat,split,transpose,relu --max-ops 3 --out rules",
                         "xflow generate --preset cnn --max-ops 2 --out rules --jobs 2",
-                        "mpirun -n 5 xflow generate --preset cnn --max-ops 2 --out rules"}));
+                        "mpirun -n 5 xflow generate --preset cnn --max-ops 2 --out rules", "mpirun -n 5 xflow generate --out rules"}));
   sub->callback([a, &command] { command.run = [a] { return run(*a); }; });
 }
 

@@ -50,6 +50,8 @@ Result<Checkpoint> Checkpoint::open(const std::string& path, const std::string& 
   return checkpoint;
 }
 
+Result<std::optional<std::string>> Checkpoint::identity_of(const std::string& path) { return Checkpoint(path).read("job"); }
+
 bool Checkpoint::has(const std::string& name) const {
   std::error_code error;
   return std::filesystem::exists(path(name), error);

@@ -14,6 +14,8 @@ class Checkpoint {
   // The folder `path` for the job that `identity` describes; makes it where there is none. Error::io: it cannot be made or written, with
   // the reason of the operating system. Error::invalid_argument: it holds another job.
   static Result<Checkpoint> open(const std::string& path, const std::string& identity);
+  // What describes the job of a folder; nothing where there is none. Error::io.
+  static Result<std::optional<std::string>> identity_of(const std::string& path);
 
   // Nothing where there is no such file. Error::io.
   Result<std::optional<std::string>> read(const std::string& name) const;

@@ -60,7 +60,7 @@ std::string identity(const GenerateOptions& options) {
   return json.dump(1) + "\n";
 }
 
-std::string work_folder(const GenerateOptions& options) { return options.out + "/work"; }
+std::string work_folder(const std::string& out) { return out + "/work"; }
 
 // Numbers and records as bytes of this machine: checkpoints do not travel.
 template <typename T>
@@ -404,7 +404,7 @@ void PieceWorker::forget() {
 }
 
 Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) const {
-  XFLOW_TRY(const Checkpoint checkpoint, Checkpoint::open(work_folder(options_), identity(options_)));
+  XFLOW_TRY(const Checkpoint checkpoint, Checkpoint::open(work_folder(options_.out), identity(options_)));
   std::istringstream words(piece.substr(0, piece.find('\n')));
   std::string kind;
   std::size_t universe = 0;
@@ -422,7 +422,7 @@ Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) con
     if (!tools.collector)
       tools.collector = std::make_unique<CollectWorker>(
           tools.universes, options_.limits, verifier::Options(), [&](std::size_t u, std::size_t ranges) -> Result<CandidateList> {
-            XFLOW_TRY(const Checkpoint files, Checkpoint::open(work_folder(options_), identity(options_)));
+            XFLOW_TRY(const Checkpoint files, Checkpoint::open(work_folder(options_.out), identity(options_)));
             XFLOW_TRY(Grouped grouped, read_candidates(options_, files, tools.universes[u], u, ranges));
             return std::move(grouped.candidates);
           });
@@ -443,13 +443,34 @@ Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) con
   return group_range(options_, checkpoint, tools.universes[universe], *tools.finder, universe, number, count);
 }
 
+Result<std::optional<GenerateOptions>> job_in(const std::string& out) {
+  XFLOW_TRY(const std::optional<std::string> text, Checkpoint::identity_of(work_folder(out)));
+  if (!text) return std::optional<GenerateOptions>();
+  GenerateOptions options;
+  options.out = out;
+  try {
+    const ordered_json json = ordered_json::parse(*text);
+    options.words = json.at("operators").get<std::vector<std::string>>();
+    options.max_operators = json.at("max_operators").get<std::size_t>();
+    options.pairs = json.at("pairs").get<bool>();
+    options.seed = json.at("seed").get<std::uint64_t>();
+    options.memory = json.at("memory").get<std::uint64_t>();
+    // What is not said is what it is by default.
+    const auto inputs = json.at("inputs").get<std::size_t>();
+    if (inputs != inputs_of(options)) options.inputs = inputs;
+  } catch (const nlohmann::json::exception& e) {
+    return fail(ErrorCode::unreadable, fmt::format("not what a job says: {}", e.what()), work_folder(out));
+  }
+  return std::optional(std::move(options));
+}
+
 Result<GenerateSummary> generate(const GenerateOptions& options, Workers& workers) {
   if (options.max_operators < 1) return fail(ErrorCode::invalid_argument, "graphs of no operators make no rules; --max-ops is at least 1");
   constexpr std::size_t kMostOperators = 6;
   if (options.max_operators > kMostOperators)
     return fail(ErrorCode::invalid_argument, fmt::format("--max-ops is at most {}, found {}", kMostOperators, options.max_operators));
   XFLOW_TRY(const std::vector<Universe> universes, universes_of(options));
-  XFLOW_TRY(const Checkpoint checkpoint, Checkpoint::open(work_folder(options), identity(options)));
+  XFLOW_TRY(const Checkpoint checkpoint, Checkpoint::open(work_folder(options.out), identity(options)));
   GenerateSummary summary;
   ordered_json report;
   report["command"] = command_text(options);

@@ -35,6 +35,10 @@ struct GenerateOptions {
   std::function<void(const std::string&)> progress;  // one line
 };
 
+// The options of the job whose work is in OUT/work, but `beside`; nothing where there is no job. Error::io, and Error::unreadable for what
+// no job has written.
+Result<std::optional<GenerateOptions>> job_in(const std::string& out);
+
 struct GenerateSummary {
   std::uint64_t graphs = 0;
   std::uint64_t candidates = 0;

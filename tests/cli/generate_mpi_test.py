@@ -52,7 +52,7 @@ class WithMpi(Generate):
         expected = self.files("out")
         for path in [*(self.folder / "out/work").glob("graphs-0-1*"), *(self.folder / "out/work").glob("candidates-*")]:
             path.unlink()
-        self.assertEqual(0, self.mpirun(3, *JOB, "--out", "out")[0])
+        self.assertEqual(0, self.mpirun(3, "--out", "out")[0])
         self.assertEqual(expected, self.files("out"))
 
     def test_an_error_of_the_first_is_one_line(self):

@@ -84,6 +84,18 @@ class Errors(GenerateTest):
         self.assertTrue(text.startswith("xflow: no operators; name some with --ops or --preset: abs, add, "), text)
         self.assertEqual(64, status)
 
+    def test_go_on_with_the_job_that_is_there(self):
+        found = self.generate("out", *SMALL, "--inputs", "2", "--no-pairs", "--seed", "7", "--memory", "500MB")
+        (pathlib.Path(self.folder) / "out/generated.rules").unlink()
+        self.assertEqual(found, self.generate("out"))
+        self.assertEqual(found, self.generate("out", "--max-ops", "2"))
+        message = "xflow: out/work: the folder holds the work of a job with other options; name another one, or remove it"
+        self.assertEqual((message, 64), self.error("--max-ops", "3", "--out", "out"))
+        (pathlib.Path(self.folder) / "out/work/job").write_text("{")
+        text, status = self.error("--out", "out")
+        self.assertRegex(text, r"\Axflow: out/work: not what a job says: .+")
+        self.assertEqual(2, status)
+
     def test_refuse_graphs_without_operators(self):
         self.assertEqual(("xflow: graphs of no operators make no rules; --max-ops is at least 1", 64),
                          self.error("--ops", "relu", "--max-ops", "0", "--out", "out"))
