@@ -4,6 +4,8 @@
 // less, as a constant of the universe, but with nothing if nothing does; graphs of which it is a part are compared with nothing.
 //
 // Sums with an identity are for products to read, (x + I) z = x z + z; graphs that use them otherwise are left out.
+//
+// Of two outputs only what gains as one rewrite is a candidate (pairs.h).
 #pragma once
 
 #include <cstdint>

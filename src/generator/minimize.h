@@ -64,8 +64,8 @@ class RuleCollector {
   // Forgets the counts of candidates, which are about to be collected once more.
   void begin_again();
   // Keeps what the rules kept before do not derive: in its most general form that is proved for few dimensions. As equations, candidates of
-  // two outputs follow from two of one; as rewrites they do not. So these are kept where the source, which reads some input twice, costs
-  // more than a target that computes both outputs together, and rules kept before do not lead from the source to the target.
+  // two outputs follow from two of one; as rewrites they do not. So these are kept where rules kept before do not lead from the source to
+  // the target, nor to anything that costs as little.
   // All candidates are looked at with the rules that are there when it is called, and those that are open once more in their order: what is
   // kept depends on how they are divided. `looks`: what the first look at each says, if others had it. Errors are those of Ask.
   Result<void> collect(const Universe& universe, std::size_t universe_number, std::span<const Candidate> candidates,

@@ -58,7 +58,7 @@ struct Choice {
   bool commutative = false;
   int axis = 0;                    // concat, split, reduce
   ir::Attributes attributes = {};  // those that do not depend on sizes
-  int weight = kMovementWeight;
+  int weight = kMovementWeight;    // weights.h
 };
 
 // A tensor that graphs may read: an input, of which there are several of one type, or a constant.
