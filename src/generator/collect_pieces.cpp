@@ -100,7 +100,7 @@ Look look_at(Deriver& deriver, std::span<const std::size_t> unproved, const Deri
   const bool pair = candidate.source.outputs.size() > 1;
   const FlatEquation equation = GeneralShapes(universe, candidate).concrete(deriver.vocabulary());
   deriver.use_special(may_change_partial(universe, candidate));
-  const Goal goal = pair ? Goal::rewrite_as_cheap : Goal::equal;
+  const Goal goal = goal_of(candidate.source.outputs.size());
   if (deriver.derive(equation, limits, goal).derived) return Look::derived;
   if (unproved.empty() || pair) return Look::open;
   for (const std::size_t rule : unproved) deriver.enable(rule, true);

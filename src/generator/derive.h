@@ -25,6 +25,8 @@ namespace xflow::generator {
 // What is asked of an equation: whether its sides are equal; whether its source can be rewritten into its target, whose terms are not there
 // from the start; or into that or another graph that costs no more (cheapest.h).
 enum class Goal : std::uint8_t { equal, rewrite, rewrite_as_cheap };
+// What has to be so of a candidate that says nothing new: as equations, those of several outputs are several of one.
+inline Goal goal_of(std::size_t outputs) { return outputs > 1 ? Goal::rewrite_as_cheap : Goal::equal; }
 
 struct DeriveLimits {
   std::size_t rounds = 5;

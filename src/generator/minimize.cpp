@@ -146,7 +146,7 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
     // What is true for some sizes alone is looked at with such sizes.
     if (!equal.empty()) {
       equation = GeneralShapes(universe, candidate, equal).concrete(deriver_.vocabulary());
-      if (derives(equation, candidate.source.outputs.size() > 1 ? Goal::rewrite_as_cheap : Goal::equal, special)) {
+      if (derives(equation, goal_of(candidate.source.outputs.size()), special)) {
         ++counts_.derived;
         return;
       }
@@ -303,7 +303,7 @@ void RuleCollector::eliminate() {
   for (std::size_t k = kept_.size(); k-- > 0;) {
     if (!kept_[k].needed) continue;
     deriver_.enable(kept_[k].number, false);
-    if (derives(kept_[k].equation, kept_[k].pair ? Goal::rewrite_as_cheap : Goal::equal, kept_[k].special)) {
+    if (derives(kept_[k].equation, goal_of(kept_[k].candidate.source.outputs.size()), kept_[k].special)) {
       kept_[k].needed = false;
       ++counts_.eliminated;
     } else {

@@ -129,6 +129,20 @@ TEST(Plans, OfEveryWordAreThere) {
   }
 }
 
+// Inner elements have nine windows of a kernel, those at a border six, wherever these begin: two patterns an axis.
+TEST(Plans, ListTermsOncePerPattern) {
+  const std::vector<std::vector<std::int64_t>> matrices = {{4, 5}, {5, 6}};
+  const std::vector<Plan> product = Plan::make(ops::id_of("matmul"), {}, matrices).value();
+  EXPECT_EQ(product[0].rows.size(), 24U);
+  EXPECT_EQ(product[0].patterns.size(), 1U);
+  EXPECT_EQ(product[0].products.size(), 5U);
+  const std::vector<std::vector<std::int64_t>> images = {{2, 3, 5, 5}, {4, 3, 3, 3}};
+  const ir::Attributes same = {{"pads", std::vector<ir::Poly>(4, ir::Poly(1))}};
+  const std::vector<Plan> convolution = Plan::make(ops::id_of("conv"), same, images).value();
+  EXPECT_EQ(convolution[0].rows.size(), 200U);
+  EXPECT_EQ(convolution[0].patterns.size(), 4U);
+}
+
 TEST(Plans, AreMadeOnceForUniversesThatShareThem) {
   Universe one = Universe::make({World::matrix, {"matmul", "split"}, 2}).value();
   Universe other = Universe::make({World::matrix, {"add", "matmul", "split"}, 2}).value();
