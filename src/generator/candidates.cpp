@@ -74,6 +74,17 @@ class Copier {
   std::map<std::uint8_t, std::uint8_t> copies_;
 };
 
+// The outputs of several graphs on the same inputs as those of one.
+Sketch join(const Universe& universe, std::span<const Sketch> sketches) {
+  SketchBuilder builder(universe);
+  std::vector<std::uint8_t> outputs;
+  for (const Sketch& s : sketches) {
+    Copier copier(universe, s, builder);
+    for (const std::uint8_t o : s.outputs) outputs.push_back(copier.copy(o));
+  }
+  return builder.finish(std::move(outputs));
+}
+
 }  // namespace
 
 std::set<std::uint8_t> inputs_of(const Universe& universe, const Sketch& sketch) {
@@ -126,14 +137,6 @@ int weight_of(const Universe& universe, const Sketch& sketch) {
   int weight = 0;
   for (const SketchNode& n : sketch.nodes) weight += universe.choice(n.choice).weight;
   return weight;
-}
-
-Rank rank_of(const Universe& universe, const Sketch& sketch) {
-  Rank rank;
-  rank.operators = sketch.nodes.size();
-  rank.weight = weight_of(universe, sketch);
-  rank.structure = structure_of(universe, sketch);
-  return rank;
 }
 
 namespace {
@@ -249,15 +252,9 @@ bool Candidates::is_less(const Sketch& sketch, const Rank& rank, std::size_t sep
   return own != separate ? own < separate : structure_of(universe_, sketch) < rank.structure;
 }
 
-void Candidates::pair(const Record& record, const Sketch& representative, const std::optional<Naming>& of_representative,
-                      std::vector<Candidate>& result) {
+void Candidates::pair(const Record& record, const Sketch& representative, const Naming& of_representative, std::vector<Candidate>& result) {
   ++counts_.pairs;
   const Sketch member = codec_.decode(record.code);
-  const bool is_pair = member.outputs.size() > 1;
-  if (is_pair && !can_gain_together(universe_, member, representative) && !can_gain_together(universe_, representative, member)) {
-    ++counts_.no_gain;
-    return;
-  }
   if (has_idle_part(member) || has_idle_part(representative)) {
     ++counts_.idle;
     return;
@@ -266,43 +263,106 @@ void Candidates::pair(const Record& record, const Sketch& representative, const 
     ++counts_.reducible;
     return;
   }
-  const std::optional<Naming> of_member = evaluator_.smallest(member);
-  if (!of_member || !of_representative || of_member->value != of_representative->value) {
+  const std::optional<Naming> of_member = first_naming(member);
+  if (!of_member || of_member->value != of_representative.value) {
     ++counts_.accidents;
     return;
   }
-  Candidate c{rename(universe_, member, of_member->leaves), rename(universe_, representative, of_representative->leaves)};
-  // On other numbers and larger tensors, output by output.
-  const std::vector<std::uint64_t> source = again_.values(c.source);
-  std::vector<std::uint64_t> target = again_.values(c.target);
-  std::vector<std::uint8_t> left_over = c.target.outputs;  // outputs may be equal; each is taken once
-  std::vector<std::uint8_t> outputs;
-  for (const std::uint64_t v : source) {
-    const auto same = std::find(target.begin(), target.end(), v);
-    if (same == target.end()) break;
-    const auto at = same - target.begin();
-    outputs.push_back(left_over[static_cast<std::size_t>(at)]);
-    target.erase(same);
-    left_over.erase(left_over.begin() + at);
-  }
-  if (source.empty() || outputs.size() != c.source.outputs.size()) {
+  Candidate c{rename(universe_, member, of_member->leaves), rename(universe_, representative, of_representative.leaves)};
+  if (!are_equal_again(c)) {
     ++counts_.accidents;
     return;
-  }
-  c.target.outputs = std::move(outputs);
-  if (is_pair) {
-    if (weight_of(universe_, c.source) < weight_of(universe_, c.target)) std::swap(c.source, c.target);
-    c = without_common_ends(universe_, std::move(c), [&](const Sketch& s) { return again_.values(s); });
-    if (are_two_rewrites(universe_, c)) {
-      ++counts_.no_gain;
-      return;
-    }
   }
   const std::set<std::uint8_t> left = inputs_of(universe_, c.source);
   const std::set<std::uint8_t> right = inputs_of(universe_, c.target);
   if (!std::includes(left.begin(), left.end(), right.begin(), right.end()) &&
       !std::includes(right.begin(), right.end(), left.begin(), left.end())) {
     ++counts_.dropped;
+    return;
+  }
+  result.push_back(std::move(c));
+}
+
+bool Candidates::are_equal_again(const Candidate& c) {
+  const std::vector<std::uint64_t> values = again_.values(c.source);
+  return !values.empty() && values == again_.values(c.target);
+}
+
+std::optional<Naming> Candidates::first_naming(const Sketch& sketch) {
+  std::vector<Naming> all = evaluator_.namings(sketch);
+  return all.empty() ? std::nullopt : std::optional(std::move(all.front()));
+}
+
+std::optional<Sketch> Candidates::smallest_like(const Sketch& part) {
+  const std::optional<Naming> naming = first_naming(part);
+  if (!naming) return std::nullopt;
+  const auto found = std::lower_bound(smallest_.begin(), smallest_.end(), std::pair(naming->value, std::uint64_t{0}));
+  if (found == smallest_.end() || found->first != naming->value) return std::nullopt;
+  const Sketch representative = codec_.decode(found->second);
+  const std::optional<Naming> of_representative = first_naming(representative);
+  if (!of_representative || of_representative->value != naming->value) return std::nullopt;
+  std::vector<std::uint8_t> back(naming->leaves.size());
+  for (std::size_t k = 0; k < back.size(); ++k) back[naming->leaves[k]] = static_cast<std::uint8_t>(k);
+  return rename(universe_, rename(universe_, representative, of_representative->leaves), back);
+}
+
+Sketch Candidates::with_ends_of(const Sketch& part, Sketch smallest) {
+  if (part.nodes.empty()) return smallest;
+  const SketchNode& last = part.nodes.back();
+  if (universe_.choice(last.choice).outputs != 1) return smallest;
+  std::vector<Sketch> operands;
+  for (const std::uint8_t o : last.operands) {
+    const Sketch below = part_of(universe_, part, o);
+    std::optional<Sketch> found = o < universe_.leaves().size() ? below : smallest_like(below);
+    if (!found) return smallest;
+    operands.push_back(with_ends_of(below, *std::move(found)));
+  }
+  Sketch all = join(universe_, operands);
+  SketchNode end{last.choice, all.outputs};
+  if (universe_.choice(end.choice).commutative) std::sort(end.operands.begin(), end.operands.end());
+  std::size_t value = universe_.leaves().size();
+  for (const SketchNode& n : all.nodes) value += universe_.choice(n.choice).outputs;
+  all.nodes.push_back(std::move(end));
+  all.outputs = {static_cast<std::uint8_t>(value)};
+  const bool is_as_small = all.nodes.size() == smallest.nodes.size() && weight_of(universe_, all) == weight_of(universe_, smallest);
+  return is_as_small ? all : smallest;
+}
+
+void Candidates::pair_apart(const Record& record, std::vector<Candidate>& result) {
+  ++counts_.pairs;
+  const Sketch target = codec_.decode(record.code);
+  if (has_idle_part(target)) {
+    ++counts_.idle;
+    return;
+  }
+  std::vector<Sketch> apart;
+  for (const std::uint8_t o : target.outputs) {
+    std::optional<Sketch> smallest = smallest_like(part_of(universe_, target, o));
+    if (!smallest || smallest->nodes.empty()) {
+      ++counts_.no_gain;
+      return;
+    }
+    apart.push_back(*std::move(smallest));
+  }
+  Candidate c{join(universe_, apart), target};
+  if (c.source.nodes.size() > options_.max_operators || !can_gain_together(universe_, c.source, c.target)) {
+    ++counts_.no_gain;
+    return;
+  }
+  if (reduced(target, {target.nodes.size(), weight_of(universe_, target), record.structure})) {
+    ++counts_.reducible;
+    return;
+  }
+  if (!are_equal_again(c)) {
+    ++counts_.accidents;
+    return;
+  }
+  for (std::size_t k = 0; k < apart.size(); ++k)
+    apart[k] = with_ends_of(part_of(universe_, target, target.outputs[k]), std::move(apart[k]));
+  c.source = join(universe_, apart);
+  c = without_common_ends(universe_, std::move(c), [&](const Sketch& s) { return again_.values(s); });
+  if (are_two_rewrites(universe_, c)) {
+    ++counts_.no_gain;
     return;
   }
   result.push_back(std::move(c));
@@ -349,18 +409,20 @@ void Candidates::learn(std::vector<Record>& smaller) {
   leave_out(smaller);
   for (const Class& c : classes(smaller)) {
     const Sketch representative = codec_.decode(smaller[c.representative].code);
+    if (representative.outputs.size() > 1) continue;
     const bool is_leaf = representative.nodes.empty();
     const bool idle = is_leaf ? representative.outputs[0] >= universe_.inputs() : ignores_an_input(representative);
     for (std::size_t k = c.begin; k < c.end; ++k)
       if (idle && (!is_leaf || k != c.representative)) idle_.insert(smaller[k].structure);
+    if (!idle) smallest_.emplace_back(smaller[c.representative].fingerprint, smaller[c.representative].code);
     if (c.end - c.begin == 1) continue;
-    const std::optional<Naming> of_representative = evaluator_.smallest(representative);
+    const std::optional<Naming> of_representative = first_naming(representative);
     if (!of_representative) continue;
     const Sketch named = rename(universe_, representative, of_representative->leaves);
     for (std::size_t k = c.begin; k < c.end; ++k) {
       if (k == c.representative) continue;
       Sketch member = codec_.decode(smaller[k].code);
-      const std::optional<Naming> of_member = evaluator_.smallest(member);
+      const std::optional<Naming> of_member = first_naming(member);
       if (!of_member || of_member->value != of_representative->value) continue;
       member = rename(universe_, member, of_member->leaves);
       const std::set<std::uint8_t> left = inputs_of(universe_, member);
@@ -383,41 +445,30 @@ std::vector<Candidate> Candidates::find(std::vector<Record>& records) {
   counts_.classes = all_classes.size();
   std::vector<Candidate> result;
   for (const Class& c : all_classes) {
-    Sketch representative = codec_.decode(records[c.representative].code);
+    const Sketch representative = codec_.decode(records[c.representative].code);
+    if (representative.outputs.size() > 1) {
+      for (std::size_t k = c.begin; k < c.end; ++k) pair_apart(records[k], result);
+      continue;
+    }
     if (c.end - c.begin > 1 && !representative.nodes.empty() && ignores_an_input(representative)) {
       counts_.pairs += c.end - c.begin - 1;
       counts_.idle += c.end - c.begin - 1;
       continue;
     }
-    if (representative.outputs.size() > 1) {
-      if (c.end - c.begin == 1) continue;
-      // A value that is an output and is read is enumerated as one that is not, times 1.
-      while (std::optional<Sketch> smaller = reduced(representative, rank_of(universe_, representative)))
-        representative = *std::move(smaller);
-      const auto is_leaf = [&](std::uint8_t o) { return o < universe_.leaves().size(); };
-      if (std::any_of(representative.outputs.begin(), representative.outputs.end(), is_leaf)) {
-        counts_.pairs += c.end - c.begin - 1;
-        counts_.reducible += c.end - c.begin - 1;
-        continue;
-      }
-    }
-    const std::optional<Naming> first = evaluator_.smallest(representative);
+    const std::vector<Naming> namings = evaluator_.namings(representative);
+    if (namings.empty()) continue;
     for (std::size_t k = c.begin; k < c.end; ++k)
-      if (k != c.representative) pair(records[k], representative, first, result);
+      if (k != c.representative) pair(records[k], representative, namings.front(), result);
     // Renamings of the representative to itself: the laws of commutation.
-    if (representative.outputs.size() > 1 || !first || !first->has_laws) continue;
-    std::set<std::uint64_t> structures;
-    for (const Renaming& r : evaluator_.renamings(representative)) {
-      if (r.leaves == first->leaves) structures.insert(r.structure);
-    }
-    for (const Renaming& r : evaluator_.renamings(representative)) {
-      if (!r.counts || r.value != first->value || !structures.insert(r.structure).second) continue;
+    std::set<std::uint64_t> structures = {namings.front().structure};
+    for (const Naming& n : namings) {
+      if (!structures.insert(n.structure).second) continue;
       ++counts_.pairs;
       if (has_idle_part(representative) || ignores_an_input(representative)) {
         ++counts_.idle;
         break;
       }
-      result.push_back({rename(universe_, representative, r.leaves), rename(universe_, representative, first->leaves)});
+      result.push_back({rename(universe_, representative, n.leaves), rename(universe_, representative, namings.front().leaves)});
     }
   }
   return result;

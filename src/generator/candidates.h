@@ -5,7 +5,8 @@
 //
 // Sums with an identity are for products to read, (x + I) z = x z + z; graphs that use them otherwise are left out.
 //
-// Of two outputs only what gains as one rewrite is a candidate (pairs.h).
+// A graph of two outputs is the target of a candidate, whose source has the representative of each output; only what gains as one rewrite
+// is one (pairs.h).
 #pragma once
 
 #include <cstdint>
@@ -30,9 +31,9 @@ struct Candidate {
 struct CandidateCounts {
   std::uint64_t graphs = 0;     // different ones, up to the names of inputs
   std::uint64_t classes = 0;    // of equal fingerprints
-  std::uint64_t pairs = 0;      // member and representative, and renamings of a representative to itself
+  std::uint64_t pairs = 0;      // member and representative, renamings of a representative to itself, and graphs of two outputs
   std::uint64_t reducible = 0;  // of these, follow from a smaller candidate: a part is replaced by its representative
-  std::uint64_t accidents = 0;  // of the others, differ on other numbers and larger tensors
+  std::uint64_t accidents = 0;  // of the others, those that differ on other numbers and larger tensors
   std::uint64_t dropped = 0;    // one side reads an input that the other does not, and the other way round
   std::uint64_t idle = 0;       // of the pairs, all their class ignores an input that it reads, or a part is such or a constant
   std::uint64_t no_gain = 0;    // of the pairs, those of two outputs that gain nothing as one rewrite (pairs.h)
@@ -46,7 +47,6 @@ struct Rank {
   std::uint64_t structure = 0;
   friend auto operator<=>(const Rank&, const Rank&) = default;
 };
-Rank rank_of(const Universe& universe, const Sketch& sketch);
 int weight_of(const Universe& universe, const Sketch& sketch);
 
 class Candidates {
@@ -79,8 +79,17 @@ class Candidates {
   bool ignores_an_input(const Sketch& sketch);
   // Whether some part of a graph, but the whole, is in a class whose representative does so or reads nothing.
   bool has_idle_part(const Sketch& sketch);
-  void pair(const Record& record, const Sketch& representative, const std::optional<Naming>& of_representative,
-            std::vector<Candidate>& result);
+  void pair(const Record& record, const Sketch& representative, const Naming& of_representative, std::vector<Candidate>& result);
+  // A graph of two outputs and the smallest graphs of each of them.
+  void pair_apart(const Record& record, std::vector<Candidate>& result);
+  // On other numbers and larger tensors, output by output.
+  bool are_equal_again(const Candidate& candidate);
+  std::optional<Naming> first_naming(const Sketch& sketch);
+  // The representative of what computes the same as a graph of one output, on its inputs; nothing where none has fewer operators than the
+  // most, or where all ignore an input that they read.
+  std::optional<Sketch> smallest_like(const Sketch& part);
+  // `smallest`, which computes the same as a graph of one output, or one as small that ends with the operations of that graph.
+  Sketch with_ends_of(const Sketch& part, Sketch smallest);
 
   const Universe& universe_;
   EnumerationOptions options_;
@@ -89,7 +98,8 @@ class Candidates {
   Evaluator again_;  // other numbers, larger tensors
   // By structure, of what is no representative: the representative of its class, on the inputs that structure_of gives it.
   std::unordered_map<std::uint64_t, Sketch> representative_of_;
-  std::unordered_set<std::uint64_t> idle_;  // structures of graphs that are no part of others
+  std::unordered_set<std::uint64_t> idle_;                         // structures of graphs that are no part of others
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> smallest_;  // representatives: fingerprints, ascending, and codes
   CandidateCounts counts_;
 };
 

@@ -30,8 +30,7 @@ class Evaluator::Implementation {
   Implementation& operator=(const Implementation&) = delete;
   virtual EnumerationCounts run(std::size_t part, std::size_t parts, const std::function<void(const Record&)>& found) = 0;
   virtual std::optional<Record> record(const Sketch& sketch) = 0;
-  virtual std::vector<Renaming> renamings(const Sketch& sketch) = 0;
-  virtual std::optional<Naming> smallest(const Sketch& sketch) = 0;
+  virtual std::vector<Naming> namings(const Sketch& sketch) = 0;
   virtual std::vector<std::uint64_t> values(const Sketch& sketch) = 0;
 };
 
@@ -39,14 +38,18 @@ namespace {
 
 template <typename Number>
 class Enumeration final : public Evaluator::Implementation {
+  using Lane = typename LaneSet<Number>::Lane;
+
  public:
   Enumeration(const Universe& universe, const EnumerationOptions& options)
-      : universe_(universe), options_(options), store_(universe, options) {
+      : universe_(universe), options_(options), store_(universe, options), structures_(universe) {
     max_values_ = universe.leaves().size() + 2 * options.max_operators;
     types_.resize(max_values_);
     levels_.resize(max_values_, 0);
     uses_.resize(max_values_, 0);
     cones_.resize(max_values_, 0);
+    reads_.resize(max_values_, 0);
+    for (std::size_t k = 0; k < universe.inputs(); ++k) reads_[k] = std::uint64_t{1} << k;
     for (std::size_t k = 0; k < universe.leaves().size(); ++k) types_[k] = universe.leaves()[k].type;
   }
 
@@ -65,63 +68,39 @@ class Enumeration final : public Evaluator::Implementation {
   }
 
   std::optional<Record> record(const Sketch& sketch) override {
-    const LaneSet<Number>* lanes = compute(sketch, false);
-    return lanes == nullptr ? std::nullopt : std::optional(record(*lanes, sketch.outputs));
+    LaneSet<Number>* lanes = begin(sketch);
+    return lanes == nullptr ? std::nullopt : record(*lanes, sketch.outputs);
   }
 
-  std::vector<Renaming> renamings(const Sketch& sketch) override {
-    std::vector<Renaming> result;
-    const LaneSet<Number>* lanes = compute(sketch, false);
-    if (lanes == nullptr) return result;
-    find_irrelevant(*lanes, sketch.outputs);
-    result.reserve(lanes->renamings());
-    for (std::size_t lane = 0; lane < lanes->renamings(); ++lane) {
-      Renaming r;
-      r.leaves = leaves_of(*lanes, lane);
-      for (const std::uint8_t o : sketch.outputs) {
-        r.value += mix(lanes->hashes(o)[lane]);
-        r.structure += mix(lanes->structures(o)[lane]);
+  std::vector<Naming> namings(const Sketch& sketch) override {
+    std::vector<Naming> result;
+    LaneSet<Number>* lanes = begin(sketch);
+    if (lanes == nullptr || !find_names(*lanes, sketch.outputs)) return result;
+    std::vector<std::uint8_t> numbers;
+    for (const Named& n : named_) {
+      if (n.value != fingerprint_) continue;
+      Naming naming;
+      naming.value = n.value;
+      naming.leaves.resize(universe_.leaves().size());
+      std::iota(naming.leaves.begin(), naming.leaves.end(), std::uint8_t{0});
+      numbers.clear();
+      for (std::size_t k = 0; k < lanes->inputs().size(); ++k) {
+        const std::uint8_t leaf = lanes->inputs()[k];
+        const std::uint8_t number = lanes->labels(n.lane)[k];
+        naming.leaves[leaf] = static_cast<std::uint8_t>(universe_.group_begins()[lanes->group(k)] + number);
+        numbers.push_back(number);
       }
-      r.counts = irrelevant_.empty() || names_relevant_first(*lanes, lane);
-      result.push_back(std::move(r));
+      naming.structure = structures_.named(nodes_, sketch.outputs, lanes->inputs(), numbers);
+      result.push_back(std::move(naming));
     }
     return result;
   }
 
-  std::optional<Naming> smallest(const Sketch& sketch) override {
-    const LaneSet<Number>* lanes = compute(sketch, false);
-    if (lanes == nullptr) return std::nullopt;
-    find_irrelevant(*lanes, sketch.outputs);
-    Naming best;
-    std::uint64_t best_structure = 0;
-    std::size_t best_lane = lanes->renamings();
-    for (std::size_t lane = 0; lane < lanes->renamings(); ++lane) {
-      if (!irrelevant_.empty() && !names_relevant_first(*lanes, lane)) continue;
-      std::uint64_t value = 0;
-      std::uint64_t structure = 0;
-      for (const std::uint8_t o : sketch.outputs) {
-        value += mix(lanes->hashes(o)[lane]);
-        structure += mix(lanes->structures(o)[lane]);
-      }
-      if (best_lane != lanes->renamings() && value > best.value) continue;
-      if (best_lane != lanes->renamings() && value == best.value) {
-        best.has_laws = best.has_laws || structure != best_structure;
-        continue;
-      }
-      best = {{}, value, false};
-      best_structure = structure;
-      best_lane = lane;
-    }
-    if (best_lane == lanes->renamings()) return std::nullopt;
-    best.leaves = leaves_of(*lanes, best_lane);
-    return best;
-  }
-
   std::vector<std::uint64_t> values(const Sketch& sketch) override {
     std::vector<std::uint64_t> result;
-    const LaneSet<Number>* lanes = compute(sketch, true);
-    if (lanes == nullptr) return result;
-    for (const std::uint8_t o : sketch.outputs) result.push_back(lanes->hashes(o)[0]);
+    LaneSet<Number>* lanes = begin(sketch);
+    if (lanes == nullptr || !lanes->compute(std::array{lanes->identity()}, nodes_, types_)) return result;
+    for (const std::uint8_t o : sketch.outputs) result.push_back(lanes->hash(o, lanes->identity()));
     return result;
   }
 
@@ -131,19 +110,9 @@ class Enumeration final : public Evaluator::Implementation {
     used_ = {};
   }
 
-  std::vector<std::uint8_t> leaves_of(const LaneSet<Number>& lanes, std::size_t lane) const {
-    std::vector<std::uint8_t> leaves(universe_.leaves().size());
-    std::iota(leaves.begin(), leaves.end(), std::uint8_t{0});
-    for (std::size_t k = 0; k < lanes.used_inputs(); ++k) {
-      const std::size_t leaf = lanes.used_input(k);
-      leaves[leaf] = static_cast<std::uint8_t>(universe_.group_begins()[universe_.leaves()[leaf].group] + lanes.renamed(lane, k));
-    }
-    return leaves;
-  }
-
-  // The values of a graph, whose operations stand in any topological order; null where some element has none, and of a graph that is larger
-  // than what is enumerated.
-  LaneSet<Number>* compute(const Sketch& sketch, bool only_identity) {
+  // A graph, whose operations stand in any topological order, as the one that grows; null where operands do not fit, and of a graph that is
+  // larger than what is enumerated.
+  LaneSet<Number>* begin(const Sketch& sketch) {
     clear();
     if (sketch.nodes.size() > options_.max_operators) return nullptr;
     for (const SketchNode& n : sketch.nodes) {
@@ -151,9 +120,8 @@ class Enumeration final : public Evaluator::Implementation {
       for (const std::uint8_t o : n.operands) use_all(o);
       if (!push(node)) return nullptr;
     }
-    if (sketch.nodes.empty()) use_all(sketch.outputs[0]);
-    LaneSet<Number>& lanes = lane_set(only_identity);
-    return lanes.compute(nodes_, types_) ? &lanes : nullptr;
+    for (const std::uint8_t o : sketch.outputs) use_all(o);
+    return &lane_set();
   }
 
   GrownNode node_of(ChoiceId choice, std::uint8_t a, std::uint8_t b) const {
@@ -177,15 +145,18 @@ class Enumeration final : public Evaluator::Implementation {
     if (operation.outputs == 0) return false;
     node.first_value = static_cast<std::uint8_t>(values());
     node.stamp = ++stamp_;
+    std::uint64_t reads = 0;
     for (std::size_t k = 0; k < node.operand_count; ++k) {
       node.level = std::max<std::uint8_t>(node.level, static_cast<std::uint8_t>(levels_[node.operands[k]] + 1));
       ++uses_[node.operands[k]];
       node.cone |= cones_[node.operands[k]];
+      reads |= reads_[node.operands[k]];
     }
     node.cone |= 1U << nodes_.size();
     for (std::size_t k = 0; k < node.outputs; ++k) {
       types_[node.first_value + k] = operation.types[k];
       cones_[node.first_value + k] = node.cone;
+      reads_[node.first_value + k] = reads;
       levels_[node.first_value + k] = node.level;
       uses_[node.first_value + k] = 0;
     }
@@ -270,42 +241,39 @@ class Enumeration final : public Evaluator::Implementation {
     const bool shared = nodes_.size() < 2 && options_.max_operators >= 2;
     const bool mine = shared ? part_ == 0 : nodes_.size() > (options_.max_operators >= 2 ? 2 : 1) || number_++ % parts_ == part_;
     if (open <= options_.max_outputs + left && (mine || shared)) {
-      const bool has_values = !mine || emit(open);
-      if (has_values && left > 0) extend();
+      has_values_ = true;
+      repeats_ = Repeats::unknown;
+      if (mine) emit(open);
+      if (has_values_ && left > 0 && grows()) extend();
+      if (mine && !has_values_) ++counts_.without_value;
     }
     pop();
   }
 
-  LaneSet<Number>& lane_set(bool only_identity = false) {
-    std::unique_ptr<LaneSet<Number>>& found = lane_sets_[used_.packed() << 1 | (only_identity ? 1 : 0)];
-    if (!found) found = std::make_unique<LaneSet<Number>>(universe_, store_, used_, options_.max_operators, max_values_, only_identity);
+  LaneSet<Number>& lane_set() {
+    std::unique_ptr<LaneSet<Number>>& found = lane_sets_[used_.packed()];
+    if (!found) found = std::make_unique<LaneSet<Number>>(universe_, store_, used_, options_.max_operators, max_values_);
     return *found;
   }
 
-  // Graphs with the operations so far. False where an element has no value.
-  bool emit(std::size_t open) {
-    const bool may_emit = open <= options_.max_outputs;
-    // Residues always have a value but for plans that say so; those are asked here, so that nothing is built on them.
-    if (!may_emit && universe_.numbers() == Universe::Numbers::field) return true;
+  // Graphs with the operations so far.
+  void emit(std::size_t open) {
+    if (open > options_.max_outputs) return;
+    outputs_.clear();
+    choose_outputs(lane_set(), 0);
+  }
+  // Whether anything is built on the operations so far: every element has a value, and the last operation does not compute what is there
+  // already.
+  bool grows() {
     LaneSet<Number>& lanes = lane_set();
-    if (!lanes.compute(nodes_, types_)) {
-      ++counts_.without_value;
-      return false;
-    }
-    if (may_emit) {
-      outputs_.clear();
-      choose_outputs(lanes, 0);
-    }
-    return true;
+    has_values_ = compute_first(lanes);
+    return has_values_ && !repeats(lanes);
   }
 
   void choose_outputs(LaneSet<Number>& lanes, std::size_t node) {
     if (outputs_.size() > options_.max_outputs) return;
     if (node == nodes_.size()) {
-      if (outputs_.empty()) return;
-      ++counts_.raw[nodes_.size()];
-      if (outputs_.size() == 1) ++counts_.plain[nodes_.size()];
-      (*found_)(record(lanes, outputs_));
+      if (!outputs_.empty() && has_values_) take(lanes);
       return;
     }
     const GrownNode& n = nodes_[node];
@@ -332,51 +300,115 @@ class Enumeration final : public Evaluator::Implementation {
     }
   }
 
-  Record record(const LaneSet<Number>& lanes, std::span<const std::uint8_t> outputs) {
-    Record r;
-    find_irrelevant(lanes, outputs);
-    r.fingerprint = r.structure = UINT64_MAX;
-    for (std::size_t lane = 0; lane < lanes.renamings(); ++lane) {
-      std::uint64_t structure = 0;
+  // The graph with the chosen outputs.
+  void take(LaneSet<Number>& lanes) {
+    if (outputs_.size() > 1 && !compute_together()) return;
+    has_values_ = compute_first(lanes);
+    if (!has_values_ || (outputs_.size() > 1 && (repeats(lanes) || !some_ignores(lanes)))) return;
+    const std::optional<Record> r = record(lanes, outputs_);
+    has_values_ = r.has_value();
+    if (!r) return;
+    ++counts_.raw[nodes_.size()];
+    if (outputs_.size() == 1) ++counts_.plain[nodes_.size()];
+    (*found_)(*r);
+  }
+
+  // Whether some operation is part of all chosen outputs.
+  bool compute_together() const {
+    std::uint32_t common = UINT32_MAX;
+    for (const std::uint8_t o : outputs_) common &= cones_[o];
+    return common != 0;
+  }
+  // Whether some chosen output depends not on an input that it reads.
+  bool some_ignores(LaneSet<Number>& lanes) {
+    return std::any_of(outputs_.begin(), outputs_.end(), [&](const std::uint8_t& o) {
+      for (std::size_t k = 0; k < lanes.inputs().size(); ++k)
+        if ((reads_[o] >> lanes.inputs()[k] & 1) != 0 && ignores(lanes, std::span(&o, 1), k)) return true;
+      return false;
+    });
+  }
+
+  // Whether every output of the last operation is a value that is there without it.
+  bool repeats(LaneSet<Number>& lanes) {
+    if (repeats_ != Repeats::unknown) return repeats_ == Repeats::yes;
+    const GrownNode& last = nodes_.back();
+    repeats_ = Repeats::yes;
+    for (std::size_t o = last.first_value; o < values() && repeats_ == Repeats::yes; ++o) {
+      const auto is_same = [&](std::size_t v) { return types_[v] == types_[o] && are_equal(lanes, o, v); };
+      bool found = std::any_of(lanes.inputs().begin(), lanes.inputs().end(), is_same);
+      for (std::size_t v = universe_.inputs(); v < last.first_value && !found; ++v) found = is_same(v);
+      if (!found) repeats_ = Repeats::no;
+    }
+    return repeats_ == Repeats::yes;
+  }
+  bool are_equal(LaneSet<Number>& lanes, std::size_t a, std::size_t b) {
+    for (const Lane l : lanes.alike())
+      if (lanes.hash(a, l) != lanes.hash(b, l)) return false;
+    return lanes.compute(std::array{lanes.identity()}, nodes_, types_) &&
+           lanes.hash(a, lanes.identity()) == lanes.hash(b, lanes.identity());
+  }
+
+  // The lanes that are always computed.
+  bool compute_first(LaneSet<Number>& lanes) {
+    return lanes.compute(lanes.kHasAlike ? lanes.alike() : std::span<const Lane>(std::array{lanes.identity()}), nodes_, types_);
+  }
+  // Whether no output depends on input `k`; false as well where some element has no value.
+  bool ignores(LaneSet<Number>& lanes, std::span<const std::uint8_t> outputs, std::size_t k) {
+    const auto agree = [&](Lane a, Lane b) {
+      return std::all_of(outputs.begin(), outputs.end(), [&](std::uint8_t o) { return lanes.hash(o, a) == lanes.hash(o, b); });
+    };
+    // Of inputs that are alike x - y does not depend on z in (x - y) z.
+    if (lanes.kHasAlike && !agree(lanes.alike()[0], lanes.alike()[k + 1])) return false;
+    return lanes.compute(std::array{lanes.identity(), lanes.without()[k]}, nodes_, types_) && agree(lanes.identity(), lanes.without()[k]);
+  }
+
+  // The names of inputs that may give the fingerprint: those that matter come first in their groups, in the order of what becomes of the
+  // values when all are alike but for one; where that is the same, in all orders.
+  bool find_names(LaneSet<Number>& lanes, std::span<const std::uint8_t> outputs) {
+    if (!compute_first(lanes)) return false;
+    const std::size_t count = lanes.inputs().size();
+    std::uint64_t reads = 0;
+    for (const std::uint8_t o : outputs) reads |= reads_[o];
+    keys_.resize(count);
+    for (std::size_t k = 0; k < count; ++k) {
+      keys_[k] = {2 * lanes.group(k), 0};
+      if ((reads >> lanes.inputs()[k] & 1) == 0 || ignores(lanes, outputs, k)) {
+        keys_[k] = {2 * lanes.group(k) + 1, k};
+      } else if (lanes.kHasAlike) {
+        for (const std::uint8_t o : outputs) keys_[k].second += mix(lanes.hash(o, lanes.alike()[k + 1]));
+      }
+    }
+    named_.clear();
+    wanted_.clear();
+    labels_.resize(count);
+    orders_.begin(keys_);
+    do {
+      const std::span<const std::uint8_t> order = orders_.order();
+      for (std::size_t place = 0; place < count; ++place) {
+        const bool goes_on = place > 0 && lanes.group(order[place]) == lanes.group(order[place - 1]);
+        labels_[order[place]] = goes_on ? static_cast<std::uint8_t>(labels_[order[place - 1]] + 1) : std::uint8_t{0};
+      }
+      wanted_.push_back(lanes.lane(labels_));
+    } while (orders_.next());
+    if (!lanes.compute(wanted_, nodes_, types_)) return false;
+    fingerprint_ = UINT64_MAX;
+    for (const Lane lane : wanted_) {
       std::uint64_t value = 0;
-      for (const std::uint8_t o : outputs) {
-        structure += mix(lanes.structures(o)[lane]);
-        value += mix(lanes.hashes(o)[lane]);
-      }
-      r.structure = std::min(r.structure, structure);
-      if (irrelevant_.empty() || names_relevant_first(lanes, lane)) r.fingerprint = std::min(r.fingerprint, value);
-    }
-    r.code = code(outputs);
-    return r;
-  }
-
-  // Inputs on which no output depends.
-  void find_irrelevant(const LaneSet<Number>& lanes, std::span<const std::uint8_t> outputs) {
-    irrelevant_.clear();
-    for (std::size_t k = 0; k < lanes.used_inputs(); ++k) {
-      bool changes = false;
-      for (const std::uint8_t o : outputs) changes = changes || lanes.hashes(o)[lanes.lane_without(k)] != lanes.hashes(o)[0];
-      if (!changes) irrelevant_.push_back(k);
-    }
-  }
-
-  // Whether a renaming gives the inputs that matter the first values of their groups, as in a graph without the others.
-  bool names_relevant_first(const LaneSet<Number>& lanes, std::size_t lane) const {
-    for (std::size_t k = 0; k < lanes.used_inputs(); ++k) {
-      const std::size_t group = universe_.leaves()[lanes.used_input(k)].group;
-      std::size_t dropped = 0;
-      std::size_t used = 0;
-      bool is_dropped = false;
-      for (std::size_t n = 0; n < lanes.used_inputs(); ++n) {
-        if (universe_.leaves()[lanes.used_input(n)].group != group) continue;
-        ++used;
-        const bool d = std::find(irrelevant_.begin(), irrelevant_.end(), n) != irrelevant_.end();
-        dropped += d ? 1 : 0;
-        is_dropped = is_dropped || (d && n == k);
-      }
-      if (!is_dropped && lanes.renamed(lane, k) >= used - dropped) return false;
+      for (const std::uint8_t o : outputs) value += mix(lanes.hash(o, lane));
+      named_.push_back({lane, value});
+      fingerprint_ = std::min(fingerprint_, value);
     }
     return true;
+  }
+
+  std::optional<Record> record(LaneSet<Number>& lanes, std::span<const std::uint8_t> outputs) {
+    if (!find_names(lanes, outputs)) return std::nullopt;
+    std::uint64_t reads = 0;
+    for (const std::uint8_t o : outputs) reads |= reads_[o];
+    read_.clear();
+    for (const std::uint8_t leaf : lanes.inputs())
+      if ((reads >> leaf & 1) != 0) read_.push_back(leaf);
+    return Record{fingerprint_, structures_.structure(nodes_, outputs, read_), code(outputs)};
   }
 
   std::uint64_t code(std::span<const std::uint8_t> outputs) const {
@@ -407,9 +439,7 @@ class Enumeration final : public Evaluator::Implementation {
       const std::array<std::uint8_t, 1> output = {static_cast<std::uint8_t>(k)};
       ++counts_.raw[0];
       ++counts_.plain[0];
-      LaneSet<Number>& lanes = lane_set();
-      lanes.compute(std::span<const GrownNode>(), types_);
-      (*found_)(record(lanes, output));
+      (*found_)(*record(lane_set(), output));
       used_ = before;
     }
   }
@@ -425,11 +455,27 @@ class Enumeration final : public Evaluator::Implementation {
   std::vector<std::uint8_t> levels_;  // by value
   std::vector<std::uint8_t> uses_;    // by value
   std::vector<std::uint32_t> cones_;  // by value: a bit for each operation that it needs
+  std::vector<std::uint64_t> reads_;  // by value: a bit for each input that it needs
   Used used_;
   ValueStore<Number> store_;
   std::unordered_map<std::uint64_t, std::unique_ptr<LaneSet<Number>>> lane_sets_;  // by used inputs
   std::vector<std::uint8_t> outputs_;
-  std::vector<std::size_t> irrelevant_;
+  bool has_values_ = true;  // of the graph that grows
+  enum class Repeats : std::uint8_t { unknown, no, yes };
+  Repeats repeats_ = Repeats::unknown;  // of its last operation
+  Structures structures_;
+  // Of the graph whose names were found last.
+  struct Named {
+    Lane lane = 0;
+    std::uint64_t value = 0;
+  };
+  std::vector<Named> named_;
+  std::uint64_t fingerprint_ = 0;
+  Orders orders_;
+  std::vector<OrderKey> keys_;
+  std::vector<std::uint8_t> labels_;
+  std::vector<Lane> wanted_;
+  std::vector<std::uint8_t> read_;
   std::uint64_t stamp_ = 0;
   std::size_t number_ = 0;
   EnumerationCounts counts_;
@@ -440,61 +486,6 @@ class Enumeration final : public Evaluator::Implementation {
 Result<EnumerationCounts> enumerate(const Universe& universe, const EnumerationOptions& options, std::size_t part, std::size_t parts,
                                     const std::function<void(const Record&)>& found) {
   return Evaluator(universe, options).enumerate(part, parts, found);
-}
-
-std::uint64_t structure_of(const Universe& universe, const Sketch& sketch, std::vector<std::uint8_t>* leaves) {
-  // Used inputs, group by group in ascending order; their new numbers are tried in all orders.
-  std::vector<std::uint8_t> used;
-  const auto use = [&](std::uint8_t leaf) {
-    if (leaf < universe.inputs() && std::find(used.begin(), used.end(), leaf) == used.end()) used.push_back(leaf);
-  };
-  for (const SketchNode& n : sketch.nodes)
-    for (const std::uint8_t o : n.operands) use(o);
-  if (sketch.nodes.empty()) use(sketch.outputs[0]);
-  std::sort(used.begin(), used.end());
-  std::vector<std::size_t> ends;  // of groups
-  for (std::size_t k = 0; k < used.size(); ++k)
-    if (k + 1 == used.size() || universe.leaves()[used[k]].group != universe.leaves()[used[k + 1]].group) ends.push_back(k + 1);
-  std::vector<std::uint64_t> values(universe.leaves().size() + 2 * sketch.nodes.size());
-  for (std::size_t k = universe.inputs(); k < universe.leaves().size(); ++k) values[k] = constant_structure(k);
-  std::uint64_t best = UINT64_MAX;
-  std::vector<std::uint8_t> order = used;
-  std::vector<std::uint8_t> best_order = used;
-  const auto try_groups = [&](auto&& self, std::size_t group) -> void {
-    if (group < ends.size()) {
-      const std::size_t begin = group == 0 ? 0 : ends[group - 1];
-      const auto first = order.begin() + static_cast<std::ptrdiff_t>(begin);
-      const auto last = order.begin() + static_cast<std::ptrdiff_t>(ends[group]);
-      do {
-        for (std::size_t k = begin; k < ends[group]; ++k)
-          values[order[k]] = input_structure(universe, universe.leaves()[order[k]].type, k - begin);
-        self(self, group + 1);
-      } while (std::next_permutation(first, last));
-      return;
-    }
-    std::size_t value = universe.leaves().size();
-    for (const SketchNode& n : sketch.nodes) {
-      const std::uint64_t a = values[n.operands[0]];
-      const std::uint64_t b = values[n.operands.back()];
-      for (std::size_t output = 0; output < universe.choice(n.choice).outputs; ++output)
-        values[value++] = node_structure(universe, n.choice, output, a, b, n.operands.size());
-    }
-    std::uint64_t structure = 0;
-    for (const std::uint8_t o : sketch.outputs) structure += mix(values[o]);
-    if (structure >= best) return;
-    best = structure;
-    best_order = order;
-  };
-  try_groups(try_groups, 0);
-  if (leaves != nullptr) {
-    leaves->resize(universe.leaves().size());
-    std::iota(leaves->begin(), leaves->end(), std::uint8_t{0});
-    for (std::size_t k = 0, begin = 0, group = 0; k < best_order.size(); ++k) {
-      if (k == ends[group]) begin = ends[group++];
-      (*leaves)[best_order[k]] = static_cast<std::uint8_t>(universe.group_begins()[universe.leaves()[best_order[k]].group] + k - begin);
-    }
-  }
-  return best;
 }
 
 Evaluator::Evaluator(const Universe& universe, const EnumerationOptions& options) : universe_(&universe), options_(options) {
@@ -517,8 +508,7 @@ Result<EnumerationCounts> Evaluator::enumerate(std::size_t part, std::size_t par
   return implementation_->run(part, parts, found);
 }
 std::optional<Record> Evaluator::record(const Sketch& sketch) { return implementation_->record(sketch); }
-std::vector<Renaming> Evaluator::renamings(const Sketch& sketch) { return implementation_->renamings(sketch); }
-std::optional<Naming> Evaluator::smallest(const Sketch& sketch) { return implementation_->smallest(sketch); }
+std::vector<Naming> Evaluator::namings(const Sketch& sketch) { return implementation_->namings(sketch); }
 std::vector<std::uint64_t> Evaluator::values(const Sketch& sketch) { return implementation_->values(sketch); }
 
 }  // namespace xflow::generator

@@ -4,6 +4,9 @@
 // commutative operators ascend, an operation never occurs twice, and input j of a group is used only after input j - 1. What is left of
 // renamings of inputs is found by a hash of the term, the same under renaming: graphs that differ in the names of inputs alone have equal
 // `structure`, and of these the smallest code stands for all.
+//
+// Nothing is built on an operation all of whose outputs are there without it. Of two outputs only what can be a target (pairs.h) is a
+// graph: some operation is part of both, and some output does not depend on an input that it reads.
 #pragma once
 
 #include <xflow/result.h>
@@ -16,6 +19,7 @@
 #include <vector>
 
 #include "src/generator/graph_code.h"
+#include "src/generator/structure.h"
 #include "src/generator/universe.h"
 
 namespace xflow::generator {
@@ -41,7 +45,7 @@ struct EnumerationOptions {
 };
 
 struct EnumerationCounts {
-  std::vector<std::uint64_t> raw;    // by number of operators: graphs in the canonical order of operations
+  std::vector<std::uint64_t> raw;    // by number of operators: graphs in the canonical order of operations, some more than once
   std::vector<std::uint64_t> plain;  // of those, graphs of one output
   std::uint64_t without_value = 0;   // left out: some element has no value (1/0, a remainder)
 };
@@ -51,21 +55,12 @@ struct EnumerationCounts {
 Result<EnumerationCounts> enumerate(const Universe& universe, const EnumerationOptions& options, std::size_t part, std::size_t parts,
                                     const std::function<void(const Record&)>& found);
 
-// A graph under one renaming of its inputs.
-struct Renaming {
-  std::vector<std::uint8_t> leaves;  // leaf k of the graph becomes leaf leaves[k]
-  std::uint64_t value = 0;           // of all outputs
-  std::uint64_t structure = 0;
-  bool counts = true;  // inputs that matter come first in their groups: the fingerprint is the smallest value of these
-};
-// The renaming under which a graph has its fingerprint.
+// Names of the inputs under which a graph has its fingerprint.
 struct Naming {
-  std::vector<std::uint8_t> leaves;
-  std::uint64_t value = 0;
-  bool has_laws = false;  // another renaming gives the same value by another term
+  std::vector<std::uint8_t> leaves;  // leaf k of the graph becomes leaf leaves[k]
+  std::uint64_t value = 0;           // the fingerprint
+  std::uint64_t structure = 0;       // a hash of the term with these names
 };
-// The structure of a graph, as in its record, without any values; `leaves`: a renaming under which it has it.
-std::uint64_t structure_of(const Universe& universe, const Sketch& sketch, std::vector<std::uint8_t>* leaves = nullptr);
 
 // Enumerates, and evaluates single graphs, whose operations stand in any topological order. Keeps values from one call to the next.
 class Evaluator {
@@ -78,10 +73,9 @@ class Evaluator {
   Result<EnumerationCounts> enumerate(std::size_t part, std::size_t parts, const std::function<void(const Record&)>& found);
   // Its fingerprint and structure; nothing where some element has no value.
   std::optional<Record> record(const Sketch& sketch);
-  // All renamings of the inputs that it uses, the identity first; empty where some element has no value.
-  std::vector<Renaming> renamings(const Sketch& sketch);
-  // Nothing where some element has no value.
-  std::optional<Naming> smallest(const Sketch& sketch);
+  // All names that give the fingerprint, in an order that depends on the value alone but where terms are symmetric; more than one structure
+  // among them is a law, as x + y = y + x. Empty where some element has no value.
+  std::vector<Naming> namings(const Sketch& sketch);
   // A hash of each output, the inputs being what they are; empty where some element has no value.
   std::vector<std::uint64_t> values(const Sketch& sketch);
 

@@ -46,7 +46,7 @@ EnumerationOptions enumeration(const GenerateOptions& options) {
 // What makes two jobs the same.
 std::string identity(const GenerateOptions& options) {
   ordered_json json;
-  json["format"] = 4;
+  json["format"] = 5;
   json["operators"] = options.words;
   json["max_operators"] = options.max_operators;
   json["inputs"] = inputs_of(options);

@@ -8,6 +8,27 @@
 #include "src/ops/operator.h"
 
 namespace xflow::generator {
+namespace {
+
+// The inputs of both sides in the order in which their terms name them, those of the source first.
+std::vector<std::uint8_t> inputs_as_read(const Universe& universe, const Candidate& candidate) {
+  std::vector<std::uint8_t> result;
+  for (const Sketch* side : {&candidate.source, &candidate.target}) {
+    std::vector<const SketchNode*> node_of(universe.leaves().size(), nullptr);
+    for (const SketchNode& n : side->nodes) node_of.insert(node_of.end(), universe.choice(n.choice).outputs, &n);
+    const auto read = [&](auto&& self, std::uint8_t value) -> void {
+      if (node_of[value] != nullptr) {
+        for (const std::uint8_t o : node_of[value]->operands) self(self, o);
+      } else if (value < universe.inputs() && std::find(result.begin(), result.end(), value) == result.end()) {
+        result.push_back(value);
+      }
+    };
+    for (const std::uint8_t o : side->outputs) read(read, o);
+  }
+  return result;
+}
+
+}  // namespace
 
 GeneralShapes::GeneralShapes(const Universe& universe, const Candidate& candidate, const EqualUnknowns& equal)
     : universe_(universe), candidate_(candidate) {
@@ -16,15 +37,7 @@ GeneralShapes::GeneralShapes(const Universe& universe, const Candidate& candidat
   names_ = {"1", "r"};
   one_ = 0;
   window_ = 1;
-  std::set<std::uint8_t> used;
-  for (const Sketch* side : {&candidate.source, &candidate.target}) {
-    for (const SketchNode& n : side->nodes)
-      for (const std::uint8_t o : n.operands)
-        if (o < universe.inputs()) used.insert(o);
-    for (const std::uint8_t o : side->outputs)
-      if (o < universe.inputs()) used.insert(o);
-  }
-  inputs_.assign(used.begin(), used.end());
+  inputs_ = inputs_as_read(universe, candidate);
   const auto parts = [&](auto&& self, DimId id, Parts& into) -> void {
     const Dim& d = universe_.dim(id);
     if (d.parts) {

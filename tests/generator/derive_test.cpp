@@ -310,6 +310,16 @@ TEST(Collector, KeepsAFewProvedRulesThatDeriveAllOthers) {
   }
 }
 
+// Whatever the numbers of the inputs are.
+TEST(RuleWriter, NamesInputsAsTheyAreRead) {
+  const Universe u = matrices({"concat", "relu"});
+  Candidate c = relu_of_columns(u);
+  std::vector<std::uint8_t> swapped(u.leaves().size());
+  for (std::size_t k = 0; k < swapped.size(); ++k) swapped[k] = static_cast<std::uint8_t>(k < 2 ? 1 - k : k);
+  const std::string text = write_rule(u, c, "r").front().text;
+  EXPECT_EQ(write_rule(u, {rename(u, c.source, swapped), rename(u, c.target, swapped)}, "r").front().text, text);
+}
+
 TEST(RuleWriter, IsGenericInRankAndAxis) {
   const Universe u = matrices({"concat", "relu"});
   const Candidate c = relu_of_columns(u);

@@ -1,4 +1,5 @@
-// All graphs of a universe the slow and obvious way: every set of operations, every choice of outputs, one of each under renaming.
+// All graphs of a universe the slow and obvious way: every set of operations, every choice of outputs, one of each under renaming; of these
+// what is enumerated (enumerate.h). Of two outputs matrices alone, without constants.
 #pragma once
 
 #include <cstddef>
