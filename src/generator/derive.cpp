@@ -247,8 +247,8 @@ struct Deriver::Operators {
 class Deriver::Finder {
  public:
   Finder(const Vocabulary& vocabulary, const EGraph& graph, const Operators& operators, std::unordered_set<std::uint64_t>& done,
-         std::vector<Match>& found)
-      : vocabulary_(vocabulary), graph_(graph), operators_(operators), done_(done), found_(found) {}
+         std::vector<Match>& found, std::size_t& tries)
+      : vocabulary_(vocabulary), graph_(graph), operators_(operators), done_(done), found_(found), tries_(tries) {}
 
   // All matches whose first root is `root`.
   void find(const Direction& direction, std::size_t number, TermId root) {
@@ -300,6 +300,8 @@ class Deriver::Finder {
   }
 
   void at_term(std::size_t index, TermId id) {
+    if (tries_ == 0) return;
+    --tries_;
     const Direction::Item& i = direction_->items[index];
     const auto number = static_cast<std::size_t>(i.node);
     const PatternNode& node = pattern_->nodes()[number];
@@ -350,6 +352,7 @@ class Deriver::Finder {
   const Operators& operators_;
   std::unordered_set<std::uint64_t>& done_;
   std::vector<Match>& found_;
+  std::size_t& tries_;  // terms that may still be looked at
   const Direction* direction_ = nullptr;
   const rules::Pattern* pattern_ = nullptr;
   std::size_t left_ = 0;
@@ -487,7 +490,13 @@ const FlatGraph* Deriver::target_of(const Direction& direction, const EGraph& gr
 class Deriver::Derivation {
  public:
   Derivation(Deriver& deriver, const FlatEquation& equation, const DeriveLimits& limits, Goal goal, bool use_pairs)
-      : deriver_(deriver), equation_(equation), limits_(limits), goal_(goal), use_pairs_(use_pairs), graph_(deriver.vocabulary_) {
+      : deriver_(deriver),
+        equation_(equation),
+        limits_(limits),
+        goal_(goal),
+        use_pairs_(use_pairs),
+        graph_(deriver.vocabulary_),
+        tries_(limits.tries) {
     for (std::size_t k = 0; k < equation.inputs.size(); ++k) inputs_.push_back(graph_.add_input(k, equation.inputs[k]));
     source_ = add_graph(graph_, equation.source, inputs_);
     if (goal == Goal::equal) target_ = add_graph(graph_, equation.target, inputs_);
@@ -500,7 +509,7 @@ class Deriver::Derivation {
     for (std::size_t round = 0; round < limits_.rounds && !answer.derived && graph_.size() < limits_.terms; ++round) {
       const bool changed = apply(find());
       answer.derived = is_derived();
-      answer.complete = !changed;
+      answer.complete = !changed && tries_ > 0;
       if (!changed) break;
       if (!answer.derived && most_ && has_graph_within(deriver_.vocabulary_, graph_, source_, *most_)) {
         answer.derived = true;
@@ -536,7 +545,7 @@ class Deriver::Derivation {
   std::vector<Match> find() {
     std::vector<Match> matches;
     const Operators operators(deriver_.vocabulary_, graph_);
-    Finder finder(deriver_.vocabulary_, graph_, operators, done_, matches);
+    Finder finder(deriver_.vocabulary_, graph_, operators, done_, matches, tries_);
     const auto size = static_cast<TermId>(graph_.size());
     for (TermId t = 0; t < size; ++t) {
       if (graph_.term(t).op == EqTerm::kInput) continue;
@@ -601,6 +610,7 @@ class Deriver::Derivation {
   std::vector<TermId> target_;  // empty while some term of it is not there
   std::optional<int> most_;     // weight of a graph that is as good as the target
   std::unordered_set<std::uint64_t> done_;
+  std::size_t tries_ = 0;  // that are left
 };
 
 Deriver::Answer Deriver::derive(const FlatEquation& equation, const DeriveLimits& limits, Goal goal, bool with_steps) {

@@ -31,6 +31,8 @@ inline Goal goal_of(std::size_t outputs) { return outputs > 1 ? Goal::rewrite_as
 struct DeriveLimits {
   std::size_t rounds = 5;
   std::size_t terms = 1500;
+  // Terms at which operations of patterns are tried, in all rounds together.
+  std::size_t tries = std::size_t{1} << 22;
 };
 
 class Deriver {

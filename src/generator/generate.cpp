@@ -55,6 +55,7 @@ std::string identity(const GenerateOptions& options) {
   json["memory"] = options.memory;
   json["rounds"] = options.limits.rounds;
   json["terms"] = options.limits.terms;
+  json["tries"] = options.limits.tries;
   json["beside"] = ordered_json::array();
   for (const rules::Rule& r : options.beside) json["beside"].push_back(r.hash.to_string());
   return json.dump(1) + "\n";

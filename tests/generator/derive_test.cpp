@@ -258,6 +258,25 @@ TEST(Deriver, MakesSmallTermsFirst) {
   EXPECT_TRUE(deriver.derive(equation, {.rounds = 1, .terms = 5}).derived);
 }
 
+// A derivation ends where it has looked at so many terms, and says that more would help.
+TEST(Deriver, LooksAtNoMoreTermsThanItMay) {
+  const Universe u = matrices({"relu", "transpose"});
+  const auto n = static_cast<std::uint8_t>(u.leaves().size());
+  const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
+  const ChoiceId t = choice(u, "transpose");
+  Deriver deriver;
+  ASSERT_TRUE(deriver
+                  .add(rule("rule twice\n  with x: [M, N]\n  source\n    y = transpose(transpose(x, perm: [1, 0]), perm: [1, 0])\n"
+                            "  target\n    y = x\n"))
+                  .has_value());
+  const Candidate c{{{{t, {0}}, {t, {n}}, {t, {next(1)}}}, {next(2)}}, {{{t, {0}}}, {n}}};
+  const FlatEquation equation = GeneralShapes(u, c).concrete(deriver.vocabulary());
+  EXPECT_TRUE(deriver.derive(equation, {.tries = 100}).derived);
+  const Deriver::Answer answer = deriver.derive(equation, {.tries = 1});
+  EXPECT_FALSE(answer.derived);
+  EXPECT_FALSE(answer.complete);
+}
+
 TEST(Deriver, MatchesNumbers) {
   const Universe u = matrices({"mul", "one", "two"});
   std::uint8_t one = 0;
