@@ -194,54 +194,52 @@ Candidates::Candidates(const Universe& universe, const EnumerationOptions& optio
       evaluator_(universe, options),
       again_(universe, other_numbers(options)) {}
 
-std::optional<Sketch> Candidates::reduced(const Sketch& sketch, const Rank& rank) {
-  const std::size_t separate = separate_of(universe_, sketch);
-  std::size_t value = universe_.leaves().size();
-  for (const SketchNode& node : sketch.nodes) {
-    for (std::size_t o = 0; o < universe_.choice(node.choice).outputs; ++o, ++value) {
-      if (sketch.outputs.size() == 1 && sketch.outputs[0] == value) continue;
-      const auto at = static_cast<std::uint8_t>(value);
-      const Sketch part = part_of(universe_, sketch, at);
+void Candidates::find_parts(const Sketch& sketch, std::size_t nodes) {
+  std::size_t common = 0;
+  while (common < std::min(parts_nodes_.size(), nodes) && parts_nodes_[common] == sketch.nodes[common]) ++common;
+  parts_nodes_.resize(common);
+  std::size_t values = 0;
+  for (const SketchNode& n : parts_nodes_) values += universe_.choice(n.choice).outputs;
+  parts_.resize(values);
+  for (std::size_t k = common; k < nodes; ++k) {
+    parts_nodes_.push_back(sketch.nodes[k]);
+    for (std::size_t o = 0; o < universe_.choice(sketch.nodes[k].choice).outputs; ++o) {
+      const Sketch part = part_of(universe_, sketch, static_cast<std::uint8_t>(universe_.leaves().size() + parts_.size()));
       std::vector<std::uint8_t> names;
-      const auto found = representative_of_.find(structure_of(universe_, part, &names));
+      const std::uint64_t structure = structure_of(universe_, part, &names);
+      Part& p = parts_.emplace_back();
+      p.is_idle = idle_.contains(structure);
+      const auto found = representative_of_.find(structure);
       if (found == representative_of_.end()) continue;
       // The representative on the inputs of the part.
       std::vector<std::uint8_t> back(names.size());
-      for (std::size_t k = 0; k < back.size(); ++k) back[k] = static_cast<std::uint8_t>(k);
+      std::iota(back.begin(), back.end(), std::uint8_t{0});
       for (const std::uint8_t input : inputs_of(universe_, part)) back[names[input]] = input;
-      Sketch smaller = replace(universe_, sketch, at, rename(universe_, found->second, back));
-      if (smaller.nodes.size() <= options_.max_operators && is_less(smaller, rank, separate)) return smaller;
+      p.smaller = rename(universe_, found->second, back);
     }
   }
-  return std::nullopt;
 }
 
-bool Candidates::ignores_an_input(const Sketch& sketch) {
-  const std::vector<std::uint64_t> values = evaluator_.values(sketch);
-  if (values.empty()) return false;
-  // A graph with another input in the place of one has the same value only if that one does not matter.
-  const std::set<std::uint8_t> inputs = inputs_of(universe_, sketch);
-  return std::any_of(inputs.begin(), inputs.end(), [&](std::uint8_t input) {
-    const std::size_t group = universe_.leaves()[input].group;
-    if (universe_.group_size(group) < 2) return false;
-    const std::size_t first = universe_.group_begins()[group];
-    std::vector<std::uint8_t> leaves(universe_.leaves().size());
-    std::iota(leaves.begin(), leaves.end(), std::uint8_t{0});
-    leaves[input] = static_cast<std::uint8_t>(input == first ? first + 1 : first);
-    return evaluator_.values(rename(universe_, sketch, leaves)) == values;
-  });
+// How many operations of a graph are parts of it: the one that gives its only output is the whole.
+std::size_t Candidates::nodes_of_parts(const Sketch& sketch) { return sketch.nodes.size() - (sketch.outputs.size() == 1 ? 1 : 0); }
+
+bool Candidates::follows_from_smaller(const Sketch& sketch, std::uint64_t structure) {
+  if (sketch.nodes.empty()) return false;
+  const Rank rank{sketch.nodes.size(), weight_of(universe_, sketch), structure};
+  const std::size_t separate = separate_of(universe_, sketch);
+  find_parts(sketch, nodes_of_parts(sketch));
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    if (!parts_[k].smaller) continue;
+    const Sketch smaller = replace(universe_, sketch, static_cast<std::uint8_t>(universe_.leaves().size() + k), *parts_[k].smaller);
+    if (smaller.nodes.size() <= options_.max_operators && is_less(smaller, rank, separate)) return true;
+  }
+  return false;
 }
 
 bool Candidates::has_idle_part(const Sketch& sketch) {
-  if (idle_.empty()) return false;
-  for (std::size_t value = universe_.leaves().size(), node = 0; node < sketch.nodes.size(); ++node) {
-    for (std::size_t o = 0; o < universe_.choice(sketch.nodes[node].choice).outputs; ++o, ++value) {
-      const auto at = static_cast<std::uint8_t>(value);
-      if (sketch.outputs.size() == 1 && sketch.outputs[0] == at) continue;
-      if (idle_.contains(structure_of(universe_, part_of(universe_, sketch, at)))) return true;
-    }
-  }
-  return false;
+  if (idle_.empty() || sketch.nodes.empty()) return false;
+  find_parts(sketch, nodes_of_parts(sketch));
+  return std::any_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.is_idle; });
 }
 
 bool Candidates::is_less(const Sketch& sketch, const Rank& rank, std::size_t separate) const {
@@ -252,27 +250,55 @@ bool Candidates::is_less(const Sketch& sketch, const Rank& rank, std::size_t sep
   return own != separate ? own < separate : structure_of(universe_, sketch) < rank.structure;
 }
 
-void Candidates::pair(const Record& record, const Sketch& representative, const Naming& of_representative, std::vector<Candidate>& result) {
+void Candidates::look_at(const Record& record, bool is_representative, Known& known, std::vector<Candidate>& result) {
+  const Sketch sketch = codec_.decode(record.code);
+  if (sketch.outputs.size() > 1) {
+    pair_apart(sketch, record.structure, result);
+    return;
+  }
+  known.is_idle = has_idle_part(sketch);
+  known.is_reducible = !is_representative && !known.is_idle && follows_from_smaller(sketch, record.structure);
+  if (!is_representative && (known.is_idle || known.is_reducible)) return;
+  const std::vector<Naming> namings = evaluator_.namings(sketch);
+  if (namings.empty()) return;
+  const Naming& first = namings.front();
+  known.value = first.value;
+  known.ignores = first.ignores;
+  if (!known.is_alone) {
+    const std::vector<std::uint64_t> again = again_.values(sketch, first.leaves);
+    known.has_values = !again.empty();
+    if (known.has_values) known.again = again[0];
+    known.named = codec_.encode(rename(universe_, sketch, first.leaves));
+  }
+  if (!is_representative) return;
+  // Renamings of the representative to itself: the laws of commutation.
+  std::set<std::uint64_t> structures = {first.structure};
+  for (const Naming& n : namings) {
+    if (!structures.insert(n.structure).second) continue;
+    ++counts_.pairs;
+    if (known.is_idle || known.ignores) {
+      ++counts_.idle;
+      break;
+    }
+    result.push_back({rename(universe_, sketch, n.leaves), rename(universe_, sketch, first.leaves)});
+  }
+}
+
+void Candidates::pair(const Known& member, const Known& representative, std::vector<Candidate>& result) {
   ++counts_.pairs;
-  const Sketch member = codec_.decode(record.code);
-  if (has_idle_part(member) || has_idle_part(representative)) {
+  if (representative.ignores || member.is_idle || representative.is_idle) {
     ++counts_.idle;
     return;
   }
-  if (reduced(member, {member.nodes.size(), weight_of(universe_, member), record.structure})) {
+  if (member.is_reducible) {
     ++counts_.reducible;
     return;
   }
-  const std::optional<Naming> of_member = first_naming(member);
-  if (!of_member || of_member->value != of_representative.value) {
+  if (!member.has_values || !representative.has_values || member.value != representative.value || member.again != representative.again) {
     ++counts_.accidents;
     return;
   }
-  Candidate c{rename(universe_, member, of_member->leaves), rename(universe_, representative, of_representative.leaves)};
-  if (!are_equal_again(c)) {
-    ++counts_.accidents;
-    return;
-  }
+  Candidate c{codec_.decode(member.named), codec_.decode(representative.named)};
   const std::set<std::uint8_t> left = inputs_of(universe_, c.source);
   const std::set<std::uint8_t> right = inputs_of(universe_, c.target);
   if (!std::includes(left.begin(), left.end(), right.begin(), right.end()) &&
@@ -328,9 +354,8 @@ Sketch Candidates::with_ends_of(const Sketch& part, Sketch smallest) {
   return is_as_small ? all : smallest;
 }
 
-void Candidates::pair_apart(const Record& record, std::vector<Candidate>& result) {
+void Candidates::pair_apart(const Sketch& target, std::uint64_t structure, std::vector<Candidate>& result) {
   ++counts_.pairs;
-  const Sketch target = codec_.decode(record.code);
   if (has_idle_part(target)) {
     ++counts_.idle;
     return;
@@ -349,7 +374,7 @@ void Candidates::pair_apart(const Record& record, std::vector<Candidate>& result
     ++counts_.no_gain;
     return;
   }
-  if (reduced(target, {target.nodes.size(), weight_of(universe_, target), record.structure})) {
+  if (follows_from_smaller(target, structure)) {
     ++counts_.reducible;
     return;
   }
@@ -410,14 +435,14 @@ void Candidates::learn(std::vector<Record>& smaller) {
   for (const Class& c : classes(smaller)) {
     const Sketch representative = codec_.decode(smaller[c.representative].code);
     if (representative.outputs.size() > 1) continue;
+    const std::optional<Naming> of_representative = first_naming(representative);
+    if (!of_representative) continue;
     const bool is_leaf = representative.nodes.empty();
-    const bool idle = is_leaf ? representative.outputs[0] >= universe_.inputs() : ignores_an_input(representative);
+    const bool idle = is_leaf ? representative.outputs[0] >= universe_.inputs() : of_representative->ignores;
     for (std::size_t k = c.begin; k < c.end; ++k)
       if (idle && (!is_leaf || k != c.representative)) idle_.insert(smaller[k].structure);
     if (!idle) smallest_.emplace_back(smaller[c.representative].fingerprint, smaller[c.representative].code);
     if (c.end - c.begin == 1) continue;
-    const std::optional<Naming> of_representative = first_naming(representative);
-    if (!of_representative) continue;
     const Sketch named = rename(universe_, representative, of_representative->leaves);
     for (std::size_t k = c.begin; k < c.end; ++k) {
       if (k == c.representative) continue;
@@ -443,33 +468,24 @@ std::vector<Candidate> Candidates::find(std::vector<Record>& records) {
   const std::vector<Class> all_classes = classes(records);
   counts_.graphs = records.size();
   counts_.classes = all_classes.size();
-  std::vector<Candidate> result;
+  std::vector<Known> known(records.size());
+  std::vector<std::pair<std::uint64_t, std::size_t>> order;  // graphs that share operations one after the other
+  order.reserve(records.size());
+  std::vector<bool> is_representative(records.size(), false);
   for (const Class& c : all_classes) {
-    const Sketch representative = codec_.decode(records[c.representative].code);
-    if (representative.outputs.size() > 1) {
-      for (std::size_t k = c.begin; k < c.end; ++k) pair_apart(records[k], result);
-      continue;
+    is_representative[c.representative] = true;
+    for (std::size_t k = c.begin; k < c.end; ++k) {
+      known[k].is_alone = c.end - c.begin == 1;
+      order.emplace_back(GraphCodec::order(codec_.decode(records[k].code)), k);
     }
-    if (c.end - c.begin > 1 && !representative.nodes.empty() && ignores_an_input(representative)) {
-      counts_.pairs += c.end - c.begin - 1;
-      counts_.idle += c.end - c.begin - 1;
-      continue;
-    }
-    const std::vector<Naming> namings = evaluator_.namings(representative);
-    if (namings.empty()) continue;
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<Candidate> result;
+  for (const auto& [key, k] : order) look_at(records[k], is_representative[k], known[k], result);
+  for (const Class& c : all_classes) {
+    if (c.end - c.begin == 1 || codec_.decode(records[c.representative].code).outputs.size() > 1) continue;
     for (std::size_t k = c.begin; k < c.end; ++k)
-      if (k != c.representative) pair(records[k], representative, namings.front(), result);
-    // Renamings of the representative to itself: the laws of commutation.
-    std::set<std::uint64_t> structures = {namings.front().structure};
-    for (const Naming& n : namings) {
-      if (!structures.insert(n.structure).second) continue;
-      ++counts_.pairs;
-      if (has_idle_part(representative) || ignores_an_input(representative)) {
-        ++counts_.idle;
-        break;
-      }
-      result.push_back({rename(universe_, representative, n.leaves), rename(universe_, representative, namings.front().leaves)});
-    }
+      if (k != c.representative) pair(known[k], known[c.representative], result);
   }
   return result;
 }

@@ -70,18 +70,36 @@ class Candidates {
     std::size_t representative = 0;
   };
   std::vector<Class> classes(std::vector<Record>& records) const;
-  // The same graph with the representative of its class in the place of some part, if that is smaller: it is of the same class.
-  std::optional<Sketch> reduced(const Sketch& sketch, const Rank& rank);
+  // What is known of a value of a graph.
+  struct Part {
+    bool is_idle = false;           // in a class whose representative ignores an input that it reads, or reads nothing
+    std::optional<Sketch> smaller;  // of what is no representative: the representative on the same inputs
+  };
+  // What is known of a graph of one output.
+  struct Known {
+    std::uint64_t named = 0;  // its code under the names that give the fingerprint
+    std::uint64_t value = 0;  // the fingerprint
+    std::uint64_t again = 0;  // with these names, on other numbers and larger tensors
+    bool has_values = false;
+    bool is_alone = false;  // in its class
+    bool is_idle = false;   // has a part that is
+    bool ignores = false;   // of a representative: an input that it reads
+    bool is_reducible = false;
+  };
+  // Fills parts_ for the values of the first `nodes` operations of a graph, from what it has in common with the last.
+  void find_parts(const Sketch& sketch, std::size_t nodes);
+  static std::size_t nodes_of_parts(const Sketch& sketch);
+  // Whether the same graph with the representative of its class in the place of some part is smaller.
+  bool follows_from_smaller(const Sketch& sketch, std::uint64_t structure);
   bool is_less(const Sketch& sketch, const Rank& rank, std::size_t separate) const;
   // Removes graphs that use an identity in vain.
   void leave_out(std::vector<Record>& records) const;
-  // Whether a graph has the same value for all numbers of an input that it reads: x / x.
-  bool ignores_an_input(const Sketch& sketch);
   // Whether some part of a graph, but the whole, is in a class whose representative does so or reads nothing.
   bool has_idle_part(const Sketch& sketch);
-  void pair(const Record& record, const Sketch& representative, const Naming& of_representative, std::vector<Candidate>& result);
+  void look_at(const Record& record, bool is_representative, Known& known, std::vector<Candidate>& result);
+  void pair(const Known& member, const Known& representative, std::vector<Candidate>& result);
   // A graph of two outputs and the smallest graphs of each of them.
-  void pair_apart(const Record& record, std::vector<Candidate>& result);
+  void pair_apart(const Sketch& target, std::uint64_t structure, std::vector<Candidate>& result);
   // On other numbers and larger tensors, output by output.
   bool are_equal_again(const Candidate& candidate);
   std::optional<Naming> first_naming(const Sketch& sketch);
@@ -100,6 +118,8 @@ class Candidates {
   std::unordered_map<std::uint64_t, Sketch> representative_of_;
   std::unordered_set<std::uint64_t> idle_;                         // structures of graphs that are no part of others
   std::vector<std::pair<std::uint64_t, std::uint64_t>> smallest_;  // representatives: fingerprints, ascending, and codes
+  std::vector<SketchNode> parts_nodes_;
+  std::vector<Part> parts_;  // by value of these operations
   CandidateCounts counts_;
 };
 

@@ -31,7 +31,7 @@ class Evaluator::Implementation {
   virtual EnumerationCounts run(std::size_t part, std::size_t parts, const std::function<void(const Record&)>& found) = 0;
   virtual std::optional<Record> record(const Sketch& sketch) = 0;
   virtual std::vector<Naming> namings(const Sketch& sketch) = 0;
-  virtual std::vector<std::uint64_t> values(const Sketch& sketch) = 0;
+  virtual std::vector<std::uint64_t> values(const Sketch& sketch, std::span<const std::uint8_t> leaves) = 0;
 };
 
 namespace {
@@ -81,6 +81,7 @@ class Enumeration final : public Evaluator::Implementation {
       if (n.value != fingerprint_) continue;
       Naming naming;
       naming.value = n.value;
+      naming.ignores = ignores_;
       naming.leaves.resize(universe_.leaves().size());
       std::iota(naming.leaves.begin(), naming.leaves.end(), std::uint8_t{0});
       numbers.clear();
@@ -96,11 +97,19 @@ class Enumeration final : public Evaluator::Implementation {
     return result;
   }
 
-  std::vector<std::uint64_t> values(const Sketch& sketch) override {
+  std::vector<std::uint64_t> values(const Sketch& sketch, std::span<const std::uint8_t> leaves) override {
     std::vector<std::uint64_t> result;
     LaneSet<Number>* lanes = begin(sketch);
-    if (lanes == nullptr || !lanes->compute(std::array{lanes->identity()}, nodes_, types_)) return result;
-    for (const std::uint8_t o : sketch.outputs) result.push_back(lanes->hash(o, lanes->identity()));
+    if (lanes == nullptr) return result;
+    Lane lane = lanes->identity();
+    if (!leaves.empty()) {
+      labels_.clear();
+      for (std::size_t k = 0; k < lanes->inputs().size(); ++k)
+        labels_.push_back(static_cast<std::uint8_t>(leaves[lanes->inputs()[k]] - universe_.group_begins()[lanes->group(k)]));
+      lane = lanes->lane(labels_);
+    }
+    if (!lanes->compute(std::array{lane}, nodes_, types_)) return result;
+    for (const std::uint8_t o : sketch.outputs) result.push_back(lanes->hash(o, lane));
     return result;
   }
 
@@ -110,18 +119,25 @@ class Enumeration final : public Evaluator::Implementation {
     used_ = {};
   }
 
-  // A graph, whose operations stand in any topological order, as the one that grows; null where operands do not fit, and of a graph that is
-  // larger than what is enumerated.
+  // A graph, whose operations stand in any topological order, as the one that grows, from what it has in common with the last; null where
+  // operands do not fit, and of a graph that is larger than what is enumerated.
   LaneSet<Number>* begin(const Sketch& sketch) {
-    clear();
     if (sketch.nodes.size() > options_.max_operators) return nullptr;
-    for (const SketchNode& n : sketch.nodes) {
-      GrownNode node = node_of(n.choice, n.operands[0], n.operands.back());
-      for (const std::uint8_t o : n.operands) use_all(o);
-      if (!push(node)) return nullptr;
+    std::size_t common = 0;
+    while (common < std::min(nodes_.size(), sketch.nodes.size()) && is_same(nodes_[common], sketch.nodes[common])) ++common;
+    while (nodes_.size() > common) pop();
+    for (std::size_t k = common; k < sketch.nodes.size(); ++k) {
+      const SketchNode& n = sketch.nodes[k];
+      if (!push(node_of(n.choice, n.operands[0], n.operands.back()))) return nullptr;
     }
+    used_ = {};
+    for (const SketchNode& n : sketch.nodes)
+      for (const std::uint8_t o : n.operands) use_all(o);
     for (const std::uint8_t o : sketch.outputs) use_all(o);
     return &lane_set();
+  }
+  static bool is_same(const GrownNode& node, const SketchNode& other) {
+    return node.choice == other.choice && node.operands[0] == other.operands[0] && node.operands[1] == other.operands.back();
   }
 
   GrownNode node_of(ChoiceId choice, std::uint8_t a, std::uint8_t b) const {
@@ -369,11 +385,14 @@ class Enumeration final : public Evaluator::Implementation {
     const std::size_t count = lanes.inputs().size();
     std::uint64_t reads = 0;
     for (const std::uint8_t o : outputs) reads |= reads_[o];
+    ignores_ = false;
     keys_.resize(count);
     for (std::size_t k = 0; k < count; ++k) {
       keys_[k] = {2 * lanes.group(k), 0};
-      if ((reads >> lanes.inputs()[k] & 1) == 0 || ignores(lanes, outputs, k)) {
+      const bool is_read = (reads >> lanes.inputs()[k] & 1) != 0;
+      if (!is_read || ignores(lanes, outputs, k)) {
         keys_[k] = {2 * lanes.group(k) + 1, k};
+        ignores_ = ignores_ || is_read;
       } else if (lanes.kHasAlike) {
         for (const std::uint8_t o : outputs) keys_[k].second += mix(lanes.hash(o, lanes.alike()[k + 1]));
       }
@@ -471,6 +490,7 @@ class Enumeration final : public Evaluator::Implementation {
   };
   std::vector<Named> named_;
   std::uint64_t fingerprint_ = 0;
+  bool ignores_ = false;  // some input that it reads
   Orders orders_;
   std::vector<OrderKey> keys_;
   std::vector<std::uint8_t> labels_;
@@ -509,6 +529,8 @@ Result<EnumerationCounts> Evaluator::enumerate(std::size_t part, std::size_t par
 }
 std::optional<Record> Evaluator::record(const Sketch& sketch) { return implementation_->record(sketch); }
 std::vector<Naming> Evaluator::namings(const Sketch& sketch) { return implementation_->namings(sketch); }
-std::vector<std::uint64_t> Evaluator::values(const Sketch& sketch) { return implementation_->values(sketch); }
+std::vector<std::uint64_t> Evaluator::values(const Sketch& sketch, std::span<const std::uint8_t> leaves) {
+  return implementation_->values(sketch, leaves);
+}
 
 }  // namespace xflow::generator

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -60,9 +61,11 @@ struct Naming {
   std::vector<std::uint8_t> leaves;  // leaf k of the graph becomes leaf leaves[k]
   std::uint64_t value = 0;           // the fingerprint
   std::uint64_t structure = 0;       // a hash of the term with these names
+  bool ignores = false;              // nothing depends on some input that the graph reads
 };
 
-// Enumerates, and evaluates single graphs, whose operations stand in any topological order. Keeps values from one call to the next.
+// Enumerates, and evaluates single graphs, whose operations stand in any topological order. Keeps values from one call to the next: graphs
+// that begin with the same operations are best asked for one after the other.
 class Evaluator {
  public:
   Evaluator(const Universe& universe, const EnumerationOptions& options);
@@ -76,8 +79,8 @@ class Evaluator {
   // All names that give the fingerprint, in an order that depends on the value alone but where terms are symmetric; more than one structure
   // among them is a law, as x + y = y + x. Empty where some element has no value.
   std::vector<Naming> namings(const Sketch& sketch);
-  // A hash of each output, the inputs being what they are; empty where some element has no value.
-  std::vector<std::uint64_t> values(const Sketch& sketch);
+  // A hash of each output, leaf k having the numbers of leaf leaves[k], without `leaves` its own; empty where some element has no value.
+  std::vector<std::uint64_t> values(const Sketch& sketch, std::span<const std::uint8_t> leaves = {});
 
   class Implementation;
 

@@ -160,10 +160,10 @@ Result<void> read_records(const Checkpoint& checkpoint, std::size_t universe, st
   return {};
 }
 
-// Ranges of fingerprints, so many that the graphs of one fit into the memory (their records, once more for sorting, and candidates), and a
+// Ranges of fingerprints, so many that the graphs of one fit into the memory (their records, what is known of each, and candidates), and a
 // few at least for threads to share where there are many graphs.
 std::size_t ranges_of(const GenerateOptions& options, std::uint64_t records) {
-  constexpr std::uint64_t kBytesARecord = 4 * sizeof(Record);
+  constexpr std::uint64_t kBytesARecord = 6 * sizeof(Record);
   constexpr std::uint64_t kMany = 50000;
   return static_cast<std::size_t>(
       std::max<std::uint64_t>(records > kMany ? 8 : 1, (records * kBytesARecord + options.memory - 1) / options.memory));

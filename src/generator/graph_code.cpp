@@ -85,6 +85,20 @@ std::uint64_t GraphCodec::encode(const Sketch& sketch) const {
   return code.code();
 }
 
+std::uint64_t GraphCodec::order(const Sketch& sketch) {
+  constexpr unsigned kChoiceBits = 8;
+  constexpr unsigned kOperandBits = 6;
+  constexpr std::size_t kNodes = 3;
+  std::uint64_t result = 0;
+  for (std::size_t k = 0; k < kNodes; ++k) {
+    const SketchNode* const node = k < sketch.nodes.size() ? &sketch.nodes[k] : nullptr;
+    result = result << kChoiceBits | (node == nullptr ? 0 : static_cast<std::uint64_t>(node->choice));
+    result = result << kOperandBits | (node == nullptr ? 0 : node->operands[0]);
+    result = result << kOperandBits | (node == nullptr ? 0 : node->operands.back());
+  }
+  return result;
+}
+
 Sketch GraphCodec::decode(std::uint64_t code) const {
   const auto digit = [&](std::uint64_t radix) {
     const std::uint64_t d = code % radix;

@@ -35,6 +35,8 @@ class GraphCodec {
   std::uint64_t encode(const Sketch& sketch) const;
   Sketch decode(std::uint64_t code) const;
   std::size_t operators(std::uint64_t code) const { return code % (max_operators_ + 1); }
+  // Numbers in whose order graphs that begin with the same operations stand side by side; the first three count.
+  static std::uint64_t order(const Sketch& sketch);
 
  private:
   const Universe* universe_ = nullptr;

@@ -13,6 +13,8 @@
 #else
 #define XFLOW_VECTORS
 #endif
+// Is compiled for the vectors of the function that calls it.
+#define XFLOW_INLINE [[gnu::always_inline]] inline
 
 namespace xflow::generator {
 namespace {
@@ -33,8 +35,8 @@ constexpr Weights make_weights() {
 }
 constexpr Weights kWeights = make_weights();
 
-XFLOW_VECTORS void sum_of_products(const Plan& plan, const Residue* const* operands, std::size_t lanes, Residue* out) {
-  constexpr std::size_t kWidth = kLanes;
+template <std::size_t kWidth>
+XFLOW_INLINE void sum_of_products_by(const Plan& plan, const Residue* const* operands, std::size_t lanes, Residue* out) {
   const Residue scale = plan.scale ? plan.scale->residues.first : 1;
   for (std::size_t element = 0; element < plan.rows.size(); ++element) {
     const Plan::Row& row = plan.rows[element];
@@ -84,6 +86,13 @@ XFLOW_VECTORS void sum_of_products(const Plan& plan, const Residue* const* opera
     }
   }
 }
+XFLOW_VECTORS void sum_of_products(const Plan& plan, const Residue* const* operands, std::size_t lanes, Residue* out) {
+  if (lanes == 1) {
+    sum_of_products_by<1>(plan, operands, lanes, out);
+  } else {
+    sum_of_products_by<kLanes>(plan, operands, lanes, out);
+  }
+}
 
 // x where x^((p - 1) / 2) is 1, that is where x is a square; 0 elsewhere. Values modulo the first prime, any number of them.
 XFLOW_VECTORS void relu_of_residues(const Residue* values, std::size_t count, Residue* out) {
@@ -103,8 +112,8 @@ XFLOW_VECTORS void relu_of_residues(const Residue* values, std::size_t count, Re
   }
 }
 
-XFLOW_VECTORS void hash_residues(const Residue* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out) {
-  constexpr std::size_t kWidth = kLanes;
+template <std::size_t kWidth>
+XFLOW_INLINE void hash_residues_by(const Residue* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out) {
   for (std::size_t lane = 0; lane < lanes; lane += kWidth) {
     std::uint64_t first[kWidth];
     std::uint64_t second[kWidth];
@@ -121,6 +130,13 @@ XFLOW_VECTORS void hash_residues(const Residue* values, std::size_t elements, st
     for (std::size_t l = 0; l < kWidth; ++l) out[lane + l] = residue_hash(reduce(first[l]), reduce(second[l]));
   }
 }
+XFLOW_VECTORS void hash_residues(const Residue* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out) {
+  if (lanes == 1) {
+    hash_residues_by<1>(values, elements, lanes, salt, out);
+  } else {
+    hash_residues_by<kLanes>(values, elements, lanes, salt, out);
+  }
+}
 
 // The greatest absolute value; numbers have one.
 XFLOW_VECTORS Integer greatest_magnitude(const Integer* values, std::size_t count) {
@@ -133,8 +149,8 @@ XFLOW_VECTORS Integer greatest_magnitude(const Integer* values, std::size_t coun
 }
 
 // Sums of products and elements alone, where none can leave 63 bits.
-XFLOW_VECTORS void sum_of_integers(const Plan& plan, const Integer* const* operands, std::size_t lanes, Integer* out) {
-  constexpr std::size_t kWidth = kLanes;
+template <std::size_t kWidth>
+XFLOW_INLINE void sum_of_integers_by(const Plan& plan, const Integer* const* operands, std::size_t lanes, Integer* out) {
   for (std::size_t element = 0; element < plan.rows.size(); ++element) {
     const Plan::Row& row = plan.rows[element];
     const Plan::Terms begin = plan.patterns[row.pattern].begin;
@@ -156,9 +172,16 @@ XFLOW_VECTORS void sum_of_integers(const Plan& plan, const Integer* const* opera
     }
   }
 }
+XFLOW_VECTORS void sum_of_integers(const Plan& plan, const Integer* const* operands, std::size_t lanes, Integer* out) {
+  if (lanes == 1) {
+    sum_of_integers_by<1>(plan, operands, lanes, out);
+  } else {
+    sum_of_integers_by<kLanes>(plan, operands, lanes, out);
+  }
+}
 
-XFLOW_VECTORS void maximum_of_integers(const Plan& plan, const Integer* const* operands, std::size_t lanes, Integer* out) {
-  constexpr std::size_t kWidth = kLanes;
+template <std::size_t kWidth>
+XFLOW_INLINE void maximum_of_integers_by(const Plan& plan, const Integer* const* operands, std::size_t lanes, Integer* out) {
   const Integer least = plan.maximum == Plan::Maximum::with_zero ? 0 : std::numeric_limits<Integer>::min();
   for (std::size_t element = 0; element < plan.rows.size(); ++element) {
     const Plan::Row& row = plan.rows[element];
@@ -175,10 +198,17 @@ XFLOW_VECTORS void maximum_of_integers(const Plan& plan, const Integer* const* o
     }
   }
 }
+XFLOW_VECTORS void maximum_of_integers(const Plan& plan, const Integer* const* operands, std::size_t lanes, Integer* out) {
+  if (lanes == 1) {
+    maximum_of_integers_by<1>(plan, operands, lanes, out);
+  } else {
+    maximum_of_integers_by<kLanes>(plan, operands, lanes, out);
+  }
+}
 
 // Sums modulo 2^64 with odd weights.
-XFLOW_VECTORS void hash_integers(const Integer* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out) {
-  constexpr std::size_t kWidth = kLanes;
+template <std::size_t kWidth>
+XFLOW_INLINE void hash_integers_by(const Integer* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out) {
   for (std::size_t lane = 0; lane < lanes; lane += kWidth) {
     std::uint64_t first[kWidth];
     std::uint64_t second[kWidth];
@@ -193,6 +223,13 @@ XFLOW_VECTORS void hash_integers(const Integer* values, std::size_t elements, st
       }
     }
     for (std::size_t l = 0; l < kWidth; ++l) out[lane + l] = integer_hash(first[l], second[l]);
+  }
+}
+XFLOW_VECTORS void hash_integers(const Integer* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out) {
+  if (lanes == 1) {
+    hash_integers_by<1>(values, elements, lanes, salt, out);
+  } else {
+    hash_integers_by<kLanes>(values, elements, lanes, salt, out);
   }
 }
 

@@ -15,12 +15,12 @@ namespace xflow::generator {
 using Residue = std::uint32_t;
 using Integer = std::int64_t;
 
-// Lanes are worked on so many at a time.
+// Lanes are worked on so many at a time, or one.
 inline constexpr std::size_t kLanes = 8;
-constexpr std::size_t padded(std::size_t lanes) { return (lanes + kLanes - 1) / kLanes * kLanes; }
+constexpr std::size_t padded(std::size_t lanes) { return lanes == 1 ? 1 : (lanes + kLanes - 1) / kLanes * kLanes; }
 
-// out[element][lane] of one output; operands[k][element][lane]. `lanes` is a multiple of kLanes. False where an element has no value (of
-// pairs: none modulo the first prime).
+// out[element][lane] of one output; operands[k][element][lane]. `lanes` is 1 or a multiple of kLanes. False where an element has no value
+// (of pairs: none modulo the first prime).
 bool evaluate(const Plan& plan, std::span<const Residue* const> operands, std::size_t lanes, Residue* out);
 bool evaluate(const Plan& plan, std::span<const Pair* const> operands, std::size_t lanes, Pair* out);
 bool evaluate(const Plan& plan, std::span<const Integer* const> operands, std::size_t lanes, Integer* out);

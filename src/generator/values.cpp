@@ -305,6 +305,10 @@ void ValueStore<Number>::compute(ChoiceId choice, std::span<const TypeId> types,
   lanes_ = padded(asked_.size());
   std::array<const Number*, 2> operands{};
   for (std::size_t n = 0; n < types.size(); ++n) {
+    if (lanes_ == 1) {
+      operands[n] = values_[(n == 0 ? a : b)[asked_[0]]].numbers;
+      continue;
+    }
     const std::size_t elements = universe_.elements(types[n], sizes_);
     std::vector<Number>& numbers = operands_[n];
     if (numbers.size() < elements * lanes_) numbers.resize(elements * lanes_);
