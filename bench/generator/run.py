@@ -3,9 +3,9 @@
 
     bench/generator/run.py PROGRAM [OPERATORS...]
 
-Prints a row a job: a set of operators with graphs of up to so many (default: 2 3), with one thread and with two. Stages are told by the times
-of the files that they leave: graphs enumerated and grouped; candidates derived and rules proved, with the records of the proofs. Memory is the
-peak of the process.
+Prints a row a job: a set of operators with graphs of up to so many (default: 2 3), with one thread and with two. The seconds are those that a
+job leaves in work/seconds: graphs enumerated; grouped by fingerprint; candidates reduced to a minimal set by derivations; rules proved, with
+the records of the proofs. The whole and the peak of memory are those of the process.
 """
 import json
 import os
@@ -30,24 +30,26 @@ def run(program, words, operators, jobs):
         if status != 0:
             sys.exit(f"{words} {operators}: failed")
         report = json.loads((pathlib.Path(folder) / "generated.json").read_text())
-        grouped = max(p.stat().st_mtime for p in (pathlib.Path(folder) / "work").glob("candidates-*")) - start
-        return report, grouped, seconds, usage.ru_maxrss / 1024
+        lines = (pathlib.Path(folder) / "work" / "seconds").read_text().split("\n")
+        steps = dict(line.split() for line in lines if line)
+        return report, steps, seconds, usage.ru_maxrss / 1024
 
 
 def main():
     program = sys.argv[1]
     sizes = [int(a) for a in sys.argv[2:]] or [2, 3]
-    print("| operators | up to | threads | graphs | candidates | rules | not proved | enumerated and grouped, s | derived and proved, s | peak, MB |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("| operators | up to | threads | graphs | candidates | rules | not proved | enumerated, s | grouped, s | derived, s | proved, s | whole, s | peak, MB |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
     for operators in sizes:
         for name, words in SETS.items():
             for jobs in (1, 2):
-                report, grouped, seconds, memory = run(program, words, operators, jobs)
+                report, steps, seconds, memory = run(program, words, operators, jobs)
                 graphs = sum(u["graphs"] for u in report["universes"])
                 verdicts = report["verdicts"]
                 open_ones = sum(n for v, n in verdicts.items() if v != "proved")
-                print(f"| {name} | {operators} | {jobs} | {graphs} | {report['candidates']} | {report['rules']} | {open_ones} | {grouped:.1f} | "
-                      f"{seconds - grouped:.1f} | {memory:.0f} |", flush=True)
+                times = " | ".join(f"{float(steps[k]):.1f}" for k in ("enumerated", "grouped", "derived", "proved"))
+                print(f"| {name} | {operators} | {jobs} | {graphs} | {report['candidates']} | {report['rules']} | {open_ones} | {times} | "
+                      f"{seconds:.1f} | {memory:.0f} |", flush=True)
 
 
 if __name__ == "__main__":

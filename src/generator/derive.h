@@ -32,7 +32,7 @@ struct DeriveLimits {
   std::size_t rounds = 5;
   std::size_t terms = 1500;
   // Terms at which operations of patterns are tried, in all rounds together.
-  std::size_t tries = std::size_t{1} << 22;
+  std::size_t tries = std::size_t{1} << 19;
 };
 
 class Deriver {

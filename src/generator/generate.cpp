@@ -295,6 +295,29 @@ std::string command_text(const GenerateOptions& options) {
                      options.beside_text.empty() ? std::string() : " --beside " + options.beside_text);
 }
 
+// How long the steps took in this process; what was there from before took none.
+class StepTimes {
+ public:
+  double enumerated = 0;
+  double grouped = 0;
+  double derived = 0;
+  double proved = 0;
+
+  // Since the last call, or since it was made.
+  double lap() {
+    const auto now = std::chrono::steady_clock::now();
+    const std::chrono::duration<double> passed = now - last_;
+    last_ = now;
+    return passed.count();
+  }
+  std::string text() const {
+    return fmt::format("enumerated {:.2f}\ngrouped {:.2f}\nderived {:.2f}\nproved {:.2f}\n", enumerated, grouped, derived, proved);
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
 // How far the collection of rules has come: written every few seconds, which changes no result.
 class Progress {
  public:
@@ -479,6 +502,7 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
   std::vector<CandidateList> all;
   std::vector<std::size_t> ranges_of_universe;
   PieceWorker worker(options);
+  StepTimes times;
   for (std::size_t u = 0; u < universes.size(); ++u) {
     const std::string world = name(universes[u].world());
     std::vector<std::pair<std::string, std::string>> pieces;
@@ -498,6 +522,7 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
         plain[k] += header.plain[k];
       }
     }
+    times.enumerated += times.lap();
     const std::size_t ranges = ranges_of(options, records);
     pieces.clear();
     for (std::size_t r = 0; r < ranges; ++r) pieces.emplace_back(fmt::format("candidates {} {} {}", u, r, ranges), candidates_name(u, r));
@@ -523,6 +548,7 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
     summary.graphs += grouped.counts.graphs;
     summary.candidates += grouped.candidates.size();
     all.push_back(std::move(grouped.candidates));
+    times.grouped += times.lap();
   }
   const auto universe_of = [&](const KeptRule& k) -> const Universe& { return universes[k.universe]; };
   worker.forget();  // what graphs were found with
@@ -548,8 +574,12 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
       }
     }
     collector.eliminate();
+    times.derived += times.lap();
     XFLOW_TRY(settled, collector.prove(universe_of));
+    times.proved += times.lap();
   }
+  times.derived -= collector.proving().count();
+  times.proved += collector.proving().count();
   XFLOW_CHECK(collector.direct(universe_of));
   const std::string head = fmt::format("# Found, proved and minimised by\n#   {}\n", command_text(options));
   std::string directed =
@@ -592,6 +622,8 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
   for (const auto& [verdict, count] : counts.verdicts)
     if (verdict != verifier::Verdict::proved) summary.unproved += count;
   XFLOW_CHECK(write_results(options, checkpoint, directed, equations, report.dump(1) + "\n", workers.threads()));
+  times.proved += times.lap();
+  XFLOW_CHECK(checkpoint.write("seconds", times.text()));
   return summary;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
@@ -16,6 +17,8 @@
 
 namespace xflow::generator {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 // More operators than a graph has, so that all its values are kept for the next graphs.
 constexpr std::size_t kMoreOperators = 8;
@@ -94,6 +97,7 @@ Result<void> RuleCollector::collect(const Universe& universe, std::size_t univer
       if ((!has_changed || !count(look(*open[next]))) && holds_on_more_numbers(universe, universe_number, *open[next]))
         group.push_back(open[next]);
     std::vector<std::vector<TriedForm>> forms(group.size());
+    const auto start = Clock::now();
     if (width_ > 1) {
       std::vector<std::string> questions;
       questions.reserve(group.size());
@@ -103,16 +107,24 @@ Result<void> RuleCollector::collect(const Universe& universe, std::size_t univer
         XFLOW_TRY(forms[k], pieces::forms_of(answers[k]));
       }
     }
+    proving_ += Clock::now() - start;
     bool is_first = true;
     for (std::size_t k = 0; k < group.size(); ++k) {
       if (!is_first && count(look(*group[k]))) continue;
-      if (width_ <= 1) forms[k] = try_forms(universe, *group[k], options_);
+      if (width_ <= 1) forms[k] = tried_forms(universe, *group[k], 0);
       keep(universe, universe_number, *group[k], std::move(forms[k]));
       is_first = false;
       has_changed = true;
     }
   }
   return {};
+}
+
+std::vector<TriedForm> RuleCollector::tried_forms(const Universe& universe, const Candidate& candidate, std::size_t begin) {
+  const auto start = Clock::now();
+  std::vector<TriedForm> forms = try_forms(universe, candidate, options_, begin);
+  proving_ += Clock::now() - start;
+  return forms;
 }
 
 void RuleCollector::begin_again() { counts_.candidates = counts_.derived = counts_.follow_from_unproved = counts_.accidents = 0; }
@@ -172,7 +184,7 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
     text = full + *why_not;
     best = verifier::Verdict::unknown;
     // It was to be the last.
-    const std::vector<TriedForm> others = try_forms(universe, candidate, options_, k + 1);
+    const std::vector<TriedForm> others = tried_forms(universe, candidate, k + 1);
     forms.insert(forms.end(), others.begin(), others.end());
   }
   if (open && candidate.source.outputs.size() == 1) {

@@ -3,6 +3,7 @@
 
 #include <xflow/result.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -89,6 +90,8 @@ class RuleCollector {
   // Of what was not proved a sample: text and verdict.
   const std::vector<std::string>& unproved() const { return unproved_; }
   Deriver& deriver() { return deriver_; }
+  // How long collecting has waited for proofs.
+  std::chrono::duration<double> proving() const { return proving_; }
 
  private:
   // `special`: also by rules of class special.
@@ -99,6 +102,8 @@ class RuleCollector {
   // False for what is open.
   bool count(Look look);
   void keep(const Universe& universe, std::size_t universe_number, const Candidate& candidate, std::vector<TriedForm> forms);
+  // As try_forms, with the time it takes.
+  std::vector<TriedForm> tried_forms(const Universe& universe, const Candidate& candidate, std::size_t begin);
   // Why a form that is proved for few dimensions is not kept; nothing where it is.
   std::optional<std::string> try_to_keep(const Universe& universe, KeptRule kept, bool is_guarded);
   // Empty answers where nothing is asked.
@@ -121,6 +126,7 @@ class RuleCollector {
     std::string text;
   };
   std::vector<Open> open_;
+  std::chrono::duration<double> proving_{0};
 };
 
 }  // namespace xflow::generator

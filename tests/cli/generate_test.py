@@ -48,6 +48,8 @@ class Rules(GenerateTest):
         left_out = ["follow_from_smaller", "accidents", "ignore_an_input", "read_different_inputs", "pairs_without_gain", "candidates"]
         self.assertEqual(universe["pairs"], sum(universe[k] for k in left_out))
         self.assertEqual({"proved": report["rules"]}, report["verdicts"])
+        seconds = (pathlib.Path(self.folder) / "out/work/seconds").read_text()
+        self.assertRegex(seconds, r"\Aenumerated \d+\.\d\d\ngrouped \d+\.\d\d\nderived \d+\.\d\d\nproved \d+\.\d\d\n\Z")
         text = files["generated.rules"].decode()
         self.assertIn("# relu(relu(x)) = relu(x)\n", text)
         self.assertIn("matmul", text)
