@@ -215,7 +215,7 @@ void Candidates::find_parts(const Sketch& sketch, std::size_t nodes) {
       std::vector<std::uint8_t> back(names.size());
       std::iota(back.begin(), back.end(), std::uint8_t{0});
       for (const std::uint8_t input : inputs_of(universe_, part)) back[names[input]] = input;
-      p.smaller = rename(universe_, found->second, back);
+      p.smaller = rename(universe_, codec_.decode(found->second), back);
     }
   }
 }
@@ -250,10 +250,10 @@ bool Candidates::is_less(const Sketch& sketch, const Rank& rank, std::size_t sep
   return own != separate ? own < separate : structure_of(universe_, sketch) < rank.structure;
 }
 
-void Candidates::look_at(const Record& record, bool is_representative, Known& known, std::vector<Candidate>& result) {
+void Candidates::look_at(const Record& record, bool is_representative, Known& known, const Found& found) {
   const Sketch sketch = codec_.decode(record.code);
   if (sketch.outputs.size() > 1) {
-    pair_apart(sketch, record.structure, result);
+    pair_apart(sketch, record.structure, found);
     return;
   }
   known.is_idle = has_idle_part(sketch);
@@ -280,11 +280,11 @@ void Candidates::look_at(const Record& record, bool is_representative, Known& kn
       ++counts_.idle;
       break;
     }
-    result.push_back({rename(universe_, sketch, n.leaves), rename(universe_, sketch, first.leaves)});
+    found({rename(universe_, sketch, n.leaves), rename(universe_, sketch, first.leaves)});
   }
 }
 
-void Candidates::pair(const Known& member, const Known& representative, std::vector<Candidate>& result) {
+void Candidates::pair(const Known& member, const Known& representative, const Found& found) {
   ++counts_.pairs;
   if (representative.ignores || member.is_idle || representative.is_idle) {
     ++counts_.idle;
@@ -306,7 +306,7 @@ void Candidates::pair(const Known& member, const Known& representative, std::vec
     ++counts_.dropped;
     return;
   }
-  result.push_back(std::move(c));
+  found(std::move(c));
 }
 
 bool Candidates::are_equal_again(const Candidate& c) {
@@ -354,7 +354,7 @@ Sketch Candidates::with_ends_of(const Sketch& part, Sketch smallest) {
   return is_as_small ? all : smallest;
 }
 
-void Candidates::pair_apart(const Sketch& target, std::uint64_t structure, std::vector<Candidate>& result) {
+void Candidates::pair_apart(const Sketch& target, std::uint64_t structure, const Found& found) {
   ++counts_.pairs;
   if (has_idle_part(target)) {
     ++counts_.idle;
@@ -390,7 +390,7 @@ void Candidates::pair_apart(const Sketch& target, std::uint64_t structure, std::
     ++counts_.no_gain;
     return;
   }
-  result.push_back(std::move(c));
+  found(std::move(c));
 }
 
 // The representative of each class is the first of its members in rank.
@@ -455,12 +455,12 @@ void Candidates::learn(std::vector<Record>& smaller) {
       if (!std::includes(left.begin(), left.end(), right.begin(), right.end())) continue;
       std::vector<std::uint8_t> names;
       structure_of(universe_, member, &names);
-      representative_of_.emplace(smaller[k].structure, rename(universe_, named, names));
+      representative_of_.emplace(smaller[k].structure, codec_.encode(rename(universe_, named, names)));
     }
   }
 }
 
-std::vector<Candidate> Candidates::find(std::vector<Record>& records) {
+void Candidates::find(std::vector<Record>& records, const Found& found) {
   counts_ = {};
   const std::size_t before = records.size();
   leave_out(records);
@@ -480,13 +480,17 @@ std::vector<Candidate> Candidates::find(std::vector<Record>& records) {
     }
   }
   std::sort(order.begin(), order.end());
-  std::vector<Candidate> result;
-  for (const auto& [key, k] : order) look_at(records[k], is_representative[k], known[k], result);
+  for (const auto& [key, k] : order) look_at(records[k], is_representative[k], known[k], found);
   for (const Class& c : all_classes) {
     if (c.end - c.begin == 1 || codec_.decode(records[c.representative].code).outputs.size() > 1) continue;
     for (std::size_t k = c.begin; k < c.end; ++k)
-      if (k != c.representative) pair(known[k], known[c.representative], result);
+      if (k != c.representative) pair(known[k], known[c.representative], found);
   }
+}
+
+std::vector<Candidate> Candidates::find(std::vector<Record>& records) {
+  std::vector<Candidate> result;
+  find(records, [&](Candidate c) { result.push_back(std::move(c)); });
   return result;
 }
 

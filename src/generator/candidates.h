@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <span>
@@ -55,8 +56,10 @@ class Candidates {
 
   // Records of all graphs with fewer operators than the most: what parts of graphs are no representatives. Sorts them. Once.
   void learn(std::vector<Record>& smaller);
-  // Groups records by fingerprint; those of one fingerprint all at once, others as one likes. Candidates in the order of the fingerprints.
-  // Sorts the records, and leaves one of each structure.
+  // Groups records by fingerprint; those of one fingerprint all at once, others as one likes. Calls `found` for every candidate, in an
+  // order that depends on the records alone. Sorts the records, and leaves one of each structure.
+  using Found = std::function<void(Candidate)>;
+  void find(std::vector<Record>& records, const Found& found);
   std::vector<Candidate> find(std::vector<Record>& records);
   // Of the last call of find.
   const CandidateCounts& counts() const { return counts_; }
@@ -96,10 +99,10 @@ class Candidates {
   void leave_out(std::vector<Record>& records) const;
   // Whether some part of a graph, but the whole, is in a class whose representative does so or reads nothing.
   bool has_idle_part(const Sketch& sketch);
-  void look_at(const Record& record, bool is_representative, Known& known, std::vector<Candidate>& result);
-  void pair(const Known& member, const Known& representative, std::vector<Candidate>& result);
+  void look_at(const Record& record, bool is_representative, Known& known, const Found& found);
+  void pair(const Known& member, const Known& representative, const Found& found);
   // A graph of two outputs and the smallest graphs of each of them.
-  void pair_apart(const Sketch& target, std::uint64_t structure, std::vector<Candidate>& result);
+  void pair_apart(const Sketch& target, std::uint64_t structure, const Found& found);
   // On other numbers and larger tensors, output by output.
   bool are_equal_again(const Candidate& candidate);
   std::optional<Naming> first_naming(const Sketch& sketch);
@@ -114,8 +117,8 @@ class Candidates {
   GraphCodec codec_;
   Evaluator evaluator_;
   Evaluator again_;  // other numbers, larger tensors
-  // By structure, of what is no representative: the representative of its class, on the inputs that structure_of gives it.
-  std::unordered_map<std::uint64_t, Sketch> representative_of_;
+  // By structure, of what is no representative: the code of the representative of its class, on the inputs that structure_of gives it.
+  std::unordered_map<std::uint64_t, std::uint64_t> representative_of_;
   std::unordered_set<std::uint64_t> idle_;                         // structures of graphs that are no part of others
   std::vector<std::pair<std::uint64_t, std::uint64_t>> smallest_;  // representatives: fingerprints, ascending, and codes
   std::vector<SketchNode> parts_nodes_;

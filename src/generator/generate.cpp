@@ -195,7 +195,7 @@ Result<std::string> group_range(const GenerateOptions& options, const Checkpoint
   for (std::size_t part = 0; part < kParts; ++part)
     XFLOW_CHECK(read_records(checkpoint, number, part, range_begin(range, ranges), range_last(range, ranges), records));
   CandidateList candidates(universe, options.max_operators);
-  for (Candidate& c : finder.find(records)) candidates.add(std::move(c));
+  finder.find(records, [&](Candidate c) { candidates.add(std::move(c)); });
   const CandidateCounts& counts = finder.counts();
   std::string bytes;
   for (const std::uint64_t n : {counts.graphs, counts.classes, counts.pairs, counts.reducible, counts.accidents, counts.dropped,
