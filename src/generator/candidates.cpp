@@ -369,8 +369,11 @@ void Candidates::pair_apart(const Sketch& target, std::uint64_t structure, const
     }
     apart.push_back(*std::move(smallest));
   }
+  const auto gains = [&](const Candidate& c) {
+    return c.source.nodes.size() <= options_.max_operators && can_gain_together(universe_, c.source, c.target);
+  };
   Candidate c{join(universe_, apart), target};
-  if (c.source.nodes.size() > options_.max_operators || !can_gain_together(universe_, c.source, c.target)) {
+  if (!gains(c)) {
     ++counts_.no_gain;
     return;
   }
@@ -378,13 +381,13 @@ void Candidates::pair_apart(const Sketch& target, std::uint64_t structure, const
     ++counts_.reducible;
     return;
   }
+  for (std::size_t k = 0; k < apart.size(); ++k)
+    apart[k] = with_ends_of(part_of(universe_, target, target.outputs[k]), std::move(apart[k]));
+  if (Candidate ended{join(universe_, apart), target}; gains(ended)) c = std::move(ended);
   if (!are_equal_again(c)) {
     ++counts_.accidents;
     return;
   }
-  for (std::size_t k = 0; k < apart.size(); ++k)
-    apart[k] = with_ends_of(part_of(universe_, target, target.outputs[k]), std::move(apart[k]));
-  c.source = join(universe_, apart);
   c = without_common_ends(universe_, std::move(c), [&](const Sketch& s) { return again_.values(s); });
   if (are_two_rewrites(universe_, c)) {
     ++counts_.no_gain;

@@ -184,6 +184,59 @@ TEST(Lanes, AgreeBetweenResiduesAndPairs) {
   }
 }
 
+// Every operator of both worlds, with one kind of numbers.
+template <typename Number, typename Make>
+void expect_one_as_eight(World world, std::vector<std::string> words, const Make& make) {
+  const Universe u = Universe::make({world, std::move(words), 2}).value();
+  std::size_t compared = 0;
+  for (std::size_t c = 0; c < u.choices().size(); ++c) {
+    for (const Leaf& a : u.leaves()) {
+      for (const Leaf& b : u.leaves()) {
+        const std::array<TypeId, 2> both = {a.type, b.type};
+        const std::span<const TypeId> operands = std::span(both).first(u.choices()[c].operands);
+        if (u.type(static_cast<ChoiceId>(c), operands).empty()) continue;
+        const Plan& plan = u.plans(static_cast<ChoiceId>(c), operands, 0).front();
+        std::array<std::vector<Number>, 2> eight;
+        std::array<std::vector<Number>, 2> one;  // lane 3
+        std::vector<const Number*> of_eight;
+        std::vector<const Number*> of_one;
+        for (std::size_t n = 0; n < operands.size(); ++n) {
+          for (std::size_t k = 0; k < u.elements(operands[n], 0) * kLanes; ++k) {
+            eight[n].push_back(make(mix(k + 1000 * n)));
+            if (k % kLanes == 3) one[n].push_back(eight[n].back());
+          }
+          of_eight.push_back(eight[n].data());
+          of_one.push_back(one[n].data());
+        }
+        std::vector<Number> all(plan.elements() * kLanes);
+        std::vector<Number> single(plan.elements());
+        ASSERT_TRUE(evaluate(plan, of_eight, kLanes, all.data())) << u.choices()[c].name;
+        ASSERT_TRUE(evaluate(plan, of_one, 1, single.data())) << u.choices()[c].name;
+        for (std::size_t e = 0; e < single.size(); ++e) ASSERT_EQ(single[e], all[e * kLanes + 3]) << u.choices()[c].name;
+        std::array<std::uint64_t, kLanes> hashes{};
+        std::uint64_t hash = 0;
+        hash_lanes(all.data(), plan.elements(), kLanes, 5, hashes.data());
+        hash_lanes(single.data(), plan.elements(), 1, 5, &hash);
+        EXPECT_EQ(hash, hashes[3]) << u.choices()[c].name;
+        ++compared;
+      }
+    }
+  }
+  EXPECT_GT(compared, 10U);
+}
+
+TEST(Lanes, OfOneComputeWhatOneOfEightDoes) {
+  const auto residue = [](std::uint64_t random) { return static_cast<Residue>(random % kFirstPrime); };
+  const auto pair = [](std::uint64_t random) {
+    return Pair{static_cast<std::uint32_t>(random % kFirstPrime), static_cast<std::uint32_t>(mix(random) % kSecondPrime)};
+  };
+  const auto integer = [](std::uint64_t random) { return (static_cast<Integer>(random % 61) - 30) * 9; };
+  expect_one_as_eight<Residue>(World::matrix, {"add", "concat", "matmul", "mul", "relu", "split", "transpose"}, residue);
+  expect_one_as_eight<Residue>(World::image, {"add", "average_pool", "conv", "enlarge", "relu"}, residue);
+  expect_one_as_eight<Pair>(World::matrix, {"add", "concat", "div", "exp", "matmul", "split"}, pair);
+  expect_one_as_eight<Integer>(World::image, {"add", "average_pool", "conv", "max_pool", "mul", "relu"}, integer);
+}
+
 TEST(Lanes, HashEveryElementOfLargeTensors) {
   constexpr std::size_t kElements = 5000;
   std::vector<Residue> values(kElements * kLanes, 7);
