@@ -1,6 +1,9 @@
 #include "src/generator/generate.h"
 
 #include <fmt/format.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <array>
@@ -389,6 +392,17 @@ Result<void> write_results(const GenerateOptions& options, const Checkpoint& che
 
 }  // namespace
 
+namespace {
+
+// What was freed, to the system: what the next step needs comes in pieces of other sizes.
+void give_memory_back() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
+}  // namespace
+
 // What one thread needs; it stays for its next pieces.
 struct PieceWorker::Tools {
   std::vector<Universe> universes;
@@ -425,6 +439,7 @@ void PieceWorker::forget() {
   const std::lock_guard lock(mutex_);
   idle_.clear();
   plans_->clear();
+  give_memory_back();
 }
 
 Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) const {
@@ -439,6 +454,8 @@ Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) con
     if (!tools.finder) return;
     tools.finder.reset();
     tools.universes[tools.universe].forget_plans();
+    plans_->clear();
+    give_memory_back();
   };
   if (pieces::is_one(kind)) {
     drop_finder();
