@@ -335,7 +335,7 @@ class Enumeration final : public Evaluator::Implementation {
     for (const std::uint8_t o : outputs_) common &= cones_[o];
     return common != 0;
   }
-  // Whether some chosen output depends not on an input that it reads.
+  // Whether some chosen output does not depend on an input that it reads.
   bool some_ignores(LaneSet<Number>& lanes) {
     return std::any_of(outputs_.begin(), outputs_.end(), [&](const std::uint8_t& o) {
       for (std::size_t k = 0; k < lanes.inputs().size(); ++k)

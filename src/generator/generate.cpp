@@ -23,6 +23,7 @@
 #include "src/generator/minimize.h"
 #include "src/generator/rule_writer.h"
 #include "src/generator/shapes.h"
+#include "src/generator/step_times.h"
 #include "src/verifier/prove_rules.h"
 
 namespace xflow::generator {
@@ -298,29 +299,6 @@ std::string command_text(const GenerateOptions& options) {
                      options.beside_text.empty() ? std::string() : " --beside " + options.beside_text);
 }
 
-// How long the steps took in this process; what was there from before took none.
-class StepTimes {
- public:
-  double enumerated = 0;
-  double grouped = 0;
-  double derived = 0;
-  double proved = 0;
-
-  // Since the last call, or since it was made.
-  double lap() {
-    const auto now = std::chrono::steady_clock::now();
-    const std::chrono::duration<double> passed = now - last_;
-    last_ = now;
-    return passed.count();
-  }
-  std::string text() const {
-    return fmt::format("enumerated {:.2f}\ngrouped {:.2f}\nderived {:.2f}\nproved {:.2f}\n", enumerated, grouped, derived, proved);
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
-
 // How far the collection of rules has come: written every few seconds, which changes no result.
 class Progress {
  public:
@@ -390,10 +368,6 @@ Result<void> write_results(const GenerateOptions& options, const Checkpoint& che
   return {};
 }
 
-}  // namespace
-
-namespace {
-
 // What was freed, to the system: what the next step needs comes in pieces of other sizes.
 void give_memory_back() {
 #ifdef __GLIBC__
@@ -459,7 +433,6 @@ Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) con
   };
   if (pieces::is_one(kind)) {
     drop_finder();
-    plans_->clear();
     if (!tools.collector)
       tools.collector = std::make_unique<CollectWorker>(
           tools.universes, options_.limits, verifier::Options(), [&](std::size_t u, std::size_t ranges) -> Result<CandidateList> {
