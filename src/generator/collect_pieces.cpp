@@ -101,10 +101,10 @@ Look look_at(Deriver& deriver, std::span<const std::size_t> unproved, const Deri
   const FlatEquation equation = GeneralShapes(universe, candidate).concrete(deriver.vocabulary());
   deriver.use_special(may_change_partial(universe, candidate));
   const Goal goal = goal_of(candidate.source.outputs.size());
-  if (deriver.derive(equation, limits, goal).derived) return Look::derived;
+  if (deriver.derives(equation, limits, goal)) return Look::derived;
   if (unproved.empty() || pair) return Look::open;
   for (const std::size_t rule : unproved) deriver.enable(rule, true);
-  const bool follows = deriver.derive(equation, limits, goal).derived;
+  const bool follows = deriver.derives(equation, limits, goal);
   for (const std::size_t rule : unproved) deriver.enable(rule, false);
   return follows ? Look::follows : Look::open;
 }
@@ -261,6 +261,8 @@ Result<std::string> CollectWorker::run(const std::string& piece) {
 }
 
 Result<void> CollectWorker::follow(const std::string& rules) {
+  if (deriver_ && rules == followed_) return {};
+  followed_.clear();
   XFLOW_TRY(const std::vector<pieces::RuleText> wanted, from_json(rules, [](const ordered_json& json) {
               std::vector<pieces::RuleText> texts;
               for (const ordered_json& r : json) texts.push_back({r.at(0).get<std::string>(), r.at(1).get<bool>(), r.at(2).get<bool>()});
@@ -280,6 +282,7 @@ Result<void> CollectWorker::follow(const std::string& rules) {
     if (!wanted[k].is_proved) unproved_.push_back(number);
     texts_.push_back(wanted[k]);
   }
+  followed_ = rules;
   return {};
 }
 

@@ -106,6 +106,7 @@ class CollectWorker {
   std::optional<CandidateList> candidates_;
   std::unique_ptr<Deriver> deriver_;
   std::vector<pieces::RuleText> texts_;  // that the deriver has
+  std::string followed_;                 // these as they came
   std::vector<std::size_t> unproved_;
 };
 

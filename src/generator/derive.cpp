@@ -46,15 +46,9 @@ struct Deriver::Direction {
     std::optional<std::size_t> slot;
     std::uint64_t operator_bit = 0;
   };
-  // An operand of the first root that is an operation.
-  struct Below {
-    std::size_t operand = 0;
-    std::uint64_t operator_bit = 0;
-  };
   std::size_t rule = 0;
   std::shared_ptr<const rules::Pattern> pattern;
   std::vector<Item> items;
-  std::vector<Below> below;
   std::uint64_t operators = 0;       // bits of all
   std::vector<std::size_t> outputs;  // slots, in the order of the rule's outputs
   std::vector<TreeSize> made;        // by output: of what the target makes
@@ -76,7 +70,7 @@ struct Deriver::Match {
   bool is_swapped(std::size_t node) const { return (swapped >> node & 1) != 0; }
 };
 
-Deriver::Deriver() = default;
+Deriver::Deriver() : first_memory_(std::size_t{1} << 18), memory_(first_memory_.data(), first_memory_.size()) {}
 Deriver::~Deriver() = default;
 
 namespace {
@@ -219,17 +213,22 @@ void Deriver::add_direction(std::size_t rule, const rules::Rule& text) {
     }
   }
   for (const std::string& output : pattern.rule().outputs) direction->made.push_back(sizes[output]);
-  const PatternNode& root = pattern.nodes()[static_cast<std::size_t>(direction->items[0].node)];
-  for (std::size_t k = 0; k < root.operands.size(); ++k)
-    if (root.operands[k].kind == PatternOperand::Kind::value && root.operands[k].node >= 0)
-      direction->below.push_back({k, bit_of(pattern.nodes()[static_cast<std::size_t>(root.operands[k].node)].op)});
-  by_root_[static_cast<std::uint16_t>(pattern.root())].push_back(directions_.size());
+  const PatternNode& first = pattern.nodes()[static_cast<std::size_t>(direction->items[0].node)];
+  std::vector<Below> below;
+  for (std::size_t k = 0; k < first.operands.size(); ++k)
+    if (first.operands[k].kind == PatternOperand::Kind::value && first.operands[k].node >= 0)
+      below.push_back({k, bit_of(pattern.nodes()[static_cast<std::size_t>(first.operands[k].node)].op)});
+  Root& root = by_root_[static_cast<std::uint16_t>(pattern.root())];
+  const auto group = static_cast<std::uint32_t>(std::find(root.groups.begin(), root.groups.end(), below) - root.groups.begin());
+  if (group == root.groups.size()) root.groups.push_back(std::move(below));
+  root.members.push_back({static_cast<std::uint32_t>(directions_.size()), group});
   directions_.push_back(std::move(direction));
 }
 
 // What operations an e-graph has.
 struct Deriver::Operators {
-  Operators(const Vocabulary& vocabulary, const EGraph& graph) : of_terms(graph.size()), of_classes(graph.size()) {
+  Operators(const Vocabulary& vocabulary, const EGraph& graph, std::pmr::memory_resource& memory)
+      : of_terms(graph.size(), &memory), of_classes(graph.size(), &memory) {
     for (TermId t = 0; t < graph.size(); ++t) {
       const EqTerm& term = graph.term(t);
       if (term.op == EqTerm::kInput) continue;
@@ -238,21 +237,32 @@ struct Deriver::Operators {
       all |= bit_of(of_terms[t]);
     }
   }
-  std::vector<ir::OperatorId> of_terms;   // but inputs
-  std::vector<std::uint64_t> of_classes;  // by representative: bits
-  std::uint64_t all = 0;                  // bits
+  std::pmr::vector<ir::OperatorId> of_terms;   // but inputs
+  std::pmr::vector<std::uint64_t> of_classes;  // by representative: bits
+  std::uint64_t all = 0;                       // bits
 };
 
 // Looks for directions in an e-graph. What was found before is not found again.
 class Deriver::Finder {
  public:
-  Finder(const Vocabulary& vocabulary, const EGraph& graph, const Operators& operators, std::unordered_set<std::uint64_t>& done,
-         std::vector<Match>& found, std::size_t& tries)
+  Finder(const Vocabulary& vocabulary, const EGraph& graph, const Operators& operators, std::pmr::unordered_set<std::uint64_t>& done,
+         std::pmr::vector<Match>& found, std::size_t& tries)
       : vocabulary_(vocabulary), graph_(graph), operators_(operators), done_(done), found_(found), tries_(tries) {}
+
+  // Whether operations that may be those of a pattern are below its first root.
+  bool has_operands(std::span<const Below> below, TermId root) const {
+    const EqTerm& term = graph_.term(root);
+    const auto has = [&](bool swapped) {
+      return std::all_of(below.begin(), below.end(), [&](const Below& b) {
+        return b.operand < term.count &&
+               (operators_.of_classes[graph_.find(term.operands[swapped ? 1 - b.operand : b.operand])] & b.operator_bit) != 0;
+      });
+    };
+    return has(false) || (term.count == 2 && vocabulary_.is_commutative(static_cast<OpRef>(term.op)) && has(true));
+  }
 
   // All matches whose first root is `root`.
   void find(const Direction& direction, std::size_t number, TermId root) {
-    if ((direction.operators & ~operators_.all) != 0 || !has_operands(direction, root)) return;
     direction_ = &direction;
     pattern_ = direction.pattern.get();
     match_.direction = static_cast<std::uint32_t>(number);
@@ -266,18 +276,6 @@ class Deriver::Finder {
  private:
   static constexpr TermId kNone = Match::kNone;
   static constexpr std::size_t kMost = 256;  // matches of one direction at one term
-
-  // Whether operations that may be those of the pattern are below a root.
-  bool has_operands(const Direction& direction, TermId root) const {
-    const EqTerm& term = graph_.term(root);
-    const auto has = [&](bool swapped) {
-      return std::all_of(direction.below.begin(), direction.below.end(), [&](const Direction::Below& b) {
-        return b.operand < term.count &&
-               (operators_.of_classes[graph_.find(term.operands[swapped ? 1 - b.operand : b.operand])] & b.operator_bit) != 0;
-      });
-    };
-    return has(false) || (term.count == 2 && vocabulary_.is_commutative(static_cast<OpRef>(term.op)) && has(true));
-  }
 
   void item(std::size_t index) {
     if (left_ == 0) return;
@@ -350,8 +348,8 @@ class Deriver::Finder {
   const Vocabulary& vocabulary_;
   const EGraph& graph_;
   const Operators& operators_;
-  std::unordered_set<std::uint64_t>& done_;
-  std::vector<Match>& found_;
+  std::pmr::unordered_set<std::uint64_t>& done_;
+  std::pmr::vector<Match>& found_;
   std::size_t& tries_;  // terms that may still be looked at
   const Direction* direction_ = nullptr;
   const rules::Pattern* pattern_ = nullptr;
@@ -495,7 +493,8 @@ class Deriver::Derivation {
         limits_(limits),
         goal_(goal),
         use_pairs_(use_pairs),
-        graph_(deriver.vocabulary_),
+        graph_(deriver.vocabulary_, &deriver.memory_),
+        done_(&deriver.memory_),
         tries_(limits.tries) {
     for (std::size_t k = 0; k < equation.inputs.size(); ++k) inputs_.push_back(graph_.add_input(k, equation.inputs[k]));
     source_ = add_graph(graph_, equation.source, inputs_);
@@ -503,7 +502,7 @@ class Deriver::Derivation {
     if (goal == Goal::rewrite_as_cheap) most_ = weight_of(deriver.vocabulary_, equation.inputs, equation.target);
   }
 
-  Answer run(bool with_steps) {
+  Answer run(Wanted wanted) {
     Answer answer;
     answer.derived = is_derived();
     for (std::size_t round = 0; round < limits_.rounds && !answer.derived && graph_.size() < limits_.terms; ++round) {
@@ -520,12 +519,13 @@ class Deriver::Derivation {
     answer.terms = graph_.size();
     if (!answer.derived) return answer;
     answer.complete = false;
+    if (wanted == Wanted::verdict) return answer;
     for (std::size_t k = 0; k < source_.size(); ++k) {
       for (const Equality& e : graph_.explain(source_[k], target_[k])) {
         if (e.reason == Equality::kCongruence) continue;
         const auto rule = static_cast<std::size_t>(e.reason);
         if (std::find(answer.rules.begin(), answer.rules.end(), rule) == answer.rules.end()) answer.rules.push_back(rule);
-        if (with_steps)
+        if (wanted == Wanted::steps)
           answer.steps.push_back({rule, text_of(deriver_.vocabulary_, graph_, e.a), text_of(deriver_.vocabulary_, graph_, e.b)});
       }
     }
@@ -542,29 +542,53 @@ class Deriver::Derivation {
   }
 
   // What was not found before.
-  std::vector<Match> find() {
-    std::vector<Match> matches;
-    const Operators operators(deriver_.vocabulary_, graph_);
+  std::pmr::vector<Match> find() {
+    std::pmr::vector<Match> matches(&deriver_.memory_);
+    const Operators operators(deriver_.vocabulary_, graph_, deriver_.memory_);
     Finder finder(deriver_.vocabulary_, graph_, operators, done_, matches, tries_);
     const auto size = static_cast<TermId>(graph_.size());
+    std::pmr::unordered_map<std::uint16_t, Usable> usable(&deriver_.memory_);
     for (TermId t = 0; t < size; ++t) {
       if (graph_.term(t).op == EqTerm::kInput) continue;
-      const auto found = deriver_.by_root_.find(static_cast<std::uint16_t>(operators.of_terms[t]));
-      if (found == deriver_.by_root_.end()) continue;
-      for (const std::size_t d : found->second) {
-        const Entry& rule = deriver_.rules_[deriver_.directions_[d]->rule];
-        if (rule.enabled && (deriver_.use_special_ || !rule.special) && (use_pairs_ || !rule.has_pair))
-          finder.find(*deriver_.directions_[d], d, t);
-      }
+      const auto [at, added] = usable.try_emplace(static_cast<std::uint16_t>(operators.of_terms[t]));
+      Usable& u = at->second;
+      if (added) u = usable_at(at->first, operators);
+      if (u.members.empty()) continue;
+      u.has_operands.clear();
+      for (const std::vector<Below>& below : u.root->groups) u.has_operands.push_back(finder.has_operands(below, t));
+      for (const Root::Member& m : u.members)
+        if (u.has_operands[m.group]) finder.find(*deriver_.directions_[m.direction], m.direction, t);
     }
     return matches;
   }
 
+  // The directions that may match somewhere with a root of an operator.
+  struct Usable {
+    const Root* root = nullptr;
+    std::vector<Root::Member> members;
+    std::vector<bool> has_operands;  // by group, at one term
+  };
+  Usable usable_at(std::uint16_t op, const Operators& operators) const {
+    Usable result;
+    const auto found = deriver_.by_root_.find(op);
+    if (found == deriver_.by_root_.end()) return result;
+    result.root = &found->second;
+    for (const Root::Member& m : found->second.members) {
+      const Direction& direction = *deriver_.directions_[m.direction];
+      const Entry& rule = deriver_.rules_[direction.rule];
+      if (rule.enabled && (deriver_.use_special_ || !rule.special) && (use_pairs_ || !rule.has_pair) &&
+          (direction.operators & ~operators.all) == 0) {
+        result.members.push_back(m);
+      }
+    }
+    return result;
+  }
+
   // Applies matches, what adds least to the size of some output first, as long as there may be more terms and nothing is derived. Whether
   // something is new.
-  bool apply(const std::vector<Match>& matches) {
+  bool apply(std::span<const Match> matches) {
     const std::vector<int> sizes = smallest_sizes(graph_);
-    std::vector<std::pair<int, const Match*>> steps;  // with what each adds
+    std::pmr::vector<std::pair<int, const Match*>> steps(&deriver_.memory_);  // with what each adds
     steps.reserve(matches.size());
     std::vector<int> of_variable;
     for (const Match& m : matches) {
@@ -578,12 +602,13 @@ class Deriver::Derivation {
     }
     std::stable_sort(steps.begin(), steps.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     bool changed = false;
+    std::vector<TermId> variables;
     for (const auto& [growth, match] : steps) {
       const Match& m = *match;
       const Direction& direction = *deriver_.directions_[m.direction];
       const FlatGraph* made = deriver_.target_of(direction, graph_, m);
       if (made == nullptr) continue;
-      std::vector<TermId> variables;
+      variables.clear();
       for (const rules::PatternVariable& v : direction.pattern->variables()) variables.push_back(m.slots[v.slot]);
       const std::size_t before = graph_.size();
       const std::vector<TermId> outputs = add_graph(graph_, *made, variables);
@@ -609,21 +634,25 @@ class Deriver::Derivation {
   std::vector<TermId> source_;
   std::vector<TermId> target_;  // empty while some term of it is not there
   std::optional<int> most_;     // weight of a graph that is as good as the target
-  std::unordered_set<std::uint64_t> done_;
+  std::pmr::unordered_set<std::uint64_t> done_;
   std::size_t tries_ = 0;  // that are left
 };
 
-Deriver::Answer Deriver::derive(const FlatEquation& equation, const DeriveLimits& limits, Goal goal, bool with_steps) {
+Deriver::Answer Deriver::derive(const FlatEquation& equation, const DeriveLimits& limits, Goal goal, Wanted wanted) {
   if (targets_ > kMostTargets) {
     for (const auto& d : directions_) d->targets.clear();
     targets_ = 0;
   }
+  const auto run = [&](bool use_pairs) {
+    memory_.release();
+    return Derivation(*this, equation, limits, goal, use_pairs).run(wanted);
+  };
   const bool has_pairs = std::any_of(rules_.begin(), rules_.end(), [](const Entry& r) { return r.enabled && r.has_pair; });
   if (equation.source.outputs.size() == 1 && has_pairs) {
-    Answer answer = Derivation(*this, equation, limits, goal, false).run(with_steps);
+    Answer answer = run(false);
     if (answer.derived) return answer;
   }
-  return Derivation(*this, equation, limits, goal, true).run(with_steps);
+  return run(true);
 }
 
 }  // namespace xflow::generator

@@ -10,6 +10,7 @@
 #include <xflow/result.h>
 
 #include <memory>
+#include <memory_resource>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -64,10 +65,33 @@ class Deriver {
     std::vector<std::size_t> rules;  // used, each once, where it was derived
     std::vector<Step> steps;         // the derivation, if it was asked for; none where another graph that is as cheap was found
   };
-  Answer derive(const FlatEquation& equation, const DeriveLimits& limits, Goal goal = Goal::equal, bool with_steps = false);
+  Answer derive(const FlatEquation& equation, const DeriveLimits& limits, Goal goal = Goal::equal, bool with_steps = false) {
+    return derive(equation, limits, goal, with_steps ? Wanted::steps : Wanted::rules);
+  }
+  // Whether it is derived, alone.
+  bool derives(const FlatEquation& equation, const DeriveLimits& limits, Goal goal = Goal::equal) {
+    return derive(equation, limits, goal, Wanted::verdict).derived;
+  }
 
  private:
+  enum class Wanted : std::uint8_t { verdict, rules, steps };
+  Answer derive(const FlatEquation& equation, const DeriveLimits& limits, Goal goal, Wanted wanted);
   struct Direction;
+  // An operand of the first root of a direction that is an operation.
+  struct Below {
+    std::size_t operand = 0;
+    std::uint64_t operator_bit = 0;
+    friend bool operator==(const Below&, const Below&) = default;
+  };
+  // The directions of which the first root is an operation of one operator.
+  struct Root {
+    std::vector<std::vector<Below>> groups;  // what some have in common
+    struct Member {
+      std::uint32_t direction = 0;
+      std::uint32_t group = 0;
+    };
+    std::vector<Member> members;
+  };
   struct Entry {
     std::string name;
     bool enabled = true;
@@ -93,7 +117,10 @@ class Deriver {
   std::size_t targets_ = 0;  // that directions remember
   bool use_special_ = true;
   std::vector<std::unique_ptr<Direction>> directions_;
-  std::unordered_map<std::uint16_t, std::vector<std::size_t>> by_root_;  // directions by the operator of their first root
+  std::unordered_map<std::uint16_t, Root> by_root_;  // by operator
+  // Of one derivation.
+  std::vector<std::byte> first_memory_;
+  std::pmr::monotonic_buffer_resource memory_;
 };
 
 }  // namespace xflow::generator

@@ -30,7 +30,7 @@ TermId EGraph::add_input(std::size_t number, TypeRef type) {
   terms_.push_back(term);
   types_.push_back(type);
   parents_.push_back(id);
-  members_.push_back({id});
+  members_.emplace_back(std::size_t{1}, id);
   users_.emplace_back();
   numbers_.push_back(nullptr);
   return id;
@@ -51,7 +51,7 @@ TermId EGraph::add(OpRef op, std::uint32_t output, std::span<const TermId> opera
   terms_.push_back(term);
   types_.push_back(type);
   parents_.push_back(id);
-  members_.push_back({id});
+  members_.emplace_back(std::size_t{1}, id);
   users_.emplace_back();
   const auto& number = vocabulary_.fills(op);
   numbers_.push_back(number ? &*number : nullptr);
@@ -71,9 +71,9 @@ std::optional<TermId> EGraph::lookup(std::uint32_t op, std::uint8_t output, std:
   return found == canonical_.end() ? std::nullopt : std::optional(found->second);
 }
 
-void EGraph::merge(TermId a, TermId b, std::int32_t reason, std::vector<std::pair<TermId, TermId>> premises) {
-  if (!premises.empty() && !equal(a, b)) premises_[equalities_.size()] = std::move(premises);
-  std::vector<Equality> open = {{a, b, reason}};
+void EGraph::merge(TermId a, TermId b, std::int32_t reason, std::span<const std::pair<TermId, TermId>> premises) {
+  if (!premises.empty() && !equal(a, b)) premises_[equalities_.size()].assign(premises.begin(), premises.end());
+  std::pmr::vector<Equality> open({{a, b, reason}}, terms_.get_allocator());
   while (!open.empty()) {
     const Equality e = open.back();
     open.pop_back();
@@ -87,7 +87,7 @@ void EGraph::merge(TermId a, TermId b, std::int32_t reason, std::vector<std::pai
     if (numbers_[x] == nullptr) numbers_[x] = numbers_[y];
     members_[x].insert(members_[x].end(), members_[y].begin(), members_[y].end());
     members_[y].clear();
-    std::vector<TermId> users = std::move(users_[y]);
+    const std::pmr::vector<TermId> users = std::move(users_[y]);
     users_[y].clear();
     for (const TermId u : users) {
       const auto [same, added] = canonical_.try_emplace(canonical(terms_[u]), u);

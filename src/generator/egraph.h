@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory_resource>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -36,7 +37,19 @@ struct Equality {
 
 class EGraph {
  public:
-  explicit EGraph(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
+  // What it keeps is taken from `memory`; a graph of some dozen terms is made and thrown away for each question.
+  explicit EGraph(const Vocabulary& vocabulary, std::pmr::memory_resource* memory = std::pmr::get_default_resource())
+      : vocabulary_(vocabulary),
+        terms_(memory),
+        types_(memory),
+        parents_(memory),
+        members_(memory),
+        numbers_(memory),
+        users_(memory),
+        exact_(memory),
+        canonical_(memory),
+        equalities_(memory),
+        premises_(memory) {}
 
   TermId add_input(std::size_t number, TypeRef type);
   // At most EqTerm::kOperands operands. Operands of commutative operations are sorted.
@@ -48,13 +61,13 @@ class EGraph {
   bool equal(TermId a, TermId b) const { return find(a) == find(b); }
   // States a = b and what follows from it by congruence. `premises`: pairs of equal terms without which it would not be stated; they are
   // part of its explanation.
-  void merge(TermId a, TermId b, std::int32_t reason, std::vector<std::pair<TermId, TermId>> premises = {});
+  void merge(TermId a, TermId b, std::int32_t reason, std::span<const std::pair<TermId, TermId>> premises = {});
 
   std::size_t size() const { return terms_.size(); }
   const EqTerm& term(TermId id) const { return terms_[id]; }
   TypeRef type(TermId id) const { return types_[id]; }
   // The terms that are equal to one.
-  const std::vector<TermId>& members(TermId term) const { return members_[find(term)]; }
+  std::span<const TermId> members(TermId term) const { return members_[find(term)]; }
   // The number with which one of the terms that are equal to this one is filled everywhere; null where none is.
   const ir::Rational* number(TermId term) const { return numbers_[find(term)]; }
   // The term that is this operation on operands equal to these; nothing if there is none.
@@ -71,16 +84,16 @@ class EGraph {
   void explain(TermId a, TermId b, std::vector<Equality>& steps, std::vector<std::pair<TermId, TermId>>& open) const;
 
   const Vocabulary& vocabulary_;
-  std::vector<EqTerm> terms_;
-  std::vector<TypeRef> types_;
-  std::vector<TermId> parents_;
-  std::vector<std::vector<TermId>> members_;  // by representative
-  std::vector<const ir::Rational*> numbers_;  // by representative
-  std::vector<std::vector<TermId>> users_;    // by representative: terms that have a member as an operand
-  std::unordered_map<EqTerm, TermId, Hash> exact_;
-  std::unordered_map<EqTerm, TermId, Hash> canonical_;
-  std::vector<Equality> equalities_;
-  std::unordered_map<std::size_t, std::vector<std::pair<TermId, TermId>>> premises_;  // by number of the equality
+  std::pmr::vector<EqTerm> terms_;
+  std::pmr::vector<TypeRef> types_;
+  std::pmr::vector<TermId> parents_;
+  std::pmr::vector<std::pmr::vector<TermId>> members_;  // by representative
+  std::pmr::vector<const ir::Rational*> numbers_;       // by representative
+  std::pmr::vector<std::pmr::vector<TermId>> users_;    // by representative: terms that have a member as an operand
+  std::pmr::unordered_map<EqTerm, TermId, Hash> exact_;
+  std::pmr::unordered_map<EqTerm, TermId, Hash> canonical_;
+  std::pmr::vector<Equality> equalities_;
+  std::pmr::unordered_map<std::size_t, std::pmr::vector<std::pair<TermId, TermId>>> premises_;  // by number of the equality
 };
 
 }  // namespace xflow::generator

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <cassert>
 #include <optional>
 
 #include "src/ops/operator.h"
@@ -12,22 +14,23 @@ namespace {
 // The outputs of a graph on terms; `term_of` gives the terms of its operations. Empty where one has none.
 template <typename TermOf>
 std::vector<TermId> graph_on(const FlatGraph& flat, std::span<const TermId> inputs, const TermOf& term_of) {
-  std::vector<std::vector<TermId>> nodes;
+  std::vector<TermId> values;       // outputs of operations, one after the other
+  std::vector<std::size_t> begins;  // by operation
+  values.reserve(2 * flat.nodes.size());
+  begins.reserve(flat.nodes.size());
   const auto value = [&](const FlatValue& v) {
-    return v.node < 0 ? inputs[static_cast<std::size_t>(-1 - v.node)] : nodes[static_cast<std::size_t>(v.node)][v.output];
+    return v.node < 0 ? inputs[static_cast<std::size_t>(-1 - v.node)] : values[begins[static_cast<std::size_t>(v.node)] + v.output];
   };
+  std::array<TermId, EqTerm::kOperands> operands{};
   for (const FlatNode& n : flat.nodes) {
-    std::vector<TermId> operands;
-    operands.reserve(n.operands.size());
-    for (const FlatValue& v : n.operands) operands.push_back(value(v));
-    std::vector<TermId> outputs;
-    outputs.reserve(n.types.size());
+    assert(n.operands.size() <= operands.size());
+    for (std::size_t k = 0; k < n.operands.size(); ++k) operands[k] = value(n.operands[k]);
+    begins.push_back(values.size());
     for (std::size_t k = 0; k < n.types.size(); ++k) {
-      const std::optional<TermId> term = term_of(n, k, operands);
+      const std::optional<TermId> term = term_of(n, k, std::span<const TermId>(operands.data(), n.operands.size()));
       if (!term) return {};
-      outputs.push_back(*term);
+      values.push_back(*term);
     }
-    nodes.push_back(std::move(outputs));
   }
   std::vector<TermId> result;
   result.reserve(flat.outputs.size());
@@ -38,13 +41,13 @@ std::vector<TermId> graph_on(const FlatGraph& flat, std::span<const TermId> inpu
 }  // namespace
 
 std::vector<TermId> add_graph(EGraph& graph, const FlatGraph& flat, std::span<const TermId> inputs) {
-  return graph_on(flat, inputs, [&](const FlatNode& n, std::size_t output, const std::vector<TermId>& operands) {
+  return graph_on(flat, inputs, [&](const FlatNode& n, std::size_t output, std::span<const TermId> operands) {
     return std::optional(graph.add(n.op, static_cast<std::uint32_t>(output), operands, n.types[output]));
   });
 }
 
 std::vector<TermId> find_graph(const EGraph& graph, const FlatGraph& flat, std::span<const TermId> inputs) {
-  return graph_on(flat, inputs, [&](const FlatNode& n, std::size_t output, const std::vector<TermId>& operands) {
+  return graph_on(flat, inputs, [&](const FlatNode& n, std::size_t output, std::span<const TermId> operands) {
     return graph.lookup(static_cast<std::uint32_t>(n.op), static_cast<std::uint8_t>(output), operands);
   });
 }

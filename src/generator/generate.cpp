@@ -583,7 +583,7 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
     if (beside.size() == 0) return false;
     const Candidate c = back ? Candidate{k.candidate.target, k.candidate.source} : k.candidate;
     const FlatEquation equation = GeneralShapes(universe_of(k), c).concrete(beside.vocabulary());
-    const bool rewrites = beside.derive(equation, options.limits, Goal::rewrite).derived;
+    const bool rewrites = beside.derives(equation, options.limits, Goal::rewrite);
     known += rewrites ? 1 : 0;
     return rewrites;
   };

@@ -201,7 +201,7 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
 
 bool RuleCollector::derives(const FlatEquation& equation, Goal goal, bool special) {
   deriver_.use_special(special);
-  return deriver_.derive(equation, limits_, goal).derived;
+  return deriver_.derives(equation, limits_, goal);
 }
 
 std::optional<std::string> RuleCollector::try_to_keep(const Universe& universe, KeptRule kept, bool is_guarded) {

@@ -34,33 +34,39 @@ GeneralShapes::GeneralShapes(const Universe& universe, const Candidate& candidat
     : universe_(universe), candidate_(candidate) {
   // Unknowns 0 and 1 are not unknown: 1, and the size of a window.
   parents_ = {0, 1};
-  names_ = {"1", "r"};
+  dims_ = {DimId{}, DimId{}};
   one_ = 0;
   window_ = 1;
   inputs_ = inputs_as_read(universe, candidate);
-  const auto parts = [&](auto&& self, DimId id, Parts& into) -> void {
+  std::vector<bool> is_read(universe.leaves().size(), false);
+  for (const Sketch* sketch : {&candidate.source, &candidate.target}) {
+    const auto read = [&](std::uint8_t value) {
+      if (value < is_read.size()) is_read[value] = true;
+    };
+    for (const SketchNode& n : sketch->nodes) std::for_each(n.operands.begin(), n.operands.end(), read);
+    std::for_each(sketch->outputs.begin(), sketch->outputs.end(), read);
+  }
+  // What is not read has unknowns as well, so that their numbers do not depend on what is.
+  const auto parts = [&](auto&& self, DimId id, Parts* into) -> void {
     const Dim& d = universe_.dim(id);
     if (d.parts) {
       self(self, d.parts->first, into);
       self(self, d.parts->second, into);
     } else if (d.name == "1") {
-      into.push_back(one_);
+      if (into != nullptr) into->push_back(one_);
     } else if (d.name == "r") {
-      into.push_back(window_);
+      if (into != nullptr) into->push_back(window_);
     } else {
-      into.push_back(static_cast<int>(parents_.size()));
-      parents_.push_back(into.back());
-      names_.push_back(d.name);
+      if (into != nullptr) into->push_back(static_cast<int>(parents_.size()));
+      parents_.push_back(static_cast<int>(parents_.size()));
+      dims_.push_back(id);
     }
   };
-  for (const Leaf& leaf : universe.leaves()) {
-    Dims dims;
-    for (const DimId d : universe.dims(leaf.type)) {
-      dims.emplace_back();
-      parts(parts, d, dims.back());
-    }
-    if (leaf.kind == Leaf::Kind::identity_matrix) unify(dims[0], dims[1]);
-    leaves_.push_back(std::move(dims));
+  leaves_.resize(universe.leaves().size());
+  for (std::size_t k = 0; k < leaves_.size(); ++k) {
+    const Leaf& leaf = universe.leaves()[k];
+    for (const DimId d : universe.dims(leaf.type)) parts(parts, d, is_read[k] ? &leaves_[k].emplace_back() : nullptr);
+    if (is_read[k] && leaf.kind == Leaf::Kind::identity_matrix) unify(leaves_[k][0], leaves_[k][1]);
   }
   source_ = side(candidate.source);
   target_ = side(candidate.target);
@@ -201,36 +207,40 @@ std::vector<int> GeneralShapes::unknowns() const {
 
 std::vector<Parts> GeneralShapes::dims(std::uint8_t leaf) const { return resolved(leaves_[leaf]); }
 
-std::int64_t GeneralShapes::size(const Parts& parts) const {
+std::vector<std::int64_t> GeneralShapes::sizes() const {
   // Different unknowns have different sizes, and sums of two are no third one for as long as possible.
   static constexpr std::array<std::int64_t, 24> kSizes = {5,  7,  11, 13, 17, 19, 23, 29, 31, 37, 41, 43,
                                                           47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101};
-  std::int64_t total = 0;
-  for (const int p : parts) {
-    const int root = find(p);
-    if (root == one_) {
-      total += 1;
-    } else if (root == window_) {
-      total += 3;
-    } else {
-      std::set<int> smaller;
-      for (const std::uint8_t input : inputs_)
-        for (const Parts& d : leaves_[input])
-          for (const int q : d)
-            if (find(q) > window_ && find(q) < root) smaller.insert(find(q));
-      total += kSizes[smaller.size() % kSizes.size()];
-    }
+  std::vector<bool> is_there(parents_.size(), false);
+  for (const std::uint8_t input : inputs_)
+    for (const Parts& d : leaves_[input])
+      for (const int p : d) is_there[static_cast<std::size_t>(find(p))] = true;
+  std::vector<std::int64_t> result(parents_.size());
+  result[static_cast<std::size_t>(one_)] = 1;
+  result[static_cast<std::size_t>(window_)] = 3;
+  std::size_t smaller = 0;
+  for (auto root = static_cast<std::size_t>(window_) + 1; root < result.size(); ++root) {
+    result[root] = kSizes[smaller % kSizes.size()];
+    smaller += is_there[root] ? 1 : 0;
   }
+  return result;
+}
+
+std::int64_t GeneralShapes::size(const Parts& parts, std::span<const std::int64_t> sizes) const {
+  std::int64_t total = 0;
+  for (const int p : parts) total += sizes[static_cast<std::size_t>(find(p))];
   return total;
 }
 
-FlatGraph GeneralShapes::flat(Vocabulary& vocabulary, const Sketch& sketch, const std::vector<Dims>& values) const {
+FlatGraph GeneralShapes::flat(Vocabulary& vocabulary, const Sketch& sketch, const std::vector<Dims>& values,
+                              std::span<const std::int64_t> sizes) const {
   FlatGraph graph;
   std::vector<FlatValue> flat_values(universe_.leaves().size());
   for (std::size_t k = 0; k < inputs_.size(); ++k) flat_values[inputs_[k]] = flat_input(k);
   const auto shape = [&](std::size_t value) {
     std::vector<std::int64_t> result;
-    for (const Parts& p : values[value]) result.push_back(size(p));
+    result.reserve(values[value].size());
+    for (const Parts& p : values[value]) result.push_back(size(p, sizes));
     return result;
   };
   // Constants become operations where they are read.
@@ -256,31 +266,35 @@ FlatGraph GeneralShapes::flat(Vocabulary& vocabulary, const Sketch& sketch, cons
     graph.nodes.push_back(std::move(node));
   };
   std::size_t value = universe_.leaves().size();
+  std::vector<TypeRef> types(value);
+  for (const std::uint8_t input : inputs_) types[input] = vocabulary.type(shape(input));
+  std::vector<TypeRef> operand_types;
   for (const SketchNode& n : sketch.nodes) {
     const Choice& choice = universe_.choice(n.choice);
     FlatNode node;
+    operand_types.clear();
     for (const std::uint8_t o : n.operands) {
       constant(o);
+      if (universe_.is_constant(o)) types[o] = vocabulary.type(shape(o));
       node.operands.push_back(flat_values[o]);
+      operand_types.push_back(types[o]);
     }
-    ir::Attributes attributes = choice.attributes;
     const auto axis = static_cast<std::size_t>(choice.axis);
-    if (choice.shape == Shape::split)
-      attributes.set("sizes", ir::polys(std::array<std::int64_t, 2>{size(values[value][axis]), size(values[value + 1][axis])}));
-    if (choice.shape == Shape::depthwise) attributes.set("groups", ir::Poly(size(values[n.operands[0]][1])));
-    // With the defaults, as operations in the IR have them.
-    ir::Arena arena;
-    ops::Typing typing(arena.symbols());
-    std::vector<ir::ValueId> inputs;
-    inputs.reserve(n.operands.size());
-    for (const std::uint8_t o : n.operands)
-      inputs.push_back(
-          arena.input(ir::TensorType{ir::DataType::float32, true, ir::polys(shape(o))}, static_cast<std::uint32_t>(inputs.size())));
-    const auto applied = ops::apply(arena, typing, choice.op, inputs, attributes);
-    assert(applied.has_value());
-    node.op = vocabulary.op(choice.op, arena.node(*applied).attributes);
+    if (choice.shape == Shape::split || choice.shape == Shape::depthwise) {
+      ir::Attributes attributes = choice.attributes;
+      if (choice.shape == Shape::depthwise) {
+        attributes.set("groups", ir::Poly(size(values[n.operands[0]][1], sizes)));
+      } else {
+        attributes.set("sizes",
+                       ir::polys(std::array<std::int64_t, 2>{size(values[value][axis], sizes), size(values[value + 1][axis], sizes)}));
+      }
+      node.op = vocabulary.op_on(choice.op, attributes, operand_types);
+    } else {
+      node.op = vocabulary.op_on(choice.op, choice.attributes, operand_types);
+    }
     for (std::size_t o = 0; o < choice.outputs; ++o) {
       node.types.push_back(vocabulary.type(shape(value + o)));
+      types.push_back(node.types.back());
       flat_values.push_back({static_cast<std::int32_t>(graph.nodes.size()), static_cast<std::uint32_t>(o)});
     }
     graph.nodes.push_back(std::move(node));
@@ -295,13 +309,14 @@ FlatGraph GeneralShapes::flat(Vocabulary& vocabulary, const Sketch& sketch, cons
 
 FlatEquation GeneralShapes::concrete(Vocabulary& vocabulary) const {
   FlatEquation equation;
+  const std::vector<std::int64_t> sizes = this->sizes();
   for (const std::uint8_t input : inputs_) {
     std::vector<std::int64_t> dims;
-    for (const Parts& p : leaves_[input]) dims.push_back(size(p));
+    for (const Parts& p : leaves_[input]) dims.push_back(size(p, sizes));
     equation.inputs.push_back(vocabulary.type(dims));
   }
-  equation.source = flat(vocabulary, candidate_.source, source_);
-  equation.target = flat(vocabulary, candidate_.target, target_);
+  equation.source = flat(vocabulary, candidate_.source, source_, sizes);
+  equation.target = flat(vocabulary, candidate_.target, target_, sizes);
   return equation;
 }
 

@@ -27,11 +27,13 @@ class GeneralShapes {
   // The unknown dimensions of the inputs, ascending.
   std::vector<int> unknowns() const;
   // Whether two unknowns are of one size in what was enumerated.
-  bool is_one_size(int a, int b) const { return names_[static_cast<std::size_t>(a)] == names_[static_cast<std::size_t>(b)]; }
+  bool is_one_size(int a, int b) const {
+    return universe_.dim(dims_[static_cast<std::size_t>(a)]).name == universe_.dim(dims_[static_cast<std::size_t>(b)]).name;
+  }
 
   // Inputs that occur, ascending.
   const std::vector<std::uint8_t>& inputs() const { return inputs_; }
-  // The dimensions of a leaf; unknowns that must be equal have one number.
+  // The dimensions of a leaf that is read, of others none; unknowns that must be equal have one number.
   std::vector<Parts> dims(std::uint8_t leaf) const;
   // Of a value of the source or target.
   std::vector<Parts> source_dims(std::uint8_t value) const { return resolved(source_[value]); }
@@ -48,15 +50,17 @@ class GeneralShapes {
   std::vector<Dims> type(const Choice& choice, const std::vector<Dims>& operands);
   std::vector<Dims> side(const Sketch& sketch);
   std::vector<Parts> resolved(const Dims& dims) const;
-  FlatGraph flat(Vocabulary& vocabulary, const Sketch& sketch, const std::vector<Dims>& values) const;
-  std::int64_t size(const Parts& parts) const;
+  // `sizes`: by representative of unknowns.
+  FlatGraph flat(Vocabulary& vocabulary, const Sketch& sketch, const std::vector<Dims>& values, std::span<const std::int64_t> sizes) const;
+  std::vector<std::int64_t> sizes() const;
+  std::int64_t size(const Parts& parts, std::span<const std::int64_t> sizes) const;
 
   const Universe& universe_;
   const Candidate& candidate_;
   std::vector<std::uint8_t> inputs_;
   mutable std::vector<int> parents_;
-  std::vector<std::string> names_;  // of unknowns: that of the enumerated dimension
-  std::vector<Dims> leaves_;
+  std::vector<DimId> dims_;   // of unknowns: the enumerated dimension
+  std::vector<Dims> leaves_;  // that are read
   std::vector<Dims> source_;  // by value
   std::vector<Dims> target_;
   int one_ = 0;

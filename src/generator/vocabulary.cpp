@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 
+#include "src/generator/numbers.h"
 #include "src/ops/operator.h"
 
 namespace xflow::generator {
@@ -22,6 +24,37 @@ OpRef Vocabulary::op(ir::OperatorId op, const ir::Attributes& attributes) {
   operators_.push_back(op);
   op_ids_.emplace(hash, id);
   return id;
+}
+
+OpRef Vocabulary::op_on(ir::OperatorId op, const ir::Attributes& attributes, std::span<const TypeRef> operands) {
+  std::size_t hash = attributes.hash() * 31 + static_cast<std::size_t>(op);
+  for (const TypeRef t : operands) hash = mix(hash ^ static_cast<std::uint64_t>(t));
+  const auto [begin, end] = asked_.equal_range(hash);
+  for (auto k = begin; k != end; ++k) {
+    const Asked& asked = k->second;
+    if (asked.op == op && std::equal(asked.operands.begin(), asked.operands.end(), operands.begin(), operands.end()) &&
+        asked.attributes == attributes) {
+      return asked.is;
+    }
+  }
+  ir::Arena arena;
+  ops::Typing typing(arena.symbols());
+  std::vector<ir::ValueId> inputs;
+  inputs.reserve(operands.size());
+  for (const TypeRef t : operands)
+    inputs.push_back(
+        arena.input(ir::TensorType{ir::DataType::float32, true, ir::polys(dims(t))}, static_cast<std::uint32_t>(inputs.size())));
+  const auto applied = ops::apply(arena, typing, op, inputs, attributes);
+  assert(applied.has_value());
+  const OpRef is = this->op(op, arena.node(*applied).attributes);
+  asked_.emplace(hash, Asked{op, attributes, {operands.begin(), operands.end()}, is});
+  return is;
+}
+
+std::size_t Vocabulary::DimsHash::operator()(const std::vector<std::int64_t>& dims) const {
+  std::uint64_t hash = dims.size();
+  for (const std::int64_t d : dims) hash = mix(hash ^ static_cast<std::uint64_t>(d));
+  return hash;
 }
 
 TypeRef Vocabulary::type(const std::vector<std::int64_t>& dims) {

@@ -49,6 +49,8 @@ struct FlatEquation {
 class Vocabulary {
  public:
   OpRef op(ir::OperatorId op, const ir::Attributes& attributes);
+  // The operation that ops::apply makes with these attributes: with the defaults of the others. Requires that the operands fit.
+  OpRef op_on(ir::OperatorId op, const ir::Attributes& attributes, std::span<const TypeRef> operands);
   TypeRef type(const std::vector<std::int64_t>& dims);
   // A tensor of this shape filled with one number.
   OpRef filled(const std::vector<std::int64_t>& dims, const ir::Rational& value);
@@ -78,8 +80,19 @@ class Vocabulary {
   std::deque<Entry> ops_;                  // graphs keep references to numbers and attributes while others are added
   std::vector<ir::OperatorId> operators_;  // of ops_, side by side: asked most often
   std::unordered_multimap<std::size_t, OpRef> op_ids_;
+  // What op_on was asked for.
+  struct Asked {
+    ir::OperatorId op{};
+    ir::Attributes attributes;
+    std::vector<TypeRef> operands;
+    OpRef is{};
+  };
+  std::unordered_multimap<std::size_t, Asked> asked_;  // by hash
   std::vector<std::vector<std::int64_t>> types_;
-  std::map<std::vector<std::int64_t>, TypeRef> type_ids_;
+  struct DimsHash {
+    std::size_t operator()(const std::vector<std::int64_t>& dims) const;
+  };
+  std::unordered_map<std::vector<std::int64_t>, TypeRef, DimsHash> type_ids_;
   std::map<std::vector<std::uint32_t>, std::vector<TypeRef>> typings_;
 };
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <memory_resource>
+
 #include "src/generator/minimize.h"
 #include "src/generator/rule_writer.h"
 #include "src/generator/shapes.h"
@@ -51,9 +54,51 @@ TEST(Deriver, AppliesRulesInSeveralSteps) {
   EXPECT_EQ(answer.rules, (std::vector<std::size_t>{*added}));
   EXPECT_GE(answer.steps.size(), 2U);
   EXPECT_EQ(answer.steps.front().from.substr(0, 7), "matmul(");
+  EXPECT_TRUE(deriver.derives(equation, {}));
   // A rule that is switched off is not used.
   deriver.enable(*added, false);
   EXPECT_FALSE(deriver.derive(equation, {}).derived);
+  EXPECT_FALSE(deriver.derives(equation, {}));
+}
+
+// An operation has the attributes that the IR gives it, whether it was asked for before or not.
+TEST(Vocabulary, GivesOperationsTheDefaultsOfTheirAttributes) {
+  Vocabulary vocabulary;
+  const std::array operands = {vocabulary.type({1, 4, 5, 5}), vocabulary.type({4, 1, 3, 3})};
+  const ir::Attributes written{{"groups", ir::Poly(4)}};
+  const OpRef first = vocabulary.op_on(ops::id_of("conv"), written, operands);
+  EXPECT_EQ(vocabulary.op_on(ops::id_of("conv"), written, operands), first);
+  EXPECT_EQ(vocabulary.attributes(first).integer("groups"), ir::Poly(4));
+  EXPECT_NE(vocabulary.attributes(first), written);
+  for (const auto& a : ops::get(ops::id_of("conv")).signature.attributes) EXPECT_TRUE(vocabulary.attributes(first).has(a.name)) << a.name;
+  const std::array more = {vocabulary.type({1, 8, 5, 5}), vocabulary.type({8, 1, 3, 3})};
+  EXPECT_NE(vocabulary.op_on(ops::id_of("conv"), {{"groups", ir::Poly(8)}}, more), first);
+  EXPECT_EQ(vocabulary.op_on(ops::id_of("conv"), written, operands), first);
+}
+
+// Memory of the caller changes nothing.
+TEST(EGraph, TakesMemoryThatIsGiven) {
+  Vocabulary vocabulary;
+  const TypeRef type = vocabulary.type({2, 3});
+  const OpRef add = vocabulary.op_on(ops::id_of("add"), {}, std::array{type, type});
+  const OpRef relu = vocabulary.op_on(ops::id_of("relu"), {}, std::array{type});
+  std::pmr::monotonic_buffer_resource memory;
+  for (std::pmr::memory_resource* m : {std::pmr::get_default_resource(), static_cast<std::pmr::memory_resource*>(&memory)}) {
+    EGraph graph(vocabulary, m);
+    const TermId x = graph.add_input(0, type);
+    const TermId y = graph.add_input(1, type);
+    const TermId of_x = graph.add(relu, 0, std::array{x}, type);
+    const TermId of_y = graph.add(relu, 0, std::array{y}, type);
+    const TermId sum = graph.add(add, 0, std::array{of_y, of_x}, type);
+    EXPECT_EQ(graph.add(add, 0, std::array{of_x, of_y}, type), sum);
+    graph.merge(x, y, 7);
+    EXPECT_TRUE(graph.equal(of_x, of_y));
+    EXPECT_EQ(graph.members(of_y).size(), 2U);
+    const std::vector<Equality> steps = graph.explain(of_x, of_y);
+    ASSERT_EQ(steps.size(), 2U);
+    EXPECT_EQ(steps[0].reason, 7);
+    EXPECT_EQ(steps[1].reason, Equality::kCongruence);
+  }
 }
 
 // Rules make operations while a graph is searched, and the graph goes on knowing its numbers.
