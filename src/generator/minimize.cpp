@@ -312,6 +312,7 @@ Result<void> RuleCollector::direct(const std::function<const Universe&(const Kep
 }
 
 void RuleCollector::eliminate() {
+  evaluators_.clear();  // what is collected again makes them anew
   for (std::size_t k = kept_.size(); k-- > 0;) {
     if (!kept_[k].needed) continue;
     deriver_.enable(kept_[k].number, false);

@@ -194,8 +194,8 @@ void ValueStore<Number>::find_linear(std::span<const Plan> plans, Linear& linear
     for (std::size_t o = 0; o < plans.size(); ++o) {
       const Plan& p = plans[o];
       for (std::size_t s = 0; s < 2; ++s) {
-        for (std::size_t side = 0; side < p.operand_elements.size(); ++side)
-          linear.of_operand[side][o][s].assign(p.operand_elements[side], 0);
+        const std::size_t sides = linear.kind == Kind::elementwise ? 1 : p.operand_elements.size();
+        for (std::size_t side = 0; side < sides; ++side) linear.of_operand[side][o][s].assign(p.operand_elements[side], 0);
         for (std::size_t element = 0; element < p.rows.size(); ++element) {
           const Weight weight = weight_of(Number{}, s, element, p);
           if (linear.kind == Kind::elementwise) linear.of_operand[0][o][s][element] = weight;
@@ -214,9 +214,16 @@ bool ValueStore<Number>::hash_by_weights(const Universe::Operation& operation, s
                                          std::span<const Id> b, std::span<std::uint64_t* const> out) {
   if constexpr (HashWeights<Number>::kAreThere) {
     using Kind = typename Linear::Kind;
+    if (linear_bytes_ > most_bytes_ / 3) {
+      linear_.clear();
+      linear_bytes_ = 0;
+    }
     if (operation.number >= linear_.size()) linear_.resize(operation.number + 1);
     Linear& linear = linear_[operation.number];
-    if (linear.kind == Kind::unknown) find_linear(plans, linear);
+    if (linear.kind == Kind::unknown) {
+      find_linear(plans, linear);
+      linear_bytes_ += linear.bytes();
+    }
     if (linear.kind == Kind::none) return false;
     // Integers that could leave 63 bits are looked at one by one.
     double most_a = 0;

@@ -97,7 +97,8 @@ class ValueStore {
   bool hashes(ChoiceId choice, std::span<const TypeId> types, std::span<const Id> a, std::span<const Id> b,
               std::span<std::uint64_t* const> out);
 
-  // Forgets everything, if it takes more than `value_bytes` of the options. Ids of another generation are no longer good.
+  // Forgets everything, if it takes more than `value_bytes` of the options. Ids of another generation are no longer good. What is known of
+  // operations takes a third of that at most, and is forgotten by itself.
   void trim();
   std::uint64_t generation() const { return generation_; }
 
@@ -117,6 +118,14 @@ class ValueStore {
     std::array<Weights, 2> of_operand;  // sums: what each operand adds; elementwise: of the products, as if of the first
     double most_products = 0;           // of a row of any output
     double most_plain = 0;
+
+    std::size_t bytes() const {
+      std::size_t count = 0;
+      for (const Weights& operand : of_operand)
+        for (const auto& output : operand)
+          for (const std::vector<Weight>& weights : output) count += weights.capacity();
+      return count * sizeof(Weight);
+    }
   };
   // The hash of products as a function of one operand, the other being fixed: what its elements add, and what is added whatever they are.
   struct Functional {
@@ -166,8 +175,9 @@ class ValueStore {
   FlatTable<Known> inputs_;  // by leaf and label
   FlatTable<Known> known_;   // by type and hash
   FlatTable<Applied> applied_;
-  std::vector<Hashed> hashed_;           // the last results that have no ids, each at one place
-  std::vector<Linear> linear_;           // by operation
+  std::vector<Hashed> hashed_;  // the last results that have no ids, each at one place
+  std::vector<Linear> linear_;  // by operation; all are forgotten where they take too much
+  std::size_t linear_bytes_ = 0;
   std::vector<Functional> functionals_;  // each at one place
   std::vector<std::uint64_t> sums_;
   // What is being computed: which lanes, and for each lane which of them.
