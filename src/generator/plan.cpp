@@ -470,6 +470,13 @@ Result<std::vector<Plan>> Plan::make(ir::OperatorId op, const ir::Attributes& at
     for (const auto& shape : operands)
       plan.operand_elements.push_back(
           static_cast<std::uint32_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())));
+    // Plans stay.
+    plan.rows.shrink_to_fit();
+    plan.patterns.shrink_to_fit();
+    plan.products.shrink_to_fit();
+    plan.plain.shrink_to_fit();
+    plan.scaled.shrink_to_fit();
+    plan.steps.shrink_to_fit();
     plans.push_back(std::move(plan));
   }
   return plans;
