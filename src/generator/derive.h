@@ -9,6 +9,7 @@
 
 #include <xflow/result.h>
 
+#include <cstddef>
 #include <memory>
 #include <memory_resource>
 #include <string>
