@@ -5,15 +5,14 @@
 #include <algorithm>
 #include <climits>
 #include <map>
-#include <set>
 
 #include "src/generator/cheapest.h"
 #include "src/generator/egraph_terms.h"
 #include "src/generator/numbers.h"
+#include "src/generator/rule_directions.h"
 #include "src/ops/operator.h"
 #include "src/rules/apply.h"
 #include "src/rules/match.h"
-#include "src/verifier/assumptions.h"
 
 namespace xflow::generator {
 
@@ -78,82 +77,13 @@ namespace {
 // Of sets of operators in which few others may seem to be.
 std::uint64_t bit_of(ir::OperatorId op) { return std::uint64_t{1} << (static_cast<unsigned>(op) % 64); }
 
-void names_of(const rules::Term& term, std::set<std::string>& names) {
-  if (term.kind == rules::Term::Kind::variable || term.kind == rules::Term::Kind::list) names.insert(term.name);
-  for (const rules::Term& t : term.operands) names_of(t, names);
-}
-
-// The statements that define `wanted`, in their order.
-std::vector<rules::Statement> slice(const std::vector<rules::Statement>& statements, std::set<std::string> wanted) {
-  std::vector<rules::Statement> result;
-  for (std::size_t k = statements.size(); k-- > 0;) {
-    const rules::Statement& s = statements[k];
-    if (std::none_of(s.outputs.begin(), s.outputs.end(), [&](const std::string& o) { return wanted.contains(o); })) continue;
-    names_of(s.term, wanted);
-    result.insert(result.begin(), s);
-  }
-  return result;
-}
-
-// Other outputs of the rule are inner values of both sides, under different names.
-void hide(std::vector<rules::Statement>& statements, const std::vector<std::string>& outputs, const std::string& kept, const char* suffix) {
-  const auto rename = [&](std::string& name) {
-    if (name != kept && std::find(outputs.begin(), outputs.end(), name) != outputs.end()) name += suffix;
-  };
-  const auto in_term = [&](auto&& self, rules::Term& term) -> void {
-    if (term.kind == rules::Term::Kind::variable) rename(term.name);
-    for (rules::Term& t : term.operands) self(self, t);
-  };
-  for (rules::Statement& s : statements) {
-    for (std::string& o : s.outputs) rename(o);
-    in_term(in_term, s.term);
-  }
-}
-
-// What is derived holds under the guards on values of the rules that derive it.
-bool is_about_values(const rules::Guard& g) {
-  return g.kind == rules::Guard::Kind::is_nonzero || g.kind == rules::Guard::Kind::is_positive ||
-         g.kind == rules::Guard::Kind::is_nonnegative;
-}
-
-// A rule with these sides; nothing where it is none.
-std::optional<rules::Rule> rule_of(const rules::Rule& rule, std::vector<rules::Statement> source, std::vector<rules::Statement> target) {
-  rules::Rule result;
-  result.name = rule.name;
-  result.source = std::move(source);
-  result.target = std::move(target);
-  std::set<std::string> names;
-  for (const auto* side : {&result.source, &result.target})
-    for (const rules::Statement& s : *side) names_of(s.term, names);
-  for (const rules::Declaration& d : rule.declarations)
-    if (names.contains(d.variable)) result.declarations.push_back(d);
-  for (const rules::Guard& g : rule.guards)
-    if (verifier::enters_proof(g) && !is_about_values(g)) result.guards.push_back(g);
-  auto parsed = rules::parse_rules(rules::print(result), rule.name);
-  if (!parsed || parsed->size() != 1) return std::nullopt;
-  return std::move(parsed->front());
-}
-
 }  // namespace
 
 Result<std::size_t> Deriver::add(const rules::Rule& rule, bool as_written) {
   const std::size_t number = rules_.size();
   rules_.push_back({rule.name, true, false, rule.outputs.size() > 1});
   const std::size_t before = directions_.size();
-  const auto try_direction = [&](const std::vector<rules::Statement>& source, const std::vector<rules::Statement>& target) {
-    if (const auto direction = rule_of(rule, source, target)) add_direction(number, *direction);
-  };
-  if (rule.outputs.size() > 1 || as_written) try_direction(rule.source, rule.target);
-  if (rule.outputs.size() > 1 && !as_written) try_direction(rule.target, rule.source);
-  for (const std::string& output : rule.outputs) {
-    if (as_written) break;
-    std::vector<rules::Statement> source = slice(rule.source, {output});
-    std::vector<rules::Statement> target = slice(rule.target, {output});
-    hide(source, rule.outputs, output, "_source");
-    hide(target, rule.outputs, output, "_target");
-    try_direction(source, target);
-    try_direction(target, source);
-  }
+  for (const rules::Rule& direction : directions_of(rule, as_written)) add_direction(number, direction);
   if (directions_.size() == before) {
     rules_.pop_back();
     return fail(ErrorCode::unsupported, "neither side can be found in a graph", rule.name);

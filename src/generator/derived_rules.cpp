@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "src/generator/rule_directions.h"
+
 namespace xflow::generator {
 namespace {
 
-bool holds_for_some_values(const rules::Rule& rule) {
-  return std::any_of(rule.guards.begin(), rule.guards.end(), [](const rules::Guard& g) {
-    return g.kind == rules::Guard::Kind::is_nonzero || g.kind == rules::Guard::Kind::is_positive ||
-           g.kind == rules::Guard::Kind::is_nonnegative;
-  });
-}
+bool holds_for_some_values(const rules::Rule& rule) { return std::any_of(rule.guards.begin(), rule.guards.end(), is_about_values); }
 
 }  // namespace
 

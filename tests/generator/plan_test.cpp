@@ -34,6 +34,20 @@ std::vector<TypeId> some_types(const Universe& u) {
   return types;
 }
 
+// Calls `look` with each operator and the types of leaves that fit it.
+template <typename Look>
+void for_each_operation(const Universe& u, const Look& look) {
+  for (std::size_t c = 0; c < u.choices().size(); ++c) {
+    for (const Leaf& a : u.leaves()) {
+      for (const Leaf& b : u.leaves()) {
+        const std::array<TypeId, 2> both = {a.type, b.type};
+        const std::span<const TypeId> operands = std::span(both).first(u.choices()[c].operands);
+        if (!u.type(static_cast<ChoiceId>(c), operands).empty()) look(static_cast<ChoiceId>(c), operands);
+      }
+    }
+  }
+}
+
 // How many types of operands each operator was compared on.
 struct Compared {
   std::map<std::string, int> operators;
@@ -112,20 +126,16 @@ TEST(Plans, OfEveryWordAreThere) {
   ASSERT_TRUE(divided.has_value());
   for (const UniverseOptions& options : *divided) {
     const Universe u = Universe::make(options).value();
-    for (std::size_t c = 0; c < u.choices().size(); ++c) {
-      for (const Leaf& a : u.leaves()) {
-        for (const Leaf& b : u.leaves()) {
-          const std::array<TypeId, 2> both = {a.type, b.type};
-          const std::span<const TypeId> operands = std::span(both).first(u.choices()[c].operands);
-          if (u.type(static_cast<ChoiceId>(c), operands).empty()) continue;
-          std::vector<std::vector<std::int64_t>> shapes;
-          for (const TypeId t : operands) shapes.push_back(u.shape(t, 0));
-          const auto made = Plan::make(u.choices()[c].op, u.attributes(static_cast<ChoiceId>(c), operands, 0), shapes);
-          EXPECT_TRUE(made.has_value()) << u.choices()[c].name << " of " << u.to_string(a.type) << ", " << u.to_string(b.type) << ": "
-                                        << made.error().text();
-        }
+    for_each_operation(u, [&](ChoiceId c, std::span<const TypeId> operands) {
+      std::vector<std::vector<std::int64_t>> shapes;
+      std::string types;
+      for (const TypeId t : operands) {
+        shapes.push_back(u.shape(t, 0));
+        types += " " + u.to_string(t);
       }
-    }
+      const auto made = Plan::make(u.choice(c).op, u.attributes(c, operands, 0), shapes);
+      EXPECT_TRUE(made.has_value()) << u.choice(c).name << " of" << types << ": " << made.error().text();
+    });
   }
 }
 
@@ -189,39 +199,32 @@ template <typename Number, typename Make>
 void expect_one_as_eight(World world, std::vector<std::string> words, const Make& make) {
   const Universe u = Universe::make({world, std::move(words), 2}).value();
   std::size_t compared = 0;
-  for (std::size_t c = 0; c < u.choices().size(); ++c) {
-    for (const Leaf& a : u.leaves()) {
-      for (const Leaf& b : u.leaves()) {
-        const std::array<TypeId, 2> both = {a.type, b.type};
-        const std::span<const TypeId> operands = std::span(both).first(u.choices()[c].operands);
-        if (u.type(static_cast<ChoiceId>(c), operands).empty()) continue;
-        const Plan& plan = u.plans(static_cast<ChoiceId>(c), operands, 0).front();
-        std::array<std::vector<Number>, 2> eight;
-        std::array<std::vector<Number>, 2> one;  // lane 3
-        std::vector<const Number*> of_eight;
-        std::vector<const Number*> of_one;
-        for (std::size_t n = 0; n < operands.size(); ++n) {
-          for (std::size_t k = 0; k < u.elements(operands[n], 0) * kLanes; ++k) {
-            eight[n].push_back(make(mix(k + 1000 * n)));
-            if (k % kLanes == 3) one[n].push_back(eight[n].back());
-          }
-          of_eight.push_back(eight[n].data());
-          of_one.push_back(one[n].data());
-        }
-        std::vector<Number> all(plan.elements() * kLanes);
-        std::vector<Number> single(plan.elements());
-        ASSERT_TRUE(evaluate(plan, of_eight, kLanes, all.data())) << u.choices()[c].name;
-        ASSERT_TRUE(evaluate(plan, of_one, 1, single.data())) << u.choices()[c].name;
-        for (std::size_t e = 0; e < single.size(); ++e) ASSERT_EQ(single[e], all[e * kLanes + 3]) << u.choices()[c].name;
-        std::array<std::uint64_t, kLanes> hashes{};
-        std::uint64_t hash = 0;
-        hash_lanes(all.data(), plan.elements(), kLanes, 5, hashes.data());
-        hash_lanes(single.data(), plan.elements(), 1, 5, &hash);
-        EXPECT_EQ(hash, hashes[3]) << u.choices()[c].name;
-        ++compared;
+  for_each_operation(u, [&](ChoiceId c, std::span<const TypeId> operands) {
+    const Plan& plan = u.plans(c, operands, 0).front();
+    std::array<std::vector<Number>, 2> eight;
+    std::array<std::vector<Number>, 2> one;  // lane 3
+    std::vector<const Number*> of_eight;
+    std::vector<const Number*> of_one;
+    for (std::size_t n = 0; n < operands.size(); ++n) {
+      for (std::size_t k = 0; k < u.elements(operands[n], 0) * kLanes; ++k) {
+        eight[n].push_back(make(mix(k + 1000 * n)));
+        if (k % kLanes == 3) one[n].push_back(eight[n].back());
       }
+      of_eight.push_back(eight[n].data());
+      of_one.push_back(one[n].data());
     }
-  }
+    std::vector<Number> all(plan.elements() * kLanes);
+    std::vector<Number> single(plan.elements());
+    ASSERT_TRUE(evaluate(plan, of_eight, kLanes, all.data())) << u.choice(c).name;
+    ASSERT_TRUE(evaluate(plan, of_one, 1, single.data())) << u.choice(c).name;
+    for (std::size_t e = 0; e < single.size(); ++e) ASSERT_EQ(single[e], all[e * kLanes + 3]) << u.choice(c).name;
+    std::array<std::uint64_t, kLanes> hashes{};
+    std::uint64_t hash = 0;
+    hash_lanes(all.data(), plan.elements(), kLanes, 5, hashes.data());
+    hash_lanes(single.data(), plan.elements(), 1, 5, &hash);
+    EXPECT_EQ(hash, hashes[3]) << u.choice(c).name;
+    ++compared;
+  });
   EXPECT_GT(compared, 10U);
 }
 
