@@ -1,0 +1,82 @@
+// Optimises many models in one process, for the judges in Python beside it:
+//
+//   optimize_many [--states N] [--device DEVICE]
+//
+// Each line of standard input is a task, a JSON object: {"task": "optimize", "in": PATH, "out": PATH, "shapes": {NAME: [SIZE...]}} or
+// {"task": "check", "a": PATH, "b": PATH, "inputs": [FILE...]}. Each answer is one line of JSON on standard output, in the same order.
+// Whole models are never timed, and with a profile as the device nothing is: the same task has the same answer everywhere.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "src/api/check.h"
+#include "xflow/optimize.h"
+
+namespace {
+
+using nlohmann::json;
+using xflow::OptimizeOptions;
+using xflow::OptimizeReport;
+
+json optimize(const json& task, OptimizeOptions options) {
+  if (task.contains("shapes"))
+    for (const auto& [input, dims] : task["shapes"].items()) options.shapes.push_back({input, dims.get<std::vector<std::int64_t>>()});
+  const auto report = xflow::optimize_file(task["in"], task["out"], options);
+  if (!report) return {{"error", report.error().text()}};
+  std::uint64_t checked = 0;
+  for (const OptimizeReport::Region& region : report->regions) checked += region.checked_values;
+  json rules = json::array();
+  for (const OptimizeReport::Step& step : report->steps) rules.push_back(step.rule);
+  json withdrawn = json::array();
+  for (const OptimizeReport::Withdrawn& taken : report->withdrawn) withdrawn.push_back(fmt::format("{}: {}", taken.rule, taken.message));
+  return {{"improved", report->improved},         {"reason", report->reason},          {"rules", std::move(rules)},
+          {"withdrawn", std::move(withdrawn)},    {"states", report->states},          {"checked_values", checked},
+          {"nodes_before", report->nodes_before}, {"nodes_after", report->nodes_after}};
+}
+
+json check(const json& task) {
+  xflow::api::CheckOptions options;
+  if (task.contains("inputs")) options.inputs = task["inputs"].get<std::vector<std::string>>();
+  const auto report = xflow::api::check_files(task["a"], task["b"], options);
+  if (!report) return {{"error", report.error().text()}};
+  return {{"equal", report->equal}, {"difference", report->difference}, {"runs", report->runs.size()}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  OptimizeOptions options;
+  options.gate = false;
+  options.max_states = 300;
+  for (int k = 1; k + 1 < argc; k += 2) {
+    const std::string_view name = argv[k];
+    if (name == "--states") {
+      options.max_states = std::strtoull(argv[k + 1], nullptr, 10);
+    } else if (name == "--device") {
+      options.device = argv[k + 1];
+    } else {
+      std::fprintf(stderr, "optimize_many: unknown option '%s'\n", argv[k]);
+      return 64;
+    }
+  }
+  for (std::string line; std::getline(std::cin, line);) {
+    const json task = json::parse(line, nullptr, false);
+    if (!task.is_object()) {
+      std::fprintf(stderr, "optimize_many: no task: %s\n", line.c_str());
+      return 64;
+    }
+    const auto start = std::chrono::steady_clock::now();
+    json answer = task["task"] == "check" ? check(task) : optimize(task, options);
+    answer["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    // Names of models need not be UTF-8.
+    std::puts(answer.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
+    std::fflush(stdout);
+  }
+  return 0;
+}
