@@ -303,13 +303,6 @@ class Optimizing(ProgramTest):
         text = self.succeed("check", "m.onnx", "out.onnx")
         self.assertTrue(text.endswith("\nequal: 1 output on 3 sets of inputs\n"), text)
 
-    def test_reports_progress_to_a_terminal_only(self):
-        self.write("m.onnx", network())
-        arguments = ["optimize", "m.onnx", "out.onnx", "--budget", "200states", "--costs", "", "--shape", "x:1,3,32,32", "--measure-budget", "200ms"]
-        text = self.run_in_terminal(*arguments)
-        self.assertRegex(text, r"\A(\r\x1b\[K[a-z]+ \d+ s, \d+ graphs, [^\r]* -> [^\r]*)+\r\x1b\[K\Z")
-        self.assertEqual("", self.run_program(*arguments).stderr)
-
     def test_keeps_no_costs_where_it_is_told_so(self):
         self.write("m.onnx", relu())
         self.optimize("m.onnx", "--costs", "")

@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import pty
 import subprocess
 import sys
 import tempfile
@@ -103,24 +102,6 @@ class ProgramTest(unittest.TestCase):
         run = self.run_program(*arguments)
         self.assertEqual((status, "", f"xflow: {message}\n"), (run.returncode, run.stdout, run.stderr))
         self.assertEqual(before, {p: p.read_bytes() for p in self.folder.iterdir() if p.is_file()})
-
-    def run_in_terminal(self, *arguments):
-        """What the program writes to a terminal that is its standard error."""
-        ours, theirs = pty.openpty()
-        run = subprocess.Popen([PROGRAM, *map(str, arguments)], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=theirs)
-        os.close(theirs)
-        text = b""
-        while True:
-            try:
-                part = os.read(ours, 1000)
-            except OSError:  # nobody has the other end open any more
-                part = b""
-            if not part:
-                break
-            text += part
-        os.close(ours)
-        self.assertEqual(0, run.wait())
-        return text.decode()
 
     def optimize(self, source, *arguments, output="out.onnx", gate=False):
         """Whole models are only run where the gate is what is tested."""
