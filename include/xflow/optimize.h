@@ -101,6 +101,7 @@ struct OptimizeReport {
     bool agrees = true;                // within tolerance at all sizes that were run
     std::string message;               // where it does not agree, or why it could not be executed
     std::uint64_t checked_values = 0;  // elements compared
+    std::uint64_t values = 0;          // elements that it has; more than were compared where these are a sample
     double error = 0;                  // largest, relative to the largest magnitude of the reference (absolute where that is 0)
   };
 

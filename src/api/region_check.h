@@ -36,7 +36,8 @@ struct CheckedRegions {
 // from the inputs that are given, each set of them; otherwise from seeded ones, at the sizes of the search and, where the model leaves
 // sizes open, at a second choice that it takes. Outputs of opaque nodes are seeded. Each new value is computed in float from the original's
 // values that its region reads, with constants rounded as they will be written, and agrees by the rule of eval::compare with what it
-// replaces, computed from the same values in double and in float. A value that no choice of sizes can execute does not agree.
+// replaces, computed from the same values in double and in float. A value that no choice of sizes can execute does not agree. Of what is
+// too large for RunBounds a sample of the elements is computed and compared, which depends on sizes alone.
 Result<CheckedRegions> check_regions(const RegionCheck& check);
 
 }  // namespace xflow::api

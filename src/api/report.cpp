@@ -151,13 +151,16 @@ std::string OptimizeReport::to_text() const {
   }
   if (!regions.empty()) {
     double worst = 0;
+    std::uint64_t checked = 0;
     std::uint64_t values = 0;
     for (const Region& region : regions) {
       worst = std::max(worst, region.error);
-      values += region.checked_values;
+      checked += region.checked_values;
+      values += region.values;
     }
-    line("checked", fmt::format("{} rewritten region{}, {} values, largest relative error {:.1e}", regions.size(),
-                                regions.size() == 1 ? "" : "s", values, worst));
+    const std::string share = checked < values ? fmt::format("{} of {} values", checked, values) : fmt::format("{} values", checked);
+    line("checked", fmt::format("{} rewritten region{}, {}, largest relative error {:.1e}", regions.size(), regions.size() == 1 ? "" : "s",
+                                share, worst));
     for (const std::string& sizes : checked_sizes) line("", "at " + sizes);
     for (const std::string& sizes : skipped_sizes) line("", "not at " + sizes);
   }
@@ -208,6 +211,7 @@ std::string OptimizeReport::to_json() const {
                                {"agrees", region.agrees},
                                {"message", region.message},
                                {"checked_values", region.checked_values},
+                               {"values", region.values},
                                {"error", region.error}});
   json["withdrawn"] = nlohmann::ordered_json::array();
   for (const Withdrawn& rewrite : withdrawn)

@@ -123,6 +123,31 @@ TEST_F(Regions, ReadSizesThatOnlyOpaqueNodesShow) {
   EXPECT_EQ(checked->regions[0].checked_values, 256U);
 }
 
+// A model of 128^4 elements is checked at a part of them, which depends on the sizes alone.
+TEST_F(Regions, OfManyElementsAreCheckedAtASample) {
+  const ir::ValueId x = input(ir::DataType::float32, {128, 128, 128, 128});
+  const ir::ValueId before = op("mul", {op("mul", {op("tanh", {x}), number(3)}), number(5)});
+  const auto checked = check(before, op("mul", {op("tanh", {x}), number(15)}));
+  ASSERT_TRUE(checked) << checked.error().text();
+  const OptimizeReport::Region& region = checked->regions[0];
+  EXPECT_TRUE(region.agrees) << region.message;
+  EXPECT_EQ(region.values, std::uint64_t{1} << 28);
+  EXPECT_LE(region.checked_values, std::uint64_t{1} << 24);
+  EXPECT_GT(region.checked_values, std::uint64_t{1} << 20);
+  const auto again = check(before, op("mul", {op("tanh", {x}), number(15)}));
+  EXPECT_EQ(again->regions[0].checked_values, region.checked_values);
+  EXPECT_EQ(again->regions[0].error, region.error);
+}
+
+TEST_F(Regions, OfManyElementsThatComputeSomethingElseDoNotAgree) {
+  const ir::ValueId x = input(ir::DataType::float32, {512, 512, 512});
+  const ir::ValueId product = op("matmul", {x, x});
+  const auto checked = check(op("mul", {op("mul", {product, number(3)}), number(5)}), op("mul", {product, number(15.1)}));
+  ASSERT_TRUE(checked) << checked.error().text();
+  EXPECT_FALSE(checked->regions[0].agrees);
+  EXPECT_NE(checked->regions[0].message.find(" of the elements that were checked, ["), std::string::npos) << checked->regions[0].message;
+}
+
 // 1.1 * 1.3 rounded to a float16 is off by as much as the product of the original.
 TEST_F(Regions, OfNarrowNumbersAreAllowedTheirOwnRounding) {
   const ir::ValueId x = input(ir::DataType::float16, {64});
