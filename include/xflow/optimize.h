@@ -65,6 +65,9 @@ struct OptimizeOptions {
   std::string runner;
   double max_kernel_seconds = 300;  // wall clock, of timing kernels in the runner; what is not timed by then counts as not measurable
   double max_measure_seconds = 60;  // wall clock, of running whole models in turns
+  // Folders that may hold external data of the model beside its own: what the model names by a symbolic link, an absolute path or ".." is
+  // read where it leads to a regular file below one of them. Without them it is an error.
+  std::vector<std::string> allow_external;
   // The file of measured costs; empty: measured anew, in memory.
   std::string cost_database;
   // Told what is odd but no error: a rule without proof, a cost database that cannot be written.

@@ -23,8 +23,8 @@ using onnx_io::GraphId;
 // A model that is ready to run.
 class Runnable {
  public:
-  static Result<std::unique_ptr<Runnable>> open(const std::string& path) {
-    XFLOW_TRY(Document document, Document::open(path));
+  static Result<std::unique_ptr<Runnable>> open(const std::string& path, const CheckOptions& options) {
+    XFLOW_TRY(Document document, Document::open(path, options.allow_external));
     auto model = std::unique_ptr<Runnable>(new Runnable(std::move(document), path));
     XFLOW_TRY(model->lifted_, onnx_io::lift(model->document_, model->arena_));
     model->graph_.outputs.assign(model->lifted_.graph.outputs.begin(),
@@ -383,8 +383,8 @@ std::string CheckReport::to_text() const {
 }
 
 Result<CheckReport> check_files(const std::string& a, const std::string& b, const CheckOptions& options) {
-  XFLOW_TRY(const auto first, Runnable::open(a));
-  XFLOW_TRY(const auto second, Runnable::open(b));
+  XFLOW_TRY(const auto first, Runnable::open(a, options));
+  XFLOW_TRY(const auto second, Runnable::open(b, options));
   if (auto difference = interface_difference(*first, *second)) {
     CheckReport report;
     report.difference = *std::move(difference);

@@ -19,7 +19,8 @@ struct CheckOptions {
   // 64, 32; where A takes none of these, it is 1 and any other 1024.
   std::vector<InputShape> shapes;
   std::uint64_t seed = 1;
-  int runs = 1;  // seeds for each choice of sizes
+  int runs = 1;                             // seeds for each choice of sizes
+  std::vector<std::string> allow_external;  // as OptimizeOptions::allow_external, of both models
   std::function<void(const std::string&)> progress;
 };
 

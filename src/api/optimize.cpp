@@ -323,7 +323,7 @@ Result<OptimizeResult> optimize(std::string_view model, const OptimizeOptions& o
 Result<OptimizeReport> optimize_file(const std::string& input, const std::string& output, const OptimizeOptions& options,
                                      const ProgressCallback& progress) {
   return guarded<OptimizeReport>([&]() -> Result<OptimizeReport> {
-    XFLOW_TRY(const Document document, Document::open(input));
+    XFLOW_TRY(const Document document, Document::open(input, options.allow_external));
     XFLOW_TRY(Optimized optimized, optimize_document(document, {input, output}, options, progress));
     XFLOW_CHECK(onnx_io::write_document(
         document, optimized.lowered ? std::span<const onnx_io::GraphEdit>(optimized.lowered->edits) : std::span<const onnx_io::GraphEdit>(),

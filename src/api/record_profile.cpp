@@ -42,9 +42,9 @@ struct Lifted {
   std::optional<Sizes> sizes;
 };
 
-Result<std::unique_ptr<Lifted>> lift(const std::string& path) {
+Result<std::unique_ptr<Lifted>> lift(const std::string& path, const OptimizeOptions& options) {
   auto lifted = std::make_unique<Lifted>();
-  XFLOW_TRY(lifted->document, onnx_io::Document::open(path));
+  XFLOW_TRY(lifted->document, onnx_io::Document::open(path, options.allow_external));
   XFLOW_TRY(lifted->model, onnx_io::lift(*lifted->document, lifted->arena));
   std::vector<NamedInput> inputs;
   inputs.reserve(lifted->model.inputs.size());
@@ -94,7 +94,7 @@ Result<cost::profile::Profile> record_profile(std::span<const std::string> model
   XFLOW_CHECK(open_here(options, here, [&] {
     std::size_t most = 0;
     for (const std::string& path : models)
-      if (const auto lifted = lift(path))
+      if (const auto lifted = lift(path, options))
         most = std::max(most, cost::cpu::bytes_of_run((*lifted)->arena, (*lifted)->model.graph, (*lifted)->sizes->valuation()));
     return most;
   }));
@@ -103,7 +103,7 @@ Result<cost::profile::Profile> record_profile(std::span<const std::string> model
   for (const std::string& path : models) {
     if (progress) progress(path);
     const auto done = [&]() -> Result<void> {
-      XFLOW_TRY(const std::unique_ptr<Lifted> lifted, lift(path));
+      XFLOW_TRY(const std::unique_ptr<Lifted> lifted, lift(path, options));
       return time_kernels(*lifted, options, rules, here);
     }();
     if (done) {

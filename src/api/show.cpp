@@ -74,8 +74,8 @@ Result<std::string> show_rules(const std::string& path) {
   return all;
 }
 
-Result<std::string> show_model(const std::string& path) {
-  XFLOW_TRY(const Document document, Document::open(path));
+Result<std::string> show_model(const std::string& path, const std::vector<std::string>& allow_external) {
+  XFLOW_TRY(const Document document, Document::open(path, allow_external));
   const onnx_io::Model& model = document.model();
   const onnx_io::Graph& main = document.main();
   std::string text;

@@ -50,6 +50,7 @@ void add_check(CLI::App& app, Command& command) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000))
       ->excludes(inputs);
+  add_allow_external(*sub, arguments->options.allow_external);
   sub->footer(
       "B is equal if its error against A's result in double precision is at most 4 times A's own error in float plus 1e-5 of the\n"
       "output's largest magnitude; integers, booleans and strings exactly; NaN where A has NaN.\n\n" +

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "xflow/result.h"
 
@@ -40,6 +41,9 @@ void add_rules_list(CLI::App& rules, Command& command);
 void add_rules_stats(CLI::App& rules, Command& command);
 void add_rules_derive(CLI::App& rules, Command& command);
 void add_rules_minimize(CLI::App& rules, Command& command);
+
+// The option --allow-external DIR of a subcommand that reads models.
+void add_allow_external(CLI::App& sub, std::vector<std::string>& folders);
 
 // The footer of a subcommand's help: lines of the form "  xflow ...".
 std::string examples(std::initializer_list<const char*> lines);

@@ -178,6 +178,7 @@ void add_optimize(CLI::App& app, Command& command) {
   sub->add_option("--kernel-budget", a->kernel_budget, "when timing kernels in the runner stops: 300s, 500ms, 5m")->capture_default_str();
   sub->add_flag("--no-gate", a->no_gate, "do not run whole models: that the result is faster is predicted");
   sub->add_option("--costs", a->options.cost_database, "file of measured costs; empty: none is kept")->capture_default_str();
+  add_allow_external(*sub, a->options.allow_external);
   sub->add_option("--report", a->report, "also write the report as JSON to this file");
   sub->footer(examples({"xflow optimize model.onnx faster.onnx", "xflow optimize model.onnx faster.onnx --shape x:1,3,48,192 --budget 2m",
                         "xflow optimize model.onnx faster.onnx --inputs test_data_set_0",

@@ -153,6 +153,7 @@ void add_profile(CLI::App& app, Command& command) {
   device(recording);
   recording->add_option("--models", a->models, "ONNX models, or folders of them")->required()->take_all();
   recording->add_option("--states", a->states, "how many rewritten graphs of each model are costed")->capture_default_str();
+  add_allow_external(*recording, a->options.allow_external);
   costs(recording, "file of measured costs: what it holds is not timed again, and goes into the profile");
   out(recording);
   file(add("show", "Say what a profile holds", show));

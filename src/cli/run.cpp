@@ -30,6 +30,15 @@ ExitCode report(const Error& error) {
   }
 }
 
+void add_allow_external(CLI::App& sub, std::vector<std::string>& folders) {
+  sub.add_option("--allow-external", folders,
+                 "folder that may hold external data beside the model's own (again for each folder): a symbolic link, an absolute path or "
+                 "'..' may lead to a regular file below it")
+      ->type_name("DIR")
+      ->allow_extra_args(false)
+      ->take_all();
+}
+
 std::string examples(std::initializer_list<const char*> lines) {
   std::string text = "Examples:";
   for (const char* line : lines) text += std::string("\n  ") + line;

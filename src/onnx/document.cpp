@@ -18,14 +18,15 @@ Result<Document> Document::index_bytes(std::shared_ptr<const FileBytes> file, Do
   auto state = std::make_unique<State>();
   state->file = std::move(file);
   state->origin = std::move(origin);
+  XFLOW_CHECK(ModelFolder::open({}, state->origin.allow_external));  // a folder that is missing is an error for every model
   XFLOW_CHECK(index_model(*state));
   XFLOW_CHECK(resolve_names(*state));
   return Document(std::move(state));
 }
 
-Result<Document> Document::open(const std::string& path) {
+Result<Document> Document::open(const std::string& path, const std::vector<std::string>& allow_external) {
   XFLOW_TRY(auto file, FileBytes::open(path));
-  return index_bytes(std::move(file), DocumentOrigin{path, folder_of(path)});
+  return index_bytes(std::move(file), DocumentOrigin{path, folder_of(path), allow_external});
 }
 
 Result<Document> Document::parse(std::string bytes, DocumentOrigin origin) {

@@ -188,7 +188,7 @@ struct Model {
 // A file with external data.
 struct ExternalFile {
   std::string location;  // relative to the model's folder, as in the model
-  std::string path;
+  std::string path;      // at which it was opened
   std::shared_ptr<const FileBytes> content;
 };
 
@@ -196,15 +196,17 @@ struct ExternalFile {
 struct DocumentOrigin {
   std::string name;    // for messages; empty where there is none
   std::string folder;  // where external data lies; empty if the caller has none, and then external data is an error
+  std::vector<std::string> allow_external = {};  // folders that may hold external data as well, see ModelFolder
 };
 
 // Immutable after it is made; may be read by several threads.
 class Document {
  public:
   // Maps the file and indexes it. Errors (unreadable, one line that names the place): the file or a file of external data cannot be
-  // opened, is cut or is not an ONNX model; external data that is too short or lies outside the model's folder; a value that is defined
-  // twice or used without being defined; a cycle. Nothing else is refused.
-  static Result<Document> open(const std::string& path);
+  // opened, is cut or is not an ONNX model; external data that is too short, is not a regular file or lies neither in the model's folder
+  // nor in one of `allow_external` (see ModelFolder); a value that is defined twice or used without being defined; a cycle. Nothing else
+  // is refused.
+  static Result<Document> open(const std::string& path, const std::vector<std::string>& allow_external = {});
   // The same for bytes in memory.
   static Result<Document> parse(std::string bytes, DocumentOrigin origin = {});
 

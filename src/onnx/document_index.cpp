@@ -10,7 +10,7 @@ namespace {
 
 class Indexer {
  public:
-  explicit Indexer(Document::State& state) : state_(state), bytes_(state.file->bytes()), external_(state.origin.folder, state.files) {}
+  explicit Indexer(Document::State& state) : state_(state), bytes_(state.file->bytes()), external_(state.origin, state.files) {}
 
   Result<void> run();
 

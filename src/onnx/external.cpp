@@ -34,42 +34,27 @@ Result<void> locate(TensorView& tensor, std::string_view content) {
 
 }  // namespace
 
-Result<void> check_location(std::string_view location) {
-  const auto outside = [&] {
-    return fail(ErrorCode::unreadable,
-                "external data " + in_quotes(location) + " lies outside the model's folder; expected a relative path without '..'");
-  };
-  if (location.empty()) return fail(ErrorCode::unreadable, "external data without a location");
-  const bool has_drive = location.size() > 1 && location[1] == ':';
-  if (location.front() == '/' || location.front() == '\\' || has_drive) return outside();
-  if (location.find('\0') != std::string_view::npos) return outside();
-  for (std::size_t start = 0; start <= location.size();) {
-    const std::size_t end = std::min(location.find_first_of("/\\", start), location.size());
-    if (location.substr(start, end - start) == "..") return outside();
-    start = end + 1;
-  }
-  return {};
-}
-
 Result<void> ExternalFiles::resolve(TensorView& tensor) {
   if (tensor.storage != TensorStorage::external) return {};
-  if (const auto checked = check_location(tensor.location); !checked) {
-    return fail(ErrorCode::unreadable, external_place(tensor) + ": " + checked.error().message);
-  }
   auto known = ids_.find(tensor.location);
   if (known == ids_.end()) {
-    if (folder_.empty()) {
-      return fail(ErrorCode::unreadable, external_place(tensor) + " lies in the file '" + std::string(tensor.location) +
-                                             "', and no folder was given with the model's bytes");
+    if (!folder_) {
+      XFLOW_TRY(ModelFolder folder, ModelFolder::open(origin_.folder, origin_.allow_external));
+      folder_ = std::move(folder);
     }
-    ExternalFile file{std::string(tensor.location), join(folder_, tensor.location), nullptr};
-    auto content = FileBytes::open(file.path);
-    if (!content) {
-      return fail(ErrorCode::unreadable,
-                  external_place(tensor) + " lies in the file " + in_quotes(file.path) + ": " + content.error().message);
+    if (folder_->path().empty()) {
+      if (const auto checked = check_location(tensor.location); !checked)
+        return fail(ErrorCode::unreadable, external_place(tensor) + ": " + checked.error().message);
+      return fail(ErrorCode::unreadable, external_place(tensor) + " lies in the file " + in_quotes(tensor.location) +
+                                             ", and no folder was given with the model's bytes");
     }
-    file.content = *std::move(content);
-    files_.push_back(std::move(file));
+    auto found = folder_->file(tensor.location);
+    if (!found) {
+      const Error& error = found.error();
+      const std::string where = error.where.empty() ? std::string() : " lies in the file " + in_quotes(error.where);
+      return fail(ErrorCode::unreadable, external_place(tensor) + where + ": " + error.message);
+    }
+    files_.push_back({std::string(tensor.location), std::move(found->path), std::move(found->content)});
     known = ids_.emplace(tensor.location, FileId{static_cast<std::uint32_t>(files_.size())}).first;
   }
   tensor.file = known->second;

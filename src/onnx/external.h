@@ -2,29 +2,30 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "src/onnx/document.h"
+#include "src/onnx/model_folder.h"
 
 namespace xflow::onnx_io {
-
-// Checks that a location stays inside the model's folder: relative, without "..". Errors: unreadable.
-Result<void> check_location(std::string_view location);
 
 // Opens the files of external data of one model, each once.
 class ExternalFiles {
  public:
-  ExternalFiles(std::string folder, std::vector<ExternalFile>& files) : folder_(std::move(folder)), files_(files) {}
+  // Both must outlive it.
+  ExternalFiles(const DocumentOrigin& origin, std::vector<ExternalFile>& files) : origin_(origin), files_(files) {}
 
   // Fills in file, range and bytes of a tensor with external data; others are left as they are. Errors: unreadable, naming the tensor.
   Result<void> resolve(TensorView& tensor);
 
  private:
-  std::string folder_;
+  const DocumentOrigin& origin_;
   std::vector<ExternalFile>& files_;
+  std::optional<ModelFolder> folder_;
   std::unordered_map<std::string_view, FileId> ids_;  // keys are views of the model
 };
 

@@ -11,34 +11,14 @@
 #include <filesystem>
 #include <system_error>
 
+#include "src/onnx/descriptor.h"
+
 namespace xflow::onnx_io {
 
 namespace {
 
 // strerror_r has two signatures; the C++ library has one.
 std::string reason(int error) { return std::system_category().message(error); }
-
-// A file descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  int number() const { return number_; }
-  // Closes now; the error number of close, 0 if it went well.
-  int close() {
-    const int number = number_;
-    number_ = -1;
-    return ::close(number) == 0 ? 0 : errno;
-  }
-
- private:
-  int number_;
-};
 
 Result<void> cannot_write(const std::string& path, int error) { return fail(ErrorCode::io, "cannot write: " + reason(error), path); }
 
@@ -106,22 +86,27 @@ std::shared_ptr<const FileBytes> FileBytes::own(std::string bytes) {
   return file;
 }
 
+Result<std::shared_ptr<const FileBytes>> FileBytes::map(int descriptor, const std::string& path) {
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) return fail(ErrorCode::unreadable, "cannot open: " + reason(errno), path);
+  std::shared_ptr<FileBytes> file(new FileBytes);
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (size == 0) return std::shared_ptr<const FileBytes>(std::move(file));
+  void* mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  if (mapping == MAP_FAILED) return fail(ErrorCode::unreadable, "cannot map: " + reason(errno), path);
+  file->mapping_ = mapping;
+  file->bytes_ = std::string_view(static_cast<const char*>(mapping), size);
+  return std::shared_ptr<const FileBytes>(std::move(file));
+}
+
 Result<std::shared_ptr<const FileBytes>> FileBytes::open(const std::string& path) {
   const Descriptor in(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (in.number() < 0) return fail(ErrorCode::unreadable, "cannot open: " + reason(errno), path);
   struct stat status {};
   if (::fstat(in.number(), &status) != 0) return fail(ErrorCode::unreadable, "cannot open: " + reason(errno), path);
   if (S_ISDIR(status.st_mode)) return fail(ErrorCode::unreadable, "cannot open: is a folder, expected a file", path);
+  if (S_ISREG(status.st_mode)) return map(in.number(), path);
   std::shared_ptr<FileBytes> file(new FileBytes);
-  if (S_ISREG(status.st_mode)) {
-    const auto size = static_cast<std::size_t>(status.st_size);
-    if (size == 0) return std::shared_ptr<const FileBytes>(std::move(file));
-    void* mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, in.number(), 0);
-    if (mapping == MAP_FAILED) return fail(ErrorCode::unreadable, "cannot map: " + reason(errno), path);
-    file->mapping_ = mapping;
-    file->bytes_ = std::string_view(static_cast<const char*>(mapping), size);
-    return std::shared_ptr<const FileBytes>(std::move(file));
-  }
   std::string buffer(std::size_t{1} << 16, '\0');
   while (true) {
     const ssize_t count = ::read(in.number(), buffer.data(), buffer.size());

@@ -16,6 +16,8 @@ class FileBytes {
  public:
   // Maps a regular file; reads anything else (a pipe) into memory. Errors: unreadable, with the reason of the operating system.
   static Result<std::shared_ptr<const FileBytes>> open(const std::string& path);
+  // Maps the regular file of an open descriptor, which may be closed afterwards; `path` is for messages. Errors: unreadable.
+  static Result<std::shared_ptr<const FileBytes>> map(int descriptor, const std::string& path);
   static std::shared_ptr<const FileBytes> own(std::string bytes);
 
   ~FileBytes();
