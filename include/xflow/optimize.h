@@ -178,11 +178,16 @@ struct OptimizeReport {
   std::string reason;                      // why the original was kept; empty if improved
   std::string device;                      // "cpu: ..., 1 thread, oneDNN 2.6.3"
   std::vector<std::string> assumed_sizes;  // "x: [1, 3, 128, 128]" where the caller gave none
-  std::string refused_sizes;               // why 1 and 128 were not assumed: what the model asks for; empty where they were
-  double before_nanoseconds = 0;           // predicted time of one run: the sum of its kernels' measured times
-  double after_nanoseconds = 0;            // of the result, also where it was slower when it was run and the original is kept
-  std::uint64_t states = 0;                // graphs costed
-  std::uint64_t expanded = 0;              // graphs whose rewrites were found
+  // "r of node 'nms' (NonMaxSuppression): [128, 3]": results of opaque nodes with sizes that neither shape inference nor their readers
+  // tell.
+  std::vector<std::string> assumed_inner_sizes;
+  // Declarations of the model that do not fit together, by the names of values and dimensions. No rewrite relies on them.
+  std::vector<std::string> contradictions;
+  std::string refused_sizes;      // why 1 and 128 were not assumed: what the model asks for; empty where they were
+  double before_nanoseconds = 0;  // predicted time of one run: the sum of its kernels' measured times
+  double after_nanoseconds = 0;   // of the result, also where it was slower when it was run and the original is kept
+  std::uint64_t states = 0;       // graphs costed
+  std::uint64_t expanded = 0;     // graphs whose rewrites were found
   std::string stop_reason;
   Kernels kernels;
   std::vector<Step> steps;

@@ -87,7 +87,7 @@ class Judge {
   }
 
   Result<void> plan(std::size_t number) {
-    XFLOW_TRY(Sizes sizes, choose_fitting_sizes(gate_.arena, gate_.original, gate_.inputs, gate_.runs.shapes[number]));
+    XFLOW_TRY(Sizes sizes, choose_fitting_sizes(gate_.arena, gate_.original, gate_.inputs, gate_.runs.shapes[number], gate_.runs.inner));
     const ir::Symbols::Valuation valuation = sizes.valuation();
     cost::CostModel model(gate_.arena, gate_.costs.device(), *gate_.costs.database, valuation);
     if (progress_) model.on_measure([this](const std::string&) { progress_(); });

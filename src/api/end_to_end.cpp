@@ -129,7 +129,7 @@ Result<std::vector<std::string>> RunnerGate::add_inputs(ir::Arena& arena, const 
   std::vector<std::string> labels;
   std::vector<std::vector<NamedTensor>> nudged_inputs;  // follow those of all choices
   for (std::size_t k = 0; k < runs_.shapes.size(); ++k) {
-    XFLOW_TRY(const Sizes sizes, choose_fitting_sizes(arena, graph, inputs, runs_.shapes[k]));
+    XFLOW_TRY(const Sizes sizes, choose_fitting_sizes(arena, graph, inputs, runs_.shapes[k], runs_.inner));
     std::vector<NamedInput> wanted(required.begin(), required.end());
     for (const NamedInput& input : inputs) {
       const bool given = !runs_.sets.empty() && runs_.sets[k].tensors.contains(std::string(input.name));

@@ -163,8 +163,12 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   if (!(options.max_growth >= 0)) return fail(ErrorCode::invalid_argument, "max_growth must not be negative");
   if (options.threads < 1 || options.threads > kMostThreads)
     return fail(ErrorCode::invalid_argument, fmt::format("{} threads are not in the range 1 to {}", options.threads, kMostThreads));
-  XFLOW_TRY(const Sizes sizes, choose_fitting_sizes(problem.arena, problem.graph, problem.inputs, options.shapes));
+  const InnerSizes inner = problem.runs == nullptr ? InnerSizes() : problem.runs->inner;
+  XFLOW_TRY(const Sizes sizes, choose_fitting_sizes(problem.arena, problem.graph, problem.inputs, options.shapes, inner));
   report.assumed_sizes = sizes.assumed;
+  report.assumed_inner_sizes = sizes.assumed_inner;
+  if (!sizes.contradiction.empty())
+    report.contradictions.push_back(fmt::format("sizes behind opaque nodes do not fit together: {}", sizes.contradiction));
   report.refused_sizes = sizes.refused;
   std::optional<rules::VerifiedRules> loaded;
   if (problem.rules == nullptr) {

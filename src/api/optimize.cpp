@@ -14,6 +14,7 @@
 #include "src/api/device_gate.h"
 #include "src/api/end_to_end.h"
 #include "src/api/engine.h"
+#include "src/api/sized_model.h"
 #include "src/eval/evaluate.h"
 #include "src/onnx/document.h"
 #include "src/onnx/document_writer.h"
@@ -186,20 +187,16 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   const auto start = std::chrono::steady_clock::now();
   Optimized result;
   OptimizeReport& report = result.report;
-  ir::Arena arena;
-  XFLOW_TRY(const LiftedModel model, onnx_io::lift(document, arena));
+  XFLOW_TRY(const std::unique_ptr<api::SizedModel> sized, api::SizedModel::lift(document, all_options));
+  ir::Arena& arena = sized->arena();
+  const LiftedModel& model = sized->model();
+  report.contradictions = sized->contradictions();
   list_opaque(document, model, report);
   report.nodes_before = report.nodes_after = report.nodes_kept = document.nodes(onnx_io::GraphId{0}).size();
 
-  std::vector<api::NamedInput> inputs;
-  std::vector<api::NamedInput> required;  // those without a default
-  inputs.reserve(model.inputs.size());
-  for (std::size_t k = 0; k < model.inputs.size(); ++k) {
-    inputs.push_back({model.input_names[k], model.inputs[k]});
-    const onnx_io::Definition* definition = document.find(onnx_io::GraphId{0}, model.input_names[k]);
-    if (definition == nullptr || !definition->initializer) required.push_back(inputs.back());
-  }
-  XFLOW_TRY(const api::RunInputs runs, api::run_inputs(arena, model.graph, inputs, required, all_options));
+  const std::vector<api::NamedInput>& inputs = sized->inputs();
+  const std::vector<api::NamedInput>& required = sized->required();
+  const api::RunInputs& runs = sized->runs();
   // Costs are those at the first choice of sizes.
   OptimizeOptions options = all_options;
   options.shapes = runs.shapes[0];

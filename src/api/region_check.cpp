@@ -41,9 +41,11 @@ class Checker {
     if (roots_.empty()) return std::move(checked_);
     const std::size_t sets = check_.runs.sets.size();
     for (std::size_t k = 0; k < std::max<std::size_t>(sets, 1); ++k) {
-      XFLOW_TRY(const Sizes sizes, choose_fitting_sizes(arena_, check_.original, check_.inputs, check_.runs.shapes[k]));
+      XFLOW_TRY(const Sizes sizes, choose_fitting_sizes(arena_, check_.original, check_.inputs, check_.runs.shapes[k], check_.runs.inner));
       XFLOW_CHECK(run_at(sizes.values, k));
-      if (sets == 0 && !sizes.values.empty()) XFLOW_CHECK(run_at_second_sizes(sizes.values));
+      SizeMap of_inputs = sizes.values;
+      std::erase_if(of_inputs, [&](const auto& size) { return sizes.inner.contains(size.first); });
+      if (sets == 0 && !of_inputs.empty()) XFLOW_CHECK(run_at_second_sizes(of_inputs));
     }
     for (OptimizeReport::Region& region : checked_.regions) {
       if (region.checked_values > 0 || !region.agrees) continue;
@@ -54,8 +56,6 @@ class Checker {
   }
 
  private:
-  using SizeMap = std::unordered_map<ir::SymbolId, std::int64_t>;
-
   // Sizes that the model does not allow (a multiple of 32 is needed) are no error, as the first choice was executed; but they are told.
   Result<void> run_at_second_sizes(const SizeMap& first) {
     const auto changed = [&](std::int64_t one, const auto& other) {
@@ -70,7 +70,10 @@ class Checker {
       const std::string text = sizes_text(arena_, check_.inputs, sizes);
       Result<void> ran = adjust_sizes(arena_, check_.original, {}, sizes);
       if (ran && sizes == first) continue;
-      if (ran) ran = run_at(sizes, 1);
+      Sizes all;
+      all.values = sizes;
+      add_inner_sizes(arena_, check_.original, check_.runs.inner, all);
+      if (ran) ran = run_at(all.values, 1);
       if (ran) return {};
       if (ran.error().code != ErrorCode::unsupported && ran.error().code != ErrorCode::invalid_argument) return ran;
       checked_.skipped.push_back(fmt::format("{} ({})", text, ran.error().text()));

@@ -94,6 +94,9 @@ std::string OptimizeReport::to_text() const {
   const std::string because = refused_sizes.empty() ? "" : fmt::format(", as the model does not take 128 ({})", refused_sizes);
   for (const std::string& sizes : assumed_sizes)
     line("sizes", fmt::format("{} assumed for costs and runs{}; give others with --shape", sizes, because));
+  for (const std::string& sizes : assumed_inner_sizes)
+    line("sizes", sizes + " assumed for costs and runs; nothing tells them before a run");
+  for (const std::string& contradiction : contradictions) line("warning", contradiction + ": no rewrite relies on it");
   line("device", device);
   line("predicted", fmt::format("{} -> {} ({:.3f} of the original)", time_text(before_nanoseconds), time_text(after_nanoseconds),
                                 ratio(after_nanoseconds, before_nanoseconds)));
@@ -183,6 +186,8 @@ std::string OptimizeReport::to_json() const {
   json["device"] = device;
   json["assumed_sizes"] = assumed_sizes;
   json["refused_sizes"] = refused_sizes;
+  json["assumed_inner_sizes"] = assumed_inner_sizes;
+  json["contradictions"] = contradictions;
   json["predicted_nanoseconds"] = {{"before", before_nanoseconds}, {"after", after_nanoseconds}};
   json["search"] = {{"states", states}, {"expanded", expanded}, {"stop_reason", stop_reason}};
   json["kernels"] = {{"measured", kernels.measured},       {"known", kernels.known},

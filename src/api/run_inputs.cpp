@@ -75,8 +75,9 @@ Result<InputSet> RunInputs::values(const ir::Arena& arena, std::span<const Named
 }
 
 Result<RunInputs> run_inputs(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
-                             std::span<const NamedInput> required, const OptimizeOptions& options) {
+                             std::span<const NamedInput> required, const OptimizeOptions& options, InnerSizes inner) {
   RunInputs runs;
+  runs.inner = std::move(inner);
   if (options.inputs.empty()) {
     runs.shapes = shape_choices(options.shapes);
   } else {
@@ -97,7 +98,7 @@ Result<RunInputs> run_inputs(ir::Arena& arena, const ir::Graph& graph, std::span
   }
   // The first of the shapes is tried where costs are found.
   for (std::size_t k = runs.sets.empty() ? 1 : 0; k < runs.shapes.size(); ++k) {
-    const auto sizes = choose_fitting_sizes(arena, graph, inputs, runs.shapes[k]);
+    const auto sizes = choose_fitting_sizes(arena, graph, inputs, runs.shapes[k], runs.inner);
     if (sizes) continue;
     return runs.sets.empty() ? fail(sizes.error()) : fail(ErrorCode::unreadable, sizes.error().text(), runs.sets[k].label);
   }

@@ -23,6 +23,7 @@ std::vector<std::vector<InputShape>> shape_choices(std::span<const InputShape> s
 struct RunInputs {
   std::vector<std::vector<InputShape>> shapes = {{}};  // at least one choice
   std::vector<InputSet> sets;                          // from files, one for each choice; none: seeded values
+  InnerSizes inner;                                    // of results of opaque nodes, at every choice
 
   // For a report: "x: [1, 512]", with files "x: [1, 512] of inputs.npz".
   std::string label(const ir::Arena& arena, std::span<const NamedInput> inputs, std::size_t choice, const Sizes& sizes) const;
@@ -34,6 +35,6 @@ struct RunInputs {
 // defaults. Every choice but the first of shapes was found to be one that the graph takes. Errors: invalid_argument for shapes and files
 // together, those of read_inputs, unreadable for a set that lacks an input or has a tensor of another type, those of choose_fitting_sizes.
 Result<RunInputs> run_inputs(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
-                             std::span<const NamedInput> required, const OptimizeOptions& options);
+                             std::span<const NamedInput> required, const OptimizeOptions& options, InnerSizes inner = {});
 
 }  // namespace xflow::api

@@ -12,9 +12,9 @@
 namespace xflow::api {
 namespace {
 
-using SizeMap = std::unordered_map<ir::SymbolId, std::int64_t>;
-
 constexpr std::int64_t kOpenSize = 128;
+constexpr double kMostAssumed = 1 << 22;  // elements of a value behind an opaque node whose sizes are assumed
+constexpr int kMostAdjusted = 256;        // of sizes that are adjusted one after the other
 // Tried in this order where a model does not take 128: sound needs more, windows and patches less.
 constexpr std::array<std::int64_t, 8> kOtherSizes = {512, 2048, 256, 64, 32, 16, 8, 1};
 
@@ -87,22 +87,24 @@ Result<void> take_sizes(ir::Arena& arena, const ir::Graph& graph, const SizeMap&
   return take_sizes(arena, graph, known);
 }
 
-Result<void> adjust_sizes(ir::Arena& arena, const ir::Graph& graph, const std::unordered_set<ir::SymbolId>& fixed, SizeMap& sizes) {
-  // Each round settles one symbol for good; a model has few.
-  std::unordered_set<ir::SymbolId> settled = fixed;
-  while (true) {
+Result<void> adjust_sizes(ir::Arena& arena, const ir::Graph& graph, const std::unordered_set<ir::SymbolId>& fixed, SizeMap& sizes,
+                          std::unordered_set<ir::SymbolId>* adjusted) {
+  // Each round fixes one symbol for good.
+  std::unordered_set<ir::SymbolId> done = fixed;
+  for (int round = 0;; ++round) {
     KnownSizes known(arena.symbols(), sizes);
     auto taken = take_sizes(arena, graph, known);
-    if (taken || !known.unequal()) return taken;
+    if (taken || !known.unequal() || round >= kMostAdjusted) return taken;
     const auto [a, b] = *known.unequal();
-    const auto settle = [&](const ir::Poly& p, const ir::Poly& other) {
+    const auto fix = [&](const ir::Poly& p, const ir::Poly& other) {
       const auto symbol = p.as_symbol();
       const auto size = known.value(other);
-      if (!symbol || !sizes.contains(*symbol) || !size || *size < 1 || !settled.insert(*symbol).second) return false;
+      if (!symbol || !sizes.contains(*symbol) || !size || *size < 1 || !done.insert(*symbol).second) return false;
       sizes[*symbol] = *size;
+      if (adjusted != nullptr) adjusted->insert(*symbol);
       return true;
     };
-    if (!settle(a, b) && !settle(b, a)) return taken;
+    if (!fix(a, b) && !fix(b, a)) return taken;
   }
 }
 
@@ -116,8 +118,11 @@ std::string sizes_text(const ir::Arena& arena, std::span<const NamedInput> input
   return text.empty() ? "the declared sizes" : text;
 }
 
-Result<Sizes> choose_fitting_sizes(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
-                                   std::span<const InputShape> given) {
+namespace {
+
+// Sizes of the inputs that the graph takes.
+Result<Sizes> choose_input_sizes(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
+                                 std::span<const InputShape> given) {
   XFLOW_TRY(Sizes sizes, choose_sizes(arena, inputs, given));
   if (sizes.values.empty()) return sizes;
   const auto fits = [&](Sizes& choice) -> Result<void> {
@@ -148,6 +153,78 @@ Result<Sizes> choose_fitting_sizes(ir::Arena& arena, const ir::Graph& graph, std
   return fail(ErrorCode::unsupported,
               fmt::format("the model does not take {}, nor other sizes that were tried: {}; give sizes with --shape",
                           sizes_text(arena, inputs, sizes.values), reason));
+}
+
+// The dimensions of a value that are symbols without a size.
+std::vector<ir::SymbolId> unknown_sizes(const ir::Arena& arena, ir::ValueId value, const SizeMap& sizes) {
+  std::vector<ir::SymbolId> unknown;
+  for (const ir::Poly& dim : arena.type(value).shape) {
+    const auto symbol = dim.as_symbol();
+    if (symbol && arena.symbols().info(*symbol).kind == ir::SymbolKind::dimension && !sizes.contains(*symbol)) unknown.push_back(*symbol);
+  }
+  return unknown;
+}
+
+// What is assumed of the unknown sizes of a value: 128, or less where the value would have more than kMostAssumed elements.
+std::int64_t assumed_size(const ir::Arena& arena, ir::ValueId value, const SizeMap& sizes) {
+  const auto elements = [&](std::int64_t open) {
+    double count = 1;
+    for (const ir::Poly& dim : arena.type(value).shape) {
+      const auto size = arena.symbols().evaluate(dim, [&](ir::SymbolId symbol) -> std::optional<std::int64_t> {
+        const auto known = sizes.find(symbol);
+        return known == sizes.end() ? open : known->second;
+      });
+      count *= static_cast<double>(size.value_or(open));
+    }
+    return count;
+  };
+  std::int64_t size = kOpenSize;
+  while (size > 1 && elements(size) > kMostAssumed) size /= 2;
+  return size;
+}
+
+}  // namespace
+
+void add_inner_sizes(ir::Arena& arena, const ir::Graph& graph, const InnerSizes& inner, Sizes& sizes) {
+  if (inner.infer) {
+    for (const auto& [symbol, size] : inner.infer(sizes.values))
+      if (sizes.values.emplace(symbol, size).second) sizes.inner.insert(symbol);
+  }
+  std::unordered_set<ir::SymbolId> fixed;
+  for (const auto& [symbol, size] : sizes.values) fixed.insert(symbol);
+  std::vector<ir::ValueId> open;  // values with sizes that are not known yet
+  for (const ir::NodeId id : ir::topological_order(arena, graph)) {
+    const ir::Node& node = arena.node(id);
+    if (node.kind != ir::NodeKind::opaque) continue;
+    for (std::uint32_t k = 0; k < node.outputs.size(); ++k) {
+      const std::vector<ir::SymbolId> symbols = unknown_sizes(arena, {id, k}, sizes.values);
+      const std::int64_t size = assumed_size(arena, {id, k}, sizes.values);
+      for (const ir::SymbolId symbol : symbols) {
+        sizes.values.emplace(symbol, size);
+        sizes.inner.insert(symbol);
+      }
+      if (!symbols.empty()) open.push_back({id, k});
+    }
+  }
+  if (sizes.inner.empty()) return;
+  std::unordered_set<ir::SymbolId> adjusted;
+  if (const auto taken = adjust_sizes(arena, graph, fixed, sizes.values, &adjusted); !taken) sizes.contradiction = taken.error().text();
+  for (const ir::ValueId value : open) {
+    const ir::Shape& shape = arena.type(value).shape;
+    const bool is_assumed = std::any_of(shape.begin(), shape.end(), [&](const ir::Poly& dim) {
+      const auto symbol = dim.as_symbol();
+      return symbol && sizes.inner.contains(*symbol) && !fixed.contains(*symbol) && !adjusted.contains(*symbol);
+    });
+    if (!is_assumed || !inner.name_of) continue;
+    sizes.assumed_inner.push_back(fmt::format("{}: {}", inner.name_of(value), dims_text(dims_of(arena, value, sizes.values))));
+  }
+}
+
+Result<Sizes> choose_fitting_sizes(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
+                                   std::span<const InputShape> given, const InnerSizes& inner) {
+  XFLOW_TRY(Sizes sizes, choose_input_sizes(arena, graph, inputs, given));
+  add_inner_sizes(arena, graph, inner, sizes);
+  return sizes;
 }
 
 ir::Symbols::Valuation Sizes::valuation() const {

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <span>
 
+#include "src/cost/kernel_graph.h"
+
 namespace xflow::cost {
 namespace {
 
@@ -130,7 +132,8 @@ DatabaseEntry KernelCosts::measure(const DatabaseKey& key, const ops::KernelSpec
   if (on_measure) on_measure(key.kernel);
   const auto begin = std::chrono::steady_clock::now();
   DatabaseEntry entry;
-  if (Result<KernelCost> cost = device_.measure(spec, key.layout)) {
+  const auto sound = check_shapes(spec);
+  if (Result<KernelCost> cost = sound ? device_.measure(spec, key.layout) : fail(sound.error())) {
     entry.cost = *cost;
     statistics_.samples += static_cast<std::size_t>(cost->samples);
     statistics_.outliers += static_cast<std::size_t>(cost->outliers);

@@ -236,4 +236,27 @@ Result<std::vector<ValueId>> graph_of(ir::Arena& arena, const ops::KernelSpec& s
   return results;
 }
 
+Result<void> check_shapes(const ops::KernelSpec& spec) {
+  const auto refuse = [&](const std::string& reason) {
+    return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: {}", ops::to_string(spec), reason));
+  };
+  if (spec.kernel == "reorder") {
+    const bool same = spec.operands.size() == 1 && spec.results.size() == 1 && spec.operands[0].dims == spec.results[0].dims;
+    return same ? Result<void>() : refuse("expected a result with the sizes of the operand");
+  }
+  ir::Arena arena;
+  std::vector<ValueId> operands;
+  for (const ops::TensorSpec& operand : ops::all_operands(spec))
+    operands.push_back(arena.input({operand.data_type, true, ir::polys(operand.dims)}, static_cast<std::uint32_t>(operands.size())));
+  const auto results = graph_of(arena, spec, operands);
+  if (!results) return refuse(results.error().message);
+  if (results->size() != spec.results.size()) return refuse(fmt::format("expected {} results", results->size()));
+  for (std::size_t k = 0; k < results->size(); ++k) {
+    const ir::TensorType& type = arena.type((*results)[k]);
+    if (type == ir::TensorType{spec.results[k].data_type, true, ir::polys(spec.results[k].dims)}) continue;
+    return refuse(fmt::format("expected a result {}", ir::to_string(arena.symbols(), type)));
+  }
+  return {};
+}
+
 }  // namespace xflow::cost

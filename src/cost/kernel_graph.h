@@ -20,4 +20,8 @@ Result<std::vector<ir::ValueId>> graph_of(ir::Arena& arena, const ops::KernelSpe
 // Whether this names a function of one operand that is no operator of src/ops but is spelled by some: "gelu_erf", "gelu_erf:x;...".
 bool is_spelled_function(std::string_view name);
 
+// Whether the operators of `spec` make results of its sizes from operands of its sizes. A kernel that fails this reads or writes out of
+// range: it must be neither timed nor run. Error::unsupported, "cannot run ... here: ...", with what the operator expected.
+Result<void> check_shapes(const ops::KernelSpec& spec);
+
 }  // namespace xflow::cost

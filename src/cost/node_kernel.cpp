@@ -48,6 +48,24 @@ Result<ir::Attributes> known(const ir::Arena& arena, const ir::Attributes& attri
   return result;
 }
 
+// Whether the operator, at these sizes, makes outputs of these types. Sizes behind opaque nodes are declared or assumed, and nothing else
+// has compared them: a kernel with operands that contradict its results would read or write out of range.
+Result<void> check_types(const ops::Operator& op, ir::Symbols& symbols, const ops::Operation& operation) {
+  const auto refuse = [&](const std::string& reason) {
+    return fail(ErrorCode::unsupported, fmt::format("cannot cost a graph whose sizes contradict each other: {}", reason));
+  };
+  ops::Typing typing(symbols);
+  const auto types = op.type(typing, {operation.operands, operation.attributes, {}});
+  if (!types) return refuse(types.error().message);
+  if (types->size() != operation.outputs.size())
+    return refuse(fmt::format("expected {} outputs, found {}", types->size(), operation.outputs.size()));
+  for (std::size_t k = 0; k < types->size(); ++k) {
+    if ((*types)[k] == operation.outputs[k]) continue;
+    return refuse(fmt::format("expected {}, found {}", ir::to_string(symbols, (*types)[k]), ir::to_string(symbols, operation.outputs[k])));
+  }
+  return {};
+}
+
 // x^2, x^(1/2), x^-1 are cheaper than a power, and every library knows it.
 void simplify_power(const ir::Arena& arena, NodeKernel& kernel) {
   if (kernel.spec.kernel != "pointwise/pow" || kernel.operands.size() != 2) return;
@@ -93,6 +111,7 @@ Result<NodeKernel> kernel_of(const ir::Arena& arena, ir::NodeId id, const ir::Sy
   }
   XFLOW_TRY(const ir::Attributes attributes, known(arena, node.attributes, sizes));
   const ops::Operation operation{operands, attributes, outputs};
+  XFLOW_CHECK(check_types(ops::get(node.op), *arena.shared_symbols(), operation));
   XFLOW_TRY(kernel.spec, ops::get(node.op).kernel(operation));
   // Some kernels need fewer operands than their operator, never others.
   kernel.operands.resize(std::min(kernel.operands.size(), kernel.spec.operands.size()));

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "src/onnx/composition.h"
+#include "src/onnx/inferred_shapes.h"
 #include "src/onnx/node_view.h"
 #include "src/onnx/opaque_type.h"
 #include "src/onnx/printable.h"
@@ -24,7 +25,8 @@ bool covers(int since, int until, int opset) { return since <= opset && opset <=
 
 class Lifter {
  public:
-  Lifter(const Document& document, ir::Arena& arena) : document_(document), arena_(arena), contents_(arena) {}
+  Lifter(const Document& document, ir::Arena& arena, const LiftOptions& options)
+      : document_(document), arena_(arena), options_(options), contents_(arena) {}
 
   Result<LiftedModel> run() {
     model_.opset = static_cast<int>(std::min<std::int64_t>(document_.opset(GraphId{0}, "").value_or(0), kNewestOpset));
@@ -131,6 +133,7 @@ class Lifter {
       if (types.back().data_type == ir::DataType::undefined || !types.back().ranked) {
         if (auto known = opaque_output_type(document_, arena_, node, k, operands)) types.back() = *std::move(known);
       }
+      complete(node.outputs[k], types.back());
     }
     const ir::NodeId opaque = arena_.opaque(static_cast<std::uint32_t>(node.id), std::move(operands), std::move(types));
     for (std::uint32_t k = 0; k < node.outputs.size(); ++k) {
@@ -158,7 +161,47 @@ class Lifter {
   ir::TensorType declared_type(std::string_view name) {
     const auto found = declared_.find(name);
     if (found == declared_.end()) return ir::TensorType::unranked(ir::DataType::undefined);
-    return declared_tensor_type(arena_.symbols(), found->second->type, name);
+    const DeclaredType& declared = found->second->type;
+    ir::TensorType type = declared_tensor_type(arena_.symbols(), declared, name);
+    for (std::size_t k = 0; k < type.shape.size(); ++k) {
+      const Dimension& dim = declared.dims[k];
+      if (dim.kind == Dimension::Kind::parameter && options_.distrusted_dimensions.contains(std::string(dim.parameter)))
+        type.shape[k] = arena_.symbols().fresh(ir::SymbolKind::dimension, name);
+    }
+    return type;
+  }
+
+  // Completes the type of a result of an opaque node by shape inference. Where that contradicts the type, sizes are unknown.
+  void complete(std::string_view name, ir::TensorType& type) {
+    if (!options_.infer || name.empty()) return;
+    if (!inferred_) inferred_ = infer_types(document_, {});
+    const auto found = inferred_->find(std::string(name));
+    if (found == inferred_->end()) return;
+    const InferredType& inferred = found->second;
+    if (type.data_type == ir::DataType::undefined) type.data_type = inferred.data_type;
+    const auto fresh = [&] { return ir::Poly(arena_.symbols().fresh(ir::SymbolKind::dimension, name)); };
+    const ir::TensorType declared = type;
+    bool agrees = !type.ranked || type.rank() == inferred.dims.size();
+    if (!type.ranked) {
+      type.ranked = true;
+      for (const auto& size : inferred.dims) type.shape.push_back(size ? ir::Poly(*size) : fresh());
+    } else if (!agrees) {
+      type = ir::TensorType::unranked(type.data_type);
+    } else {
+      for (std::size_t k = 0; k < type.shape.size(); ++k) {
+        const auto size = inferred.dims[k];
+        if (!size) continue;
+        const auto constant = type.shape[k].constant();
+        agrees = agrees && (!constant || *constant == *size);
+        if (!constant) name_size(name, k, *size);
+        type.shape[k] = !constant || *constant == *size ? ir::Poly(*size) : fresh();
+      }
+    }
+    if (agrees) return;
+    std::string sizes;
+    for (const auto& size : inferred.dims) sizes += (sizes.empty() ? "" : ", ") + (size ? std::to_string(*size) : std::string("?"));
+    model_.contradictions.push_back("value " + in_quotes(name) + " is declared " + ir::to_string(arena_.symbols(), declared) + ", and is " +
+                                    std::string(ir::name(inferred.data_type)) + "[" + sizes + "] by ONNX's shape inference");
   }
 
   // The values of the node's outputs by a composition or a spelling; nothing, with the reason, where there is none.
@@ -218,8 +261,25 @@ class Lifter {
   static constexpr std::int64_t kNewestOpset = 27;       // onnx 1.22
   static constexpr std::uint32_t kLeaf = 0xFFFFFFFFU;    // serial of a leaf that is no node of the document
 
+  // Dimension `k` of a declared value has a name and is of this size; a name of two sizes is reported once.
+  void name_size(std::string_view name, std::size_t k, std::int64_t size) {
+    const auto declared = declared_.find(name);
+    if (declared == declared_.end() || k >= declared->second->type.dims.size()) return;
+    const Dimension& dim = declared->second->type.dims[k];
+    if (dim.kind != Dimension::Kind::parameter || is_placeholder(dim.parameter)) return;
+    const auto [first, is_new] = named_sizes_.try_emplace(dim.parameter, size, name);
+    if (is_new || first->second.first == size || !contradictory_.insert(dim.parameter).second) return;
+    model_.contradictions.push_back("dimension " + in_quotes(dim.parameter) + " is " + std::to_string(first->second.first) + " of " +
+                                    in_quotes(first->second.second) + " and " + std::to_string(size) + " of " + in_quotes(name) +
+                                    " by ONNX's shape inference");
+  }
+
   const Document& document_;
   ir::Arena& arena_;
+  const LiftOptions& options_;
+  std::unordered_map<std::string_view, std::pair<std::int64_t, std::string_view>> named_sizes_;  // and the value where it was found
+  std::unordered_set<std::string_view> contradictory_;
+  std::optional<std::unordered_map<std::string, InferredType>> inferred_;  // once it was asked for
   ops::IntegerContent contents_;
   const ir::OperatorId identity_ = *ops::find_operator("identity");
   LiftedModel model_;
@@ -245,6 +305,8 @@ ir::TensorType declared_tensor_type(ir::Symbols& symbols, const DeclaredType& de
   return type;
 }
 
-Result<LiftedModel> lift(const Document& document, ir::Arena& arena) { return Lifter(document, arena).run(); }
+Result<LiftedModel> lift(const Document& document, ir::Arena& arena, const LiftOptions& options) {
+  return Lifter(document, arena, options).run();
+}
 
 }  // namespace xflow::onnx_io

@@ -48,11 +48,21 @@ struct LiftedModel {
   // runs.
   std::unordered_set<ir::ValueId> of_opaque;
   int opset = 0;  // of ONNX's own domain
+  // Declared types of results of opaque nodes that ONNX's shape inference contradicts: "value 'r' is declared float32[1, 4, 8, 8], and is
+  // float32[1, 4, 16, 16] by ONNX's shape inference". Sizes that differ are unknown in the IR.
+  std::vector<std::string> contradictions;
+};
+
+struct LiftOptions {
+  // Types of results of opaque nodes are completed by ONNX's own shape inference, which also says where a declaration is wrong.
+  bool infer = false;
+  // Names of dimensions that do not mean one size wherever intermediate values are declared with them: each use is a size of its own.
+  std::unordered_set<std::string> distrusted_dimensions = {};
 };
 
 // Lifts the main graph into `arena`. The document must outlive the result and the arena. Nothing that a valid document holds is an error;
 // what is not known becomes opaque.
-Result<LiftedModel> lift(const Document& document, ir::Arena& arena);
+Result<LiftedModel> lift(const Document& document, ir::Arena& arena, const LiftOptions& options = {});
 
 // The type of a declared value. -1, missing dimensions and placeholders ("?", names without a letter) are fresh symbols; other names are
 // the dimension of that name.

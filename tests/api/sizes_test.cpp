@@ -81,5 +81,66 @@ TEST_F(FittingSizes, AreAskedForWhereNoneThatIsTriedFits) {
       "give sizes with --shape");
 }
 
+// Results of opaque nodes, whose sizes no input shows.
+class InnerSizesOfAGraph : public FittingSizes {
+ protected:
+  ir::ValueId opaque(std::vector<ir::Poly> shape) {
+    return {arena_.opaque(serial_++, {}, {ir::TensorType{ir::DataType::float32, true, std::move(shape)}}), 0};
+  }
+  ir::Poly fresh() { return ir::Poly(arena_.symbols().fresh(ir::SymbolKind::dimension, "r")); }
+  std::optional<std::int64_t> value(const Sizes& sizes, ir::ValueId of, std::size_t dim) {
+    return arena_.symbols().evaluate(arena_.type(of).shape[dim], sizes.valuation());
+  }
+  Sizes choose(std::vector<ir::ValueId> outputs, SizeMap inferred = {}) {
+    InnerSizes inner;
+    inner.infer = [inferred = std::move(inferred)](const SizeMap&) { return inferred; };
+    inner.name_of = [](ir::ValueId) { return std::string("r of node 'nms'"); };
+    auto sizes = choose_fitting_sizes(arena_, ir::Graph{std::move(outputs)}, inputs_, {}, inner);
+    EXPECT_TRUE(sizes) << (sizes ? "" : sizes.error().text());
+    return *std::move(sizes);
+  }
+
+ private:
+  std::uint32_t serial_ = 0;
+};
+
+TEST_F(InnerSizesOfAGraph, AreInferred) {
+  const ir::Poly dim = fresh();
+  const ir::ValueId r = opaque({dim});
+  const Sizes sizes = choose({op("relu", {r})}, {{*dim.as_symbol(), 24}});
+  EXPECT_EQ(value(sizes, r, 0), 24);
+  EXPECT_TRUE(sizes.assumed_inner.empty());
+}
+
+TEST_F(InnerSizesOfAGraph, AreWhatTheirReadersDemand) {
+  const ir::ValueId r = opaque({fresh(), fresh()});
+  const ir::ValueId other = opaque({fresh(), fresh()});
+  const ir::ValueId sum = op("concat", {r, input("x", {8, 4})}, {{"axis", ir::Poly(1)}});
+  const Sizes sizes = choose({op("concat", {op("add", {r, other}), sum}, {{"axis", ir::Poly(1)}})});
+  EXPECT_EQ(value(sizes, r, 0), 8);
+  EXPECT_EQ(value(sizes, other, 0), 8);
+  EXPECT_EQ(value(sizes, r, 1), 128);
+  EXPECT_EQ(sizes.contradiction, "");
+}
+
+TEST_F(InnerSizesOfAGraph, AreAssumedAndToldWhereNothingElseIsKnown) {
+  const ir::ValueId r = opaque({fresh(), 3});
+  const Sizes sizes = choose({op("relu", {r})});
+  EXPECT_EQ(sizes.assumed_inner, std::vector<std::string>{"r of node 'nms': [128, 3]"});
+}
+
+TEST_F(InnerSizesOfAGraph, AreAssumedSmallerWhereTheValueWouldBeLarge) {
+  const ir::ValueId r = opaque({fresh(), fresh(), fresh(), fresh()});
+  const Sizes sizes = choose({op("relu", {r})});
+  EXPECT_EQ(sizes.assumed_inner, std::vector<std::string>{"r of node 'nms': [32, 32, 32, 32]"});
+}
+
+TEST_F(InnerSizesOfAGraph, ThatContradictEachOtherAreNoError) {
+  const ir::Poly dim = fresh();
+  const ir::ValueId sum = op("concat", {opaque({dim, 4}), input("x", {8, 4})}, {{"axis", ir::Poly(1)}});
+  const Sizes sizes = choose({sum}, {{*dim.as_symbol(), 16}});
+  EXPECT_EQ(sizes.contradiction.rfind("concat: expected ", 0), 0U) << sizes.contradiction;
+}
+
 }  // namespace
 }  // namespace xflow::api

@@ -319,6 +319,8 @@ class Optimizing(ProgramTest):
                 "device": str,
                 "assumed_sizes": list,
                 "refused_sizes": str,
+                "assumed_inner_sizes": list,
+                "contradictions": list,
                 "predicted_nanoseconds": dict,
                 "search": dict,
                 "kernels": dict,

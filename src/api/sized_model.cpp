@@ -1,0 +1,59 @@
+#include "src/api/sized_model.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "src/onnx/printable.h"
+
+namespace xflow::api {
+namespace {
+
+// A round finds the names that contradict each other with those of earlier rounds distrusted; few models have any.
+constexpr int kMostLifts = 8;
+
+}  // namespace
+
+Result<void> SizedModel::prepare(const onnx_io::Document& document, const onnx_io::LiftOptions& how, const OptimizeOptions& options) {
+  XFLOW_TRY(model_, onnx_io::lift(document, arena_, how));
+  for (std::size_t k = 0; k < model_->inputs.size(); ++k) {
+    inputs_.push_back({model_->input_names[k], model_->inputs[k]});
+    const onnx_io::Definition* definition = document.find(onnx_io::GraphId{0}, model_->input_names[k]);
+    if (definition == nullptr || !definition->initializer) required_.push_back(inputs_.back());
+  }
+  opaque_sizes_.emplace(document, *model_, arena_);
+  InnerSizes inner;
+  inner.infer = [this](const SizeMap& sizes) { return opaque_sizes_->at(sizes); };
+  inner.name_of = [this, &document](ir::ValueId value) {
+    const auto name = model_->names.find(value);
+    const auto origin = model_->origins.find(value);
+    return fmt::format("{}{}", name == model_->names.end() ? "" : name->second,
+                       origin == model_->origins.end() ? "" : " of " + onnx_io::describe(document, origin->second.node));
+  };
+  XFLOW_TRY(runs_, run_inputs(arena_, model_->graph, inputs_, required_, options, std::move(inner)));
+  for (const std::vector<InputShape>& shapes : runs_.shapes)
+    XFLOW_CHECK(choose_fitting_sizes(arena_, model_->graph, inputs_, shapes, runs_.inner));
+  return {};
+}
+
+Result<std::unique_ptr<SizedModel>> SizedModel::lift(const onnx_io::Document& document, const OptimizeOptions& options) {
+  onnx_io::LiftOptions how;
+  how.infer = true;
+  std::vector<std::string> contradictions;
+  for (int round = 0;; ++round) {
+    std::unique_ptr<SizedModel> model(new SizedModel());
+    XFLOW_CHECK(model->prepare(document, how, options));
+    bool is_new = false;
+    for (const auto& [name, found] : model->opaque_sizes_->contradictory_names()) {
+      if (!how.distrusted_dimensions.insert(name).second) continue;
+      contradictions.push_back(fmt::format("dimension {} is {} by ONNX's shape inference", onnx_io::in_quotes(name), found));
+      is_new = true;
+    }
+    if (is_new && round < kMostLifts) continue;
+    contradictions.insert(contradictions.begin(), model->model_->contradictions.begin(), model->model_->contradictions.end());
+    model->contradictions_ = std::move(contradictions);
+    return model;
+  }
+}
+
+}  // namespace xflow::api

@@ -1,0 +1,46 @@
+// A document in the IR, with sizes at which it is costed and run.
+#pragma once
+
+#include <xflow/optimize.h>
+#include <xflow/result.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/api/opaque_sizes.h"
+#include "src/api/run_inputs.h"
+#include "src/onnx/document.h"
+#include "src/onnx/lift.h"
+
+namespace xflow::api {
+
+class SizedModel {
+ public:
+  // Lifts the document, which must outlive the result. A name of a dimension that stands for different sizes at the sizes of the options is
+  // lifted as a size of its own wherever intermediate values are declared with it. Errors: those of lift and of run_inputs.
+  static Result<std::unique_ptr<SizedModel>> lift(const onnx_io::Document& document, const OptimizeOptions& options);
+
+  ir::Arena& arena() { return arena_; }
+  const onnx_io::LiftedModel& model() const { return *model_; }
+  const std::vector<NamedInput>& inputs() const { return inputs_; }
+  const std::vector<NamedInput>& required() const { return required_; }  // inputs without a default
+  const RunInputs& runs() const { return runs_; }
+  // Declarations that do not fit together, a sentence each.
+  const std::vector<std::string>& contradictions() const { return contradictions_; }
+
+ private:
+  SizedModel() = default;
+  Result<void> prepare(const onnx_io::Document& document, const onnx_io::LiftOptions& how, const OptimizeOptions& options);
+
+  ir::Arena arena_;
+  std::optional<onnx_io::LiftedModel> model_;
+  std::optional<OpaqueSizes> opaque_sizes_;
+  std::vector<NamedInput> inputs_;
+  std::vector<NamedInput> required_;
+  RunInputs runs_;
+  std::vector<std::string> contradictions_;
+};
+
+}  // namespace xflow::api
