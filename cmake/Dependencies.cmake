@@ -1,5 +1,5 @@
-# Third-party libraries. What the system has in the right version is used; the rest lives in the prefix that scripts/deps builds.
-# A library is demanded only by the room that uses it (see xflow_need in Room.cmake).
+# Third-party libraries. What the system has in the right version is used; the rest lives in the prefix that
+# scripts/deps builds. A library is demanded only by the room that uses it (see xflow_need in Room.cmake).
 
 set(XFLOW_DEPS_DIR ${PROJECT_SOURCE_DIR}/build-deps CACHE PATH "Where scripts/deps puts what it builds")
 list(PREPEND CMAKE_PREFIX_PATH ${XFLOW_DEPS_DIR}/prefix/onnx ${XFLOW_DEPS_DIR}/prefix/z3)
@@ -20,20 +20,27 @@ if(TARGET ONNX::onnx)
     message(FATAL_ERROR "${ONNX_DIR} was not built with ONNX_NAMESPACE=xflow_onnx: run scripts/deps, or leave it out of CMAKE_PREFIX_PATH")
   endif()
 endif()
-find_package(Z3 5 QUIET)
 find_package(GTest QUIET)
 find_package(benchmark QUIET)
 
-# Libraries without a usable CMake package: a header and a library. (oneDNN's own package asks for OpenCL, which we do not use.)
+# Libraries without a usable CMake package: a header and a library. The variable that an argument names is set
+# to what is missing, if something is.
 function(xflow_find_library target header library)
   string(MAKE_C_IDENTIFIER "${target}" id)
   find_path(${id}_INCLUDE_DIR ${header})
   find_library(${id}_LIBRARY ${library})
   mark_as_advanced(${id}_INCLUDE_DIR ${id}_LIBRARY)
-  if(${id}_INCLUDE_DIR AND ${id}_LIBRARY)
+  set(missing "")
+  if(NOT ${id}_INCLUDE_DIR)
+    set(missing "${header} was not found")
+  elseif(NOT ${id}_LIBRARY)
+    set(missing "${header} was found, the library ${library} was not")
+  else()
     add_library(${target} UNKNOWN IMPORTED GLOBAL)
     set_target_properties(${target} PROPERTIES IMPORTED_LOCATION ${${id}_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${${id}_INCLUDE_DIR})
   endif()
+  if(ARGN)
+    set(${ARGV3} "${missing}" PARENT_SCOPE)
+  endif()
 endfunction()
 xflow_find_library(xxHash::xxhash xxhash.h xxhash)
-xflow_find_library(DNNL::dnnl oneapi/dnnl/dnnl.hpp dnnl)

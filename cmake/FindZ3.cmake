@@ -1,4 +1,4 @@
-# Finds the Z3 library and headers of version Z3_FIND_VERSION or newer and defines Z3::Z3.
+# Finds the Z3 library and headers of version Z3_FIND_VERSION or newer and defines Z3::Z3. Otherwise Z3_MISSING says what is missing.
 #
 # A header and a library belong together only if they come from one prefix, so candidates are looked at prefix by prefix and the
 # version in z3_version.h decides: an old z3 in a system folder never wins over the right one elsewhere.
@@ -6,11 +6,12 @@
 set(Z3_prefixes ${Z3_ROOT} ${XFLOW_DEPS_DIR}/prefix/z3 ${CMAKE_PREFIX_PATH} /usr/local /usr)
 unset(Z3_INCLUDE_DIR)
 unset(Z3_LIBRARY)
+set(Z3_MISSING "z3++.h was not found")
 foreach(prefix IN LISTS Z3_prefixes)
   unset(Z3_candidate_include)
   unset(Z3_candidate_library)
   find_path(Z3_candidate_include z3++.h PATHS ${prefix} PATH_SUFFIXES include include/z3 NO_DEFAULT_PATH NO_CACHE)
-  find_library(Z3_candidate_library z3 PATHS ${prefix} PATH_SUFFIXES lib lib64 ${CMAKE_INSTALL_LIBDIR} NO_DEFAULT_PATH NO_CACHE)
+  find_library(Z3_candidate_library z3 PATHS ${prefix} PATH_SUFFIXES lib lib64 ${CMAKE_INSTALL_LIBDIR} lib/${CMAKE_LIBRARY_ARCHITECTURE} NO_DEFAULT_PATH NO_CACHE)
   if(Z3_candidate_include AND Z3_candidate_library AND EXISTS ${Z3_candidate_include}/z3_version.h)
     file(STRINGS ${Z3_candidate_include}/z3_version.h Z3_version_lines REGEX "define Z3_(MAJOR_VERSION|MINOR_VERSION|BUILD_NUMBER) ")
     list(TRANSFORM Z3_version_lines REPLACE "^.*[ ]+([0-9]+).*$" "\\1")
@@ -21,6 +22,13 @@ foreach(prefix IN LISTS Z3_prefixes)
       set(Z3_VERSION ${Z3_candidate_version})
       break()
     endif()
+    set(Z3_MISSING "Z3 in ${prefix} has version ${Z3_candidate_version}, and ${Z3_FIND_VERSION} is needed")
+  elseif(Z3_candidate_include AND Z3_candidate_library)
+    set(Z3_MISSING "z3++.h was found in ${prefix}, z3_version.h was not")
+  elseif(Z3_candidate_include)
+    set(Z3_MISSING "z3++.h was found in ${prefix}, the library z3 was not")
+  elseif(Z3_candidate_library)
+    set(Z3_MISSING "the library z3 was found in ${prefix}, z3++.h was not")
   endif()
 endforeach()
 

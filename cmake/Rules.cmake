@@ -17,7 +17,7 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/src/verifier/tool/prove_main.cpp)
   file(GLOB proof_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/substitutions/*.proofs)
   set(records ${generated}/shipped_rule_records.inc ${generated}/shipped_rule_proofs.inc)
   set(leave_out "")
-  if(NOT XFLOW_Z3)
+  if(NOT XFLOW_HAS_Z3)
     set(leave_out --leave-out) # some records need Z3 to be replayed
   endif()
   add_custom_command(

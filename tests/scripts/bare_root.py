@@ -8,17 +8,21 @@ namespace of its own, which ends with the command, so no mount is left behind ho
 """
 
 import configparser
+import fcntl
 import hashlib
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 
 SUITE = "bookworm"
 CERTIFICATES = "/etc/host-certificates.pem"
+# A command ends when this process does.
+WITH_US = ["setpriv", "--pdeathsig=KILL"]
 NAMES_OF_CERTIFICATES = ["PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"]
 # Of apt's configuration: how a mirror is reached and what is believed of it.
 APT_OPTIONS = re.compile(r"^Acquire::((http|https)::(?!Proxy-Auto-Detect)\S+|Retries|Check-\S+|Allow\S+) ", re.IGNORECASE)
@@ -101,7 +105,7 @@ def reason_of(run):
 def check_machine():
     if os.getuid() != 0:
         raise Unavailable("chroot needs root")
-    for program in ("mmdebstrap", "unshare", "chroot", "tar", "git"):
+    for program in ("mmdebstrap", "setpriv", "unshare", "chroot", "tar", "git"):
         if not shutil.which(program):
             raise Unavailable(f"there is no program {program} (scripts/deps tests)")
     run = subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True, text=True)
@@ -125,10 +129,14 @@ class BareRoot:
 
     def __enter__(self):
         self.work.mkdir(parents=True, exist_ok=True)
+        self.lock = open(self.work / "lock", "w", encoding="utf-8")
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
+        for left in self.work.glob("root-*"):  # by a run that was killed
+            shutil.rmtree(left)
         archive = self.archive()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="root-", dir=self.work))
         try:
-            subprocess.run(["tar", "--extract", f"--file={archive}", f"--directory={self.folder}"], check=True)
+            subprocess.run([*WITH_US, "tar", "--extract", f"--file={archive}", f"--directory={self.folder}"], check=True)
             self.configure()
         except BaseException:
             self.remove()
@@ -139,8 +147,9 @@ class BareRoot:
         self.remove()
 
     def remove(self):
-        # Mounts are in the namespaces of commands that ended, so that nothing of the machine is below the folder.
+        # Mounts are in the namespaces of commands, so nothing of the machine is below the folder.
         shutil.rmtree(self.folder)
+        self.lock.close()
 
     def archive(self):
         """The root as debootstrap leaves it."""
@@ -210,7 +219,7 @@ class BareRoot:
         """The commit of the repository `sources`, with what is changed in its tracked files."""
         target = self.folder / path.lstrip("/")
         diff = ["git", "-C", str(sources), "diff", "--name-only", "--no-renames", "-z", "HEAD"]
-        subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", "--depth=1", f"file://{sources}", str(target)], check=True)
+        subprocess.run([*WITH_US, "git", "clone", "--quiet", "--no-hardlinks", "--depth=1", f"file://{sources}", str(target)], check=True)
         changed = subprocess.run(diff, capture_output=True, text=True, check=True).stdout
         for name in filter(None, changed.split("\0")):
             (target / name).unlink(missing_ok=True)
@@ -228,10 +237,15 @@ class BareRoot:
         inside = ["chroot", str(self.folder), "env", "-i", f"--chdir={folder}"]
         inside += [f"{name}={value}" for name, value in {**self.environment, **dict(environment)}.items()]
         inside += command
-        # Processes that the command leaves behind end with their namespace.
-        outside = ["unshare", "--mount", "--propagation=private", "--pid", "--fork", "--kill-child"]
+        # The processes of the command end with their namespace.
+        outside = [*WITH_US, "unshare", "--mount", "--propagation=private", "--pid", "--fork", "--kill-child"]
         outside += ["sh", "-ec", mounts, "sh", str(self.folder), *binds, "--", *inside]
         return subprocess.run(outside, stdin=subprocess.DEVNULL, check=False, **options)
+
+
+def end_in_order():
+    """Has SIGTERM clean up like an exception."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
 
 def compiler_cache():
@@ -242,6 +256,7 @@ def compiler_cache():
 
 
 def main(work, sources, *command):
+    end_in_order()
     try:
         with BareRoot(work) as root:
             root.clone(pathlib.Path(sources).resolve(), "/xflow")

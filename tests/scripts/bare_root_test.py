@@ -89,6 +89,7 @@ class FirstCommand(unittest.TestCase):
 
 def main():
     global ROOT
+    bare_root.end_in_order()
     # Sources first: they need no root.
     runner = unittest.TextTestRunner(verbosity=2)
     load = unittest.defaultTestLoader.loadTestsFromTestCase
