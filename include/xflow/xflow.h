@@ -5,4 +5,5 @@
 #include <xflow/graph.h>
 #include <xflow/optimize.h>
 #include <xflow/result.h>
+#include <xflow/simplify.h>
 #include <xflow/version.h>

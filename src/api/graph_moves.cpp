@@ -53,19 +53,23 @@ ir::Graph alone(std::vector<ValueId> made, std::span<const ValueId> reads, ir::A
 
 }  // namespace
 
-std::vector<GraphMove> graph_moves(const Document& document, const LiftedModel& model, const onnx_io::SettledShapes& settled,
-                                   ir::Arena& arena) {
+std::vector<RemovableNode> removable_nodes(const Document& document, const LiftedModel& model, const onnx_io::SettledShapes& settled,
+                                           const ir::Arena& arena) {
   const std::unordered_set<std::string_view> used = used_names(document, model);
   const std::unordered_set<onnx_io::NodeId> superfluous(settled.superfluous.begin(), settled.superfluous.end());
-  std::vector<GraphMove> moves;
+  const std::unordered_set<onnx_io::NodeId> folded(settled.folded.begin(), settled.folded.end());
+  std::vector<RemovableNode> nodes;
   for (const onnx_io::NodeId id : document.main().order) {
     const onnx_io::Node& node = document.node(id);
     const std::vector<ValueId> values = made_by(model, node);
     if (values.empty()) continue;
     if (arena.is_constant(values[0])) {
       const bool copies = settled.identities.contains(node.outputs[0]);
-      if (superfluous.contains(id))
-        moves.push_back({copies ? "drop-identity" : "settle-shapes", onnx_io::describe(document, id), {values}, {}});
+      if (superfluous.contains(id)) {
+        nodes.push_back({copies ? "drop-identity" : "settle-shapes", id});
+      } else if (folded.contains(id)) {
+        nodes.push_back({"fold-constants", id});
+      }
       continue;
     }
     const bool unused = std::none_of(node.outputs.begin(), node.outputs.end(), [&](std::string_view name) { return used.contains(name); });
@@ -74,12 +78,19 @@ std::vector<GraphMove> graph_moves(const Document& document, const LiftedModel& 
                        document.node(origin->second.node).op_type == node.op_type &&
                        document.node(origin->second.node).domain == node.domain;
     if (!unused && !equal && !superfluous.contains(id)) continue;
-    moves.push_back({unused  ? "drop-unused"
-                     : equal ? "merge-equal-nodes"
-                             : "settle-shapes",
-                     onnx_io::describe(document, id),
-                     alone(values, read_by(model, node), arena),
-                     {}});
+    nodes.push_back({unused ? "drop-unused" : equal ? "merge-equal-nodes" : "settle-shapes", id});
+  }
+  return nodes;
+}
+
+std::vector<GraphMove> graph_moves(const Document& document, const LiftedModel& model, const onnx_io::SettledShapes& settled,
+                                   ir::Arena& arena) {
+  std::vector<GraphMove> moves;
+  for (const RemovableNode& removable : removable_nodes(document, model, settled, arena)) {
+    const onnx_io::Node& node = document.node(removable.node);
+    const std::vector<ValueId> values = made_by(model, node);
+    ir::Graph part = arena.is_constant(values[0]) ? ir::Graph{values} : alone(values, read_by(model, node), arena);
+    moves.push_back({std::string(removable.rule), onnx_io::describe(document, removable.node), std::move(part), {}});
   }
   return moves;
 }

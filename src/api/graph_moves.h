@@ -7,6 +7,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/api/public_graph.h"
@@ -19,8 +20,18 @@
 namespace xflow::api {
 
 // A node of the document that the written graph need not have.
+struct RemovableNode {
+  std::string_view rule;  // "merge-equal-nodes", "drop-unused", "settle-shapes", "drop-identity", "fold-constants"
+  onnx_io::NodeId node{};
+};
+
+// In the order of the document. Nodes that compute constants are listed if they do so from sizes, are identities, or are folded.
+std::vector<RemovableNode> removable_nodes(const onnx_io::Document& document, const onnx_io::LiftedModel& model,
+                                           const onnx_io::SettledShapes& settled, const ir::Arena& arena);
+
+// The same with what the node costs.
 struct GraphMove {
-  std::string rule;        // "merge-equal-nodes", "drop-unused", "settle-shapes", "drop-identity"
+  std::string rule;
   std::string where;       // "node 'conv1' (Conv)"
   ir::Graph part;          // what the node computes, alone: its operands are inputs
   cost::Nanoseconds gain;  // what it costs; for the caller to find out

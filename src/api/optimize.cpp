@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "src/api/checked_search.h"
+#include "src/api/clean_up.h"
 #include "src/api/device_gate.h"
 #include "src/api/end_to_end.h"
 #include "src/api/engine.h"
@@ -89,13 +90,6 @@ void list_steps(const Places& places, const search::Finalist& found, OptimizeRep
     if (line.where.empty()) line.where = "a value that an earlier step made";
     report.steps.push_back(std::move(line));
   }
-}
-
-void list_opaque(const Document& document, const LiftedModel& model, OptimizeReport& report) {
-  std::map<std::string, std::size_t> reasons;
-  for (const onnx_io::OpaqueNode& opaque : model.opaque)
-    ++reasons[fmt::format("{}: {}", document.node(opaque.node).op_type, opaque.reason)];
-  for (const auto& [reason, count] : reasons) report.opaque.push_back(fmt::format("{} x {}", count, reason));
 }
 
 // The candidate as a file that a runner can read, beside the file that will be written. It and its external data go again.
@@ -191,7 +185,7 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   ir::Arena& arena = sized->arena();
   const LiftedModel& model = sized->model();
   report.contradictions = sized->contradictions();
-  list_opaque(document, model, report);
+  report.opaque = api::opaque_nodes(document, model);
   report.nodes_before = report.nodes_after = report.nodes_kept = document.nodes(onnx_io::GraphId{0}).size();
 
   const std::vector<api::NamedInput>& inputs = sized->inputs();

@@ -27,6 +27,7 @@ struct Command {
   std::function<ExitCode()> run;
 };
 void add_optimize(CLI::App& app, Command& command);
+void add_simplify(CLI::App& app, Command& command);
 void add_check(CLI::App& app, Command& command);
 void add_show(CLI::App& app, Command& command);
 void add_verify(CLI::App& app, Command& command);

@@ -68,6 +68,7 @@ ExitCode parse_and_run(int argc, char** argv) {
       "'xflow COMMAND --help' shows the options and examples of a command.");
   Command command;
   add_optimize(app, command);
+  add_simplify(app, command);
   add_check(app, command);
   add_show(app, command);
   add_verify(app, command);

@@ -21,6 +21,8 @@ struct SettledShapes {
   std::unordered_map<std::string_view, std::string_view> identities;
   // Nodes that only these values need, in the order of the document.
   std::vector<NodeId> superfluous;
+  // Nodes that compute constants which are stored instead (folded_constants.h), in the order of the document.
+  std::vector<NodeId> folded;
 };
 
 // Of the main graph; what is read there by a body of a node stays, and so do outputs and what depends on results of opaque nodes. With

@@ -70,6 +70,11 @@ Result<void> VerifiedRules::skip(std::string_view name) {
   return {};
 }
 
+void VerifiedRules::keep(const std::function<bool(const Rule&)>& wanted) {
+  std::erase_if(patterns_, [&](const auto& pattern) { return !wanted(pattern->rule()); });
+  index();
+}
+
 void VerifiedRules::index() {
   by_root_.clear();
   for (std::size_t k = 0; k < patterns_.size(); ++k) {

@@ -37,6 +37,9 @@ class VerifiedRules {
   // Leaves out rules by name. Error::invalid_argument if there is none of that name.
   Result<void> skip(std::string_view name);
 
+  // Leaves out the rules for which `wanted` says no.
+  void keep(const std::function<bool(const Rule&)>& wanted);
+
   std::size_t size() const { return patterns_.size(); }
   const Pattern& pattern(RuleId id) const { return *patterns_[static_cast<std::size_t>(id)]; }
   const Rule& rule(RuleId id) const { return pattern(id).rule(); }
