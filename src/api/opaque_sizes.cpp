@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "src/onnx/printable.h"
 
@@ -26,35 +25,50 @@ const SizeMap& OpaqueSizes::at(const SizeMap& inputs) {
     dims.push_back(std::move(input));
   }
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
-  return known_.emplace(std::move(key), infer(inputs, dims)).first->second;
+  return known_.emplace(std::move(key), find(inputs, dims)).first->second;
 }
 
-SizeMap OpaqueSizes::infer(const SizeMap& inputs, const std::vector<onnx_io::InputDims>& dims) {
+bool OpaqueSizes::add(std::string_view name, const Dims& dims, const SizeMap& inputs, SizeMap& found) {
+  const ir::TensorType& type = arena_.type(model_.values.at(name));
+  if (!type.ranked) return false;
+  bool open = false;
+  for (std::size_t k = 0; k < type.rank(); ++k) {
+    const auto symbol = type.shape[k].as_symbol();
+    if (!symbol) continue;
+    const auto of_input = inputs.find(*symbol);
+    const auto size = type.rank() == dims.size() ? dims[k] : std::nullopt;
+    if (!size) {
+      open = open || (of_input == inputs.end() && !found.contains(*symbol));
+      continue;
+    }
+    const std::int64_t known = of_input != inputs.end() ? of_input->second : found.emplace(*symbol, *size).first->second;
+    const auto at = first_.try_emplace(*symbol, of_input != inputs.end() ? "an input" : onnx_io::in_quotes(name)).first;
+    if (known == *size) continue;
+    contradictory_.try_emplace(std::string(arena_.symbols().info(*symbol).name),
+                               fmt::format("{} of {} and {} of {}", known, at->second, *size, onnx_io::in_quotes(name)));
+  }
+  return open;
+}
+
+SizeMap OpaqueSizes::find(const SizeMap& inputs, const std::vector<onnx_io::InputDims>& dims) {
   SizeMap found;
   if (model_.opaque.empty()) return found;
   const auto types = onnx_io::infer_types(document_, dims);
-  std::map<ir::SymbolId, std::string> first;  // the value that a size was found at
+  std::vector<std::string_view> open;
   for (const onnx_io::OpaqueNode& opaque : model_.opaque) {
     for (const std::string_view name : document_.node(opaque.node).outputs) {
+      if (name.empty() || !model_.values.contains(name)) continue;
       const auto inferred = types.find(std::string(name));
-      const auto value = model_.values.find(name);
-      if (name.empty() || inferred == types.end() || value == model_.values.end()) continue;
-      const ir::TensorType& type = arena_.type(value->second);
-      if (!type.ranked || type.rank() != inferred->second.dims.size()) continue;
-      for (std::size_t k = 0; k < type.rank(); ++k) {
-        const auto size = inferred->second.dims[k];
-        const auto symbol = type.shape[k].as_symbol();
-        if (!size || !symbol) continue;
-        const auto of_input = inputs.find(*symbol);
-        const std::int64_t known = of_input != inputs.end() ? of_input->second : found.emplace(*symbol, *size).first->second;
-        const auto at = first.try_emplace(*symbol, of_input != inputs.end() ? "an input" : onnx_io::in_quotes(name)).first;
-        if (known == *size) continue;
-        contradictory_.try_emplace(std::string(arena_.symbols().info(*symbol).name),
-                                   fmt::format("{} of {} and {} of {}", known, at->second, *size, onnx_io::in_quotes(name)));
-      }
+      if (add(name, inferred == types.end() ? Dims() : inferred->second.dims, inputs, found)) open.push_back(name);
     }
   }
+  if (!open.empty() && run_) see_in_a_run(open, inputs, found);
   return found;
+}
+
+void OpaqueSizes::see_in_a_run(std::span<const std::string_view> open, const SizeMap& inputs, SizeMap& found) {
+  const auto seen = run_(inputs, open);
+  for (std::size_t k = 0; k < std::min(seen.size(), open.size()); ++k) add(open[k], Dims(seen[k].begin(), seen[k].end()), inputs, found);
 }
 
 }  // namespace xflow::api

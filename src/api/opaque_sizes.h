@@ -1,9 +1,13 @@
-// Sizes of results of opaque nodes of a document, by ONNX's own shape inference.
+// Sizes of results of opaque nodes of a document: by ONNX's own shape inference, else from a run.
 #pragma once
 
+#include <functional>
 #include <map>
-#include <set>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/api/sizes.h"
@@ -15,9 +19,13 @@ namespace xflow::api {
 
 class OpaqueSizes {
  public:
-  // The arguments must outlive this. Inputs whose rank is not known are left to inference as declared.
-  OpaqueSizes(const onnx_io::Document& document, const onnx_io::LiftedModel& model, const ir::Arena& arena)
-      : document_(document), model_(model), arena_(arena) {}
+  // The dimensions that these values of the main graph have in a run with inputs of these sizes, in their order; empty where it failed.
+  using Run = std::function<std::vector<std::vector<std::int64_t>>(const SizeMap& inputs, std::span<const std::string_view> names)>;
+
+  // The arguments must outlive this. Inputs whose rank is not known are left to inference as declared. `run`, where there is one, is asked
+  // once for every choice of sizes at which inference leaves sizes open.
+  OpaqueSizes(const onnx_io::Document& document, const onnx_io::LiftedModel& model, const ir::Arena& arena, Run run = {})
+      : document_(document), model_(model), arena_(arena), run_(std::move(run)) {}
 
   // The sizes of symbols that dimensions of results of opaque nodes are, where the inputs have these sizes; only those that `inputs` lacks.
   const SizeMap& at(const SizeMap& inputs);
@@ -26,11 +34,17 @@ class OpaqueSizes {
   const std::map<std::string, std::string>& contradictory_names() const { return contradictory_; }
 
  private:
-  SizeMap infer(const SizeMap& inputs, const std::vector<onnx_io::InputDims>& dims);
+  using Dims = std::vector<std::optional<std::int64_t>>;
+  SizeMap find(const SizeMap& inputs, const std::vector<onnx_io::InputDims>& dims);
+  // Takes over what is known of the dimensions of a value. True if a size of it stays open.
+  bool add(std::string_view name, const Dims& dims, const SizeMap& inputs, SizeMap& found);
+  void see_in_a_run(std::span<const std::string_view> open, const SizeMap& inputs, SizeMap& found);
 
   const onnx_io::Document& document_;
   const onnx_io::LiftedModel& model_;
   const ir::Arena& arena_;
+  Run run_;
+  std::map<ir::SymbolId, std::string> first_;                        // the value at which a size was found
   std::map<std::vector<std::vector<std::int64_t>>, SizeMap> known_;  // by the dimensions of the inputs
   std::map<std::string, std::string> contradictory_;
 };

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "src/api/sizes_of_run.h"
 #include "src/onnx/printable.h"
 
 namespace xflow::api {
@@ -21,7 +23,15 @@ Result<void> SizedModel::prepare(const onnx_io::Document& document, const onnx_i
     const onnx_io::Definition* definition = document.find(onnx_io::GraphId{0}, model_->input_names[k]);
     if (definition == nullptr || !definition->initializer) required_.push_back(inputs_.back());
   }
-  opaque_sizes_.emplace(document, *model_, arena_);
+  // Whole models are run in the runner, unless the gate is closed.
+  OpaqueSizes::Run run;
+  if (options.gate && !options.runner.empty()) {
+    run = [this, &document, &options](const SizeMap& sizes, std::span<const std::string_view> names) {
+      const auto inputs = inputs_at(sizes);
+      return inputs ? sizes_of_run(document, names, *inputs, options) : std::vector<std::vector<std::int64_t>>();
+    };
+  }
+  opaque_sizes_.emplace(document, *model_, arena_, std::move(run));
   InnerSizes inner;
   inner.infer = [this](const SizeMap& sizes) { return opaque_sizes_->at(sizes); };
   inner.name_of = [this, &document](ir::ValueId value) {
@@ -34,6 +44,25 @@ Result<void> SizedModel::prepare(const onnx_io::Document& document, const onnx_i
   for (const std::vector<InputShape>& shapes : runs_.shapes)
     XFLOW_CHECK(choose_fitting_sizes(arena_, model_->graph, inputs_, shapes, runs_.inner));
   return {};
+}
+
+Result<InputSet> SizedModel::inputs_at(const SizeMap& values) const {
+  Sizes sizes;
+  sizes.values = values;
+  // A set of inputs decides its sizes: the one with these.
+  std::size_t choice = 0;
+  const auto fits = [&](const InputSet& set) {
+    return std::ranges::all_of(required_, [&](const NamedInput& input) {
+      const auto tensor = set.tensors.find(std::string(input.name));
+      if (tensor == set.tensors.end()) return false;
+      std::vector<std::int64_t> dims;
+      for (const ir::Poly& dim : arena_.type(input.value).shape)
+        dims.push_back(arena_.symbols().evaluate(dim, sizes.valuation()).value_or(-1));
+      return dims == tensor->second.dims;
+    });
+  };
+  while (choice + 1 < runs_.sets.size() && !fits(runs_.sets[choice])) ++choice;
+  return runs_.values(arena_, required_, choice, sizes);
 }
 
 Result<std::unique_ptr<SizedModel>> SizedModel::lift(const onnx_io::Document& document, const OptimizeOptions& options) {

@@ -32,6 +32,7 @@ class SizedModel {
 
  private:
   SizedModel() = default;
+  Result<InputSet> inputs_at(const SizeMap& sizes) const;  // those without a default
   Result<void> prepare(const onnx_io::Document& document, const onnx_io::LiftOptions& how, const OptimizeOptions& options);
 
   ir::Arena arena_;

@@ -349,8 +349,7 @@ class PricesOfOnnxRuntime(ProgramTest):
     """Kernels timed in ONNX Runtime."""
 
     def test_let_the_search_find_what_is_cheaper_there(self):
-        python = pathlib.Path(__file__).resolve().parents[2] / "python"
-        runner = f"PYTHONPATH={shlex.quote(str(python))} {shlex.quote(sys.executable)} -m xflow_onnx.runner_ort"
+        runner = program.RUNNER
         nodes = [
             helper.make_node("Transpose", ["x"], ["a"], perm=[1, 0]),
             helper.make_node("Transpose", ["a"], ["b"], perm=[1, 0]),
@@ -510,9 +509,8 @@ class FaultyRunners(ProgramTest):
 
 class OnnxRuntime(GateTest):
     def test_judges_in_its_own_runner(self):
-        python = pathlib.Path(__file__).resolve().parents[2] / "python"
         self.write("m.onnx", program.network())
-        runner = f"PYTHONPATH={shlex.quote(str(python))} {shlex.quote(sys.executable)} -m xflow_onnx.runner_ort"
+        runner = program.RUNNER
         arguments = ["--shape", "x:1,3,32,32", "--report", "report.json"]
         text = self.optimize("m.onnx", "--runner", runner, *arguments, gate=True)
         report = json.loads((self.folder / "report.json").read_text())

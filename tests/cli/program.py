@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,9 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 PROGRAM = ""
+# The command of the runner for ONNX Runtime, out of the checkout.
+RUNNER = (f"PYTHONPATH={shlex.quote(str(pathlib.Path(__file__).resolve().parents[2] / 'python'))} "
+          f"{shlex.quote(sys.executable)} -m xflow_onnx.runner_ort")
 
 
 def float_info(name, shape):

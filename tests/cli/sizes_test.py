@@ -23,14 +23,14 @@ def resize(name, operand, scales, result):
 
 
 class Sizes(ProgramTest):
-    def optimized(self, nodes, inputs, outputs, initializers=(), value_infos=(), *arguments):
+    def optimized(self, nodes, inputs, outputs, initializers=(), value_infos=(), *arguments, gate=False):
         graph = helper.make_graph(nodes, "g", inputs, outputs, list(initializers), value_info=list(value_infos))
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("custom", 1)], ir_version=8)
         path = self.folder / "model.onnx"
         onnx.save(model, path)
         report = self.folder / "report.json"
         run = self.run_program("optimize", path, self.folder / "out.onnx", "--costs", self.folder / "costs.db", "--budget", "200states",
-                               "--no-gate", "--report", report, *arguments)
+                               "--report", report, *arguments, *([] if gate else ["--no-gate"]))
         self.assertEqual(run.returncode, 0, run.stderr)
         with open(report) as file:
             return run.stdout, json.load(file)
@@ -73,6 +73,17 @@ class Sizes(ProgramTest):
         text, report = self.optimized(nodes, [info("x", [2, 3])], [info("y", None)])
         self.assertEqual(report["assumed_inner_sizes"], ["nz of node 'nz' (NonZero): [2, 128]"])
         self.assertIn("sizes       nz of node 'nz' (NonZero): [2, 128] assumed for costs and runs; nothing tells them before a run\n", text)
+
+    def test_what_nothing_tells_is_seen_in_a_run_where_there_is_a_runner(self):
+        nodes = [helper.make_node("NonZero", ["x"], ["nz"], name="nz"), helper.make_node("Cast", ["nz"], ["f"], to=TensorProto.FLOAT),
+                 helper.make_node("Relu", ["f"], ["g"]), helper.make_node("Relu", ["g"], ["y"])]
+        numpy.savez(self.folder / "inputs.npz", x=numpy.array([[1, 0, 2], [0, 0, 3]], numpy.float32))
+        arguments = ["--runner", program.RUNNER, "--device", "cpu", "--inputs", self.folder / "inputs.npz"]
+        _, report = self.optimized(nodes, [info("x", [2, 3])], [info("y", None)], (), (), *arguments, gate=True)
+        self.assertEqual(report["assumed_inner_sizes"], [])
+        # Without the gate nothing is run.
+        _, report = self.optimized(nodes, [info("x", [2, 3])], [info("y", None)], (), (), *arguments)
+        self.assertEqual(report["assumed_inner_sizes"], ["nz of node 'nz' (NonZero): [2, 128]"])
 
     def test_sizes_that_do_not_fit_together_leave_that_part_alone(self):
         # Twice as large as x along two dimensions, and concatenated with it all the same.
