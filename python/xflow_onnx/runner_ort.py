@@ -18,8 +18,11 @@ import struct
 import sys
 import time
 
-import numpy
-import onnxruntime
+try:
+    import numpy
+    import onnxruntime
+except ModuleNotFoundError as error:
+    sys.exit(f"xflow_onnx.runner_ort needs ONNX Runtime, and {error.name} is not installed: {sys.executable} -m pip install onnxruntime")
 
 PROTOCOL = 1
 HEADER = struct.Struct("<4sIQ")

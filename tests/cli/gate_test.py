@@ -506,6 +506,21 @@ class FaultyRunners(ProgramTest):
         ]:
             self.fail_with(3, f"runner '{runner}': {message}", "optimize", "m.onnx", "out.onnx", "--runner", runner)
 
+    def test_of_onnx_runtime_say_what_to_install(self):
+        self.write("m.onnx", transposes())
+        module, python = "xflow_onnx.runner_ort", pathlib.Path(__file__).resolve().parents[2] / "python"
+        runner = f"/usr/bin/python3 -I -m {module}"
+        message = (
+            f"/usr/bin/python3: Error while finding module specification for '{module}' (ModuleNotFoundError: No module named 'xflow_onnx'); "
+            "install it for this Python: pip install './python[onnxruntime]' in the repository of xflow (docs/runner.md)"
+        )
+        died = "it ended with exit status 1: "
+        self.fail_with(3, f"runner '{runner}': {died}{message}", "optimize", "m.onnx", "out.onnx", "--runner", runner)
+        # -S: without the packages of the site.
+        runner = f"PYTHONPATH={shlex.quote(str(python))} /usr/bin/python3 -S -m {module}"
+        message = f"{module} needs ONNX Runtime, and numpy is not installed: /usr/bin/python3 -m pip install onnxruntime"
+        self.fail_with(3, f"runner '{runner}': {died}{message}", "optimize", "m.onnx", "out.onnx", "--runner", runner)
+
 
 class OnnxRuntime(GateTest):
     def test_judges_in_its_own_runner(self):

@@ -109,13 +109,21 @@ std::optional<std::vector<NamedTensor>> decode(const Json& json, std::string_vie
   return payload.empty() ? std::optional(std::move(tensors)) : std::nullopt;
 }
 
+// What to do where Python does not find the runner for ONNX Runtime, or nothing.
+std::string_view advice(std::string_view message) {
+  if (message.find("No module named 'xflow_onnx") == std::string_view::npos) return "";
+  return "; install it for this Python: pip install './python[onnxruntime]' in the repository of xflow (docs/runner.md)";
+}
+
 }  // namespace
 
 Runner::Runner() = default;
 Runner::~Runner() = default;
 
 Result<std::unique_ptr<Runner>> Runner::start(const RunnerOptions& options) {
-  const auto named = [&](Error error) { return fail(error.code, fmt::format("runner '{}': {}", options.command, error.message)); };
+  const auto named = [&](Error error) {
+    return fail(error.code, fmt::format("runner '{}': {}{}", options.command, error.message, advice(error.message)));
+  };
   std::unique_ptr<Runner> runner(new Runner());
   runner->patience_ = options.patience;
   auto process = Process::start(options.command);
