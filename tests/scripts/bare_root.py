@@ -215,18 +215,6 @@ class BareRoot:
         (self.folder / path.lstrip("/")).mkdir(parents=True, exist_ok=True)
         self.binds.append((str(source), str(self.folder / path.lstrip("/"))))
 
-    def clone(self, sources, path):
-        """The commit of the repository `sources`, with what is changed in its tracked files."""
-        target = self.folder / path.lstrip("/")
-        diff = ["git", "-C", str(sources), "diff", "--name-only", "--no-renames", "-z", "HEAD"]
-        subprocess.run([*WITH_US, "git", "clone", "--quiet", "--no-hardlinks", "--depth=1", f"file://{sources}", str(target)], check=True)
-        changed = subprocess.run(diff, capture_output=True, text=True, check=True).stdout
-        for name in filter(None, changed.split("\0")):
-            (target / name).unlink(missing_ok=True)
-            if (pathlib.Path(sources) / name).exists():
-                (target / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(pathlib.Path(sources) / name, target / name)
-
     def run(self, command, folder="/", **environment):
         """Runs a command in the root; its output is in the result."""
         return self.start(command, folder, environment, capture_output=True, text=True)
@@ -241,6 +229,18 @@ class BareRoot:
         outside = [*WITH_US, "unshare", "--mount", "--propagation=private", "--pid", "--fork", "--kill-child"]
         outside += ["sh", "-ec", mounts, "sh", str(self.folder), *binds, "--", *inside]
         return subprocess.run(outside, stdin=subprocess.DEVNULL, check=False, **options)
+
+
+def clone(sources, target):
+    """The commit of the repository `sources`, with what is changed in its tracked files."""
+    diff = ["git", "-C", str(sources), "diff", "--name-only", "--no-renames", "-z", "HEAD"]
+    subprocess.run([*WITH_US, "git", "clone", "--quiet", "--no-hardlinks", "--depth=1", f"file://{sources}", str(target)], check=True)
+    changed = subprocess.run(diff, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, changed.split("\0")):
+        (target / name).unlink(missing_ok=True)
+        if (pathlib.Path(sources) / name).exists():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(pathlib.Path(sources) / name, target / name)
 
 
 def end_in_order():
@@ -259,7 +259,7 @@ def main(work, sources, *command):
     end_in_order()
     try:
         with BareRoot(work) as root:
-            root.clone(pathlib.Path(sources).resolve(), "/xflow")
+            clone(pathlib.Path(sources).resolve(), root.folder / "xflow")
             if compiler_cache():
                 root.bind(compiler_cache(), "/root/.cache/ccache")
             return root.start(command, "/xflow").returncode

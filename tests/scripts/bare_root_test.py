@@ -97,7 +97,7 @@ def main():
         return 1
     try:
         with bare_root.BareRoot(WORK) as ROOT:
-            ROOT.clone(REPOSITORY, "/xflow")
+            bare_root.clone(REPOSITORY, ROOT.folder / "xflow")
             if bare_root.compiler_cache():
                 ROOT.bind(bare_root.compiler_cache(), "/root/.cache/ccache")
             result = runner.run(load(FirstCommand))
