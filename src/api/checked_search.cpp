@@ -95,6 +95,7 @@ class CheckedSearch {
     report_.reason = std::move(reason);
     outcome.best = problem_.graph;
     outcome.after = outcome.before;
+    outcome.constant_bytes_after = outcome.constant_bytes_before;
     outcome.steps.clear();
     outcome.correspondence.clear();
     outcome.others.clear();
@@ -117,7 +118,8 @@ search::Outcome checked_search(const Problem& problem, const RunInputs& runs, co
 
 std::vector<search::Finalist> finalists(search::Outcome outcome) {
   std::vector<search::Finalist> all = std::move(outcome.others);
-  all.insert(all.begin(), {std::move(outcome.best), std::move(outcome.correspondence), outcome.after, std::move(outcome.steps)});
+  all.insert(all.begin(), {std::move(outcome.best), std::move(outcome.correspondence), outcome.after, std::move(outcome.steps),
+                           outcome.constant_bytes_after});
   return all;
 }
 
@@ -137,7 +139,7 @@ std::optional<std::size_t> judge_in_turn(const Problem& problem, const RunInputs
       run.others = std::move(others);
       run.others.insert(run.others.begin(), against);
       report.after_nanoseconds = finalists[k].after.value;
-      report.constant_bytes_after = search::constant_bytes(problem.arena, finalists[k].graph);
+      report.constant_bytes_after = finalists[k].constant_bytes;
       for (OptimizeReport::RuleCount& count : report.rules) {
         const auto applied = std::ranges::count(finalists[k].steps, count.rule, &search::Step::rule);
         count.applied = static_cast<std::uint64_t>(applied);

@@ -25,7 +25,6 @@
 namespace xflow::api {
 namespace {
 
-constexpr double kDefaultSeconds = 30;
 constexpr int kMostThreads = 1024;
 constexpr std::string_view kProfile = "profile:";
 // Of the budget of time: kernels that were timed on a disturbed machine are timed again for at most so long.
@@ -259,8 +258,8 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   }
   for (const auto& [rule, count] : outcome.rules)
     report.rules.push_back({rule, count.matched, count.improved, count.applied, numbers[rule]});
-  report.constant_bytes_before = search::constant_bytes(problem.arena, problem.graph);
-  report.constant_bytes_after = search::constant_bytes(problem.arena, outcome.best);
+  report.constant_bytes_before = outcome.constant_bytes_before;
+  report.constant_bytes_after = outcome.constant_bytes_after;
   return outcome;
 }
 

@@ -69,6 +69,8 @@ bool is_elsewhere(const OptimizeOptions& options);
 // What the report says of an end-to-end run that did not take place; `option` is how the caller said so.
 std::string why_not_run(const OptimizeOptions& options, std::string_view what, std::string_view option);
 
+// What a search may take where no budget is given.
+constexpr double kDefaultSeconds = 30;
 // So many graphs are handed on to the gate at most, which judges one after the other.
 constexpr std::size_t kFinalists = 3;
 

@@ -23,6 +23,7 @@ void settle(cost::CostModel& model, const ir::Graph& graph, search::Outcome& out
   outcome.after = after->time;
   if (after->time < before->time) return;
   outcome.after = outcome.before;
+  outcome.constant_bytes_after = outcome.constant_bytes_before;
   outcome.best = graph;
   outcome.correspondence.clear();
   outcome.steps.clear();

@@ -53,6 +53,7 @@ WorkGraph::WorkGraph(const Arena& source, const Graph& graph) : arena_(source.sh
   }
   add_slots();
   for (std::size_t k = 0; k < sources.size(); ++k) slots_[k].source = sources[k];
+  find_stored_bytes();
   for (const ValueId v : graph.outputs) {
     outputs_.push_back(copied(v));
     enter(outputs_.back().node);
@@ -124,13 +125,35 @@ void WorkGraph::count(NodeId id, bool in) {
   if (n.kind == NodeKind::operation) operations_ = in ? operations_ + 1 : operations_ - 1;
 }
 
-void WorkGraph::count_bytes(ValueId value, bool in) {
-  if (!arena_.is_constant(value) || arena_.is_absent(value)) return;
+std::uint64_t WorkGraph::computed_bytes(ValueId value) const {
   const auto dims = constant_shape(arena_.type(value).shape);
-  if (!dims) return;
+  if (!dims) return 0;
   std::uint64_t elements = 1;
   for (const std::int64_t d : *dims) elements *= static_cast<std::uint64_t>(d);
-  const std::uint64_t bytes = storage_bytes(arena_.type(value).data_type, elements);
+  return storage_bytes(arena_.type(value).data_type, elements);
+}
+
+// Weights that several operands share are counted for each: never more than the result takes.
+void WorkGraph::find_stored_bytes() {
+  for (std::size_t k = 0; k < slots_.size(); ++k) {
+    const Node& n = arena_.node(static_cast<NodeId>(k));
+    if (!n.is_constant || n.kind != NodeKind::operation) continue;
+    std::uint64_t results = 0;
+    for (std::uint32_t output = 0; output < n.outputs.size(); ++output) results += computed_bytes({static_cast<NodeId>(k), output});
+    std::uint64_t weights = 0;
+    for (const ValueId v : n.operands) {
+      if (arena_.is_absent(v)) continue;
+      const std::uint64_t own = slot(v.node).stored;
+      weights = std::min(results, weights + (own == kNoBytes ? computed_bytes(v) : own));
+    }
+    slots_[k].stored = weights;
+  }
+}
+
+void WorkGraph::count_bytes(ValueId value, bool in) {
+  if (!arena_.is_constant(value) || arena_.is_absent(value)) return;
+  const std::uint64_t stored = slot(value.node).stored;
+  const std::uint64_t bytes = stored == kNoBytes ? computed_bytes(value) : stored;
   constant_bytes_ = in ? constant_bytes_ + bytes : constant_bytes_ - bytes;
 }
 

@@ -38,7 +38,8 @@ class WorkGraph final : public GraphView {
   // The nodes of the graph that are no constants, operands before users.
   std::vector<NodeId> order() const;
   std::size_t operations() const { return operations_; }
-  // Bytes of the constants that these nodes read: weights, and expressions of constants as they will be computed. Constants of unknown size
+  // Bytes of the constants that these nodes read: weights; expressions of constants of the source as they are stored there, that is the
+  // weights in them where these are smaller than the result; and other expressions as they will be computed. Constants of unknown size
   // count as nothing.
   std::uint64_t constant_bytes() const { return constant_bytes_; }
   // Equal for equal graphs that came from one source, whatever the order of the rewrites. A replacement stands for the value that it
@@ -72,6 +73,7 @@ class WorkGraph final : public GraphView {
 
  private:
   static constexpr std::uint32_t kNone = 0xFFFFFFFFU;
+  static constexpr std::uint64_t kNoBytes = ~std::uint64_t{0};
 
   struct Slot {
     std::vector<NodeId> users;                // ascending
@@ -81,8 +83,9 @@ class WorkGraph final : public GraphView {
     std::vector<std::uint64_t> names;         // by output: what the value is called in hashes
     std::uint64_t content = 0;
     std::uint32_t total_uses = 0;
-    std::int64_t label = 0;          // ascending along the list
-    std::uint32_t previous = kNone;  // in topological order, if `listed`
+    std::uint64_t stored = kNoBytes;  // of an expression of constants of the source: bytes of the weights in it
+    std::int64_t label = 0;           // ascending along the list
+    std::uint32_t previous = kNone;   // in topological order, if `listed`
     std::uint32_t next = kNone;
     std::uint32_t source = kNone;
     bool present = false;
@@ -110,6 +113,8 @@ class WorkGraph final : public GraphView {
   std::uint64_t name(ValueId value) const { return slot(value.node).names[value.output]; }
   std::uint64_t content_of(NodeId id) const;
   void count(NodeId id, bool in);
+  std::uint64_t computed_bytes(ValueId value) const;
+  void find_stored_bytes();
   void count_bytes(ValueId value, bool in);
   bool runs(std::uint32_t user) const { return user == kNone || !arena_.node(NodeId{user}).is_constant; }
 

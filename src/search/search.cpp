@@ -71,6 +71,7 @@ class Search {
     path_.push_back(kOriginal);
     visited_.emplace(graph.hash(), kOriginal);
     outcome_.before = cost::nanoseconds(work_.time());
+    outcome_.constant_bytes_before = graph.constant_bytes();
     outcome_.states = 1;
     max_constant_bytes_ = static_cast<double>(graph.constant_bytes()) * (1 + options_.max_growth);
     push(kOriginal, Part::all);
@@ -322,6 +323,7 @@ class Search {
     outcome_.correspondence = std::move(best.correspondence);
     outcome_.after = best.after;
     outcome_.steps = std::move(best.steps);
+    outcome_.constant_bytes_after = best.constant_bytes;
     for (const Step& step : outcome_.steps) ++outcome_.rules[step.rule].applied;
     if (options_.finalists > 1 && !outcome_.steps.empty()) find_others();
   }
@@ -354,6 +356,7 @@ class Search {
     Finalist found;
     const ir::WorkGraph& graph = work_.graph();
     found.after = cost::nanoseconds(work_.time());
+    found.constant_bytes = graph.constant_bytes();
     ir::ValueMap extracted;
     found.graph = path_.size() == 1 ? original_ : graph.extract(arena_, extracted);
     // Which value of the original each value stands for.
@@ -431,7 +434,5 @@ const char* name(StopReason reason) {
 Outcome search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Workspace::Follow& follow, const Options& options) {
   return Search(arena, graph, rewriter, follow, options).run();
 }
-
-std::uint64_t constant_bytes(const ir::Arena& arena, const ir::Graph& graph) { return ir::WorkGraph(arena, graph).constant_bytes(); }
 
 }  // namespace xflow::search

@@ -34,7 +34,7 @@ struct Options {
   double alpha = 1.05;
   std::uint64_t max_states = 1'000'000;  // graphs costed
   std::optional<double> max_seconds;     // wall clock
-  // Bytes of constants (weights, and what is computed from them alone) that a graph may have, as a factor of the original's.
+  // Bytes of constants (see ir::WorkGraph) that a graph may have, as a factor of the original's.
   double max_growth = 0.05;
   // Of two graphs that take equal time the one with fewer operations is better: this is added for each of them.
   cost::Nanoseconds per_operation{0};
@@ -84,6 +84,7 @@ struct Finalist {
   ir::ValueMap correspondence;  // values of the original graph that are another value of `graph` now, and their equals there
   cost::Nanoseconds after;
   std::vector<Step> steps;
+  std::uint64_t constant_bytes = 0;  // see ir::WorkGraph
 };
 
 struct Outcome {
@@ -92,6 +93,8 @@ struct Outcome {
   cost::Nanoseconds before;
   cost::Nanoseconds after;
   std::vector<Step> steps;
+  std::uint64_t constant_bytes_before = 0;  // see ir::WorkGraph
+  std::uint64_t constant_bytes_after = 0;
   std::vector<Finalist> others;  // the cheapest first
   std::map<std::string, RuleCount> rules;
   std::uint64_t states = 0;       // graphs costed
@@ -103,9 +106,5 @@ struct Outcome {
 
 // Searches from `graph`; operations of the best graph are added to its arena. `follow` gives what costs a graph.
 Outcome search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Workspace::Follow& follow, const Options& options);
-
-// Bytes of the constants that the nodes of a graph read: weights, and expressions of constants as they will be computed. Constants of
-// unknown size count as nothing.
-std::uint64_t constant_bytes(const ir::Arena& arena, const ir::Graph& graph);
 
 }  // namespace xflow::search

@@ -217,14 +217,17 @@ TEST_F(Toy, InadmissibleOperationsNeverStandInAResult) {
   EXPECT_EQ(run(ir::Graph{{chain("a", x)}}, options).after.value, 100);
 }
 
-TEST_F(Toy, ConstantsAreCountedOnceAndAsTheyWillBeComputed) {
+TEST_F(Toy, ConstantsAreCountedOnceAndExpressionsAsTheyAreStored) {
   const auto weight = [&](std::int64_t n) {
     return arena.constant(*ir::make_constant(ir::DataType::float32, {n}, std::vector<double>(static_cast<std::size_t>(n), 1)));
   };
   const ir::ValueId v = pair(x, weight(4));
-  EXPECT_EQ(constant_bytes(arena, ir::Graph{{v}}), 16U);
-  EXPECT_EQ(constant_bytes(arena, ir::Graph{{pair(v, weight(4))}}), 16U);
-  EXPECT_EQ(constant_bytes(arena, ir::Graph{{pair(v, pair(weight(4), weight(4)))}}), 32U);
+  const auto bytes = [&](ir::ValueId output) { return ir::WorkGraph(arena, ir::Graph{{output}}).constant_bytes(); };
+  EXPECT_EQ(bytes(v), 16U);
+  EXPECT_EQ(bytes(pair(v, weight(4))), 16U);
+  EXPECT_EQ(bytes(pair(v, pair(weight(4), weight(1)))), 16U + 16U) << "the result is smaller than its operands together";
+  const ir::ValueId filled{arena.operation(op('f'), {}, {weight(1)}, {ir::TensorType{ir::DataType::float32, true, {ir::Poly(1000)}}}), 0};
+  EXPECT_EQ(bytes(pair(x, filled)), 4U);
 }
 
 // a(x) becomes the cheaper b(x) + w with 4,000 bytes of w.
