@@ -19,6 +19,11 @@ using ir::ValueId;
 
 std::string_view text_of(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
+bool has_named_nodes(const Document& document) {
+  const auto nodes = document.nodes(GraphId{0});
+  return nodes.empty() || std::ranges::any_of(nodes, [](const Node& node) { return !node.name.empty(); });
+}
+
 class ModelWriter {
  public:
   ModelWriter(const LowerTask& task, Plan plan)
@@ -29,6 +34,7 @@ class ModelWriter {
         fresh_(task.document),
         shapes_(task.document, task.model, task.arena),
         declare_(task.options.declare),
+        named_(has_named_nodes(document_)),
         initializers_are_inputs_(document_.model().ir_version < kFirstWithOwnInitializers) {}
 
   Result<LoweredModel> run() {
@@ -92,7 +98,10 @@ class ModelWriter {
       case PlanItem::Kind::identity: {
         const std::string name(item.name);
         const std::string input = input_name(item.inputs[0]);
-        add_node(NodeBuilder("Identity").name(fresh_.next("Identity")).input(input).output(name).message());
+        NodeBuilder node("Identity");
+        const std::string title = fresh_.next("Identity");
+        if (named_) node.name(title);
+        add_node(node.input(input).output(name).message());
         written_.insert(name);
         return {};
       }
@@ -144,7 +153,8 @@ class ModelWriter {
     outputs.reserve(item.outputs.size());
     for (const ValueId v : item.outputs) made_.emplace_back(outputs.emplace_back(name_of(v)), v);
     // A name of its own where the output has a name of the document, which a node may have too.
-    node.name(plan_.given.contains(item.outputs[0]) ? fresh_.next(item.type) : outputs[0]);
+    const std::string title = plan_.given.contains(item.outputs[0]) ? fresh_.next(item.type) : outputs[0];
+    if (named_) node.name(title);
     std::vector<std::string> inputs;
     for (const ops::Spelled::Input& input : item.spelled.inputs) {
       XFLOW_TRY(std::string name, spelled_input(item, input));
@@ -292,6 +302,7 @@ class ModelWriter {
   FreshNames fresh_;
   DeclaredShapes shapes_;
   const bool declare_;
+  const bool named_;  // new nodes have names where the document's have
   const bool initializers_are_inputs_;
 
   std::vector<Entry> nodes_;

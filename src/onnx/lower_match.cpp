@@ -1,6 +1,9 @@
 #include "src/onnx/lower_match.h"
 
+#include <algorithm>
+#include <array>
 #include <set>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -70,6 +73,29 @@ std::unordered_map<ValueId, Origin> rebuilt_values(const Document& document, con
     }
   }
   return result;
+}
+
+const Node* copying_node(const Document& document, const LiftedModel& model, const ir::Arena& arena, const ir::ValueMap& correspondence,
+                         std::string_view output, ir::ValueId value) {
+  static constexpr std::array<std::string_view, 16> kCopies = {"Identity",  "Dropout", "Transpose", "Reshape", "Flatten", "Squeeze",
+                                                               "Unsqueeze", "Cast",    "Expand",    "Tile",    "Slice",   "Concat",
+                                                               "Sum",       "Mean",    "Max",       "Min"};
+  const Definition* definition = document.find(GraphId{0}, output);
+  if (!definition->node) return nullptr;
+  const Node& node = document.node(*definition->node);
+  if (std::ranges::none_of(kCopies, [&](std::string_view type) { return node.is(type); })) return nullptr;
+  if (std::ranges::count_if(node.outputs, [](std::string_view name) { return !name.empty(); }) != 1) return nullptr;
+  std::size_t read = 0;
+  for (const std::string_view name : node.inputs) {
+    if (name.empty()) continue;
+    const ValueId operand = model.values.at(name);
+    if (current(correspondence, operand) == value) {
+      ++read;
+    } else if (!arena.is_constant(operand)) {
+      return nullptr;
+    }
+  }
+  return read == 1 ? &node : nullptr;
 }
 
 }  // namespace xflow::onnx_io

@@ -1,6 +1,7 @@
 // Values that nodes of the document still make, on other operands.
 #pragma once
 
+#include <string_view>
 #include <unordered_map>
 
 #include "src/ir/graph.h"
@@ -14,5 +15,10 @@ namespace xflow::onnx_io {
 // makes that.
 std::unordered_map<ir::ValueId, Origin> rebuilt_values(const Document& document, const LiftedModel& model, const ir::Arena& arena,
                                                        const ir::Uses& uses, const ir::ValueMap& correspondence);
+
+// The node of the document that makes `output`, where all that it does is to copy `value` (as what its operand became), for which a runtime
+// takes as long as for an Identity; null for any other.
+const Node* copying_node(const Document& document, const LiftedModel& model, const ir::Arena& arena, const ir::ValueMap& correspondence,
+                         std::string_view output, ir::ValueId value);
 
 }  // namespace xflow::onnx_io

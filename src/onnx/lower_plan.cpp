@@ -91,9 +91,12 @@ class Planner {
     mapped_.clear();
     absorbed_.clear();
     work_.clear();
+    copies_.clear();
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
       if (is_original(i) && !is_respelled(graph_.outputs[i])) {
         demand_name(model_.output_names[i]);
+      } else if (const Node* copy = copy_of_output(i); copy != nullptr && demand_document_node(copy->id, true, kNoLimit)) {
+        copies_.insert(model_.output_names[i]);
       } else {
         XFLOW_CHECK(demand_value(graph_.outputs[i]));
       }
@@ -105,6 +108,22 @@ class Planner {
       for (std::size_t k = 0; k < plan_.items[item].operands.size(); ++k) XFLOW_CHECK(demand(PlanInput(plan_.items[item].operands[k])));
     }
     return {};
+  }
+
+  // The node of the document that can give an output its name in the place of an Identity; null if there is none.
+  const Node* copy_of_output(std::size_t output) const {
+    if (respell_ || !needs_copy(output)) return nullptr;
+    return copying_node(document_, model_, arena_, correspondence_, model_.output_names[output], graph_.outputs[output]);
+  }
+
+  // It is an input, a constant, or another output has its name.
+  bool needs_copy(std::size_t output) const {
+    const ValueId value = graph_.outputs[output];
+    const ir::Node& node = arena_.node(value);
+    if (node.kind == ir::NodeKind::input || (node.is_constant && model_.names.contains(value))) return true;
+    for (std::size_t other = 0; other < graph_.outputs.size(); ++other)
+      if (other != output && graph_.outputs[other] == value && (other < output || is_original(other))) return true;
+    return false;
   }
 
   Result<void> demand(const PlanInput& input) {
@@ -322,7 +341,7 @@ class Planner {
     std::unordered_set<std::string_view> settled;
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
       const auto home = plan_.homes.find(graph_.outputs[i]);
-      const bool by_name = is_original(i) && !is_respelled(graph_.outputs[i]);
+      const bool by_name = (is_original(i) && !is_respelled(graph_.outputs[i])) || copies_.contains(model_.output_names[i]);
       const bool same_name =
           home != plan_.homes.end() && home->second.kind == Home::Kind::document && home->second.name == model_.output_names[i];
       if (by_name || same_name) settled.insert(model_.output_names[i]);
@@ -416,7 +435,7 @@ class Planner {
     const std::string_view name = captures_of(item)[k - item.operands.size()];
     if (const auto identity = identities_.find(name); identity != identities_.end()) return identity->second;
     const std::size_t output = output_numbers_.at(name);
-    if (is_original(output) && !is_respelled(graph_.outputs[output])) return maker_of_name(name);
+    if (copies_.contains(name) || (is_original(output) && !is_respelled(graph_.outputs[output]))) return maker_of_name(name);
     return maker_of({graph_.outputs[output], {}, false});
   }
 
@@ -459,6 +478,7 @@ class Planner {
   std::unordered_map<ir::NodeId, ItemId> node_items_;  // spelled
   std::unordered_map<NodeId, bool> mapped_;            // nodes of the document: on what became of their operands
   std::unordered_map<std::string_view, ItemId> identities_;
+  std::set<std::string_view> copies_;  // outputs that their own nodes copy
   std::vector<ValueId> absorbed_;
   std::vector<ItemId> work_;
 };
