@@ -9,12 +9,14 @@
 #include <map>
 #include <new>
 #include <optional>
+#include <unordered_set>
 
 #include "src/api/checked_search.h"
 #include "src/api/clean_up.h"
 #include "src/api/device_gate.h"
 #include "src/api/end_to_end.h"
 #include "src/api/engine.h"
+#include "src/api/rounds.h"
 #include "src/api/sized_model.h"
 #include "src/eval/evaluate.h"
 #include "src/onnx/document.h"
@@ -33,6 +35,7 @@ using onnx_io::LoweredModel;
 struct Optimized {
   OptimizeReport report;
   std::optional<LoweredModel> lowered;
+  std::unique_ptr<const Document> document;  // which `lowered` edits; null: the document that was given
 };
 
 // "node 'conv1' (Conv)" for a value of the original graph. A value inside of what one node of the document was lifted to (the product in a
@@ -241,7 +244,7 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   // gate's level is for so many.
   if (gate && !moves_alone && !moves.empty()) {
     if (finalists.size() >= api::kFinalists) finalists.pop_back();
-    finalists.push_back({model.graph, {}, cost::Nanoseconds{report.before_nanoseconds}, {}});
+    finalists.push_back({model.graph, {}, cost::Nanoseconds{report.before_nanoseconds}, {}, report.constant_bytes_before});
   }
   onnx_io::LowerOptions lower_options;
   lower_options.settled = &settled;
@@ -276,6 +279,10 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
       if (kept.empty()) lowered = std::move(declared);
     }
   } else {
+    // One node of the document may be several operations to the search, where a runtime has one kernel.
+    const std::size_t nodes = lowered->kept_nodes + lowered->renamed_nodes + lowered->new_nodes;
+    if (nodes > report.nodes_before)
+      return keep_original(fmt::format("the result has {} nodes in the place of {}, and was not run", nodes, report.nodes_before));
     report.end_to_end.reason = api::why_not_run(options, "model", "--no-gate");
   }
   api::list_moves(moves, report);
@@ -285,6 +292,49 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   report.nodes_after = lowered->kept_nodes + lowered->renamed_nodes + lowered->new_nodes;
   result.lowered = *std::move(lowered);
   return finish();
+}
+
+// Nodes that are written back as `original` has them.
+std::uint64_t count_kept(const Document& original, const Document& edited, const onnx_io::GraphEdit& edit) {
+  std::unordered_multiset<std::string_view> known;
+  for (const onnx_io::Node& node : original.nodes(onnx_io::GraphId{0})) known.insert(node.payload);
+  std::uint64_t kept = 0;
+  const auto nodes = edited.nodes(onnx_io::GraphId{0});
+  for (const onnx_io::Entry& entry : *edit.nodes) {
+    const auto found = known.find(entry.kept ? nodes[*entry.kept].payload : std::string_view(entry.message));
+    if (found == known.end()) continue;
+    known.erase(found);
+    ++kept;
+  }
+  return kept;
+}
+
+// Optimises a document, and where nothing is run from end to end also the result, until that stays as it is: then it also does in another
+// run. External data would have to be written for that.
+Result<Optimized> optimize_until_stable(const Document& document, const Files& files, const OptimizeOptions& options,
+                                        const ProgressCallback& progress) {
+  constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // they are in memory twice
+  XFLOW_TRY(Optimized best, optimize_document(document, files, options, progress));
+  const bool is_run = options.gate && !api::is_elsewhere(options);
+  if (is_run || !document.external_files().empty() || document.bytes().size() > kMostBytes) return best;
+  for (int round = 1; best.lowered && round < api::kMostRounds; ++round) {
+    const auto next_options = api::options_of_next_round(options, best.report);
+    if (!next_options) break;
+    auto bytes = onnx_io::write_bytes(best.document ? *best.document : document, best.lowered->edits);
+    if (!bytes) break;
+    auto written = Document::parse(*std::move(bytes), document.origin());
+    if (!written) break;
+    auto edited = std::make_unique<const Document>(*std::move(written));
+    auto next = optimize_document(*edited, files, *next_options, progress);
+    if (!next) break;
+    const bool improved = next->lowered.has_value();
+    api::add_round(best.report, std::move(next->report));
+    if (!improved) break;
+    best.report.nodes_kept = count_kept(document, *edited, next->lowered->edits[0]);
+    best.lowered = std::move(next->lowered);
+    best.document = std::move(edited);
+  }
+  return best;
 }
 
 // Exceptions of the standard library (no memory) must not cross the public interface.
@@ -304,9 +354,10 @@ Result<T> guarded(const Body& body) {
 Result<OptimizeResult> optimize(std::string_view model, const OptimizeOptions& options, const ProgressCallback& progress) {
   return guarded<OptimizeResult>([&]() -> Result<OptimizeResult> {
     XFLOW_TRY(const Document document, Document::parse(std::string(model)));
-    XFLOW_TRY(Optimized optimized, optimize_document(document, {}, options, progress));
+    XFLOW_TRY(Optimized optimized, optimize_until_stable(document, {}, options, progress));
     if (!optimized.lowered) return OptimizeResult{std::string(model), std::move(optimized.report)};
-    XFLOW_TRY(std::string bytes, onnx_io::write_bytes(document, optimized.lowered->edits));
+    const Document& edited = optimized.document ? *optimized.document : document;
+    XFLOW_TRY(std::string bytes, onnx_io::write_bytes(edited, optimized.lowered->edits));
     return OptimizeResult{std::move(bytes), std::move(optimized.report)};
   });
 }
@@ -315,10 +366,10 @@ Result<OptimizeReport> optimize_file(const std::string& input, const std::string
                                      const ProgressCallback& progress) {
   return guarded<OptimizeReport>([&]() -> Result<OptimizeReport> {
     XFLOW_TRY(const Document document, Document::open(input, options.allow_external));
-    XFLOW_TRY(Optimized optimized, optimize_document(document, {input, output}, options, progress));
+    XFLOW_TRY(Optimized optimized, optimize_until_stable(document, {input, output}, options, progress));
     XFLOW_CHECK(onnx_io::write_document(
-        document, optimized.lowered ? std::span<const onnx_io::GraphEdit>(optimized.lowered->edits) : std::span<const onnx_io::GraphEdit>(),
-        output));
+        optimized.document ? *optimized.document : document,
+        optimized.lowered ? std::span<const onnx_io::GraphEdit>(optimized.lowered->edits) : std::span<const onnx_io::GraphEdit>(), output));
     return std::move(optimized.report);
   });
 }
