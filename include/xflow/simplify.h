@@ -43,10 +43,10 @@ struct SimplifyReport {
   bool simplified = false;  // false: the model is the original, byte for byte
   std::string reason;       // why it is; empty if simplified
   std::vector<Count> rules;
-  std::uint64_t nodes_before = 0;  // of the main graph
+  std::uint64_t nodes_before = 0;  // of the main graph and of the bodies of If, Loop and Scan in it, at any depth
   std::uint64_t nodes_after = 0;
   std::uint64_t nodes_kept = 0;           // written back byte for byte
-  std::uint64_t stored_bytes_before = 0;  // of the main graph's initializers, and of its Constant nodes
+  std::uint64_t stored_bytes_before = 0;  // of these graphs' initializers and Constant nodes
   std::uint64_t stored_bytes_after = 0;
   std::vector<std::string> opaque;  // "3 x no operator for com.microsoft.Foo": nodes that were not crossed
   double seconds = 0;

@@ -3,11 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <set>
+#include <span>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "src/api/graph_moves.h"
+#include "src/eval/evaluate.h"
+#include "src/onnx/body_document.h"
 #include "src/onnx/folded_constants.h"
 #include "src/search/rule_rewriter.h"
 #include "src/search/simplify.h"
@@ -15,24 +21,51 @@
 namespace xflow::api {
 namespace {
 
-class CleanUp {
+using onnx_io::Document;
+using onnx_io::GraphId;
+using onnx_io::LiftedModel;
+
+// In a graph of more nodes the rules are not tried one by one.
+constexpr std::size_t kManyNodes = 2000;
+
+// A lifted graph; `around` is the document that holds it as the body `body`, or null for a main graph.
+struct Task {
+  const Document& document;
+  const LiftedModel& model;
+  ir::Arena& arena;
+  const CleanUpOptions& options;
+  const Document* around = nullptr;
+  GraphId body{};
+};
+
+class GraphCleanUp {
  public:
-  explicit CleanUp(const CleanUpTask& task)
-      : task_(task), settled_(onnx_io::settled_shapes(task.document, task.model, task.arena, task.exact)) {
-    onnx_io::add_folded_constants(task.document, task.model, task.arena, task.fold, {task.max_growth, task.exact}, settled_);
+  explicit GraphCleanUp(const Task& task)
+      : task_(task), settled_(onnx_io::settled_shapes(task.document, task.model, task.arena, task.options.exact)) {
+    fold_ = [this](ir::ValueId value) -> Result<ir::Constant> {
+      const auto known = folded_.find(value);
+      return known != folded_.end() ? known->second : folded_.emplace(value, eval::fold(task_.arena, value)).first->second;
+    };
+    onnx_io::add_folded_constants(task.document, task.model, task.arena, fold_, {task.options.max_growth, task.options.exact}, settled_);
   }
 
-  Result<CleanedUp> run() {
-    XFLOW_TRY(Attempt best, attempt({task_.model.graph, {}, {}, {}}));
-    if (task_.rules.size() > 0) {
-      search::Finalist found = rewritten({});
-      if (!found.steps.empty()) improve(std::move(found), best);
+  // Adds the edit of the graph and what it does, if it does anything. A graph that cannot be written otherwise stays as it is.
+  void run(CleanedUp& result) {
+    const std::vector<RemovableNode> removable = removable_nodes(task_.document, task_.model, settled_, task_.arena);
+    auto best = best_attempt(task_.document.nodes(GraphId{0}).size() - removable.size());
+    if (!best || best->lowered.edits.empty()) return;
+    onnx_io::GraphEdit& edit = best->lowered.edits[0];
+    edit.graph = task_.body;
+    if (task_.around != nullptr) {
+      // Captured constants stay where they are.
+      const std::size_t own = task_.around->graph(task_.body).initializers.size();
+      std::erase_if(*edit.initializers, [&](const onnx_io::Entry& entry) { return entry.kept && *entry.kept >= own; });
     }
-    CleanedUp result{std::move(best.lowered), {}, best.nodes, opaque_nodes(task_.document, task_.model)};
-    for (const RemovableNode& removable : removable_nodes(task_.document, task_.model, settled_, task_.arena))
-      ++result.rules[std::string(removable.rule)];
-    for (const search::Step& step : best.found.steps) ++result.rules[step.rule];
-    return result;
+    result.edits.push_back(std::move(edit));
+    std::ranges::move(best->lowered.constants, std::back_inserter(result.constants));
+    for (const RemovableNode& node : removable) ++result.rules[std::string(node.rule)];
+    for (const search::Step& step : best->found.steps) ++result.rules[step.rule];
+    if (best->lowered.fused_nodes > 0) result.rules["fuse-nodes"] += best->lowered.fused_nodes;
   }
 
  private:
@@ -42,8 +75,21 @@ class CleanUp {
     std::uint64_t nodes = 0;
   };
 
+  // `unwritten`: nodes that the built-in simplifications leave.
+  Result<Attempt> best_attempt(std::size_t unwritten) {
+    search::Finalist found = task_.options.rules.size() == 0 ? search::Finalist{task_.model.graph, {}, {}, {}} : rewritten({});
+    if (!found.steps.empty() && task_.document.nodes(GraphId{0}).size() > kManyNodes) {
+      auto whole = attempt(std::move(found));
+      if (whole && whole->nodes < unwritten) return whole;
+      return attempt({task_.model.graph, {}, {}, {}});
+    }
+    XFLOW_TRY(Attempt best, attempt({task_.model.graph, {}, {}, {}}));
+    if (!found.steps.empty()) improve(std::move(found), best);
+    return best;
+  }
+
   search::Finalist rewritten(const std::set<std::string, std::less<>>& without) {
-    search::RuleRewriter rewriter(task_.rules, rules::MatchOptions{false, task_.exact});
+    search::RuleRewriter rewriter(task_.options.rules, rules::MatchOptions{false, task_.options.exact});
     search::SimplifyOptions options;
     options.max_growth = 0;
     options.admissible = [&](const ir::Arena& arena, ir::NodeId node) {
@@ -56,8 +102,11 @@ class CleanUp {
   Result<Attempt> attempt(search::Finalist found) {
     onnx_io::LowerOptions options;
     options.settled = &settled_;
+    options.fuse = !task_.options.exact;
+    options.around = task_.around;
+    if (task_.around != nullptr) options.name_prefix = fmt::format("xflow_g{}_", onnx_io::index(task_.body));
     XFLOW_TRY(onnx_io::LoweredModel lowered,
-              onnx_io::lower(task_.document, task_.model, task_.arena, found.graph, found.correspondence, task_.fold, options));
+              onnx_io::lower(task_.document, task_.model, task_.arena, found.graph, found.correspondence, fold_, options));
     const std::uint64_t nodes = lowered.kept_nodes + lowered.renamed_nodes + lowered.new_nodes;
     return Attempt{std::move(found), std::move(lowered), nodes};
   }
@@ -82,13 +131,15 @@ class CleanUp {
     return true;
   }
 
-  const CleanUpTask& task_;
+  const Task& task_;
+  std::map<ir::ValueId, Result<ir::Constant>> folded_;
+  onnx_io::Fold fold_;
   onnx_io::SettledShapes settled_;
 };
 
 }  // namespace
 
-std::vector<std::string> opaque_nodes(const onnx_io::Document& document, const onnx_io::LiftedModel& model) {
+std::vector<std::string> opaque_nodes(const Document& document, const LiftedModel& model) {
   std::map<std::string, std::size_t> reasons;
   for (const onnx_io::OpaqueNode& opaque : model.opaque)
     ++reasons[fmt::format("{}: {}", document.node(opaque.node).op_type, opaque.reason)];
@@ -97,6 +148,46 @@ std::vector<std::string> opaque_nodes(const onnx_io::Document& document, const o
   return lines;
 }
 
-Result<CleanedUp> clean_up(const CleanUpTask& task) { return CleanUp(task).run(); }
+std::vector<GraphId> cleaned_graphs(const Document& document) {
+  std::vector<GraphId> graphs;
+  std::unordered_set<GraphId> known;
+  // A body comes after the graph around it.
+  for (const onnx_io::Graph& graph : document.graphs()) {
+    const bool is_body = graph.kind == onnx_io::GraphKind::body && graph.owner && known.contains(document.node(*graph.owner).graph);
+    if (!is_body && graph.kind != onnx_io::GraphKind::main) continue;
+    graphs.push_back(graph.id);
+    known.insert(graph.id);
+  }
+  return graphs;
+}
+
+Result<CleanedUp> clean_up(const Document& document, const CleanUpOptions& options) {
+  CleanedUp result;
+  std::map<GraphId, onnx_io::KnownValues> known;  // values that bodies may capture, by graph
+  for (const GraphId id : cleaned_graphs(document)) {
+    const bool is_main = id == GraphId{0};
+    onnx_io::KnownValues captured;
+    std::optional<Document> body;
+    if (!is_main) {
+      captured = known[document.node(*document.graph(id).owner).graph];
+      auto parsed = onnx_io::body_document(document, id, captured);
+      if (!parsed) continue;
+      body = *std::move(parsed);
+    }
+    const Document& graph = is_main ? document : *body;
+    ir::Arena arena;
+    auto model = onnx_io::lift(graph, arena, {.infer = is_main});
+    if (!model && is_main) return fail(model.error());
+    if (!model) continue;
+    if (is_main) result.opaque = opaque_nodes(document, *model);
+    if (document.graphs().size() > 1) {  // an inner name hides an outer one
+      for (auto& [name, value] : onnx_io::known_values(*model, arena)) captured.insert_or_assign(name, std::move(value));
+      known[id] = std::move(captured);
+    }
+    const Task task{graph, *model, arena, options, is_main ? nullptr : &document, id};
+    GraphCleanUp(task).run(result);
+  }
+  return result;
+}
 
 }  // namespace xflow::api

@@ -18,25 +18,24 @@ namespace xflow::api {
 // "3 x no operator for com.microsoft.Foo": the nodes that are not crossed, by reason.
 std::vector<std::string> opaque_nodes(const onnx_io::Document& document, const onnx_io::LiftedModel& model);
 
-// A lifted document, and what becomes of constants that are computed before it is written.
-struct CleanUpTask {
-  const onnx_io::Document& document;
-  const onnx_io::LiftedModel& model;
-  ir::Arena& arena;
-  onnx_io::Fold fold;
+struct CleanUpOptions {
   const rules::VerifiedRules& rules;  // all of them clean-ups (search::is_clean_up)
   bool exact = false;                 // no bit of a floating point result may change
-  double max_growth = 0.05;           // of the document's bytes
+  double max_growth = 0.05;           // of the bytes of each graph
 };
 
 struct CleanedUp {
-  onnx_io::LoweredModel lowered;               // without edits where there is nothing to clean up
+  std::vector<onnx_io::GraphEdit> edits;       // of the main graph and of bodies; none where there is nothing to clean up
+  std::vector<ir::Constant> constants;         // whose bytes the edits point into
   std::map<std::string, std::uint64_t> rules;  // how often each was applied, built-in simplifications included
-  std::uint64_t nodes = 0;                     // of the main graph, written
-  std::vector<std::string> opaque;             // as opaque_nodes
+  std::vector<std::string> opaque;             // as opaque_nodes, of the main graph
 };
 
-// The document with as few nodes as the clean-ups leave. Rewrites that save operations but no nodes of the document are left out.
-Result<CleanedUp> clean_up(const CleanUpTask& task);
+// The document with as few nodes as the clean-ups leave. The bodies of If, Loop and Scan are graphs of their own, in which captured values
+// are inputs. Rewrites that save operations but no nodes of the document are left out. Errors: those of lift.
+Result<CleanedUp> clean_up(const onnx_io::Document& document, const CleanUpOptions& options);
+
+// The graphs that clean_up works on: the main graph and the bodies in it, at any depth.
+std::vector<onnx_io::GraphId> cleaned_graphs(const onnx_io::Document& document);
 
 }  // namespace xflow::api

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <map>
@@ -12,10 +13,10 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "src/api/clean_up.h"
 #include "src/api/engine.h"
-#include "src/eval/evaluate.h"
 #include "src/onnx/document_writer.h"
 #include "src/search/simplify.h"
 #include "xflow/optimize.h"
@@ -24,13 +25,6 @@ namespace xflow {
 namespace {
 
 using onnx_io::Document;
-
-// What became of a model.
-struct Simplified {
-  SimplifyReport report;
-  std::unique_ptr<const Document> rewritten;  // where more than one pass changed it: what `lowered` edits
-  onnx_io::LoweredModel lowered;
-};
 
 // A clean-up may make another one possible: what a node that is gone has read may be known to everything that reads it now. So the result
 // is cleaned up again until nothing changes, up to this many times, and unless a copy of the model is large.
@@ -46,56 +40,73 @@ Result<rules::VerifiedRules> clean_up_rules(const SimplifyOptions& options) {
   return rules;
 }
 
-// Bytes of the elements that the main graph stores after these edits of it.
-std::uint64_t stored_bytes(const Document& document, std::span<const onnx_io::GraphEdit> edits) {
-  std::uint64_t bytes = 0;
-  const auto bytes_of = [](const onnx_io::TensorView& tensor) -> std::uint64_t {
+// Nodes, and bytes of stored elements, of the main graph and the bodies in it.
+struct Content {
+  std::uint64_t nodes = 0;
+  std::uint64_t stored_bytes = 0;
+};
+Content content_of(const Document& document) {
+  Content content;
+  const auto add = [&](const onnx_io::TensorView& tensor) {
     const auto elements = tensor.elements();
-    return elements && tensor.data_type != ir::DataType::undefined ? ir::storage_bytes(tensor.data_type, *elements) : 0;
+    if (elements && tensor.data_type != ir::DataType::undefined) content.stored_bytes += ir::storage_bytes(tensor.data_type, *elements);
   };
-  const auto add_node = [&](const onnx_io::Node& node) {
-    const onnx_io::Attribute* value = node.is("Constant") ? node.find("value") : nullptr;
-    if (value == nullptr) return;
-    if (const auto tensor = document.tensor(*value)) bytes += bytes_of(*tensor);
-  };
-  const auto nodes = document.nodes(onnx_io::GraphId{0});
-  const std::vector<onnx_io::Initializer>& initializers = document.main().initializers;
-  if (edits.empty()) {
-    for (const onnx_io::Initializer& initializer : initializers) bytes += bytes_of(initializer.tensor);
-    for (const onnx_io::Node& node : nodes) add_node(node);
-    return bytes;
+  for (const onnx_io::GraphId id : api::cleaned_graphs(document)) {
+    content.nodes += document.nodes(id).size();
+    for (const onnx_io::Initializer& initializer : document.graph(id).initializers) add(initializer.tensor);
+    for (const onnx_io::Node& node : document.nodes(id)) {
+      const onnx_io::Attribute* value = node.is("Constant") ? node.find("value") : nullptr;
+      if (value == nullptr) continue;
+      if (const auto tensor = document.tensor(*value)) add(*tensor);
+    }
   }
-  for (const onnx_io::Entry& entry : *edits[0].initializers)
-    bytes += entry.kept ? bytes_of(initializers[*entry.kept].tensor) : entry.tail.size();
-  for (const onnx_io::Entry& entry : *edits[0].nodes)
-    if (entry.kept) add_node(nodes[*entry.kept]);
-  return bytes;
+  return content;
 }
 
 // Nodes of `after` that are nodes of `before`, byte for byte.
 std::uint64_t kept_nodes(const Document& before, const Document& after) {
   std::unordered_map<std::string_view, std::size_t> payloads;
-  for (const onnx_io::Node& node : before.nodes(onnx_io::GraphId{0})) ++payloads[node.payload];
+  for (const onnx_io::GraphId id : api::cleaned_graphs(before))
+    for (const onnx_io::Node& node : before.nodes(id)) ++payloads[node.payload];
   std::uint64_t kept = 0;
-  for (const onnx_io::Node& node : after.nodes(onnx_io::GraphId{0})) {
-    const auto found = payloads.find(node.payload);
-    if (found == payloads.end() || found->second == 0) continue;
-    --found->second;
-    ++kept;
+  for (const onnx_io::GraphId id : api::cleaned_graphs(after)) {
+    for (const onnx_io::Node& node : after.nodes(id)) {
+      const auto found = payloads.find(node.payload);
+      if (found == payloads.end() || found->second == 0) continue;
+      --found->second;
+      ++kept;
+    }
   }
   return kept;
 }
 
-Result<api::CleanedUp> clean_up_once(const Document& document, const rules::VerifiedRules& rules, const SimplifyOptions& options) {
-  ir::Arena arena;
-  XFLOW_TRY(const onnx_io::LiftedModel model, onnx_io::lift(document, arena, {.infer = true}));
-  std::map<ir::ValueId, Result<ir::Constant>> folded;
-  const onnx_io::Fold fold = [&](ir::ValueId value) -> Result<ir::Constant> {
-    const auto known = folded.find(value);
-    return known != folded.end() ? known->second : folded.emplace(value, eval::fold(arena, value)).first->second;
-  };
-  return api::clean_up({document, model, arena, fold, rules, options.numbers == "exact", options.max_growth});
+// The figures of a result that is not read again: nodes and bytes by what its edits keep and add. Bodies of added nodes are not counted.
+void describe_large(const Document& document, std::span<const onnx_io::GraphEdit> edits, SimplifyReport& report) {
+  for (const onnx_io::GraphEdit& edit : edits) {
+    const std::uint64_t before = document.nodes(edit.graph).size();
+    const auto kept =
+        static_cast<std::uint64_t>(std::ranges::count_if(*edit.nodes, [](const auto& entry) { return entry.kept.has_value(); }));
+    report.nodes_after -= before - edit.nodes->size();
+    report.nodes_kept -= before - kept;
+    std::vector<bool> stays(document.graph(edit.graph).initializers.size());
+    for (const onnx_io::Entry& entry : *edit.initializers) {
+      if (entry.kept) stays[*entry.kept] = true;
+      report.stored_bytes_after += entry.tail.size();
+    }
+    for (std::size_t k = 0; k < stays.size(); ++k) {
+      const onnx_io::TensorView& tensor = document.graph(edit.graph).initializers[k].tensor;
+      const auto elements = tensor.elements();
+      if (!stays[k] && elements) report.stored_bytes_after -= ir::storage_bytes(tensor.data_type, *elements);
+    }
+  }
 }
+
+// What became of a model: `edits` of `edited`, or of the original where that is null.
+struct Simplified {
+  SimplifyReport report;
+  std::unique_ptr<const Document> edited;
+  api::CleanedUp last;
+};
 
 Result<Simplified> simplify_document(const Document& document, const SimplifyOptions& options) {
   const auto start = std::chrono::steady_clock::now();
@@ -103,35 +114,40 @@ Result<Simplified> simplify_document(const Document& document, const SimplifyOpt
     return fail(ErrorCode::invalid_argument, fmt::format("numbers must be exact or rounding, found '{}'", options.numbers));
   if (!(options.max_growth >= 0)) return fail(ErrorCode::invalid_argument, "max_growth must not be negative");
   XFLOW_TRY(const rules::VerifiedRules rules, clean_up_rules(options));
+  const api::CleanUpOptions clean_up{rules, options.numbers == "exact", options.max_growth};
+
+  Simplified result;
+  SimplifyReport& report = result.report;
+  std::map<std::string, std::uint64_t> counts;
+  const Content before = content_of(document);
+  report.nodes_before = report.nodes_after = report.nodes_kept = before.nodes;
+  report.stored_bytes_before = report.stored_bytes_after = before.stored_bytes;
+  XFLOW_TRY(api::CleanedUp next, api::clean_up(document, clean_up));
+  report.opaque = next.opaque;
+  report.simplified = !next.edits.empty();
+  if (!report.simplified) report.reason = "no clean-up leaves fewer nodes";
+  for (int pass = 1; !next.edits.empty(); ++pass) {
+    for (const auto& [rule, count] : next.rules) counts[rule] += count;
+    result.last = std::move(next);
+    if (document.bytes().size() > kMostCopied) {
+      describe_large(document, result.last.edits, report);
+      break;
+    }
+    const Document& edited = result.edited ? *result.edited : document;
+    XFLOW_TRY(std::string bytes, onnx_io::write_bytes(edited, result.last.edits));
+    XFLOW_TRY(Document written, Document::parse(std::move(bytes), document.origin()));
+    const Content after = content_of(written);
+    report.nodes_after = after.nodes;
+    report.nodes_kept = kept_nodes(document, written);
+    report.stored_bytes_after = after.stored_bytes;
+    if (pass == kMostPasses) break;
+    XFLOW_TRY(next, api::clean_up(written, clean_up));
+    if (!next.edits.empty()) result.edited = std::make_unique<const Document>(std::move(written));
+  }
   std::map<std::string_view, std::string> numbers;
   for (std::size_t k = 0; k < rules.size(); ++k) {
     const rules::Rule& rule = rules.rule(static_cast<rules::RuleId>(k));
     numbers.emplace(rule.name, rules::numbers_text(rule));
-  }
-  Simplified result;
-  SimplifyReport& report = result.report;
-  XFLOW_TRY(api::CleanedUp cleaned, clean_up_once(document, rules, options));
-  report.opaque = cleaned.opaque;
-  report.nodes_before = report.nodes_after = report.nodes_kept = document.nodes(onnx_io::GraphId{0}).size();
-  report.stored_bytes_before = report.stored_bytes_after = stored_bytes(document, {});
-  report.simplified = !cleaned.lowered.edits.empty();
-  if (!report.simplified) report.reason = "no clean-up leaves fewer nodes";
-
-  std::map<std::string, std::uint64_t> counts;
-  for (int pass = 1; !cleaned.lowered.edits.empty(); ++pass) {
-    for (const auto& [rule, count] : cleaned.rules) counts[rule] += count;
-    const Document& edited = result.rewritten ? *result.rewritten : document;
-    report.nodes_after = cleaned.nodes;
-    report.nodes_kept = cleaned.lowered.kept_nodes;
-    report.stored_bytes_after = stored_bytes(edited, cleaned.lowered.edits);
-    result.lowered = std::move(cleaned.lowered);
-    if (pass == kMostPasses || edited.bytes().size() > kMostCopied) break;
-    XFLOW_TRY(std::string bytes, onnx_io::write_bytes(edited, result.lowered.edits));
-    XFLOW_TRY(Document next, Document::parse(std::move(bytes), document.origin()));
-    report.nodes_kept = kept_nodes(document, next);
-    XFLOW_TRY(cleaned, clean_up_once(next, rules, options));
-    if (cleaned.lowered.edits.empty()) break;
-    result.rewritten = std::make_unique<const Document>(std::move(next));
   }
   for (const auto& [rule, count] : counts) report.rules.push_back({rule, count, numbers[rule]});
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -157,8 +173,7 @@ Result<SimplifyResult> simplify(std::string_view model, const SimplifyOptions& o
     XFLOW_TRY(const Document document, Document::parse(std::string(model)));
     XFLOW_TRY(Simplified simplified, simplify_document(document, options));
     if (!simplified.report.simplified) return SimplifyResult{std::string(model), std::move(simplified.report)};
-    const Document& edited = simplified.rewritten ? *simplified.rewritten : document;
-    XFLOW_TRY(std::string bytes, onnx_io::write_bytes(edited, simplified.lowered.edits));
+    XFLOW_TRY(std::string bytes, onnx_io::write_bytes(simplified.edited ? *simplified.edited : document, simplified.last.edits));
     return SimplifyResult{std::move(bytes), std::move(simplified.report)};
   });
 }
@@ -167,8 +182,7 @@ Result<SimplifyReport> simplify_file(const std::string& input, const std::string
   return guarded<SimplifyReport>([&]() -> Result<SimplifyReport> {
     XFLOW_TRY(const Document document, Document::open(input, options.allow_external));
     XFLOW_TRY(Simplified simplified, simplify_document(document, options));
-    const Document& edited = simplified.rewritten ? *simplified.rewritten : document;
-    XFLOW_CHECK(onnx_io::write_document(edited, simplified.lowered.edits, output));
+    XFLOW_CHECK(onnx_io::write_document(simplified.edited ? *simplified.edited : document, simplified.last.edits, output));
     return std::move(simplified.report);
   });
 }

@@ -56,7 +56,8 @@ class ConstantFolder {
 
   // Constants that may be stored, with their sizes; those of Constant nodes take no more room than before.
   void find_candidates() {
-    const std::unordered_set<std::string_view> shown(model_.output_names.begin(), model_.output_names.end());
+    const std::unordered_set<std::string_view> shown(model_.output_names.begin(),
+                                                     model_.output_names.begin() + static_cast<std::ptrdiff_t>(model_.output_count));
     const bool initializers_are_inputs = document_.model().ir_version < kFirstWithOwnInitializers;
     for (const NodeId id : document_.main().order) {
       for (const std::string_view name : document_.node(id).outputs) {

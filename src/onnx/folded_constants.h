@@ -21,7 +21,7 @@ struct FoldLimits {
 
 // Adds to `settled.constants` the values of the main graph that are constants and that nodes compute, where something that runs reads them,
 // and to `settled.folded` the nodes that the graph then needs no more, in the order of the document. Values that `fold` cannot compute,
-// outputs and captured values stay. Before IR version 4, in which an initializer is an input, Constant nodes stay as well.
+// and outputs stay. Before IR version 4, in which an initializer is an input, Constant nodes stay as well.
 void add_folded_constants(const Document& document, const LiftedModel& model, const ir::Arena& arena, const Fold& fold,
                           const FoldLimits& limits, SettledShapes& settled);
 

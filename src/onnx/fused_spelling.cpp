@@ -232,6 +232,31 @@ std::optional<FusedSpelling> normalization(ir::Arena& arena, ValueId value, int 
 
 }  // namespace
 
+std::optional<FusedSpelling> gemm_spelling(const ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
+  if (opset < 7 || !is_operation(arena, value, "add")) return std::nullopt;
+  const ir::TensorType& type = arena.type(value);
+  const bool has_type = type.data_type == ir::DataType::float32 || type.data_type == ir::DataType::float64;
+  if (!has_type || !type.ranked || type.rank() != 2) return std::nullopt;
+  const std::vector<ValueId>& sides = arena.node(value).operands;
+  for (std::size_t k = 0; k < 2; ++k) {
+    const ValueId product = sides[k];
+    const ir::TensorType& addend = arena.type(sides[1 - k]);
+    if (!is_operation(arena, product, "matmul") || !may_absorb(product, 1) || !(arena.type(product) == type)) continue;
+    const std::vector<ValueId>& factors = arena.node(product).operands;
+    if (std::ranges::any_of(factors, [&](ValueId v) { return arena.type(v).rank() != 2; }) || addend.rank() > 2) continue;
+    bool fits = true;
+    for (std::size_t d = 0; d < addend.rank(); ++d) {
+      const ir::Poly& size = addend.shape[addend.rank() - 1 - d];
+      fits = fits && (size.is_one() || size == type.shape[1 - d]);
+    }
+    if (!fits) continue;
+    ops::Spelled spelled;
+    for (int operand = 0; operand < 3; ++operand) spelled.inputs.emplace_back(ops::Spelled::OperandInput{operand});
+    return FusedSpelling{"Gemm", std::move(spelled), {factors[0], factors[1], sides[1 - k]}, {product}};
+  }
+  return std::nullopt;
+}
+
 std::optional<FusedSpelling> fused_spelling(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
   if (auto found = convolution_with_bias(arena, value, opset, may_absorb)) return found;
   if (auto found = normalization(arena, value, opset, may_absorb)) return found;

@@ -24,5 +24,7 @@ using MayAbsorb = std::function<bool(ir::ValueId value, std::size_t uses)>;
 
 // The longest match at `value`; nothing where none fits. May add operations (a bias reshaped to a vector) to the arena.
 std::optional<FusedSpelling> fused_spelling(ir::Arena& arena, ir::ValueId value, int opset, const MayAbsorb& may_absorb);
+// The same for Gemm(a, b, c) = a b + c, from opset 7. A runtime adds to c in another order than a MatMul and an Add do.
+std::optional<FusedSpelling> gemm_spelling(const ir::Arena& arena, ir::ValueId value, int opset, const MayAbsorb& may_absorb);
 
 }  // namespace xflow::onnx_io

@@ -31,7 +31,7 @@ class ModelWriter {
         model_(task.model),
         arena_(task.arena),
         plan_(std::move(plan)),
-        fresh_(task.document),
+        fresh_(task.document, task.options.around, task.options.name_prefix),
         shapes_(task.document, task.model, task.arena),
         declare_(task.options.declare),
         named_(has_named_nodes(document_)),
@@ -40,6 +40,7 @@ class ModelWriter {
   Result<LoweredModel> run() {
     for (const ItemId item : plan_.order) XFLOW_CHECK(write_item(plan_.items[item]));
     count_dropped();
+    result_.fused_nodes = plan_.fused;
     GraphEdit edit;
     edit.graph = GraphId{0};
     XFLOW_CHECK(write_initializers(edit));

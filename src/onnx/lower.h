@@ -28,6 +28,13 @@ struct LowerOptions {
   // Declares the shapes of values of the written graph that have no declaration. Sizes that are not numbers are declared by the names of
   // the inputs' sizes ("2*N + 1"). Those of opaque nodes' results, and of what is computed from them, are not known.
   bool declare = false;
+  // Writes several nodes of the document as one where an operator of ONNX is what they compute: a MatMul and an Add as a Gemm, a Conv and
+  // the Add of its bias as a Conv. Floating point results are the same up to rounding.
+  bool fuse = false;
+  // Names of all graphs of this document are taken, too, and new names begin with `name_prefix`. For a body that is written as a document
+  // of its own.
+  const Document* around = nullptr;
+  std::string name_prefix = "xflow_";
 };
 
 struct LoweredModel {
@@ -37,6 +44,7 @@ struct LoweredModel {
   std::size_t renamed_nodes = 0;        // written back with names of inputs or outputs changed
   std::size_t new_nodes = 0;
   std::size_t dropped_nodes = 0;
+  std::size_t fused_nodes = 0;   // of the document, written as part of another one (LowerOptions::fuse)
   std::size_t merged_nodes = 0;  // dropped because an equal node is there
   std::size_t declared = 0;      // values
   std::uint64_t new_constant_bytes = 0;

@@ -1,18 +1,23 @@
 #include "src/onnx/lower_names.h"
 
+#include <utility>
+
 #include "src/onnx/wire.h"
 
 namespace xflow::onnx_io {
 
-FreshNames::FreshNames(const Document& document) {
-  for (const Graph& graph : document.graphs())
-    for (const auto& [name, definition] : graph.definitions) taken_.emplace(name);
-  for (const Node& node : document.nodes()) taken_.emplace(node.name);
+FreshNames::FreshNames(const Document& document, const Document* around, std::string prefix) : prefix_(std::move(prefix)) {
+  for (const Document* each : {&document, around}) {
+    if (each == nullptr) continue;
+    for (const Graph& graph : each->graphs())
+      for (const auto& [name, definition] : graph.definitions) taken_.emplace(name);
+    for (const Node& node : each->nodes()) taken_.emplace(node.name);
+  }
 }
 
 std::string FreshNames::next(std::string_view hint) {
   while (true) {
-    std::string name = "xflow_" + std::string(hint) + "_" + std::to_string(++count_);
+    std::string name = prefix_ + std::string(hint) + "_" + std::to_string(++count_);
     if (taken_.insert(name).second) return name;
   }
 }

@@ -13,12 +13,14 @@ namespace xflow::onnx_io {
 // Hands out names that no value or node of the document has, in any of its graphs.
 class FreshNames {
  public:
-  explicit FreshNames(const Document& document);
-  // "xflow_Conv_1", "xflow_Conv_2", ...
+  // Nor any graph of `around`, unless it is null.
+  FreshNames(const Document& document, const Document* around, std::string prefix);
+  // With the prefix "xflow_": "xflow_Conv_1", "xflow_Conv_2", ...
   std::string next(std::string_view hint);
 
  private:
   std::unordered_set<std::string> taken_;
+  std::string prefix_;
   std::size_t count_ = 0;
 };
 

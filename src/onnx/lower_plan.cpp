@@ -31,6 +31,7 @@ class Planner {
         graph_(task.graph),
         fold_(task.fold),
         respell_(task.options.respell),
+        fuse_(task.options.fuse),
         settled_(task.options.respell ? nullptr : task.options.settled),
         correspondence_(task.correspondence),
         uses_(task.arena, task.graph) {
@@ -66,6 +67,35 @@ class Planner {
   // Whether the value is written by the definition of the document that made it, where that is possible.
   bool is_respelled(ValueId v) const { return respell_ && arena_.node(v).kind == ir::NodeKind::operation; }
 
+  // Whether the value is written by one node for it and for what other nodes of the document make.
+  bool is_fused(ValueId v) const {
+    const auto origin = model_.origins.find(v);
+    if (!fuse_ || origin == model_.origins.end() || arena_.node(v).kind != ir::NodeKind::operation || arena_.is_constant(v)) return false;
+    const auto found = fused(v);
+    return found && std::ranges::any_of(found->absorbed, [&](ValueId inner) {
+             const auto other = model_.origins.find(inner);
+             return other != model_.origins.end() && other->second.node != origin->second.node;
+           });
+  }
+
+  std::optional<FusedSpelling> fused(ValueId v) const {
+    const auto may_absorb = [&](ValueId inner, std::size_t uses) {
+      const bool is_shown = !respell_ && !fuse_ && (model_.origins.contains(inner) || rebuilt_.contains(inner));
+      return uses_.use_count(inner) == uses && !not_absorbed_.contains(inner) && !is_shown;
+    };
+    auto found = fused_spelling(arena_, v, model_.opset, may_absorb);
+    return found || !fuse_ ? found : gemm_spelling(arena_, v, model_.opset, may_absorb);
+  }
+
+  // Whether an output is a captured constant that becomes an initializer.
+  bool is_stored(std::size_t output) const { return output >= model_.output_count && is_settled(model_.output_names[output]); }
+
+  // Whether an output is written by the definition that it has in the document.
+  bool is_by_definition(std::size_t output) const {
+    const ValueId v = graph_.outputs[output];
+    return is_original(output) && !is_respelled(v) && !is_fused(v) && !is_stored(output);
+  }
+
   // Values whose shapes may be asked for: inputs first, then what the graph computes and some node of the document shows.
   void index_sizes() {
     for (const ValueId v : model_.inputs) sizes_.add(arena_, v, 0);
@@ -93,7 +123,7 @@ class Planner {
     work_.clear();
     copies_.clear();
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
-      if (is_original(i) && !is_respelled(graph_.outputs[i])) {
+      if (is_by_definition(i)) {
         demand_name(model_.output_names[i]);
       } else if (const Node* copy = copy_of_output(i); copy != nullptr && demand_document_node(copy->id, true, kNoLimit)) {
         copies_.insert(model_.output_names[i]);
@@ -112,7 +142,7 @@ class Planner {
 
   // The node of the document that can give an output its name in the place of an Identity; null if there is none.
   const Node* copy_of_output(std::size_t output) const {
-    if (respell_ || !needs_copy(output)) return nullptr;
+    if (respell_ || is_stored(output) || !needs_copy(output)) return nullptr;
     return copying_node(document_, model_, arena_, correspondence_, model_.output_names[output], graph_.outputs[output]);
   }
 
@@ -144,7 +174,7 @@ class Planner {
     if (plan_.homes.contains(value)) return {};
     const ir::Node& node = arena_.node(value);
     const auto named = model_.names.find(value);
-    if (is_respelled(value)) return demand_spelled(value);
+    if (is_respelled(value) || is_fused(value)) return demand_spelled(value);
     if (named != model_.names.end() && !is_settled(named->second)) {
       plan_.homes.emplace(value, Home{Home::Kind::document, named->second, 0});
       if (const auto origin = model_.origins.find(value); origin != model_.origins.end() && !node.is_constant) {
@@ -258,18 +288,17 @@ class Planner {
       plan_.homes.emplace(value, Home{Home::Kind::item, {}, found->second});
       return {};
     }
-    const auto may_absorb = [&](ValueId v, std::size_t uses) {
-      const bool is_shown = !respell_ && (model_.origins.contains(v) || rebuilt_.contains(v));
-      return uses_.use_count(v) == uses && !not_absorbed_.contains(v) && !is_shown;
-    };
     PlanItem item;
     item.kind = PlanItem::Kind::spelled;
     std::vector<ValueId> operands;
-    if (auto fused = fused_spelling(arena_, value, model_.opset, may_absorb)) {
-      item.type = fused->type;
-      item.spelled = std::move(fused->spelled);
-      operands = std::move(fused->operands);
-      absorbed_.insert(absorbed_.end(), fused->absorbed.begin(), fused->absorbed.end());
+    if (auto found = fused(value)) {
+      item.type = found->type;
+      item.spelled = std::move(found->spelled);
+      operands = std::move(found->operands);
+      absorbed_.insert(absorbed_.end(), found->absorbed.begin(), found->absorbed.end());
+      if (is_fused(value))
+        plan_.fused +=
+            static_cast<std::size_t>(std::ranges::count_if(found->absorbed, [&](ValueId v) { return model_.origins.contains(v); }));
       item.outputs.push_back(value);
     } else {
       XFLOW_TRY(SpelledNode spelled, spell(arena_, value.node, model_.opset));
@@ -341,7 +370,7 @@ class Planner {
     std::unordered_set<std::string_view> settled;
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
       const auto home = plan_.homes.find(graph_.outputs[i]);
-      const bool by_name = (is_original(i) && !is_respelled(graph_.outputs[i])) || copies_.contains(model_.output_names[i]);
+      const bool by_name = is_by_definition(i) || copies_.contains(model_.output_names[i]);
       const bool same_name =
           home != plan_.homes.end() && home->second.kind == Home::Kind::document && home->second.name == model_.output_names[i];
       if (by_name || same_name) settled.insert(model_.output_names[i]);
@@ -354,7 +383,8 @@ class Planner {
         return fail(ErrorCode::unsupported, "cannot replace " + in_quotes(name) + ": it is no node's output");
       const ValueId value = graph_.outputs[i];
       const Home& home = plan_.homes.at(value);
-      if (home.kind == Home::Kind::item && plan_.given.try_emplace(value, name).second) continue;
+      const bool has_own_name = home.kind == Home::Kind::item || (home.kind == Home::Kind::folded && i >= model_.output_count);
+      if (has_own_name && plan_.given.try_emplace(value, name).second) continue;
       const bool is_made_by_node = home.kind == Home::Kind::document && document_.find(GraphId{0}, home.name)->node.has_value();
       const bool is_shown = settled.contains(home.name) || plan_.renamed.contains(home.name);
       if (is_made_by_node && !is_shown) {
@@ -435,7 +465,7 @@ class Planner {
     const std::string_view name = captures_of(item)[k - item.operands.size()];
     if (const auto identity = identities_.find(name); identity != identities_.end()) return identity->second;
     const std::size_t output = output_numbers_.at(name);
-    if (copies_.contains(name) || (is_original(output) && !is_respelled(graph_.outputs[output]))) return maker_of_name(name);
+    if (copies_.contains(name) || is_by_definition(output)) return maker_of_name(name);
     return maker_of({graph_.outputs[output], {}, false});
   }
 
@@ -465,6 +495,7 @@ class Planner {
   const ir::Graph& graph_;
   const Fold& fold_;
   const bool respell_;
+  const bool fuse_;
   const SettledShapes* const settled_;
   const ir::ValueMap& correspondence_;
   const ir::Uses uses_;

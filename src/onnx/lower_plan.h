@@ -75,6 +75,7 @@ struct Plan {
   std::map<ir::ValueId, ir::Constant> folded;
   std::map<ir::ValueId, std::string_view> given;         // names of values whose home is an item or folded: outputs and inherited names
   std::map<std::string_view, std::string_view> renamed;  // definitions of the document that become an output
+  std::size_t fused = 0;                                 // values that nodes of the document make and that a written node hides
   std::set<std::string_view> taken;                      // names that now stand for something else than the document's definition
 };
 

@@ -148,6 +148,49 @@ class SimplifyTest(ProgramTest):
             self.assertEqual(["Conv", "Relu"], self.types(result))
             self.assertEqual(["Conv", "BatchNormalization", "Relu"], self.types(self.simplify(convolution(bias), "--numbers", "exact")))
 
+    def test_a_product_and_a_sum_are_one_gemm(self):
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["y"])]
+        weights = [weight("w", numpy.ones((3, 4))), weight("b", numpy.ones(4))]
+        model = model_of(nodes, [float_info("x", ["N", 3])], [float_info("y", ["N", 4])], weights)
+        self.assertEqual(["Gemm"], self.types(self.simplify(model)))
+        self.assertEqual(["MatMul", "Add"], self.types(self.simplify(model, "--numbers", "exact")))
+        # A product that something else reads stays.
+        model.graph.output.append(float_info("p", ["N", 4]))
+        self.assertEqual(["MatMul", "Add"], self.types(self.simplify(model)))
+
+    def test_bodies_are_graphs_of_their_own(self):
+        then = [
+            helper.make_node("Identity", ["a"], ["t1"]),
+            constant("t2", numpy.float32([1, 2])),
+            helper.make_node("Neg", ["t2"], ["t3"]),
+            helper.make_node("Erf", ["t1"], ["t4"]),
+            helper.make_node("Erf", ["a"], ["t5"]),
+            helper.make_node("Mul", ["t4", "t5"], ["t6"]),
+            helper.make_node("Mul", ["t6", "k"], ["t7"]),
+            helper.make_node("Add", ["t7", "t3"], ["then"]),
+        ]
+        other = [helper.make_node("Transpose", ["a"], ["e"], perm=[0]), helper.make_node("Relu", ["e"], ["else"])]
+        branches = {
+            "then_branch": helper.make_graph(then, "then", [], [float_info("then", [2])]),
+            "else_branch": helper.make_graph(other, "else", [], [float_info("else", [2])]),
+        }
+        nodes = [
+            helper.make_node("Sin", ["x"], ["a"]),
+            constant("k", numpy.float32([3, 4])),
+            helper.make_node("ReduceSum", ["a"], ["s"], keepdims=0),
+            helper.make_node("Greater", ["s", "zero"], ["c"]),
+            helper.make_node("If", ["c"], ["y"], name="choice", **branches),
+        ]
+        zero = numpy_helper.from_array(numpy.float32(0), "zero")
+        result = self.simplify(model_of(nodes, [float_info("x", [2])], [float_info("y", [2])], [zero]))
+        self.assertEqual(["Sin", "ReduceSum", "Greater", "If"], self.types(result))
+        bodies = {a.name: a.g for a in result.graph.node[3].attribute}
+        self.assertEqual(["Erf", "Mul", "Mul", "Add"], [n.op_type for n in bodies["then_branch"].node])
+        self.assertEqual(["Relu"], [n.op_type for n in bodies["else_branch"].node])
+        # Captured values keep their names.
+        self.assertEqual(["a"], list(bodies["then_branch"].node[0].input))
+        self.assertIn("k", [t.name for t in result.graph.initializer])
+
     def test_large_generated_constants_stay_computed(self):
         nodes = [
             helper.make_node("ConstantOfShape", ["shape"], ["ones"], value=helper.make_tensor("v", TensorProto.FLOAT, [1], [1.5])),

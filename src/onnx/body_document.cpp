@@ -1,0 +1,85 @@
+#include "src/onnx/body_document.h"
+
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "src/onnx/document_builder.h"
+#include "src/onnx/wire.h"
+
+namespace xflow::onnx_io {
+namespace {
+
+// Field numbers.
+constexpr std::uint32_t kIrVersion = 1;     // ModelProto
+constexpr std::uint32_t kGraph = 7;         // ModelProto
+constexpr std::uint32_t kOpsets = 8;        // ModelProto
+constexpr std::uint32_t kInitializers = 5;  // GraphProto
+constexpr std::uint32_t kInputs = 11;       // GraphProto
+
+constexpr std::int64_t kFirstWithOwnInitializers = 4;  // IR version; before, an initializer is an input
+
+// Names that the body reads and does not define, each once, in the order of first use.
+std::vector<std::string_view> captures_of(const Document& document, GraphId body) {
+  std::vector<std::string_view> captures;
+  std::unordered_set<std::string_view> seen;
+  const auto read = [&](std::string_view name) {
+    if (!name.empty() && document.find(body, name) == nullptr && seen.insert(name).second) captures.push_back(name);
+  };
+  for (const Node& node : document.nodes(body)) {
+    for (const std::string_view name : node.inputs) read(name);
+    for (const std::string_view name : node.captures) read(name);
+  }
+  for (const ValueInfo& output : document.graph(body).outputs) read(output.name);
+  return captures;
+}
+
+std::string input_message(std::string_view name, const KnownValue& type) {
+  if (type.data_type == ir::DataType::undefined) return WireWriter().bytes(1, name).take();
+  if (type.ranked) return value_info_message(name, type.data_type, type.dims);
+  const std::string tensor = WireWriter().varint(1, static_cast<std::int64_t>(type.data_type)).take();
+  return WireWriter().bytes(1, name).bytes(2, WireWriter().bytes(1, tensor).view()).take();
+}
+
+}  // namespace
+
+KnownValues known_values(const LiftedModel& model, const ir::Arena& arena) {
+  KnownValues values;
+  for (const auto& [name, value] : model.values) {
+    const ir::TensorType& type = arena.type(value);
+    KnownValue known{type.data_type, type.ranked, {}};
+    const ir::Node& node = arena.node(value);
+    if (node.kind == ir::NodeKind::constant && node.constant.is_small()) known.constant = node.constant;
+    for (const ir::Poly& size : type.shape) {
+      const auto number = size.constant();
+      known.dims.push_back(number ? Dimension{Dimension::Kind::value, *number, {}} : Dimension{});
+    }
+    values.emplace(name, std::move(known));
+  }
+  return values;
+}
+
+Result<Document> body_document(const Document& document, GraphId body, const KnownValues& captured) {
+  std::string graph;
+  for (const std::string_view piece : document.graph(body).pieces) graph += piece;
+  for (const std::string_view name : captures_of(document, body)) {
+    const auto found = captured.find(std::string(name));
+    const KnownValue known = found == captured.end() ? KnownValue{} : found->second;
+    if (known.constant && document.model().ir_version >= kFirstWithOwnInitializers) {
+      XFLOW_TRY(const auto bytes, known.constant->source->bytes());
+      const std::string_view raw(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      graph += WireWriter().bytes(kInitializers, tensor_message(name, known.constant->data_type, known.constant->dims, raw)).view();
+    } else {
+      graph += WireWriter().bytes(kInputs, input_message(name, known)).view();
+    }
+  }
+  WireWriter model;
+  model.varint(kIrVersion, document.model().ir_version);
+  for (const OperatorSet& opset : document.model().opsets)
+    model.bytes(kOpsets, WireWriter().bytes(1, opset.domain).varint(2, opset.version).view());
+  for (const Function& function : document.model().functions) model.raw(function.field);
+  model.bytes(kGraph, graph);
+  return Document::parse(model.take(), document.origin());
+}
+
+}  // namespace xflow::onnx_io

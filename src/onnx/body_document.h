@@ -1,0 +1,34 @@
+// The body of an If, Loop or Scan as a document of its own.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "src/ir/graph.h"
+#include "src/onnx/document.h"
+#include "src/onnx/lift.h"
+
+namespace xflow::onnx_io {
+
+// What is known of values that a body may capture: their types, with sizes that are numbers, and small constants.
+struct KnownValue {
+  ir::DataType data_type = ir::DataType::undefined;
+  bool ranked = false;
+  std::vector<Dimension> dims;
+  std::optional<ir::Constant> constant = {};  // of at most ir::Constant::kSmall elements
+};
+using KnownValues = std::unordered_map<std::string, KnownValue>;
+
+// Of the values of a lifted graph.
+KnownValues known_values(const LiftedModel& model, const ir::Arena& arena);
+
+// A document whose main graph is the graph `body` of `document`: the same nodes and initializers in the same order, so that an edit of its
+// main graph is one of `body`. Values that the body captures are further inputs, and constants further initializers, behind its own; they
+// keep their names. Opsets, functions and IR version are those of `document`. Errors: as Document::parse.
+Result<Document> body_document(const Document& document, GraphId body, const KnownValues& captured);
+
+}  // namespace xflow::onnx_io
