@@ -20,7 +20,7 @@ import onnxruntime
 # a sigmoid of -16 has no correct digit in float arithmetic.
 TOLERANCE = 1e-4
 OWN_ERROR_FACTOR = 4
-STATES = 400
+STATES = 150  # of each search; the result is searched again
 NONE = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
 ALL = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
 

@@ -108,11 +108,10 @@ def work_on(items, handle, workers):
                         running[pipe] = (process, at + workers)
 
 
-def session(model, optimized=False):
-    """`model`: a path or bytes."""
+def session(model):
+    """`model`: a path or bytes. It runs as it is, without ONNX Runtime's own optimisations."""
     options = onnxruntime.SessionOptions()
-    levels = onnxruntime.GraphOptimizationLevel
-    options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimized else levels.ORT_DISABLE_ALL
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
