@@ -9,23 +9,10 @@
 namespace xflow::api {
 
 const SizeMap& OpaqueSizes::at(const SizeMap& inputs) {
-  const auto value_of = [&](ir::SymbolId symbol) -> std::optional<std::int64_t> {
-    const auto known = inputs.find(symbol);
-    return known == inputs.end() ? std::nullopt : std::optional(known->second);
-  };
-  std::vector<onnx_io::InputDims> dims;
-  std::vector<std::vector<std::int64_t>> key;
-  for (std::size_t k = 0; k < model_.inputs.size(); ++k) {
-    const ir::TensorType& type = arena_.type(model_.inputs[k]);
-    onnx_io::InputDims input{model_.input_names[k], {}};
-    for (const ir::Poly& dim : type.shape)
-      if (const auto size = arena_.symbols().evaluate(dim, value_of)) input.dims.push_back(*size);
-    if (!type.ranked || input.dims.size() != type.rank()) continue;
-    key.push_back(input.dims);
-    dims.push_back(std::move(input));
-  }
-  if (const auto known = known_.find(key); known != known_.end()) return known->second;
-  return known_.emplace(std::move(key), find(inputs, dims)).first->second;
+  std::vector<std::pair<ir::SymbolId, std::int64_t>> key(inputs.begin(), inputs.end());
+  std::ranges::sort(key);
+  const auto known = known_.find(key);
+  return known != known_.end() ? known->second : known_.emplace(std::move(key), find(inputs)).first->second;
 }
 
 bool OpaqueSizes::add(std::string_view name, const Dims& dims, const SizeMap& inputs, SizeMap& found) {
@@ -50,16 +37,23 @@ bool OpaqueSizes::add(std::string_view name, const Dims& dims, const SizeMap& in
   return open;
 }
 
-SizeMap OpaqueSizes::find(const SizeMap& inputs, const std::vector<onnx_io::InputDims>& dims) {
+SizeMap OpaqueSizes::find(const SizeMap& inputs) {
   SizeMap found;
-  if (model_.opaque.empty()) return found;
-  const auto types = onnx_io::infer_types(document_, dims);
+  const ir::Symbols::Valuation sizes = [&](ir::SymbolId symbol) -> std::optional<std::int64_t> {
+    if (const auto known = inputs.find(symbol); known != inputs.end()) return known->second;
+    const auto known = found.find(symbol);
+    return known == found.end() ? std::nullopt : std::optional(known->second);
+  };
   std::vector<std::string_view> open;
   for (const onnx_io::OpaqueNode& opaque : model_.opaque) {
-    for (const std::string_view name : document_.node(opaque.node).outputs) {
+    const onnx_io::Node& node = document_.node(opaque.node);
+    std::vector<ir::ValueId> operands;
+    for (const std::string_view input : node.inputs) operands.push_back(input.empty() ? arena_.absent() : model_.values.at(input));
+    const auto types = inference_.infer(node, operands, sizes);
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      const std::string_view name = node.outputs[k];
       if (name.empty() || !model_.values.contains(name)) continue;
-      const auto inferred = types.find(std::string(name));
-      if (add(name, inferred == types.end() ? Dims() : inferred->second.dims, inputs, found)) open.push_back(name);
+      if (add(name, types[k] ? types[k]->dims : Dims(), inputs, found)) open.push_back(name);
     }
   }
   if (!open.empty() && run_) see_in_a_run(open, inputs, found);

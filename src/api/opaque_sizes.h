@@ -22,10 +22,10 @@ class OpaqueSizes {
   // The dimensions that these values of the main graph have in a run with inputs of these sizes, in their order; empty where it failed.
   using Run = std::function<std::vector<std::vector<std::int64_t>>(const SizeMap& inputs, std::span<const std::string_view> names)>;
 
-  // The arguments must outlive this. Inputs whose rank is not known are left to inference as declared. `run`, where there is one, is asked
-  // once for every choice of sizes at which inference leaves sizes open.
-  OpaqueSizes(const onnx_io::Document& document, const onnx_io::LiftedModel& model, const ir::Arena& arena, Run run = {})
-      : document_(document), model_(model), arena_(arena), run_(std::move(run)) {}
+  // The arguments must outlive this. `run`, where there is one, is asked once for every choice of sizes at which inference leaves sizes
+  // open.
+  OpaqueSizes(const onnx_io::Document& document, const onnx_io::LiftedModel& model, ir::Arena& arena, Run run = {})
+      : document_(document), model_(model), arena_(arena), inference_(document, arena), run_(std::move(run)) {}
 
   // The sizes of symbols that dimensions of results of opaque nodes are, where the inputs have these sizes; only those that `inputs` lacks.
   const SizeMap& at(const SizeMap& inputs);
@@ -35,17 +35,18 @@ class OpaqueSizes {
 
  private:
   using Dims = std::vector<std::optional<std::int64_t>>;
-  SizeMap find(const SizeMap& inputs, const std::vector<onnx_io::InputDims>& dims);
+  SizeMap find(const SizeMap& inputs);
   // Takes over what is known of the dimensions of a value. True if a size of it stays open.
   bool add(std::string_view name, const Dims& dims, const SizeMap& inputs, SizeMap& found);
   void see_in_a_run(std::span<const std::string_view> open, const SizeMap& inputs, SizeMap& found);
 
   const onnx_io::Document& document_;
   const onnx_io::LiftedModel& model_;
-  const ir::Arena& arena_;
+  ir::Arena& arena_;
+  onnx_io::NodeInference inference_;
   Run run_;
-  std::map<ir::SymbolId, std::string> first_;                        // the value at which a size was found
-  std::map<std::vector<std::vector<std::int64_t>>, SizeMap> known_;  // by the dimensions of the inputs
+  std::map<ir::SymbolId, std::string> first_;                                    // the value at which a size was found
+  std::map<std::vector<std::pair<ir::SymbolId, std::int64_t>>, SizeMap> known_;  // by the sizes of the inputs
   std::map<std::string, std::string> contradictory_;
 };
 

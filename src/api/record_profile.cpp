@@ -10,6 +10,7 @@
 
 #include "src/api/engine.h"
 #include "src/api/settled_search.h"
+#include "src/api/sized_model.h"
 #include "src/api/sizes.h"
 #include "src/cost/cover.h"
 #include "src/cost/cpu/cpu_device.h"
@@ -18,7 +19,6 @@
 #include "src/cost/profile/profile_device.h"
 #include "src/cost/runner/runner_device.h"
 #include "src/onnx/document.h"
-#include "src/onnx/lift.h"
 #include "src/search/rule_rewriter.h"
 
 namespace xflow::api {
@@ -37,30 +37,32 @@ Result<void> open_here(const OptimizeOptions& options, DeviceCosts& here, const 
 // A model at the sizes at which its kernels are timed.
 struct Lifted {
   std::optional<onnx_io::Document> document;
-  ir::Arena arena;
-  onnx_io::LiftedModel model;
-  std::optional<Sizes> sizes;
+  std::unique_ptr<SizedModel> model;
+  Sizes sizes;
 };
 
 Result<std::unique_ptr<Lifted>> lift(const std::string& path, const OptimizeOptions& options) {
   auto lifted = std::make_unique<Lifted>();
   XFLOW_TRY(lifted->document, onnx_io::Document::open(path, options.allow_external));
-  XFLOW_TRY(lifted->model, onnx_io::lift(*lifted->document, lifted->arena));
-  std::vector<NamedInput> inputs;
-  inputs.reserve(lifted->model.inputs.size());
-  for (std::size_t k = 0; k < lifted->model.inputs.size(); ++k) inputs.push_back({lifted->model.input_names[k], lifted->model.inputs[k]});
-  XFLOW_TRY(lifted->sizes, choose_fitting_sizes(lifted->arena, lifted->model.graph, inputs, {}));
+  OptimizeOptions at_assumed_sizes = options;
+  at_assumed_sizes.shapes.clear();
+  at_assumed_sizes.inputs.clear();
+  XFLOW_TRY(lifted->model, SizedModel::lift(*lifted->document, at_assumed_sizes));
+  SizedModel& model = *lifted->model;
+  XFLOW_TRY(lifted->sizes, choose_fitting_sizes(model.arena(), model.model().graph, model.inputs(), {}, model.runs().inner));
   return lifted;
 }
 
 Result<void> time_kernels(Lifted& lifted, const OptimizeOptions& options, const rules::VerifiedRules& rules, DeviceCosts& here) {
-  cost::CostModel model(lifted.arena, here.device(), *here.database, lifted.sizes->valuation());
+  ir::Arena& arena = lifted.model->arena();
+  const ir::Graph& graph = lifted.model->model().graph;
+  cost::CostModel model(arena, here.device(), *here.database, lifted.sizes.valuation());
   model.allow_again(kSecondsForAgain);
-  XFLOW_CHECK(model.cost(lifted.model.graph));
+  XFLOW_CHECK(model.cost(graph));
   search::Options search_options;
   if (options.max_states) search_options.max_states = *options.max_states;
   search::RuleRewriter rewriter(rules, {});
-  settled_search(lifted.arena, lifted.model.graph, model, rewriter, search_options);
+  settled_search(arena, graph, model, rewriter, search_options);
   here.database->flush();
   return {};
 }
@@ -95,7 +97,8 @@ Result<cost::profile::Profile> record_profile(std::span<const std::string> model
     std::size_t most = 0;
     for (const std::string& path : models)
       if (const auto lifted = lift(path, options))
-        most = std::max(most, cost::cpu::bytes_of_run((*lifted)->arena, (*lifted)->model.graph, (*lifted)->sizes->valuation()));
+        most = std::max(most,
+                        cost::cpu::bytes_of_run((*lifted)->model->arena(), (*lifted)->model->model().graph, (*lifted)->sizes.valuation()));
     return most;
   }));
   XFLOW_TRY(const rules::VerifiedRules rules, load_rules(options));

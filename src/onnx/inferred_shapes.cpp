@@ -6,6 +6,10 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
 #include <unordered_set>
 
 namespace xflow::onnx_io {
@@ -13,157 +17,177 @@ namespace {
 
 namespace proto = xflow_onnx;
 
-constexpr std::uint64_t kMostElements = 1024;  // of an initializer whose elements may be read: shapes, axes, scales
+constexpr std::int64_t kMostElements = 1024;                // of a vector that may be a shape
+constexpr std::size_t kMostBytes = std::size_t{64} << 20U;  // of a node: more is a tensor in an attribute
 
-// A field of the document with its tag and length, as part of `message`.
-template <typename Message>
-bool merge(Message& message, std::string_view field) {
-  return field.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()) && message.MergeFromString({field.data(), field.size()});
+// The dimensions and, where they are known, the elements of an operand.
+struct Operand {
+  std::string_view name;
+  ir::DataType data_type = ir::DataType::undefined;
+  bool ranked = false;
+  std::vector<std::optional<std::int64_t>> dims;
+  std::optional<std::string> elements;
+};
+
+void add_type(proto::TypeProto& type, const Operand& operand) {
+  auto* tensor = type.mutable_tensor_type();
+  tensor->set_elem_type(static_cast<int>(operand.data_type));
+  if (!operand.ranked) return;
+  auto* shape = tensor->mutable_shape();
+  for (const auto& size : operand.dims) {
+    auto* dim = shape->add_dim();
+    if (size) dim->set_dim_value(*size);
+  }
 }
 
-class Inference {
- public:
-  Inference(const Document& document, std::span<const InputDims> inputs) : document_(document) {
-    for (const InputDims& input : inputs) given_.emplace(input.name, &input.dims);
+void add_operand(proto::GraphProto& graph, const Operand& operand) {
+  if (!operand.elements) {
+    auto* input = graph.add_input();
+    input->set_name(std::string(operand.name));
+    add_type(*input->mutable_type(), operand);
+    return;
   }
+  auto* initializer = graph.add_initializer();
+  initializer->set_name(std::string(operand.name));
+  initializer->set_data_type(static_cast<int>(operand.data_type));
+  for (const auto& size : operand.dims) initializer->add_dims(*size);
+  initializer->set_raw_data(*operand.elements);
+}
 
-  std::unordered_map<std::string, InferredType> run() {
-    if (!build()) return {};
-    try {
-      const proto::ShapeInferenceOptions options(/*check_type=*/false, /*strict_mode=*/0, /*data_prop=*/true);
-      proto::shape_inference::InferShapes(model_, proto::OpSchemaRegistry::Instance(), options);
-    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): ONNX refuses the model; what it found before is right
-    }
-    std::unordered_map<std::string, InferredType> types;
-    for (const auto* list : {&model_.graph().value_info(), &model_.graph().output()})
-      for (const proto::ValueInfoProto& value : *list) add(value, types);
-    return types;
+// The elements in the layout of raw_data.
+std::optional<std::string> elements_of(const ir::Arena& arena, ops::IntegerContent& contents, ir::ValueId value,
+                                       std::span<const std::optional<std::int64_t>> dims,
+                                       const std::function<std::optional<std::int64_t>(const ir::Poly&)>& size_of) {
+  const auto raw = [](const ir::Constant& constant) -> std::optional<std::string> {
+    const auto bytes = constant.source->bytes();
+    if (!bytes) return std::nullopt;
+    return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  };
+  const ir::Node& node = arena.node(value);
+  if (node.kind == ir::NodeKind::constant) return node.constant.is_small() ? raw(node.constant) : std::nullopt;
+  const ir::DataType data_type = arena.type(value).data_type;
+  if (data_type != ir::DataType::int64 && data_type != ir::DataType::int32) return std::nullopt;
+  const auto polys = contents.of(value);
+  if (!polys) return std::nullopt;
+  std::vector<std::int64_t> known_dims;
+  for (const auto& size : dims) known_dims.push_back(size.value_or(-1));
+  std::vector<std::int64_t> elements;
+  for (const ir::Poly& poly : *polys) {
+    const auto element = size_of(poly);
+    if (!element || (data_type == ir::DataType::int32 && *element != static_cast<std::int32_t>(*element))) return std::nullopt;
+    elements.push_back(*element);
   }
+  if (std::ranges::find(known_dims, -1) != known_dims.end()) return std::nullopt;
+  return raw(ir::make_integer_constant(data_type, std::move(known_dims), elements));
+}
 
- private:
-  bool build() {
-    const Graph& main = document_.main();
-    model_.set_ir_version(document_.model().ir_version);
-    std::unordered_set<std::string_view> imported;
-    const auto import_domain = [&](std::string_view domain, std::int64_t version) {
-      if (!imported.insert(domain).second) return;
-      auto* import = model_.add_opset_import();
-      import->set_domain(std::string(domain));
-      import->set_version(version);
-    };
-    for (const OperatorSet& opset : document_.model().opsets)
-      import_domain(is_default_domain(opset.domain) ? std::string_view() : opset.domain, opset.version);
-    // ONNX infers nothing of a model that uses a domain without importing it.
-    for (const Node& node : document_.nodes())
-      if (!is_default_domain(node.domain)) import_domain(node.domain, 1);
-    for (const Function& function : document_.model().functions)
-      if (!merge(model_, function.field)) return false;
-    proto::GraphProto& graph = *model_.mutable_graph();
-    graph.set_name("g");
-    for (const ValueInfo& input : main.inputs) add_input(graph, input);
-    for (const Initializer& initializer : main.initializers) add_initializer(graph, initializer);
-    for (const SparseInitializer& sparse : main.sparse_initializers) add_typed(graph, sparse.values.name, sparse.values, sparse.dims);
-    for (const NodeId id : main.order)
-      if (!merge(graph, document_.node(id).field)) return false;
-    for (const ValueInfo& output : main.outputs) graph.add_output()->set_name(std::string(output.name));
-    return add_declared(graph);
+bool has_word(std::string_view name, std::string_view word) { return name.find(word) != std::string_view::npos; }
+
+// Whether integers of this attribute are what ONNX's functions can take: they index and divide by them without a look.
+bool is_sound(const proto::AttributeProto& attribute, std::int64_t rank) {
+  constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
+  const std::string& name = attribute.name();
+  const bool is_axis = has_word(name, "axis") || has_word(name, "axes") || name == "perm" || has_word(name, "_dims");
+  const bool is_positive = has_word(name, "stride") || has_word(name, "dilation") || has_word(name, "kernel") || has_word(name, "group") ||
+                           has_word(name, "block") || has_word(name, "_size") || has_word(name, "num_");
+  const auto fits = [&](std::int64_t value) {
+    if (is_axis) return value >= -rank && value < std::max<std::int64_t>(rank, 1);
+    return is_positive ? value >= 1 && value <= kLargest : value >= -kLargest && value <= kLargest;
+  };
+  if (attribute.type() == proto::AttributeProto::INT && !fits(attribute.i())) return false;  // 0 where the field is missing
+  return std::all_of(attribute.ints().begin(), attribute.ints().end(), fits);
+}
+
+bool is_as_its_schema_says(const proto::OpSchema& schema, const proto::NodeProto& node, std::span<const Operand> operands) {
+  try {
+    schema.Verify(node);
+  } catch (const std::exception&) {
+    return false;
   }
-
-  void add_input(proto::GraphProto& graph, const ValueInfo& input) {
-    const auto given = given_.find(input.name);
-    auto* info = graph.add_input();
-    info->set_name(std::string(input.name));
-    if (input.type.kind != DeclaredType::Kind::tensor) {
-      graph.mutable_input()->RemoveLast();
-      merge(graph, input.field);
-      return;
-    }
-    auto* tensor = info->mutable_type()->mutable_tensor_type();
-    tensor->set_elem_type(input.type.data_type_number);
-    if (!input.type.ranked) return;
-    auto* shape = tensor->mutable_shape();
-    for (std::size_t k = 0; k < input.type.dims.size(); ++k) {
-      const Dimension& declared = input.type.dims[k];
-      auto* dim = shape->add_dim();
-      if (given != given_.end() && given->second->size() == input.type.dims.size()) {
-        dim->set_dim_value((*given->second)[k]);
-      } else if (declared.kind == Dimension::Kind::value && declared.value >= 0) {
-        dim->set_dim_value(declared.value);
-      }
-    }
+  std::int64_t rank = 0;  // of the first operand, which attributes speak of
+  for (const Operand& operand : operands.first(std::min<std::size_t>(operands.size(), 1))) {
+    if (!operand.ranked) return false;
+    rank = static_cast<std::int64_t>(operand.dims.size());
   }
+  return std::all_of(node.attribute().begin(), node.attribute().end(),
+                     [&](const proto::AttributeProto& attribute) { return is_sound(attribute, rank); });
+}
 
-  void add_initializer(proto::GraphProto& graph, const Initializer& initializer) {
-    const TensorView& tensor = initializer.tensor;
-    const auto elements = tensor.elements();
-    std::string decoded;
-    auto* added = graph.add_initializer();
-    added->set_name(std::string(tensor.name));
-    added->set_data_type(tensor.data_type_number);
-    for (const std::int64_t dim : tensor.dims) added->add_dims(dim);
-    if (elements && *elements <= kMostElements) {
-      if (const auto raw = raw_bytes(tensor, decoded)) {
-        added->set_raw_data(std::string(*raw));
-        return;
-      }
-    }
-    // An initializer without elements is none that ONNX may read: it is an input of known type.
-    graph.mutable_initializer()->RemoveLast();
-    add_typed(graph, tensor.name, tensor, tensor.dims);
-  }
+std::optional<InferredType> inferred(const proto::TypeProto& type) {
+  if (!type.has_tensor_type() || !type.tensor_type().has_shape()) return std::nullopt;
+  const auto& tensor = type.tensor_type();
+  InferredType result;
+  if (tensor.elem_type() > 0 && tensor.elem_type() <= static_cast<int>(ir::DataType::int2))
+    result.data_type = static_cast<ir::DataType>(tensor.elem_type());
+  for (const auto& dim : tensor.shape().dim())
+    result.dims.push_back(dim.has_dim_value() && dim.dim_value() >= 0 ? std::optional(dim.dim_value()) : std::nullopt);
+  return result;
+}
 
-  static void add_typed(proto::GraphProto& graph, std::string_view name, const TensorView& tensor, const std::vector<std::int64_t>& dims) {
-    const auto same = [&](const proto::ValueInfoProto& input) { return input.name() == name; };
-    if (std::any_of(graph.input().begin(), graph.input().end(), same)) return;
-    auto* info = graph.add_input();
-    info->set_name(std::string(name));
-    auto* type = info->mutable_type()->mutable_tensor_type();
-    type->set_elem_type(tensor.data_type_number);
-    auto* shape = type->mutable_shape();
-    for (const std::int64_t dim : dims) shape->add_dim()->set_dim_value(dim);
-  }
+// `node` alone, as a model.
+proto::ModelProto model_of(const Document& document, const proto::NodeProto& node, std::int64_t opset, std::span<const Operand> operands) {
+  proto::ModelProto model;
+  model.set_ir_version(document.model().ir_version);
+  auto* import = model.add_opset_import();
+  import->set_domain(node.domain());
+  import->set_version(opset);
+  proto::GraphProto& graph = *model.mutable_graph();
+  graph.set_name("node");
+  std::unordered_set<std::string_view> known;
+  for (const Operand& operand : operands)
+    if (!operand.name.empty() && known.insert(operand.name).second) add_operand(graph, operand);
+  *graph.add_node() = node;
+  for (const std::string& output : node.output())
+    if (!output.empty()) graph.add_output()->set_name(output);
+  return model;
+}
 
-  // What is declared of results of operators without a schema.
-  bool add_declared(proto::GraphProto& graph) {
-    std::unordered_set<std::string_view> unknown;
-    for (const Node& node : document_.nodes(GraphId{0})) {
-      const std::string domain(is_default_domain(node.domain) ? std::string_view() : node.domain);
-      const auto version = document_.opset(GraphId{0}, domain);
-      const auto newest = static_cast<int>(std::min<std::int64_t>(version.value_or(1), std::numeric_limits<int>::max()));
-      if (proto::OpSchemaRegistry::Schema(std::string(node.op_type), newest, domain) != nullptr) continue;
-      unknown.insert(node.outputs.begin(), node.outputs.end());
-    }
-    const auto declare = [&](const ValueInfo& info) {
-      if (!unknown.contains(info.name) || info.type.kind != DeclaredType::Kind::tensor) return true;
-      proto::ValueInfoProto message;
-      if (!merge(message, info.payload)) return false;
-      message.set_name(std::string(info.name));
-      *graph.add_value_info() = std::move(message);
-      return true;
-    };
-    return std::ranges::all_of(document_.main().value_infos, declare) && std::ranges::all_of(document_.main().outputs, declare);
-  }
-
-  static void add(const proto::ValueInfoProto& value, std::unordered_map<std::string, InferredType>& types) {
-    if (!value.type().has_tensor_type() || !value.type().tensor_type().has_shape()) return;
-    const auto& tensor = value.type().tensor_type();
-    InferredType type;
-    if (tensor.elem_type() > 0 && tensor.elem_type() <= static_cast<int>(ir::DataType::int2))
-      type.data_type = static_cast<ir::DataType>(tensor.elem_type());
-    for (const auto& dim : tensor.shape().dim())
-      type.dims.push_back(dim.has_dim_value() && dim.dim_value() >= 0 ? std::optional(dim.dim_value()) : std::nullopt);
-    types.insert_or_assign(value.name(), std::move(type));
-  }
-
-  const Document& document_;
-  std::unordered_map<std::string_view, const std::vector<std::int64_t>*> given_;
-  proto::ModelProto model_;
-};
+bool calls_function(const Document& document, const Node& node) {
+  return std::ranges::any_of(document.model().functions, [&](const Function& function) { return function.name == node.op_type; });
+}
 
 }  // namespace
 
-std::unordered_map<std::string, InferredType> infer_types(const Document& document, std::span<const InputDims> inputs) {
-  return Inference(document, inputs).run();
+std::vector<std::optional<InferredType>> NodeInference::infer(const Node& node, std::span<const ir::ValueId> operands,
+                                                              const ir::Symbols::Valuation& sizes) {
+  std::vector<std::optional<InferredType>> types(node.outputs.size());
+  if (!is_default_domain(node.domain) || node.has_bodies() || calls_function(document_, node) || node.payload.size() > kMostBytes)
+    return types;
+  const auto version = document_.opset(node.graph, "");
+  if (!version || *version < 1 || *version > std::numeric_limits<int>::max()) return types;
+  const proto::OpSchema* schema = proto::OpSchemaRegistry::Schema(std::string(node.op_type), static_cast<int>(*version));
+  proto::NodeProto message;
+  if (schema == nullptr || !message.ParseFromArray(node.payload.data(), static_cast<int>(node.payload.size()))) return types;
+  message.clear_domain();
+  const auto size_of = [&](const ir::Poly& poly) {
+    return poly.is_constant() ? poly.constant() : sizes ? arena_.symbols().evaluate(poly, sizes) : std::nullopt;
+  };
+  std::vector<Operand> known;
+  known.reserve(node.inputs.size());
+  for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+    known.push_back({node.inputs[k], {}, false, {}, {}});
+    if (arena_.is_absent(operands[k])) continue;
+    const ir::TensorType type = arena_.type(operands[k]);
+    known[k].data_type = type.data_type;
+    known[k].ranked = type.ranked;
+    for (const ir::Poly& dim : type.shape) known[k].dims.push_back(size_of(dim));
+    // Where it is a shape, ONNX makes that many dimensions.
+    const bool may_be_shape = known[k].dims.size() == 1 && (ir::is_integer(type.data_type) || k > 0);
+    if (may_be_shape && known[k].dims[0] > kMostElements) known[k].dims[0].reset();
+    if (known[k].ranked) known[k].elements = elements_of(arena_, contents_, operands[k], known[k].dims, size_of);
+  }
+  if (!is_as_its_schema_says(*schema, message, known)) return types;
+  proto::ModelProto model = model_of(document_, message, *version, known);
+  try {
+    const proto::ShapeInferenceOptions options(/*check_type=*/false, /*strict_mode=*/0, /*data_prop=*/true);
+    proto::shape_inference::InferShapes(model, proto::OpSchemaRegistry::Instance(), options);
+  } catch (const std::exception&) {
+    return types;  // ONNX refuses the node
+  }
+  for (std::size_t k = 0; k < types.size(); ++k)
+    for (const proto::ValueInfoProto& output : model.graph().output())
+      if (output.name() == node.outputs[k]) types[k] = inferred(output.type());
+  return types;
 }
 
 }  // namespace xflow::onnx_io

@@ -26,7 +26,7 @@ bool covers(int since, int until, int opset) { return since <= opset && opset <=
 class Lifter {
  public:
   Lifter(const Document& document, ir::Arena& arena, const LiftOptions& options)
-      : document_(document), arena_(arena), options_(options), contents_(arena) {}
+      : document_(document), arena_(arena), options_(options), inference_(document, arena), contents_(arena) {}
 
   Result<LiftedModel> run() {
     model_.opset = static_cast<int>(std::min<std::int64_t>(document_.opset(GraphId{0}, "").value_or(0), kNewestOpset));
@@ -128,12 +128,14 @@ class Lifter {
     model_.opaque.push_back({node.id, std::move(reason)});
     for (const std::string_view captured : node.captures) operands.push_back(model_.values.at(captured));
     std::vector<ir::TensorType> types;
+    std::vector<std::optional<InferredType>> inferred(node.outputs.size());
+    if (options_.infer) inferred = inference_.infer(node, operands);
     for (std::uint32_t k = 0; k < node.outputs.size(); ++k) {
       types.push_back(declared_type(node.outputs[k]));
       if (types.back().data_type == ir::DataType::undefined || !types.back().ranked) {
         if (auto known = opaque_output_type(document_, arena_, node, k, operands)) types.back() = *std::move(known);
       }
-      complete(node.outputs[k], types.back());
+      if (inferred[k]) complete(node.outputs[k], *inferred[k], types.back());
     }
     const ir::NodeId opaque = arena_.opaque(static_cast<std::uint32_t>(node.id), std::move(operands), std::move(types));
     for (std::uint32_t k = 0; k < node.outputs.size(); ++k) {
@@ -172,12 +174,7 @@ class Lifter {
   }
 
   // Completes the type of a result of an opaque node by shape inference. Where that contradicts the type, sizes are unknown.
-  void complete(std::string_view name, ir::TensorType& type) {
-    if (!options_.infer || name.empty()) return;
-    if (!inferred_) inferred_ = infer_types(document_, {});
-    const auto found = inferred_->find(std::string(name));
-    if (found == inferred_->end()) return;
-    const InferredType& inferred = found->second;
+  void complete(std::string_view name, const InferredType& inferred, ir::TensorType& type) {
     if (type.data_type == ir::DataType::undefined) type.data_type = inferred.data_type;
     const auto fresh = [&] { return ir::Poly(arena_.symbols().fresh(ir::SymbolKind::dimension, name)); };
     const ir::TensorType declared = type;
@@ -279,7 +276,7 @@ class Lifter {
   const LiftOptions& options_;
   std::unordered_map<std::string_view, std::pair<std::int64_t, std::string_view>> named_sizes_;  // and the value where it was found
   std::unordered_set<std::string_view> contradictory_;
-  std::optional<std::unordered_map<std::string, InferredType>> inferred_;  // once it was asked for
+  NodeInference inference_;
   ops::IntegerContent contents_;
   const ir::OperatorId identity_ = *ops::find_operator("identity");
   LiftedModel model_;

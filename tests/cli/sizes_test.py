@@ -85,6 +85,15 @@ class Sizes(ProgramTest):
         _, report = self.optimized(nodes, [info("x", [2, 3])], [info("y", None)], (), (), *arguments)
         self.assertEqual(report["assumed_inner_sizes"], ["nz of node 'nz' (NonZero): [2, 128]"])
 
+    def test_a_profile_is_recorded_at_inferred_sizes(self):
+        self.concatenated()
+        (self.folder / "models").mkdir()
+        (self.folder / "model.onnx").rename(self.folder / "models" / "model.onnx")
+        run = self.run_program("profile", "record", "--models", "models", "--out", "cpu.xprof", "--costs", "")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        text = (self.folder / "cpu.xprof").read_text()
+        self.assertIn("copy:concat(float32[1,4,16,16], float32[1,4,16,16]) -> float32[1,8,16,16] axis=[1]", text)
+
     def test_sizes_that_do_not_fit_together_leave_that_part_alone(self):
         # Twice as large as x along two dimensions, and concatenated with it all the same.
         nodes = [resize("twice", "x", "two", "r"), helper.make_node("Concat", ["r", "x"], ["c"], name="cat", axis=1),

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto document = onnx_io::Document::parse(std::string(xflow::fuzz::text_of(data, size)));
   if (!document) return 0;  // document_fuzz looks at the error
   xflow::ir::Arena arena;
-  const auto model = lift(*document, arena);
+  const auto model = lift(*document, arena, {.infer = true});
   if (!model) {
     xflow::fuzz::expect_message(model.error().message);
     return 0;

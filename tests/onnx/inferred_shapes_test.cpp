@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "src/onnx/document_builder.h"
 #include "src/onnx/lift.h"
 #include "tests/onnx/model_builder.h"
@@ -34,28 +36,67 @@ std::string text_of(const InferredType& type) {
   return fmt::format("{}[{}]", ir::name(type.data_type), text);
 }
 
-TEST(InferredTypes, AreThoseOfOnnx) {
-  const Document document = testing::parsed(testing::model_of(cubic()));
-  const auto open = infer_types(document, {});
-  EXPECT_EQ(text_of(open.at("r")), "float32[?,4,16,16]");
-  EXPECT_EQ(text_of(open.at("y")), "float32[?,4,16,16]");
-  const std::vector<InputDims> inputs{{"x", {3, 4, 8, 8}}};
-  EXPECT_EQ(text_of(infer_types(document, inputs).at("r")), "float32[3,4,16,16]");
-}
-
-TEST(InferredTypes, IgnoreDeclarationsOfOperatorsThatOnnxKnows) {
-  const Document document = testing::parsed(testing::model_of(cubic(float_info("r", {1, 4, 9, 9}))));
-  EXPECT_EQ(text_of(infer_types(document, {}).at("r")), "float32[?,4,16,16]");
-}
-
-TEST(InferredTypes, KeepDeclarationsOfOtherOperators) {
-  GraphParts parts;
-  parts.inputs = {float_info("x", {2, 3})};
-  parts.nodes = {NodeBuilder("Unknown", "custom").input("x").output("r").message(), testing::node("Relu", "relu", {"r"}, {"y"})};
-  parts.outputs = {float_info("y", {5, 7})};
-  parts.value_infos = {float_info("r", {5, 7})};
+// The inferred types of the outputs of the first node, whose operands are inputs and initializers of the model; `n` is the size of N.
+std::string inferred(const GraphParts& parts, std::optional<std::int64_t> n = {}) {
   const Document document = testing::parsed(testing::model_of(parts));
-  EXPECT_EQ(text_of(infer_types(document, {}).at("y")), "float32[5,7]");
+  ir::Arena arena;
+  const auto model = lift(document, arena);
+  const Node& node = document.nodes()[0];
+  std::vector<ir::ValueId> operands;
+  for (const std::string_view input : node.inputs) operands.push_back(input.empty() ? arena.absent() : model->values.at(input));
+  NodeInference inference(document, arena);
+  std::string text;
+  for (const auto& type : inference.infer(node, operands, [n](ir::SymbolId) { return n; }))
+    text += (text.empty() ? "" : " ") + (type ? text_of(*type) : "-");
+  return text;
+}
+
+TEST(InferredTypes, AreThoseOfOnnx) {
+  EXPECT_EQ(inferred(cubic()), "float32[?,4,16,16]");
+  EXPECT_EQ(inferred(cubic(), 3), "float32[3,4,16,16]");
+  GraphParts parts;
+  parts.inputs = {dynamic_info("x", {"N", "4"})};
+  parts.nodes = {NodeBuilder("TopK").input("x").input("k").output("v").output("i").message()};
+  const std::vector<std::int64_t> k{3};
+  parts.initializers = {
+      tensor_message("k", ir::DataType::int64, {{1}}, std::string_view(reinterpret_cast<const char*>(k.data()), sizeof(std::int64_t)))};
+  parts.outputs = {dynamic_info("v", {"?", "?"})};
+  EXPECT_EQ(inferred(parts), "float32[?,3] int64[?,3]");
+}
+
+TEST(InferredTypes, IgnoreDeclarations) { EXPECT_EQ(inferred(cubic(float_info("r", {1, 4, 9, 9}))), "float32[?,4,16,16]"); }
+
+// ONNX's own functions read out of range where an attribute is not as the operator says.
+TEST(InferredTypes, AreNotThoseOfMalformedNodes) {
+  GraphParts parts;
+  parts.inputs = {float_info("x", {2, 3, 5}), float_info("w", {3, 5})};
+  parts.outputs = {dynamic_info("y", {"?", "?", "?"})};
+  const auto normalized = [&](std::int64_t axis) {
+    parts.nodes = {NodeBuilder("LayerNormalization").input("x").input("w").output("y").output("m").integer("axis", axis).message()};
+    return inferred(parts);
+  };
+  EXPECT_EQ(normalized(-2), "float32[2,3,5] float32[2,1,1]");
+  EXPECT_EQ(normalized(9223371899415822334), "- -");
+  EXPECT_EQ(normalized(-4), "- -");
+  EXPECT_EQ(normalized(3), "- -");
+  parts.nodes = {NodeBuilder("LayerNormalization").input("x").output("y").message()};  // an operand is missing
+  EXPECT_EQ(inferred(parts), "-");
+  const std::vector<std::int64_t> zero{0, 0};
+  parts.inputs = {float_info("x", {1, 1, 5, 5}), float_info("w", {1, 1, 3, 3})};
+  parts.nodes = {NodeBuilder("Conv").input("x").input("w").output("y").integers("strides", zero).message()};
+  EXPECT_EQ(inferred(parts), "-");
+}
+
+// ONNX would make a dimension for each element of the shape.
+TEST(InferredTypes, TakeLittleMemoryForALongShape) {
+  GraphParts parts;
+  const std::vector<Dimension> dims{{Dimension::Kind::value, std::int64_t{1} << 40, {}}};
+  parts.inputs = {value_info_message("shape", ir::DataType::int64, dims), float_info("x", {2, 3})};
+  parts.outputs = {dynamic_info("y", {"?"})};
+  parts.nodes = {NodeBuilder("Reshape").input("x").input("shape").output("y").message()};
+  EXPECT_EQ(inferred(parts), "-");
+  parts.nodes = {NodeBuilder("ConstantOfShape").input("shape").output("y").message()};
+  EXPECT_EQ(inferred(parts), "-");
 }
 
 std::string lifted_type(const GraphParts& parts, bool infer, std::vector<std::string>& contradictions) {
@@ -72,6 +113,7 @@ std::string lifted_type(const GraphParts& parts, bool infer, std::vector<std::st
 TEST(LiftedTypes, OfOpaqueNodesAreCompletedByInference) {
   std::vector<std::string> contradictions;
   EXPECT_EQ(lifted_type(cubic(), true, contradictions), "float32[Resize'1, 4, 16, 16]");
+  EXPECT_EQ(lifted_type(cubic(), false, contradictions), "float32[Resize'1, Resize'2, Resize'3, Resize'4]");
   EXPECT_TRUE(contradictions.empty());
   // Names that exporters make up are the sizes that they have.
   EXPECT_EQ(lifted_type(cubic(dynamic_info("r", {"N", "unk__1", "unk__2", "unk__2"})), true, contradictions), "float32[N, 4, 16, 16]");
