@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "src/ir/data_type_from_number.h"
 #include "src/ops/operator.h"
 
 namespace xflow {
@@ -13,7 +14,7 @@ namespace {
 // Of one weight; more overflow counts of bytes and bits.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
 
-ir::DataType ir_type(DataType type) { return static_cast<ir::DataType>(type); }
+ir::DataType ir_type(DataType type) { return ir::data_type_from_number(static_cast<std::int64_t>(type)); }
 DataType public_type(ir::DataType type) { return static_cast<DataType>(type); }
 
 ir::Poly poly(ir::Symbols& symbols, const Dimension& dimension) {

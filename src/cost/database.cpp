@@ -6,7 +6,9 @@
 #include <sys/vfs.h>
 #endif
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <system_error>
@@ -19,6 +21,11 @@ namespace {
 // How long a process waits for another that writes. A transaction of ours takes milliseconds.
 constexpr int kBusyMilliseconds = 10'000;
 constexpr std::size_t kWaiting = 64;
+// Of a file that anybody may have written: bytes of one value, and steps of SQLite's machine for a byte of the file, and for any file.
+constexpr int kMostValue = 1 << 20;
+constexpr std::uintmax_t kStepsOfAByte = 100;
+constexpr std::uintmax_t kSteps = 10'000'000;
+constexpr int kMostAttempts = 1'000'000;
 
 constexpr const char* kSchema =
     "CREATE TABLE IF NOT EXISTS cost ("
@@ -125,6 +132,7 @@ struct Database::State {
   std::vector<DatabaseKey> waiting;
   Nanoseconds fastest_control;
   bool control_waits = false;
+  std::uintmax_t steps_left = 0;
 
   ~State() { close(); }
 
@@ -173,6 +181,50 @@ struct Database::State {
     return execute(done ? "COMMIT" : "ROLLBACK") && done;
   }
 
+  // The file may be anybody's: nothing that it holds is executed, and reading it ends (https://www.sqlite.org/security.html).
+  void distrust() {
+    sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+    sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+    sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+    sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, kMostValue);
+    execute("PRAGMA cell_size_check = ON");
+    allow_steps();
+    constexpr int kSlice = 10'000;
+    sqlite3_progress_handler(
+        connection, kSlice,
+        [](void* left) {
+          auto& steps = *static_cast<std::uintmax_t*>(left);
+          if (steps < kSlice) return 1;
+          steps -= kSlice;
+          return 0;
+        },
+        &steps_left);
+  }
+
+  // For opening and reading, or for one transaction.
+  void allow_steps() {
+    std::error_code none;
+    const std::uintmax_t bytes = std::filesystem::file_size(path, none);
+    steps_left = kSteps + (none ? 0 : std::min(bytes, std::uintmax_t{1} << 40U) * kStepsOfAByte);
+  }
+
+  // What a row says, if these are costs.
+  static std::optional<DatabaseEntry> entry_of(Statement& row) {
+    const auto is_time = [](double value) { return value >= 0 && std::isfinite(value); };
+    const auto operands = layout_from_name(row.text(5));
+    const auto results = layout_from_name(row.text(6));
+    if (!operands || !results) return std::nullopt;
+    DatabaseEntry entry;
+    entry.cost = KernelCost{{row.real(2)}, {row.real(3)}, row.integer(4), *operands, *results};
+    entry.refusal = row.text(7);
+    entry.cost.disturbance = row.real(8);
+    entry.attempts = std::min(row.integer(9), kMostAttempts);
+    const bool numbers = is_time(entry.cost.median.value) && is_time(entry.cost.spread.value) && is_time(entry.cost.disturbance);
+    if (!numbers || entry.cost.repeats < 0 || entry.attempts < 1) return std::nullopt;
+    return entry;
+  }
+
   void open() {
     std::error_code ignored;  // a folder that cannot be made shows when the file cannot be opened
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();
@@ -191,6 +243,7 @@ struct Database::State {
       return give_up("open");
     }
     sqlite3_busy_timeout(connection, kBusyMilliseconds);
+    distrust();
     const int found = schema_version();
     if (found < 0) return give_up("read");
     if (found > kSchemaVersion) {
@@ -221,21 +274,17 @@ struct Database::State {
     int code = SQLITE_ROW;
     while ((code = select.step()) == SQLITE_ROW) {
       const auto layout = layout_from_name(select.text(1));
-      const auto operands = layout_from_name(select.text(5));
-      const auto results = layout_from_name(select.text(6));
-      if (!layout || !operands || !results) continue;  // written by a version with more layouts: measured again at need
-      DatabaseEntry entry;
-      entry.cost = KernelCost{{select.real(2)}, {select.real(3)}, select.integer(4), *operands, *results};
-      entry.refusal = select.text(7);
-      entry.cost.disturbance = select.real(8);
-      entry.attempts = select.integer(9);
-      entries.insert_or_assign(DatabaseKey{select.text(0), *layout}, std::move(entry));
+      auto entry = entry_of(select);
+      if (!layout || !entry) continue;  // written by a version with more layouts, or no costs: measured again at need
+      entries.insert_or_assign(DatabaseKey{select.text(0), *layout}, *std::move(entry));
     }
     if (code != SQLITE_DONE) return give_up("read");
     Statement control(connection, kSelectControl);
     if (!control) return give_up("read");
     bind_control(control);
-    if (control.step() == SQLITE_ROW) fastest_control = {control.real(0)};
+    if (control.step() != SQLITE_ROW) return;
+    const double fastest = control.real(0);
+    if (fastest > 0 && std::isfinite(fastest)) fastest_control = {fastest};
   }
 
   void bind_control(Statement& statement) const {
@@ -267,6 +316,7 @@ struct Database::State {
 
   void write() {
     if (connection == nullptr || (waiting.empty() && !control_waits)) return;
+    allow_steps();
     if (!execute("BEGIN IMMEDIATE") || !write_control()) return give_up("write");
     {
       Statement insert(connection, kInsert);
@@ -326,7 +376,7 @@ const DatabaseEntry& Database::insert(const DatabaseKey& key, DatabaseEntry entr
   const auto [known, is_new] = state_->entries.try_emplace(key, entry);
   DatabaseEntry& kept = known->second;
   if (!is_new) {
-    const int attempts = kept.attempts + entry.attempts;
+    const int attempts = std::min(kept.attempts, kMostAttempts) + std::min(entry.attempts, kMostAttempts);
     if (replaces(entry, kept)) kept = std::move(entry);
     kept.attempts = attempts;
   }

@@ -92,6 +92,10 @@ void dispatch(T* acc, std::int64_t lanes, std::int64_t terms, Factor<T> a, Facto
   }
 }
 
+// Indices wrap around like the hardware's: one that does not fit 64 bits is that of a lane that nobody asked for (see evaluate.h).
+constexpr std::uint64_t bits(std::int64_t x) { return static_cast<std::uint64_t>(x); }
+constexpr std::int64_t wrapped(std::uint64_t x) { return static_cast<std::int64_t>(x); }
+
 template <typename T>
 XFLOW_VECTORIZED void add(T* __restrict acc, const T* __restrict x, std::int64_t lanes) {
   for (std::int64_t l = 0; l < lanes; ++l) acc[l] += x[l];
@@ -107,9 +111,9 @@ XFLOW_VECTORIZED void apply(std::uint8_t* __restrict mask, const IndexView& view
   const std::int64_t base = view.base;
   const std::int64_t stride = view.stride;
   if (const std::int64_t* const values = view.values; values != nullptr) {
-    for (std::int64_t l = 0; l < lanes; ++l) mask[l] &= static_cast<std::uint8_t>(test(base + values[l]));
+    for (std::int64_t l = 0; l < lanes; ++l) mask[l] &= static_cast<std::uint8_t>(test(wrapped(bits(base) + bits(values[l]))));
   } else {
-    for (std::int64_t l = 0; l < lanes; ++l) mask[l] &= static_cast<std::uint8_t>(test(base + stride * l));
+    for (std::int64_t l = 0; l < lanes; ++l) mask[l] &= static_cast<std::uint8_t>(test(wrapped(bits(base) + bits(stride) * bits(l))));
   }
 }
 
@@ -136,19 +140,20 @@ XFLOW_VECTORIZED MaskCounts complement(std::uint8_t* __restrict rest, const std:
 // x | (count - 1 - x) is negative where x is outside of [0, count).
 XFLOW_VECTORIZED bool all_inside(const IndexView& view, std::int64_t lanes, std::int64_t count) {
   const std::int64_t base = view.base;
-  const std::int64_t last = count - 1 - base;
+  const std::int64_t last = wrapped(bits(count) - 1 - bits(base));
   const std::int64_t* const values = view.values;
   std::int64_t outside = 0;
-  for (std::int64_t l = 0; l < lanes; ++l) outside |= (base + values[l]) | (last - values[l]);
+  for (std::int64_t l = 0; l < lanes; ++l) outside |= wrapped((bits(base) + bits(values[l])) | (bits(last) - bits(values[l])));
   return outside >= 0;
 }
 
 XFLOW_VECTORIZED bool asked_inside(const IndexView& view, const std::uint8_t* mask, std::int64_t lanes, std::int64_t count) {
   const std::int64_t base = view.base;
-  const std::int64_t last = count - 1 - base;
+  const std::int64_t last = wrapped(bits(count) - 1 - bits(base));
   const std::int64_t* const values = view.values;
   std::int64_t outside = 0;
-  for (std::int64_t l = 0; l < lanes; ++l) outside |= ((base + values[l]) | (last - values[l])) & -static_cast<std::int64_t>(mask[l]);
+  for (std::int64_t l = 0; l < lanes; ++l)
+    outside |= (wrapped((bits(base) + bits(values[l])) | (bits(last) - bits(values[l])))) & -static_cast<std::int64_t>(mask[l]);
   return outside >= 0;
 }
 
@@ -160,20 +165,20 @@ void add_lanes(float* acc, const float* x, std::int64_t lanes) { add(acc, x, lan
 // Without vectors of integers that multiply, a factor of 1 or -1 takes a fraction of the time.
 void scale_lanes(std::int64_t* out, const std::int64_t* x, std::int64_t coefficient, std::int64_t lanes) {
   if (coefficient == 1) return for_lanes(out, x, lanes, [](std::int64_t, std::int64_t y) { return y; });
-  if (coefficient == -1) return for_lanes(out, x, lanes, [](std::int64_t, std::int64_t y) { return -y; });
-  for_lanes(out, x, lanes, [coefficient](std::int64_t, std::int64_t y) { return coefficient * y; });
+  if (coefficient == -1) return for_lanes(out, x, lanes, [](std::int64_t, std::int64_t y) { return wrapped(0 - bits(y)); });
+  for_lanes(out, x, lanes, [coefficient](std::int64_t, std::int64_t y) { return wrapped(bits(coefficient) * bits(y)); });
 }
 
 void add_scaled_lanes(std::int64_t* out, const std::int64_t* x, std::int64_t coefficient, std::int64_t lanes) {
-  if (coefficient == 1) return for_lanes(out, x, lanes, [](std::int64_t sum, std::int64_t y) { return sum + y; });
-  if (coefficient == -1) return for_lanes(out, x, lanes, [](std::int64_t sum, std::int64_t y) { return sum - y; });
-  for_lanes(out, x, lanes, [coefficient](std::int64_t sum, std::int64_t y) { return sum + coefficient * y; });
+  if (coefficient == 1) return for_lanes(out, x, lanes, [](std::int64_t sum, std::int64_t y) { return wrapped(bits(sum) + bits(y)); });
+  if (coefficient == -1) return for_lanes(out, x, lanes, [](std::int64_t sum, std::int64_t y) { return wrapped(bits(sum) - bits(y)); });
+  for_lanes(out, x, lanes, [coefficient](std::int64_t sum, std::int64_t y) { return wrapped(bits(sum) + bits(coefficient) * bits(y)); });
 }
 
 XFLOW_VECTORIZED bool subtract_first(std::int64_t* x, std::int64_t first, std::int64_t stride, std::int64_t lanes) {
   std::int64_t bent = 0;
-  for (std::int64_t l = 1; l < lanes; ++l) bent |= x[l] - x[l - 1] - stride;
-  for (std::int64_t l = 0; l < lanes; ++l) x[l] -= first;
+  for (std::int64_t l = 1; l < lanes; ++l) bent |= wrapped(bits(x[l]) - bits(x[l - 1]) - bits(stride));
+  for (std::int64_t l = 0; l < lanes; ++l) x[l] = wrapped(bits(x[l]) - bits(first));
   return bent == 0;
 }
 
@@ -195,11 +200,11 @@ MaskCounts split_mask(std::uint8_t* rest, const std::uint8_t* taken, const std::
 bool all_within(const IndexView& view, const std::uint8_t* mask, std::int64_t lanes, std::int64_t count) {
   const auto within = [&](std::int64_t x) { return x >= 0 && x < count; };
   if (within(view.bounds.low) && within(view.bounds.high)) return true;
-  if (view.values == nullptr && within(view.base) && within(view.base + view.stride * (lanes - 1))) return true;
+  if (view.values == nullptr && within(view.base) && within(wrapped(bits(view.base) + bits(view.stride) * bits(lanes - 1)))) return true;
   if (view.values == nullptr) {
     if (mask == nullptr) return false;
     for (std::int64_t l = 0; l < lanes; ++l) {
-      if (mask[l] != 0 && !within(view.base + view.stride * l)) return false;
+      if (mask[l] != 0 && !within(wrapped(bits(view.base) + bits(view.stride) * bits(l)))) return false;
     }
     return true;
   }
@@ -212,7 +217,7 @@ XFLOW_VECTORIZED void masked_offsets(std::int64_t* offsets, const IndexView& vie
   if (const std::int64_t* const values = view.values; values != nullptr) {
     for (std::int64_t l = 0; l < lanes; ++l) offsets[l] = mask[l] != 0 ? values[l] : otherwise;
   } else {
-    for (std::int64_t l = 0; l < lanes; ++l) offsets[l] = mask[l] != 0 ? stride * l : otherwise;
+    for (std::int64_t l = 0; l < lanes; ++l) offsets[l] = mask[l] != 0 ? wrapped(bits(stride) * bits(l)) : otherwise;
   }
 }
 

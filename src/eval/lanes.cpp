@@ -110,7 +110,9 @@ void LoopState::refresh(const IndexForm& form, FormState& state) {
   }
   if (!bounded) state.bounds = kUnbounded;
   state.first = values[0];
-  state.stride = lanes_ > 1 ? values[1] - values[0] : 0;
+  // Indices wrap around (see kernels.cpp).
+  const auto bits = [](std::int64_t x) { return static_cast<std::uint64_t>(x); };
+  state.stride = lanes_ > 1 ? static_cast<std::int64_t>(bits(values[1]) - bits(values[0])) : 0;
   state.linear = subtract_first(values, state.first, state.stride, lanes_);
   state.stamp = clock_;
 }
@@ -128,7 +130,7 @@ IndexView LoopState::form(int number) {
   if (!state.varies) return view;
   if (!valid(state.stamp, state.slot_depends)) refresh(form, state);
   if (!add_scaled(view.bounds, 1, state.bounds)) view.bounds = kUnbounded;
-  view.base += state.first;
+  view.base = static_cast<std::int64_t>(static_cast<std::uint64_t>(view.base) + static_cast<std::uint64_t>(state.first));
   if (state.linear) {
     view.stride = state.stride;
   } else {

@@ -137,6 +137,7 @@ Result<std::vector<Entry>> read_directory(std::string_view bytes) {
     at = load<std::uint64_t>(bytes, record + 48);
   }
   std::vector<Entry> entries;
+  std::uint64_t content = 0;
   for (std::uint64_t k = 0; k < count; ++k) {
     if (at > bytes.size() || bytes.size() - at < 46 || load<std::uint32_t>(bytes, at) != 0x02014B50) return cut("archive");
     Entry entry;
@@ -151,6 +152,12 @@ Result<std::vector<Entry>> read_directory(std::string_view bytes) {
     entry.name = bytes.substr(at + 46, name);
     read_zip64(bytes.substr(at + 46 + name, extra), entry);
     at += 46 + name + extra + comment;
+    // Entries that share their bytes would inflate the same ones again and again.
+    if (entry.compressed > bytes.size() - content) return cut("archive");
+    content += entry.compressed;
+    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+    if (std::any_of(entry.name.begin(), entry.name.end(), is_control))
+      return fail(ErrorCode::unreadable, "the archive has a name with a control character");
     entries.push_back(std::move(entry));
   }
   return entries;
@@ -185,15 +192,19 @@ Result<Tensor> parse_npy(std::string_view bytes) {
   if (!dims) return cut("NumPy array");
   const ir::DataType type = descr ? data_type_of(*descr) : ir::DataType::undefined;
   if (type == ir::DataType::undefined) {
-    return fail(ErrorCode::unsupported, fmt::format("cannot read a NumPy array of type '{}'", descr.value_or("a structure")));
+    std::string found(descr.value_or("a structure"));
+    for (char& c : found)
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    return fail(ErrorCode::unsupported, fmt::format("cannot read a NumPy array of type '{}'", found));
   }
+  // Sizes beside a 0 count as well: strides are products of them.
   std::uint64_t count = 1;
+  for (const std::int64_t dim : *dims)
+    if (dim != 0 && __builtin_mul_overflow(count, static_cast<std::uint64_t>(dim), &count)) return cut("NumPy array");
+  if (count > std::uint64_t{1} << 48U) return cut("NumPy array");
+  if (std::find(dims->begin(), dims->end(), 0) != dims->end()) count = 0;
   const auto size = static_cast<std::uint64_t>(ir::bits(type) / 8);
   const std::string_view content = bytes.substr(begin + length);
-  for (const std::int64_t dim : *dims) {
-    count *= static_cast<std::uint64_t>(dim);
-    if (dim != 0 && count > content.size()) return cut("NumPy array");
-  }
   if (content.size() < count * size) return cut("NumPy array");
   const std::string_view elements = content.substr(0, count * size);
   const bool column_major = header.find("'fortran_order': True") != std::string_view::npos && dims->size() > 1;

@@ -7,6 +7,10 @@
 namespace xflow::ir {
 namespace {
 
+// Products beyond these are poisoned: a size is no polynomial of thousands of terms, and their number may double with each product.
+constexpr std::size_t kMostProducts = 4096;  // of a term with a term
+constexpr std::uint32_t kMostDegree = 1U << 16U;
+
 std::size_t mix(std::size_t seed, std::size_t value) { return (seed ^ value) * 0x9E3779B97F4A7C15ULL + (seed >> 29); }
 
 Monomial multiply(const Monomial& a, const Monomial& b) {
@@ -196,9 +200,10 @@ Poly& Poly::operator*=(const Poly& other) {
   }
   Poly result;
   if (__builtin_mul_overflow(constant_, other.constant_, &result.constant_)) return *this = poisoned();
+  if (terms_.size() * other.terms_.size() > kMostProducts) return *this = poisoned();
   const auto add_product = [&](const Monomial& m, std::int64_t a, std::int64_t b) {
     std::int64_t product = 0;
-    if (__builtin_mul_overflow(a, b, &product)) {
+    if (degree(m) > kMostDegree || __builtin_mul_overflow(a, b, &product)) {
       result = poisoned();
     } else if (!result.poisoned_) {
       result.add_term(m, product);

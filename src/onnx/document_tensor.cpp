@@ -4,6 +4,7 @@
 #include <charconv>
 #include <mutex>
 
+#include "src/ir/data_type_from_number.h"
 #include "src/onnx/printable.h"
 #include "src/onnx/wire.h"
 
@@ -240,9 +241,7 @@ Result<TensorView> parse_tensor(std::string_view payload) {
     }
   }
   if (reader.fault() != WireFault::none) return fail(ErrorCode::unreadable, place(tensor) + " has " + reader.fault_text());
-  if (tensor.data_type_number > 0 && tensor.data_type_number <= static_cast<int>(DataType::int2)) {
-    tensor.data_type = static_cast<DataType>(tensor.data_type_number);
-  }
+  tensor.data_type = ir::data_type_from_number(tensor.data_type_number);
   if (external) {
     tensor.storage = TensorStorage::external;
     tensor.bytes = {};

@@ -1,5 +1,6 @@
 #include "src/onnx/document_type.h"
 
+#include "src/ir/data_type_from_number.h"
 #include "src/onnx/wire.h"
 
 namespace xflow::onnx_io {
@@ -15,8 +16,7 @@ Result<void> finished(const WireReader& reader, std::string_view what) {
 
 void set_data_type(DeclaredType& type, std::uint64_t number) {
   type.data_type_number = static_cast<std::int32_t>(number);
-  const bool known = type.data_type_number > 0 && type.data_type_number <= static_cast<int>(ir::DataType::int2);
-  type.data_type = known ? static_cast<ir::DataType>(type.data_type_number) : ir::DataType::undefined;
+  type.data_type = ir::data_type_from_number(type.data_type_number);
 }
 
 Result<void> parse_shape(std::string_view payload, DeclaredType& type) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "src/ir/data_type_from_number.h"
 #include "src/onnx/lift.h"
 
 namespace xflow::onnx_io {
@@ -74,7 +75,7 @@ class Typer {
     if (output != 0) return std::nullopt;
     if (std::find(kLikeOperand.begin(), kLikeOperand.end(), op) != kLikeOperand.end()) {
       const std::int64_t number = integer("dtype", 0);  // of random numbers
-      return TensorType{number != 0 ? static_cast<DataType>(number) : x->data_type, true, x->shape};
+      return TensorType{number != 0 ? ir::data_type_from_number(number) : x->data_type, true, x->shape};
     }
     if (op == "IsInf" || op == "IsNaN") return TensorType{DataType::boolean, true, x->shape};
     if (op == "ArgMax" || op == "ArgMin") return arg_extremum(*x);
@@ -124,14 +125,14 @@ class Typer {
     TensorType result = x;
     if (node_.op_type == "QuantizeLinear") {
       // y = saturate(round(x / scale) + zero_point): the type of the zero point, else output_dtype (opset 21), else uint8.
-      result.data_type = number != 0 ? static_cast<DataType>(number) : DataType::uint8;
+      result.data_type = number != 0 ? ir::data_type_from_number(number) : DataType::uint8;
       if (const TensorType* zero = operand(2)) result.data_type = zero->data_type;
       return result;
     }
     // y = (x - zero_point) * scale: output_dtype (opset 23), else the type of the scale.
     const TensorType* scale = operand(1);
     if (scale == nullptr) return std::nullopt;
-    result.data_type = number != 0 ? static_cast<DataType>(number) : scale->data_type;
+    result.data_type = number != 0 ? ir::data_type_from_number(number) : scale->data_type;
     return result;
   }
 

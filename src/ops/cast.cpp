@@ -1,6 +1,7 @@
 // cast: x converted to another element type (ONNX Cast between floating types, integers of 8 bits and more, and booleans).
 #include <fmt/format.h>
 
+#include "src/ir/data_type_from_number.h"
 #include "src/ops/common.h"
 
 namespace xflow::ops {
@@ -8,7 +9,7 @@ namespace {
 
 Result<Lifted> lift_cast(const OnnxNode& node) {
   XFLOW_TRY(Lifted lifted, lift_operands(node));
-  const auto to = static_cast<ir::DataType>(node.integer("to", 0));
+  const auto to = ir::data_type_from_number(node.integer("to", 0));
   if (!contains(kNumeric | kBoolean, node.input_type(0).data_type) || !contains(kNumeric | kBoolean, to)) {
     return fail(ErrorCode::unsupported,
                 fmt::format("a cast from {} to {} has no arithmetic", ir::name(node.input_type(0).data_type), ir::name(to)));

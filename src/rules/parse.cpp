@@ -10,8 +10,22 @@
 namespace xflow::rules {
 namespace {
 
-constexpr int kMaxNesting = 100;
+constexpr int kMaxNesting = 100;                // of the text, and of the tree: the height of a sum is the number of its operators
 constexpr std::size_t kMaxApplications = 1000;  // operators in one rule
+constexpr std::size_t kMaxTokens = 20'000;      // words, numbers and symbols of one rule
+
+// The height of a tree whose subtrees have at most kMaxNesting.
+int height(const Expression& e) {
+  int most = -1;
+  for (const Expression& argument : e.arguments) most = std::max(most, height(argument));
+  return most + 1;
+}
+int height(const Term& term) {
+  int most = -1;
+  for (const Term& operand : term.operands) most = std::max(most, height(operand));
+  for (const Term::NamedExpression& attribute : term.attributes) most = std::max(most, height(attribute.value));
+  return most + 1;
+}
 
 constexpr std::array<std::string_view, 6> kReserved = {"rule", "with", "source", "target", "where", "and"};
 bool is_reserved(std::string_view word) { return std::find(kReserved.begin(), kReserved.end(), word) != kReserved.end(); }
@@ -81,6 +95,12 @@ class Parser {
     if (is_word("or")) return "; guards are joined by 'and', an alternative is a rule of its own";
     return {};
   }
+  template <typename Tree>
+  Result<void> bounded(const Tree& tree, Place place) const {
+    if (height(tree) <= kMaxNesting) return {};
+    return fail(ErrorCode::limit, fmt::format("nested more than {} deep; of a sum or product each operator counts", kMaxNesting),
+                place_text(file_, place));
+  }
   Result<void> expect(std::string_view symbol) {
     if (!take_symbol(symbol)) return expected(fmt::format("'{}'", symbol));
     return {};
@@ -111,6 +131,7 @@ class Parser {
     if (!plain) return error("expected a name of letters, digits, '-', '_' and '.'");
     ++at_;
     applications_ = 0;
+    const std::size_t begin = at_;
     if (is(Token::Kind::word) && !section_ends()) return expected("the end of the name, which is one word such as 'my-rule'");
     skip_lines();
     if (is_word("where")) return expected("'with' or 'source'; guards stand behind the target");
@@ -121,6 +142,10 @@ class Parser {
     XFLOW_CHECK(parse_statements(rule.target));
     if (is_word("where")) XFLOW_CHECK(parse_guards(rule));
     skip_comments_of_next_rule();
+    if (at_ - begin > kMaxTokens) {
+      return fail(ErrorCode::limit, fmt::format("a rule has at most {} words, numbers and symbols", kMaxTokens),
+                  place_text(file_, rule.place));
+    }
     if (!is(Token::Kind::end) && !is_word("rule") && !is(Token::Kind::comment) && !is(Token::Kind::newline)) {
       return expected("'where' or the next rule");
     }
@@ -222,6 +247,7 @@ class Parser {
     XFLOW_CHECK(start_application(result, name, op.place));
     result.operands.push_back(std::move(left));
     result.operands.push_back(std::move(right));
+    XFLOW_CHECK(bounded(result, op.place));
     left = std::move(result);
     return {};
   }
@@ -261,6 +287,7 @@ class Parser {
     if (is(Token::Kind::number)) {
       XFLOW_TRY(result.literal, number());
       result.kind = Term::Kind::literal;
+      XFLOW_CHECK(bounded(result, place));
       return result;
     }
     if (is_word("_")) {
@@ -297,6 +324,7 @@ class Parser {
       if (!take_symbol(",")) break;
     }
     XFLOW_CHECK(expect(")"));
+    XFLOW_CHECK(bounded(result, place));
     return result;
   }
 
@@ -318,6 +346,7 @@ class Parser {
       XFLOW_TRY(Expression right, multiple(depth + 1));
       result.arguments.push_back(std::move(left));
       result.arguments.push_back(std::move(right));
+      XFLOW_CHECK(bounded(result, result.place));
       left = std::move(result);
     }
     return left;
@@ -341,6 +370,7 @@ class Parser {
       result.kind = Expression::Kind::multiply;
       result.arguments.push_back(std::move(left));
       result.arguments.push_back(std::move(right));
+      XFLOW_CHECK(bounded(result, result.place));
       left = std::move(result);
     }
     return left;
@@ -363,6 +393,7 @@ class Parser {
     result.kind = Expression::Kind::negate;
     result.place = place;
     result.arguments.push_back(std::move(operand));
+    XFLOW_CHECK(bounded(result, place));
     return result;
   }
   Result<Expression> indexed(int depth) {
@@ -376,6 +407,7 @@ class Parser {
       XFLOW_CHECK(expect("]"));
       result.arguments.push_back(std::move(value));
       result.arguments.push_back(std::move(position));
+      XFLOW_CHECK(bounded(result, result.place));
       value = std::move(result);
     }
     if (is_symbol("?")) {
@@ -384,6 +416,7 @@ class Parser {
       result.place = value.place;
       ++at_;
       result.arguments.push_back(std::move(value));
+      XFLOW_CHECK(bounded(result, result.place));
       return result;
     }
     return value;
@@ -414,6 +447,7 @@ class Parser {
         if (!take_symbol(",")) break;
       }
       XFLOW_CHECK(expect("]"));
+      XFLOW_CHECK(bounded(result, result.place));
       return result;
     }
     XFLOW_TRY(result.name, word("a number, a name or a list"));
@@ -434,6 +468,7 @@ class Parser {
       }
       XFLOW_CHECK(expect(")"));
     }
+    XFLOW_CHECK(bounded(result, result.place));
     return result;
   }
 

@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 namespace xflow::eval {
 namespace {
@@ -41,6 +43,21 @@ TEST(Npy, RefusesWhatItCannotRead) {
   EXPECT_EQ(parse_npy(npy(">i2", "False", "(1,)", "ab")).error().text(), "cannot read a NumPy array of type '>i2'");
   EXPECT_EQ(parse_npy(npy("<i2", "False", "(9,)", "ab")).error().text(), "the NumPy array is cut or damaged");
   EXPECT_EQ(parse_npy(npy("<i2", "False", "(99999999999, 99999999999)", "ab")).error().code, ErrorCode::unreadable);
+}
+
+TEST(Npy, ShapesWhoseProductDoesNotFitAreDamaged) {
+  // 2^24 * 2^40 elements are none modulo 2^64.
+  const std::string content(std::size_t{1} << 24U, 'a');
+  EXPECT_EQ(parse_npy(npy("|i1", "False", "(16777216, 1099511627776)", content)).error().text(), "the NumPy array is cut or damaged");
+  EXPECT_EQ(parse_npy(npy("|i1", "False", "(0, 1099511627776, 1099511627776)", "")).error().text(), "the NumPy array is cut or damaged");
+  EXPECT_EQ(type_text(*parse_npy(npy("|i1", "False", "(1000000, 0)", ""))), "int8[1000000,0]");
+}
+
+TEST(Npz, EntriesThatShareTheirBytesAreDamaged) {
+  std::ifstream file(XFLOW_SOURCE_DIR "/tests/fuzz/seeds/npz/entries-share-their-bytes.npz", std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  ASSERT_FALSE(bytes.empty());
+  EXPECT_EQ(parse_npz(bytes).error().text(), "the archive is cut or damaged");
 }
 
 TEST(Npz, ReadsWhatNumpyWrites) {

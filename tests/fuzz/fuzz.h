@@ -29,4 +29,9 @@ inline void expect_message(std::string_view message) {
   expect(message.find('\n') == std::string_view::npos, "a message is one line");
 }
 
+// A text that a terminal shows as it is.
+inline void expect_printable(std::string_view text) {
+  for (const char c : text) expect(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f, "a text has no control characters");
+}
+
 }  // namespace xflow::fuzz

@@ -25,6 +25,20 @@ TEST_F(PolyTest, EqualFormsAreEqual) {
   EXPECT_EQ(s.to_string(-n * n + c), "-N^2 + C");
 }
 
+// Powers that wrapped around would make n^(2^32) equal to 1.
+TEST_F(PolyTest, ProductsBeyondAnySizePoison) {
+  Poly power = n;
+  for (int k = 0; k < 16; ++k) power *= Poly(power);
+  EXPECT_FALSE(power.is_poisoned());
+  for (int k = 0; k < 16; ++k) power *= Poly(power);
+  EXPECT_TRUE(power.is_poisoned());
+  Poly sum(1);
+  for (int k = 0; k < 10; ++k) sum += Poly(s.named(SymbolKind::dimension, "d" + std::to_string(k)));
+  Poly product = sum;
+  for (int k = 0; k < 20; ++k) product *= sum;
+  EXPECT_TRUE(product.is_poisoned()) << "it has millions of terms";
+}
+
 TEST_F(PolyTest, OverflowPoisonsAndPoisonEqualsNothing) {
   const Poly big(std::numeric_limits<std::int64_t>::max());
   const Poly bad = big + Poly(1);

@@ -44,6 +44,11 @@ TEST(OpaqueTypes, FollowFromTheOperands) {
   EXPECT_EQ(types(NodeBuilder("RandomNormalLike").input("x").output("y").integer("dtype", 11), {{"x", {5, 2}}}), "float64[5, 2]");
   EXPECT_EQ(types(NodeBuilder("GridSample").input("x").input("g").output("y"), {{"x", {1, 3, 8, 8}}, {"g", {1, 4, 5, 2}}}),
             "float32[1, 3, 4, 5]");
+  for (const std::int64_t number : {27, 257, -1}) {
+    EXPECT_EQ(types(NodeBuilder("RandomNormalLike").input("x").output("y").integer("dtype", number), {{"x", {5, 2}}}), "undefined[5, 2]");
+    EXPECT_EQ(types(NodeBuilder("Cast").input("x").output("y").integer("to", number), {{"x", {5, 2}}}), "undefined[...]")
+        << "257 is not float32, and " << number << " is no type";
+  }
   EXPECT_EQ(types(NodeBuilder("Unknown", "custom").input("x").output("y"), {{"x", {5}}}), "undefined[...]");
 }
 

@@ -266,6 +266,9 @@ Profile profile_of(const Database& database, const DeviceInfo& device) {
   Profile profile;
   profile.device = device;
   database.for_each([&](const DatabaseKey& key, const DatabaseEntry& entry) {
+    const auto spec = parse_kernel(key.kernel);
+    // A file may hold any text; one that is no kernel would make the profile unreadable.
+    if (!spec || !has_plausible_sizes(*spec) || ops::to_string(*spec) != key.kernel) return;
     profile.kernels.emplace(Profile::Key{key.kernel, key.layout}, entry);
   });
   return profile;

@@ -35,18 +35,18 @@ std::string header(std::uint64_t text, std::uint64_t payload) {
   return bytes;
 }
 
-Result<void> send(Process& process, std::string_view text, std::span<const std::string_view> payload, double seconds) {
+Result<void> send(Channel& channel, std::string_view text, std::span<const std::string_view> payload, double seconds) {
   std::uint64_t size = 0;
   for (const std::string_view part : payload) size += part.size();
   if (text.size() > kMostText) return fail(ErrorCode::limit, fmt::format("a message of {} bytes is too long", text.size()));
-  XFLOW_CHECK(process.write(header(text.size(), size) + std::string(text), seconds));
-  for (const std::string_view part : payload) XFLOW_CHECK(process.write(part, seconds));
+  XFLOW_CHECK(channel.write(header(text.size(), size) + std::string(text), seconds));
+  for (const std::string_view part : payload) XFLOW_CHECK(channel.write(part, seconds));
   return {};
 }
 
-Result<Message> receive(Process& process, double seconds) {
+Result<Message> receive(Channel& channel, double seconds) {
   std::array<char, kHeaderSize> head{};
-  XFLOW_CHECK(process.read(head, seconds));
+  XFLOW_CHECK(channel.read(head, seconds));
   const std::string_view bytes(head.data(), head.size());
   if (!bytes.starts_with(kMagic))
     return fail(ErrorCode::unreadable,
@@ -57,14 +57,14 @@ Result<Message> receive(Process& process, double seconds) {
     return fail(ErrorCode::unreadable, fmt::format("its answer has {} bytes of text and {} of data, which is too much", text, payload));
   Message message;
   message.text.resize(text);
-  XFLOW_CHECK(process.read(message.text, seconds));
+  XFLOW_CHECK(channel.read(message.text, seconds));
   // Memory is taken as the bytes arrive: the length is only somebody's word.
   constexpr std::uint64_t kChunk = 64ULL << 20U;
   while (message.payload.size() < payload) {
     const std::size_t known = message.payload.size();
     const auto more = static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, payload - known));
     message.payload.resize(known + more);
-    XFLOW_CHECK(process.read(std::span(message.payload).subspan(known), seconds));
+    XFLOW_CHECK(channel.read(std::span(message.payload).subspan(known), seconds));
   }
   return message;
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/cost/runner/process.h"
+#include "src/cost/runner/channel.h"
 
 namespace xflow::cost::runner {
 
@@ -27,8 +27,8 @@ inline constexpr std::uint64_t kMostPayload = 16ULL << 30U;  // of payload
 std::string header(std::uint64_t text, std::uint64_t payload);
 
 // `payload` may come in parts, which are not copied.
-Result<void> send(Process& process, std::string_view text, std::span<const std::string_view> payload, double seconds);
-// Errors: those of Process; unreadable for what is no message, or one that is too long.
-Result<Message> receive(Process& process, double seconds);
+Result<void> send(Channel& channel, std::string_view text, std::span<const std::string_view> payload, double seconds);
+// Errors: those of Channel; unreadable for what is no message, or one that is too long.
+Result<Message> receive(Channel& channel, double seconds);
 
 }  // namespace xflow::cost::runner

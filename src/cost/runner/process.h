@@ -10,22 +10,22 @@
 #include <string>
 #include <string_view>
 
+#include "src/cost/runner/channel.h"
+
 namespace xflow::cost::runner {
 
 // Used by one thread at a time. The signals of the calling process stay as they are: that a child is gone is an error, not SIGPIPE.
-class Process {
+class Process final : public Channel {
  public:
   // Starts a command of the shell, in a process group of its own. Error::io with the reason of the operating system.
   static Result<std::unique_ptr<Process>> start(const std::string& command);
   // Closes the child's input, which should end it; kills the group if that does not help within two seconds, or after an error at once.
-  ~Process();
-  Process(const Process&) = delete;
-  Process& operator=(const Process&) = delete;
+  ~Process() override;
 
   // All bytes, in at most `seconds`. Errors: io, "it ended with exit status 1: MESSAGE" with the last line that the child wrote to its
   // standard error; limit, "it did not answer within 60 s". After an error the process is of no use any more.
-  Result<void> write(std::string_view bytes, double seconds);
-  Result<void> read(std::span<char> bytes, double seconds);
+  Result<void> write(std::string_view bytes, double seconds) override;
+  Result<void> read(std::span<char> bytes, double seconds) override;
 
  private:
   struct Pipes {

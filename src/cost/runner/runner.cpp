@@ -115,40 +115,45 @@ std::string_view advice(std::string_view message) {
   return "; install it for this Python: pip install './python[onnxruntime]' in the repository of xflow (docs/runner.md)";
 }
 
+Error named(const RunnerOptions& options, const Error& error) {
+  return {error.code, fmt::format("runner '{}': {}{}", options.command, error.message, advice(error.message)), {}};
+}
+
 }  // namespace
 
 Runner::Runner() = default;
 Runner::~Runner() = default;
 
 Result<std::unique_ptr<Runner>> Runner::start(const RunnerOptions& options) {
-  const auto named = [&](Error error) {
-    return fail(error.code, fmt::format("runner '{}': {}{}", options.command, error.message, advice(error.message)));
-  };
+  auto process = Process::start(options.command);
+  if (!process) return fail(named(options, process.error()));
+  return over(*std::move(process), options);
+}
+
+Result<std::unique_ptr<Runner>> Runner::over(std::unique_ptr<Channel> channel, const RunnerOptions& options) {
   std::unique_ptr<Runner> runner(new Runner());
   runner->patience_ = options.patience;
-  auto process = Process::start(options.command);
-  if (!process) return named(process.error());
-  runner->process_ = *std::move(process);
-  if (auto greeted = runner->greet(options.threads); !greeted) return named(greeted.error());
+  runner->channel_ = std::move(channel);
+  if (auto greeted = runner->greet(options.threads); !greeted) return fail(named(options, greeted.error()));
   return runner;
 }
 
 template <typename T>
 Result<T> Runner::nonsense(const std::string& what) {
-  process_.reset();
+  channel_.reset();
   return fail(ErrorCode::unreadable, fmt::format("its answer {}", what));
 }
 
 // The answer to a request, which is an object without "error".
 Result<Message> Runner::ask(const std::string& text, std::span<const std::string_view> payload) {
   if (!is_running()) return fail(ErrorCode::io, "it has ended");
-  if (auto sent = send(*process_, text, payload, patience_); !sent) {
-    process_.reset();
+  if (auto sent = send(*channel_, text, payload, patience_); !sent) {
+    channel_.reset();
     return fail(sent.error());
   }
-  auto answer = receive(*process_, patience_);
+  auto answer = receive(*channel_, patience_);
   if (!answer) {
-    process_.reset();
+    channel_.reset();
     return fail(answer.error());
   }
   const Json json = Json::parse(answer->text, nullptr, false);
@@ -174,7 +179,7 @@ Result<void> Runner::greet(int threads) {
   if (!protocol || !name || !version || !device || !clock || (*clock != "cpu" && *clock != "wall"))
     return nonsense<void>("to 'hello' lacks one of protocol, name, version, device, clock (cpu or wall)");
   if (*protocol != kProtocol) {
-    process_.reset();
+    channel_.reset();
     return fail(ErrorCode::unsupported, fmt::format("it speaks version {} of the protocol, not {}", *protocol, kProtocol));
   }
   has_wall_clock_ = *clock == "wall";

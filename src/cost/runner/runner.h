@@ -16,7 +16,7 @@
 
 namespace xflow::cost::runner {
 
-class Process;
+class Channel;
 struct Message;
 
 struct RunnerOptions {
@@ -42,6 +42,8 @@ class Runner {
  public:
   // Errors: io (it cannot be started, or ended), limit (no answer), unreadable (no answer of this protocol).
   static Result<std::unique_ptr<Runner>> start(const RunnerOptions& options);
+  // The same with a runner that was started already; `options.command` names it in errors.
+  static Result<std::unique_ptr<Runner>> over(std::unique_ptr<Channel> channel, const RunnerOptions& options);
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -50,7 +52,7 @@ class Runner {
   const DeviceInfo& info() const { return info_; }
   // Whether that goes on while others have the processor.
   bool has_wall_clock() const { return has_wall_clock_; }
-  bool is_running() const { return process_ != nullptr; }
+  bool is_running() const { return channel_ != nullptr; }
 
   // Models and sets of inputs have numbers that the caller chooses.
   Result<void> load(std::uint32_t model, const ModelSource& source);
@@ -70,7 +72,7 @@ class Runner {
   template <typename T>
   Result<T> nonsense(const std::string& what);
 
-  std::unique_ptr<Process> process_;
+  std::unique_ptr<Channel> channel_;
   DeviceInfo info_;
   bool has_wall_clock_ = false;
   double patience_ = 60;
