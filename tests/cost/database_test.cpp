@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 namespace xflow::cost {
 namespace {
@@ -267,6 +268,38 @@ TEST_F(DatabaseTest, AReadOnlyFileGivesAWarning) {
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+// Of the device of the seeds in tests/fuzz/seeds/costs.
+TEST_F(DatabaseTest, RowsThatAreNoCostsAreLeftOut) {
+  const fs::path seeds = fs::path(XFLOW_SOURCE_DIR) / "tests/fuzz/seeds/costs";
+  fs::copy_file(seeds / "strange-numbers.db", path());
+  const DeviceInfo info{"npu", "NPU 7", "vendor 2.1", 1, "wall time", "loop"};
+  Database database = Database::open(path(), info);
+  EXPECT_TRUE(database.persistent());
+  const auto has = [&](int size) {
+    return database.find({fmt::format("softmax(float32[{0}]) -> float32[{0}]", size), Layout::plain}) != nullptr;
+  };
+  EXPECT_FALSE(has(3)) << "an infinite time";
+  EXPECT_FALSE(has(4)) << "a negative time";
+  EXPECT_FALSE(has(6)) << "an infinite spread";
+  ASSERT_TRUE(has(2));
+  const DatabaseKey often{"softmax(float32[2]) -> float32[2]", Layout::plain};
+  DatabaseEntry more = entry(1);
+  more.attempts = std::numeric_limits<int>::max();
+  EXPECT_EQ(database.insert(often, more).attempts, 2'000'000) << "counts do not overflow";
+}
+
+TEST_F(DatabaseTest, NothingInAFileIsExecuted) {
+  const fs::path seeds = fs::path(XFLOW_SOURCE_DIR) / "tests/fuzz/seeds/costs";
+  const DeviceInfo info{"npu", "NPU 7", "vendor 2.1", 1, "wall time", "loop"};
+  for (const char* name : {"endless-view.db", "endless-trigger.db", "huge-default.db"}) {
+    fs::copy_file(seeds / name, path(name));
+    Database database = Database::open(path(name), info);
+    database.insert({"k", Layout::plain}, entry(1));
+    database.flush();
+    EXPECT_EQ(database.size(), 1U) << name;
+  }
 }
 
 TEST_F(DatabaseTest, AnOlderSchemaIsBroughtUpToDateAndItsCostsStay) {

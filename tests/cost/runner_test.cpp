@@ -130,6 +130,13 @@ TEST(Runner, ThatRefusesAModelGoesOn) {
   EXPECT_TRUE(runner->load(1, {"Relu", {}}));
 }
 
+TEST(Runner, SaysNothingThatATerminalObeys) {
+  auto runner = started("--refuse \"$(printf '\\033[2JConv')\"");
+  const auto refused = runner->load(0, {"\033[2JConv", {}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(), (Error{ErrorCode::unsupported, "cannot load  [2JConv", ""}));
+}
+
 TEST(Runner, ThatCrashesSaysItsLastWords) {
   auto runner = loaded("Conv", "--crash Conv");
   const auto crashed = runner->run(0, 0, 1);

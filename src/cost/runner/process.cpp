@@ -64,7 +64,10 @@ std::string last_line(std::string_view text) {
   if (end == std::string_view::npos) return {};
   text = text.substr(0, end + 1);
   const auto start = text.find_last_of("\r\n");
-  return std::string(start == std::string_view::npos ? text : text.substr(start + 1));
+  std::string line(start == std::string_view::npos ? text : text.substr(start + 1));
+  for (char& c : line)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';  // terminals obey control characters
+  return line;
 }
 
 }  // namespace

@@ -27,6 +27,13 @@ std::optional<double> number_in(const Json& json, const char* key) {
   return found != json.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
 }
 
+// A text of the runner for messages, reports and keys of costs: terminals obey control characters.
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  return text;
+}
+
 // Tensors as text and bytes.
 struct Encoded {
   Json list = Json::array();
@@ -161,10 +168,8 @@ Result<Message> Runner::ask(const std::string& text, std::span<const std::string
   const auto error = json.find("error");
   if (error == json.end()) return answer;
   if (!error->is_string()) return nonsense<Message>("has an error that is no text");
-  std::string said = error->get<std::string>();
-  for (char& c : said)
-    if (c == '\n' || c == '\r') c = ' ';
-  return fail(ErrorCode::unsupported, std::move(said));
+  std::string said = one_line(error->get<std::string>());
+  return fail(ErrorCode::unsupported, said.empty() ? "it gave no reason" : std::move(said));
 }
 
 Result<void> Runner::greet(int threads) {
@@ -183,7 +188,8 @@ Result<void> Runner::greet(int threads) {
     return fail(ErrorCode::unsupported, fmt::format("it speaks version {} of the protocol, not {}", *protocol, kProtocol));
   }
   has_wall_clock_ = *clock == "wall";
-  info_ = DeviceInfo{"runner", *device, fmt::format("{} {}", *name, *version), threads, has_wall_clock_ ? "wall time" : "CPU time"};
+  info_ = DeviceInfo{"runner", one_line(*device), one_line(fmt::format("{} {}", *name, *version)), threads,
+                     has_wall_clock_ ? "wall time" : "CPU time"};
   return {};
 }
 
