@@ -143,7 +143,9 @@ struct Database::State {
 
   // Goes on in memory; one warning, because there is no file after the first.
   void give_up(const std::string& doing) {
-    const std::string reason = connection == nullptr ? "" : fmt::format(": {}", sqlite3_errmsg(connection));
+    std::string reason = connection == nullptr ? "" : fmt::format(": {}", sqlite3_errmsg(connection));
+    for (char& c : reason)
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';  // it may cite the file
     close();
     waiting.clear();
     if (warn) warn(fmt::format("{}: cannot {} the cost database{}; costs are kept in memory for this run only", path, doing, reason));

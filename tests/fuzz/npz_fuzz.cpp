@@ -16,9 +16,10 @@ void look_at(const eval::Tensor& tensor, std::uint64_t& bytes) {
     expect(!__builtin_mul_overflow(count, static_cast<std::uint64_t>(dim), &count), "the number of elements fits 64 bits");
   }
   bytes += count * static_cast<std::uint64_t>(xflow::ir::bits(tensor.data_type)) / 8;
-  if (const auto values = doubles(tensor)) expect(values->size() == count, "an array has as many elements as its shape says");
-  if (const auto values = integers(tensor)) expect(values->size() == count, "an array has as many elements as its shape says");
-  expect(eval::equal(tensor, tensor), "an array is equal to itself, bit by bit");
+  const auto values = doubles(tensor);
+  if (values) expect(values->size() == count, "an array has as many elements as its shape says");
+  if (const auto whole = integers(tensor)) expect(whole->size() == count, "an array has as many elements as its shape says");
+  if (values) expect(eval::equal(tensor, tensor), "an array is equal to itself, bit by bit");
 }
 
 void expect_clean(const xflow::Error& error) {

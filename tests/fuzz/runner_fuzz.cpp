@@ -77,9 +77,10 @@ bool answered(const xflow::Result<T>& result) {
 void look_at(const eval::Tensor& tensor) {
   std::uint64_t count = 1;
   for (const std::int64_t dim : tensor.dims) count *= static_cast<std::uint64_t>(dim);
-  if (const auto values = doubles(tensor)) expect(values->size() == count, "a tensor has as many elements as its shape says");
-  if (const auto values = integers(tensor)) expect(values->size() == count, "a tensor has as many elements as its shape says");
-  expect(eval::equal(tensor, tensor), "a tensor is equal to itself, bit by bit");
+  const auto values = doubles(tensor);
+  if (values) expect(values->size() == count, "a tensor has as many elements as its shape says");
+  if (const auto whole = integers(tensor)) expect(whole->size() == count, "a tensor has as many elements as its shape says");
+  if (values) expect(eval::equal(tensor, tensor), "a tensor is equal to itself, bit by bit");
 }
 
 void converse(runner::Runner& peer, const std::string& name, const std::string& path) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -71,8 +72,11 @@ std::optional<Sizes> dims_in(const Json& json) {
   for (const Json& dim : *list) {
     if (!dim.is_number_unsigned() || dim.get<std::uint64_t>() > kMostPayload) return std::nullopt;
     dims.sizes.push_back(dim.get<std::int64_t>());
-    if (__builtin_mul_overflow(dims.count, dim.get<std::uint64_t>(), &dims.count) || dims.count > kMostPayload) return std::nullopt;
+    // Sizes beside a 0 count as well: strides are products of them.
+    const std::uint64_t factor = std::max<std::uint64_t>(dim.get<std::uint64_t>(), 1);
+    if (__builtin_mul_overflow(dims.count, factor, &dims.count) || dims.count > kMostPayload) return std::nullopt;
   }
+  if (std::find(dims.sizes.begin(), dims.sizes.end(), 0) != dims.sizes.end()) dims.count = 0;
   return dims;
 }
 
