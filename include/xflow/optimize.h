@@ -25,6 +25,12 @@ struct InputShape {
   std::vector<std::int64_t> dims;
 };
 
+// Which results are written.
+enum class Accept : std::uint8_t {
+  faster,   // those that are faster
+  smaller,  // also those that the clean-ups of <xflow/simplify.h> leave smaller, as long as nothing is measured slower
+};
+
 struct OptimizeOptions {
   // Where costs are measured: "cpu"; "cuda:N", a GPU (see devices() of <xflow/devices.h>); "runner", the program of `runner`; or
   // "profile:FILE", a device that is not here (docs/cost.md, Profiles), on which nothing is run. Empty: in the runner if there is one, else
@@ -61,6 +67,7 @@ struct OptimizeOptions {
   // The original and the result are run in turns, and the result is only shipped if it is faster. False: nothing is run from end to end,
   // and that the result is faster is predicted.
   bool gate = true;
+  Accept accept = Accept::faster;
   // The program that runs models (docs/runner.md), as a command of the shell. Empty: the device runs them, by the kernels that were timed.
   std::string runner;
   double max_kernel_seconds = 300;  // wall clock, of timing kernels in the runner; what is not timed by then counts as not measurable
@@ -174,6 +181,15 @@ struct OptimizeReport {
     std::string message;  // the difference
   };
 
+  // What the clean-ups of <xflow/simplify.h> remove from the model that is faster, or from the original where none is.
+  struct Smaller {
+    std::uint64_t nodes = 0;         // of `nodes_before`, which include bodies of nodes
+    std::uint64_t nodes_before = 0;  // 0: the clean-ups were not tried, or leave the model as it is
+    std::uint64_t bytes = 0;         // of stored constants
+    bool written = false;            // with Accept::smaller
+    std::string reason = {};         // why not, with Accept::smaller
+  };
+
   bool improved = false;                   // false: the model is the original, byte for byte
   std::string reason;                      // why the original was kept; empty if improved
   std::string device;                      // "cpu: ..., 1 thread, oneDNN 2.6.3"
@@ -205,6 +221,7 @@ struct OptimizeReport {
       checked_sizes;  // at which they were: "x: [1, 3, 128, 128]", or "the declared sizes" where the model leaves none open
   std::vector<std::string> skipped_sizes;  // at which they could not be, with the reason
   EndToEnd end_to_end;
+  Smaller smaller;
   double seconds = 0;
 
   XFLOW_API std::string to_text() const;  // for people

@@ -75,7 +75,7 @@ class Judge {
       return std::string("nothing of it can be run here");
     if (std::ranges::all_of(choices_, [](const Choice& choice) { return run_alike(choice.plans[0], choice.plans[1]); })) {
       const std::size_t launches = choices_[0].plans[0].launches.size();
-      return fmt::format("it is run like the original, by the same {} kernel{}", launches, launches == 1 ? "" : "s");
+      return fmt::format("{}, by the same {} kernel{}", kRunAlike, launches, launches == 1 ? "" : "s");
     }
     for (std::size_t who = 0; who < 2; ++who) {
       const auto id = executor_.add([this, who] { return build(who); });

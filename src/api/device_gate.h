@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "src/api/engine.h"
 #include "src/api/run_inputs.h"
@@ -29,6 +30,9 @@ struct DeviceGate {
 // to, in which equal nodes are one and unused ones are gone. Empty if the candidate may be shipped, otherwise why not.
 std::string judge_on_device(const DeviceGate& gate, const ir::Graph& candidate, const std::function<void()>& progress,
                             OptimizeReport& report);
+
+// How the reason begins why a candidate is not run that is the same to the device.
+inline constexpr std::string_view kRunAlike = "it is run like the original";
 
 // Why a result of `moves` alone is not shipped where no runner runs the model itself.
 std::string no_gain_of_moves(std::span<const GraphMove> moves);

@@ -263,6 +263,38 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   return outcome;
 }
 
+Result<void> DeviceCosts::open_for(const Problem& problem, const OptimizeOptions& options) {
+  XFLOW_TRY(const Sizes sizes,
+            choose_fitting_sizes(problem.arena, problem.graph, problem.inputs, problem.runs->shapes[0], problem.runs->inner));
+  XFLOW_CHECK(open(options, [&] { return cost::cpu::bytes_of_run(problem.arena, problem.graph, sizes.valuation()); }));
+  database = std::make_unique<cost::Database>(
+      cost::Database::open(profile ? "" : options.cost_database, device().info(), [warning = options.warning](const std::string& text) {
+        if (warning) warning(text);
+      }));
+  return {};
+}
+
+double price_noise(const OptimizeReport::Kernels& kernels) {
+  constexpr double kLeast = 0.01;
+  constexpr double kDisturbed = 0.1;
+  const std::uint64_t all = kernels.measured + kernels.known;
+  return all == 0 ? kLeast : kLeast + kDisturbed * static_cast<double>(kernels.provisional) / static_cast<double>(all);
+}
+
+std::string below_noise(const OptimizeReport& report, std::span<const GraphMove> moves) {
+  double before = report.before_nanoseconds;
+  for (const GraphMove& move : moves) before += move.gain.value;
+  const double gain = before > 0 ? 1 - report.after_nanoseconds / before : 0;
+  const double noise = price_noise(report.kernels);
+  if (gain >= noise) return {};
+  return fmt::format("the predicted gain of {:.2f} % is below the noise of the prices, {:.2f} %", 100 * gain, 100 * noise);
+}
+
+bool is_no_slower(const OptimizeReport::EndToEnd& run) {
+  return run.run && !run.comparisons.empty() &&
+         std::ranges::all_of(run.comparisons, [](const auto& c) { return c.verdict == "faster" || c.verdict == "equal"; });
+}
+
 void keep_original(std::string reason, std::optional<double> predicted, OptimizeReport& report) {
   report.improved = false;
   report.reason = std::move(reason);

@@ -38,6 +38,8 @@ class RunnerDevice;
 
 namespace xflow::api {
 
+struct Problem;
+
 // The device of the options, and what is known of its costs. Made by improve, for what is to be run afterwards.
 struct DeviceCosts {
   DeviceCosts();
@@ -46,6 +48,8 @@ struct DeviceCosts {
   // for a device that is not here and a runner that cannot be started, invalid_argument for caches of another name, those of reading a
   // profile.
   Result<void> open(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run);
+  // The same with the database of the options, for a problem that nobody searched.
+  Result<void> open_for(const Problem& problem, const OptimizeOptions& options);
   cost::Device& device() const;
   std::unique_ptr<cost::gpu::Gpu> opened_gpu;  // what `gpu` is on
   std::unique_ptr<cost::cpu::CpuDevice> cpu;   // one of these
@@ -93,6 +97,14 @@ struct Problem {
 // optimize of <xflow/optimize.h>.
 Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& options, const ProgressCallback& progress,
                                 OptimizeReport& report);
+
+// By how much predicted times may be wrong, as a part of them: 1 %, and 10 % of what kernels cost that were timed on a disturbed machine
+// alone, by their number (docs/cost.md, The noise of prices).
+double price_noise(const OptimizeReport::Kernels& kernels);
+// Why a result whose gain is predicted, `moves` included, is not written: the gain is below the noise of the prices. Empty if it is not.
+std::string below_noise(const OptimizeReport& report, std::span<const GraphMove> moves);
+// Whether a candidate was run and measured to be faster or equal at every choice of sizes.
+bool is_no_slower(const OptimizeReport::EndToEnd& run);
 
 // The report of a result that is the original, for this reason. `predicted`: the nanoseconds of another that was run and not shipped; that
 // they were wrong is worth knowing.

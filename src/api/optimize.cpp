@@ -17,6 +17,7 @@
 #include "src/api/end_to_end.h"
 #include "src/api/engine.h"
 #include "src/api/rounds.h"
+#include "src/api/simplify_document.h"
 #include "src/api/sized_model.h"
 #include "src/eval/evaluate.h"
 #include "src/onnx/document.h"
@@ -152,17 +153,18 @@ std::string judge_here(const Document& document, const LiftedModel& model, const
                               candidate, progress, report);
 }
 
-// The same in a runner, against the document with the edits `before`.
+// The same in a runner, against the document with the edits `before`. `edits` are those of `edited`, or of the document.
 std::string judge(api::RunnerGate& gate, const Document& document, const Files& files, const api::Problem& problem,
                   std::span<const api::NamedInput> required, std::span<const onnx_io::GraphEdit> before,
-                  std::span<const onnx_io::GraphEdit> edits, const std::function<void()>& progress, OptimizeReport::EndToEnd& report) {
+                  std::span<const onnx_io::GraphEdit> edits, const std::function<void()>& progress, OptimizeReport::EndToEnd& report,
+                  const Document* edited = nullptr) {
   const auto failed = [](const Error& error) { return "it could not be written for the runner: " + error.text(); };
   const auto judged = [&](const api::RunnerGate::Model& original, const api::RunnerGate::Model& candidate) {
     return gate.judge(problem.arena, problem.graph, problem.inputs, required, original, candidate, progress, report);
   };
   if (document.external_files().empty()) {
     const auto original = before.empty() ? Result<std::string>(std::string()) : onnx_io::write_bytes(document, before);
-    const auto bytes = onnx_io::write_bytes(document, edits);
+    const auto bytes = onnx_io::write_bytes(edited != nullptr ? *edited : document, edits);
     if (!original || !bytes) return report.reason = failed(original ? bytes.error() : original.error());
     return judged({before.empty() ? document.bytes() : std::string_view(*original), {}}, {*bytes, {}});
   }
@@ -174,7 +176,7 @@ std::string judge(api::RunnerGate& gate, const Document& document, const Files& 
     former = *std::move(written);
     original = former->path();
   }
-  const auto candidate = CandidateFile::write(document, edits, files.output, ".candidate");
+  const auto candidate = CandidateFile::write(edited != nullptr ? *edited : document, edits, files.output, ".candidate");
   if (!candidate) return report.reason = failed(candidate.error());
   return judged({{}, original}, {{}, (*candidate)->path()});
 }
@@ -283,6 +285,7 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
     const std::size_t nodes = lowered->kept_nodes + lowered->renamed_nodes + lowered->new_nodes;
     if (nodes > report.nodes_before)
       return keep_original(fmt::format("the result has {} nodes in the place of {}, and was not run", nodes, report.nodes_before));
+    if (auto reason = api::below_noise(report, moves); !reason.empty()) return keep_original(std::move(reason), report.after_nanoseconds);
     report.end_to_end.reason = api::why_not_run(options, "model", "--no-gate");
   }
   api::list_moves(moves, report);
@@ -337,6 +340,92 @@ Result<Optimized> optimize_until_stable(const Document& document, const Files& f
   return best;
 }
 
+// Runs the clean-ups of `shipped` against it. Empty if it is measured to be no slower; otherwise why it may not be written.
+std::string judge_smaller(const Document& shipped, const Files& files, const api::Simplified& smaller, const OptimizeOptions& options,
+                          const ProgressCallback& progress, const OptimizeReport& before) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto sized = api::SizedModel::lift(shipped, options);
+  if (!sized) return sized.error().text();
+  const std::unique_ptr<api::SizedModel>& model = *sized;
+  api::Problem problem{model->arena(), model->model().graph, model->inputs()};
+  api::DeviceCosts costs;
+  problem.costs = &costs;
+  problem.runs = &model->runs();
+  OptimizeReport trial = before;
+  trial.end_to_end = {};
+  const std::function<void()> running = api::running(progress, start, trial);
+  std::string against;
+  if (!options.runner.empty()) {
+    const auto gate = api::RunnerGate::open(options, model->runs());
+    if (!gate) return gate.error().text();
+    against = judge(**gate, shipped, files, problem, model->required(), {}, smaller.last.edits, running, trial.end_to_end,
+                    &smaller.base(shipped));
+  } else {
+    const auto graph = api::cleaned_graph(model->model(), model->arena(), options);
+    if (!graph) return graph.error().text();
+    if (*graph == problem.graph) return {};
+    if (const auto opened = costs.open_for(problem, options); !opened) return opened.error().text();
+    against = judge_here(shipped, model->model(), problem, options, *graph, running, trial);
+    if (against.starts_with(api::kRunAlike)) return {};
+  }
+  return api::is_no_slower(trial.end_to_end) ? std::string() : against;
+}
+
+// Cleans up what is going to be written, or says what that would remove.
+Result<void> clean_up_result(const Document& document, const Files& files, const OptimizeOptions& options, const ProgressCallback& progress,
+                             Optimized& best) {
+  constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // they are in memory twice
+  const auto start = std::chrono::steady_clock::now();
+  std::unique_ptr<const Document> written;
+  if (best.lowered) {
+    if (document.bytes().size() > kMostBytes) return {};
+    XFLOW_TRY(std::string bytes, onnx_io::write_bytes(best.document ? *best.document : document, best.lowered->edits));
+    XFLOW_TRY(Document parsed, Document::parse(std::move(bytes), document.origin()));
+    written = std::make_unique<const Document>(std::move(parsed));
+  }
+  const Document& shipped = written ? *written : document;
+  XFLOW_TRY(api::Simplified smaller, api::simplify_document(shipped, api::simplify_options(options)));
+  if (!smaller.report.simplified) return {};
+  OptimizeReport& report = best.report;
+  report.smaller.nodes_before = smaller.report.nodes_before;
+  report.smaller.nodes = smaller.report.nodes_before - smaller.report.nodes_after;
+  report.smaller.bytes =
+      smaller.report.stored_bytes_before - std::min(smaller.report.stored_bytes_before, smaller.report.stored_bytes_after);
+  if (options.accept == Accept::smaller) {
+    if (options.gate && !api::is_elsewhere(options))
+      report.smaller.reason = judge_smaller(shipped, files, smaller, options, progress, report);
+    report.smaller.written = report.smaller.reason.empty();
+  }
+  report.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!report.smaller.written) return {};
+  if (!report.improved) {  // the rewrites that were found are not in it
+    report.steps.clear();
+    for (OptimizeReport::RuleCount& count : report.rules) count.applied = 0;
+    report.after_nanoseconds = report.before_nanoseconds;
+  }
+  report.improved = true;
+  report.reason.clear();
+  const Document& edited = smaller.base(shipped);
+  const auto main = std::ranges::find(smaller.last.edits, onnx_io::GraphId{0}, &onnx_io::GraphEdit::graph);
+  report.nodes_after = main == smaller.last.edits.end() ? edited.nodes(onnx_io::GraphId{0}).size() : main->nodes->size();
+  if (main != smaller.last.edits.end()) report.nodes_kept = count_kept(document, edited, *main);
+  best.document = smaller.edited ? std::move(smaller.edited) : std::move(written);
+  best.lowered.emplace();
+  best.lowered->edits = std::move(smaller.last.edits);
+  best.lowered->constants = std::move(smaller.last.constants);
+  return {};
+}
+
+// Optimises a document as the options say.
+Result<Optimized> optimize_and_clean_up(const Document& document, const Files& files, const OptimizeOptions& options,
+                                        const ProgressCallback& progress) {
+  XFLOW_TRY(Optimized best, optimize_until_stable(document, files, options, progress));
+  // What cannot be cleaned up stays as it is.
+  if (const auto cleaned = clean_up_result(document, files, options, progress, best); !cleaned)
+    best.report.smaller.reason = cleaned.error().text();
+  return best;
+}
+
 // Exceptions of the standard library (no memory) must not cross the public interface.
 template <typename T, typename Body>
 Result<T> guarded(const Body& body) {
@@ -354,7 +443,7 @@ Result<T> guarded(const Body& body) {
 Result<OptimizeResult> optimize(std::string_view model, const OptimizeOptions& options, const ProgressCallback& progress) {
   return guarded<OptimizeResult>([&]() -> Result<OptimizeResult> {
     XFLOW_TRY(const Document document, Document::parse(std::string(model)));
-    XFLOW_TRY(Optimized optimized, optimize_until_stable(document, {}, options, progress));
+    XFLOW_TRY(Optimized optimized, optimize_and_clean_up(document, {}, options, progress));
     if (!optimized.lowered) return OptimizeResult{std::string(model), std::move(optimized.report)};
     const Document& edited = optimized.document ? *optimized.document : document;
     XFLOW_TRY(std::string bytes, onnx_io::write_bytes(edited, optimized.lowered->edits));
@@ -366,7 +455,7 @@ Result<OptimizeReport> optimize_file(const std::string& input, const std::string
                                      const ProgressCallback& progress) {
   return guarded<OptimizeReport>([&]() -> Result<OptimizeReport> {
     XFLOW_TRY(const Document document, Document::open(input, options.allow_external));
-    XFLOW_TRY(Optimized optimized, optimize_until_stable(document, {input, output}, options, progress));
+    XFLOW_TRY(Optimized optimized, optimize_and_clean_up(document, {input, output}, options, progress));
     XFLOW_CHECK(onnx_io::write_document(
         optimized.document ? *optimized.document : document,
         optimized.lowered ? std::span<const onnx_io::GraphEdit>(optimized.lowered->edits) : std::span<const onnx_io::GraphEdit>(), output));

@@ -84,6 +84,15 @@ nlohmann::ordered_json json_of(const OptimizeReport::EndToEnd& run) {
   return json;
 }
 
+std::string text_of(const OptimizeReport::Smaller& smaller) {
+  const std::string removed =
+      fmt::format("{} of {} nodes{}", smaller.nodes, smaller.nodes_before,
+                  smaller.bytes > 0 ? fmt::format(" and {} of constants", bytes_text(smaller.bytes)) : std::string());
+  if (smaller.written) return "removed " + removed;
+  if (smaller.reason.empty()) return "--accept smaller would remove " + removed;
+  return fmt::format("did not remove {}: {}", removed, smaller.reason);
+}
+
 double ratio(double after, double before) { return before > 0 ? after / before : 1; }
 
 }  // namespace
@@ -174,7 +183,8 @@ std::string OptimizeReport::to_text() const {
          fmt::format("{}{}{} does not agree with the original: {}", rewrite.rule, at, value.empty() ? ", which" : value, rewrite.message));
   }
   describe(end_to_end, line);
-  line("result", improved ? "a cheaper model" : "the original model: " + reason);
+  if (smaller.nodes_before > 0) line("clean-ups", text_of(smaller));
+  line("result", improved ? smaller.written && steps.empty() ? "a smaller model" : "a cheaper model" : "the original model: " + reason);
   line("time", fmt::format("{:.1f} s", seconds));
   return text;
 }
@@ -224,6 +234,11 @@ std::string OptimizeReport::to_json() const {
   json["checked_sizes"] = checked_sizes;
   json["skipped_sizes"] = skipped_sizes;
   json["end_to_end"] = json_of(end_to_end);
+  json["smaller"] = {{"nodes", smaller.nodes},
+                     {"nodes_before", smaller.nodes_before},
+                     {"bytes", smaller.bytes},
+                     {"written", smaller.written},
+                     {"reason", smaller.reason}};
   json["seconds"] = seconds;
   // Names in a model may be any bytes; what is no UTF-8 is shown as a replacement character.
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

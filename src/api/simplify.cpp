@@ -2,157 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
 #include <exception>
-#include <map>
-#include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
-#include <span>
-#include <string_view>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
-#include "src/api/clean_up.h"
-#include "src/api/engine.h"
+#include "src/api/simplify_document.h"
 #include "src/onnx/document_writer.h"
-#include "src/search/simplify.h"
-#include "xflow/optimize.h"
 
 namespace xflow {
 namespace {
 
 using onnx_io::Document;
-
-// A clean-up may make another one possible: what a node that is gone has read may be known to everything that reads it now. So the result
-// is cleaned up again until nothing changes, up to this many times, and unless a copy of the model is large.
-constexpr int kMostPasses = 8;
-constexpr std::size_t kMostCopied = std::size_t{512} << 20U;
-
-Result<rules::VerifiedRules> clean_up_rules(const SimplifyOptions& options) {
-  OptimizeOptions all;
-  all.rules = options.rules;
-  all.skip_rules = options.skip_rules;
-  XFLOW_TRY(rules::VerifiedRules rules, api::load_rules(all));
-  rules.keep(search::is_clean_up);
-  return rules;
-}
-
-// Nodes, and bytes of stored elements, of the main graph and the bodies in it.
-struct Content {
-  std::uint64_t nodes = 0;
-  std::uint64_t stored_bytes = 0;
-};
-Content content_of(const Document& document) {
-  Content content;
-  const auto add = [&](const onnx_io::TensorView& tensor) {
-    const auto elements = tensor.elements();
-    if (elements && tensor.data_type != ir::DataType::undefined) content.stored_bytes += ir::storage_bytes(tensor.data_type, *elements);
-  };
-  for (const onnx_io::GraphId id : api::cleaned_graphs(document)) {
-    content.nodes += document.nodes(id).size();
-    for (const onnx_io::Initializer& initializer : document.graph(id).initializers) add(initializer.tensor);
-    for (const onnx_io::Node& node : document.nodes(id)) {
-      const onnx_io::Attribute* value = node.is("Constant") ? node.find("value") : nullptr;
-      if (value == nullptr) continue;
-      if (const auto tensor = document.tensor(*value)) add(*tensor);
-    }
-  }
-  return content;
-}
-
-// Nodes of `after` that are nodes of `before`, byte for byte.
-std::uint64_t kept_nodes(const Document& before, const Document& after) {
-  std::unordered_map<std::string_view, std::size_t> payloads;
-  for (const onnx_io::GraphId id : api::cleaned_graphs(before))
-    for (const onnx_io::Node& node : before.nodes(id)) ++payloads[node.payload];
-  std::uint64_t kept = 0;
-  for (const onnx_io::GraphId id : api::cleaned_graphs(after)) {
-    for (const onnx_io::Node& node : after.nodes(id)) {
-      const auto found = payloads.find(node.payload);
-      if (found == payloads.end() || found->second == 0) continue;
-      --found->second;
-      ++kept;
-    }
-  }
-  return kept;
-}
-
-// The figures of a result that is not read again: nodes and bytes by what its edits keep and add. Bodies of added nodes are not counted.
-void describe_large(const Document& document, std::span<const onnx_io::GraphEdit> edits, SimplifyReport& report) {
-  for (const onnx_io::GraphEdit& edit : edits) {
-    const std::uint64_t before = document.nodes(edit.graph).size();
-    const auto kept =
-        static_cast<std::uint64_t>(std::ranges::count_if(*edit.nodes, [](const auto& entry) { return entry.kept.has_value(); }));
-    report.nodes_after -= before - edit.nodes->size();
-    report.nodes_kept -= before - kept;
-    std::vector<bool> stays(document.graph(edit.graph).initializers.size());
-    for (const onnx_io::Entry& entry : *edit.initializers) {
-      if (entry.kept) stays[*entry.kept] = true;
-      report.stored_bytes_after += entry.tail.size();
-    }
-    for (std::size_t k = 0; k < stays.size(); ++k) {
-      const onnx_io::TensorView& tensor = document.graph(edit.graph).initializers[k].tensor;
-      const auto elements = tensor.elements();
-      if (!stays[k] && elements) report.stored_bytes_after -= ir::storage_bytes(tensor.data_type, *elements);
-    }
-  }
-}
-
-// What became of a model: `edits` of `edited`, or of the original where that is null.
-struct Simplified {
-  SimplifyReport report;
-  std::unique_ptr<const Document> edited;
-  api::CleanedUp last;
-};
-
-Result<Simplified> simplify_document(const Document& document, const SimplifyOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
-  if (options.numbers != "exact" && options.numbers != "rounding")
-    return fail(ErrorCode::invalid_argument, fmt::format("numbers must be exact or rounding, found '{}'", options.numbers));
-  if (!(options.max_growth >= 0)) return fail(ErrorCode::invalid_argument, "max_growth must not be negative");
-  XFLOW_TRY(const rules::VerifiedRules rules, clean_up_rules(options));
-  const api::CleanUpOptions clean_up{rules, options.numbers == "exact", options.max_growth};
-
-  Simplified result;
-  SimplifyReport& report = result.report;
-  std::map<std::string, std::uint64_t> counts;
-  const Content before = content_of(document);
-  report.nodes_before = report.nodes_after = report.nodes_kept = before.nodes;
-  report.stored_bytes_before = report.stored_bytes_after = before.stored_bytes;
-  XFLOW_TRY(api::CleanedUp next, api::clean_up(document, clean_up));
-  report.opaque = next.opaque;
-  report.simplified = !next.edits.empty();
-  if (!report.simplified) report.reason = "no clean-up leaves fewer nodes";
-  for (int pass = 1; !next.edits.empty(); ++pass) {
-    for (const auto& [rule, count] : next.rules) counts[rule] += count;
-    result.last = std::move(next);
-    if (document.bytes().size() > kMostCopied) {
-      describe_large(document, result.last.edits, report);
-      break;
-    }
-    const Document& edited = result.edited ? *result.edited : document;
-    XFLOW_TRY(std::string bytes, onnx_io::write_bytes(edited, result.last.edits));
-    XFLOW_TRY(Document written, Document::parse(std::move(bytes), document.origin()));
-    const Content after = content_of(written);
-    report.nodes_after = after.nodes;
-    report.nodes_kept = kept_nodes(document, written);
-    report.stored_bytes_after = after.stored_bytes;
-    if (pass == kMostPasses) break;
-    XFLOW_TRY(next, api::clean_up(written, clean_up));
-    if (!next.edits.empty()) result.edited = std::make_unique<const Document>(std::move(written));
-  }
-  std::map<std::string_view, std::string> numbers;
-  for (std::size_t k = 0; k < rules.size(); ++k) {
-    const rules::Rule& rule = rules.rule(static_cast<rules::RuleId>(k));
-    numbers.emplace(rule.name, rules::numbers_text(rule));
-  }
-  for (const auto& [rule, count] : counts) report.rules.push_back({rule, count, numbers[rule]});
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return result;
-}
 
 // Exceptions of the standard library (no memory) must not cross the public interface.
 template <typename T, typename Body>
@@ -171,9 +32,9 @@ Result<T> guarded(const Body& body) {
 Result<SimplifyResult> simplify(std::string_view model, const SimplifyOptions& options) {
   return guarded<SimplifyResult>([&]() -> Result<SimplifyResult> {
     XFLOW_TRY(const Document document, Document::parse(std::string(model)));
-    XFLOW_TRY(Simplified simplified, simplify_document(document, options));
+    XFLOW_TRY(api::Simplified simplified, api::simplify_document(document, options));
     if (!simplified.report.simplified) return SimplifyResult{std::string(model), std::move(simplified.report)};
-    XFLOW_TRY(std::string bytes, onnx_io::write_bytes(simplified.edited ? *simplified.edited : document, simplified.last.edits));
+    XFLOW_TRY(std::string bytes, onnx_io::write_bytes(simplified.base(document), simplified.last.edits));
     return SimplifyResult{std::move(bytes), std::move(simplified.report)};
   });
 }
@@ -181,8 +42,8 @@ Result<SimplifyResult> simplify(std::string_view model, const SimplifyOptions& o
 Result<SimplifyReport> simplify_file(const std::string& input, const std::string& output, const SimplifyOptions& options) {
   return guarded<SimplifyReport>([&]() -> Result<SimplifyReport> {
     XFLOW_TRY(const Document document, Document::open(input, options.allow_external));
-    XFLOW_TRY(Simplified simplified, simplify_document(document, options));
-    XFLOW_CHECK(onnx_io::write_document(simplified.edited ? *simplified.edited : document, simplified.last.edits, output));
+    XFLOW_TRY(api::Simplified simplified, api::simplify_document(document, options));
+    XFLOW_CHECK(onnx_io::write_document(simplified.base(document), simplified.last.edits, output));
     return std::move(simplified.report);
   });
 }

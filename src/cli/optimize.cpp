@@ -25,6 +25,7 @@ struct OptimizeArguments {
   std::string measure_budget;
   std::string kernel_budget;
   bool no_gate = false;
+  std::string accept = "faster";
   std::string report;
   OptimizeOptions options;
 };
@@ -100,6 +101,7 @@ Result<void> prepare(OptimizeArguments& a) {
   if (!kernels) return bad(fmt::format("kernel budget '{}' is not of the form 300s, 500ms or 5m", a.kernel_budget));
   a.options.max_kernel_seconds = *kernels;
   a.options.gate = !a.no_gate;
+  a.options.accept = a.accept == "smaller" ? Accept::smaller : Accept::faster;
   return read_growth(a.max_growth, a.options);
 }
 
@@ -176,6 +178,10 @@ void add_optimize(CLI::App& app, Command& command) {
   sub->add_option("--measure-budget", a->measure_budget, "when running whole models stops: 60s, 500ms, 2m")->capture_default_str();
   a->kernel_budget = "300s";
   sub->add_option("--kernel-budget", a->kernel_budget, "when timing kernels in the runner stops: 300s, 500ms, 5m")->capture_default_str();
+  sub->add_option("--accept", a->accept,
+                  "which results are written: faster, or smaller as well (as xflow simplify), as long as nothing is measured slower")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"faster", "smaller"}));
   sub->add_flag("--no-gate", a->no_gate, "do not run whole models: that the result is faster is predicted");
   sub->add_option("--costs", a->options.cost_database, "file of measured costs; empty: none is kept")->capture_default_str();
   add_allow_external(*sub, a->options.allow_external);

@@ -334,7 +334,8 @@ class Optimizing(ProgramTest):
                 "skipped_sizes": list,
                 "end_to_end": dict,
                 "withdrawn": list,
-                "seconds": float,
+                "smaller": dict,
+            "seconds": float,
             },
             {name: type(value) for name, value in report.items()},
         )

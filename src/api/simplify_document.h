@@ -1,0 +1,32 @@
+// Clean-ups of a document until nothing changes, behind every public entry.
+#pragma once
+
+#include <xflow/optimize.h>
+#include <xflow/result.h>
+#include <xflow/simplify.h>
+
+#include <memory>
+
+#include "src/api/clean_up.h"
+#include "src/onnx/document.h"
+
+namespace xflow::api {
+
+// What became of a document: the edits `last` of `edited`, or of the document itself where that is null.
+struct Simplified {
+  SimplifyReport report;
+  std::unique_ptr<const onnx_io::Document> edited;
+  CleanedUp last;
+
+  const onnx_io::Document& base(const onnx_io::Document& document) const { return edited ? *edited : document; }
+};
+
+// Errors: as simplify of <xflow/simplify.h>.
+Result<Simplified> simplify_document(const onnx_io::Document& document, const SimplifyOptions& options);
+
+// What cleans up a result of these options.
+SimplifyOptions simplify_options(const OptimizeOptions& options);
+// The graph of a lifted model after the rewrites alone. Errors: those of loading the rules.
+Result<ir::Graph> cleaned_graph(const onnx_io::LiftedModel& model, ir::Arena& arena, const OptimizeOptions& options);
+
+}  // namespace xflow::api
