@@ -7,6 +7,11 @@ metadata, texts and a local function, unless --plain. A result passes if onnx's 
 the tolerances of the suite), nothing is lost, it is at most 1 % larger, optimising it again changes nothing, and optimising the original
 again gives the same bytes. Times of kernels are those of a device that is made up (--device cpu measures), so every machine judges the same
 results. Cases of known_failures.txt must fail; exits with 1 if another one fails or one of these does not.
+
+    backend_suite.py DRIVER WORK --table --peers ENVIRONMENT
+
+prints a table in Markdown of xflow and its peers (peer.py): how many cases pass, and how many fail for which reason. ENVIRONMENT is that of
+`scripts/deps peers`.
 """
 
 import argparse
@@ -89,9 +94,9 @@ def differs(model, case, sets):
 
 
 class Judge:
-    def __init__(self, options):
+    def __init__(self, options, command):
         self.options = options
-        self.driver = judge.Driver(options.driver, "--states", options.states, "--device", options.device)
+        self.driver = judge.Driver(*command)
 
     def optimize(self, source, output):
         return self.driver.ask({"task": "optimize", "in": str(source), "out": str(output)}, self.options.time_limit)
@@ -161,6 +166,28 @@ def known_failures():
     return dict(line.split(": ", 1) for line in lines)
 
 
+# What a problem begins with, and the title of its column. A crash or an error of a second run is one as well.
+COLUMNS = {
+    "crash": ["crash", "error", "repeated"], "invalid": ["validity"], "other results": ["results"], "interface": ["interface"],
+    "metadata": ["metadata"], "versions": ["versions"], "size": ["size"], "changes again": ["stability"], "other bytes": ["determinism"],
+}
+
+
+def print_table(selected, options, command):
+    script = str(pathlib.Path(__file__).with_name("peer.py"))
+    python = {name: options.peers / "bin/python" for name in ["onnxoptimizer", "onnxslim", "onnxsim"]}
+    commands = {"xflow": command, **{name: [python[name], script, name] for name in python}}
+    commands["ONNX Runtime, basic"] = [sys.executable, script, "onnxruntime"]
+    print(f"| | cases | pass | {' | '.join(COLUMNS)} |")
+    print(f"|---|{'---:|' * (len(COLUMNS) + 2)}")
+    for name, started in commands.items():
+        found = [problems for _, problems, _ in judge_all(selected, options, started)]
+        kinds = [{problem.split()[0].rstrip(":") for problem in problems} for problems in found]
+        counts = [sum(any(kind in own for kind in column) for own in kinds) for column in COLUMNS.values()]
+        print(f"| {name} | {len(found)} | {sum(not p for p in found)} | {' | '.join(map(str, counts))} |", flush=True)
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("driver")
@@ -171,28 +198,41 @@ def main():
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--time-limit", type=float, default=120)
-    options = parser.parse_args()
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--peers", type=pathlib.Path)
+    options = parser.parse_intermixed_args()
     options.work.mkdir(parents=True, exist_ok=True)
     if options.device is None:
         options.device = f"profile:{judge.write(options.work / 'suite.xprof', judge.PROFILE.encode())}"
-    start = time.monotonic()
     data = pathlib.Path(onnx.__file__).parent / "backend/test/data"
     selected = [case for case in cases(data) if not options.names or case.name in options.names]
-    known = known_failures()
+    command = [options.driver, "--states", options.states, "--device", options.device]
+    if options.table:
+        return print_table(selected, options, command)
+    return compare_with_known(selected, options, command)
+
+
+def judge_all(selected, options, command):
+    """(case, problems, answers) of each case that ONNX Runtime passes."""
     judges = {}
 
     def handle(case):
         if not judges:
-            judges[0] = Judge(options)  # each process has its own
+            judges[0] = Judge(options, command)  # each process has its own
         return judges[0].judge(case)
 
+    for case, result in judge.work_on(selected, handle, options.workers):
+        if result is not None:
+            yield case, *(([f"crash: {result}"], []) if isinstance(result, Exception) else result)
+
+
+def compare_with_known(selected, options, command):
+    start = time.monotonic()
+    known = known_failures()
     counted = changed = unexpected = 0
     slowest = []
     seen = set()
-    for case, result in judge.work_on(selected, handle, options.workers):
-        if result is None:
-            continue
-        problems, answers = ([f"crash: {result}"], []) if isinstance(result, Exception) else result
+    for case, problems, answers in judge_all(selected, options, command):
         counted += 1
         seen.add(case.name)
         changed += bool(answers) and bool(answers[0].get("improved"))
