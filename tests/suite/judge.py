@@ -187,10 +187,11 @@ def lost(before, after):
         weights = {tensor.name for tensor in model.graph.initializer} if model.ir_version < FIRST_WITH_DEFAULTS else set()
         return [value for value in model.graph.input if value.name not in weights]
 
-    if serialized(inputs(before)) != serialized(inputs(after)):
-        yield "interface: other inputs"
-    if serialized(before.graph.output) != serialized(after.graph.output):
-        yield "interface: other outputs"
+    for what, old, new in [("inputs", inputs(before), inputs(after)), ("outputs", before.graph.output, after.graph.output)]:
+        if [(v.name, v.type) for v in old] != [(v.name, v.type) for v in new]:
+            yield f"interface: other {what}"
+        elif serialized(old) != serialized(new):
+            yield f"texts: other texts of the {what}"
     defaults = {value.name for value in inputs(before)} & {tensor.name for tensor in before.graph.initializer}
     kept = {tensor.name: tensor for tensor in after.graph.initializer}
     for tensor in before.graph.initializer:
@@ -200,15 +201,18 @@ def lost(before, after):
         yield "versions: another IR version"
     if serialized(before.opset_import) != serialized(after.opset_import):
         yield "versions: other operator sets"
-    for field in ["producer_name", "producer_version", "domain", "model_version", "doc_string"]:
+    for field in ["producer_name", "producer_version", "domain", "model_version"]:
         if getattr(before, field) != getattr(after, field):
             yield f"metadata: another {field}"
-    for field in ["metadata_props", "functions", "training_info"]:
+    for field in ["metadata_props", "training_info"]:
         if serialized(getattr(before, field)) != serialized(getattr(after, field)):
             yield f"metadata: other {field}"
-    for field in ["name", "doc_string"]:
-        if getattr(before.graph, field) != getattr(after.graph, field):
-            yield f"metadata: another {field} of the graph"
+    if serialized(before.functions) != serialized(after.functions):
+        yield "functions: other functions"
+    if before.graph.name != after.graph.name:
+        yield "metadata: another name of the graph"
+    if before.doc_string != after.doc_string or before.graph.doc_string != after.graph.doc_string:
+        yield "texts: another text of the model or the graph"
     if serialized(before.graph.metadata_props) != serialized(after.graph.metadata_props):
         yield "metadata: other metadata of the graph"
     types = {value.name: value.SerializeToString() for value in after.graph.value_info}
@@ -224,7 +228,7 @@ def lost(before, after):
     for node in after.graph.node:
         former = nodes.get(key(node))
         if former is not None and former.SerializeToString() != node.SerializeToString():
-            yield f"metadata: node '{node.name}' ({node.op_type}) lost its texts"
+            yield f"texts: node '{node.name}' ({node.op_type}) has others"
 
 
 def same_values(expected, found, rtol, atol):
