@@ -8,7 +8,6 @@
 #include <cmath>
 #include <numbers>
 #include <optional>
-#include <ranges>
 #include <string_view>
 
 #include "src/cost/device.h"
@@ -119,8 +118,11 @@ class Spelling {
     std::vector<ValueId> stack;
     std::vector<ValueId> made;
     const auto wrong = [&] { return fail(ErrorCode::unsupported, fmt::format("'{}' is no spelling of a function", spelling)); };
-    for (const auto part : std::views::split(spelling, ';')) {
-      const std::string_view token(part.begin(), part.end());
+    // Not std::views::split, which clang 14 does not compile with the library of g++ 12.
+    for (std::size_t begin = 0; begin <= spelling.size();) {
+      const std::size_t end = std::min(spelling.find(';', begin), spelling.size());
+      const std::string_view token = spelling.substr(begin, end - begin);
+      begin = end + 1;
       if (token == "x") {
         stack.push_back(x);
       } else if (token.starts_with('#')) {

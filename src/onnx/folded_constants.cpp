@@ -108,7 +108,7 @@ class ConstantFolder {
     std::vector<std::uint64_t> sizes{0};
     for (const auto& [name, size] : sizes_) sizes.push_back(size);
     std::ranges::sort(sizes);
-    sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
     Choice best = choose(sizes.back());
     if (static_cast<double>(best.bytes) <= most) return best;
     // Sizes below `low` have room, those from `high` on have none.
