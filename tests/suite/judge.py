@@ -49,6 +49,7 @@ class Driver:
             self.process.kill()
             self.process.communicate()
             self.process = None
+            self.errors.close()
 
     def ask(self, task, seconds):
         """The answer; {"error": ...} for a task that fails, and {"crash": ...} for one that ends the process or takes longer."""
