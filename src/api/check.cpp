@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
 #include <unordered_map>
 
 #include "src/api/check_inputs.h"
+#include "src/cost/runner/runner_executor.h"
 #include "src/eval/evaluate.h"
 #include "src/onnx/document.h"
 #include "src/onnx/lift.h"
@@ -57,7 +59,8 @@ class Runnable {
     for (const ir::NodeId id : ir::topological_order(arena_, graph_)) {
       const ir::Node& node = arena_.node(id);
       if (node.kind == ir::NodeKind::opaque && !defaults_.contains({id, 0}))
-        return fail(ErrorCode::unsupported, "cannot execute: " + name_of(node), path_);
+        return fail(ErrorCode::unsupported, fmt::format("cannot execute: {}; --runner CMD runs both models in a runtime", name_of(node)),
+                    path_);
     }
     return {};
   }
@@ -207,9 +210,73 @@ std::optional<std::string> interface_difference(const Runnable& a, const Runnabl
   return port_difference("output", outputs(a), outputs(b));
 }
 
+// Both models in a runner.
+class InRunner {
+ public:
+  static Result<std::unique_ptr<InRunner>> open(const Runnable& a, const Runnable& b, const std::string& command) {
+    auto executor = RunnerExecutor::open({command, 1, kStartSeconds});
+    if (!executor) return fail(ErrorCode::unsupported, executor.error().text());
+    auto models = std::unique_ptr<InRunner>(new InRunner());
+    models->executor_ = *std::move(executor);
+    for (const Runnable* model : {&a, &b}) {
+      const bool is_whole = model->document().external_files().empty();
+      const std::string path = std::filesystem::absolute(model->path()).string();
+      models->programs_.push_back(
+          models->executor_->add({is_whole ? model->document().bytes() : std::string_view(), is_whole ? "" : path}));
+    }
+    for (const onnx_io::ValueInfo& output : a.document().main().outputs) models->outputs_.emplace_back(output.name);
+    return models;
+  }
+
+  // The inputs of the runs that follow, and the same nudged.
+  Result<void> take(const InputSet& set) {
+    std::vector<NamedTensor> tensors;
+    std::vector<NamedTensor> nudged_tensors;
+    for (const auto& [name, tensor] : set.tensors) {
+      tensors.push_back({name, tensor});
+      XFLOW_TRY(eval::Tensor other, nudged(tensor, 1));
+      nudged_tensors.push_back({name, std::move(other)});
+    }
+    executor_->add_inputs(std::move(tensors));
+    executor_->add_inputs(std::move(nudged_tensors));
+    ++sets_;
+    return {};
+  }
+
+  // `model`: 0 for A, 1 for B. The outputs in A's order.
+  Result<std::vector<eval::Tensor>> run(std::size_t model, bool is_nudged) {
+    XFLOW_TRY(std::vector<NamedTensor> named, executor_->outputs(programs_[model], 2 * (sets_ - 1) + (is_nudged ? 1 : 0)));
+    std::vector<eval::Tensor> tensors;
+    for (const std::string& output : outputs_) {
+      const auto found = std::ranges::find(named, output, &NamedTensor::name);
+      if (found == named.end()) return fail(ErrorCode::unsupported, fmt::format("the runner gives no output '{}'", output));
+      tensors.push_back(std::move(found->tensor));
+    }
+    return tensors;
+  }
+
+ private:
+  using RunnerExecutor = cost::runner::RunnerExecutor;
+  using NamedTensor = cost::runner::NamedTensor;
+  static constexpr double kStartSeconds = 120;  // it may load a large runtime
+
+  InRunner() = default;
+
+  std::unique_ptr<RunnerExecutor> executor_;
+  std::vector<cost::ProgramId> programs_;
+  std::vector<std::string> outputs_;
+  std::size_t sets_ = 0;
+};
+
+eval::Tolerance tolerance_in_runner(const eval::Tensor& tensor) {
+  const bool half = tensor.data_type == ir::DataType::float16 || tensor.data_type == ir::DataType::bfloat16;
+  return {4, half ? 5e-2 : 1e-3};
+}
+
 class Check {
  public:
-  Check(Runnable& a, Runnable& b, const CheckOptions& options) : a_(a), b_(b), options_(options) {
+  // `runner` is null where the models are evaluated here.
+  Check(Runnable& a, Runnable& b, const CheckOptions& options, InRunner* runner) : a_(a), b_(b), options_(options), runner_(runner) {
     for (const onnx_io::ValueInfo& output : a.document().main().outputs) report_.outputs.push_back({std::string(output.name), {}, {}, {}});
   }
 
@@ -238,6 +305,7 @@ class Check {
       for (const NamedInput& input : a_.required())
         if (!set.tensors.contains(std::string(input.name)))
           return fail(ErrorCode::unreadable, fmt::format("no values for input '{}'", input.name), set.label);
+      if (runner_ != nullptr) continue;  // it says itself what it does not take
       if (const auto fits = a_.accepts(set); !fits) return fail(ErrorCode::unreadable, fits.error().text(), set.label);
     }
     for (std::size_t k = 0; k < sets.size(); ++k) {
@@ -317,7 +385,11 @@ class Check {
 
   Result<std::vector<eval::Tensor>> in_double(const InputSet& set, std::size_t run, std::size_t total) const {
     Result<std::vector<eval::Tensor>> reference = fail(ErrorCode::internal, "not run");
-    if (const auto fits = a_.accepts(set); !fits) {
+    if (runner_ != nullptr) {
+      XFLOW_CHECK(runner_->take(set));
+      progress("A in the runner", run, total)();
+      reference = runner_->run(0, false);
+    } else if (const auto fits = a_.accepts(set); !fits) {
       reference = fail(fits.error());
     } else {
       reference = a_.run(set, eval::Number::float64, progress("A in double", run, total));
@@ -333,10 +405,14 @@ class Check {
 
   // Errors: unsupported where B holds something that cannot be executed; any other failure of B alone is a difference.
   Result<void> compare(const InputSet& set, const std::vector<eval::Tensor>& reference, std::size_t run, std::size_t total) {
-    XFLOW_TRY(const std::vector<eval::Tensor> own, a_.run(set, eval::Number::float32, progress("A in float", run, total)));
+    XFLOW_TRY(const std::vector<eval::Tensor> own,
+              runner_ != nullptr ? runner_->run(0, true) : a_.run(set, eval::Number::float32, progress("A in float", run, total)));
     report_.runs.push_back(set.label);
     Result<std::vector<eval::Tensor>> actual = fail(ErrorCode::internal, "not run");
-    if (const auto fits = b_.accepts(set); !fits) {
+    if (runner_ != nullptr) {
+      progress("B in the runner", run, total)();
+      actual = runner_->run(1, false);
+    } else if (const auto fits = b_.accepts(set); !fits) {
       actual = fail(fits.error());
     } else {
       actual = b_.run(set, eval::Number::float32, progress("B in float", run, total));
@@ -347,7 +423,8 @@ class Check {
       return {};
     }
     for (std::size_t k = 0; k < reference.size(); ++k) {
-      const eval::Comparison comparison = eval::compare(reference[k], own[k], (*actual)[k]);
+      const eval::Comparison comparison =
+          eval::compare(reference[k], own[k], (*actual)[k], runner_ != nullptr ? tolerance_in_runner(reference[k]) : eval::Tolerance{});
       CheckReport::Output& output = report_.outputs[k];
       const bool worse = output.inputs.empty() || (output.worst.agrees && !comparison.agrees) ||
                          (output.worst.agrees == comparison.agrees && comparison.severity() > output.worst.severity());
@@ -362,6 +439,7 @@ class Check {
   Runnable& a_;
   Runnable& b_;
   const CheckOptions& options_;
+  InRunner* runner_;
   CheckReport report_;
 };
 
@@ -390,9 +468,13 @@ Result<CheckReport> check_files(const std::string& a, const std::string& b, cons
     report.difference = *std::move(difference);
     return report;
   }
+  if (!options.runner.empty()) {
+    XFLOW_TRY(const auto runner, InRunner::open(*first, *second, options.runner));
+    return Check(*first, *second, options, runner.get()).run();
+  }
   XFLOW_CHECK(first->can_execute());
   XFLOW_CHECK(second->can_execute());
-  return Check(*first, *second, options).run();
+  return Check(*first, *second, options, nullptr).run();
 }
 
 }  // namespace xflow::api

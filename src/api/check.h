@@ -19,7 +19,9 @@ struct CheckOptions {
   // 64, 32; where A takes none of these, it is 1 and any other 1024.
   std::vector<InputShape> shapes;
   std::uint64_t seed = 1;
-  int runs = 1;                             // seeds for each choice of sizes
+  int runs = 1;  // seeds for each choice of sizes
+  // The program that runs both models (docs/runner.md), as a command of the shell. Empty: xflow's own evaluation.
+  std::string runner;
   std::vector<std::string> allow_external;  // as OptimizeOptions::allow_external, of both models
   std::function<void(const std::string&)> progress;
 };
@@ -40,10 +42,12 @@ struct CheckReport {
   std::string to_text() const;  // a line for each run and output, then the verdict
 };
 
-// Runs A in double and in float and B in float, and compares by eval::compare. Models with other names, order or types of inputs or
-// outputs, or where B refuses sizes that A takes, are not equal. An input with a default keeps it unless the inputs' files give another
-// value. Errors: unreadable or io (a model, inputs that do not fit A), unsupported ("cannot execute: If at NAME"; `where` is the model),
-// invalid_argument (shapes).
+// Runs A in double and in float and B in float, and compares by eval::compare. With a runner A is run there on the inputs and again on
+// inputs that differ by eight units in the last place, and B on the inputs: B may differ from A by 4 times what A differs from itself then,
+// plus 1e-3 of the output's largest magnitude (5e-2 in half precision), as a runtime may sum in another order. Models with other names,
+// order or types of inputs or outputs, or where B refuses sizes that A takes, are not equal. An input with a default keeps it unless the
+// inputs' files give another value. Errors: unreadable or io (a model, inputs that do not fit A), unsupported ("cannot execute: If at NAME;
+// ..." without a runner, `where` is the model; a runner that cannot be started), invalid_argument (shapes).
 Result<CheckReport> check_files(const std::string& a, const std::string& b, const CheckOptions& options);
 
 }  // namespace xflow::api

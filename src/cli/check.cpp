@@ -50,12 +50,18 @@ void add_check(CLI::App& app, Command& command) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000))
       ->excludes(inputs);
+  sub->add_option("--runner", arguments->options.runner,
+                  "command of a program that runs both models (docs/runner.md) in the place of xflow's own evaluation: for models with "
+                  "If, Loop, Scan, quantised and other operators that xflow does not evaluate");
   add_allow_external(*sub, arguments->options.allow_external);
   sub->footer(
       "B is equal if its error against A's result in double precision is at most 4 times A's own error in float plus 1e-5 of the\n"
-      "output's largest magnitude; integers, booleans and strings exactly; NaN where A has NaN.\n\n" +
+      "output's largest magnitude; integers, booleans and strings exactly; NaN where A has NaN. With --runner it is at most 4 times what\n"
+      "A changes by where its inputs change by rounding, plus 1e-3 of that magnitude (5e-2 in half precision).\n\n" +
       examples({"xflow check model.onnx faster.onnx", "xflow check model.onnx faster.onnx --shape x:1,3,48,192 --runs 3",
-                "xflow check model.onnx faster.onnx --inputs inputs.npz", "xflow check model.onnx faster.onnx --inputs test_data_set_0"}));
+                "xflow check model.onnx faster.onnx --inputs inputs.npz",
+                "xflow check model.onnx faster.onnx --runner 'python3 -m xflow_onnx.runner_ort'",
+                "xflow check model.onnx faster.onnx --inputs test_data_set_0"}));
   sub->callback([arguments, &command] { command.run = [arguments] { return run(*arguments); }; });
 }
 

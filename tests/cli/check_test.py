@@ -295,7 +295,7 @@ class Strings(CheckTest):
         nodes = [helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT, name="parse")]
         model = model_of(nodes, [tensor_info("x", TensorProto.STRING, [2])], [float_info("y", [2])])
         self.write("m.onnx", model)
-        self.fail_with(3, "m.onnx: cannot execute: Cast at parse", "check", "m.onnx", "m.onnx")
+        self.fail_with(3, "m.onnx: cannot execute: Cast at parse; --runner CMD runs both models in a runtime", "check", "m.onnx", "m.onnx")
 
 
 class CannotExecute(CheckTest):
@@ -305,8 +305,8 @@ class CannotExecute(CheckTest):
         model.opset_import.append(helper.make_opsetid("somebody", 1))
         self.write("a.onnx", relu())
         self.write("b.onnx", model)
-        self.fail_with(3, "b.onnx: cannot execute: Frobnicate at f", "check", "a.onnx", "b.onnx")
-        self.fail_with(3, "b.onnx: cannot execute: Frobnicate at f", "check", "b.onnx", "a.onnx")
+        self.fail_with(3, "b.onnx: cannot execute: Frobnicate at f; --runner CMD runs both models in a runtime", "check", "a.onnx", "b.onnx")
+        self.fail_with(3, "b.onnx: cannot execute: Frobnicate at f; --runner CMD runs both models in a runtime", "check", "b.onnx", "a.onnx")
 
 
 if __name__ == "__main__":
