@@ -75,6 +75,9 @@ struct OptimizeOptions {
   // Folders that may hold external data of the model beside its own: what the model names by a symbolic link, an absolute path or ".." is
   // read where it leads to a regular file below one of them. Without them it is an error.
   std::vector<std::string> allow_external;
+  // A file name relative to the folder of the output: all tensors of 1 KiB and more, and all external data of the model, are written to
+  // that file. Empty: external data stays in its files, and only new tensors may go to a file of their own (docs/files.md).
+  std::string save_as_external_data;
   // The file of measured costs; empty: measured anew, in memory.
   std::string cost_database;
   // Told what is odd but no error: a rule without proof, a cost database that cannot be written.
@@ -238,8 +241,11 @@ struct OptimizeResult {
 XFLOW_API Result<OptimizeResult> optimize(std::string_view model, const OptimizeOptions& options = {},
                                           const ProgressCallback& progress = {});
 
-// The same from file to file; `output` is replaced in one step, or left alone on any error. Without an improvement the bytes of `input` are
-// copied.
+// The same from file to file. `input` may be "-", standard input, and `output` "-", standard output, a pipe or a device. Whether `output`
+// can be written is checked before the work begins; it is replaced in one step together with its external data, or left alone on any error
+// (docs/files.md). A symbolic link as output is followed. Without an improvement the bytes of `input` are copied, but for the locations of
+// external data that has to move. Errors as above; io, of the operating system; invalid_argument where `output` is external data of the
+// model.
 XFLOW_API Result<OptimizeReport> optimize_file(const std::string& input, const std::string& output, const OptimizeOptions& options = {},
                                                const ProgressCallback& progress = {});
 

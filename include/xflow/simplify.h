@@ -30,6 +30,7 @@ struct SimplifyOptions {
   std::vector<std::string> skip_rules;  // by name
   // Folders that may hold external data of the model beside its own, as OptimizeOptions::allow_external.
   std::vector<std::string> allow_external;
+  std::string save_as_external_data;  // as OptimizeOptions::save_as_external_data
 };
 
 // What was done.
@@ -64,7 +65,7 @@ struct SimplifyResult {
 // file of rules), invalid_argument (an option), not_proved (a rule).
 XFLOW_API Result<SimplifyResult> simplify(std::string_view model, const SimplifyOptions& options = {});
 
-// The same from file to file; `output` is replaced in one step, or left alone on any error. Without a clean-up the bytes of `input` are
+// The same from file to file; see optimize_file for `input`, `output` and the errors of both. Without a clean-up the bytes of `input` are
 // copied.
 XFLOW_API Result<SimplifyReport> simplify_file(const std::string& input, const std::string& output, const SimplifyOptions& options = {});
 

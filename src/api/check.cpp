@@ -14,6 +14,7 @@
 #include "src/eval/evaluate.h"
 #include "src/onnx/document.h"
 #include "src/onnx/lift.h"
+#include "src/onnx/printable.h"
 
 namespace xflow::api {
 namespace {
@@ -447,17 +448,17 @@ class Check {
 
 std::string CheckReport::to_text() const {
   std::string text;
-  for (const std::string& run : runs) text += fmt::format("inputs   {}\n", run);
-  for (const std::string& reason : skipped) text += fmt::format("skipped  {}\n", reason);
+  for (const std::string& run : runs) text += fmt::format("inputs   {}\n", onnx_io::printable(run));
+  for (const std::string& reason : skipped) text += fmt::format("skipped  {}\n", onnx_io::printable(reason));
   for (const Output& output : outputs) {
     if (output.inputs.empty()) continue;
-    text += fmt::format("output   {}: {}  error {:.3g}  bound {:.3g}  {}\n", output.name, output.type, output.worst.error,
-                        output.worst.allowed, output.worst.agrees ? "agrees" : "differs");
+    text += fmt::format("output   {}: {}  error {:.3g}  bound {:.3g}  {}\n", onnx_io::printable(output.name), output.type,
+                        output.worst.error, output.worst.allowed, output.worst.agrees ? "agrees" : "differs");
   }
   if (equal)
     return text + fmt::format("equal: {} output{} on {} set{} of inputs\n", outputs.size(), plural(outputs.size()), runs.size(),
                               plural(runs.size()));
-  return text + fmt::format("different: {}\n", difference);
+  return text + fmt::format("different: {}\n", onnx_io::printable(difference));
 }
 
 Result<CheckReport> check_files(const std::string& a, const std::string& b, const CheckOptions& options) {

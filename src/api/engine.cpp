@@ -10,6 +10,7 @@
 
 #include "src/api/checked_search.h"
 #include "src/api/end_to_end.h"
+#include "src/api/one_by_one.h"
 #include "src/api/settled_search.h"
 #include "src/api/shipped_rules.h"
 #include "src/cost/cover.h"
@@ -169,6 +170,9 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   if (!sizes.contradiction.empty())
     report.contradictions.push_back(fmt::format("sizes behind opaque nodes do not fit together: {}", sizes.contradiction));
   report.refused_sizes = sizes.refused;
+  if (options.warning && problem.name_of) {
+    for (const std::string& text : one_by_one_warnings(problem.arena, problem.graph, sizes, problem.name_of)) options.warning(text);
+  }
   std::optional<rules::VerifiedRules> loaded;
   if (problem.rules == nullptr) {
     XFLOW_TRY(loaded, load_rules(options));

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <filesystem>
 #include <map>
-#include <new>
 #include <optional>
 #include <unordered_set>
 
@@ -16,6 +14,7 @@
 #include "src/api/device_gate.h"
 #include "src/api/end_to_end.h"
 #include "src/api/engine.h"
+#include "src/api/exceptions.h"
 #include "src/api/rounds.h"
 #include "src/api/simplify_document.h"
 #include "src/api/sized_model.h"
@@ -24,6 +23,7 @@
 #include "src/onnx/document_writer.h"
 #include "src/onnx/lift.h"
 #include "src/onnx/lower.h"
+#include "src/onnx/output_files.h"
 
 namespace xflow {
 namespace {
@@ -100,32 +100,28 @@ void list_steps(const Places& places, const search::Finalist& found, OptimizeRep
 class CandidateFile {
  public:
   static Result<std::unique_ptr<CandidateFile>> write(const Document& document, std::span<const onnx_io::GraphEdit> edits,
-                                                      const std::string& output, std::string_view ending) {
+                                                      const onnx_io::OutputPlace& output, std::string_view ending) {
+    if (output.kind != onnx_io::OutputPlace::Kind::file)
+      return fail(ErrorCode::unsupported, "a model with external data needs a file beside which its candidates can lie", output.path);
     std::unique_ptr<CandidateFile> file(new CandidateFile());
-    file->path_ = std::filesystem::absolute(output).string().append(ending);
-    XFLOW_TRY(file->data_, onnx_io::write_document(document, edits, file->path_));
+    XFLOW_TRY(file->path_, onnx_io::temporary_name(output, ending));
+    XFLOW_TRY(file->files_, onnx_io::OutputFiles::begin(file->path_, onnx_io::OutputFiles::Purpose::candidate));
+    XFLOW_CHECK(onnx_io::write_document(document, edits, *file->files_));
     return file;
   }
-  ~CandidateFile() {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-    for (const std::string& path : data_) std::filesystem::remove(path, ignored);
-  }
-  CandidateFile(const CandidateFile&) = delete;
-  CandidateFile& operator=(const CandidateFile&) = delete;
 
   const std::string& path() const { return path_; }
 
  private:
   CandidateFile() = default;
   std::string path_;
-  std::vector<std::string> data_;
+  std::unique_ptr<onnx_io::OutputFiles> files_;
 };
 
-// Where a document came from and the result will go; empty for a model that is given as bytes.
+// Where a document came from and the result will go; no output for a model that is given as bytes.
 struct Files {
   std::string input;
-  std::string output;
+  onnx_io::OutputFiles* output = nullptr;
 };
 
 // The values of inputs that have one.
@@ -168,15 +164,17 @@ std::string judge(api::RunnerGate& gate, const Document& document, const Files& 
     if (!original || !bytes) return report.reason = failed(original ? bytes.error() : original.error());
     return judged({before.empty() ? document.bytes() : std::string_view(*original), {}}, {*bytes, {}});
   }
+  // Candidates in another folder than the model's share the copies of its data.
+  if (const auto copied = onnx_io::copy_external_files(document, *files.output); !copied) return report.reason = failed(copied.error());
   std::string original = std::filesystem::absolute(files.input).string();
   std::unique_ptr<CandidateFile> former;
   if (!before.empty()) {
-    auto written = CandidateFile::write(document, before, files.output, ".former");
+    auto written = CandidateFile::write(document, before, files.output->place(), ".former");
     if (!written) return report.reason = failed(written.error());
     former = *std::move(written);
     original = former->path();
   }
-  const auto candidate = CandidateFile::write(edited != nullptr ? *edited : document, edits, files.output, ".candidate");
+  const auto candidate = CandidateFile::write(edited != nullptr ? *edited : document, edits, files.output->place(), ".candidate");
   if (!candidate) return report.reason = failed(candidate.error());
   return judged({{}, original}, {{}, (*candidate)->path()});
 }
@@ -426,22 +424,10 @@ Result<Optimized> optimize_and_clean_up(const Document& document, const Files& f
   return best;
 }
 
-// Exceptions of the standard library (no memory) must not cross the public interface.
-template <typename T, typename Body>
-Result<T> guarded(const Body& body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::limit, "out of memory");
-  } catch (const std::exception& e) {
-    return fail(ErrorCode::internal, e.what());
-  }
-}
-
 }  // namespace
 
 Result<OptimizeResult> optimize(std::string_view model, const OptimizeOptions& options, const ProgressCallback& progress) {
-  return guarded<OptimizeResult>([&]() -> Result<OptimizeResult> {
+  return api::guarded<OptimizeResult>([&]() -> Result<OptimizeResult> {
     XFLOW_TRY(const Document document, Document::parse(std::string(model)));
     XFLOW_TRY(Optimized optimized, optimize_and_clean_up(document, {}, options, progress));
     if (!optimized.lowered) return OptimizeResult{std::string(model), std::move(optimized.report)};
@@ -453,13 +439,17 @@ Result<OptimizeResult> optimize(std::string_view model, const OptimizeOptions& o
 
 Result<OptimizeReport> optimize_file(const std::string& input, const std::string& output, const OptimizeOptions& options,
                                      const ProgressCallback& progress) {
-  return guarded<OptimizeReport>([&]() -> Result<OptimizeReport> {
+  return api::guarded<OptimizeReport>([&]() -> Result<OptimizeReport> {
     XFLOW_TRY(const Document document, Document::open(input, options.allow_external));
-    XFLOW_TRY(Optimized optimized, optimize_and_clean_up(document, {input, output}, options, progress));
-    XFLOW_CHECK(onnx_io::write_document(
-        optimized.document ? *optimized.document : document,
-        optimized.lowered ? std::span<const onnx_io::GraphEdit>(optimized.lowered->edits) : std::span<const onnx_io::GraphEdit>(), output));
-    return std::move(optimized.report);
+    XFLOW_TRY(const auto files, onnx_io::OutputFiles::begin(output));  // before the work, which would be lost
+    onnx_io::SaveOptions save;
+    save.external_name = options.save_as_external_data;
+    XFLOW_CHECK(onnx_io::check_save_options(document, files->place(), save));
+    XFLOW_TRY(const Optimized optimized, optimize_and_clean_up(document, {input, files.get()}, options, progress));
+    const auto edits =
+        optimized.lowered ? std::span<const onnx_io::GraphEdit>(optimized.lowered->edits) : std::span<const onnx_io::GraphEdit>();
+    XFLOW_CHECK(onnx_io::write_document(optimized.document ? *optimized.document : document, edits, *files, save));
+    return optimized.report;
   });
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/cost/device.h"
+#include "src/onnx/printable.h"
 #include "xflow/optimize.h"
 
 namespace xflow {
@@ -99,7 +100,9 @@ double ratio(double after, double before) { return before > 0 ? after / before :
 
 std::string OptimizeReport::to_text() const {
   std::string text;
-  const auto line = [&](std::string_view label, const std::string& value) { text += fmt::format("{:<12}{}\n", label, value); };
+  const auto line = [&](std::string_view label, const std::string& value) {
+    text += fmt::format("{:<12}{}\n", label, onnx_io::printable(value));
+  };
   const std::string because = refused_sizes.empty() ? "" : fmt::format(", as the model does not take 128 ({})", refused_sizes);
   for (const std::string& sizes : assumed_sizes)
     line("sizes", fmt::format("{} assumed for costs and runs{}; give others with --shape", sizes, because));

@@ -9,6 +9,7 @@
 #include "src/api/shipped_rules.h"
 #include "src/onnx/document.h"
 #include "src/onnx/lift.h"
+#include "src/onnx/printable.h"
 #include "src/rules/instantiate.h"
 #include "src/rules/rule_set.h"
 #include "src/verifier/assumptions.h"
@@ -79,7 +80,9 @@ Result<std::string> show_model(const std::string& path, const std::vector<std::s
   const onnx_io::Model& model = document.model();
   const onnx_io::Graph& main = document.main();
   std::string text;
-  const auto line = [&](std::string_view label, const std::string& value) { text += fmt::format("{:<11}{}\n", label, value); };
+  const auto line = [&](std::string_view label, const std::string& value) {
+    text += fmt::format("{:<11}{}\n", label, onnx_io::printable(value));
+  };
   line("format", fmt::format("ONNX, IR version {}, opsets {}", model.ir_version, opsets_text(model.opsets)));
   if (!model.producer_name.empty()) line("producer", fmt::format("{} {}", model.producer_name, model.producer_version));
   line("graph", fmt::format("'{}', {} nodes{}", main.name, main.node_count,
@@ -94,7 +97,7 @@ Result<std::string> show_model(const std::string& path, const std::vector<std::s
   std::vector<std::pair<std::string, std::size_t>> operators(counts.begin(), counts.end());
   std::stable_sort(operators.begin(), operators.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   text += "\noperators\n";
-  for (const auto& [op, count] : operators) text += fmt::format("{:>7} {}\n", count, op);
+  for (const auto& [op, count] : operators) text += fmt::format("{:>7} {}\n", count, onnx_io::printable(op));
 
   ir::Arena arena;
   XFLOW_TRY(const onnx_io::LiftedModel lifted, onnx_io::lift(document, arena));
@@ -102,7 +105,7 @@ Result<std::string> show_model(const std::string& path, const std::vector<std::s
   for (const onnx_io::OpaqueNode& opaque : lifted.opaque)
     ++reasons[fmt::format("{}: {}", document.node(opaque.node).op_type, opaque.reason)];
   if (!reasons.empty()) text += "\nnot crossed\n";
-  for (const auto& [reason, count] : reasons) text += fmt::format("{:>7} {}\n", count, reason);
+  for (const auto& [reason, count] : reasons) text += fmt::format("{:>7} {}\n", count, onnx_io::printable(reason));
   return text;
 }
 

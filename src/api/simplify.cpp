@@ -2,35 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <exception>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "src/api/exceptions.h"
 #include "src/api/simplify_document.h"
 #include "src/onnx/document_writer.h"
+#include "src/onnx/printable.h"
 
 namespace xflow {
-namespace {
 
 using onnx_io::Document;
 
-// Exceptions of the standard library (no memory) must not cross the public interface.
-template <typename T, typename Body>
-Result<T> guarded(const Body& body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::limit, "out of memory");
-  } catch (const std::exception& e) {
-    return fail(ErrorCode::internal, e.what());
-  }
-}
-
-}  // namespace
-
 Result<SimplifyResult> simplify(std::string_view model, const SimplifyOptions& options) {
-  return guarded<SimplifyResult>([&]() -> Result<SimplifyResult> {
+  return api::guarded<SimplifyResult>([&]() -> Result<SimplifyResult> {
     XFLOW_TRY(const Document document, Document::parse(std::string(model)));
     XFLOW_TRY(api::Simplified simplified, api::simplify_document(document, options));
     if (!simplified.report.simplified) return SimplifyResult{std::string(model), std::move(simplified.report)};
@@ -40,17 +25,23 @@ Result<SimplifyResult> simplify(std::string_view model, const SimplifyOptions& o
 }
 
 Result<SimplifyReport> simplify_file(const std::string& input, const std::string& output, const SimplifyOptions& options) {
-  return guarded<SimplifyReport>([&]() -> Result<SimplifyReport> {
+  return api::guarded<SimplifyReport>([&]() -> Result<SimplifyReport> {
     XFLOW_TRY(const Document document, Document::open(input, options.allow_external));
+    XFLOW_TRY(const auto files, onnx_io::OutputFiles::begin(output));
+    onnx_io::SaveOptions save;
+    save.external_name = options.save_as_external_data;
+    XFLOW_CHECK(onnx_io::check_save_options(document, files->place(), save));
     XFLOW_TRY(api::Simplified simplified, api::simplify_document(document, options));
-    XFLOW_CHECK(onnx_io::write_document(simplified.base(document), simplified.last.edits, output));
+    XFLOW_CHECK(onnx_io::write_document(simplified.base(document), simplified.last.edits, *files, save));
     return std::move(simplified.report);
   });
 }
 
 std::string SimplifyReport::to_text() const {
   std::string text;
-  const auto line = [&](std::string_view label, const std::string& value) { text += fmt::format("{:<12}{}\n", label, value); };
+  const auto line = [&](std::string_view label, const std::string& value) {
+    text += fmt::format("{:<12}{}\n", label, onnx_io::printable(value));
+  };
   line("nodes", fmt::format("{} -> {}, {} of them as they were", nodes_before, nodes_after, nodes_kept));
   line("stored", fmt::format("{} B -> {} B", stored_bytes_before, stored_bytes_after));
   for (const std::string& nodes : opaque) line("opaque", nodes);

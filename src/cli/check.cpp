@@ -1,6 +1,5 @@
 #include "src/api/check.h"
 
-#include <cstdio>
 #include <memory>
 
 #include "src/api/sizes.h"
@@ -29,7 +28,7 @@ ExitCode run(CheckArguments& arguments) {
     result = api::check_files(arguments.a, arguments.b, arguments.options);
   }
   if (!result) return report(result.error());
-  std::fputs(result->to_text().c_str(), stdout);
+  print(result->to_text());
   return result->equal ? ExitCode::done : ExitCode::negative;
 }
 
@@ -38,7 +37,7 @@ ExitCode run(CheckArguments& arguments) {
 void add_check(CLI::App& app, Command& command) {
   auto arguments = std::make_shared<CheckArguments>();
   CLI::App* sub = app.add_subcommand("check", "Run two models on the same inputs and say whether they compute the same");
-  sub->add_option("A", arguments->a, "ONNX model that is right")->required();
+  sub->add_option("A", arguments->a, "ONNX model that is right; - is standard input")->required();
   sub->add_option("B", arguments->b, "ONNX model to compare with it")->required();
   CLI::Option* inputs = sub->add_option("--inputs", arguments->options.inputs,
                                         "inputs: .npz (arrays NAME or in__NAME), .pb (a TensorProto each), or a folder of .pb files");

@@ -46,6 +46,14 @@ void add_rules_minimize(CLI::App& rules, Command& command);
 // The option --allow-external DIR of a subcommand that reads models.
 void add_allow_external(CLI::App& sub, std::vector<std::string>& folders);
 
+// The option --save-as-external-data NAME of a subcommand that writes a model.
+void add_save_as_external_data(CLI::App& sub, std::string& name);
+
+// Prints a text of several lines, which may hold names of a model; to standard error where standard output carries the model.
+void print(const std::string& text, bool to_error = false);
+// Prints a warning as one line on stderr.
+void warn(const std::string& text);
+
 // The footer of a subcommand's help: lines of the form "  xflow ...".
 std::string examples(std::initializer_list<const char*> lines);
 

@@ -5,9 +5,9 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 
+#include "src/api/report_path.h"
 #include "src/api/sizes.h"
 #include "src/cli/command.h"
 #include "src/cli/default_device.h"
@@ -107,7 +107,11 @@ Result<void> prepare(OptimizeArguments& a) {
 
 ExitCode run(OptimizeArguments& a) {
   if (auto prepared = prepare(a); !prepared) return report(prepared.error());
-  a.options.warning = [](const std::string& text) { std::fprintf(stderr, "xflow: warning: %s\n", text.c_str()); };
+  if (!a.report.empty()) {
+    const auto checked = api::check_report_path(a.report, a.input, a.output, a.options.save_as_external_data, a.options.allow_external);
+    if (!checked) return report(checked.error());
+  }
+  a.options.warning = warn;
   if (a.options.device.empty() && a.options.runner.empty()) a.options.device = default_device(a.options.warning);
   Result<OptimizeReport> result = fail(ErrorCode::internal, "not run");
   {
@@ -119,12 +123,9 @@ ExitCode run(OptimizeArguments& a) {
     });
   }
   if (!result) return report(result.error());
-  std::fputs(result->to_text().c_str(), stdout);
+  print(result->to_text(), api::is_standard_output(a.output));
   if (!a.report.empty()) {
-    std::ofstream file(a.report);
-    file << result->to_json() << '\n';
-    file.close();
-    if (!file) return report(Error{ErrorCode::io, "cannot write the report", a.report});
+    if (const auto written = api::write_report(a.report, result->to_json()); !written) return report(written.error());
   }
   return ExitCode::done;
 }
@@ -135,8 +136,10 @@ void add_optimize(CLI::App& app, Command& command) {
   auto a = std::make_shared<OptimizeArguments>();
   a->options.cost_database = default_database();
   CLI::App* sub = app.add_subcommand("optimize", "Write a cheaper model that computes the same");
-  sub->add_option("IN", a->input, "ONNX model to read")->required();
-  sub->add_option("OUT", a->output, "ONNX model to write; the bytes of IN where nothing is gained")->required();
+  sub->add_option("IN", a->input, "ONNX model to read; - is standard input")->required();
+  sub->add_option("OUT", a->output,
+                  "ONNX model to write; the bytes of IN where nothing is gained; - is standard output, and the report then goes to stderr")
+      ->required();
   sub->add_option(
       "--device", a->options.device,
       "where costs are measured: cpu, cuda:N (xflow devices), runner, or profile:FILE (xflow profile --help); without it in the runner "
@@ -185,7 +188,8 @@ void add_optimize(CLI::App& app, Command& command) {
   sub->add_flag("--no-gate", a->no_gate, "do not run whole models: that the result is faster is predicted");
   sub->add_option("--costs", a->options.cost_database, "file of measured costs; empty: none is kept")->capture_default_str();
   add_allow_external(*sub, a->options.allow_external);
-  sub->add_option("--report", a->report, "also write the report as JSON to this file");
+  add_save_as_external_data(*sub, a->options.save_as_external_data);
+  sub->add_option("--report", a->report, "also write the report as JSON to this file, which is neither IN nor OUT");
   sub->footer(examples({"xflow optimize model.onnx faster.onnx", "xflow optimize model.onnx faster.onnx --shape x:1,3,48,192 --budget 2m",
                         "xflow optimize model.onnx faster.onnx --inputs test_data_set_0",
                         "xflow optimize model.onnx faster.onnx --runner 'python3 -m xflow_onnx.runner_ort'",

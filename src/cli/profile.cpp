@@ -59,7 +59,7 @@ Result<std::vector<std::string>> models_of(const std::vector<std::string>& paths
 Result<void> record(ProfileArguments& a) {
   XFLOW_TRY(const std::vector<std::string> models, models_of(a.models));
   a.options.max_states = a.states;
-  a.options.warning = [](const std::string& text) { std::fprintf(stderr, "xflow: warning: %s\n", text.c_str()); };
+  a.options.warning = warn;
   ProgressLine line;
   XFLOW_TRY(const profile::Profile recorded,
             api::record_profile(models, a.options, [&](const std::string& path) { line.show("timing the kernels of " + path); }));

@@ -3,19 +3,34 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <exception>
+#include <system_error>
 
+#include "src/api/exceptions.h"
 #include "src/cli/command.h"
+#include "src/onnx/printable.h"
+#include "xflow/version.h"
 
 namespace xflow::cli {
 
+namespace {
+
+// Lines of ours become one; what else a terminal would obey is of a model or a path.
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return onnx_io::printable(text);
+}
+
+}  // namespace
+
+void print(const std::string& text, bool to_error) { std::fputs(onnx_io::printable_lines(text).c_str(), to_error ? stderr : stdout); }
+
+void warn(const std::string& text) { std::fprintf(stderr, "xflow: warning: %s\n", one_line(text).c_str()); }
+
 ExitCode report(const Error& error) {
-  std::string text = error.text();
-  for (char& c : text)
-    if (c == '\n') c = ' ';
-  std::fprintf(stderr, "xflow: %s\n", text.c_str());
+  std::fprintf(stderr, "xflow: %s\n", one_line(error.text()).c_str());
   switch (error.code) {
     case ErrorCode::unreadable:
     case ErrorCode::syntax:
@@ -39,6 +54,11 @@ void add_allow_external(CLI::App& sub, std::vector<std::string>& folders) {
       ->take_all();
 }
 
+void add_save_as_external_data(CLI::App& sub, std::string& name) {
+  sub.add_option("--save-as-external-data", name, "write all tensors of 1 KiB and more to this one file in the folder of OUT")
+      ->type_name("NAME");
+}
+
 std::string examples(std::initializer_list<const char*> lines) {
   std::string text = "Examples:";
   for (const char* line : lines) text += std::string("\n  ") + line;
@@ -53,16 +73,33 @@ ProgressLine::~ProgressLine() {
 
 void ProgressLine::show(const std::string& text) {
   if (!terminal_) return;
-  std::fprintf(stderr, "\r\033[K%s", text.c_str());
+  std::fprintf(stderr, "\r\033[K%s", one_line(text).c_str());
   std::fflush(stderr);
   shown_ = true;
 }
 
 namespace {
 
+// "xflow rules list": the subcommand that was recognised last.
+std::string command_of(const CLI::App& app) {
+  std::string name = "xflow";
+  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    name += " " + at->get_name();
+  }
+  return name;
+}
+
+// A text that could not be written is no answer.
+ExitCode when_written(ExitCode code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  return report({ErrorCode::io, "cannot write: " + std::system_category().message(errno), "standard output"});
+}
+
 ExitCode parse_and_run(int argc, char** argv) {
   CLI::App app{"xflow makes tensor graphs cheaper without changing what they compute."};
   app.require_subcommand(1);
+  app.set_version_flag("--version", "xflow " XFLOW_VERSION);
   app.footer(
       "Exit codes: 0 done, 1 negative answer (not equal, not proved), 2 unreadable input, 3 cannot, 64 wrong command line.\n"
       "'xflow COMMAND --help' shows the options and examples of a command.");
@@ -78,22 +115,19 @@ ExitCode parse_and_run(int argc, char** argv) {
   add_devices(app, command);
   add_version(app, command);
   if (argc > 1 && *argv[1] != '-' && app.get_subcommands([&](const CLI::App* sub) { return sub->get_name() == argv[1]; }).empty()) {
-    std::fprintf(stderr, "xflow: no command '%s' (see 'xflow --help')\n", argv[1]);
+    std::fprintf(stderr, "xflow: no command '%s' (see 'xflow --help')\n", one_line(argv[1]).c_str());
     return ExitCode::usage;
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {
     app.exit(e);
-    return ExitCode::done;
+    return when_written(ExitCode::done);
   } catch (const CLI::ParseError& e) {
-    std::string message = e.what();
-    for (char& c : message)
-      if (c == '\n') c = ' ';
-    std::fprintf(stderr, "xflow: %s (see 'xflow --help')\n", message.c_str());
+    std::fprintf(stderr, "xflow: %s (see '%s --help')\n", one_line(e.what()).c_str(), command_of(app).c_str());
     return ExitCode::usage;
   }
-  return command.run();
+  return when_written(command.run());
 }
 
 }  // namespace
@@ -101,8 +135,8 @@ ExitCode parse_and_run(int argc, char** argv) {
 int run(int argc, char** argv) {
   try {
     return static_cast<int>(parse_and_run(argc, argv));
-  } catch (const std::exception& e) {  // of the standard library: no memory
-    return static_cast<int>(report({ErrorCode::limit, e.what(), {}}));
+  } catch (...) {
+    return static_cast<int>(report(api::error_of_exception()));
   }
 }
 

@@ -1,9 +1,8 @@
 #include "xflow/simplify.h"
 
-#include <cstdio>
-#include <fstream>
 #include <memory>
 
+#include "src/api/report_path.h"
 #include "src/cli/command.h"
 
 namespace xflow::cli {
@@ -17,14 +16,15 @@ struct SimplifyArguments {
 };
 
 ExitCode run(const SimplifyArguments& a) {
+  if (!a.report.empty()) {
+    const auto checked = api::check_report_path(a.report, a.input, a.output, a.options.save_as_external_data, a.options.allow_external);
+    if (!checked) return report(checked.error());
+  }
   const auto result = simplify_file(a.input, a.output, a.options);
   if (!result) return report(result.error());
-  std::fputs(result->to_text().c_str(), stdout);
+  print(result->to_text(), api::is_standard_output(a.output));
   if (!a.report.empty()) {
-    std::ofstream file(a.report);
-    file << result->to_json() << '\n';
-    file.close();
-    if (!file) return report(Error{ErrorCode::io, "cannot write the report", a.report});
+    if (const auto written = api::write_report(a.report, result->to_json()); !written) return report(written.error());
   }
   return ExitCode::done;
 }
@@ -34,8 +34,11 @@ ExitCode run(const SimplifyArguments& a) {
 void add_simplify(CLI::App& app, Command& command) {
   auto a = std::make_shared<SimplifyArguments>();
   CLI::App* sub = app.add_subcommand("simplify", "Write a model with fewer nodes that computes the same; nothing is measured");
-  sub->add_option("IN", a->input, "ONNX model to read")->required();
-  sub->add_option("OUT", a->output, "ONNX model to write; the bytes of IN where there is nothing to clean up")->required();
+  sub->add_option("IN", a->input, "ONNX model to read; - is standard input")->required();
+  sub->add_option("OUT", a->output,
+                  "ONNX model to write; the bytes of IN where there is nothing to clean up; - is standard output, and the report then goes "
+                  "to stderr")
+      ->required();
   sub->add_option("--numbers", a->options.numbers,
                   "what may change in floating point: exact (no bit), rounding (constants are folded, batch normalisation becomes part of "
                   "weights)")
@@ -47,7 +50,8 @@ void add_simplify(CLI::App& app, Command& command) {
   sub->add_option("--rules", a->options.rules, "folder or file of rules instead of the built-in ones")->take_all();
   sub->add_option("--skip", a->options.skip_rules, "name of a rule not to use")->take_all();
   add_allow_external(*sub, a->options.allow_external);
-  sub->add_option("--report", a->report, "also write the report as JSON to this file");
+  add_save_as_external_data(*sub, a->options.save_as_external_data);
+  sub->add_option("--report", a->report, "also write the report as JSON to this file, which is neither IN nor OUT");
   sub->footer(examples({"xflow simplify model.onnx smaller.onnx", "xflow simplify model.onnx smaller.onnx --numbers exact"}));
   sub->callback([a, &command] { command.run = [a] { return run(*a); }; });
 }

@@ -26,6 +26,7 @@ Result<Document> Document::index_bytes(std::shared_ptr<const FileBytes> file, Do
 
 Result<Document> Document::open(const std::string& path, const std::vector<std::string>& allow_external) {
   XFLOW_TRY(auto file, FileBytes::open(path));
+  if (path == "-") return index_bytes(std::move(file), DocumentOrigin{"standard input", "", allow_external});
   return index_bytes(std::move(file), DocumentOrigin{path, folder_of(path), allow_external});
 }
 
@@ -39,6 +40,7 @@ const Graph& Document::graph(GraphId id) const { return state_->graphs[index(id)
 std::span<const Node> Document::nodes() const { return state_->nodes; }
 const Node& Document::node(NodeId id) const { return state_->nodes[index(id)]; }
 std::string_view Document::bytes() const { return state_->file->bytes(); }
+const FileBytes& Document::file() const { return *state_->file; }
 std::span<const ExternalFile> Document::external_files() const { return state_->files; }
 const DocumentOrigin& Document::origin() const { return state_->origin; }
 

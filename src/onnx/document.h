@@ -236,6 +236,7 @@ class Document {
   Result<ir::Constant> constant(const TensorView& tensor) const;
 
   std::string_view bytes() const;                        // of the model file
+  const FileBytes& file() const;                         // which holds them
   Range range(std::string_view part) const;              // where a view of bytes() lies
   std::span<const ExternalFile> external_files() const;  // FileId 1 is the first
   const DocumentOrigin& origin() const;

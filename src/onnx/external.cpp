@@ -1,8 +1,5 @@
 #include "src/onnx/external.h"
 
-#include <filesystem>
-#include <system_error>
-
 #include "src/onnx/printable.h"
 
 namespace xflow::onnx_io {
@@ -10,8 +7,6 @@ namespace xflow::onnx_io {
 namespace {
 
 std::string external_place(const TensorView& tensor) { return "tensor " + in_quotes(tensor.name); }
-
-std::string join(const std::string& folder, std::string_view location) { return folder + "/" + std::string(location); }
 
 // Sets range and bytes to what the tensor has in the file.
 Result<void> locate(TensorView& tensor, std::string_view content) {
@@ -68,32 +63,6 @@ Result<void> resolve_open(TensorView& tensor, const std::vector<ExternalFile>& f
     return locate(tensor, files[i].content->bytes());
   }
   return fail(ErrorCode::internal, external_place(tensor) + " lies in the file " + in_quotes(tensor.location) + ", which is not open");
-}
-
-Result<void> copy_external_files(const std::vector<ExternalFile>& files, const std::string& to, std::vector<std::string>& copies) {
-  std::vector<const ExternalFile*> missing;
-  for (const ExternalFile& file : files) {
-    const std::string target = join(to, file.location);
-    std::error_code error;
-    if (!std::filesystem::exists(target, error)) {
-      missing.push_back(&file);
-      continue;
-    }
-    if (std::filesystem::equivalent(file.path, target, error)) continue;
-    const auto there = FileBytes::open(target);
-    if (!there || (*there)->bytes() != file.content->bytes()) {
-      return fail(ErrorCode::io, "cannot copy external data " + in_quotes(file.path) + ": a different file of that name is there", target);
-    }
-  }
-  for (const ExternalFile* file : missing) {
-    const std::string target = join(to, file->location);
-    std::error_code error;
-    std::filesystem::create_directories(folder_of(target), error);
-    const std::string_view content = file->content->bytes();
-    XFLOW_CHECK(write_file(target, std::span<const std::string_view>(&content, 1)));
-    copies.push_back(target);
-  }
-  return {};
 }
 
 }  // namespace xflow::onnx_io

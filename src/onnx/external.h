@@ -32,8 +32,4 @@ class ExternalFiles {
 // The same for files that are open: what Document uses after it was made. Errors: internal if the file is not among them.
 Result<void> resolve_open(TensorView& tensor, const std::vector<ExternalFile>& files);
 
-// Copies `files` to the same locations below the folder `to`. A file that is there already must have the same content, otherwise nothing
-// is copied and the error (io) names it. The paths of the copies are added to `copies`, also before an error. Errors: io.
-Result<void> copy_external_files(const std::vector<ExternalFile>& files, const std::string& to, std::vector<std::string>& copies);
-
 }  // namespace xflow::onnx_io

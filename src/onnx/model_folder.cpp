@@ -15,8 +15,6 @@ namespace xflow::onnx_io {
 
 namespace {
 
-std::string reason(int error) { return std::system_category().message(error); }
-
 Unexpected unreadable(std::string_view path, const std::string& why) { return fail(ErrorCode::unreadable, why, std::string(path)); }
 
 // What a file is that is not a regular one; nullptr for a regular file.
@@ -44,7 +42,7 @@ Walk walk(const std::string& root, const std::filesystem::path& relative) {
   result.at = root;
   Descriptor folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder) {
-    result.why = "cannot open: " + reason(errno);
+    result.why = "cannot open: " + system_reason(errno);
     return result;
   }
   std::vector<std::string> parts;
@@ -58,7 +56,7 @@ Walk walk(const std::string& root, const std::filesystem::path& relative) {
     Descriptor part(::openat(folder.number(), parts[i].c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct stat status {};
     if (!part || ::fstat(part.number(), &status) != 0) {
-      result.why = "cannot open: " + reason(errno);
+      result.why = "cannot open: " + system_reason(errno);
       return result;
     }
     result.link = S_ISLNK(status.st_mode);
@@ -75,7 +73,7 @@ Walk walk(const std::string& root, const std::filesystem::path& relative) {
     Descriptor file(::openat(folder.number(), parts[i].c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     struct stat opened {};
     if (!file || ::fstat(file.number(), &opened) != 0) {
-      result.why = "cannot open: " + reason(errno);
+      result.why = "cannot open: " + system_reason(errno);
     } else if (opened.st_dev != status.st_dev || opened.st_ino != status.st_ino) {
       result.why = "was replaced while it was opened";
     } else {

@@ -1,4 +1,4 @@
-// Texts of a model in messages.
+// Texts of a model on a terminal and in messages.
 #pragma once
 
 #include <string>
@@ -6,25 +6,13 @@
 
 namespace xflow::onnx_io {
 
-// `text` on one line: control characters are written as in C.
-inline std::string printable(std::string_view text) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string result;
-  result.reserve(text.size());
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      result += "\\n";
-    } else if (code < 0x20 || code == 0x7f) {
-      result += "\\x";
-      result += kDigits[code >> 4U];
-      result += kDigits[code & 0xfU];
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
+// `text` on one line, without anything that a terminal obeys or that changes how the rest is shown: control characters of ASCII and of
+// Unicode, bidirectional formatting and line separators are written as escapes of C (\n, \x1b, \u202e), and so are bytes that are not
+// UTF-8.
+std::string printable(std::string_view text);
+
+// The same for a text of several lines: the ends of lines stay.
+std::string printable_lines(std::string_view text);
 
 // A name in quotes.
 inline std::string in_quotes(std::string_view name) { return "'" + printable(name) + "'"; }

@@ -259,7 +259,7 @@ class Inputs(CheckTest):
     def test_are_given_or_drawn(self):
         self.write("a.onnx", chain("Relu"))
         self.fail_with(
-            64, "--inputs excludes --shape (see 'xflow --help')", "check", "a.onnx", "a.onnx", "--inputs", "x.npz", "--shape", "x:1,3"
+            64, "--inputs excludes --shape (see 'xflow check --help')", "check", "a.onnx", "a.onnx", "--inputs", "x.npz", "--shape", "x:1,3"
         )
 
     def test_of_unknown_rank_cannot_be_drawn(self):

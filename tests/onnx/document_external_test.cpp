@@ -135,7 +135,7 @@ TEST(ExternalData, GoesWithTheModelToAnotherFolder) {
   EXPECT_EQ(*doubles(again->main().initializers[0].tensor), std::vector<double>{1});
 }
 
-TEST(ExternalData, IsNotOverwritten) {
+TEST(ExternalData, GetsANameOfItsOwnWhereItsNameIsTaken) {
   const TemporaryFolder folder;
   const TemporaryFolder target;
   folder.write("w.bin", floats({1}));
@@ -143,13 +143,36 @@ TEST(ExternalData, IsNotOverwritten) {
   ASSERT_TRUE(document);
   target.write("w.bin", floats({2}));
   const auto written = write_document(*document, {}, target.file("out.onnx"));
-  ASSERT_FALSE(written);
-  EXPECT_EQ(written.error().code, ErrorCode::io);
-  EXPECT_EQ(written.error().text(),
-            target.file("w.bin") + ": cannot copy external data '" + folder.file("w.bin") + "': a different file of that name is there");
-  EXPECT_EQ(target.list(), std::vector<std::string>{"w.bin"}) << "no model without its weights";
+  ASSERT_TRUE(written) << written.error().text();
+  ASSERT_EQ(written->size(), 1U);
+  EXPECT_EQ(read_all(target.file("w.bin")), floats({2}));
+  const auto again = Document::open(target.file("out.onnx"));
+  ASSERT_TRUE(again) << again.error().text();
+  const TensorView& tensor = again->main().initializers[0].tensor;
+  EXPECT_EQ(*doubles(tensor), std::vector<double>{1});
+  EXPECT_EQ(target.file(std::string(tensor.location)), (*written)[0]);
+  EXPECT_EQ(target.list().size(), 3U) << "no temporary file is left";
+
   target.write("w.bin", floats({1}));
-  EXPECT_TRUE(write_document(*document, {}, target.file("out.onnx"))) << "the same content is the same file";
+  const auto shared = write_document(*document, {}, target.file("out.onnx"));
+  ASSERT_TRUE(shared) << "the same content is the same file";
+  EXPECT_TRUE(shared->empty());
+  EXPECT_EQ(target.list(), (std::vector<std::string>{"out.onnx", "w.bin"})) << "the data of the former model is gone";
+}
+
+TEST(ExternalData, FromOutsideTheFolderGetsANameInAnotherFolder) {
+  const TemporaryFolder folder;
+  const TemporaryFolder store;
+  const TemporaryFolder target;
+  const std::string model = model_with({external_tensor("a", 1, store.write("w.bin", floats({1})))});
+  const auto document = Document::open(folder.write("m.onnx", model), {store.path()});
+  ASSERT_TRUE(document) << document.error().text();
+  ASSERT_TRUE(write_document(*document, {}, folder.file("out.onnx")));
+  EXPECT_EQ(read_all(folder.file("out.onnx")), model) << "in the folder of the model it stays where it is";
+  ASSERT_TRUE(write_document(*document, {}, target.file("out.onnx")));
+  const auto again = Document::open(target.file("out.onnx"));
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(*doubles(again->main().initializers[0].tensor), std::vector<double>{1});
 }
 
 TEST(ExternalData, StaysWhereItIsInTheSameFolder) {
