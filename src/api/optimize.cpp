@@ -373,6 +373,8 @@ std::string judge_smaller(const Document& shipped, const Files& files, const api
 Result<void> clean_up_result(const Document& document, const Files& files, const OptimizeOptions& options, const ProgressCallback& progress,
                              Optimized& best) {
   constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // they are in memory twice
+  constexpr std::size_t kMostNodes = 2000;                    // of a model that is cleaned up only to say what that would remove
+  if (options.accept == Accept::faster && document.nodes().size() > kMostNodes) return {};
   const auto start = std::chrono::steady_clock::now();
   std::unique_ptr<const Document> written;
   if (best.lowered) {
