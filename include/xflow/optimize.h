@@ -7,6 +7,7 @@
 //   print(result->report.to_text());
 #pragma once
 
+#include <xflow/cancel.h>
 #include <xflow/export.h>
 #include <xflow/result.h>
 
@@ -54,8 +55,16 @@ struct OptimizeOptions {
   // run; whether its result is shipped is measured (see gate).
   std::optional<double> max_seconds;        // wall clock; without any budget: 30 s
   std::optional<std::uint64_t> max_states;  // graphs costed
-  double alpha = 1.05;                      // graphs that cost more than alpha times the best are not followed
-  double max_growth = 0.05;                 // of the bytes of all constants, as a factor of the original's
+  // Of the whole call: reading, pricing, searching, checking and running whole models. When it ends, the best result that was checked and
+  // passed the gate is written, otherwise the original. Without: 5 minutes, or 10 times max_seconds where that is more.
+  std::optional<double> max_total_seconds;
+  // Ends the call from another thread or a signal handler.
+  CancellationToken cancel;
+  // Bytes. No tensor larger than this is made, and the search ends where the process has more in memory. Without: half of what the machine
+  // or the control group of this process has. 0: no limit.
+  std::optional<std::uint64_t> max_memory;
+  double alpha = 1.05;       // graphs that cost more than alpha times the best are not followed
+  double max_growth = 0.05;  // of the bytes of all constants, as a factor of the original's
   // Folders or files of rules instead of those that are built in. Each rule is proved when it is loaded, and skipped, with a warning, if it
   // is not.
   std::vector<std::string> rules;
@@ -89,7 +98,8 @@ struct OptimizeProgress {
   std::uint64_t states = 0;  // graphs costed
   double original_nanoseconds = 0;
   double best_nanoseconds = 0;
-  double seconds = 0;  // since the start
+  double seconds = 0;       // since the start
+  double seconds_left = 0;  // until the time limit of the call
 };
 // Called a few times a second from the calling thread.
 using ProgressCallback = std::function<void(const OptimizeProgress&)>;

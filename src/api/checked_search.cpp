@@ -21,6 +21,8 @@ using ir::ValueId;
 constexpr int kRoundsByPlace = 3;
 constexpr int kMostRounds = 6;
 
+eval::Options options_of(const Problem& problem) { return problem.limits == nullptr ? eval::Options() : within(*problem.limits); }
+
 class CheckedSearch {
  public:
   CheckedSearch(const Problem& problem, const RunInputs& runs, OptimizeReport& report) : problem_(problem), runs_(runs), report_(report) {}
@@ -33,10 +35,14 @@ class CheckedSearch {
     const double start = next.seconds ? next.seconds() : 0;
     for (int round = 0;; ++round) {
       search::Outcome outcome = search(round == 0 ? options : next);
-      if (outcome.steps.empty()) return original(std::move(outcome), "no proved rule makes it cheaper");
+      if (outcome.steps.empty()) return original(std::move(outcome), no_steps(outcome.stop));
       checking(outcome);
-      auto checked = check_regions(
-          {problem_.arena, problem_.graph, outcome.best, outcome.correspondence, problem_.inputs, runs_, problem_.name_of, problem_.fold});
+      auto checked = check_regions({problem_.arena, problem_.graph, outcome.best, outcome.correspondence, problem_.inputs, runs_,
+                                    problem_.name_of, problem_.fold, options_of(problem_)});
+      if (!checked && problem_.limits != nullptr && problem_.limits->is_over()) {
+        outcome.stop = search::StopReason::time_limit;
+        return original(std::move(outcome), "the rewritten parts were not executed: " + problem_.limits->why_over());
+      }
       if (!checked) return original(std::move(outcome), "the rewritten parts could not be executed: " + checked.error().text());
       const bool excluded = exclude(outcome, *checked, round < kRoundsByPlace);
       const auto wrong = std::ranges::find_if(checked->regions, [](const OptimizeReport::Region& region) { return !region.agrees; });
@@ -86,6 +92,17 @@ class CheckedSearch {
     return !withdrawn.empty();
   }
 
+  static std::string no_steps(search::StopReason stop) {
+    switch (stop) {
+      case search::StopReason::time_limit:
+      case search::StopReason::memory_limit:
+      case search::StopReason::cancelled:
+        return fmt::format("nothing cheaper was found before the search had to end ({})", search::name(stop));
+      default:
+        return "no proved rule makes it cheaper";
+    }
+  }
+
   static std::string disagreement(const OptimizeReport::Region& region) {
     if (region.value.empty()) return "a rewritten value does not agree with the original: " + region.message;
     return fmt::format("the rewritten value '{}' does not agree with the original: {}", region.value, region.message);
@@ -132,7 +149,8 @@ std::optional<std::size_t> judge_in_turn(const Problem& problem, const RunInputs
   OptimizeReport::EndToEnd& run = report.end_to_end;
   if (!run.run || run.comparisons.empty() || run.comparisons.back().verdict == "failed") return std::nullopt;
   std::vector<std::string> others;
-  for (std::size_t k = 1; k < finalists.size() && run.seconds < options.max_measure_seconds; ++k) {
+  const auto is_over = [&] { return problem.limits != nullptr && problem.limits->is_over(); };
+  for (std::size_t k = 1; k < finalists.size() && run.seconds < options.max_measure_seconds && !is_over(); ++k) {
     if (!agrees(problem, runs, finalists[k], report)) continue;
     std::string reason = judge(k);
     if (reason.empty()) {
@@ -156,8 +174,8 @@ std::optional<std::size_t> judge_in_turn(const Problem& problem, const RunInputs
 }
 
 bool agrees(const Problem& problem, const RunInputs& runs, const search::Finalist& finalist, OptimizeReport& report) {
-  auto checked = check_regions(
-      {problem.arena, problem.graph, finalist.graph, finalist.correspondence, problem.inputs, runs, problem.name_of, problem.fold});
+  auto checked = check_regions({problem.arena, problem.graph, finalist.graph, finalist.correspondence, problem.inputs, runs,
+                                problem.name_of, problem.fold, options_of(problem)});
   if (!checked || !std::ranges::all_of(checked->regions, &OptimizeReport::Region::agrees)) return false;
   report.regions = std::move(checked->regions);
   report.checked_sizes = std::move(checked->sizes);

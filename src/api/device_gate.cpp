@@ -55,7 +55,7 @@ class Judge {
     told.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!against) against = "it could not be run: " + against.error().text();
     if (!against->empty()) return told.reason = *against;
-    std::string reason = judge(executor_, ids_[0], ids_[1], labels_, gate_.options, progress_, told);
+    std::string reason = judge(executor_, ids_[0], ids_[1], labels_, gate_.options, gate_.limits, progress_, told);
     return reason.empty() ? told.reason = why_too_little(told) : reason;
   }
 
@@ -87,6 +87,7 @@ class Judge {
   }
 
   Result<void> plan(std::size_t number) {
+    if (gate_.limits.is_over()) return fail(ErrorCode::limit, gate_.limits.why_over());
     XFLOW_TRY(Sizes sizes, choose_fitting_sizes(gate_.arena, gate_.original, gate_.inputs, gate_.runs.shapes[number], gate_.runs.inner));
     const ir::Symbols::Valuation valuation = sizes.valuation();
     cost::CostModel model(gate_.arena, gate_.costs.device(), *gate_.costs.database, valuation);

@@ -24,6 +24,7 @@ struct DeviceGate {
   const RunInputs& runs;                 // what both are run on
   const OptimizeOptions& options;
   DeviceCosts& costs;  // of these options
+  const RunLimits& limits;
 };
 
 // Runs the original and a candidate in turns, at each choice of sizes, and fills in the report. Both are the graphs that a model is lifted

@@ -35,9 +35,11 @@ OptimizeReport::EndToEnd::Times times_of(const cost::GateTimes& times) {
 }  // namespace
 
 std::string judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes,
-                  const OptimizeOptions& options, const std::function<void()>& progress, OptimizeReport::EndToEnd& report) {
+                  const OptimizeOptions& options, const RunLimits& limits, const std::function<void()>& progress,
+                  OptimizeReport::EndToEnd& report) {
   cost::GateOptions gate_options;
-  gate_options.max_seconds = options.max_measure_seconds;
+  gate_options.max_seconds = std::min(options.max_measure_seconds, report.seconds + limits.seconds_left());
+  gate_options.stop = [&limits] { return limits.is_over(); };
   // If all were equal to the original, one of them would pass no more often than a single one may.
   gate_options.level /= static_cast<double>(kFinalists);
   gate_options.used_seconds = report.seconds;
@@ -112,15 +114,17 @@ std::string compare_outputs(const std::function<Result<std::vector<eval::Tensor>
   return {};
 }
 
-RunnerGate::RunnerGate(const OptimizeOptions& options, const RunInputs& runs, std::unique_ptr<RunnerExecutor> executor)
-    : options_(options), runs_(runs), executor_(std::move(executor)) {}
+RunnerGate::RunnerGate(const OptimizeOptions& options, const RunInputs& runs, const RunLimits& limits,
+                       std::unique_ptr<RunnerExecutor> executor)
+    : options_(options), runs_(runs), limits_(limits), executor_(std::move(executor)) {}
 RunnerGate::~RunnerGate() = default;
 
-Result<std::unique_ptr<RunnerGate>> RunnerGate::open(const OptimizeOptions& options, const RunInputs& runs) {
-  auto executor = RunnerExecutor::open({options.runner, options.threads, kStartPatience});
+Result<std::unique_ptr<RunnerGate>> RunnerGate::open(const OptimizeOptions& options, const RunInputs& runs, const RunLimits& limits) {
+  auto executor =
+      RunnerExecutor::open({options.runner, options.threads, start_patience(options, limits), [&limits] { return limits.is_over(); }});
   if (!executor) return fail(ErrorCode::unsupported, executor.error().text());
   (*executor)->set_patience(std::max(options.max_measure_seconds, kLeastPatience));
-  return std::unique_ptr<RunnerGate>(new RunnerGate(options, runs, *std::move(executor)));
+  return std::unique_ptr<RunnerGate>(new RunnerGate(options, runs, limits, *std::move(executor)));
 }
 
 // Gives the sizes as text.
@@ -179,7 +183,7 @@ std::string RunnerGate::judge(ir::Arena& arena, const ir::Graph& graph, std::spa
   std::string against = compare_outputs(
       outputs, [&](std::size_t k) { return names[k]; }, a, b, sizes_);
   if (against.empty()) {
-    against = api::judge(*executor_, a, b, sizes_, options_, progress, report);
+    against = api::judge(*executor_, a, b, sizes_, options_, limits_, progress, report);
   } else {
     report.reason = against;
   }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "src/api/run_inputs.h"
+#include "src/api/run_limits.h"
 #include "src/eval/tensor.h"
 
 namespace xflow::cost {
@@ -32,7 +33,11 @@ constexpr std::uint64_t kNudgeSeed = 1;  // of which elements of the inputs grow
 // Lets the gate judge a candidate, and fills in the report, whose seconds, for what was done before, count against the budget. Empty if it
 // may be shipped, otherwise why not. `sizes`: what each choice of sizes is called in the report.
 std::string judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes,
-                  const OptimizeOptions& options, const std::function<void()>& progress, OptimizeReport::EndToEnd& report);
+                  const OptimizeOptions& options, const RunLimits& limits, const std::function<void()>& progress,
+                  OptimizeReport::EndToEnd& report);
+
+// How long a runner may take until it answers for the first time.
+double start_patience(const OptimizeOptions& options, const RunLimits& limits);
 
 // Lists what a trial of the result with the shapes of `values` of its values declared, against the result without them, was found to be.
 // `against`: why it is not shipped, empty if it is.
@@ -55,8 +60,8 @@ std::string compare_outputs(const std::function<Result<std::vector<eval::Tensor>
 class RunnerGate {
  public:
   // Starts the runner, so that one that cannot be started is an error before any work is done. Errors: unsupported.
-  // `runs`: what it is run on.
-  static Result<std::unique_ptr<RunnerGate>> open(const OptimizeOptions& options, const RunInputs& runs);
+  // `runs`: what it is run on. All arguments must outlive it.
+  static Result<std::unique_ptr<RunnerGate>> open(const OptimizeOptions& options, const RunInputs& runs, const RunLimits& limits);
   ~RunnerGate();
   RunnerGate(const RunnerGate&) = delete;
   RunnerGate& operator=(const RunnerGate&) = delete;
@@ -72,12 +77,14 @@ class RunnerGate {
                     const Model& original, const Model& candidate, const std::function<void()>& progress, OptimizeReport::EndToEnd& report);
 
  private:
-  RunnerGate(const OptimizeOptions& options, const RunInputs& runs, std::unique_ptr<cost::runner::RunnerExecutor> executor);
+  RunnerGate(const OptimizeOptions& options, const RunInputs& runs, const RunLimits& limits,
+             std::unique_ptr<cost::runner::RunnerExecutor> executor);
   Result<std::vector<std::string>> add_inputs(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
                                               std::span<const NamedInput> required);
 
   const OptimizeOptions& options_;
   const RunInputs& runs_;
+  const RunLimits& limits_;
   std::vector<std::string> sizes_;  // as text, once the inputs are there
   std::unique_ptr<cost::runner::RunnerExecutor> executor_;
 };

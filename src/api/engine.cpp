@@ -33,6 +33,26 @@ constexpr double kShareForAgain = 0.25;
 // Of two graphs that take equal time the one with fewer operations is better: an identity costs nothing and is still one too many.
 constexpr double kNanosecondsPerOperation = 0.05;
 
+// Timing kernels ends with the search, and a kernel has a part of the memory: several ways to compute it lie beside each other.
+class StopDevice {
+ public:
+  StopDevice(cost::Device& device, const RunLimits& limits, const RunLimits* afterwards) : device_(device), afterwards_(afterwards) {
+    device.stop_when([&limits] { return limits.ends_search().has_value(); });
+    if (limits.max_bytes() > 0) device.set_most_bytes(limits.max_bytes() / kKernelsInMemory);
+  }
+  ~StopDevice() {
+    device_.stop_when(nullptr);
+    if (afterwards_ != nullptr) device_.stop_when([limits = afterwards_] { return limits->is_over(); });
+  }
+  StopDevice(const StopDevice&) = delete;
+  StopDevice& operator=(const StopDevice&) = delete;
+
+ private:
+  static constexpr std::uint64_t kKernelsInMemory = 4;
+  cost::Device& device_;
+  const RunLimits* afterwards_;  // what ends timing kernels when there is no search any more
+};
+
 std::string device_text(const cost::DeviceInfo& info) {
   return fmt::format("{}: {}, {} thread{}, {}", info.name, info.model, info.threads, info.threads == 1 ? "" : "s", info.library);
 }
@@ -67,10 +87,15 @@ cost::Device& DeviceCosts::device() const {
   return profile ? static_cast<cost::Device&>(*profile) : *cpu;
 }
 
-Result<void> DeviceCosts::open_runner(const OptimizeOptions& options) {
+double start_patience(const OptimizeOptions& options, const RunLimits& limits) {
+  return std::max(kLeastPatience, std::min({kStartPatience, options.max_kernel_seconds, limits.seconds_left()}));
+}
+
+Result<void> DeviceCosts::open_runner(const OptimizeOptions& options, const RunLimits& limits) {
   if (options.runner.empty()) return fail(ErrorCode::invalid_argument, "the device 'runner' needs the command of a runner");
   cost::runner::RunnerDeviceOptions runner_options;
-  runner_options.runner = {options.runner, options.threads, kStartPatience};
+  // The limits are gone when another runner is started later: then Device::stop_when says what ends it.
+  runner_options.runner = {options.runner, options.threads, start_patience(options, limits)};
   runner_options.max_seconds = options.max_kernel_seconds;
   runner_options.patience = std::clamp(options.max_kernel_seconds, kLeastPatience, runner_options.patience);
   auto opened = cost::runner::RunnerDevice::open(runner_options);
@@ -97,9 +122,9 @@ Result<void> DeviceCosts::open_gpu(const OptimizeOptions& options, int number, c
   return {};
 }
 
-Result<void> DeviceCosts::open(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run) {
+Result<void> DeviceCosts::open(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run, const RunLimits& limits) {
   XFLOW_TRY(const auto caches, caches_of(options));
-  if (options.device == "runner" || (options.device.empty() && !options.runner.empty())) return open_runner(options);
+  if (options.device == "runner" || (options.device.empty() && !options.runner.empty())) return open_runner(options, limits);
   if (options.device.starts_with(kProfile)) {
     XFLOW_TRY(cost::profile::Profile read, cost::profile::read_profile(options.device.substr(kProfile.size())));
     profile = std::make_unique<cost::profile::ProfileDevice>(std::move(read));
@@ -154,8 +179,9 @@ Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options) {
 
 Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& options, const ProgressCallback& progress,
                                 OptimizeReport& report) {
-  const auto start = std::chrono::steady_clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  const RunLimits unlimited;
+  const RunLimits& limits = problem.limits == nullptr ? unlimited : *problem.limits;
+  const auto seconds = [&] { return limits.seconds(); };
   if (!(options.alpha >= 1)) return fail(ErrorCode::invalid_argument, "alpha must be at least 1");
   if (options.numbers != "exact" && options.numbers != "rounding" && options.numbers != "any")
     return fail(ErrorCode::invalid_argument, fmt::format("numbers must be exact, rounding or any, found '{}'", options.numbers));
@@ -180,7 +206,9 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   const rules::VerifiedRules& rules = problem.rules == nullptr ? *loaded : *problem.rules;
   DeviceCosts own;
   DeviceCosts& costs = problem.costs == nullptr ? own : *problem.costs;
-  XFLOW_CHECK(costs.open(options, [&] { return cost::cpu::bytes_of_run(problem.arena, problem.graph, sizes.valuation()); }));
+  XFLOW_CHECK(costs.open(
+      options, [&] { return cost::cpu::bytes_of_run(problem.arena, problem.graph, sizes.valuation()); }, limits));
+  const StopDevice stop(costs.device(), limits, problem.limits);
   const cost::DeviceInfo& info = costs.device().info();
   report.device = device_text(info);
   // A profile is its own record; what its model says is no measurement.
@@ -194,6 +222,7 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
     if (!progress) return;
     state.phase = phase;
     state.seconds = seconds();
+    state.seconds_left = limits.seconds_left();
     progress(state);
   };
   cost::CostModel model(problem.arena, costs.device(), *costs.database, sizes.valuation());
@@ -210,6 +239,7 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   if (!options.max_states && !options.max_seconds) search_options.max_seconds = kDefaultSeconds;
   // Measuring is paid once for all models of a machine: it does not shorten the search.
   search_options.seconds = [&] { return seconds() - model.statistics().measured_seconds; };
+  search_options.stop = [&] { return limits.ends_search(); };
   if (problem.can_spell)
     search_options.admissible = [&](const ir::Arena& arena, ir::NodeId node) { return problem.can_spell(arena, node).has_value(); };
   search_options.progress = [&](const search::Progress& p) {
@@ -235,6 +265,7 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   at_shapes.shapes = {options.shapes};
   const RunInputs& runs = problem.runs == nullptr ? at_shapes : *problem.runs;
   search::Outcome outcome = checked_search(problem, runs, search, search_options, checking, report);
+  XFLOW_CHECK(limits.check());
   if (problem.moves != nullptr) {
     for (GraphMove& move : *problem.moves) {
       XFLOW_TRY(const cost::Cost cost, model.cost(move.part));
@@ -270,7 +301,10 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
 Result<void> DeviceCosts::open_for(const Problem& problem, const OptimizeOptions& options) {
   XFLOW_TRY(const Sizes sizes,
             choose_fitting_sizes(problem.arena, problem.graph, problem.inputs, problem.runs->shapes[0], problem.runs->inner));
-  XFLOW_CHECK(open(options, [&] { return cost::cpu::bytes_of_run(problem.arena, problem.graph, sizes.valuation()); }));
+  const RunLimits unlimited;
+  const auto bytes_of_run = [&] { return cost::cpu::bytes_of_run(problem.arena, problem.graph, sizes.valuation()); };
+  XFLOW_CHECK(open(options, bytes_of_run, problem.limits == nullptr ? unlimited : *problem.limits));
+  if (problem.limits != nullptr) device().stop_when([limits = problem.limits] { return limits->is_over(); });
   database = std::make_unique<cost::Database>(
       cost::Database::open(profile ? "" : options.cost_database, device().info(), [warning = options.warning](const std::string& text) {
         if (warning) warning(text);
@@ -306,11 +340,11 @@ void keep_original(std::string reason, std::optional<double> predicted, Optimize
   report.constant_bytes_after = report.constant_bytes_before;
 }
 
-std::function<void()> running(const ProgressCallback& progress, std::chrono::steady_clock::time_point start, const OptimizeReport& report) {
-  return [&progress, start, &report] {
+std::function<void()> running(const ProgressCallback& progress, const RunLimits& limits, const OptimizeReport& report) {
+  return [&progress, &limits, &report] {
     if (!progress) return;
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    progress(OptimizeProgress{"running", report.states, report.before_nanoseconds, report.after_nanoseconds, seconds});
+    progress(OptimizeProgress{"running", report.states, report.before_nanoseconds, report.after_nanoseconds, limits.seconds(),
+                              limits.seconds_left()});
   };
 }
 

@@ -14,6 +14,7 @@
 
 #include "src/api/graph_moves.h"
 #include "src/api/run_inputs.h"
+#include "src/api/run_limits.h"
 #include "src/api/sizes.h"
 #include "src/rules/rule_set.h"
 #include "src/search/search.h"
@@ -47,7 +48,7 @@ struct DeviceCosts {
   // `bytes_of_run`: of what is going to be run there, for the caches of this CPU, which is asked for where it matters. Errors: unsupported
   // for a device that is not here and a runner that cannot be started, invalid_argument for caches of another name, those of reading a
   // profile.
-  Result<void> open(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run);
+  Result<void> open(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run, const RunLimits& limits = {});
   // The same with the database of the options, for a problem that nobody searched.
   Result<void> open_for(const Problem& problem, const OptimizeOptions& options);
   cost::Device& device() const;
@@ -59,7 +60,7 @@ struct DeviceCosts {
   std::unique_ptr<cost::Database> database;
 
  private:
-  Result<void> open_runner(const OptimizeOptions& options);
+  Result<void> open_runner(const OptimizeOptions& options, const RunLimits& limits);
   Result<void> open_gpu(const OptimizeOptions& options, int number, const std::function<std::size_t()>& bytes_of_run);
 };
 
@@ -89,6 +90,7 @@ struct Problem {
   std::vector<GraphMove>* moves = nullptr;                                   // that were made already; their gains are filled in
   const rules::VerifiedRules* rules = nullptr;                               // null: those of the options
   const RunInputs* runs = nullptr;                                           // null: at the first shapes of the options, seeded
+  const RunLimits* limits = nullptr;                                         // null: none
   DeviceCosts* costs = nullptr;                                              // null: nobody needs them afterwards
 };
 
@@ -110,7 +112,7 @@ bool is_no_slower(const OptimizeReport::EndToEnd& run);
 // they were wrong is worth knowing.
 void keep_original(std::string reason, std::optional<double> predicted, OptimizeReport& report);
 
-// To be called while whole models are run: tells the progress of work that began at `start`. The arguments must outlive it.
-std::function<void()> running(const ProgressCallback& progress, std::chrono::steady_clock::time_point start, const OptimizeReport& report);
+// To be called while whole models are run: tells the progress. The arguments must outlive it.
+std::function<void()> running(const ProgressCallback& progress, const RunLimits& limits, const OptimizeReport& report);
 
 }  // namespace xflow::api

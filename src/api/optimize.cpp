@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -145,8 +144,9 @@ std::string judge_here(const Document& document, const LiftedModel& model, const
   if (!defaults) return report.end_to_end.reason = "it could not be run: " + defaults.error().text();
   const std::vector<std::string> outputs(model.output_names.begin(),
                                          model.output_names.begin() + static_cast<std::ptrdiff_t>(model.output_count));
-  return api::judge_on_device({problem.arena, problem.graph, problem.inputs, *defaults, outputs, *problem.runs, options, *problem.costs},
-                              candidate, progress, report);
+  return api::judge_on_device(
+      {problem.arena, problem.graph, problem.inputs, *defaults, outputs, *problem.runs, options, *problem.costs, *problem.limits},
+      candidate, progress, report);
 }
 
 // The same in a runner, against the document with the edits `before`. `edits` are those of `edited`, or of the document.
@@ -180,8 +180,8 @@ std::string judge(api::RunnerGate& gate, const Document& document, const Files& 
 }
 
 Result<Optimized> optimize_document(const Document& document, const Files& files, const OptimizeOptions& all_options,
-                                    const ProgressCallback& progress) {
-  const auto start = std::chrono::steady_clock::now();
+                                    const api::RunLimits& limits, const ProgressCallback& progress) {
+  const double start = limits.seconds();
   Optimized result;
   OptimizeReport& report = result.report;
   XFLOW_TRY(const std::unique_ptr<api::SizedModel> sized, api::SizedModel::lift(document, all_options));
@@ -200,15 +200,16 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   if (api::is_elsewhere(options)) options.gate = false;
   std::unique_ptr<api::RunnerGate> gate;
   if (options.gate && !options.runner.empty()) {
-    XFLOW_TRY(gate, api::RunnerGate::open(options, runs));
+    XFLOW_TRY(gate, api::RunnerGate::open(options, runs, limits));
   }
   const onnx_io::SettledShapes settled = onnx_io::settled_shapes(document, model, arena, all_options.numbers == "exact");
   std::vector<api::GraphMove> moves = api::graph_moves(document, model, settled, arena);
   const Places places(document, model, arena);
   std::map<ir::ValueId, ir::Constant> folded;
+  const eval::Options fold_options = api::within(limits);
   const onnx_io::Fold fold = [&](ir::ValueId value) -> Result<ir::Constant> {
     if (const auto known = folded.find(value); known != folded.end()) return known->second;
-    XFLOW_TRY(ir::Constant constant, eval::fold(arena, value));
+    XFLOW_TRY(ir::Constant constant, eval::fold(arena, value, fold_options));
     return folded.emplace(value, std::move(constant)).first->second;
   };
   api::Problem problem{arena, model.graph, inputs};
@@ -222,16 +223,19 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   problem.moves = &moves;
   api::DeviceCosts costs;
   problem.costs = &costs;
+  problem.limits = &limits;
   problem.runs = &runs;
+  XFLOW_CHECK(limits.check());
   XFLOW_TRY(search::Outcome outcome, api::improve(problem, options, progress, report));
   std::vector<search::Finalist> finalists = api::finalists(std::move(outcome));
   list_steps(places, finalists[0], report);
   const auto finish = [&] {
-    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    report.seconds = limits.seconds() - start;
     return std::move(result);
   };
   const auto keep_original = [&](std::string reason, std::optional<double> predicted = {}) {
     api::keep_original(std::move(reason), predicted, report);
+    if (limits.is_over()) report.stop_reason = search::name(search::StopReason::time_limit);
     return finish();
   };
   const bool moves_alone = finalists[0].steps.empty();
@@ -255,7 +259,7 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   if (!lowered) return keep_original(lowered.error().text());
   if (lowered->edits.empty()) return keep_original("the cheaper graph is spelled like the original");
   if (options.gate) {
-    const std::function<void()> running = api::running(progress, start, report);
+    const std::function<void()> running = api::running(progress, limits, report);
     running();
     const auto judged = [&](std::size_t k) -> std::string {
       if (k > 0) lowered = lower(finalists[k]);
@@ -265,12 +269,13 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
     };
     std::string against;
     const auto shipped = api::judge_in_turn(problem, runs, finalists, options, judged, against, report);
+    XFLOW_CHECK(limits.check());
     if (!shipped) return keep_original("run from end to end, " + against, report.after_nanoseconds);
     list_steps(places, finalists[*shipped], report);
     // A runtime may write a result in the place of an operand where it sees that shapes are equal, and may find fewer patterns: that as
     // well only running it tells.
     lower_options.declare = true;
-    auto declared = gate ? lower(finalists[*shipped]) : Result<onnx_io::LoweredModel>(onnx_io::LoweredModel());
+    auto declared = gate && !limits.is_over() ? lower(finalists[*shipped]) : Result<onnx_io::LoweredModel>(onnx_io::LoweredModel());
     if (declared && declared->declared > 0) {
       OptimizeReport::EndToEnd trial;
       trial.seconds = report.end_to_end.seconds;
@@ -313,12 +318,13 @@ std::uint64_t count_kept(const Document& original, const Document& edited, const
 // Optimises a document, and where nothing is run from end to end also the result, until that stays as it is: then it also does in another
 // run. External data would have to be written for that.
 Result<Optimized> optimize_until_stable(const Document& document, const Files& files, const OptimizeOptions& options,
-                                        const ProgressCallback& progress) {
+                                        const api::RunLimits& limits, const ProgressCallback& progress) {
   constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // they are in memory twice
-  XFLOW_TRY(Optimized best, optimize_document(document, files, options, progress));
+  XFLOW_TRY(Optimized best, optimize_document(document, files, options, limits, progress));
+  XFLOW_CHECK(limits.check());
   const bool is_run = options.gate && !api::is_elsewhere(options);
   if (is_run || !document.external_files().empty() || document.bytes().size() > kMostBytes) return best;
-  for (int round = 1; best.lowered && round < api::kMostRounds; ++round) {
+  for (int round = 1; best.lowered && round < api::kMostRounds && !limits.ends_search(); ++round) {
     const auto next_options = api::options_of_next_round(options, best.report);
     if (!next_options) break;
     auto bytes = onnx_io::write_bytes(best.document ? *best.document : document, best.lowered->edits);
@@ -326,7 +332,8 @@ Result<Optimized> optimize_until_stable(const Document& document, const Files& f
     auto written = Document::parse(*std::move(bytes), document.origin());
     if (!written) break;
     auto edited = std::make_unique<const Document>(*std::move(written));
-    auto next = optimize_document(*edited, files, *next_options, progress);
+    auto next = optimize_document(*edited, files, *next_options, limits, progress);
+    XFLOW_CHECK(limits.check());
     if (!next) break;
     const bool improved = next->lowered.has_value();
     api::add_round(best.report, std::move(next->report));
@@ -340,21 +347,21 @@ Result<Optimized> optimize_until_stable(const Document& document, const Files& f
 
 // Runs the clean-ups of `shipped` against it. Empty if it is measured to be no slower; otherwise why it may not be written.
 std::string judge_smaller(const Document& shipped, const Files& files, const api::Simplified& smaller, const OptimizeOptions& options,
-                          const ProgressCallback& progress, const OptimizeReport& before) {
-  const auto start = std::chrono::steady_clock::now();
+                          const api::RunLimits& limits, const ProgressCallback& progress, const OptimizeReport& before) {
   const auto sized = api::SizedModel::lift(shipped, options);
   if (!sized) return sized.error().text();
   const std::unique_ptr<api::SizedModel>& model = *sized;
   api::Problem problem{model->arena(), model->model().graph, model->inputs()};
   api::DeviceCosts costs;
   problem.costs = &costs;
+  problem.limits = &limits;
   problem.runs = &model->runs();
   OptimizeReport trial = before;
   trial.end_to_end = {};
-  const std::function<void()> running = api::running(progress, start, trial);
+  const std::function<void()> running = api::running(progress, limits, trial);
   std::string against;
   if (!options.runner.empty()) {
-    const auto gate = api::RunnerGate::open(options, model->runs());
+    const auto gate = api::RunnerGate::open(options, model->runs(), limits);
     if (!gate) return gate.error().text();
     against = judge(**gate, shipped, files, problem, model->required(), {}, smaller.last.edits, running, trial.end_to_end,
                     &smaller.base(shipped));
@@ -370,12 +377,13 @@ std::string judge_smaller(const Document& shipped, const Files& files, const api
 }
 
 // Cleans up what is going to be written, or says what that would remove.
-Result<void> clean_up_result(const Document& document, const Files& files, const OptimizeOptions& options, const ProgressCallback& progress,
-                             Optimized& best) {
+Result<void> clean_up_result(const Document& document, const Files& files, const OptimizeOptions& options, const api::RunLimits& limits,
+                             const ProgressCallback& progress, Optimized& best) {
   constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // they are in memory twice
   constexpr std::size_t kMostNodes = 2000;                    // of a model that is cleaned up only to say what that would remove
   if (options.accept == Accept::faster && document.nodes().size() > kMostNodes) return {};
-  const auto start = std::chrono::steady_clock::now();
+  if (limits.is_over()) return {};
+  const double start = limits.seconds();
   std::unique_ptr<const Document> written;
   if (best.lowered) {
     if (document.bytes().size() > kMostBytes) return {};
@@ -393,10 +401,10 @@ Result<void> clean_up_result(const Document& document, const Files& files, const
       smaller.report.stored_bytes_before - std::min(smaller.report.stored_bytes_before, smaller.report.stored_bytes_after);
   if (options.accept == Accept::smaller) {
     if (options.gate && !api::is_elsewhere(options))
-      report.smaller.reason = judge_smaller(shipped, files, smaller, options, progress, report);
+      report.smaller.reason = judge_smaller(shipped, files, smaller, options, limits, progress, report);
     report.smaller.written = report.smaller.reason.empty();
   }
-  report.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.seconds += limits.seconds() - start;
   if (!report.smaller.written) return {};
   if (!report.improved) {  // the rewrites that were found are not in it
     report.steps.clear();
@@ -419,10 +427,12 @@ Result<void> clean_up_result(const Document& document, const Files& files, const
 // Optimises a document as the options say.
 Result<Optimized> optimize_and_clean_up(const Document& document, const Files& files, const OptimizeOptions& options,
                                         const ProgressCallback& progress) {
-  XFLOW_TRY(Optimized best, optimize_until_stable(document, files, options, progress));
+  const api::RunLimits limits(options);
+  XFLOW_TRY(Optimized best, optimize_until_stable(document, files, options, limits, progress));
   // What cannot be cleaned up stays as it is.
-  if (const auto cleaned = clean_up_result(document, files, options, progress, best); !cleaned)
+  if (const auto cleaned = clean_up_result(document, files, options, limits, progress, best); !cleaned)
     best.report.smaller.reason = cleaned.error().text();
+  XFLOW_CHECK(limits.check());
   return best;
 }
 

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <map>
 #include <new>
@@ -34,7 +33,7 @@ std::string place_of(const Graph& graph, const api::BuiltGraph& built, ir::Value
 }
 
 Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& all_options, const ProgressCallback& progress) {
-  const auto start = std::chrono::steady_clock::now();
+  const api::RunLimits limits(all_options);
   if (!all_options.runner.empty() && all_options.gate)
     return fail(ErrorCode::unsupported, "runners take ONNX models, not graphs that were built in code");
   ir::Arena arena;
@@ -50,9 +49,10 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& al
   OptimizeReport report;
   report.nodes_before = report.nodes_after = report.nodes_kept = graph.nodes().size();
   std::map<ir::ValueId, ir::Constant> folded;
+  const eval::Options fold_options = api::within(limits);
   const auto fold = [&](ir::ValueId value) -> Result<ir::Constant> {
     if (const auto known = folded.find(value); known != folded.end()) return known->second;
-    XFLOW_TRY(ir::Constant constant, eval::fold(arena, value));
+    XFLOW_TRY(ir::Constant constant, eval::fold(arena, value, fold_options));
     return folded.emplace(value, std::move(constant)).first->second;
   };
   api::Problem problem{arena, built.graph, inputs};
@@ -63,6 +63,7 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& al
   problem.moves = &moves;
   api::DeviceCosts costs;
   problem.costs = &costs;
+  problem.limits = &limits;
   problem.runs = &runs;
   XFLOW_TRY(search::Outcome outcome, api::improve(problem, options, progress, report));
   const std::vector<search::Finalist> finalists = api::finalists(std::move(outcome));
@@ -73,11 +74,12 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& al
   };
   list_steps(finalists[0]);
   const auto finish = [&](Graph result) {
-    report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    report.seconds = limits.seconds();
     return GraphResult{std::move(result), std::move(report)};
   };
   const auto keep_original = [&](std::string reason, std::optional<double> predicted = {}) {
     api::keep_original(std::move(reason), predicted, report);
+    if (limits.is_over()) report.stop_reason = search::name(search::StopReason::time_limit);
     return finish(graph);
   };
   const bool moves_alone = finalists[0].steps.empty();
@@ -92,14 +94,16 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& al
     std::vector<std::string> outputs;
     outputs.reserve(graph.outputs().size());
     for (const GraphOutput& output : graph.outputs()) outputs.push_back(output.name);
-    const std::function<void()> running = api::running(progress, start, report);
+    const std::function<void()> running = api::running(progress, limits, report);
     const auto judged = [&](std::size_t k) -> std::string {
       if (k > 0) better = public_graph(finalists[k]);
       if (!better) return better.error().text();
-      return api::judge_on_device({arena, built.graph, inputs, {}, outputs, runs, options, costs}, finalists[k].graph, running, report);
+      return api::judge_on_device({arena, built.graph, inputs, {}, outputs, runs, options, costs, limits}, finalists[k].graph, running,
+                                  report);
     };
     std::string against;
     const auto passed = api::judge_in_turn(problem, runs, finalists, options, judged, against, report);
+    XFLOW_CHECK(limits.check());
     if (!passed) return keep_original("run from end to end, " + against, report.after_nanoseconds);
     shipped = *passed;
     list_steps(finalists[shipped]);

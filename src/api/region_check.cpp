@@ -58,6 +58,7 @@ class Checker {
  private:
   // Sizes that the model does not allow (a multiple of 32 is needed) are no error, as the first choice was executed; but they are told.
   Result<void> run_at_second_sizes(const SizeMap& first) {
+    if (check_.options.stop && check_.options.stop()) return fail(ErrorCode::limit, "evaluation was stopped");
     const auto changed = [&](std::int64_t one, const auto& other) {
       SizeMap sizes = first;
       for (auto& [symbol, size] : sizes) size = size == 1 ? one : other(size);
@@ -285,6 +286,8 @@ class Checker {
     const ir::Symbols::Valuation valuation = open.valuation();
     eval::SampledBindings given = given_values(valuation, number);
     eval::Options in_double;
+    in_double.stop = check_.options.stop;
+    in_double.most_elements = check_.options.most_elements;
     XFLOW_TRY(in_double.symbols, all_sizes(sizes, valuation, given));
     eval::Options in_float = in_double;
     in_float.number = eval::Number::float32;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/api/run_inputs.h"
+#include "src/eval/evaluate.h"
 #include "src/ir/graph.h"
 
 namespace xflow::api {
@@ -23,6 +24,7 @@ struct RegionCheck {
   const RunInputs& runs;
   std::function<std::string(ir::ValueId)> name_of;        // of a value of `original`
   std::function<Result<ir::Constant>(ir::ValueId)> fold;  // an expression of constants, as it will be written
+  eval::Options options = {};                             // what ends the check with Error::limit: stop, most_elements
 };
 
 struct CheckedRegions {

@@ -45,6 +45,7 @@ search::Outcome settled_search(ir::Arena& arena, const ir::Graph& graph, cost::C
   for (int searches = 1;; ++searches) {
     search::Outcome outcome = search::search(arena, graph, rewriter, follow, next);
     const std::array graphs = {graph, outcome.best};
+    if (next.stop && next.stop()) return outcome;
     if (outcome.stop != search::StopReason::interrupt && !model.measure_again(graphs)) return outcome;
     model.forget();
     if (searches == kMostSearches) {

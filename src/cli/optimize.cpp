@@ -11,6 +11,7 @@
 #include "src/api/sizes.h"
 #include "src/cli/command.h"
 #include "src/cli/default_device.h"
+#include "src/cli/interrupt.h"
 #include "src/cost/device.h"
 
 namespace xflow::cli {
@@ -24,6 +25,8 @@ struct OptimizeArguments {
   std::string max_growth;
   std::string measure_budget;
   std::string kernel_budget;
+  std::string time_limit;
+  std::string memory;
   bool no_gate = false;
   std::string accept = "faster";
   std::string report;
@@ -49,6 +52,17 @@ std::optional<double> seconds(std::string_view text) {
   if (name == "ms") return *value / 1000;
   if (name == "m") return *value * 60;
   return std::nullopt;
+}
+
+// Bytes of "4GiB" or "500MiB".
+std::optional<std::uint64_t> bytes(std::string_view text) {
+  constexpr double kMost = 0x1p60;
+  const auto unit = text.find_first_not_of("0123456789.");
+  const auto value = unit == std::string_view::npos ? std::nullopt : number(text.substr(0, unit));
+  if (!value) return std::nullopt;
+  const std::string_view name = text.substr(unit);
+  const double all = name == "GiB" ? *value * 0x1p30 : name == "MiB" ? *value * 0x1p20 : -1;
+  return all < 1 || all > kMost ? std::nullopt : std::optional(static_cast<std::uint64_t>(all));
 }
 
 // "30s", "500ms", "2m", "5000states"; several budgets with commas.
@@ -100,6 +114,14 @@ Result<void> prepare(OptimizeArguments& a) {
   const auto kernels = seconds(a.kernel_budget);
   if (!kernels) return bad(fmt::format("kernel budget '{}' is not of the form 300s, 500ms or 5m", a.kernel_budget));
   a.options.max_kernel_seconds = *kernels;
+  if (!a.time_limit.empty()) {
+    a.options.max_total_seconds = seconds(a.time_limit);
+    if (!a.options.max_total_seconds) return bad(fmt::format("time limit '{}' is not of the form 300s, 500ms or 5m", a.time_limit));
+  }
+  if (!a.memory.empty()) {
+    a.options.max_memory = bytes(a.memory);
+    if (!a.options.max_memory) return bad(fmt::format("memory '{}' is not of the form 4GiB or 500MiB", a.memory));
+  }
   a.options.gate = !a.no_gate;
   a.options.accept = a.accept == "smaller" ? Accept::smaller : Accept::faster;
   return read_growth(a.max_growth, a.options);
@@ -113,11 +135,12 @@ ExitCode run(OptimizeArguments& a) {
   }
   a.options.warning = warn;
   if (a.options.device.empty() && a.options.runner.empty()) a.options.device = default_device(a.options.warning);
+  finish_on_signals(a.options.cancel);
   Result<OptimizeReport> result = fail(ErrorCode::internal, "not run");
   {
     ProgressLine line;
     result = optimize_file(a.input, a.output, a.options, [&](const OptimizeProgress& p) {
-      line.show(fmt::format("{} {:.0f} s, {} graphs, {} -> {}", p.phase, p.seconds, p.states,
+      line.show(fmt::format("{} {:.0f} s, {:.0f} s left, {} graphs, {} -> {}", p.phase, p.seconds, p.seconds_left, p.states,
                             cost::to_string(cost::Nanoseconds{p.original_nanoseconds}),
                             cost::to_string(cost::Nanoseconds{p.best_nanoseconds})));
     });
@@ -185,6 +208,12 @@ void add_optimize(CLI::App& app, Command& command) {
                   "which results are written: faster, or smaller as well (as xflow simplify), as long as nothing is measured slower")
       ->capture_default_str()
       ->check(CLI::IsMember({"faster", "smaller"}));
+  sub->add_option("--time-limit", a->time_limit,
+                  "when the whole run ends, with the best result that was checked by then: 300s, 500ms, 5m; without it 5 minutes, or 10 "
+                  "times a longer --budget");
+  sub->add_option("--memory", a->memory,
+                  "how much may be in memory: 4GiB, 500MiB; the search ends there, and no larger tensor is made; without it half of what "
+                  "the machine or the control group has");
   sub->add_flag("--no-gate", a->no_gate, "do not run whole models: that the result is faster is predicted");
   sub->add_option("--costs", a->options.cost_database, "file of measured costs; empty: none is kept")->capture_default_str();
   add_allow_external(*sub, a->options.allow_external);

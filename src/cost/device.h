@@ -4,9 +4,12 @@
 #include <xflow/result.h>
 
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "src/ops/kernel_spec.h"
 
@@ -106,12 +109,22 @@ class Device {
   // converts its operand from the layout in integer `from` to that in `to` (see reorder_spec).
   virtual Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) = 0;
 
+  // Asked between samples: true ends measure() with Error::limit. Null: never. It must outlive the device's use.
+  void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
+  bool is_stopped() const { return stop_ && stop_(); }
+  // Bytes that the tensors of one kernel may have; a larger one is refused with Error::limit.
+  void set_most_bytes(std::uint64_t bytes) { most_bytes_ = bytes; }
+
   // By how much this machine is slower now than at its best.
   virtual double disturbance() { return 0; }
   // The time of the control on this machine at its best, as far as the device has seen; 0 before that.
   virtual Nanoseconds fastest_control() const { return {}; }
   // What earlier runs have seen of it.
   virtual void know_fastest_control(Nanoseconds /*time*/) {}
+
+ protected:
+  std::function<bool()> stop_;
+  std::uint64_t most_bytes_ = std::numeric_limits<std::uint64_t>::max();
 };
 
 // The kernel that brings `tensor` from one layout to another.

@@ -264,7 +264,8 @@ GateResult gate(Executor& executor, ProgramId original, ProgramId candidate, std
   for (std::size_t sizes = 0; sizes < choices; ++sizes) {
     const double left = options.max_seconds - options.used_seconds - (clock() - start);
     const double end = clock() + left / static_cast<double>(choices - sizes);
-    Duel duel(executor, {original, candidate}, options, options.level / static_cast<double>(choices), [&] { return end - clock(); });
+    Duel duel(executor, {original, candidate}, options, options.level / static_cast<double>(choices),
+              [&] { return options.stop && options.stop() ? 0 : end - clock(); });
     result.comparisons.push_back(duel.fight(sizes, random));
     const GateComparison& comparison = result.comparisons.back();
     faster = faster || comparison.verdict == GateVerdict::faster;

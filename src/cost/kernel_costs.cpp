@@ -158,7 +158,9 @@ bool KernelCosts::may_gain(const Provisional& kernel) {
 bool KernelCosts::measure_again(Provisional& kernel) {
   const double before = statistics_.measured_seconds;
   const KernelCost old = kernel.entry->cost;
-  *kernel.entry = database_.insert(kernel.key, measure(kernel.key, kernel.spec));
+  bool lasting = true;
+  const DatabaseEntry now = measure(kernel.key, kernel.spec, &lasting);
+  if (lasting) *kernel.entry = database_.insert(kernel.key, now);
   statistics_.again_seconds += statistics_.measured_seconds - before;
   if (!kernel.again) ++statistics_.again;
   kernel.again = true;
@@ -174,6 +176,7 @@ bool KernelCosts::again(const Names& first) {
     return a_first != b_first ? a_first : error(a) > error(b);
   });
   bool changed = false;
+  if (device_.is_stopped()) return false;
   // Round and round, so that what disturbs the machine for a while does not meet one kernel alone.
   for (int round = 0; round < kRounds; ++round) {
     for (Provisional& kernel : provisional_) {

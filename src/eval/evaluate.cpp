@@ -17,8 +17,6 @@ namespace xflow::eval {
 
 namespace {
 
-constexpr std::int64_t kMostElements = std::int64_t{1} << 34;
-
 bool computes_in_double(const Options& options, ir::DataType type, const std::vector<const Tensor*>& operands) {
   if (options.number == Number::float64) return true;
   if (options.number != Number::float32) return false;
@@ -95,12 +93,12 @@ class StringNumbers {
   std::vector<std::string_view> strings_{""};  // of the operands
 };
 
-Result<std::int64_t> checked_count(const std::vector<std::int64_t>& dims) {
+Result<std::int64_t> checked_count(const std::vector<std::int64_t>& dims, std::uint64_t most) {
   std::int64_t count = 1;
   for (const std::int64_t dim : dims) {
     if (dim < 0) return fail(ErrorCode::ill_typed, fmt::format("a tensor of shape [{}] cannot be", fmt::join(dims, ",")));
-    if (dim != 0 && count > kMostElements / dim) {
-      return fail(ErrorCode::limit, fmt::format("a tensor of shape [{}] has more than 2^34 elements", fmt::join(dims, ",")));
+    if (dim != 0 && static_cast<std::uint64_t>(count) > most / static_cast<std::uint64_t>(dim)) {
+      return fail(ErrorCode::limit, fmt::format("a tensor of shape [{}] has more than {} elements", fmt::join(dims, ","), most));
     }
     count *= dim;
   }
@@ -115,11 +113,11 @@ Result<void> run(const Program& program, std::vector<Source> sources, bool in_do
   const auto numbers = static_cast<std::size_t>(integer ? 0 : count);
   if (in_double) {
     std::vector<double> values(numbers);
-    if (count > 0) XFLOW_CHECK(run_double(program, std::move(sources), values.data(), integers.data()));
+    if (count > 0) XFLOW_CHECK(run_double(program, std::move(sources), values.data(), integers.data(), options.stop));
     result.elements = std::move(values);
   } else if (options.number == Number::float32) {
     std::vector<float> values(numbers);
-    if (count > 0) XFLOW_CHECK(run_float(program, std::move(sources), values.data(), integers.data()));
+    if (count > 0) XFLOW_CHECK(run_float(program, std::move(sources), values.data(), integers.data(), options.stop));
     result.elements = std::move(values);
   } else if (options.number == Number::rational) {
     auto values = std::make_shared<RationalElements>();
@@ -326,7 +324,7 @@ Result<void> bind_shape(const ir::Symbols& symbols, const ir::TensorType& type, 
 
 Result<Tensor> evaluate(ir::Symbols& symbols, const ops::Expr& expression, const std::vector<ir::Poly>& index, ir::DataType type,
                         const std::vector<std::int64_t>& dims, const std::vector<const Tensor*>& operands, const Options& options) {
-  XFLOW_TRY(const std::int64_t count, checked_count(dims));
+  XFLOW_TRY(const std::int64_t count, checked_count(dims, options.most_elements));
   Tensor result{type, dims, std::vector<double>{}};
   const auto is_string = [](const Tensor* operand) { return operand->data_type == ir::DataType::string; };
   const bool of_strings = std::any_of(operands.begin(), operands.end(), is_string);

@@ -38,8 +38,10 @@ struct Options {
   std::unordered_map<std::string, ir::Rational> reals;
   // What an opaque node is called in messages: "If at NAME". Without it: "an unknown operator".
   std::function<std::string(const ir::Node&)> name_of;
-  // Asked before every operation; true ends the evaluation with Error::limit.
+  // Asked before every operation, and within long ones; true ends the evaluation with Error::limit.
   std::function<bool()> stop;
+  // Of one tensor; a larger one is Error::limit before anything is computed of it.
+  std::uint64_t most_elements = std::uint64_t{1} << 34;
 };
 
 // Tensors by the value that they are. Graph inputs, or any other value: then what computes it is not asked for.
@@ -48,12 +50,12 @@ using Bindings = std::unordered_map<ir::ValueId, Tensor>;
 // The outputs of `graph`. Nodes are computed in topological order, tensors are freed after their last use, constants are read when needed.
 // Named dimensions get their sizes from the shapes of bound values; a shape that contradicts its type is Error::ill_typed.
 // Errors: unsupported "cannot execute: If at NAME" for an opaque node, or for a size or an input that is not known, or a function that the
-// numbers lack; limit for a tensor of more than 2^34 elements.
+// numbers lack; limit for a tensor of more than Options::most_elements.
 Result<std::vector<Tensor>> evaluate(ir::Arena& arena, const ir::Graph& graph, const Bindings& inputs, const Options& options = {});
 
 // The value of a constant expression: computed in double, rounded once to the value's type. Operations on single elements and movements of
-// data are computed in one pass from their operands, without tensors in between.
-Result<ir::Constant> fold(ir::Arena& arena, ir::ValueId value);
+// data are computed in one pass from their operands, without tensors in between. Of `options` stop and most_elements count.
+Result<ir::Constant> fold(ir::Arena& arena, ir::ValueId value, const Options& options = {});
 
 // One expression, the element at `index` (a symbol each) of a tensor of type `type` and size `dims`; operands by number.
 Result<Tensor> evaluate(ir::Symbols& symbols, const ops::Expr& expression, const std::vector<ir::Poly>& index, ir::DataType type,

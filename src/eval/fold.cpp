@@ -35,7 +35,10 @@ bool asks_for_elements(const ir::Symbols& symbols, const Expr& expr) {
 
 class Folder {
  public:
-  Folder(ir::Arena& arena, ir::ValueId value) : arena_(arena), uses_(arena, ir::Graph{{value}}) {}
+  Folder(ir::Arena& arena, ir::ValueId value, const Options& options) : arena_(arena), uses_(arena, ir::Graph{{value}}) {
+    options_.stop = options.stop;
+    options_.most_elements = options.most_elements;
+  }
 
   Result<ir::Constant> run(ir::ValueId value) {
     const ir::Node& node = arena_.node(value);
@@ -103,7 +106,7 @@ class Folder {
     for (const ir::ValueId leaf : leaves_) {
       if (!arena_.is_absent(leaf)) graph.outputs.push_back(leaf);
     }
-    XFLOW_TRY(std::vector<Tensor> tensors, evaluate(arena_, graph, {}));
+    XFLOW_TRY(std::vector<Tensor> tensors, evaluate(arena_, graph, {}, options_));
     std::size_t next = 0;
     for (const ir::ValueId leaf : leaves_) tensors_.push_back(arena_.is_absent(leaf) ? Tensor{} : std::move(tensors[next++]));
     return {};
@@ -119,16 +122,21 @@ class Folder {
     const std::int64_t rows = dims.empty() ? 1 : dims[0];
     const std::int64_t step = std::max<std::int64_t>(1, kTile / std::max<std::int64_t>(row, 1));
     if (rows <= step) {
-      XFLOW_TRY(const Tensor tensor, evaluate(arena_.symbols(), expression, index, type, dims, operands));
+      XFLOW_TRY(const Tensor tensor, evaluate(arena_.symbols(), expression, index, type, dims, operands, options_));
       return to_constant(tensor);
     }
+    std::uint64_t count = 1;
+    for (const std::int64_t dim : dims)
+      if (__builtin_mul_overflow(count, static_cast<std::uint64_t>(dim), &count) || count > options_.most_elements)
+        return fail(ErrorCode::limit,
+                    fmt::format("a tensor of shape [{}] has more than {} elements", fmt::join(dims, ","), options_.most_elements));
     std::vector<std::byte> bytes;
     bytes.reserve(ir::storage_bytes(type, static_cast<std::uint64_t>(rows * row)));
     for (std::int64_t first = 0; first < rows; first += step) {
       std::vector<std::int64_t> part = dims;
       part[0] = std::min(step, rows - first);
       const ir::Symbols::Substitution shift = {{*index[0].as_symbol(), index[0] + ir::Poly(first)}};
-      XFLOW_TRY(const Tensor tensor, evaluate(arena_.symbols(), shifted(expression, shift), index, type, part, operands));
+      XFLOW_TRY(const Tensor tensor, evaluate(arena_.symbols(), shifted(expression, shift), index, type, part, operands, options_));
       XFLOW_TRY(const ir::Constant constant, to_constant(tensor));
       XFLOW_TRY(const auto piece, constant.source->bytes());
       bytes.insert(bytes.end(), piece.begin(), piece.end());
@@ -149,12 +157,13 @@ class Folder {
 
   ir::Arena& arena_;
   ir::Uses uses_;
+  Options options_;
   std::vector<ir::ValueId> leaves_;
   std::vector<Tensor> tensors_;
 };
 
 }  // namespace
 
-Result<ir::Constant> fold(ir::Arena& arena, ir::ValueId value) { return Folder(arena, value).run(value); }
+Result<ir::Constant> fold(ir::Arena& arena, ir::ValueId value, const Options& options) { return Folder(arena, value, options).run(value); }
 
 }  // namespace xflow::eval

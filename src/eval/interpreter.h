@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -72,12 +73,14 @@ class Interpreter {
   template <typename T>
   bool run(T* out) {
     out_of_range_ = false;
+    stopped_ = false;
     if (stage_.kind == Stage::Kind::map) {
       const std::int64_t count = stage_.output_count();
       for (std::int64_t first = 0; first < count && !out_of_range_;) {
         const std::int64_t end = std::min(loops_.block_end(first), count);
         loops_.set_block(first, end - first);
         const View<T> view = eval<T>(stage_.root, nullptr);
+        look();
         for (std::int64_t lane = 0; lane < end - first; ++lane) store(view[lane], out[first + lane]);
         first = end;
       }
@@ -86,6 +89,10 @@ class Interpreter {
     }
     return !out_of_range_;
   }
+
+  // Asked now and then; true ends a run, which then returns false.
+  void stop_when(const std::function<bool()>& stop) { stop_ = &stop; }
+  bool is_stopped() const { return stopped_; }
 
  private:
   static constexpr std::int64_t kMaxLanes = A::kCheap ? 512 : 64;
@@ -139,7 +146,7 @@ class Interpreter {
     const bool is_sum = stage_.kind == Stage::Kind::sum;
     const std::int64_t outputs = stage_.output_count();
     const std::int64_t terms = stage_.lane_count();
-    for (std::int64_t output = 0; output < outputs; ++output) {
+    for (std::int64_t output = 0; output < outputs && !out_of_range_; ++output) {
       std::int64_t rest = output;
       for (std::size_t k = stage_.outputs.size(); k-- > 0;) {
         const std::int64_t extent = stage_.extents[static_cast<std::size_t>(stage_.outputs[k])];
@@ -151,6 +158,7 @@ class Interpreter {
         const std::int64_t end = std::min(loops_.block_end(first), terms);
         loops_.set_block(first, end - first);
         const View<T> view = eval<T>(stage_.root, nullptr);
+        look();
         for (std::int64_t lane = 0; lane < end - first; ++lane) total = combine<T>(is_sum, total, view[lane]);
         first = end;
       }
@@ -325,7 +333,8 @@ class Interpreter {
     T* const out = buffer<T>(state);
     T total = neutral<T>(is_sum);
     bool uniform = true;
-    for (std::int64_t k = 0; k < extent; ++k) {
+    for (std::int64_t k = 0; k < extent && !stopped_; ++k) {
+      look();
       loops_.set(node.variable, k);
       const View<T> view = eval<T>(node.arguments[0], mask);
       if (uniform && view.uniform) {
@@ -566,6 +575,16 @@ class Interpreter {
   const std::vector<Source>& sources_;
   LoopState loops_;
   std::vector<NodeState> states_;
+  // Whether to stop, now and then.
+  void look() {
+    if (stop_ == nullptr || (++steps_ & (kStepsBetweenLooks - 1)) != 0 || !(*stop_)()) return;
+    stopped_ = out_of_range_ = true;
+  }
+
+  static constexpr std::uint64_t kStepsBetweenLooks = 1024;  // blocks and terms
+  const std::function<bool()>* stop_ = nullptr;
+  std::uint64_t steps_ = 0;
+  bool stopped_ = false;
   bool out_of_range_ = false;
 };
 

@@ -2,8 +2,10 @@
 // once for each arithmetic.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -67,6 +69,13 @@ class ProgramRunner final : public Runner<typename A::Number> {
     return run(numbers, integers);
   }
 
+  // Must outlive the runs. Empty: never.
+  void stop_when(const std::function<bool()>& stop) {
+    if (stop)
+      for (Interpreter<A>& interpreter : interpreters_) interpreter.stop_when(stop);
+  }
+  bool is_stopped() const { return std::ranges::any_of(interpreters_, &Interpreter<A>::is_stopped); }
+
   std::size_t bytes() const override {
     std::size_t sum = 0;
     for (const auto& numbers : numbers_) sum += numbers.size() * sizeof(Number);
@@ -95,10 +104,13 @@ Result<std::unique_ptr<Runner<typename A::Number>>> make_runner(const A& arithme
 // Errors: unsupported as above; internal for a read out of range.
 template <typename A>
 Result<void> run_program(const A& arithmetic, const Program& program, std::vector<Source> sources, typename A::Number* numbers,
-                         std::int64_t* integers) {
+                         std::int64_t* integers, const std::function<bool()>& stop = {}) {
   ProgramRunner<A> runner(arithmetic, program, std::move(sources));
   XFLOW_CHECK(runner.check());
-  if (!runner.run(numbers, integers)) return fail(ErrorCode::internal, "an element outside of its tensor was read");
+  runner.stop_when(stop);
+  const bool ran = runner.run(numbers, integers);
+  if (runner.is_stopped()) return fail(ErrorCode::limit, "evaluation was stopped");
+  if (!ran) return fail(ErrorCode::internal, "an element outside of its tensor was read");
   return {};
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -31,9 +32,12 @@ class Runner {
 Result<std::unique_ptr<Runner<double>>> make_double_runner(const Program& program, std::vector<Source> sources);
 Result<std::unique_ptr<Runner<float>>> make_float_runner(const Program& program, std::vector<Source> sources);
 
+// `stop` is asked now and then: true is Error::limit.
 // `sources` are the operands; the result goes to `numbers` or, for an integer or boolean result, to `integers`.
-Result<void> run_double(const Program& program, std::vector<Source> sources, double* numbers, std::int64_t* integers);
-Result<void> run_float(const Program& program, std::vector<Source> sources, float* numbers, std::int64_t* integers);
+Result<void> run_double(const Program& program, std::vector<Source> sources, double* numbers, std::int64_t* integers,
+                        const std::function<bool()>& stop = {});
+Result<void> run_float(const Program& program, std::vector<Source> sources, float* numbers, std::int64_t* integers,
+                       const std::function<bool()>& stop = {});
 Result<void> run_rational(bool uninterpreted, const Program& program, std::vector<Source> sources, Exact* numbers, std::int64_t* integers);
 Result<void> run_prime(std::uint32_t prime, const Program& program, std::vector<Source> sources, std::uint32_t* numbers,
                        std::int64_t* integers);

@@ -346,6 +346,7 @@ Result<std::vector<std::int64_t>> SampledEvaluation::dims_of(ir::ValueId value) 
 
 Result<std::uint64_t> SampledEvaluation::work(ir::ValueId value, const Sample& sample) {
   if (size_of(sample) == 0) return std::uint64_t{0};
+  if (options_.stop && options_.stop()) return fail(ErrorCode::limit, "evaluation was stopped");
   const ir::Node& node = arena_.node(value);
   std::vector<OperandShape> operands;
   std::vector<Sample> samples;

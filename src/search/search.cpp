@@ -112,7 +112,10 @@ class Search {
 
   bool stopped() {
     if (stopped_) return true;
-    if (outcome_.states >= options_.max_states) {
+    if (const auto reason = options_.stop ? options_.stop() : std::nullopt) {
+      outcome_.stop = *reason;
+      stopped_ = true;
+    } else if (outcome_.states >= options_.max_states) {
       outcome_.stop = StopReason::states;
       stopped_ = true;
     } else if (options_.max_seconds && seconds() >= *options_.max_seconds) {
@@ -426,6 +429,12 @@ const char* name(StopReason reason) {
     case StopReason::time:
       return "budget of time used up";
     case StopReason::interrupt:
+      return "costs changed";
+    case StopReason::time_limit:
+      return "time limit";
+    case StopReason::memory_limit:
+      return "memory limit";
+    case StopReason::cancelled:
       return "interrupted";
   }
   return "";

@@ -23,6 +23,17 @@
 
 namespace xflow::search {
 
+enum class StopReason : std::uint8_t {
+  exhausted,  // every state within alpha of the best was expanded
+  states,     // max_states
+  time,       // max_seconds
+  interrupt,
+  time_limit,    // of the whole run
+  memory_limit,  // likewise
+  cancelled,     // by the caller
+};
+const char* name(StopReason reason);
+
 struct Progress {
   std::uint64_t states = 0;  // costed so far
   cost::Nanoseconds original;
@@ -52,15 +63,9 @@ struct Options {
   // Asked as often as the budgets are: true stops the search, because the costs have to be looked at. `used`: the part of the budget that
   // is used up, of states or of time, whichever is more.
   std::function<bool(double used)> interrupt;
+  // Asked as often: why the search has to end whatever its budgets say; nothing if it may go on. Null: never.
+  std::function<std::optional<StopReason>()> stop;
 };
-
-enum class StopReason : std::uint8_t {
-  exhausted,  // every state within alpha of the best was expanded
-  states,     // max_states
-  time,       // max_seconds
-  interrupt,
-};
-const char* name(StopReason reason);
 
 // One rewrite on the way to the best graph.
 struct Step {

@@ -45,7 +45,7 @@ class DeviceGateTest : public ::testing::Test {
     const std::vector<std::string> names{"y", "z"};
     const std::span<const std::string> outputs(names.begin(), named_outputs_);
     report_ = {};
-    return judge_on_device({arena, original, inputs_, defaults_, outputs, runs_, options_, costs_}, candidate, {}, report_);
+    return judge_on_device({arena, original, inputs_, defaults_, outputs, runs_, options_, costs_, limits_}, candidate, {}, report_);
   }
   // A GPU that is this CPU, in the place of it.
   void use_gpu(bool computes = true) {
@@ -60,6 +60,7 @@ class DeviceGateTest : public ::testing::Test {
 
   ir::Arena arena;
   RunInputs runs_;
+  RunLimits limits_;
   OptimizeOptions options_;
   OptimizeReport report_;
   eval::Bindings defaults_;

@@ -197,6 +197,25 @@ TEST_F(Toy, StopsWhenTheBudgetOfStatesIsUsedUpAndMoreIsNeverWorse) {
   EXPECT_EQ(last, 360);
 }
 
+// Whoever stops a search gets the best of what was seen by then, and is named as the reason.
+TEST_F(Toy, StopsWhenItIsToldTo) {
+  rules = {{'a', 'b'}, {'b', 'c'}, {'c', 'd'}, {'d', 'a'}};
+  prices = {{'a', 100}, {'b', 99}, {'c', 103}, {'d', 60}};
+  const ir::Graph graph{{chain("aaaaaa", x)}};
+  for (const StopReason reason : {StopReason::time_limit, StopReason::memory_limit, StopReason::cancelled}) {
+    Options options;
+    int asked = 0;
+    options.stop = [&]() -> std::optional<StopReason> { return ++asked > 20 ? std::optional(reason) : std::nullopt; };
+    const Outcome outcome = run(graph, options);
+    EXPECT_EQ(outcome.stop, reason);
+    EXPECT_EQ(asked, 21);
+    EXPECT_LT(outcome.after.value, outcome.before.value);
+  }
+  EXPECT_STREQ(name(StopReason::time_limit), "time limit");
+  EXPECT_STREQ(name(StopReason::memory_limit), "memory limit");
+  EXPECT_STREQ(name(StopReason::cancelled), "interrupted");
+}
+
 TEST_F(Toy, SameInputGivesTheSameSteps) {
   rules = {{'a', 'b'}, {'b', 'c'}, {'c', 'd'}, {'d', '.'}};
   prices = {{'a', 100}, {'b', 101}, {'c', 99}, {'d', 100}};

@@ -8,6 +8,7 @@
 #include <functional>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "src/cost/cpu/block_functions.h"
 #include "src/cost/cpu/convert_kernel.h"
@@ -161,6 +162,14 @@ class Device final : public CpuDevice {
       return fail(ErrorCode::unsupported,
                   fmt::format("cannot run {} here: it needs {:.0f} GiB", ops::to_string(spec), bytes / (1ULL << 30U)));
     }
+    if (bytes > static_cast<double>(most_bytes_)) {
+      return fail(ErrorCode::limit, fmt::format("cannot run {} here: it needs {:.0f} MiB, more than may be used", ops::to_string(spec),
+                                                bytes / (1ULL << 20U)));
+    }
+    const auto stopped = [&] {
+      return fail(ErrorCode::limit, fmt::format("cannot run {} here: timing was stopped", ops::to_string(spec)));
+    };
+    if (is_stopped()) return stopped();
     if (spec.kernel == "reorder") {
       const auto from = static_cast<Layout>(spec.find("from")->at(0));
       const auto to = static_cast<Layout>(spec.find("to")->at(0));
@@ -172,6 +181,7 @@ class Device final : public CpuDevice {
     const Pins pins(options_.threads);
     drop_slow(kernels);
     std::vector<KernelCost> costs = time_quietly(kernels, spec);
+    if (is_stopped()) return stopped();
     const KernelCost* best = nullptr;
     double least = 0;
     for (std::size_t k = 0; k < kernels.size(); ++k) {
@@ -243,7 +253,7 @@ class Device final : public CpuDevice {
   // Of several kernels those that are clearly slower at first sight.
   void drop_slow(std::vector<std::unique_ptr<Kernel>>& kernels) const {
     if (kernels.size() < 2) return;
-    const TimingOptions glance{.sample = {5e3}, .round = {}, .most = {}, .least_rounds = 4};
+    const TimingOptions glance{.sample = {5e3}, .round = {}, .most = {}, .least_rounds = 4, .stop = stop_};
     const std::vector<KernelCost> times = time_in_turns(runs_of(kernels), glance, options_.threads == 1);
     const double least = std::ranges::min(times, {}, &KernelCost::median).median.value;
     for (std::size_t k = kernels.size(); k-- > 0;) {
@@ -266,7 +276,10 @@ class Device final : public CpuDevice {
       launch_ = Nanoseconds{};
       const ops::KernelSpec spec{"pointwise/relu", "", {one}, {one}, {}, {}, {}};
       auto relu = library_->build(spec, Layout::plain);
+      // That is remembered, so it must not be cut short.
+      const auto stop = std::exchange(stop_, nullptr);
       if (relu) launch_ = time_quietly(*relu, spec)[0].median;
+      stop_ = stop;
     }
     return *launch_;
   }
@@ -323,6 +336,8 @@ class Device final : public CpuDevice {
 
   // Times again, a few times, while the control says that the machine is disturbed; the measurement with the fastest control counts.
   std::vector<KernelCost> time_quietly(std::span<const std::unique_ptr<Kernel>> kernels, const ops::KernelSpec& spec) {
+    TimingOptions timing = options_.timing;
+    timing.stop = stop_;
     const bool thread_time = options_.threads == 1;
     std::vector<std::unique_ptr<Rotation>> rotations;
     std::vector<std::function<void()>> runs;
@@ -334,7 +349,7 @@ class Device final : public CpuDevice {
     Nanoseconds best_control = kNever;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       const Nanoseconds before = control_time(thread_time);
-      std::vector<KernelCost> costs = time_in_turns(runs, options_.timing, thread_time);
+      std::vector<KernelCost> costs = time_in_turns(runs, timing, thread_time);
       const Nanoseconds control = std::max(before, control_time(thread_time));
       fastest_control_ = std::min(fastest_control_, control);
       if (control < best_control) {

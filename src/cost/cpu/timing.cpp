@@ -81,8 +81,10 @@ std::vector<KernelCost> time_in_turns(std::span<const std::function<void()>> fun
     const double wall = (end.wall - begin.wall).value;
     return Sample{(thread_time ? thread : wall) / launches, wall - thread <= kIdleShare * wall + kIdleLeast};
   };
+  const auto is_stopped = [&] { return options.stop && options.stop(); };
   std::vector<Timed> timed(functions.size());
   for (std::size_t f = 0; f < functions.size(); ++f) {
+    if (is_stopped()) return std::vector<KernelCost>(functions.size());
     functions[f]();
     // The second launch finds code and data in place: from it on the number of launches a sample is chosen.
     const double once = std::max(sample_of(functions[f], 1).time, 1.0);
@@ -95,6 +97,7 @@ std::vector<KernelCost> time_in_turns(std::span<const std::function<void()>> fun
       std::vector<Sample> samples;
       double total = 0;
       do {
+        if (is_stopped()) return std::vector<KernelCost>(functions.size());
         samples.push_back(sample_of(functions[f], function.launches));
         total += samples.back().time * function.launches;
       } while (total < options.round.value && static_cast<int>(samples.size()) < options.most_samples);

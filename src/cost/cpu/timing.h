@@ -15,8 +15,9 @@ struct TimingOptions {
   Nanoseconds round{300e3};  // a round of samples takes at least this
   Nanoseconds most{10e6};    // no further round begins after this much, except for the `least_rounds`
   int least_rounds = 3;
-  int most_samples = 1000;  // of one round
-  double spread = 0.02;     // enough if the medians of the two quickest rounds differ by at most this share
+  int most_samples = 1000;          // of one round
+  std::function<bool()> stop = {};  // asked between samples; true ends timing, and no time that is given then means anything
+  double spread = 0.02;             // enough if the medians of the two quickest rounds differ by at most this share
 };
 
 // Two clocks read one after the other: the CPU time of the calling thread, and the wall.

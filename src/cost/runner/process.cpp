@@ -25,6 +25,7 @@ namespace {
 
 constexpr std::size_t kKeptErrors = 4096;  // bytes of standard error
 constexpr double kFarewell = 2;            // seconds
+constexpr double kBetweenLooks = 0.1;      // likewise, at whether waiting is to be stopped
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -117,7 +118,50 @@ Result<std::unique_ptr<Process>> Process::start(const std::string& command) {
     return fail(ErrorCode::io, "cannot start a process: " + reason(error));
   }
   for (const int end : {pipes.input, pipes.output, pipes.errors}) fcntl(end, F_SETFL, fcntl(end, F_GETFL) | O_NONBLOCK);
-  return std::unique_ptr<Process>(new Process(id, pipes));
+  std::unique_ptr<Process> process(new Process(id, pipes));
+  process->start_guard();
+  return process;
+}
+
+// The end of a pipe is what every end of this process brings about. PR_SET_PDEATHSIG is no help: it reaches the shell alone, and comes when
+// the thread is gone that started it. Without a guard a runner ends when its input does.
+void Process::start_guard() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  sigset_t signals;
+  sigemptyset(&signals);
+  posix_spawnattr_setsigmask(&attributes, &signals);
+  std::string shell = "sh";
+  std::string option = "-c";
+  std::string text = fmt::format("read -r word || kill -9 -{}", id_);
+  const std::array<char*, 4> arguments = {shell.data(), option.data(), text.data(), nullptr};
+  const int error = posix_spawn(&guard_, "/bin/sh", &actions, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[0]);
+  lifeline_ = ends[1];
+  if (error == 0) return;
+  guard_ = 0;
+  close_pipe(lifeline_);
+}
+
+// Before the number of the group is given to another process.
+void Process::end_guard() {
+  if (guard_ == 0) return;
+  kill(guard_, SIGKILL);
+  while (waitpid(guard_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  guard_ = 0;
+  close_pipe(lifeline_);
 }
 
 Process::~Process() {
@@ -142,6 +186,7 @@ bool Process::has_ended() const {
 
 // Ends what is left of the group; gives the status of waitpid, or -1 where the program around this library has taken it.
 int Process::reap() {
+  end_guard();
   if (id_ == 0) return -1;
   kill(-id_, SIGKILL);
   int status = -1;
@@ -188,10 +233,15 @@ Result<void> Process::wait_for(int descriptor, short event, double deadline, dou
   while (true) {
     const double left = deadline - now();
     std::array<pollfd, 2> polled = {pollfd{descriptor, event, 0}, pollfd{pipes_.errors, POLLIN, 0}};
-    const int ready = poll(polled.data(), polled.size(), static_cast<int>(std::clamp(std::ceil(left * 1000), 0.0, 1e6)));
+    const double wait = stop_ ? std::min(left, kBetweenLooks) : left;
+    const int ready = poll(polled.data(), polled.size(), static_cast<int>(std::clamp(std::ceil(wait * 1000), 0.0, 1e6)));
     if (ready < 0 && errno != EINTR) return fail(ErrorCode::io, "cannot wait for it: " + reason(errno));
     if (ready > 0 && polled[1].revents != 0) keep_errors();
     if (ready > 0 && polled[0].revents != 0) return {};
+    if (stop_ && stop_()) {
+      failed_ = true;
+      return fail(ErrorCode::limit, "waiting for it was stopped");
+    }
     if (now() < deadline) continue;
     failed_ = true;
     keep_errors();

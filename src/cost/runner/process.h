@@ -5,10 +5,12 @@
 #include <xflow/result.h>
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "src/cost/runner/channel.h"
 
@@ -18,6 +20,7 @@ namespace xflow::cost::runner {
 class Process final : public Channel {
  public:
   // Starts a command of the shell, in a process group of its own. Error::io with the reason of the operating system.
+  // The group is killed when the calling process ends in whatever way.
   static Result<std::unique_ptr<Process>> start(const std::string& command);
   // Closes the child's input, which should end it; kills the group if that does not help within two seconds, or after an error at once.
   ~Process() override;
@@ -26,6 +29,8 @@ class Process final : public Channel {
   // standard error; limit, "it did not answer within 60 s". After an error the process is of no use any more.
   Result<void> write(std::string_view bytes, double seconds) override;
   Result<void> read(std::span<char> bytes, double seconds) override;
+  // Asked ten times a second while it is waited for: true is Error::limit, "waiting for it was stopped". Null: never.
+  void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
 
  private:
   struct Pipes {
@@ -35,6 +40,8 @@ class Process final : public Channel {
   };
 
   explicit Process(pid_t id, Pipes pipes) : id_(id), pipes_(pipes) {}
+  void start_guard();
+  void end_guard();
   // Waits until `descriptor` is ready; keeps what the child writes to its standard error meanwhile.
   Result<void> wait_for(int descriptor, short event, double deadline, double seconds);
   void keep_errors();
@@ -47,6 +54,9 @@ class Process final : public Channel {
   Pipes pipes_;
   std::string errors_;  // the end of what the child wrote to its standard error
   bool failed_ = false;
+  std::function<bool()> stop_;
+  pid_t guard_ = 0;    // a process that kills the group when this one is gone
+  int lifeline_ = -1;  // which it sees by this pipe
 };
 
 }  // namespace xflow::cost::runner

@@ -138,6 +138,7 @@ Runner::~Runner() = default;
 Result<std::unique_ptr<Runner>> Runner::start(const RunnerOptions& options) {
   auto process = Process::start(options.command);
   if (!process) return fail(named(options, process.error()));
+  (*process)->stop_when(options.stop);
   return over(*std::move(process), options);
 }
 

@@ -4,6 +4,7 @@
 #include <xflow/result.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,9 +21,10 @@ class Channel;
 struct Message;
 
 struct RunnerOptions {
-  std::string command;   // of the shell
-  int threads = 1;       // of one run
-  double patience = 60;  // seconds within which it has to answer
+  std::string command;              // of the shell
+  int threads = 1;                  // of one run
+  double patience = 60;             // seconds within which it has to answer
+  std::function<bool()> stop = {};  // asked while it is waited for: true ends it with Error::limit; null: never
 };
 
 struct NamedTensor {

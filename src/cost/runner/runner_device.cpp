@@ -102,7 +102,9 @@ Result<std::unique_ptr<RunnerDevice>> RunnerDevice::open(const RunnerDeviceOptio
 Result<void> RunnerDevice::start() {
   runner_.reset();
   ++starts_;
-  XFLOW_TRY(runner_, Runner::start(options_.runner));
+  RunnerOptions options = options_.runner;
+  options.stop = [this] { return is_stopped() || (options_.runner.stop && options_.runner.stop()); };
+  XFLOW_TRY(runner_, Runner::start(options));
   runner_->set_patience(options_.patience);
   info_ = runner_->info();
   info_.library += fmt::format(", kernels {}", kMethod);
@@ -135,10 +137,12 @@ Result<KernelCost> RunnerDevice::measure(const ops::KernelSpec& spec, Layout /*l
     return fail(code, fmt::format("cannot run {} here: {}", ops::to_string(spec), why));
   };
   if (2 * bytes_of(spec) > kMostBytes) return refused(ErrorCode::unsupported, "it needs too much memory");
+  if (2 * bytes_of(spec) > static_cast<double>(most_bytes_)) return refused(ErrorCode::limit, "it needs more memory than may be used");
   const auto begin = Clock::now();
   Error last;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (seconds_left() <= 0) return refused(ErrorCode::limit, "the time for timing kernels is over");
+    if (is_stopped()) return refused(ErrorCode::limit, "timing was stopped");
     if (!runner_ || !runner_->is_running()) {
       if (auto started = start(); !started) return refused(ErrorCode::limit, started.error().text());
     }

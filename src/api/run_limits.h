@@ -1,0 +1,59 @@
+// What bounds a whole run: its time, its memory, and whoever cancels it.
+#pragma once
+
+#include <xflow/cancel.h>
+#include <xflow/optimize.h>
+#include <xflow/result.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "src/eval/evaluate.h"
+#include "src/search/search.h"
+
+namespace xflow::api {
+
+// The bytes that this process may use: the machine's memory, or what its control group allows where that is less. 0 if that is unknown.
+std::uint64_t machine_bytes();
+// What this process has in memory now. 0 if that is unknown.
+std::uint64_t resident_bytes();
+
+// Begins when it is made. Asked everywhere where work can take long; cheap to ask.
+class RunLimits {
+ public:
+  explicit RunLimits(const OptimizeOptions& options);
+  // Without any.
+  RunLimits() : RunLimits(CancellationToken()) {}
+
+  double seconds() const;
+  double seconds_left() const;  // never negative; infinite without a limit
+  std::uint64_t max_bytes() const { return max_bytes_; }
+
+  // Why the search ends, timing kernels for it included: a part of the time is left for checks and for running whole models.
+  std::optional<search::StopReason> ends_search() const;
+  // True where nothing more may be done than writing what is done: the time is over, or the call is stopped.
+  bool is_over() const;
+  // Error::limit, "cancelled", if the call is stopped.
+  Result<void> check() const;
+  // "the time limit of 300 s is over"; empty if it is not.
+  std::string why_over() const;
+
+ private:
+  explicit RunLimits(CancellationToken cancel) : cancel_(std::move(cancel)) {}
+  bool memory_is_short() const;
+
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  CancellationToken cancel_;
+  std::optional<double> max_seconds_;
+  std::uint64_t max_bytes_ = 0;  // 0: no limit
+  mutable std::chrono::steady_clock::time_point asked_{};
+  mutable bool short_ = false;
+};
+
+// What ends an evaluation within a run, and how large a tensor of it may be.
+eval::Options within(const RunLimits& limits);
+
+}  // namespace xflow::api
