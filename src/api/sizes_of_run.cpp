@@ -15,9 +15,11 @@ std::vector<std::vector<std::int64_t>> sizes_of_run(const onnx_io::Document& doc
   std::vector<std::string_view> added;
   for (const std::string_view name : names)
     if (std::ranges::find(outputs, name, &onnx_io::ValueInfo::name) == outputs.end()) added.push_back(name);
-  auto runner = cost::runner::Runner::start({options.runner, options.threads, kStartPatience});
+  const RunLimits limits(options);
+  auto runner = cost::runner::Runner::start(
+      {options.runner, options.threads, start_patience(options, limits), [&limits] { return limits.ends_search().has_value(); }});
   if (!runner) return {};
-  (*runner)->set_patience(std::max(options.max_measure_seconds, kLeastPatience));
+  (*runner)->set_patience(std::max(std::min(options.max_measure_seconds, limits.seconds_left()), kLeastPatience));
   const std::string model = onnx_io::with_outputs(document, added);
   std::vector<cost::runner::NamedTensor> tensors;
   tensors.reserve(inputs.tensors.size());

@@ -263,7 +263,7 @@ class Search {
       std::vector<std::pair<std::uint32_t, std::shared_ptr<Candidate>>> improving;
       for (const NodeId root : work_.graph().order()) {
         if (!is_root(root)) continue;
-        const Candidates list = candidates(root);
+        const Candidates& list = candidates(root);  // nothing is entered meanwhile
         for (std::uint32_t k = 0; k < list.size(); ++k) {
           if (stopped()) return at;
           if (know(*list[k]) && list[k]->change < Ticks{}) improving.emplace_back(k, list[k]);
@@ -298,7 +298,7 @@ class Search {
     std::vector<StateId> made;
     for (const NodeId root : work_.graph().order()) {
       if (!is_root(root)) continue;
-      const Candidates list = candidates(root);
+      const Candidates& list = candidates(root);
       for (std::uint32_t k = 0; k < list.size(); ++k) {
         if (stopped()) break;
         Candidate& candidate = *list[k];

@@ -4,6 +4,7 @@ Nothing here depends on how fast the machine is: a runner that never answers is 
 """
 
 import json
+import os
 import pathlib
 import shlex
 import signal
@@ -11,8 +12,10 @@ import subprocess
 import sys
 import time
 
+import numpy
 import program
-from program import ProgramTest, transposes
+from onnx import TensorProto, helper, numpy_helper
+from program import ProgramTest, float_info, model_of, transposes
 
 RUNNER = ""
 HOUR = "3600s"
@@ -25,6 +28,61 @@ def is_running(number):
     except FileNotFoundError:
         return False
     return state not in "ZX"
+
+
+def encoder(layers=2, width=64, heads=4):
+    """Blocks of attention and of two products, with layer normalisations and gelus spelled out, in float16."""
+    half = TensorProto.FLOAT16
+    random = numpy.random.default_rng(0)
+    nodes, weights, infos = [], [], []
+
+    def constant(name, value, kind=numpy.float16):
+        weights.append(numpy_helper.from_array(numpy.asarray(value, kind), name))
+        return name
+
+    def op(kind, inputs, rank=3, **attributes):
+        name = f"{kind}_{len(nodes)}"
+        nodes.append(helper.make_node(kind, inputs, [name], name=name, **attributes))
+        infos.append(helper.make_tensor_value_info(name, half, [f"unk__{len(nodes)}_{k}" for k in range(rank)]))
+        return name
+
+    def linear(value, name, inputs, outputs):
+        weight = constant(f"{name}_w", random.normal(0, 0.05, (inputs, outputs)))
+        return op("Add", [op("MatMul", [value, weight]), constant(f"{name}_b", random.normal(0, 0.05, outputs))])
+
+    def norm(value, name):
+        centred = op("Sub", [value, op("ReduceMean", [value], axes=[-1])])
+        variance = op("ReduceMean", [op("Mul", [centred, centred])], axes=[-1])
+        deviation = op("Sqrt", [op("Add", [variance, constant(f"{name}_e", 1e-5)])])
+        scaled = op("Mul", [op("Div", [centred, deviation]), constant(f"{name}_g", random.uniform(0.5, 1.5, width))])
+        return op("Add", [scaled, constant(f"{name}_h", random.normal(0, 0.05, width))])
+
+    value = "x"
+    for k in range(layers):
+        split = constant(f"split{k}", [0, -1, heads, width // heads], numpy.int64)
+
+        def head(name, perm):
+            parts = op("Reshape", [linear(value, f"{name}{k}", width, width), split], rank=4)
+            return op("Transpose", [parts], rank=4, perm=perm)
+
+        q, r, v = head("q", [0, 2, 1, 3]), head("k", [0, 2, 3, 1]), head("v", [0, 2, 1, 3])
+        scores = op("Div", [op("MatMul", [q, r], rank=4), constant(f"root{k}", 4)], rank=4)
+        chances = op("Softmax", [op("Add", [scores, "mask"], rank=4)], rank=4, axis=-1)
+        mixed = op("Transpose", [op("MatMul", [chances, v], rank=4)], rank=4, perm=[0, 2, 1, 3])
+        joined = op("Reshape", [mixed, constant(f"join{k}", [0, -1, width], numpy.int64)])
+        value = norm(op("Add", [linear(joined, f"out{k}", width, width), value]), f"first{k}")
+        wide = linear(value, f"wide{k}", width, 4 * width)
+        erf = op("Erf", [op("Div", [wide, constant(f"two{k}", 1.4142)])])
+        gelu = op("Mul", [op("Mul", [wide, op("Add", [erf, constant(f"one{k}", 1)])]), constant(f"half{k}", 0.5)])
+        value = norm(op("Add", [linear(gelu, f"back{k}", 4 * width, width), value]), f"second{k}")
+    inputs = [
+        helper.make_tensor_value_info("x", half, ["unk__1", "unk__2", width]),
+        helper.make_tensor_value_info("mask", half, ["unk__3", 1, 1, "unk__4"]),
+    ]
+    output = helper.make_tensor_value_info(value, half, ["unk__5", "unk__6", width])
+    model = model_of(nodes, inputs, [output], weights)
+    model.graph.value_info.extend(info for info in infos if info.name != value)
+    return model
 
 
 class LimitsTest(ProgramTest):
@@ -109,6 +167,64 @@ class Limits(LimitsTest):
             for number in numbers:
                 self.wait_for(lambda: not is_running(number))
             self.assertFalse((self.folder / "out.onnx").exists())
+
+
+class Hangs(LimitsTest):
+    """Models that did not end, or took much memory. What is bounded is work: states, kernels and bytes."""
+
+    MOST_STATES = 32 * 200  # of so many searches, each on the result of the one before
+
+    def report_of(self, model, *arguments):
+        self.write("m.onnx", model)
+        self.optimize("m.onnx", "--report", "report.json", *arguments)
+        return json.loads((self.folder / "report.json").read_text())
+
+    def test_thirty_doublings(self):
+        """Sizes to 2^30 are known without tensors of that size; kernels beyond the memory are refused."""
+        nodes = [helper.make_node("Concat", [f"v{k}", f"v{k}"], [f"v{k + 1}"], axis=0) for k in range(30)]
+        model = model_of(nodes, [float_info("v0", [1])], [float_info("v30", [2**30])])
+        report = self.report_of(model, "--memory", "256MiB")
+        self.assertLessEqual(report["kernels"]["measured"], 300)
+        self.assertRegex(report["kernels"]["failure"], "it needs [0-9]+ MiB, more than may be used")
+
+    def test_a_product_of_assumed_sizes(self):
+        """128^4 elements where sizes are not known: 1 GiB for each tensor of a model of four nodes."""
+        nodes = [
+            helper.make_node("Relu", ["x"], ["a"]),
+            helper.make_node("Mul", ["a", "y"], ["b"]),
+            helper.make_node("Mul", ["b", "b"], ["c"]),
+            helper.make_node("Tanh", ["c"], ["o"]),
+        ]
+        model = model_of(
+            nodes,
+            [float_info("x", [128, "n", "m", 1]), float_info("y", [1, 1, 1, "k"])],
+            [float_info("o", [128, "n", "m", "k"])],
+        )
+        self.write("m.onnx", model)
+        process = self.start("m.onnx", "out.onnx", "--budget", "200states", "--memory", "512MiB", "--costs", "", "--no-gate")
+        process.stderr.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(0, process.returncode)
+        self.assertLess(used.ru_maxrss, 512 << 10)  # kB
+
+    def test_two_thousand_convolutions(self):
+        nodes, weights, value = [], [], "x"
+        random = numpy.random.default_rng(0)
+        for k in range(2000):
+            weights.append(numpy_helper.from_array(random.normal(0, 0.3, (4, 4, 1, 1)).astype(numpy.float32), f"w{k}"))
+            nodes.append(helper.make_node("Conv", [value, f"w{k}"], [f"y{k}"]))
+            value = f"y{k}"
+        model = model_of(nodes, [float_info("x", [1, 4, 8, 8])], [float_info(value, [1, 4, 8, 8])], weights)
+        report = self.report_of(model)
+        self.assertTrue(report["improved"])
+        self.assertLessEqual(report["search"]["states"], self.MOST_STATES)
+
+    def test_names_in_the_place_of_sizes(self):
+        """A half precision encoder as exporters write it, each value with names of its own for its sizes."""
+        report = self.report_of(encoder())
+        self.assertLessEqual(report["search"]["states"], self.MOST_STATES)
+        self.assertTrue(report["improved"])
 
 
 class Interruption(LimitsTest):
