@@ -42,12 +42,12 @@ FileBytes::~FileBytes() {
 
 void FileBytes::release(std::string_view part) const {
   if (mapping_ == nullptr) return;
-  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(part.data());
   const auto first = reinterpret_cast<std::uintptr_t>(bytes_.data());
+  const auto begin = reinterpret_cast<std::uintptr_t>(part.data());
   if (begin < first || begin + part.size() > first + bytes_.size()) return;
-  const std::uintptr_t from = begin & ~(page - 1);  // a mapping begins with a page
-  ::madvise(reinterpret_cast<void*>(from), begin + part.size() - from, MADV_DONTNEED);
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t offset = (begin - first) / page * page;  // a mapping begins with a page
+  ::madvise(static_cast<char*>(mapping_) + offset, begin - first + part.size() - offset, MADV_DONTNEED);
 }
 
 std::shared_ptr<const FileBytes> FileBytes::own(std::string bytes) {

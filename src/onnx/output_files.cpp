@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <filesystem>
 #include <system_error>
 
@@ -218,14 +217,21 @@ std::vector<OutputFiles::Record> OutputFiles::read_records(int journal) {
   std::size_t begin = 0;
   for (std::size_t end = 0; (end = text.find('\0', begin)) != std::string::npos; begin = end + 1) {  // a line without an end was cut
     const std::string line = text.substr(begin, end - begin);
-    unsigned long long device = 0;
-    unsigned long long inode = 0;
-    int length = 0;
-    char kind = 0;
-    if (std::sscanf(line.c_str(), "%c %llu %llu %n", &kind, &device, &inode, &length) != 3 || length == 0) continue;
-    const std::string name = line.substr(static_cast<std::size_t>(length));
-    if (!check_location(name)) continue;
-    records.push_back({kind, static_cast<dev_t>(device), static_cast<ino_t>(inode), name});
+    // "f DEVICE INODE NAME"
+    Record record;
+    const char* const stop = line.data() + line.size();
+    const char* at = line.data();
+    const auto number = [&](auto& value) {
+      const auto [rest, fault] = std::from_chars(at + 1, stop, value);
+      const bool read = *at == ' ' && fault == std::errc() && rest != stop && *rest == ' ';
+      at = rest;
+      return read;
+    };
+    if (line.size() < 2) continue;
+    record.kind = *at++;
+    if (!number(record.device) || !number(record.inode)) continue;
+    record.name.assign(at + 1, stop);
+    if (check_location(record.name)) records.push_back(std::move(record));
   }
   return records;
 }
