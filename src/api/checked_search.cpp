@@ -35,7 +35,10 @@ class CheckedSearch {
     const double start = next.seconds ? next.seconds() : 0;
     for (int round = 0;; ++round) {
       search::Outcome outcome = search(round == 0 ? options : next);
-      if (outcome.steps.empty()) return original(std::move(outcome), no_steps(outcome.stop));
+      if (outcome.steps.empty()) {
+        std::string reason = no_steps(outcome.stop);
+        return original(std::move(outcome), std::move(reason));
+      }
       checking(outcome);
       auto checked = check_regions({problem_.arena, problem_.graph, outcome.best, outcome.correspondence, problem_.inputs, runs_,
                                     problem_.name_of, problem_.fold, options_of(problem_)});

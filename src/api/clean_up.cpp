@@ -144,6 +144,7 @@ std::vector<std::string> opaque_nodes(const Document& document, const LiftedMode
   for (const onnx_io::OpaqueNode& opaque : model.opaque)
     ++reasons[fmt::format("{}: {}", document.node(opaque.node).op_type, opaque.reason)];
   std::vector<std::string> lines;
+  lines.reserve(reasons.size());
   for (const auto& [reason, count] : reasons) lines.push_back(fmt::format("{} x {}", count, reason));
   return lines;
 }

@@ -48,6 +48,7 @@ SizeMap OpaqueSizes::find(const SizeMap& inputs) {
   for (const onnx_io::OpaqueNode& opaque : model_.opaque) {
     const onnx_io::Node& node = document_.node(opaque.node);
     std::vector<ir::ValueId> operands;
+    operands.reserve(node.inputs.size());
     for (const std::string_view input : node.inputs) operands.push_back(input.empty() ? arena_.absent() : model_.values.at(input));
     const auto types = inference_.infer(node, operands, sizes);
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {

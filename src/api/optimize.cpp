@@ -364,7 +364,7 @@ std::string judge_smaller(const Document& shipped, const Files& files, const api
     const auto gate = api::RunnerGate::open(options, model->runs(), limits);
     if (!gate) return gate.error().text();
     against = judge(**gate, shipped, files, problem, model->required(), {}, smaller.last.edits, running, trial.end_to_end,
-                    &smaller.base(shipped));
+                    smaller.base(&shipped));
   } else {
     const auto graph = api::cleaned_graph(model->model(), model->arena(), options);
     if (!graph) return graph.error().text();
@@ -413,7 +413,7 @@ Result<void> clean_up_result(const Document& document, const Files& files, const
   }
   report.improved = true;
   report.reason.clear();
-  const Document& edited = smaller.base(shipped);
+  const Document& edited = *smaller.base(&shipped);
   const auto main = std::ranges::find(smaller.last.edits, onnx_io::GraphId{0}, &onnx_io::GraphEdit::graph);
   report.nodes_after = main == smaller.last.edits.end() ? edited.nodes(onnx_io::GraphId{0}).size() : main->nodes->size();
   if (main != smaller.last.edits.end()) report.nodes_kept = count_kept(document, edited, *main);

@@ -19,7 +19,7 @@ Result<SimplifyResult> simplify(std::string_view model, const SimplifyOptions& o
     XFLOW_TRY(const Document document, Document::parse(std::string(model)));
     XFLOW_TRY(api::Simplified simplified, api::simplify_document(document, options));
     if (!simplified.report.simplified) return SimplifyResult{std::string(model), std::move(simplified.report)};
-    XFLOW_TRY(std::string bytes, onnx_io::write_bytes(simplified.base(document), simplified.last.edits));
+    XFLOW_TRY(std::string bytes, onnx_io::write_bytes(*simplified.base(&document), simplified.last.edits));
     return SimplifyResult{std::move(bytes), std::move(simplified.report)};
   });
 }
@@ -32,7 +32,7 @@ Result<SimplifyReport> simplify_file(const std::string& input, const std::string
     save.external_name = options.save_as_external_data;
     XFLOW_CHECK(onnx_io::check_save_options(document, files->place(), save));
     XFLOW_TRY(api::Simplified simplified, api::simplify_document(document, options));
-    XFLOW_CHECK(onnx_io::write_document(simplified.base(document), simplified.last.edits, *files, save));
+    XFLOW_CHECK(onnx_io::write_document(*simplified.base(&document), simplified.last.edits, *files, save));
     return std::move(simplified.report);
   });
 }

@@ -18,7 +18,8 @@ struct Simplified {
   std::unique_ptr<const onnx_io::Document> edited;
   CleanedUp last;
 
-  const onnx_io::Document& base(const onnx_io::Document& document) const { return edited ? *edited : document; }
+  // `document` must be the one that was simplified, and outlive the result.
+  const onnx_io::Document* base(const onnx_io::Document* document) const { return edited ? edited.get() : document; }
 };
 
 // Errors: as simplify of <xflow/simplify.h>.

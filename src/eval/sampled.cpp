@@ -360,6 +360,7 @@ Result<std::uint64_t> SampledEvaluation::work(ir::ValueId value, const Sample& s
     operands.push_back(std::move(shape));
   }
   std::vector<const Sample*> parts;
+  parts.reserve(samples.size());
   for (std::size_t k = 0; k < samples.size(); ++k) parts.push_back(arena_.is_absent(node.operands[k]) ? nullptr : &samples[k]);
   std::vector<ir::Poly> index;
   const Expr meaning = ops::semantics_of(arena_, value.node, static_cast<int>(value.output), index);
@@ -423,6 +424,7 @@ Result<SampledTensor> SampledEvaluation::compute(ir::ValueId value, const Sample
 Result<SampledTensor> SampledEvaluation::part_of(const SampledTensor& tensor, const Sample& sample) {
   if (tensor.all() && is_whole(sample)) return tensor;
   std::vector<ir::Poly> index;
+  index.reserve(sample.size());
   for (std::size_t k = 0; k < sample.size(); ++k) index.emplace_back(arena_.symbols().fresh(ir::SymbolKind::index, "i"));
   const Expr read = ops::Builder(arena_.symbols()).read(0, index);
   const std::array<const SampledTensor*, 1> operands = {&tensor};

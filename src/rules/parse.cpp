@@ -10,7 +10,7 @@
 namespace xflow::rules {
 namespace {
 
-constexpr int kMaxNesting = 100;                // of the text, and of the tree: the height of a sum is the number of its operators
+constexpr int kMaxNesting = 400;                // of the text, and of the tree: the height of a sum is the number of its operators
 constexpr std::size_t kMaxApplications = 1000;  // operators in one rule
 constexpr std::size_t kMaxTokens = 20'000;      // words, numbers and symbols of one rule
 

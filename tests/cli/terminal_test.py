@@ -31,7 +31,7 @@ class Terminal(ProgramTest):
         self.write("m.onnx", network())
         arguments = ["optimize", "m.onnx", "out.onnx", "--budget", "200states", "--costs", "", "--shape", "x:1,3,32,32", "--measure-budget", "200ms"]
         text = self.run_in_terminal(*arguments)
-        self.assertRegex(text, r"\A(\r\x1b\[K[a-z]+ \d+ s, \d+ graphs, [^\r]* -> [^\r]*)+\r\x1b\[K\Z")
+        self.assertRegex(text, r"\A(\r\x1b\[K[a-z]+ \d+ s, \d+ s left, \d+ graphs, [^\r]* -> [^\r]*)+\r\x1b\[K\Z")
         self.assertEqual("", self.run_program(*arguments).stderr)
 
 

@@ -170,10 +170,10 @@ TEST(RuleErrors, OfNames) {
 TEST(RuleErrors, NestingIsBounded) {
   std::string deep = "rule r\n  source\n    y = ";
   for (int k = 0; k < 100000; ++k) deep += "(";
-  EXPECT_EQ(error_of(deep), "test.rules:3:110: nested more than 100 deep");
+  EXPECT_EQ(error_of(deep), "test.rules:3:410: nested more than 400 deep");
   std::string wide = "rule r\n  source\n    y = x";
   for (int k = 0; k < 2000; ++k) wide += " + x";
-  EXPECT_EQ(error_of(wide + "\n  target y = x"), "test.rules:3:411: nested more than 100 deep; of a sum or product each operator counts");
+  EXPECT_EQ(error_of(wide + "\n  target y = x"), "test.rules:3:1611: nested more than 400 deep; of a sum or product each operator counts");
 }
 
 // Of a dimension, an attribute and a guard: sums, products, indices.
@@ -183,15 +183,15 @@ TEST(RuleErrors, LongExpressionsAreBounded) {
     for (int k = 0; k < count; ++k) text += more;
     return text;
   };
-  const std::string bound = "nested more than 100 deep; of a sum or product each operator counts";
+  const std::string bound = "nested more than 400 deep; of a sum or product each operator counts";
   const std::string body = "  source\n    y = relu(x)\n  target\n    y = relu(x)\n";
   for (const std::string& text : {chain("N", " + 1", 20000), chain("N", " - N", 20000), chain("N", " * N", 20000), chain("p", "[0]", 20000),
-                                  "(" + chain("N", " + 1", 90) + ")" + chain("", " * N", 90)}) {
+                                  "(" + chain("N", " + 1", 300) + ")" + chain("", " * N", 300)}) {
     EXPECT_NE(error_of("rule r\n  with x: [" + text + "]\n" + body).find(bound), std::string::npos) << text.substr(0, 20);
     EXPECT_NE(error_of("rule r\n  source y = transpose(x, perm: " + text + ")\n  target y = x\n").find(bound), std::string::npos);
     EXPECT_NE(error_of("rule r\n" + body + "  where " + text + " = 1\n").find(bound), std::string::npos);
   }
-  EXPECT_EQ(parsed("rule r\n  with x: [" + chain("N", " + 1", 100) + "]\n" + body).size(), 1U);
+  EXPECT_EQ(parsed("rule r\n  with x: [" + chain("N", " + 1", 400) + "]\n" + body).size(), 1U);
   EXPECT_EQ(error_of("rule r\n  with x: [" + chain("N", ", N", 20000) + "]\n" + body),
             "test.rules:1:6: a rule has at most 20000 words, numbers and symbols");
 }
@@ -199,7 +199,7 @@ TEST(RuleErrors, LongExpressionsAreBounded) {
 // A chain of sums in the text is nested calls when it is printed.
 TEST(Printing, OfTheLongestSumParsesBack) {
   std::string text = "rule r\n  source\n    y = x";
-  for (int k = 0; k < 100; ++k) text += " + x";
+  for (int k = 0; k < 400; ++k) text += " + x";
   text += "\n  target\n    y = x\n";
   const std::string printed = print(parsed(text)[0]);
   EXPECT_EQ(print(parsed(printed)[0]), printed);

@@ -62,6 +62,13 @@ class Line {
   std::string where_;
 };
 
+// Texts are lines: what is read is what would be written.
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (c == '\n' || c == '\r') c = ' ';
+  return text;
+}
+
 class Reader {
  public:
   explicit Reader(const std::string& file) : file_(file) {}
@@ -117,7 +124,7 @@ class Reader {
       if (kind != name) continue;
       XFLOW_CHECK(once(line, name));
       if (line.rest().empty()) return line.wrong(fmt::format("expected a text after '{}'", name));
-      *text = line.rest();
+      *text = one_line(std::string(line.rest()));
       return {};
     }
     if (kind == "threads") {
@@ -176,7 +183,7 @@ class Reader {
     if (tab == std::string_view::npos || tab + 1 == line.rest().size())
       return line.wrong("expected the kernel, a tab, and the reason why it was refused");
     DatabaseEntry entry;
-    entry.refusal = line.rest().substr(tab + 1);
+    entry.refusal = one_line(std::string(line.rest().substr(tab + 1)));
     return add(line, line.rest().substr(0, tab), layout, std::move(entry));
   }
 
@@ -199,12 +206,6 @@ class Reader {
 bool replaces(const DatabaseEntry& fresh, const DatabaseEntry& old) {
   if (old.refusal.empty() != fresh.refusal.empty()) return false;
   return is_provisional(old.cost) && fresh.cost.disturbance < old.cost.disturbance;
-}
-
-std::string one_line(std::string text) {
-  for (char& c : text)
-    if (c == '\n' || c == '\r') c = ' ';
-  return text;
 }
 
 }  // namespace
