@@ -139,9 +139,10 @@ std::vector<RuleDecision> decisions_of(const VerifyArguments& a, const SelectedR
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t k = next++; k < rules.size(); k = next++) {
-      decisions[k] = decide_one(rules[k], selected.records.find(rules[k].hash), a.options);
-      if (decisions[k].verdict == Verdict::proved) guards[k] = texts(verifier::needed_guards(rules[k], a.options));
-      if (decisions[k].verdict == Verdict::unknown) guards[k] = texts(verifier::missing_value_guards(rules[k], a.options));
+      const verifier::Options options = a.options.started();
+      decisions[k] = decide_one(rules[k], selected.records.find(rules[k].hash), options);
+      if (decisions[k].verdict == Verdict::proved) guards[k] = texts(verifier::needed_guards(rules[k], options));
+      if (decisions[k].verdict == Verdict::unknown) guards[k] = texts(verifier::missing_value_guards(rules[k], options));
     }
   };
   std::vector<std::thread> threads;

@@ -116,14 +116,14 @@ constexpr std::size_t kChoices = 40;
 bool is_obviously_wrong(rules::RuleInstance& instance, const Options& options) {
   constexpr std::size_t kSizes = 3;
   Concrete concrete(instance);
-  Sampler sampler(instance, concrete, options.seed, options.z3_rlimit);
+  Sampler sampler(instance, concrete, options.seed, options.z3_rlimit, options.deadline);
   const std::vector<Assignment> sizes = sampler.quick_assignments(kSizes);
   const auto has_no_type = [&](const Assignment& a) {
     return std::any_of(instance.obligations.begin(), instance.obligations.end(),
                        [&](const rules::Fact& o) { return concrete.holds(o.atom, a) == std::optional(false); });
   };
   if (std::any_of(sizes.begin(), sizes.end(), has_no_type)) return true;
-  return Refuter(instance, concrete, options.seed, false).try_all(sizes, Refuter::Purpose::agreement).counterexample.has_value();
+  return Refuter(instance, concrete, options).try_all(sizes, Refuter::Purpose::agreement).counterexample.has_value();
 }
 
 bool is_proved_quickly(const rules::Rule& rule, Options options) {

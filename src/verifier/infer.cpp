@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "src/ops/operator.h"
 #include "src/rules/instantiate.h"
 #include "src/verifier/assumptions.h"
 #include "src/verifier/guard_vocabulary.h"
@@ -59,7 +60,7 @@ class Search {
     banned_.resize(candidates_.size());
     draw(kFirstSamples, {});
     Chosen chosen;
-    if (find(chosen)) {
+    if (!time_is_up() && find(chosen)) {
       minimise(chosen);
       weaken(chosen);
       minimise(chosen);
@@ -174,7 +175,7 @@ class Search {
   // True if one was added on which the sides differ.
   bool draw(std::size_t wanted, const std::vector<Guard>& guards) {
     std::size_t added = 0;
-    for (std::size_t n = 0; n < wanted * kTries && added < wanted; ++n) {
+    for (std::size_t n = 0; n < wanted * kTries && added < wanted && !is_over(options_.deadline); ++n) {
       const std::size_t k = n % sites_.size();
       const Assignment a = propose(sites_[k], guards);
       if (!satisfies_facts(*sites_[k].instance, *sites_[k].concrete, a)) continue;
@@ -249,6 +250,7 @@ class Search {
   bool find(Chosen& chosen) {
     int draws = 0;
     for (int round = 0; round < kRounds && draws < kGuardDraws;) {
+      if (time_is_up()) return false;
       if (!choose(chosen)) {
         if (open_.empty()) open_ = "no guards of the vocabulary exclude all sizes on which the sides differ";
         return false;
@@ -259,6 +261,7 @@ class Search {
       ++round;
       const RuleDecision d = decide_with(guards);
       if (d.verdict == Verdict::proved) return true;
+      if (time_is_up()) return false;
       open_ = d.explanation();
       if (add_counterexample(guards, d)) continue;
       // No sizes speak against these guards, but they prove nothing: the one that excludes least is not tried again.
@@ -266,6 +269,12 @@ class Search {
       banned_[chosen.back()] = true;
     }
     return false;
+  }
+
+  bool time_is_up() {
+    if (!is_over(options_.deadline)) return false;
+    open_ = "the time was up";
+    return true;
   }
 
   // The counterexample of a decision as a sample; names that the guards determine get their values.
@@ -422,7 +431,8 @@ Result<Inference> search(const rules::Rule& rule, const std::vector<Guard>& kept
 
 }  // namespace
 
-Result<Inference> infer_guards(const rules::Rule& rule, const Options& options) {
+Result<Inference> infer_guards(const rules::Rule& rule, const Options& given) {
+  const Options options = given.started();
   std::vector<Guard> kept;
   std::vector<Guard> dropped;
   for (const Guard& g : rule.guards) (g.value.empty() && !is_about_ranks(g) ? dropped : kept).push_back(g);
@@ -430,6 +440,7 @@ Result<Inference> infer_guards(const rules::Rule& rule, const Options& options) 
   if (found.proved) return found;
   XFLOW_TRY(const std::vector<rules::RuleInstance> instances, rules::instantiate(rule));
   for (const Guard& range : ranges_of_elements(rule, instances.front())) {
+    if (is_over(options.deadline)) break;
     std::vector<Guard> more = kept;
     more.push_back(range);
     const auto other = search(rule, more, dropped, options);
@@ -445,10 +456,19 @@ Result<Inference> infer_guards(const rules::Rule& rule, const Options& options) 
   return found;
 }
 
-std::vector<Guard> missing_value_guards(const rules::Rule& rule, const Options& options) {
+std::vector<Guard> missing_value_guards(const rules::Rule& rule, const Options& given) {
+  const Options options = given.started();
   std::vector<std::vector<Guard>> candidates;
   const auto first = rules::for_each_instance(rule, [&](const rules::RuleInstance& instance) {
-    candidates = guards_on_values(rule, instance);
+    // Where data is moved alone, values change nothing.
+    const auto computes = [&](const ir::Graph& graph) {
+      const std::vector<ir::NodeId> nodes = ir::topological_order(*instance.arena, graph);
+      return std::any_of(nodes.begin(), nodes.end(), [&](ir::NodeId id) {
+        const ir::Node& node = instance.arena->node(id);
+        return node.kind == ir::NodeKind::operation && !ops::get(node.op).signature.moves_data;
+      });
+    };
+    if (computes(instance.source) || computes(instance.target)) candidates = guards_on_values(rule, instance);
     return false;
   });
   if (!first) return {};

@@ -17,7 +17,7 @@ using ir::Symbols;
 class Proof::Engine {
  public:
   Engine(rules::RuleInstance& instance, const SolvedFacts& solved, const Options& options)
-      : solver(instance.arena->symbols(), options.z3_rlimit),
+      : solver(instance.arena->symbols(), options.z3_rlimit, options.deadline),
         algebra(instance.arena->symbols(), instance.value_facts),
         normalizer(algebra, solver, solved.facts, options.steps),
         composer(algebra, *instance.arena, solved.solved),

@@ -74,15 +74,20 @@ class Instances {
 };
 
 // Errors: those of the instantiation.
-Result<RuleDecision> decide_instances(const rules::Rule& rule, const Options& options, const Options& given) {
+Result<RuleDecision> decide_instances(const rules::Rule& rule, const Options& options) {
   std::vector<rules::RuleInstance> kept;
   std::size_t count = 0;
   XFLOW_CHECK(rules::for_each_instance(rule, [&](rules::RuleInstance instance) {
     if (++count <= kMostKept) kept.push_back(std::move(instance));
     if (count > kMostKept) kept.clear();
-    return true;
+    return !is_over(options.deadline);
   }));
   Instances instances(rule, count, options);
+  if (is_over(options.deadline)) {
+    instances.result().verdict = instances.result().decision.verdict = Verdict::timeout;
+    instances.result().decision.open = "the time was up";
+    return std::move(instances.result());
+  }
   RuleDecision& result = instances.result();
   RuleRecord record;
   if (count <= kMostKept) {
@@ -100,17 +105,17 @@ Result<RuleDecision> decide_instances(const rules::Rule& rule, const Options& op
   record.proofs = std::move(instances.proofs().proofs);
   record.instances = std::move(instances.proofs().instances);
   // A record counts only if it is accepted as it will be read.
-  if (const auto accepted = replay(rule, record, given); accepted) {
+  if (const auto accepted = replay(rule, record, options); accepted) {
     result.record = std::move(record);
   } else {
-    result.verdict = Verdict::unknown;
-    result.decision.open = accepted.error().message;
+    result.verdict = is_over(options.deadline) ? Verdict::timeout : Verdict::unknown;
+    result.decision.open = is_over(options.deadline) ? "the time was up" : accepted.error().message;
   }
   return std::move(result);
 }
 
 // A rule with more instances than are looked at: one of small ranks may be a counterexample.
-RuleDecision decide_by_small_ranks(const rules::Rule& rule, const Error& error, const Options& options, const Options& given) {
+RuleDecision decide_by_small_ranks(const rules::Rule& rule, const Error& error, const Options& options) {
   RuleDecision result;
   result.rule = rule.name;
   result.verdict = result.decision.verdict = Verdict::timeout;
@@ -119,7 +124,7 @@ RuleDecision decide_by_small_ranks(const rules::Rule& rule, const Error& error, 
   if (!small) return result;
   Options without_record = options;
   without_record.record = false;
-  auto found = decide_instances(*small, without_record, given);
+  auto found = decide_instances(*small, without_record);
   if (!found) return result;
   if (found->verdict == Verdict::refuted) return *std::move(found);
   if (found->verdict == Verdict::proved) result.decision.open += fmt::format("; with ranks of at most {} it is proved", kSmallRank);
@@ -141,10 +146,10 @@ RuleDecision decide(const rules::Rule& rule, const Options& given) {
   const Options options = given.started();
   const std::uint64_t start = processor_microseconds();
   RuleDecision result;
-  if (auto decided = decide_instances(rule, options, given); decided) {
+  if (auto decided = decide_instances(rule, options); decided) {
     result = *std::move(decided);
   } else if (decided.error().code == ErrorCode::limit) {
-    result = decide_by_small_ranks(rule, decided.error(), options, given);
+    result = decide_by_small_ranks(rule, decided.error(), options);
   } else {
     result.rule = rule.name;
     result.verdict = result.decision.verdict = Verdict::ill_typed;

@@ -16,8 +16,8 @@ namespace xflow::verifier {
 // abstracted. What is not decided within the limit is a no.
 class Queries {
  public:
-  // Both must outlive it.
-  Queries(const ir::Symbols& symbols, const Ranges::ElementRanges& elements, std::uint64_t resource_limit);
+  // Both must outlive it. After `deadline` a question is interrupted, and not asked at all where the time is up already.
+  Queries(const ir::Symbols& symbols, const Ranges::ElementRanges& elements, std::uint64_t resource_limit, Solver::Time deadline);
   ~Queries();
   Queries(const Queries&) = delete;
   Queries& operator=(const Queries&) = delete;
@@ -28,6 +28,8 @@ class Queries {
   bool implies_one_of(std::span<const ops::Atom> condition, std::span<const ops::Condition> goals, bool real);
   bool vanishes(std::span<const ops::Atom> condition, std::span<const Indicator> indicators, bool real);
   bool is_zero(std::span<const ops::Atom> condition, std::span<const RealClause> clauses, const RealExpr& value);
+  // How many models were neither found nor known not to exist.
+  std::size_t undecided_models() const;
   std::optional<Solver::Model> model(std::span<const ops::Atom> condition, std::span<const ir::SymbolId> wanted);
 
  private:

@@ -54,7 +54,7 @@ Refuter::Result Refuter::try_all(const std::vector<Assignment>& assignments, Pur
   std::uint64_t seed = seed_;
   for (const Assignment& a : assignments) {
     std::size_t agreed = 0;
-    for (std::size_t draw = 0; draw < kDraws * wanted && agreed < wanted; ++draw) {
+    for (std::size_t draw = 0; draw < kDraws * wanted && agreed < wanted && !is_over(deadline_); ++draw) {
       const auto inputs = concrete_.draw(a, ++seed, kKinds[draw % 4]);
       if (!inputs) break;
       Concrete::Difference where;
@@ -65,7 +65,7 @@ Refuter::Result Refuter::try_all(const std::vector<Assignment>& assignments, Pur
       break;
     }
     if (agreed >= wanted) ++result.agreed;
-    if (found.size() >= kEnough) break;
+    if (found.size() >= kEnough || is_over(deadline_)) break;
   }
   if (!found.empty()) {
     Found& smallest = *std::min_element(found.begin(), found.end(), [](const Found& x, const Found& y) { return x.entries < y.entries; });
@@ -128,7 +128,7 @@ bool Refuter::shrink_once(Found& found, int& budget) {
     const std::int64_t now = found.assignment.integers.at(s);
     // The least value first, then one step towards it.
     for (const std::int64_t next : {least, now > least ? now - 1 : now + 1}) {
-      if (next == now || (next == least && now == least) || budget <= 0) continue;
+      if (next == now || (next == least && now == least) || budget <= 0 || is_over(deadline_)) continue;
       Assignment smaller = found.assignment;
       smaller.integers[s] = next;
       if (!satisfies_facts(instance_, concrete_, smaller) && !broken(Fault::refute_shrinks_beyond_facts)) continue;
@@ -145,7 +145,7 @@ bool Refuter::shrink_once(Found& found, int& budget) {
 
 void Refuter::shrink(Found& found) {
   int budget = kShrinkBudget;
-  while (budget > 0 && shrink_once(found, budget)) {
+  while (budget > 0 && !is_over(deadline_) && shrink_once(found, budget)) {
   }
 }
 
@@ -166,7 +166,7 @@ void Refuter::minimise(Found& found) {
   const auto reduce = [&](ir::Rational& value, const std::function<bool(const ir::Rational&)>& allowed) {
     for (const std::int64_t simple : {0, 1, 2, -1}) {
       if (value == ir::Rational(simple)) return;
-      if ((simple < 0 && value.numerator() > 0) || !allowed(ir::Rational(simple)) || budget-- <= 0) continue;
+      if ((simple < 0 && value.numerator() > 0) || !allowed(ir::Rational(simple)) || budget-- <= 0 || is_over(deadline_)) continue;
       if (still_differs(found, value, ir::Rational(simple))) return;
     }
   };

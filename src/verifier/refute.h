@@ -14,8 +14,8 @@ inline constexpr std::size_t kAgreements = 8;  // comparisons that have to agree
 
 class Refuter {
  public:
-  Refuter(const rules::RuleInstance& instance, Concrete& concrete, std::uint64_t seed, bool shrink = true)
-      : instance_(instance), concrete_(concrete), seed_(seed), shrink_(shrink) {}
+  Refuter(const rules::RuleInstance& instance, Concrete& concrete, const Options& options)
+      : instance_(instance), concrete_(concrete), seed_(options.seed), shrink_(options.shrink), deadline_(options.deadline) {}
 
   struct Result {
     std::optional<Counterexample> counterexample;  // the smallest of the first few found
@@ -47,6 +47,7 @@ class Refuter {
   Concrete& concrete_;
   std::uint64_t seed_;
   bool shrink_;
+  Solver::Time deadline_;
 };
 
 // All facts hold that do not speak of elements of tensors, and no dimension is below 1.

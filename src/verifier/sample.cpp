@@ -10,8 +10,13 @@ using ir::SymbolKind;
 using ops::Atom;
 using ops::Relation;
 
-Sampler::Sampler(const rules::RuleInstance& instance, const Concrete& concrete, std::uint64_t seed, std::uint64_t resource_limit)
-    : instance_(instance), concrete_(concrete), state_(seed * 2 + 1), solver_(instance.arena->symbols(), resource_limit) {
+Sampler::Sampler(const rules::RuleInstance& instance, const Concrete& concrete, std::uint64_t seed, std::uint64_t resource_limit,
+                 Solver::Time deadline)
+    : instance_(instance),
+      concrete_(concrete),
+      state_(seed * 2 + 1),
+      deadline_(deadline),
+      solver_(instance.arena->symbols(), resource_limit, deadline) {
   for (const rules::Fact& f : instance.facts) solver_.assume(f.atom);
 }
 
@@ -20,6 +25,8 @@ std::uint64_t Sampler::next_random() {
   state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
   return state_ >> 33U;
 }
+
+bool Sampler::time_is_up() const { return is_over(deadline_); }
 
 bool Sampler::about_elements(const Atom& atom) const {
   const auto& symbols = instance_.arena->symbols();
@@ -109,7 +116,7 @@ std::optional<Assignment> Sampler::model(ops::Condition extra, std::int64_t larg
       draw_reals(a);
       return satisfies_facts(a) ? std::optional(a) : std::nullopt;
     }
-    if (conditions.size() == fixed) return std::nullopt;
+    if (conditions.size() == fixed || time_is_up()) return std::nullopt;
     conditions.resize(fixed + (conditions.size() - fixed) / 2);
   }
 }
@@ -133,14 +140,14 @@ std::vector<Assignment> Sampler::assignments(std::size_t wanted) {
     if (known || !satisfies_facts(a)) return;
     (says_something(a) ? result : empty).push_back(std::move(a));
   };
-  for (int round = 0; round < 240 && result.size() < wanted; ++round) {
+  for (int round = 0; round < 240 && result.size() < wanted && !time_is_up(); ++round) {
     Assignment a = random_assignment(round < 40 ? 2 : round < 160 ? 3 : round < 200 ? 5 : 12);
     repair(a, facts);
     add(std::move(a));
   }
   // Z3 only where chance found far too few.
   const std::size_t enough = wanted - wanted / 3;
-  for (int round = 0; round < 12 && result.size() < enough && !concrete_.symbols().empty(); ++round) {
+  for (int round = 0; round < 12 && result.size() < enough && !concrete_.symbols().empty() && !time_is_up(); ++round) {
     if (auto a = model({}, round < 8 ? 6 : 12, true)) add(*std::move(a));
   }
   for (Assignment& a : empty)
@@ -214,11 +221,11 @@ std::vector<Assignment> Sampler::others(const std::vector<Assignment>& known, st
     (says_something(*a) ? result : empty).push_back(*std::move(a));
   };
   const SolvedFacts solved = solve_facts(instance_.arena->symbols(), instance_.facts);
-  for (int round = 0; round < 400 && result.size() < wanted; ++round) {
+  for (int round = 0; round < 400 && result.size() < wanted && !time_is_up(); ++round) {
     add(constructed(solved, round < 100 ? 2 : round < 300 ? 3 : 5));
   }
   const auto random_symbol = [&] { return concrete_.symbols()[next_random() % concrete_.symbols().size()]; };
-  for (int round = 0; round < 48 && result.size() < wanted; ++round) {
+  for (int round = 0; round < 48 && result.size() < wanted && !time_is_up(); ++round) {
     ops::Condition differ;
     for (const auto* list :
          {&known, static_cast<const std::vector<Assignment>*>(&result), static_cast<const std::vector<Assignment>*>(&empty)}) {

@@ -12,7 +12,8 @@ namespace xflow::verifier {
 
 class Sampler {
  public:
-  Sampler(const rules::RuleInstance& instance, const Concrete& concrete, std::uint64_t seed, std::uint64_t resource_limit);
+  Sampler(const rules::RuleInstance& instance, const Concrete& concrete, std::uint64_t seed, std::uint64_t resource_limit,
+          Solver::Time deadline = Solver::Time::max());
 
   // Up to `wanted` different assignments: random ones repaired by the facts that are equations, and where the facts are too tight for that,
   // models that Z3 finds under random pins. Small sizes come first.
@@ -42,6 +43,8 @@ class Sampler {
   const Concrete& concrete_;
   std::uint64_t state_;
   std::uint64_t next_random();
+  bool time_is_up() const;
+  Solver::Time deadline_;
   Solver solver_;
 };
 

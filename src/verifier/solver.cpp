@@ -33,8 +33,8 @@ ops::Atom negation(const ops::Atom& atom) {
 // Real products take Z3 long where there is an answer: it is looked for by hand first.
 constexpr int kAttempts = 12;
 
-Solver::Solver(const ir::Symbols& symbols, std::uint64_t resource_limit)
-    : symbols_(symbols), resource_limit_(resource_limit), witness_(symbols) {}
+Solver::Solver(const ir::Symbols& symbols, std::uint64_t resource_limit, Time deadline)
+    : symbols_(symbols), resource_limit_(resource_limit), deadline_(deadline), witness_(symbols) {}
 Solver::~Solver() = default;
 
 void Solver::assume(const Atom& fact) {
@@ -45,7 +45,7 @@ void Solver::assume(const Atom& fact) {
 
 Queries& Solver::z3() {
   if (!queries_to_z3_) {
-    queries_to_z3_ = std::make_unique<Queries>(symbols_, elements_, resource_limit_);
+    queries_to_z3_ = std::make_unique<Queries>(symbols_, elements_, resource_limit_, deadline_);
     for (const Atom& f : facts_) queries_to_z3_->assume(f);
   }
   return *queries_to_z3_;
@@ -184,6 +184,8 @@ bool Solver::is_zero(std::span<const Atom> condition, std::span<const RealClause
 }
 
 std::optional<Solver::Model> Solver::model(std::span<const Atom> condition, std::span<const SymbolId> wanted) {
+  constexpr std::size_t kUndecided = 2;
+  if (z3().undecided_models() >= kUndecided) return std::nullopt;
   ++queries_;
   return z3().model(condition, wanted);
 }

@@ -1,6 +1,7 @@
 // The integer and real questions that remain after normalisation, decided by Z3 (queries.h) where nothing simpler does.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -46,10 +47,11 @@ class Queries;
 
 // Quantifier-free integer arithmetic under facts. Products of symbols are first abstracted to integers that are at least 1 and at least
 // each factor where all factors are dimensions; where that does not decide, some queries are asked again with real products. Bounded by
-// resource units, never by time. One Z3 context an object; used by one thread.
+// resource units; a deadline stops a query too, and what it says then is a no. One Z3 context an object; used by one thread.
 class Solver {
  public:
-  Solver(const ir::Symbols& symbols, std::uint64_t resource_limit);
+  using Time = std::chrono::steady_clock::time_point;
+  Solver(const ir::Symbols& symbols, std::uint64_t resource_limit, Time deadline = Time::max());
   ~Solver();
   Solver(const Solver&) = delete;
   Solver& operator=(const Solver&) = delete;
@@ -76,6 +78,7 @@ class Solver {
 
   // Integers for `wanted` that satisfy the facts and `condition` with real products; nothing where none are found within the limit.
   using Model = std::map<ir::SymbolId, std::int64_t>;
+  // After a few that are not decided within the limit no model is looked for: the next would take as long.
   std::optional<Model> model(std::span<const ops::Atom> condition, std::span<const ir::SymbolId> wanted);
 
   std::uint64_t queries() const { return queries_; }
@@ -92,6 +95,7 @@ class Solver {
 
   const ir::Symbols& symbols_;
   std::uint64_t resource_limit_;
+  Time deadline_;
   std::vector<ops::Atom> facts_;
   Ranges::ElementRanges elements_;
   Witness witness_;

@@ -88,16 +88,22 @@ std::string Counterexample::summary() const {
 
 Options Options::started() const {
   Options result = *this;
-  if (timeout.count() > 0) {
+  if (timeout.count() > 0 && deadline == std::chrono::steady_clock::time_point::max()) {
     result.deadline = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(timeout);
   }
   return result;
 }
 
-Decision decide(rules::RuleInstance& instance, const Options& options) {
+bool is_over(std::chrono::steady_clock::time_point deadline) {
+  return deadline != std::chrono::steady_clock::time_point::max() && std::chrono::steady_clock::now() > deadline;
+}
+
+namespace {
+
+Decision decide_in_time(rules::RuleInstance& instance, const Options& options) {
   Decision decision;
   Concrete concrete(instance);
-  Sampler sampler(instance, concrete, options.seed, options.z3_rlimit);
+  Sampler sampler(instance, concrete, options.seed, options.z3_rlimit, options.deadline);
   std::vector<Assignment> samples = sampler.assignments(kAgreements + 4);
 
   Proof proof(instance, options);
@@ -112,7 +118,7 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
   if (failed) {
     return explain_obligation(instance, concrete, sampler, samples, proof, instance.obligations[*failed]);
   }
-  Refuter refuter(instance, concrete, options.seed, options.shrink);
+  Refuter refuter(instance, concrete, options);
   std::optional<Refuter::Result> first;
   if (options.refute_first && !options.normal_forms) first = refuter.try_all(samples, Refuter::Purpose::agreement);
   if (first && first->counterexample) {
@@ -154,8 +160,10 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
     Refuter::Result more = refuter.try_all(sampler.assignments(4 * kAgreements), Refuter::Purpose::refutation);
     if (!more.counterexample) {
       std::vector<Assignment> shapes;
-      for (const Condition& hint : proof.hints())
+      for (const Condition& hint : proof.hints()) {
+        if (is_over(options.deadline)) break;
         if (auto a = sampler.satisfying(hint)) shapes.push_back(*std::move(a));
+      }
       more = refuter.try_all(shapes, Refuter::Purpose::refutation);
     }
     decision.counterexample = more.counterexample;
@@ -165,7 +173,7 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
   }
   // Shapes that say nothing (an element is undefined, or there are too many) are replaced. Fewer are enough only if there are no more.
   std::size_t agreed = evaluated.agreed;
-  for (int round = 0; round < 3 && agreed < kAgreements; ++round) {
+  for (int round = 0; round < 3 && agreed < kAgreements && !is_over(options.deadline); ++round) {
     const std::vector<Assignment> others = sampler.others(samples, 2 * kAgreements);
     if (others.empty()) break;
     const Refuter::Result more = refuter.try_all(others, Refuter::Purpose::agreement);
@@ -184,6 +192,19 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
     return decision;
   }
   decision.verdict = Verdict::proved;
+  return decision;
+}
+
+}  // namespace
+
+Decision decide(rules::RuleInstance& instance, const Options& options) {
+  Decision decision = decide_in_time(instance, options);
+  // What is known by then counts; what is not known may have lacked the time.
+  const bool is_known = decision.verdict == Verdict::proved || decision.verdict == Verdict::refuted;
+  if (!is_known && is_over(options.deadline)) {
+    decision.verdict = Verdict::timeout;
+    decision.open = "the time was up";
+  }
   return decision;
 }
 

@@ -70,9 +70,12 @@ struct Options {
   std::chrono::duration<double> timeout{0};
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();  // of the decision under way
 
-  // These options with the deadline that the timeout gives from now on.
+  // These options with the deadline that the timeout gives from now on; a deadline that is set already stays.
   Options started() const;
 };
+
+// The deadline is set and over.
+bool is_over(std::chrono::steady_clock::time_point deadline);
 
 // Decides one instance. Deterministic: depends on the instance and the options alone. Proved also demands agreement with direct exact
 // evaluation on at least 8 concrete shapes, or on what can be evaluated of all shapes that satisfy the facts if these are fewer.

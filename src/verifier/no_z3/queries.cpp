@@ -6,7 +6,8 @@ class Queries::Encoder {};
 
 std::string solver_version() { return "none"; }
 
-Queries::Queries(const ir::Symbols& /*symbols*/, const Ranges::ElementRanges& /*elements*/, std::uint64_t /*resource_limit*/) {}
+Queries::Queries(const ir::Symbols& /*symbols*/, const Ranges::ElementRanges& /*elements*/, std::uint64_t /*resource_limit*/,
+                 Solver::Time /*deadline*/) {}
 Queries::~Queries() = default;
 
 void Queries::assume(const ops::Atom& /*fact*/) {}
@@ -19,6 +20,7 @@ bool Queries::vanishes(std::span<const ops::Atom> /*condition*/, std::span<const
 bool Queries::is_zero(std::span<const ops::Atom> /*condition*/, std::span<const RealClause> /*clauses*/, const RealExpr& /*value*/) {
   return false;
 }
+std::size_t Queries::undecided_models() const { return 0; }
 std::optional<Solver::Model> Queries::model(std::span<const ops::Atom> /*condition*/, std::span<const ir::SymbolId> /*wanted*/) {
   return std::nullopt;
 }

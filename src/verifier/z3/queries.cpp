@@ -30,11 +30,27 @@ std::string solver_version() {
   return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(build);
 }
 
+namespace {
+
+// Diophantine equations of Z3's linear arithmetic count no resource units: one question about four dimensions ran for minutes.
+bool limit_linear_arithmetic() {
+  static const bool done = [] {
+    z3::set_param("lp.dio", false);
+    return true;
+  }();
+  return done;
+}
+
+}  // namespace
+
 // A Z3 solver with its own context; `real_products` says whether monomials are products or abstracted integers.
 class Queries::Encoder {
  public:
-  Encoder(const ir::Symbols& symbols, const Ranges::ElementRanges& elements, std::uint64_t limit)
-      : symbols_(symbols), elements_(elements), limit_(static_cast<unsigned>(std::min<std::uint64_t>(limit, 4'000'000'000U))) {}
+  Encoder(const ir::Symbols& symbols, const Ranges::ElementRanges& elements, std::uint64_t limit, Solver::Time deadline)
+      : symbols_(symbols),
+        elements_(elements),
+        limit_(static_cast<unsigned>(std::min<std::uint64_t>(limit, 4'000'000'000U))),
+        deadline_(deadline) {}
 
   z3::context& context() { return context_; }
 
@@ -58,7 +74,7 @@ class Queries::Encoder {
       extra(s, known);
       flush(s, known);
       if (!real) add_products(s, condition, known);
-      result = s.check();
+      result = answer(s);
       if (result == z3::unknown && broken(Fault::solver_unknown_is_no)) result = z3::unsat;
     } catch (const z3::exception&) {
       result = broken(Fault::solver_exception_is_no) ? z3::unsat : z3::unknown;  // a resource limit inside Z3
@@ -160,7 +176,9 @@ class Queries::Encoder {
       for (const Atom& a : condition) full.add(atom(a, true, known));
       for (const SymbolId s : wanted) symbol(s, true, known);
       flush(full, known);
-      if (full.check() == z3::sat) {
+      const z3::check_result found = answer(full);
+      undecided_models_ += found == z3::unknown ? 1 : 0;
+      if (found == z3::sat) {
         const z3::model m = full.get_model();
         Solver::Model values;
         bool all = true;
@@ -173,10 +191,22 @@ class Queries::Encoder {
         if (all) result = std::move(values);
       }
     } catch (const z3::exception&) {
+      ++undecided_models_;
       result.reset();
     }
     full.pop();
     return result;
+  }
+
+  std::size_t undecided_models() const { return undecided_models_; }
+
+  // Z3's own timer interrupts it at the deadline.
+  z3::check_result answer(z3::solver& s) {
+    if (deadline_ == Solver::Time::max()) return s.check();
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - std::chrono::steady_clock::now()).count();
+    if (left <= 0) return z3::unknown;
+    s.set("timeout", static_cast<unsigned>(std::min<std::int64_t>(left, 1'000'000'000)));
+    return s.check();
   }
 
   void flush(z3::solver& s, Known& known) {
@@ -302,6 +332,9 @@ class Queries::Encoder {
   const ir::Symbols& symbols_;
   const Ranges::ElementRanges& elements_;
   unsigned limit_;
+  Solver::Time deadline_;
+  std::size_t undecided_models_ = 0;
+  bool limited_ = limit_linear_arithmetic();  // before the context is made
   z3::context context_;
   std::unordered_map<SymbolId, z3::expr> constants_;
   std::map<Monomial, z3::expr> products_;
@@ -310,8 +343,8 @@ class Queries::Encoder {
   Encoding full_{true, nullptr, {}};
 };
 
-Queries::Queries(const ir::Symbols& symbols, const Ranges::ElementRanges& elements, std::uint64_t resource_limit)
-    : encoder_(std::make_unique<Encoder>(symbols, elements, resource_limit)) {}
+Queries::Queries(const ir::Symbols& symbols, const Ranges::ElementRanges& elements, std::uint64_t resource_limit, Solver::Time deadline)
+    : encoder_(std::make_unique<Encoder>(symbols, elements, resource_limit, deadline)) {}
 Queries::~Queries() = default;
 
 void Queries::assume(const Atom& fact) { encoder_->assume(fact); }
@@ -352,6 +385,8 @@ bool Queries::is_zero(std::span<const Atom> condition, std::span<const RealClaus
   };
   return encoder_->check(condition, false, differs) == z3::unsat;
 }
+
+std::size_t Queries::undecided_models() const { return encoder_->undecided_models(); }
 
 std::optional<Solver::Model> Queries::model(std::span<const Atom> condition, std::span<const SymbolId> wanted) {
   return encoder_->model(condition, wanted);

@@ -1,0 +1,78 @@
+// A decision ends: the time that it is given is kept, and without one the resource units of Z3 are an end too.
+#include <gtest/gtest.h>
+
+#include "src/rules/rule_set.h"
+#include "src/verifier/infer.h"
+#include "src/verifier/prove_rules.h"
+
+namespace xflow::verifier {
+namespace {
+
+rules::Rule rule(const std::string& text) {
+  auto parsed = rules::parse_rules(text, "a.rules");
+  EXPECT_TRUE(parsed.has_value()) << parsed.error().text();
+  return std::move(parsed->front());
+}
+
+// Dimensions in another order: equations of products of four dimensions.
+const char* const kReshapes = R"(rule reshape-cycle
+  with
+    x: [A, B, C, D]
+  source
+    y = reshape(reshape(x, shape: [C, D, A, B]), shape: [A, B, C, D])
+  target
+    y = x
+)";
+
+// A bias of f times as many channels.
+const char* const kBiased = R"(rule biased
+  with
+    x: [N, g * I, S..]
+    w: [g * I, I, K..]
+    t: [N, g * f * I, S..]
+    s: [1^M, (g * I)?, 1^S]
+  source
+    y = conv(x, w, strides: 1, pads: p, dilations: d, groups: g) + t + x * s
+  target
+    y = conv(x, w + identity_kernel(channels: g * I, kernel: K.., groups: g) * reshape(s, shape: [elements(s), 1, 1^K]), strides: 1, pads: p, dilations: d, groups: g) + t
+  where rank(s) <= rank(x) and begins(p) = d * floor_div(K.. - 1, 2) and ends(p) = d * (K.. - 1 - floor_div(K.. - 1, 2))
+)";
+
+Options limited(double seconds) {
+  Options options;
+  options.refute_first = true;
+  options.timeout = std::chrono::duration<double>(seconds);
+  return options;
+}
+
+TEST(Limits, StopADecisionInsideAQuestionToTheSolver) {
+  const RuleDecision d = decide(rule(kReshapes), limited(0.3));
+  EXPECT_EQ(d.verdict, Verdict::timeout);
+  EXPECT_EQ(d.decision.open, "the time was up");
+}
+
+TEST(Limits, LeaveTimeForACounterexample) {
+  const RuleDecision d = decide(rule(kBiased), limited(60));
+  EXPECT_EQ(d.verdict, Verdict::refuted);
+  EXPECT_TRUE(d.decision.counterexample.has_value());
+}
+
+TEST(Limits, StopTheSearchForGuards) {
+  const auto inference = infer_guards(rule(kBiased), limited(0.05));
+  ASSERT_TRUE(inference.has_value());
+  EXPECT_FALSE(inference->proved);
+  EXPECT_EQ(inference->open, "the time was up");
+}
+
+TEST(Limits, HoldForAllThatIsAskedOfARule) {
+  // A time that is over already: nothing is asked any more.
+  Options over;
+  over.timeout = std::chrono::duration<double>(1);
+  over.deadline = std::chrono::steady_clock::now() - std::chrono::seconds(1);
+  EXPECT_EQ(over.started().deadline, over.deadline);
+  EXPECT_EQ(decide(rule(kReshapes), over).verdict, Verdict::timeout);
+  EXPECT_TRUE(missing_value_guards(rule(kReshapes), over).empty());
+}
+
+}  // namespace
+}  // namespace xflow::verifier
