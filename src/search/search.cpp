@@ -7,6 +7,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "src/search/improvements.h"
+
 namespace xflow::search {
 namespace {
 
@@ -152,15 +154,17 @@ class Search {
   // Makes the workspace hold the graph of a state. False where a rewrite on the way can no longer be done.
   bool go_to(StateId target) {
     std::vector<StateId> way;
+    std::size_t left = 0;
     for (StateId id = target;; id = states_[index_of(id)].parent) {
       const auto at = std::find(path_.rbegin(), path_.rend(), id);
       if (at != path_.rend()) {
-        for (auto leave = path_.rbegin(); leave != at; ++leave) work_.leave();
+        for (auto leave = path_.rbegin(); leave != at; ++leave, ++left) work_.leave();
         path_.erase(at.base(), path_.end());
         break;
       }
       way.push_back(id);
     }
+    if (left + way.size() > 1) ++jumps_;
     for (auto id = way.rbegin(); id != way.rend(); ++id) {
       const State& state = states_[index_of(*id)];
       const Candidates list = candidates(state.root);
@@ -240,6 +244,8 @@ class Search {
       improved = false;
       for (const NodeId root : work_.graph().order()) {
         if (!is_root(root)) continue;
+        if (!work_.has_candidates(root) && stopped()) return at;
+        ++outcome_.looks;
         const Candidates list = candidates(root);
         for (std::uint32_t k = 0; k < list.size(); ++k) {
           if (stopped()) return at;
@@ -256,26 +262,61 @@ class Search {
     return at;
   }
 
-  // With the rewrite that saves most, until there is none.
+  // With the rewrite that saves most, until there is none. After a step only the operations are looked at that it may have changed anything
+  // for.
   StateId descend_steepest(StateId at) {
     if (!step_to(at)) return at;
+    Improvements improvements;
+    std::set<std::uint64_t> failed;  // hashes of graphs that are no improvement
+    std::vector<NodeId> roots = work_.graph().order();
     for (;;) {
-      std::vector<std::pair<std::uint32_t, std::shared_ptr<Candidate>>> improving;
-      for (const NodeId root : work_.graph().order()) {
+      for (const NodeId root : roots) {
         if (!is_root(root)) continue;
+        ++outcome_.looks;
+        if (!work_.has_candidates(root) && stopped()) return at;
         const Candidates& list = candidates(root);  // nothing is entered meanwhile
-        for (std::uint32_t k = 0; k < list.size(); ++k) {
+        for (const auto& candidate : list) {
           if (stopped()) return at;
-          if (know(*list[k]) && list[k]->change < Ticks{}) improving.emplace_back(k, list[k]);
+          know(*candidate);
         }
+        improvements.add(root, list);
       }
-      std::stable_sort(improving.begin(), improving.end(),
-                       [](const auto& a, const auto& b) { return a.second->change < b.second->change; });
-      std::optional<StateId> next;
-      for (std::size_t k = 0; k < improving.size() && !next; ++k) next = descend_by(at, improving[k].first, *improving[k].second);
-      if (!next) return at;
-      at = *next;
+      const std::uint64_t jumps = jumps_;
+      const auto next = descend_by_most(at, improvements, failed);
+      const bool jumped = jumps_ != jumps;
+      if (!next && !jumped) return at;
+      const bool near = next && !jumped;
+      if (next) at = *next;
+      roots = near ? work_.affected() : work_.graph().order();
+      improvements.take_up(room_after(at));
     }
+  }
+
+  // Bytes of constants that the graph after a state may have beside its own.
+  std::int64_t room_after(StateId at) const {
+    return static_cast<std::int64_t>(std::min(max_constant_bytes_, 1e18)) - static_cast<std::int64_t>(states_[index_of(at)].bytes);
+  }
+
+  std::optional<StateId> descend_by_most(StateId at, Improvements& improvements, std::set<std::uint64_t>& failed) {
+    const std::uint64_t jumps = jumps_;
+    while (jumps_ == jumps) {
+      auto best = improvements.take();
+      if (!best) return std::nullopt;
+      if (!is_root(best->root)) continue;
+      const Candidates list = candidates(best->root);
+      const bool holds = best->index < list.size() && list[best->index] == best->candidate && work_.is_known(*best->candidate) &&
+                         best->candidate->change == best->change;
+      if (!holds) continue;
+      if (best->candidate->bytes > room_after(at)) {
+        improvements.put_aside(*std::move(best));
+        continue;
+      }
+      const std::uint64_t hash = states_[index_of(at)].hash + best->candidate->hash;
+      if (failed.contains(hash)) continue;
+      if (const auto next = descend_by(at, best->index, *best->candidate)) return next;
+      failed.insert(hash);
+    }
+    return std::nullopt;
   }
 
   // A descent may pass through graphs that are known, and through some that are dearer than the best.
@@ -296,14 +337,16 @@ class Search {
     if (entry.part != Part::rest) ++outcome_.expanded;
     const Ticks before = states_[index_of(best_)].time;
     std::vector<StateId> made;
-    for (const NodeId root : work_.graph().order()) {
+    for (const NodeId root : entry.part == Part::near ? work_.affected() : work_.graph().order()) {
       if (!is_root(root)) continue;
+      if (!work_.has_candidates(root) && stopped()) break;
+      ++outcome_.looks;
       const Candidates& list = candidates(root);
       for (std::uint32_t k = 0; k < list.size(); ++k) {
-        if (stopped()) break;
         Candidate& candidate = *list[k];
         const bool was_known = work_.is_known(candidate);
         if (entry.part == Part::near && was_known) continue;
+        if (stopped()) break;
         if (!know(candidate) || too_dear(states_[index_of(entry.state)].time + candidate.change)) continue;
         bool is_new = false;
         const auto next = add(entry.state, k, candidate, is_new);
@@ -408,6 +451,7 @@ class Search {
   const double start_;
   double reported_ = 0;
   double max_constant_bytes_ = 0;
+  std::uint64_t jumps_ = 0;  // moves of the workspace by more than one rewrite
   bool stopped_ = false;
   Outcome outcome_;
   std::vector<State> states_;

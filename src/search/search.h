@@ -104,6 +104,7 @@ struct Outcome {
   std::map<std::string, RuleCount> rules;
   std::uint64_t states = 0;       // graphs costed
   std::uint64_t expanded = 0;     // graphs whose rewrites were tried
+  std::uint64_t looks = 0;        // operations whose rewrites were looked at, each time one was
   std::uint64_t best_states = 0;  // of these, how many when the best was found
   double best_seconds = 0;        // and how long that took
   StopReason stop = StopReason::exhausted;

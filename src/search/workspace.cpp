@@ -11,6 +11,12 @@ namespace {
 // Candidates of states that were left: about 1 kB each.
 constexpr std::size_t kMostKept = 50'000;
 
+// Into ascending nodes, if it is not there.
+void insert(std::vector<NodeId>& nodes, NodeId node) {
+  const auto at = std::lower_bound(nodes.begin(), nodes.end(), node);
+  if (at == nodes.end() || *at != node) nodes.insert(at, node);
+}
+
 }  // namespace
 
 Workspace::Workspace(const ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Follow& follow, Limits limits,
@@ -32,6 +38,7 @@ void Workspace::grow() {
   if (versions_.size() < size) versions_.resize(size, 0);
   if (candidates_.size() < size) candidates_.resize(size);
   if (readers_.size() < size) readers_.resize(size);
+  if (watchers_.size() < size) watchers_.resize(size);
 }
 
 std::uint64_t Workspace::context_of(const std::vector<NodeId>& nodes) const {
@@ -103,12 +110,39 @@ void Workspace::find_out(Candidate& candidate) {
   candidate.footprint.shrink_to_fit();
   candidate.costed = true;
   candidate.context = context_of(candidate.footprint);
+  add_watchers(candidate);
+}
+
+void Workspace::add_readers(NodeId root, const FoundCandidates& found) {
+  for (const NodeId id : found.reads)
+    if (index_of(id) < readers_.size()) insert(readers_[index_of(id)], root);
+}
+
+void Workspace::add_watchers(const Candidate& candidate) {
+  for (const NodeId id : candidate.footprint)
+    if (index_of(id) < watchers_.size()) insert(watchers_[index_of(id)], candidate.root);
 }
 
 // Whether the rewrites at this operation were forgotten because of the rewrite that was done.
 bool Workspace::Step::forgot(NodeId root) const {
   const auto at = std::lower_bound(candidates.begin(), candidates.end(), root, [](const auto& a, NodeId b) { return a.first < b; });
   return at != candidates.end() && at->first == root;
+}
+
+std::vector<NodeId> Workspace::affected() const {
+  if (steps_.empty()) return graph_.order();
+  const Step& step = steps_.back();
+  std::vector<NodeId> roots;
+  for (const auto& [root, list] : step.candidates) roots.push_back(root);
+  for (const auto& [id, version] : step.versions) {
+    const std::vector<NodeId>& watchers = watchers_[index_of(id)];
+    roots.insert(roots.end(), watchers.begin(), watchers.end());
+  }
+  std::sort(roots.begin(), roots.end());
+  roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
+  std::erase_if(roots, [&](NodeId id) { return !graph_.contains(id); });
+  std::ranges::stable_sort(roots, {}, [&](NodeId id) { return graph_.position(id); });
+  return roots;
 }
 
 bool Workspace::enter(StateId state, const Candidate& candidate) {
@@ -149,6 +183,8 @@ bool Workspace::enter(StateId state, const Candidate& candidate) {
     for (auto& [root, list] : known->second) {
       if (candidates_[index_of(root)] != nullptr) continue;  // found before this rewrite in the meantime
       if (!step.forgot(root)) step.late.push_back(root);
+      add_readers(root, *list);
+      for (const auto& kept : list->list) add_watchers(*kept);
       candidates_[index_of(root)] = std::move(list);
     }
     found_.erase(known);
@@ -168,6 +204,11 @@ void Workspace::leave() {
   for (const NodeId root : step.late) found.emplace_back(root, std::move(candidates_[index_of(root)]));
   if (!found.empty()) keep(step.state, std::move(found));
   for (const auto& [id, version] : step.versions) versions_[index_of(id)] = version;
+  // The numbers of the nodes that the rewrite made are given to others.
+  for (std::size_t id = step.graph.nodes; id < readers_.size(); ++id) {
+    readers_[id].clear();
+    watchers_[id].clear();
+  }
   graph_.undo(step.graph);
   cost_->undo(step.cost);
 }
@@ -175,7 +216,7 @@ void Workspace::leave() {
 // What was found in a state that was left is kept for when it is entered again; that of the states left longest ago is found again.
 void Workspace::keep(StateId state, Found found) {
   std::size_t count = 0;
-  for (const auto& [root, list] : found) count += list->size();
+  for (const auto& [root, found] : found) count += found->list.size();
   found_.insert_or_assign(static_cast<std::uint32_t>(state), std::move(found));
   kept_.emplace_back(static_cast<std::uint32_t>(state), count);
   kept_candidates_ += count;
@@ -187,26 +228,24 @@ void Workspace::keep(StateId state, Found found) {
 }
 
 const Candidates& Workspace::candidates(NodeId root, bool& found) {
-  std::shared_ptr<const Candidates>& list = candidates_[index_of(root)];
-  found = list == nullptr;
-  if (!found) return *list;
-  auto made = std::make_shared<Candidates>();
-  std::vector<NodeId> reads{root};
+  std::shared_ptr<const FoundCandidates>& known = candidates_[index_of(root)];
+  found = known == nullptr;
+  if (!found) return known->list;
+  auto made = std::make_shared<FoundCandidates>();
+  made->reads = {root};
   const ir::WorkGraph::Mark mark = graph_.mark();
-  rewriter_.rewrites(graph_, root, reads, [&](Rewrite rewrite) {
-    made->push_back(std::make_shared<Candidate>());
-    made->back()->rewrite = std::move(rewrite);
-    made->back()->root = root;
+  rewriter_.rewrites(graph_, root, made->reads, [&](Rewrite rewrite) {
+    made->list.push_back(std::make_shared<Candidate>());
+    made->list.back()->rewrite = std::move(rewrite);
+    made->list.back()->root = root;
   });
   graph_.undo(mark);
-  for (const NodeId id : reads) {
-    std::vector<NodeId>& readers = readers_[index_of(id)];
-    const auto at = std::lower_bound(readers.begin(), readers.end(), root);
-    if (at == readers.end() || *at != root) readers.insert(at, root);
-  }
-  list = std::move(made);
+  std::sort(made->reads.begin(), made->reads.end());
+  made->reads.erase(std::unique(made->reads.begin(), made->reads.end()), made->reads.end());
+  add_readers(root, *made);
+  known = std::move(made);
   if (!steps_.empty() && !steps_.back().forgot(root)) steps_.back().late.push_back(root);
-  return *list;
+  return known->list;
 }
 
 std::vector<std::vector<ir::Replacement>> Workspace::replaced() const {

@@ -59,6 +59,12 @@ struct Candidate {
 };
 using Candidates = std::vector<std::shared_ptr<Candidate>>;
 
+// The rewrites at an operation, and the nodes on which depends which these are.
+struct FoundCandidates {
+  Candidates list;
+  std::vector<ir::NodeId> reads;
+};
+
 class Workspace {
  public:
   using Follow = std::function<std::unique_ptr<cost::LiveCost>(const ir::WorkGraph&)>;
@@ -88,6 +94,12 @@ class Workspace {
   // rewrote what another one made, those of that one.
   const std::vector<ir::ValueId>& originals(std::size_t step) const { return steps_[step].originals; }
 
+  // Operations for which the last rewrite may have changed which rewrites there are, or what one of them would change, in the order of
+  // the graph; those that it made are among them. All nodes of the graph where none was done.
+  std::vector<ir::NodeId> affected() const;
+  // Whether the rewrites at an operation need not be looked for.
+  bool has_candidates(ir::NodeId root) const { return candidates_[index_of(root)] != nullptr; }
+
   // The rewrites at an operation of the graph. `found` is set where they had to be looked for.
   const Candidates& candidates(ir::NodeId root, bool& found);
   // True if what is known of the candidate holds for the graph as it is.
@@ -103,11 +115,11 @@ class Workspace {
     ir::WorkGraph::Mark graph;
     std::size_t cost = 0;
     std::vector<ir::ValueId> originals;
-    std::vector<std::pair<ir::NodeId, std::uint32_t>> versions;                        // before
-    std::vector<std::pair<ir::NodeId, std::shared_ptr<const Candidates>>> candidates;  // before, ascending
+    std::vector<std::pair<ir::NodeId, std::uint32_t>> versions;                             // before
+    std::vector<std::pair<ir::NodeId, std::shared_ptr<const FoundCandidates>>> candidates;  // before, ascending
     std::vector<ir::NodeId> late;  // where candidates were looked for that nobody had asked for before this rewrite
   };
-  using Found = std::vector<std::pair<ir::NodeId, std::shared_ptr<const Candidates>>>;
+  using Found = std::vector<std::pair<ir::NodeId, std::shared_ptr<const FoundCandidates>>>;
 
   static std::size_t index_of(ir::NodeId id) { return static_cast<std::size_t>(id); }
   cost::Ticks time_of(std::size_t operations) const;
@@ -115,6 +127,8 @@ class Workspace {
   std::vector<ir::ValueId> originals_of(std::span<const ir::Replacement> replacements, ir::WorkGraph::Mark since) const;
   void grow();
   void keep(StateId state, Found found);
+  void add_readers(ir::NodeId root, const FoundCandidates& found);
+  void add_watchers(const Candidate& candidate);
   std::uint64_t context_of(const std::vector<ir::NodeId>& nodes) const;
 
   ir::WorkGraph graph_;
@@ -123,11 +137,12 @@ class Workspace {
   std::unique_ptr<cost::LiveCost> cost_;
   cost::Ticks per_operation_;
   std::vector<Step> steps_;
-  std::vector<std::uint32_t> versions_;                        // by node: the state in which something changed there last
-  std::vector<std::shared_ptr<const Candidates>> candidates_;  // by node; null: to be looked for
-  std::vector<std::vector<ir::NodeId>> readers_;               // by node: operations whose rewrites may depend on it
-  std::unordered_map<std::uint32_t, Found> found_;             // by state: what was looked for there, of the last states
-  std::deque<std::pair<std::uint32_t, std::size_t>> kept_;     // these states in the order in which they were left, and how much they keep
+  std::vector<std::uint32_t> versions_;                             // by node: the state in which something changed there last
+  std::vector<std::shared_ptr<const FoundCandidates>> candidates_;  // by node; null: to be looked for
+  std::vector<std::vector<ir::NodeId>> readers_;                    // by node: operations whose rewrites may depend on it, ascending
+  std::vector<std::vector<ir::NodeId>> watchers_;                   // by node: operations with candidates that have it in their footprint
+  std::unordered_map<std::uint32_t, Found> found_;                  // by state: what was looked for there, of the last states
+  std::deque<std::pair<std::uint32_t, std::size_t>> kept_;  // these states in the order in which they were left, and how much they keep
   std::size_t kept_candidates_ = 0;
 };
 
