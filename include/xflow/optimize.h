@@ -55,8 +55,9 @@ struct OptimizeOptions {
   // run; whether its result is shipped is measured (see gate).
   std::optional<double> max_seconds;        // wall clock; without any budget: 30 s
   std::optional<std::uint64_t> max_states;  // graphs costed
-  // Of the whole call: reading, pricing, searching, checking and running whole models. When it ends, the best result that was checked and
-  // passed the gate is written, otherwise the original. Without: 5 minutes, or 10 times max_seconds where that is more.
+  // Of the whole call, which begins before the model is read: reading, lifting, pricing, searching, checking and running whole models. When
+  // it ends, the best result that was checked and passed the gate is written, otherwise the original. Without: 5 minutes, or 10 times
+  // max_seconds where that is more.
   std::optional<double> max_total_seconds;
   // Ends the call from another thread or a signal handler.
   CancellationToken cancel;
@@ -200,7 +201,7 @@ struct OptimizeReport {
     std::uint64_t nodes_before = 0;  // 0: the clean-ups were not tried, or leave the model as it is
     std::uint64_t bytes = 0;         // of stored constants
     bool written = false;            // with Accept::smaller
-    std::string reason = {};         // why not, with Accept::smaller
+    std::string reason = {};         // why not, with Accept::smaller; or why the clean-ups did not end
   };
 
   bool improved = false;                   // false: the model is the original, byte for byte

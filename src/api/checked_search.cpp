@@ -100,7 +100,7 @@ class CheckedSearch {
       case search::StopReason::time_limit:
       case search::StopReason::memory_limit:
       case search::StopReason::cancelled:
-        return fmt::format("nothing cheaper was found before the search had to end ({})", search::name(stop));
+        return nothing_found(stop);
       default:
         return "no proved rule makes it cheaper";
     }
@@ -130,6 +130,10 @@ class CheckedSearch {
 };
 
 }  // namespace
+
+std::string nothing_found(search::StopReason stop) {
+  return fmt::format("nothing cheaper was found before the search had to end ({})", search::name(stop));
+}
 
 search::Outcome checked_search(const Problem& problem, const RunInputs& runs, const SearchFunction& search, const search::Options& options,
                                const std::function<void(const search::Outcome&)>& checking, OptimizeReport& report) {

@@ -15,6 +15,9 @@
 
 namespace xflow::api {
 
+// "nothing cheaper was found before the search had to end (time limit)"
+std::string nothing_found(search::StopReason stop);
+
 using SearchFunction = std::function<search::Outcome(const search::Options&)>;
 
 // Searches and executes what was rewritten against what it replaced (see check_regions). Where a region does not agree, the rewrites that

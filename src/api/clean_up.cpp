@@ -38,15 +38,19 @@ struct Task {
   GraphId body{};
 };
 
+bool is_stopped(const CleanUpOptions& options) { return options.evaluation.stop && options.evaluation.stop(); }
+
 class GraphCleanUp {
  public:
   explicit GraphCleanUp(const Task& task)
       : task_(task), settled_(onnx_io::settled_shapes(task.document, task.model, task.arena, task.options.exact)) {
     fold_ = [this](ir::ValueId value) -> Result<ir::Constant> {
       const auto known = folded_.find(value);
-      return known != folded_.end() ? known->second : folded_.emplace(value, eval::fold(task_.arena, value)).first->second;
+      return known != folded_.end() ? known->second
+                                    : folded_.emplace(value, eval::fold(task_.arena, value, task_.options.evaluation)).first->second;
     };
-    onnx_io::add_folded_constants(task.document, task.model, task.arena, fold_, {task.options.max_growth, task.options.exact}, settled_);
+    onnx_io::add_folded_constants(task.document, task.model, task.arena, fold_,
+                                  {task.options.max_growth, task.options.exact, task.options.evaluation.stop}, settled_);
   }
 
   // Adds the edit of the graph and what it does, if it does anything. A graph that cannot be written otherwise stays as it is.
@@ -96,6 +100,7 @@ class GraphCleanUp {
       return onnx_io::can_spell(arena, node, task_.model.opset).has_value();
     };
     options.excluded = [&](std::string_view rule, std::span<const ir::ValueId>) { return without.contains(rule); };
+    options.stop = task_.options.evaluation.stop;
     return search::simplify(task_.arena, task_.model.graph, rewriter, options);
   }
 
@@ -119,6 +124,7 @@ class GraphCleanUp {
     take_better(std::move(found), best);
     std::set<std::string, std::less<>> without;
     for (const std::string& rule : used) {
+      if (is_stopped(task_.options)) return;
       without.insert(rule);
       if (!take_better(rewritten(without), best)) without.erase(rule);
     }
@@ -177,7 +183,8 @@ Result<CleanedUp> clean_up(const Document& document, const CleanUpOptions& optio
     }
     const Document& graph = is_main ? document : *body;
     ir::Arena arena;
-    auto model = onnx_io::lift(graph, arena, {.infer = is_main});
+    auto model = onnx_io::lift(graph, arena, {.infer = is_main, .stop = options.evaluation.stop});
+    if (is_stopped(options)) return fail(ErrorCode::limit, "the clean-ups were stopped");
     if (!model && is_main) return fail(model.error());
     if (!model) continue;
     if (is_main) result.opaque = opaque_nodes(document, *model);
@@ -187,6 +194,7 @@ Result<CleanedUp> clean_up(const Document& document, const CleanUpOptions& optio
     }
     const Task task{graph, *model, arena, options, is_main ? nullptr : &document, id};
     GraphCleanUp(task).run(result);
+    if (is_stopped(options)) return fail(ErrorCode::limit, "the clean-ups were stopped");
   }
   return result;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "src/eval/evaluate.h"
 #include "src/onnx/document.h"
 #include "src/onnx/lift.h"
 #include "src/onnx/lower.h"
@@ -22,6 +23,7 @@ struct CleanUpOptions {
   const rules::VerifiedRules& rules;  // all of them clean-ups (search::is_clean_up)
   bool exact = false;                 // no bit of a floating point result may change
   double max_growth = 0.05;           // of the bytes of each graph
+  eval::Options evaluation = {};      // of constants; its `stop` ends the whole clean-up
 };
 
 struct CleanedUp {
@@ -32,7 +34,8 @@ struct CleanedUp {
 };
 
 // The document with as few nodes as the clean-ups leave. The bodies of If, Loop and Scan are graphs of their own, in which captured values
-// are inputs. Rewrites that save operations but no nodes of the document are left out. Errors: those of lift.
+// are inputs. Rewrites that save operations but no nodes of the document are left out. Errors: those of lift; limit, "the clean-ups
+// were stopped".
 Result<CleanedUp> clean_up(const onnx_io::Document& document, const CleanUpOptions& options);
 
 // The graphs that clean_up works on: the main graph and the bodies in it, at any depth.

@@ -268,6 +268,7 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   XFLOW_CHECK(limits.check());
   if (problem.moves != nullptr) {
     for (GraphMove& move : *problem.moves) {
+      if (limits.is_over()) break;
       XFLOW_TRY(const cost::Cost cost, model.cost(move.part));
       move.gain = cost.time;
     }

@@ -46,6 +46,7 @@ SizeMap OpaqueSizes::find(const SizeMap& inputs) {
   };
   std::vector<std::string_view> open;
   for (const onnx_io::OpaqueNode& opaque : model_.opaque) {
+    if (stop_ && stop_()) return found;
     const onnx_io::Node& node = document_.node(opaque.node);
     std::vector<ir::ValueId> operands;
     operands.reserve(node.inputs.size());

@@ -23,9 +23,10 @@ class OpaqueSizes {
   using Run = std::function<std::vector<std::vector<std::int64_t>>(const SizeMap& inputs, std::span<const std::string_view> names)>;
 
   // The arguments must outlive this. `run`, where there is one, is asked once for every choice of sizes at which inference leaves sizes
-  // open.
-  OpaqueSizes(const onnx_io::Document& document, const onnx_io::LiftedModel& model, ir::Arena& arena, Run run = {})
-      : document_(document), model_(model), arena_(arena), inference_(document, arena), run_(std::move(run)) {}
+  // open. `stop` is asked at every opaque node; true leaves the sizes of the others open.
+  OpaqueSizes(const onnx_io::Document& document, const onnx_io::LiftedModel& model, ir::Arena& arena, Run run = {},
+              std::function<bool()> stop = {})
+      : document_(document), model_(model), arena_(arena), inference_(document, arena), run_(std::move(run)), stop_(std::move(stop)) {}
 
   // The sizes of symbols that dimensions of results of opaque nodes are, where the inputs have these sizes; only those that `inputs` lacks.
   const SizeMap& at(const SizeMap& inputs);
@@ -45,6 +46,7 @@ class OpaqueSizes {
   ir::Arena& arena_;
   onnx_io::NodeInference inference_;
   Run run_;
+  std::function<bool()> stop_;
   std::map<ir::SymbolId, std::string> first_;                                    // the value at which a size was found
   std::map<std::vector<std::pair<ir::SymbolId, std::int64_t>>, SizeMap> known_;  // by the sizes of the inputs
   std::map<std::string, std::string> contradictory_;

@@ -184,12 +184,21 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   const double start = limits.seconds();
   Optimized result;
   OptimizeReport& report = result.report;
-  XFLOW_TRY(const std::unique_ptr<api::SizedModel> sized, api::SizedModel::lift(document, all_options));
+  report.nodes_before = report.nodes_after = report.nodes_kept = document.nodes(onnx_io::GraphId{0}).size();
+  auto lifted = api::SizedModel::lift(document, all_options, [&] { return limits.ends_search().has_value(); });
+  if (const auto ended = limits.ends_search(); !lifted && lifted.error().code == ErrorCode::limit && ended) {
+    XFLOW_CHECK(limits.check());
+    api::keep_original(api::nothing_found(*ended), {}, report);
+    report.stop_reason = search::name(*ended);
+    report.seconds = limits.seconds() - start;
+    return result;
+  }
+  if (!lifted) return fail(lifted.error());
+  const std::unique_ptr<api::SizedModel> sized = *std::move(lifted);
   ir::Arena& arena = sized->arena();
   const LiftedModel& model = sized->model();
   report.contradictions = sized->contradictions();
   report.opaque = api::opaque_nodes(document, model);
-  report.nodes_before = report.nodes_after = report.nodes_kept = document.nodes(onnx_io::GraphId{0}).size();
 
   const std::vector<api::NamedInput>& inputs = sized->inputs();
   const std::vector<api::NamedInput>& required = sized->required();
@@ -348,7 +357,7 @@ Result<Optimized> optimize_until_stable(const Document& document, const Files& f
 // Runs the clean-ups of `shipped` against it. Empty if it is measured to be no slower; otherwise why it may not be written.
 std::string judge_smaller(const Document& shipped, const Files& files, const api::Simplified& smaller, const OptimizeOptions& options,
                           const api::RunLimits& limits, const ProgressCallback& progress, const OptimizeReport& before) {
-  const auto sized = api::SizedModel::lift(shipped, options);
+  const auto sized = api::SizedModel::lift(shipped, options, [&] { return limits.is_over(); });
   if (!sized) return sized.error().text();
   const std::unique_ptr<api::SizedModel>& model = *sized;
   api::Problem problem{model->arena(), model->model().graph, model->inputs()};
@@ -366,7 +375,7 @@ std::string judge_smaller(const Document& shipped, const Files& files, const api
     against = judge(**gate, shipped, files, problem, model->required(), {}, smaller.last.edits, running, trial.end_to_end,
                     smaller.base(&shipped));
   } else {
-    const auto graph = api::cleaned_graph(model->model(), model->arena(), options);
+    const auto graph = api::cleaned_graph(model->model(), model->arena(), options, [&] { return limits.is_over(); });
     if (!graph) return graph.error().text();
     if (*graph == problem.graph) return {};
     if (const auto opened = costs.open_for(problem, options); !opened) return opened.error().text();
@@ -382,8 +391,7 @@ Result<void> clean_up_result(const Document& document, const Files& files, const
   constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // they are in memory twice
   constexpr std::size_t kMostNodes = 2000;                    // of a model that is cleaned up only to say what that would remove
   if (options.accept == Accept::faster && document.nodes().size() > kMostNodes) return {};
-  if (limits.is_over()) return {};
-  const double start = limits.seconds();
+  if (limits.ends_clean_ups()) return fail(ErrorCode::limit, limits.why_over());
   std::unique_ptr<const Document> written;
   if (best.lowered) {
     if (document.bytes().size() > kMostBytes) return {};
@@ -392,7 +400,9 @@ Result<void> clean_up_result(const Document& document, const Files& files, const
     written = std::make_unique<const Document>(std::move(parsed));
   }
   const Document& shipped = written ? *written : document;
-  XFLOW_TRY(api::Simplified smaller, api::simplify_document(shipped, api::simplify_options(options)));
+  auto cleaned = api::simplify_document(shipped, api::simplify_options(options), api::within_clean_ups(limits));
+  if (limits.ends_clean_ups()) return fail(ErrorCode::limit, limits.why_over());
+  XFLOW_TRY(api::Simplified smaller, std::move(cleaned));
   if (!smaller.report.simplified) return {};
   OptimizeReport& report = best.report;
   report.smaller.nodes_before = smaller.report.nodes_before;
@@ -404,7 +414,6 @@ Result<void> clean_up_result(const Document& document, const Files& files, const
       report.smaller.reason = judge_smaller(shipped, files, smaller, options, limits, progress, report);
     report.smaller.written = report.smaller.reason.empty();
   }
-  report.seconds += limits.seconds() - start;
   if (!report.smaller.written) return {};
   if (!report.improved) {  // the rewrites that were found are not in it
     report.steps.clear();
@@ -426,13 +435,13 @@ Result<void> clean_up_result(const Document& document, const Files& files, const
 
 // Optimises a document as the options say.
 Result<Optimized> optimize_and_clean_up(const Document& document, const Files& files, const OptimizeOptions& options,
-                                        const ProgressCallback& progress) {
-  const api::RunLimits limits(options);
+                                        const api::RunLimits& limits, const ProgressCallback& progress) {
   XFLOW_TRY(Optimized best, optimize_until_stable(document, files, options, limits, progress));
   // What cannot be cleaned up stays as it is.
   if (const auto cleaned = clean_up_result(document, files, options, limits, progress, best); !cleaned)
-    best.report.smaller.reason = cleaned.error().text();
+    best.report.smaller.reason = "the clean-ups did not end: " + cleaned.error().text();
   XFLOW_CHECK(limits.check());
+  best.report.seconds = limits.seconds();
   return best;
 }
 
@@ -440,8 +449,9 @@ Result<Optimized> optimize_and_clean_up(const Document& document, const Files& f
 
 Result<OptimizeResult> optimize(std::string_view model, const OptimizeOptions& options, const ProgressCallback& progress) {
   return api::guarded<OptimizeResult>([&]() -> Result<OptimizeResult> {
+    const api::RunLimits limits(options);
     XFLOW_TRY(const Document document, Document::parse(std::string(model)));
-    XFLOW_TRY(Optimized optimized, optimize_and_clean_up(document, {}, options, progress));
+    XFLOW_TRY(Optimized optimized, optimize_and_clean_up(document, {}, options, limits, progress));
     if (!optimized.lowered) return OptimizeResult{std::string(model), std::move(optimized.report)};
     const Document& edited = optimized.document ? *optimized.document : document;
     XFLOW_TRY(std::string bytes, onnx_io::write_bytes(edited, optimized.lowered->edits));
@@ -452,12 +462,13 @@ Result<OptimizeResult> optimize(std::string_view model, const OptimizeOptions& o
 Result<OptimizeReport> optimize_file(const std::string& input, const std::string& output, const OptimizeOptions& options,
                                      const ProgressCallback& progress) {
   return api::guarded<OptimizeReport>([&]() -> Result<OptimizeReport> {
+    const api::RunLimits limits(options);
     XFLOW_TRY(const Document document, Document::open(input, options.allow_external));
     XFLOW_TRY(const auto files, onnx_io::OutputFiles::begin(output));  // before the work, which would be lost
     onnx_io::SaveOptions save;
     save.external_name = options.save_as_external_data;
     XFLOW_CHECK(onnx_io::check_save_options(document, files->place(), save));
-    XFLOW_TRY(const Optimized optimized, optimize_and_clean_up(document, {input, files.get()}, options, progress));
+    XFLOW_TRY(const Optimized optimized, optimize_and_clean_up(document, {input, files.get()}, options, limits, progress));
     const auto edits =
         optimized.lowered ? std::span<const onnx_io::GraphEdit>(optimized.lowered->edits) : std::span<const onnx_io::GraphEdit>();
     XFLOW_CHECK(onnx_io::write_document(optimized.document ? *optimized.document : document, edits, *files, save));

@@ -187,6 +187,7 @@ std::string OptimizeReport::to_text() const {
   }
   describe(end_to_end, line);
   if (smaller.nodes_before > 0) line("clean-ups", text_of(smaller));
+  if (smaller.nodes_before == 0 && !smaller.reason.empty()) line("clean-ups", smaller.reason);
   line("result", improved ? smaller.written && steps.empty() ? "a smaller model" : "a cheaper model" : "the original model: " + reason);
   line("time", fmt::format("{:.1f} s", seconds));
   return text;

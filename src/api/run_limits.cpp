@@ -83,10 +83,16 @@ eval::Options within(const RunLimits& limits) {
   return options;
 }
 
+eval::Options within_clean_ups(const RunLimits& limits) {
+  eval::Options options = within(limits);
+  options.stop = [&limits] { return limits.ends_clean_ups(); };
+  return options;
+}
+
 std::string RunLimits::why_over() const {
   if (cancel_.is_stopping()) return "it was cancelled";
   if (max_seconds_ && seconds() >= *max_seconds_) return fmt::format("the time limit of {:g} s is over", *max_seconds_);
-  return {};
+  return cancel_.is_finishing() ? "it was cancelled" : "";
 }
 
 }  // namespace xflow::api

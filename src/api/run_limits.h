@@ -38,7 +38,9 @@ class RunLimits {
   bool is_over() const;
   // Error::limit, "cancelled", if the call is stopped.
   Result<void> check() const;
-  // "the time limit of 300 s is over"; empty if it is not.
+  // True where clean-ups end as well: the time is over, or the call is cancelled.
+  bool ends_clean_ups() const { return is_over() || cancel_.is_finishing(); }
+  // "the time limit of 300 s is over", "it was cancelled"; empty if neither.
   std::string why_over() const;
 
  private:
@@ -55,5 +57,7 @@ class RunLimits {
 
 // What ends an evaluation within a run, and how large a tensor of it may be.
 eval::Options within(const RunLimits& limits);
+// The same for clean-ups.
+eval::Options within_clean_ups(const RunLimits& limits);
 
 }  // namespace xflow::api

@@ -99,13 +99,13 @@ void describe_large(const Document& document, std::span<const onnx_io::GraphEdit
 
 }  // namespace
 
-Result<Simplified> simplify_document(const Document& document, const SimplifyOptions& options) {
+Result<Simplified> simplify_document(const Document& document, const SimplifyOptions& options, const eval::Options& evaluation) {
   const auto start = std::chrono::steady_clock::now();
   if (options.numbers != "exact" && options.numbers != "rounding")
     return fail(ErrorCode::invalid_argument, fmt::format("numbers must be exact or rounding, found '{}'", options.numbers));
   if (!(options.max_growth >= 0)) return fail(ErrorCode::invalid_argument, "max_growth must not be negative");
   XFLOW_TRY(const rules::VerifiedRules rules, clean_up_rules(options));
-  const CleanUpOptions how{rules, options.numbers == "exact", options.max_growth};
+  const CleanUpOptions how{rules, options.numbers == "exact", options.max_growth, evaluation};
 
   Simplified result;
   SimplifyReport& report = result.report;
@@ -154,12 +154,14 @@ SimplifyOptions simplify_options(const OptimizeOptions& options) {
   return simplify;
 }
 
-Result<ir::Graph> cleaned_graph(const onnx_io::LiftedModel& model, ir::Arena& arena, const OptimizeOptions& options) {
+Result<ir::Graph> cleaned_graph(const onnx_io::LiftedModel& model, ir::Arena& arena, const OptimizeOptions& options,
+                                const std::function<bool()>& stop) {
   XFLOW_TRY(const rules::VerifiedRules rules, clean_up_rules(simplify_options(options)));
   search::RuleRewriter rewriter(rules, rules::MatchOptions{false, options.numbers == "exact"});
   search::SimplifyOptions how;
   how.max_growth = 0;
   how.admissible = [&](const ir::Arena& in, ir::NodeId node) { return onnx_io::can_spell(in, node, model.opset).has_value(); };
+  how.stop = stop;
   return search::simplify(arena, model.graph, rewriter, how).graph;
 }
 

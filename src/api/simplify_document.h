@@ -5,6 +5,7 @@
 #include <xflow/result.h>
 #include <xflow/simplify.h>
 
+#include <functional>
 #include <memory>
 
 #include "src/api/clean_up.h"
@@ -22,12 +23,15 @@ struct Simplified {
   const onnx_io::Document* base(const onnx_io::Document* document) const { return edited ? edited.get() : document; }
 };
 
-// Errors: as simplify of <xflow/simplify.h>.
-Result<Simplified> simplify_document(const onnx_io::Document& document, const SimplifyOptions& options);
+// `evaluation`: of constants; its `stop` ends the clean-ups. Errors: as simplify of <xflow/simplify.h>, and those of clean_up.
+Result<Simplified> simplify_document(const onnx_io::Document& document, const SimplifyOptions& options,
+                                     const eval::Options& evaluation = {});
 
 // What cleans up a result of these options.
 SimplifyOptions simplify_options(const OptimizeOptions& options);
-// The graph of a lifted model after the rewrites alone. Errors: those of loading the rules.
-Result<ir::Graph> cleaned_graph(const onnx_io::LiftedModel& model, ir::Arena& arena, const OptimizeOptions& options);
+// The graph of a lifted model after the rewrites alone. `stop` as that of search::simplify. Errors: those of
+// loading the rules.
+Result<ir::Graph> cleaned_graph(const onnx_io::LiftedModel& model, ir::Arena& arena, const OptimizeOptions& options,
+                                const std::function<bool()>& stop);
 
 }  // namespace xflow::api

@@ -31,7 +31,7 @@ Result<void> SizedModel::prepare(const onnx_io::Document& document, const onnx_i
       return inputs ? sizes_of_run(document, names, *inputs, options) : std::vector<std::vector<std::int64_t>>();
     };
   }
-  opaque_sizes_.emplace(document, *model_, arena_, std::move(run));
+  opaque_sizes_.emplace(document, *model_, arena_, std::move(run), how.stop);
   InnerSizes inner;
   inner.infer = [this](const SizeMap& sizes) { return opaque_sizes_->at(sizes); };
   inner.name_of = [this, &document](ir::ValueId value) {
@@ -65,9 +65,11 @@ Result<InputSet> SizedModel::inputs_at(const SizeMap& values) const {
   return runs_.values(arena_, required_, choice, sizes);
 }
 
-Result<std::unique_ptr<SizedModel>> SizedModel::lift(const onnx_io::Document& document, const OptimizeOptions& options) {
+Result<std::unique_ptr<SizedModel>> SizedModel::lift(const onnx_io::Document& document, const OptimizeOptions& options,
+                                                     const std::function<bool()>& stop) {
   onnx_io::LiftOptions how;
   how.infer = true;
+  how.stop = stop;
   std::vector<std::string> contradictions;
   for (int round = 0;; ++round) {
     std::unique_ptr<SizedModel> model(new SizedModel());
@@ -78,6 +80,7 @@ Result<std::unique_ptr<SizedModel>> SizedModel::lift(const onnx_io::Document& do
       contradictions.push_back(fmt::format("dimension {} is {} by ONNX's shape inference", onnx_io::in_quotes(name), found));
       is_new = true;
     }
+    if (stop && stop()) return fail(ErrorCode::limit, "lifting was stopped");
     if (is_new && round < kMostLifts) continue;
     contradictions.insert(contradictions.begin(), model->model_->contradictions.begin(), model->model_->contradictions.end());
     model->contradictions_ = std::move(contradictions);

@@ -4,6 +4,7 @@
 #include <xflow/optimize.h>
 #include <xflow/result.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,8 +20,10 @@ namespace xflow::api {
 class SizedModel {
  public:
   // Lifts the document, which must outlive the result. A name of a dimension that stands for different sizes at the sizes of the options is
-  // lifted as a size of its own wherever intermediate values are declared with it. Errors: those of lift and of run_inputs.
-  static Result<std::unique_ptr<SizedModel>> lift(const onnx_io::Document& document, const OptimizeOptions& options);
+  // lifted as a size of its own wherever intermediate values are declared with it. `stop` is asked at every node; true
+  // ends lifting and shape inference. Errors: those of lift and of run_inputs.
+  static Result<std::unique_ptr<SizedModel>> lift(const onnx_io::Document& document, const OptimizeOptions& options,
+                                                  const std::function<bool()>& stop = {});
 
   ir::Arena& arena() { return arena_; }
   const onnx_io::LiftedModel& model() const { return *model_; }

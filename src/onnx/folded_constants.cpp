@@ -28,6 +28,7 @@ class ConstantFolder {
       const Choice choice = best_choice(most);
       bool all = true;
       for (const std::string_view name : choice.names) {
+        if (limits_.stop && limits_.stop()) return;
         if (fold_(model_.values.at(name))) continue;
         sizes_.erase(name);
         all = false;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "src/onnx/document.h"
 #include "src/onnx/lift.h"
@@ -17,6 +18,8 @@ struct FoldLimits {
   // Numbers of floating point stay computed, unless what computes them only moves data: an initializer is computed elsewhere than in the
   // runtime.
   bool exact = false;
+  // Asked before every constant; true ends folding: all constants stay computed. Null: never.
+  std::function<bool()> stop = {};
 };
 
 // Adds to `settled.constants` the values of the main graph that are constants and that nodes compute, where something that runs reads them,

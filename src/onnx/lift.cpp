@@ -34,7 +34,10 @@ class Lifter {
     XFLOW_CHECK(define_initializers());
     for (const ValueInfo& info : document_.main().value_infos) declared_.emplace(info.name, &info);
     for (const ValueInfo& info : document_.main().outputs) declared_.emplace(info.name, &info);
-    for (const NodeId id : document_.main().order) lift_node(document_.node(id));
+    for (const NodeId id : document_.main().order) {
+      if (options_.stop && options_.stop()) return fail(ErrorCode::limit, "lifting was stopped");
+      lift_node(document_.node(id));
+    }
     pin_names();
     for (const ValueInfo& output : document_.main().outputs) add_output(output.name);
     model_.output_count = model_.graph.outputs.size();

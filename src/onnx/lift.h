@@ -9,6 +9,7 @@
 #include <xflow/result.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -58,10 +59,12 @@ struct LiftOptions {
   bool infer = false;
   // Names of dimensions that do not mean one size wherever intermediate values are declared with them: each use is a size of its own.
   std::unordered_set<std::string> distrusted_dimensions = {};
+  // Asked before every node; true ends lifting with Error::limit. Null: never.
+  std::function<bool()> stop = {};
 };
 
 // Lifts the main graph into `arena`. The document must outlive the result and the arena. Nothing that a valid document holds is an error;
-// what is not known becomes opaque.
+// what is not known becomes opaque. Errors: limit, where LiftOptions::stop says so.
 Result<LiftedModel> lift(const Document& document, ir::Arena& arena, const LiftOptions& options = {});
 
 // The type of a declared value. -1, missing dimensions and placeholders ("?", names without a letter) are fresh symbols; other names are

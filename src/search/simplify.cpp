@@ -72,6 +72,7 @@ class Simplifier {
   Finalist run() {
     for (const NodeId id : graph_.order()) add(id);
     for (std::size_t k = 0; k < queue_.size(); ++k) {
+      if (options_.stop && options_.stop()) break;
       const NodeId root = queue_[k];
       queued_[index_of(root)] = false;
       while (is_root(root) && rewrite(root)) {

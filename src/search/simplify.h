@@ -27,6 +27,8 @@ struct SimplifyOptions {
   std::function<bool(const ir::Arena&, ir::NodeId)> admissible;
   // Rewrites that may not be done, as search::Options::excluded. Null: none.
   Workspace::Excluded excluded;
+  // Asked at every operation; true ends it with the rewrites that are done. Null: never.
+  std::function<bool()> stop;
 };
 
 // Applies rewrites that leave fewer operations until there is none. Operations are visited in topological order, and again when something

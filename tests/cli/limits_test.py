@@ -227,6 +227,61 @@ class Hangs(LimitsTest):
         self.assertTrue(report["improved"])
 
 
+class Stages(LimitsTest):
+    """Models of which one stage takes longer than the run may."""
+
+    def report_of(self, model, *arguments):
+        self.write("m.onnx", model)
+        self.optimize("m.onnx", "--costs", "", "--report", "report.json", *arguments)
+        return json.loads((self.folder / "report.json").read_text())
+
+    def assert_original(self, report):
+        self.assertEqual("time limit", report["search"]["stop_reason"])
+        self.assertEqual("nothing cheaper was found before the search had to end (time limit)", report["reason"])
+        self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
+
+    def test_reading_and_lifting(self):
+        """The clock starts before the model is read: what is left is nothing, and no node is lifted."""
+        kinds = ["Celu", "Relu"]  # a node whose shape is inferred, and one that is crossed
+        nodes = [helper.make_node(kinds[k % 2], [f"v{k}"], [f"v{k + 1}"]) for k in range(50000)]
+        report = self.report_of(model_of(nodes, [float_info("v0", [4])], [float_info("v50000", [4])]), "--time-limit", "10ms")
+        self.assert_original(report)
+        self.assertEqual([], report["opaque"])
+        self.assertEqual(50000, report["nodes"]["before"])
+
+    def test_constants_that_are_folded(self):
+        """A product of 2^36 multiplications, whose sum is one number."""
+        nodes = [
+            helper.make_node("ConstantOfShape", ["shape"], ["a"], value=helper.make_tensor("v", TensorProto.FLOAT, [1], [0.5])),
+            helper.make_node("MatMul", ["a", "a"], ["b"]),
+            helper.make_node("ReduceSum", ["b"], ["c"], keepdims=0),
+            helper.make_node("Mul", ["x", "c"], ["o"]),
+        ]
+        shape = numpy_helper.from_array(numpy.array([4096, 4096], numpy.int64), "shape")
+        model = model_of(nodes, [float_info("x", [4])], [float_info("o", [4])], [shape])
+        for accept in ["faster", "smaller"]:
+            report = self.report_of(model, "--time-limit", "1s", "--accept", accept)
+            self.assertEqual("the clean-ups did not end: the time limit of 1 s is over", report["smaller"]["reason"])
+            self.assertFalse(report["smaller"]["written"])
+            self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
+
+    def test_the_descents(self):
+        """A chain of convolutions, each with a normalisation that can become part of it, and no limit but that of time."""
+        random = numpy.random.default_rng(0)
+        nodes, weights, value = [], [], "x"
+        for k in range(2000):
+            arrays = {"w": random.normal(0, 0.2, (4, 4, 3, 3))} | {p: random.uniform(0.9, 1.1, 4) for p in "sbmv"}
+            weights += [numpy_helper.from_array(array.astype(numpy.float32), f"{name}{k}") for name, array in arrays.items()]
+            nodes.append(helper.make_node("Conv", [value, f"w{k}"], [f"c{k}"], pads=[1, 1, 1, 1]))
+            nodes.append(helper.make_node("BatchNormalization", [f"c{k}", *(f"{p}{k}" for p in "sbmv")], [f"y{k}"]))
+            value = f"y{k}"
+        model = model_of(nodes, [float_info("x", [1, 4, 8, 8])], [float_info(value, [1, 4, 8, 8])], weights)
+        self.write("m.onnx", model)
+        limits = ["--budget", "1000000000states", "--time-limit", "200ms"]
+        self.succeed("optimize", "m.onnx", "out.onnx", "--no-gate", "--costs", "", "--report", "report.json", *limits)
+        self.assertEqual("time limit", json.loads((self.folder / "report.json").read_text())["search"]["stop_reason"])
+
+
 class Interruption(LimitsTest):
     def begin(self):
         """A search that waits for a kernel."""

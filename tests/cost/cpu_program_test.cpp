@@ -251,6 +251,25 @@ TEST_F(ProgramTest, HasTheProcessorTimeOfSeveralThreadsBesideTheWallClock) {
   }
 }
 
+TEST_F(ProgramTest, IsNotBuiltToItsEndWhereItsDeviceIsTold) {
+  ValueId y = input({4, 8});
+  for (int k = 0; k < 20; ++k) y = op("softmax", {y}, {{"axis", Poly(1)}});
+  const ir::Graph graph{{y}};
+  const auto sizes = [](ir::SymbolId) { return std::nullopt; };
+  const auto device = open_cpu_device().value();
+  Database database = Database::open("", device->info());
+  CostModel costs(arena, *device, database, sizes);
+  ASSERT_TRUE(Program::build(*device, arena, graph, costs, sizes));
+  int asked = 0;
+  device->stop_when([&] { return ++asked == 7; });  // every kernel is known
+  const auto program = Program::build(*device, arena, graph, costs, sizes);
+  device->stop_when(nullptr);
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().code, ErrorCode::limit);
+  EXPECT_EQ(program.error().message, "time is over");
+  EXPECT_EQ(asked, 7);
+}
+
 TEST_F(ProgramTest, RefusesInputsOfOtherSizes) {
   const ValueId x = input({4, 8});
   auto program = build({{op("relu", {x})}});

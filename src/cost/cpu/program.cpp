@@ -41,7 +41,10 @@ class Program::Builder {
     program_.device_ = &device_;
     program_.plan_ = std::move(plan);
     device_.use_threads();
-    for (std::size_t k = 0; k < program_.plan_.launches.size(); ++k) XFLOW_CHECK(add_kernel(k));
+    for (std::size_t k = 0; k < program_.plan_.launches.size(); ++k) {
+      if (device_.is_stopped()) return fail(ErrorCode::limit, "time is over");
+      XFLOW_CHECK(add_kernel(k));
+    }
     XFLOW_CHECK(bind());
     for (std::size_t k = 0; k < program_.plan_.buffers.size(); ++k) XFLOW_CHECK(fill(program_.plan_.buffers[k], k));
     for (const Plan::Output& output : program_.plan_.outputs) {
