@@ -117,7 +117,8 @@ class CandidateFile {
   std::unique_ptr<onnx_io::OutputFiles> files_;
 };
 
-// Where a document came from and the result will go; no output for a model that is given as bytes.
+// Where a document came from and the result will go; no input for a result that is not written yet, no output either for a model that is
+// given as bytes.
 struct Files {
   std::string input;
   onnx_io::OutputFiles* output = nullptr;
@@ -166,13 +167,15 @@ std::string judge(api::RunnerGate& gate, const Document& document, const Files& 
   }
   // Candidates in another folder than the model's share the copies of its data.
   if (const auto copied = onnx_io::copy_external_files(document, *files.output); !copied) return report.reason = failed(copied.error());
-  std::string original = std::filesystem::absolute(files.input).string();
+  std::string original;
   std::unique_ptr<CandidateFile> former;
-  if (!before.empty()) {
+  if (!before.empty() || files.input.empty()) {
     auto written = CandidateFile::write(document, before, files.output->place(), ".former");
     if (!written) return report.reason = failed(written.error());
     former = *std::move(written);
     original = former->path();
+  } else {
+    original = std::filesystem::absolute(files.input).string();
   }
   const auto candidate = CandidateFile::write(edited != nullptr ? *edited : document, edits, files.output->place(), ".candidate");
   if (!candidate) return report.reason = failed(candidate.error());
@@ -324,24 +327,30 @@ std::uint64_t count_kept(const Document& original, const Document& edited, const
   return kept;
 }
 
-// Optimises a document, and where nothing is run from end to end also the result, until that stays as it is: then it also does in another
-// run. External data would have to be written for that.
+// Bytes of constants that an edit adds.
+std::uint64_t constant_bytes(const LoweredModel& lowered) {
+  std::uint64_t bytes = 0;
+  for (const ir::Constant& constant : lowered.constants) bytes += ir::storage_bytes(constant.data_type, constant.elements());
+  return bytes;
+}
+
+// Optimises a document, and then the result, until that stays as it is: then it also does in another run. Each result is run against the
+// one before, where models are run.
 Result<Optimized> optimize_until_stable(const Document& document, const Files& files, const OptimizeOptions& options,
                                         const api::RunLimits& limits, const ProgressCallback& progress) {
   constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // they are in memory twice
   XFLOW_TRY(Optimized best, optimize_document(document, files, options, limits, progress));
   XFLOW_CHECK(limits.check());
-  const bool is_run = options.gate && !api::is_elsewhere(options);
-  if (is_run || !document.external_files().empty() || document.bytes().size() > kMostBytes) return best;
   for (int round = 1; best.lowered && round < api::kMostRounds && !limits.ends_search(); ++round) {
     const auto next_options = api::options_of_next_round(options, best.report);
-    if (!next_options) break;
-    auto bytes = onnx_io::write_bytes(best.document ? *best.document : document, best.lowered->edits);
+    const Document& last = best.document ? *best.document : document;
+    if (!next_options || last.bytes().size() + constant_bytes(*best.lowered) > kMostBytes) break;
+    auto bytes = onnx_io::write_bytes(last, best.lowered->edits);
     if (!bytes) break;
     auto written = Document::parse(*std::move(bytes), document.origin());
     if (!written) break;
     auto edited = std::make_unique<const Document>(*std::move(written));
-    auto next = optimize_document(*edited, files, *next_options, limits, progress);
+    auto next = optimize_document(*edited, {{}, files.output}, *next_options, limits, progress);
     XFLOW_CHECK(limits.check());
     if (!next) break;
     const bool improved = next->lowered.has_value();

@@ -47,6 +47,7 @@ void describe(const OptimizeReport::EndToEnd& run, const Line& line) {
       line("", fmt::format("of these with both set up anew: {:.3f} of the original{}", fmt::join(c.again, ", "),
                            c.processor ? fmt::format(", {:.3f} of its processor time", fmt::join(c.processor->again, ", ")) : ""));
   }
+  for (const std::string& later : run.later) line("", "searched again: " + later);
   if (!run.declared.empty()) line("", "shapes of values declared: " + run.declared);
   for (const std::string& other : run.others) line("", "another result: " + other);
   if (run.share_not_run > 0)
@@ -78,6 +79,7 @@ nlohmann::ordered_json json_of(const OptimizeReport::EndToEnd& run) {
     comparison["failure"] = c.failure;
     json["comparisons"].push_back(std::move(comparison));
   }
+  json["later"] = run.later;
   json["declared"] = run.declared;
   json["others"] = run.others;
   json["share_not_run"] = run.share_not_run;

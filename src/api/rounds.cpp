@@ -1,5 +1,7 @@
 #include "src/api/rounds.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -42,6 +44,19 @@ void add_kernels(OptimizeReport::Kernels& kernels, const OptimizeReport::Kernels
   kernels.device_bytes = std::max(kernels.device_bytes, more.device_bytes);
 }
 
+// A later result was run against the one before it.
+void add_run(OptimizeReport::EndToEnd& run, const OptimizeReport& round) {
+  run.seconds += round.end_to_end.seconds;
+  if (!round.end_to_end.run) return;
+  if (!round.improved) {
+    run.others.push_back("another search on the result, against the result: " + round.reason);
+    return;
+  }
+  for (const OptimizeReport::EndToEnd::Comparison& c : round.end_to_end.comparisons)
+    run.later.push_back(
+        fmt::format("{:.3f} of the time of the result before [{:.3f}, {:.3f}] in {} pairs", c.ratio, c.low, c.high, c.pairs));
+}
+
 }  // namespace
 
 std::optional<OptimizeOptions> options_of_next_round(const OptimizeOptions& options, const OptimizeReport& report) {
@@ -51,10 +66,12 @@ std::optional<OptimizeOptions> options_of_next_round(const OptimizeOptions& opti
     const double most = static_cast<double>(report.constant_bytes_before) * (1 + options.max_growth);
     next.max_growth = std::max(0.0, most / after - 1);
   }
+  next.max_measure_seconds -= report.end_to_end.seconds;
+  if (report.end_to_end.run && next.max_measure_seconds <= 0) return std::nullopt;
   if (!next.max_states && !next.max_seconds) next.max_seconds = kDefaultSeconds;
   if (!next.max_seconds) return next;
-  // Timing kernels does not count (see improve).
-  *next.max_seconds -= report.seconds - report.kernels.seconds;
+  // Timing kernels does not count (see improve), nor does running whole models, which has a budget of its own.
+  *next.max_seconds -= report.seconds - report.kernels.seconds - report.end_to_end.seconds;
   if (*next.max_seconds <= 0) return std::nullopt;
   return next;
 }
@@ -66,6 +83,7 @@ void add_round(OptimizeReport& report, OptimizeReport round) {
   report.stop_reason = std::move(round.stop_reason);
   add_kernels(report.kernels, round.kernels);
   append(report.withdrawn, std::move(round.withdrawn));
+  add_run(report.end_to_end, round);
   if (!round.improved) return;
   append(report.steps, std::move(round.steps));
   append(report.regions, std::move(round.regions));

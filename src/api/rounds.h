@@ -11,8 +11,8 @@ namespace xflow::api {
 // So many searches at most, each on the result of the one before.
 constexpr int kMostRounds = 32;
 
-// The options of the next search after those that `report` tells of: what they left of a budget of time, and of what constants may grow.
-// Nothing if the time is used up. A budget of states is each search's own: so a run on the result of the last one does what that one did,
+// The options of the next search after those that `report` tells of: what they left of budgets of time, and of what constants may grow.
+// Nothing if a time is used up. A budget of states is each search's own: so a run on the result of the last one does what that one did,
 // and finds nothing.
 std::optional<OptimizeOptions> options_of_next_round(const OptimizeOptions& options, const OptimizeReport& report);
 

@@ -67,6 +67,46 @@ TEST(Rounds, ShareABudgetOfTimeButNotOneOfStates) {
   EXPECT_FALSE(options_of_next_round(options, first_round()));
 }
 
+TEST(Rounds, ShareTheTimeOfRunningWholeModels) {
+  OptimizeOptions options;
+  options.max_states = 300;
+  options.max_measure_seconds = 60;
+  OptimizeReport report = first_round();
+  report.end_to_end.run = true;
+  report.end_to_end.seconds = 20;
+  EXPECT_EQ(options_of_next_round(options, report)->max_measure_seconds, 40);
+  report.end_to_end.seconds = 60;
+  EXPECT_FALSE(options_of_next_round(options, report));
+  options.max_seconds = 10;
+  report.end_to_end.seconds = 2;
+  EXPECT_EQ(options_of_next_round(options, report)->max_seconds, 9) << "running whole models does not count as searching";
+}
+
+TEST(Rounds, AreRunAgainstTheOneBeforeAndSaySo) {
+  OptimizeReport report = first_round();
+  report.end_to_end.run = true;
+  report.end_to_end.seconds = 5;
+  OptimizeReport second = first_round();
+  second.end_to_end.run = true;
+  second.end_to_end.seconds = 3;
+  second.end_to_end.comparisons.emplace_back();
+  second.end_to_end.comparisons.back().ratio = 0.9;
+  second.end_to_end.comparisons.back().low = 0.88;
+  second.end_to_end.comparisons.back().high = 0.92;
+  second.end_to_end.comparisons.back().pairs = 39;
+  add_round(report, second);
+  OptimizeReport third = second;
+  third.improved = false;
+  third.reason = "run from end to end, it is slower";
+  add_round(report, third);
+  EXPECT_EQ(report.end_to_end.seconds, 11);
+  EXPECT_TRUE(report.end_to_end.comparisons.empty()) << "those with the original";
+  ASSERT_EQ(report.end_to_end.later.size(), 1U);
+  EXPECT_EQ(report.end_to_end.later[0], "0.900 of the time of the result before [0.880, 0.920] in 39 pairs");
+  ASSERT_EQ(report.end_to_end.others.size(), 1U);
+  EXPECT_EQ(report.end_to_end.others[0], "another search on the result, against the result: run from end to end, it is slower");
+}
+
 TEST(Rounds, TogetherGrowNoMoreThanOneMay) {
   OptimizeOptions options;
   options.max_states = 300;

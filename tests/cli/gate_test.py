@@ -156,7 +156,11 @@ class Gate(GateTest):
         (comparison,) = report["end_to_end"]["comparisons"]
         self.assertAlmostEqual(2 / 3, comparison["ratio"], delta=0.02)
         # The best predicted comes first. What comes second, if anything does, depends on what transposes are predicted to take on this CPU.
-        others = report["end_to_end"]["others"]
+        # The result is searched again, which finds the best again.
+        again = [other for other in report["end_to_end"]["others"] if other.startswith("another search on the result")]
+        for text_of_search in again:
+            self.assertRegex(text_of_search, r", against the result: run from end to end, it is slower: ")
+        others = [other for other in report["end_to_end"]["others"] if other not in again]
         for other, ratio in zip(others, [r"1\.3", r"1\.[2-9]"], strict=False):
             self.assertRegex(other, rf"\Ait is slower: {ratio}\d+ of the original's time \[{ratio}\d+, {ratio}\d+\] in 15 pairs\Z")
             self.assertIn(f"\n            another result: {other}\n", text)
