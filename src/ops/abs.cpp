@@ -1,4 +1,6 @@
 // abs: the absolute value (ONNX Abs).
+#include <cmath>
+
 #include "src/ops/common.h"
 
 namespace xflow::ops {
@@ -6,6 +8,11 @@ namespace xflow::ops {
 struct Abs {
   static Signature signature() { return pointwise_signature("abs", 1, TypeClass::numeric); }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static FloatEffect float_effect() {
+    return FloatEffect(FloatWork::chooses, FloatDomain::all, FloatError::continuous, ZeroSign::ieee,
+                       [](std::span<const double> v, std::span<const double> /*a*/) -> double { return std::fabs(v[0]); })
+        .in(FloatRange::nonnegative);
+  }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::abs, operation, index);
   }

@@ -10,6 +10,9 @@ struct And {
     return signature;
   }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static FloatEffect float_effect() {
+    return FloatEffect::deciding([](std::span<const double> v, std::span<const double> /*a*/) -> double { return v[0] != 0 && v[1] != 0; });
+  }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::logical_and, operation, index);
   }

@@ -38,6 +38,7 @@ struct Cast {
     }
     return pointwise_type(typing, operation, to);
   }
+  static FloatEffect float_effect() { return FloatEffect::jumping(nullptr); }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const ir::DataType to = operation.attributes.data_type("to");
     const Expr x = read_broadcast(builder, operation, 0, index);

@@ -1,4 +1,6 @@
 // ceil: the smallest integer that is not below x (ONNX Ceil).
+#include <cmath>
+
 #include "src/ops/common.h"
 
 namespace xflow::ops {
@@ -6,6 +8,9 @@ namespace xflow::ops {
 struct Ceil {
   static Signature signature() { return pointwise_signature("ceil", 1, TypeClass::floating); }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static FloatEffect float_effect() {
+    return FloatEffect::jumping([](std::span<const double> v, std::span<const double> /*a*/) -> double { return std::ceil(v[0]); });
+  }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::ceil, operation, index);
   }

@@ -81,6 +81,13 @@ struct Clip {
         {{"min", AttributeKind::real, ir::negative_infinity()}, {"max", AttributeKind::real, ir::positive_infinity()}});
   }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static FloatEffect float_effect() {
+    return FloatEffect(FloatWork::chooses, FloatDomain::all, FloatError::continuous, ZeroSign::by_runtime,
+                       [](std::span<const double> v, std::span<const double> a) -> double {
+                         const double x = v[0] < a[0] ? a[0] : v[0];
+                         return x > a[1] ? a[1] : x;
+                       });
+  }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const ir::Real& low = operation.attributes.real("min");
     const ir::Real& high = operation.attributes.real("max");

@@ -35,6 +35,7 @@ struct Concat {
   }
 
   // select(i < d0, x0[i], select(i < d0 + d1, x1[i - d0], ... xn[i - d0 - d1 ...])), built from the last operand.
+  static FloatEffect float_effect() { return FloatEffect::moving(); }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const std::size_t axis = movement::axis(operation);
     ir::Poly begin = operation.outputs[0].shape[axis];

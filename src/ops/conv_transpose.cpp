@@ -134,6 +134,8 @@ struct ConvTranspose {
     return one_type(x.data_type, std::move(shape));
   }
 
+  static FloatEffect float_effect() { return FloatEffect::accumulating(FloatError::contracts); }
+
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     ir::Symbols& symbols = builder.symbols();
     const ir::Shape& w = operation.operands[1].shape;

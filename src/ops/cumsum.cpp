@@ -45,6 +45,7 @@ struct Cumsum {
     XFLOW_CHECK(require_flag(operation.attributes, "reverse"));
     return one_type(operation.operands[0].data_type, operation.operands[0].shape);
   }
+  static FloatEffect float_effect() { return FloatEffect::accumulating(FloatError::adds); }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const auto axis = static_cast<std::size_t>(operation.attributes.integer("axis").constant_term());
     const bool reverse = operation.attributes.integer("reverse").is_one();

@@ -32,6 +32,8 @@ struct DepthToSpace {
     return one_type(x.data_type, {x.shape[0], channels, x.shape[2] * block, x.shape[3] * block});
   }
 
+  static FloatEffect float_effect() { return FloatEffect::moving(); }
+
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     ir::Symbols& symbols = builder.symbols();
     const ir::Poly& block = operation.attributes.integer("block");

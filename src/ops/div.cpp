@@ -6,6 +6,11 @@ namespace xflow::ops {
 struct Div {
   static Signature signature() { return pointwise_signature("div", 2, TypeClass::numeric); }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static FloatEffect float_effect() {
+    return FloatEffect::computing(
+        FloatError::divides, [](std::span<const double> v, std::span<const double> /*a*/) -> double { return v[0] / v[1]; },
+        FloatDomain::nonzero_divisor);
+  }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const Function function = ir::is_integer(operation.operands[0].data_type) ? Function::integer_divide : Function::divide;
     return pointwise(builder, function, operation, index);

@@ -27,6 +27,7 @@ struct Dropout {
     return signature;
   }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static FloatEffect float_effect() { return FloatEffect::moving(); }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return read_broadcast(builder, operation, 0, index);
   }

@@ -1,4 +1,6 @@
 // elu: alpha (e^x - 1) for x < 0, x otherwise (ONNX Elu).
+#include <cmath>
+
 #include "src/ops/common.h"
 
 namespace xflow::ops {
@@ -23,6 +25,11 @@ Result<Spelled> spell_elu(const Operation& operation, int opset) {
 struct Elu {
   static Signature signature() { return pointwise_signature("elu", 1, TypeClass::floating, {{"alpha", AttributeKind::real, ir::Real(1)}}); }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static FloatEffect float_effect() {
+    return FloatEffect::computing(FloatError::continuous, [](std::span<const double> v, std::span<const double> a) -> double {
+      return v[0] < 0 ? a[0] * std::expm1(v[0]) : v[0];
+    });
+  }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const Expr x = read_broadcast(builder, operation, 0, index);
     const Expr below = builder.literal(operation.attributes.real("alpha")) * (builder.apply(Function::exp, x) - builder.literal(1));

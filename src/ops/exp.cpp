@@ -1,4 +1,6 @@
 // exp: e^x (ONNX Exp).
+#include <cmath>
+
 #include "src/ops/common.h"
 
 namespace xflow::ops {
@@ -6,6 +8,12 @@ namespace xflow::ops {
 struct Exp {
   static Signature signature() { return pointwise_signature("exp", 1, TypeClass::floating); }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static FloatEffect float_effect() {
+    return FloatEffect::computing(
+               FloatError::own, [](std::span<const double> v, std::span<const double> /*a*/) -> double { return std::exp(v[0]); },
+               FloatDomain::bounded_above)
+        .in(FloatRange::nonnegative);
+  }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::exp, operation, index);
   }

@@ -29,6 +29,8 @@ struct Expand {
     return one_type(x.data_type, shape);
   }
 
+  static FloatEffect float_effect() { return FloatEffect::moving(); }
+
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return read_broadcast(builder, operation, 0, operation.attributes.integers("shape"), index);
   }

@@ -24,6 +24,8 @@ struct Gather {
     return one_type(x.data_type, std::move(shape));
   }
 
+  static FloatEffect float_effect() { return FloatEffect::moving(); }
+
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const std::size_t axis = movement::axis(operation);
     const std::size_t named = operation.operands[1].rank();

@@ -26,6 +26,8 @@ struct GatherElements {
     return one_type(operation.operands[0].data_type, indices);
   }
 
+  static FloatEffect float_effect() { return FloatEffect::moving(); }
+
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const std::size_t axis = movement::axis(operation);
     std::vector<ir::Poly> from(index.begin(), index.end());

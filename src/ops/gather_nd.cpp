@@ -33,6 +33,8 @@ struct GatherNd {
     return one_type(operation.operands[0].data_type, std::move(shape));
   }
 
+  static FloatEffect float_effect() { return FloatEffect::moving(); }
+
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const ir::Shape& x = operation.operands[0].shape;
     const ir::Shape& indices = operation.operands[1].shape;

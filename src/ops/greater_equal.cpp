@@ -6,6 +6,9 @@ namespace xflow::ops {
 struct GreaterEqual {
   static Signature signature() { return pointwise_signature("greater_equal", 2, TypeClass::numeric); }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation, ir::DataType::boolean); }
+  static FloatEffect float_effect() {
+    return FloatEffect::jumping([](std::span<const double> v, std::span<const double> /*a*/) -> double { return v[0] >= v[1]; });
+  }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const Expr a = read_broadcast(builder, operation, 0, index);
     const Expr b = read_broadcast(builder, operation, 1, index);

@@ -30,6 +30,14 @@ struct HardSigmoid {
                                 {"beta", AttributeKind::real, ir::Real(ir::Rational::make(1, 2).value())}});
   }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static FloatEffect float_effect() {
+    return FloatEffect::computing(FloatError::bounded,
+                                  [](std::span<const double> v, std::span<const double> a) -> double {
+                                    const double line = a[0] * v[0] + a[1];
+                                    return line < 0 ? 0 : line > 1 ? 1 : line;
+                                  })
+        .in(FloatRange::unit);
+  }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const Expr x = read_broadcast(builder, operation, 0, index);
     const Expr line = builder.literal(operation.attributes.real("alpha")) * x + builder.literal(operation.attributes.real("beta"));

@@ -36,6 +36,8 @@ struct IdentityKernel {
     return one_type(type, std::move(shape));
   }
 
+  static FloatEffect float_effect() { return FloatEffect(FloatWork::makes, FloatDomain::all, FloatError::copies, ZeroSign::ieee, nullptr); }
+
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     ir::Symbols& symbols = builder.symbols();
     const ir::Shape& kernel = operation.attributes.integers("kernel");

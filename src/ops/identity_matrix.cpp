@@ -21,6 +21,8 @@ struct IdentityMatrix {
     return one_type(type, {size, size});
   }
 
+  static FloatEffect float_effect() { return FloatEffect(FloatWork::makes, FloatDomain::all, FloatError::copies, ZeroSign::ieee, nullptr); }
+
   static Expr semantics(Builder& builder, const Operation& /*operation*/, int /*output*/, std::span<const ir::Poly> index) {
     return builder.select({equal(index[0], index[1])}, builder.literal(1), builder.literal(0));
   }

@@ -26,6 +26,8 @@ struct Iota {
     return one_type(type, operation.attributes.integers("shape"));
   }
 
+  static FloatEffect float_effect() { return FloatEffect(FloatWork::makes, FloatDomain::all, FloatError::copies, ZeroSign::ieee, nullptr); }
+
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return builder.integer(index[movement::axis(operation)]);
   }

@@ -1,4 +1,6 @@
 // is_nan: whether x is not a number (ONNX IsNaN).
+#include <cmath>
+
 #include "src/ops/common.h"
 
 namespace xflow::ops {
@@ -6,6 +8,9 @@ namespace xflow::ops {
 struct IsNan {
   static Signature signature() { return pointwise_signature("is_nan", 1, TypeClass::floating); }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation, ir::DataType::boolean); }
+  static FloatEffect float_effect() {
+    return FloatEffect::jumping([](std::span<const double> v, std::span<const double> /*a*/) -> double { return std::isnan(v[0]); });
+  }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::is_nan, operation, index);
   }

@@ -26,6 +26,11 @@ struct LeakyRelu {
                                {{"alpha", AttributeKind::real, ir::Real(ir::Rational::make(1, 100).value())}});
   }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static FloatEffect float_effect() {
+    return FloatEffect::computing(FloatError::continuous, [](std::span<const double> v, std::span<const double> a) -> double {
+      return v[0] < 0 ? a[0] * v[0] : v[0];
+    });
+  }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const Expr x = read_broadcast(builder, operation, 0, index);
     const Expr scaled = builder.literal(operation.attributes.real("alpha")) * x;

@@ -59,6 +59,7 @@ struct LogSoftmax {
   static Types type(Typing& /*typing*/, const Operation& operation) {
     return one_type(operation.operands[0].data_type, operation.operands[0].shape);
   }
+  static FloatEffect float_effect() { return FloatEffect::accumulating(FloatError::continuous); }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const auto axis = static_cast<std::size_t>(operation.attributes.integer("axis").constant_term());
     std::vector<ir::Poly> at(index.begin(), index.end());

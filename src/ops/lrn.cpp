@@ -46,6 +46,7 @@ struct Lrn {
     XFLOW_CHECK(typing.require_at_least_zero(operation.attributes.integer("size") - 1, "'size' to be at least 1"));
     return one_type(operation.operands[0].data_type, operation.operands[0].shape);
   }
+  static FloatEffect float_effect() { return FloatEffect::accumulating(FloatError::own); }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const ir::Poly& size = operation.attributes.integer("size");
     const ir::Poly before = builder.symbols().floor_div(size - 1, 2);

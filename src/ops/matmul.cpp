@@ -32,6 +32,8 @@ struct Matmul {
     return one_type(operation.operands[0].data_type, std::move(shape));
   }
 
+  static FloatEffect float_effect() { return FloatEffect::accumulating(FloatError::contracts); }
+
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const ir::Shape& a = operation.operands[0].shape;
     const ir::Shape& b = operation.operands[1].shape;

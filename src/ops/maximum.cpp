@@ -1,4 +1,6 @@
 // maximum: the larger of a and b with broadcasting (ONNX Max of two inputs).
+#include <cmath>
+
 #include "src/ops/common.h"
 
 namespace xflow::ops {
@@ -10,6 +12,13 @@ struct Maximum {
     return signature;
   }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static FloatEffect float_effect() {
+    return FloatEffect(FloatWork::chooses, FloatDomain::all, FloatError::continuous, ZeroSign::either,
+                       [](std::span<const double> v, std::span<const double> /*a*/) -> double {
+                         return std::isnan(v[0]) || v[0] > v[1] ? v[0] : v[1];
+                       })
+        .in(FloatRange::of_operands);
+  }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::maximum, operation, index);
   }

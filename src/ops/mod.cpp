@@ -31,6 +31,9 @@ struct Mod {
     }
     return pointwise_type(typing, operation);
   }
+  static FloatEffect float_effect() {
+    return FloatEffect(FloatWork::jumps, FloatDomain::nonzero_divisor, FloatError::own, ZeroSign::ieee, nullptr);
+  }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const bool fmod = operation.attributes.integer("fmod").is_one();
     return pointwise(builder, fmod ? Function::remainder : Function::modulo, operation, index);

@@ -6,6 +6,10 @@ namespace xflow::ops {
 struct Neg {
   static Signature signature() { return pointwise_signature("neg", 1, TypeClass::numeric); }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static FloatEffect float_effect() {
+    return FloatEffect(FloatWork::chooses, FloatDomain::all, FloatError::copies, ZeroSign::ieee,
+                       [](std::span<const double> v, std::span<const double> /*a*/) -> double { return -v[0]; });
+  }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::negate, operation, index);
   }

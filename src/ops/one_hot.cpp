@@ -33,6 +33,8 @@ struct OneHot {
     return one_type(type, std::move(shape));
   }
 
+  static FloatEffect float_effect() { return FloatEffect(FloatWork::makes, FloatDomain::all, FloatError::copies, ZeroSign::ieee, nullptr); }
+
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const auto axis = static_cast<std::ptrdiff_t>(movement::axis(operation));
     std::vector<ir::Poly> at(index.begin(), index.end());

@@ -4,6 +4,7 @@
 //
 //   signature()                       -> Signature         name, operands, attributes, outputs
 //   type(Typing&, const Operation&)   -> Result<std::vector<TensorType>>   output types, or what was expected
+//   float_effect()                    -> FloatEffect       what it does to floating point numbers: NaN, infinities, -0, rounding
 //   semantics(Builder&, const Operation&, int output, std::span<const Poly> index) -> Expr     the element of an output at `index`
 //   spellings()                       -> std::vector<Spelling>   the ONNX operators that are exactly this one (may be empty)
 //   kernel(const Operation&)          -> Result<KernelSpec>      what a device is asked to time; all dimensions are constants here
@@ -23,6 +24,7 @@
 
 #include "src/ir/graph.h"
 #include "src/ops/expr.h"
+#include "src/ops/float_effect.h"
 #include "src/ops/kernel_spec.h"
 #include "src/ops/spelling.h"
 
@@ -100,6 +102,7 @@ class Typing {
 struct Operator {
   Signature signature;
   Result<std::vector<ir::TensorType>> (*type)(Typing&, const Operation&);
+  FloatEffect float_effect;
   Expr (*semantics)(Builder&, const Operation&, int output, std::span<const ir::Poly> index);
   std::vector<Spelling> (*spellings)();
   Result<KernelSpec> (*kernel)(const Operation&);
@@ -109,6 +112,7 @@ template <typename T>
 concept OperatorStruct = requires(Typing& typing, Builder& builder, const Operation& operation, std::span<const ir::Poly> index) {
   { T::signature() } -> std::same_as<Signature>;
   { T::type(typing, operation) } -> std::same_as<Result<std::vector<ir::TensorType>>>;
+  { T::float_effect() } -> std::same_as<FloatEffect>;
   { T::semantics(builder, operation, 0, index) } -> std::same_as<Expr>;
   { T::spellings() } -> std::same_as<std::vector<Spelling>>;
   { T::kernel(operation) } -> std::same_as<Result<KernelSpec>>;
@@ -116,7 +120,7 @@ concept OperatorStruct = requires(Typing& typing, Builder& builder, const Operat
 
 template <OperatorStruct T>
 Operator make_operator() {
-  return Operator{T::signature(), &T::type, &T::semantics, &T::spellings, &T::kernel};
+  return Operator{T::signature(), &T::type, T::float_effect(), &T::semantics, &T::spellings, &T::kernel};
 }
 
 // Ends an operator's file; ops.def has the line XFLOW_OPERATOR(T).

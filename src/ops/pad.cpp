@@ -50,6 +50,8 @@ struct Pad {
     return one_type(x.data_type, std::move(shape));
   }
 
+  static FloatEffect float_effect() { return FloatEffect(FloatWork::fills, FloatDomain::all, FloatError::copies, ZeroSign::ieee, nullptr); }
+
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const std::string& mode = operation.attributes.word("mode");
     const ir::Shape& shape = operation.operands[0].shape;

@@ -1,4 +1,6 @@
 // pow: a^b with broadcasting; the result has the element type of a (ONNX Pow).
+#include <cmath>
+
 #include "src/ops/common.h"
 
 namespace xflow::ops {
@@ -23,6 +25,11 @@ struct Pow {
     const ir::Shape shapes[] = {operation.operands[0].shape, operation.operands[1].shape};
     XFLOW_TRY(ir::Shape shape, typing.broadcast(shapes));
     return one_type(operation.operands[0].data_type, std::move(shape));
+  }
+  static FloatEffect float_effect() {
+    return FloatEffect::computing(
+        FloatError::own, [](std::span<const double> v, std::span<const double> /*a*/) -> double { return std::pow(v[0], v[1]); },
+        FloatDomain::power);
   }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const Expr power = pointwise(builder, Function::power, operation, index);

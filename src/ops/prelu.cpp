@@ -19,6 +19,11 @@ struct Prelu {
     }
     return one_type(operation.operands[0].data_type, own);
   }
+  static FloatEffect float_effect() {
+    return FloatEffect::computing(FloatError::continuous, [](std::span<const double> v, std::span<const double> /*a*/) -> double {
+      return v[0] < 0 ? v[1] * v[0] : v[0];
+    });
+  }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const Expr x = read_broadcast(builder, operation, 0, index);
     const Expr scaled = read_broadcast(builder, operation, 1, index) * x;

@@ -44,6 +44,8 @@ struct Range {
     return one_type(type, {size});
   }
 
+  static FloatEffect float_effect() { return FloatEffect(FloatWork::makes, FloatDomain::all, FloatError::copies, ZeroSign::ieee, nullptr); }
+
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return builder.integer(operation.attributes.integer("start") + operation.attributes.integer("step") * index[0]);
   }

@@ -6,6 +6,7 @@ namespace xflow::ops {
 struct ReduceL2 {
   static Signature signature() { return reduce_signature("reduce_l2", TypeClass::floating); }
   static Types type(Typing& typing, const Operation& operation) { return reduce_type(typing, operation); }
+  static FloatEffect float_effect() { return FloatEffect::accumulating(FloatError::continuous).in(FloatRange::nonnegative); }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return builder.apply(Function::sqrt, reduce_sum(builder, operation, index, [](const Expr& x) { return x * x; }));
   }

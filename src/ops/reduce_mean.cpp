@@ -6,6 +6,7 @@ namespace xflow::ops {
 struct ReduceMean {
   static Signature signature() { return reduce_signature("reduce_mean", TypeClass::numeric); }
   static Types type(Typing& typing, const Operation& operation) { return reduce_type(typing, operation); }
+  static FloatEffect float_effect() { return FloatEffect::accumulating(FloatError::adds).in(FloatRange::of_operands); }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const Expr total = reduce_sum(builder, operation, index, [](const Expr& x) { return x; });
     const Expr count = builder.integer(reduced_elements(operation));

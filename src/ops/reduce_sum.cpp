@@ -6,6 +6,7 @@ namespace xflow::ops {
 struct ReduceSum {
   static Signature signature() { return reduce_signature("reduce_sum", TypeClass::numeric); }
   static Types type(Typing& typing, const Operation& operation) { return reduce_type(typing, operation); }
+  static FloatEffect float_effect() { return FloatEffect::accumulating(FloatError::adds); }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return reduce_sum(builder, operation, index, [](const Expr& x) { return x; });
   }

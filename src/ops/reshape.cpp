@@ -121,6 +121,7 @@ struct Reshape {
 
   // In each group the row-major position p = sum of i_k * (product of the later dimensions) is the same on both sides, so the index of
   // operand dimension k is floor(p / (product of the later dimensions)) mod d_k; the first needs no mod.
+  static FloatEffect float_effect() { return FloatEffect::moving(); }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     ir::Symbols& symbols = builder.symbols();
     const ir::Shape& from = operation.operands[0].shape;

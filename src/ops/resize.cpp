@@ -182,6 +182,8 @@ struct Resize {
     return one_type(x.data_type, std::move(shape));
   }
 
+  static FloatEffect float_effect() { return FloatEffect::accumulating(FloatError::adds); }
+
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     std::vector<ir::Poly> from(index.begin(), index.end());
     return sampled(builder, operation, index, from, 0);

@@ -28,6 +28,11 @@ struct Select {
     XFLOW_TRY(ir::Shape shape, typing.broadcast(shapes));
     return one_type(operation.operands[1].data_type, std::move(shape));
   }
+  static FloatEffect float_effect() {
+    return FloatEffect(FloatWork::selects, FloatDomain::all, FloatError::copies, ZeroSign::ieee,
+                       [](std::span<const double> v, std::span<const double> /*a*/) -> double { return v[0] != 0 ? v[1] : v[2]; })
+        .in(FloatRange::of_operands);
+  }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::choose, operation, index);
   }

@@ -24,6 +24,8 @@ struct ShapeOf {
     return one_type(ir::DataType::int64, {ir::Poly(*end - *start)});
   }
 
+  static FloatEffect float_effect() { return FloatEffect(FloatWork::makes, FloatDomain::all, FloatError::copies, ZeroSign::ieee, nullptr); }
+
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const std::int64_t start = *operation.attributes.known_integer("start");
     Expr result = builder.integer(0);  // of an empty list: there is no element to ask for

@@ -6,6 +6,7 @@ namespace xflow::ops {
 struct Sign {
   static Signature signature() { return pointwise_signature("sign", 1, TypeClass::numeric); }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static FloatEffect float_effect() { return FloatEffect::jumping(nullptr); }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::sign, operation, index);
   }

@@ -8,6 +8,8 @@ struct SizeOf {
 
   static Types type(Typing& /*typing*/, const Operation& /*operation*/) { return one_type(ir::DataType::int64, {}); }
 
+  static FloatEffect float_effect() { return FloatEffect(FloatWork::makes, FloatDomain::all, FloatError::copies, ZeroSign::ieee, nullptr); }
+
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> /*index*/) {
     return builder.integer(ir::element_count(operation.operands[0].shape));
   }

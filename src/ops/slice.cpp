@@ -130,6 +130,8 @@ struct Slice {
     return one_type(x.data_type, operation.attributes.integers("sizes"));
   }
 
+  static FloatEffect float_effect() { return FloatEffect::moving(); }
+
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     std::vector<ir::Poly> from;
     from.reserve(index.size());

@@ -27,6 +27,8 @@ struct SpaceToDepth {
     return one_type(x.data_type, {x.shape[0], x.shape[1] * block * block, height, width});
   }
 
+  static FloatEffect float_effect() { return FloatEffect::moving(); }
+
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     ir::Symbols& symbols = builder.symbols();
     const ir::Poly& block = operation.attributes.integer("block");

@@ -56,6 +56,8 @@ struct Split {
     return results;
   }
 
+  static FloatEffect float_effect() { return FloatEffect::moving(); }
+
   static Expr semantics(Builder& builder, const Operation& operation, int output, std::span<const ir::Poly> index) {
     const std::vector<ir::Poly>& sizes = operation.attributes.integers("sizes");
     std::vector<ir::Poly> from(index.begin(), index.end());

@@ -1,4 +1,6 @@
 // sqrt: the square root (ONNX Sqrt).
+#include <cmath>
+
 #include "src/ops/common.h"
 
 namespace xflow::ops {
@@ -6,6 +8,12 @@ namespace xflow::ops {
 struct Sqrt {
   static Signature signature() { return pointwise_signature("sqrt", 1, TypeClass::floating); }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
+  static FloatEffect float_effect() {
+    return FloatEffect::computing(
+               FloatError::own, [](std::span<const double> v, std::span<const double> /*a*/) -> double { return std::sqrt(v[0]); },
+               FloatDomain::nonnegative)
+        .in(FloatRange::nonnegative);
+  }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::sqrt, operation, index);
   }

@@ -20,6 +20,8 @@ struct Tile {
     return one_type(x.data_type, std::move(shape));
   }
 
+  static FloatEffect float_effect() { return FloatEffect::moving(); }
+
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const ir::Shape& shape = operation.operands[0].shape;
     std::vector<ir::Poly> from(index.begin(), index.end());

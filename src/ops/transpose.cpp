@@ -34,6 +34,8 @@ struct Transpose {
     return one_type(result.data_type, std::move(result.shape));
   }
 
+  static FloatEffect float_effect() { return FloatEffect::moving(); }
+
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const auto perm = *operation.attributes.known_integers("perm");
     std::vector<ir::Poly> from(index.size());

@@ -25,6 +25,8 @@ struct Trilu {
     return one_type(x.data_type, x.shape);
   }
 
+  static FloatEffect float_effect() { return FloatEffect(FloatWork::fills, FloatDomain::all, FloatError::copies, ZeroSign::ieee, nullptr); }
+
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const ir::Poly distance = index[index.size() - 1] - index[index.size() - 2];
     const ir::Poly& diagonal = operation.attributes.integer("diagonal");

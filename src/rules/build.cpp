@@ -37,6 +37,11 @@ const ops::Signature* find_signature(std::string_view name) {
   return id ? &ops::get(*id).signature : nullptr;
 }
 
+const ops::FloatEffect& float_effect(std::string_view name) {
+  const bool alias = std::any_of(aliases().begin(), aliases().end(), [&](const ops::Signature& a) { return a.name == name; });
+  return ops::get(ops::id_of(alias ? "full" : name)).float_effect;
+}
+
 const ops::AttributeSignature* find_attribute(const ops::Signature& signature, std::string_view name) {
   for (const ops::AttributeSignature& attribute : signature.attributes) {
     if (attribute.name == name) return &attribute;

@@ -15,6 +15,8 @@ namespace xflow::rules {
 
 // The signature of an operator of rules: those of src/ops, and zeros and ones, which are full with a value. Null where there is none.
 const ops::Signature* find_signature(std::string_view name);
+// What the operator of that name, which exists, does to floating point numbers.
+const ops::FloatEffect& float_effect(std::string_view name);
 const ops::AttributeSignature* find_attribute(const ops::Signature& signature, std::string_view name);
 // True for operators without operands: they make constants.
 bool is_generator(std::string_view name);

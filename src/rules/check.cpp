@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "src/ops/operator.h"
 #include "src/rules/build.h"
 #include "src/rules/evaluate.h"
+#include "src/rules/float_class.h"
 #include "src/rules/rule.h"
 
 namespace xflow::rules {
@@ -77,7 +77,7 @@ class Checker {
     for (const Statement& statement : rule_.target) XFLOW_CHECK(target_statement(statement));
     for (const Guard& guard : rule_.guards) XFLOW_CHECK(check_guard(guard));
     XFLOW_CHECK(bound_dimensions());
-    classify();
+    find_kinds();
     return {};
   }
 
@@ -466,7 +466,7 @@ class Checker {
     for (const Expression& argument : e.arguments) open_names(argument, bound, open);
   }
 
-  void classify();
+  void find_kinds();
 
   struct PendingAttribute {
     const Expression* expression;
@@ -479,54 +479,21 @@ class Checker {
   std::vector<PendingAttribute> pending_;
 };
 
-// What classify() looks at, over all terms of one side.
+// What find_kinds() looks at, over all terms of one side.
 struct Census {
-  bool pointwise = true;               // every operator is pointwise, without list operands
-  bool moves_data = true;              // every operator moves data
-  bool exact = true;                   // every operator moves data or chooses among its operands
-  std::multiset<std::string> partial;  // operators that are undefined or overflow for finite operands
-  std::set<std::string> arithmetic;    // operators that round
-  std::set<std::string> variables;
+  bool pointwise = true;   // every operator is pointwise, without list operands
+  bool moves_data = true;  // every operator moves data
   bool literals = false;
 };
 
-// True for a number, and for a variable that is known before the run: what it does to finite values is decided then.
-bool is_known(const Rule& rule, const Term& term) {
-  if (term.kind == Term::Kind::literal) return true;
-  return term.kind == Term::Kind::variable && std::any_of(rule.guards.begin(), rule.guards.end(), [&](const Guard& guard) {
-           return guard.value == term.name && guard.kind == Guard::Kind::is_constant;
-         });
-}
-
-// The name under which an operator counts that is undefined or overflows for some finite operands; empty for others.
-std::string_view partial_name(const Rule& rule, const Term& term) {
-  if (term.name == "div" || term.name == "reciprocal") return is_known(rule, term.operands.back()) ? "" : "division";
-  if (term.name == "pow") {
-    const auto exponent = term.operands[1].kind == Term::Kind::literal ? term.operands[1].literal.rational() : std::nullopt;
-    return exponent && exponent->denominator() == 1 && exponent->numerator() >= 0 ? "" : "pow";
-  }
-  static constexpr std::array<std::string_view, 5> kPartial = {"log", "sqrt", "exp", "mod", "softplus"};
-  const auto found = std::find(kPartial.begin(), kPartial.end(), term.name);
-  return found == kPartial.end() ? std::string_view() : *found;
-}
-
-void take_census(const Rule& rule, const Term& term, Census& census) {
-  if (term.kind == Term::Kind::variable || term.kind == Term::Kind::list) {
-    census.variables.insert(term.name);
-    if (term.kind == Term::Kind::list) census.pointwise = false;
-  }
+void take_census(const Term& term, Census& census) {
+  if (term.kind == Term::Kind::list) census.pointwise = false;
   if (term.kind == Term::Kind::literal) census.literals = true;
   if (term.kind != Term::Kind::application) return;
-  static const std::set<std::string_view> kChoosing = {"relu", "max", "min", "neg",  "abs",     "clip",  "select",     "and",
-                                                       "or",   "not", "xor", "less", "greater", "equal", "less_equal", "greater_equal"};
   const ops::Signature& signature = *find_signature(term.name);
   census.pointwise = census.pointwise && signature.pointwise;
-  census.moves_data = census.moves_data && (signature.moves_data || term.name == "identity" || term.name == "dropout");
-  const bool exact = signature.moves_data || kChoosing.contains(term.name);
-  census.exact = census.exact && exact;
-  if (!exact && !is_generator(term.name)) census.arithmetic.insert(term.name);
-  if (const std::string_view partial = partial_name(rule, term); !partial.empty()) census.partial.emplace(partial);
-  for (const Term& operand : term.operands) take_census(rule, operand, census);
+  census.moves_data = census.moves_data && signature.moves_data;
+  for (const Term& operand : term.operands) take_census(operand, census);
 }
 
 std::uint64_t fnv1a(std::string_view text, std::uint64_t basis) {
@@ -535,53 +502,20 @@ std::uint64_t fnv1a(std::string_view text, std::uint64_t basis) {
   return hash ^ (hash >> 29);
 }
 
-std::string joined(const std::set<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text.empty() ? "nothing" : text;
-}
-
-// What tells the two sides apart in floating point.
-std::vector<std::string> effects(const Census& source, const Census& target, const std::vector<std::string>& dropped) {
-  std::vector<std::string> result;
-  if (source.arithmetic == target.arithmetic) {
-    result.emplace_back("re-associates");
-  } else {
-    result.push_back(fmt::format("computes with {} instead of {}", joined(target.arithmetic), joined(source.arithmetic)));
-  }
-  std::set<std::string> partial(source.partial.begin(), source.partial.end());
-  partial.insert(target.partial.begin(), target.partial.end());
-  for (const std::string& op : partial) {
-    if (source.partial.count(op) != target.partial.count(op))
-      result.push_back(op == "division" ? "changes what is divided" : fmt::format("changes the range of {}", op));
-  }
-  for (const std::string& variable : dropped) result.push_back("drops " + variable);
-  return result;
-}
-
-void Checker::classify() {
+void Checker::find_kinds() {
   Census source;
   Census target;
-  for (const Statement& statement : rule_.source) take_census(rule_, statement.term, source);
-  for (const Statement& statement : rule_.target) take_census(rule_, statement.term, target);
+  for (const Statement& statement : rule_.source) take_census(statement.term, source);
+  for (const Statement& statement : rule_.target) take_census(statement.term, target);
   const bool shapes = std::any_of(rule_.names.begin(), rule_.names.end(),
                                   [](const auto& n) { return n.second == NameKind::dimension || n.second == NameKind::sequence; });
   bool relations = false;
   for (const Guard& guard : rule_.guards) relations = relations || guard.value.empty();
   rule_.pointwise = source.pointwise && target.pointwise && !shapes && !relations && rule_.declarations.empty();
   rule_.moves_data = source.moves_data && target.moves_data && !source.literals && !target.literals;
-  std::vector<std::string> dropped;
-  std::copy_if(source.variables.begin(), source.variables.end(), std::back_inserter(dropped), [&](const std::string& variable) {
-    return !source_defined_.contains(variable) && !target.variables.contains(variable) &&
-           std::none_of(rule_.guards.begin(), rule_.guards.end(),
-                        [&](const Guard& g) { return g.value == variable && g.kind == Guard::Kind::equals_value; });
-  });
-  rule_.float_class = FloatClass::rounding;
-  if (source.exact && target.exact) rule_.float_class = FloatClass::exact;
-  if (source.partial != target.partial || (!dropped.empty() && rule_.float_class != FloatClass::exact))
-    rule_.float_class = FloatClass::special;
-  rule_.number_effects.clear();
-  if (rule_.float_class != FloatClass::exact) rule_.number_effects = effects(source, target, dropped);
+  NumberClass numbers = classify(rule_);
+  rule_.float_class = numbers.float_class;
+  rule_.number_effects = std::move(numbers.effects);
 
   Rule bare = rule_;
   bare.comment.clear();

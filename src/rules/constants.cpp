@@ -1,6 +1,7 @@
 #include "src/rules/constants.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "src/ops/operator.h"
 
@@ -24,6 +25,7 @@ bool is_literal(const ir::Arena& arena, ir::ValueId value, const ir::Real& liter
   const ir::DataType type = arena.type(value).data_type;
   const int bits = ir::mantissa_bits(type);
   return all_elements(arena, value, [&](double element) {
+    if (bits > 0 && element == 0 && std::signbit(element)) return false;  // x - 0 is x, x - (-0) is not
     return bits > 0 ? literal.nearest_in_type(element, bits) : ir::Real::from_double(element) == literal;
   });
 }

@@ -10,7 +10,7 @@ namespace xflow::rules {
 // True if `value` is a small constant, or a filled tensor, and `holds` is true for all of its elements.
 bool all_elements(const ir::Arena& arena, ir::ValueId value, const std::function<bool(double)>& holds);
 
-// True if every element of `value` is the number `literal`: the nearest value of the value's data type.
+// True if every element of `value` is the number `literal`: the nearest value of the value's data type. -0 is not 0.
 bool is_literal(const ir::Arena& arena, ir::ValueId value, const ir::Real& literal);
 
 // True if the attribute `stored` of an operation on elements of `type` is the number `literal`; ONNX stores attributes as float32.

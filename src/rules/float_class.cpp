@@ -1,0 +1,246 @@
+// The float class of a rule.
+#include "src/rules/float_class.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/rules/build.h"
+#include "src/rules/float_elements.h"
+#include "src/rules/float_size.h"
+
+namespace xflow::rules {
+namespace {
+
+using ops::FloatDomain;
+using ops::FloatEffect;
+using ops::FloatWork;
+
+// Results between these are far from where float16 overflows and from 0.
+constexpr double kSmallestDivisor = 1e-3;
+constexpr double kLargestExponent = 10;
+
+// The operators and variables of one side.
+struct FloatSide {
+  std::set<std::string> variables;
+  std::set<std::string> rounding;  // operators that round
+  bool only_moves = true;
+  bool exact = true;
+};
+
+void take(const Term& term, FloatSide& side) {
+  if (term.kind == Term::Kind::variable || term.kind == Term::Kind::list) side.variables.insert(term.name);
+  if (term.kind != Term::Kind::application) return;
+  const FloatEffect& effect = float_effect(term.name);
+  side.only_moves = side.only_moves && effect.work != FloatWork::chooses && effect.work != FloatWork::jumps && effect.exact();
+  side.exact = side.exact && effect.exact();
+  if (!effect.exact()) side.rounding.insert(term.name);
+  for (const Term& operand : term.operands) take(operand, side);
+}
+
+FloatSide side_of(const std::vector<Statement>& statements) {
+  FloatSide side;
+  for (const Statement& s : statements) take(s.term, side);
+  return side;
+}
+
+// What can make an infinity or NaN of finite numbers, or a step of a rounding error, with what decides about it.
+struct Critical {
+  std::string name;  // for people: "division", "exp"
+  ElementId operand = 0;
+  auto operator<=>(const Critical&) const = default;
+};
+
+class Classifier {
+ public:
+  explicit Classifier(const Rule& rule) : rule_(rule), source_(side_of(rule.source)), target_(side_of(rule.target)), elements_(rule) {}
+
+  NumberClass run() {
+    if (is_exact()) return {FloatClass::exact, {}};
+    NumberClass result;
+    result.effects.push_back(source_.rounding == target_.rounding
+                                 ? "re-associates"
+                                 : fmt::format("computes with {} instead of {}", joined(target_.rounding), joined(source_.rounding)));
+    changed_domains();
+    changed_jumps();
+    if (!listed()) found_.insert("has too many cases to compare");
+    if (listed()) compare_elements();
+    for (const std::string& name : dropped()) found_.insert("drops " + name);
+    result.float_class = found_.empty() ? FloatClass::rounding : FloatClass::special;
+    result.effects.insert(result.effects.end(), found_.begin(), found_.end());
+    return result;
+  }
+
+ private:
+  static std::string joined(const std::set<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+    return text.empty() ? "nothing" : text;
+  }
+
+  bool listed() const {
+    const auto all = [](const std::vector<ElementSet>& sets) {
+      return std::all_of(sets.begin(), sets.end(), [](const ElementSet& set) { return set.has_value(); });
+    };
+    return all(elements_.source()) && all(elements_.target());
+  }
+
+  template <typename Visit>
+  bool for_pairs(Visit visit) const {
+    for (std::size_t k = 0; k < elements_.source().size(); ++k)
+      for (const ElementId s : *elements_.source()[k])
+        for (const ElementId t : *elements_.target()[k])
+          if (!visit(s, t)) return false;
+    return true;
+  }
+
+  // What is proved of operators that move data and choose by booleans holds for every bit.
+  bool is_exact() const {
+    if (!source_.exact || !target_.exact) return false;
+    if (source_.only_moves && target_.only_moves) return true;
+    if (!listed()) return false;
+    return for_pairs([&](ElementId s, ElementId t) {
+      if (!may_be_equal(elements_, s, t)) return true;
+      // Equal functions read equal elements only where each is read once and matters.
+      if (elements_.moves() && !(same_places(s) && same_places(t))) return false;
+      return special_change(elements_, rule_, s, t, Strictness::bits) == SpecialChange::none;
+    });
+  }
+  bool same_places(ElementId id) const { return reads_once(elements_, id) && depends_on_all(elements_, id); }
+
+  std::vector<ElementId> all_below(const std::vector<ElementSet>& sets) const {
+    std::vector<ElementId> roots;
+    for (const ElementSet& set : sets)
+      if (set) roots.insert(roots.end(), set->begin(), set->end());
+    return elements_.below(roots, true);
+  }
+
+  // The operations of a side that can leave their domain. `known` are those that constants decide about.
+  std::set<Critical> domains(const std::vector<ElementSet>& side, bool known) const {
+    std::set<Critical> result;
+    for (const ElementId id : all_below(side)) {
+      const Element& e = elements_[id];
+      if (e.kind != Element::Kind::application || e.effect->domain == FloatDomain::all || within_domain(e)) continue;
+      const bool division = e.effect->domain == FloatDomain::nonzero_divisor;
+      const ElementId decides = e.effect->domain == FloatDomain::power ? id : e.operands.back();
+      if (!known && elements_.known(decides)) continue;
+      result.insert({division && e.effect->work == FloatWork::computes ? "division" : e.name, decides});
+    }
+    return result;
+  }
+  bool within_domain(const Element& e) const {
+    const auto [low, high] = elements_.range(e.operands.back());
+    switch (e.effect->domain) {
+      case FloatDomain::nonzero_divisor:
+      case FloatDomain::positive:
+        return low >= kSmallestDivisor || (e.effect->domain == FloatDomain::nonzero_divisor && high <= -kSmallestDivisor);
+      case FloatDomain::nonnegative:
+        return low >= 0;
+      case FloatDomain::bounded_above:
+        return high <= kLargestExponent;
+      case FloatDomain::power:
+        return low == high && low >= 0 && low == std::floor(low);
+      case FloatDomain::all:
+        break;
+    }
+    return true;
+  }
+  // A constant that is known not to be 0.
+  bool is_guarded(ElementId id) const {
+    const Element& e = elements_[id];
+    return e.kind == Element::Kind::variable && elements_.known(id) &&
+           std::any_of(rule_.guards.begin(), rule_.guards.end(), [&](const Guard& g) {
+             return g.value == e.name && (g.kind == Guard::Kind::is_nonzero || g.kind == Guard::Kind::is_positive);
+           });
+  }
+  void changed_domains() {
+    const auto note = [&](const Critical& c) {
+      found_.insert(c.name == "division" ? "changes what is divided" : fmt::format("changes the range of {}", c.name));
+    };
+    const std::set<Critical> source = domains(elements_.source(), true);
+    const std::set<Critical> target = domains(elements_.target(), true);
+    for (const Critical& c : target)
+      if (!source.contains(c) && !(c.name == "division" && is_guarded(c.operand))) note(c);
+    for (const Critical& c : domains(elements_.source(), false))
+      if (!target.contains(c)) note(c);
+  }
+
+  std::set<Critical> jumps(const std::vector<ElementSet>& side) {
+    std::set<Critical> result;
+    for (const ElementId id : all_below(side)) {
+      const Element& e = elements_[id];
+      if (e.kind != Element::Kind::application || e.effect->work != FloatWork::jumps) continue;
+      result.insert({e.name, id});
+      // Equal elements at other places may be added in another order.
+      if (elements_.moves() && !is_plain(id)) found_.insert(fmt::format("changes the operands of {}", e.name));
+    }
+    return result;
+  }
+  bool is_plain(ElementId id) const {
+    const ElementId roots[] = {id};
+    bool rounds = false;
+    for (const ElementId k : elements_.below(roots, true)) {
+      const Element& e = elements_[k];
+      if (e.kind != Element::Kind::application) continue;
+      if (e.effect->work == FloatWork::accumulates) return false;
+      rounds = rounds || e.effect->work == FloatWork::computes;
+    }
+    return !rounds || reads_once(elements_, id);
+  }
+  void changed_jumps() {
+    const std::set<Critical> source = jumps(elements_.source());
+    const std::set<Critical> target = jumps(elements_.target());
+    std::vector<Critical> changed;
+    std::set_symmetric_difference(source.begin(), source.end(), target.begin(), target.end(), std::back_inserter(changed));
+    for (const Critical& c : changed) found_.insert(fmt::format("changes the operands of {}", c.name));
+  }
+
+  void compare_elements() {
+    Sizes sizes(elements_);
+    const bool comparable = found_.empty();
+    for (std::size_t k = 0; k < elements_.source().size(); ++k)
+      if (comparable && !sizes.within(*elements_.target()[k], *elements_.source()[k])) found_.insert("can cancel");
+    for_pairs([&](ElementId s, ElementId t) {
+      if (!may_be_equal(elements_, s, t)) return true;
+      switch (special_change(elements_, rule_, s, t, Strictness::rounding)) {
+        case SpecialChange::none:
+          return true;
+        case SpecialChange::infinity:
+          found_.insert("changes infinities");
+          return true;
+        case SpecialChange::nan:
+          found_.insert("changes NaN");
+          return true;
+        case SpecialChange::zero_sign:
+          found_.insert("changes the sign of 0");
+          return true;
+      }
+      return true;
+    });
+  }
+
+  // Variables of the source that the target does not read.
+  std::vector<std::string> dropped() const {
+    std::set<std::string> defined;
+    for (const Statement& s : rule_.source) defined.insert(s.outputs.begin(), s.outputs.end());
+    std::vector<std::string> result;
+    for (const std::string& variable : source_.variables) {
+      const bool number = std::any_of(rule_.guards.begin(), rule_.guards.end(),
+                                      [&](const Guard& g) { return g.value == variable && g.kind == Guard::Kind::equals_value; });
+      if (!defined.contains(variable) && !target_.variables.contains(variable) && !number) result.push_back(variable);
+    }
+    return result;
+  }
+
+  const Rule& rule_;
+  FloatSide source_;
+  FloatSide target_;
+  Elements elements_;
+  std::set<std::string> found_;
+};
+
+}  // namespace
+
+NumberClass classify(const Rule& rule) { return Classifier(rule).run(); }
+
+}  // namespace xflow::rules

@@ -1,0 +1,282 @@
+// Trees of numbers for the elements of a rule's two sides.
+#include "src/rules/float_elements.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "src/rules/build.h"
+
+namespace xflow::rules {
+namespace {
+
+using ops::FloatError;
+using ops::FloatRange;
+using ops::FloatWork;
+
+constexpr std::size_t kMostElements = 48;  // in one set
+
+void sort_unique(std::vector<ElementId>& ids) {
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+}
+
+ElementSet one_element(ElementId id) { return std::vector<ElementId>{id}; }
+
+// The number that an expression is; NaN for others.
+double number_of(const Expression& e) {
+  if (e.kind == Expression::Kind::negate) return -number_of(e.arguments[0]);
+  return e.kind == Expression::Kind::number ? e.number.to_double() : kNan;
+}
+
+const Expression* attribute_of(const Term& term, std::string_view name) {
+  for (const Term::NamedExpression& a : term.attributes)
+    if (a.name == name) return &a.value;
+  return nullptr;
+}
+
+bool moves_elements(const Term& term) {
+  if (term.kind != Term::Kind::application) return false;
+  const ops::Signature& signature = *find_signature(term.name);
+  if (!signature.pointwise && !signature.operands.empty() && float_effect(term.name).work != FloatWork::accumulates) return true;
+  return std::any_of(term.operands.begin(), term.operands.end(), moves_elements);
+}
+
+// True for cast(x, to: type(x)).
+bool keeps_type(const Term& term) {
+  if (term.kind != Term::Kind::application || term.operands.size() != 1 || term.operands[0].kind != Term::Kind::variable) return false;
+  const Expression* to = attribute_of(term, "to");
+  return to != nullptr && to->kind == Expression::Kind::call && to->name == "type" && to->arguments[0].name == term.operands[0].name;
+}
+
+}  // namespace
+
+Elements::Elements(const Rule& rule) : rule_(rule) {
+  for (const auto* side : {&rule.source, &rule.target})
+    for (const Statement& s : *side) moves_ = moves_ || moves_elements(s.term);
+  const Definitions source = define(rule.source, {});
+  Definitions inner = source;
+  for (const std::string& output : rule.outputs) inner.erase(output);
+  const Definitions target = define(rule.target, std::move(inner));
+  for (const std::string& output : rule.outputs) {
+    source_.push_back(source.at(output));
+    target_.push_back(target.at(output));
+  }
+}
+
+Elements::Definitions Elements::define(std::span<const Statement> statements, Definitions definitions) {
+  for (const Statement& s : statements) {
+    const ElementSet set = of(s.term, definitions);
+    for (const std::string& output : s.outputs) definitions[output] = set;
+  }
+  return definitions;
+}
+
+ElementId Elements::make(Element element, const std::string& attributes) {
+  std::string key = fmt::format("{}:{}:{:a}:{}", static_cast<int>(element.kind), element.name, element.number, attributes);
+  for (const ElementId id : element.operands) key += fmt::format(",{}", id);
+  const auto [at, fresh] = ids_.emplace(std::move(key), static_cast<ElementId>(nodes_.size()));
+  if (fresh) nodes_.push_back(std::move(element));
+  return at->second;
+}
+
+ElementId Elements::number(double value) {
+  Element element;
+  element.number = value;
+  return make(std::move(element), "");
+}
+
+ElementSet Elements::of(const Term& term, const Definitions& definitions) {
+  if (term.kind == Term::Kind::literal) return one_element(number(term.literal.to_double()));
+  if (term.kind == Term::Kind::variable || term.kind == Term::Kind::list) {
+    if (const auto found = definitions.find(term.name); found != definitions.end()) return found->second;
+    Element element;
+    element.kind = Element::Kind::variable;
+    element.name = term.name;
+    return one_element(make(std::move(element), ""));
+  }
+  const FloatWork work = float_effect(term.name).work;
+  if (work == FloatWork::makes) return made(term);
+  const ops::Signature& signature = *find_signature(term.name);
+  std::vector<ElementSet> operands;
+  for (std::size_t k = 0; k < term.operands.size(); ++k) {
+    if (term.operands[k].kind == Term::Kind::absent) continue;
+    const ops::OperandSignature& declared = signature.operands[std::min(k, signature.operands.size() - 1)];
+    if (declared.type_class == ops::TypeClass::integer) continue;  // says which elements
+    operands.push_back(of(term.operands[k], definitions));
+    if (declared.type_class == ops::TypeClass::boolean && operands.back())
+      for (const ElementId id : *operands.back()) nodes_[static_cast<std::size_t>(id)].boolean = true;
+  }
+  if (keeps_type(term)) return operands[0];
+  if (work != FloatWork::moves && work != FloatWork::fills) return applied(term, operands);
+  std::vector<ElementId> all;
+  for (const ElementSet& set : operands) {
+    if (!set) return std::nullopt;
+    all.insert(all.end(), set->begin(), set->end());
+  }
+  if (work == FloatWork::fills) {
+    const Expression* value = attribute_of(term, "value");
+    const double filled = value == nullptr ? 0 : number_of(*value);
+    if (!std::isnan(filled)) all.push_back(number(filled));
+    if (std::isnan(filled)) {
+      Element element;
+      element.kind = Element::Kind::variable;
+      element.name = print(*value);
+      all.push_back(make(std::move(element), "attribute"));
+    }
+  }
+  sort_unique(all);
+  return all.size() > kMostElements ? std::nullopt : ElementSet(std::move(all));
+}
+
+// zeros and ones are known; of other constants no more than that they are one of two numbers or unknown.
+ElementSet Elements::made(const Term& term) {
+  if (term.name == "zeros" || term.name == "ones") return one_element(number(term.name == "ones" ? 1 : 0));
+  const Expression* value = attribute_of(term, "value");
+  if (value != nullptr && !std::isnan(number_of(*value))) return one_element(number(number_of(*value)));
+  Element element;
+  element.kind = Element::Kind::variable;
+  element.name = print(term);
+  return one_element(make(std::move(element), "made"));
+}
+
+ElementSet Elements::applied(const Term& term, const std::vector<ElementSet>& operands) {
+  const ops::Signature& signature = *find_signature(term.name);
+  Element element;
+  element.kind = Element::Kind::application;
+  element.name = term.name;
+  element.effect = &float_effect(term.name);
+  element.evaluable = element.effect->scalar != nullptr;
+  std::string text;
+  for (const ops::AttributeSignature& a : signature.attributes) {
+    const Expression* given = attribute_of(term, a.name);
+    // Axes and windows change with the place of the elements.
+    if (given != nullptr && (signature.pointwise || !moves_)) text += fmt::format("{}={};", a.name, print(*given));
+    double value = 0;
+    if (a.kind == ops::AttributeKind::real) {
+      const auto* standard = a.default_value ? std::get_if<ir::Real>(&*a.default_value) : nullptr;
+      value = given != nullptr ? number_of(*given) : standard != nullptr ? standard->to_double() : kNan;
+      element.evaluable = element.evaluable && !std::isnan(value);
+    }
+    element.attributes.push_back(value);
+  }
+  // Every choice of one element for each operand.
+  std::vector<std::vector<ElementId>> choices = {{}};
+  for (const ElementSet& set : operands) {
+    if (!set) return std::nullopt;
+    std::vector<std::vector<ElementId>> longer;
+    for (const auto& choice : choices)
+      for (const ElementId id : *set) {
+        longer.push_back(choice);
+        longer.back().push_back(id);
+      }
+    choices = std::move(longer);
+    if (choices.size() > kMostElements) return std::nullopt;
+  }
+  std::vector<ElementId> all;
+  for (auto& choice : choices) {
+    if (signature.commutative) std::sort(choice.begin(), choice.end());
+    Element one = element;
+    one.operands = std::move(choice);
+    all.push_back(make(std::move(one), text));
+  }
+  sort_unique(all);
+  return ElementSet(std::move(all));
+}
+
+std::vector<ElementId> Elements::below(std::span<const ElementId> roots, bool into_opaque) const {
+  std::set<ElementId> found;
+  std::vector<ElementId> open(roots.begin(), roots.end());
+  while (!open.empty()) {
+    const ElementId id = open.back();
+    open.pop_back();
+    if (!found.insert(id).second) continue;
+    const Element& e = (*this)[id];
+    if (e.kind != Element::Kind::application || (!e.evaluable && !into_opaque)) continue;
+    open.insert(open.end(), e.operands.begin(), e.operands.end());
+  }
+  return {found.begin(), found.end()};
+}
+
+bool Elements::known(ElementId id) const {
+  const ElementId roots[] = {id};
+  for (const ElementId k : below(roots, true)) {
+    const Element& e = (*this)[k];
+    if (e.kind != Element::Kind::variable) continue;
+    const bool constant = std::any_of(rule_.guards.begin(), rule_.guards.end(), [&](const Guard& g) {
+      return g.value == e.name && (g.kind == Guard::Kind::is_constant || g.kind == Guard::Kind::equals_value);
+    });
+    if (!constant && rule_.names.contains(e.name)) return false;
+  }
+  return true;
+}
+
+namespace {
+
+using Range = std::pair<double, double>;
+constexpr Range kAll = {-kInfinity, kInfinity};
+
+double low_product(double a, double b) { return a == 0 || b == 0 ? 0 : a * b; }
+
+Range sum(Range a, Range b) { return {a.first + b.first, a.second + b.second}; }
+Range product(Range a, Range b) {
+  const double all[] = {low_product(a.first, b.first), low_product(a.first, b.second), low_product(a.second, b.first),
+                        low_product(a.second, b.second)};
+  return {*std::min_element(std::begin(all), std::end(all)), *std::max_element(std::begin(all), std::end(all))};
+}
+
+}  // namespace
+
+Range Elements::range(ElementId id) const {
+  const Element& e = (*this)[id];
+  if (e.kind == Element::Kind::number) return {e.number, e.number};
+  if (e.kind == Element::Kind::variable) {
+    const auto has = [&](Guard::Kind kind) {
+      return std::any_of(rule_.guards.begin(), rule_.guards.end(), [&](const Guard& g) { return g.value == e.name && g.kind == kind; });
+    };
+    return has(Guard::Kind::is_positive) || has(Guard::Kind::is_nonnegative) ? Range{0, kInfinity} : kAll;
+  }
+  if (e.effect->domain == ops::FloatDomain::bounded_above) return {0, std::exp(range(e.operands[0]).second)};
+  switch (e.effect->range) {
+    case FloatRange::nonnegative:
+      return {0, kInfinity};
+    case FloatRange::unit:
+      return {0, 1};
+    case FloatRange::symmetric:
+      return {-1, 1};
+    case FloatRange::of_operands: {
+      Range all = {kInfinity, -kInfinity};
+      for (const ElementId operand : e.operands) {
+        const Range one = range(operand);
+        all = {std::min(all.first, one.first), std::max(all.second, one.second)};
+      }
+      return all;
+    }
+    case FloatRange::at_least_operand:
+      return range(e.operands[0]);
+    case FloatRange::any:
+      break;
+  }
+  if (e.effect->error == FloatError::multiplies) {
+    const Range both = product(range(e.operands[0]), range(e.operands[1]));
+    return e.operands[0] == e.operands[1] && !moves_ ? Range{std::max(both.first, 0.0), both.second} : both;
+  }
+  if (e.effect->error == FloatError::adds && e.evaluable) {
+    const bool difference = subtracts(*e.effect);
+    const Element& other = (*this)[e.operands[1]];
+    // x - max(x) is at most 0.
+    if (difference && !moves_ && other.kind == Element::Kind::application && other.effect->range == FloatRange::at_least_operand &&
+        other.operands[0] == e.operands[0])
+      return {-kInfinity, 0};
+    const Range b = range(e.operands[1]);
+    return sum(range(e.operands[0]), difference ? Range{-b.second, -b.first} : b);
+  }
+  if (e.effect->error == FloatError::copies && e.evaluable && e.operands.size() == 1) {
+    const Range a = range(e.operands[0]);
+    return {-a.second, -a.first};
+  }
+  return kAll;
+}
+
+}  // namespace xflow::rules

@@ -1,0 +1,243 @@
+// Elements evaluated for ordinary and for special numbers.
+#include <algorithm>
+#include <array>
+
+#include "src/rules/float_elements.h"
+
+namespace xflow::rules {
+namespace {
+
+using ops::FloatError;
+using ops::ZeroSign;
+
+constexpr std::size_t kTuples = 12;  // of ordinary numbers
+constexpr std::size_t kMostAssignments = 1500;
+
+// A result, and what may differ between runtimes or between orders of operations.
+struct Number {
+  double value = 0;
+  bool either = false;  // a 0 of either sign
+  bool loose = false;   // infinities of opposite sign, or an infinity and 0, have met: anything
+};
+
+class Evaluation {
+ public:
+  Evaluation(const Elements& elements, std::span<const ElementId> roots, Strictness strictness)
+      : elements_(elements), order_(elements.below(roots, false)), strictness_(strictness), numbers_(elements.size()) {
+    for (const ElementId id : order_) {
+      const Element& e = elements[id];
+      if (e.kind == Element::Kind::variable || (e.kind == Element::Kind::application && !e.evaluable)) leaves_.push_back(id);
+      if (e.kind == Element::Kind::number) literals_.push_back(e.number);
+      if (e.kind != Element::Kind::application || !e.evaluable) continue;
+      for (const double a : e.attributes)
+        if (std::isfinite(a)) literals_.push_back(a);
+    }
+    std::sort(literals_.begin(), literals_.end());
+    literals_.erase(std::unique(literals_.begin(), literals_.end()), literals_.end());
+  }
+
+  const std::vector<ElementId>& leaves() const { return leaves_; }
+  const std::vector<double>& literals() const { return literals_; }
+
+  void run(std::span<const double> values) {
+    std::size_t leaf = 0;
+    for (const ElementId id : order_) {
+      const Element& e = elements_[id];
+      Number& n = numbers_[static_cast<std::size_t>(id)];
+      if (leaf < leaves_.size() && leaves_[leaf] == id) {
+        n = {values[leaf++], false, false};
+      } else {
+        n = e.kind == Element::Kind::number ? Number{e.number, false, false} : applied(e);
+      }
+    }
+  }
+  const Number& operator[](ElementId id) const { return numbers_[static_cast<std::size_t>(id)]; }
+
+ private:
+  Number applied(const Element& e) const {
+    std::array<double, 3> v{};
+    Number result;
+    bool nan = false;
+    bool infinite = false;
+    bool either = false;
+    for (std::size_t k = 0; k < e.operands.size(); ++k) {
+      const Number& n = (*this)[e.operands[k]];
+      v[k] = n.value;
+      nan = nan || std::isnan(n.value);
+      infinite = infinite || std::isinf(n.value);
+      either = either || (n.either && n.value == 0);
+      result.loose = result.loose || n.loose;
+    }
+    result.value = e.effect->scalar({v.data(), e.operands.size()}, e.attributes);
+    if (std::isnan(result.value) && !nan && infinite) result.loose = true;
+    if (std::isinf(result.value) && either) result.loose = true;
+    if (result.value == 0) result.either = either || open_sign(e, v);
+    return result;
+  }
+
+  // True if the sign of the result, which is 0, may differ.
+  bool open_sign(const Element& e, const std::array<double, 3>& v) const {
+    const bool mixed = e.operands.size() == 2 && v[0] == 0 && v[1] == 0 && std::signbit(v[0]) != std::signbit(v[1]);
+    if (e.effect->zero == ZeroSign::either && (mixed || strictness_ == Strictness::rounding)) return true;
+    if (e.effect->zero == ZeroSign::by_runtime && strictness_ == Strictness::rounding) return true;
+    if (e.effect->error != FloatError::adds) return false;
+    if (v[0] != 0) return true;  // the terms cancel
+    const bool difference = subtracts(*e.effect);
+    const bool written = elements_[e.operands[0]].kind == Element::Kind::number || elements_[e.operands[1]].kind == Element::Kind::number;
+    return !written && (std::signbit(v[0]) == std::signbit(v[1])) == difference;
+  }
+
+  const Elements& elements_;
+  std::vector<ElementId> order_;
+  Strictness strictness_;
+  std::vector<Number> numbers_;
+  std::vector<ElementId> leaves_;
+  std::vector<double> literals_;
+};
+
+// Tuple `k` of ordinary numbers for the leaves; the first ones are positive.
+std::vector<double> ordinary(const Elements& elements, const Evaluation& evaluation, std::size_t k) {
+  static constexpr std::array<double, 12> kNumbers = {0.6, 1.3, 2.2, 3.7, 0.25, 5.1, -0.45, -1.7, -2.9, -0.2, 7.3, -6.4};
+  std::vector<double> result;
+  for (std::size_t i = 0; i < evaluation.leaves().size(); ++i) {
+    const std::size_t among = k < 3 ? 6 : kNumbers.size();
+    double value = kNumbers[(i * 5 + k * 7 + i * k * 3 + k * k) % among];
+    if (k % 4 == 3 && !evaluation.literals().empty()) value += evaluation.literals()[(i + k) % evaluation.literals().size()];
+    result.push_back(elements[evaluation.leaves()[i]].boolean ? static_cast<double>((k >> (i % 3)) & 1U) : value);
+  }
+  return result;
+}
+
+bool close(double a, double b) { return std::abs(a - b) <= 1e-6 * std::max({1.0, std::abs(a), std::abs(b)}); }
+
+// The special numbers that leaf `id` can be under the rule's guards.
+std::vector<double> specials(const Elements& elements, const Evaluation& evaluation, const Rule& rule, ElementId id, bool few) {
+  const Element& e = elements[id];
+  if (e.boolean) return {0, 1};
+  std::vector<double> all = {kNan, kInfinity, -kInfinity, 0.0, -0.0, 1.25, -1.25};
+  if (!few) {
+    all.insert(all.end(), {2.5, -3.5, 0.3, -0.3});
+    for (const double l : evaluation.literals())
+      if (l != 0 && all.size() < 24) all.insert(all.end(), {l, -l, l + 0.25, l - 0.25});
+  }
+  const auto drop = [&](auto when) { all.erase(std::remove_if(all.begin(), all.end(), when), all.end()); };
+  for (const Guard& g : rule.guards) {
+    if (e.kind != Element::Kind::variable || g.value != e.name) continue;
+    if (g.kind == Guard::Kind::equals_value) all = {g.arguments[0].number.to_double()};
+    if (g.kind == Guard::Kind::is_nonzero) drop([](double v) { return v == 0; });
+    if (g.kind == Guard::Kind::is_positive) drop([](double v) { return !(v > 0); });
+    if (g.kind == Guard::Kind::is_nonnegative) drop([](double v) { return !(v >= 0); });
+    if (g.kind == Guard::Kind::is_finite) drop([](double v) { return !std::isfinite(v); });
+  }
+  if (all.empty()) all = {1.25};
+  return all;
+}
+
+SpecialChange change(const Number& a, const Number& b, Strictness strictness) {
+  const bool strict = strictness == Strictness::bits;
+  if (!strict && (a.loose || b.loose)) return SpecialChange::none;
+  if (std::isnan(a.value) != std::isnan(b.value)) return SpecialChange::nan;
+  if (std::isnan(a.value)) return SpecialChange::none;
+  if (std::isinf(a.value) || std::isinf(b.value)) return a.value == b.value ? SpecialChange::none : SpecialChange::infinity;
+  if (strict ? a.value != b.value : !close(a.value, b.value)) return SpecialChange::infinity;
+  if (a.value != 0 || b.value != 0) return SpecialChange::none;
+  const bool same = std::signbit(a.value) == std::signbit(b.value);
+  if (strict) return same && !a.either && !b.either ? SpecialChange::none : SpecialChange::zero_sign;
+  return same || a.either || b.either ? SpecialChange::none : SpecialChange::zero_sign;
+}
+
+// Calls `visit` with every assignment of the leaves' numbers, or, where these are too many, with those in which at most two leaves are
+// special. Stops where `visit` returns false.
+template <typename Visit>
+void for_assignments(const std::vector<std::vector<double>>& numbers, const std::vector<double>& usual, Visit visit) {
+  std::size_t count = 1;
+  for (const auto& list : numbers) count = std::min(count * list.size(), kMostAssignments + 1);
+  std::vector<double> values = usual;
+  if (count <= kMostAssignments) {
+    for (std::size_t n = 0; n < count; ++n) {
+      std::size_t rest = n;
+      for (std::size_t k = 0; k < numbers.size(); ++k) {
+        values[k] = numbers[k][rest % numbers[k].size()];
+        rest /= numbers[k].size();
+      }
+      if (!visit(values)) return;
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    for (std::size_t j = i + 1; j < numbers.size(); ++j)
+      for (const double a : numbers[i])
+        for (const double b : numbers[j]) {
+          values = usual;
+          values[i] = a;
+          values[j] = b;
+          if (!visit(values)) return;
+        }
+}
+
+}  // namespace
+
+bool may_be_equal(const Elements& elements, ElementId a, ElementId b) {
+  if (a == b) return true;
+  const ElementId roots[] = {a, b};
+  Evaluation evaluation(elements, roots, Strictness::rounding);
+  for (std::size_t k = 0; k < kTuples; ++k) {
+    evaluation.run(ordinary(elements, evaluation, k));
+    const double x = evaluation[a].value;
+    const double y = evaluation[b].value;
+    if (std::isfinite(x) && std::isfinite(y) && !close(x, y)) return false;
+  }
+  return true;
+}
+
+bool depends_on_all(const Elements& elements, ElementId id) {
+  const ElementId roots[] = {id};
+  Evaluation evaluation(elements, roots, Strictness::bits);
+  for (std::size_t leaf = 0; leaf < evaluation.leaves().size(); ++leaf) {
+    bool depends = false;
+    for (std::size_t k = 0; k < kTuples && !depends; ++k) {
+      std::vector<double> values = ordinary(elements, evaluation, k);
+      evaluation.run(values);
+      const double before = evaluation[id].value;
+      for (const double other : {0.0, 1.0, 9.5, -9.5}) {
+        if (elements[evaluation.leaves()[leaf]].boolean && std::abs(other) > 1) continue;
+        values[leaf] = other;
+        evaluation.run(values);
+        depends = depends || evaluation[id].value != before;
+      }
+    }
+    if (!depends) return false;
+  }
+  return true;
+}
+
+bool reads_once(const Elements& elements, ElementId id) {
+  std::set<ElementId> seen;
+  std::vector<ElementId> open = {id};
+  while (!open.empty()) {
+    const ElementId at = open.back();
+    open.pop_back();
+    const Element& e = elements[at];
+    if (e.kind == Element::Kind::variable && !seen.insert(at).second) return false;
+    open.insert(open.end(), e.operands.begin(), e.operands.end());
+  }
+  return true;
+}
+
+SpecialChange special_change(const Elements& elements, const Rule& rule, ElementId a, ElementId b, Strictness strictness) {
+  if (a == b) return SpecialChange::none;
+  const ElementId roots[] = {a, b};
+  Evaluation evaluation(elements, roots, strictness);
+  std::vector<std::vector<double>> numbers;
+  for (const ElementId leaf : evaluation.leaves())
+    numbers.push_back(specials(elements, evaluation, rule, leaf, evaluation.leaves().size() > 2));
+  SpecialChange found = SpecialChange::none;
+  for_assignments(numbers, ordinary(elements, evaluation, 1), [&](const std::vector<double>& values) {
+    evaluation.run(values);
+    found = change(evaluation[a], evaluation[b], strictness);
+    return found == SpecialChange::none;
+  });
+  return found;
+}
+
+}  // namespace xflow::rules

@@ -1,0 +1,137 @@
+// The float class of rules: what overflows, cancels, jumps or differs for NaN, infinities and -0 is seen.
+#include <gtest/gtest.h>
+
+#include "tests/rules/rules_for_tests.h"
+
+namespace xflow::rules {
+namespace {
+
+std::string class_of(const std::string& source, const std::string& target, const std::string& with = "") {
+  const Rule rule = parsed("rule r\n" + with + "  source\n" + source + "\n  target\n" + target + "\n")[0];
+  return numbers_text(rule);
+}
+std::string class_of_y(const std::string& source, const std::string& target, const std::string& with = "") {
+  return class_of("    y = " + source, "    y = " + target, with);
+}
+
+TEST(FloatClass, OfSoftmaxWithoutItsShiftIsSpecial) {
+  const std::string with = "  with\n    x: [A, N]\n";
+  const std::string m = "reduce_max(x, axes: [1], keep_dims: 1)";
+  const std::string target = "exp(x) / reduce_sum(exp(x), axes: [1], keep_dims: 1)";
+  const auto starts = [&](const std::string& text) { return text.substr(0, 8); };
+  EXPECT_EQ(starts(class_of_y("exp(x - " + m + ") / reduce_sum(exp(x - " + m + "), axes: [1], keep_dims: 1)", target, with)), "special:");
+  EXPECT_EQ(starts(class_of("    e = exp(x - " + m + ")\n    y = e / reduce_sum(e, axes: [1], keep_dims: 1)", "    y = " + target, with)),
+            "special:");
+  const std::string text = class_of_y("exp(x - " + m + ") / reduce_sum(exp(x - " + m + "), axes: [1], keep_dims: 1)", target, with);
+  EXPECT_NE(text.find("changes the range of exp"), std::string::npos) << text;
+  EXPECT_NE(text.find("changes what is divided"), std::string::npos) << text;
+}
+
+TEST(FloatClass, OfLogSumExpWithoutItsShiftIsSpecial) {
+  const std::string with = "  with\n    x: [A, N]\n";
+  const std::string m = "reduce_max(x, axes: [1], keep_dims: 1)";
+  const std::string text = class_of_y("log(reduce_sum(exp(x - " + m + "), axes: [1], keep_dims: 1)) + " + m,
+                                      "log(reduce_sum(exp(x), axes: [1], keep_dims: 1))", with);
+  EXPECT_NE(text.find("special"), std::string::npos) << text;
+  EXPECT_NE(text.find("changes the range of exp"), std::string::npos) << text;
+}
+
+TEST(FloatClass, OfExponentialsOfOtherArgumentsIsSpecial) {
+  const std::string text = class_of_y("exp(x - z) * exp(z)", "exp(x + z) * exp(neg(z))");
+  EXPECT_NE(text.find("special"), std::string::npos) << text;
+  EXPECT_NE(text.find("changes the range of exp"), std::string::npos) << text;
+}
+
+TEST(FloatClass, OfVarianceByMomentsIsSpecial) {
+  const std::string with = "  with\n    x: [A, N]\n";
+  const auto mean = [](const std::string& of) { return "reduce_mean(" + of + ", axes: [1], keep_dims: 1)"; };
+  const std::string text =
+      class_of_y(mean("(x - " + mean("x") + ") * (x - " + mean("x") + ")"), mean("x * x") + " - " + mean("x") + " * " + mean("x"), with);
+  EXPECT_EQ(text, "special: re-associates, can cancel");
+}
+
+TEST(FloatClass, OfChoicesThatDifferForNaNIsSpecial) {
+  for (const auto& [source, target] : std::vector<std::pair<std::string, std::string>>{
+           {"select(less(0, x), x, 0)", "relu(x)"},
+           {"not(less(x, z))", "greater_equal(x, z)"},
+           {"select(equal(x, x), u, z)", "u"},
+           {"select(less(x, 6), x, 6)", "clip(x, max: 6)"},
+           {"select(less(x, z), x, z)", "minimum(x, z)"},
+       }) {
+    const std::string text = class_of_y(source, target);
+    EXPECT_EQ(text.substr(0, 8), "special:") << source << ": " << text;
+    EXPECT_TRUE(text.find("changes NaN") != std::string::npos || text.find("changes the operands of less") != std::string::npos)
+        << source << ": " << text;
+  }
+}
+
+TEST(FloatClass, OfChoicesThatAgreeForNaNIsExact) {
+  for (const auto& [source, target] : std::vector<std::pair<std::string, std::string>>{
+           {"relu(relu(x))", "relu(x)"},
+           {"clip(x, min: 0, max: inf)", "relu(x)"},
+           {"minimum(relu(x), 6)", "clip(x, min: 0, max: 6)"},
+           {"greater(x, z)", "less(z, x)"},
+           {"select(not(c), x, z)", "select(c, z, x)"},
+           {"select(less(x, z), u, w)", "select(greater(z, x), u, w)"},
+           {"neg(neg(x))", "x"},
+           {"relu(transpose(x, perm: p))", "transpose(relu(x), perm: p)"},
+           {"floor(transpose(x, perm: p))", "transpose(floor(x), perm: p)"},
+       })
+    EXPECT_EQ(class_of_y(source, target), "exact") << source;
+}
+
+TEST(FloatClass, OfChoicesAmongZerosIsRounding) {
+  EXPECT_EQ(class_of_y("maximum(x, 0)", "relu(x)"), "rounding: re-associates");
+  EXPECT_EQ(class_of_y("abs(relu(x))", "relu(x)"), "rounding: re-associates");
+}
+
+TEST(FloatClass, OfJumpsWithOtherOperandsIsSpecial) {
+  for (const auto& [source, target] : std::vector<std::pair<std::string, std::string>>{
+           {"floor(x + 3)", "floor(x) + 3"},
+           {"less(x + 1, z + 1)", "less(x, z)"},
+           {"less(x * 2, z * 2)", "less(x, z)"},
+           {"round(x - 2)", "round(x) - 2"},
+           {"cast(x * s * t, to: int64)", "cast(x * (s * t), to: int64)"},
+       }) {
+    const std::string text = class_of_y(source, target);
+    EXPECT_EQ(text.substr(0, 8), "special:") << source << ": " << text;
+    EXPECT_NE(text.find("changes the operands of "), std::string::npos) << source << ": " << text;
+  }
+  EXPECT_EQ(class_of_y("floor(x + z) * s * t", "floor(z + x) * (s * t)").substr(0, 9), "rounding:");
+}
+
+TEST(FloatClass, SeesTheSignOfZero) {
+  EXPECT_EQ(class_of_y("x + 0", "x"), "special: computes with nothing instead of add, changes the sign of 0");
+  EXPECT_EQ(class_of_y("1 / (x + 0)", "1 / x").substr(0, 8), "special:");
+  EXPECT_EQ(class_of_y("0 - x", "neg(x)"), "special: computes with nothing instead of sub, changes the sign of 0");
+  EXPECT_EQ(class_of_y("x - 0", "x").substr(0, 9), "rounding:");
+  EXPECT_EQ(class_of_y("relu(x + 0)", "relu(x)").substr(0, 9), "rounding:");
+  EXPECT_EQ(class_of_y("exp(x + 0)", "exp(x)").substr(0, 8), "special:") << "the operands of exp differ";
+}
+
+TEST(FloatClass, SeesWhatIsDivided) {
+  EXPECT_EQ(class_of_y("x / s * s", "x").substr(0, 8), "special:");
+  EXPECT_EQ(class_of_y("x / s + z / s", "(x + z) / s"), "special: re-associates, changes NaN") << "x = 0, s = 0";
+  EXPECT_EQ(class_of_y("x * z / (sigmoid(s) + 1)", "x * (z / (sigmoid(s) + 1))").substr(0, 9), "rounding:");
+  EXPECT_EQ(class_of_y("a * reciprocal(b)", "a / b").substr(0, 9), "rounding:");
+}
+
+TEST(FloatClass, OfOtherOrdersOfSumsAndProductsIsRounding) {
+  for (const auto& [source, target] : std::vector<std::pair<std::string, std::string>>{
+           {"(x + z) * s", "x * s + z * s"},
+           {"x * s + z * s", "(x + z) * s"},
+           {"x + s + t", "x + (s + t)"},
+           {"x * s * t", "x * (s * t)"},
+           {"pow(x, 2)", "x * x"},
+           {"x + x", "x * 2"},
+           {"matmul(matmul(x, z), w)", "matmul(x, matmul(z, w))"},
+       })
+    EXPECT_EQ(class_of_y(source, target).substr(0, 9), "rounding:") << source << ": " << class_of_y(source, target);
+}
+
+TEST(FloatClass, OfSquaresOfDifferencesIsSpecial) {
+  EXPECT_NE(class_of_y("(x - z) * (x - z)", "x * x - 2 * x * z + z * z").find("can cancel"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace xflow::rules
