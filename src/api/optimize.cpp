@@ -14,6 +14,8 @@
 #include "src/api/end_to_end.h"
 #include "src/api/engine.h"
 #include "src/api/exceptions.h"
+#include "src/api/optimize_bodies.h"
+#include "src/api/places.h"
 #include "src/api/rounds.h"
 #include "src/api/simplify_document.h"
 #include "src/api/sized_model.h"
@@ -37,63 +39,6 @@ struct Optimized {
   std::optional<LoweredModel> lowered;
   std::unique_ptr<const Document> document;  // which `lowered` edits; null: the document that was given
 };
-
-// "node 'conv1' (Conv)" for a value of the original graph. A value inside of what one node of the document was lifted to (the product in a
-// BatchNormalization) is at the node that uses it.
-class Places {
- public:
-  Places(const Document& document, const LiftedModel& model, const ir::Arena& arena) : document_(document), model_(model) {
-    const std::vector<ir::NodeId> order = ir::topological_order(arena, model.graph);
-    for (auto id = order.rbegin(); id != order.rend(); ++id) {
-      const ir::Node& node = arena.node(*id);
-      for (std::uint32_t k = 0; k < node.outputs.size(); ++k) {
-        const auto place = node_of({*id, k});
-        if (!place) continue;
-        for (const ir::ValueId operand : node.operands) users_.try_emplace(operand, *place);
-      }
-    }
-  }
-
-  // Nothing for a value that came up during the search.
-  std::string of(ir::ValueId value) const {
-    const auto place = node_of(value);
-    return place ? onnx_io::describe(document_, *place) : std::string();
-  }
-
- private:
-  std::optional<onnx_io::NodeId> node_of(ir::ValueId value) const {
-    if (const auto origin = model_.origins.find(value); origin != model_.origins.end()) return origin->second.node;
-    const auto user = users_.find(value);
-    return user == users_.end() ? std::nullopt : std::optional(user->second);
-  }
-
-  const Document& document_;
-  const LiftedModel& model_;
-  std::map<ir::ValueId, onnx_io::NodeId> users_;
-};
-
-void list_steps(const Places& places, const search::Finalist& found, OptimizeReport& report) {
-  // Values of later graphs back to the document, along what each step replaced is not kept; the equal value of the original is found by the
-  // correspondence read backwards.
-  std::map<ir::ValueId, ir::ValueId> original;
-  for (const auto& [before, after] : found.correspondence) {
-    const auto [known, fresh] = original.try_emplace(after, before);
-    if (!fresh && before < known->second) known->second = before;
-  }
-  report.steps.clear();
-  for (const search::Step& step : found.steps) {
-    OptimizeReport::Step line{step.rule, {}, step.gain.value};
-    for (const ir::ValueId value : step.replaced) {
-      line.where = places.of(value);
-      if (line.where.empty()) {
-        if (const auto found = original.find(value); found != original.end()) line.where = places.of(found->second);
-      }
-      if (!line.where.empty()) break;
-    }
-    if (line.where.empty()) line.where = "a value that an earlier step made";
-    report.steps.push_back(std::move(line));
-  }
-}
 
 // The candidate as a file that a runner can read, beside the file that will be written. It and its external data go again.
 class CandidateFile {
@@ -182,8 +127,9 @@ std::string judge(api::RunnerGate& gate, const Document& document, const Files& 
   return judged({{}, original}, {{}, (*candidate)->path()});
 }
 
+// `body`: where the document is a body of another one.
 Result<Optimized> optimize_document(const Document& document, const Files& files, const OptimizeOptions& all_options,
-                                    const api::RunLimits& limits, const ProgressCallback& progress) {
+                                    const api::RunLimits& limits, const ProgressCallback& progress, const api::BodyPlace* body = nullptr) {
   const double start = limits.seconds();
   Optimized result;
   OptimizeReport& report = result.report;
@@ -216,7 +162,7 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   }
   const onnx_io::SettledShapes settled = onnx_io::settled_shapes(document, model, arena, all_options.numbers == "exact");
   std::vector<api::GraphMove> moves = api::graph_moves(document, model, settled, arena);
-  const Places places(document, model, arena);
+  const api::Places places(document, model, arena);
   std::map<ir::ValueId, ir::Constant> folded;
   const eval::Options fold_options = api::within(limits);
   const onnx_io::Fold fold = [&](ir::ValueId value) -> Result<ir::Constant> {
@@ -240,7 +186,7 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   XFLOW_CHECK(limits.check());
   XFLOW_TRY(search::Outcome outcome, api::improve(problem, options, progress, report));
   std::vector<search::Finalist> finalists = api::finalists(std::move(outcome));
-  list_steps(places, finalists[0], report);
+  api::list_steps(places, finalists[0], report);
   const auto finish = [&] {
     report.seconds = limits.seconds() - start;
     return std::move(result);
@@ -264,6 +210,10 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   }
   onnx_io::LowerOptions lower_options;
   lower_options.settled = &settled;
+  if (body != nullptr) {
+    lower_options.around = &body->around;
+    lower_options.name_prefix = fmt::format("xflow_g{}_", onnx_io::index(body->graph));
+  }
   const auto lower = [&](const search::Finalist& found) {
     return onnx_io::lower(document, model, arena, found.graph, found.correspondence, fold, lower_options);
   };
@@ -283,7 +233,7 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
     const auto shipped = api::judge_in_turn(problem, runs, finalists, options, judged, against, report);
     XFLOW_CHECK(limits.check());
     if (!shipped) return keep_original("run from end to end, " + against, report.after_nanoseconds);
-    list_steps(places, finalists[*shipped], report);
+    api::list_steps(places, finalists[*shipped], report);
     // A runtime may write a result in the place of an operand where it sees that shapes are equal, and may find fewer patterns: that as
     // well only running it tells.
     lower_options.declare = true;
@@ -363,6 +313,69 @@ Result<Optimized> optimize_until_stable(const Document& document, const Files& f
   return best;
 }
 
+// Runs a model with edits, of `edited` where that is not null, in the runner against itself. Empty if it may be shipped.
+std::string judge_in_runner(const Document& shipped, const Files& files, api::SizedModel& model, std::span<const onnx_io::GraphEdit> edits,
+                            const Document* edited, const OptimizeOptions& options, const api::RunLimits& limits,
+                            const ProgressCallback& progress, OptimizeReport& report) {
+  api::Problem problem{model.arena(), model.model().graph, model.inputs()};
+  problem.limits = &limits;
+  problem.runs = &model.runs();
+  const auto gate = api::RunnerGate::open(options, model.runs(), limits);
+  if (!gate) return gate.error().text();
+  const std::function<void()> running = api::running(progress, limits, report);
+  return judge(**gate, shipped, files, problem, model.required(), {}, edits, running, report.end_to_end, edited);
+}
+
+// Optimises the bodies of nodes in what is going to be written, each as a graph of its own, until they stay as they are. With the gate a
+// body is run by itself, in a runner the whole model.
+Result<void> optimize_bodies_of(const Document& document, const Files& files, const OptimizeOptions& options, const api::RunLimits& limits,
+                                const ProgressCallback& progress, Optimized& best) {
+  constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // they are in memory twice
+  if (api::cleaned_graphs(document).size() < 2 || document.bytes().size() > kMostBytes) return {};
+  const auto optimize = [&](const Document& body, const api::BodyPlace& place, const OptimizeOptions& own) -> Result<api::OptimizedBody> {
+    XFLOW_TRY(Optimized optimized, optimize_document(body, {}, own, limits, progress, &place));
+    return api::OptimizedBody{std::move(optimized.report), optimized.lowered ? *std::move(optimized.lowered) : LoweredModel()};
+  };
+  OptimizeReport& report = best.report;
+  for (int round = 0; round < api::kMostRounds && !limits.ends_search(); ++round) {
+    std::unique_ptr<const Document> written;
+    if (best.lowered) {
+      XFLOW_TRY(std::string bytes, onnx_io::write_bytes(best.document ? *best.document : document, best.lowered->edits));
+      XFLOW_TRY(Document parsed, Document::parse(std::move(bytes), document.origin()));
+      written = std::make_unique<const Document>(std::move(parsed));
+    }
+    const Document& shipped = written ? *written : document;
+    XFLOW_TRY(api::OptimizedBodies bodies, api::optimize_bodies(shipped, options, limits, report, optimize));
+    if (!bodies.edits.empty() && options.gate && !options.runner.empty()) {
+      XFLOW_TRY(const auto model, api::SizedModel::lift(shipped, options, [&] { return limits.is_over(); }));
+      OptimizeReport trial = report;
+      trial.end_to_end = {};
+      const std::string against = judge_in_runner(shipped, written ? Files{{}, files.output} : files, *model, bodies.edits, nullptr,
+                                                  options, limits, progress, trial);
+      XFLOW_CHECK(limits.check());
+      if (!against.empty()) api::leave_bodies("run from end to end, " + against, bodies);
+      if (against.empty() && !written) std::swap(report.end_to_end, trial.end_to_end);  // it is the original that both were run against
+      api::add_run(report.end_to_end, written || !against.empty() ? trial.end_to_end : OptimizeReport::EndToEnd(), against);
+    }
+    const bool improved = !bodies.edits.empty();
+    if (improved && !report.improved) {  // the rewrites that were found are not in it
+      report.steps.clear();
+      for (OptimizeReport::RuleCount& count : report.rules) count.applied = 0;
+      report.after_nanoseconds = report.before_nanoseconds;
+    }
+    LoweredModel lowered;
+    lowered.edits = std::move(bodies.edits);
+    lowered.constants = std::move(bodies.constants);
+    api::add_bodies(report, std::move(bodies));
+    if (!improved) return {};
+    report.improved = true;
+    report.reason.clear();
+    best.document = std::move(written);
+    best.lowered = std::move(lowered);
+  }
+  return {};
+}
+
 // Runs the clean-ups of `shipped` against it. Empty if it is measured to be no slower; otherwise why it may not be written.
 std::string judge_smaller(const Document& shipped, const Files& files, const api::Simplified& smaller, const OptimizeOptions& options,
                           const api::RunLimits& limits, const ProgressCallback& progress, const OptimizeReport& before) {
@@ -379,10 +392,7 @@ std::string judge_smaller(const Document& shipped, const Files& files, const api
   const std::function<void()> running = api::running(progress, limits, trial);
   std::string against;
   if (!options.runner.empty()) {
-    const auto gate = api::RunnerGate::open(options, model->runs(), limits);
-    if (!gate) return gate.error().text();
-    against = judge(**gate, shipped, files, problem, model->required(), {}, smaller.last.edits, running, trial.end_to_end,
-                    smaller.base(&shipped));
+    against = judge_in_runner(shipped, files, *model, smaller.last.edits, smaller.base(&shipped), options, limits, progress, trial);
   } else {
     const auto graph = api::cleaned_graph(model->model(), model->arena(), options, [&] { return limits.is_over(); });
     if (!graph) return graph.error().text();
@@ -420,7 +430,7 @@ Result<void> clean_up_result(const Document& document, const Files& files, const
       smaller.report.stored_bytes_before - std::min(smaller.report.stored_bytes_before, smaller.report.stored_bytes_after);
   if (options.accept == Accept::smaller) {
     if (options.gate && !api::is_elsewhere(options))
-      report.smaller.reason = judge_smaller(shipped, files, smaller, options, limits, progress, report);
+      report.smaller.reason = judge_smaller(shipped, written ? Files{{}, files.output} : files, smaller, options, limits, progress, report);
     report.smaller.written = report.smaller.reason.empty();
   }
   if (!report.smaller.written) return {};
@@ -446,6 +456,7 @@ Result<void> clean_up_result(const Document& document, const Files& files, const
 Result<Optimized> optimize_and_clean_up(const Document& document, const Files& files, const OptimizeOptions& options,
                                         const api::RunLimits& limits, const ProgressCallback& progress) {
   XFLOW_TRY(Optimized best, optimize_until_stable(document, files, options, limits, progress));
+  XFLOW_CHECK(optimize_bodies_of(document, files, options, limits, progress, best));
   // What cannot be cleaned up stays as it is.
   if (const auto cleaned = clean_up_result(document, files, options, limits, progress, best); !cleaned)
     best.report.smaller.reason = "the clean-ups did not end: " + cleaned.error().text();

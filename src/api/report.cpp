@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "src/cost/device.h"
@@ -96,6 +97,14 @@ std::string text_of(const OptimizeReport::Smaller& smaller) {
   return fmt::format("did not remove {}: {}", removed, smaller.reason);
 }
 
+std::string text_of(const OptimizeReport::Body& body) {
+  std::string text =
+      fmt::format("{}, {} run{}: {} -> {} for one, {} -> {} nodes", body.place, body.runs, body.runs == 1 ? "" : "s",
+                  time_text(body.before_nanoseconds), time_text(body.after_nanoseconds), body.nodes_before, body.nodes_after);
+  for (const std::string& run : body.run) text += ", " + run;
+  return text;
+}
+
 double ratio(double after, double before) { return before > 0 ? after / before : 1; }
 
 }  // namespace
@@ -188,6 +197,15 @@ std::string OptimizeReport::to_text() const {
          fmt::format("{}{}{} does not agree with the original: {}", rewrite.rule, at, value.empty() ? ", which" : value, rewrite.message));
   }
   describe(end_to_end, line);
+  std::map<std::string, std::size_t> left;
+  for (const Body& body : bodies) {
+    if (body.improved) {
+      line("body", text_of(body));
+    } else {
+      ++left[body.reason];
+    }
+  }
+  for (const auto& [why, count] : left) line("bodies", fmt::format("{} as {}: {}", count, count == 1 ? "it was" : "they were", why));
   if (smaller.nodes_before > 0) line("clean-ups", text_of(smaller));
   if (smaller.nodes_before == 0 && !smaller.reason.empty()) line("clean-ups", smaller.reason);
   line("result", improved ? smaller.written && steps.empty() ? "a smaller model" : "a cheaper model" : "the original model: " + reason);
@@ -240,6 +258,15 @@ std::string OptimizeReport::to_json() const {
   json["checked_sizes"] = checked_sizes;
   json["skipped_sizes"] = skipped_sizes;
   json["end_to_end"] = json_of(end_to_end);
+  json["bodies"] = nlohmann::ordered_json::array();
+  for (const Body& body : bodies)
+    json["bodies"].push_back({{"place", body.place},
+                              {"runs", body.runs},
+                              {"predicted_nanoseconds", {{"before", body.before_nanoseconds}, {"after", body.after_nanoseconds}}},
+                              {"nodes", {{"before", body.nodes_before}, {"after", body.nodes_after}}},
+                              {"improved", body.improved},
+                              {"reason", body.reason},
+                              {"run", body.run}});
   json["smaller"] = {{"nodes", smaller.nodes},
                      {"nodes_before", smaller.nodes_before},
                      {"bytes", smaller.bytes},

@@ -44,20 +44,19 @@ void add_kernels(OptimizeReport::Kernels& kernels, const OptimizeReport::Kernels
   kernels.device_bytes = std::max(kernels.device_bytes, more.device_bytes);
 }
 
-// A later result was run against the one before it.
-void add_run(OptimizeReport::EndToEnd& run, const OptimizeReport& round) {
-  run.seconds += round.end_to_end.seconds;
-  if (!round.end_to_end.run) return;
-  if (!round.improved) {
-    run.others.push_back("another search on the result, against the result: " + round.reason);
+}  // namespace
+
+void add_run(OptimizeReport::EndToEnd& run, const OptimizeReport::EndToEnd& later, const std::string& against) {
+  run.seconds += later.seconds;
+  if (!later.run) return;
+  if (!against.empty()) {
+    run.others.push_back("another search on the result, against the result: " + against);
     return;
   }
-  for (const OptimizeReport::EndToEnd::Comparison& c : round.end_to_end.comparisons)
+  for (const OptimizeReport::EndToEnd::Comparison& c : later.comparisons)
     run.later.push_back(
         fmt::format("{:.3f} of the time of the result before [{:.3f}, {:.3f}] in {} pairs", c.ratio, c.low, c.high, c.pairs));
 }
-
-}  // namespace
 
 std::optional<OptimizeOptions> options_of_next_round(const OptimizeOptions& options, const OptimizeReport& report) {
   OptimizeOptions next = options;
@@ -76,22 +75,28 @@ std::optional<OptimizeOptions> options_of_next_round(const OptimizeOptions& opti
   return next;
 }
 
-void add_round(OptimizeReport& report, OptimizeReport round) {
+void add_search(OptimizeReport& report, OptimizeReport round) {
   report.states += round.states;
   report.expanded += round.expanded;
   report.seconds += round.seconds;
-  report.stop_reason = std::move(round.stop_reason);
   add_kernels(report.kernels, round.kernels);
   append(report.withdrawn, std::move(round.withdrawn));
-  add_run(report.end_to_end, round);
   if (!round.improved) return;
   append(report.steps, std::move(round.steps));
   append(report.regions, std::move(round.regions));
   add_rules(report.rules, round.rules);
-  report.after_nanoseconds = round.after_nanoseconds;
-  report.constant_bytes_after = round.constant_bytes_after;
-  report.nodes_after = round.nodes_after;
-  report.nodes_merged += round.nodes_merged;
+}
+
+void add_round(OptimizeReport& report, OptimizeReport round) {
+  report.stop_reason = round.stop_reason;
+  add_run(report.end_to_end, round.end_to_end, round.improved ? "" : round.reason);
+  if (round.improved) {
+    report.after_nanoseconds = round.after_nanoseconds;
+    report.constant_bytes_after = round.constant_bytes_after;
+    report.nodes_after = round.nodes_after;
+    report.nodes_merged += round.nodes_merged;
+  }
+  add_search(report, std::move(round));
 }
 
 }  // namespace xflow::api

@@ -5,6 +5,7 @@
 #include <xflow/optimize.h>
 
 #include <optional>
+#include <string>
 
 namespace xflow::api {
 
@@ -15,6 +16,13 @@ constexpr int kMostRounds = 32;
 // Nothing if a time is used up. A budget of states is each search's own: so a run on the result of the last one does what that one did,
 // and finds nothing.
 std::optional<OptimizeOptions> options_of_next_round(const OptimizeOptions& options, const OptimizeReport& report);
+
+// Adds a run of a result against the one before it to what is known of the first of these results. `against`: why it was not shipped; empty
+// if it was.
+void add_run(OptimizeReport::EndToEnd& run, const OptimizeReport::EndToEnd& later, const std::string& against);
+
+// Adds the work of a search and, where it improved something, what was found, to the report of another one.
+void add_search(OptimizeReport& report, OptimizeReport round);
 
 // Adds to the report of a model what a search on its result did and found. Not what is known of the final model alone (nodes_kept).
 void add_round(OptimizeReport& report, OptimizeReport round);

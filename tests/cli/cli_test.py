@@ -334,6 +334,7 @@ class Optimizing(ProgramTest):
                 "skipped_sizes": list,
                 "end_to_end": dict,
                 "withdrawn": list,
+                "bodies": list,
                 "smaller": dict,
             "seconds": float,
             },

@@ -17,6 +17,15 @@ from program import ProgramTest, float_info, model_of
 RUNNER = ""
 BUDGET = ["--budget", "6states"]
 PAIRS = 5
+ROOFLINE = """xflow profile 1
+device npu
+model NPU 7
+library vendor 2.1
+threads 1
+roofline launch 5000
+roofline bandwidth 4e+11
+roofline peak float32 1e+13
+"""
 
 
 def pairs():
@@ -37,7 +46,7 @@ class Stable(ProgramTest):
         """The report of the first run, after which another one must leave the model as it is."""
         files = {}
         for source, output in [("in.onnx", "out.onnx"), ("out.onnx", "again.onnx")]:
-            self.succeed("optimize", source, output, *BUDGET, *arguments, "--report", f"{output}.json")
+            self.succeed("optimize", source, output, *BUDGET, *arguments, *self.prices(), "--report", f"{output}.json")
             files[output] = (self.folder / output).read_bytes()
         first, second = (json.loads((self.folder / f"{name}.json").read_text()) for name in files)
         self.assertTrue(first["improved"], first["reason"])
@@ -52,8 +61,13 @@ class Stable(ProgramTest):
         onnx.save_model(model, self.folder / "in.onnx", save_as_external_data=True, location="in.data", size_threshold=0)
         self.data = (self.folder / "in.data").read_bytes()
 
+    def prices(self):
+        """Those of a formula, so that every search does the same on every machine."""
+        self.write("roofline.xprof", ROOFLINE)
+        return ["--device", "profile:roofline.xprof"]
+
     def runner(self):
-        return ["--runner", shlex.join([RUNNER, "--each", "Transpose=2e6", "--noise", "0.001"]), "--device", "cpu"]
+        return ["--runner", shlex.join([RUNNER, "--each", "Transpose=2e6", "--noise", "0.001"])]
 
     def test_without_a_gate(self):
         self.write("in.onnx", pairs())
@@ -68,7 +82,7 @@ class Stable(ProgramTest):
         self.assertGreaterEqual(len(later), 1)
         for text in later:
             self.assertRegex(text, r"\A0\.\d{3} of the time of the result before \[0\.\d{3}, 0\.\d{3}\] in \d+ pairs\Z")
-        text = self.succeed("optimize", "in.onnx", "out.onnx", *BUDGET, *self.runner())
+        text = self.succeed("optimize", "in.onnx", "out.onnx", *BUDGET, *self.runner(), *self.prices())
         self.assertRegex(text, r"(?m)^            searched again: 0\.\d{3} of the time of the result before ")
 
     def test_with_external_data(self):
@@ -87,7 +101,7 @@ class Stable(ProgramTest):
         """The first result is faster, as the runner has it; all after it are slower than it."""
         self.write("in.onnx", pairs())
         runner = shlex.join([RUNNER, "--each", "Transpose=2e6", "--each", "a4=-60e6", "--time", "500e6", "--noise", "0.0001"])
-        self.succeed("optimize", "in.onnx", "out.onnx", *BUDGET, "--runner", runner, "--device", "cpu", "--report", "r.json")
+        self.succeed("optimize", "in.onnx", "out.onnx", *BUDGET, "--runner", runner, *self.prices(), "--report", "r.json")
         report = json.loads((self.folder / "r.json").read_text())
         self.assertTrue(report["improved"], report["reason"])
         kept = [node.op_type for node in onnx.load(self.folder / "out.onnx").graph.node].count("Transpose")
