@@ -11,6 +11,7 @@ using ops::FloatError;
 constexpr std::size_t kMostProducts = 400;
 constexpr std::size_t kLongestProduct = 12;
 constexpr int kDeepest = 12;
+constexpr int kMostExpansions = 100000;
 
 int inverse_of(int factor) { return -1 - factor; }
 
@@ -39,21 +40,24 @@ SizeProducts Sizes::times(const SizeProducts& a, const SizeProducts& b) {
   SizeProducts all;
   for (const SizeProduct& x : a)
     for (const SizeProduct& y : b) {
-      all.insert(product_of(x, y));
-      if (all.size() > kMostProducts || all.begin()->size() > kLongestProduct) {
-        too_many_ = true;
-        return all;
-      }
+      // Nothing is computed any more once the answer is known: products of products double their length.
+      if (too_many_) return {};
+      SizeProduct product = product_of(x, y);
+      too_many_ = product.size() > kLongestProduct;
+      all.insert(std::move(product));
+      too_many_ = too_many_ || all.size() > kMostProducts;
     }
   return all;
 }
 
-SizeProducts Sizes::inverse(ElementId id) {
+const SizeProducts& Sizes::inverse(ElementId id) {
+  if (const auto found = inverses_.find(id); found != inverses_.end()) return found->second;
   const Element& e = elements_[id];
-  if (e.kind == Element::Kind::number) return {{}};
+  SizeProducts made = {{inverse_of(id)}};
+  if (e.kind == Element::Kind::number) made = {{}};
   if (e.kind == Element::Kind::application && e.effect->error == FloatError::multiplies)
-    return times(inverse(e.operands[0]), inverse(e.operands[1]));
-  return {{inverse_of(id)}};
+    made = times(inverse(e.operands[0]), inverse(e.operands[1]));
+  return inverses_.emplace(id, std::move(made)).first->second;
 }
 
 SizeProducts Sizes::joined(const Element& e, SizeProducts Size::*part) {
@@ -127,7 +131,11 @@ Sizes::Size Sizes::computed(ElementId id, const Element& e) {
 
 bool Sizes::covered(const SizeProduct& product, const SizeProducts& by, int depth) {
   if (by.contains(product)) return true;
-  if (depth > kDeepest) return false;
+  if (depth > kDeepest || too_many_) return false;
+  if (++expansions_ > kMostExpansions) {
+    too_many_ = true;
+    return false;
+  }
   for (const int factor : product) {
     if (factor < 0) continue;
     const SizeProducts& expanded = of(factor).expanded;

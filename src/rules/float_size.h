@@ -34,7 +34,7 @@ class Sizes {
   const Size& of(ElementId id);
   Size computed(ElementId id, const Element& e);
   SizeProducts times(const SizeProducts& a, const SizeProducts& b);
-  SizeProducts inverse(ElementId id);
+  const SizeProducts& inverse(ElementId id);
   SizeProducts joined(const Element& e, SizeProducts Size::*part);
   // Only sums and products of variables and of numbers that are not negative.
   bool is_positive_sum(const std::vector<ElementId>& roots) const;
@@ -44,6 +44,8 @@ class Sizes {
 
   const Elements& elements_;
   std::map<ElementId, Size> sizes_;
+  std::map<ElementId, SizeProducts> inverses_;
+  int expansions_ = 0;
   bool too_many_ = false;
 };
 
