@@ -189,6 +189,11 @@ class Checker {
       for (std::int64_t& v : values) v = static_cast<std::int64_t>(random() & 1U);
       return eval::SampledTensor{eval::Tensor::of_integers(type.data_type, std::move(dims), std::move(values)), std::move(sample)};
     }
+    if (type.data_type == ir::DataType::string) {
+      std::vector<std::string> values(count);
+      for (std::string& v : values) v = fmt::format("s{}", random() % 10);
+      return eval::SampledTensor{eval::Tensor::of_strings(std::move(dims), std::move(values)), std::move(sample)};
+    }
     return fail(ErrorCode::unsupported, fmt::format("no values of type {}", ir::name(type.data_type)));
   }
 

@@ -29,7 +29,8 @@ class Planner {
     for (const ValueId output : graph_.outputs) {
       Plan::Output planned{output, std::nullopt};
       const auto tensor = tensor_of(arena_, output, sizes_);
-      if (!arena_.is_constant(output) && tensor) planned.buffer = operand(output, *tensor, Layout::plain);
+      const bool is_string = arena_.type(output).data_type == ir::DataType::string;  // what makes it is not run
+      if (!arena_.is_constant(output) && tensor && !is_string) planned.buffer = operand(output, *tensor, Layout::plain);
       plan_.outputs.push_back(planned);
     }
     return std::move(plan_);

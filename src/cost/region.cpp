@@ -32,6 +32,12 @@ void mix(std::size_t& hash, const ir::TensorType& type) {
 bool depends_on_constants(std::string_view operation) { return operation == "pow"; }
 
 ir::NodeKind kind_of(const ir::Node& node) { return node.is_constant ? ir::NodeKind::constant : node.kind; }
+// Devices hold numbers. A node that reads sizes alone is none that moves something.
+bool moves_strings(const ops::KernelSpec& spec) {
+  const auto is_string = [](const ops::TensorSpec& tensor) { return tensor.data_type == ir::DataType::string; };
+  return std::ranges::any_of(spec.results, is_string) || (spec.kernel != "none" && std::ranges::any_of(spec.operands, is_string));
+}
+
 std::uint32_t serial_of(const ir::Node& node) { return kind_of(node) == ir::NodeKind::opaque ? node.serial : 0; }
 
 std::size_t hash_of(const ir::Arena& arena, const ir::Node& node) {
@@ -142,6 +148,11 @@ std::unique_ptr<KernelShape> Regions::make_shape(const ir::Arena& arena, NodeId 
     return shape;
   }
   shape->spec = std::move(kernel->spec);
+  if (moves_strings(shape->spec)) {
+    shape->role = Role::refused;
+    shape->refusal = fmt::format("{}: strings are not moved here", ops::get(node.op).signature.name);
+    return shape;
+  }
   shape->role = Role::single;
   if (shape->spec.kernel == "none") {
     shape->role = Role::free;
