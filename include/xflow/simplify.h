@@ -44,7 +44,7 @@ struct SimplifyReport {
   bool simplified = false;  // false: the model is the original, byte for byte
   std::string reason;       // why it is; empty if simplified
   std::vector<Count> rules;
-  std::uint64_t nodes_before = 0;  // of the main graph and of the bodies of If, Loop and Scan in it, at any depth
+  std::uint64_t nodes_before = 0;  // of the main graph, of local functions that are called and of bodies in these, at any depth
   std::uint64_t nodes_after = 0;
   std::uint64_t nodes_kept = 0;           // written back byte for byte
   std::uint64_t stored_bytes_before = 0;  // of these graphs' initializers and Constant nodes

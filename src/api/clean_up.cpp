@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "src/api/graph_moves.h"
+#include "src/api/inner_graphs.h"
 #include "src/eval/evaluate.h"
 #include "src/onnx/body_document.h"
 #include "src/onnx/folded_constants.h"
@@ -28,7 +29,7 @@ using onnx_io::LiftedModel;
 // In a graph of more nodes the rules are not tried one by one.
 constexpr std::size_t kManyNodes = 2000;
 
-// A lifted graph; `around` is the document that holds it as the body `body`, or null for a main graph.
+// A lifted graph; `around` is the document that holds it as the body or function `body`, or null for a main graph.
 struct Task {
   const Document& document;
   const LiftedModel& model;
@@ -58,14 +59,11 @@ class GraphCleanUp {
     const std::vector<RemovableNode> removable = removable_nodes(task_.document, task_.model, settled_, task_.arena);
     auto best = best_attempt(task_.document.nodes(GraphId{0}).size() - removable.size());
     if (!best || best->lowered.edits.empty()) return;
-    onnx_io::GraphEdit& edit = best->lowered.edits[0];
-    edit.graph = task_.body;
-    if (task_.around != nullptr) {
-      // Captured constants stay where they are.
-      const std::size_t own = task_.around->graph(task_.body).initializers.size();
-      std::erase_if(*edit.initializers, [&](const onnx_io::Entry& entry) { return entry.kept && *entry.kept >= own; });
-    }
-    result.edits.push_back(std::move(edit));
+    Result<onnx_io::GraphEdit> edit = task_.around == nullptr
+                                          ? std::move(best->lowered.edits[0])
+                                          : onnx_io::edit_of_body(*task_.around, task_.body, std::move(best->lowered.edits[0]));
+    if (!edit) return;
+    result.edits.push_back(*std::move(edit));
     std::ranges::move(best->lowered.constants, std::back_inserter(result.constants));
     for (const RemovableNode& node : removable) ++result.rules[std::string(node.rule)];
     for (const search::Step& step : best->found.steps) ++result.rules[step.rule];
@@ -155,29 +153,14 @@ std::vector<std::string> opaque_nodes(const Document& document, const LiftedMode
   return lines;
 }
 
-std::vector<GraphId> cleaned_graphs(const Document& document) {
-  std::vector<GraphId> graphs;
-  std::unordered_set<GraphId> known;
-  // A body comes after the graph around it.
-  for (const onnx_io::Graph& graph : document.graphs()) {
-    const bool is_body = graph.kind == onnx_io::GraphKind::body && graph.owner && known.contains(document.node(*graph.owner).graph);
-    if (!is_body && graph.kind != onnx_io::GraphKind::main) continue;
-    graphs.push_back(graph.id);
-    known.insert(graph.id);
-  }
-  return graphs;
-}
-
 Result<CleanedUp> clean_up(const Document& document, const CleanUpOptions& options) {
   CleanedUp result;
-  std::map<GraphId, onnx_io::KnownValues> known;  // values that bodies may capture, by graph
-  for (const GraphId id : cleaned_graphs(document)) {
+  InnerValues values(document);
+  for (const GraphId id : inner_graphs(document)) {
     const bool is_main = id == GraphId{0};
-    onnx_io::KnownValues captured;
     std::optional<Document> body;
     if (!is_main) {
-      captured = known[document.node(*document.graph(id).owner).graph];
-      auto parsed = onnx_io::body_document(document, id, captured);
+      auto parsed = onnx_io::body_document(document, id, values.around(id));
       if (!parsed) continue;
       body = *std::move(parsed);
     }
@@ -188,10 +171,7 @@ Result<CleanedUp> clean_up(const Document& document, const CleanUpOptions& optio
     if (!model && is_main) return fail(model.error());
     if (!model) continue;
     if (is_main) result.opaque = opaque_nodes(document, *model);
-    if (document.graphs().size() > 1) {  // an inner name hides an outer one
-      for (auto& [name, value] : onnx_io::known_values(*model, arena)) captured.insert_or_assign(name, std::move(value));
-      known[id] = std::move(captured);
-    }
+    values.add(id, *model, arena);
     const Task task{graph, *model, arena, options, is_main ? nullptr : &document, id};
     GraphCleanUp(task).run(result);
     if (is_stopped(options)) return fail(ErrorCode::limit, "the clean-ups were stopped");

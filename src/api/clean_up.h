@@ -27,18 +27,15 @@ struct CleanUpOptions {
 };
 
 struct CleanedUp {
-  std::vector<onnx_io::GraphEdit> edits;       // of the main graph and of bodies; none where there is nothing to clean up
+  std::vector<onnx_io::GraphEdit> edits;       // of graphs of inner_graphs; none where there is nothing to clean up
   std::vector<ir::Constant> constants;         // whose bytes the edits point into
   std::map<std::string, std::uint64_t> rules;  // how often each was applied, built-in simplifications included
   std::vector<std::string> opaque;             // as opaque_nodes, of the main graph
 };
 
-// The document with as few nodes as the clean-ups leave. The bodies of If, Loop and Scan are graphs of their own, in which captured values
-// are inputs. Rewrites that save operations but no nodes of the document are left out. Errors: those of lift; limit, "the clean-ups
-// were stopped".
+// The document with as few nodes as the clean-ups leave. The bodies of If, Loop and Scan and local functions (inner_graphs) are graphs of
+// their own, in which captured values are inputs. Rewrites that save operations but no nodes of the document are left out. Errors: those of
+// lift; limit, "the clean-ups were stopped".
 Result<CleanedUp> clean_up(const onnx_io::Document& document, const CleanUpOptions& options);
-
-// The graphs that clean_up works on: the main graph and the bodies in it, at any depth.
-std::vector<onnx_io::GraphId> cleaned_graphs(const onnx_io::Document& document);
 
 }  // namespace xflow::api

@@ -14,6 +14,7 @@
 #include "src/api/end_to_end.h"
 #include "src/api/engine.h"
 #include "src/api/exceptions.h"
+#include "src/api/inner_graphs.h"
 #include "src/api/optimize_bodies.h"
 #include "src/api/places.h"
 #include "src/api/rounds.h"
@@ -331,7 +332,7 @@ std::string judge_in_runner(const Document& shipped, const Files& files, api::Si
 Result<void> optimize_bodies_of(const Document& document, const Files& files, const OptimizeOptions& options, const api::RunLimits& limits,
                                 const ProgressCallback& progress, Optimized& best) {
   constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // they are in memory twice
-  if (api::cleaned_graphs(document).size() < 2 || document.bytes().size() > kMostBytes) return {};
+  if (api::inner_graphs(document).size() < 2 || document.bytes().size() > kMostBytes) return {};
   const auto optimize = [&](const Document& body, const api::BodyPlace& place, const OptimizeOptions& own) -> Result<api::OptimizedBody> {
     XFLOW_TRY(Optimized optimized, optimize_document(body, {}, own, limits, progress, &place));
     return api::OptimizedBody{std::move(optimized.report), optimized.lowered ? *std::move(optimized.lowered) : LoweredModel()};

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "src/api/clean_up.h"
+#include "src/api/inner_graphs.h"
 #include "src/api/rounds.h"
 #include "src/onnx/body_document.h"
 #include "src/onnx/lift.h"
@@ -67,19 +67,19 @@ OptimizeOptions options_of_body(const OptimizeOptions& options) {
 Result<OptimizedBodies> optimize_bodies(const Document& document, const OptimizeOptions& options, const RunLimits& limits,
                                         const OptimizeReport& before, const OptimizeBody& optimize) {
   OptimizedBodies result;
-  std::map<GraphId, KnownValues> known;   // values that bodies may capture, by graph
+  InnerValues known(document);
   std::map<GraphId, std::uint64_t> runs;  // in one run of the model, by graph
   OptimizeReport used = before;
-  for (const GraphId id : cleaned_graphs(document)) {
+  for (const GraphId id : inner_graphs(document)) {
     if (limits.ends_search()) return result;
     const bool is_main = id == GraphId{0};
-    KnownValues values;
     std::optional<Document> body;
-    runs[id] = 1;
-    if (!is_main) {
-      const Node& owner = document.node(*document.graph(id).owner);
-      values = known[owner.graph];
-      runs[id] = runs[owner.graph] * trips(document, owner, values);
+    if (is_main) {
+      runs[id] = 1;
+    } else {
+      const KnownValues values = known.around(id);
+      if (const auto owner = document.graph(id).owner; owner)
+        runs[id] = runs[document.node(*owner).graph] * trips(document, document.node(*owner), values);
       auto parsed = onnx_io::body_document(document, id, values);
       if (!parsed) continue;
       body = *std::move(parsed);
@@ -88,9 +88,9 @@ Result<OptimizedBodies> optimize_bodies(const Document& document, const Optimize
     const Document& graph = is_main ? document : *body;
     const auto model = onnx_io::lift(graph, arena, {.infer = is_main, .stop = [&] { return limits.ends_search().has_value(); }});
     if (!model) continue;
-    // An inner name hides an outer one.
-    for (auto& [name, value] : onnx_io::known_values(*model, arena)) values.insert_or_assign(name, std::move(value));
-    known[id] = std::move(values);
+    known.add(id, *model, arena);
+    for (const Node& node : document.nodes(id))
+      if (const auto* function = called_function(document, node); function != nullptr) runs[function->body] += runs[id];
     const auto own = is_main ? std::nullopt : options_of_next_round(options_of_body(options), used);
     if (!own) continue;
     auto optimized = optimize(*body, {document, id}, *own);
@@ -100,23 +100,25 @@ Result<OptimizedBodies> optimize_bodies(const Document& document, const Optimize
     used.seconds += report.seconds;
     used.kernels.seconds += report.kernels.seconds;
     used.end_to_end.seconds += report.end_to_end.seconds;
-    const onnx_io::Graph& place = document.graph(id);
-    result.bodies.push_back({fmt::format("{} of {}", place.attribute, onnx_io::describe(document, *place.owner)), runs[id],
-                             report.before_nanoseconds, report.after_nanoseconds, report.nodes_before, report.nodes_after, report.improved,
-                             report.reason});
+    std::optional<onnx_io::GraphEdit> edit;
+    if (!optimized->lowered.edits.empty()) {
+      auto own_edit = onnx_io::edit_of_body(document, id, std::move(optimized->lowered.edits[0]));
+      if (own_edit) edit = *std::move(own_edit);
+      if (!own_edit) {
+        report.improved = false;
+        report.reason = own_edit.error().text();
+      }
+    }
+    result.bodies.push_back({describe_graph(document, id), runs[id], report.before_nanoseconds, report.after_nanoseconds,
+                             report.nodes_before, report.nodes_after, report.improved, report.reason});
     if (report.improved) {
       for (const OptimizeReport::EndToEnd::Comparison& c : report.end_to_end.comparisons)
         result.bodies.back().run.push_back(
             fmt::format("{:.3f} of the time of the body [{:.3f}, {:.3f}] in {} pairs", c.ratio, c.low, c.high, c.pairs));
     }
     result.reports.push_back(std::move(report));
-    if (!optimized->lowered.edits.empty()) {
-      onnx_io::GraphEdit& edit = optimized->lowered.edits[0];
-      edit.graph = id;
-      // Captured constants stay where they are.
-      std::erase_if(*edit.initializers,
-                    [&](const onnx_io::Entry& entry) { return entry.kept && *entry.kept >= place.initializers.size(); });
-      result.edits.push_back(std::move(edit));
+    if (edit) {
+      result.edits.push_back(*std::move(edit));
       std::ranges::move(optimized->lowered.constants, std::back_inserter(result.constants));
     }
   }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/api/engine.h"
+#include "src/api/inner_graphs.h"
 #include "src/onnx/document_writer.h"
 #include "src/search/rule_rewriter.h"
 #include "src/search/simplify.h"
@@ -47,7 +48,7 @@ Content content_of(const Document& document) {
     const auto elements = tensor.elements();
     if (elements && tensor.data_type != ir::DataType::undefined) content.stored_bytes += ir::storage_bytes(tensor.data_type, *elements);
   };
-  for (const onnx_io::GraphId id : cleaned_graphs(document)) {
+  for (const onnx_io::GraphId id : inner_graphs(document)) {
     content.nodes += document.nodes(id).size();
     for (const onnx_io::Initializer& initializer : document.graph(id).initializers) add(initializer.tensor);
     for (const onnx_io::Node& node : document.nodes(id)) {
@@ -62,10 +63,10 @@ Content content_of(const Document& document) {
 // Nodes of `after` that are nodes of `before`, byte for byte.
 std::uint64_t kept_nodes(const Document& before, const Document& after) {
   std::unordered_map<std::string_view, std::size_t> payloads;
-  for (const onnx_io::GraphId id : cleaned_graphs(before))
+  for (const onnx_io::GraphId id : inner_graphs(before))
     for (const onnx_io::Node& node : before.nodes(id)) ++payloads[node.payload];
   std::uint64_t kept = 0;
-  for (const onnx_io::GraphId id : cleaned_graphs(after)) {
+  for (const onnx_io::GraphId id : inner_graphs(after)) {
     for (const onnx_io::Node& node : after.nodes(id)) {
       const auto found = payloads.find(node.payload);
       if (found == payloads.end() || found->second == 0) continue;

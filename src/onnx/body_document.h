@@ -1,4 +1,4 @@
-// The body of an If, Loop or Scan as a document of its own.
+// The body of an If, Loop or Scan, or a local function, as a document of its own.
 #pragma once
 
 #include <xflow/result.h>
@@ -10,6 +10,7 @@
 
 #include "src/ir/graph.h"
 #include "src/onnx/document.h"
+#include "src/onnx/document_writer.h"
 #include "src/onnx/lift.h"
 
 namespace xflow::onnx_io {
@@ -27,8 +28,13 @@ using KnownValues = std::unordered_map<std::string, KnownValue>;
 KnownValues known_values(const LiftedModel& model, const ir::Arena& arena);
 
 // A document whose main graph is the graph `body` of `document`: the same nodes and initializers in the same order, so that an edit of its
-// main graph is one of `body`. Values that the body captures are further inputs, and constants further initializers, behind its own; they
-// keep their names. Opsets, functions and IR version are those of `document`. Errors: as Document::parse.
+// main graph is one of `body` (edit_of_body). Values that the body captures are further inputs, and constants further initializers, behind
+// its own; they keep their names. The inputs of a function have the types that `captured` has for their names, its outputs have none.
+// Opsets are those of `document`, or of the function, functions and IR version those of `document`. Errors: as Document::parse.
 Result<Document> body_document(const Document& document, GraphId body, const KnownValues& captured);
+
+// An edit of the main graph of a body_document as an edit of `document`. Captured constants stay where they are; a function has no
+// initializers, so that new ones are Constant nodes there. Errors: unsupported where the function's opset has no Constant.
+Result<GraphEdit> edit_of_body(const Document& document, GraphId body, GraphEdit edit);
 
 }  // namespace xflow::onnx_io

@@ -216,6 +216,11 @@ class Lifter {
       reason = "it calls a local function";
       return std::nullopt;
     }
+    for (const Attribute& attribute : node.attributes) {
+      if (attribute.reference.empty()) continue;
+      reason = "its attribute " + in_quotes(attribute.name) + " is the function's attribute " + in_quotes(attribute.reference);
+      return std::nullopt;
+    }
     reason = "no operator set for domain " + in_quotes(domain);
     if (!version) return std::nullopt;
     if (domain.empty() && *version > kNewestOpset) {
