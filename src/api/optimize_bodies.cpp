@@ -103,10 +103,11 @@ Result<OptimizedBodies> optimize_bodies(const Document& document, const Optimize
     std::optional<onnx_io::GraphEdit> edit;
     if (!optimized->lowered.edits.empty()) {
       auto own_edit = onnx_io::edit_of_body(document, id, std::move(optimized->lowered.edits[0]));
-      if (own_edit) edit = *std::move(own_edit);
       if (!own_edit) {
         report.improved = false;
         report.reason = own_edit.error().text();
+      } else {
+        edit = *std::move(own_edit);
       }
     }
     result.bodies.push_back({describe_graph(document, id), runs[id], report.before_nanoseconds, report.after_nanoseconds,

@@ -133,6 +133,7 @@ std::vector<NodeId> Workspace::affected() const {
   if (steps_.empty()) return graph_.order();
   const Step& step = steps_.back();
   std::vector<NodeId> roots;
+  roots.reserve(step.candidates.size());
   for (const auto& [root, list] : step.candidates) roots.push_back(root);
   for (const auto& [id, version] : step.versions) {
     const std::vector<NodeId>& watchers = watchers_[index_of(id)];
