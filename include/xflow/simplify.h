@@ -6,11 +6,13 @@
 //   print(result->report.to_text());
 #pragma once
 
+#include <xflow/cancel.h>
 #include <xflow/export.h>
 #include <xflow/result.h>
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +33,10 @@ struct SimplifyOptions {
   // Folders that may hold external data of the model beside its own, as OptimizeOptions::allow_external.
   std::vector<std::string> allow_external;
   std::string save_as_external_data;  // as OptimizeOptions::save_as_external_data
+  // Of the whole call. When it ends, what was cleaned up by then is written. Without: 5 minutes.
+  std::optional<double> max_total_seconds;
+  // Ends the call from another thread or a signal handler: finish() as the time limit does, stop() with an error and nothing written.
+  CancellationToken cancel;
 };
 
 // What was done.
@@ -43,6 +49,7 @@ struct SimplifyReport {
   };
   bool simplified = false;  // false: the model is the original, byte for byte
   std::string reason;       // why it is; empty if simplified
+  std::string stopped;      // why the clean-ups ended before nothing was left to do: "the time limit of 5 s is over"; otherwise empty
   std::vector<Count> rules;
   std::uint64_t nodes_before = 0;  // of the main graph, of local functions that are called and of bodies in these, at any depth
   std::uint64_t nodes_after = 0;

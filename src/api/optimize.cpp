@@ -420,7 +420,7 @@ Result<void> clean_up_result(const Document& document, const Files& files, const
     written = std::make_unique<const Document>(std::move(parsed));
   }
   const Document& shipped = written ? *written : document;
-  auto cleaned = api::simplify_document(shipped, api::simplify_options(options), api::within_clean_ups(limits));
+  auto cleaned = api::simplify_document(shipped, api::simplify_options(options), limits);
   if (limits.ends_clean_ups()) return fail(ErrorCode::limit, limits.why_over());
   XFLOW_TRY(api::Simplified smaller, std::move(cleaned));
   if (!smaller.report.simplified) return {};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -100,13 +101,13 @@ void describe_large(const Document& document, std::span<const onnx_io::GraphEdit
 
 }  // namespace
 
-Result<Simplified> simplify_document(const Document& document, const SimplifyOptions& options, const eval::Options& evaluation) {
+Result<Simplified> simplify_document(const Document& document, const SimplifyOptions& options, const RunLimits& limits) {
   const auto start = std::chrono::steady_clock::now();
   if (options.numbers != "exact" && options.numbers != "rounding")
     return fail(ErrorCode::invalid_argument, fmt::format("numbers must be exact or rounding, found '{}'", options.numbers));
   if (!(options.max_growth >= 0)) return fail(ErrorCode::invalid_argument, "max_growth must not be negative");
   XFLOW_TRY(const rules::VerifiedRules rules, clean_up_rules(options));
-  const CleanUpOptions how{rules, options.numbers == "exact", options.max_growth, evaluation};
+  const CleanUpOptions how{rules, options.numbers == "exact", options.max_growth, within_clean_ups(limits)};
 
   Simplified result;
   SimplifyReport& report = result.report;
@@ -114,10 +115,21 @@ Result<Simplified> simplify_document(const Document& document, const SimplifyOpt
   const Content before = content_of(document);
   report.nodes_before = report.nodes_after = report.nodes_kept = before.nodes;
   report.stored_bytes_before = report.stored_bytes_after = before.stored_bytes;
-  XFLOW_TRY(CleanedUp next, clean_up(document, how));
+  // Nothing where the run ended before.
+  const auto cleaned = [&](const Document& model) -> Result<std::optional<CleanedUp>> {
+    auto made = clean_up(model, how);
+    XFLOW_CHECK(limits.check());
+    if (made) return std::optional(*std::move(made));
+    if (!limits.ends_clean_ups()) return fail(made.error());
+    report.stopped = limits.why_over();
+    return std::optional<CleanedUp>();
+  };
+  XFLOW_TRY(std::optional<CleanedUp> first, cleaned(document));
+  if (!first) report.reason = report.stopped;
+  CleanedUp next = std::move(first).value_or(CleanedUp());
   report.opaque = next.opaque;
   report.simplified = !next.edits.empty();
-  if (!report.simplified) report.reason = "no clean-up leaves fewer nodes";
+  if (!report.simplified && report.reason.empty()) report.reason = "no clean-up leaves fewer nodes";
   for (int pass = 1; !next.edits.empty(); ++pass) {
     for (const auto& [rule, count] : next.rules) counts[rule] += count;
     result.last = std::move(next);
@@ -133,7 +145,8 @@ Result<Simplified> simplify_document(const Document& document, const SimplifyOpt
     report.nodes_kept = kept_nodes(document, written);
     report.stored_bytes_after = after.stored_bytes;
     if (pass == kMostPasses) break;
-    XFLOW_TRY(next, clean_up(written, how));
+    XFLOW_TRY(std::optional<CleanedUp> more, cleaned(written));
+    next = std::move(more).value_or(CleanedUp());
     if (!next.edits.empty()) result.edited = std::make_unique<const Document>(std::move(written));
   }
   std::map<std::string_view, std::string> numbers;

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "src/api/clean_up.h"
+#include "src/api/run_limits.h"
 #include "src/onnx/document.h"
 
 namespace xflow::api {
@@ -23,9 +24,9 @@ struct Simplified {
   const onnx_io::Document* base(const onnx_io::Document* document) const { return edited ? edited.get() : document; }
 };
 
-// `evaluation`: of constants; its `stop` ends the clean-ups. Errors: as simplify of <xflow/simplify.h>, and those of clean_up.
-Result<Simplified> simplify_document(const onnx_io::Document& document, const SimplifyOptions& options,
-                                     const eval::Options& evaluation = {});
+// `limits` ends the clean-ups: what was cleaned up by then is the result, and the report says so. Errors: as simplify of
+// <xflow/simplify.h>; limit, "cancelled".
+Result<Simplified> simplify_document(const onnx_io::Document& document, const SimplifyOptions& options, const RunLimits& limits);
 
 // What cleans up a result of these options.
 SimplifyOptions simplify_options(const OptimizeOptions& options);

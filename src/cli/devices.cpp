@@ -11,7 +11,7 @@ namespace {
 
 ExitCode list() {
   for (const DeviceDescription& device : devices())
-    std::printf("%-10s %s%s\n", device.name.c_str(), device.usable ? "" : "cannot be used: ", device.text.c_str());
+    print(fmt::format("{:<10} {}{}\n", device.name, device.usable ? "" : "cannot be used: ", device.text));
   return ExitCode::done;
 }
 
@@ -22,7 +22,7 @@ ExitCode check(const std::string& name) {
     std::fprintf(stderr, "xflow: %s does not compute what the reference does: %s\n", name.c_str(), checked->failure.c_str());
     return ExitCode::negative;
   }
-  fmt::print("{:<10} {} graphs compute what the reference does, in {} values\n", name, checked->graphs, checked->values);
+  print(fmt::format("{:<10} {} graphs compute what the reference does, in {} values\n", name, checked->graphs, checked->values));
   return ExitCode::done;
 }
 

@@ -87,9 +87,8 @@ ExitCode run(GenerateArguments& a) {
   if (!*workers) return ExitCode::done;
   const auto summary = generator::generate(a.options, **workers);
   if (!summary) return report(summary.error());
-  std::printf("%llu graphs, %llu candidates, %llu rules, %llu not proved: %s/%s.rules\n", static_cast<unsigned long long>(summary->graphs),
-              static_cast<unsigned long long>(summary->candidates), static_cast<unsigned long long>(summary->rules),
-              static_cast<unsigned long long>(summary->unproved), a.options.out.c_str(), a.options.name.c_str());
+  print(fmt::format("{} graphs, {} candidates, {} rules, {} not proved: {}/{}.rules\n", summary->graphs, summary->candidates,
+                    summary->rules, summary->unproved, a.options.out, a.options.name));
   return ExitCode::done;
 }
 

@@ -11,6 +11,7 @@
 #include "src/api/sizes.h"
 #include "src/cli/command.h"
 #include "src/cli/default_device.h"
+#include "src/cli/duration_text.h"
 #include "src/cli/interrupt.h"
 #include "src/cost/device.h"
 
@@ -42,18 +43,6 @@ std::optional<double> number(std::string_view text) {
   return value;
 }
 
-// Seconds of "30s", "500ms" or "2m".
-std::optional<double> seconds(std::string_view text) {
-  const auto unit = text.find_first_not_of("0123456789.");
-  const auto value = unit == std::string_view::npos ? std::nullopt : number(text.substr(0, unit));
-  if (!value) return std::nullopt;
-  const std::string_view name = text.substr(unit);
-  if (name == "s") return value;
-  if (name == "ms") return *value / 1000;
-  if (name == "m") return *value * 60;
-  return std::nullopt;
-}
-
 // Bytes of "4GiB" or "500MiB".
 std::optional<std::uint64_t> bytes(std::string_view text) {
   constexpr double kMost = 0x1p60;
@@ -75,7 +64,7 @@ Result<void> read_budget(std::string_view text, OptimizeOptions& options) {
     const auto unit = part.find_first_not_of("0123456789.");
     const auto value = unit == std::string_view::npos ? std::nullopt : number(part.substr(0, unit));
     const std::string_view name = unit == std::string_view::npos ? std::string_view() : part.substr(unit);
-    if (const auto time = seconds(part)) {
+    if (const auto time = read_seconds(part)) {
       options.max_seconds = time;
     } else if (value && name == "states" && *value <= kMostStates) {
       options.max_states = static_cast<std::uint64_t>(*value);
@@ -108,14 +97,14 @@ Result<void> prepare(OptimizeArguments& a) {
     a.options.shapes.push_back(std::move(shape));
   }
   XFLOW_CHECK(read_budget(a.budget, a.options));
-  const auto measure = seconds(a.measure_budget);
+  const auto measure = read_seconds(a.measure_budget);
   if (!measure) return bad(fmt::format("measure budget '{}' is not of the form 60s, 500ms or 2m", a.measure_budget));
   a.options.max_measure_seconds = *measure;
-  const auto kernels = seconds(a.kernel_budget);
+  const auto kernels = read_seconds(a.kernel_budget);
   if (!kernels) return bad(fmt::format("kernel budget '{}' is not of the form 300s, 500ms or 5m", a.kernel_budget));
   a.options.max_kernel_seconds = *kernels;
   if (!a.time_limit.empty()) {
-    a.options.max_total_seconds = seconds(a.time_limit);
+    a.options.max_total_seconds = read_seconds(a.time_limit);
     if (!a.options.max_total_seconds) return bad(fmt::format("time limit '{}' is not of the form 300s, 500ms or 5m", a.time_limit));
   }
   if (!a.memory.empty()) {

@@ -34,7 +34,7 @@ Result<void> write(const profile::Profile& written, const std::string& path, con
   const std::string text = profile::to_text(written);
   const std::string_view chunk = text;
   XFLOW_CHECK(onnx_io::write_file(path, {&chunk, 1}));
-  std::printf("%s: %zu kernels%s\n", path.c_str(), written.kernels.size(), more.c_str());
+  print(fmt::format("{}: {} kernels{}\n", path, written.kernels.size(), more));
   return {};
 }
 
@@ -68,13 +68,13 @@ Result<void> record(ProfileArguments& a) {
 
 Result<void> show(ProfileArguments& a) {
   XFLOW_TRY(const profile::Profile shown, profile::read_profile(a.file));
-  std::fputs(profile::describe(shown).c_str(), stdout);
+  print(profile::describe(shown));
   return {};
 }
 
 Result<void> check(ProfileArguments& a) {
   XFLOW_TRY(const profile::Profile checked, profile::read_profile(a.file));
-  std::fputs(profile::describe_check(checked).c_str(), stdout);
+  print(profile::describe_check(checked));
   return {};
 }
 
@@ -103,8 +103,7 @@ Result<void> import_costs(ProfileArguments& a) {
   if (!database.persistent()) return fail(ErrorCode::io, problem.empty() ? "--costs names no file" : problem);
   const std::size_t before = database.size();
   profile::add_to(database, read);
-  std::printf("%s: %zu kernels of this device, %zu of them new\n", a.options.cost_database.c_str(), database.size(),
-              database.size() - before);
+  print(fmt::format("{}: {} kernels of this device, {} of them new\n", a.options.cost_database, database.size(), database.size() - before));
   return {};
 }
 

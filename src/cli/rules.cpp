@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <memory>
 
@@ -51,10 +53,10 @@ ExitCode run(const RulesArguments& a) {
     if (failure.empty()) {
       ++accepted;
     } else {
-      std::printf("%s\n", failure.c_str());
+      print(failure + "\n");
     }
   }
-  std::printf("%zu of %zu proofs accepted\n", accepted, checked->rules.size());
+  print(fmt::format("{} of {} proofs accepted\n", accepted, checked->rules.size()));
   return accepted == checked->rules.size() ? ExitCode::done : ExitCode::negative;
 }
 
@@ -65,7 +67,7 @@ struct Renewal {
 
 ExitCode renew(const Renewal& a) {
   if (const auto renewed = verifier::renew_records(a.folder, {}, a.jobs); !renewed) return report(renewed.error());
-  std::printf("every rule is proved; the records are written\n");
+  print("every rule is proved; the records are written\n");
   return ExitCode::done;
 }
 

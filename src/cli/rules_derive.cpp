@@ -78,27 +78,26 @@ ExitCode derive(const DeriveArguments& a) {
     const std::string why = found.answers.back().complete ? std::string("nothing more can be applied")
                                                           : fmt::format("{} round{} and {} terms were not enough", a.limits.rounds,
                                                                         a.limits.rounds == 1 ? "" : "s", a.limits.terms);
-    std::printf("%s: not derived: %s\n  %s\n", name.c_str(), why.c_str(), place_of(open, deriver.vocabulary()).c_str());
+    print(fmt::format("{}: not derived: {}\n  {}\n", name, why, place_of(open, deriver.vocabulary())));
     return ExitCode::negative;
   }
   std::vector<std::string> used;
   used.reserve(found.rules.size());
   for (const std::size_t r : found.rules) used.push_back((*rules)[r].name);
   if (used.empty()) {
-    std::printf("%s: derived%s: both sides are one graph\n", name.c_str(), many.c_str());
+    print(fmt::format("{}: derived{}: both sides are one graph\n", name, many));
     return ExitCode::done;
   }
-  std::printf("%s: derived%s by %s\n", name.c_str(), many.c_str(), fmt::format("{}", fmt::join(used, ", ")).c_str());
+  print(fmt::format("{}: derived{} by {}\n", name, many, fmt::join(used, ", ")));
   // Cases in which the same rules are applied one after the other are shown once.
   std::set<std::vector<std::size_t>> shown;
   for (std::size_t k = 0; k < goals.size(); ++k) {
     std::vector<std::size_t> applied;
     for (const generator::Deriver::Step& s : found.answers[k].steps) applied.push_back(s.rule);
     if (!shown.insert(applied).second) continue;
-    std::printf("  %s\n", place_of(goals[k], deriver.vocabulary()).c_str());
+    print(fmt::format("  {}\n", place_of(goals[k], deriver.vocabulary())));
     for (const generator::Deriver::Step& s : found.answers[k].steps)
-      std::printf("    %s: %s = %s\n", (*rules)[s.rule].name.c_str(), with_names(s.from, goals[k].names).c_str(),
-                  with_names(s.to, goals[k].names).c_str());
+      print(fmt::format("    {}: {} = {}\n", (*rules)[s.rule].name, with_names(s.from, goals[k].names), with_names(s.to, goals[k].names)));
   }
   return ExitCode::done;
 }

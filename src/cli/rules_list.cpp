@@ -22,7 +22,7 @@ ExitCode list(const ListArguments& a) {
   json["rules"] = nlohmann::ordered_json::array();
   for (const rules::Rule& r : selected->rules) {
     if (!a.json) {
-      std::printf("%s\n", fmt::format("  {:<44} {:<8}  {:<22}  {}", r.name, rules::name(r.float_class), r.file, equation_of(r)).c_str());
+      print(fmt::format("  {:<44} {:<8}  {:<22}  {}\n", r.name, rules::name(r.float_class), r.file, equation_of(r)));
       continue;
     }
     json["rules"].push_back({{"rule", r.name},
@@ -34,7 +34,7 @@ ExitCode list(const ListArguments& a) {
                              {"place", rules::place_text(r.file, r.place)},
                              {"hash", r.hash.to_string()}});
   }
-  if (a.json) std::printf("%s\n", json.dump(2).c_str());
+  if (a.json) print(json.dump(2) + "\n");
   return ExitCode::done;
 }
 

@@ -39,11 +39,11 @@ ExitCode minimize(const MinimizeArguments& a) {
     std::vector<std::string> by;
     by.reserve(removed.by.size());
     for (const std::size_t k : removed.by) by.push_back(rules[k].name);
-    std::printf("  %s: %s\n", rules[removed.rule].name.c_str(),
-                by.empty() ? "both sides are one graph" : fmt::format("derived by {}", fmt::join(by, ", ")).c_str());
+    print(fmt::format("  {}: {}\n", rules[removed.rule].name,
+                      by.empty() ? "both sides are one graph" : fmt::format("derived by {}", fmt::join(by, ", "))));
   }
-  for (const std::size_t k : minimal.no_goals) std::printf("  kept: %s\n", deriver.not_a_goal(k)->text().c_str());
-  std::printf("%zu of %zu rules derive the others\n", minimal.kept.size(), rules.size());
+  for (const std::size_t k : minimal.no_goals) print(fmt::format("  kept: {}\n", deriver.not_a_goal(k)->text()));
+  print(fmt::format("{} of {} rules derive the others\n", minimal.kept.size(), rules.size()));
   return ExitCode::done;
 }
 

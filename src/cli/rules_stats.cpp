@@ -90,13 +90,13 @@ ExitCode stats(const StatsArguments& a) {
     json["rules"] = selected->rules.size();
     for (const StatsTable& t : all)
       for (const auto& [name, count] : t.rows) json[t.key][name] = count;
-    std::printf("%s\n", json.dump(2).c_str());
+    print(json.dump(2) + "\n");
     return ExitCode::done;
   }
-  std::printf("%zu rules\n", selected->rules.size());
+  print(fmt::format("{} rules\n", selected->rules.size()));
   for (const StatsTable& t : all) {
-    std::printf("%s\n", t.title.c_str());
-    for (const auto& [name, count] : t.rows) std::printf("%6zu  %s\n", count, name.c_str());
+    print(t.title + "\n");
+    for (const auto& [name, count] : t.rows) print(fmt::format("{:6}  {}\n", count, name));
   }
   return ExitCode::done;
 }

@@ -17,6 +17,12 @@ namespace xflow::cli {
 
 namespace {
 
+// The subcommand that runs, for messages on its arguments.
+std::string& current_command() {
+  static std::string name = "xflow";
+  return name;
+}
+
 // Lines of ours become one; what else a terminal would obey is of a model or a path.
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -30,7 +36,9 @@ void print(const std::string& text, bool to_error) { std::fputs(onnx_io::printab
 void warn(const std::string& text) { std::fprintf(stderr, "xflow: warning: %s\n", one_line(text).c_str()); }
 
 ExitCode report(const Error& error) {
-  std::fprintf(stderr, "xflow: %s\n", one_line(error.text()).c_str());
+  std::string text = error.text();
+  if (error.code == ErrorCode::invalid_argument) text += " (see '" + current_command() + " --help')";
+  std::fprintf(stderr, "xflow: %s\n", one_line(std::move(text)).c_str());
   switch (error.code) {
     case ErrorCode::unreadable:
     case ErrorCode::syntax:
@@ -127,6 +135,7 @@ ExitCode parse_and_run(int argc, char** argv) {
     std::fprintf(stderr, "xflow: %s (see '%s --help')\n", one_line(e.what()).c_str(), command_of(app).c_str());
     return ExitCode::usage;
   }
+  current_command() = command_of(app);
   return when_written(command.run());
 }
 

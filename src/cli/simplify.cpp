@@ -1,9 +1,13 @@
 #include "xflow/simplify.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "src/api/report_path.h"
 #include "src/cli/command.h"
+#include "src/cli/duration_text.h"
+#include "src/cli/interrupt.h"
 
 namespace xflow::cli {
 namespace {
@@ -12,14 +16,21 @@ struct SimplifyArguments {
   std::string input;
   std::string output;
   std::string report;
+  std::string time_limit;
   SimplifyOptions options;
 };
 
-ExitCode run(const SimplifyArguments& a) {
+ExitCode run(SimplifyArguments& a) {
+  if (!a.time_limit.empty()) {
+    a.options.max_total_seconds = read_seconds(a.time_limit);
+    if (!a.options.max_total_seconds)
+      return report({ErrorCode::invalid_argument, fmt::format("time limit '{}' is not of the form 300s, 500ms or 5m", a.time_limit), {}});
+  }
   if (!a.report.empty()) {
     const auto checked = api::check_report_path(a.report, a.input, a.output, a.options.save_as_external_data, a.options.allow_external);
     if (!checked) return report(checked.error());
   }
+  finish_on_signals(a.options.cancel);
   const auto result = simplify_file(a.input, a.output, a.options);
   if (!result) return report(result.error());
   print(result->to_text(), api::is_standard_output(a.output));
@@ -49,6 +60,8 @@ void add_simplify(CLI::App& app, Command& command) {
       ->check(CLI::NonNegativeNumber);
   sub->add_option("--rules", a->options.rules, "folder or file of rules instead of the built-in ones")->take_all();
   sub->add_option("--skip", a->options.skip_rules, "name of a rule not to use")->take_all();
+  sub->add_option("--time-limit", a->time_limit,
+                  "when the run ends, with what was cleaned up by then: 300s, 500ms, 5m; without it 5 minutes");
   add_allow_external(*sub, a->options.allow_external);
   add_save_as_external_data(*sub, a->options.save_as_external_data);
   sub->add_option("--report", a->report, "also write the report as JSON to this file, which is neither IN nor OUT");

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include <thread>
 
 #include "src/cli/command.h"
+#include "src/cli/duration_text.h"
 #include "src/cli/rule_arguments.h"
 #include "src/rules/rule_set.h"
 #include "src/verifier/assumptions.h"
@@ -40,13 +40,10 @@ struct VerifyArguments {
 
 // "5s", "500ms", "2m".
 Result<std::chrono::duration<double>> read_timeout(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::string_view unit(end, text.data() + text.size() - end);
-  const double seconds = unit == "s" ? value : unit == "ms" ? value / 1000 : unit == "m" ? value * 60 : -1;
-  if (error != std::errc() || !(seconds > 0))
+  const auto seconds = read_seconds(text);
+  if (!seconds || *seconds == 0)
     return fail(ErrorCode::invalid_argument, fmt::format("timeout '{}' is not of the form 5s, 500ms or 2m", text));
-  return std::chrono::duration<double>(seconds);
+  return std::chrono::duration<double>(*seconds);
 }
 
 std::vector<std::string> texts(const std::vector<rules::Guard>& guards) {
@@ -170,11 +167,11 @@ ExitCode decide_all(const VerifyArguments& a, const SelectedRules& selected) {
     std::string line = fmt::format("  {:<44} {:<9} {:>7.1f} ms  {:<8}  {}", d.rule, verifier::name(d.verdict),
                                    static_cast<double>(d.microseconds) / 1000, rules::name(rules[k].float_class), reasons(d, guards));
     line.erase(line.find_last_not_of(' ') + 1);
-    std::printf("%s\n", line.c_str());
-    if (d.decision.counterexample) std::printf("    replay: %s\n", d.decision.counterexample->to_string().c_str());
+    print(line + "\n");
+    if (d.decision.counterexample) print(fmt::format("    replay: {}\n", d.decision.counterexample->to_string()));
   }
   json["summary"] = summary(decisions);
-  std::printf("%s\n", a.json ? json.dump(2).c_str() : summary(decisions).c_str());
+  print((a.json ? json.dump(2) : summary(decisions)) + "\n");
   return all_proved ? ExitCode::done : ExitCode::negative;
 }
 
@@ -194,15 +191,15 @@ ExitCode replay_one(const VerifyArguments& a, const rules::Rule& rule) {
   }
   const auto replayed = verifier::replay_counterexample(rule, text);
   if (!replayed) return report(replayed.error());
-  std::printf("%s: %s\n", rule.name.c_str(), replayed->text.c_str());
+  print(fmt::format("{}: {}\n", rule.name, replayed->text));
   return replayed->different ? ExitCode::negative : ExitCode::done;
 }
 
 ExitCode infer_one(const VerifyArguments& a, const rules::Rule& rule) {
   const auto inference = verifier::infer_guards(rule, a.options);
   if (!inference) return report(inference.error());
-  std::printf("%s: %s", rule.name.c_str(), verifier::to_string(*inference).c_str());
-  if (inference->proved) std::printf("%s", rules::print(inference->rule).c_str());
+  print(fmt::format("{}: {}", rule.name, verifier::to_string(*inference)));
+  if (inference->proved) print(rules::print(inference->rule));
   return inference->proved ? ExitCode::done : ExitCode::negative;
 }
 
@@ -223,7 +220,7 @@ ExitCode run(VerifyArguments& a) {
     const auto rule = only(std::move(selected->rules), "--explain");
     if (!rule) return report(rule.error());
     const std::string text = verifier::explain_rule(*rule, a.options);
-    std::fputs(text.c_str(), stdout);
+    print(text);
     return text.starts_with(rule->name + ": proved") ? ExitCode::done : ExitCode::negative;
   }
   if (a.infer) {

@@ -187,7 +187,7 @@ class ExternalData(FilesTest):
         for name, why in [("../w", wrong), ("/w", wrong), ("sub/", wrong), ("out.onnx", "the model goes there"), ("m.onnx", "the model that is read lies there")]:
             self.fail_with(64, f"cannot write external data to '{name}': {why}", "simplify", "m.onnx", "out.onnx", "--save-as-external-data", name)
         run = self.run_program("simplify", "m.onnx", "-", "--save-as-external-data", "w")
-        self.assertEqual((64, "xflow: cannot write external data to 'w': the model does not go to a file\n"), (run.returncode, run.stderr))
+        self.assertEqual((64, "xflow: cannot write external data to 'w': the model does not go to a file (see 'xflow simplify --help')\n"), (run.returncode, run.stderr))
 
     def test_of_the_former_result_goes(self):
         """Weights that are new lie in a file named after the model and their content."""
@@ -376,6 +376,15 @@ class Wording(FilesTest):
     def test_of_the_version(self):
         self.assertEqual(self.succeed("version"), self.succeed("--version"))
         self.assertRegex(self.succeed("--version"), r"^xflow \d+\.\d+\.\d+\n$")
+
+    def test_of_rules_and_profiles_does_not_reach_the_terminal(self):
+        name = "evil\x1b[2J.rules"
+        self.write(name, "rule twice\n  source\n    y = neg(neg(x))\n  target\n    y = x\n")
+        for command in [["rules", "list", name], ["verify", name], ["rules", "stats", name]]:
+            run = self.run_program(*command)
+            self.assertEqual(0, run.returncode, run.stderr)
+            self.assertNotIn("\x1b", run.stdout + run.stderr)
+        self.assertIn("evil\\x1b[2J.rules", self.run_program("rules", "list", name).stdout)
 
     def test_of_usage_errors_names_the_subcommand(self):
         self.fail_with(64, "IN is required (see 'xflow optimize --help')", "optimize")

@@ -61,7 +61,7 @@ class WithMpi(Generate):
         self.write("file", "")
         error = "xflow: file/out/work: cannot make the folder: Not a directory\n"
         self.assertEqual((3, "", error), self.mpirun(3, *JOB, "--out", "file/out"))
-        threads = "xflow: --jobs 2 is for one process, and mpirun started several; leave it out and start more processes\n"
+        threads = "xflow: --jobs 2 is for one process, and mpirun started several; leave it out and start more processes (see 'xflow generate --help')\n"
         self.assertEqual((64, "", threads), self.mpirun(3, *JOB, "--out", "out", "--jobs", 2))
         memory = ["--memory", "much"]
         alone = self.run_program("generate", *JOB, "--out", "out", *memory)
@@ -73,7 +73,7 @@ class WithMpi(Generate):
         others = [":", "-n", 2, program.PROGRAM, "generate", *JOB, "--out", "out", "--seed", 2]
         status, output, error = self.mpirun(1, *JOB, "--out", "out", *others)
         self.assertEqual((64, ""), (status, output))
-        self.assertEqual("xflow: out/work: the folder holds the work of a job with other options; name another one, or remove it\n", error)
+        self.assertEqual("xflow: out/work: the folder holds the work of a job with other options; name another one, or remove it (see 'xflow generate --help')\n", error)
 
     def test_refuses_the_mpirun_of_another_mpi(self):
         command = [program.PROGRAM, "generate", *JOB, "--out", "out"]

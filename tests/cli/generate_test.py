@@ -76,10 +76,10 @@ class Rules(GenerateTest):
 
 class Errors(GenerateTest):
     def test_name_unknown_operators(self):
-        self.assertEqual(("xflow: unknown operator 'matmull'; similar: matmul", 64), self.error("--ops", "matmull", "--out", "out"))
+        self.assertEqual(("xflow: unknown operator 'matmull'; similar: matmul (see 'xflow generate --help')", 64), self.error("--ops", "matmull", "--out", "out"))
 
     def test_name_unknown_presets(self):
-        self.assertEqual(("xflow: unknown preset 'gan'; there are cnn, transformer, rnn and all", 64), self.error("--preset", "gan", "--out", "out"))
+        self.assertEqual(("xflow: unknown preset 'gan'; there are cnn, transformer, rnn and all (see 'xflow generate --help')", 64), self.error("--preset", "gan", "--out", "out"))
 
     def test_ask_for_operators(self):
         text, status = self.error("--out", "out")
@@ -91,7 +91,7 @@ class Errors(GenerateTest):
         (pathlib.Path(self.folder) / "out/generated.rules").unlink()
         self.assertEqual(found, self.generate("out"))
         self.assertEqual(found, self.generate("out", "--max-ops", "2"))
-        message = "xflow: out/work: the folder holds the work of a job with other options; name another one, or remove it"
+        message = "xflow: out/work: the folder holds the work of a job with other options; name another one, or remove it (see 'xflow generate --help')"
         self.assertEqual((message, 64), self.error("--max-ops", "3", "--out", "out"))
         (pathlib.Path(self.folder) / "out/work/job").write_text("{")
         text, status = self.error("--out", "out")
@@ -99,7 +99,7 @@ class Errors(GenerateTest):
         self.assertEqual(2, status)
 
     def test_refuse_graphs_without_operators(self):
-        self.assertEqual(("xflow: graphs of no operators make no rules; --max-ops is at least 1", 64),
+        self.assertEqual(("xflow: graphs of no operators make no rules; --max-ops is at least 1 (see 'xflow generate --help')", 64),
                          self.error("--ops", "relu", "--max-ops", "0", "--out", "out"))
 
     def test_refuse_graphs_that_do_not_fit(self):
@@ -114,7 +114,7 @@ class Errors(GenerateTest):
 
     def test_refuse_another_job_in_the_folder(self):
         self.generate("out", "--ops", "relu", "--max-ops", "1")
-        self.assertEqual(("xflow: out/work: the folder holds the work of a job with other options; name another one, or remove it", 64),
+        self.assertEqual(("xflow: out/work: the folder holds the work of a job with other options; name another one, or remove it (see 'xflow generate --help')", 64),
                          self.error("--ops", "relu", "--max-ops", "2", "--out", "out"))
 
     def test_name_a_file_that_cannot_be_written(self):
@@ -129,7 +129,7 @@ class Errors(GenerateTest):
         self.assertEqual(self.generate("other", *SMALL), self.generate("out", *SMALL))
 
     def test_name_memory_that_is_none(self):
-        self.assertEqual(("xflow: memory 'much' is not of the form 500MB or 4GiB, at least 1MB", 64),
+        self.assertEqual(("xflow: memory 'much' is not of the form 500MB or 4GiB, at least 1MB (see 'xflow generate --help')", 64),
                          self.error("--ops", "relu", "--memory", "much", "--out", "out"))
 
 

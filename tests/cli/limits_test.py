@@ -143,7 +143,7 @@ class Limits(LimitsTest):
             ("--memory", "much", "memory 'much' is not of the form 4GiB or 500MiB"),
         ]:
             result = self.run_program("optimize", "m.onnx", "out.onnx", option, word)
-            self.assertEqual((64, f"xflow: {said}\n"), (result.returncode, result.stderr))
+            self.assertEqual((64, f"xflow: {said} (see 'xflow optimize --help')\n"), (result.returncode, result.stderr))
 
     def test_a_silent_runner_has_the_time_of_the_kernel_budget(self):
         self.write("m.onnx", transposes())

@@ -22,6 +22,12 @@ def float_info(name, shape):
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
 
+def help_of(*arguments):
+    """What is behind a message on a wrong command line."""
+    names = arguments[:2] if arguments[0] in ["rules", "profile"] else arguments[:1]
+    return f" (see '{' '.join(['xflow', *names])} --help')"
+
+
 def model_of(nodes, inputs, outputs, initializers=(), opset=13, **fields):
     graph = helper.make_graph(nodes, "g", inputs, outputs, initializer=initializers)
     return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", opset)], **fields)
@@ -101,7 +107,10 @@ class ProgramTest(unittest.TestCase):
         return run.stdout
 
     def fail_with(self, status, message, *arguments):
-        """The program must fail with exactly this line, print nothing else, and leave the folder as it is."""
+        """The program must fail with exactly this line, print nothing else, and leave the folder as it is. A wrong command line is answered
+        with the help of the command."""
+        if status == 64 and "(see " not in message:
+            message += help_of(*arguments)
         before = {p: p.read_bytes() for p in self.folder.iterdir() if p.is_file()}
         run = self.run_program(*arguments)
         self.assertEqual((status, "", f"xflow: {message}\n"), (run.returncode, run.stdout, run.stderr))

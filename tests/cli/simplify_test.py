@@ -220,10 +220,21 @@ class SimplifyTest(ProgramTest):
         self.assertEqual(["Relu"], self.types(result))
         self.assertEqual([("author", "somebody")], [(p.key, p.value) for p in result.metadata_props])
 
+    def test_the_time_limit_ends_it(self):
+        self.write("in.onnx", program.transposes())
+        text = self.succeed("simplify", "in.onnx", "out.onnx", "--time-limit", "0ms", "--report", "report.json")
+        self.assertEqual((self.folder / "in.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
+        self.assertIn("stopped     the time limit of 0 s is over\nresult      the original model: the time limit of 0 s is over\n", text)
+        self.assertEqual("the time limit of 0 s is over", json.loads((self.folder / "report.json").read_text())["stopped"])
+        text = self.succeed("simplify", "in.onnx", "out.onnx", "--time-limit", "2m", "--report", "report.json")
+        self.assertNotIn("stopped", text)
+        self.assertEqual("", json.loads((self.folder / "report.json").read_text())["stopped"])
+
     def test_wrong_arguments_are_named(self):
         self.write("in.onnx", program.relu())
         self.fail_with(2, "missing.onnx: cannot open: No such file or directory", "simplify", "missing.onnx", "out.onnx")
         self.fail_with(64, "there is no rule 'no-such-rule' to skip", "simplify", "in.onnx", "out.onnx", "--skip", "no-such-rule")
+        self.fail_with(64, "time limit 'soon' is not of the form 300s, 500ms or 5m", "simplify", "in.onnx", "out.onnx", "--time-limit", "soon")
 
 
 if __name__ == "__main__":
