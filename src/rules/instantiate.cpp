@@ -145,7 +145,12 @@ class TargetBuilder : public TermBuilder {
 // One run: the instance for the choices of the run.
 class Run {
  public:
-  Run(const Rule& rule, Choices& choices) : rule_(rule), choices_(choices), arena_(std::make_unique<ir::Arena>()), environment_(*arena_) {}
+  Run(const Rule& rule, Choices& choices)
+      : rule_(rule),
+        choices_(choices),
+        arena_(std::make_unique<ir::Arena>()),
+        environment_(*arena_),
+        converts_numbers_(converts_numbers(rule)) {}
 
   // Nothing where no graph matches the choice; `reason` says why.
   Result<std::optional<RuleInstance>> build(std::string& reason) {
@@ -154,8 +159,14 @@ class Run {
       const Stop stop = build_source(reason);
       if (stop == Stop::rejected) return std::optional<RuleInstance>();
       if (stop == Stop::restart) continue;
-      XFLOW_TRY(RuleInstance instance, finish());
-      return std::optional<RuleInstance>(std::move(instance));
+      auto instance = finish();
+      // Matching asks for the types of the source: a target that has no type for other floating types is not applied to these.
+      if (!instance && instance.error().code == ErrorCode::ill_typed && has_other_types_) {
+        reason = instance.error().message;
+        return std::optional<RuleInstance>();
+      }
+      if (!instance) return fail(std::move(instance).error());
+      return std::optional<RuleInstance>(*std::move(instance));
     }
     return fail(ErrorCode::limit, "the dimensions of the source could not be solved");
   }
@@ -174,6 +185,7 @@ class Run {
     environment_.lists.clear();
     chosen_.clear();
     value_facts_.clear();
+    has_other_types_ = false;
     if (auto made = make_variables(); !made) return reject(reason, made.error().message);
     guard_facts_.clear();
     if (!guards(true, reason)) return Stop::rejected;
@@ -316,14 +328,35 @@ class Run {
     return nullptr;
   }
 
-  ir::DataType data_type(std::string_view variable) const {
+  // What a conversion does depends on the type that it converts: a rule with conversions is proved for each floating type that a variable
+  // may have.
+  ir::DataType data_type(std::string_view variable) {
     if (const Declaration* declaration = rule_.declaration(variable); declaration != nullptr && declaration->data_type) {
       return *declaration->data_type;
     }
     for (const Statement& statement : rule_.source) {
       if (const auto type = asked_type(statement.term, variable)) return *type;
     }
-    return ir::DataType::float32;
+    if (!converts_numbers_) return ir::DataType::float32;
+    static constexpr std::array kTypes = {ir::DataType::float32, ir::DataType::float64, ir::DataType::float16, ir::DataType::bfloat16};
+    const ir::DataType type = kTypes[choices_.choose(fmt::format("type of {}", variable), kTypes.size())];
+    chosen_[fmt::format("type of {}", variable)] = fmt::format("{}: {}", variable, ir::name(type));
+    has_other_types_ = has_other_types_ || type != ir::DataType::float32;
+    return type;
+  }
+  // True for a conversion of numbers: to booleans only 0 counts.
+  static bool converts_in(const Term& term) {
+    const auto to_boolean = [](const Term::NamedExpression& a) {
+      return a.name == "to" && a.value.name == ir::name(ir::DataType::boolean);
+    };
+    if (term.kind == Term::Kind::application && term.name == "cast" &&
+        std::none_of(term.attributes.begin(), term.attributes.end(), to_boolean))
+      return true;
+    return std::any_of(term.operands.begin(), term.operands.end(), converts_in);
+  }
+  static bool converts_numbers(const Rule& rule) {
+    const auto converts = [](const Statement& statement) { return converts_in(statement.term); };
+    return std::any_of(rule.source.begin(), rule.source.end(), converts) || std::any_of(rule.target.begin(), rule.target.end(), converts);
   }
 
   Result<ir::Shape> variable_shape(const std::string& variable, const std::string& element) {
@@ -570,6 +603,8 @@ class Run {
   Choices& choices_;
   std::unique_ptr<ir::Arena> arena_;
   Environment environment_;
+  bool converts_numbers_;
+  bool has_other_types_ = false;              // a variable has another floating type than float32, where several are tried
   std::map<std::size_t, ir::ValueId> ranks_;  // stand-ins
   ir::Symbols::Substitution substitution_;
   std::vector<Fact> assumed_;          // choices of broadcasting

@@ -33,8 +33,9 @@ class Algebra {
   // factor^power, merging with an equal factor: x^p x^q = x^(p+q), where p + q = 0 only for an x that is not 0; b b = b for booleans.
   void multiply_factor(Term& term, const FactorPtr& factor, int power);
 
-  // function(arguments) with the laws of the function applied. `conversion` is the type of a cast that may change the value.
+  // function(arguments) with the laws of the function applied.
   Expression apply(Function function, std::vector<Expression> arguments);
+  // The argument converted to a type: itself where all of its values are of the type, otherwise a function of its own.
   Expression convert(ir::DataType type, Expression argument) const;
   Expression reciprocal(const Expression& e);
   // The maximum over all pieces: nested maxima joined, equal pieces once, common summands and positive common factors outside.
@@ -53,6 +54,10 @@ class Algebra {
   bool integral(const Factor& f) const;
   bool integral(const Term& t) const;
   bool integral(const Expression& e) const;
+
+  // Every value is one of the type.
+  bool holds_values_of(const Expression& e, ir::DataType type) const;
+  bool holds_values_of(const Factor& f, ir::DataType type) const;
 
  private:
   bool nonnegative(const Term& t) const;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "src/ops/operator.h"
+#include "src/verifier/conversions.h"
 #include "src/verifier/faults.h"
 
 namespace xflow::verifier {
@@ -35,17 +36,6 @@ Expression in_cases(const Cases& cases, const Function& f) {
     }
   }
   return result;
-}
-
-// Conversions between types that keep every value (over the reals: integers do not overflow).
-bool keeps_values(ir::DataType from, ir::DataType to) {
-  if (from == to) return true;
-  if (from == ir::DataType::boolean) return true;
-  if (broken(Fault::compose_casts_keep_values)) return true;
-  if (ir::is_integer(from)) return to != ir::DataType::boolean;
-  if (!ir::is_floating(from) || !ir::is_floating(to)) return false;
-  if (to == ir::DataType::float64) return true;
-  return to == ir::DataType::float32 && from != ir::DataType::float64;
 }
 
 std::vector<Poly> polynomials(const std::vector<SymbolId>& symbols) { return {symbols.begin(), symbols.end()}; }
@@ -138,6 +128,7 @@ Expression Composer::leaf(ir::ValueId value, const std::vector<Poly>& index) {
   f->variable = value;
   f->boolean = arena_.type(value).data_type == ir::DataType::boolean;
   f->integral = ir::is_integer(arena_.type(value).data_type);
+  f->data_type = arena_.type(value).data_type;
   f->indices = index;
   return algebra_.factor(std::move(f));
 }
@@ -250,42 +241,9 @@ Expression Composer::convert_apply(const ExprNode& e, Scope node) {
   return algebra_.apply(e.function, std::move(arguments));
 }
 
-ir::DataType Composer::type_of(const ExprNode& e, Scope node) const {
-  switch (e.kind) {
-    case ExprKind::read:
-      return arena_.type(node.operands[static_cast<std::size_t>(e.operand)]).data_type;
-    case ExprKind::cast:
-      return e.data_type;
-    case ExprKind::integer:
-      return ir::DataType::int64;
-    case ExprKind::select:
-    case ExprKind::sum:
-    case ExprKind::maximum:
-      return type_of(*e.arguments[0], node);
-    case ExprKind::apply:
-      switch (e.function) {
-        case Function::logical_and:
-        case Function::logical_or:
-        case Function::logical_xor:
-        case Function::logical_not:
-        case Function::less:
-        case Function::equal:
-        case Function::is_nan:
-          return ir::DataType::boolean;
-        case Function::choose:
-          return type_of(*e.arguments[1], node);
-        default:
-          return type_of(*e.arguments[0], node);
-      }
-    case ExprKind::literal:
-      break;
-  }
-  return ir::DataType::undefined;
-}
-
 Expression Composer::convert_cast(const ExprNode& e, Scope node) {
   Expression argument = convert(e.arguments[0], node);
-  if (keeps_values(type_of(*e.arguments[0], node), e.data_type)) return argument;
+  if (keeps_values(element_type(arena_, node, *e.arguments[0]), e.data_type)) return argument;
   if (e.data_type == ir::DataType::boolean && !broken(Fault::compose_cast_to_boolean_is_opaque)) {
     return algebra_.apply(Function::logical_not, {algebra_.apply(Function::equal, {std::move(argument), {}})});
   }

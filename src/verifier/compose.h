@@ -63,8 +63,6 @@ class Composer {
   std::vector<Case> condition_cases(const Condition& condition, Scope node);
   // a < b or a = b of integers of which one is known by its index: a condition.
   std::optional<Expression> compared(const ExprNode& e, Scope node);
-  // The element type of an expression where it is known, undefined otherwise.
-  ir::DataType type_of(const ops::ExprNode& e, Scope node) const;
 
   Algebra& algebra_;
   ir::Arena& arena_;

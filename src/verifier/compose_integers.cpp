@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "src/verifier/compose.h"
+#include "src/verifier/conversions.h"
 #include "src/verifier/faults.h"
 
 namespace xflow::verifier {
@@ -152,7 +153,9 @@ std::optional<std::vector<Composer::Case>> Composer::integer_cases(const ops::Ex
       return result.size() > kCases ? std::nullopt : std::optional(result);
     }
     case ExprKind::cast:
-      if (!ir::is_integer(e->data_type) || !ir::is_integer(type_of(*e->arguments[0], node))) return std::nullopt;
+      if (!ir::is_integer(e->data_type) || !ir::is_integer(element_type(arena_, node, *e->arguments[0]))) return std::nullopt;
+      if (!keeps_values(element_type(arena_, node, *e->arguments[0]), e->data_type) && !broken(Fault::compose_narrow_indices_are_kept))
+        return std::nullopt;
       return integer_cases(e->arguments[0], node);
     case ExprKind::apply:
       break;
@@ -192,7 +195,9 @@ Condition with_values(const Condition& condition, const std::vector<Poly>& value
 }
 
 std::optional<Expression> Composer::compared(const ExprNode& e, Scope node) {
-  const auto is_integer = [&](const ops::Expr& x) { return x->kind == ExprKind::literal || ir::is_integer(type_of(*x, node)); };
+  const auto is_integer = [&](const ops::Expr& x) {
+    return x->kind == ExprKind::literal || ir::is_integer(element_type(arena_, node, *x));
+  };
   if (!is_integer(e.arguments[0]) || !is_integer(e.arguments[1])) return std::nullopt;
   const auto a = integer_cases(e.arguments[0], node);
   const auto b = a ? integer_cases(e.arguments[1], node) : std::nullopt;

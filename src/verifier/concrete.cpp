@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "src/ops/operator.h"
+#include "src/verifier/conversions.h"
 #include "src/verifier/number.h"
 
 namespace xflow::verifier {
@@ -67,6 +68,14 @@ class Concrete::Implementation {
       for (const Poly& d : arena_.type(v).shape) poly(d);
     for (const rules::Fact& f : instance.facts) poly(f.atom.poly);
     for (const rules::Fact& f : instance.obligations) poly(f.atom.poly);
+    for (const ir::Graph* graph : {&instance.source, &instance.target}) {
+      for (const ir::NodeId id : ir::topological_order(arena_, *graph)) {
+        const ir::Node& node = arena_.node(id);
+        if (node.kind != ir::NodeKind::operation || ops::get(node.op).signature.name != "cast") continue;
+        const ir::DataType to = node.outputs[0].data_type;
+        loses_values_ = loses_values_ || (to != ir::DataType::boolean && !keeps_values(arena_.type(node.operands[0]).data_type, to));
+      }
+    }
     symbols_.assign(symbols.begin(), symbols.end());
     reals_.assign(reals.begin(), reals.end());
   }
@@ -74,6 +83,7 @@ class Concrete::Implementation {
   const std::vector<SymbolId>& symbols() const { return symbols_; }
   const std::vector<std::string>& reals() const { return reals_; }
   const ir::Arena& arena() const { return arena_; }
+  bool loses_values() const { return loses_values_; }
   rules::RuleInstance& instance() { return instance_; }
 
   std::optional<std::int64_t> value(const Poly& p, const Assignment& assignment) const {
@@ -257,19 +267,20 @@ class Concrete::Implementation {
         const std::span arguments = std::span(values).first(e.arguments.size());
         for (std::size_t k = 0; k < arguments.size(); ++k) arguments[k] = number(*e.arguments[k], frame);
         // The branch that is not taken may be undefined.
-        if (e.function == ops::Function::choose && !arguments[0].is_undefined()) return arguments[arguments[0].is_zero() ? 2 : 1];
+        if (e.function == ops::Function::choose && arguments[0].has_value()) return arguments[arguments[0].is_zero() ? 2 : 1];
         return apply_function(e.function, arguments);
       }
       case ExprKind::cast:
         break;
     }
-    return convert(e.data_type, number(*e.arguments[0], frame));
+    return convert(element_type(arena_, frame.node, *e.arguments[0]), e.data_type, number(*e.arguments[0], frame));
   }
 
   rules::RuleInstance& instance_;
   ir::Arena& arena_;
   std::vector<SymbolId> symbols_;
   std::vector<std::string> reals_;
+  bool loses_values_ = false;
   std::unordered_map<ir::ValueId, Semantics> semantics_;
   std::vector<std::optional<std::int64_t>> environment_;
   const Assignment* assignment_ = nullptr;
@@ -280,6 +291,7 @@ Concrete::Concrete(rules::RuleInstance& instance) : implementation_(std::make_un
 Concrete::~Concrete() = default;
 
 const std::vector<SymbolId>& Concrete::symbols() const { return implementation_->symbols(); }
+bool Concrete::loses_values() const { return implementation_->loses_values(); }
 const std::vector<std::string>& Concrete::reals() const { return implementation_->reals(); }
 
 std::unique_ptr<Concrete::Outputs> Concrete::evaluate(const ir::Graph& graph, const Assignment& assignment, const Inputs& inputs,
@@ -301,6 +313,9 @@ std::optional<Inputs> Concrete::draw(const Assignment& assignment, std::uint64_t
   std::mt19937_64 random(seed);
   const rules::RuleInstance& instance = implementation_->instance();
   Inputs inputs;
+  // Of all entries the same: two that a conversion makes equal are met then.
+  static constexpr std::array<int, 9> kPowers = {7, 8, 11, 15, 16, 24, 31, 32, 53};
+  const std::int64_t power = kind == Entry::edges ? std::int64_t{1} << kPowers[random() % kPowers.size()] : 0;
   for (const ir::ValueId v : instance.variables) {
     const auto dims = shape(v, assignment);
     if (!dims) return std::nullopt;
@@ -311,7 +326,9 @@ std::optional<Inputs> Concrete::draw(const Assignment& assignment, std::uint64_t
     if (type == ir::DataType::boolean) low = 0, high = 1;
     // Integer tensors may be indices: mostly those that most dimensions have.
     if (ir::is_integer(type) && kind != Entry::large) low = 0, high = 2;
+    const bool at_edges = kind == Entry::edges && type != ir::DataType::boolean;
     bool nonzero = false;
+    bool in_range = false;
     for (const rules::ValueFact& f : instance.value_facts) {
       if (f.value != v) continue;
       if (f.kind == rules::ValueFact::Kind::in_range) {
@@ -319,16 +336,25 @@ std::optional<Inputs> Concrete::draw(const Assignment& assignment, std::uint64_t
         const auto end = implementation_->value(f.end, assignment);
         if (!least || !end || *end <= *least) return std::nullopt;
         low = *least, high = *end - 1;
+        in_range = true;
         continue;
       }
       nonzero = nonzero || f.kind != rules::ValueFact::Kind::nonnegative;
       if (f.kind != rules::ValueFact::Kind::nonzero) low = 0;
     }
+    const auto edge = [&](std::int64_t otherwise) {
+      const auto next = static_cast<std::int64_t>(random() % 3) - 1;
+      const std::int64_t x = power + next;
+      const std::int64_t y = random() % 4 == 0 && low < 0 ? -x : x;
+      const Number kept = convert(ir::DataType::int64, type, Number(y));
+      return kept.is_small() && kept.denominator() == 1 && kept.numerator() == y ? y : otherwise;
+    };
     Entries e{*dims, {}};
     std::int64_t count = 1;
     for (const std::int64_t d : *dims) count *= d;
     while (e.values.size() < static_cast<std::size_t>(count)) {
-      const std::int64_t x = low + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1));
+      std::int64_t x = low + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1));
+      if (at_edges && !in_range && random() % 4 != 0) x = edge(x);
       if (!nonzero || x != 0) e.values.push_back(*ir::Rational::make(x, denominator));
     }
     inputs.push_back(std::move(e));
@@ -356,7 +382,7 @@ Concrete::Agreement Concrete::compare(const Assignment& assignment, const Inputs
     const ConcreteTensor& b = *target->tensors[k];
     if (a.dims != b.dims) return Agreement::unclear;
     for (std::size_t n = 0; n < a.values.size(); ++n) {
-      if (a.values[n].is_undefined()) continue;
+      if (!a.values[n].has_value()) continue;
       compared = true;
       const Comparison c = verifier::compare(a.values[n], b.values[n]);
       unclear = unclear || c == Comparison::unclear;

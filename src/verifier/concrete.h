@@ -48,8 +48,9 @@ class Concrete {
 
   // The shape of a value; nothing if a dimension is not a known non-negative number.
   std::optional<std::vector<std::int64_t>> shape(ir::ValueId value, const Assignment& assignment) const;
-  // Entries that fit the variables' types and value facts, drawn from a seed: integers up to 3, up to 12, 0 and 1, or halves.
-  enum class Entry : std::uint8_t { small, large, bits, halves };
+  // Entries that fit the variables' types and value facts, drawn from a seed: integers up to 3, up to 12, 0 and 1, halves, or integers
+  // near a power of two at which conversions begin to lose values.
+  enum class Entry : std::uint8_t { small, large, bits, halves, edges };
   std::optional<Inputs> draw(const Assignment& assignment, std::uint64_t seed, Entry kind) const;
   // The atom's truth; nothing where a value is not known.
   std::optional<bool> holds(const ops::Atom& atom, const Assignment& assignment) const;
@@ -64,6 +65,9 @@ class Concrete {
     std::string target;
   };
   Agreement compare(const Assignment& assignment, const Inputs& inputs, std::uint64_t work, Difference* where = nullptr);
+
+  // A side has a conversion that can lose a value.
+  bool loses_values() const;
 
   // Every symbol of types, attributes and facts that is not defined by others, and every real variable.
   const std::vector<ir::SymbolId>& symbols() const;

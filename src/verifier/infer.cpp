@@ -157,7 +157,9 @@ class Search {
       if (!source) return std::nullopt;
       if (site.concrete->shape(site.instance->target.outputs[k], a) != source) return false;
     }
-    for (const auto kind : {Concrete::Entry::small, Concrete::Entry::large, Concrete::Entry::bits}) {
+    using Entry = Concrete::Entry;
+    for (const Entry kind : {Entry::small, Entry::large, Entry::bits, Entry::edges, Entry::edges, Entry::edges}) {
+      if (kind == Entry::edges && !site.concrete->loses_values()) break;
       const auto inputs = site.concrete->draw(a, ++seed, kind);
       if (!inputs) return std::nullopt;
       const auto compared = site.concrete->compare(a, *inputs, kInferenceWork);

@@ -49,7 +49,8 @@ bool Algebra::integral(const Factor& f) const {
     case FactorKind::real:
       return false;
     case FactorKind::function:
-      if (f.data_type != ir::DataType::undefined) return ir::is_integer(f.data_type);
+      // An integer is rounded to an integer: a floating type with larger steps has no fractions there.
+      if (f.data_type != ir::DataType::undefined) return ir::is_integer(f.data_type) || all_integral(f.arguments);
       switch (f.function) {
         case Function::sign:
         case Function::floor:

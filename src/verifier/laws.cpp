@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "src/verifier/algebra.h"
+#include "src/verifier/conversions.h"
 #include "src/verifier/faults.h"
 
 namespace xflow::verifier {
@@ -59,13 +60,39 @@ Expression Algebra::boolean_function(Function function, std::vector<Expression> 
 }
 
 Expression Algebra::convert(ir::DataType type, Expression argument) const {
-  // To integers truncates; there is no overflow.
-  if (ir::is_integer(type) && integral(argument)) return argument;
+  if (holds_values_of(argument, type)) return argument;
   auto f = std::make_shared<Factor>();
   f->kind = FactorKind::function;
   f->data_type = type;
   f->arguments.push_back(std::move(argument));
   return factor(std::move(f));
+}
+
+bool Algebra::holds_values_of(const Factor& f, ir::DataType type) const {
+  if (f.boolean) return keeps_values(ir::DataType::boolean, type);
+  switch (f.kind) {
+    case FactorKind::read:
+      return keeps_values(f.data_type, type);
+    case FactorKind::function:
+      return f.data_type != ir::DataType::undefined && keeps_values(f.data_type, type);
+    case FactorKind::maximum:
+      return std::all_of(f.pieces.begin(), f.pieces.end(), [&](const Piece& p) { return holds_values_of(p.body, type); });
+    case FactorKind::integer:
+    case FactorKind::real:
+      break;
+  }
+  return false;
+}
+
+// x, or x where conditions hold and 0 elsewhere.
+bool Algebra::holds_values_of(const Expression& e, ir::DataType type) const {
+  if (const auto c = constant_value(e)) return is_value_of(*c, type);
+  if (e.terms.size() != 1) return false;
+  const Term& t = e.terms[0];
+  const bool is_factor = t.binders.empty() && t.dimensions.empty() && t.factors.size() == 1 && t.factors[0].power == 1;
+  const bool has_sign = t.coefficient == Rational(-1) && ir::is_floating(type);
+  if (!is_factor || (!(t.coefficient == Rational(1)) && !has_sign && !broken(Fault::laws_multiples_stay_in_type))) return false;
+  return holds_values_of(*t.factors[0].factor, type);
 }
 
 Expression Algebra::with_parity(Function f, Expression argument, bool odd) {

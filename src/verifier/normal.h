@@ -79,7 +79,7 @@ struct Factor {
   Poly integer;                       // integer
   std::string name;                   // real
   Function function{};                // function
-  ir::DataType data_type{};           // function: of a conversion; undefined for others
+  ir::DataType data_type{};           // read: of the tensor; function: of a conversion, undefined for others
   std::vector<Expression> arguments;  // function
   std::vector<Piece> pieces;          // maximum
 };

@@ -2,6 +2,9 @@
 
 #include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
+#include <optional>
+
+#include "src/verifier/conversions.h"
 
 namespace xflow::verifier {
 
@@ -15,7 +18,7 @@ struct Number::Big {
 
 Number Number::approximate(long double value) {
   Number n;
-  n.state_ = std::isnan(value) ? State::undefined : State::approximate;
+  n.state_ = std::isnan(value) ? State::unknown : State::approximate;
   n.approximation_ = value;
   return n;
 }
@@ -23,6 +26,12 @@ Number Number::approximate(long double value) {
 Number Number::undefined() {
   Number n;
   n.state_ = State::undefined;
+  return n;
+}
+
+Number Number::unknown() {
+  Number n;
+  n.state_ = State::unknown;
   return n;
 }
 
@@ -34,6 +43,7 @@ long double Number::approximation() const {
 
 std::string Number::to_string() const {
   if (is_undefined()) return "undefined";
+  if (is_unknown()) return "unknown";
   if (!is_exact()) return std::to_string(static_cast<double>(approximation_));
   if (big_) return big_->value.str();
   return denominator_ == 1 ? std::to_string(numerator_) : std::to_string(numerator_) + "/" + std::to_string(denominator_);
@@ -50,7 +60,7 @@ Number number(const Exact& value) {
   const Integer n = boost::multiprecision::numerator(value);
   const Integer d = boost::multiprecision::denominator(value);
   const auto too_long = [](const Integer& i) { return i != 0 && boost::multiprecision::msb(boost::multiprecision::abs(i)) > kMaxBits; };
-  if (too_long(n) || too_long(d)) return Number::undefined();
+  if (too_long(n) || too_long(d)) return Number::unknown();
   if (n >= INT64_MIN && n <= INT64_MAX && d <= INT64_MAX) {
     if (const auto small = ir::Rational::make(n.convert_to<std::int64_t>(), d.convert_to<std::int64_t>())) return Number(*small);
   }
@@ -71,7 +81,11 @@ Integer truncated(const Exact& r) { return boost::multiprecision::numerator(r) /
 
 Number boolean(bool value) { return Number(std::int64_t{value ? 1 : 0}); }
 
+// An approximation so near to 0 may be 0, or of either sign.
+bool may_be_zero(const Number& a) { return !a.is_exact() && std::fabs(a.approximation()) < 1e-12L; }
+
 Number divide(const Number& a, const Number& b) {
+  if (may_be_zero(b)) return Number::unknown();
   if (b.is_zero()) return Number::undefined();
   if (a.is_exact() && b.is_exact()) return number(Exact(exact(a) / exact(b)));
   return Number::approximate(a.approximation() / b.approximation());
@@ -85,6 +99,7 @@ Number negate(const Number& a) {
 Number real_function(long double (*f)(long double), const Number& a) { return Number::approximate(f(a.approximation())); }
 
 Number square_root(const Number& a) {
+  if (may_be_zero(a)) return Number::unknown();
   if (less(a, Number())) return Number::undefined();
   if (a.is_exact()) {
     const Integer n = boost::multiprecision::numerator(exact(a));
@@ -99,6 +114,7 @@ Number square_root(const Number& a) {
 Number power(const Number& a, const Number& b) {
   if (b.is_small() && b.denominator() == 1 && b.numerator() >= -64 && b.numerator() <= 64) {
     const std::int64_t n = b.numerator();
+    if (n < 0 && may_be_zero(a)) return Number::unknown();
     if (n < 0 && a.is_zero()) return Number::undefined();
     if (!a.is_exact()) return Number::approximate(std::pow(a.approximation(), static_cast<long double>(n)));
     Number result(1);
@@ -106,19 +122,21 @@ Number power(const Number& a, const Number& b) {
     return n < 0 ? divide(Number(1), result) : result;
   }
   if (b.is_small() && b.numerator() == 1 && b.denominator() == 2) return square_root(a);
+  if (may_be_zero(a)) return Number::unknown();
   if (less(a, Number()) || (a.is_zero() && less(b, Number()))) return Number::undefined();
   return Number::approximate(std::pow(a.approximation(), b.approximation()));
 }
 
 Number remainder(const Number& a, const Number& b, bool sign_of_divisor) {
-  if (b.is_zero() || !a.is_exact() || !b.is_exact()) return Number::undefined();
+  if (b.is_exact() && b.is_zero()) return Number::undefined();
+  if (!a.is_exact() || !b.is_exact()) return Number::unknown();
   const Exact q = exact(a) / exact(b);
   const Integer n = sign_of_divisor ? floor_of(q) : truncated(q);
   return number(Exact(exact(a) - exact(b) * Exact(n)));
 }
 
 Number round_even(const Number& a) {
-  if (!a.is_exact()) return Number::undefined();
+  if (!a.is_exact()) return Number::unknown();
   const Integer low = floor_of(exact(a));
   const Exact rest = exact(a) - Exact(low);
   const bool up = rest > Exact(1, 2) || (rest == Exact(1, 2) && low % 2 != 0);
@@ -133,8 +151,17 @@ bool less(const Number& a, const Number& b) {
   return a.approximation() < b.approximation();
 }
 
+namespace {
+
+// Of two of which one has no value.
+Number without_value(const Number& a, const Number& b) {
+  return a.is_undefined() || b.is_undefined() ? Number::undefined() : Number::unknown();
+}
+
+}  // namespace
+
 Number add(const Number& a, const Number& b) {
-  if (a.is_undefined() || b.is_undefined()) return Number::undefined();
+  if (!a.has_value() || !b.has_value()) return without_value(a, b);
   if (a.is_small() && b.is_small()) {
     std::int64_t whole = 0;
     const bool integers = a.denominator() == 1 && b.denominator() == 1;
@@ -146,7 +173,7 @@ Number add(const Number& a, const Number& b) {
 }
 
 Number multiply(const Number& a, const Number& b) {
-  if (a.is_undefined() || b.is_undefined()) return Number::undefined();
+  if (!a.has_value() || !b.has_value()) return without_value(a, b);
   if (a.is_small() && b.is_small()) {
     std::int64_t whole = 0;
     const bool integers = a.denominator() == 1 && b.denominator() == 1;
@@ -165,6 +192,8 @@ Number multiply(const Number& a, const Number& b) {
 Number apply_function(Function function, std::span<const Number> arguments) {
   for (const Number& n : arguments)
     if (n.is_undefined()) return Number::undefined();
+  for (const Number& n : arguments)
+    if (n.is_unknown()) return Number::unknown();
   const Number& a = arguments[0];
   const Number& b = arguments.size() > 1 ? arguments[1] : a;
   switch (function) {
@@ -175,6 +204,7 @@ Number apply_function(Function function, std::span<const Number> arguments) {
     case Function::exp:
       return a.is_exact() && a.is_zero() ? Number(1) : real_function(&std::exp, a);
     case Function::log:
+      if (may_be_zero(a)) return Number::unknown();
       return less(Number(), a) ? real_function(&std::log, a) : Number::undefined();
     case Function::sqrt:
       return square_root(a);
@@ -191,9 +221,9 @@ Number apply_function(Function function, std::span<const Number> arguments) {
     case Function::sign:
       return Number(std::int64_t{less(a, Number()) ? -1 : (a.is_zero() ? 0 : 1)});
     case Function::floor:
-      return a.is_exact() ? number(Exact(floor_of(exact(a)))) : Number::undefined();
+      return a.is_exact() ? number(Exact(floor_of(exact(a)))) : Number::unknown();
     case Function::ceil:
-      return a.is_exact() ? number(Exact(-floor_of(Exact(-exact(a))))) : Number::undefined();
+      return a.is_exact() ? number(Exact(-floor_of(Exact(-exact(a))))) : Number::unknown();
     case Function::round_even:
       return round_even(a);
     case Function::logical_not:
@@ -210,7 +240,7 @@ Number apply_function(Function function, std::span<const Number> arguments) {
       return divide(a, b);
     case Function::integer_divide: {
       const Number q = divide(a, b);
-      return q.is_exact() ? number(Exact(truncated(exact(q)))) : Number::undefined();
+      return q.is_exact() ? number(Exact(truncated(exact(q)))) : q.has_value() ? Number::unknown() : q;
     }
     case Function::modulo:
       return remainder(a, b, true);
@@ -235,15 +265,80 @@ Number apply_function(Function function, std::span<const Number> arguments) {
     case Function::choose:
       return a.is_zero() ? arguments[2] : b;
   }
-  return Number::undefined();
+  return Number::unknown();
 }
 
-Number convert(ir::DataType type, const Number& value) {
-  if (value.is_undefined()) return value;
-  if (type == ir::DataType::boolean) return boolean(!value.is_zero());
-  if (!ir::is_integer(type)) return value;
-  if (!value.is_exact()) return Number::undefined();
-  return number(Exact(truncated(exact(value))));
+namespace {
+
+// 2^n.
+Exact power_of_two(int n) {
+  const Integer p = Integer(1) << static_cast<unsigned>(std::abs(n));
+  return n >= 0 ? Exact(p) : Exact(Integer(1), p);
+}
+
+// The exponent of the largest number of a floating type, and of its least step.
+struct Exponents {
+  int largest;
+  int step;
+};
+Exponents exponents(ir::DataType type) {
+  if (type == ir::DataType::float16) return {15, -24};
+  if (type == ir::DataType::float64) return {1023, -1074};
+  return {127, type == ir::DataType::bfloat16 ? -133 : -149};
+}
+
+// To nearest, ties to even; nothing where the result is infinite.
+std::optional<Exact> rounded(ir::DataType type, const Exact& value) {
+  if (value == 0) return value;
+  const Exact size = boost::multiprecision::abs(value);
+  const auto bits = [](const Integer& i) { return static_cast<int>(boost::multiprecision::msb(i)); };
+  int exponent = bits(boost::multiprecision::numerator(size)) - bits(boost::multiprecision::denominator(size));
+  if (size < power_of_two(exponent)) --exponent;
+  const Exponents limits = exponents(type);
+  const Exact step = power_of_two(std::max(exponent - ir::mantissa_bits(type) + 1, limits.step));
+  const Exact steps = size / step;
+  Integer n = floor_of(steps);
+  const Exact rest = steps - Exact(n);
+  if (rest > Exact(1, 2) || (rest == Exact(1, 2) && n % 2 != 0)) n += 1;
+  const Exact result = Exact(n) * step;
+  if (result >= power_of_two(limits.largest + 1)) return std::nullopt;
+  return value < 0 ? Exact(-result) : result;
+}
+
+Number converted_to_floating(ir::DataType type, const Number& value) {
+  if (value.is_exact()) {
+    const auto result = rounded(type, exact(value));
+    return result ? number(*result) : Number::unknown();
+  }
+  const long double x = value.approximation();
+  if (!std::isfinite(x)) return value;
+  // Where all that the approximation stands for is rounded to one number.
+  const long double error = std::fabs(x) * 1e-15L + 1e-18L;
+  const auto low = rounded(type, Exact(x - error));
+  const auto high = rounded(type, Exact(x + error));
+  return low && high && *low == *high ? number(*low) : Number::unknown();
+}
+
+Number converted_to_integer(ir::DataType from, ir::DataType to, const Number& value) {
+  if (!value.is_exact()) return Number::unknown();
+  Integer whole = truncated(exact(value));
+  const bool is_unsigned = ir::is_unsigned(to);
+  const Integer count = Integer(1) << static_cast<unsigned>(ir::bits(to));
+  const Integer low = is_unsigned ? Integer(0) : Integer(-count / 2);
+  const Integer high = low + count;
+  if (whole >= low && whole < high) return number(Exact(whole));
+  if (!ir::is_integer(from)) return Number::undefined();
+  whole = (whole - low) % count;
+  return number(Exact(whole < 0 ? Integer(whole + count + low) : Integer(whole + low)));
+}
+
+}  // namespace
+
+Number convert(ir::DataType from, ir::DataType to, const Number& value) {
+  if (!value.has_value() || from == to) return value;
+  if (to == ir::DataType::boolean) return may_be_zero(value) ? Number::unknown() : boolean(!value.is_zero());
+  if (keeps_values(from, to)) return value;
+  return ir::is_integer(to) ? converted_to_integer(from, to, value) : converted_to_floating(to, value);
 }
 
 Number from_literal(const ir::Real& value) {
@@ -252,7 +347,7 @@ Number from_literal(const ir::Real& value) {
 }
 
 Comparison compare(const Number& a, const Number& b) {
-  if (a.is_undefined() || b.is_undefined()) return Comparison::unclear;
+  if (!a.has_value() || !b.has_value()) return Comparison::unclear;
   if (a.is_small() && b.is_small()) {
     return a.numerator() == b.numerator() && a.denominator() == b.denominator() ? Comparison::equal : Comparison::different;
   }

@@ -25,8 +25,13 @@ class Number {
   explicit Number(std::shared_ptr<const Big> big) : big_(std::move(big)) {}
   static Number approximate(long double value);
   static Number undefined();
+  static Number unknown();
 
+  // The operation has no value for its operands: division by 0, the root of a negative number, an index out of range.
   bool is_undefined() const { return state_ == State::undefined; }
+  // There may be a value, which these numbers do not hold.
+  bool is_unknown() const { return state_ == State::unknown; }
+  bool has_value() const { return !is_undefined() && !is_unknown(); }
   bool is_exact() const { return state_ == State::exact; }
   bool is_small() const { return is_exact() && !big_; }
   bool is_zero() const { return is_exact() ? !big_ && numerator_ == 0 : approximation_ == 0; }
@@ -37,7 +42,7 @@ class Number {
   std::string to_string() const;
 
  private:
-  enum class State : unsigned char { exact, approximate, undefined };
+  enum class State : unsigned char { exact, approximate, undefined, unknown };
   State state_ = State::exact;
   std::int64_t numerator_ = 0;
   std::int64_t denominator_ = 1;
@@ -52,11 +57,12 @@ Number apply_function(ops::Function function, std::span<const Number> arguments)
 // The two that loops are made of.
 Number add(const Number& a, const Number& b);
 Number multiply(const Number& a, const Number& b);
-// A conversion as ONNX Cast does, without overflow and without rounding between floating types.
-Number convert(ir::DataType type, const Number& value);
+// A conversion as ONNX Cast does: integers wrap, floating numbers are rounded to even, and truncated to integers; undefined where the
+// integer does not fit, unknown where the rounding of an approximation is.
+Number convert(ir::DataType from, ir::DataType to, const Number& value);
 Number from_literal(const ir::Real& value);  // not a variable
 
-enum class Comparison : unsigned char { equal, different, unclear };
+enum class Comparison : unsigned char { equal, different, unclear };  // unclear: one has no value, or rounding may explain it
 Comparison compare(const Number& a, const Number& b);
 
 }  // namespace xflow::verifier

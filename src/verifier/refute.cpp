@@ -45,17 +45,19 @@ std::size_t count_entries(const Inputs& inputs) {
 
 Refuter::Result Refuter::try_all(const std::vector<Assignment>& assignments, Purpose purpose) {
   using Entry = Concrete::Entry;
-  static constexpr Entry kKinds[] = {Entry::small, Entry::bits, Entry::large, Entry::halves};
+  std::vector<Entry> kinds = {Entry::small, Entry::bits, Entry::large, Entry::halves};
+  if (concrete_.loses_values()) kinds = {Entry::small, Entry::edges, Entry::halves, Entry::edges, Entry::large};
   // Few assignments (a rule on scalars has one) are tried with more entries.
   const std::size_t few = std::max<std::size_t>(assignments.size(), 1);
-  const std::size_t wanted = purpose == Purpose::agreement ? (kAgreements + few - 1) / few : kDrawsToRefute / few + 1;
+  std::size_t wanted = purpose == Purpose::agreement ? (kAgreements + few - 1) / few : kDrawsToRefute / few + 1;
+  if (concrete_.loses_values()) wanted = std::max(wanted, kAgreements);
   Result result;
   std::vector<Found> found;
   std::uint64_t seed = seed_;
   for (const Assignment& a : assignments) {
     std::size_t agreed = 0;
     for (std::size_t draw = 0; draw < kDraws * wanted && agreed < wanted && !is_over(deadline_); ++draw) {
-      const auto inputs = concrete_.draw(a, ++seed, kKinds[draw % 4]);
+      const auto inputs = concrete_.draw(a, ++seed, kinds[draw % kinds.size()]);
       if (!inputs) break;
       Concrete::Difference where;
       const Concrete::Agreement compared = concrete_.compare(a, *inputs, kRefutationWork, &where);
@@ -110,7 +112,8 @@ bool satisfies_value_facts(const rules::RuleInstance& instance, const Concrete& 
 
 std::optional<Refuter::Found> Refuter::differing(const Assignment& assignment) {
   using Entry = Concrete::Entry;
-  for (const Entry kind : {Entry::bits, Entry::small, Entry::small}) {
+  for (const Entry kind : {Entry::bits, Entry::small, Entry::small, Entry::edges, Entry::edges, Entry::edges}) {
+    if (kind == Entry::edges && !concrete_.loses_values()) break;
     const auto inputs = concrete_.draw(assignment, ++seed_, kind);
     if (!inputs) return std::nullopt;
     Concrete::Difference where;

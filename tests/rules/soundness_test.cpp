@@ -115,7 +115,8 @@ class Drawer {
     for (const std::int64_t d : shape) count *= static_cast<std::uint64_t>(d);
     std::vector<double> values;
     for (std::uint64_t k = 0; k < count; ++k) {
-      double v = static_cast<float>(draw(-12, 12)) / 7.0F;  // of float32
+      // Values of the type: of float32, or of few bits.
+      double v = static_cast<float>(draw(-12, 12)) / (ir::bits(type.data_type) < 32 ? 8.0F : 7.0F);
       if (std::abs(v) < 0.1 && has_guard(name, Guard::Kind::is_nonzero)) v = 1;
       if (has_guard(name, Guard::Kind::is_positive) || has_guard(name, Guard::Kind::is_nonnegative)) v = std::abs(v) + 0.125;
       values.push_back(v);
