@@ -27,7 +27,7 @@ int height(const Term& term) {
   return most + 1;
 }
 
-constexpr std::array<std::string_view, 6> kReserved = {"rule", "with", "source", "target", "where", "and"};
+constexpr std::array<std::string_view, 8> kReserved = {"rule", "with", "source", "target", "where", "and", "true", "false"};
 bool is_reserved(std::string_view word) { return std::find(kReserved.begin(), kReserved.end(), word) != kReserved.end(); }
 
 std::optional<ir::Real> fold(std::string_view op, const ir::Real& a, const ir::Real& b) {
@@ -92,6 +92,7 @@ class Parser {
     const bool again = at_ > 0 && tokens_[at_ - 1].kind == Token::Kind::symbol && tokens_[at_ - 1].text == peek().text;
     if (is_symbol("=") && again) return "; a guard is written N = M";
     if (is_symbol("^") || (is_symbol("*") && again)) return "; a power is written x * x or pow(x, 2)";
+    if (is_word("true") || is_word("false")) return "; a flag is written 1 or 0";
     if (is_word("or")) return "; guards are joined by 'and', an alternative is a rule of its own";
     return {};
   }

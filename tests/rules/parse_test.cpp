@@ -129,6 +129,11 @@ TEST(RuleErrors, NameThePlaceAndWhatWasExpected) {
   EXPECT_EQ(error_of(head + "relu(x"), "test.rules:3:15: expected ')', found the end of the line");
   EXPECT_EQ(error_of(head + "relu(x) relu(x)" + tail), "test.rules:3:17: expected the end of the line, found 'relu'");
   EXPECT_EQ(error_of(head + "relu(x, 1 @ 2)" + tail), "test.rules:3:19: unexpected '@'; a product of matrices is written matmul(x, a)");
+  // Flags are numbers: a name would be a variable.
+  EXPECT_EQ(error_of(head + "reduce_sum(x, axes: [0], keep_dims: true)" + tail),
+            "test.rules:3:45: expected a number, a name or a list, found 'true'; a flag is written 1 or 0");
+  EXPECT_EQ(error_of(head + "relu(x)\n    false = relu(x)" + tail),
+            "test.rules:4:5: expected the name of an output, found 'false'; a flag is written 1 or 0");
   EXPECT_EQ(error_of(head + "relu(x) \x01" + tail), "test.rules:3:17: unexpected byte 1");
   EXPECT_EQ(error_of(head + "rleu(x)" + tail), "test.rules:3:9: unknown operator 'rleu'; similar: relu");
   EXPECT_EQ(error_of(head + "relu(x, x)" + tail), "test.rules:3:9: expected 1 operand of relu, found 2");
