@@ -2,7 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 namespace xflow::rules {
+namespace {
+
+// The size of a broadcast with b, where an equation says it.
+std::optional<ir::Poly> broadcast_by(const std::vector<Fact>& facts, const ir::Poly& a, const ir::Poly& b) {
+  for (const Fact& fact : facts) {
+    if (fact.atom.relation != ops::Relation::zero) continue;
+    const auto says = [&](const ir::Poly& p) { return fact.atom.poly == p || fact.atom.poly == -p; };
+    if (says(a - b)) return a.is_constant() ? a : b;
+    if (says(a - 1)) return b;
+    if (says(b - 1)) return a;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 Result<void> SourceTyping::require_equal(const ir::Poly& a, const ir::Poly& b, std::string_view what) {
   XFLOW_CHECK(Typing::require_equal(a, b, what));
@@ -21,11 +38,7 @@ Result<ir::Poly> SourceTyping::broadcast(const ir::Poly& a, const ir::Poly& b) {
   if (a == b || b.is_one()) return a;
   if (a.is_one()) return b;
   if (a.is_constant() && b.is_constant()) return Typing::broadcast(a, b);
-  for (const Fact& fact : assumed_) {
-    if (fact.atom.poly == a - b || fact.atom.poly == b - a) return a.is_constant() ? a : b;
-    if (fact.atom.poly == a - 1) return b;
-    if (fact.atom.poly == b - 1) return a;
-  }
+  if (const auto known = broadcast_by(assumed_, a, b)) return *known;
   if (refine && refine()) {
     restart = true;
     return fail(ErrorCode::ill_typed, "a guard was used");
@@ -61,6 +74,7 @@ Result<void> TargetTyping::require_at_least_zero(const ir::Poly& a, std::string_
 Result<ir::Poly> TargetTyping::broadcast(const ir::Poly& a, const ir::Poly& b) {
   if (a == b || b.is_one()) return a;
   if (a.is_one()) return b;
+  if (const auto known = broadcast_by(known_, a, b)) return *known;
   XFLOW_CHECK(require_equal(a, b, "dimensions that are equal, or 1"));
   return a.is_constant() ? a : b;
 }

@@ -39,7 +39,8 @@ class SourceTyping : public ops::Typing {
 // Records what the typing of the target needs.
 class TargetTyping : public ops::Typing {
  public:
-  using Typing::Typing;
+  // `known`: the facts of the source, which say where a size is 1.
+  TargetTyping(ir::Symbols& symbols, const std::vector<Fact>& known) : Typing(symbols), known_(known) {}
   void enter(std::string where) { where_ = std::move(where); }
   Result<void> require_equal(const ir::Poly& a, const ir::Poly& b, std::string_view what) override;
   Result<void> require_at_least_zero(const ir::Poly& a, std::string_view what) override;
@@ -48,6 +49,7 @@ class TargetTyping : public ops::Typing {
   std::vector<Fact> obligations;
 
  private:
+  const std::vector<Fact>& known_;
   std::string where_;
 };
 

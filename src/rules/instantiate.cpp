@@ -551,7 +551,7 @@ class Run {
     std::string at = instance.choice.empty() ? "" : fmt::format(" (for {})", instance.choice);
     if (!undeclared().empty())
       at += fmt::format("; other ranks are left out by a type under 'with' or a guard such as rank({}) = 2", undeclared());
-    TargetTyping typing(symbols());
+    TargetTyping typing(symbols(), instance.facts);
     Environment target = environment_;
     for (const std::string& output : rule_.outputs) target.values.erase(output);
     for (const Statement& statement : rule_.target) {

@@ -51,8 +51,16 @@ TEST(Limits, StopADecisionInsideAQuestionToTheSolver) {
   EXPECT_EQ(d.decision.open, "the time was up");
 }
 
-TEST(Limits, LeaveTimeForACounterexample) {
+// Where t has more channels than the convolution, that has one.
+TEST(Limits, LeaveTimeForAProof) {
   const RuleDecision d = decide(rule(kBiased), limited(60));
+  EXPECT_EQ(d.verdict, Verdict::proved) << d.explanation();
+}
+
+TEST(Limits, LeaveTimeForACounterexample) {
+  std::string wrong = kBiased;
+  wrong.replace(wrong.find("groups: g) + t\n  where"), 14, "groups: g) - t");
+  const RuleDecision d = decide(rule(wrong.c_str()), limited(60));
   EXPECT_EQ(d.verdict, Verdict::refuted);
   EXPECT_TRUE(d.decision.counterexample.has_value());
 }
