@@ -14,6 +14,7 @@ namespace xflow::verifier {
 
 struct Component;
 struct FactorProof;
+struct DemandProof;
 
 // A term written over the space of its cluster: binder k of the term is maps[k], a polynomial over the space and the free symbols.
 struct Member {
@@ -38,6 +39,7 @@ struct Arithmetic {
 struct Certificate {
   std::vector<Cluster> clusters;
   Arithmetic arithmetic;
+  std::vector<DemandProof> demands;  // of an output, one for each demand of the target
 };
 
 // What one component is: that of an earlier number, because their difference is 0; or the next number, a new one.
@@ -56,6 +58,12 @@ struct Cover {
   };
   std::vector<SymbolId> space;  // new symbols for the binders of the covered piece
   std::vector<By> by;
+};
+
+// Why a demand of the target holds (demands.h): the demand with these of its guards is covered by demands of the source.
+struct DemandProof {
+  std::vector<std::size_t> guards;  // ascending
+  Cover cover;                      // by the candidates for it among those of the source
 };
 
 // Why two factors with the same head are equal. Reads and integers need no proof but their indices; nor do factors that are the same but

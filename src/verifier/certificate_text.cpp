@@ -28,6 +28,11 @@ std::vector<SymbolId> free_symbols(const Symbols& symbols, const Proof::OutputPr
     collect_binders(t, binders);
     collect_polys(t, polys);
   }
+  Factor demands;
+  demands.pieces = proof.demanded;
+  demands.pieces.insert(demands.pieces.end(), proof.given.begin(), proof.given.end());
+  collect_binders(demands, binders);
+  collect_polys(demands, polys);
   const std::unordered_set<SymbolId> bound(binders.begin(), binders.end());
   std::unordered_set<SymbolId> known;
   std::vector<SymbolId> result;
@@ -48,13 +53,10 @@ class Writer {
   std::string certificate(const Certificate& c) {
     std::string text;
     for (const Cluster& k : c.clusters) text += cluster(k);
-    if (c.arithmetic.terms.empty()) return text;
-    text += fmt::format("v({}:", fmt::join(c.arithmetic.terms, ","));
-    for (std::size_t k = 0; k < c.arithmetic.components.size(); ++k) {
-      const Component& component = c.arithmetic.components[k];
-      text += fmt::format("{}{}", k == 0 ? "" : " ", component.number);
-      if (!component.equal.clusters.empty()) text += "{" + certificate(component.equal) + "}";
-    }
+    if (!c.arithmetic.terms.empty()) text += arithmetic(c.arithmetic);
+    if (c.demands.empty()) return text;
+    text += "d(";
+    for (const DemandProof& d : c.demands) text += fmt::format("{}", fmt::join(d.guards, ",")) + cover(d.cover);
     return text + ")";
   }
 
@@ -76,6 +78,15 @@ class Writer {
     Writer& writer_;
     const std::vector<SymbolId>& space_;
   };
+
+  std::string arithmetic(const Arithmetic& a) {
+    std::string text = fmt::format("v({}:", fmt::join(a.terms, ","));
+    for (std::size_t k = 0; k < a.components.size(); ++k) {
+      text += fmt::format("{}{}", k == 0 ? "" : " ", a.components[k].number);
+      if (!a.components[k].equal.clusters.empty()) text += "{" + certificate(a.components[k].equal) + "}";
+    }
+    return text + ")";
+  }
 
   static std::string opening(const std::vector<SymbolId>& space) {
     return space.empty() ? std::string("(") : fmt::format("({}:", space.size());
@@ -210,6 +221,19 @@ class Reader {
           expect('}');
         }
         c.arithmetic.components.push_back(std::move(component));
+      }
+    }
+    if (accept('d')) {
+      expect('(');
+      while (!accept(')')) {
+        DemandProof d;
+        if (is_digit(peek())) {
+          do d.guards.push_back(number<std::size_t>());
+          while (accept(','));
+        }
+        expect('(');
+        d.cover = cover();
+        c.demands.push_back(std::move(d));
       }
     }
     --depth_;

@@ -1,11 +1,12 @@
 // Certificates as text, without the names of one run: symbols are numbered in the order in which the normal forms mention them.
 //
-//   certificate = cluster ... [ "v(" terms ":" component ... ")" ]
+//   certificate = cluster ... [ "v(" terms ":" component ... ")" ] [ "d(" demand ... ")" ]
 //   cluster     = "(" [ size of the space ":" ] member " " ... ")"
 //   member      = term [ "[" map "," ... "]" ] [ "<" pairing "," ... ">" ] [ "{" factor ... "}" ]
 //   factor      = "." | "f(" certificate "|" ... ")" | "m(" cover ... "/" cover ... ")"
 //   cover       = "(" [ size of the space ":" ] by " " ... ")"
 //   by          = piece [ "[" map "," ... "]" ] "{" certificate "}"
+//   demand      = [ guard "," ... ] cover
 //   component   = number [ "{" certificate "}" ]
 //
 // Maps are polynomials such as z0-2*s3*z1+1: s3 is a free symbol of the normal forms, z1 a symbol of the enclosing spaces. What is left

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/verifier/demands.h"
 #include "src/verifier/faults.h"
 #include "src/verifier/ranges.h"
 
@@ -354,7 +355,9 @@ bool Checker::equal(const Factor& a, const Factor& b, const Condition& context, 
       return equal_indices({a.integer}, {b.integer}, context);
     case FactorKind::real:
       return a.name == b.name || broken(Fault::checker_other_real);
+    case FactorKind::predicate:
     case FactorKind::function: {
+      if (a.name != b.name && !broken(Fault::checker_other_predicate)) return false;
       // The same function of equal arguments.
       if (a.function != b.function && !broken(Fault::checker_other_function)) return false;
       if (a.data_type != b.data_type && !broken(Fault::checker_other_data_type)) return false;
@@ -399,6 +402,21 @@ bool Checker::covers(const Factor& a, const Factor& b, const std::vector<Cover>&
     if (!contained(over_space(symbols_, a.pieces[k], renamed), b.pieces, proofs[k], context)) return false;
   }
   return true;
+}
+
+// What holds of all values of the covering demands holds of the covered one's, which are among them. With fewer guards a demand asks for
+// more.
+bool Checker::demand(const Piece& wanted, const std::vector<Piece>& given, const Condition& context, const DemandProof& proof) {
+  if (broken(Fault::checker_demands_hold)) return true;
+  const auto kept = with_guards(wanted, proof.guards);
+  if (!kept) return false;
+  Factor covered;
+  covered.kind = FactorKind::maximum;
+  covered.pieces.push_back(*kept);
+  Factor covering;
+  covering.kind = FactorKind::maximum;
+  covering.pieces = candidates_for(*kept, given);
+  return covers(covered, covering, {proof.cover}, context);
 }
 
 bool Checker::contained(const Piece& covered, const std::vector<Piece>& pieces, const Cover& cover, const Condition& context) {

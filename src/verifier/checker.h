@@ -31,6 +31,8 @@ class Checker {
   bool cancels(const std::vector<Term>& terms, const Cluster& cluster, const Condition& context);
   // One of the conjunctions holds wherever `context` does.
   bool one_holds(const Condition& context, const std::vector<Condition>& domains);
+  // The demand holds wherever `context` does and those of `given` hold.
+  bool demand(const Piece& wanted, const std::vector<Piece>& given, const Condition& context, const DemandProof& proof);
   // The pieces `by` together contain piece `covered` (whose binders are the cover's space already).
   bool contained(const Piece& covered, const std::vector<Piece>& pieces, const Cover& cover, const Condition& context);
   // The terms sum to 0 by arithmetic on the values of their components. `identify` says which of the known components the next one is:

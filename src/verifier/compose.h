@@ -1,9 +1,13 @@
 // The value of a graph's output as one expression: operator semantics composed through the graph, down to reads of variables.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "src/ir/graph.h"
@@ -19,6 +23,12 @@ class Composer {
   // The element of `value` at `index`. Throws Stop for what has no meaning over the reals (opaque nodes, infinite literals outside of
   // maxima).
   Expression element(ir::ValueId value, const std::vector<Poly>& index);
+
+  // What has to hold for the element of `value` at `index` to have a value, and for a runtime to compute all nodes of a graph: demands, see
+  // demands.h. An index of which `known` says that it is in range asks for nothing.
+  using Known = std::function<bool(const Condition& condition, const Atom& atom)>;
+  std::vector<Piece> demands(ir::ValueId value, const std::vector<Poly>& index);
+  std::vector<Piece> demands_of_nodes(const ir::Graph& graph, const Known& known);
 
  private:
   struct Generic {
@@ -64,6 +74,23 @@ class Composer {
   // a < b or a = b of integers of which one is known by its index: a condition.
   std::optional<Expression> compared(const ExprNode& e, Scope node);
 
+  // Under what an element is computed: for all binders that satisfy the conditions, if all guards are 1.
+  struct Where {
+    std::vector<SymbolId> binders;
+    Condition conditions;
+    std::vector<Expression> guards;
+  };
+  static std::string_view demand_of_power(const Expression& exponent);
+  std::pair<std::string_view, std::size_t> demand_of(const ExprNode& e, Scope node) const;
+  bool has_demands(ir::ValueId value);
+  bool has_demands(const ops::Expr& e, Scope node);
+  Where under(const Where& where, const Condition& condition) const;
+  Where within(const Where& where, const ExprNode& e, Scope node);  // of a sum or maximum
+  void demand(std::string name, std::vector<Expression> arguments, const Where& where, std::vector<Piece>& into) const;
+  void collect(const ops::Expr& e, Scope node, const Where& where, std::vector<Piece>& into);
+  void collect_of_node(const ops::Expr& e, Scope node, const Where& where, const Known& known, std::vector<Piece>& into);
+  void collect_indices(const ExprNode& e, Scope node, const Where& where, const Known& known, std::vector<Piece>& into);
+
   Algebra& algebra_;
   ir::Arena& arena_;
   const ir::Symbols::Substitution& solved_;
@@ -73,6 +100,8 @@ class Composer {
   std::unordered_set<ir::ValueId> read_as_pieces_;
   std::unordered_map<ir::ValueId, Generic> generic_;
   std::unordered_map<ir::ValueId, GenericPieces> generic_pieces_;
+  std::unordered_map<ir::ValueId, bool> has_demands_;
+  std::unordered_map<ir::ValueId, GenericPieces> generic_demands_;
   int depth_ = 0;  // of integer tensors that are read by elements of others
 };
 

@@ -11,6 +11,7 @@
 #include "src/ops/operator.h"
 #include "src/verifier/conversions.h"
 #include "src/verifier/number.h"
+#include "src/verifier/typed_shapes.h"
 
 namespace xflow::verifier {
 
@@ -37,6 +38,7 @@ struct TooLarge {};
 }  // namespace
 
 struct Concrete::Outputs {
+  bool stops = false;  // an index is out of range, or an integer divided by 0: a runtime would not go on
   std::vector<const ConcreteTensor*> tensors;
   std::unordered_map<ir::ValueId, ConcreteTensor> values;
 };
@@ -76,14 +78,22 @@ class Concrete::Implementation {
         loses_values_ = loses_values_ || (to != ir::DataType::boolean && !keeps_values(arena_.type(node.operands[0]).data_type, to));
       }
     }
+    find_index_sizes();
+    find_open_sizes();
     symbols_.assign(symbols.begin(), symbols.end());
     reals_.assign(reals.begin(), reals.end());
   }
 
   const std::vector<SymbolId>& symbols() const { return symbols_; }
+  // The dimension that the elements of a variable are indices of in the source.
+  const Poly* index_size(ir::ValueId variable) const {
+    const auto found = index_sizes_.find(variable);
+    return found == index_sizes_.end() ? nullptr : &found->second;
+  }
   const std::vector<std::string>& reals() const { return reals_; }
   const ir::Arena& arena() const { return arena_; }
   bool loses_values() const { return loses_values_; }
+  const std::vector<Poly>& open_sizes() const { return open_sizes_; }
   rules::RuleInstance& instance() { return instance_; }
 
   std::optional<std::int64_t> value(const Poly& p, const Assignment& assignment) const {
@@ -109,6 +119,7 @@ class Concrete::Implementation {
   std::unique_ptr<Outputs> evaluate(const ir::Graph& graph, const Assignment& assignment, const Inputs& inputs, std::uint64_t work) {
     auto result = std::make_unique<Outputs>();
     work_ = work;
+    stops_ = false;
     assignment_ = &assignment;
     environment_.assign(arena_.symbols().size(), std::nullopt);
     for (const auto& [s, v] : assignment.integers) environment_[static_cast<std::size_t>(s)] = v;
@@ -123,6 +134,7 @@ class Concrete::Implementation {
       return nullptr;
     }
     for (const ir::ValueId v : graph.outputs) result->tensors.push_back(&result->values.at(v));
+    result->stops = stops_;
     return result;
   }
 
@@ -136,6 +148,37 @@ class Concrete::Implementation {
     const ir::Node& node;
     const Values& values;
   };
+
+  void find_open_sizes() {
+    const auto look = [&](const Poly& p) {
+      if (arena_.symbols().lower_bound(p).value_or(0) >= 1 || std::find(open_sizes_.begin(), open_sizes_.end(), p) != open_sizes_.end())
+        return;
+      open_sizes_.push_back(p);
+    };
+    for (const ir::ValueId v : instance_.variables) std::for_each(arena_.type(v).shape.begin(), arena_.type(v).shape.end(), look);
+    for (const ir::NodeId id : ir::topological_order(arena_, instance_.source))
+      for (const ir::TensorType& t : arena_.node(id).outputs) std::for_each(t.shape.begin(), t.shape.end(), look);
+  }
+
+  void find_index_sizes() {
+    for (const ir::NodeId id : ir::topological_order(arena_, instance_.source)) {
+      const ir::Node& node = arena_.node(id);
+      const auto is_integer = [&](ir::ValueId v) { return !arena_.is_absent(v) && ir::is_integer(arena_.type(v).data_type); };
+      if (node.kind != ir::NodeKind::operation || std::none_of(node.operands.begin(), node.operands.end(), is_integer)) continue;
+      find_index_sizes(*semantics({id, 0}).expr, node);
+    }
+  }
+  void find_index_sizes(const ExprNode& e, const ir::Node& node) {
+    for (std::size_t k = 0; k < e.indices.size(); ++k) {
+      for (const SymbolId s : arena_.symbols().all_symbols(e.indices[k])) {
+        const ir::SymbolInfo& info = arena_.symbols().info(s);
+        if (info.kind != SymbolKind::element) continue;
+        const ir::ValueId data = node.operands[static_cast<std::size_t>(e.operand)];
+        index_sizes_.emplace(node.operands[info.tensor], arena_.type(data).shape[k]);
+      }
+    }
+    for (const ops::Expr& a : e.arguments) find_index_sizes(*a, node);
+  }
 
   void evaluate_node(ir::NodeId id, Values& values) {
     const ir::Node& node = arena_.node(id);
@@ -215,12 +258,28 @@ class Concrete::Implementation {
     return true;
   }
 
+  // Every element of an integer tensor in the index is one of a dimension of that size.
+  bool is_in_range(const Poly& index, std::int64_t size, const Frame& frame) const {
+    if (index.as_symbol() || !arena_.symbols().has_elements()) return true;
+    for (const SymbolId s : arena_.symbols().all_symbols(index)) {
+      const ir::SymbolInfo& info = arena_.symbols().info(s);
+      if (info.kind != SymbolKind::element) continue;
+      const Number n = read(static_cast<int>(info.tensor), info.arguments, frame);
+      if (n.has_value() && (!n.is_small() || n.numerator() < -size || n.numerator() >= size)) return false;
+    }
+    return true;
+  }
+
   Number read(int operand, const std::vector<Poly>& indices, const Frame& frame) const {
     const auto found = frame.values.find(frame.node.operands[static_cast<std::size_t>(operand)]);
     if (found == frame.values.end()) return Number::undefined();
     const ConcreteTensor& t = found->second;
     std::int64_t position = 0;
     for (std::size_t k = 0; k < indices.size(); ++k) {
+      if (!is_in_range(indices[k], t.dims[k], frame)) {
+        stops_ = true;
+        return Number::undefined();
+      }
       const auto i = integer(indices[k], frame);
       if (!i || *i < 0 || *i >= t.dims[k]) return Number::undefined();
       position = position * t.dims[k] + *i;
@@ -268,6 +327,10 @@ class Concrete::Implementation {
         for (std::size_t k = 0; k < arguments.size(); ++k) arguments[k] = number(*e.arguments[k], frame);
         // The branch that is not taken may be undefined.
         if (e.function == ops::Function::choose && arguments[0].has_value()) return arguments[arguments[0].is_zero() ? 2 : 1];
+        const bool divides =
+            e.function == ops::Function::integer_divide || e.function == ops::Function::modulo || e.function == ops::Function::remainder;
+        if (divides && arguments[1].has_value() && arguments[1].is_zero() && ir::is_integer(element_type(arena_, frame.node, e)))
+          stops_ = true;
         return apply_function(e.function, arguments);
       }
       case ExprKind::cast:
@@ -281,16 +344,27 @@ class Concrete::Implementation {
   std::vector<SymbolId> symbols_;
   std::vector<std::string> reals_;
   bool loses_values_ = false;
+  std::vector<Poly> open_sizes_;
   std::unordered_map<ir::ValueId, Semantics> semantics_;
+  std::unordered_map<ir::ValueId, Poly> index_sizes_;
   std::vector<std::optional<std::int64_t>> environment_;
   const Assignment* assignment_ = nullptr;
   std::uint64_t work_ = 0;
+  mutable bool stops_ = false;
 };
 
 Concrete::Concrete(rules::RuleInstance& instance) : implementation_(std::make_unique<Implementation>(instance)) {}
 Concrete::~Concrete() = default;
 
 const std::vector<SymbolId>& Concrete::symbols() const { return implementation_->symbols(); }
+const std::vector<Poly>& Concrete::open_sizes() const { return implementation_->open_sizes(); }
+bool Concrete::has_empty_tensors(const Assignment& assignment) const {
+  return std::any_of(open_sizes().begin(), open_sizes().end(),
+                     [&](const Poly& p) { return implementation_->value(p, assignment).value_or(0) < 1; });
+}
+std::optional<std::vector<std::vector<std::int64_t>>> Concrete::output_shapes(const ir::Graph& graph, const Assignment& assignment) const {
+  return typed_shapes(implementation_->arena(), graph, [&](const Poly& p) { return implementation_->value(p, assignment); });
+}
 bool Concrete::loses_values() const { return implementation_->loses_values(); }
 const std::vector<std::string>& Concrete::reals() const { return implementation_->reals(); }
 
@@ -301,6 +375,10 @@ std::unique_ptr<Concrete::Outputs> Concrete::evaluate(const ir::Graph& graph, co
 
 std::optional<std::vector<std::int64_t>> Concrete::shape(ir::ValueId value, const Assignment& assignment) const {
   return implementation_->shape(value, assignment);
+}
+
+std::optional<std::int64_t> Concrete::value(const Poly& poly, const Assignment& assignment) const {
+  return implementation_->value(poly, assignment);
 }
 
 std::optional<bool> Concrete::holds(const ops::Atom& atom, const Assignment& assignment) const {
@@ -326,16 +404,20 @@ std::optional<Inputs> Concrete::draw(const Assignment& assignment, std::uint64_t
     if (type == ir::DataType::boolean) low = 0, high = 1;
     // Integer tensors may be indices: mostly those that most dimensions have.
     if (ir::is_integer(type) && kind != Entry::large) low = 0, high = 2;
-    const bool at_edges = kind == Entry::edges && type != ir::DataType::boolean;
+    // In range, mostly counted from the beginning.
+    const Poly* size = implementation_->index_size(v);
+    const auto end = size != nullptr && kind != Entry::large ? implementation_->value(*size, assignment) : std::nullopt;
+    if (end && *end >= 1) low = random() % 4 == 0 ? -*end : 0, high = *end - 1;
+    const bool at_edges = kind == Entry::edges && type != ir::DataType::boolean && !end;
     bool nonzero = false;
     bool in_range = false;
     for (const rules::ValueFact& f : instance.value_facts) {
       if (f.value != v) continue;
       if (f.kind == rules::ValueFact::Kind::in_range) {
         const auto least = implementation_->value(f.low, assignment);
-        const auto end = implementation_->value(f.end, assignment);
-        if (!least || !end || *end <= *least) return std::nullopt;
-        low = *least, high = *end - 1;
+        const auto most = implementation_->value(f.end, assignment);
+        if (!least || !most || *most <= *least) return std::nullopt;
+        low = *least, high = *most - 1;
         in_range = true;
         continue;
       }
@@ -367,14 +449,14 @@ std::optional<Concrete::Elements> Concrete::element_values(const ir::Graph& grap
   const auto outputs = evaluate(graph, assignment, inputs, kLargestWork);
   if (!outputs) return std::nullopt;
   const ConcreteTensor& t = *outputs->tensors[output];
-  return Elements{t.dims, t.values};
+  return Elements{t.dims, outputs->stops ? std::vector<Number>(t.values.size(), Number::undefined()) : t.values};
 }
 
 Concrete::Agreement Concrete::compare(const Assignment& assignment, const Inputs& inputs, std::uint64_t work, Difference* where) {
   const rules::RuleInstance& instance = implementation_->instance();
   const auto source = evaluate(instance.source, assignment, inputs, work);
   const auto target = source ? evaluate(instance.target, assignment, inputs, work) : nullptr;
-  if (!source || !target) return Agreement::unclear;
+  if (!source || !target || source->stops) return Agreement::unclear;
   bool unclear = false;
   bool compared = false;
   for (std::size_t k = 0; k < source->tensors.size(); ++k) {
@@ -384,12 +466,13 @@ Concrete::Agreement Concrete::compare(const Assignment& assignment, const Inputs
     for (std::size_t n = 0; n < a.values.size(); ++n) {
       if (!a.values[n].has_value()) continue;
       compared = true;
-      const Comparison c = verifier::compare(a.values[n], b.values[n]);
+      // Where the source has a value, the target has to have one.
+      const Number value = target->stops ? Number::undefined() : b.values[n];
+      const Comparison c = value.is_undefined() ? Comparison::different : verifier::compare(a.values[n], value);
       unclear = unclear || c == Comparison::unclear;
       if (c != Comparison::different) continue;
       if (where != nullptr) {
-        *where =
-            Difference{static_cast<int>(k), std::vector<std::int64_t>(a.dims.size()), a.values[n].to_string(), b.values[n].to_string()};
+        *where = Difference{static_cast<int>(k), std::vector<std::int64_t>(a.dims.size()), a.values[n].to_string(), value.to_string()};
         std::size_t rest = n;
         for (std::size_t d = a.dims.size(); d-- > 0;) {
           where->index[d] = static_cast<std::int64_t>(rest) % a.dims[d];

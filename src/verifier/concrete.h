@@ -52,12 +52,14 @@ class Concrete {
   // near a power of two at which conversions begin to lose values.
   enum class Entry : std::uint8_t { small, large, bits, halves, edges };
   std::optional<Inputs> draw(const Assignment& assignment, std::uint64_t seed, Entry kind) const;
+  // The value of a polynomial; nothing where one of a symbol is not known.
+  std::optional<std::int64_t> value(const ir::Poly& poly, const Assignment& assignment) const;
   // The atom's truth; nothing where a value is not known.
   std::optional<bool> holds(const ops::Atom& atom, const Assignment& assignment) const;
 
   enum class Agreement : std::uint8_t { equal, different, unclear };
-  // Compares the outputs of both sides, element by element, wherever the source is defined; `where` receives the first difference. unclear:
-  // nothing was compared, or the target is undefined somewhere, or approximations are neither close nor far apart.
+  // Compares the outputs of both sides, element by element, wherever the source has a value; a target without one is different. `where`
+  // receives the first difference. unclear: nothing was compared, a value is not known, or approximations are neither close nor far apart.
   struct Difference {
     int output = 0;
     std::vector<std::int64_t> index;
@@ -65,6 +67,12 @@ class Concrete {
     std::string target;
   };
   Agreement compare(const Assignment& assignment, const Inputs& inputs, std::uint64_t work, Difference* where = nullptr);
+
+  // Sizes of tensors of the source that are 0 for some symbols. A source with an empty tensor is outside of every proof.
+  const std::vector<ir::Poly>& open_sizes() const;
+  bool has_empty_tensors(const Assignment& assignment) const;
+  // The shapes of the outputs of a graph as its operators type them for these sizes; nothing where they have no type.
+  std::optional<std::vector<std::vector<std::int64_t>>> output_shapes(const ir::Graph& graph, const Assignment& assignment) const;
 
   // A side has a conversion that can lose a value.
   bool loses_values() const;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "src/ops/expr.h"
+#include "src/verifier/demands.h"
 
 namespace xflow::verifier {
 
@@ -149,6 +150,8 @@ class Readable::Printer {
         for (std::size_t k = 0; k < f.arguments.size(); ++k) text += (k == 0 ? "" : ", ") + expression(f.arguments[k]);
         return text + ")";
       }
+      case FactorKind::predicate:
+        return predicate(f);
       case FactorKind::maximum:
         break;
     }
@@ -165,6 +168,30 @@ class Readable::Printer {
       text += expression(p.body);
     }
     return text + "}";
+  }
+
+  // "s[i] is not 0 if c[i]".
+  std::string predicate(const Factor& f) {
+    const std::size_t arity = predicate_arity(f.name);
+    std::string text = expression(f.arguments[0]);
+    if (f.name == "nonzero" || f.name == "divisor") text += " is not 0";
+    if (f.name == "positive") text += " is positive";
+    if (f.name == "nonnegative") text += " is not negative";
+    if (f.name == "power") text = "power(" + text + ", " + expression(f.arguments[1]) + ") has a value";
+    if (f.name == "in_range") text += " is an index of " + expression(f.arguments[1]) + " elements";
+    if (f.name.starts_with("fits ")) text += " " + f.name;
+    for (std::size_t k = arity; k < f.arguments.size(); ++k) text += (k == arity ? " if " : " and ") + expression(f.arguments[k]) + " = 1";
+    return text;
+  }
+
+  std::string demand(const Piece& demand) {
+    for (const SymbolId b : demand.binders) name(b);
+    std::string ranges;
+    std::string rest;
+    conditions(demand.binders, demand.conditions, ranges, rest);
+    std::string text = expression(demand.body);
+    if (!ranges.empty()) text += " for " + ranges;
+    return rest.empty() ? text : text + " where " + rest;
   }
 
   // Without its sign if `sign` is given.
@@ -225,6 +252,8 @@ std::string Readable::poly(const Poly& p) const { return Printer(*this).poly(p);
 std::string Readable::expression(const Expression& e) const { return Printer(*this).expression(e); }
 std::string Readable::condition(const Condition& c) const { return Printer(*this).condition(c); }
 
+std::string Readable::demand(const Piece& demand) const { return Printer(*this).demand(demand); }
+
 std::string Readable::element(const std::string& output, const Proof::OutputProof& proof) const {
   Printer printer(*this);
   std::string indices;
@@ -233,6 +262,12 @@ std::string Readable::element(const std::string& output, const Proof::OutputProo
 }
 
 std::string Readable::certificate(const Proof::OutputProof& proof) const {
+  std::string text = terms(proof);
+  for (const Piece& d : proof.demanded) text += "\nthe target asks that " + demand(d) + (proof.certificate ? "; so does the source" : "");
+  return text;
+}
+
+std::string Readable::terms(const Proof::OutputProof& proof) const {
   if (proof.terms.empty()) return "both sides have the same normal form";
   std::string text;
   std::vector<Printer> printers;

@@ -18,6 +18,8 @@ class Readable {
   std::string poly(const Poly& p) const;
   std::string expression(const Expression& e) const;
   std::string condition(const Condition& c) const;
+  // A demand (demands.h): "s[i] is not 0 where i < N".
+  std::string demand(const Piece& demand) const;
   // "y[i, j]" for the elements that a proof speaks of; the conditions that are no ranges of output indices stay.
   std::string element(const std::string& output, const Proof::OutputProof& proof) const;
   // The numbered terms of source - target, and how they cancel:
@@ -27,6 +29,7 @@ class Readable {
   std::string certificate(const Proof::OutputProof& proof) const;
 
  private:
+  std::string terms(const Proof::OutputProof& proof) const;
   class Printer;
   Names names_;
   std::vector<std::string> letters_;  // that the rule does not use itself

@@ -47,6 +47,7 @@ bool Algebra::integral(const Factor& f) const {
     case FactorKind::integer:
       return true;
     case FactorKind::real:
+    case FactorKind::predicate:
       return false;
     case FactorKind::function:
       // An integer is rounded to an integer: a floating type with larger steps has no fractions there.

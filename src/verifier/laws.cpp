@@ -79,6 +79,7 @@ bool Algebra::holds_values_of(const Factor& f, ir::DataType type) const {
       return std::all_of(f.pieces.begin(), f.pieces.end(), [&](const Piece& p) { return holds_values_of(p.body, type); });
     case FactorKind::integer:
     case FactorKind::real:
+    case FactorKind::predicate:
       break;
   }
   return false;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "src/verifier/alignment.h"
+#include "src/verifier/demands.h"
 #include "src/verifier/faults.h"
 
 namespace xflow::verifier {
@@ -241,9 +242,11 @@ std::optional<FactorProof> Matcher::equal(const Factor& a, const Factor& b, cons
     case FactorKind::integer:
     case FactorKind::real:
       return checker_.equal(a, b, context, proof) ? std::optional(proof) : std::nullopt;
+    case FactorKind::predicate:
     case FactorKind::function:
       if (equal_up_to_renaming(normalizer_.symbols(), a, b)) return proof;
-      if (a.function != b.function || a.data_type != b.data_type || a.arguments.size() != b.arguments.size()) return std::nullopt;
+      if (a.name != b.name || a.function != b.function || a.data_type != b.data_type || a.arguments.size() != b.arguments.size())
+        return std::nullopt;
       for (std::size_t k = 0; k < a.arguments.size(); ++k) {
         auto argument = zero(difference(a.arguments[k], b.arguments[k]), context);
         if (!argument) return std::nullopt;
@@ -271,6 +274,24 @@ std::optional<std::vector<Cover>> Matcher::find_covers(const Factor& a, const Fa
     covers.push_back(*std::move(cover));
   }
   return covers;
+}
+
+std::optional<DemandProof> Matcher::demand(const Piece& wanted, const std::vector<Piece>& given, const Condition& context) {
+  constexpr std::size_t kGuards = 4;
+  const auto count = guard_count(wanted);
+  if (!count || *count > kGuards) return std::nullopt;
+  // All guards first, then fewer.
+  for (std::size_t left_out = 0; left_out < std::size_t{1} << *count; ++left_out) {
+    DemandProof proof;
+    for (std::size_t k = 0; k < *count; ++k)
+      if ((left_out >> k & 1U) == 0) proof.guards.push_back(k);
+    const Piece kept = *with_guards(wanted, proof.guards);
+    auto cover = find_cover(kept, candidates_for(kept, given), context);
+    if (!cover) continue;
+    proof.cover = *std::move(cover);
+    return proof;
+  }
+  return std::nullopt;
 }
 
 std::optional<Cover> Matcher::find_cover(const Piece& piece, const std::vector<Piece>& pieces, const Condition& context) {

@@ -22,6 +22,8 @@ class Matcher {
   // Without arithmetic on values.
   std::optional<Certificate> zero_by_alignment(const std::vector<Term>& terms, const Condition& context,
                                                std::vector<std::size_t>* left = nullptr);
+  // Why the demand follows from those of `given` wherever `context` holds.
+  std::optional<DemandProof> demand(const Piece& wanted, const std::vector<Piece>& given, const Condition& context);
   std::optional<FactorProof> equal(const Factor& a, const Factor& b, const Condition& context);
 
  private:

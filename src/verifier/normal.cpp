@@ -65,6 +65,8 @@ bool same(const Factor& a, const Factor& b) {
       return a.name == b.name;
     case FactorKind::function:
       return a.function == b.function && a.data_type == b.data_type && same_lists(a.arguments, b.arguments);
+    case FactorKind::predicate:
+      return a.name == b.name && same_lists(a.arguments, b.arguments);
     case FactorKind::maximum:
       break;
   }
@@ -346,8 +348,11 @@ std::string signature(const Factor& factor) {
       return "int";
     case FactorKind::real:
       return "$" + factor.name;
+    case FactorKind::predicate:
     case FactorKind::function: {
-      std::string text = std::string(ops::name(factor.function)) + std::to_string(static_cast<int>(factor.data_type)) + "(";
+      std::string text = factor.kind == FactorKind::predicate
+                             ? factor.name + "("
+                             : std::string(ops::name(factor.function)) + std::to_string(static_cast<int>(factor.data_type)) + "(";
       for (const Expression& e : factor.arguments) text += signature_of(e) + ";";
       return text + ")";
     }
@@ -394,9 +399,11 @@ std::string to_string(const Names& names, const Factor& factor) {
       return "(" + names.symbols.to_string(factor.integer) + ")";
     case FactorKind::real:
       return factor.name;
+    case FactorKind::predicate:
     case FactorKind::function: {
-      std::string text = factor.data_type == ir::DataType::undefined ? std::string(ops::name(factor.function))
-                                                                     : "cast_" + std::string(ir::name(factor.data_type));
+      std::string text = factor.kind == FactorKind::predicate          ? factor.name
+                         : factor.data_type == ir::DataType::undefined ? std::string(ops::name(factor.function))
+                                                                       : "cast_" + std::string(ir::name(factor.data_type));
       text += '(';
       for (std::size_t k = 0; k < factor.arguments.size(); ++k) text += (k == 0 ? "" : ", ") + to_string(names, factor.arguments[k]);
       return text + ")";

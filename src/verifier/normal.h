@@ -68,6 +68,7 @@ enum class FactorKind : std::uint8_t {
   real,      // a real variable of the rule, or a real literal that is no small rational
   function,  // function(arguments), with laws
   maximum,   // over all pieces; the union of their domains is not empty
+  predicate  // name(arguments): a claim, in demands alone
 };
 
 struct Factor {
@@ -77,10 +78,10 @@ struct Factor {
   bool boolean = false;               // takes the values 0 and 1 only
   bool integral = false;              // read: of a tensor of integers
   Poly integer;                       // integer
-  std::string name;                   // real
+  std::string name;                   // real, predicate
   Function function{};                // function
   ir::DataType data_type{};           // read: of the tensor; function: of a conversion, undefined for others
-  std::vector<Expression> arguments;  // function
+  std::vector<Expression> arguments;  // function, predicate
   std::vector<Piece> pieces;          // maximum
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/verifier/compose.h"
+#include "src/verifier/demands.h"
 #include "src/verifier/explain.h"
 #include "src/verifier/faults.h"
 #include "src/verifier/matcher.h"
@@ -185,7 +186,11 @@ bool Proof::guarded(const std::function<bool()>& work) {
 
 void Proof::normalise() {
   if (!outputs_.empty()) return;
-  for (std::size_t k = 0; k < instance_.source.outputs.size(); ++k) normalise_output(k);
+  for (std::size_t k = 0; k < instance_.source.outputs.size(); ++k) {
+    normalise_output(k);
+    add_demands(k);
+  }
+  add_demands_of_nodes();
 }
 
 std::string Proof::normal_source() const { return normal_forms(&OutputProof::source); }
@@ -261,7 +266,35 @@ void Proof::normalise_output(std::size_t output) {
     free.push_back(high);
     free.push_back(low);
   }
-  outputs_.push_back({free, index, context, a, b, verifier::difference(a, b), std::nullopt});
+  outputs_.push_back({free, index, context, a, b, verifier::difference(a, b), {}, {}, std::nullopt});
+}
+
+// An element of the target has a value wherever that of the source has.
+void Proof::add_demands(std::size_t output) {
+  const ir::ValueId source = instance_.source.outputs[output];
+  const ir::ValueId target = instance_.target.outputs[output];
+  OutputProof& proof = outputs_[output];
+  if (source == target || broken(Fault::proof_without_demands)) return;
+  Engine& e = *engine_;
+  proof.demanded = simplify_demands(e.normalizer, e.composer.demands(target, proof.index), proof.context, false);
+  if (!proof.demanded.empty()) proof.given = simplify_demands(e.normalizer, e.composer.demands(source, proof.index), proof.context, true);
+  e.normalizer.clear_split_request();
+}
+
+// The target runs wherever the source does. That stands beside the first output.
+void Proof::add_demands_of_nodes() {
+  if (outputs_.empty() || broken(Fault::proof_without_demands_of_nodes)) return;
+  Engine& e = *engine_;
+  const auto known = [&](const Condition& condition, const Atom& atom) {
+    return e.solver.implies(condition, atom, Solver::Effort::linear);
+  };
+  const auto demanded = simplify_demands(e.normalizer, e.composer.demands_of_nodes(instance_.target, known), {}, false);
+  outputs_[0].demanded.insert(outputs_[0].demanded.end(), demanded.begin(), demanded.end());
+  const bool any = std::any_of(outputs_.begin(), outputs_.end(), [](const OutputProof& p) { return !p.demanded.empty(); });
+  if (!any) return;
+  const auto given = simplify_demands(e.normalizer, e.composer.demands_of_nodes(instance_.source, {}), {}, true);
+  for (OutputProof& p : outputs_)
+    if (!p.demanded.empty()) p.given.insert(p.given.end(), given.begin(), given.end());
 }
 
 bool Proof::match_output(std::size_t output) {
@@ -278,13 +311,26 @@ bool Proof::match_output(std::size_t output) {
     open_ = "output " + output_name(output) + ": " + readable.expression(rest) + " = 0" + (where.empty() ? "" : " where " + where);
     return false;
   }
+  const Names names{instance_.arena->symbols(), instance_.variables, instance_.variable_names};
+  for (const Piece& wanted : proof.demanded) {
+    auto found = engine_->matcher.demand(wanted, proof.given, proof.context);
+    if (!found) {
+      open_ = "output " + output_name(output) + ": the target has a value only where " + Readable(names, proof.free).demand(wanted);
+      return false;
+    }
+    certificate->demands.push_back(*std::move(found));
+  }
   // What the search found is replayed without search.
   return check_output(output, *std::move(certificate));
 }
 
 bool Proof::check_output(std::size_t output, Certificate certificate) {
   OutputProof& proof = outputs_[output];
-  if (!engine_->checker.zero(proof.terms, proof.context, certificate)) {
+  bool accepted = engine_->checker.zero(proof.terms, proof.context, certificate);
+  if (certificate.demands.size() != proof.demanded.size() && !broken(Fault::proof_of_some_demands)) accepted = false;
+  for (std::size_t k = 0; k < std::min(certificate.demands.size(), proof.demanded.size()); ++k)
+    accepted = accepted && engine_->checker.demand(proof.demanded[k], proof.given, proof.context, certificate.demands[k]);
+  if (!accepted) {
     open_ = "output " + output_name(output) + ": the certificate was not accepted";
     return false;
   }

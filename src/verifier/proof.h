@@ -55,6 +55,9 @@ class Proof {
     Expression source;
     Expression target;
     std::vector<Term> terms;
+    // What has to hold for the target to have a value, and what holds where the source has one and runs (demands.h).
+    std::vector<Piece> demanded;
+    std::vector<Piece> given;
     std::optional<Certificate> certificate;
   };
   const std::vector<OutputProof>& outputs() const { return outputs_; }
@@ -67,6 +70,8 @@ class Proof {
   bool guarded(const std::function<bool()>& work);
   void normalise();
   void normalise_output(std::size_t output);
+  void add_demands(std::size_t output);
+  void add_demands_of_nodes();
   bool match_output(std::size_t output);
   bool check_output(std::size_t output, Certificate certificate);
   std::string output_name(std::size_t output) const;

@@ -82,6 +82,7 @@ bool satisfies_facts(const rules::RuleInstance& instance, const Concrete& concre
   const ir::Symbols& symbols = instance.arena->symbols();
   for (const auto& [s, v] : assignment.integers)
     if (symbols.info(s).kind == ir::SymbolKind::dimension && v < 1) return false;
+  if (concrete.has_empty_tensors(assignment) && !broken(Fault::refute_by_empty_tensors)) return false;
   return std::all_of(instance.facts.begin(), instance.facts.end(), [&](const rules::Fact& f) {
     const auto all = symbols.all_symbols(f.atom.poly);
     const bool elements =
@@ -212,17 +213,17 @@ Decision explain_obligation(const rules::RuleInstance& instance, Concrete& concr
     decision.open = "no shapes make both sides well typed: " + text;
     return decision;
   }
-  std::optional<Assignment> witness;
-  for (const Assignment& a : samples) {
-    if (concrete.holds(failed.atom, a).value_or(true)) continue;
-    witness = a;
-    break;
-  }
+  // The source has a type for these sizes, and the target has none, or other shapes.
   const auto fails = [&](const Assignment& a) {
-    return satisfies_facts(instance, concrete, a) && !concrete.holds(failed.atom, a).value_or(true);
+    if (!satisfies_facts(instance, concrete, a) || concrete.holds(failed.atom, a).value_or(true)) return false;
+    if (broken(Fault::refute_types_that_are_equal)) return true;
+    const auto source = concrete.output_shapes(instance.source, a);
+    return source && concrete.output_shapes(instance.target, a) != source;
   };
+  std::optional<Assignment> witness;
+  if (const auto found = std::find_if(samples.begin(), samples.end(), fails); found != samples.end()) witness = *found;
   if (!witness) witness = sampler.satisfying({negation(failed.atom)});
-  if (witness && concrete.holds(failed.atom, *witness).value_or(true)) witness.reset();
+  if (witness && !fails(*witness)) witness.reset();
   if (!witness) {
     decision.verdict = Verdict::unknown;
     decision.open = "typing of the target: " + text;

@@ -50,7 +50,7 @@ class Refuter {
   Solver::Time deadline_;
 };
 
-// All facts hold that do not speak of elements of tensors, and no dimension is below 1.
+// All facts hold that do not speak of elements of tensors, no dimension is below 1, and no tensor of the source is empty.
 bool satisfies_facts(const rules::RuleInstance& instance, const Concrete& concrete, const Assignment& assignment);
 
 // What is given of every element of this variable of the instance holds of `entry`.

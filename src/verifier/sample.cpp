@@ -18,6 +18,7 @@ Sampler::Sampler(const rules::RuleInstance& instance, const Concrete& concrete, 
       deadline_(deadline),
       solver_(instance.arena->symbols(), resource_limit, deadline) {
   for (const rules::Fact& f : instance.facts) solver_.assume(f.atom);
+  for (const Poly& p : concrete.open_sizes()) solver_.assume(ops::at_least(p, Poly(1)));
 }
 
 // The generator of Knuth's MMIX; the high bits are used.
@@ -38,6 +39,7 @@ bool Sampler::satisfies_facts(const Assignment& assignment) const {
   const auto& symbols = instance_.arena->symbols();
   for (const auto& [s, v] : assignment.integers)
     if (symbols.info(s).kind == SymbolKind::dimension && v < 1) return false;
+  if (concrete_.has_empty_tensors(assignment)) return false;
   return std::all_of(instance_.facts.begin(), instance_.facts.end(),
                      [&](const rules::Fact& f) { return about_elements(f.atom) || concrete_.holds(f.atom, assignment).value_or(false); });
 }
@@ -84,6 +86,14 @@ void Sampler::repair(Assignment& assignment, const std::vector<Atom>& facts) {
         if (!linear || !linear->first.is_constant() || symbols.occurs(linear->second, s)) continue;
         const std::int64_t c = *linear->first.constant();
         if (c == 1 || c == -1) candidates.emplace_back(s, c);
+      }
+      // Of a product the factors whose other factors are 1.
+      for (const auto& [s, v] : assignment.integers) {
+        if (f.relation != Relation::zero || !candidates.empty()) break;
+        const auto linear = f.poly.linear_in(s);
+        if (!linear || symbols.occurs(linear->first, s) || symbols.occurs(linear->second, s)) continue;
+        const auto c = concrete_.value(linear->first, assignment);
+        if (c == 1 || c == -1) candidates.emplace_back(s, *c);
       }
       if (candidates.empty()) continue;
       const auto [s, c] = candidates[next_random() % candidates.size()];

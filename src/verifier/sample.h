@@ -27,7 +27,7 @@ class Sampler {
   bool are_all(const std::vector<Assignment>& known);
   // An assignment that satisfies the facts and also `condition`, which may speak of other symbols too; nothing where none is found.
   std::optional<Assignment> satisfying(const ops::Condition& condition);
-  // True if all facts hold (facts about elements of tensors are not asked).
+  // True if all facts hold and no tensor of the source is empty (facts about elements of tensors are not asked).
   bool satisfies_facts(const Assignment& assignment) const;
 
  private:

@@ -17,7 +17,7 @@ using ir::SymbolKind;
 
 // Raised whenever the meaning of a certificate or of a normal form changes: records of older proofs are stale then. A record of a form that
 // the normaliser does not make any more is found by replaying it.
-constexpr std::string_view kVersions = "xflow checker 3, normal form 8";
+constexpr std::string_view kVersions = "xflow checker 4, normal form 8";
 
 // Fowler, Noll and Vo, 64 bits.
 constexpr std::uint64_t hash_text(std::string_view text) {

@@ -138,10 +138,19 @@ Expression Normalizer::simplify_factor(const FactorPtr& factor, const Condition&
       if (factor->boolean && factor->function == Function::equal) return algebra_.apply(Function::equal, {std::move(arguments[0]), {}});
       return algebra_.apply(factor->function, std::move(arguments));
     }
+    case FactorKind::predicate: {
+      auto result = std::make_shared<Factor>(*factor);
+      for (Expression& a : result->arguments) a = simplify(a, context);
+      return algebra_.factor(std::move(result));
+    }
     case FactorKind::maximum:
       break;
   }
-  std::vector<Piece> work(factor->pieces.rbegin(), factor->pieces.rend());
+  return algebra_.maximum(simplify_pieces(factor->pieces, context));
+}
+
+std::vector<Piece> Normalizer::simplify_pieces(const std::vector<Piece>& pieces, const Condition& context) {
+  std::vector<Piece> work(pieces.rbegin(), pieces.rend());
   std::vector<Piece> done;
   while (!work.empty()) {
     step();
@@ -149,7 +158,7 @@ Expression Normalizer::simplify_factor(const FactorPtr& factor, const Condition&
     work.pop_back();
     simplify_piece(std::move(next), context, work, done);
   }
-  return algebra_.maximum(done);
+  return done;
 }
 
 void Normalizer::simplify_piece(Piece piece, const Condition& context, std::vector<Piece>& work, std::vector<Piece>& done) {

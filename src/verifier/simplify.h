@@ -35,6 +35,9 @@ class Normalizer {
   // The expression as it is wherever `context` holds. Every term of the result has its binders' ranges among its conditions.
   Expression simplify(const Expression& expression, const Condition& context);
 
+  // The same of pieces, of which it does not matter how often a value of the body occurs; those of an empty range go.
+  std::vector<Piece> simplify_pieces(const std::vector<Piece>& pieces, const Condition& context);
+
   // Output indices may be split into digits: simplify notes the first one that would let a division vanish.
   void set_output_indices(std::vector<SymbolId> indices) { output_indices_ = std::move(indices); }
   const std::optional<SplitRequest>& split_request() const { return split_request_; }

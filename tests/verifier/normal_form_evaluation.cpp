@@ -120,6 +120,8 @@ class Evaluation {
         if (f.function == Function::equal) return Number(std::int64_t{arguments[0].is_zero() ? 1 : 0});
         return apply_function(f.function, arguments);
       }
+      case FactorKind::predicate:
+        return Number::unknown();
       case FactorKind::maximum:
         break;
     }

@@ -21,6 +21,8 @@ struct Check {
 // Claims about a few terms and their certificates, made by hand: false ones that the checker has to reject, each for one reason alone, and
 // true ones that it has to accept.
 std::vector<Check> claims();
+// Demands and what is said to cover them.
+std::vector<Check> demand_claims();
 // Pairs of sums whose normal forms have to be the same, or must not be.
 std::vector<Check> forms();
 // Pairs of sums that the search has to find equal as they stand.

@@ -144,9 +144,9 @@ void sums_of_terms(std::vector<Check>& list) {
     c.terms = {product(1, {{a}, in(a, 5)}, {power(x({a}), 1)}),
                product(-1, {{b}, {at_least(b, 1), ops::less_than(b, 5)}}, {power(x({b}), 1)})};
     const SymbolId z = c.symbols.fresh(SymbolKind::dimension, "z");
-    return c.accepts(Certificate{{{{z}, {member(0, {z}), member(1, {z})}}}, {}});
+    return c.accepts(Certificate{{{{z}, {member(0, {z}), member(1, {z})}}}, {}, {}});
   }));
-  const auto over = [](Claim& c, SymbolId s) { return c.accepts(Certificate{{{{s}, {member(0, {s}), member(1, {s})}}}, {}}); };
+  const auto over = [](Claim& c, SymbolId s) { return c.accepts(Certificate{{{{s}, {member(0, {s}), member(1, {s})}}}, {}, {}}); };
   list.push_back(false_claim("a sum of x[k] is n x[s], over s", [over](Claim& c) {
     const SymbolId a = c.binder("a"), b = c.binder("b");
     const Poly n = c.dimension("N"), s = c.integer("s");
@@ -221,7 +221,7 @@ void maps(std::vector<Check>& list) {
     c.terms = {product(1, {{a}, in(a, m)}, {power(x({n * Poly(a)}), 1)}),
                product(-1, {{b}, {at_least(b, 0), at_least(n * m - n, b)}}, {power(x({b}), 1)})};
     const SymbolId z = c.symbols.fresh(SymbolKind::parameter, "z");
-    return c.accepts(Certificate{{{{z}, {member(0, {z}), member(1, {n * Poly(z)})}}}, {}});
+    return c.accepts(Certificate{{{{z}, {member(0, {z}), member(1, {n * Poly(z)})}}}, {}, {}});
   }));
   list.push_back(false_claim("a sum over a matrix is one over its diagonal", [](Claim& c) {
     const SymbolId a = c.binder("a"), b = c.binder("b"), d = c.binder("d"), e = c.binder("e");
@@ -264,7 +264,7 @@ void maps(std::vector<Check>& list) {
     c.terms = {product(1, {{a}, in(a, n)}, {power(function(Function::exp, row), 1)}),
                product(-1, {{b}, in(Poly(b) + Poly(k), n)}, {power(function(Function::exp, diagonal), 1)})};
     const SymbolId z = c.symbols.fresh(SymbolKind::parameter, "z");
-    return c.accepts(Certificate{{{{z}, {member(0, {Poly(z) + Poly(k)}), member(1, {z})}}}, {}});
+    return c.accepts(Certificate{{{{z}, {member(0, {Poly(z) + Poly(k)}), member(1, {z})}}}, {}, {}});
   }));
   list.push_back(false_claim("N elements are N + 1, with floor(N / 0)", [](Claim& c) {
     const SymbolId a = c.binder("a"), b = c.binder("b");
@@ -273,7 +273,7 @@ void maps(std::vector<Check>& list) {
     c.terms = {product(1, {{a}, in(a, n)}, {power(x({a}), 1)}), product(-1, {{b}, in(b, n + Poly(1))}, {power(x({b}), 1)})};
     const SymbolId z = c.symbols.fresh(SymbolKind::parameter, "z");
     const Poly map = Poly(z) + c.symbols.floor_div(n, d);
-    return c.accepts(Certificate{{{{z}, {member(0, {map}), member(1, {map})}}}, {}});
+    return c.accepts(Certificate{{{{z}, {member(0, {map}), member(1, {map})}}}, {}, {}});
   }));
 }
 
@@ -390,12 +390,12 @@ void maxima(std::vector<Check>& list) {
   }));
   // Certificates that text cannot say: their spaces are no new symbols.
   const auto covered = [](SymbolId space, std::size_t with, Poly at) {
-    return Cover{{space}, {{with, {std::move(at)}, Certificate{{{{}, {member(0, {}), member(1, {})}}}, {}}}}};
+    return Cover{{space}, {{with, {std::move(at)}, Certificate{{{{}, {member(0, {}), member(1, {})}}}, {}, {}}}}};
   };
   const auto with_covers = [](Claim& c, Factor a, Factor b, std::vector<Cover> forward, std::vector<Cover> backward) {
     c.terms = {times_one(std::move(b)), minus(std::move(a))};
     FactorProof equal_maxima{{}, std::move(forward), std::move(backward)};
-    return c.accepts(Certificate{{{{}, {member(0, {}), Member{1, {}, {0}, {std::move(equal_maxima)}}}}}, {}});
+    return c.accepts(Certificate{{{{}, {member(0, {}), Member{1, {}, {0}, {std::move(equal_maxima)}}}}}, {}, {}});
   };
   list.push_back(false_claim("a maximum from 0 is one from 1, over a dimension", [=](Claim& c) {
     const SymbolId a = c.binder("a"), b = c.binder("b");

@@ -50,7 +50,7 @@ std::string noticed(const Check& check, Fault fault) {
 class Faults : public testing::TestWithParam<std::string> {
  public:
   static void SetUpTestSuite() {
-    for (auto* list : {&claims, &forms, &searches, &units, &rule_checks})
+    for (auto* list : {&claims, &demand_claims, &forms, &searches, &units, &rule_checks})
       for (Check& c : (*list)()) checks().push_back(std::move(c));
   }
   static std::vector<Check>& checks() {
@@ -60,7 +60,7 @@ class Faults : public testing::TestWithParam<std::string> {
 };
 
 TEST(Checks, PassWhereNothingIsBroken) {
-  for (auto* list : {&claims, &forms, &searches, &units})
+  for (auto* list : {&claims, &demand_claims, &forms, &searches, &units})
     for (const Check& c : (*list)()) EXPECT_EQ(c.run(), "") << c.name;
 }
 

@@ -179,6 +179,7 @@ void questions_to_ranges(std::vector<Check>& list) {
 const char* const kAssociate =
     "rule associate\n  with\n    x: [M, K], a: [K, N], b: [N, P]\n  source\n    y = matmul(matmul(x, a), b)\n"
     "  target\n    y = matmul(x, matmul(a, b))\n  where M >= 2\n";
+const char* const kDivision = "rule division\n  source\n    y = x / s + z / s\n  target\n    y = (x + z) / s\n";
 const char* const kSlice =
     "rule slice\n  with\n    x: [N]\n  source\n    y = -slice(x, starts: [s], sizes: [n], steps: 1)\n"
     "  target\n    y = slice(-x, starts: [s], sizes: [n], steps: 1)\n";
@@ -236,6 +237,10 @@ void changed_records(std::vector<Check>& list) {
   changed("with more behind a certificate", kAssociate, "expected the end", [](RuleRecord& r) { r.proofs[0].certificates[0] += "x"; });
   changed("with a symbol of another space", kAssociate, "expected a symbol of the normal forms or of a space",
           [](RuleRecord& r) { r.proofs[0].certificates[0] = "(2:0 1[z1,z0])(0[z0])"; });
+  changed("without a demand", kDivision, "the certificate was not accepted", [](RuleRecord& r) {
+    std::string& text = r.proofs[0].certificates[0];
+    text.resize(text.rfind("d("));
+  });
   // Records that no search makes: the certificates are right, what the target asks for does not follow.
   const auto invented = [&](const char* name, const char* text, const char* reason) {
     const rules::Rule rule = rule_of(text);
@@ -311,6 +316,18 @@ void verdicts(std::vector<Check>& list) {
   said("of a product that does not commute",
        "rule r\n  with\n    x: [M, M], w: [M, M]\n  source\n    y = matmul(x, w)\n  target\n    y = matmul(w, x)\n",
        "refuted: M = 2; x = [[0, 0], [0, 1]]; w = [[0, 0], [1, 0]]; output y at [1, 0]: 1 != 0");
+  said("of a target whose type differs from the source's for empty tensors alone",
+       "rule r\n  with\n    x: [A]\n  source\n    y = slice(x, starts: [0], sizes: [n], steps: 1)\n"
+       "  target\n    y = slice(x, starts: [0], sizes: [1], steps: 1)\n  where n <= 1\n",
+       "unknown: typing of the target");
+  said("of a target whose type differs for the fewest elements that a tensor has",
+       "rule r\n  with\n    x: [A]\n  source\n    y = slice(x, starts: [0], sizes: [n], steps: 1)\n"
+       "  target\n    y = slice(x, starts: [0], sizes: [1], steps: 1)\n  where n <= 2\n",
+       "refuted: A = 2, n = 2;");
+  said("of a target that has a type though an equation of it does not follow",
+       "rule r\n  with\n    x: [A], z: [B]\n  source\n    y = relu(z)\n    u = relu(x)\n"
+       "  target\n    y = relu(z) + x * 0\n    u = relu(x)\n  where A <= 1\n",
+       "unknown: typing of the target");
   said("of a wrong rule with a guard on sizes",
        "rule r\n  with\n    x: [N]\n  source\n    y = -x\n  target\n    y = x + x\n  where N >= 3\n", "refuted: N = 3;");
   said("of a wrong rule with a guard on elements", "rule r\n  source\n    y = x / x\n  target\n    y = x - x + 2\n  where nonzero(x)\n",

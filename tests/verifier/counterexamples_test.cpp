@@ -1,0 +1,67 @@
+// What counts as a counterexample: tensors that a model could have, on which the sides differ when they are evaluated.
+#include <gtest/gtest.h>
+
+#include "src/verifier/prove_rules.h"
+#include "src/verifier/replay.h"
+#include "tests/verifier/hand_made.h"
+
+namespace xflow::verifier {
+namespace {
+
+RuleDecision decided(const std::string& text) { return decide(rule_of(text)); }
+
+// An index out of range has no value in the source either.
+TEST(Counterexamples, HaveNoIndicesOutOfRange) {
+  const RuleDecision d = decided(
+      "rule one-hot\n  with\n    x: [N, B], i: int64[K]\n  source\n    y = gather(x, i, axis: 0)\n"
+      "  target\n    y = matmul(one_hot(i, axis: 1, depth: N), x)\n");
+  EXPECT_NE(d.verdict, Verdict::refuted) << d.explanation();
+}
+
+// The shapes differ where n = 0 alone.
+TEST(Counterexamples, HaveNoEmptyTensors) {
+  const std::string source = "rule sizes\n  with\n    x: [A]\n  source\n    y = slice(x, starts: [0], sizes: [n], steps: 1)\n";
+  const std::string target = "  target\n    y = slice(x, starts: [0], sizes: [1], steps: 1)\n  where ";
+  const RuleDecision at_most_one = decided(source + target + "n <= 1\n");
+  EXPECT_NE(at_most_one.verdict, Verdict::refuted) << at_most_one.explanation();
+  const RuleDecision at_most_two = decided(source + target + "n <= 2\n");
+  EXPECT_EQ(at_most_two.verdict, Verdict::refuted) << at_most_two.explanation();
+}
+
+// A target without a value is one, and evaluates again to what was printed.
+TEST(Counterexamples, AreTargetsWithoutAValue) {
+  const rules::Rule rule = rule_of("rule choice\n  source\n    y = select(c, x / s, 0)\n  target\n    y = select(c, x, 0) / s\n");
+  const RuleDecision d = decide(rule);
+  ASSERT_EQ(d.verdict, Verdict::refuted) << d.explanation();
+  EXPECT_EQ(d.decision.counterexample->to_string(), "c = 0; x = 0; s = 0; output y at []: 0 != undefined");
+  const auto again = replay_counterexample(rule, d.decision.counterexample->to_string());
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_TRUE(again->different);
+  EXPECT_EQ(again->text, "output y at []: source 0, target undefined");
+}
+
+TEST(Counterexamples, AreTargetsThatDoNotRun) {
+  const rules::Rule rule =
+      rule_of("rule next\n  with\n    x: [A], i: int64[K]\n  source\n    y = gather(x, i) * 0\n  target\n    y = gather(x, i + 1) * 0\n");
+  const RuleDecision d = decide(rule);
+  ASSERT_EQ(d.verdict, Verdict::refuted) << d.explanation();
+  const std::string text = d.decision.counterexample->to_string();
+  EXPECT_NE(text.find("0 != undefined"), std::string::npos) << text;
+  const auto again = replay_counterexample(rule, text);
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_TRUE(again->different) << again->text;
+}
+
+TEST(Decide, SaysWhereTheTargetHasAValue) {
+  const RuleDecision d =
+      decided("rule undone\n  source\n    y = x * 0 + z * 0\n  target\n    y = x * 0 + 0 * (z / (2 + z * z * z * z * z))\n");
+  EXPECT_NE(d.verdict, Verdict::proved);
+  const RuleDecision root = decided(
+      "rule root\n  with\n    x: [A]\n  source\n    y = reduce_sum(x * x, axes: [0]) * 0\n"
+      "  target\n    y = sqrt(reduce_sum(x * x, axes: [0]) - reduce_mean(x * x, axes: [0])) * 0\n");
+  EXPECT_EQ(root.verdict, Verdict::unknown) << root.explanation();
+  EXPECT_NE(root.explanation().find("the target has a value only where"), std::string::npos) << root.explanation();
+}
+
+}  // namespace
+}  // namespace xflow::verifier
