@@ -389,6 +389,21 @@ std::string RuleGoal::inputs_text(const Vocabulary& vocabulary) const {
   return text;
 }
 
+namespace {
+
+// A variable of which the rule leaves the floating type open has another one than float32 there.
+bool has_other_types(const rules::Rule& rule, const rules::RuleInstance& instance) {
+  for (std::size_t k = 0; k < instance.variables.size(); ++k) {
+    const rules::Declaration* const declared = rule.declaration(instance.variable_names[k]);
+    const ir::DataType type = instance.arena->type(instance.variables[k]).data_type;
+    const bool is_open = declared == nullptr || !declared->data_type;
+    if (is_open && ir::is_floating(type) && type != ir::DataType::float32) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 Result<std::vector<RuleGoal>> goals_of(Vocabulary& vocabulary, const rules::Rule& rule, std::size_t most) {
   const std::string where = rules::place_text(rule.file, rule.place);
   const auto unsupported = [&](const std::string& what) {
@@ -400,7 +415,7 @@ Result<std::vector<RuleGoal>> goals_of(Vocabulary& vocabulary, const rules::Rule
   }
   GoalInstances instances(most);
   XFLOW_CHECK(rules::for_each_instance(rule, [&](rules::RuleInstance instance) {
-    instances.add(std::move(instance));
+    if (!has_other_types(rule, instance)) instances.add(std::move(instance));
     return true;
   }));
   std::vector<RuleGoal> goals;
