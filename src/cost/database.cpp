@@ -56,6 +56,9 @@ constexpr const char* kInsert =
 constexpr const char* kCount =
     "UPDATE cost SET attempts = max(attempts, ?) WHERE device = ? AND model = ? AND library = ? AND threads = ? AND kernel = ? AND layout "
     "= ?";
+// A row that says no costs would stay: what is measured does not take its place.
+constexpr const char* kDelete =
+    "DELETE FROM cost WHERE device = ? AND model = ? AND library = ? AND threads = ? AND kernel = ? AND layout = ?";
 constexpr const char* kSelectControl = "SELECT fastest FROM control WHERE device = ? AND model = ? AND threads = ? AND control = ?";
 constexpr const char* kInsertControl =
     "INSERT INTO control (device, model, threads, control, fastest) VALUES (?, ?, ?, ?, ?)"
@@ -130,6 +133,7 @@ struct Database::State {
   sqlite3* connection = nullptr;
   std::unordered_map<DatabaseKey, DatabaseEntry, KeyHash> entries;
   std::vector<DatabaseKey> waiting;
+  std::vector<DatabaseKey> no_costs;  // keys of rows in the file that say none
   Nanoseconds fastest_control;
   bool control_waits = false;
   std::uintmax_t steps_left = 0;
@@ -142,8 +146,8 @@ struct Database::State {
   }
 
   // Goes on in memory; one warning, because there is no file after the first.
-  void give_up(const std::string& doing) {
-    std::string reason = connection == nullptr ? "" : fmt::format(": {}", sqlite3_errmsg(connection));
+  void give_up(const std::string& doing) { give_up(doing, connection == nullptr ? "" : fmt::format(": {}", sqlite3_errmsg(connection))); }
+  void give_up(const std::string& doing, std::string reason) {
     for (char& c : reason)
       if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';  // it may cite the file
     close();
@@ -266,7 +270,17 @@ struct Database::State {
     read();
   }
 
+  // What is written to a file whose pages contradict each other may not be found again, and SQLite does not say so.
+  bool is_damaged() {
+    Statement check(connection, "PRAGMA integrity_check(1)");
+    if (!check) return false;  // reading says why
+    if (check.step() != SQLITE_ROW || check.text(0) == "ok") return false;
+    give_up("use", fmt::format(", which is damaged: {}", check.text(0)));
+    return true;
+  }
+
   void read() {
+    if (is_damaged()) return;
     Statement select(connection, kSelect);
     if (!select) return give_up("read");
     select.bind(1, device.name);
@@ -277,7 +291,11 @@ struct Database::State {
     while ((code = select.step()) == SQLITE_ROW) {
       const auto layout = layout_from_name(select.text(1));
       auto entry = entry_of(select);
-      if (!layout || !entry) continue;  // written by a version with more layouts, or no costs: measured again at need
+      if (!layout) continue;  // written by a version with more layouts
+      if (!entry) {           // no costs: measured again at need
+        no_costs.push_back({select.text(0), *layout});
+        continue;
+      }
       entries.insert_or_assign(DatabaseKey{select.text(0), *layout}, *std::move(entry));
     }
     if (code != SQLITE_DONE) return give_up("read");
@@ -321,11 +339,17 @@ struct Database::State {
     allow_steps();
     if (!execute("BEGIN IMMEDIATE") || !write_control()) return give_up("write");
     {
+      Statement remove(connection, kDelete);
       Statement insert(connection, kInsert);
       Statement count(connection, kCount);
-      if (!insert || !count) return give_up("write");
+      if (!remove || !insert || !count) return give_up("write");
       for (const DatabaseKey& key : waiting) {
         const DatabaseEntry& entry = entries.at(key);
+        if (std::erase(no_costs, key) > 0) {
+          bind_key(remove, 1, key);
+          remove.step();
+          remove.reset();
+        }
         bind_key(insert, 1, key);
         insert.bind(7, entry.cost.median.value);
         insert.bind(8, entry.cost.spread.value);

@@ -224,6 +224,26 @@ TEST_F(DatabaseTest, AFileWithDamageInsideGivesAWarning) {
   EXPECT_FALSE(database.persistent());
 }
 
+TEST_F(DatabaseTest, AFileWhoseRowsAreOutOfOrderGivesAWarning) {
+  // Pages that are whole by themselves: what is written to them is not found again.
+  {
+    Database database = open(path());
+    for (const char* kernel : {"kernel a", "kernel b", "kernel c"}) database.insert({kernel, Layout::plain}, entry(1));
+  }
+  std::ifstream in(path(), std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  ASSERT_NE(bytes.find("kernel a"), std::string::npos);
+  ASSERT_NE(bytes.find("kernel c"), std::string::npos);
+  std::swap(bytes[bytes.find("kernel a") + 7], bytes[bytes.find("kernel c") + 7]);
+  std::ofstream(path(), std::ios::binary) << bytes;
+  Database database = open(path());
+  ASSERT_EQ(warnings.size(), 1U);
+  const std::string begin = path() + ": cannot use the cost database, which is damaged: ";
+  EXPECT_EQ(warnings[0].substr(0, begin.size()), begin);
+  EXPECT_TRUE(warnings[0].ends_with("; costs are kept in memory for this run only")) << warnings[0];
+  EXPECT_FALSE(database.persistent());
+}
+
 TEST_F(DatabaseTest, AFileThatCannotBeOpenedGivesAWarning) {
   fs::create_directories(path("folder"));
   Database database = open(path("folder"));

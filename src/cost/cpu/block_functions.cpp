@@ -23,6 +23,10 @@
 #endif
 #define XFLOW_INLINE inline __attribute__((always_inline))
 
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed"  // with little optimisation clang does not vectorise what is asked for
+#endif
+
 namespace xflow::cost::cpu {
 namespace {
 
