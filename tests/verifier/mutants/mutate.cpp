@@ -55,6 +55,15 @@ class Change {
       }
     }
     declarations(rule);
+    weaker_guards(rule);
+    dropped_types(rule);
+    for (rules::Statement& s : rule.target) renamed(s.term, rule.variables);
+    for (auto* side : {&rule.source, &rule.target}) {
+      for (rules::Statement& s : *side) {
+        one_off(s.term);
+        if (s.term.kind == Term::Kind::application && s.term.name != "relu" && here("relu added")) s.term = relu_of(s.term);
+      }
+    }
     return kind_;
   }
 
@@ -78,6 +87,73 @@ class Change {
         }
       }
     }
+  }
+
+  // A guard that admits one case more.
+  void weaker_guards(rules::Rule& rule) {
+    using Kind = rules::Guard::Kind;
+    for (rules::Guard& g : rule.guards) {
+      if ((g.kind == Kind::at_least || g.kind == Kind::greater) && here("guard weakened")) g.arguments[1] = plus(g.arguments[1], -1);
+      if (g.kind == Kind::equal && here("guard weakened")) g.kind = Kind::at_least;
+      if (g.kind == Kind::equal && here("guard weakened")) {
+        g.kind = Kind::at_least;
+        std::swap(g.arguments[0], g.arguments[1]);
+      }
+      if (g.kind == Kind::is_in_range && here("guard weakened")) g.arguments[0] = plus(g.arguments[0], -1);
+      if (g.kind == Kind::is_in_range && here("guard weakened")) g.arguments[1] = plus(g.arguments[1], 1);
+      if (g.kind == Kind::is_positive && here("guard weakened")) g.kind = Kind::is_nonnegative;
+      if (g.kind == Kind::is_nonnegative && here("guard changed")) g.kind = Kind::is_nonzero;
+    }
+  }
+
+  void dropped_types(rules::Rule& rule) {
+    for (std::size_t k = 0; k < rule.declarations.size(); ++k) {
+      if (rule.declarations[k].data_type && here("data type dropped")) rule.declarations[k].data_type.reset();
+      if (!here("type dropped")) continue;
+      rule.declarations.erase(rule.declarations.begin() + static_cast<std::ptrdiff_t>(k));
+      return;
+    }
+  }
+
+  // The target reads another variable.
+  void renamed(Term& t, const std::vector<std::string>& variables) {
+    if (t.kind == Term::Kind::variable) {
+      const auto found = std::find(variables.begin(), variables.end(), t.name);
+      if (found != variables.end() && variables.size() > 1 && here("renamed in the target")) {
+        const auto at = static_cast<std::size_t>(found - variables.begin());
+        t.name = variables[(at + 1) % variables.size()];
+      }
+    }
+    for (Term& o : t.operands) renamed(o, variables);
+  }
+
+  void one_off(Term& t) {
+    static constexpr std::array<std::string_view, 8> kBounds = {"begins", "ends", "sizes", "starts", "pads", "kernel", "shape", "size"};
+    for (Term::NamedExpression& a : t.attributes) {
+      if (std::find(kBounds.begin(), kBounds.end(), a.name) == kBounds.end()) continue;
+      const bool list = a.value.kind == Expression::Kind::list;
+      for (std::size_t k = 0; k < (list ? a.value.arguments.size() : 1); ++k) {
+        Expression& e = list ? a.value.arguments[k] : a.value;
+        for (const std::int64_t by : {1, -1})
+          if (here("one off")) e = plus(e, by);
+      }
+    }
+    for (Term& o : t.operands) one_off(o);
+  }
+
+  static Term relu_of(const Term& t) {
+    Term relu;
+    relu.kind = Term::Kind::application;
+    relu.name = "relu";
+    relu.operands = {t};
+    return relu;
+  }
+
+  static Expression plus(const Expression& e, std::int64_t by) {
+    Expression sum;
+    sum.kind = by > 0 ? Expression::Kind::add : Expression::Kind::subtract;
+    sum.arguments = {e, number(by > 0 ? by : -by)};
+    return sum;
   }
 
   void term(Term& t) {
@@ -194,12 +270,14 @@ std::vector<Mutant> mutate(std::span<const rules::Rule> parents, std::size_t wan
   for (std::size_t k = all.size(); k > 1; --k) std::swap(all[k - 1], all[random() % k]);
   std::vector<Mutant> result;
   std::set<rules::RuleHash> known;
+  std::set<std::string> names;
   for (const rules::Rule& p : parents) known.insert(p.hash);
   for (const auto& [parent, n] : all) {
     if (result.size() == wanted) break;
     rules::Rule copy = parents[parent];
     const auto kind = Change(n).apply(copy);
     copy.name = fmt::format("{}-{}", copy.name, n);
+    while (names.contains(copy.name)) copy.name += "-again";  // parents of two folders may share a name
     copy.comment.clear();
     auto parsed = rules::parse_rules(rules::print(copy), copy.name);
     if (!parsed) continue;
@@ -207,6 +285,7 @@ std::vector<Mutant> mutate(std::span<const rules::Rule> parents, std::size_t wan
     unnamed.name = parents[parent].name;
     auto same = rules::parse_rules(rules::print(unnamed), "same");
     if (!same || !known.insert(same->front().hash).second) continue;
+    names.insert(copy.name);
     result.push_back({parents[parent].name, *kind, std::move(parsed->front())});
   }
   return result;

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Judges what `xflow verify` says of rules, by evaluating both sides of each on numbers.
+
+    judge.py --xflow build/release/xflow --rules substitutions tests/verifier/proved
+    judge.py --xflow build/release/xflow --write-mutants build/release/tests/verifier/judge/write_mutants --mutants 2000
+
+The judge reads the text of rules itself, and shares no code with src/. README.md says what it looks for. Exit status 1 if a rule is
+judged wrongly and is not in the file of --known, or is in that file and is judged rightly."""
+
+import argparse
+import collections
+import concurrent.futures
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import counterexamples
+import float_class
+import verdicts
+from rule_text import read_guards, read_rules
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PARENTS = ("substitutions", "tests/verifier/proved")
+SEED = 1
+UNDECIDED_PERMILLE = 25
+KINDS = {"proved": "wrongly proved", "refuted": "wrongly refuted", "ill-typed": "wrongly ill-typed", "guards": "wrong guards",
+         "numbers": "wrong float class"}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--xflow", required=True, help="the program")
+    parser.add_argument("--rules", nargs="*", default=[], help="files of rules, or folders of them")
+    parser.add_argument("--mutants", type=int, default=0, help="how many mutants are judged")
+    parser.add_argument("--write-mutants", help="the program that writes them")
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--timeout", type=float, default=20, help="seconds that a verdict may take")
+    parser.add_argument("--cases", type=int, default=6, help="sizes and attributes at which a rule is evaluated")
+    parser.add_argument("--known", help="rules that are known to be judged wrongly: a line for each, 'KIND NAME'")
+    parser.add_argument("--renew-known", action="store_true", help="write this file anew")
+    return parser.parse_args()
+
+
+def texts(options):
+    """The files that are judged: (title, text)."""
+    for place in options.rules:
+        path = ROOT / place
+        for file in sorted(path.glob("*.rules")) if path.is_dir() else [path]:
+            yield place, file.read_text()
+    if options.mutants:
+        folders = [str(ROOT / folder) for folder in PARENTS]
+        command = [options.write_mutants, str(options.mutants), str(options.seed), *folders]
+        yield f"{options.mutants} mutants", subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def decided(options, text):
+    """What `xflow verify` says of each rule, by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "judged.rules"
+        file.write_text(text)
+        command = [options.xflow, "verify", "--json", "--no-records", "--jobs", str(options.jobs), "--timeout", f"{options.timeout}s", file]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        if not run.stdout:
+            raise SystemExit(f"judge: {run.stderr}")
+    return {r["rule"]: r for r in json.loads(run.stdout)["rules"]}
+
+
+def guarded(rule, guards):
+    """The rule with these guards instead of those of its own that are not about single elements."""
+    kept = [g for g in rule.guards if g.kind in ("equal", "const", "scalar", "uses", "finite")]
+    return type(rule)(rule.name, rule.declarations, rule.source, rule.target, kept + read_guards(guards), rule.text)
+
+
+def judge(rule, said, seed, wanted):
+    """[(kind, evidence)]: what is wrong; and what was looked at."""
+    wrong, verdict = [], said["verdict"]
+    if verdict == "proved":
+        found = verdicts.search(rule, seed, wanted)
+        if found.difference:
+            wrong.append(("proved", found.difference))
+        elif sorted(said["needed_guards"]) != sorted(said["guards"]):
+            needed = verdicts.search(guarded(rule, said["needed_guards"]), seed, wanted)
+            if needed.difference:
+                wrong.append(("guards", f"where {' and '.join(said['needed_guards'])}: {needed.difference}"))
+        difference, _ = float_class.search(rule, said["numbers"], seed)
+        if difference:
+            wrong.append(("numbers", f"{said['numbers']} ({', '.join(said['number_effects'])}): {difference}"))
+        return wrong, found.compared
+    if verdict == "refuted":
+        reason = counterexamples.replay(rule, said["counterexample"], seed)
+        if reason:
+            wrong.append(("refuted", f"{said['counterexample']['text']}\n{reason}"))
+        return wrong, 1
+    if verdict == "ill-typed":
+        choice = re.search(r"\(for ([^()]*)\)", said["open"])
+        found = verdicts.search(rule, seed, wanted, 400, pins=counterexamples.chosen(rule, choice.group(1)) if choice else None)
+        if found.cases and not found.difference:
+            wrong.append(("ill-typed", f"{said['open']}\nboth sides are typed at {found.cases} choices of sizes"))
+        return wrong, 1
+    if said["missing_guards"]:
+        found = verdicts.search(guarded(rule, said["guards"] + said["missing_guards"]), seed, wanted)
+        if found.difference:
+            wrong.append(("guards", f"where {' and '.join(said['missing_guards'])}: {found.difference}"))
+    return wrong, 1
+
+
+def judged(task):
+    rule, said, seed, wanted = task
+    warnings.simplefilter("ignore")
+    return rule, said, *judge(rule, said, seed, wanted)
+
+
+def known_wrong(options):
+    if not options.known:
+        return set()
+    lines = pathlib.Path(options.known).read_text().splitlines()
+    return {tuple(line.split()) for line in lines if line and not line.startswith("#")}
+
+
+class Report:
+    def __init__(self, options):
+        self.options, self.known, self.seen, self.failed = options, known_wrong(options), set(), False
+
+    def add(self, title, results):
+        counts, looked_at, undecided, late = collections.Counter(), 0, [], []
+        for rule, said, wrong, compared in results:
+            verdict = said["verdict"]
+            counts[verdict] += 1
+            looked_at += compared > 0
+            if verdict in ("unknown", "timeout"):
+                undecided.append(rule)
+            if said["microseconds"] > self.options.timeout * 1.1e6:
+                late.append(rule)
+            for kind, evidence in wrong:
+                counts[KINDS[kind]] += 1
+                self.seen.add((kind, rule.name))
+                if (kind, rule.name) not in self.known:
+                    self.failed = True
+                    print(f"{KINDS[kind]}: {rule.text}\n{evidence}\n")
+            if compared == 0:
+                print(f"not looked at, for want of sizes and numbers: {rule.name}")
+        total = sum(counts[v] for v in ("proved", "refuted", "ill-typed", "unknown", "timeout"))
+        print(f"{title}: {total} rules, {looked_at} looked at: " + ", ".join(f"{counts[v]} {v}" for v in ("proved", "refuted", "ill-typed")) +
+              f", {len(undecided)} undecided, {len(late)} over the time limit; " +
+              ", ".join(f"{counts[text]} {text}" for text in KINDS.values()))
+        if len(undecided) * 1000 > UNDECIDED_PERMILLE * total or late:
+            self.failed = True
+            print("undecided: " + ", ".join(r.name for r in undecided) + "\nover the time limit: " + ", ".join(r.name for r in late))
+        if looked_at * 100 < 98 * total:
+            self.failed = True
+            print("too few rules were looked at")
+
+    def finish(self, names):
+        """Rules that are known to be judged wrongly are so; each that is not is no longer to be listed."""
+        gone = sorted((kind, name) for kind, name in self.known - self.seen if name in names)
+        for kind, name in gone:
+            print(f"no longer {KINDS[kind]}, take it out of {self.options.known}: {kind} {name}")
+        if self.options.renew_known:
+            path = pathlib.Path(self.options.known)
+            head = [line for line in path.read_text().splitlines() if line.startswith("#")]
+            kept = {k for k in self.known if k[1] not in names} | self.seen
+            path.write_text("\n".join(head + sorted(" ".join(k) for k in kept)) + "\n")
+            return 0
+        if self.known:
+            print(f"{len(self.seen & self.known)} are known to be wrong ({self.options.known})")
+        return 1 if self.failed or gone else 0
+
+
+def main():
+    options = arguments()
+    report, groups = Report(options), {}
+    for title, text in texts(options):
+        said = decided(options, text)
+        groups.setdefault(title, []).extend((r, said[r.name], options.seed, options.cases) for r in read_rules(text))
+    with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
+        for title, tasks in groups.items():
+            report.add(title, list(pool.map(judged, tasks, chunksize=8)))
+    return report.finish({task[0].name for tasks in groups.values() for task in tasks})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,269 @@
+"""The judge finds what is wrong: judge_test.py [unittest arguments]."""
+
+import pathlib
+import unittest
+from fractions import Fraction
+
+import numpy
+import onnx.reference
+import onnxruntime
+from onnx import TensorProto, helper
+
+import counterexamples
+import float_class
+import verdicts
+from evaluation import Scope, Side
+from exact import Exact, simple
+from floats import POLICIES, Floats
+from operators import IllTyped, Tensor
+from rule_text import Parser, RuleError, read_rules
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+def rule(source, target="y = x", types="", guards=""):
+    parts = [("with", types), ("source", source), ("target", target), ("where", guards)]
+    return read_rules("rule r\n" + "".join(f"  {name}\n    {text}\n" for name, text in parts if text))[0]
+
+
+def difference(*arguments, **named):
+    return verdicts.search(rule(*arguments, **named), 1).difference
+
+
+class Text(unittest.TestCase):
+    def test_reads_every_rule_of_the_repository(self):
+        files = sorted(ROOT.glob("substitutions/*.rules")) + sorted(ROOT.glob("tests/verifier/*/*.rules"))
+        rules = [r for f in files for r in read_rules(f.read_text())]
+        self.assertGreater(len(rules), 700)
+        text = "".join(f.read_text() for f in files)
+        self.assertEqual(len(rules), sum(line.startswith("rule ") for line in text.splitlines()))
+
+    def test_folds_numbers_and_keeps_the_order_of_operators(self):
+        read = rule("y = x - 1/2 * 3 - z", types="x: [2 * C + 1, B..]")
+        inner = read.source[0][1].operands[0]
+        self.assertEqual(("sub", Fraction(3, 2)), (inner.name, inner.operands[1].literal))
+        self.assertEqual(["+", "sequence"], [e.kind for e in read.declarations["x"].dims])
+
+    def test_says_what_it_cannot_read(self):
+        with self.assertRaisesRegex(RuleError, r"line 4: expected an operator, a variable or a number, found '\*'"):
+            read_rules("rule r\n  source\n    y = x\n      y = *\n")
+
+    def test_evaluates_expressions_on_lists(self):
+        scope = Scope()
+        scope.names = {"p": [1, 2, 3, 4], "n": 7}
+        for text, value in (("begins(p) + ends(p)", [4, 6]), ("permute([n, 8], [1, 0])", [8, 7]), ("p[-1] - floor_div(n, 2)", 1),
+                            ("replace(p, 1, n)", [1, 7, 3, 4]), ("insert(remove(p, [0, 1]), 2, n)", [3, 4, 7])):
+            self.assertEqual(value, scope.value(Parser(text).expression()), text)
+
+
+class Operators(unittest.TestCase):
+    """Against ONNX's own reference."""
+
+    def agrees(self, text, inputs, onnx_type, onnx_inputs=(), **attributes):
+        tensors = {n: numpy.array(v, dtype=numpy.int64 if n == "i" else numpy.float64) for n, v in inputs.items()}
+        scope = Scope()
+        exact = numpy.frompyfunc(lambda v: simple(Fraction(v)), 1, 1)
+        scope.tensors = {n: Tensor(exact(v), "int64" if n == "i" else "float64") for n, v in tensors.items()}
+        ours = Side(Exact, scope).term(Parser(text).term(), "float64")[0].values.astype(float)
+        extra = {f"e{k}": numpy.array(v) for k, v in enumerate(onnx_inputs)}
+        node = helper.make_node(onnx_type, list(tensors) + list(extra), ["y"], **attributes)
+        infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in {**tensors, **extra}.items()]
+        graph = helper.make_graph([node], "g", infos, [helper.make_tensor_value_info("y", TensorProto.DOUBLE, None)])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
+        theirs = onnx.reference.ReferenceEvaluator(model).run(None, {**tensors, **extra})[0]
+        self.assertEqual(theirs.shape, ours.shape, text)
+        numpy.testing.assert_allclose(ours, theirs, err_msg=text)
+
+    def test_windows(self):
+        x = numpy.arange(2 * 4 * 5 * 6).reshape(2, 4, 5, 6) % 13 - 5
+        w = numpy.arange(4 * 2 * 3 * 2).reshape(4, 2, 3, 2) % 7 - 3
+        self.agrees("conv(x, w, strides: [2, 1], pads: [1, 0, 2, 1], dilations: [1, 2], groups: 2)", {"x": x, "w": w}, "Conv", strides=[2, 1],
+                    pads=[1, 0, 2, 1], dilations=[1, 2], group=2)
+        self.agrees("conv_transpose(x, w, strides: [2, 1], pads: [1, 0, 0, 1], output_padding: [1, 0])", {"x": x, "w": w}, "ConvTranspose",
+                    strides=[2, 1], pads=[1, 0, 0, 1], output_padding=[1, 0])
+        self.agrees("max_pool(x, kernel: [2, 3], strides: 2, pads: [1, 1, 0, 1])", {"x": x}, "MaxPool", kernel_shape=[2, 3], strides=[2, 2],
+                    pads=[1, 1, 0, 1])
+        for include in (0, 1):
+            self.agrees(f"average_pool(x, kernel: 3, strides: 2, pads: 1, count_include_pad: {include})", {"x": x}, "AveragePool",
+                        kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], count_include_pad=include)
+
+    def test_movement(self):
+        x = numpy.arange(24).reshape(2, 3, 4)
+        self.agrees("gather(x, i, axis: 1)", {"x": x, "i": [[0, -1]]}, "Gather", axis=1)
+        self.agrees("gather_elements(x, i, axis: 2)", {"x": x, "i": numpy.ones((2, 3, 1))}, "GatherElements", axis=2)
+        self.agrees("gather_nd(x, i, batch: 1)", {"x": x, "i": [[[1, 2]], [[0, 3]]]}, "GatherND", batch_dims=1)
+        self.agrees("pad(x, begins: [0, 1, 2], ends: [1, 0, 1], mode: reflect)", {"x": x[:, :, :]}, "Pad", [[0, 1, 2, 1, 0, 1]],
+                    mode="reflect")
+        self.agrees("pad(x, begins: [0, 1, 2], ends: [1, 0, 1])", {"x": x}, "Pad", [[0, 1, 2, 1, 0, 1]])
+        self.agrees("slice(x, starts: [1, 2, 0], sizes: [1, 3, 2], steps: [1, -1, 3])", {"x": x}, "Slice",
+                    [[1, 2, 0], [2, -10, 4], [0, 1, 2], [1, -1, 3]])
+        self.agrees("trilu(x, diagonal: 1, upper: 0)", {"x": x}, "Trilu", [1], upper=0)
+        y = numpy.arange(2 * 8 * 2 * 2).reshape(2, 8, 2, 2)
+        self.agrees("depth_to_space(y, block: 2)", {"y": y}, "DepthToSpace", blocksize=2)
+        self.agrees("depth_to_space(y, block: 2, order: column_first)", {"y": y}, "DepthToSpace", blocksize=2, mode="CRD")
+        self.agrees("space_to_depth(y, block: 2)", {"y": y}, "SpaceToDepth", blocksize=2)
+
+    def test_reductions_and_functions(self):
+        x = numpy.arange(24).reshape(2, 3, 4) % 7 - 3.5
+        self.agrees("cumsum(x, axis: 1, exclusive: 1, reverse: 1)", {"x": x}, "CumSum", [1], exclusive=1, reverse=1)
+        for ours, theirs in (("sum", "Sum"), ("mean", "Mean"), ("max", "Max"), ("min", "Min"), ("l2", "L2")):
+            self.agrees(f"reduce_{ours}(x, axes: [0, -1], keep_dims: 0)", {"x": x}, f"Reduce{theirs}", [[0, 2]], keepdims=0)
+        for name, theirs in (("softmax", "Softmax"), ("log_softmax", "LogSoftmax")):
+            self.agrees(f"{name}(x, axis: 1)", {"x": x}, theirs, axis=1)
+        for name, theirs in (("relu", "Relu"), ("elu", "Elu"), ("leaky_relu", "LeakyRelu"), ("hard_sigmoid", "HardSigmoid"), ("erf", "Erf"),
+                             ("softplus", "Softplus"), ("round", "Round"), ("sign", "Sign"), ("sigmoid", "Sigmoid"), ("tanh", "Tanh")):
+            self.agrees(f"{name}(x)", {"x": x}, theirs)
+        self.agrees("mod(x, y, fmod: 1)", {"x": x, "y": x * 0 + 2}, "Mod", fmod=1)
+
+    def test_casts_convert_as_the_standard_says(self):
+        def cast(x, of, to):
+            return Exact.cast(numpy.array([x], dtype=object), of, to)[0]
+        self.assertEqual(2048, cast(2049, "int64", "float16"))
+        self.assertEqual(-56, cast(200, "int64", "int8"))
+        self.assertEqual(255, cast(-1, "int64", "uint8"))
+        self.assertEqual(-1, cast(Fraction(-3, 2), "float32", "int64"))
+        self.assertEqual(1, cast(Fraction(1, 2), "float32", "bool"))
+        self.assertTrue(numpy.isnan(cast(300, "float32", "int8")))
+
+
+class Differences(unittest.TestCase):
+    def test_none_where_the_sides_are_equal(self):
+        self.assertEqual("", difference("y = relu(relu(x))", "y = relu(x)"))
+        self.assertEqual("", difference("y = log(exp(x))"))
+        self.assertEqual("", difference("y = exp(log(x))", guards="positive(x)"))
+
+    def test_of_numbers(self):
+        self.assertRegex(difference("y = relu(x)"), r"output y at \[[0-9]+\]: source 0, target -")
+        self.assertRegex(difference("y = x * z / z"), "^$")  # where the source has a value
+
+    def test_of_a_target_without_a_value(self):
+        self.assertRegex(difference("y = select(c, x / s, 0)", "y = select(c, x, 0) / s"), "target nan")
+        self.assertRegex(difference("y = pad(x / s, begins: 1, ends: 1)", "y = pad(x, begins: 1, ends: 1) / s", "x: [A], s: []"), "^$")
+        self.assertRegex(difference("y = relu(z)", "y = relu(z) + 0 * sqrt(z)"), "target nan")
+
+    def test_of_an_index_out_of_range(self):
+        moved = difference("y = gather(x, slice(i, starts: [s], sizes: [n], steps: 1))",
+                           "y = slice(gather(x, i), starts: [s, 0], sizes: [n, B], steps: 1)", "x: [A, B], i: int64[K]")
+        self.assertEqual("", moved)  # what is sliced away is not read
+        self.assertRegex(difference("y = gather(x, i) * 0", "y = gather(x, i + 1) * 0", "x: [A], i: int64[K]"), "target nan")
+
+    def test_of_casts(self):
+        self.assertRegex(difference("y = cast(cast(i, to: int8), to: int64)", "y = i", "i: int64[K]"), "source")
+        self.assertRegex(difference("y = cast(cast(i, to: float16), to: int64)", "y = i", "i: int64[K]"), "source")
+        self.assertRegex(difference("y = equal(cast(i, to: float32), cast(j, to: float32))", "y = equal(i, j)", "i: int64[K], j: int64[K]"),
+                         "source")
+        self.assertEqual("", difference("y = cast(cast(i, to: float64), to: int32)", "y = i", "i: int32[K]"))
+
+    def test_of_shapes(self):
+        self.assertRegex(difference("y = x + z", "y = x", "x: [A, B], z: [C, B]"), "source")
+        self.assertRegex(difference("y = relu(x)", "y = slice(x, starts: 1, sizes: [A], steps: 1)", "x: [A]"), "the target is ill-typed")
+
+    def test_only_where_guards_hold(self):
+        text = "y = slice(concat(x, z, axis: 0), starts: [s], sizes: [n], steps: 1)", "y = slice(x, starts: [s], sizes: [n], steps: 1)"
+        self.assertEqual("", difference(*text, "x: [A], z: [B]", "s + n <= A"))
+        self.assertNotEqual("", difference(*text, "x: [A], z: [B]", "s + n <= A + 1"))
+
+
+def not_allowed(of, *arguments, **named):
+    """What the judge says of a rule of the class `of`."""
+    return float_class.search(rule(*arguments, **named), of, 1, wanted=3)[0]
+
+
+class FloatClasses(unittest.TestCase):
+    def test_exact_keeps_every_bit(self):
+        for source, target in (("y = relu(relu(x))", "y = relu(x)"), ("y = neg(neg(x))", "y = x"), ("y = x * 1", "y = x"),
+                               ("y = not(less(x, z))", "y = or(greater_equal(x, z), or(is_nan(x), is_nan(z)))"),
+                               ("y = clip(x, min: 0)", "y = relu(x)"), ("y = relu(transpose(x, perm: p))", "y = transpose(relu(x), perm: p)")):
+            self.assertEqual("", not_allowed("exact", source, target), source)
+        for source, target, shown in (
+                ("y = select(less(0, x), x, 0)", "y = relu(x)", "other bits"), ("y = x + 0", "y = x", r"-0\.0"),
+                ("y = not(less(x, z))", "y = greater_equal(x, z)", "nan"), ("y = select(equal(x, x), u, z)", "y = u", "nan"),
+                ("y = select(less(x, 6), x, 6)", "y = clip(x, max: 6)", "nan"), ("y = x + z + w", "y = x + (z + w)", "other bits"),
+                ("y = maximum(x, z)", "y = maximum(z, x)", "0"), ("y = reduce_max(x, axes: [0])", "y = reduce_max(relu(x), axes: [0])", "other bits")):
+            self.assertRegex(not_allowed("exact", source, target), shown, source)
+
+    def test_rounding_keeps_what_is_finite(self):
+        m = "m = reduce_max(x, axes: [0])\n    "
+        self.assertRegex(not_allowed("rounding", m + "y = exp(x - m) / reduce_sum(exp(x - m), axes: [0])",
+                                     "y = exp(x) / reduce_sum(exp(x), axes: [0])", "x: [A]"), "finite")
+        self.assertRegex(not_allowed("rounding", "y = exp(x - z) * exp(z)", "y = exp(x + z) * exp(-z)"), "finite|changes")
+        self.assertEqual("", not_allowed("rounding", "y = reciprocal(exp(neg(x)) + 1)", "y = sigmoid(x)"))
+        self.assertEqual("", not_allowed("rounding", "y = x / 6", "y = x * (1/6)"))
+
+    def test_rounding_keeps_how_large_errors_are(self):
+        moments = "d = x - reduce_mean(x, axes: [0])\n    y = reduce_mean(d * d, axes: [0])"
+        self.assertRegex(not_allowed("rounding", moments, "m = reduce_mean(x, axes: [0])\n    y = reduce_mean(x * x, axes: [0]) - m * m",
+                                     "x: [A]"), "a large error")
+        self.assertRegex(not_allowed("rounding", "y = (x - z) * (x - z)", "y = x * x - 2 * x * z + z * z"), "a large error")
+        self.assertEqual("", not_allowed("rounding", "y = x + s + t", "y = x + (s + t)"))
+        self.assertEqual("", not_allowed("rounding", "y = matmul(x, a) * s", "y = matmul(x, a * s)", "x: [M, K], a: [K, N], s: []"))
+
+    def test_rounding_keeps_jumps(self):
+        self.assertRegex(not_allowed("rounding", "y = floor(x + 3)", "y = floor(x) + 3"), "a large error")
+        self.assertRegex(not_allowed("rounding", "y = less(x + 1, z + 1)", "y = less(x, z)"), "another value")
+        self.assertEqual("", not_allowed("rounding", "y = floor(x) * 3 + z", "y = z + floor(x) * 3"))
+
+    def test_rounding_keeps_nan_infinities_and_signs_of_zero(self):
+        self.assertRegex(not_allowed("rounding", "y = 1 / (x + 0)", "y = 1 / x"), "an infinity changes")
+        self.assertRegex(not_allowed("rounding", "y = x - x + z", "y = z"), "NaN changes")
+        self.assertRegex(not_allowed("rounding", "y = x * 3 + 0", "y = x * 3"), "the sign of 0 changes")
+        self.assertRegex(not_allowed("rounding", "y = 0 - x", "y = neg(x)"), "the sign of 0 changes")
+
+    def test_special_allows_everything(self):
+        self.assertEqual("", not_allowed("special", "y = x - x + z", "y = z"))
+
+    def test_zeros_and_nan_are_those_of_onnx_runtime(self):
+        def ran(operator, x, *bounds):
+            info = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1]) for n in "xy"]
+            constants = [helper.make_tensor(f"c{k}", TensorProto.FLOAT, [], [b]) for k, b in enumerate(bounds)]
+            node = helper.make_node(operator, ["x"] + [c.name for c in constants], ["y"])
+            model = helper.make_model(helper.make_graph([node], "g", info[:1], info[1:], constants), ir_version=10,
+                                      opset_imports=[helper.make_opsetid("", 21)])
+            session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+            return session.run(None, {"x": numpy.array([x], dtype=numpy.float32)})[0][0]
+
+        d = Floats("float32", {key: values[0] for key, values in POLICIES.items()})
+        for x in (-0.0, 0.0, numpy.nan, -numpy.inf):
+            own = numpy.float32([x])
+            self.assertEqual(str(ran("Relu", x)), str(d.relu(own)[0]))
+            self.assertEqual(str(ran("Clip", x, 0.0, 6.0)), str(d.clip(own, 0, 6, "float32")[0]))
+            self.assertEqual(str(ran("Clip", x, -6.0, 0.0)), str(d.clip(own, -6, 0, "float32")[0]))
+
+
+class Counterexamples(unittest.TestCase):
+    def replayed(self, of, tensors=(), integers=None, choice="", index=(0,)):
+        shaped = [{"name": n, "shape": s, "value": v} for n, s, v in tensors]
+        return counterexamples.replay(of, {"choice": choice, "integers": integers or {}, "tensors": shaped, "output": "y", "index": index}, 1)
+
+    def test_of_numbers_are_evaluated(self):
+        shift = rule("y = x + z", "y = x", "x: [A], z: [A]")
+        self.assertEqual("", self.replayed(shift, [("x", [1], "[0]"), ("z", [1], "[1/2]")], {"A": 1}))
+        self.assertEqual("output y at [0]: 0 in the source, 0 in the target",
+                         self.replayed(shift, [("x", [1], "[0]"), ("z", [1], "[0]")], {"A": 1}))
+        inverse = rule("y = x / z", "y = x", "x: [A], z: [A]")
+        self.assertEqual("the source is not defined there", self.replayed(inverse, [("x", [1], "[1]"), ("z", [1], "[0]")], {"A": 1}))
+
+    def test_of_types_are_typed(self):
+        sum_of = rule("y = x + z", "y = x", "x: [A], z: [B]")
+        self.assertEqual("", self.replayed(sum_of, integers={"A": 1, "B": 2}))
+        self.assertRegex(self.replayed(sum_of, integers={"A": 2, "B": 1}), "both sides are typed")
+        part = rule("y = slice(x, starts: [0], sizes: [n], steps: 1)", "y = x", "x: [A]")
+        self.assertRegex(self.replayed(part, integers={"A": 2, "n": 0}), "no sizes of this kind")  # an empty tensor is none
+
+    def test_open_choices_are_kept(self):
+        any_rank = rule("y = reduce_sum(x, axes: s, keep_dims: f)", "y = x")
+        self.assertRegex(self.replayed(any_rank, choice="x: 2 dimensions, s = [], f = 1"), "both sides are typed")
+        self.assertEqual("", self.replayed(any_rank, choice="x: 2 dimensions, s = [0, 1], f = 0"))
+
+
+class Judgement(unittest.TestCase):
+    def test_operators_refuse_what_is_ill_typed(self):
+        scope = Scope()
+        scope.tensors = {"x": Tensor(numpy.zeros((2, 3), dtype=object), "float32"), "i": Tensor(numpy.zeros(2, dtype=object), "int64")}
+        for text in ("x + i", "matmul(x, x)", "slice(x, starts: 0, sizes: [3, 3], steps: 1)", "exp(i)", "concat(x, i, axis: 0)", "not(x)"):
+            with self.assertRaises(IllTyped, msg=text):
+                Side(Exact, scope).term(Parser(text).term(), "float32")
+
+
+if __name__ == "__main__":
+    unittest.main()
