@@ -38,7 +38,7 @@ enum class FloatError : std::uint8_t {
   divides,     // operand 0 by operand 1
   inverts,     // 1 by operand 0
   continuous,  // at most as large as the operands and 1, with slopes of the order of 1
-  bounded,     // at most of the order of 1, with slopes of the order of 1
+  bounded,     // at most of the order of 1, with slopes of the order of 1, and an own error that is relative to the result
   own          // a function of its own
 };
 

@@ -86,7 +86,8 @@ Sizes::Size Sizes::computed(ElementId id, const Element& e) {
     case FloatError::continuous:
       return {own, merged(joined(e, &Size::expanded), one), merged(joined(e, &Size::error), one)};
     case FloatError::bounded:
-      return {one, one, merged(joined(e, &Size::error), one)};
+      // Rounded like any result: where it is far below 1, so is its error.
+      return {own, one, merged(joined(e, &Size::error), own)};
     case FloatError::multiplies:
     case FloatError::contracts: {
       const Size a = of(e.operands[0]);
@@ -176,7 +177,9 @@ bool Sizes::multiplies_sums(const std::vector<ElementId>& roots) {
 bool Sizes::within(const std::vector<ElementId>& target, const std::vector<ElementId>& source) {
   // Equal polynomials whose coefficients are all positive have the same products, and the source's error has all of them.
   if (is_positive_sum(target) && is_positive_sum(source) && !multiplies_sums(source)) return !too_many_;
+  // The results are equal numbers, and each side rounds its own.
   SizeProducts allowed;
+  for (const ElementId id : target) allowed = merged(std::move(allowed), of(id).size);
   for (const ElementId id : source) allowed = merged(std::move(allowed), of(id).error);
   for (const ElementId id : target) {
     const SizeProducts error = of(id).error;

@@ -133,5 +133,15 @@ TEST(FloatClass, OfSquaresOfDifferencesIsSpecial) {
   EXPECT_NE(class_of_y("(x - z) * (x - z)", "x * x - 2 * x * z + z * z").find("can cancel"), std::string::npos);
 }
 
+// The results are far below 1 where x is near 0 or far below it, and 1 is not.
+TEST(FloatClass, OfSmallResultsBesideOneIsSpecial) {
+  EXPECT_EQ(class_of_y("tanh(x)", "2 * sigmoid(2 * x) - 1"), "special: computes with mul, sigmoid, sub instead of tanh, can cancel");
+  EXPECT_EQ(class_of_y("sigmoid(x)", "1/2 + 1/2 * tanh(x / 2)"),
+            "special: computes with add, div, mul, tanh instead of sigmoid, can cancel");
+  EXPECT_EQ(class_of_y("1 - sigmoid(x)", "sigmoid(neg(x))").substr(0, 9), "rounding:");
+  EXPECT_EQ(class_of_y("tanh(neg(x))", "neg(tanh(x))").substr(0, 9), "rounding:");
+  EXPECT_EQ(class_of_y("clip(x + 3, min: 0, max: 6) / 6", "hard_sigmoid(x, alpha: 1/6, beta: 1/2)").substr(0, 9), "rounding:");
+}
+
 }  // namespace
 }  // namespace xflow::rules

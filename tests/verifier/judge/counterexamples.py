@@ -7,6 +7,7 @@ import numpy
 
 from exact import Exact, Unsure
 from operators import IllTyped
+from rule_text import TYPES
 from sampling import Pins, cases
 from verdicts import NotApplied, differs, typed_difference
 
@@ -32,6 +33,8 @@ def chosen(rule, choice):
     for part in re.split(r", (?![^\[]*\])", choice):
         if match := re.fullmatch(r"(\w+): ([0-9]+) (dimension|element)s?", part):
             pins.lengths[match.group(1)] = int(match.group(2))
+        elif match := re.fullmatch(rf"(\w+): ({'|'.join(TYPES)})", part):
+            pins.types[match.group(1)] = match.group(2)
         elif match := re.fullmatch(r"(\w+): ([0-9]+) operands?", part):
             pins.counts[match.group(1)] = int(match.group(2))
         elif match := re.fullmatch(r"(\w+) = (-?[0-9]+)", part):

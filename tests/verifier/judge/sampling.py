@@ -39,10 +39,10 @@ class Choices:
 
 
 class Pins:
-    """What is given: values of names and of elements of lists, lengths, numbers of operands, shapes, dimensions such as x.0."""
+    """What is given: values of names and of elements of lists, lengths, numbers of operands, shapes, dimensions such as x.0, types."""
 
     def __init__(self):
-        self.names, self.elements, self.lengths, self.counts, self.shapes, self.ones = {}, {}, {}, {}, {}, {}
+        self.names, self.elements, self.lengths, self.counts, self.shapes, self.ones, self.types = {}, {}, {}, {}, {}, {}, {}
 
     def applied(self, name, value):
         value = self.names.get(name, value)
@@ -67,6 +67,7 @@ class Binder:
         self.sizes = choices.of("sizes").choice(SIZES)
         kinds = {choices.of("floating type").choice(("float32", "float32", "float32", "float16", "float64"))}
         self.floating = kinds.pop() if "cast" in rule.operators() else "float32"
+        self.floating = next(iter(self.pins.types.values()), self.floating)
         self.shapes, self.beside = {}, []
         self.kinds = {}
         for _, term in rule.source:
@@ -197,6 +198,8 @@ class Binder:
         declaration = self.rule.declarations.get(name)
         if declaration is not None and declaration.data_type:
             return declaration.data_type
+        if name in self.pins.types:
+            return self.pins.types[name]
         for _, term in self.rule.source:
             if asked := asked_type(term, name):
                 return asked

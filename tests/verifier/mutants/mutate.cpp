@@ -262,17 +262,22 @@ std::size_t count(const rules::Rule& rule) {
 }  // namespace
 
 std::vector<Mutant> mutate(std::span<const rules::Rule> parents, std::size_t wanted, std::uint64_t seed) {
-  std::vector<std::pair<std::size_t, std::size_t>> all;
-  for (std::size_t k = 0; k < parents.size(); ++k)
-    for (std::size_t n = count(parents[k]); n-- > 0;) all.emplace_back(k, n);
-  // std::shuffle differs between libraries.
-  std::mt19937_64 random(seed);
-  for (std::size_t k = all.size(); k > 1; --k) std::swap(all[k - 1], all[random() % k]);
+  // In an order that depends on the parent alone, so that other parents hardly change which mutants there are.
+  struct Place {
+    std::uint64_t order;
+    std::size_t parent, change;
+  };
+  std::vector<Place> all;
+  for (std::size_t k = 0; k < parents.size(); ++k) {
+    std::mt19937_64 random(seed ^ parents[k].hash.words[0]);
+    for (std::size_t n = count(parents[k]); n-- > 0;) all.push_back({random(), k, n});
+  }
+  std::sort(all.begin(), all.end(), [](const Place& x, const Place& y) { return x.order < y.order; });
   std::vector<Mutant> result;
   std::set<rules::RuleHash> known;
   std::set<std::string> names;
   for (const rules::Rule& p : parents) known.insert(p.hash);
-  for (const auto& [parent, n] : all) {
+  for (const auto& [order, parent, n] : all) {
     if (result.size() == wanted) break;
     rules::Rule copy = parents[parent];
     const auto kind = Change(n).apply(copy);
