@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy
 
-from exact import Exact, Unsure
+from exact import Exact, Unsure, stopped
 from operators import IllTyped
 from rule_text import TYPES
 from sampling import Pins, cases
@@ -96,12 +96,17 @@ def differing(case, values, counterexample):
         if reason := guard_fails(case, guard, values):
             return reason
     try:
+        stopped[0] = False
         source, target = case.sides(Exact, values)
+        if stopped[0]:
+            return "the source does not run"
         name, index = counterexample["output"], tuple(counterexample["index"])
         a = source[name].values[index]
         if a != a:
             return "the source is not defined there"
         made = target()
+        if stopped[0]:
+            return ""
     except (IllTyped, ValueError):
         return ""
     except Unsure:

@@ -16,6 +16,10 @@ PRECISION = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
 LARGEST = {"bfloat16": (2**8 - 1) * 2**120, "float16": 65504, "float32": (2**24 - 1) * 2**104, "float64": (2**53 - 1) * 2**971}
 
 
+# True after an evaluation that ends a run: an index out of range, an integer divided by 0.
+stopped = [False]
+
+
 class Unsure(Exception):
     """The sample does not tell."""
 
@@ -63,14 +67,19 @@ def quotient(a, b):
     return simple(Fraction(a) / Fraction(b)) if not isinstance(a, float) and not isinstance(b, float) else float(a) / float(b)
 
 
+def stop():
+    stopped[0] = True
+    return NAN
+
+
 def integer_quotient(a, b):
-    return NAN if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    return stop() if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
 def modulo(a, b):
     """The sign is that of the divisor."""
     if b == 0:
-        return NAN
+        return stop()
     if isinstance(a, float) or isinstance(b, float):
         raise Unsure
     return simple(a - b * math.floor(Fraction(a) / Fraction(b)))
@@ -79,7 +88,7 @@ def modulo(a, b):
 def remainder(a, b):
     """The sign is that of the dividend."""
     if b == 0:
-        return NAN
+        return stop()
     if isinstance(a, float) or isinstance(b, float):
         raise Unsure
     return simple(a - b * math.trunc(Fraction(a) / Fraction(b)))
@@ -269,6 +278,12 @@ class Exact:
     @staticmethod
     def padded(result):
         """Takes note of sums in which zeros of a padding are terms."""
+
+    @classmethod
+    def inside(cls, values, places):
+        """The values that were read; an index out of range ends a run."""
+        stopped[0] = stopped[0] or not numpy.all(places)
+        return cls.known(values, places)
 
     @staticmethod
     def known(values, places):

@@ -314,5 +314,7 @@ class Floats:
             raise Unsure
         return values
 
+    inside = known
+
     def whole(self, values):
         return values.astype(numpy.int64), numpy.ones(values.shape, dtype=bool)

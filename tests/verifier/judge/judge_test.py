@@ -138,14 +138,14 @@ class Differences(unittest.TestCase):
 
     def test_of_a_target_without_a_value(self):
         self.assertRegex(difference("y = select(c, x / s, 0)", "y = select(c, x, 0) / s"), "target nan")
-        self.assertRegex(difference("y = pad(x / s, begins: 1, ends: 1)", "y = pad(x, begins: 1, ends: 1) / s", "x: [A], s: []"), "^$")
+        self.assertRegex(difference("y = pad(x / s, begins: 1, ends: 1)", "y = pad(x, begins: 1, ends: 1) / s", "x: [A], s: []"), "target nan")
         self.assertRegex(difference("y = relu(z)", "y = relu(z) + 0 * sqrt(z)"), "target nan")
 
     def test_of_an_index_out_of_range(self):
         moved = difference("y = gather(x, slice(i, starts: [s], sizes: [n], steps: 1))",
                            "y = slice(gather(x, i), starts: [s, 0], sizes: [n, B], steps: 1)", "x: [A, B], i: int64[K]")
-        self.assertEqual("", moved)  # what is sliced away is not read
-        self.assertRegex(difference("y = gather(x, i) * 0", "y = gather(x, i + 1) * 0", "x: [A], i: int64[K]"), "target nan")
+        self.assertRegex(moved, "the target does not run")
+        self.assertRegex(difference("y = gather(x, i) * 0", "y = gather(x, i + 1) * 0", "x: [A], i: int64[K]"), "the target does not run")
 
     def test_of_casts(self):
         self.assertRegex(difference("y = cast(cast(i, to: int8), to: int64)", "y = i", "i: int64[K]"), "source")

@@ -306,7 +306,7 @@ def gather(d, x, a):
         raise IllTyped("a dimension to gather from")
     result = numpy.take(x[0].values, index, axis=axis)
     around = known.reshape((1,) * axis + known.shape + (1,) * (x[0].rank - axis - 1))
-    return [Tensor(d.known(result, around), x[0].type)]
+    return [Tensor(d.inside(result, around), x[0].type)]
 
 
 @operator("gather_elements", axis=("axis", 0))
@@ -318,7 +318,7 @@ def gather_elements(d, x, a):
     index, known = picked(d, x, x[1].values, x[0].shape[axis], None)
     place = list(numpy.indices(x[1].shape))
     place[axis] = index
-    return [Tensor(d.known(x[0].values[tuple(place)], known), x[0].type)]
+    return [Tensor(d.inside(x[0].values[tuple(place)], known), x[0].type)]
 
 
 @operator("gather_nd", batch=("batch", 0))
@@ -334,7 +334,7 @@ def gather_nd(d, x, a):
         known = known & inside
         place.append(index)
     result = x[0].values[tuple(place)]
-    return [Tensor(d.known(result, known.reshape(known.shape + (1,) * (result.ndim - known.ndim))), x[0].type)]
+    return [Tensor(d.inside(result, known.reshape(known.shape + (1,) * (result.ndim - known.ndim))), x[0].type)]
 
 
 # --- Constants

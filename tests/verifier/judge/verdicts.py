@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy
 
-from exact import CLOSE, Exact, Unsure
+from exact import CLOSE, Exact, Unsure, stopped
 from evaluation import Unknown
 from operators import IllTyped, Tensor, Unsupported
 from sampling import STRATEGIES, cases, values_of
@@ -17,7 +17,7 @@ class Found:
     """A difference, and what was looked at."""
     difference: str = ""
     cases: int = 0      # sizes and attributes at which the source is typed
-    compared: int = 0   # samples of numbers at which the source is defined everywhere
+    compared: int = 0   # samples of numbers at which the source has values
 
 
 def text_of(array):
@@ -60,23 +60,21 @@ def differs(a, b, scale):
     return a != b
 
 
-def difference_at(case, values, elementwise):
-    """(a difference or "", True if the source was defined)."""
+def difference_at(case, values):
+    """(a difference or "", True if an element of the source has a value)."""
     try:
+        stopped[0] = False
         source, target = case.sides(Exact, values)
-        known = {name: numpy.equal(t.values, t.values).astype(bool) for name, t in source.items()}
-        if elementwise:
-            common = numpy.ones((), dtype=bool)
-            for k in known.values():
-                common = common & k
-            known = {name: numpy.broadcast_to(common, k.shape) for name, k in known.items()}
-        elif not all(k.all() for k in known.values()):
+        if stopped[0]:
             return "", False
+        known = {name: numpy.equal(t.values, t.values).astype(bool) for name, t in source.items()}
         if not any(k.any() for k in known.values()):
             return "", False
         made = target()
     except (Unsure, OverflowError):
         return "", False
+    if stopped[0]:
+        return "the target does not run: an index is out of range, or an integer is divided by 0", True
     for name, t in source.items():
         scale = max(largest(t.values), largest(made[name].values))
         if scale > 1e6:
@@ -103,7 +101,7 @@ def search(rule, seed, wanted=10, attempts=1500, strategies=STRATEGIES, pins=Non
         far = 6 if "cast" in rule.operators() else 0
         for again, strategy in enumerate(strategies + ("far",) * far):
             values = values_of(case, f"{seed} {number} {again}", strategy)
-            difference, defined = difference_at(case, values, case.pointwise)
+            difference, defined = difference_at(case, values)
             found.compared += defined
             if difference:
                 shown = "; ".join(f"{n} = {text_of(v)}" for n, v in values.items())
