@@ -145,6 +145,24 @@ class Classifier {
     }
     return true;
   }
+  // The divisors of a side that may be 0, each with whether what is divided is a term of a sum over many elements: of 0 / 0 and 1 / 0 the
+  // sum is NaN, and the sum of 0 and 1 divided by 0 is an infinity.
+  std::set<std::pair<ElementId, bool>> divisors(const std::vector<ElementSet>& side) const {
+    std::set<ElementId> terms;
+    for (const ElementId id : all_below(side)) {
+      const Element& e = elements_[id];
+      if (e.kind != Element::Kind::application || e.effect->work != FloatWork::accumulates) continue;
+      const std::vector<ElementId> below = elements_.below(e.operands, true);
+      terms.insert(below.begin(), below.end());
+    }
+    std::set<std::pair<ElementId, bool>> result;
+    for (const ElementId id : all_below(side)) {
+      const Element& e = elements_[id];
+      if (e.kind != Element::Kind::application || e.effect->domain != FloatDomain::nonzero_divisor || within_domain(e)) continue;
+      if (!is_guarded(e.operands.back())) result.emplace(e.operands.back(), terms.contains(id));
+    }
+    return result;
+  }
   // A constant that is known not to be 0.
   bool is_guarded(ElementId id) const {
     const Element& e = elements_[id];
@@ -163,6 +181,7 @@ class Classifier {
       if (!source.contains(c) && !(c.name == "division" && is_guarded(c.operand))) note(c);
     for (const Critical& c : domains(elements_.source(), false))
       if (!target.contains(c)) note(c);
+    if (divisors(elements_.source()) != divisors(elements_.target())) found_.insert("changes what is divided");
   }
 
   std::set<Critical> jumps(const std::vector<ElementSet>& side) {

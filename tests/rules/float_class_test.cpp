@@ -36,6 +36,18 @@ TEST(FloatClass, OfLogSumExpWithoutItsShiftIsSpecial) {
   EXPECT_NE(text.find("changes the range of exp"), std::string::npos) << text;
 }
 
+TEST(FloatClass, OfASumThatIsDividedInsteadOfItsTermsIsSpecial) {
+  const std::string with = "  with\n    x: [M, K], w: [K, N], s: [M, 1]\n";
+  for (const auto& [source, target] :
+       {std::pair("matmul(x / s, w)", "matmul(x, w) / s"), std::pair("matmul(x, w) / s", "matmul(x / s, w)")}) {
+    const std::string text = class_of_y(source, target, with);
+    EXPECT_NE(text.find("special"), std::string::npos) << text;
+    EXPECT_NE(text.find("changes what is divided"), std::string::npos) << text;
+  }
+  // Nothing divides by 0 here.
+  EXPECT_EQ(class_of_y("matmul(x / 8, w)", "matmul(x, w) / 8", "  with\n    x: [M, K], w: [K, N]\n").find("special"), std::string::npos);
+}
+
 TEST(FloatClass, OfExponentialsOfOtherArgumentsIsSpecial) {
   const std::string text = class_of_y("exp(x - z) * exp(z)", "exp(x + z) * exp(neg(z))");
   EXPECT_NE(text.find("special"), std::string::npos) << text;
