@@ -82,12 +82,14 @@ class Composer {
   };
   static std::string_view demand_of_power(const Expression& exponent);
   std::pair<std::string_view, std::size_t> demand_of(const ExprNode& e, Scope node) const;
+  std::vector<SymbolId> elements_in(const ExprNode& e) const;
   bool has_demands(ir::ValueId value);
   bool has_demands(const ops::Expr& e, Scope node);
   Where under(const Where& where, const Condition& condition) const;
   Where within(const Where& where, const ExprNode& e, Scope node);  // of a sum or maximum
   void demand(std::string name, std::vector<Expression> arguments, const Where& where, std::vector<Piece>& into) const;
   void collect(const ops::Expr& e, Scope node, const Where& where, std::vector<Piece>& into);
+  void collect_read(ir::ValueId operand, const std::vector<Poly>& indices, Scope node, const Where& where, std::vector<Piece>& into);
   void collect_of_node(const ops::Expr& e, Scope node, const Where& where, const Known& known, std::vector<Piece>& into);
   void collect_indices(const ExprNode& e, Scope node, const Where& where, const Known& known, std::vector<Piece>& into);
 

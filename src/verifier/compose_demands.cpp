@@ -57,7 +57,29 @@ std::pair<std::string_view, std::size_t> Composer::demand_of(const ExprNode& e, 
   }
 }
 
+// The elements of integer operands that an expression has in its indices, sizes and conditions.
+std::vector<SymbolId> Composer::elements_in(const ExprNode& e) const {
+  std::vector<SymbolId> result;
+  const ir::Symbols& symbols = algebra_.symbols();
+  if (!symbols.has_elements()) return result;
+  const auto add = [&](const Poly& p) {
+    for (const SymbolId s : symbols.all_symbols(p)) {
+      const ir::SymbolInfo& info = symbols.info(s);
+      if (info.kind != SymbolKind::element || is_tensor_number(info.tensor)) continue;
+      if (std::find(result.begin(), result.end(), s) == result.end()) result.push_back(s);
+    }
+  };
+  std::for_each(e.indices.begin(), e.indices.end(), add);
+  for (const Atom& a : e.condition) add(a.poly);
+  add(e.integer);
+  add(e.extent);
+  return result;
+}
+
 bool Composer::has_demands(const ops::Expr& e, Scope node) {
+  const auto is_of_demanding = [&](SymbolId s) { return has_demands(node.operands[algebra_.symbols().info(s).tensor]); };
+  const std::vector<SymbolId> elements = elements_in(*e);
+  if (std::any_of(elements.begin(), elements.end(), is_of_demanding)) return true;
   switch (e->kind) {
     case ExprKind::literal:
     case ExprKind::integer:
@@ -129,25 +151,33 @@ void Composer::demand(std::string name, std::vector<Expression> arguments, const
   into.push_back({where.binders, where.conditions, algebra_.factor(std::move(f))});
 }
 
+// What the element of an operand asks for.
+void Composer::collect_read(ir::ValueId operand, const std::vector<Poly>& indices, Scope node, const Where& where,
+                            std::vector<Piece>& into) {
+  if (!has_demands(operand)) return;
+  for (const Case& c : cases(indices, node)) {
+    const Where here = under(where, c.condition);
+    for (const Piece& p : demands(operand, c.values)) {
+      const Factor& predicate = *p.body.terms[0].factors[0].factor;
+      Where inner = under(here, p.conditions);
+      inner.binders.insert(inner.binders.end(), p.binders.begin(), p.binders.end());
+      demand(predicate.name, predicate.arguments, inner, into);
+    }
+  }
+}
+
 void Composer::collect(const ops::Expr& e, Scope node, const Where& where, std::vector<Piece>& into) {
   if (!has_demands(e, node)) return;
+  for (const SymbolId s : elements_in(*e)) {
+    const ir::SymbolInfo info = algebra_.symbols().info(s);
+    collect_read(node.operands[info.tensor], info.arguments, node, where, into);
+  }
   switch (e->kind) {
     case ExprKind::literal:
     case ExprKind::integer:
       return;
-    case ExprKind::read: {
-      const ir::ValueId operand = node.operands[static_cast<std::size_t>(e->operand)];
-      for (const Case& c : cases(e->indices, node)) {
-        const Where here = under(where, c.condition);
-        for (const Piece& p : demands(operand, c.values)) {
-          const Factor& predicate = *p.body.terms[0].factors[0].factor;
-          Where inner = under(here, p.conditions);
-          inner.binders.insert(inner.binders.end(), p.binders.begin(), p.binders.end());
-          demand(predicate.name, predicate.arguments, inner, into);
-        }
-      }
-      return;
-    }
+    case ExprKind::read:
+      return collect_read(node.operands[static_cast<std::size_t>(e->operand)], e->indices, node, where, into);
     case ExprKind::sum:
     case ExprKind::maximum:
       return collect(e->arguments[0], node, within(where, *e, node), into);
