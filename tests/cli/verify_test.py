@@ -203,7 +203,7 @@ class Verify(ProgramTest):
         where = "the target has it only where c.1 = c.0 (7:21 add of the target expects dimensions that are equal, or 1)"
         example = "for a: 1 dimension, b: 1 dimension, c: 2 dimensions"
         line, summary = self.line(1, text)
-        self.assertEqual(f"r refuted TIME rounding c.0 = 1, c.1 = 2, {example}, the source has a type, but {where}", line)
+        self.assertEqual(f"r refuted TIME rounding c.0 = 2, c.1 = 1, {example}, the source has a type, but {where}", line)
         self.assertEqual("0 of 1 rules proved, 1 refuted", summary)
         replayed = self.verify(1, "--replay", f"{example}; c.0 = 1, c.1 = 2", "a.rules")
         open_size = "c.0 - c.1 = 0 (7:21 add of the target expects dimensions that are equal, or 1)"
