@@ -114,8 +114,20 @@ std::string describe_graph(const Document& document, GraphId id) {
   return function->overload.empty() ? name : fmt::format("{}:{}", name, function->overload);
 }
 
+bool InnerValues::all_calls_are_known(GraphId function) const {
+  return std::ranges::all_of(document_.graphs(), [&](const Graph& graph) {
+    if (known_.contains(graph.id)) return true;
+    return std::ranges::none_of(document_.nodes(graph.id), [&](const Node& node) {
+      const Function* called = called_function(document_, node);
+      return called != nullptr && called->body == function;
+    });
+  });
+}
+
 KnownValues InnerValues::around(GraphId id) const {
   const Graph& graph = document_.graph(id);
+  // A graph that could not be lifted may call the function with other types.
+  if (!graph.owner && !all_calls_are_known(id)) return {};
   const auto& known = graph.owner ? known_ : inputs_;
   const auto found = known.find(graph.owner ? document_.node(*graph.owner).graph : id);
   return found == known.end() ? KnownValues() : found->second;

@@ -33,6 +33,8 @@ class InnerValues {
   void add(onnx_io::GraphId graph, const onnx_io::LiftedModel& model, const ir::Arena& arena);
 
  private:
+  bool all_calls_are_known(onnx_io::GraphId function) const;
+
   const onnx_io::Document& document_;
   std::map<onnx_io::GraphId, onnx_io::KnownValues> known_;
   std::map<onnx_io::GraphId, onnx_io::KnownValues> inputs_;  // of functions
