@@ -146,13 +146,14 @@ bool has_known_sizes(const Attributes& attributes, const std::vector<TensorType>
                      [&](const TensorType& type) { return type.ranked && std::all_of(type.shape.begin(), type.shape.end(), is_known); });
 }
 
-NodeId Arena::operation(OperatorId op, Attributes attributes, std::vector<ValueId> operands, std::vector<TensorType> outputs) {
+NodeId Arena::operation(OperatorId op, Attributes attributes, std::vector<ValueId> operands, std::vector<TensorType> outputs, bool at_run) {
   Node node;
   node.kind = NodeKind::operation;
   node.op = op;
   node.local = mix(mix(4, static_cast<std::uint64_t>(op)), attributes.hash());
   std::uint64_t h = node.local;
-  node.is_constant = has_known_sizes(attributes, outputs);
+  node.at_run = at_run;
+  node.is_constant = !at_run && has_known_sizes(attributes, outputs);
   for (const ValueId v : operands) {
     h = mix(h, hash(v));
     node.is_constant = node.is_constant && is_constant(v);
@@ -252,8 +253,9 @@ Result<Graph> replace(Arena& arena, const Graph& graph, ValueMap& replacements) 
     operands.reserve(node.operands.size());
     for (const ValueId operand : node.operands) operands.push_back(mapped(operand));
     if (operands == node.operands) continue;
-    const NodeId rebuilt = node.kind == NodeKind::opaque ? arena.opaque(node.serial, std::move(operands), node.outputs)
-                                                         : arena.operation(node.op, node.attributes, std::move(operands), node.outputs);
+    const NodeId rebuilt = node.kind == NodeKind::opaque
+                               ? arena.opaque(node.serial, std::move(operands), node.outputs)
+                               : arena.operation(node.op, node.attributes, std::move(operands), node.outputs, node.at_run);
     for (std::uint32_t k = 0; k < arena.node(rebuilt).outputs.size(); ++k) replacements.try_emplace(ValueId{id, k}, ValueId{rebuilt, k});
   }
   Graph result;

@@ -48,6 +48,7 @@ struct Node {
   Constant constant;         // kind constant
   std::uint32_t serial = 0;  // kinds input and opaque: a number of the caller (document node, input position); tells two of them apart
   bool is_constant = false;  // a constant, or a deterministic expression of constants alone with known sizes: costs nothing in the search
+  bool at_run = false;       // kind operation: never a constant expression, see Arena::operation
   bool is_absent = false;    // the one node that stands for an operand that is not there
   std::uint64_t hash = 0;    // structural, equal in every run
   std::uint64_t local = 0;   // kind operation: hash of operator and attributes
@@ -92,8 +93,10 @@ class Arena {
   ValueId constant(Constant constant);
   // The value that stands for an omitted optional operand.
   ValueId absent() const { return absent_; }
-  // Interned. Callers outside src/ops use ops::apply, which checks and types the operation.
-  NodeId operation(OperatorId op, Attributes attributes, std::vector<ValueId> operands, std::vector<TensorType> outputs);
+  // Interned. Callers outside src/ops use ops::apply, which checks and types the operation. `at_run`: what it makes is no constant even of
+  // constants alone.
+  NodeId operation(OperatorId op, Attributes attributes, std::vector<ValueId> operands, std::vector<TensorType> outputs,
+                   bool at_run = false);
   // Never interned. `serial` says which (the document's node).
   NodeId opaque(std::uint32_t serial, std::vector<ValueId> operands, std::vector<TensorType> outputs);
 

@@ -41,7 +41,7 @@ WorkGraph::WorkGraph(const Arena& source, const Graph& graph) : arena_(source.sh
         made = arena_.constant(old.constant).node;
         break;
       case NodeKind::operation:
-        made = arena_.operation(old.op, old.attributes, std::move(operands), old.outputs);
+        made = arena_.operation(old.op, old.attributes, std::move(operands), old.outputs, old.at_run);
         break;
       case NodeKind::opaque:
         made = arena_.opaque(old.serial, std::move(operands), old.outputs);
@@ -538,7 +538,7 @@ Graph WorkGraph::extract(Arena& source, ValueMap& values) const {
     } else if (n.kind == NodeKind::opaque) {
       made = source.opaque(n.serial, std::move(operands), n.outputs);
     } else {
-      made = source.operation(n.op, n.attributes, std::move(operands), n.outputs);
+      made = source.operation(n.op, n.attributes, std::move(operands), n.outputs, n.at_run);
     }
     for (std::uint32_t output = 0; output < n.outputs.size(); ++output) values.emplace(ValueId{id, output}, ValueId{made, output});
   }

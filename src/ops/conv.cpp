@@ -47,43 +47,15 @@ struct Conv {
 
   static Types type(Typing& typing, const Operation& operation) {
     XFLOW_CHECK(require_same_data_type(operation, {0, 1}));
-    XFLOW_CHECK(check_window(typing, operation));
-    const ir::TensorType& x = operation.operands[0];
-    const ir::TensorType& w = operation.operands[1];
-    XFLOW_CHECK(require_same_rank(typing.symbols(), operation, "x", "w"));
-    const ir::Poly& groups = operation.attributes.integer("groups");
-    XFLOW_CHECK(typing.require_at_least_zero(groups - 1, "groups to be at least 1"));
-    XFLOW_CHECK(typing.require_equal(x.shape[1], w.shape[1] * groups, "the channels of x to be those of w times groups"));
-    const ir::Poly per_group = typing.symbols().floor_div(w.shape[0], groups);
-    XFLOW_CHECK(typing.require_equal(w.shape[0], per_group * groups, "the output channels to be a multiple of groups"));
-    ir::Shape shape = {x.shape[0], w.shape[0]};
-    for (const WindowAxis& axis : window_axes(operation, conv_kernel(w))) {
-      XFLOW_TRY(ir::Poly count, window_count(typing, axis));
-      shape.push_back(std::move(count));
-    }
-    return one_type(x.data_type, std::move(shape));
+    XFLOW_TRY(ir::Shape shape, convolution_shape(typing, operation, 1));
+    return one_type(operation.operands[0].data_type, std::move(shape));
   }
 
   static FloatEffect float_effect() { return FloatEffect::accumulating(FloatError::contracts); }
 
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
-    ir::Symbols& symbols = builder.symbols();
-    const ir::Shape& w = operation.operands[1].shape;
-    const ir::Poly& groups = operation.attributes.integer("groups");
-    const ir::Poly group = groups.is_one() ? ir::Poly(0) : symbols.floor_div(index[1], symbols.floor_div(w[0], groups));
-    const std::vector<WindowAxis> axes = window_axes(operation, conv_kernel(operation.operands[1]));
-    std::vector<ir::Poly> extents(w.begin() + 1, w.end());
-    return builder.sum(extents, [&](const std::vector<ir::Poly>& binders) {
-      std::vector<ir::Poly> read = {index[0], group * w[1] + binders[0]};
-      std::vector<ir::Poly> weight = {index[1], binders[0]};
-      Condition in_range;
-      for (std::size_t k = 0; k < axes.size(); ++k) {
-        const ir::Poly position = window_position(axes[k], index[k + 2], binders[k + 1]);
-        add_in_range(in_range, axes[k], position);
-        read.push_back(position);
-        weight.push_back(binders[k + 1]);
-      }
-      return builder.select(std::move(in_range), builder.read(0, std::move(read)), builder.literal(0)) * builder.read(1, std::move(weight));
+    return convolution_sum(builder, operation, 1, index, [&](const Condition& inside, const auto& x, const auto& w) {
+      return builder.select(inside, builder.read(0, x), builder.literal(0)) * builder.read(1, w);
     });
   }
 

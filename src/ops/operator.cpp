@@ -279,7 +279,7 @@ Result<ir::NodeId> apply(ir::Arena& arena, Typing& typing, ir::OperatorId id, st
     for (const ir::Poly& d : type.shape)
       if (d.is_poisoned()) return in_operator(op, Error{ErrorCode::ill_typed, "expected sizes that fit 64 bits and no division by 0", {}});
   }
-  return arena.operation(id, std::move(complete), std::move(operands), *std::move(outputs));
+  return arena.operation(id, std::move(complete), std::move(operands), *std::move(outputs), op.signature.at_run);
 }
 
 Result<ir::ValueId> apply(ir::Arena& arena, std::string_view op, std::vector<ir::ValueId> operands, ir::Attributes attributes) {

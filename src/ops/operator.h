@@ -64,6 +64,7 @@ struct Signature {
   // alone.
   bool pointwise = false;
   bool moves_data = false;  // no arithmetic: every output element is an operand element or a fixed value
+  bool at_run = false;  // computed when the model runs, even of constants alone: a runtime fuses it, or what is stored is smaller before
 };
 
 class Typing;

@@ -120,4 +120,47 @@ Result<void> add_window(KernelSpec& spec, const Operation& operation) {
   return add_integers(spec, operation, "dilations");
 }
 
+Result<ir::Shape> convolution_shape(Typing& typing, const Operation& operation, std::size_t w_operand) {
+  XFLOW_CHECK(check_window(typing, operation));
+  const ir::TensorType& x = operation.operands[0];
+  const ir::TensorType& w = operation.operands[w_operand];
+  if (x.rank() != w.rank()) {
+    return fail(ErrorCode::ill_typed, fmt::format("expected 'x' and 'w' to have equally many dimensions, found {} and {}",
+                                                  ir::to_string(typing.symbols(), x), ir::to_string(typing.symbols(), w)));
+  }
+  const ir::Poly& groups = operation.attributes.integer("groups");
+  XFLOW_CHECK(typing.require_at_least_zero(groups - 1, "groups to be at least 1"));
+  XFLOW_CHECK(typing.require_equal(x.shape[1], w.shape[1] * groups, "the channels of x to be those of w times groups"));
+  const ir::Poly per_group = typing.symbols().floor_div(w.shape[0], groups);
+  XFLOW_CHECK(typing.require_equal(w.shape[0], per_group * groups, "the output channels to be a multiple of groups"));
+  ir::Shape shape = {x.shape[0], w.shape[0]};
+  for (const WindowAxis& axis : window_axes(operation, std::span(w.shape).subspan(2))) {
+    XFLOW_TRY(ir::Poly count, window_count(typing, axis));
+    shape.push_back(std::move(count));
+  }
+  return shape;
+}
+
+Expr convolution_sum(Builder& builder, const Operation& operation, std::size_t w_operand, std::span<const ir::Poly> index,
+                     const ConvolutionTerm& term) {
+  ir::Symbols& symbols = builder.symbols();
+  const ir::Shape& w = operation.operands[w_operand].shape;
+  const ir::Poly& groups = operation.attributes.integer("groups");
+  const ir::Poly group = groups.is_one() ? ir::Poly(0) : symbols.floor_div(index[1], symbols.floor_div(w[0], groups));
+  const std::vector<WindowAxis> axes = window_axes(operation, std::span(w).subspan(2));
+  std::vector<ir::Poly> extents(w.begin() + 1, w.end());
+  return builder.sum(extents, [&](const std::vector<ir::Poly>& binders) {
+    std::vector<ir::Poly> read = {index[0], group * w[1] + binders[0]};
+    std::vector<ir::Poly> weight = {index[1], binders[0]};
+    Condition in_range;
+    for (std::size_t k = 0; k < axes.size(); ++k) {
+      const ir::Poly position = window_position(axes[k], index[k + 2], binders[k + 1]);
+      add_in_range(in_range, axes[k], position);
+      read.push_back(position);
+      weight.push_back(binders[k + 1]);
+    }
+    return term(in_range, read, weight);
+  });
+}
+
 }  // namespace xflow::ops

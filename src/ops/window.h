@@ -4,6 +4,7 @@
 #include <xflow/result.h>
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,14 @@ void add_in_range(Condition& condition, const WindowAxis& axis, const ir::Poly& 
 Result<ir::Attributes> lift_window(const OnnxNode& node, std::span<const ir::Poly> kernel);
 // The ONNX attributes strides, pads and, where they are not all 1 or `always_dilations`, dilations.
 Result<void> spell_window(const Operation& operation, Spelled& spelled, bool always_dilations);
+
+// The output shape of a convolution of operand 0 with operand `w`, [O, C / groups, window...]; the attributes are those of conv.
+Result<ir::Shape> convolution_shape(Typing& typing, const Operation& operation, std::size_t w);
+// Its sum for the output element at `index`, of `term`: the elements of operands 0 and `w` that belong together, and where that of operand
+// 0 is inside of it.
+using ConvolutionTerm = std::function<Expr(const Condition& inside, const std::vector<ir::Poly>& x, const std::vector<ir::Poly>& w)>;
+Expr convolution_sum(Builder& builder, const Operation& operation, std::size_t w, std::span<const ir::Poly> index,
+                     const ConvolutionTerm& term);
 
 // Signature rows.
 std::vector<AttributeSignature> window_attributes();

@@ -67,7 +67,9 @@ TEST(Claims, EveryOperatorAndVersionHasACaseThatAgrees) {
     std::getline(fields, pair, '\t');
     last_outcome.emplace(pair, "no case");
     for (std::string path; std::getline(fields, path, '\t');) {
-      const Outcome outcome = run_case(path, eval::Number::float64);
+      // A scale that is not rounded to float32 makes halves of which it makes none.
+      const bool rounds = pair.find("DynamicQuantizeLinear") != std::string::npos;
+      const Outcome outcome = run_case(path, rounds ? eval::Number::float32 : eval::Number::float64);
       EXPECT_NE(outcome.kind, Outcome::Kind::differs) << pair << ", " << path << ": " << outcome.text;
       if (outcome.kind == Outcome::Kind::agrees) agreed.insert(pair);
       if (outcome.kind == Outcome::Kind::not_covered) last_outcome[pair] = path + " is opaque: " + outcome.text;

@@ -1,7 +1,9 @@
 #include "src/generator/rule_goal.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "src/verifier/assumptions.h"
@@ -163,12 +165,22 @@ TEST(RuleGoal, IsDerivedByWhatIsAsGeneral) {
   EXPECT_FALSE(derived("rule all\n" + concat + "  where rank(x) = 1\n", "rule equal\n" + concat + "  where dim(x, 0) = dim(z, 0)\n"));
 }
 
+bool speaks_of_bytes(const rules::Rule& rule) {
+  return std::ranges::any_of(rule.declarations, [](const rules::Declaration& declaration) {
+    return declaration.data_type == ir::DataType::uint8 || declaration.data_type == ir::DataType::int8;
+  });
+}
+
 TEST(RuleGoal, OfShippedRulesIsDerivedByTheRuleItself) {
   const auto rules = verifier::read_rules(XFLOW_SOURCE_DIR "/substitutions");
   ASSERT_TRUE(rules.has_value()) << rules.error().text();
   for (const rules::Rule& r : *rules) {
     Deriver deriver;
     const auto made = goals_of(deriver.vocabulary(), r);
+    if (!made.has_value() && speaks_of_bytes(r)) {
+      EXPECT_THAT(made.error().message, testing::EndsWith("but derivations speak of float32 alone")) << made.error().text();
+      continue;
+    }
     ASSERT_TRUE(made.has_value()) << made.error().text();
     EXPECT_TRUE(deriver.add(r).has_value() && derive(deriver, *made, {}).derived) << rules::print(r);
   }

@@ -1,0 +1,75 @@
+// dequantize_linear: the numbers that integers stand for (ONNX DequantizeLinear-25 without float8 and types below 8 bits).
+//
+//   y[i] = (x[i] - zero) scale
+#include <fmt/format.h>
+
+#include "src/ir/data_type_from_number.h"
+#include "src/ops/quantization.h"
+
+namespace xflow::ops {
+
+struct DequantizeLinear {
+  static Signature signature() {
+    Signature signature;
+    signature.name = "dequantize_linear";
+    signature.operands = {{"x", TypeClass::integer}, {"scale", TypeClass::floating}, {"zero", TypeClass::integer, true}};
+    signature.attributes = {{"axis", AttributeKind::integer, ir::Poly(0)}, {"block", AttributeKind::integer, ir::Poly(0)}};
+    signature.at_run = true;
+    return signature;
+  }
+
+  static Types type(Typing& typing, const Operation& operation) {
+    const ir::DataType from = operation.operands[0].data_type;
+    if (!contains(kQuantized, from) && from != ir::DataType::int32)
+      return fail(ErrorCode::ill_typed, fmt::format("expected x to be of 8 or 16 bits, or int32, found {}", ir::name(from)));
+    XFLOW_CHECK(check_scale(typing, operation, 1, "scale"));
+    if (operation.has(2)) {
+      XFLOW_CHECK(require_data_type(operation, 2, "zero", from));
+      XFLOW_CHECK(check_scale(typing, operation, 2, "zero"));
+    }
+    return one_type(operation.operands[1].data_type, operation.operands[0].shape);
+  }
+
+  static FloatEffect float_effect() { return FloatEffect::computing(FloatError::own, nullptr); }
+
+  static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
+    // The difference of two bytes is no byte.
+    Expr x = builder.cast(ir::DataType::int32, builder.read(0, {index.begin(), index.end()}));
+    if (operation.has(2)) x = x - builder.cast(ir::DataType::int32, read_scale(builder, operation, 2, index));
+    return builder.cast(operation.operands[1].data_type, x) * read_scale(builder, operation, 1, index);
+  }
+
+  static std::vector<Spelling> spellings() { return {Spelling{"", "DequantizeLinear", 10, kNewest, &lift, &spell}}; }
+
+  static Result<KernelSpec> kernel(const Operation& operation) {
+    XFLOW_TRY(KernelSpec spec, kernel_spec("dequantize_linear", operation));
+    for (const char* name : {"axis", "block"}) XFLOW_CHECK(add_integers(spec, operation, name));
+    return spec;
+  }
+
+ private:
+  static Result<Lifted> lift(const OnnxNode& node) {
+    XFLOW_TRY(Lifted lifted, lift_operands(node));
+    XFLOW_CHECK(lift_scale(node, lifted.attributes));
+    if (const std::int64_t type = node.integer("output_dtype", 0);
+        type != 0 && ir::data_type_from_number(type) != node.input_type(1).data_type)
+      return fail(ErrorCode::unsupported, "a result of another type than the scale");
+    return lifted;
+  }
+
+  static Result<Spelled> spell(const Operation& operation, int opset) {
+    constexpr int kFirstWithHalf = 19;
+    constexpr int kFirstWithWords = 21;
+    const TypeSet integers = opset < kFirstWithWords ? kBytes : kQuantized;
+    XFLOW_CHECK(require_spellable(operation, 0, integers | type_set({ir::DataType::int32})));
+    const TypeSet floats = opset < kFirstWithHalf ? TypeSet{0} : type_set({ir::DataType::float16, ir::DataType::bfloat16});
+    XFLOW_CHECK(require_spellable(operation, 1, floats | type_set({ir::DataType::float32})));
+    XFLOW_TRY(Spelled spelled, spell_operands(operation, opset));
+    XFLOW_CHECK(spell_scale(operation, opset, spelled));
+    return spelled;
+  }
+};
+
+XFLOW_OPERATOR_DEFINITION(DequantizeLinear)
+
+}  // namespace xflow::ops

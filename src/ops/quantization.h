@@ -1,0 +1,73 @@
+// Quantised numbers: an integer q stands for (q - zero) scale (ONNX QuantizeLinear-25, DequantizeLinear-25).
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "src/ops/common.h"
+
+namespace xflow::ops {
+
+inline constexpr TypeSet kBytes = type_set({ir::DataType::int8, ir::DataType::uint8});
+inline constexpr TypeSet kQuantized = kBytes | type_set({ir::DataType::int16, ir::DataType::uint16});
+
+// Scales and zero points of x, operand 0: of the whole tensor, a scalar or one element; of each position of the axis, a list; or of blocks
+// along the axis, a tensor of as many dimensions as x.
+//
+// Checks operand `operand`, which is called `name`, against the attributes axis and block.
+Result<void> check_scale(Typing& typing, const Operation& operation, std::size_t operand, std::string_view name);
+// Its element for the element of x at `index`.
+Expr read_scale(Builder& builder, const Operation& operation, int operand, std::span<const ir::Poly> index);
+
+// The attributes axis and block of an ONNX node whose scale is input 1, and back.
+Result<void> lift_scale(const OnnxNode& node, ir::Attributes& attributes);
+Result<void> spell_scale(const Operation& operation, int opset, Spelled& spelled);
+
+// The same without blocks, for operand `operand` as the scale of the dimension of size `size`: a scalar, one element or a list.
+Result<void> check_scale_along(Typing& typing, const Operation& operation, std::size_t operand, std::string_view name,
+                               const ir::Poly& size);
+Expr read_scale_along(Builder& builder, const Operation& operation, int operand, const ir::Poly& index);
+
+// The nearest integer to `x`, ties to even, plus `zero` (null: none) and kept in the range of `to`.
+Expr quantized(Builder& builder, ir::DataType to, ir::DataType computed_in, const Expr& x, const Expr& zero);
+
+// A tensor of a product or convolution and its zero point or scale, by the numbers of the operands.
+struct QuantizedOperand {
+  std::size_t tensor;
+  std::size_t parameter;
+};
+// Zero points or scales of a product: of the whole tensor, or of each row of a and each column of b. An absent one is none.
+Result<void> check_product_parameters(Typing& typing, const Operation& operation, QuantizedOperand a, QuantizedOperand b);
+// sum(k) (a - zero) (b - zero), of integers.
+Expr quantized_product(Builder& builder, const Operation& operation, QuantizedOperand a, QuantizedOperand b,
+                       std::span<const ir::Poly> index);
+// The product of the scales for the output element at `index`.
+Expr product_scale(Builder& builder, const Operation& operation, QuantizedOperand a, QuantizedOperand b, std::span<const ir::Poly> index);
+// The same sum over windows of operand 0; w has a zero point for each output channel, or one.
+Expr quantized_convolution(Builder& builder, const Operation& operation, QuantizedOperand x, QuantizedOperand w,
+                           std::span<const ir::Poly> index);
+
+// The attributes of a convolution of input 0 with input `w`, and back.
+Result<ir::Attributes> lift_convolution(const OnnxNode& node, std::size_t w);
+Result<void> spell_convolution(const Operation& operation, std::size_t w, Spelled& spelled);
+// lift_operands of MatMulInteger and ConvInteger. A zero point of the right operand alone is not supported: kernels tell operands that are
+// not there by their number.
+Result<Lifted> lift_with_zeros(const OnnxNode& node);
+Result<void> require_left_zero(const Operation& operation);
+
+// Operands of 8 bits with a scale of float32 and a zero point of their own type, by their numbers.
+struct QuantizedTensor {
+  std::size_t tensor;
+  std::size_t scale;
+  std::size_t zero;
+};
+Result<void> require_quantized(const Operation& operation, QuantizedTensor tensor, std::string_view name);
+// "expected 'zero' to be uint8, found int8".
+Result<void> require_data_type(const Operation& operation, std::size_t operand, std::string_view name, ir::DataType type);
+// "expected 'a' to be int8 or uint8, found int32".
+Result<void> require_bytes(const Operation& operation, std::size_t operand, std::string_view name);
+
+}  // namespace xflow::ops

@@ -1,0 +1,145 @@
+"""Quantised models: they are evaluated, data movement crosses them, and nothing is dequantised: quantized_test.py PROGRAM."""
+
+import numpy
+import onnx
+import onnxruntime
+import program
+from onnx import TensorProto, helper, numpy_helper
+from program import ProgramTest, float_info, model_of
+
+
+def tensor(name, values, kind=numpy.float32):
+    return numpy_helper.from_array(numpy.asarray(values, kind), name)
+
+
+def scales(*names):
+    """A scale and a zero point for each name."""
+    for k, name in enumerate(names):
+        yield tensor(f"{name}_scale", 0.02 + 0.01 * k)
+        yield tensor(f"{name}_zero", 7 * k, numpy.uint8)
+
+
+def with_scale(operator, value, name, output, **attributes):
+    return helper.make_node(operator, [value, f"{name}_scale", f"{name}_zero"], [output], name=output, **attributes)
+
+
+def dense(random):
+    """A product of quantised numbers as tools for quantisation write it, and a scale behind it that would fit into the weights."""
+    nodes = [
+        with_scale("QuantizeLinear", "x", "x", "xq"),
+        with_scale("DequantizeLinear", "xq", "x", "xd"),
+        helper.make_node("DequantizeLinear", ["w", "w_scale", "w_zero"], ["wd"], name="wd", axis=1),
+        helper.make_node("MatMul", ["xd", "wd"], ["p"], name="p"),
+        helper.make_node("Mul", ["p", "half"], ["y"], name="y"),
+    ]
+    weights = [
+        *scales("x"),
+        tensor("w", random.integers(-127, 127, (64, 32)), numpy.int8),
+        tensor("w_scale", random.uniform(0.01, 0.1, 32)),
+        tensor("w_zero", numpy.zeros(32), numpy.int8),
+        tensor("half", 0.5),
+    ]
+    return model_of(nodes, [float_info("x", [16, 64])], [float_info("y", [16, 32])], weights, opset=17)
+
+
+def turned(random):
+    """Transposes on both sides of a QuantizeLinear cancel."""
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["a"], perm=[0, 2, 1]),
+        with_scale("QuantizeLinear", "a", "x", "q"),
+        helper.make_node("Transpose", ["q"], ["b"], perm=[0, 2, 1]),
+        with_scale("DequantizeLinear", "b", "x", "y"),
+    ]
+    shape = [8, 64, 96]
+    return model_of(nodes, [float_info("x", shape)], [float_info("y", shape)], [*scales("x")], opset=17)
+
+
+def integer_convolution(random):
+    nodes = [
+        with_scale("QuantizeLinear", "x", "x", "q"),
+        helper.make_node(
+            "QLinearConv",
+            ["q", "x_scale", "x_zero", "w", "w_scale", "w_zero", "y_scale", "y_zero", "bias"],
+            ["c"],
+            pads=[1, 1, 1, 1],
+            strides=[2, 2],
+        ),
+        with_scale("DequantizeLinear", "c", "y", "y"),
+    ]
+    weights = [
+        *scales("x", "y"),
+        tensor("w", random.integers(-127, 127, (8, 3, 3, 3)), numpy.int8),
+        tensor("w_scale", random.uniform(0.01, 0.1, 8)),
+        tensor("w_zero", numpy.zeros(8), numpy.int8),
+        tensor("bias", random.integers(-500, 500, 8), numpy.int32),
+    ]
+    return model_of(nodes, [float_info("x", [1, 3, 16, 16])], [float_info("y", [1, 8, 8, 8])], weights, opset=17)
+
+
+PROFILE = """xflow profile 1
+device cpu
+model roofline
+library roofline
+threads 1
+clock wall clock
+roofline launch 1000
+roofline bandwidth 1e+10
+roofline peak float32 1e+11
+roofline peak uint8 1e+11
+roofline peak int8 1e+11
+roofline peak int32 1e+11
+"""
+
+
+class Quantized(ProgramTest):
+    def improve(self, make):
+        model = make(numpy.random.default_rng(0))
+        self.write("in.onnx", model)
+        (self.folder / "cpu.xprof").write_text(PROFILE)
+        self.succeed("optimize", "in.onnx", "out.onnx", "--budget", "300states", "--no-gate", "--device", "profile:cpu.xprof")
+        result = onnx.load(self.folder / "out.onnx")
+        onnx.checker.check_model(result)
+        random = numpy.random.default_rng(1)
+        inputs = {v.name: random.normal(0, 1, [d.dim_value for d in v.type.tensor_type.shape.dim]).astype(numpy.float32) for v in model.graph.input}
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        before, after = [
+            onnxruntime.InferenceSession(m.SerializeToString(), options, providers=["CPUExecutionProvider"]).run(None, inputs)[0] for m in [model, result]
+        ]
+        numpy.testing.assert_allclose(before, after, rtol=1e-5, atol=1e-5)
+        return model, result
+
+    def operators(self, model):
+        return [node.op_type for node in model.graph.node]
+
+    def test_nothing_is_dequantised(self):
+        model, result = self.improve(dense)
+        kept = {node.name: node for node in result.graph.node}
+        for name in ["xq", "xd", "wd"]:
+            self.assertIn(name, kept)
+        self.assertEqual(
+            [t for t in model.graph.initializer if t.data_type != TensorProto.FLOAT], [t for t in result.graph.initializer if t.data_type != TensorProto.FLOAT]
+        )
+        most = max(numpy.prod(t.dims, dtype=int) for t in result.graph.initializer if t.data_type == TensorProto.FLOAT)
+        self.assertLessEqual(most, 32)
+        self.succeed("simplify", "in.onnx", "small.onnx")
+        self.assertEqual(self.operators(model), self.operators(onnx.load(self.folder / "small.onnx")))
+
+    def test_data_movement_crosses(self):
+        _, result = self.improve(turned)
+        self.assertEqual(["QuantizeLinear", "DequantizeLinear"], self.operators(result))
+
+    def test_are_compared(self):
+        for make in [dense, turned, integer_convolution]:
+            model = make(numpy.random.default_rng(0))
+            self.write("a.onnx", model)
+            self.write("b.onnx", model)
+            self.succeed("check", "a.onnx", "b.onnx")
+            scale = next(t for t in model.graph.initializer if t.name == "x_scale")
+            scale.CopyFrom(tensor("x_scale", 0.5))
+            self.write("b.onnx", model)
+            self.assertEqual(1, self.run_program("check", "a.onnx", "b.onnx").returncode)
+
+
+if __name__ == "__main__":
+    program.main()
