@@ -23,6 +23,8 @@ constexpr int kMostRounds = 6;
 
 eval::Options options_of(const Problem& problem) { return problem.limits == nullptr ? eval::Options() : within(*problem.limits); }
 
+std::uint64_t max_bytes_of(const Problem& problem) { return problem.limits == nullptr ? 0 : problem.limits->max_bytes(); }
+
 class CheckedSearch {
  public:
   CheckedSearch(const Problem& problem, const RunInputs& runs, OptimizeReport& report) : problem_(problem), runs_(runs), report_(report) {}
@@ -41,7 +43,7 @@ class CheckedSearch {
       }
       checking(outcome);
       auto checked = check_regions({problem_.arena, problem_.graph, outcome.best, outcome.correspondence, problem_.inputs, runs_,
-                                    problem_.name_of, problem_.fold, options_of(problem_)});
+                                    problem_.name_of, problem_.fold, options_of(problem_), max_bytes_of(problem_)});
       if (!checked && problem_.limits != nullptr && problem_.limits->is_over()) {
         outcome.stop = search::StopReason::time_limit;
         return original(std::move(outcome), "the rewritten parts were not executed: " + problem_.limits->why_over());
@@ -182,7 +184,7 @@ std::optional<std::size_t> judge_in_turn(const Problem& problem, const RunInputs
 
 bool agrees(const Problem& problem, const RunInputs& runs, const search::Finalist& finalist, OptimizeReport& report) {
   auto checked = check_regions({problem.arena, problem.graph, finalist.graph, finalist.correspondence, problem.inputs, runs,
-                                problem.name_of, problem.fold, options_of(problem)});
+                                problem.name_of, problem.fold, options_of(problem), max_bytes_of(problem)});
   if (!checked || !std::ranges::all_of(checked->regions, &OptimizeReport::Region::agrees)) return false;
   report.regions = std::move(checked->regions);
   report.checked_sizes = std::move(checked->sizes);

@@ -11,6 +11,7 @@
 
 #include "src/api/device_programs.h"
 #include "src/api/engine.h"
+#include "src/api/run_limits.h"
 #include "src/cost/cover.h"
 #include "src/cost/cpu/cpu_device.h"
 #include "src/cost/gpu/gpu.h"
@@ -141,7 +142,7 @@ template <typename Programs>
 RunPlan run_by(Programs& programs) {
   return [&programs](ir::Arena& arena, const cost::Plan& plan, const SampleGraph& sample) -> Result<std::vector<eval::Tensor>> {
     XFLOW_TRY(auto program, programs.build(
-                                arena, plan, [](ir::SymbolId) { return std::nullopt; }, 1));
+                                arena, plan, [](ir::SymbolId) { return std::nullopt; }, static_cast<double>(machine_bytes()) / 2));
     for (const auto& [value, tensor] : sample.inputs) XFLOW_CHECK(program.write(value, tensor));
     XFLOW_CHECK(Programs::run(program));
     std::vector<eval::Tensor> outputs;

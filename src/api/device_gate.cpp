@@ -77,6 +77,7 @@ class Judge {
       const std::size_t launches = choices_[0].plans[0].launches.size();
       return fmt::format("{}, by the same {} kernel{}", kRunAlike, launches, launches == 1 ? "" : "s");
     }
+    XFLOW_CHECK(find_room());
     for (std::size_t who = 0; who < 2; ++who) {
       const auto id = executor_.add([this, who] { return build(who); });
       if (!id) return fail(id.error().code, id.error().text(), who == 0 ? "original" : "candidate");
@@ -106,13 +107,52 @@ class Judge {
     return {};
   }
 
+  // The bytes of one program, so that all of them and the values of inputs and outputs fit into the memory that the run may use.
+  Result<void> find_room() {
+    if (!Programs::kInMemory) return {};
+    constexpr double kTogether = 3;  // of each choice: while one is set up anew there are three
+    double values = 0;
+    for (const Choice& choice : choices_) values = std::max(values, bytes_of_values(choice));
+    const double room = std::min(static_cast<double>(machine_bytes()) / 2, static_cast<double>(gate_.limits.bytes_left())) - values;
+    program_bytes_ = room / (kTogether * static_cast<double>(choices_.size()));
+    if (room > 0) return {};
+    return fail(ErrorCode::limit, fmt::format("its inputs and outputs take {:.0f} MiB, more than may be used", values / (1 << 20)));
+  }
+
+  // What inputs take while they are drawn, and outputs while they are compared: all of them together, and one of them in double.
+  double bytes_of_values(const Choice& choice) const {
+    constexpr double kInDouble = 3 * sizeof(double);
+    constexpr double kRuns = 4;  // of the original twice, of the candidate, and of the original on perturbed inputs
+    const ir::Symbols::Valuation valuation = choice.sizes.valuation();
+    const auto count = [&](const ir::TensorType& type) {
+      double elements = 1;
+      for (const ir::Poly& dim : type.shape) elements *= static_cast<double>(gate_.arena.symbols().evaluate(dim, valuation).value_or(0));
+      return elements;
+    };
+    double inputs = 0;
+    double outputs = 0;
+    double largest_input = 0;
+    double largest_output = 0;
+    for (const NamedInput& input : gate_.inputs) {
+      const double elements = count(gate_.arena.type(input.value));
+      inputs += elements * sizeof(double);
+      largest_input = std::max(largest_input, elements);
+    }
+    for (std::size_t k = 0; k < gate_.outputs.size(); ++k) {
+      const ir::TensorType& type = gate_.arena.type(gate_.original.outputs[k]);
+      const double elements = count(type);
+      outputs += kRuns * elements * static_cast<double>(ir::bits(type.data_type)) / 8;
+      largest_output = std::max(largest_output, elements);
+    }
+    return std::max(inputs + kInDouble * largest_input, outputs + kInDouble * largest_output);
+  }
+
   Result<std::vector<Program>> build(std::size_t who) {
     std::vector<Program> programs;
     programs.reserve(choices_.size());
     for (std::size_t k = 0; k < choices_.size(); ++k) {
       if (progress_) progress_();
-      // While one is set up anew there are three.
-      XFLOW_TRY(Program program, programs_.build(gate_.arena, choices_[k].plans[who], choices_[k].sizes.valuation(), 3 * choices_.size()));
+      XFLOW_TRY(Program program, programs_.build(gate_.arena, choices_[k].plans[who], choices_[k].sizes.valuation(), program_bytes_));
       XFLOW_CHECK(write_inputs(program, {k}));
       programs.push_back(std::move(program));
     }
@@ -168,6 +208,7 @@ class Judge {
   OptimizeReport& report_;
   std::vector<Choice> choices_;
   std::vector<std::string> labels_;
+  double program_bytes_ = 0;
   Programs& programs_;
   typename Programs::Executor executor_;
   std::array<cost::ProgramId, 2> ids_{};

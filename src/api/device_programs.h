@@ -1,8 +1,6 @@
 // How whole graphs are run on the devices of this machine: a class each, with the same functions.
 #pragma once
 
-#include <unistd.h>
-
 #include <cstddef>
 #include <map>
 #include <string>
@@ -20,11 +18,12 @@ class CpuPrograms {
 
   explicit CpuPrograms(cost::cpu::CpuDevice& device) : device_(device) {}
   cost::cpu::CpuDevice& device() const { return device_; }
-  // `programs`: as many are in memory together. Half of it is for the model, the search and other programs.
-  Result<Program> build(ir::Arena& arena, const cost::Plan& plan, const ir::Symbols::Valuation& sizes, std::size_t programs) {
+  // What runs use of this machine's memory counts.
+  static constexpr bool kInMemory = true;
+  // `most_bytes`: of the program.
+  Result<Program> build(ir::Arena& arena, const cost::Plan& plan, const ir::Symbols::Valuation& sizes, double most_bytes) {
     cost::cpu::ProgramOptions options;
-    const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-    options.most_bytes = memory / 2 / static_cast<double>(programs);
+    options.most_bytes = most_bytes;
     options.chosen = &chosen_;
     return Program::build(device_, arena, plan, sizes, options);
   }
@@ -44,9 +43,11 @@ class GpuPrograms {
   using Program = cost::gpu::GpuProgram;
   using Executor = cost::gpu::GpuExecutor;
 
+  static constexpr bool kInMemory = false;
+
   explicit GpuPrograms(cost::gpu::GpuDevice& device) : device_(device) {}
   cost::gpu::GpuDevice& device() const { return device_; }
-  Result<Program> build(ir::Arena& arena, const cost::Plan& plan, const ir::Symbols::Valuation& sizes, std::size_t /*programs*/) {
+  Result<Program> build(ir::Arena& arena, const cost::Plan& plan, const ir::Symbols::Valuation& sizes, double /*most_bytes*/) {
     return Program::build(device_, arena, plan, sizes);
   }
   static Result<void> run(Program& program) {

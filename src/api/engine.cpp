@@ -38,10 +38,13 @@ class StopDevice {
  public:
   StopDevice(cost::Device& device, const RunLimits& limits, const RunLimits* afterwards) : device_(device), afterwards_(afterwards) {
     device.stop_when([&limits] { return limits.ends_search().has_value(); });
-    if (limits.max_bytes() > 0) device.set_most_bytes(limits.max_bytes() / kKernelsInMemory);
+    if (limits.max_bytes() == 0) return;
+    device.set_most_bytes(limits.max_bytes() / kKernelsInMemory);
+    device.set_bytes_left([&limits] { return limits.bytes_left(); });
   }
   ~StopDevice() {
     device_.stop_when(nullptr);
+    device_.set_bytes_left(nullptr);
     if (afterwards_ != nullptr) device_.stop_when([limits = afterwards_] { return limits->is_over(); });
   }
   StopDevice(const StopDevice&) = delete;

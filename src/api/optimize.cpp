@@ -263,6 +263,12 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   return finish();
 }
 
+// Of a model that is written to memory, where it is twice.
+std::size_t most_bytes_of_copies(const api::RunLimits& limits) {
+  constexpr std::uint64_t kMost = std::uint64_t{256} << 20;
+  return std::min(kMost, limits.bytes_left() / 2);
+}
+
 // Nodes that are written back as `original` has them.
 std::uint64_t count_kept(const Document& original, const Document& edited, const onnx_io::GraphEdit& edit) {
   std::unordered_multiset<std::string_view> known;
@@ -289,13 +295,12 @@ std::uint64_t constant_bytes(const LoweredModel& lowered) {
 // one before, where models are run.
 Result<Optimized> optimize_until_stable(const Document& document, const Files& files, const OptimizeOptions& options,
                                         const api::RunLimits& limits, const ProgressCallback& progress) {
-  constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // they are in memory twice
   XFLOW_TRY(Optimized best, optimize_document(document, files, options, limits, progress));
   XFLOW_CHECK(limits.check());
   for (int round = 1; best.lowered && round < api::kMostRounds && !limits.ends_search(); ++round) {
     const auto next_options = api::options_of_next_round(options, best.report);
     const Document& last = best.document ? *best.document : document;
-    if (!next_options || last.bytes().size() + constant_bytes(*best.lowered) > kMostBytes) break;
+    if (!next_options || last.bytes().size() + constant_bytes(*best.lowered) > most_bytes_of_copies(limits)) break;
     auto bytes = onnx_io::write_bytes(last, best.lowered->edits);
     if (!bytes) break;
     auto written = Document::parse(*std::move(bytes), document.origin());
@@ -331,8 +336,7 @@ std::string judge_in_runner(const Document& shipped, const Files& files, api::Si
 // body is run by itself, in a runner the whole model.
 Result<void> optimize_bodies_of(const Document& document, const Files& files, const OptimizeOptions& options, const api::RunLimits& limits,
                                 const ProgressCallback& progress, Optimized& best) {
-  constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // they are in memory twice
-  if (api::inner_graphs(document).size() < 2 || document.bytes().size() > kMostBytes) return {};
+  if (api::inner_graphs(document).size() < 2 || document.bytes().size() > most_bytes_of_copies(limits)) return {};
   const auto optimize = [&](const Document& body, const api::BodyPlace& place, const OptimizeOptions& own) -> Result<api::OptimizedBody> {
     XFLOW_TRY(Optimized optimized, optimize_document(body, {}, own, limits, progress, &place));
     return api::OptimizedBody{std::move(optimized.report), optimized.lowered ? *std::move(optimized.lowered) : LoweredModel()};
@@ -408,13 +412,12 @@ std::string judge_smaller(const Document& shipped, const Files& files, const api
 // Cleans up what is going to be written, or says what that would remove.
 Result<void> clean_up_result(const Document& document, const Files& files, const OptimizeOptions& options, const api::RunLimits& limits,
                              const ProgressCallback& progress, Optimized& best) {
-  constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // they are in memory twice
-  constexpr std::size_t kMostNodes = 2000;                    // of a model that is cleaned up only to say what that would remove
+  constexpr std::size_t kMostNodes = 2000;  // of a model that is cleaned up only to say what that would remove
   if (options.accept == Accept::faster && document.nodes().size() > kMostNodes) return {};
   if (limits.ends_clean_ups()) return fail(ErrorCode::limit, limits.why_over());
   std::unique_ptr<const Document> written;
   if (best.lowered) {
-    if (document.bytes().size() > kMostBytes) return {};
+    if (document.bytes().size() > most_bytes_of_copies(limits)) return {};
     XFLOW_TRY(std::string bytes, onnx_io::write_bytes(best.document ? *best.document : document, best.lowered->edits));
     XFLOW_TRY(Document parsed, Document::parse(std::move(bytes), document.origin()));
     written = std::make_unique<const Document>(std::move(parsed));

@@ -3,6 +3,7 @@
 
 #include <xflow/result.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <unordered_set>
@@ -20,6 +21,12 @@ struct RunBounds {
 
   // What no check exceeds, also where a sample does not agree.
   static constexpr RunBounds most() { return {std::uint64_t{1} << 31, std::uint64_t{1} << 26}; }
+
+  // The same where a run may use `bytes` of memory. 0: no bound.
+  RunBounds within(std::uint64_t bytes) const {
+    constexpr std::uint64_t kBytesOfElement = 256;  // in double, for all tensors of a check that are held together
+    return {work, bytes == 0 ? elements : std::min(elements, std::max<std::uint64_t>(bytes / kBytesOfElement, 1))};
+  }
 };
 
 // How much each of several may take, if all of them together may take `bound`: the small ones what they need, the others the same.

@@ -30,7 +30,12 @@ struct Root {
 class Checker {
  public:
   explicit Checker(const RegionCheck& check)
-      : check_(check), arena_(check.arena), original_(arena_, check.original), result_(arena_, check.result) {}
+      : check_(check),
+        arena_(check.arena),
+        bounds_(RunBounds{}.within(check.max_bytes)),
+        most_(RunBounds::most().within(check.max_bytes)),
+        original_(arena_, check.original),
+        result_(arena_, check.result) {}
 
   Result<CheckedRegions> run() {
     find_roots();
@@ -165,7 +170,8 @@ class Checker {
   }
 
   // A tensor of seeded values for something that is not computed.
-  Result<eval::SampledTensor> seeded(const ir::TensorType& type, const ir::Symbols::Valuation& sizes, std::mt19937_64& random) const {
+  Result<eval::SampledTensor> seeded(const ir::TensorType& type, const ir::Symbols::Valuation& sizes, std::uint64_t most,
+                                     std::mt19937_64& random) const {
     std::vector<std::int64_t> dims;
     if (!type.ranked) return fail(ErrorCode::unsupported, "a value of unknown rank");
     for (const ir::Poly& d : type.shape) {
@@ -173,7 +179,7 @@ class Checker {
       if (!size || *size < 0) return fail(ErrorCode::unsupported, "a size is not known");
       dims.push_back(*size);
     }
-    eval::Sample sample = eval::sample_of(dims, kMostDrawn);
+    eval::Sample sample = eval::sample_of(dims, most);
     const std::uint64_t count = eval::count_of(sample);
     dims.clear();
     for (const eval::Positions& positions : sample) dims.push_back(positions.count());
@@ -197,6 +203,17 @@ class Checker {
     return fail(ErrorCode::unsupported, fmt::format("no values of type {}", ir::name(type.data_type)));
   }
 
+  // 0 for a size that is not known, where nothing is drawn.
+  std::uint64_t elements_of(const ir::TensorType& type, const ir::Symbols::Valuation& sizes) const {
+    std::uint64_t count = type.ranked ? 1 : 0;
+    for (const ir::Poly& dim : type.shape) {
+      const auto size = arena_.symbols().evaluate(dim, sizes);
+      if (!size || *size <= 0) return 0;
+      if (__builtin_mul_overflow(count, static_cast<std::uint64_t>(*size), &count)) return kMostDrawn;
+    }
+    return std::min(count, kMostDrawn);
+  }
+
   // What run number `number` begins with: the set of inputs of that number, if there are any, otherwise seeded ones.
   eval::SampledBindings given_values(const ir::Symbols::Valuation& valuation, std::size_t number) const {
     std::mt19937_64 random(number + 1);
@@ -207,14 +224,21 @@ class Checker {
         if (const auto tensor = tensors.find(std::string(input.name)); tensor != tensors.end())
           given.emplace(input.value, eval::SampledTensor::of(tensor->second));
     }
+    std::vector<ValueId> drawn;
     for (const ir::NodeId id : original_.order()) {
       const ir::Node& node = arena_.node(id);
       if (node.kind != ir::NodeKind::input && node.kind != ir::NodeKind::opaque) continue;
-      for (std::uint32_t k = 0; k < node.outputs.size(); ++k) {
-        if (given.contains({id, k})) continue;
-        auto tensor = seeded(node.outputs[k], valuation, random);
-        if (tensor) given.emplace(ValueId{id, k}, *std::move(tensor));
-      }
+      for (std::uint32_t k = 0; k < node.outputs.size(); ++k)
+        if (!given.contains({id, k})) drawn.emplace_back(id, k);
+    }
+    // All of them together have no more elements than the values that are computed.
+    std::vector<std::uint64_t> counts;
+    counts.reserve(drawn.size());
+    for (const ValueId value : drawn) counts.push_back(elements_of(arena_.type(value), valuation));
+    const std::uint64_t most = std::min(kMostDrawn, std::max<std::uint64_t>(share_of(bounds_.elements, std::move(counts)), 1));
+    for (const ValueId value : drawn) {
+      auto tensor = seeded(arena_.type(value), valuation, most, random);
+      if (tensor) given.emplace(value, *std::move(tensor));
     }
     return given;
   }
@@ -270,15 +294,15 @@ class Checker {
     Sizes open;
     open.values = sizes;
     const std::vector<OptimizeReport::Region> before = checked_.regions;
-    XFLOW_TRY(const RunBounds needs, run_in(sizes, number, RunBounds{}));
+    XFLOW_TRY(const RunBounds needs, run_in(sizes, number, bounds_));
     // Values that were read in the place of others may not fit together as the original's do: only all elements tell.
     const auto fails = [&](std::size_t k) { return before[k].agrees && !checked_.regions[k].agrees; };
     bool disagrees = false;
     for (std::size_t k = 0; k < before.size(); ++k) disagrees = disagrees || fails(k);
-    const bool was_sampled = needs.work > RunBounds{}.work || needs.elements > RunBounds{}.elements;
-    if (disagrees && was_sampled && needs.work <= RunBounds::most().work && needs.elements <= RunBounds::most().elements) {
+    const bool was_sampled = needs.work > bounds_.work || needs.elements > bounds_.elements;
+    if (disagrees && was_sampled && needs.work <= most_.work && needs.elements <= most_.elements) {
       checked_.regions = before;
-      XFLOW_CHECK(run_in(sizes, number, RunBounds::most()));
+      XFLOW_CHECK(run_in(sizes, number, most_));
     }
     checked_.sizes.push_back(check_.runs.label(arena_, check_.inputs, number, open));
     return {};
@@ -293,6 +317,7 @@ class Checker {
     eval::Options in_double;
     in_double.stop = check_.options.stop;
     in_double.most_elements = check_.options.most_elements;
+    in_double.bytes_left = check_.options.bytes_left;
     XFLOW_TRY(in_double.symbols, all_sizes(sizes, valuation, given));
     eval::Options in_float = in_double;
     in_float.number = eval::Number::float32;
@@ -324,7 +349,7 @@ class Checker {
       replaced = root.before;
       while ((part.work() > work || part.elements() > bounds.elements) && eval::halve(part.sample))
         XFLOW_CHECK(plan(root, single, around, given, part));
-      if (part.work() > RunBounds::most().work || part.elements() > RunBounds::most().elements) {
+      if (part.work() > most_.work || part.elements() > most_.elements) {
         checked_.regions[r].agrees = false;
         checked_.regions[r].message = "it could not be executed: one element takes more than a check may";
         part = {};
@@ -394,6 +419,8 @@ class Checker {
 
   const RegionCheck& check_;
   ir::Arena& arena_;
+  const RunBounds bounds_;
+  const RunBounds most_;
   const ir::Uses original_;
   const ir::Uses result_;
   std::vector<Root> roots_;

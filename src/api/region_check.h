@@ -24,7 +24,8 @@ struct RegionCheck {
   const RunInputs& runs;
   std::function<std::string(ir::ValueId)> name_of;        // of a value of `original`
   std::function<Result<ir::Constant>(ir::ValueId)> fold;  // an expression of constants, as it will be written
-  eval::Options options = {};                             // what ends the check with Error::limit: stop, most_elements
+  eval::Options options = {};                             // what ends the check with Error::limit: stop, most_elements, bytes_left
+  std::uint64_t max_bytes = 0;                            // that the run may use; 0: no bound
 };
 
 struct CheckedRegions {
@@ -39,7 +40,8 @@ struct CheckedRegions {
 // sizes open, at a second choice that it takes. Outputs of opaque nodes are seeded. Each new value is computed in float from the original's
 // values that its region reads, with constants rounded as they will be written, and agrees by the rule of eval::compare with what it
 // replaces, computed from the same values in double and in float. A value that no choice of sizes can execute does not agree. Of what is
-// too large for RunBounds a sample of the elements is computed and compared, which depends on sizes alone.
+// too large for RunBounds a sample of the elements is computed and compared, which depends on sizes and
+// max_bytes alone.
 Result<CheckedRegions> check_regions(const RegionCheck& check);
 
 }  // namespace xflow::api

@@ -1,6 +1,7 @@
 #include "src/api/run_limits.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@ constexpr double kDefaultLimit = 300;   // seconds
 constexpr double kTimesBudget = 10;     // a longer budget of the search has so much time in all
 constexpr double kShareOfSearch = 0.6;  // of the time, after which the search ends
 constexpr std::chrono::milliseconds kBetweenLooks{20};
+constexpr std::chrono::milliseconds kBetweenReleases{50};
 
 std::optional<std::uint64_t> number_in(const char* path) {
   std::ifstream file(path);
@@ -42,6 +44,12 @@ std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(std::max(sysconf(_SC_PAGESIZE), 0L));
 }
 
+void release_freed_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
 RunLimits::RunLimits(const OptimizeOptions& options) : cancel_(options.cancel) {
   max_seconds_ = options.max_total_seconds.value_or(std::max(kDefaultLimit, kTimesBudget * options.max_seconds.value_or(0)));
   max_bytes_ = options.max_memory.value_or(machine_bytes() / 2);
@@ -53,12 +61,28 @@ double RunLimits::seconds_left() const {
   return max_seconds_ ? std::max(0.0, *max_seconds_ - seconds()) : std::numeric_limits<double>::infinity();
 }
 
+std::uint64_t RunLimits::used_bytes() const {
+  const std::uint64_t used = resident_bytes();
+  const Clock::time_point now = Clock::now();
+  if (used <= max_bytes_ / 2 || now - released_ < kBetweenReleases) return used;
+  released_ = now;
+  release_freed_memory();
+  return resident_bytes();
+}
+
+std::uint64_t RunLimits::bytes_left() const {
+  if (max_bytes_ == 0) return std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t used = used_bytes();
+  return max_bytes_ - std::min(used, max_bytes_);
+}
+
 bool RunLimits::memory_is_short() const {
   if (max_bytes_ == 0 || short_) return short_;
   const Clock::time_point now = Clock::now();
   if (now - asked_ < kBetweenLooks) return false;
   asked_ = now;
-  return short_ = resident_bytes() > max_bytes_;
+  if (resident_bytes() <= max_bytes_) return false;
+  return short_ = used_bytes() > max_bytes_;
 }
 
 std::optional<search::StopReason> RunLimits::ends_search() const {
@@ -79,7 +103,10 @@ eval::Options within(const RunLimits& limits) {
   eval::Options options;
   options.stop = [&limits] { return limits.is_over(); };
   // In double.
-  if (limits.max_bytes() > 0) options.most_elements = std::min(options.most_elements, limits.max_bytes() / 8);
+  if (limits.max_bytes() > 0) {
+    options.most_elements = std::min(options.most_elements, limits.max_bytes() / 8);
+    options.bytes_left = [&limits] { return limits.bytes_left(); };
+  }
   return options;
 }
 

@@ -20,6 +20,8 @@ namespace xflow::api {
 std::uint64_t machine_bytes();
 // What this process has in memory now. 0 if that is unknown.
 std::uint64_t resident_bytes();
+// Returns memory that was freed to the system, where the C library can keep it.
+void release_freed_memory();
 
 // Begins when it is made. Asked everywhere where work can take long; cheap to ask.
 class RunLimits {
@@ -31,6 +33,8 @@ class RunLimits {
   double seconds() const;
   double seconds_left() const;  // never negative; infinite without a limit
   std::uint64_t max_bytes() const { return max_bytes_; }
+  // Bytes that may still be allocated; the largest number without a limit. Reads /proc: ask before large allocations only.
+  std::uint64_t bytes_left() const;
 
   // Why the search ends, timing kernels for it included: a part of the time is left for checks and for running whole models.
   std::optional<search::StopReason> ends_search() const;
@@ -46,12 +50,14 @@ class RunLimits {
  private:
   explicit RunLimits(CancellationToken cancel) : cancel_(std::move(cancel)) {}
   bool memory_is_short() const;
+  std::uint64_t used_bytes() const;  // without freed memory where that decides
 
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   CancellationToken cancel_;
   std::optional<double> max_seconds_;
   std::uint64_t max_bytes_ = 0;  // 0: no limit
   mutable std::chrono::steady_clock::time_point asked_{};
+  mutable std::chrono::steady_clock::time_point released_{};
   mutable bool short_ = false;
 };
 

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -116,6 +120,16 @@ Result<void> prepare(OptimizeArguments& a) {
   return read_growth(a.max_growth, a.options);
 }
 
+// Large tensors are given back to the system when they are freed: what small allocations would keep of them counts for --memory.
+void give_back_large_memory() {
+#ifdef __GLIBC__
+  constexpr int kLarge = 1 << 20;
+  constexpr int kUnused = 16 << 20;
+  mallopt(M_MMAP_THRESHOLD, kLarge);
+  mallopt(M_TRIM_THRESHOLD, kUnused);
+#endif
+}
+
 ExitCode run(OptimizeArguments& a) {
   if (auto prepared = prepare(a); !prepared) return report(prepared.error());
   if (!a.report.empty()) {
@@ -123,6 +137,7 @@ ExitCode run(OptimizeArguments& a) {
     if (!checked) return report(checked.error());
   }
   a.options.warning = warn;
+  give_back_large_memory();
   if (a.options.device.empty() && a.options.runner.empty()) a.options.device = default_device(a.options.warning);
   finish_on_signals(a.options.cancel);
   Result<OptimizeReport> result = fail(ErrorCode::internal, "not run");

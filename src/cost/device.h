@@ -114,6 +114,9 @@ class Device {
   bool is_stopped() const { return stop_ && stop_(); }
   // Bytes that the tensors of one kernel may have; a larger one is refused with Error::limit.
   void set_most_bytes(std::uint64_t bytes) { most_bytes_ = bytes; }
+  // Asked before the tensors of a kernel of 1 MiB and more are made: bytes that may still be allocated. Null: no bound. It must outlive the
+  // device's use.
+  void set_bytes_left(std::function<std::uint64_t()> bytes_left) { bytes_left_ = std::move(bytes_left); }
 
   // By how much this machine is slower now than at its best.
   virtual double disturbance() { return 0; }
@@ -124,7 +127,15 @@ class Device {
 
  protected:
   std::function<bool()> stop_;
+  // Of the tensors of a kernel that take `bytes`.
+  bool is_too_large(double bytes) const {
+    constexpr double kSmall = 1 << 20;
+    if (bytes > static_cast<double>(most_bytes_)) return true;
+    return bytes >= kSmall && bytes_left_ && bytes > static_cast<double>(bytes_left_());
+  }
+
   std::uint64_t most_bytes_ = std::numeric_limits<std::uint64_t>::max();
+  std::function<std::uint64_t()> bytes_left_;
 };
 
 // The kernel that brings `tensor` from one layout to another.

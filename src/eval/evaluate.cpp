@@ -105,6 +105,17 @@ Result<std::int64_t> checked_count(const std::vector<std::int64_t>& dims, std::u
   return count;
 }
 
+// Error::limit where a result of `count` elements and copies of its operands do not fit into what may still be allocated.
+Result<void> check_room(std::int64_t count, const std::vector<const Tensor*>& operands, const Options& options) {
+  constexpr std::uint64_t kSmall = std::uint64_t{1} << 20;
+  constexpr std::uint64_t kElement = sizeof(double);
+  if (!options.bytes_left) return {};
+  std::uint64_t bytes = static_cast<std::uint64_t>(count) * kElement;
+  for (const Tensor* operand : operands) bytes += operand->count() * kElement;
+  if (bytes < kSmall || bytes <= options.bytes_left()) return {};
+  return fail(ErrorCode::limit, fmt::format("it needs {} MiB, more than may be used", bytes >> 20U));
+}
+
 Result<void> run(const Program& program, std::vector<Source> sources, bool in_double, const Options& options, Tensor& result,
                  std::int64_t count) {
   const bool integer = !ir::is_floating(result.data_type);
@@ -325,6 +336,7 @@ Result<void> bind_shape(const ir::Symbols& symbols, const ir::TensorType& type, 
 Result<Tensor> evaluate(ir::Symbols& symbols, const ops::Expr& expression, const std::vector<ir::Poly>& index, ir::DataType type,
                         const std::vector<std::int64_t>& dims, const std::vector<const Tensor*>& operands, const Options& options) {
   XFLOW_TRY(const std::int64_t count, checked_count(dims, options.most_elements));
+  XFLOW_CHECK(check_room(count, operands, options));
   Tensor result{type, dims, std::vector<double>{}};
   const auto is_string = [](const Tensor* operand) { return operand->data_type == ir::DataType::string; };
   const bool of_strings = std::any_of(operands.begin(), operands.end(), is_string);

@@ -42,6 +42,8 @@ struct Options {
   std::function<bool()> stop;
   // Of one tensor; a larger one is Error::limit before anything is computed of it.
   std::uint64_t most_elements = std::uint64_t{1} << 34;
+  // Asked before a tensor of 1 MiB and more is made: one that takes more is Error::limit. Null: no bound.
+  std::function<std::uint64_t()> bytes_left;
 };
 
 // Tensors by the value that they are. Graph inputs, or any other value: then what computes it is not asked for.
@@ -54,7 +56,8 @@ using Bindings = std::unordered_map<ir::ValueId, Tensor>;
 Result<std::vector<Tensor>> evaluate(ir::Arena& arena, const ir::Graph& graph, const Bindings& inputs, const Options& options = {});
 
 // The value of a constant expression: computed in double, rounded once to the value's type. Operations on single elements and movements of
-// data are computed in one pass from their operands, without tensors in between. Of `options` stop and most_elements count.
+// data are computed in one pass from their operands, without tensors in between. Of `options` stop, most_elements and
+// bytes_left count.
 Result<ir::Constant> fold(ir::Arena& arena, ir::ValueId value, const Options& options = {});
 
 // One expression, the element at `index` (a symbol each) of a tensor of type `type` and size `dims`; operands by number.

@@ -38,6 +38,7 @@ class Folder {
   Folder(ir::Arena& arena, ir::ValueId value, const Options& options) : arena_(arena), uses_(arena, ir::Graph{{value}}) {
     options_.stop = options.stop;
     options_.most_elements = options.most_elements;
+    options_.bytes_left = options.bytes_left;
   }
 
   Result<ir::Constant> run(ir::ValueId value) {

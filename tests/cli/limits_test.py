@@ -227,6 +227,68 @@ class Hangs(LimitsTest):
         self.assertTrue(report["improved"])
 
 
+class Memory(LimitsTest):
+    """Runs that would take much more than they may. The peak is what the system saw of the whole process."""
+
+    def peak_of(self, model, limit, *arguments):
+        """The report, and the MiB that were resident at most."""
+        self.write("m.onnx", model)
+        process = self.start("m.onnx", "out.onnx", "--memory", f"{limit}MiB", "--costs", "", "--report", "report.json", *arguments)
+        errors = process.stderr.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(0, process.returncode, errors)
+        return json.loads((self.folder / "report.json").read_text()), used.ru_maxrss / 1024
+
+    def large_tensors(self):
+        """Transposes of 16 MiB each that cancel, of which the program keeps many where nothing bounds it."""
+        nodes, value = [], "x"
+        for k in range(6):
+            for kind in ["Transpose", "Relu", "Transpose", "Sigmoid"]:
+                attributes = {"perm": [0, 2, 1]} if kind == "Transpose" else {}
+                nodes.append(helper.make_node(kind, [value], [f"{kind}{len(nodes)}"], **attributes))
+                value = nodes[-1].output[0]
+        return model_of(nodes, [float_info("x", [4, 1024, 1024])], [float_info(value, [4, 1024, 1024])])
+
+    def test_of_a_search(self):
+        nodes, weights, value = [], [], "x"
+        random = numpy.random.default_rng(0)
+        for k in range(30):
+            for name in "ab":
+                weights.append(numpy_helper.from_array(random.normal(0, 0.3, (16, 16)).astype(numpy.float32), f"{name}{k}"))
+            nodes += [
+                helper.make_node("MatMul", [value, f"a{k}"], [f"p{k}"]),
+                helper.make_node("MatMul", [value, f"b{k}"], [f"q{k}"]),
+                helper.make_node("Add", [f"p{k}", f"q{k}"], [f"y{k}"]),
+                helper.make_node("Mul", [f"y{k}", f"p{k}"], [f"z{k}"]),
+                helper.make_node("Add", [f"z{k}", value], [f"v{k}"]),
+            ]
+            value = f"v{k}"
+        model = model_of(nodes, [float_info("x", [8, 16])], [float_info(value, [8, 16])], weights)
+        report, peak = self.peak_of(model, 150, "--budget", "1000000000states", "--no-gate")
+        self.assertEqual("memory limit", report["search"]["stop_reason"])
+        self.assertLessEqual(peak, 1.1 * 150)
+
+    def test_of_checks(self):
+        report, peak = self.peak_of(self.large_tensors(), 300, "--budget", "2000states", "--no-gate")
+        self.assertTrue(report["improved"], report["reason"])
+        self.assertLessEqual(peak, 1.1 * 300)
+
+    def test_of_the_gate(self):
+        """Both models fit, with the values that they are compared by."""
+        report, peak = self.peak_of(self.large_tensors(), 400, "--budget", "2000states", "--measure-budget", "3s")
+        self.assertTrue(report["end_to_end"]["run"], report["reason"])
+        self.assertLessEqual(peak, 1.1 * 400)
+
+    def test_of_a_gate_that_does_not_fit(self):
+        """Nothing was measured: the original is written, with the reason."""
+        report, peak = self.peak_of(self.large_tensors(), 280, "--budget", "2000states")
+        self.assertFalse(report["improved"])
+        self.assertRegex(report["reason"], r"it could not be run: (original: running it takes|its inputs and outputs take) .*more than")
+        self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
+        self.assertLessEqual(peak, 1.1 * 280)
+
+
 class Stages(LimitsTest):
     """Models of which one stage takes longer than the run may."""
 

@@ -162,7 +162,7 @@ class Device final : public CpuDevice {
       return fail(ErrorCode::unsupported,
                   fmt::format("cannot run {} here: it needs {:.0f} GiB", ops::to_string(spec), bytes / (1ULL << 30U)));
     }
-    if (bytes > static_cast<double>(most_bytes_)) {
+    if (is_too_large(bytes)) {
       return fail(ErrorCode::limit, fmt::format("cannot run {} here: it needs {:.0f} MiB, more than may be used", ops::to_string(spec),
                                                 bytes / (1ULL << 20U)));
     }

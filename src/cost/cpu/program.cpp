@@ -63,6 +63,17 @@ class Program::Builder {
     return fail(ErrorCode::limit, fmt::format("running it takes more than {:.3g} GB", options_.most_bytes / 1e9));
   }
 
+  // Kernels have tensors of their own until they are bound to those of the program.
+  Result<void> check_room(const ops::KernelSpec& spec) {
+    double bytes = 0;
+    for (const std::vector<ops::TensorSpec>* list : {&spec.operands, &spec.results})
+      for (const ops::TensorSpec& tensor : *list) bytes += static_cast<double>(bytes_of(tensor, Layout::plain));
+    const double used = used_;
+    XFLOW_CHECK(take(bytes));
+    used_ = used;
+    return {};
+  }
+
   // The layouts in which a kernel may be asked for so that it is the one that was timed.
   std::vector<Layout> requests(const PlannedLaunch& launch) const {
     if (launch.spec.kernel == "reorder") return {Layout::any};
@@ -94,6 +105,7 @@ class Program::Builder {
     PlannedLaunch& launch = program_.plan_.launches[index];
     program_.kernels_.push_back(nullptr);
     if (std::ranges::all_of(launch.spec.results, is_empty)) return {};
+    XFLOW_CHECK(check_room(launch.spec));
     std::vector<std::unique_ptr<Kernel>> kernels;
     std::optional<Error> refusal;
     for (const Layout request : requests(launch)) {

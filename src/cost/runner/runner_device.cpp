@@ -137,7 +137,7 @@ Result<KernelCost> RunnerDevice::measure(const ops::KernelSpec& spec, Layout /*l
     return fail(code, fmt::format("cannot run {} here: {}", ops::to_string(spec), why));
   };
   if (2 * bytes_of(spec) > kMostBytes) return refused(ErrorCode::unsupported, "it needs too much memory");
-  if (2 * bytes_of(spec) > static_cast<double>(most_bytes_)) return refused(ErrorCode::limit, "it needs more memory than may be used");
+  if (is_too_large(2 * bytes_of(spec))) return refused(ErrorCode::limit, "it needs more memory than may be used");
   const auto begin = Clock::now();
   Error last;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
