@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -23,13 +24,26 @@ using onnx_io::DeclaredType;
 using onnx_io::Document;
 using onnx_io::GraphId;
 
+// When the comparison ends.
+class Deadline {
+ public:
+  explicit Deadline(double seconds) : seconds_(seconds) {}
+  bool is_over() const { return std::chrono::duration<double>(Clock::now() - start_).count() >= seconds_; }
+  double seconds() const { return seconds_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+  double seconds_;
+};
+
 // A model that is ready to run.
 class Runnable {
  public:
-  static Result<std::unique_ptr<Runnable>> open(const std::string& path, const CheckOptions& options) {
+  static Result<std::unique_ptr<Runnable>> open(const std::string& path, const CheckOptions& options, const Deadline& deadline) {
     XFLOW_TRY(Document document, Document::open(path, options.allow_external));
-    auto model = std::unique_ptr<Runnable>(new Runnable(std::move(document), path));
-    XFLOW_TRY(model->lifted_, onnx_io::lift(model->document_, model->arena_));
+    auto model = std::unique_ptr<Runnable>(new Runnable(std::move(document), path, deadline));
+    XFLOW_TRY(model->lifted_, onnx_io::lift(model->document_, model->arena_, {.stop = [&deadline] { return deadline.is_over(); }}));
     model->graph_.outputs.assign(model->lifted_.graph.outputs.begin(),
                                  model->lifted_.graph.outputs.begin() + static_cast<std::ptrdiff_t>(model->lifted_.output_count));
     XFLOW_CHECK(model->bind_strings());
@@ -38,8 +52,11 @@ class Runnable {
       const onnx_io::Definition& definition = *model->document_.find(GraphId{0}, name);
       if (definition.initializer) {
         XFLOW_CHECK(model->set_default(name, model->lifted_.inputs[k], *definition.initializer));
+        model->inputs_.push_back(
+            {name, model->lifted_.inputs[k], model->document_.main().initializers[*definition.initializer].tensor.dims});
       } else {
         model->required_.push_back({name, model->lifted_.inputs[k]});
+        model->inputs_.push_back(model->required_.back());
       }
     }
     return model;
@@ -48,6 +65,7 @@ class Runnable {
   const std::string& path() const { return path_; }
   const ir::Arena& arena() const { return arena_; }
   const Document& document() const { return document_; }
+  const std::vector<NamedInput>& inputs() const { return inputs_; }
   // Inputs without defaults.
   const std::vector<NamedInput>& required() const { return required_; }
   std::vector<std::string_view> input_names() const { return lifted_.input_names; }
@@ -91,13 +109,14 @@ class Runnable {
     options.name_of = [this](const ir::Node& node) { return name_of(node); };
     options.stop = [&] {
       progress();
-      return false;
+      return deadline_.is_over();
     };
     return eval::evaluate(arena_, graph_, bindings, options);
   }
 
  private:
-  Runnable(Document document, std::string path) : document_(std::move(document)), path_(std::move(path)) {}
+  Runnable(Document document, std::string path, const Deadline& deadline)
+      : document_(std::move(document)), path_(std::move(path)), deadline_(deadline) {}
 
   Result<void> set_default(std::string_view name, ir::ValueId value, std::uint32_t initializer) {
     const onnx_io::TensorView& tensor = document_.main().initializers[initializer].tensor;
@@ -158,9 +177,11 @@ class Runnable {
 
   Document document_;
   std::string path_;
+  const Deadline& deadline_;
   ir::Arena arena_;
   onnx_io::LiftedModel lifted_;
   ir::Graph graph_;
+  std::vector<NamedInput> inputs_;
   std::vector<NamedInput> required_;
   eval::Bindings defaults_;
 };
@@ -214,8 +235,9 @@ std::optional<std::string> interface_difference(const Runnable& a, const Runnabl
 // Both models in a runner.
 class InRunner {
  public:
-  static Result<std::unique_ptr<InRunner>> open(const Runnable& a, const Runnable& b, const std::string& command) {
-    auto executor = RunnerExecutor::open({command, 1, kStartSeconds});
+  static Result<std::unique_ptr<InRunner>> open(const Runnable& a, const Runnable& b, const std::string& command,
+                                                const Deadline& deadline) {
+    auto executor = RunnerExecutor::open({command, 1, kStartSeconds, [&deadline] { return deadline.is_over(); }});
     if (!executor) return fail(ErrorCode::unsupported, executor.error().text());
     auto models = std::unique_ptr<InRunner>(new InRunner());
     models->executor_ = *std::move(executor);
@@ -277,28 +299,38 @@ eval::Tolerance tolerance_in_runner(const eval::Tensor& tensor) {
 class Check {
  public:
   // `runner` is null where the models are evaluated here.
-  Check(Runnable& a, Runnable& b, const CheckOptions& options, InRunner* runner) : a_(a), b_(b), options_(options), runner_(runner) {
+  Check(Runnable& a, Runnable& b, const CheckOptions& options, const Deadline& deadline, InRunner* runner)
+      : a_(a), b_(b), options_(options), deadline_(deadline), runner_(runner) {
     for (const onnx_io::ValueInfo& output : a.document().main().outputs) report_.outputs.push_back({std::string(output.name), {}, {}, {}});
   }
 
   Result<CheckReport> run() {
-    if (options_.inputs.empty()) {
-      XFLOW_CHECK(run_seeded());
-    } else {
-      XFLOW_CHECK(run_files());
-    }
+    const Result<void> ran = options_.inputs.empty() ? run_seeded() : run_files();
+    const bool is_over = deadline_.is_over() && compared_ < wanted_;
+    if (!ran && !is_over) return fail(ran.error());
     // Differences other than of outputs were found first and are shown as they are.
     const CheckReport::Output* worst = nullptr;
-    for (const CheckReport::Output& output : report_.outputs)
+    for (const CheckReport::Output& output : report_.outputs) {
+      if (output.inputs.empty()) continue;  // it was not compared
       if (worst == nullptr || output.worst.severity() > worst->worst.severity() || (worst->worst.agrees && !output.worst.agrees))
         worst = &output;
+    }
     if (report_.difference.empty() && worst != nullptr && !worst->worst.agrees)
       report_.difference = fmt::format("output '{}' is {} for {}", worst->name, worst->worst.reason, worst->inputs);
+    if (is_over && report_.difference.empty()) return fail(why_undecided());
     report_.equal = report_.difference.empty();
     return std::move(report_);
   }
 
  private:
+  // What was not compared on all inputs is not equal.
+  Error why_undecided() const {
+    return {ErrorCode::limit,
+            fmt::format("not decided: the time limit of {:g} s was over after {} of {} sets of inputs{}; --time-limit gives more",
+                        deadline_.seconds(), compared_, wanted_, compared_ == 0 ? "" : ", on which the models agree"),
+            {}};
+  }
+
   Result<void> run_files() {
     const std::vector<std::string_view> names = a_.input_names();
     XFLOW_TRY(const std::vector<InputSet> sets, read_inputs(options_.inputs, names));
@@ -309,6 +341,7 @@ class Check {
       if (runner_ != nullptr) continue;  // it says itself what it does not take
       if (const auto fits = a_.accepts(set); !fits) return fail(ErrorCode::unreadable, fits.error().text(), set.label);
     }
+    wanted_ = sets.size();
     for (std::size_t k = 0; k < sets.size(); ++k) {
       const auto reference = in_double(sets[k], k, sets.size());
       if (!reference) return fail(reference.error());
@@ -324,22 +357,25 @@ class Check {
     std::vector<Sizes> choices;
     std::set<std::vector<std::int64_t>> known;
     for (const auto& [first, other] : kChoices) {
-      XFLOW_TRY(Sizes sizes, choose_sizes(a_.arena(), a_.required(), options_.shapes, first, other));
+      XFLOW_TRY(Sizes sizes, choose_sizes(a_.arena(), a_.inputs(), options_.shapes, first, other));
       if (known.insert(sizes_of(sizes)).second) choices.push_back(std::move(sizes));
     }
     const std::size_t total = choices.size() * static_cast<std::size_t>(options_.runs);
+    wanted_ = total;
     std::optional<Error> first_error;
     std::size_t run = 0;
     for (const Sizes& sizes : choices) {
       for (int k = 0; k < options_.runs; ++k, ++run) {
         const auto ran = run_seeded_at(sizes, run, total);
+        if (!ran && deadline_.is_over()) return fail(ran.error());
         if (ran) continue;
         report_.skipped.push_back(ran.error().text());
+        ++compared_;
         if (!first_error) first_error = ran.error();
       }
     }
     if (!report_.runs.empty() || !first_error) return {};
-    XFLOW_TRY(const Sizes sizes, choose_sizes(a_.arena(), a_.required(), options_.shapes, kLong.first, kLong.second));
+    XFLOW_TRY(const Sizes sizes, choose_sizes(a_.arena(), a_.inputs(), options_.shapes, kLong.first, kLong.second));
     if (known.insert(sizes_of(sizes)).second && run_seeded_at(sizes, run, total + 1)) return {};
     first_error->message += "; give other sizes with --shape";
     return fail(*first_error);
@@ -408,7 +444,6 @@ class Check {
   Result<void> compare(const InputSet& set, const std::vector<eval::Tensor>& reference, std::size_t run, std::size_t total) {
     XFLOW_TRY(const std::vector<eval::Tensor> own,
               runner_ != nullptr ? runner_->run(0, true) : a_.run(set, eval::Number::float32, progress("A in float", run, total)));
-    report_.runs.push_back(set.label);
     Result<std::vector<eval::Tensor>> actual = fail(ErrorCode::internal, "not run");
     if (runner_ != nullptr) {
       progress("B in the runner", run, total)();
@@ -418,6 +453,9 @@ class Check {
     } else {
       actual = b_.run(set, eval::Number::float32, progress("B in float", run, total));
     }
+    if (!actual && deadline_.is_over()) return fail(actual.error());
+    ++compared_;
+    report_.runs.push_back(set.label);
     if (!actual) {
       if (report_.difference.empty())
         report_.difference = fmt::format("B does not run where A does: {} (for {})", actual.error().text(), set.label);
@@ -440,6 +478,9 @@ class Check {
   Runnable& a_;
   Runnable& b_;
   const CheckOptions& options_;
+  const Deadline& deadline_;
+  std::size_t wanted_ = 1;    // sets of inputs
+  std::size_t compared_ = 0;  // of these, those that were, and those that A does not take
   InRunner* runner_;
   CheckReport report_;
 };
@@ -462,20 +503,28 @@ std::string CheckReport::to_text() const {
 }
 
 Result<CheckReport> check_files(const std::string& a, const std::string& b, const CheckOptions& options) {
-  XFLOW_TRY(const auto first, Runnable::open(a, options));
-  XFLOW_TRY(const auto second, Runnable::open(b, options));
+  const Deadline deadline(options.max_seconds);
+  const auto open = [&](const std::string& path) -> Result<std::unique_ptr<Runnable>> {
+    auto model = Runnable::open(path, options, deadline);
+    if (model || model.error().code != ErrorCode::limit || !deadline.is_over()) return model;
+    return fail(ErrorCode::limit, fmt::format("not decided: the time limit of {:g} s was over before the models were read; --time-limit "
+                                              "gives more",
+                                              deadline.seconds()));
+  };
+  XFLOW_TRY(const auto first, open(a));
+  XFLOW_TRY(const auto second, open(b));
   if (auto difference = interface_difference(*first, *second)) {
     CheckReport report;
     report.difference = *std::move(difference);
     return report;
   }
   if (!options.runner.empty()) {
-    XFLOW_TRY(const auto runner, InRunner::open(*first, *second, options.runner));
-    return Check(*first, *second, options, runner.get()).run();
+    XFLOW_TRY(const auto runner, InRunner::open(*first, *second, options.runner, deadline));
+    return Check(*first, *second, options, deadline, runner.get()).run();
   }
   XFLOW_CHECK(first->can_execute());
   XFLOW_CHECK(second->can_execute());
-  return Check(*first, *second, options, nullptr).run();
+  return Check(*first, *second, options, deadline, nullptr).run();
 }
 
 }  // namespace xflow::api

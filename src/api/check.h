@@ -23,6 +23,8 @@ struct CheckOptions {
   // The program that runs both models (docs/runner.md), as a command of the shell. Empty: xflow's own evaluation.
   std::string runner;
   std::vector<std::string> allow_external;  // as OptimizeOptions::allow_external, of both models
+  // Of everything. A comparison that does not end by then says nothing: Error::limit.
+  double max_seconds = 300;
   std::function<void(const std::string&)> progress;
 };
 
@@ -47,7 +49,8 @@ struct CheckReport {
 // plus 1e-3 of the output's largest magnitude (5e-2 in half precision), as a runtime may sum in another order. Models with other names,
 // order or types of inputs or outputs, or where B refuses sizes that A takes, are not equal. An input with a default keeps it unless the
 // inputs' files give another value. Errors: unreadable or io (a model, inputs that do not fit A), unsupported ("cannot execute: If at NAME;
-// ..." without a runner, `where` is the model; a runner that cannot be started), invalid_argument (shapes).
+// ..." without a runner, `where` is the model; a runner that cannot be started), invalid_argument (shapes), limit (time is over and no
+// difference was found: models that were not compared on all inputs are not equal).
 Result<CheckReport> check_files(const std::string& a, const std::string& b, const CheckOptions& options);
 
 }  // namespace xflow::api

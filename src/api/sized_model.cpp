@@ -21,7 +21,11 @@ Result<void> SizedModel::prepare(const onnx_io::Document& document, const onnx_i
   for (std::size_t k = 0; k < model_->inputs.size(); ++k) {
     inputs_.push_back({model_->input_names[k], model_->inputs[k]});
     const onnx_io::Definition* definition = document.find(onnx_io::GraphId{0}, model_->input_names[k]);
-    if (definition == nullptr || !definition->initializer) required_.push_back(inputs_.back());
+    if (definition == nullptr || !definition->initializer) {
+      required_.push_back(inputs_.back());
+    } else {
+      inputs_.back().default_dims = document.main().initializers[*definition->initializer].tensor.dims;
+    }
   }
   // Whole models are run in the runner, unless the gate is closed.
   OpaqueSizes::Run run;

@@ -132,7 +132,7 @@ Result<Sizes> choose_input_sizes(ir::Arena& arena, const ir::Graph& graph, std::
       const ir::Shape& shape = arena.type(input.value).shape;
       const bool is_assumed = std::any_of(shape.begin(), shape.end(), [&](const ir::Poly& d) {
         const auto symbol = d.as_symbol();
-        return symbol && !choice.given.contains(*symbol);
+        return symbol && !choice.given.contains(*symbol) && !choice.of_defaults.contains(*symbol);
       });
       if (is_assumed) choice.assumed.push_back(fmt::format("{}: {}", input.name, dims_text(dims_of(arena, input.value, choice.values))));
     }
@@ -264,6 +264,13 @@ Result<Sizes> choose_sizes(const ir::Arena& arena, std::span<const NamedInput> i
                                                              arena.symbols().to_string(type.shape[k]), shape.dims[k]));
       }
     }
+  }
+  for (const NamedInput& input : inputs) {
+    const ir::TensorType& type = arena.type(input.value);
+    if (input.default_dims.size() != type.rank()) continue;
+    for (std::size_t k = 0; k < type.rank(); ++k)
+      if (const auto symbol = type.shape[k].as_symbol(); symbol && input.default_dims[k] > 0)
+        if (result.values.try_emplace(*symbol, input.default_dims[k]).second) result.of_defaults.insert(*symbol);
   }
   for (const NamedInput& input : inputs) {
     const ir::TensorType& type = arena.type(input.value);

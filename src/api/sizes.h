@@ -26,10 +26,11 @@ struct InnerSizes {
 
 struct Sizes {
   SizeMap values;
-  std::unordered_set<ir::SymbolId> given;  // by the caller: these stay
-  std::unordered_set<ir::SymbolId> inner;  // of results of opaque nodes
-  std::vector<std::string> assumed;        // "x: [1, 3, 128, 128]": inputs with sizes that nobody gave
-  std::vector<std::string> assumed_inner;  // "r of node 'nms' (NonMaxSuppression): [128, 3]": the same of results of opaque nodes
+  std::unordered_set<ir::SymbolId> given;        // by the caller: these stay
+  std::unordered_set<ir::SymbolId> of_defaults;  // those that values have by default: not assumed
+  std::unordered_set<ir::SymbolId> inner;        // of results of opaque nodes
+  std::vector<std::string> assumed;              // "x: [1, 3, 128, 128]": inputs with sizes that nobody gave
+  std::vector<std::string> assumed_inner;        // "r of node 'nms' (NonMaxSuppression): [128, 3]": the same of results of opaque nodes
   std::string contradiction;  // why operations behind opaque nodes do not take their operands: "concat: expected ..."; empty if all do
   std::string refused;        // why 1 and 128 were not assumed: "conv: expected ..."; empty where they were
 
@@ -40,10 +41,11 @@ struct Sizes {
 struct NamedInput {
   std::string_view name;
   ir::ValueId value;
+  std::vector<std::int64_t> default_dims = {};  // of the value that an input has by default; empty: none, or a scalar
 };
 
-// Takes the shapes that were given, then `first` for an open first dimension and `other` for any other. Errors: invalid_argument for an
-// input that does not exist, a wrong number of dimensions, or a size that contradicts the model or another input.
+// Takes the shapes that were given, then those of defaults, then `first` for an open first dimension and `other` for any other. Errors:
+// invalid_argument for an input that does not exist, a wrong number of dimensions, or a size that contradicts the model or another input.
 Result<Sizes> choose_sizes(const ir::Arena& arena, std::span<const NamedInput> inputs, std::span<const InputShape> given,
                            std::int64_t first = 1, std::int64_t other = 128);
 

@@ -1,9 +1,12 @@
 #include "src/api/check.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "src/api/sizes.h"
 #include "src/cli/command.h"
+#include "src/cli/duration_text.h"
 
 namespace xflow::cli {
 namespace {
@@ -12,6 +15,7 @@ struct CheckArguments {
   std::string a;
   std::string b;
   std::vector<std::string> shapes;
+  std::string time_limit = "300s";
   api::CheckOptions options;
 };
 
@@ -21,6 +25,11 @@ ExitCode run(CheckArguments& arguments) {
     if (!shape) return report(shape.error());
     arguments.options.shapes.push_back(*std::move(shape));
   }
+  const auto seconds = read_seconds(arguments.time_limit);
+  if (!seconds)
+    return report(
+        {ErrorCode::invalid_argument, fmt::format("time limit '{}' is not of the form 300s, 500ms or 5m", arguments.time_limit), {}});
+  arguments.options.max_seconds = *seconds;
   Result<api::CheckReport> result = fail(ErrorCode::internal, "not run");
   {
     ProgressLine line;
@@ -52,6 +61,10 @@ void add_check(CLI::App& app, Command& command) {
   sub->add_option("--runner", arguments->options.runner,
                   "command of a program that runs both models (docs/runner.md) in the place of xflow's own evaluation: for models with "
                   "If, Loop, Scan, quantised and other operators that xflow does not evaluate");
+  sub->add_option(
+         "--time-limit", arguments->time_limit,
+         "when the comparison ends: 300s, 500ms, 5m; models that were not compared on all inputs by then are not equal: exit code 3")
+      ->capture_default_str();
   add_allow_external(*sub, arguments->options.allow_external);
   sub->footer(
       "B is equal if its error against A's result in double precision is at most 4 times A's own error in float plus 1e-5 of the\n"

@@ -50,6 +50,36 @@ class CheckTest(ProgramTest):
         return lines[-1][len("different: ") :]
 
 
+class TimeLimit(CheckTest):
+    """What was not compared is not equal."""
+
+    def slow(self):
+        """A product of 2^36 multiplications."""
+        nodes = [
+            helper.make_node("ConstantOfShape", ["shape"], ["a"], value=helper.make_tensor("v", TensorProto.FLOAT, [1], [0.5])),
+            helper.make_node("MatMul", ["a", "a"], ["b"]),
+            helper.make_node("ReduceSum", ["b"], ["c"], keepdims=0),
+            helper.make_node("Mul", ["x", "c"], ["y"]),
+        ]
+        shape = numpy_helper.from_array(numpy.array([4096, 4096], numpy.int64), "shape")
+        return model_of(nodes, [float_info("x", [4])], [float_info("y", [4])], [shape])
+
+    def test_that_is_over_is_an_error(self):
+        self.write("a.onnx", self.slow())
+        over = "not decided: the time limit of 0.3 s was over after 0 of 1 sets of inputs; --time-limit gives more"
+        self.fail_with(3, over, "check", "a.onnx", "a.onnx", "--time-limit", "300ms")
+
+    def test_that_is_over_before_the_models_are_read(self):
+        self.write("a.onnx", chain("Relu"))
+        over = "not decided: the time limit of 0 s was over before the models were read; --time-limit gives more"
+        self.fail_with(3, over, "check", "a.onnx", "a.onnx", "--time-limit", "0s")
+
+    def test_of_another_form_is_refused(self):
+        self.write("a.onnx", chain("Relu"))
+        message = "time limit 'soon' is not of the form 300s, 500ms or 5m"
+        self.fail_with(64, message, "check", "a.onnx", "a.onnx", "--time-limit", "soon")
+
+
 class Equal(CheckTest):
     def test_is_a_model_to_itself_at_several_sizes(self):
         lines = self.equal(chain("Relu"), chain("Relu"))
@@ -108,6 +138,13 @@ class Equal(CheckTest):
         self.equal(model, plain)
         numpy.savez(self.folder / "inputs.npz", x=numpy.ones(3, numpy.float32), v=numpy.full(3, 9, numpy.float32))
         self.assertIn("output 'y' is 2 instead of 3 at [0]", self.different(model, plain, "--inputs", "inputs.npz"))
+
+    def test_takes_the_sizes_of_defaults(self):
+        """A default of 5 elements and an input of as many."""
+        default = numpy_helper.from_array(numpy.full(5, 4, numpy.float32), "v")
+        nodes = [helper.make_node("Mul", ["x", "v"], ["y"])]
+        model = model_of(nodes, [float_info("x", ["n"]), float_info("v", ["n"])], [float_info("y", ["n"])], [default])
+        self.assertEqual("inputs   x: float32[5], seed 1", self.equal(model, model)[0])
 
 
 class Different(CheckTest):

@@ -49,6 +49,16 @@ class Sizes(ProgramTest):
             self.assertEqual(report["contradictions"], [])
             self.assertEqual(report["kernels"]["refused"], 0, text)
 
+    def test_an_input_with_a_default_has_its_sizes(self):
+        """1 and 128 do not fit a Concat and a product with what is stored."""
+        nodes = [helper.make_node("MatMul", ["x", "v"], ["p"]), helper.make_node("Transpose", ["p"], ["t"], perm=[1, 0]),
+                 helper.make_node("Transpose", ["t"], ["u"], perm=[1, 0]), helper.make_node("Relu", ["u"], ["y"])]
+        default = floats("v", [[1.0] * 3] * 5)
+        _, report = self.optimized(nodes, [info("x", [2, "n"]), info("v", ["n", "m"])], [info("y", [2, "m"])], [default])
+        self.assertEqual(report["assumed_sizes"], [])
+        self.assertEqual(report["checked_sizes"][0], "x: [2, 5], v: [5, 3]")
+        self.assertTrue(report["improved"], report["reason"])
+
     def test_a_wrong_declaration_is_told_by_name(self):
         text, report = self.concatenated(info("r", [1, 4, 8, 8]))
         told = "value 'r' is declared float32[1, 4, 8, 8], and is float32[1, 4, 16, 16] by ONNX's shape inference"
