@@ -274,11 +274,20 @@ void OutputFiles::remove_leftovers(const std::string& folder) {
   for (const std::string& path : temporaries) {
     if (const Descriptor file = abandoned(path)) ::unlink(path.c_str());
   }
+  // Candidates go first, of all runs: data that another run copied stays while one of them refers to it.
+  std::vector<Descriptor> files;
+  std::vector<std::vector<Record>> lists;
   for (const std::string& path : journals) {
-    const Descriptor file = abandoned(path);
-    if (!file) continue;
-    undo(folder, read_records(file.number()));
-    ::unlink(path.c_str());
+    files.push_back(abandoned(path));
+    lists.push_back(files.back() ? read_records(files.back().number()) : std::vector<Record>());
+    std::vector<Record> models = lists.back();
+    std::erase_if(models, [](const Record& record) { return record.kind != 'm'; });
+    undo(folder, models);
+  }
+  for (std::size_t k = 0; k < journals.size(); ++k) {
+    if (!files[k]) continue;
+    undo(folder, lists[k]);
+    ::unlink(journals[k].c_str());
   }
 }
 
