@@ -37,6 +37,7 @@ class CheckedSearch {
     const double start = next.seconds ? next.seconds() : 0;
     for (int round = 0;; ++round) {
       search::Outcome outcome = search(round == 0 ? options : next);
+      if (const auto reason = round > 0 && options.stop ? options.stop() : std::nullopt) outcome.stop = *reason;
       if (outcome.steps.empty()) {
         std::string reason = no_steps(outcome.stop);
         return original(std::move(outcome), std::move(reason));
@@ -52,6 +53,7 @@ class CheckedSearch {
       const bool excluded = exclude(outcome, *checked, round < kRoundsByPlace);
       const auto wrong = std::ranges::find_if(checked->regions, [](const OptimizeReport::Region& region) { return !region.agrees; });
       if (wrong != checked->regions.end() && excluded && round < kMostRounds) {
+        allow_again(options, outcome, next);
         if (!options.max_seconds) continue;
         const double left = *options.max_seconds - (next.seconds() - start);
         next.max_seconds = std::max(left, seconds_to_begin_anew(outcome));
@@ -68,6 +70,18 @@ class CheckedSearch {
 
  private:
   static double wall_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+  // A search that has to end anyway is repeated without the rewrites that did not agree, with half of the time that is left for checks at
+  // most: all that it found would be lost otherwise.
+  void allow_again(const search::Options& options, const search::Outcome& outcome, search::Options& next) const {
+    if (!options.stop || problem_.limits == nullptr) return;
+    const double end = wall_seconds() + std::min(seconds_to_begin_anew(outcome), problem_.limits->seconds_left() / 2);
+    next.stop = [stop = options.stop, limits = problem_.limits, end]() -> std::optional<search::StopReason> {
+      const std::optional<search::StopReason> reason = stop();
+      if (!reason || *reason == search::StopReason::memory_limit || limits->is_over() || wall_seconds() >= end) return reason;
+      return std::nullopt;
+    };
+  }
 
   bool is_excluded(std::string_view rule, std::span<const ValueId> originals) const {
     if (rules_.contains(rule)) return true;
@@ -158,7 +172,7 @@ std::optional<std::size_t> judge_in_turn(const Problem& problem, const RunInputs
   OptimizeReport::EndToEnd& run = report.end_to_end;
   if (!run.run || run.comparisons.empty() || run.comparisons.back().verdict == "failed") return std::nullopt;
   std::vector<std::string> others;
-  const auto is_over = [&] { return problem.limits != nullptr && problem.limits->is_over(); };
+  const auto is_over = [&] { return problem.limits != nullptr && problem.limits->ends_gate(); };
   for (std::size_t k = 1; k < finalists.size() && run.seconds < options.max_measure_seconds && !is_over(); ++k) {
     if (!agrees(problem, runs, finalists[k], report)) continue;
     std::string reason = judge(k);

@@ -32,6 +32,12 @@ OptimizeReport::EndToEnd::Times times_of(const cost::GateTimes& times) {
           times.again,  times.original.value, times.candidate.value};
 }
 
+// What is not measured to be faster by the time of an interruption is not faster.
+std::string why_interrupted(const RunLimits& limits, const std::string& against) {
+  if (against.empty() || !limits.was_interrupted_in_gate()) return against;
+  return "it was interrupted before it was measured to be faster";
+}
+
 }  // namespace
 
 std::string judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes,
@@ -39,7 +45,8 @@ std::string judge(cost::Executor& executor, cost::ProgramId original, cost::Prog
                   OptimizeReport::EndToEnd& report) {
   cost::GateOptions gate_options;
   gate_options.max_seconds = std::min(options.max_measure_seconds, report.seconds + limits.seconds_left());
-  gate_options.stop = [&limits] { return limits.is_over(); };
+  limits.begin_gate();
+  gate_options.stop = [&limits] { return limits.ends_gate(); };
   // If all were equal to the original, one of them would pass no more often than a single one may.
   gate_options.level /= static_cast<double>(kFinalists);
   gate_options.used_seconds = report.seconds;
@@ -65,7 +72,7 @@ std::string judge(cost::Executor& executor, cost::ProgramId original, cost::Prog
     line.failure = c.failure;
     report.comparisons.push_back(std::move(line));
   }
-  return result.reason;
+  return why_interrupted(limits, result.reason);
 }
 
 void list_declared(const OptimizeReport::EndToEnd& trial, std::size_t values, const std::string& against,
@@ -121,7 +128,7 @@ RunnerGate::~RunnerGate() = default;
 
 Result<std::unique_ptr<RunnerGate>> RunnerGate::open(const OptimizeOptions& options, const RunInputs& runs, const RunLimits& limits) {
   auto executor =
-      RunnerExecutor::open({options.runner, options.threads, start_patience(options, limits), [&limits] { return limits.is_over(); }});
+      RunnerExecutor::open({options.runner, options.threads, start_patience(options, limits), [&limits] { return limits.ends_gate(); }});
   if (!executor) return fail(ErrorCode::unsupported, executor.error().text());
   (*executor)->set_patience(std::max(options.max_measure_seconds, kLeastPatience));
   return std::unique_ptr<RunnerGate>(new RunnerGate(options, runs, limits, *std::move(executor)));
@@ -162,6 +169,7 @@ std::string RunnerGate::judge(ir::Arena& arena, const ir::Graph& graph, std::spa
                               const std::function<void()>& progress, OptimizeReport::EndToEnd& report) {
   report.run = false;
   report.comparisons.clear();
+  limits_.begin_gate();
   if (sizes_.empty()) {
     auto sizes = add_inputs(arena, graph, inputs, required);
     if (!sizes) return report.reason = "there are no inputs to run it on: " + sizes.error().text();
@@ -182,6 +190,7 @@ std::string RunnerGate::judge(ir::Arena& arena, const ir::Graph& graph, std::spa
   };
   std::string against = compare_outputs(
       outputs, [&](std::size_t k) { return names[k]; }, a, b, sizes_);
+  against = why_interrupted(limits_, against);
   if (against.empty()) {
     against = api::judge(*executor_, a, b, sizes_, options_, limits_, progress, report);
   } else {

@@ -150,7 +150,13 @@ std::string why_not_run(const OptimizeOptions& options, std::string_view what, s
   return fmt::format("the whole {} was not timed, its time is predicted: {}", what, option);
 }
 
-Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options) {
+Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options, double seconds) {
+  using Clock = std::chrono::steady_clock;
+  constexpr double kForever = 1e9;
+  verifier::Options deciding;
+  if (seconds < kForever)
+    deciding.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  std::string undecided;
   std::vector<rules::RuleHash> proved;
   for (const verifier::ProofRecord& record : shipped_rule_records()) proved.push_back(record.rule);
   std::string explanation;
@@ -163,11 +169,13 @@ Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options) {
     // A record that does not fit says nothing of the rule: it is decided then.
     const verifier::RuleRecord* record = file->second.find(rule.hash);
     if (record != nullptr && verifier::replay(rule, *record)) return true;
-    const verifier::RuleDecision decision = verifier::decide(rule);
+    const verifier::RuleDecision decision = verifier::decide(rule, deciding);
     explanation = decision.explanation();
+    if (decision.verdict == verifier::Verdict::timeout && verifier::is_over(deciding.deadline)) undecided = rule.name;
     return decision.verdict == verifier::Verdict::proved;
   });
   const auto explained = [&](Result<void> result) -> Result<void> {
+    if (!result && !undecided.empty()) return fail(ErrorCode::limit, fmt::format("rule {} was not decided in time", undecided));
     if (!result && result.error().code == ErrorCode::not_proved && !explanation.empty()) result.error().message += ": " + explanation;
     return result;
   };
@@ -204,7 +212,17 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   }
   std::optional<rules::VerifiedRules> loaded;
   if (problem.rules == nullptr) {
-    XFLOW_TRY(loaded, load_rules(options));
+    auto decided = load_rules(options, limits.search_seconds_left());
+    XFLOW_CHECK(limits.check());
+    if (!decided && decided.error().code == ErrorCode::limit) {
+      report.reason = fmt::format("{}: {}", nothing_found(search::StopReason::time_limit), decided.error().message);
+      report.stop_reason = search::name(search::StopReason::time_limit);
+      search::Outcome outcome;
+      outcome.best = problem.graph;
+      outcome.stop = search::StopReason::time_limit;
+      return outcome;
+    }
+    XFLOW_TRY(loaded, std::move(decided));
   }
   const rules::VerifiedRules& rules = problem.rules == nullptr ? *loaded : *problem.rules;
   DeviceCosts own;

@@ -145,7 +145,8 @@ void InnerValues::add(GraphId id, const onnx_io::LiftedModel& model, const ir::A
     KnownValues& inputs = inputs_[function->body];
     for (std::size_t k = 0; k < names.size() && k < node.inputs.size(); ++k) {
       const auto given = values.find(std::string(node.inputs[k]));
-      KnownValue type = given == values.end() ? KnownValue() : given->second;
+      KnownValue type;
+      if (given != values.end()) type = given->second;
       type.constant.reset();
       const auto [known, is_first] = inputs.try_emplace(std::string(names[k]), type);
       if (!is_first) known->second = common(known->second, type);

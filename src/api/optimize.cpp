@@ -238,7 +238,7 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
     // A runtime may write a result in the place of an operand where it sees that shapes are equal, and may find fewer patterns: that as
     // well only running it tells.
     lower_options.declare = true;
-    auto declared = gate && !limits.is_over() ? lower(finalists[*shipped]) : Result<onnx_io::LoweredModel>(onnx_io::LoweredModel());
+    auto declared = gate && !limits.ends_gate() ? lower(finalists[*shipped]) : Result<onnx_io::LoweredModel>(onnx_io::LoweredModel());
     if (declared && declared->declared > 0) {
       OptimizeReport::EndToEnd trial;
       trial.seconds = report.end_to_end.seconds;
@@ -399,7 +399,7 @@ std::string judge_smaller(const Document& shipped, const Files& files, const api
   if (!options.runner.empty()) {
     against = judge_in_runner(shipped, files, *model, smaller.last.edits, smaller.base(&shipped), options, limits, progress, trial);
   } else {
-    const auto graph = api::cleaned_graph(model->model(), model->arena(), options, [&] { return limits.is_over(); });
+    const auto graph = api::cleaned_graph(model->model(), model->arena(), options, limits);
     if (!graph) return graph.error().text();
     if (*graph == problem.graph) return {};
     if (const auto opened = costs.open_for(problem, options); !opened) return opened.error().text();

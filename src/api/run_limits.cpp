@@ -61,6 +61,14 @@ double RunLimits::seconds_left() const {
   return max_seconds_ ? std::max(0.0, *max_seconds_ - seconds()) : std::numeric_limits<double>::infinity();
 }
 
+double RunLimits::search_seconds_left() const {
+  return max_seconds_ ? std::max(0.0, kShareOfSearch * *max_seconds_ - seconds()) : std::numeric_limits<double>::infinity();
+}
+
+void RunLimits::begin_gate() const {
+  if (!finished_before_gate_) finished_before_gate_ = cancel_.is_finishing();
+}
+
 std::uint64_t RunLimits::used_bytes() const {
   const std::uint64_t used = resident_bytes();
   const Clock::time_point now = Clock::now();

@@ -31,7 +31,8 @@ class RunLimits {
   RunLimits() : RunLimits(CancellationToken()) {}
 
   double seconds() const;
-  double seconds_left() const;  // never negative; infinite without a limit
+  double seconds_left() const;         // never negative; infinite without a limit
+  double search_seconds_left() const;  // the same until the search ends
   std::uint64_t max_bytes() const { return max_bytes_; }
   // Bytes that may still be allocated; the largest number without a limit. Reads /proc: ask before large allocations only.
   std::uint64_t bytes_left() const;
@@ -40,6 +41,11 @@ class RunLimits {
   std::optional<search::StopReason> ends_search() const;
   // True where nothing more may be done than writing what is done: the time is over, or the call is stopped.
   bool is_over() const;
+  // Whole models are going to be run: a call that finishes from now on ends this, too.
+  void begin_gate() const;
+  // True where whole models may not be run any more.
+  bool ends_gate() const { return is_over() || was_interrupted_in_gate(); }
+  bool was_interrupted_in_gate() const { return finished_before_gate_ == false && cancel_.is_finishing(); }
   // Error::limit, "cancelled", if the call is stopped.
   Result<void> check() const;
   // True where clean-ups end as well: the time is over, or the call is cancelled.
@@ -55,7 +61,8 @@ class RunLimits {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   CancellationToken cancel_;
   std::optional<double> max_seconds_;
-  std::uint64_t max_bytes_ = 0;  // 0: no limit
+  std::uint64_t max_bytes_ = 0;                       // 0: no limit
+  mutable std::optional<bool> finished_before_gate_;  // nothing: no gate has begun
   mutable std::chrono::steady_clock::time_point asked_{};
   mutable std::chrono::steady_clock::time_point released_{};
   mutable bool short_ = false;

@@ -29,11 +29,11 @@ using onnx_io::Document;
 constexpr int kMostPasses = 8;
 constexpr std::size_t kMostCopied = std::size_t{512} << 20U;
 
-Result<rules::VerifiedRules> clean_up_rules(const SimplifyOptions& options) {
+Result<rules::VerifiedRules> clean_up_rules(const SimplifyOptions& options, double seconds) {
   OptimizeOptions all;
   all.rules = options.rules;
   all.skip_rules = options.skip_rules;
-  XFLOW_TRY(rules::VerifiedRules rules, load_rules(all));
+  XFLOW_TRY(rules::VerifiedRules rules, load_rules(all, seconds));
   rules.keep(search::is_clean_up);
   return rules;
 }
@@ -106,7 +106,7 @@ Result<Simplified> simplify_document(const Document& document, const SimplifyOpt
   if (options.numbers != "exact" && options.numbers != "rounding")
     return fail(ErrorCode::invalid_argument, fmt::format("numbers must be exact or rounding, found '{}'", options.numbers));
   if (!(options.max_growth >= 0)) return fail(ErrorCode::invalid_argument, "max_growth must not be negative");
-  XFLOW_TRY(const rules::VerifiedRules rules, clean_up_rules(options));
+  XFLOW_TRY(const rules::VerifiedRules rules, clean_up_rules(options, limits.seconds_left()));
   const CleanUpOptions how{rules, options.numbers == "exact", options.max_growth, within_clean_ups(limits)};
 
   Simplified result;
@@ -169,8 +169,9 @@ SimplifyOptions simplify_options(const OptimizeOptions& options) {
 }
 
 Result<ir::Graph> cleaned_graph(const onnx_io::LiftedModel& model, ir::Arena& arena, const OptimizeOptions& options,
-                                const std::function<bool()>& stop) {
-  XFLOW_TRY(const rules::VerifiedRules rules, clean_up_rules(simplify_options(options)));
+                                const RunLimits& limits) {
+  XFLOW_TRY(const rules::VerifiedRules rules, clean_up_rules(simplify_options(options), limits.seconds_left()));
+  const auto stop = [&limits] { return limits.is_over(); };
   search::RuleRewriter rewriter(rules, rules::MatchOptions{false, options.numbers == "exact"});
   search::SimplifyOptions how;
   how.max_growth = 0;

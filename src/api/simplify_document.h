@@ -30,9 +30,9 @@ Result<Simplified> simplify_document(const onnx_io::Document& document, const Si
 
 // What cleans up a result of these options.
 SimplifyOptions simplify_options(const OptimizeOptions& options);
-// The graph of a lifted model after the rewrites alone. `stop` as that of search::simplify. Errors: those of
-// loading the rules.
+// The graph of a lifted model after the rewrites alone, those that were made when the time of the run was over. Errors: those of loading
+// the rules.
 Result<ir::Graph> cleaned_graph(const onnx_io::LiftedModel& model, ir::Arena& arena, const OptimizeOptions& options,
-                                const std::function<bool()>& stop);
+                                const RunLimits& limits);
 
 }  // namespace xflow::api

@@ -86,6 +86,28 @@ TEST_F(WrongRule, IsTakenBackWhereItWasAppliedAndRewritesElsewhereStay) {
   EXPECT_NE(report_.to_json().find(R"("rule": "tanh-twice-is-once",)"), std::string::npos);
 }
 
+// An interruption is a limit that comes when the test wants it: after the first search, before its result is found to be wrong.
+TEST_F(WrongRule, IsTakenBackThoughTheSearchHadToEnd) {
+  Problem problem{arena_, {{twice("relu", op("exp", input_)), twice("tanh", op("sin", input_))}}, {{"x", input_}}};
+  problem.name_of = [](ValueId) { return std::string("v"); };
+  problem.fold = [this](ValueId v) { return eval::fold(arena_, v); };
+  problem.rules = &rules_;
+  OptimizeOptions options;
+  options.max_states = 300;
+  const RunLimits limits(options);
+  problem.limits = &limits;
+  const auto interrupt = [&](const OptimizeProgress& progress) {
+    if (progress.phase == "checking") options.cancel.finish();
+  };
+  const auto outcome = api::improve(problem, options, interrupt, report_);
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  ASSERT_EQ(outcome->steps.size(), 1U) << report_.reason;
+  EXPECT_EQ(outcome->steps[0].rule, "relu-twice");
+  EXPECT_TRUE(all_agree());
+  EXPECT_EQ(report_.withdrawn.size(), 1U);
+  EXPECT_EQ(report_.stop_reason, "interrupted");
+}
+
 TEST_F(WrongRule, ThatReadsWhatARightOneMadeIsTakenBackAlone) {
   const search::Outcome outcome = improve(ir::Graph{{twice("relu", twice("tanh", twice("relu", op("exp", input_))))}});
   EXPECT_EQ(count(outcome.best, "relu"), 2U);

@@ -13,6 +13,7 @@ import sys
 import time
 
 import numpy
+import onnx
 import program
 from onnx import TensorProto, helper, numpy_helper
 from program import ProgramTest, float_info, model_of, transposes
@@ -220,6 +221,17 @@ class Hangs(LimitsTest):
         self.assertTrue(report["improved"])
         self.assertLessEqual(report["search"]["states"], self.MOST_STATES)
 
+    def test_ten_thousand_nodes_of_which_none_is_rewritten(self):
+        """Few graphs are costed, and equal kernels are timed once (bench/onnx/many_nodes.py)."""
+        nodes = [helper.make_node(["Sin", "Cos"][k % 2], [f"v{k}"], [f"v{k + 1}"]) for k in range(10000)]
+        model = model_of(nodes, [float_info("v0", [4])], [float_info("v10000", [4])])
+        report = self.report_of(model, "--costs", "")
+        self.assertFalse(report["improved"])
+        self.assertEqual("no state left within alpha of the best", report["search"]["stop_reason"])
+        self.assertLessEqual(report["search"]["states"], 10)
+        self.assertLessEqual(report["kernels"]["measured"], 40)
+        self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
+
     def test_names_in_the_place_of_sizes(self):
         """A half precision encoder as exporters write it, each value with names of its own for its sizes."""
         report = self.report_of(encoder())
@@ -327,6 +339,18 @@ class Stages(LimitsTest):
             self.assertFalse(report["smaller"]["written"])
             self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
 
+    def test_proofs_of_rules(self):
+        """A rule of the user whose proof looks at 20,000 choices of ranks; what is not decided is not applied."""
+        rule = "rule r\n  source\n    y = matmul(a, b) + matmul(a, c)\n  target\n    y = matmul(a, c) + matmul(a, b)\n"
+        (self.folder / "a.rules").write_text(rule)
+        nothing = "nothing cheaper was found before the search had to end (time limit)"
+        self.write("m.onnx", transposes())
+        self.optimize("m.onnx", "--costs", "", "--report", "report.json", "--rules", "a.rules", "--time-limit", "100ms")
+        report = json.loads((self.folder / "report.json").read_text())
+        self.assertEqual(f"{nothing}: rule r was not decided in time", report["reason"])
+        self.assertEqual("time limit", report["search"]["stop_reason"])
+        self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
+
     def test_the_descents(self):
         """A chain of convolutions, each with a normalisation that can become part of it, and no limit but that of time."""
         random = numpy.random.default_rng(0)
@@ -366,6 +390,22 @@ class Interruption(LimitsTest):
         self.assertEqual("interrupted", report["search"]["stop_reason"])
         self.assertTrue((self.folder / "out.onnx").exists())
 
+    def test_once_in_the_gate_ends_it_and_writes_the_original(self):
+        """The runner hangs when it runs the original, and has an hour for that."""
+        self.write("m.onnx", transposes())
+        process = self.start(
+            "m.onnx", "out.onnx", "--report", "report.json", "--device", "cpu", "--costs", "", "--budget", "100states",
+            "--measure-budget", HOUR, "--time-limit", HOUR, *self.hanging_runner()
+        )  # fmt: skip
+        log = self.folder / "log"
+        self.wait_for(lambda: log.exists() and '"run"' in log.read_text())
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate()
+        self.assertEqual(0, process.returncode, errors)
+        report = json.loads((self.folder / "report.json").read_text())
+        self.assertEqual("run from end to end, it was interrupted before it was measured to be faster", report["reason"])
+        self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
+
     def test_twice_ends_at_once_and_writes_nothing(self):
         self.write("m.onnx", transposes())
         process = self.start("m.onnx", "out.onnx", "--kernel-budget", HOUR, "--time-limit", HOUR, *self.silent_runner())
@@ -379,6 +419,33 @@ class Interruption(LimitsTest):
         self.assertFalse((self.folder / "out.onnx").exists())
         for number in numbers:
             self.wait_for(lambda: not is_running(number))
+
+    def test_a_kill_in_the_gate_leaves_the_old_result_and_nothing_after_the_next_run(self):
+        """The candidates of a model with external data are files beside OUT; the runner hangs while they are there."""
+        for name in ["in", "out"]:
+            (self.folder / name).mkdir()
+        model = transposes()
+        weight = numpy.ones((512, 8), numpy.float32)
+        model.graph.initializer.append(numpy_helper.from_array(weight, "w"))
+        model.graph.node.append(helper.make_node("MatMul", ["y", "w"], ["z"]))
+        model.graph.output.append(float_info("z", [256, 8]))
+        onnx.save(model, self.folder / "in/m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+        self.write("small.onnx", transposes())
+        self.succeed("simplify", "small.onnx", "out/m.onnx")
+        old = (self.folder / "out/m.onnx").read_bytes()
+        process = self.start(
+            "in/m.onnx", "out/m.onnx", "--device", "cpu", "--costs", "", "--budget", "100states",
+            "--measure-budget", HOUR, "--time-limit", HOUR, *self.hanging_runner()
+        )  # fmt: skip
+        log = self.folder / "log"
+        self.wait_for(lambda: log.exists() and '"run"' in log.read_text())
+        process.kill()
+        process.wait()
+        left = sorted(os.listdir(self.folder / "out"))
+        self.assertTrue(any(name.endswith(".candidate") for name in left), left)
+        self.assertEqual(old, (self.folder / "out/m.onnx").read_bytes())
+        self.succeed("simplify", "small.onnx", "out/m.onnx")
+        self.assertEqual(["m.onnx"], os.listdir(self.folder / "out"))
 
 
 if __name__ == "__main__":

@@ -38,7 +38,10 @@ class GpuProgram::Builder {
   Result<GpuProgram> build(Plan plan) {
     program_.gpu_ = &device_.gpu();
     program_.plan_ = std::move(plan);
-    for (const PlannedLaunch& launch : program_.plan_.launches) XFLOW_CHECK(add_kernel(launch));
+    for (const PlannedLaunch& launch : program_.plan_.launches) {
+      if (device_.is_stopped()) return fail(ErrorCode::limit, "time is over");
+      XFLOW_CHECK(add_kernel(launch));
+    }
     XFLOW_CHECK(place_all());
     XFLOW_CHECK(write_all());
     XFLOW_TRY(program_.recorded_, device_.gpu().record(launches()));
