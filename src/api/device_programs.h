@@ -24,6 +24,7 @@ class CpuPrograms {
   Result<Program> build(ir::Arena& arena, const cost::Plan& plan, const ir::Symbols::Valuation& sizes, double most_bytes) {
     cost::cpu::ProgramOptions options;
     options.most_bytes = most_bytes;
+    options.most_bytes_in_setting_up = most_bytes;
     options.chosen = &chosen_;
     return Program::build(device_, arena, plan, sizes, options);
   }

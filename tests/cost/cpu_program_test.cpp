@@ -291,6 +291,9 @@ TEST_F(ProgramTest, PacksAConstantThatIsReadTwiceOnce) {
   // Both products may be one kernel or, with the activation, two that pack alike.
   EXPECT_TRUE(Program::build(*device, arena, graph, costs, sizes, {.most_bytes = 1.5e6}));
   EXPECT_FALSE(Program::build(*device, arena, graph, costs, sizes, {.most_bytes = 1e6}));
+  // While it is set up it is there twice.
+  EXPECT_FALSE(Program::build(*device, arena, graph, costs, sizes, {.most_bytes_in_setting_up = 1e6}));
+  EXPECT_TRUE(Program::build(*device, arena, graph, costs, sizes, {.most_bytes_in_setting_up = 3e6}));
 }
 
 TEST_F(ProgramTest, TakesNoMoreMemoryThanItMay) {

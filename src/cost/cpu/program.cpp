@@ -57,21 +57,22 @@ class Program::Builder {
   }
 
  private:
+  static Result<void> check_room(double used, double most) {
+    if (used <= most) return {};
+    return fail(ErrorCode::limit, fmt::format("running it takes more than {:.3g} GB", most / 1e9));
+  }
+
   Result<void> take(double bytes) {
     used_ += bytes;
-    if (used_ <= options_.most_bytes) return {};
-    return fail(ErrorCode::limit, fmt::format("running it takes more than {:.3g} GB", options_.most_bytes / 1e9));
+    return check_room(used_, options_.most_bytes);
   }
 
   // Kernels have tensors of their own until they are bound to those of the program.
-  Result<void> check_room(const ops::KernelSpec& spec) {
+  Result<void> check_room_of(const ops::KernelSpec& spec) const {
     double bytes = 0;
     for (const std::vector<ops::TensorSpec>* list : {&spec.operands, &spec.results})
       for (const ops::TensorSpec& tensor : *list) bytes += static_cast<double>(bytes_of(tensor, Layout::plain));
-    const double used = used_;
-    XFLOW_CHECK(take(bytes));
-    used_ = used;
-    return {};
+    return check_room(used_ + bytes, options_.most_bytes_in_setting_up);
   }
 
   // The layouts in which a kernel may be asked for so that it is the one that was timed.
@@ -105,7 +106,7 @@ class Program::Builder {
     PlannedLaunch& launch = program_.plan_.launches[index];
     program_.kernels_.push_back(nullptr);
     if (std::ranges::all_of(launch.spec.results, is_empty)) return {};
-    XFLOW_CHECK(check_room(launch.spec));
+    XFLOW_CHECK(check_room_of(launch.spec));
     std::vector<std::unique_ptr<Kernel>> kernels;
     std::optional<Error> refusal;
     for (const Layout request : requests(launch)) {

@@ -4,6 +4,7 @@
 #include <xflow/result.h>
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <span>
@@ -18,6 +19,8 @@ namespace xflow::cost::cpu {
 
 struct ProgramOptions {
   double most_bytes = 8e9;  // of weights and of the memory of a run, with that of the steps in index notation
+  // The same while it is set up, when a kernel has tensors of its own beside it, among them constants that turn out to be there already.
+  double most_bytes_in_setting_up = std::numeric_limits<double>::infinity();
   // Implementations that were chosen, by kernel, where there are several: what stands there is taken, and what is chosen is added. Programs
   // that share it run equal kernels alike. Null: the program's own.
   std::map<std::string, std::string>* chosen = nullptr;
