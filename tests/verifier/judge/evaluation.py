@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy
 
+import quantised  # noqa: F401, registers operators
 import sums  # noqa: F401, registers operators
 from operators import ATTRIBUTES, OPERATORS, POINTWISE, REQUIRED, IllTyped, Tensor, Unsupported
 from rule_text import TYPES

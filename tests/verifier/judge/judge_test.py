@@ -74,6 +74,29 @@ class Operators(unittest.TestCase):
         self.assertEqual(theirs.shape, ours.shape, text)
         numpy.testing.assert_allclose(ours, theirs, err_msg=text)
 
+    def test_quantisation(self):
+        x = numpy.float32([[-3.0, 0.25, 0.5, 1.5], [2.5, 1000.0, -1000.0, 0.75]])
+        cases = [("", {}, numpy.float32(0.5), numpy.uint8(128)), (", axis: 1", {"axis": 1}, numpy.float32([0.5, 1, 2, 0.25]), numpy.int8([0, -3, 5, 100])),
+                 (", axis: 1, block: 3", {"axis": 1, "block_size": 3}, numpy.float32([[1, 0.5], [2, 4]]), numpy.int8([[1, 2], [3, -4]]))]
+        for text, attributes, scale, zero in cases:
+            kind = zero.dtype.name
+            q = self.ran("QuantizeLinear", f"quantize_linear(x, s, z, to: {kind}{text})", attributes, x=x, s=scale, z=zero)
+            self.ran("DequantizeLinear", f"dequantize_linear(q, s, z{text})", attributes, q=q.astype(kind), s=scale, z=zero)
+
+    def ran(self, onnx_type, text, attributes, **tensors):
+        """What both compute, and compares it."""
+        scope = Scope()
+        exact = numpy.frompyfunc(lambda v: simple(Fraction(float(v))), 1, 1)
+        scope.tensors = {n: Tensor(numpy.asarray(exact(v), dtype=object), v.dtype.name) for n, v in tensors.items()}
+        ours = Side(Exact, scope).term(Parser(text).term(), "float32")[0].values.astype(float)
+        infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in tensors.items()]
+        node = helper.make_node(onnx_type, list(tensors), ["y"], **attributes)
+        model = helper.make_model(helper.make_graph([node], "g", infos, [helper.make_tensor_value_info("y", TensorProto.UNDEFINED, None)]),
+                                  opset_imports=[helper.make_opsetid("", 21)])
+        theirs = onnx.reference.ReferenceEvaluator(model).run(None, tensors)[0].astype(float)
+        numpy.testing.assert_array_equal(theirs, ours, err_msg=text)
+        return theirs
+
     def test_windows(self):
         x = numpy.arange(2 * 4 * 5 * 6).reshape(2, 4, 5, 6) % 13 - 5
         w = numpy.arange(4 * 2 * 3 * 2).reshape(4, 2, 3, 2) % 7 - 3
