@@ -40,6 +40,7 @@ def arguments():
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=20, help="seconds that a verdict may take")
+    parser.add_argument("--infer", type=int, default=0, help="of how many refuted rules the guards that are inferred are judged")
     parser.add_argument("--cases", type=int, default=6, help="sizes and attributes at which a rule is evaluated")
     parser.add_argument("--known", help="rules that are known to be judged wrongly: a line for each, 'KIND NAME'")
     parser.add_argument("--renew-known", action="store_true", help="write this file anew")
@@ -115,6 +116,22 @@ def judged(task):
     return rule, said, *judge(rule, said, seed, wanted)
 
 
+def inferred(task):
+    """Of a refuted rule: (the rule, a difference under the guards under which it is said to be proved or "", True if there are some)."""
+    rule, options, wanted = task
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "judged.rules"
+        file.write_text(rule.text)
+        command = [options.xflow, "verify", "--infer-guards", "--timeout", f"{options.timeout}s", rule.name, file]
+        text = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    at = text.find(f"\nrule {rule.name}\n")
+    if at < 0:
+        return rule, "", False
+    guarded_rule = read_rules(text[at + 1:])[0]
+    return rule, verdicts.search(guarded_rule, options.seed, wanted).difference, True
+
+
 def known_wrong(options):
     if not options.known:
         return set()
@@ -155,6 +172,14 @@ class Report:
             self.failed = True
             print("too few rules were looked at")
 
+    def add_inferred(self, results):
+        found = sum(proved for _, _, proved in results)
+        wrong = [(rule, difference) for rule, difference, _ in results if difference]
+        for rule, difference in wrong:
+            self.failed = True
+            print(f"wrong inferred guards: {rule.text}\n{difference}\n")
+        print(f"guards of {len(results)} refuted rules: {found} inferred, {len(wrong)} wrong")
+
     def finish(self, names):
         """Rules that are known to be judged wrongly are so; each that is not is no longer to be listed."""
         gone = sorted((kind, name) for kind, name in self.known - self.seen if name in names)
@@ -180,6 +205,9 @@ def main():
     with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
         for title, tasks in groups.items():
             report.add(title, list(pool.map(judged, tasks, chunksize=8)))
+            refuted = [task[0] for task in tasks if task[1]["verdict"] == "refuted"][:options.infer]
+            if refuted:
+                report.add_inferred(list(pool.map(inferred, [(rule, options, options.cases) for rule in refuted])))
     return report.finish({task[0].name for tasks in groups.values() for task in tasks})
 
 
