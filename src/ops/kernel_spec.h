@@ -26,14 +26,22 @@ struct PostOperation {
   friend bool operator==(const PostOperation&, const PostOperation&) = default;
 };
 
-// One kernel. `kernel` names what is computed, with these families known to devices:
-//   matmul         operands a[..., M, K], b[..., K, N]
-//   convolution, transposed_convolution   operands x[N, C, spatial...], w; integers strides, pads (begins then ends), dilations, groups [,
-//   output_padding] pool_max, pool_average   operand x; integers kernel, strides, pads, dilations; count_include_pad reduce         operand
-//   x; word: sum, mean, max, l2; integers axes, keep_dims softmax        operand x; integer axis pointwise      a chain: `steps` is empty
-//   and the operator is the kernel name "pointwise/NAME"; cover builds chains with post operations copy           moves data: word says
-//   which (transpose, concat, split, slice, pad, gather, expand, tile, resize, reshape); integers its attributes none           costs
-//   nothing and moves nothing (reshape in place, identity)
+// One kernel. `kernel` names what is computed. Devices know these families:
+//
+// clang-format off
+//   kernel                  operands, integers and word
+//   matmul                  a[..., M, K], b[..., K, N]
+//   convolution             x[N, C, spatial...], w; strides, pads (begins then ends), dilations, groups
+//   transposed_convolution  the same, and output_padding
+//   pool_max, pool_average  x[N, C, spatial...]; kernel, strides, pads, dilations; pool_average: count_include_pad
+//   reduce                  x; word: sum, mean, max, l2; axes, keep_dims
+//   softmax                 x; axis
+//   pointwise/NAME          the operands of the pointwise operator NAME; the kernel cover adds post-operations
+//   copy                    moves data; word: transpose, concat, split, slice, pad, gather, expand, tile, resize, reshape; its attributes
+//   none                    costs nothing and moves nothing (a reshape in place, an identity)
+// clang-format on
+//
+// A kernel of any other name is that operator of the IR, with its attributes.
 struct KernelSpec {
   std::string kernel;
   std::string word;
