@@ -66,8 +66,8 @@ struct OptimizeOptions {
   std::optional<std::uint64_t> max_memory;
   double alpha = 1.05;       // graphs that cost more than alpha times the best are not followed
   double max_growth = 0.05;  // of the bytes of all constants, as a factor of the original's
-  // Folders or files of rules instead of those that are built in. Each rule is proved when it is loaded, and skipped, with a warning, if it
-  // is not.
+  // Folders or files of rules instead of those that are built in. Each rule is proved when it is loaded. A rule that is not proved is an
+  // error (not_proved, which names the rule and says what was found instead), and nothing is optimised.
   std::vector<std::string> rules;
   std::vector<std::string> skip_rules;  // by name
   // What rules may do to floating point results: "exact" the same bits of each element, "rounding" the same up to rounding where inputs and
