@@ -1,4 +1,4 @@
-# libxflow_cuda.so, the device for GPUs: loaded when it is asked for (src/cost/device_plugin.h). It needs the
+# libxflow_cuda.so, the device for GPUs: loaded when it is asked for (src/cost/gpu/device_plugin.h). It needs the
 # headers of CUDA 13, cuDNN 9 and cuDNN's frontend to be built; the libraries are found by name while it runs.
 
 # Sets `missing` to what is wrong if the major version MACRO / DIVISOR of one of the files is not WANTED.

@@ -2,7 +2,7 @@
 #include <xflow/devices.h>
 
 #include "src/cost/cpu/cpu_device.h"
-#include "src/cost/device_plugin.h"
+#include "src/cost/gpu/device_plugin.h"
 
 namespace xflow {
 namespace {

@@ -16,7 +16,7 @@
 #include "src/cost/cover.h"
 #include "src/cost/cpu/cpu_device.h"
 #include "src/cost/cpu/footprint.h"
-#include "src/cost/device_plugin.h"
+#include "src/cost/gpu/device_plugin.h"
 #include "src/cost/gpu/gpu_device.h"
 #include "src/cost/profile/profile_device.h"
 #include "src/cost/runner/runner_device.h"

@@ -1,7 +1,7 @@
 // What libraries of GPUs are asked for.
 #include <gtest/gtest.h>
 
-#include "src/cost/device_plugin.h"
+#include "src/cost/gpu/device_plugin.h"
 #include "src/cost/gpu/kernels.h"
 
 namespace xflow::cost::gpu {

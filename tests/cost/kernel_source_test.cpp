@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "src/cost/device.h"
-#include "src/cost/device_plugin.h"
+#include "src/cost/gpu/device_plugin.h"
 #include "tests/compiled_text.h"
 #include "tests/cost/kernel_cases.h"
 #include "tests/cost/run_text.h"

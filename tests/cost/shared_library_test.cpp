@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "src/cost/device_plugin.h"
+#include "src/cost/gpu/device_plugin.h"
 
 namespace xflow::cost {
 namespace {

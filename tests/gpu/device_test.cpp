@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "src/cost/cover.h"
-#include "src/cost/device_plugin.h"
+#include "src/cost/gpu/device_plugin.h"
 #include "src/cost/gpu/gpu_device.h"
 #include "src/cost/gpu/gpu_program.h"
 #include "src/cost/shared_library.h"

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "src/cost/device_plugin.h"
+#include "src/cost/gpu/device_plugin.h"
 #include "src/cost/gpu/gpu.h"
 
 namespace xflow::cost::cuda {

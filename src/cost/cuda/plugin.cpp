@@ -6,7 +6,7 @@
 #include "src/cost/cuda/cuda_gpu.h"
 #include "src/cost/cuda/libraries.h"
 #include "src/cost/cuda/ready.h"
-#include "src/cost/device_plugin.h"
+#include "src/cost/gpu/device_plugin.h"
 
 namespace xflow::cost::cuda {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "src/cost/cuda/libraries.h"
-#include "src/cost/device_plugin.h"
+#include "src/cost/gpu/device_plugin.h"
 #include "src/cost/gpu/gpu.h"
 
 namespace xflow::cost::cuda {

@@ -1,4 +1,4 @@
-#include "src/cost/device_plugin.h"
+#include "src/cost/gpu/device_plugin.h"
 
 #include <fmt/format.h>
 
