@@ -54,6 +54,34 @@ def turned(random):
     return model_of(nodes, [float_info("x", shape)], [float_info("y", shape)], [*scales("x")], opset=17)
 
 
+def table(random):
+    """Rows of a quantised table."""
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "w_scale", "w_zero"], ["wd"]),
+        helper.make_node("Gather", ["wd", "rows"], ["g"]),
+        helper.make_node("Add", ["g", "x"], ["y"]),
+    ]
+    weights = [
+        tensor("w", random.integers(-127, 127, (1000, 64)), numpy.int8),
+        tensor("w_scale", 0.05),
+        tensor("w_zero", 3, numpy.int8),
+        tensor("rows", [5, 7, 999, 0], numpy.int64),
+    ]
+    return model_of(nodes, [float_info("x", [4, 64])], [float_info("y", [4, 64])], weights, opset=17)
+
+
+def cut(random):
+    """Half of what is quantised is not read."""
+    nodes = [
+        with_scale("QuantizeLinear", "x", "x", "q"),
+        helper.make_node("Slice", ["q", "from", "to", "axis"], ["s"]),
+        with_scale("DequantizeLinear", "s", "x", "d"),
+        helper.make_node("Relu", ["d"], ["y"]),
+    ]
+    weights = [*scales("x"), tensor("from", [0], numpy.int64), tensor("to", [128], numpy.int64), tensor("axis", [1], numpy.int64)]
+    return model_of(nodes, [float_info("x", [64, 1024])], [float_info("y", [64, 128])], weights, opset=17)
+
+
 def integer_convolution(random):
     nodes = [
         with_scale("QuantizeLinear", "x", "x", "q"),
@@ -128,15 +156,19 @@ class Quantized(ProgramTest):
     def test_data_movement_crosses(self):
         _, result = self.improve(turned)
         self.assertEqual(["QuantizeLinear", "DequantizeLinear"], self.operators(result))
+        _, result = self.improve(table)
+        self.assertEqual(["DequantizeLinear", "Add"], self.operators(result))  # rows are picked before the run
+        _, result = self.improve(cut)
+        self.assertEqual(["Slice", "QuantizeLinear", "DequantizeLinear", "Relu"], self.operators(result))
 
     def test_are_compared(self):
-        for make in [dense, turned, integer_convolution]:
+        for make in [dense, turned, table, cut, integer_convolution]:
             model = make(numpy.random.default_rng(0))
             self.write("a.onnx", model)
             self.write("b.onnx", model)
             self.succeed("check", "a.onnx", "b.onnx")
-            scale = next(t for t in model.graph.initializer if t.name == "x_scale")
-            scale.CopyFrom(tensor("x_scale", 0.5))
+            scale = next(t for t in model.graph.initializer if t.name in ("x_scale", "w_scale"))
+            scale.CopyFrom(tensor(scale.name, 0.5))
             self.write("b.onnx", model)
             self.assertEqual(1, self.run_program("check", "a.onnx", "b.onnx").returncode)
 
