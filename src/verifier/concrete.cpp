@@ -410,6 +410,7 @@ std::optional<Inputs> Concrete::draw(const Assignment& assignment, std::uint64_t
     if (end && *end >= 1) low = random() % 4 == 0 ? -*end : 0, high = *end - 1;
     const bool at_edges = kind == Entry::edges && type != ir::DataType::boolean && !end;
     bool nonzero = false;
+    bool negative = true;  // negative entries are allowed
     bool in_range = false;
     for (const rules::ValueFact& f : instance.value_facts) {
       if (f.value != v) continue;
@@ -422,8 +423,12 @@ std::optional<Inputs> Concrete::draw(const Assignment& assignment, std::uint64_t
         continue;
       }
       nonzero = nonzero || f.kind != rules::ValueFact::Kind::nonnegative;
-      if (f.kind != rules::ValueFact::Kind::nonzero) low = 0;
+      negative = negative && f.kind == rules::ValueFact::Kind::nonzero;
     }
+    if (!negative) low = std::max<std::int64_t>(low, 0);
+    if (nonzero && !in_range) high = std::max<std::int64_t>(high, 1);
+    // No entry is left: the facts contradict each other at these sizes.
+    if (low > high || (nonzero && low == 0 && high == 0)) return std::nullopt;
     const auto edge = [&](std::int64_t otherwise) {
       const auto next = static_cast<std::int64_t>(random() % 3) - 1;
       const std::int64_t x = power + next;

@@ -51,6 +51,23 @@ TEST(Limits, StopADecisionInsideAQuestionToTheSolver) {
   EXPECT_EQ(d.decision.open, "the time was up");
 }
 
+// No number is an index of one row and not 0, so none can be drawn.
+TEST(Limits, EndWhereGuardsLeaveNoNumber) {
+  for (const std::string guards : {"in_range(i, 0, 1) and nonzero(i)", "positive(i) and in_range(i, -3, 0)", "nonzero(i)", "positive(i)"}) {
+    const RuleDecision d = decide(rule(R"(rule rows
+  with
+    x: [1], i: int64[N]
+  source
+    y = gather(x, i) + 0 * gather(x, i)
+  target
+    y = gather(x, i) + gather(x, i)
+  where )" + guards + "\n"),
+                                  limited(5));
+    EXPECT_NE(d.verdict, Verdict::proved) << guards;
+    EXPECT_NE(d.verdict, Verdict::timeout) << guards;
+  }
+}
+
 // Where t has more channels than the convolution, that has one.
 TEST(Limits, LeaveTimeForAProof) {
   const RuleDecision d = decide(rule(kBiased), limited(60));
