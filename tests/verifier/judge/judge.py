@@ -27,6 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 PARENTS = ("substitutions", "tests/verifier/proved")
 SEED = 1
 UNDECIDED_PERMILLE = 25
+PROMISES = ("exact", "rounding")  # classes that promise something of floats
 KINDS = {"proved": "wrongly proved", "refuted": "wrongly refuted", "ill-typed": "wrongly ill-typed", "guards": "wrong guards",
          "numbers": "wrong float class"}
 
@@ -78,7 +79,7 @@ def guarded(rule, guards):
 
 
 def judge(rule, said, seed, wanted):
-    """[(kind, evidence)]: what is wrong; and what was looked at."""
+    """([(kind, evidence)]: what is wrong; how much was looked at; how many samples held extreme floats)."""
     wrong, verdict = [], said["verdict"]
     if verdict == "proved":
         found = verdicts.search(rule, seed, wanted)
@@ -88,26 +89,26 @@ def judge(rule, said, seed, wanted):
             needed = verdicts.search(guarded(rule, said["needed_guards"]), seed, wanted)
             if needed.difference:
                 wrong.append(("guards", f"where {' and '.join(said['needed_guards'])}: {needed.difference}"))
-        difference, _ = float_class.search(rule, said["numbers"], seed)
+        difference, floats = float_class.search(rule, said["numbers"], seed)
         if difference:
             wrong.append(("numbers", f"{said['numbers']} ({', '.join(said['number_effects'])}): {difference}"))
-        return wrong, found.compared
+        return wrong, found.compared, floats
     if verdict == "refuted":
         reason = counterexamples.replay(rule, said["counterexample"], seed)
         if reason:
             wrong.append(("refuted", f"{said['counterexample']['text']}\n{reason}"))
-        return wrong, 1
+        return wrong, 1, 0
     if verdict == "ill-typed":
         choice = re.search(r"\(for ([^()]*)\)", said["open"])
         found = verdicts.search(rule, seed, wanted, 400, pins=counterexamples.chosen(rule, choice.group(1)) if choice else None)
         if found.cases and not found.difference:
             wrong.append(("ill-typed", f"{said['open']}\nboth sides are typed at {found.cases} choices of sizes"))
-        return wrong, 1
+        return wrong, 1, 0
     if said["missing_guards"]:
         found = verdicts.search(guarded(rule, said["guards"] + said["missing_guards"]), seed, wanted)
         if found.difference:
             wrong.append(("guards", f"where {' and '.join(said['missing_guards'])}: {found.difference}"))
-    return wrong, 1
+    return wrong, 1, 0
 
 
 def judged(task):
@@ -145,9 +146,13 @@ class Report:
 
     def add(self, title, results):
         counts, looked_at, undecided, late = collections.Counter(), 0, [], []
-        for rule, said, wrong, compared in results:
+        classes, on_floats = collections.Counter(), collections.Counter()
+        for rule, said, wrong, compared, floats in results:
             verdict = said["verdict"]
             counts[verdict] += 1
+            if verdict == "proved":
+                classes[said["numbers"]] += 1
+                on_floats[said["numbers"]] += floats > 0
             looked_at += compared > 0
             if verdict in ("unknown", "timeout"):
                 undecided.append(rule)
@@ -165,6 +170,8 @@ class Report:
         print(f"{title}: {total} rules, {looked_at} looked at: " + ", ".join(f"{counts[v]} {v}" for v in ("proved", "refuted", "ill-typed")) +
               f", {len(undecided)} undecided, {len(late)} over the time limit; " +
               ", ".join(f"{counts[text]} {text}" for text in KINDS.values()))
+        print("proved: " + ", ".join(f"{classes[c]} {c} ({on_floats[c]} run on extreme floats)" for c in PROMISES) +
+              f", {classes['special']} special")
         if len(undecided) * 1000 > UNDECIDED_PERMILLE * total or late:
             self.failed = True
             print("undecided: " + ", ".join(r.name for r in undecided) + "\nover the time limit: " + ", ".join(r.name for r in late))

@@ -1,5 +1,8 @@
 """The judge finds what is wrong: judge_test.py [unittest arguments]."""
 
+import argparse
+import contextlib
+import io
 import pathlib
 import unittest
 from fractions import Fraction
@@ -11,6 +14,7 @@ from onnx import TensorProto, helper
 
 import counterexamples
 import float_class
+import judge
 import verdicts
 from evaluation import Scope, Side
 from exact import Exact, simple
@@ -54,6 +58,18 @@ class Text(unittest.TestCase):
         for text, value in (("begins(p) + ends(p)", [4, 6]), ("permute([n, 8], [1, 0])", [8, 7]), ("p[-1] - floor_div(n, 2)", 1),
                             ("replace(p, 1, n)", [1, 7, 3, 4]), ("insert(remove(p, [0, 1]), 2, n)", [3, 4, 7])):
             self.assertEqual(value, scope.value(Parser(text).expression()), text)
+
+
+class Reports(unittest.TestCase):
+    def test_counts_the_rules_of_each_class_that_are_run_on_extreme_floats(self):
+        integers = rule("y = i + j", "y = j + i", types="i: int64 [N], j: int64 [N]")
+        floats = rule("y = x + z", "y = z + x")
+        results = [(r, {"verdict": "proved", "numbers": c, "microseconds": 1}, [], 1, float_class.search(r, c, 1)[1])
+                   for r, c in ((integers, "exact"), (floats, "exact"), (floats, "rounding"), (floats, "special"))]
+        options = argparse.Namespace(known=None, timeout=1)
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            judge.Report(options).add("4 rules", results)
+        self.assertIn("\nproved: 2 exact (1 run on extreme floats), 1 rounding (1 run on extreme floats), 1 special\n", printed.getvalue())
 
 
 class Operators(unittest.TestCase):
