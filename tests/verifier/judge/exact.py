@@ -288,6 +288,7 @@ class Exact:
     @staticmethod
     def known(values, places):
         """The values, undefined elsewhere than at `places`."""
+        values = as_array(values)
         places = numpy.broadcast_to(places, values.shape)
         if places.all():
             return values

@@ -296,6 +296,11 @@ class Counterexamples(unittest.TestCase):
 
 
 class Judgement(unittest.TestCase):
+    def test_one_element_that_is_gathered_is_an_array(self):
+        scope = Scope()
+        scope.tensors = {"x": Tensor(numpy.array([3, 4], dtype=object), "float32"), "i": Tensor(numpy.array(1, dtype=object), "int64")}
+        self.assertEqual((), Side(Exact, scope).term(Parser("gather(x, i)").term(), "float32")[0].shape)
+
     def test_operators_refuse_what_is_ill_typed(self):
         scope = Scope()
         scope.tensors = {"x": Tensor(numpy.zeros((2, 3), dtype=object), "float32"), "i": Tensor(numpy.zeros(2, dtype=object), "int64")}
