@@ -13,6 +13,7 @@
 #include "bench/cost/lifted.h"
 #include "src/api/device_programs.h"
 #include "src/api/engine.h"
+#include "src/api/run_limits.h"
 #include "src/cost/cover.h"
 #include "src/cost/cpu/cpu_device.h"
 #include "src/cost/cpu/footprint.h"
@@ -101,8 +102,9 @@ class Runs {
     auto executor = std::make_unique<typename Programs::Executor>(programs->device());
     add_ = [programs, to = executor.get()](Lifted& model, const cost::Plan& plan) {
       return to->add([programs, &model, plan]() -> Result<std::vector<Program>> {
-        constexpr std::size_t kTogether = 3;
-        XFLOW_TRY(Program program, programs->build(model.arena, plan, model.sizes->valuation(), kTogether));
+        constexpr double kTogether = 3;  // programs in memory; half of it is for everything else
+        XFLOW_TRY(Program program,
+                  programs->build(model.arena, plan, model.sizes->valuation(), static_cast<double>(api::machine_bytes()) / 2 / kTogether));
         for (const cost::BufferId id : program.plan().inputs) {
           const ir::ValueId value = program.plan().buffer(id).value;
           const auto input = std::ranges::find(model.inputs, value, &api::NamedInput::value);
