@@ -24,7 +24,7 @@ COMMANDS = [
 
 
 def chain(nodes):
-    """Sines and cosines in turns, of which no rule makes less."""
+    """Alternating sines and cosines, which no rule reduces."""
     made = [helper.make_node(["Sin", "Cos"][k % 2], [f"v{k}"], [f"v{k + 1}"]) for k in range(nodes)]
     info = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in ["v0", f"v{nodes}"]]
     graph = helper.make_graph(made, "g", info[:1], info[1:])

@@ -66,8 +66,8 @@ class TimeLimit(CheckTest):
 
     def test_that_is_over_is_an_error(self):
         self.write("a.onnx", self.slow())
-        over = "not decided: the time limit of 0.3 s was over after 0 of 1 sets of inputs; --time-limit gives more"
-        self.fail_with(3, over, "check", "a.onnx", "a.onnx", "--time-limit", "300ms")
+        over = "not decided: the time limit of 2 s was over after 0 of 1 sets of inputs; --time-limit gives more"
+        self.fail_with(3, over, "check", "a.onnx", "a.onnx", "--time-limit", "2s")
 
     def test_that_is_over_before_the_models_are_read(self):
         self.write("a.onnx", chain("Relu"))

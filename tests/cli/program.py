@@ -16,6 +16,19 @@ PROGRAM = ""
 # The command of the runner for ONNX Runtime, out of the checkout.
 RUNNER = (f"PYTHONPATH={shlex.quote(str(pathlib.Path(__file__).resolve().parents[2] / 'python'))} "
           f"{shlex.quote(sys.executable)} -m xflow_onnx.runner_ort")
+# The profile of a device that nobody has: times, and so results, are the same on every machine.
+ROOFLINE = """xflow profile 1
+device npu
+model NPU 7
+library vendor 2.1
+threads 1
+roofline launch 5000
+roofline bandwidth 4e+11
+roofline peak float32 1e+13
+roofline peak uint8 1e+13
+roofline peak int8 1e+13
+roofline peak int32 1e+13
+"""
 
 
 def float_info(name, shape):

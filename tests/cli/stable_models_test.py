@@ -10,18 +10,9 @@ import subprocess
 import sys
 
 import program
-from program import ProgramTest
+from program import ROOFLINE, ProgramTest
 
 BENCH_MODELS = ""
-ROOFLINE = """xflow profile 1
-device npu
-model NPU 7
-library vendor 2.1
-threads 1
-roofline launch 5000
-roofline bandwidth 4e+11
-roofline peak float32 1e+13
-"""
 
 
 class Models(ProgramTest):

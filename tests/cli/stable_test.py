@@ -12,20 +12,11 @@ import numpy
 import onnx
 import program
 from onnx import helper, numpy_helper
-from program import ProgramTest, float_info, model_of
+from program import ROOFLINE, ProgramTest, float_info, model_of
 
 RUNNER = ""
 BUDGET = ["--budget", "6states"]
 PAIRS = 5
-ROOFLINE = """xflow profile 1
-device npu
-model NPU 7
-library vendor 2.1
-threads 1
-roofline launch 5000
-roofline bandwidth 4e+11
-roofline peak float32 1e+13
-"""
 
 
 def pairs():
