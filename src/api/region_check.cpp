@@ -229,7 +229,7 @@ class Checker {
       const ir::Node& node = arena_.node(id);
       if (node.kind != ir::NodeKind::input && node.kind != ir::NodeKind::opaque) continue;
       for (std::uint32_t k = 0; k < node.outputs.size(); ++k)
-        if (!given.contains({id, k})) drawn.emplace_back(id, k);
+        if (!given.contains({id, k})) drawn.push_back({id, k});
     }
     // All of them together have no more elements than the values that are computed.
     std::vector<std::uint64_t> counts;
