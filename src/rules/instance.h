@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/ir/graph.h"
@@ -40,6 +41,8 @@ struct RuleInstance {
   std::vector<Fact> obligations;          // to be proved from the facts: the typing of the target, equality of output shapes
   std::vector<ValueFact> value_facts;     // given
   std::string choice;                     // "B: 2 dimensions, axis = 1"; empty for a rule that leaves nothing open
+  // Names of the rule that stand nowhere in the above, since an equation or a choice of broadcasting gives their value: x.0 -> 1.
+  std::vector<std::pair<ir::SymbolId, ir::Poly>> replaced;
 };
 
 }  // namespace xflow::rules

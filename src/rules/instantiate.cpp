@@ -537,6 +537,7 @@ class Run {
       for (const Fact& fact : *facts) add_fact(instance.facts, fact);
     }
     instance.value_facts = value_facts_;
+    instance.replaced.assign(substitution_.begin(), substitution_.end());
     for (const Guard& guard : rule_.guards) {
       if (guard.kind != Guard::Kind::is_in_range) continue;
       XFLOW_TRY(const ir::Poly low, evaluate_integer(guard.arguments[0], environment_, symbols()));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "src/verifier/explain.h"
 #include "src/verifier/faults.h"
@@ -26,12 +27,20 @@ std::string nested(const Entries& e, std::size_t dimension, std::size_t& positio
   return text + "]";
 }
 
+// Names that the instance replaced are said too, so that a reader needs to solve nothing; dimensions among them only where no tensors are
+// given, whose shapes show them.
 void name_integers(Counterexample& c, const rules::RuleInstance& instance, const Concrete& concrete, const Assignment& assignment) {
   c.choice = instance.choice;
-  for (const ir::SymbolId s : concrete.symbols()) {
-    const ir::SymbolInfo& info = instance.arena->symbols().info(s);
-    c.integers.emplace_back(info.name, assignment.integers.at(s));
-    if (info.kind != ir::SymbolKind::dimension) c.attributes.push_back(c.integers.back());
+  const ir::Symbols& symbols = instance.arena->symbols();
+  std::map<ir::SymbolId, std::int64_t> values;
+  for (const ir::SymbolId s : concrete.symbols()) values.emplace(s, assignment.integers.at(s));
+  for (const auto& [s, poly] : instance.replaced) {
+    if (!c.tensors.empty() && symbols.info(s).kind == ir::SymbolKind::dimension) continue;
+    if (const auto value = concrete.value(poly, assignment)) values.emplace(s, *value);
+  }
+  for (const auto& [s, value] : values) {
+    c.integers.emplace_back(symbols.info(s).name, value);
+    if (symbols.info(s).kind != ir::SymbolKind::dimension) c.attributes.push_back(c.integers.back());
   }
 }
 
@@ -186,12 +195,12 @@ void Refuter::minimise(Found& found) {
 
 Counterexample Refuter::describe(const Found& found) const {
   Counterexample c;
-  name_integers(c, instance_, concrete_, found.assignment);
   for (std::size_t t = 0; t < found.inputs.size(); ++t) {
     std::size_t position = 0;
     c.tensors.emplace_back(instance_.variable_names[t], nested(found.inputs[t], 0, position));
     c.shapes.push_back(found.inputs[t].dims);
   }
+  name_integers(c, instance_, concrete_, found.assignment);
   for (const auto& [name, value] : found.assignment.reals) c.tensors.emplace_back(name, value.to_string());
   c.output = found.difference.output;
   if (static_cast<std::size_t>(c.output) < instance_.output_names.size())
@@ -208,11 +217,7 @@ Decision explain_obligation(const rules::RuleInstance& instance, Concrete& concr
   const Readable readable(Names{instance.arena->symbols(), instance.variables, instance.variable_names}, {});
   const std::string condition = readable.condition({failed.atom});
   const std::string text = failed.reason.empty() ? condition : failed.reason + " (" + condition + ")";
-  if (proof.obligations_are_contradictory()) {
-    decision.verdict = Verdict::ill_typed;
-    decision.open = "no shapes make both sides well typed: " + text;
-    return decision;
-  }
+  const bool is_contradictory = proof.obligations_are_contradictory();
   // The source has a type for these sizes, and the target has none, or other shapes.
   const auto fails = [&](const Assignment& a) {
     if (!satisfies_facts(instance, concrete, a) || concrete.holds(failed.atom, a).value_or(true)) return false;
@@ -224,6 +229,11 @@ Decision explain_obligation(const rules::RuleInstance& instance, Concrete& concr
   if (const auto found = std::find_if(samples.begin(), samples.end(), fails); found != samples.end()) witness = *found;
   if (!witness) witness = sampler.satisfying({negation(failed.atom)});
   if (witness && !fails(*witness)) witness.reset();
+  if (!witness && is_contradictory) {
+    decision.verdict = Verdict::ill_typed;
+    decision.open = "no shapes make both sides well typed: " + text;
+    return decision;
+  }
   if (!witness) {
     decision.verdict = Verdict::unknown;
     decision.open = "typing of the target: " + text;
@@ -243,7 +253,9 @@ Decision explain_obligation(const rules::RuleInstance& instance, Concrete& concr
   Counterexample c;
   name_integers(c, instance, concrete, *witness);
   c.source_value = "the source has a type";
-  c.target_value = "the target has it only where " + condition + (failed.reason.empty() ? "" : " (" + failed.reason + ")");
+  c.target_value = is_contradictory
+                       ? "no sizes make both sides well typed: " + text
+                       : "the target has it only where " + condition + (failed.reason.empty() ? "" : " (" + failed.reason + ")");
   decision.verdict = Verdict::refuted;
   decision.counterexample = std::move(c);
   return decision;

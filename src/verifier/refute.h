@@ -57,8 +57,8 @@ bool satisfies_facts(const rules::RuleInstance& instance, const Concrete& concre
 bool satisfies_value_facts(const rules::RuleInstance& instance, const Concrete& concrete, const Assignment& assignment,
                            std::size_t variable, const ir::Rational& entry);
 
-// What a failed obligation means: refuted with the shapes on which the target has no type or another shape, ill-typed where no shape makes
-// both sides well typed, unknown where neither is known.
+// What a failed obligation means: refuted with the shapes on which the target has no type or another shape; where none are found, ill-typed
+// if no shape makes both sides well typed, and unknown otherwise.
 Decision explain_obligation(const rules::RuleInstance& instance, Concrete& concrete, Sampler& sampler,
                             const std::vector<Assignment>& samples, Proof& proof, const rules::Fact& failed);
 

@@ -169,6 +169,14 @@ class Replay {
         return unfit(fmt::format("no value for {}", symbol_name(s)));
       }
     }
+    for (const auto& [s, poly] : instance_.replaced) {
+      const auto found = example_.values.find(symbol_name(s));
+      if (found == example_.values.end()) continue;
+      used[found->first] = true;
+      const auto value = concrete_.value(poly, assignment_);
+      if (value && !(found->second.dims.empty() && found->second.values[0] == ir::Rational(*value)))
+        return unfit(fmt::format("the rule says nothing of these sizes: {} is {} there{}", found->first, *value, at_choice()));
+    }
     for (const std::string& name : concrete_.reals())
       if (const auto at = used.find(name); at != used.end()) at->second = true;
     for (const std::string& name : instance_.variable_names)

@@ -17,7 +17,7 @@ enum class Verdict : std::uint8_t {
   proved,     // the only verdict that lets a rule be applied
   refuted,    // a counterexample was found and evaluated exactly
   unknown,    // not proved; `open` says which obligation stayed open
-  ill_typed,  // no shape satisfies the source, or the target does not type under the guards
+  ill_typed,  // no shape satisfies the source, or the target does not type whatever the sizes are
   timeout,    // the step limit or the deadline was reached; not proved
 };
 

@@ -153,8 +153,8 @@ class Verify(ProgramTest):
         self.assertEqual((expected, "0 of 1 rules proved, 1 refuted"), self.line(1, DIFFERENCE))
 
     def test_says_what_clashes(self):
-        expected = "too-long ill-typed TIME exact no shapes make both sides well typed: dimension 0 of output y is N in the source, 2*N in the target (N = 0)"
-        self.assertEqual((expected, "0 of 1 rules proved, 1 ill-typed"), self.line(1, TWICE))
+        expected = "too-long refuted TIME exact N = 1, the source has a type, but no sizes make both sides well typed: dimension 0 of output y is N in the source, 2*N in the target (N = 0)"
+        self.assertEqual((expected, "0 of 1 rules proved, 1 refuted"), self.line(1, TWICE))
 
     def test_says_what_to_write_instead(self):
         for text, expected in MISTAKES:

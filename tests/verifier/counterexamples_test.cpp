@@ -52,6 +52,37 @@ TEST(Counterexamples, AreTargetsThatDoNotRun) {
   EXPECT_TRUE(again->different) << again->text;
 }
 
+// Sizes of a counterexample of types are told completely: also those that a choice of broadcasting or a guard gives.
+TEST(Counterexamples, SayTheSizesThatBroadcastingFixes) {
+  const rules::Rule rule = rule_of(
+      "rule split\n  source\n    y, w = split(x * z, axis: 0, sizes: [n, m])\n  target\n    x1, x2 = split(x, axis: 0, sizes: [n, m])\n"
+      "    z1, z2 = split(z, axis: 0, sizes: [n, m])\n    y = x1 * z1\n    w = x2 * z2\n  where rank(x) = 1 and rank(z) = 1\n");
+  const RuleDecision d = decide(rule);
+  ASSERT_EQ(d.verdict, Verdict::refuted) << d.explanation();
+  const std::string choice = "for x: 1 dimension, z: 1 dimension; ";
+  EXPECT_EQ(d.decision.counterexample->to_string(),
+            choice +
+                "x.0 = 1, z.0 = 2, n = 1, m = 1; the source has a type, but the target has it only where n + m = 1 (5:14 split of the "
+                "target expects the sum of sizes to be the dimension that is split)");
+  const auto replayed = [&](const std::string& sizes) {
+    const auto again = replay_counterexample(rule, choice + sizes);
+    return again ? again->text.substr(0, 21) : again.error().text();
+  };
+  EXPECT_EQ(replayed("x.0 = 1, z.0 = 2, n = 1, m = 1"), "the source has a type");
+  EXPECT_EQ(replayed("n = 1, m = 1, x.0 = 1"), "the source has a type");
+  EXPECT_EQ(replayed("x.0 = 1, z.0 = 3, n = 1, m = 1"),
+            "counterexample: the rule says nothing of these sizes: z.0 is 2 there (for x: 1 dimension, z: 1 dimension)");
+}
+
+// An attribute that a guard gives is told beside tensors too; dimensions are seen there.
+TEST(Counterexamples, SayTheAttributesThatGuardsFix) {
+  const RuleDecision d = decided(
+      "rule first\n  with\n    x: [A, B]\n  source\n    y = slice(x, starts: [a, 0], sizes: [1, B], steps: 1)\n"
+      "  target\n    y = slice(x, starts: [0, 0], sizes: [1, B], steps: 1)\n  where a = A - 1 and A = B\n");
+  ASSERT_EQ(d.verdict, Verdict::refuted) << d.explanation();
+  EXPECT_EQ(d.decision.counterexample->to_string(), "a = 1; x = [[0, 0], [0, 1]]; output y at [0, 1]: 1 != 0");
+}
+
 TEST(Decide, SaysWhereTheTargetHasAValue) {
   const RuleDecision d =
       decided("rule undone\n  source\n    y = x * 0 + z * 0\n  target\n    y = x * 0 + 0 * (z / (2 + z * z * z * z * z))\n");

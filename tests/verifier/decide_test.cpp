@@ -69,13 +69,32 @@ TEST(Decide, SaysWhatTheTargetAsksFor) {
       << d.counterexample->to_string();
 }
 
-TEST(Decide, IsIllTypedWhereNoShapesTypeBothSides) {
+// The sides have one type for no sizes, which one choice of sizes shows.
+TEST(Decide, RefutesATargetThatNeverHasTheTypeOfTheSource) {
   HandMade r;
   const Poly n = r.dim("N");
   const ValueId x = r.variable("x", {n, n + Poly(1)});
   r.source({r.op("neg", {x})});
   r.target({r.op("neg", {r.transpose(x, {1, 0})})});
-  EXPECT_EQ(r.decide().verdict, Verdict::ill_typed);
+  const Decision d = r.decide();
+  ASSERT_EQ(d.verdict, Verdict::refuted);
+  EXPECT_EQ(d.counterexample->to_string(),
+            "N = 1; the source has a type, but no sizes make both sides well typed: the shapes of both sides to be equal (0 = 1)");
+}
+
+TEST(Decide, IsIllTypedWhereNoShapesTypeBothSidesAndNoneAreFoundForTheSource) {
+  HandMade r;
+  const Poly n = r.dim("N");
+  const ValueId x = r.variable("x", {n, n + Poly(1)});
+  const Poly m = r.dim("M");
+  r.fact(ops::equal(n * m, Poly(37 * 41)));  // no small sizes
+  r.fact(ops::at_least(n, Poly(2)));
+  r.fact(ops::at_least(m, Poly(2)));
+  r.source({r.op("neg", {x})});
+  r.target({r.op("neg", {r.transpose(x, {1, 0})})});
+  const Decision d = r.decide();
+  EXPECT_EQ(d.verdict, Verdict::ill_typed);
+  EXPECT_EQ(d.open, "no shapes make both sides well typed: the shapes of both sides to be equal (0 = 1)");
 }
 
 TEST(Decide, StopsAtItsStepLimit) {

@@ -99,8 +99,8 @@ def judge(rule, said, seed, wanted):
             wrong.append(("refuted", f"{said['counterexample']['text']}\n{reason}"))
         return wrong, 1, 0
     if verdict == "ill-typed":
-        choice = re.search(r"\(for ([^()]*)\)", said["open"])
-        found = verdicts.search(rule, seed, wanted, 400, pins=counterexamples.chosen(rule, choice.group(1)) if choice else None)
+        choice = said["choice"] or "".join(re.findall(r"\(for ([^()]*)\)", said["open"])[:1])  # no instance: the message tells it
+        found = verdicts.search(rule, seed, wanted, 400, pins=counterexamples.chosen(rule, choice))
         if found.cases and not found.difference:
             wrong.append(("ill-typed", f"{said['open']}\nboth sides are typed at {found.cases} choices of sizes"))
         return wrong, 1, 0

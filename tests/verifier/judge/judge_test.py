@@ -296,6 +296,13 @@ class Counterexamples(unittest.TestCase):
 
 
 class Judgement(unittest.TestCase):
+    def test_ill_typed_is_judged_at_the_choice_that_is_told(self):
+        flat = rule("y = relu(x)", "y = reshape(relu(x), shape: [elements(x)])")
+        for choice, text, expected in (("x: 1 dimension", "a clash", ["ill-typed"]), ("x: 2 dimensions", "a clash", []),
+                                       ("", "target: a clash (for x: 1 dimension)", ["ill-typed"]), ("", "a clash (for x: 2 dimensions)", [])):
+            said = {"verdict": "ill-typed", "choice": choice, "open": text}
+            self.assertEqual(expected, [kind for kind, _ in judge.judge(flat, said, 1, 6)[0]], choice + text)
+
     def test_one_element_that_is_gathered_is_an_array(self):
         scope = Scope()
         scope.tensors = {"x": Tensor(numpy.array([3, 4], dtype=object), "float32"), "i": Tensor(numpy.array(1, dtype=object), "int64")}
