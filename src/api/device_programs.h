@@ -30,6 +30,7 @@ class CpuPrograms {
   }
   static Result<void> run(Program& program) {
     program.run();
+    if (program.was_stopped()) return fail(ErrorCode::limit, "time is over");
     return {};
   }
 

@@ -33,11 +33,18 @@ constexpr double kShareForAgain = 0.25;
 // Of two graphs that take equal time the one with fewer operations is better: an identity costs nothing and is still one too many.
 constexpr double kNanosecondsPerOperation = 0.05;
 
+// Timing kernels and running whole models there end with the run.
+void end_with(cost::Device& device, const RunLimits& limits) {
+  device.stop_when([&limits] { return limits.is_over(); });
+  device.set_seconds_left([&limits] { return limits.seconds_left(); });
+}
+
 // Timing kernels ends with the search, and a kernel has a part of the memory: several ways to compute it lie beside each other.
 class StopDevice {
  public:
   StopDevice(cost::Device& device, const RunLimits& limits, const RunLimits* afterwards) : device_(device), afterwards_(afterwards) {
     device.stop_when([&limits] { return limits.ends_search().has_value(); });
+    device.set_seconds_left([&limits] { return limits.search_seconds_left(); });
     if (limits.max_bytes() == 0) return;
     device.set_most_bytes(limits.max_bytes() / kKernelsInMemory);
     device.set_bytes_left([&limits] { return limits.bytes_left(); });
@@ -45,7 +52,8 @@ class StopDevice {
   ~StopDevice() {
     device_.stop_when(nullptr);
     device_.set_bytes_left(nullptr);
-    if (afterwards_ != nullptr) device_.stop_when([limits = afterwards_] { return limits->is_over(); });
+    device_.set_seconds_left(nullptr);
+    if (afterwards_ != nullptr) end_with(device_, *afterwards_);
   }
   StopDevice(const StopDevice&) = delete;
   StopDevice& operator=(const StopDevice&) = delete;
@@ -326,7 +334,7 @@ Result<void> DeviceCosts::open_for(const Problem& problem, const OptimizeOptions
   const RunLimits unlimited;
   const auto bytes_of_run = [&] { return cost::cpu::bytes_of_run(problem.arena, problem.graph, sizes.valuation()); };
   XFLOW_CHECK(open(options, bytes_of_run, problem.limits == nullptr ? unlimited : *problem.limits));
-  if (problem.limits != nullptr) device().stop_when([limits = problem.limits] { return limits->is_over(); });
+  if (problem.limits != nullptr) end_with(device(), *problem.limits);
   database = std::make_unique<cost::Database>(
       cost::Database::open(profile ? "" : options.cost_database, device().info(), [warning = options.warning](const std::string& text) {
         if (warning) warning(text);

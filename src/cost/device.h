@@ -118,6 +118,11 @@ class Device {
   // device's use.
   void set_bytes_left(std::function<std::uint64_t()> bytes_left) { bytes_left_ = std::move(bytes_left); }
 
+  // Asked before a kernel that may take long is launched: the seconds that are left for it. Nothing can end a launch of a library, so a
+  // kernel that cannot be timed within them is refused with Error::limit. Null: no bound. It must outlive the device's use.
+  void set_seconds_left(std::function<double()> seconds_left) { seconds_left_ = std::move(seconds_left); }
+  double seconds_left() const { return seconds_left_ ? seconds_left_() : std::numeric_limits<double>::infinity(); }
+
   // By how much this machine is slower now than at its best.
   virtual double disturbance() { return 0; }
   // The time of the control on this machine at its best, as far as the device has seen; 0 before that.
@@ -136,6 +141,7 @@ class Device {
 
   std::uint64_t most_bytes_ = std::numeric_limits<std::uint64_t>::max();
   std::function<std::uint64_t()> bytes_left_;
+  std::function<double()> seconds_left_;
 };
 
 // The kernel that brings `tensor` from one layout to another.

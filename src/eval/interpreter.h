@@ -362,6 +362,7 @@ class Interpreter {
   View<T> dot(const ValueNode& node, NodeState& state, Mask mask, const ValueNode& a, const ValueNode& b) {
     const std::int64_t terms = stage_.extents[static_cast<std::size_t>(node.variable)];
     const ValueNode* const reads[2] = {&a, &b};
+    look(static_cast<std::uint64_t>(terms));
     T* const out = buffer<T>(state);
     std::int64_t lanes = loops_.lanes();
     // Of a few terms, lanes that are not asked for are computed like one that is; otherwise those that are asked for stand close together.
@@ -575,9 +576,13 @@ class Interpreter {
   const std::vector<Source>& sources_;
   LoopState loops_;
   std::vector<NodeState> states_;
-  // Whether to stop, now and then.
-  void look() {
-    if (stop_ == nullptr || (++steps_ & (kStepsBetweenLooks - 1)) != 0 || !(*stop_)()) return;
+  // Whether to stop, now and then: so many steps were made.
+  void look(std::uint64_t steps = 1) {
+    if (stop_ == nullptr) return;
+    steps_ += steps;
+    if (steps_ < kStepsBetweenLooks) return;
+    steps_ = 0;
+    if (!(*stop_)()) return;
     stopped_ = out_of_range_ = true;
   }
 

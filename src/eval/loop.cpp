@@ -96,6 +96,16 @@ bool Loop::run(std::span<const std::byte* const> operands, std::byte* result) {
   return true;
 }
 
+void Loop::stop_when(const std::function<bool()>& stop) {
+  if (compiled_->in_double != nullptr) compiled_->in_double->stop_when(stop);
+  if (compiled_->in_float != nullptr) compiled_->in_float->stop_when(stop);
+}
+
+bool Loop::was_stopped() const {
+  const Compiled& c = *compiled_;
+  return (c.in_double != nullptr && c.in_double->is_stopped()) || (c.in_float != nullptr && c.in_float->is_stopped());
+}
+
 std::size_t Loop::bytes() const {
   const Compiled& c = *compiled_;
   const std::size_t between = c.in_double != nullptr ? c.in_double->bytes() : c.in_float != nullptr ? c.in_float->bytes() : 0;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -25,6 +26,9 @@ class Loop {
   // Operands (one for each of the operation, null where it has none) and the result row-major, in their types. False for a read out of
   // range: then the result stays as it is. Allocates nothing. One thread at a time.
   bool run(std::span<const std::byte* const> operands, std::byte* result);
+  // Asked now and then in a run: true ends it, which then returns false. It must outlive the loop.
+  void stop_when(const std::function<bool()>& stop);
+  bool was_stopped() const;
   // Memory that it keeps for its steps.
   std::size_t bytes() const;
 

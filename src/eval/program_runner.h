@@ -69,12 +69,11 @@ class ProgramRunner final : public Runner<typename A::Number> {
     return run(numbers, integers);
   }
 
-  // Must outlive the runs. Empty: never.
-  void stop_when(const std::function<bool()>& stop) {
+  void stop_when(const std::function<bool()>& stop) override {
     if (stop)
       for (Interpreter<A>& interpreter : interpreters_) interpreter.stop_when(stop);
   }
-  bool is_stopped() const { return std::ranges::any_of(interpreters_, &Interpreter<A>::is_stopped); }
+  bool is_stopped() const override { return std::ranges::any_of(interpreters_, &Interpreter<A>::is_stopped); }
 
   std::size_t bytes() const override {
     std::size_t sum = 0;

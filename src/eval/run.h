@@ -25,6 +25,9 @@ class Runner {
   // `operands`: where each operand lies; the result goes to `numbers` or, for an integer or boolean result, to `integers`. False for a read
   // out of range.
   virtual bool run(std::span<const std::byte* const> operands, Number* numbers, std::int64_t* integers) = 0;
+  // Asked now and then in a run: true ends it, which then returns false. It must outlive the runs. Empty: never.
+  virtual void stop_when(const std::function<bool()>& stop) = 0;
+  virtual bool is_stopped() const = 0;    // in the last run
   virtual std::size_t bytes() const = 0;  // of tensors between stages
 };
 

@@ -323,6 +323,22 @@ class Stages(LimitsTest):
         self.assertEqual([], report["opaque"])
         self.assertEqual(50000, report["nodes"]["before"])
 
+    def test_one_launch_of_a_library(self):
+        """A product of 7e10 multiplications, which no core of today computes in a tenth of a second, beside transposes that cancel."""
+        nodes = [
+            helper.make_node("MatMul", ["x", "x"], ["a"]),
+            helper.make_node("Transpose", ["a"], ["b"], perm=[1, 0]),
+            helper.make_node("Transpose", ["b"], ["c"], perm=[1, 0]),
+            helper.make_node("Relu", ["c"], ["y"]),
+        ]
+        model = model_of(nodes, [float_info("x", [4096, 4096])], [float_info("y", [4096, 4096])])
+        report = self.report_of(model, "--time-limit", "1s", "--memory", "4GiB")
+        self.assertRegex(
+            report["kernels"]["failure"],
+            r"^cannot run matmul\(float32\[4096,4096\], float32\[4096,4096\]\) -> float32\[4096,4096\] here: "
+            r"timing it takes at least [0-9.]+ s, and [0-9.]+ s are left$",
+        )
+
     def test_constants_that_are_folded(self):
         """A product of 2^36 multiplications, whose sum is one number."""
         nodes = [

@@ -270,6 +270,45 @@ TEST_F(ProgramTest, IsNotBuiltToItsEndWhereItsDeviceIsTold) {
   EXPECT_EQ(asked, 7);
 }
 
+TEST_F(ProgramTest, IsNotBuiltWhereARunTakesLongerThanIsLeft) {
+  const ir::Graph graph{{op("matmul", {input({1300, 1300}), constant({1300, 1300})})}};
+  const auto sizes = [](ir::SymbolId) { return std::nullopt; };
+  const auto device = open_cpu_device().value();
+  Database database = Database::open("", device->info());
+  CostModel costs(arena, *device, database, sizes);
+  device->set_seconds_left([] { return 1e6; });
+  ASSERT_TRUE(Program::build(*device, arena, graph, costs, sizes));  // the kernel is known from now on
+  device->set_seconds_left([] { return 1e-4; });
+  const auto program = Program::build(*device, arena, graph, costs, sizes);
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().code, ErrorCode::limit);
+  EXPECT_TRUE(program.error().message.starts_with("a run takes at least 0.0")) << program.error().message;
+  EXPECT_TRUE(program.error().message.ends_with(" s, and 0.0001 s are left")) << program.error().message;
+}
+
+TEST_F(ProgramTest, ARunThatIsStoppedWithinALaunchSaysNothing) {
+  const ir::Graph graph{{op("matmul", {input({512, 512}, DataType::int64), input({512, 512}, DataType::int64)})}};
+  const auto sizes = [](ir::SymbolId) { return std::nullopt; };
+  const auto device = open_cpu_device().value();
+  Database database = Database::open("", device->info());
+  CostModel costs(arena, *device, database, sizes);
+  CpuExecutor executor(*device);
+  const auto id = executor.add([&]() -> Result<std::vector<Program>> {
+    std::vector<Program> programs;
+    programs.push_back(*Program::build(*device, arena, graph, costs, sizes));
+    return programs;
+  });
+  ASSERT_TRUE(id) << id.error().text();
+  ASSERT_TRUE(executor.run(*id, 0, 2));
+  int asked = 0;
+  device->stop_when([&] { return ++asked >= 100; });
+  const auto times = executor.run(*id, 0, 2);
+  ASSERT_FALSE(times);
+  EXPECT_EQ(times.error().code, ErrorCode::limit);
+  EXPECT_EQ(times.error().message, "time is over");
+  EXPECT_EQ(asked, 100);
+}
+
 TEST_F(ProgramTest, RefusesInputsOfOtherSizes) {
   const ValueId x = input({4, 8});
   auto program = build({{op("relu", {x})}});

@@ -6,6 +6,7 @@
 #include <array>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "src/cost/cpu/loop_kernel.h"
 #include "src/cost/cpu/pins.h"
 #include "src/cost/cpu/rotation.h"
+#include "src/cost/kernel_piece.h"
 #include "src/cost/kernel_text.h"
 
 namespace xflow::cost::cpu {
@@ -53,6 +55,9 @@ class Device final : public CpuDevice {
     // Constants are read once a run; the places of results are shared by kernels that are not far from one another.
     rotation_ = {options.between, std::min(options.between / 2, kResultBytes)};
   }
+
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
 
   const DeviceInfo& info() const override { return info_; }
 
@@ -175,8 +180,14 @@ class Device final : public CpuDevice {
       const auto to = static_cast<Layout>(spec.find("to")->at(0));
       if (same_bytes(spec.operands[0], from, to)) return KernelCost{{}, {}, 0, from, to};
     }
+    const double seconds = kLeastLaunches * least_time(spec, layout).value / 1e9;
+    if (const double left = seconds_left(); seconds > left) {
+      return fail(ErrorCode::limit, fmt::format("cannot run {} here: timing it takes at least {:.2g} s, and {:.2g} s are left",
+                                                ops::to_string(spec), seconds, left));
+    }
     library_->use_threads();
     XFLOW_TRY(std::vector<std::unique_ptr<Kernel>> kernels, build(spec, layout));
+    for (const std::unique_ptr<Kernel>& kernel : kernels) kernel->stop_when(ask_);
     if (layout == Layout::any && is_convolution(spec.kernel)) add_channels_last(spec, kernels);
     const Pins pins(options_.threads);
     drop_slow(kernels);
@@ -202,6 +213,22 @@ class Device final : public CpuDevice {
     return *best;
   }
 
+  Nanoseconds least_time(const ops::KernelSpec& spec, Layout layout) override {
+    if (!seconds_left_) return {};
+    const auto piece = piece_of(spec, options_.threads);
+    if (!piece || piece->operations < kLongOperations) return {};
+    const std::string text = fmt::format("{}@{}", ops::to_string(piece->spec), name(layout));
+    auto known = pieces_.find(text);
+    if (known == pieces_.end()) {
+      const Nanoseconds time = time_of_piece(piece->spec, layout);
+      if (is_stopped()) return {};
+      known = pieces_.emplace(text, time).first;
+    }
+    return Nanoseconds{known->second.value / piece->share / kFasterThanItsPiece};
+  }
+
+  const std::function<bool()>& stop_of_kernels() const override { return ask_; }
+
   double disturbance() override {
     const Nanoseconds control = control_time(options_.threads == 1);
     fastest_control_ = std::min(fastest_control_, control);
@@ -224,6 +251,20 @@ class Device final : public CpuDevice {
     return kernels;
   }
 
+  // The quickest of its implementations; 0 where there is none.
+  Nanoseconds time_of_piece(const ops::KernelSpec& piece, Layout layout) {
+    library_->use_threads();
+    const auto kernels = build(piece, layout);
+    if (!kernels) return {};
+    const Pins pins(options_.threads);
+    const TimingOptions glance{.sample = {}, .round = {}, .most = {}, .least_rounds = 3, .stop = stop_};
+    const std::vector<KernelCost> times = time_in_turns(runs_of(*kernels), glance, options_.threads == 1);
+    return std::ranges::min(times, {}, &KernelCost::median).median;
+  }
+
+  static constexpr double kLongOperations = 2e9;    // a second at least on a slow machine, by a slow kernel
+  static constexpr double kFasterThanItsPiece = 2;  // a kernel may be, as the margin of the bound
+  static constexpr double kLeastLaunches = 5;       // of one that is timed: to warm up, to see how long it takes, and three rounds
   static constexpr std::size_t kMostPostOperations = 8;
   static constexpr double kReorderShare = 1.25;  // a convolution in the common layout may be this much slower: it needs no reorders
   static constexpr double kClearlySlower = 1.6;
@@ -381,6 +422,8 @@ class Device final : public CpuDevice {
   Nanoseconds fastest_control_ = kNever;
   std::optional<Nanoseconds> launch_;
   std::optional<Nanoseconds> between_others_;
+  std::map<std::string, Nanoseconds> pieces_;  // times, by text and layout
+  const std::function<bool()> ask_ = [this] { return is_stopped(); };
   RotationSizes rotation_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <xflow/result.h>
 
+#include <functional>
 #include <memory>
 
 #include "src/cost/cpu/kernel.h"
@@ -25,6 +26,11 @@ class CpuDevice : public Device {
   // The kernel for `spec` with its operands in `layout`; where oneDNN and a loop of ours both can, both are built. Error::unsupported,
   // "cannot run ... here: ..." if neither can.
   virtual Result<std::vector<std::unique_ptr<Kernel>>> build(const ops::KernelSpec& spec, Layout layout) = 0;
+  // What one launch takes at least, for kernels of which that may be long: by the time of a piece of it (kernel_piece.h), as if all of it
+  // ran twice as fast. 0 for all others, and where no time is bounded.
+  virtual Nanoseconds least_time(const ops::KernelSpec& spec, Layout layout) = 0;
+  // What Kernel::stop_when takes: whether this device is stopped.
+  virtual const std::function<bool()>& stop_of_kernels() const = 0;
   // Sets the number of threads for kernels that the calling thread runs.
   virtual void use_threads() const = 0;
 };

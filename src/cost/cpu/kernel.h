@@ -4,6 +4,7 @@
 #include <xflow/result.h>
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -49,6 +50,11 @@ class Kernel {
 
   // As `write`, the elements exactly as the constant has them. Its type is that of the operand.
   virtual Result<void> write_constant(std::size_t operand, const ir::Constant& constant);
+
+  // Asked now and then within a launch, by kernels of ours that may take long: true ends it, and the results hold nothing then. It must
+  // outlive the kernel. Kernels of a library cannot be ended.
+  virtual void stop_when(const std::function<bool()>& /*stop*/) {}
+  virtual bool was_stopped() const { return false; }  // in the last launch
 
   virtual std::string_view implementation() const = 0;  // "brgconv:avx512_core", "loop"
   virtual Layout operand_layout() const = 0;            // of operands that have layouts

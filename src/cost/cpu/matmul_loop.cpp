@@ -51,6 +51,8 @@ class MatmulLoop final : public LoopKernel {
   }
 
   void run() override { (this->*multiply_)(); }
+  void stop_when(const std::function<bool()>& stop) override { stop_ = &stop; }
+  bool was_stopped() const override { return stopped_; }
 
  private:
   // The strides, in matrices, of the outer dimensions of an operand that is broadcast to outer_.
@@ -74,6 +76,8 @@ class MatmulLoop final : public LoopKernel {
     const auto* b = reinterpret_cast<const T*>(operands_[1].bytes.get());
     auto* c = reinterpret_cast<T*>(results_[0].bytes.get());
     std::fill_n(c, results_[0].elements(), T(0));
+    stopped_ = false;
+    std::int64_t since_look = 0;
     Indices index(outer_.size());
     for (auto left = static_cast<std::int64_t>(results_[0].elements()); left > 0; left -= m * n, c += m * n) {
       const T* left_matrix = a;
@@ -83,6 +87,12 @@ class MatmulLoop final : public LoopKernel {
         right_matrix += index[k] * b_strides_[k] * inner * n;
       }
       for (std::int64_t i = 0; i < m; ++i) {
+        since_look += inner * n;
+        if (since_look >= kBetweenLooks && stop_ != nullptr) {
+          since_look = 0;
+          stopped_ = (*stop_)();
+          if (stopped_) return;
+        }
         for (std::int64_t k = 0; k < inner; ++k) {
           const T factor = left_matrix[i * inner + k];
           for (std::int64_t j = 0; j < n; ++j) c[i * n + j] += factor * right_matrix[k * n + j];
@@ -101,6 +111,9 @@ class MatmulLoop final : public LoopKernel {
   Dims a_strides_;
   Dims b_strides_;
   void (MatmulLoop::*multiply_)() = nullptr;
+  static constexpr std::int64_t kBetweenLooks = 1 << 20;  // products
+  const std::function<bool()>* stop_ = nullptr;
+  bool stopped_ = false;
 };
 
 }  // namespace

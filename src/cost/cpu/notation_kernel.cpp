@@ -28,8 +28,15 @@ class NotationKernel final : public LoopKernel {
   // What is read outside of a tensor has no value: then the result stays as it is.
   void run() override {
     for (std::size_t k = 0; k < places_.size(); ++k) places_[k] = operands_[k].bytes.get();
-    for (std::size_t k = 0; k < loops_.size(); ++k) loops_[k].run(places_, results_[k].bytes.get());
+    for (std::size_t k = 0; k < loops_.size(); ++k) {
+      loops_[k].run(places_, results_[k].bytes.get());
+      if (loops_[k].was_stopped()) return;
+    }
   }
+  void stop_when(const std::function<bool()>& stop) override {
+    for (eval::Loop& loop : loops_) loop.stop_when(stop);
+  }
+  bool was_stopped() const override { return std::ranges::any_of(loops_, &eval::Loop::was_stopped); }
   std::size_t scratch_bytes() const override {
     std::size_t sum = 0;
     for (const eval::Loop& loop : loops_) sum += loop.bytes();

@@ -75,6 +75,14 @@ class Program::Builder {
     return check_room(used_ + bytes, options_.most_bytes_in_setting_up);
   }
 
+  // No launch of a library can be ended, so none begins of a program that is not run in time.
+  Result<void> take_time(const PlannedLaunch& launch) {
+    least_seconds_ += device_.least_time(launch.spec, requests(launch).front()).value / 1e9;
+    const double left = device_.seconds_left();
+    if (least_seconds_ <= left) return {};
+    return fail(ErrorCode::limit, fmt::format("a run takes at least {:.2g} s, and {:.2g} s are left", least_seconds_, left));
+  }
+
   // The layouts in which a kernel may be asked for so that it is the one that was timed.
   std::vector<Layout> requests(const PlannedLaunch& launch) const {
     if (launch.spec.kernel == "reorder") return {Layout::any};
@@ -107,6 +115,7 @@ class Program::Builder {
     program_.kernels_.push_back(nullptr);
     if (std::ranges::all_of(launch.spec.results, is_empty)) return {};
     XFLOW_CHECK(check_room_of(launch.spec));
+    XFLOW_CHECK(take_time(launch));
     std::vector<std::unique_ptr<Kernel>> kernels;
     std::optional<Error> refusal;
     for (const Layout request : requests(launch)) {
@@ -142,6 +151,7 @@ class Program::Builder {
       if (launch.operands[k]) kernel->bind_operand(k, nullptr);
     for (std::size_t k = 0; k < launch.results.size(); ++k) kernel->bind_result(k, nullptr);
     XFLOW_CHECK(take(static_cast<double>(kernel->scratch_bytes())));
+    kernel->stop_when(device_.stop_of_kernels());
     program_.kernels_.back() = std::move(kernel);
     return {};
   }
@@ -171,8 +181,9 @@ class Program::Builder {
     std::vector<std::function<void()>> runs;
     runs.reserve(kernels.size());
     for (const auto& kernel : kernels) runs.emplace_back([run = kernel.get()] { run->run(); });
-    const TimingOptions glance{.sample = {10e3}, .round = {}, .most = {}, .least_rounds = 5};
+    const TimingOptions glance{.sample = {10e3}, .round = {}, .most = {}, .least_rounds = 5, .stop = device_.stop_of_kernels()};
     const std::vector<KernelCost> times = time_in_turns(runs, glance, device_.info().threads == 1);
+    if (device_.is_stopped()) return 0;  // they say nothing then
     const auto least = std::ranges::min_element(times, {}, &KernelCost::median) - times.begin();
     chosen_.insert_or_assign(text, std::string(kernels[static_cast<std::size_t>(least)]->implementation()));
     return static_cast<std::size_t>(least);
@@ -231,6 +242,7 @@ class Program::Builder {
   PlanData data_;
   std::unordered_set<std::string_view> packed_;  // constants in the memory of kernels of the program
   double used_ = 0;
+  double least_seconds_ = 0;  // of one run
 };
 
 Result<Program> Program::build(CpuDevice& device, ir::Arena& arena, const ir::Graph& graph, CostModel& costs,
@@ -258,10 +270,17 @@ Result<void> Program::write(ValueId input, const eval::Tensor& tensor) {
 Program::Times Program::run() {
   device_->use_threads();
   const Clocks begin = now();
-  for (const std::unique_ptr<Kernel>& kernel : kernels_)
-    if (kernel != nullptr) kernel->run();
+  for (const std::unique_ptr<Kernel>& kernel : kernels_) {
+    if (kernel == nullptr) continue;
+    kernel->run();
+    if (kernel->was_stopped()) break;
+  }
   const Clocks end = now();
   return {end.thread - begin.thread, end.wall - begin.wall};
+}
+
+bool Program::was_stopped() const {
+  return std::ranges::any_of(kernels_, [](const auto& kernel) { return kernel != nullptr && kernel->was_stopped(); });
 }
 
 void Program::run(std::span<Nanoseconds> launches) {

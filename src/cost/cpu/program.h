@@ -32,7 +32,7 @@ class Program {
  public:
   // The kernels that were timed for the cover, by `costs`, of a graph in `arena` at `sizes`. Where the device can run a kernel in several
   // ways the one that is fastest at first sight is taken. Errors: limit for more than most_bytes, unsupported where a kernel that was timed
-  // cannot be made, and those of constants that cannot be read.
+  // cannot be made or a run takes longer than the time that is left, and those of constants that cannot be read.
   static Result<Program> build(CpuDevice& device, ir::Arena& arena, const ir::Graph& graph, CostModel& costs,
                                const ir::Symbols::Valuation& sizes, const ProgramOptions& options = {});
 
@@ -52,6 +52,8 @@ class Program {
     Nanoseconds wall;
   };
   Times run();
+  // Whether the last run was ended by Device::stop_when: then outputs and times mean nothing.
+  bool was_stopped() const;
   // The time of each launch, by the clock of the device. The clock is read between them, which takes a moment each time.
   void run(std::span<Nanoseconds> launches);
 
