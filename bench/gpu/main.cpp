@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/gpu/measure.h"
-#include "src/cost/sign_test.h"
+#include "src/cost/median.h"
 
 namespace {
 

@@ -20,8 +20,8 @@
 #include "src/cost/database.h"
 #include "src/cost/gpu/gpu.h"
 #include "src/cost/gpu/gpu_device.h"
+#include "src/cost/median.h"
 #include "src/cost/plan.h"
-#include "src/cost/sign_test.h"
 #include "src/eval/compare.h"
 
 namespace xflow::bench {

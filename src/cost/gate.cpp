@@ -10,6 +10,7 @@
 #include <random>
 #include <span>
 
+#include "src/cost/median.h"
 #include "src/cost/sign_test.h"
 
 namespace xflow::cost {

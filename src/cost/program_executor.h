@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/cost/gate.h"
+#include "src/cost/executor.h"
 
 namespace xflow::cost {
 

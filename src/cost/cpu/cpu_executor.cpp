@@ -1,6 +1,6 @@
 #include "src/cost/cpu/cpu_executor.h"
 
-#include "src/cost/sign_test.h"
+#include "src/cost/median.h"
 
 namespace xflow::cost::cpu {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "src/cost/kernel_graph.h"
 #include "src/cost/kernel_text.h"
+#include "src/cost/median.h"
 #include "src/cost/plan.h"
-#include "src/cost/sign_test.h"
 #include "src/ops/operator.h"
 
 namespace xflow::cost::gpu {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cost/gate.h"
+#include "src/cost/executor.h"
 #include "src/cost/runner/runner.h"
 
 namespace xflow::cost::runner {
