@@ -1,10 +1,12 @@
-// Between the public graph (plain lists) and the IR.
+// Graphs that were built in code: between the public graph (plain lists) and the IR.
 #pragma once
 
 #include <xflow/graph.h>
 
+#include <cstddef>
 #include <functional>
-#include <string>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "src/ir/graph.h"
@@ -20,6 +22,25 @@ struct Graph::State {
 };
 
 namespace api {
+
+ir::DataType ir_type(DataType type);
+
+// The operations of a graph, made one after the other.
+class OperationMaker {
+ public:
+  explicit OperationMaker(ir::Arena& arena) : arena_(arena) {}
+
+  void input(DataType type, const std::vector<Dimension>& dims);
+  void weight(const ir::Constant& constant);
+  // How many results the operation has. Errors: ill_typed; invalid_argument for an operator or an operand that does not exist.
+  Result<std::size_t> apply(std::string_view op, std::span<const Value> operands, std::span<const NamedAttribute> attributes);
+
+  std::vector<ir::ValueId> values;  // of inputs, weights and results, in the order in which they were made
+  std::vector<ir::ValueId> inputs;
+
+ private:
+  ir::Arena& arena_;
+};
 
 struct BuiltGraph {
   ir::Graph graph;

@@ -9,17 +9,15 @@
 #include <string_view>
 #include <utility>
 
+#include "src/api/device_costs.h"
 #include "src/api/device_programs.h"
-#include "src/api/engine.h"
-#include "src/api/run_limits.h"
 #include "src/cost/cover.h"
 #include "src/cost/cpu/cpu_device.h"
 #include "src/cost/gpu/gpu.h"
 #include "src/eval/compare.h"
 #include "src/ops/operator.h"
 
-namespace xflow {
-namespace api {
+namespace xflow::api {
 namespace {
 
 using ir::Poly;
@@ -194,23 +192,21 @@ Result<DeviceCheck> check_device(cost::Device& device, cost::Database& database,
   return told;
 }
 
-}  // namespace api
-
-Result<DeviceCheck> check_device(const std::string& name) {
+Result<DeviceCheck> check_device_named(const std::string& name) {
   OptimizeOptions options;
   options.device = name;
-  api::DeviceCosts costs;
+  DeviceCosts costs;
   XFLOW_CHECK(costs.open(options, [] { return std::size_t{0}; }));
   cost::Database database = cost::Database::open("", costs.device().info());
   if (costs.gpu) {
-    api::GpuPrograms programs(*costs.gpu);
-    return api::check_device(*costs.gpu, database, api::run_by(programs));
+    GpuPrograms programs(*costs.gpu);
+    return check_device(*costs.gpu, database, run_by(programs));
   }
   if (costs.cpu) {
-    api::CpuPrograms programs(*costs.cpu);
-    return api::check_device(*costs.cpu, database, api::run_by(programs));
+    CpuPrograms programs(*costs.cpu);
+    return check_device(*costs.cpu, database, run_by(programs));
   }
   return fail(ErrorCode::invalid_argument, fmt::format("nothing is run on device '{}'", name));
 }
 
-}  // namespace xflow
+}  // namespace xflow::api

@@ -31,4 +31,8 @@ using RunPlan = std::function<Result<std::vector<eval::Tensor>>(ir::Arena&, cons
 // Errors: those of evaluating the reference.
 Result<DeviceCheck> check_device(cost::Device& device, cost::Database& database, const RunPlan& run);
 
+// The same for the device of this name (OptimizeOptions::device). Errors: as DeviceCosts::open, invalid_argument for a device on which
+// nothing is run.
+Result<DeviceCheck> check_device_named(const std::string& name);
+
 }  // namespace xflow::api

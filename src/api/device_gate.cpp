@@ -228,12 +228,4 @@ std::string judge_on_device(const DeviceGate& gate, const ir::Graph& candidate, 
   return Judge(gate, programs, candidate, progress, report).run();
 }
 
-std::string no_gain_of_moves(std::span<const GraphMove> moves) {
-  const auto count = [&](std::string_view rule) { return std::ranges::count(moves, rule, &GraphMove::rule); };
-  return fmt::format(
-      "only nodes that are equal to others ({}), unused ({}), copies of constants ({}) or compute shapes that are known ({}) can go, and "
-      "what is run of the original is without them as well: no gain that is measured; --runner measures it, --no-gate leaves them out",
-      count("merge-equal-nodes"), count("drop-unused"), count("drop-identity"), count("settle-shapes"));
-}
-
 }  // namespace xflow::api

@@ -8,8 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "src/api/engine.h"
+#include "src/api/device_costs.h"
 #include "src/api/run_inputs.h"
+#include "src/api/run_limits.h"
 #include "src/eval/evaluate.h"
 #include "src/ir/graph.h"
 
@@ -34,8 +35,5 @@ std::string judge_on_device(const DeviceGate& gate, const ir::Graph& candidate, 
 
 // How the reason begins why a candidate is not run that is the same to the device.
 inline constexpr std::string_view kRunAlike = "it is run like the original";
-
-// Why a result of `moves` alone is not shipped where no runner runs the model itself.
-std::string no_gain_of_moves(std::span<const GraphMove> moves);
 
 }  // namespace xflow::api

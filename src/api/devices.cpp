@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <xflow/devices.h>
 
+#include "src/api/device_check.h"
+#include "src/api/exceptions.h"
 #include "src/cost/cpu/cpu_device.h"
 #include "src/cost/gpu/device_plugin.h"
 
@@ -31,6 +33,10 @@ std::vector<DeviceDescription> devices() {
   std::vector<DeviceDescription> found = {describe_cpu()};
   add_gpus(found);
   return found;
+}
+
+Result<DeviceCheck> check_device(const std::string& name) {
+  return api::guarded<DeviceCheck>([&] { return api::check_device_named(name); });
 }
 
 }  // namespace xflow

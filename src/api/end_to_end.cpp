@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "src/api/check_inputs.h"
-#include "src/api/engine.h"
+#include "src/api/device_costs.h"
 #include "src/cost/gate.h"
 #include "src/cost/runner/runner_executor.h"
 #include "src/eval/compare.h"
@@ -127,8 +127,8 @@ RunnerGate::RunnerGate(const OptimizeOptions& options, const RunInputs& runs, co
 RunnerGate::~RunnerGate() = default;
 
 Result<std::unique_ptr<RunnerGate>> RunnerGate::open(const OptimizeOptions& options, const RunInputs& runs, const RunLimits& limits) {
-  auto executor =
-      RunnerExecutor::open({options.runner, options.threads, start_patience(options, limits), [&limits] { return limits.ends_gate(); }});
+  auto executor = RunnerExecutor::open(
+      {options.runner, options.threads, start_patience(options, limits.seconds_left()), [&limits] { return limits.ends_gate(); }});
   if (!executor) return fail(ErrorCode::unsupported, executor.error().text());
   (*executor)->set_patience(std::max(options.max_measure_seconds, kLeastPatience));
   return std::unique_ptr<RunnerGate>(new RunnerGate(options, runs, limits, *std::move(executor)));

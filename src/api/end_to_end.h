@@ -26,8 +26,8 @@ class RunnerExecutor;
 
 namespace xflow::api {
 
-constexpr double kLeastPatience = 1;     // seconds that a runner has for an answer, whatever the budget
-constexpr double kStartPatience = 120;   // for its first one: it may load a large runtime
+// So many graphs are handed on to the gate at most, which judges one after the other.
+constexpr std::size_t kFinalists = 3;
 constexpr std::uint64_t kNudgeSeed = 1;  // of which elements of the inputs grow and which shrink (see nudged)
 
 // Lets the gate judge a candidate, and fills in the report, whose seconds, for what was done before, count against the budget. Empty if it
@@ -35,9 +35,6 @@ constexpr std::uint64_t kNudgeSeed = 1;  // of which elements of the inputs grow
 std::string judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes,
                   const OptimizeOptions& options, const RunLimits& limits, const std::function<void()>& progress,
                   OptimizeReport::EndToEnd& report);
-
-// How long a runner may take until it answers for the first time.
-double start_patience(const OptimizeOptions& options, const RunLimits& limits);
 
 // Lists what a trial of the result with the shapes of `values` of its values declared, against the result without them, was found to be.
 // `against`: why it is not shipped, empty if it is.

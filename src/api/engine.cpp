@@ -3,23 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <map>
 #include <optional>
 
 #include "src/api/checked_search.h"
-#include "src/api/end_to_end.h"
 #include "src/api/one_by_one.h"
 #include "src/api/settled_search.h"
 #include "src/api/shipped_rules.h"
 #include "src/cost/cover.h"
-#include "src/cost/cpu/cpu_device.h"
 #include "src/cost/cpu/footprint.h"
-#include "src/cost/gpu/device_plugin.h"
 #include "src/cost/gpu/gpu_device.h"
 #include "src/cost/profile/profile_device.h"
-#include "src/cost/runner/runner_device.h"
 #include "src/search/rule_rewriter.h"
 #include "src/verifier/records.h"
 
@@ -27,7 +22,6 @@ namespace xflow::api {
 namespace {
 
 constexpr int kMostThreads = 1024;
-constexpr std::string_view kProfile = "profile:";
 // Of the budget of time: kernels that were timed on a disturbed machine are timed again for at most so long.
 constexpr double kShareForAgain = 0.25;
 // Of two graphs that take equal time the one with fewer operations is better: an identity costs nothing and is still one too many.
@@ -68,90 +62,17 @@ std::string device_text(const cost::DeviceInfo& info) {
   return fmt::format("{}: {}, {} thread{}, {}", info.name, info.model, info.threads, info.threads == 1 ? "" : "s", info.library);
 }
 
-// As the options name them; nothing for those that fit.
-Result<std::optional<std::size_t>> caches_of(const OptimizeOptions& options) {
-  if (options.caches == "auto") return std::optional<std::size_t>();
-  for (const std::size_t between : cost::cpu::kBetween)
-    if (options.caches == cost::cpu::caches_name(between)) return std::optional(between);
-  return fail(ErrorCode::invalid_argument, fmt::format("caches must be auto, warm, 4MiB, 16MiB or 64MiB, found '{}'", options.caches));
-}
-
-// "cuda" is the first one, "cuda:1" the second.
-std::optional<int> gpu_number(std::string_view device) {
-  constexpr std::string_view kCuda = "cuda";
-  if (device == kCuda) return 0;
-  if (!device.starts_with(kCuda) || device.size() < kCuda.size() + 2 || device[kCuda.size()] != ':') return std::nullopt;
-  device.remove_prefix(kCuda.size() + 1);
-  int number = 0;
-  const auto [end, error] = std::from_chars(device.data(), device.data() + device.size(), number);
-  return error == std::errc() && end == device.data() + device.size() && number >= 0 ? std::optional(number) : std::nullopt;
+void open_database(const OptimizeOptions& options, DeviceCosts& costs) {
+  // A profile is its own record; what its model says is no measurement.
+  costs.database = std::make_unique<cost::Database>(cost::Database::open(costs.profile ? "" : options.cost_database, costs.device().info(),
+                                                                         [warning = options.warning](const std::string& text) {
+                                                                           if (warning) warning(text);
+                                                                         }));
 }
 
 }  // namespace
 
-DeviceCosts::DeviceCosts() = default;
-DeviceCosts::~DeviceCosts() = default;
-
-cost::Device& DeviceCosts::device() const {
-  if (runner) return *runner;
-  if (gpu) return *gpu;
-  return profile ? static_cast<cost::Device&>(*profile) : *cpu;
-}
-
-double start_patience(const OptimizeOptions& options, const RunLimits& limits) {
-  return std::max(kLeastPatience, std::min({kStartPatience, options.max_kernel_seconds, limits.seconds_left()}));
-}
-
-Result<void> DeviceCosts::open_runner(const OptimizeOptions& options, const RunLimits& limits) {
-  if (options.runner.empty()) return fail(ErrorCode::invalid_argument, "the device 'runner' needs the command of a runner");
-  cost::runner::RunnerDeviceOptions runner_options;
-  // The limits are gone when another runner is started later: then Device::stop_when says what ends it.
-  runner_options.runner = {options.runner, options.threads, start_patience(options, limits)};
-  runner_options.max_seconds = options.max_kernel_seconds;
-  runner_options.patience = std::clamp(options.max_kernel_seconds, kLeastPatience, runner_options.patience);
-  auto opened = cost::runner::RunnerDevice::open(runner_options);
-  if (!opened) return fail(ErrorCode::unsupported, opened.error().text());
-  runner = *std::move(opened);
-  return {};
-}
-
-Result<void> DeviceCosts::open_gpu(const OptimizeOptions& options, int number, const std::function<std::size_t()>& bytes_of_run) {
-  const auto plugin = cost::load_plugin("cuda");
-  if (!plugin) return fail(plugin.error().code, fmt::format("device '{}' cannot be used: {}", options.device, plugin.error().message));
-  cost::GpuSettings settings;
-  settings.tf32 = options.tf32;
-  settings.most_workspace = options.gpu_workspace;
-  auto opened = (*plugin)->open(number, settings);
-  if (!opened) return fail(opened.error().code, fmt::format("device '{}' cannot be used: {}", options.device, opened.error().message));
-  opened_gpu = *std::move(opened);
-  // What does not fit into the cache of the device is not there when the next run comes.
-  XFLOW_TRY(const auto caches, caches_of(options));
-  cost::gpu::GpuOptions gpu_options;
-  const std::size_t cache = opened_gpu->cache_bytes();
-  gpu_options.between = caches ? *caches : bytes_of_run() > cache ? 2 * cache : 0;
-  gpu = std::make_unique<cost::gpu::GpuDevice>(*opened_gpu, gpu_options);
-  return {};
-}
-
-Result<void> DeviceCosts::open(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run, const RunLimits& limits) {
-  XFLOW_TRY(const auto caches, caches_of(options));
-  if (options.device == "runner" || (options.device.empty() && !options.runner.empty())) return open_runner(options, limits);
-  if (options.device.starts_with(kProfile)) {
-    XFLOW_TRY(cost::profile::Profile read, cost::profile::read_profile(options.device.substr(kProfile.size())));
-    profile = std::make_unique<cost::profile::ProfileDevice>(std::move(read));
-    return {};
-  }
-  if (const auto number = gpu_number(options.device)) return open_gpu(options, *number, bytes_of_run);
-  if (!options.device.empty() && options.device != "cpu")
-    return fail(ErrorCode::unsupported, fmt::format("no device '{}'; there are: cpu, cuda:N, runner, profile:FILE", options.device));
-  cost::cpu::CpuOptions cpu_options;
-  cpu_options.threads = options.threads;
-  cpu_options.between = caches ? *caches : cost::cpu::between_for(bytes_of_run(), options.threads);
-  XFLOW_TRY(cpu, cost::cpu::open_cpu_device(cpu_options));
-  return {};
-}
-
-bool is_elsewhere(const OptimizeOptions& options) { return options.device.starts_with(kProfile) && options.runner.empty(); }
+bool is_elsewhere(const OptimizeOptions& options) { return options.device.starts_with("profile:") && options.runner.empty(); }
 
 std::string why_not_run(const OptimizeOptions& options, std::string_view what, std::string_view option) {
   if (is_elsewhere(options)) return "nothing was run on the device, of which a profile tells: all times are predicted";
@@ -236,15 +157,11 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   DeviceCosts own;
   DeviceCosts& costs = problem.costs == nullptr ? own : *problem.costs;
   XFLOW_CHECK(costs.open(
-      options, [&] { return cost::cpu::bytes_of_run(problem.arena, problem.graph, sizes.valuation()); }, limits));
+      options, [&] { return cost::cpu::bytes_of_run(problem.arena, problem.graph, sizes.valuation()); }, limits.seconds_left()));
   const StopDevice stop(costs.device(), limits, problem.limits);
   const cost::DeviceInfo& info = costs.device().info();
   report.device = device_text(info);
-  // A profile is its own record; what its model says is no measurement.
-  costs.database = std::make_unique<cost::Database>(
-      cost::Database::open(costs.profile ? "" : options.cost_database, info, [warning = options.warning](const std::string& text) {
-        if (warning) warning(text);
-      }));
+  open_database(options, costs);
 
   OptimizeProgress state;
   const auto tell = [&](std::string_view phase) {
@@ -328,17 +245,14 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   return outcome;
 }
 
-Result<void> DeviceCosts::open_for(const Problem& problem, const OptimizeOptions& options) {
+Result<void> open_costs(const Problem& problem, const OptimizeOptions& options, DeviceCosts& costs) {
   XFLOW_TRY(const Sizes sizes,
             choose_fitting_sizes(problem.arena, problem.graph, problem.inputs, problem.runs->shapes[0], problem.runs->inner));
-  const RunLimits unlimited;
   const auto bytes_of_run = [&] { return cost::cpu::bytes_of_run(problem.arena, problem.graph, sizes.valuation()); };
-  XFLOW_CHECK(open(options, bytes_of_run, problem.limits == nullptr ? unlimited : *problem.limits));
-  if (problem.limits != nullptr) end_with(device(), *problem.limits);
-  database = std::make_unique<cost::Database>(
-      cost::Database::open(profile ? "" : options.cost_database, device().info(), [warning = options.warning](const std::string& text) {
-        if (warning) warning(text);
-      }));
+  const double seconds_left = problem.limits == nullptr ? std::numeric_limits<double>::infinity() : problem.limits->seconds_left();
+  XFLOW_CHECK(costs.open(options, bytes_of_run, seconds_left));
+  if (problem.limits != nullptr) end_with(costs.device(), *problem.limits);
+  open_database(options, costs);
   return {};
 }
 

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/api/device_costs.h"
+#include "src/api/end_to_end.h"
 #include "src/api/graph_moves.h"
 #include "src/api/run_inputs.h"
 #include "src/api/run_limits.h"
@@ -20,50 +22,7 @@
 #include "src/rules/rule_set.h"
 #include "src/search/search.h"
 
-namespace xflow::cost {
-class Database;
-class Device;
-}  // namespace xflow::cost
-namespace xflow::cost::cpu {
-class CpuDevice;
-}
-namespace xflow::cost::gpu {
-class Gpu;
-class GpuDevice;
-}  // namespace xflow::cost::gpu
-namespace xflow::cost::profile {
-class ProfileDevice;
-}
-namespace xflow::cost::runner {
-class RunnerDevice;
-}
-
 namespace xflow::api {
-
-struct Problem;
-
-// The device of the options, and what is known of its costs. Made by improve, for what is to be run afterwards.
-struct DeviceCosts {
-  DeviceCosts();
-  ~DeviceCosts();
-  // `bytes_of_run`: of what is going to be run there, for the caches of this CPU, which is asked for where it matters. Errors: unsupported
-  // for a device that is not here and a runner that cannot be started, invalid_argument for caches of another name, those of reading a
-  // profile.
-  Result<void> open(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run, const RunLimits& limits = {});
-  // The same with the database of the options, for a problem that nobody searched.
-  Result<void> open_for(const Problem& problem, const OptimizeOptions& options);
-  cost::Device& device() const;
-  std::unique_ptr<cost::gpu::Gpu> opened_gpu;  // what `gpu` is on
-  std::unique_ptr<cost::cpu::CpuDevice> cpu;   // one of these
-  std::unique_ptr<cost::gpu::GpuDevice> gpu;
-  std::unique_ptr<cost::profile::ProfileDevice> profile;
-  std::unique_ptr<cost::runner::RunnerDevice> runner;
-  std::unique_ptr<cost::Database> database;
-
- private:
-  Result<void> open_runner(const OptimizeOptions& options, const RunLimits& limits);
-  Result<void> open_gpu(const OptimizeOptions& options, int number, const std::function<std::size_t()>& bytes_of_run);
-};
 
 // The rules of the options, all of them proved: the shipped ones by their hashes, others by a record beside their file that is replayed, or
 // decided now. Errors: unreadable or io (a rule file), syntax, not_proved (names the rule and says what was found instead),
@@ -77,8 +36,6 @@ std::string why_not_run(const OptimizeOptions& options, std::string_view what, s
 
 // What a search may take where no budget is given.
 constexpr double kDefaultSeconds = 30;
-// So many graphs are handed on to the gate at most, which judges one after the other.
-constexpr std::size_t kFinalists = 3;
 
 struct Problem {
   ir::Arena& arena;
@@ -94,6 +51,10 @@ struct Problem {
   const RunLimits* limits = nullptr;                                         // null: none
   DeviceCosts* costs = nullptr;                                              // null: nobody needs them afterwards
 };
+
+// Opens the device of the options, and their database, for a problem that nobody searched. Errors: as DeviceCosts::open; those of choosing
+// sizes.
+Result<void> open_costs(const Problem& problem, const OptimizeOptions& options, DeviceCosts& costs);
 
 // Measures and searches, and executes what was rewritten against what it replaced; fills in what the report says of it. A rewrite that does
 // not agree is taken back and the search goes on without it. An outcome without steps is the original: report.reason says why. Errors: as

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/api/public_graph.h"
+#include "src/api/built_graph.h"
 #include "src/cost/device.h"
 #include "src/ir/graph.h"
 #include "src/onnx/document.h"
@@ -48,5 +48,8 @@ std::vector<GraphMove> graph_moves(const Graph& graph, const BuiltGraph& built, 
 bool gain_time(std::span<const GraphMove> moves);
 // Puts them before the steps of the search, which began with the graph that they leave.
 void list_moves(std::span<const GraphMove> moves, OptimizeReport& report);
+
+// Why a result of `moves` alone is not shipped where no runner runs the model itself.
+std::string no_gain_of_moves(std::span<const GraphMove> moves);
 
 }  // namespace xflow::api

@@ -1,4 +1,4 @@
-#include "xflow/optimize.h"
+#include "src/api/optimize_model.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,6 @@
 #include "src/api/device_gate.h"
 #include "src/api/end_to_end.h"
 #include "src/api/engine.h"
-#include "src/api/exceptions.h"
 #include "src/api/inner_graphs.h"
 #include "src/api/optimize_bodies.h"
 #include "src/api/places.h"
@@ -27,7 +26,7 @@
 #include "src/onnx/lower.h"
 #include "src/onnx/output_files.h"
 
-namespace xflow {
+namespace xflow::api {
 namespace {
 
 using onnx_io::Document;
@@ -85,24 +84,24 @@ Result<eval::Bindings> defaults_of(const Document& document, const LiftedModel& 
 }
 
 // Empty if the candidate may be shipped; otherwise why not.
-std::string judge_here(const Document& document, const LiftedModel& model, const api::Problem& problem, const OptimizeOptions& options,
+std::string judge_here(const Document& document, const LiftedModel& model, const Problem& problem, const OptimizeOptions& options,
                        const ir::Graph& candidate, const std::function<void()>& progress, OptimizeReport& report) {
   const auto defaults = defaults_of(document, model);
   if (!defaults) return report.end_to_end.reason = "it could not be run: " + defaults.error().text();
   const std::vector<std::string> outputs(model.output_names.begin(),
                                          model.output_names.begin() + static_cast<std::ptrdiff_t>(model.output_count));
-  return api::judge_on_device(
+  return judge_on_device(
       {problem.arena, problem.graph, problem.inputs, *defaults, outputs, *problem.runs, options, *problem.costs, *problem.limits},
       candidate, progress, report);
 }
 
 // The same in a runner, against the document with the edits `before`. `edits` are those of `edited`, or of the document.
-std::string judge(api::RunnerGate& gate, const Document& document, const Files& files, const api::Problem& problem,
-                  std::span<const api::NamedInput> required, std::span<const onnx_io::GraphEdit> before,
+std::string judge(RunnerGate& gate, const Document& document, const Files& files, const Problem& problem,
+                  std::span<const NamedInput> required, std::span<const onnx_io::GraphEdit> before,
                   std::span<const onnx_io::GraphEdit> edits, const std::function<void()>& progress, OptimizeReport::EndToEnd& report,
                   const Document* edited = nullptr) {
   const auto failed = [](const Error& error) { return "it could not be written for the runner: " + error.text(); };
-  const auto judged = [&](const api::RunnerGate::Model& original, const api::RunnerGate::Model& candidate) {
+  const auto judged = [&](const RunnerGate::Model& original, const RunnerGate::Model& candidate) {
     return gate.judge(problem.arena, problem.graph, problem.inputs, required, original, candidate, progress, report);
   };
   if (document.external_files().empty()) {
@@ -130,48 +129,48 @@ std::string judge(api::RunnerGate& gate, const Document& document, const Files& 
 
 // `body`: where the document is a body of another one.
 Result<Optimized> optimize_document(const Document& document, const Files& files, const OptimizeOptions& all_options,
-                                    const api::RunLimits& limits, const ProgressCallback& progress, const api::BodyPlace* body = nullptr) {
+                                    const RunLimits& limits, const ProgressCallback& progress, const BodyPlace* body = nullptr) {
   const double start = limits.seconds();
   Optimized result;
   OptimizeReport& report = result.report;
   report.nodes_before = report.nodes_after = report.nodes_kept = document.nodes(onnx_io::GraphId{0}).size();
-  auto lifted = api::SizedModel::lift(document, all_options, [&] { return limits.ends_search().has_value(); });
+  auto lifted = SizedModel::lift(document, all_options, [&] { return limits.ends_search().has_value(); });
   if (const auto ended = limits.ends_search(); !lifted && lifted.error().code == ErrorCode::limit && ended) {
     XFLOW_CHECK(limits.check());
-    api::keep_original(api::nothing_found(*ended), {}, report);
+    keep_original(nothing_found(*ended), {}, report);
     report.stop_reason = search::name(*ended);
     report.seconds = limits.seconds() - start;
     return result;
   }
   if (!lifted) return fail(lifted.error());
-  const std::unique_ptr<api::SizedModel> sized = *std::move(lifted);
+  const std::unique_ptr<SizedModel> sized = *std::move(lifted);
   ir::Arena& arena = sized->arena();
   const LiftedModel& model = sized->model();
   report.contradictions = sized->contradictions();
-  report.opaque = api::opaque_nodes(document, model);
+  report.opaque = opaque_nodes(document, model);
 
-  const std::vector<api::NamedInput>& inputs = sized->inputs();
-  const std::vector<api::NamedInput>& required = sized->required();
-  const api::RunInputs& runs = sized->runs();
+  const std::vector<NamedInput>& inputs = sized->inputs();
+  const std::vector<NamedInput>& required = sized->required();
+  const RunInputs& runs = sized->runs();
   // Costs are those at the first choice of sizes.
   OptimizeOptions options = all_options;
   options.shapes = runs.shapes[0];
-  if (api::is_elsewhere(options)) options.gate = false;
-  std::unique_ptr<api::RunnerGate> gate;
+  if (is_elsewhere(options)) options.gate = false;
+  std::unique_ptr<RunnerGate> gate;
   if (options.gate && !options.runner.empty()) {
-    XFLOW_TRY(gate, api::RunnerGate::open(options, runs, limits));
+    XFLOW_TRY(gate, RunnerGate::open(options, runs, limits));
   }
   const onnx_io::SettledShapes settled = onnx_io::settled_shapes(document, model, arena, all_options.numbers == "exact");
-  std::vector<api::GraphMove> moves = api::graph_moves(document, model, settled, arena);
-  const api::Places places(document, model, arena);
+  std::vector<GraphMove> moves = graph_moves(document, model, settled, arena);
+  const Places places(document, model, arena);
   std::map<ir::ValueId, ir::Constant> folded;
-  const eval::Options fold_options = api::within(limits);
+  const eval::Options fold_options = within(limits);
   const onnx_io::Fold fold = [&](ir::ValueId value) -> Result<ir::Constant> {
     if (const auto known = folded.find(value); known != folded.end()) return known->second;
     XFLOW_TRY(ir::Constant constant, eval::fold(arena, value, fold_options));
     return folded.emplace(value, std::move(constant)).first->second;
   };
-  api::Problem problem{arena, model.graph, inputs};
+  Problem problem{arena, model.graph, inputs};
   problem.can_spell = [&](const ir::Arena& in, ir::NodeId node) { return onnx_io::can_spell(in, node, model.opset); };
   problem.name_of = [&](ir::ValueId value) {
     const auto found = model.names.find(value);
@@ -180,14 +179,14 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   problem.place_of = [&](ir::ValueId value) { return places.of(value); };
   problem.fold = fold;
   problem.moves = &moves;
-  api::DeviceCosts costs;
+  DeviceCosts costs;
   problem.costs = &costs;
   problem.limits = &limits;
   problem.runs = &runs;
   XFLOW_CHECK(limits.check());
-  XFLOW_TRY(search::Outcome outcome, api::improve(problem, options, progress, report));
+  XFLOW_TRY(search::Outcome outcome, improve(problem, options, progress, report));
   std::vector<search::Finalist> finalists = api::finalists(std::move(outcome));
-  api::list_steps(places, finalists[0], report);
+  list_steps(places, finalists[0], report);
   const auto finish = [&] {
     report.seconds = limits.seconds() - start;
     return std::move(result);
@@ -199,14 +198,14 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   };
   const bool moves_alone = finalists[0].steps.empty();
   // What a runtime makes of a model without them, only running it tells.
-  if (moves_alone && !api::gain_time(moves) && (!gate || moves.empty())) return keep_original(report.reason);
-  if (moves_alone && options.gate && !gate) return keep_original(report.end_to_end.reason = api::no_gain_of_moves(moves));
+  if (moves_alone && !gain_time(moves) && (!gate || moves.empty())) return keep_original(report.reason);
+  if (moves_alone && options.gate && !gate) return keep_original(report.end_to_end.reason = no_gain_of_moves(moves));
   report.reason.clear();
 
   // Where no rewrite is faster in the runner, the original without the nodes that can go may be. It takes the place of the last result: the
   // gate's level is for so many.
   if (gate && !moves_alone && !moves.empty()) {
-    if (finalists.size() >= api::kFinalists) finalists.pop_back();
+    if (finalists.size() >= kFinalists) finalists.pop_back();
     finalists.push_back({model.graph, {}, cost::Nanoseconds{report.before_nanoseconds}, {}, report.constant_bytes_before});
   }
   onnx_io::LowerOptions lower_options;
@@ -231,10 +230,10 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
                   : judge_here(document, model, problem, options, finalists[k].graph, running, report);
     };
     std::string against;
-    const auto shipped = api::judge_in_turn(problem, runs, finalists, options, judged, against, report);
+    const auto shipped = judge_in_turn(problem, runs, finalists, options, judged, against, report);
     XFLOW_CHECK(limits.check());
     if (!shipped) return keep_original("run from end to end, " + against, report.after_nanoseconds);
-    api::list_steps(places, finalists[*shipped], report);
+    list_steps(places, finalists[*shipped], report);
     // A runtime may write a result in the place of an operand where it sees that shapes are equal, and may find fewer patterns: that as
     // well only running it tells.
     lower_options.declare = true;
@@ -243,7 +242,7 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
       OptimizeReport::EndToEnd trial;
       trial.seconds = report.end_to_end.seconds;
       const std::string kept = judge(*gate, document, files, problem, required, lowered->edits, declared->edits, running, trial);
-      api::list_declared(trial, declared->declared, kept, report.end_to_end);
+      list_declared(trial, declared->declared, kept, report.end_to_end);
       if (kept.empty()) lowered = std::move(declared);
     }
   } else {
@@ -251,10 +250,10 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
     const std::size_t nodes = lowered->kept_nodes + lowered->renamed_nodes + lowered->new_nodes;
     if (nodes > report.nodes_before)
       return keep_original(fmt::format("the result has {} nodes in the place of {}, and was not run", nodes, report.nodes_before));
-    if (auto reason = api::below_noise(report, moves); !reason.empty()) return keep_original(std::move(reason), report.after_nanoseconds);
-    report.end_to_end.reason = api::why_not_run(options, "model", "--no-gate");
+    if (auto reason = below_noise(report, moves); !reason.empty()) return keep_original(std::move(reason), report.after_nanoseconds);
+    report.end_to_end.reason = why_not_run(options, "model", "--no-gate");
   }
-  api::list_moves(moves, report);
+  list_moves(moves, report);
   report.improved = true;
   report.nodes_kept = lowered->kept_nodes;
   report.nodes_merged = lowered->merged_nodes;
@@ -264,7 +263,7 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
 }
 
 // Of a model that is written to memory, where it is twice.
-std::size_t most_bytes_of_copies(const api::RunLimits& limits) {
+std::size_t most_bytes_of_copies(const RunLimits& limits) {
   constexpr std::uint64_t kMost = std::uint64_t{256} << 20;
   return std::min(kMost, limits.bytes_left() / 2);
 }
@@ -294,11 +293,11 @@ std::uint64_t constant_bytes(const LoweredModel& lowered) {
 // Optimises a document, and then the result, until that stays as it is: then it also does in another run. Each result is run against the
 // one before, where models are run.
 Result<Optimized> optimize_until_stable(const Document& document, const Files& files, const OptimizeOptions& options,
-                                        const api::RunLimits& limits, const ProgressCallback& progress) {
+                                        const RunLimits& limits, const ProgressCallback& progress) {
   XFLOW_TRY(Optimized best, optimize_document(document, files, options, limits, progress));
   XFLOW_CHECK(limits.check());
-  for (int round = 1; best.lowered && round < api::kMostRounds && !limits.ends_search(); ++round) {
-    const auto next_options = api::options_of_next_round(options, best.report);
+  for (int round = 1; best.lowered && round < kMostRounds && !limits.ends_search(); ++round) {
+    const auto next_options = options_of_next_round(options, best.report);
     const Document& last = best.document ? *best.document : document;
     if (!next_options || last.bytes().size() + constant_bytes(*best.lowered) > most_bytes_of_copies(limits)) break;
     auto bytes = onnx_io::write_bytes(last, best.lowered->edits);
@@ -310,7 +309,7 @@ Result<Optimized> optimize_until_stable(const Document& document, const Files& f
     XFLOW_CHECK(limits.check());
     if (!next) break;
     const bool improved = next->lowered.has_value();
-    api::add_round(best.report, std::move(next->report));
+    add_round(best.report, std::move(next->report));
     if (!improved) break;
     best.report.nodes_kept = count_kept(document, *edited, next->lowered->edits[0]);
     best.lowered = std::move(next->lowered);
@@ -320,13 +319,13 @@ Result<Optimized> optimize_until_stable(const Document& document, const Files& f
 }
 
 // Runs a model with edits, of `edited` where that is not null, in the runner against itself. Empty if it may be shipped.
-std::string judge_in_runner(const Document& shipped, const Files& files, api::SizedModel& model, std::span<const onnx_io::GraphEdit> edits,
-                            const Document* edited, const OptimizeOptions& options, const api::RunLimits& limits,
+std::string judge_in_runner(const Document& shipped, const Files& files, SizedModel& model, std::span<const onnx_io::GraphEdit> edits,
+                            const Document* edited, const OptimizeOptions& options, const RunLimits& limits,
                             const ProgressCallback& progress, OptimizeReport& report) {
-  api::Problem problem{model.arena(), model.model().graph, model.inputs()};
+  Problem problem{model.arena(), model.model().graph, model.inputs()};
   problem.limits = &limits;
   problem.runs = &model.runs();
-  const auto gate = api::RunnerGate::open(options, model.runs(), limits);
+  const auto gate = RunnerGate::open(options, model.runs(), limits);
   if (!gate) return gate.error().text();
   const std::function<void()> running = api::running(progress, limits, report);
   return judge(**gate, shipped, files, problem, model.required(), {}, edits, running, report.end_to_end, edited);
@@ -334,15 +333,15 @@ std::string judge_in_runner(const Document& shipped, const Files& files, api::Si
 
 // Optimises the bodies of nodes in what is going to be written, each as a graph of its own, until they stay as they are. With the gate a
 // body is run by itself, in a runner the whole model.
-Result<void> optimize_bodies_of(const Document& document, const Files& files, const OptimizeOptions& options, const api::RunLimits& limits,
+Result<void> optimize_bodies_of(const Document& document, const Files& files, const OptimizeOptions& options, const RunLimits& limits,
                                 const ProgressCallback& progress, Optimized& best) {
-  if (api::inner_graphs(document).size() < 2 || document.bytes().size() > most_bytes_of_copies(limits)) return {};
-  const auto optimize = [&](const Document& body, const api::BodyPlace& place, const OptimizeOptions& own) -> Result<api::OptimizedBody> {
+  if (inner_graphs(document).size() < 2 || document.bytes().size() > most_bytes_of_copies(limits)) return {};
+  const auto optimize = [&](const Document& body, const BodyPlace& place, const OptimizeOptions& own) -> Result<OptimizedBody> {
     XFLOW_TRY(Optimized optimized, optimize_document(body, {}, own, limits, progress, &place));
-    return api::OptimizedBody{std::move(optimized.report), optimized.lowered ? *std::move(optimized.lowered) : LoweredModel()};
+    return OptimizedBody{std::move(optimized.report), optimized.lowered ? *std::move(optimized.lowered) : LoweredModel()};
   };
   OptimizeReport& report = best.report;
-  for (int round = 0; round < api::kMostRounds && !limits.ends_search(); ++round) {
+  for (int round = 0; round < kMostRounds && !limits.ends_search(); ++round) {
     std::unique_ptr<const Document> written;
     if (best.lowered) {
       XFLOW_TRY(std::string bytes, onnx_io::write_bytes(best.document ? *best.document : document, best.lowered->edits));
@@ -350,17 +349,17 @@ Result<void> optimize_bodies_of(const Document& document, const Files& files, co
       written = std::make_unique<const Document>(std::move(parsed));
     }
     const Document& shipped = written ? *written : document;
-    XFLOW_TRY(api::OptimizedBodies bodies, api::optimize_bodies(shipped, options, limits, report, optimize));
+    XFLOW_TRY(OptimizedBodies bodies, optimize_bodies(shipped, options, limits, report, optimize));
     if (!bodies.edits.empty() && options.gate && !options.runner.empty()) {
-      XFLOW_TRY(const auto model, api::SizedModel::lift(shipped, options, [&] { return limits.is_over(); }));
+      XFLOW_TRY(const auto model, SizedModel::lift(shipped, options, [&] { return limits.is_over(); }));
       OptimizeReport trial = report;
       trial.end_to_end = {};
       const std::string against = judge_in_runner(shipped, written ? Files{{}, files.output} : files, *model, bodies.edits, nullptr,
                                                   options, limits, progress, trial);
       XFLOW_CHECK(limits.check());
-      if (!against.empty()) api::leave_bodies("run from end to end, " + against, bodies);
+      if (!against.empty()) leave_bodies("run from end to end, " + against, bodies);
       if (against.empty() && !written) std::swap(report.end_to_end, trial.end_to_end);  // it is the original that both were run against
-      api::add_run(report.end_to_end, written || !against.empty() ? trial.end_to_end : OptimizeReport::EndToEnd(), against);
+      add_run(report.end_to_end, written || !against.empty() ? trial.end_to_end : OptimizeReport::EndToEnd(), against);
     }
     const bool improved = !bodies.edits.empty();
     if (improved && !report.improved) {  // the rewrites that were found are not in it
@@ -371,7 +370,7 @@ Result<void> optimize_bodies_of(const Document& document, const Files& files, co
     LoweredModel lowered;
     lowered.edits = std::move(bodies.edits);
     lowered.constants = std::move(bodies.constants);
-    api::add_bodies(report, std::move(bodies));
+    add_bodies(report, std::move(bodies));
     if (!improved) return {};
     report.improved = true;
     report.reason.clear();
@@ -382,13 +381,13 @@ Result<void> optimize_bodies_of(const Document& document, const Files& files, co
 }
 
 // Runs the clean-ups of `shipped` against it. Empty if it is measured to be no slower; otherwise why it may not be written.
-std::string judge_smaller(const Document& shipped, const Files& files, const api::Simplified& smaller, const OptimizeOptions& options,
-                          const api::RunLimits& limits, const ProgressCallback& progress, const OptimizeReport& before) {
-  const auto sized = api::SizedModel::lift(shipped, options, [&] { return limits.is_over(); });
+std::string judge_smaller(const Document& shipped, const Files& files, const Simplified& smaller, const OptimizeOptions& options,
+                          const RunLimits& limits, const ProgressCallback& progress, const OptimizeReport& before) {
+  const auto sized = SizedModel::lift(shipped, options, [&] { return limits.is_over(); });
   if (!sized) return sized.error().text();
-  const std::unique_ptr<api::SizedModel>& model = *sized;
-  api::Problem problem{model->arena(), model->model().graph, model->inputs()};
-  api::DeviceCosts costs;
+  const std::unique_ptr<SizedModel>& model = *sized;
+  Problem problem{model->arena(), model->model().graph, model->inputs()};
+  DeviceCosts costs;
   problem.costs = &costs;
   problem.limits = &limits;
   problem.runs = &model->runs();
@@ -399,18 +398,18 @@ std::string judge_smaller(const Document& shipped, const Files& files, const api
   if (!options.runner.empty()) {
     against = judge_in_runner(shipped, files, *model, smaller.last.edits, smaller.base(&shipped), options, limits, progress, trial);
   } else {
-    const auto graph = api::cleaned_graph(model->model(), model->arena(), options, limits);
+    const auto graph = cleaned_graph(model->model(), model->arena(), options, limits);
     if (!graph) return graph.error().text();
     if (*graph == problem.graph) return {};
-    if (const auto opened = costs.open_for(problem, options); !opened) return opened.error().text();
+    if (const auto opened = open_costs(problem, options, costs); !opened) return opened.error().text();
     against = judge_here(shipped, model->model(), problem, options, *graph, running, trial);
-    if (against.starts_with(api::kRunAlike)) return {};
+    if (against.starts_with(kRunAlike)) return {};
   }
-  return api::is_no_slower(trial.end_to_end) ? std::string() : against;
+  return is_no_slower(trial.end_to_end) ? std::string() : against;
 }
 
 // Cleans up what is going to be written, or says what that would remove.
-Result<void> clean_up_result(const Document& document, const Files& files, const OptimizeOptions& options, const api::RunLimits& limits,
+Result<void> clean_up_result(const Document& document, const Files& files, const OptimizeOptions& options, const RunLimits& limits,
                              const ProgressCallback& progress, Optimized& best) {
   constexpr std::size_t kMostNodes = 2000;  // of a model that is cleaned up only to say what that would remove
   if (options.accept == Accept::faster && document.nodes().size() > kMostNodes) return {};
@@ -423,9 +422,9 @@ Result<void> clean_up_result(const Document& document, const Files& files, const
     written = std::make_unique<const Document>(std::move(parsed));
   }
   const Document& shipped = written ? *written : document;
-  auto cleaned = api::simplify_document(shipped, api::simplify_options(options), limits);
+  auto cleaned = simplify_document(shipped, simplify_options(options), limits);
   if (limits.ends_clean_ups()) return fail(ErrorCode::limit, limits.why_over());
-  XFLOW_TRY(api::Simplified smaller, std::move(cleaned));
+  XFLOW_TRY(Simplified smaller, std::move(cleaned));
   if (!smaller.report.simplified) return {};
   OptimizeReport& report = best.report;
   report.smaller.nodes_before = smaller.report.nodes_before;
@@ -433,7 +432,7 @@ Result<void> clean_up_result(const Document& document, const Files& files, const
   report.smaller.bytes =
       smaller.report.stored_bytes_before - std::min(smaller.report.stored_bytes_before, smaller.report.stored_bytes_after);
   if (options.accept == Accept::smaller) {
-    if (options.gate && !api::is_elsewhere(options))
+    if (options.gate && !is_elsewhere(options))
       report.smaller.reason = judge_smaller(shipped, written ? Files{{}, files.output} : files, smaller, options, limits, progress, report);
     report.smaller.written = report.smaller.reason.empty();
   }
@@ -458,7 +457,7 @@ Result<void> clean_up_result(const Document& document, const Files& files, const
 
 // Optimises a document as the options say.
 Result<Optimized> optimize_and_clean_up(const Document& document, const Files& files, const OptimizeOptions& options,
-                                        const api::RunLimits& limits, const ProgressCallback& progress) {
+                                        const RunLimits& limits, const ProgressCallback& progress) {
   XFLOW_TRY(Optimized best, optimize_until_stable(document, files, options, limits, progress));
   XFLOW_CHECK(optimize_bodies_of(document, files, options, limits, progress, best));
   // What cannot be cleaned up stays as it is.
@@ -471,33 +470,29 @@ Result<Optimized> optimize_and_clean_up(const Document& document, const Files& f
 
 }  // namespace
 
-Result<OptimizeResult> optimize(std::string_view model, const OptimizeOptions& options, const ProgressCallback& progress) {
-  return api::guarded<OptimizeResult>([&]() -> Result<OptimizeResult> {
-    const api::RunLimits limits(options);
-    XFLOW_TRY(const Document document, Document::parse(std::string(model)));
-    XFLOW_TRY(Optimized optimized, optimize_and_clean_up(document, {}, options, limits, progress));
-    if (!optimized.lowered) return OptimizeResult{std::string(model), std::move(optimized.report)};
-    const Document& edited = optimized.document ? *optimized.document : document;
-    XFLOW_TRY(std::string bytes, onnx_io::write_bytes(edited, optimized.lowered->edits));
-    return OptimizeResult{std::move(bytes), std::move(optimized.report)};
-  });
+Result<OptimizeResult> optimize_model(std::string_view model, const OptimizeOptions& options, const ProgressCallback& progress) {
+  const RunLimits limits(options);
+  XFLOW_TRY(const Document document, Document::parse(std::string(model)));
+  XFLOW_TRY(Optimized optimized, optimize_and_clean_up(document, {}, options, limits, progress));
+  if (!optimized.lowered) return OptimizeResult{std::string(model), std::move(optimized.report)};
+  const Document& edited = optimized.document ? *optimized.document : document;
+  XFLOW_TRY(std::string bytes, onnx_io::write_bytes(edited, optimized.lowered->edits));
+  return OptimizeResult{std::move(bytes), std::move(optimized.report)};
 }
 
-Result<OptimizeReport> optimize_file(const std::string& input, const std::string& output, const OptimizeOptions& options,
-                                     const ProgressCallback& progress) {
-  return api::guarded<OptimizeReport>([&]() -> Result<OptimizeReport> {
-    const api::RunLimits limits(options);
-    XFLOW_TRY(const Document document, Document::open(input, options.allow_external));
-    XFLOW_TRY(const auto files, onnx_io::OutputFiles::begin(output));  // before the work, which would be lost
-    onnx_io::SaveOptions save;
-    save.external_name = options.save_as_external_data;
-    XFLOW_CHECK(onnx_io::check_save_options(document, files->place(), save));
-    XFLOW_TRY(const Optimized optimized, optimize_and_clean_up(document, {input, files.get()}, options, limits, progress));
-    const auto edits =
-        optimized.lowered ? std::span<const onnx_io::GraphEdit>(optimized.lowered->edits) : std::span<const onnx_io::GraphEdit>();
-    XFLOW_CHECK(onnx_io::write_document(optimized.document ? *optimized.document : document, edits, *files, save));
-    return optimized.report;
-  });
+Result<OptimizeReport> optimize_model_file(const std::string& input, const std::string& output, const OptimizeOptions& options,
+                                           const ProgressCallback& progress) {
+  const RunLimits limits(options);
+  XFLOW_TRY(const Document document, Document::open(input, options.allow_external));
+  XFLOW_TRY(const auto files, onnx_io::OutputFiles::begin(output));  // before the work, which would be lost
+  onnx_io::SaveOptions save;
+  save.external_name = options.save_as_external_data;
+  XFLOW_CHECK(onnx_io::check_save_options(document, files->place(), save));
+  XFLOW_TRY(const Optimized optimized, optimize_and_clean_up(document, {input, files.get()}, options, limits, progress));
+  const auto edits =
+      optimized.lowered ? std::span<const onnx_io::GraphEdit>(optimized.lowered->edits) : std::span<const onnx_io::GraphEdit>();
+  XFLOW_CHECK(onnx_io::write_document(optimized.document ? *optimized.document : document, edits, *files, save));
+  return optimized.report;
 }
 
-}  // namespace xflow
+}  // namespace xflow::api

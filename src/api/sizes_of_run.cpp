@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/api/end_to_end.h"
+#include "src/api/device_costs.h"
 #include "src/cost/runner/runner.h"
 #include "src/onnx/more_outputs.h"
 
@@ -16,8 +16,8 @@ std::vector<std::vector<std::int64_t>> sizes_of_run(const onnx_io::Document& doc
   for (const std::string_view name : names)
     if (std::ranges::find(outputs, name, &onnx_io::ValueInfo::name) == outputs.end()) added.push_back(name);
   const RunLimits limits(options);
-  auto runner = cost::runner::Runner::start(
-      {options.runner, options.threads, start_patience(options, limits), [&limits] { return limits.ends_search().has_value(); }});
+  auto runner = cost::runner::Runner::start({options.runner, options.threads, start_patience(options, limits.seconds_left()),
+                                             [&limits] { return limits.ends_search().has_value(); }});
   if (!runner) return {};
   (*runner)->set_patience(std::max(std::min(options.max_measure_seconds, limits.seconds_left()), kLeastPatience));
   const std::string model = onnx_io::with_outputs(document, added);

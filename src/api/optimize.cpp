@@ -1,0 +1,17 @@
+#include "xflow/optimize.h"
+
+#include "src/api/exceptions.h"
+#include "src/api/optimize_model.h"
+
+namespace xflow {
+
+Result<OptimizeResult> optimize(std::string_view model, const OptimizeOptions& options, const ProgressCallback& progress) {
+  return api::guarded<OptimizeResult>([&] { return api::optimize_model(model, options, progress); });
+}
+
+Result<OptimizeReport> optimize_file(const std::string& input, const std::string& output, const OptimizeOptions& options,
+                                     const ProgressCallback& progress) {
+  return api::guarded<OptimizeReport>([&] { return api::optimize_model_file(input, output, options, progress); });
+}
+
+}  // namespace xflow

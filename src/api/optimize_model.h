@@ -1,0 +1,17 @@
+// Optimises an ONNX model.
+#pragma once
+
+#include <xflow/optimize.h>
+#include <xflow/result.h>
+
+#include <string>
+#include <string_view>
+
+namespace xflow::api {
+
+// As optimize and optimize_file of <xflow/optimize.h>, which catch what they throw.
+Result<OptimizeResult> optimize_model(std::string_view model, const OptimizeOptions& options, const ProgressCallback& progress);
+Result<OptimizeReport> optimize_model_file(const std::string& input, const std::string& output, const OptimizeOptions& options,
+                                           const ProgressCallback& progress);
+
+}  // namespace xflow::api

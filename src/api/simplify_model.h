@@ -1,0 +1,16 @@
+// Cleans up an ONNX model.
+#pragma once
+
+#include <xflow/result.h>
+#include <xflow/simplify.h>
+
+#include <string>
+#include <string_view>
+
+namespace xflow::api {
+
+// As simplify and simplify_file of <xflow/simplify.h>, which catch what they throw.
+Result<SimplifyResult> simplify_model(std::string_view model, const SimplifyOptions& options);
+Result<SimplifyReport> simplify_model_file(const std::string& input, const std::string& output, const SimplifyOptions& options);
+
+}  // namespace xflow::api
