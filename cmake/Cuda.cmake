@@ -1,4 +1,4 @@
-# libxflow_cuda.so, the device for GPUs: loaded when it is asked for (src/cost/gpu/device_plugin.h). It needs the
+# libxflow_cuda.so, the device for GPUs: loaded when it is asked for (src/devices/device_plugin.h). It needs the
 # headers of CUDA 13, cuDNN 9 and cuDNN's frontend to be built; the libraries are found by name while it runs.
 
 # Sets `missing` to what is wrong if the major version MACRO / DIVISOR of one of the files is not WANTED.
@@ -67,8 +67,8 @@ nvrtcProgram program;
 endif()
 xflow_decide(CUDA CUDA "${missing}" "${advice}")
 if(XFLOW_HAS_CUDA)
-  xflow_sources(cuda_sources cost/cuda)
-  add_library(xflow_cuda MODULE ${cuda_sources} src/cost/shared_library.cpp)
+  xflow_sources(cuda_sources devices/cuda)
+  add_library(xflow_cuda MODULE ${cuda_sources} src/support/shared_library.cpp)
   target_include_directories(xflow_cuda SYSTEM PRIVATE ${CUDA_INCLUDE_DIR} ${CUDNN_INCLUDE_DIR}
                                                ${CUDNN_FRONTEND_INCLUDE_DIR})
   target_compile_definitions(xflow_cuda PRIVATE NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING CUDNN_FRONTEND_SKIP_JSON_LIB)

@@ -1,5 +1,5 @@
-# xflow_mpi: the processes of mpirun as workers of the generator (src/generator/mpi_workers.h). It is a
-# library of its own beside the room, so that the program is linked to MPI and libxflow.so is not.
+# xflow_mpi: the processes of mpirun as workers of the generator (src/generator/jobs/mpi_workers.h). It is a
+# library of its own beside the module, so that the program is linked to MPI and libxflow.so is not.
 set(missing "")
 if(XFLOW_MPI)
   # MPI is found for the languages of the project alone; in C++ it comes with bindings that are no longer in
@@ -34,7 +34,7 @@ set(mpi_folder no_mpi)
 if(XFLOW_HAS_MPI)
   set(mpi_folder mpi)
 endif()
-file(GLOB mpi_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/generator/${mpi_folder}/*.cpp)
+file(GLOB mpi_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/generator/jobs/${mpi_folder}/*.cpp)
 add_library(xflow_mpi STATIC ${mpi_sources})
 target_link_libraries(xflow_mpi PUBLIC xflow_generator)
 if(XFLOW_HAS_MPI)

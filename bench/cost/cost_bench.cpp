@@ -19,15 +19,15 @@
 #include <filesystem>
 #include <map>
 
-#include "src/api/check_inputs.h"
-#include "src/api/sizes.h"
 #include "src/cost/cover.h"
-#include "src/cost/cpu/cpu_device.h"
-#include "src/cost/cpu/footprint.h"
-#include "src/cost/cpu/program.h"
 #include "src/cost/kernel_costs.h"
-#include "src/onnx/document.h"
-#include "src/onnx/lift.h"
+#include "src/devices/cpu/cpu_device.h"
+#include "src/devices/cpu/footprint.h"
+#include "src/devices/cpu/program.h"
+#include "src/onnx/document/document.h"
+#include "src/onnx/lift/lift.h"
+#include "src/validation/check_inputs.h"
+#include "src/validation/sizes.h"
 
 namespace xflow {
 namespace {

@@ -16,12 +16,12 @@
 
 #include "bench/cost/lifted.h"
 #include "src/cost/cover.h"
-#include "src/cost/cpu/cpu_device.h"
-#include "src/cost/cpu/cpu_executor.h"
-#include "src/cost/cpu/footprint.h"
-#include "src/cost/cpu/program.h"
-#include "src/cost/gate.h"
-#include "src/cost/runner/runner_executor.h"
+#include "src/devices/cpu/cpu_device.h"
+#include "src/devices/cpu/cpu_executor.h"
+#include "src/devices/cpu/footprint.h"
+#include "src/devices/cpu/program.h"
+#include "src/devices/runner/runner_executor.h"
+#include "src/validation/gate.h"
 #include "xflow/optimize.h"
 
 namespace xflow {

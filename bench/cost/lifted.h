@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "src/api/check_inputs.h"
-#include "src/api/sizes.h"
-#include "src/onnx/document.h"
-#include "src/onnx/lift.h"
+#include "src/onnx/document/document.h"
+#include "src/onnx/lift/lift.h"
+#include "src/validation/check_inputs.h"
+#include "src/validation/sizes.h"
 
 namespace xflow {
 

@@ -20,16 +20,16 @@
 #include <set>
 
 #include "bench/cost/lifted.h"
-#include "src/api/engine.h"
 #include "src/cost/cover.h"
-#include "src/cost/cpu/cpu_device.h"
-#include "src/cost/cpu/footprint.h"
-#include "src/cost/cpu/program.h"
-#include "src/cost/runner/runner_device.h"
-#include "src/cost/runner/runner_executor.h"
+#include "src/devices/cpu/cpu_device.h"
+#include "src/devices/cpu/footprint.h"
+#include "src/devices/cpu/program.h"
+#include "src/devices/runner/runner_device.h"
+#include "src/devices/runner/runner_executor.h"
 #include "src/eval/evaluate.h"
-#include "src/onnx/document_writer.h"
-#include "src/onnx/lower.h"
+#include "src/onnx/document/document_writer.h"
+#include "src/onnx/lower/lower.h"
+#include "src/optimizer/engine.h"
 #include "src/search/rule_rewriter.h"
 
 namespace xflow {

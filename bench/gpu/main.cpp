@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/gpu/measure.h"
-#include "src/cost/median.h"
+#include "src/runtime/median.h"
 
 namespace {
 

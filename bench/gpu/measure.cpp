@@ -11,18 +11,18 @@
 #include <vector>
 
 #include "bench/cost/lifted.h"
-#include "src/api/device_programs.h"
-#include "src/api/engine.h"
-#include "src/api/run_limits.h"
 #include "src/cost/cover.h"
-#include "src/cost/cpu/cpu_device.h"
-#include "src/cost/cpu/footprint.h"
 #include "src/cost/database.h"
-#include "src/cost/gpu/gpu.h"
-#include "src/cost/gpu/gpu_device.h"
-#include "src/cost/median.h"
-#include "src/cost/plan.h"
+#include "src/devices/cpu/cpu_device.h"
+#include "src/devices/cpu/footprint.h"
+#include "src/devices/gpu/gpu.h"
+#include "src/devices/gpu/gpu_device.h"
 #include "src/eval/compare.h"
+#include "src/optimizer/engine.h"
+#include "src/runtime/median.h"
+#include "src/runtime/plan.h"
+#include "src/search/run_limits.h"
+#include "src/validation/device_programs.h"
 
 namespace xflow::bench {
 namespace {

@@ -9,8 +9,8 @@
 #include <numeric>
 #include <ostream>
 
-#include "src/onnx/document_builder.h"
-#include "src/onnx/wire.h"
+#include "src/onnx/document/document_builder.h"
+#include "src/onnx/document/wire.h"
 
 namespace xflow::bench {
 namespace {

@@ -11,9 +11,9 @@
 #include <functional>
 #include <string>
 
-#include "src/onnx/document_writer.h"
-#include "src/onnx/lift.h"
-#include "src/onnx/lower.h"
+#include "src/onnx/document/document_writer.h"
+#include "src/onnx/lift/lift.h"
+#include "src/onnx/lower/lower.h"
 
 namespace {
 

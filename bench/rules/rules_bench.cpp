@@ -5,7 +5,7 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include "src/api/shipped_rules.h"
+#include "src/optimizer/shipped_rules.h"
 #include "src/rules/apply.h"
 #include "src/rules/rule_set.h"
 

@@ -15,15 +15,15 @@
 #include <fstream>
 #include <sstream>
 
-#include "src/api/check_inputs.h"
-#include "src/api/sizes.h"
 #include "src/cost/cover.h"
-#include "src/cost/node_kernel.h"
-#include "src/cost/runner/kernel_model.h"
-#include "src/cost/runner/runner_device.h"
-#include "src/cost/runner/runner_executor.h"
-#include "src/onnx/document.h"
-#include "src/onnx/lift.h"
+#include "src/devices/runner/kernel_model.h"
+#include "src/devices/runner/runner_device.h"
+#include "src/devices/runner/runner_executor.h"
+#include "src/kernels/node_kernel.h"
+#include "src/onnx/document/document.h"
+#include "src/onnx/lift/lift.h"
+#include "src/validation/check_inputs.h"
+#include "src/validation/sizes.h"
 
 namespace xflow {
 namespace {

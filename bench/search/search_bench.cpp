@@ -10,12 +10,12 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "src/api/shipped_rules.h"
 #include "src/cost/cover.h"
 #include "src/cost/live_cost.h"
-#include "src/onnx/document.h"
-#include "src/onnx/lift.h"
+#include "src/onnx/document/document.h"
+#include "src/onnx/lift/lift.h"
 #include "src/ops/operator.h"
+#include "src/optimizer/shipped_rules.h"
 #include "src/search/rule_rewriter.h"
 #include "src/search/search.h"
 

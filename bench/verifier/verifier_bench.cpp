@@ -13,8 +13,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "src/verifier/assumptions.h"
-#include "src/verifier/prove_rules.h"
+#include "src/verifier/proof/assumptions.h"
+#include "src/verifier/proof/prove_rules.h"
 #include "tests/verifier/mutants/mutate.h"
 #include "tests/verifier/peers/translate.h"
 

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 #include <xflow/devices.h>
 
-#include "src/api/device_check.h"
-#include "src/api/exceptions.h"
-#include "src/cost/cpu/cpu_device.h"
-#include "src/cost/gpu/device_plugin.h"
+#include "src/devices/cpu/cpu_device.h"
+#include "src/devices/device_plugin.h"
+#include "src/support/exceptions.h"
+#include "src/validation/device_check.h"
 
 namespace xflow {
 namespace {

@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
-#include "src/api/built_graph.h"
-#include "src/api/exceptions.h"
-#include "src/api/optimize_graph.h"
+#include "src/optimizer/built_graph.h"
+#include "src/optimizer/optimize_graph.h"
+#include "src/support/exceptions.h"
 
 namespace xflow {
 namespace {
@@ -18,12 +18,6 @@ namespace {
 constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
 
 }  // namespace
-
-Graph::Graph(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-std::span<const GraphInput> Graph::inputs() const { return state_->inputs; }
-std::span<const GraphWeight> Graph::weights() const { return state_->weights; }
-std::span<const GraphNode> Graph::nodes() const { return state_->nodes; }
-std::span<const GraphOutput> Graph::outputs() const { return state_->outputs; }
 
 struct GraphBuilder::State {
   ir::Arena arena;

@@ -1,7 +1,7 @@
 #include "xflow/optimize.h"
 
-#include "src/api/exceptions.h"
-#include "src/api/optimize_model.h"
+#include "src/optimizer/optimize_model.h"
+#include "src/support/exceptions.h"
 
 namespace xflow {
 

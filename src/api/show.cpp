@@ -6,13 +6,13 @@
 #include <map>
 #include <vector>
 
-#include "src/api/shipped_rules.h"
-#include "src/onnx/document.h"
-#include "src/onnx/lift.h"
-#include "src/onnx/printable.h"
+#include "src/onnx/document/document.h"
+#include "src/onnx/lift/lift.h"
+#include "src/optimizer/shipped_rules.h"
 #include "src/rules/instantiate.h"
 #include "src/rules/rule_set.h"
-#include "src/verifier/assumptions.h"
+#include "src/support/printable.h"
+#include "src/verifier/proof/assumptions.h"
 
 namespace xflow::api {
 namespace {

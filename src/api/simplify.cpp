@@ -1,7 +1,7 @@
 #include "xflow/simplify.h"
 
-#include "src/api/exceptions.h"
-#include "src/api/simplify_model.h"
+#include "src/optimizer/simplify_model.h"
+#include "src/support/exceptions.h"
 
 namespace xflow {
 

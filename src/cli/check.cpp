@@ -1,12 +1,12 @@
-#include "src/api/check.h"
+#include "src/validation/check.h"
 
 #include <fmt/format.h>
 
 #include <memory>
 
-#include "src/api/sizes.h"
 #include "src/cli/command.h"
 #include "src/cli/duration_text.h"
+#include "src/validation/sizes.h"
 
 namespace xflow::cli {
 namespace {

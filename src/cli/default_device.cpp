@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "src/cost/runner/process.h"
+#include "src/support/process.h"
 
 namespace xflow::cli {
 namespace {

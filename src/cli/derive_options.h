@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "src/generator/derive.h"
+#include "src/generator/rules/derive.h"
 
 namespace xflow::cli {
 

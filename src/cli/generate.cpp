@@ -1,4 +1,4 @@
-#include "src/generator/generate.h"
+#include "src/generator/jobs/generate.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 
 #include "src/cli/command.h"
 #include "src/cli/size_text.h"
-#include "src/generator/mpi_workers.h"
-#include "src/generator/universe.h"
+#include "src/generator/enumerate/universe.h"
+#include "src/generator/jobs/mpi_workers.h"
 #include "src/rules/rule_set.h"
 
 namespace xflow::cli {

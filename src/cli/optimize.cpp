@@ -11,13 +11,13 @@
 #include <cstdlib>
 #include <memory>
 
-#include "src/api/report_path.h"
-#include "src/api/sizes.h"
 #include "src/cli/command.h"
 #include "src/cli/default_device.h"
 #include "src/cli/duration_text.h"
 #include "src/cli/interrupt.h"
-#include "src/cost/device.h"
+#include "src/kernels/device.h"
+#include "src/report/report_path.h"
+#include "src/validation/sizes.h"
 
 namespace xflow::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/cost/profile/profile.h"
+#include "src/devices/profile/profile.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <memory>
 
-#include "src/api/record_profile.h"
 #include "src/cli/command.h"
-#include "src/cost/profile/show.h"
-#include "src/onnx/file.h"
+#include "src/devices/profile/show.h"
+#include "src/optimizer/record_profile.h"
+#include "src/support/file.h"
 
 namespace xflow::cli {
 namespace {

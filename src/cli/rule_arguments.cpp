@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "src/api/shipped_rules.h"
+#include "src/optimizer/shipped_rules.h"
 #include "src/rules/rule_set.h"
 
 namespace xflow::cli {

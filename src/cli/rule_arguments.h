@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "src/rules/rule.h"
-#include "src/verifier/records.h"
+#include "src/verifier/checker/records.h"
 #include "xflow/result.h"
 
 namespace xflow::cli {

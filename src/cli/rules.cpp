@@ -3,11 +3,11 @@
 #include <cstdio>
 #include <memory>
 
-#include "src/api/shipped_rules.h"
 #include "src/cli/command.h"
+#include "src/optimizer/shipped_rules.h"
 #include "src/rules/rule_set.h"
-#include "src/verifier/prove_rules.h"
-#include "src/verifier/records.h"
+#include "src/verifier/checker/records.h"
+#include "src/verifier/proof/prove_rules.h"
 
 namespace xflow::cli {
 namespace {

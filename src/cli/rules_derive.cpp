@@ -6,11 +6,11 @@
 #include <memory>
 #include <set>
 
-#include "src/api/shipped_rules.h"
 #include "src/cli/command.h"
 #include "src/cli/derive_options.h"
 #include "src/cli/rule_arguments.h"
-#include "src/generator/derived_rules.h"
+#include "src/generator/rules/derived_rules.h"
+#include "src/optimizer/shipped_rules.h"
 
 namespace xflow::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include "src/cli/command.h"
 #include "src/cli/derive_options.h"
 #include "src/cli/rule_arguments.h"
-#include "src/generator/derived_rules.h"
-#include "src/onnx/file.h"
+#include "src/generator/rules/derived_rules.h"
+#include "src/support/file.h"
 
 namespace xflow::cli {
 namespace {

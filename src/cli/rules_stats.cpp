@@ -11,7 +11,7 @@
 #include "src/cli/command.h"
 #include "src/cli/derive_options.h"
 #include "src/cli/rule_arguments.h"
-#include "src/generator/derived_rules.h"
+#include "src/generator/rules/derived_rules.h"
 
 namespace xflow::cli {
 namespace {

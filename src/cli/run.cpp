@@ -8,9 +8,9 @@
 #include <cstdio>
 #include <system_error>
 
-#include "src/api/exceptions.h"
 #include "src/cli/command.h"
-#include "src/onnx/printable.h"
+#include "src/support/exceptions.h"
+#include "src/support/printable.h"
 #include "xflow/version.h"
 
 namespace xflow::cli {

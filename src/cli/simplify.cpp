@@ -4,10 +4,10 @@
 
 #include <memory>
 
-#include "src/api/report_path.h"
 #include "src/cli/command.h"
 #include "src/cli/duration_text.h"
 #include "src/cli/interrupt.h"
+#include "src/report/report_path.h"
 
 namespace xflow::cli {
 namespace {

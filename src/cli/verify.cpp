@@ -13,12 +13,12 @@
 #include "src/cli/duration_text.h"
 #include "src/cli/rule_arguments.h"
 #include "src/rules/rule_set.h"
-#include "src/verifier/assumptions.h"
-#include "src/verifier/explain_rule.h"
-#include "src/verifier/infer.h"
-#include "src/verifier/prove_rules.h"
-#include "src/verifier/records.h"
-#include "src/verifier/replay.h"
+#include "src/verifier/checker/records.h"
+#include "src/verifier/checker/replay.h"
+#include "src/verifier/counterexample/explain_rule.h"
+#include "src/verifier/guards/infer.h"
+#include "src/verifier/proof/assumptions.h"
+#include "src/verifier/proof/prove_rules.h"
 
 namespace xflow::cli {
 namespace {

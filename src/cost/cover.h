@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "src/cost/database.h"
-#include "src/cost/device.h"
 #include "src/ir/work_graph.h"
+#include "src/kernels/device.h"
 
 namespace xflow::cost {
 
@@ -37,7 +37,7 @@ struct CoveredRegion {
   std::string refusal;  // why it was not measured; empty if it was
 };
 
-// A launch of the cover with the values that it reads and makes, for a plan (src/cost/plan.h). Constants are read as well.
+// A launch of the cover with the values that it reads and makes, for a plan (src/runtime/plan.h). Constants are read as well.
 struct CoveredLaunch {
   // In the order in which it was measured. The kernel "reorder" changes the layout of a value; "none" launches nothing: what a node makes
   // that only sees its operand in another way, or that sizes alone decide.

@@ -25,7 +25,7 @@ constexpr std::size_t kWaiting = 64;
 constexpr int kMostValue = 1 << 20;
 constexpr std::uintmax_t kStepsOfAByte = 100;
 constexpr std::uintmax_t kSteps = 10'000'000;
-constexpr int kMostAttempts = 1'000'000;
+constexpr int kMostAttemptsKept = 1'000'000;
 
 constexpr const char* kSchema =
     "CREATE TABLE IF NOT EXISTS cost ("
@@ -225,7 +225,7 @@ struct Database::State {
     entry.cost = KernelCost{{row.real(2)}, {row.real(3)}, row.integer(4), *operands, *results};
     entry.refusal = row.text(7);
     entry.cost.disturbance = row.real(8);
-    entry.attempts = std::min(row.integer(9), kMostAttempts);
+    entry.attempts = std::min(row.integer(9), kMostAttemptsKept);
     const bool numbers = is_time(entry.cost.median.value) && is_time(entry.cost.spread.value) && is_time(entry.cost.disturbance);
     if (!numbers || entry.cost.repeats < 0 || entry.attempts < 1) return std::nullopt;
     return entry;
@@ -402,7 +402,7 @@ const DatabaseEntry& Database::insert(const DatabaseKey& key, DatabaseEntry entr
   const auto [known, is_new] = state_->entries.try_emplace(key, entry);
   DatabaseEntry& kept = known->second;
   if (!is_new) {
-    const int attempts = std::min(kept.attempts, kMostAttempts) + std::min(entry.attempts, kMostAttempts);
+    const int attempts = std::min(kept.attempts, kMostAttemptsKept) + std::min(entry.attempts, kMostAttemptsKept);
     if (replaces(entry, kept)) kept = std::move(entry);
     kept.attempts = attempts;
   }

@@ -11,7 +11,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "src/cost/device.h"
+#include "src/kernels/device.h"
 
 namespace xflow::cost {
 

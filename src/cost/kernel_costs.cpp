@@ -5,7 +5,7 @@
 #include <numeric>
 #include <span>
 
-#include "src/cost/kernel_graph.h"
+#include "src/kernels/kernel_graph.h"
 
 namespace xflow::cost {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "src/cost/cover.h"
 #include "src/cost/database.h"
-#include "src/cost/device.h"
+#include "src/kernels/device.h"
 
 namespace xflow::cost {
 

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "src/cost/device.h"
 #include "src/ir/work_graph.h"
+#include "src/kernels/device.h"
 
 namespace xflow::cost {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "src/cost/kernel_text.h"
+#include "src/kernels/kernel_text.h"
 #include "src/ops/operator.h"
 
 namespace xflow::cost {

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "src/cost/kernel_costs.h"
-#include "src/cost/node_kernel.h"
-#include "src/cost/pattern.h"
 #include "src/ir/graph.h"
+#include "src/kernels/node_kernel.h"
+#include "src/kernels/pattern.h"
 
 namespace xflow::cost {
 

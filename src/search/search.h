@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "src/cost/device.h"
 #include "src/ir/graph.h"
+#include "src/kernels/device.h"
 #include "src/search/workspace.h"
 
 namespace xflow::search {

@@ -4,19 +4,18 @@
 
 #include <string>
 
-#include "src/onnx/document.h"
-#include "src/onnx/document_builder.h"
-#include "src/onnx/wire.h"
+#include "src/onnx/document/document.h"
+#include "src/onnx/document/document_builder.h"
+#include "src/onnx/document/wire.h"
 #include "xflow/optimize.h"
 
 namespace xflow {
 namespace {
 
-using onnx_io::Dimension;
 using onnx_io::WireWriter;
 
 std::string float_info(std::string_view name) {
-  const std::vector<Dimension> dims = {{Dimension::Kind::value, 256, {}}, {Dimension::Kind::value, 512, {}}};
+  const std::vector<onnx_io::Dimension> dims = {{onnx_io::Dimension::Kind::value, 256, {}}, {onnx_io::Dimension::Kind::value, 512, {}}};
   return onnx_io::value_info_message(name, ir::DataType::float32, dims);
 }
 

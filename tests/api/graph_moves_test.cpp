@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "src/onnx/document.h"
+#include "src/onnx/document/document.h"
 
 namespace xflow::api {
 namespace {

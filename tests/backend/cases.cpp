@@ -12,9 +12,9 @@
 #include <set>
 
 #include "src/ir/graph.h"
-#include "src/onnx/document.h"
-#include "src/onnx/lift.h"
-#include "src/onnx/wire.h"
+#include "src/onnx/document/document.h"
+#include "src/onnx/document/wire.h"
+#include "src/onnx/lift/lift.h"
 
 namespace xflow::backend {
 

@@ -11,7 +11,7 @@
 #include <sstream>
 #include <string>
 
-#include "src/onnx/composition.h"
+#include "src/onnx/lift/composition.h"
 #include "src/ops/operator.h"
 #include "tests/backend/cases.h"
 

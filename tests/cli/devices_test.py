@@ -1,4 +1,4 @@
-"""Tests of `xflow devices`: devices_test.py PROGRAM [FAKE_DRIVER] [unittest arguments]. FAKE_DRIVER is tests/cost/cuda/fake_driver.cpp."""
+"""Tests of `xflow devices`: devices_test.py PROGRAM [FAKE_DRIVER] [unittest arguments]. FAKE_DRIVER is tests/devices/cuda/fake_driver.cpp."""
 
 import os
 import pathlib

@@ -1,6 +1,6 @@
 """Whole models run before they are shipped: gate_test.py PROGRAM TEST_RUNNER [unittest arguments].
 
-What the test runner says a model takes follows from its arguments (tests/cost/runner/test_runner.cpp).
+What the test runner says a model takes follows from its arguments (tests/devices/runner/test_runner.cpp).
 """
 
 import json

@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "src/cost/kernel_costs.h"
-#include "src/cost/kernel_graph.h"
-#include "src/cost/node_kernel.h"
+#include "src/kernels/kernel_graph.h"
+#include "src/kernels/node_kernel.h"
 #include "src/ops/operator.h"
-#include "tests/cost/kernel_cases.h"
-#include "tests/cost/random_device.h"
+#include "tests/kernels/kernel_cases.h"
+#include "tests/kernels/random_device.h"
 
 namespace xflow::cost {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "src/cost/cover.h"
 #include "src/ops/operator.h"
-#include "tests/cost/random_device.h"
+#include "tests/kernels/random_device.h"
 
 namespace xflow::cost {
 namespace {

@@ -7,13 +7,13 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "src/api/engine.h"
 #include "src/cost/cover.h"
 #include "src/cost/database.h"
 #include "src/cost/live_cost.h"
-#include "src/cost/profile/profile_device.h"
+#include "src/devices/profile/profile_device.h"
 #include "src/eval/evaluate.h"
 #include "src/ops/operator.h"
+#include "src/optimizer/engine.h"
 #include "src/rules/apply.h"
 #include "src/search/rule_rewriter.h"
 #include "src/search/search.h"

@@ -13,8 +13,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "src/cost/device.h"
 #include "src/ir/graph.h"
+#include "src/kernels/device.h"
 #include "src/rules/rule_set.h"
 
 namespace xflow::coverage {

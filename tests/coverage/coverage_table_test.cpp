@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/api/shipped_rules.h"
+#include "src/optimizer/shipped_rules.h"
 
 namespace xflow::coverage {
 namespace {

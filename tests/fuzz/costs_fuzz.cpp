@@ -9,7 +9,7 @@
 #include <string>
 
 #include "src/cost/database.h"
-#include "src/cost/profile/profile.h"
+#include "src/devices/profile/profile.h"
 #include "tests/fuzz/fuzz.h"
 
 using xflow::fuzz::expect;

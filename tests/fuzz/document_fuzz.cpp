@@ -1,7 +1,7 @@
 // Any bytes are a document or a clean error. A document that nobody edits is written as the same bytes, with the same lists of nodes it is
 // read again, and what its nodes hold is decoded or a clean error.
-#include "src/onnx/document.h"
-#include "src/onnx/document_writer.h"
+#include "src/onnx/document/document.h"
+#include "src/onnx/document/document_writer.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {

@@ -1,6 +1,6 @@
 // Any document is lifted or a clean error; lowered as it was lifted, every node that is not dropped is written back.
-#include "src/onnx/lift.h"
-#include "src/onnx/lower.h"
+#include "src/onnx/lift/lift.h"
+#include "src/onnx/lower/lower.h"
 #include "tests/fuzz/fuzz.h"
 
 using xflow::fuzz::expect;

@@ -2,10 +2,10 @@
 // nothing, and the device that it describes answers with a time or an error of one line.
 #include <cmath>
 
-#include "src/cost/kernel_text.h"
-#include "src/cost/profile/profile.h"
-#include "src/cost/profile/profile_device.h"
-#include "src/cost/profile/show.h"
+#include "src/devices/profile/profile.h"
+#include "src/devices/profile/profile_device.h"
+#include "src/devices/profile/show.h"
+#include "src/kernels/kernel_text.h"
 #include "tests/fuzz/fuzz.h"
 
 using xflow::fuzz::expect;

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "src/cost/runner/channel.h"
-#include "src/cost/runner/message.h"
-#include "src/cost/runner/runner.h"
+#include "src/devices/runner/message.h"
+#include "src/devices/runner/runner.h"
+#include "src/support/channel.h"
 #include "tests/fuzz/fuzz.h"
 
 using xflow::fuzz::expect;

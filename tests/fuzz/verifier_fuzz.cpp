@@ -1,9 +1,9 @@
 // Any rule is decided within its limits: nothing crashes, the verdict is the same when it is decided again and can be explained, what is
 // proved survives evaluation on raw shapes, and a counterexample replays.
 #include "src/rules/instantiate.h"
-#include "src/verifier/explain_rule.h"
-#include "src/verifier/prove_rules.h"
-#include "src/verifier/replay.h"
+#include "src/verifier/checker/replay.h"
+#include "src/verifier/counterexample/explain_rule.h"
+#include "src/verifier/proof/prove_rules.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/rule_from_bytes.h"
 #include "tests/verifier/raw_check.h"

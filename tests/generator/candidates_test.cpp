@@ -1,12 +1,12 @@
-#include "src/generator/candidates.h"
+#include "src/generator/enumerate/candidates.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
-#include "src/generator/minimize.h"
-#include "src/generator/rule_writer.h"
+#include "src/generator/rules/minimize.h"
+#include "src/generator/rules/rule_writer.h"
 #include "tests/generator/small_graphs.h"
 
 namespace xflow::generator {

@@ -1,10 +1,10 @@
-#include "src/generator/cheapest.h"
+#include "src/egraph/cheapest.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "src/generator/shapes.h"
+#include "src/generator/rules/shapes.h"
 #include "src/ops/operator.h"
 #include "tests/generator/small_graphs.h"
 

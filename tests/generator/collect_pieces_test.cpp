@@ -1,11 +1,11 @@
-#include "src/generator/collect_pieces.h"
+#include "src/generator/rules/collect_pieces.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 
-#include "src/generator/minimize.h"
+#include "src/generator/rules/minimize.h"
 #include "tests/generator/small_graphs.h"
 
 namespace xflow::generator {

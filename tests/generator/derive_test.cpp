@@ -1,15 +1,15 @@
-#include "src/generator/derive.h"
+#include "src/generator/rules/derive.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <memory_resource>
 
-#include "src/generator/minimize.h"
-#include "src/generator/rule_writer.h"
-#include "src/generator/shapes.h"
+#include "src/generator/rules/minimize.h"
+#include "src/generator/rules/rule_writer.h"
+#include "src/generator/rules/shapes.h"
 #include "src/ops/operator.h"
-#include "src/verifier/prove_rules.h"
+#include "src/verifier/proof/prove_rules.h"
 #include "tests/generator/small_graphs.h"
 
 namespace xflow::generator {

@@ -1,4 +1,4 @@
-#include "src/generator/derived_rules.h"
+#include "src/generator/rules/derived_rules.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "src/generator/enumerate.h"
+#include "src/generator/enumerate/enumerate.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
-#include "src/generator/candidates.h"
+#include "src/generator/enumerate/candidates.h"
 #include "tests/generator/slow_enumerator.h"
 #include "tests/generator/small_graphs.h"
 

@@ -1,4 +1,4 @@
-#include "src/generator/gain.h"
+#include "src/generator/rules/gain.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/generator/orders.h"
+#include "src/generator/enumerate/orders.h"
 
 #include <gtest/gtest.h>
 

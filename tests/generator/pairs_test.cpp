@@ -1,10 +1,10 @@
-#include "src/generator/pairs.h"
+#include "src/generator/enumerate/pairs.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "src/generator/enumerate.h"
+#include "src/generator/enumerate/enumerate.h"
 #include "tests/generator/small_graphs.h"
 
 namespace xflow::generator {

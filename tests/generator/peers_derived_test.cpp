@@ -7,9 +7,9 @@
 #include <set>
 #include <sstream>
 
-#include "src/generator/minimize.h"
-#include "src/generator/rule_goal.h"
-#include "src/generator/shapes.h"
+#include "src/generator/rules/minimize.h"
+#include "src/generator/rules/rule_goal.h"
+#include "src/generator/rules/shapes.h"
 #include "tests/generator/small_graphs.h"
 #include "tests/verifier/peers/translate.h"
 

@@ -1,5 +1,5 @@
 // The arithmetic of enumerated operators against the reference, on integers and modulo a prime.
-#include "src/generator/plan.h"
+#include "src/generator/enumerate/plan.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <map>
 
 #include "src/eval/evaluate.h"
-#include "src/generator/lanes.h"
-#include "src/generator/universe.h"
+#include "src/generator/enumerate/lanes.h"
+#include "src/generator/enumerate/universe.h"
 #include "src/ops/operator.h"
 #include "tests/generator/small_graphs.h"
 

@@ -1,4 +1,4 @@
-#include "src/generator/processes.h"
+#include "src/generator/jobs/processes.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

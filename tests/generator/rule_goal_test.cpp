@@ -1,4 +1,4 @@
-#include "src/generator/rule_goal.h"
+#include "src/generator/rules/rule_goal.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "src/verifier/assumptions.h"
-#include "src/verifier/prove_rules.h"
+#include "src/verifier/proof/assumptions.h"
+#include "src/verifier/proof/prove_rules.h"
 #include "tests/generator/small_graphs.h"
 
 namespace xflow::generator {

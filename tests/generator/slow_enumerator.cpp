@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "src/generator/enumerate.h"
+#include "src/generator/enumerate/enumerate.h"
 
 namespace xflow::generator {
 namespace {

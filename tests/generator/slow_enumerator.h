@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "src/generator/universe.h"
+#include "src/generator/enumerate/universe.h"
 
 namespace xflow::generator {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/generator/candidate_list.h"
+#include "src/generator/enumerate/candidate_list.h"
 #include "src/rules/rule.h"
 
 namespace xflow::generator {

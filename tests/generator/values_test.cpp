@@ -1,4 +1,4 @@
-#include "src/generator/values.h"
+#include "src/generator/enumerate/values.h"
 
 #include <gtest/gtest.h>
 

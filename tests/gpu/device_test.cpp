@@ -8,13 +8,13 @@
 #include <system_error>
 
 #include "src/cost/cover.h"
-#include "src/cost/gpu/device_plugin.h"
-#include "src/cost/gpu/gpu_device.h"
-#include "src/cost/gpu/gpu_program.h"
-#include "src/cost/shared_library.h"
-#include "tests/cost/expect_outputs.h"
-#include "tests/cost/graph_test.h"
-#include "tests/cost/kernel_cases.h"
+#include "src/devices/device_plugin.h"
+#include "src/devices/gpu/gpu_device.h"
+#include "src/devices/gpu/gpu_program.h"
+#include "src/support/shared_library.h"
+#include "tests/devices/expect_outputs.h"
+#include "tests/kernels/graph_test.h"
+#include "tests/kernels/kernel_cases.h"
 
 namespace xflow::cost::gpu {
 namespace {

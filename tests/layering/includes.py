@@ -1,26 +1,27 @@
-"""Fails on any #include that the map of rooms does not allow.
+"""Fails on any #include that the map of modules does not allow, and on a source of none.
 
-Rooms are listed from top to bottom; a file may include its own room and those above it. Third-party headers belong to the rooms named
-here; a header of neither the standard library, POSIX nor this table is refused, so that a new dependency is a decision.
+Modules are the folders of src/, listed from the lowest to the highest; a file may include its own module and lower ones. Third-party headers
+belong to the modules named here; a header of neither the standard library, POSIX nor this table is refused, so that a new dependency is a
+decision.
 """
 
 import pathlib
 import re
 import sys
 
-ROOMS = ["ir", "ops", "eval", "rules", "onnx", "verifier", "cost", "search", "generator", "api", "cli"]
-DEVICES = ["cost/cpu", "cost/cuda", "cost/gpu", "cost/profile", "cost/runner"]  # each knows cost, none knows another
-KNOWN = {"cost/cuda": "cost/gpu"}  # but CUDA implements what all GPUs are to xflow
+MODULES = ["support", "ir", "ops", "eval", "codegen", "rules", "egraph", "onnx", "verifier", "kernels", "cost", "runtime", "devices", "search",
+           "generator", "validation", "report", "optimizer", "api", "cli"]
+DEVICES = ["devices/cpu", "devices/cuda", "devices/gpu", "devices/profile", "devices/runner"]  # none knows another
+KNOWN = {"devices/cuda": "devices/gpu"}  # but CUDA implements what all GPUs are to xflow
 
 # The first part of a header's path -> the folders of src/ that may include it; ANY for all.
 ANY = ["*"]
 THIRD_PARTY = {
     "fmt": ANY,
-    "xxhash.h": ["ir", "ops", "rules", "onnx", "verifier", "cost", "search"],
-    "nlohmann": ["rules", "onnx", "verifier", "cost", "search", "generator", "api", "cli"],
+    "xxhash.h": ["onnx"],
+    "nlohmann": ["devices/runner", "generator", "report", "cli"],
     "boost/multiprecision": ANY,
     "boost/container_hash": ANY,
-    "boost/graph": ["search"],
     "zlib.h": ["eval"],
     "onnx": ["onnx"],
     "google/protobuf": ["onnx"],
@@ -28,16 +29,16 @@ THIRD_PARTY = {
     "z3.h": ["verifier"],
     "z3_version.h": ["verifier"],
     "sqlite3.h": ["cost"],
-    "oneapi": ["cost/cpu"],
-    "dnnl.hpp": ["cost/cpu"],
-    "omp.h": ["cost/cpu"],
-    "cuda": ["cost/cuda"],
-    "cuda_runtime.h": ["cost/cuda"],
-    "cublasLt.h": ["cost/cuda"],
-    "cuda.h": ["cost/cuda"],
-    "nvrtc.h": ["cost/cuda"],
-    "cudnn.h": ["cost/cuda"],
-    "cudnn_frontend.h": ["cost/cuda"],
+    "oneapi": ["devices/cpu"],
+    "dnnl.hpp": ["devices/cpu"],
+    "omp.h": ["devices/cpu"],
+    "cuda": ["devices/cuda"],
+    "cuda_runtime.h": ["devices/cuda"],
+    "cublasLt.h": ["devices/cuda"],
+    "cuda.h": ["devices/cuda"],
+    "nvrtc.h": ["devices/cuda"],
+    "cudnn.h": ["devices/cuda"],
+    "cudnn_frontend.h": ["devices/cuda"],
     "CLI": ["cli"],
     "mpi.h": ["generator"],
 }
@@ -51,13 +52,13 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
 def place_of(path):
-    """(tree, room, device) of a path in the repository: ("src", "cost", "cost/cpu"), ("include", None, None)..."""
+    """(tree, module, device) of a path in the repository: ("src", "cost", "devices/cpu"), ("include", None, None)..."""
     parts = pathlib.PurePosixPath(path).parts
     if parts[0] == "include":
         return "include", None, None
-    room = parts[1] if len(parts) > 2 else None
+    module = parts[1] if len(parts) > 2 else None
     device = "/".join(parts[1:3])
-    return parts[0], room, device if device in DEVICES and len(parts) > 3 else None
+    return parts[0], module, device if device in DEVICES and len(parts) > 3 else None
 
 
 def is_standard(header):
@@ -74,29 +75,29 @@ def third_party_owner(header):
 
 def fault(path, quote, header, exists=lambda header: True):
     """What is wrong with `#include` of `header` in the file `path`, or None."""
-    tree, room, device = place_of(path)
+    tree, module, device = place_of(path)
     if header in GENERATED:
-        return None if room == "api" else "only in api"
+        return None if module == "optimizer" else "only in optimizer"
     if quote == '"' and not header.startswith("xflow/"):
         if not header.startswith(("src/", "tests/", "bench/")):
             return "a quoted include starts with src/ or tests/"
         if not exists(header):
             return "no such file"
-        target_tree, target_room, target_device = place_of(header)
+        target_tree, target_module, target_device = place_of(header)
         if tree == "include":
             return "a public header includes public headers alone"
         if target_tree in ("tests", "bench"):
             # A benchmark may measure what a test checks, and a test may check what a benchmark builds.
             return None if tree in ("tests", "bench") else f"{tree} does not include {target_tree}"
-        if target_room not in ROOMS:
-            return f"src/{target_room} is not a room"
+        if target_module not in MODULES:
+            return f"src/{target_module} is not a module"
         if tree == "src":
-            if ROOMS.index(target_room) > ROOMS.index(room):
-                return f"{room} is above {target_room}"
+            if module not in MODULES:
+                return f"src/{module} is not a module"
+            if MODULES.index(target_module) > MODULES.index(module):
+                return f"{module} is below {target_module}"
             if device and target_device and target_device not in (device, KNOWN.get(device)):
                 return f"{device} does not know {target_device}"
-            if room == "cost" and not device and target_device:
-                return f"cost does not know its devices; {target_device} registers itself"
         return None
     if header.startswith("xflow/"):
         return None if exists("include/" + header) else "no such file"
@@ -109,9 +110,9 @@ def fault(path, quote, header, exists=lambda header: True):
         return "not in the table of tests/layering/includes.py"
     if tree == "include":
         return "a public header includes the standard library alone"
-    if tree == "src" and owners is not ANY and room not in owners and device not in owners:
+    if tree == "src" and owners is not ANY and module not in owners and device not in owners:
         return f"only in {', '.join(owners)}"
-    if tree == "tests" and owners is not ANY and room in ROOMS and room not in [owner.split("/")[0] for owner in owners]:
+    if tree == "tests" and owners is not ANY and module in MODULES and module not in [owner.split("/")[0] for owner in owners]:
         return f"only in tests of {', '.join(owners)}"
     return None
 
@@ -133,14 +134,36 @@ def faults_of_tree(root):
     return found, files
 
 
+def faults_of_readmes(root):
+    """Every folder of src/ says what belongs there, in a few lines, and names files that exist."""
+    most_lines = 12
+    found = []
+    for folder in sorted(path for path in (root / "src").rglob("*") if path.is_dir()):
+        readme = folder / "README.md"
+        name = readme.relative_to(root).as_posix()
+        if not readme.is_file():
+            found.append(f"{name}: missing")
+            continue
+        text = readme.read_text()
+        if text.count("\n") > most_lines:
+            found.append(f"{name}: more than {most_lines} lines")
+        for file in re.findall(r"`([\w./]+\.(?:h|cpp|def))`", text):
+            if not (folder / file).exists():
+                found.append(f"{name}: there is no {file}")
+    modules = re.findall(r"\[(\w+)\]\(\1/README\.md\)", (root / "src/README.md").read_text())
+    if modules != MODULES:
+        found.append(f"src/README.md: lists {modules}, not {MODULES}")
+    return found
+
+
 def self_test():
     """The rules above, by example: the test must be able to fail."""
     allowed = [
         ("src/ops/matmul.h", '"', "src/ir/type.h"),
         ("src/verifier/z3/queries.cpp", "<", "z3++.h"),
-        ("src/cost/cpu/device.cpp", "<", "oneapi/dnnl/dnnl.hpp"),
-        ("src/cost/cpu/device.cpp", '"', "src/cost/device.h"),
-        ("src/cost/cuda/cuda_gpu.h", '"', "src/cost/gpu/gpu.h"),
+        ("src/devices/cpu/device.cpp", "<", "oneapi/dnnl/dnnl.hpp"),
+        ("src/devices/cpu/device.cpp", '"', "src/kernels/device.h"),
+        ("src/devices/cuda/cuda_gpu.h", '"', "src/devices/gpu/gpu.h"),
         ("src/ir/poly.cpp", "<", "vector"),
         ("tests/ops/matmul_test.cpp", "<", "gtest/gtest.h"),
         ("tests/onnx/document_test.cpp", '"', "tests/onnx/helper.h"),
@@ -153,10 +176,10 @@ def self_test():
         ("src/search/search.cpp", '"', "shipped_rule_texts.inc"),
         ("src/search/search.cpp", "<", "z3++.h"),
         ("src/cost/database.cpp", "<", "oneapi/dnnl/dnnl.hpp"),
-        ("src/cost/cuda/device.cpp", '"', "src/cost/cpu/device.h"),
-        ("src/cost/cover.cpp", '"', "src/cost/cpu/device.h"),
-        ("src/cost/cover.cpp", '"', "src/cost/gpu/gpu.h"),
-        ("src/cost/gpu/gpu_device.cpp", '"', "src/cost/cuda/device.h"),
+        ("src/devices/cuda/device.cpp", '"', "src/devices/cpu/device.h"),
+        ("src/cost/cover.cpp", '"', "src/devices/cpu/device.h"),
+        ("src/cost/cover.cpp", '"', "src/devices/gpu/gpu.h"),
+        ("src/devices/gpu/gpu_device.cpp", '"', "src/devices/cuda/device.h"),
         ("src/rules/parse.cpp", "<", "gtest/gtest.h"),
         ("src/ir/graph.cpp", '"', "tests/ir/helper.h"),
         ("src/ir/graph.cpp", '"', "bench/models/model.h"),
@@ -174,10 +197,11 @@ def self_test():
 def main():
     root = pathlib.Path(__file__).resolve().parents[2]
     found, files = faults_of_tree(root)
+    found += faults_of_readmes(root)
     found += [f"this test {wrong}" for wrong in self_test()]
     if not files:
         found.append("no files found")
-    print("\n".join(found) if found else f"{files} files follow the map of rooms")
+    print("\n".join(found) if found else f"{files} files follow the map of modules")
     return 1 if found else 0
 
 

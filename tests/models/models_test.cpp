@@ -10,11 +10,11 @@
 #include <sstream>
 
 #include "bench/models/families.h"
-#include "src/api/check_inputs.h"
 #include "src/eval/evaluate.h"
-#include "src/onnx/document.h"
-#include "src/onnx/document_builder.h"
-#include "src/onnx/lift.h"
+#include "src/onnx/document/document.h"
+#include "src/onnx/document/document_builder.h"
+#include "src/onnx/lift/lift.h"
+#include "src/validation/check_inputs.h"
 
 namespace xflow::bench {
 namespace {

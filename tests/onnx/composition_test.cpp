@@ -1,13 +1,13 @@
 // Compositions in versions and with attributes that ONNX's backend cases (respell_test.cpp) do not have.
-#include "src/onnx/composition.h"
+#include "src/onnx/lift/composition.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
-#include "src/onnx/document_builder.h"
-#include "src/onnx/wire.h"
+#include "src/onnx/document/document_builder.h"
+#include "src/onnx/document/wire.h"
 #include "tests/onnx/model_builder.h"
 #include "tests/onnx/onnx_runtime.h"
 #include "tests/onnx/rewritten.h"

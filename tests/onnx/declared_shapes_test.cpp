@@ -1,12 +1,12 @@
 // Shapes that the written model declares.
-#include "src/onnx/declared_shapes.h"
+#include "src/onnx/lift/declared_shapes.h"
 
 #include <gtest/gtest.h>
 
 #include "src/eval/evaluate.h"
-#include "src/onnx/document_builder.h"
-#include "src/onnx/lower.h"
-#include "src/onnx/wire.h"
+#include "src/onnx/document/document_builder.h"
+#include "src/onnx/document/wire.h"
+#include "src/onnx/lower/lower.h"
 #include "tests/onnx/model_builder.h"
 #include "tests/onnx/onnx_runtime.h"
 

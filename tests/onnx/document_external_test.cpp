@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "src/onnx/document_builder.h"
-#include "src/onnx/document_writer.h"
-#include "src/onnx/external.h"
-#include "src/onnx/wire.h"
+#include "src/onnx/document/document_builder.h"
+#include "src/onnx/document/document_writer.h"
+#include "src/onnx/document/external.h"
+#include "src/onnx/document/wire.h"
 #include "tests/onnx/model_builder.h"
 
 namespace xflow::onnx_io {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "src/onnx/document.h"
-#include "src/onnx/document_writer.h"
+#include "src/onnx/document/document.h"
+#include "src/onnx/document/document_writer.h"
 #include "tests/onnx/model_builder.h"
 
 namespace xflow::onnx_io {

@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "src/onnx/document.h"
-#include "src/onnx/document_builder.h"
-#include "src/onnx/document_writer.h"
-#include "src/onnx/wire.h"
+#include "src/onnx/document/document.h"
+#include "src/onnx/document/document_builder.h"
+#include "src/onnx/document/document_writer.h"
+#include "src/onnx/document/wire.h"
 #include "tests/onnx/model_builder.h"
 
 namespace xflow::onnx_io {

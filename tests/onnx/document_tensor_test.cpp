@@ -1,4 +1,4 @@
-#include "src/onnx/document_tensor.h"
+#include "src/onnx/document/document_tensor.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "src/onnx/document_builder.h"
-#include "src/onnx/wire.h"
+#include "src/onnx/document/document_builder.h"
+#include "src/onnx/document/wire.h"
 #include "tests/onnx/model_builder.h"
 
 namespace xflow::onnx_io {

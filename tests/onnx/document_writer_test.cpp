@@ -1,4 +1,4 @@
-#include "src/onnx/document_writer.h"
+#include "src/onnx/document/document_writer.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "src/onnx/document_builder.h"
-#include "src/onnx/file.h"
-#include "src/onnx/wire.h"
+#include "src/onnx/document/document_builder.h"
+#include "src/onnx/document/wire.h"
+#include "src/support/file.h"
 #include "tests/onnx/model_builder.h"
 
 namespace xflow::onnx_io {

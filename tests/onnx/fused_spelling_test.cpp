@@ -1,10 +1,10 @@
 // Nodes that say what several operations compute, written after a rewrite.
-#include "src/onnx/fused_spelling.h"
+#include "src/onnx/lower/fused_spelling.h"
 
 #include <gtest/gtest.h>
 
-#include "src/onnx/document_builder.h"
-#include "src/onnx/wire.h"
+#include "src/onnx/document/document_builder.h"
+#include "src/onnx/document/wire.h"
 #include "tests/onnx/model_builder.h"
 #include "tests/onnx/rewritten.h"
 

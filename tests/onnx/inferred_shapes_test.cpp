@@ -1,12 +1,12 @@
-#include "src/onnx/inferred_shapes.h"
+#include "src/onnx/lift/inferred_shapes.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <optional>
 
-#include "src/onnx/document_builder.h"
-#include "src/onnx/lift.h"
+#include "src/onnx/document/document_builder.h"
+#include "src/onnx/lift/lift.h"
 #include "tests/onnx/model_builder.h"
 
 namespace xflow::onnx_io {

@@ -1,4 +1,4 @@
-#include "src/onnx/lift.h"
+#include "src/onnx/lift/lift.h"
 
 #include <gtest/gtest.h>
 
@@ -7,10 +7,10 @@
 #include <fstream>
 #include <iterator>
 
-#include "src/onnx/document_builder.h"
-#include "src/onnx/document_writer.h"
-#include "src/onnx/lower.h"
-#include "src/onnx/wire.h"
+#include "src/onnx/document/document_builder.h"
+#include "src/onnx/document/document_writer.h"
+#include "src/onnx/document/wire.h"
+#include "src/onnx/lower/lower.h"
 #include "src/ops/operator.h"
 #include "tests/onnx/model_builder.h"
 

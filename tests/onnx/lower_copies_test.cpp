@@ -1,8 +1,8 @@
 // Outputs that are an input, a constant or another output, and the names of new nodes.
 #include <gtest/gtest.h>
 
-#include "src/onnx/document_builder.h"
-#include "src/onnx/lower.h"
+#include "src/onnx/document/document_builder.h"
+#include "src/onnx/lower/lower.h"
 #include "tests/onnx/model_builder.h"
 #include "tests/onnx/rewritten.h"
 

@@ -3,9 +3,9 @@
 
 #include <random>
 
-#include "src/onnx/document_builder.h"
-#include "src/onnx/lower.h"
-#include "src/onnx/wire.h"
+#include "src/onnx/document/document_builder.h"
+#include "src/onnx/document/wire.h"
+#include "src/onnx/lower/lower.h"
 #include "src/ops/operator.h"
 #include "tests/onnx/model_builder.h"
 #include "tests/onnx/onnx_runtime.h"

@@ -1,12 +1,12 @@
 // Sizes that are known only when the model runs.
-#include "src/onnx/lower_shapes.h"
+#include "src/onnx/lower/lower_shapes.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-#include "src/onnx/document_builder.h"
-#include "src/onnx/wire.h"
+#include "src/onnx/document/document_builder.h"
+#include "src/onnx/document/wire.h"
 #include "tests/onnx/model_builder.h"
 #include "tests/onnx/onnx_runtime.h"
 #include "tests/onnx/rewritten.h"

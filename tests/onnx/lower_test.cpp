@@ -1,9 +1,9 @@
-#include "src/onnx/lower.h"
+#include "src/onnx/lower/lower.h"
 
 #include <gtest/gtest.h>
 
-#include "src/onnx/document_builder.h"
-#include "src/onnx/wire.h"
+#include "src/onnx/document/document_builder.h"
+#include "src/onnx/document/wire.h"
 #include "tests/onnx/model_builder.h"
 #include "tests/onnx/rewritten.h"
 

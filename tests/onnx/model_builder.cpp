@@ -8,8 +8,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "src/onnx/document_builder.h"
-#include "src/onnx/wire.h"
+#include "src/onnx/document/document_builder.h"
+#include "src/onnx/document/wire.h"
 
 namespace xflow::onnx_io::testing {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/onnx/document.h"
+#include "src/onnx/document/document.h"
 
 namespace xflow::onnx_io::testing {
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <sstream>
 
-#include "src/onnx/wire.h"
+#include "src/onnx/document/wire.h"
 #include "tests/onnx/model_builder.h"
 
 namespace xflow::onnx_io::testing {

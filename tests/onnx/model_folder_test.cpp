@@ -1,4 +1,4 @@
-#include "src/onnx/model_folder.h"
+#include "src/onnx/document/model_folder.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "src/onnx/document.h"
-#include "src/onnx/external.h"
+#include "src/onnx/document/document.h"
+#include "src/onnx/document/external.h"
 #include "tests/onnx/model_builder.h"
 
 namespace xflow::onnx_io {

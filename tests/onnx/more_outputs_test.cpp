@@ -1,4 +1,4 @@
-#include "src/onnx/more_outputs.h"
+#include "src/onnx/lift/more_outputs.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
-#include "src/onnx/opaque_type.h"
+#include "src/onnx/lift/opaque_type.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "src/onnx/document_builder.h"
-#include "src/onnx/lift.h"
-#include "src/onnx/wire.h"
+#include "src/onnx/document/document_builder.h"
+#include "src/onnx/document/wire.h"
+#include "src/onnx/lift/lift.h"
 #include "tests/onnx/model_builder.h"
 
 namespace xflow::onnx_io {

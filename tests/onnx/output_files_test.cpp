@@ -1,4 +1,4 @@
-#include "src/onnx/output_files.h"
+#include "src/onnx/document/output_files.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "src/onnx/data_names.h"
+#include "src/onnx/document/data_names.h"
 #include "tests/onnx/model_builder.h"
 
 namespace xflow::onnx_io {

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "src/onnx/document_writer.h"
-#include "src/onnx/lift.h"
-#include "src/onnx/lower.h"
+#include "src/onnx/document/document_writer.h"
+#include "src/onnx/lift/lift.h"
+#include "src/onnx/lower/lower.h"
 #include "tests/onnx/model_builder.h"
 #include "tests/onnx/onnx_runtime.h"
 

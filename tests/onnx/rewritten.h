@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "src/ir/graph.h"
-#include "src/onnx/document_writer.h"
-#include "src/onnx/lift.h"
-#include "src/onnx/lower.h"
+#include "src/onnx/document/document_writer.h"
+#include "src/onnx/lift/lift.h"
+#include "src/onnx/lower/lower.h"
 
 namespace xflow::onnx_io::testing {
 

@@ -1,5 +1,5 @@
 // Shapes that are computed although they are known before a model runs.
-#include "src/onnx/settled_shapes.h"
+#include "src/onnx/lift/settled_shapes.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,9 @@
 #include <cstring>
 
 #include "src/eval/evaluate.h"
-#include "src/onnx/document_builder.h"
-#include "src/onnx/lower.h"
-#include "src/onnx/wire.h"
+#include "src/onnx/document/document_builder.h"
+#include "src/onnx/document/wire.h"
+#include "src/onnx/lower/lower.h"
 #include "tests/onnx/model_builder.h"
 #include "tests/onnx/onnx_runtime.h"
 #include "tests/onnx/rewritten.h"

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "src/eval/evaluate.h"
-#include "src/onnx/document_builder.h"
-#include "src/onnx/folded_constants.h"
-#include "src/onnx/lift.h"
+#include "src/onnx/document/document_builder.h"
+#include "src/onnx/lift/lift.h"
+#include "src/onnx/lower/folded_constants.h"
 #include "tests/onnx/model_builder.h"
 
 namespace xflow::onnx_io {

@@ -1,4 +1,4 @@
-#include "src/onnx/wire.h"
+#include "src/onnx/document/wire.h"
 
 #include <gtest/gtest.h>
 

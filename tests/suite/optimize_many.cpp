@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/api/check.h"
+#include "src/validation/check.h"
 #include "xflow/optimize.h"
 
 namespace {

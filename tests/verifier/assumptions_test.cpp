@@ -1,12 +1,12 @@
 // What a proof assumes is said with the place where it comes from.
-#include "src/verifier/assumptions.h"
+#include "src/verifier/proof/assumptions.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "src/rules/instantiate.h"
-#include "src/verifier/prove_rules.h"
+#include "src/verifier/proof/prove_rules.h"
 #include "tests/verifier/hand_made.h"
 
 namespace xflow::verifier {

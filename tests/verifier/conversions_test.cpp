@@ -1,11 +1,11 @@
 // Conversions between element types: which keep every value, and what evaluation makes of the others.
-#include "src/verifier/conversions.h"
+#include "src/verifier/algebra/conversions.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "src/verifier/number.h"
+#include "src/verifier/algebra/number.h"
 
 namespace xflow::verifier {
 namespace {

@@ -1,8 +1,8 @@
 // What counts as a counterexample: tensors that a model could have, on which the sides differ when they are evaluated.
 #include <gtest/gtest.h>
 
-#include "src/verifier/prove_rules.h"
-#include "src/verifier/replay.h"
+#include "src/verifier/checker/replay.h"
+#include "src/verifier/proof/prove_rules.h"
 #include "tests/verifier/hand_made.h"
 
 namespace xflow::verifier {

@@ -1,10 +1,10 @@
 // Verdicts, their texts, and what makes them.
 #include <gtest/gtest.h>
 
-#include "src/verifier/checker.h"
-#include "src/verifier/proof.h"
-#include "src/verifier/ranges.h"
-#include "src/verifier/solver.h"
+#include "src/verifier/algebra/ranges.h"
+#include "src/verifier/checker/checker.h"
+#include "src/verifier/proof/proof.h"
+#include "src/verifier/proof/solver.h"
 #include "tests/verifier/hand_made.h"
 
 namespace xflow::verifier {

@@ -5,8 +5,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "src/verifier/explain_rule.h"
-#include "src/verifier/prove_rules.h"
+#include "src/verifier/counterexample/explain_rule.h"
+#include "src/verifier/proof/prove_rules.h"
 
 namespace xflow::verifier {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "src/rules/instantiate.h"
-#include "src/verifier/guard_vocabulary.h"
-#include "src/verifier/prove_rules.h"
+#include "src/verifier/guards/guard_vocabulary.h"
+#include "src/verifier/proof/prove_rules.h"
 #include "tests/verifier/raw_check.h"
 
 namespace xflow::verifier {

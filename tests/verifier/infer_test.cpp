@@ -1,13 +1,13 @@
 // Guards that are found, each shown to be needed.
-#include "src/verifier/infer.h"
+#include "src/verifier/guards/infer.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "src/verifier/assumptions.h"
-#include "src/verifier/prove_rules.h"
-#include "src/verifier/replay.h"
+#include "src/verifier/checker/replay.h"
+#include "src/verifier/proof/assumptions.h"
+#include "src/verifier/proof/prove_rules.h"
 
 namespace xflow::verifier {
 namespace {

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "src/rules/rule_set.h"
-#include "src/verifier/infer.h"
-#include "src/verifier/prove_rules.h"
+#include "src/verifier/guards/infer.h"
+#include "src/verifier/proof/prove_rules.h"
 
 namespace xflow::verifier {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "src/verifier/prove_rules.h"
+#include "src/verifier/proof/prove_rules.h"
 
 namespace xflow::verifier {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "src/rules/instantiate.h"
-#include "src/verifier/prove_rules.h"
+#include "src/verifier/proof/prove_rules.h"
 #include "tests/verifier/mutants/mutate.h"
 #include "tests/verifier/raw_check.h"
 

@@ -7,8 +7,8 @@
 #include <limits>
 #include <map>
 
-#include "src/verifier/compose.h"
-#include "src/verifier/number.h"
+#include "src/verifier/algebra/number.h"
+#include "src/verifier/proof/compose.h"
 
 namespace xflow::verifier {
 namespace {

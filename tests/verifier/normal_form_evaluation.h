@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "src/verifier/concrete.h"
-#include "src/verifier/proof.h"
+#include "src/verifier/counterexample/concrete.h"
+#include "src/verifier/proof/proof.h"
 
 namespace xflow::verifier {
 

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "src/rules/instantiate.h"
-#include "src/verifier/prove_rules.h"
-#include "src/verifier/sample.h"
+#include "src/verifier/counterexample/sample.h"
+#include "src/verifier/proof/prove_rules.h"
 #include "tests/verifier/normal_form_evaluation.h"
 
 namespace xflow::verifier {

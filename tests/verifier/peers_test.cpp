@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "src/verifier/prove_rules.h"
+#include "src/verifier/proof/prove_rules.h"
 #include "tests/verifier/peers/translate.h"
 
 namespace xflow::verifier {

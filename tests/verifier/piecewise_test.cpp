@@ -1,4 +1,4 @@
-#include "src/verifier/piecewise.h"
+#include "src/verifier/algebra/piecewise.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/verifier/ranges.h"
+#include "src/verifier/algebra/ranges.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 
 #include "src/rules/instance.h"
 #include "src/rules/rule.h"
-#include "src/verifier/concrete.h"
+#include "src/verifier/counterexample/concrete.h"
 
 namespace xflow::verifier {
 

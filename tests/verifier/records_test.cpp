@@ -1,5 +1,5 @@
 // Records of proofs: their text, their replay, and what makes them stale or wrong.
-#include "src/verifier/records.h"
+#include "src/verifier/checker/records.h"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@
 #include "src/ops/operator.h"
 #include "src/rules/instantiate.h"
 #include "src/rules/rule_set.h"
-#include "src/verifier/certificate_text.h"
-#include "src/verifier/prove_rules.h"
-#include "src/verifier/semantics.h"
+#include "src/verifier/checker/certificate_text.h"
+#include "src/verifier/checker/semantics.h"
+#include "src/verifier/proof/prove_rules.h"
 #include "tests/verifier/hand_made.h"
 
 namespace xflow::verifier {

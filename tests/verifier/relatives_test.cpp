@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "src/verifier/prove_rules.h"
+#include "src/verifier/proof/prove_rules.h"
 
 namespace xflow::verifier {
 namespace {

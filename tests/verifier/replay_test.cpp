@@ -1,9 +1,9 @@
 // Counterexamples are small, and their text is enough to evaluate them again.
-#include "src/verifier/replay.h"
+#include "src/verifier/checker/replay.h"
 
 #include <gtest/gtest.h>
 
-#include "src/verifier/prove_rules.h"
+#include "src/verifier/proof/prove_rules.h"
 #include "tests/verifier/hand_made.h"
 
 namespace xflow::verifier {

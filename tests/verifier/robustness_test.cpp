@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "src/rules/rule.h"
-#include "src/verifier/prove_rules.h"
+#include "src/verifier/proof/prove_rules.h"
 #include "tests/verifier/hand_made.h"
 
 namespace xflow::verifier {

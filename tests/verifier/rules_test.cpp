@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <set>
 
-#include "src/verifier/prove_rules.h"
+#include "src/verifier/proof/prove_rules.h"
 
 namespace xflow::verifier {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/verifier/witness.h"
+#include "src/verifier/proof/witness.h"
 
 #include <gtest/gtest.h>
 

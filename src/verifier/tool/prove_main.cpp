@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "src/verifier/prove_rules.h"
+#include "src/verifier/proof/prove_rules.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "src/verifier/queries.h"
+#include "src/verifier/proof/queries.h"
 
 #include <z3++.h>
 

@@ -1,8 +1,8 @@
 #include <functional>
 #include <utility>
 
-#include "src/verifier/certificate_text.h"
-#include "src/verifier/checker.h"
+#include "src/verifier/checker/certificate_text.h"
+#include "src/verifier/checker/checker.h"
 #include "tests/verifier/faults/checks.h"
 
 namespace xflow::verifier {

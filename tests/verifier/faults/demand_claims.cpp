@@ -2,7 +2,7 @@
 #include <memory>
 #include <utility>
 
-#include "src/verifier/checker.h"
+#include "src/verifier/checker/checker.h"
 #include "tests/verifier/faults/checks.h"
 
 namespace xflow::verifier {

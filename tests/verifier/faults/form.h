@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/ops/operator.h"
-#include "src/verifier/simplify.h"
+#include "src/verifier/algebra/simplify.h"
 
 namespace xflow::verifier {
 

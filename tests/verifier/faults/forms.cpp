@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "src/ops/operator.h"
-#include "src/verifier/facts.h"
-#include "src/verifier/simplify.h"
+#include "src/verifier/algebra/facts.h"
+#include "src/verifier/algebra/simplify.h"
 #include "tests/verifier/faults/checks.h"
 #include "tests/verifier/faults/form.h"
 

@@ -4,10 +4,10 @@
 #include <memory>
 
 #include "src/rules/instantiate.h"
-#include "src/verifier/proof.h"
-#include "src/verifier/prove_rules.h"
-#include "src/verifier/replay.h"
-#include "src/verifier/sample.h"
+#include "src/verifier/checker/replay.h"
+#include "src/verifier/counterexample/sample.h"
+#include "src/verifier/proof/proof.h"
+#include "src/verifier/proof/prove_rules.h"
 #include "tests/verifier/faults/checks.h"
 #include "tests/verifier/normal_form_evaluation.h"
 

@@ -1,8 +1,8 @@
 // Pairs of sums that the search has to find equal as they stand, each for one reason alone; the checker accepts what is found.
 #include <utility>
 
-#include "src/verifier/checker.h"
-#include "src/verifier/scalar.h"
+#include "src/verifier/algebra/scalar.h"
+#include "src/verifier/checker/checker.h"
 #include "tests/verifier/faults/checks.h"
 #include "tests/verifier/faults/form.h"
 

@@ -3,12 +3,12 @@
 
 #include "src/ops/operator.h"
 #include "src/rules/instantiate.h"
-#include "src/verifier/piecewise.h"
-#include "src/verifier/proof.h"
-#include "src/verifier/prove_rules.h"
-#include "src/verifier/ranges.h"
-#include "src/verifier/semantics.h"
-#include "src/verifier/solver.h"
+#include "src/verifier/algebra/piecewise.h"
+#include "src/verifier/algebra/ranges.h"
+#include "src/verifier/checker/semantics.h"
+#include "src/verifier/proof/proof.h"
+#include "src/verifier/proof/prove_rules.h"
+#include "src/verifier/proof/solver.h"
 #include "tests/verifier/faults/checks.h"
 
 namespace xflow::verifier {

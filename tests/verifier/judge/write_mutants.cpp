@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "src/verifier/prove_rules.h"
+#include "src/verifier/proof/prove_rules.h"
 #include "tests/verifier/mutants/mutate.h"
 
 int main(int argc, char** argv) {

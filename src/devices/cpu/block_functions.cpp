@@ -1,0 +1,474 @@
+#include "src/devices/cpu/block_functions.h"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <unordered_map>
+
+// The loops below are what is timed: they are optimised for the CPU that they run on, whatever the rest of the build is compiled for.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")
+#endif
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define XFLOW_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define XFLOW_CLONES
+#endif
+// Each iteration reads and writes elements of its own, also where a result lies in the place of an operand.
+#if defined(__clang__)
+#define XFLOW_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define XFLOW_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+#define XFLOW_INLINE inline __attribute__((always_inline))
+
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed"  // with little optimisation clang does not vectorise what is asked for
+#endif
+
+namespace xflow::cost::cpu {
+namespace {
+
+using ir::DataType;
+
+// Elementary functions of float. ------------------------------------------------------------------------------------------------
+
+// exp x = 2^n exp r, |r| <= log(2)/2 (the polynomial of Cephes expf).
+XFLOW_INLINE float exponential(float x) {
+  constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding and subtracting it rounds to an integer
+  x = x < -87.3F ? -87.3F : x;
+  x = x > 88.3F ? 88.3F : x;
+  const float n = (x * 1.44269504F + kRound) - kRound;
+  const float r = (x - n * 0.693359375F) + n * 2.12194440e-4F;
+  float p = 1.9875691500e-4F;
+  p = p * r + 1.3981999507e-3F;
+  p = p * r + 8.3334519073e-3F;
+  p = p * r + 4.1665795894e-2F;
+  p = p * r + 1.6666665459e-1F;
+  p = p * r + 5.0000001201e-1F;
+  p = p * r * r + r + 1.0F;
+  return p * __builtin_bit_cast(float, (static_cast<std::int32_t>(n) + 127) << 23);
+}
+
+// log x = e log 2 + log m, m in [sqrt(1/2), sqrt 2) (the polynomial of Cephes logf); x > 0.
+XFLOW_INLINE float logarithm(float x) {
+  const auto bits = __builtin_bit_cast(std::int32_t, x);
+  std::int32_t exponent = (bits >> 23) - 126;
+  float m = __builtin_bit_cast(float, (bits & 0x007fffff) | 0x3f000000);
+  const bool low = m < 0.707106781F;
+  exponent -= low ? 1 : 0;
+  m = (low ? m + m : m) - 1.0F;
+  const float z = m * m;
+  float p = 7.0376836292e-2F;
+  p = p * m - 1.1514610310e-1F;
+  p = p * m + 1.1676998740e-1F;
+  p = p * m - 1.2420140846e-1F;
+  p = p * m + 1.4249322787e-1F;
+  p = p * m - 1.6668057665e-1F;
+  p = p * m + 2.0000714765e-1F;
+  p = p * m - 2.4999993993e-1F;
+  p = p * m + 3.3333331174e-1F;
+  const auto e = static_cast<float>(exponent);
+  const float result = m + (p * m * z + e * -2.12194440e-4F - 0.5F * z) + e * 0.693359375F;
+  return x > 0 ? result : (x == 0 ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN());
+}
+
+XFLOW_INLINE float hyperbolic_tangent(float x) { return 1.0F - 2.0F / (exponential(2.0F * x) + 1.0F); }
+
+// Abramowitz and Stegun 7.1.26; absolute error 1.5e-7.
+XFLOW_INLINE float error_function(float x) {
+  const float a = x < 0 ? -x : x;
+  const float t = 1.0F / (1.0F + 0.3275911F * a);
+  float p = 1.061405429F;
+  p = p * t - 1.453152027F;
+  p = p * t + 1.421413741F;
+  p = p * t - 0.284496736F;
+  p = p * t + 0.254829592F;
+  const float y = 1.0F - p * t * exponential(-a * a);
+  return x < 0 ? -y : y;
+}
+
+// sin x = (-1)^k sin r, r = x - k pi in [-pi/2, pi/2].
+XFLOW_INLINE float sine(float x) {
+  constexpr float kRound = 12582912.0F;
+  const float k = (x * 0.318309886F + kRound) - kRound;
+  const float r = ((x - k * 3.140625F) - k * 9.67502593994140625e-4F) - k * 1.509957990978376432e-7F;
+  const float z = r * r;
+  float p = 2.6057805e-6F;
+  p = p * z - 1.9809573e-4F;
+  p = p * z + 8.3330255e-3F;
+  p = p * z - 1.6666657e-1F;
+  const float y = p * z * r + r;
+  return (static_cast<std::int32_t>(k) & 1) != 0 ? -y : y;
+}
+
+// Functions of <cmath> are not inlined into loops that are optimised differently; the compiler's own are.
+template <typename T>
+XFLOW_INLINE T floor_of(T x) {
+  if constexpr (std::is_same_v<T, float>) return __builtin_floorf(x);
+  return static_cast<T>(__builtin_floor(static_cast<double>(x)));
+}
+template <typename T>
+XFLOW_INLINE T ceil_of(T x) {
+  if constexpr (std::is_same_v<T, float>) return __builtin_ceilf(x);
+  return static_cast<T>(__builtin_ceil(static_cast<double>(x)));
+}
+template <typename T>
+XFLOW_INLINE T round_of(T x) {
+  if constexpr (std::is_same_v<T, float>) return __builtin_nearbyintf(x);
+  return static_cast<T>(__builtin_nearbyint(static_cast<double>(x)));
+}
+template <typename T>
+XFLOW_INLINE T root_of(T x) {
+  if constexpr (std::is_same_v<T, float>) return __builtin_sqrtf(x);
+  return static_cast<T>(__builtin_sqrt(static_cast<double>(x)));
+}
+
+// The other types: precise and slow; models compute in float32.
+template <typename T>
+XFLOW_INLINE T e(T x) {
+  if constexpr (std::is_same_v<T, float>) return exponential(x);
+  return static_cast<T>(std::exp(static_cast<double>(x)));
+}
+template <typename T>
+XFLOW_INLINE T ln(T x) {
+  if constexpr (std::is_same_v<T, float>) return logarithm(x);
+  return static_cast<T>(std::log(static_cast<double>(x)));
+}
+template <typename T>
+XFLOW_INLINE T tangent(T x) {
+  if constexpr (std::is_same_v<T, float>) return hyperbolic_tangent(x);
+  return static_cast<T>(std::tanh(static_cast<double>(x)));
+}
+template <typename T>
+XFLOW_INLINE T erf_of(T x) {
+  if constexpr (std::is_same_v<T, float>) return error_function(x);
+  return static_cast<T>(std::erf(static_cast<double>(x)));
+}
+template <typename T>
+XFLOW_INLINE T sigma(T x) {
+  return T(1) / (T(1) + e(T(0) - x));
+}
+// log(1 + e^x) without overflow.
+template <typename T>
+XFLOW_INLINE T soft_plus(T x) {
+  const T a = x < 0 ? T(0) - x : x;
+  return (x > 0 ? x : T(0)) + ln(T(1) + e(T(0) - a));
+}
+
+// Operators. ------------------------------------------------------------------------------------------------------------------------
+
+#define XFLOW_UNARY(NAME, EXPRESSION)            \
+  struct NAME {                                  \
+    template <typename T>                        \
+    XFLOW_INLINE static T apply(T x, T p, T q) { \
+      (void)p;                                   \
+      (void)q;                                   \
+      return static_cast<T>(EXPRESSION);         \
+    }                                            \
+  };
+XFLOW_UNARY(Identity, x)
+XFLOW_UNARY(Neg, T(0) - x)
+XFLOW_UNARY(Abs, x < T(0) ? T(0) - x : x)
+XFLOW_UNARY(Sign, (x > T(0) ? T(1) : T(0)) - (x < T(0) ? T(1) : T(0)))
+XFLOW_UNARY(Relu, x > T(0) ? x : T(0))
+XFLOW_UNARY(Floor, floor_of(x))
+XFLOW_UNARY(Ceil, ceil_of(x))
+XFLOW_UNARY(Round, round_of(x))
+XFLOW_UNARY(Sqrt, root_of(x))
+XFLOW_UNARY(Square, x* x)
+XFLOW_UNARY(Reciprocal, T(1) / x)
+XFLOW_UNARY(Exp, e(x))
+XFLOW_UNARY(Log, ln(x))
+XFLOW_UNARY(Tanh, tangent(x))
+XFLOW_UNARY(Erf, erf_of(x))
+XFLOW_UNARY(Sigmoid, sigma(x))
+XFLOW_UNARY(Softplus, soft_plus(x))
+XFLOW_UNARY(LeakyRelu, x < T(0) ? p * x : x)
+XFLOW_UNARY(Elu, x < T(0) ? p * (e(x) - T(1)) : x)
+XFLOW_UNARY(Clip, x < p ? p : (x > q ? q : x))
+XFLOW_UNARY(HardSigmoid, Clip::apply<T>(p* x + q, T(0), T(1)))
+XFLOW_UNARY(HardSwish, x* Clip::apply<T>(x / T(6) + T(0.5), T(0), T(1)))
+XFLOW_UNARY(Swish, x* sigma(x))
+XFLOW_UNARY(Mish, x* tangent(soft_plus(x)))
+XFLOW_UNARY(GeluErf, x* T(0.5) * (T(1) + erf_of(x * T(0.70710678118654752))))
+XFLOW_UNARY(GeluTanh, x* T(0.5) * (T(1) + tangent(T(0.79788456080286536) * (x + T(0.044715) * x * x * x))))
+struct Sin {
+  template <typename T>
+  XFLOW_INLINE static T apply(T x, T, T) {
+    if constexpr (std::is_same_v<T, float>) return sine(x);
+    return static_cast<T>(std::sin(x));
+  }
+};
+struct Cos {
+  template <typename T>
+  XFLOW_INLINE static T apply(T x, T, T) {
+    if constexpr (std::is_same_v<T, float>) return sine(x + 1.57079632679F);
+    return static_cast<T>(std::cos(x));
+  }
+};
+
+// Of integers with the sign of b, as graphs use it; of floating numbers with the sign of a.
+template <typename T>
+XFLOW_INLINE T remainder_of(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return std::fmod(a, b);
+  } else {
+    if (b == T(0)) return T(0);
+    const T remainder = static_cast<T>(a % b);
+    return static_cast<T>(remainder != T(0) && (remainder < T(0)) != (b < T(0)) ? remainder + b : remainder);
+  }
+}
+
+#define XFLOW_BINARY(NAME, RESULT, EXPRESSION)   \
+  struct NAME {                                  \
+    template <typename T>                        \
+    using Out = RESULT;                          \
+    template <typename T>                        \
+    XFLOW_INLINE static RESULT apply(T a, T b) { \
+      return static_cast<RESULT>(EXPRESSION);    \
+    }                                            \
+  };
+XFLOW_BINARY(Add, T, a + b)
+XFLOW_BINARY(Sub, T, a - b)
+XFLOW_BINARY(Mul, T, a* b)
+XFLOW_BINARY(Div, T, std::is_integral_v<T>&& b == T(0) ? T(0) : a / b)
+XFLOW_BINARY(Max, T, a > b ? a : b)
+XFLOW_BINARY(Min, T, a < b ? a : b)
+XFLOW_BINARY(Prelu, T, a < T(0) ? a * b : a)
+XFLOW_BINARY(Pow, T, std::pow(a, b))
+XFLOW_BINARY(Mod, T, remainder_of(a, b))
+XFLOW_BINARY(Equal, std::uint8_t, a == b)
+XFLOW_BINARY(Less, std::uint8_t, a < b)
+XFLOW_BINARY(LessEqual, std::uint8_t, a <= b)
+XFLOW_BINARY(Greater, std::uint8_t, a > b)
+XFLOW_BINARY(GreaterEqual, std::uint8_t, a >= b)
+XFLOW_BINARY(And, std::uint8_t, (a != T(0)) & (b != T(0)))
+XFLOW_BINARY(Or, std::uint8_t, (a != T(0)) | (b != T(0)))
+XFLOW_BINARY(Xor, std::uint8_t, (a != T(0)) != (b != T(0)))
+
+template <typename Operator, typename T>
+XFLOW_CLONES void unary(const void* const* operands, void* out, std::size_t n, const double* reals) {
+  const T* x = static_cast<const T*>(operands[0]);
+  T* y = static_cast<T*>(out);
+  const T p = static_cast<T>(reals[0]);
+  const T q = static_cast<T>(reals[1]);
+  XFLOW_INDEPENDENT
+  for (std::size_t i = 0; i < n; ++i) y[i] = Operator::template apply<T>(x[i], p, q);
+}
+
+template <typename Operator, typename T>
+XFLOW_CLONES void binary(const void* const* operands, void* out, std::size_t n, const double* /*reals*/) {
+  using Out = typename Operator::template Out<T>;
+  const T* a = static_cast<const T*>(operands[0]);
+  const T* b = static_cast<const T*>(operands[1]);
+  Out* y = static_cast<Out*>(out);
+  XFLOW_INDEPENDENT
+  for (std::size_t i = 0; i < n; ++i) y[i] = Operator::template apply<T>(a[i], b[i]);
+}
+
+template <typename T>
+XFLOW_CLONES void select(const void* const* operands, void* out, std::size_t n, const double* /*reals*/) {
+  const auto* condition = static_cast<const std::uint8_t*>(operands[0]);
+  const T* a = static_cast<const T*>(operands[1]);
+  const T* b = static_cast<const T*>(operands[2]);
+  T* y = static_cast<T*>(out);
+  XFLOW_INDEPENDENT
+  for (std::size_t i = 0; i < n; ++i) y[i] = condition[i] != 0 ? a[i] : b[i];
+}
+
+template <typename From, typename To>
+XFLOW_CLONES void cast(const void* const* operands, void* out, std::size_t n, const double* /*reals*/) {
+  const From* x = static_cast<const From*>(operands[0]);
+  To* y = static_cast<To*>(out);
+  XFLOW_INDEPENDENT
+  for (std::size_t i = 0; i < n; ++i) y[i] = static_cast<To>(x[i]);  // NOLINT(bugprone-signed-char-misuse): int8 is a number
+}
+
+template <typename T>
+XFLOW_CLONES void cast_to_boolean(const void* const* operands, void* out, std::size_t n, const double* /*reals*/) {
+  const T* x = static_cast<const T*>(operands[0]);
+  auto* y = static_cast<std::uint8_t*>(out);
+  XFLOW_INDEPENDENT
+  for (std::size_t i = 0; i < n; ++i) y[i] = x[i] != T(0) ? 1 : 0;
+}
+
+template <typename T>
+XFLOW_CLONES void is_nan(const void* const* operands, void* out, std::size_t n, const double* /*reals*/) {
+  const T* x = static_cast<const T*>(operands[0]);
+  auto* y = static_cast<std::uint8_t*>(out);
+  XFLOW_INDEPENDENT
+  for (std::size_t i = 0; i < n; ++i) y[i] = x[i] != x[i] ? 1 : 0;
+}
+
+XFLOW_CLONES void logical_not(const void* const* operands, void* out, std::size_t n, const double* /*reals*/) {
+  const auto* x = static_cast<const std::uint8_t*>(operands[0]);
+  auto* y = static_cast<std::uint8_t*>(out);
+  XFLOW_INDEPENDENT
+  for (std::size_t i = 0; i < n; ++i) y[i] = x[i] == 0 ? 1 : 0;
+}
+
+// Tables. -----------------------------------------------------------------------------------------------------------------------------
+
+using Table = std::unordered_map<std::string_view, BlockOperator>;
+
+template <typename T>
+Table make_table(DataType type) {
+  const auto one = [&](BlockFunction f, int reals = 0) { return BlockOperator{f, 1, reals, type}; };
+  const auto two = [&](BlockFunction f, DataType result) { return BlockOperator{f, 2, 0, result}; };
+  constexpr DataType kBool = DataType::boolean;
+  Table table = {
+      {"identity", one(&unary<Identity, T>)},
+      {"neg", one(&unary<Neg, T>)},
+      {"abs", one(&unary<Abs, T>)},
+      {"sign", one(&unary<Sign, T>)},
+      {"relu", one(&unary<Relu, T>)},
+      {"square", one(&unary<Square, T>)},
+      {"clip", one(&unary<Clip, T>, 2)},
+      {"add", two(&binary<Add, T>, type)},
+      {"sub", two(&binary<Sub, T>, type)},
+      {"mul", two(&binary<Mul, T>, type)},
+      {"div", two(&binary<Div, T>, type)},
+      {"maximum", two(&binary<Max, T>, type)},
+      {"minimum", two(&binary<Min, T>, type)},
+      {"prelu", two(&binary<Prelu, T>, type)},
+      {"pow", two(&binary<Pow, T>, type)},
+      {"mod", two(&binary<Mod, T>, type)},
+      {"equal", two(&binary<Equal, T>, kBool)},
+      {"less", two(&binary<Less, T>, kBool)},
+      {"less_equal", two(&binary<LessEqual, T>, kBool)},
+      {"greater", two(&binary<Greater, T>, kBool)},
+      {"greater_equal", two(&binary<GreaterEqual, T>, kBool)},
+      {"select", BlockOperator{&select<T>, 3, 0, type}},
+  };
+  if constexpr (std::is_floating_point_v<T>) {
+    const Table floating = {
+        {"floor", one(&unary<Floor, T>)},
+        {"ceil", one(&unary<Ceil, T>)},
+        {"round", one(&unary<Round, T>)},
+        {"sqrt", one(&unary<Sqrt, T>)},
+        {"reciprocal", one(&unary<Reciprocal, T>)},
+        {"exp", one(&unary<Exp, T>)},
+        {"log", one(&unary<Log, T>)},
+        {"sin", one(&unary<Sin, T>)},
+        {"cos", one(&unary<Cos, T>)},
+        {"tanh", one(&unary<Tanh, T>)},
+        {"erf", one(&unary<Erf, T>)},
+        {"sigmoid", one(&unary<Sigmoid, T>)},
+        {"softplus", one(&unary<Softplus, T>)},
+        {"leaky_relu", one(&unary<LeakyRelu, T>, 1)},
+        {"elu", one(&unary<Elu, T>, 1)},
+        {"hard_sigmoid", one(&unary<HardSigmoid, T>, 2)},
+        {"hard_swish", one(&unary<HardSwish, T>)},
+        {"swish", one(&unary<Swish, T>)},
+        {"mish", one(&unary<Mish, T>)},
+        {"gelu_erf", one(&unary<GeluErf, T>)},
+        {"gelu_tanh", one(&unary<GeluTanh, T>)},
+        {"is_nan", BlockOperator{&is_nan<T>, 1, 0, kBool}},
+    };
+    table.insert(floating.begin(), floating.end());
+  }
+  return table;
+}
+
+Table make_boolean_table() {
+  using B = std::uint8_t;
+  constexpr DataType kBool = DataType::boolean;
+  return {
+      {"identity", {&unary<Identity, B>, 1, 0, kBool}},
+      {"not", {&logical_not, 1, 0, kBool}},
+      {"and", {&binary<And, B>, 2, 0, kBool}},
+      {"or", {&binary<Or, B>, 2, 0, kBool}},
+      {"xor", {&binary<Xor, B>, 2, 0, kBool}},
+      {"equal", {&binary<Equal, B>, 2, 0, kBool}},
+      {"select", {&select<B>, 3, 0, kBool}},
+  };
+}
+
+template <typename From>
+BlockFunction cast_from(DataType to) {
+  switch (to) {
+    case DataType::float32:
+      return &cast<From, float>;
+    case DataType::float64:
+      return &cast<From, double>;
+    case DataType::int32:
+      return &cast<From, std::int32_t>;
+    case DataType::int64:
+      return &cast<From, std::int64_t>;
+    case DataType::int8:
+      return &cast<From, std::int8_t>;
+    case DataType::uint8:
+      return &cast<From, std::uint8_t>;
+    case DataType::boolean:
+      return &cast_to_boolean<From>;
+    default:
+      return nullptr;
+  }
+}
+
+BlockFunction cast_function(DataType from, DataType to) {
+  switch (from) {
+    case DataType::float32:
+      return cast_from<float>(to);
+    case DataType::float64:
+      return cast_from<double>(to);
+    case DataType::int32:
+      return cast_from<std::int32_t>(to);
+    case DataType::int64:
+      return cast_from<std::int64_t>(to);
+    case DataType::int8:
+      return cast_from<std::int8_t>(to);
+    case DataType::uint8:
+    case DataType::boolean:
+      return cast_from<std::uint8_t>(to);
+    default:
+      return nullptr;
+  }
+}
+
+const Table* table_of(DataType type) {
+  static const Table kFloat = make_table<float>(DataType::float32);
+  static const Table kDouble = make_table<double>(DataType::float64);
+  static const Table kInt32 = make_table<std::int32_t>(DataType::int32);
+  static const Table kInt64 = make_table<std::int64_t>(DataType::int64);
+  static const Table kInt8 = make_table<std::int8_t>(DataType::int8);
+  static const Table kUint8 = make_table<std::uint8_t>(DataType::uint8);
+  static const Table kBoolean = make_boolean_table();
+  switch (type) {
+    case DataType::float32:
+      return &kFloat;
+    case DataType::float64:
+      return &kDouble;
+    case DataType::int32:
+      return &kInt32;
+    case DataType::int64:
+      return &kInt64;
+    case DataType::int8:
+      return &kInt8;
+    case DataType::uint8:
+      return &kUint8;
+    case DataType::boolean:
+      return &kBoolean;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+std::optional<BlockOperator> find_block_operator(std::string_view operation, DataType type, DataType result) {
+  if (operation == "cast") {
+    const BlockFunction function = cast_function(type, result);
+    if (function == nullptr) return std::nullopt;
+    return BlockOperator{function, 1, 0, result};
+  }
+  const Table* table = table_of(type);
+  if (table == nullptr) return std::nullopt;
+  const auto found = table->find(operation);
+  if (found == table->end()) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace xflow::cost::cpu

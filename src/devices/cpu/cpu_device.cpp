@@ -1,0 +1,438 @@
+#include "src/devices/cpu/cpu_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "src/devices/cpu/block_functions.h"
+#include "src/devices/cpu/convert_kernel.h"
+#include "src/devices/cpu/dnnl_kernel.h"
+#include "src/devices/cpu/loop_kernel.h"
+#include "src/devices/cpu/pins.h"
+#include "src/devices/cpu/rotation.h"
+#include "src/kernels/kernel_piece.h"
+#include "src/kernels/kernel_text.h"
+
+namespace xflow::cost::cpu {
+namespace {
+
+bool is_convolution(std::string_view kernel) { return kernel == "convolution" || kernel == "transposed_convolution"; }
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("model name")) continue;
+    const std::size_t colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown processor";
+}
+
+// A measurement may take so much memory, and no more.
+constexpr double kMostBytes = 8.0 * (1ULL << 30U);
+
+double elements(const ops::TensorSpec& tensor) {
+  return std::accumulate(tensor.dims.begin(), tensor.dims.end(), 1.0, [](double n, std::int64_t d) { return n * static_cast<double>(d); });
+}
+
+class Device final : public CpuDevice {
+ public:
+  Device(std::unique_ptr<DnnlLibrary> library, const CpuOptions& options) : library_(std::move(library)), options_(options) {
+    info_.name = "cpu";
+    info_.model = fmt::format("{}, {}", processor_name(), library_->instruction_set());
+    info_.library = fmt::format("{}, loops {}", library_->version(), kLoopVersion);
+    if (options.between > 0) info_.library += fmt::format(", {} MiB between launches", options.between >> 20U);
+    info_.threads = options.threads;
+    info_.clock = options.threads == 1 ? "thread CPU time" : "wall time";
+    info_.control = control_name();
+    // Constants are read once a run; the places of results are shared by kernels that are not far from one another.
+    rotation_ = {options.between, std::min(options.between / 2, kResultBytes)};
+  }
+
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const DeviceInfo& info() const override { return info_; }
+
+  bool chooses_layout(const ops::KernelSpec& spec) const override { return is_convolution(spec.kernel); }
+
+  bool works_in(const ops::KernelSpec& spec, Layout layout) const override {
+    if (layout == Layout::plain) return true;
+    if (spec.operands.empty() || spec.results.empty() || !has_layouts(spec.results[0])) return false;
+    const bool blocked = layout != Layout::channels_last;
+    const ir::DataType type = spec.results[0].data_type;
+    const bool single = type == ir::DataType::float32 || type == ir::DataType::float16;
+    if (is_pointwise(spec)) {
+      // Blocks are walked by oneDNN alone, for which a hard sigmoid is two operators, and not with padding that has to stay 0.
+      return !blocked ||
+             (library_steps(spec) && single && fills_blocks(spec, layout) && parse_step(spec.kernel).operation != "hard_sigmoid");
+    }
+    if (spec.kernel == "pool_max" || spec.kernel == "pool_average")
+      return has_layouts(spec.operands[0]) && (single || type == ir::DataType::bfloat16);
+    if (spec.kernel == "reduce") {
+      const auto* keeps = spec.find("keep_dims");
+      return !blocked && has_layouts(spec.operands[0]) && spec.operands[0].dims.size() == spec.results[0].dims.size() &&
+             (keeps == nullptr || keeps->empty() || (*keeps)[0] != 0);
+    }
+    if (spec.kernel != "copy" || blocked) return false;
+    if (spec.word.starts_with("resize")) return dnnl_resamples(spec);
+    for (const std::string_view word : {"concat", "split", "slice", "pad/constant"}) {
+      if (spec.word.starts_with(word)) return spec.operands[0].dims.size() == spec.results[0].dims.size();
+    }
+    return false;
+  }
+
+  bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const override {
+    if (base.results.size() != 1 || post.operands.size() > 1) return false;
+    const ops::TensorSpec& result = base.results[0];
+    const StepName name = parse_step(post.name);
+    if (!std::ranges::all_of(post.operands, [&](const ops::TensorSpec& operand) { return broadcasts_to(operand, result); })) return false;
+    const ir::DataType type = result.data_type == ir::DataType::float16 ? ir::DataType::float32 : result.data_type;
+    if (is_pointwise(base)) return find_block_operator(name.operation, type, type).has_value();
+    if (base.kernel != "matmul" && !is_convolution(base.kernel)) return false;
+    if (type != ir::DataType::float32 && type != ir::DataType::bfloat16) return false;
+    // Libraries and runtimes fuse one residual.
+    const auto is_residual = [&](const ops::PostOperation& p) {
+      return std::ranges::any_of(p.operands,
+                                 [&](const ops::TensorSpec& operand) { return !operand.constant && operand.dims == result.dims; });
+    };
+    if (is_residual(post) && std::ranges::any_of(base.post, is_residual)) return false;
+    return base.post.size() < kMostPostOperations && dnnl_has_step(name.operation, name.position);
+  }
+
+  Result<std::vector<std::unique_ptr<Kernel>>> build(const ops::KernelSpec& spec, Layout layout) override {
+    if (spec.kernel == "reorder" && spec.operands[0].data_type == ir::DataType::float16) {
+      // Nothing but the places of elements of two bytes changes.
+      ops::KernelSpec same = spec;
+      same.operands[0].data_type = same.results[0].data_type = ir::DataType::bfloat16;
+      return build(same, layout);
+    }
+    if (computes_with_half(spec)) {
+      auto kernels = build_on_half(spec, layout);
+      if (kernels) return kernels;
+    }
+    auto library = library_->build(spec, layout);
+    std::vector<std::unique_ptr<Kernel>> kernels;
+    std::vector<Error> errors;
+    if (library) {
+      kernels = *std::move(library);
+    } else {
+      errors.push_back(library.error());
+    }
+    const auto collect = [&](Result<std::unique_ptr<Kernel>> kernel) {
+      if (kernel) {
+        kernels.push_back(*std::move(kernel));
+      } else {
+        errors.push_back(kernel.error());
+      }
+    };
+    if (is_pointwise(spec)) {
+      collect(build_pointwise_loop(spec, layout));
+    } else if (spec.kernel == "copy") {
+      collect(build_copy_loop(spec, layout));
+      if (kernels.empty()) collect(build_index_loop(spec, layout));
+    } else if (spec.kernel == "matmul" && kernels.empty()) {
+      collect(build_matmul_loop(spec));
+    } else if (spec.kernel == "cumsum") {
+      collect(build_index_loop(spec, layout));
+    } else if ((spec.kernel == "reduce" || spec.kernel == "normalization") && !spec.operands.empty()) {
+      collect(build_reduce_loop(spec, layout));
+    }
+    const bool has_other_types = spec.kernel == "reduce" || spec.kernel == "softmax" || spec.kernel == "log_softmax";
+    if (kernels.empty() && has_other_types && !spec.operands.empty()) collect(build_other_types_loop(spec, layout));
+    const bool plain = layout == Layout::plain || layout == Layout::any;
+    if (kernels.empty() && plain && spec.post.empty()) {
+      if (auto kernel = build_notation_kernel(spec)) kernels.push_back(*std::move(kernel));
+    }
+    if (kernels.empty()) return fail(errors.back());
+    return kernels;
+  }
+
+  void use_threads() const override { library_->use_threads(); }
+
+  Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override {
+    if (spec.kernel == "none") return KernelCost{};
+    if (std::ranges::all_of(spec.results, [](const ops::TensorSpec& result) { return elements(result) == 0; })) return KernelCost{};
+    double bytes = 0;
+    for (const ops::TensorSpec& tensor : all_operands(spec)) bytes += 8 * elements(tensor);
+    for (const ops::TensorSpec& tensor : spec.results) bytes += 8 * elements(tensor);
+    if (bytes > kMostBytes) {
+      return fail(ErrorCode::unsupported,
+                  fmt::format("cannot run {} here: it needs {:.0f} GiB", ops::to_string(spec), bytes / (1ULL << 30U)));
+    }
+    if (is_too_large(bytes)) {
+      return fail(ErrorCode::limit, fmt::format("cannot run {} here: it needs {:.0f} MiB, more than may be used", ops::to_string(spec),
+                                                bytes / (1ULL << 20U)));
+    }
+    const auto stopped = [&] {
+      return fail(ErrorCode::limit, fmt::format("cannot run {} here: timing was stopped", ops::to_string(spec)));
+    };
+    if (is_stopped()) return stopped();
+    if (spec.kernel == "reorder") {
+      const auto from = static_cast<Layout>(spec.find("from")->at(0));
+      const auto to = static_cast<Layout>(spec.find("to")->at(0));
+      if (same_bytes(spec.operands[0], from, to)) return KernelCost{{}, {}, 0, from, to};
+    }
+    const double seconds = kLeastLaunches * least_time(spec, layout).value / 1e9;
+    if (const double left = seconds_left(); seconds > left) {
+      return fail(ErrorCode::limit, fmt::format("cannot run {} here: timing it takes at least {:.2g} s, and {:.2g} s are left",
+                                                ops::to_string(spec), seconds, left));
+    }
+    library_->use_threads();
+    XFLOW_TRY(std::vector<std::unique_ptr<Kernel>> kernels, build(spec, layout));
+    for (const std::unique_ptr<Kernel>& kernel : kernels) kernel->stop_when(ask_);
+    if (layout == Layout::any && is_convolution(spec.kernel)) add_channels_last(spec, kernels);
+    const Pins pins(options_.threads);
+    drop_slow(kernels);
+    std::vector<KernelCost> costs = time_quietly(kernels, spec);
+    if (is_stopped()) return stopped();
+    const KernelCost* best = nullptr;
+    double least = 0;
+    for (std::size_t k = 0; k < kernels.size(); ++k) {
+      KernelCost& cost = costs[k];
+      if (kernels[k]->implementation().ends_with("loop")) {
+        cost.median += Nanoseconds{kLaunchesOfARuntime * launch_time().value};
+      } else {
+        cost.median += time_between_others();
+      }
+      cost.operands = kernels[k]->operand_layout();
+      cost.results = kernels[k]->result_layout();
+      // Where the library may choose, another layout than channels last must be clearly quicker: it costs reorders.
+      const double handicap = layout == Layout::any && !is_channels_last(*kernels[k]) ? kReorderShare : 1;
+      if (best != nullptr && cost.median.value * handicap >= least) continue;
+      best = &cost;
+      least = cost.median.value * handicap;
+    }
+    return *best;
+  }
+
+  Nanoseconds least_time(const ops::KernelSpec& spec, Layout layout) override {
+    if (!seconds_left_) return {};
+    const auto piece = piece_of(spec, options_.threads);
+    if (!piece || piece->operations < kLongOperations) return {};
+    const std::string text = fmt::format("{}@{}", ops::to_string(piece->spec), name(layout));
+    auto known = pieces_.find(text);
+    if (known == pieces_.end()) {
+      const Nanoseconds time = time_of_piece(piece->spec, layout);
+      if (is_stopped()) return {};
+      known = pieces_.emplace(text, time).first;
+    }
+    return Nanoseconds{known->second.value / piece->share / kFasterThanItsPiece};
+  }
+
+  const std::function<bool()>& stop_of_kernels() const override { return ask_; }
+
+  double disturbance() override {
+    const Nanoseconds control = control_time(options_.threads == 1);
+    fastest_control_ = std::min(fastest_control_, control);
+    return control.value / fastest_control_.value - 1;
+  }
+  Nanoseconds fastest_control() const override { return fastest_control_ == kNever ? Nanoseconds{} : fastest_control_; }
+  void know_fastest_control(Nanoseconds time) override {
+    if (time.value > 0) fastest_control_ = std::min(fastest_control_, time);
+  }
+
+ private:
+  Result<std::vector<std::unique_ptr<Kernel>>> build_on_half(const ops::KernelSpec& spec, Layout layout) {
+    std::vector<std::unique_ptr<Kernel>> kernels;
+    if (auto cast = build_half_cast(spec, layout)) {
+      kernels.push_back(*std::move(cast));
+      return kernels;
+    }
+    XFLOW_TRY(kernels, build(on_float(spec), layout));
+    for (std::unique_ptr<Kernel>& kernel : kernels) kernel = convert_around(spec, std::move(kernel));
+    return kernels;
+  }
+
+  // The quickest of its implementations; 0 where there is none.
+  Nanoseconds time_of_piece(const ops::KernelSpec& piece, Layout layout) {
+    library_->use_threads();
+    const auto kernels = build(piece, layout);
+    if (!kernels) return {};
+    const Pins pins(options_.threads);
+    const TimingOptions glance{.sample = {}, .round = {}, .most = {}, .least_rounds = 3, .stop = stop_};
+    const std::vector<KernelCost> times = time_in_turns(runs_of(*kernels), glance, options_.threads == 1);
+    return std::ranges::min(times, {}, &KernelCost::median).median;
+  }
+
+  static constexpr double kLongOperations = 2e9;    // a second at least on a slow machine, by a slow kernel
+  static constexpr double kFasterThanItsPiece = 2;  // a kernel may be, as the margin of the bound
+  static constexpr double kLeastLaunches = 5;       // of one that is timed: to warm up, to see how long it takes, and three rounds
+  static constexpr std::size_t kMostPostOperations = 8;
+  static constexpr double kReorderShare = 1.25;  // a convolution in the common layout may be this much slower: it needs no reorders
+  static constexpr double kClearlySlower = 1.6;
+  // Chosen by hand: ONNX Runtime 1.31 was seen to take 0.8 to 1.3 us for an operator on 384 elements where oneDNN takes 0.28 for one.
+  static constexpr double kLaunchesOfARuntime = 4;
+  static constexpr int kAttempts = 2;
+  static constexpr std::size_t kResultBytes = std::size_t{2} << 20U;
+  static constexpr std::size_t kOtherBytes = std::size_t{4} << 20U;
+  static constexpr std::size_t kCacheLine = 64;
+  static constexpr Nanoseconds kNever{1e18};
+  static constexpr double kQuiet = 1.15;  // a control this much slower than the fastest seen says that the machine is disturbed
+
+  static bool is_channels_last(const Kernel& kernel) {
+    return kernel.operand_layout() == Layout::channels_last && kernel.result_layout() == Layout::channels_last;
+  }
+
+  // Where oneDNN chooses another layout than channels last, both are timed. Channels last is what nearly all its kernels choose, so it
+  // saves reorders, and some kernels that it prefers are slower.
+  void add_channels_last(const ops::KernelSpec& spec, std::vector<std::unique_ptr<Kernel>>& kernels) {
+    if (std::ranges::any_of(kernels, [](const auto& kernel) { return is_channels_last(*kernel); })) return;
+    auto others = build(spec, Layout::channels_last);
+    if (!others || is_reference(*others->front())) return;
+    if (is_reference(*kernels[0])) kernels.clear();
+    for (std::unique_ptr<Kernel>& other : *others) kernels.push_back(std::move(other));
+  }
+
+  // Of several kernels those that are clearly slower at first sight.
+  void drop_slow(std::vector<std::unique_ptr<Kernel>>& kernels) const {
+    if (kernels.size() < 2) return;
+    const TimingOptions glance{.sample = {5e3}, .round = {}, .most = {}, .least_rounds = 4, .stop = stop_};
+    const std::vector<KernelCost> times = time_in_turns(runs_of(kernels), glance, options_.threads == 1);
+    const double least = std::ranges::min(times, {}, &KernelCost::median).median.value;
+    for (std::size_t k = kernels.size(); k-- > 0;) {
+      if (times[k].median.value > kClearlySlower * least) kernels.erase(kernels.begin() + static_cast<std::ptrdiff_t>(k));
+    }
+  }
+
+  static std::vector<std::function<void()>> runs_of(std::span<const std::unique_ptr<Kernel>> kernels) {
+    std::vector<std::function<void()>> runs;
+    for (const std::unique_ptr<Kernel>& kernel : kernels) runs.emplace_back([run = kernel.get()] { run->run(); });
+    return runs;
+  }
+
+  // What oneDNN takes to launch a kernel that does next to nothing. Loops of ours are called directly; in a runtime they would be nodes
+  // like others, so some of this is added to their times: a rewrite that trades products for copies that cost nothing here would be slower
+  // there.
+  Nanoseconds launch_time() {
+    if (!launch_) {
+      const ops::TensorSpec one{ir::DataType::float32, {1}, false};
+      launch_ = Nanoseconds{};
+      const ops::KernelSpec spec{"pointwise/relu", "", {one}, {one}, {}, {}, {}};
+      auto relu = library_->build(spec, Layout::plain);
+      // That is remembered, so it must not be cut short.
+      const auto stop = std::exchange(stop_, nullptr);
+      if (relu) launch_ = time_quietly(*relu, spec)[0].median;
+      stop_ = stop;
+    }
+    return *launch_;
+  }
+
+  // What a launch of oneDNN takes more where a run of a whole graph has put its code and description out of the nearest caches: seen on
+  // small convolutions, all different, one after the other behind a walk through some memory, and each alone.
+  Nanoseconds time_between_others() {
+    if (options_.between == 0) return {};
+    if (!between_others_) {
+      between_others_ = Nanoseconds{};
+      const std::vector<std::unique_ptr<Kernel>> kernels = different_convolutions();
+      if (kernels.empty()) return {};
+      const bool thread_time = options_.threads == 1;
+      const std::vector<std::function<void()>> runs = runs_of(kernels);
+      Nanoseconds alone{};
+      for (const auto& run : runs) alone += time_in_turns({&run, 1}, options_.timing, thread_time)[0].median;
+      const Memory others(kOtherBytes);
+      const auto walk = [&] {
+        for (std::size_t k = 0; k < kOtherBytes; k += kCacheLine) static_cast<void>(*static_cast<volatile std::byte*>(others.get() + k));
+      };
+      const auto walk_and_run = [&] {
+        walk();
+        for (const auto& run : runs) run();
+      };
+      const std::array<std::function<void()>, 2> functions = {walk, walk_and_run};
+      const std::vector<KernelCost> costs = time_in_turns(functions, options_.timing, thread_time);
+      const double more = (costs[1].median - costs[0].median - alone).value / static_cast<double>(runs.size());
+      between_others_ = Nanoseconds{std::max(0.0, more)};
+    }
+    return *between_others_;
+  }
+
+  std::vector<std::unique_ptr<Kernel>> different_convolutions() {
+    std::vector<std::unique_ptr<Kernel>> kernels;
+    for (std::int64_t size = 1; size <= 4; ++size) {
+      for (std::int64_t in = 8; in <= 32; in += 8) {
+        for (std::int64_t out = 8; out <= 32; out += 8) {
+          const ops::KernelSpec spec{"convolution",
+                                     "",
+                                     {{ir::DataType::float32, {1, in, size, size}, false}, {ir::DataType::float32, {out, in, 1, 1}, true}},
+                                     {{ir::DataType::float32, {1, out, size, size}, false}},
+                                     {{"dilations", {1, 1}}, {"groups", {1}}, {"pads", {0, 0, 0, 0}}, {"strides", {1, 1}}},
+                                     {},
+                                     {}};
+          auto built = library_->build(spec, Layout::channels_last);
+          if (built) kernels.push_back(std::move(built->front()));
+        }
+      }
+    }
+    return kernels;
+  }
+
+  static bool is_reference(const Kernel& kernel) { return kernel.implementation().find("ref") != std::string_view::npos; }
+
+  // Times again, a few times, while the control says that the machine is disturbed; the measurement with the fastest control counts.
+  std::vector<KernelCost> time_quietly(std::span<const std::unique_ptr<Kernel>> kernels, const ops::KernelSpec& spec) {
+    TimingOptions timing = options_.timing;
+    timing.stop = stop_;
+    const bool thread_time = options_.threads == 1;
+    std::vector<std::unique_ptr<Rotation>> rotations;
+    std::vector<std::function<void()>> runs;
+    for (const std::unique_ptr<Kernel>& kernel : kernels) {
+      rotations.push_back(std::make_unique<Rotation>(*kernel, spec, rotation_));
+      runs.emplace_back([rotation = rotations.back().get()] { rotation->launch(); });
+    }
+    std::vector<KernelCost> best;
+    Nanoseconds best_control = kNever;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      const Nanoseconds before = control_time(thread_time);
+      std::vector<KernelCost> costs = time_in_turns(runs, timing, thread_time);
+      const Nanoseconds control = std::max(before, control_time(thread_time));
+      fastest_control_ = std::min(fastest_control_, control);
+      if (control < best_control) {
+        best = std::move(costs);
+        best_control = control;
+      }
+      if (control.value <= kQuiet * fastest_control_.value) break;
+    }
+    for (KernelCost& cost : best) cost.disturbance = best_control.value / fastest_control_.value - 1;
+    return best;
+  }
+
+  // No block is padded, and no value of lower rank, which would be row-major, is read.
+  static bool fills_blocks(const ops::KernelSpec& spec, Layout layout) {
+    const std::int64_t block = layout == Layout::blocked4 ? 4 : layout == Layout::blocked8 ? 8 : 16;
+    const std::size_t rank = spec.results[0].dims.size();
+    return spec.results[0].dims[1] % block == 0 && std::ranges::all_of(all_operands(spec), [&](const ops::TensorSpec& operand) {
+             return operand.constant || operand.dims.size() == rank;
+           });
+  }
+
+  static bool library_steps(const ops::KernelSpec& spec) {
+    return std::ranges::all_of(pointwise_steps(spec), [](const Step& step) { return dnnl_has_step(step.operation, step.position); });
+  }
+
+  std::unique_ptr<DnnlLibrary> library_;
+  CpuOptions options_;
+  DeviceInfo info_;
+  Nanoseconds fastest_control_ = kNever;
+  std::optional<Nanoseconds> launch_;
+  std::optional<Nanoseconds> between_others_;
+  std::map<std::string, Nanoseconds> pieces_;  // times, by text and layout
+  const std::function<bool()> ask_ = [this] { return is_stopped(); };
+  RotationSizes rotation_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<CpuDevice>> open_cpu_device(const CpuOptions& options) {
+  if (options.threads < 1) return fail(ErrorCode::invalid_argument, fmt::format("expected at least 1 thread, found {}", options.threads));
+  XFLOW_TRY(std::unique_ptr<DnnlLibrary> library, DnnlLibrary::open(options.threads));
+  return std::unique_ptr<CpuDevice>(std::make_unique<Device>(std::move(library), options));
+}
+
+}  // namespace xflow::cost::cpu

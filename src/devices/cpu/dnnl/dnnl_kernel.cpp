@@ -1,0 +1,138 @@
+#include "src/devices/cpu/dnnl_kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "src/devices/cpu/dnnl/dnnl_build.h"
+
+// oneDNN brings the OpenMP runtime that it was built with; binding to it by name avoids a second one.
+extern "C" __attribute__((weak)) void omp_set_num_threads(int threads);
+
+namespace xflow::cost::cpu {
+namespace {
+
+const std::map<std::string_view, void (*)(Build&)> kBuilders = {
+    {"matmul", build_matmul},
+    {"convolution", build_convolution},
+    {"transposed_convolution", build_transposed_convolution},
+    {"pointwise", build_pointwise},
+    {"pool_max", build_pool},
+    {"pool_average", build_pool},
+    {"reduce", build_spatial_mean},
+    {"softmax", build_softmax},
+    {"log_softmax", build_log_softmax},
+    {"lrn", build_lrn},
+    {"normalization", build_layer_normalization},
+    {"concat", build_concat},
+    {"resize", build_resample},
+    {"reorder", build_reorder},
+};
+
+// The name of a kernel; of a copy the first part of its word.
+std::string_view family_of(const ops::KernelSpec& spec) {
+  if (spec.kernel != "copy") return spec.kernel;
+  return std::string_view(spec.word).substr(0, spec.word.find('/'));
+}
+
+class Library final : public DnnlLibrary {
+ public:
+  explicit Library(int threads) : threads_(threads), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {
+    const dnnl_version_t* version = dnnl_version();
+    version_ = fmt::format("oneDNN {}.{}.{}", version->major, version->minor, version->patch);
+    static const std::map<dnnl::cpu_isa, const char*> kNames = {
+        {dnnl::cpu_isa::sse41, "sse41"},
+        {dnnl::cpu_isa::avx, "avx"},
+        {dnnl::cpu_isa::avx2, "avx2"},
+        {dnnl::cpu_isa::avx2_vnni, "avx2_vnni"},
+        {dnnl::cpu_isa::avx512_core, "avx512_core"},
+        {dnnl::cpu_isa::avx512_core_vnni, "avx512_core_vnni"},
+        {dnnl::cpu_isa::avx512_core_bf16, "avx512_core_bf16"},
+        {dnnl::cpu_isa::avx512_core_amx, "avx512_core_amx"},
+    };
+    const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
+    const auto found = kNames.find(isa);
+    instruction_set_ = found == kNames.end() ? fmt::format("isa {}", static_cast<int>(isa)) : found->second;
+  }
+
+  const std::string& version() const override { return version_; }
+  const std::string& instruction_set() const override { return instruction_set_; }
+  void use_threads() const override {
+    if (omp_set_num_threads != nullptr) omp_set_num_threads(threads_);
+  }
+
+  Result<std::vector<std::unique_ptr<Kernel>>> build(const ops::KernelSpec& spec, Layout layout) override {
+    std::vector<std::unique_ptr<Kernel>> kernels;
+    std::optional<Error> refusal;
+    for (const Variant variant : variants_of(spec)) {
+      Result<std::unique_ptr<Kernel>> kernel = build(spec, layout, variant);
+      if (kernel) {
+        kernels.push_back(*std::move(kernel));
+      } else if (!refusal) {
+        refusal = kernel.error();
+      }
+    }
+    if (kernels.empty()) return fail(*std::move(refusal));
+    return kernels;
+  }
+
+ private:
+  static std::vector<Variant> variants_of(const ops::KernelSpec& spec) {
+    std::vector<Variant> variants = {Variant::usual};
+    const bool product = spec.kernel == "matmul";
+    if (!product && spec.kernel != "convolution" && spec.kernel != "transposed_convolution") return variants;
+    const auto adds_residual = [&](const ops::PostOperation& post) {
+      return post.name == "add" && post.operands.size() == 1 && !post.operands[0].constant && post.operands[0].dims == spec.results[0].dims;
+    };
+    if (std::ranges::any_of(spec.post, adds_residual)) variants.push_back(Variant::in_place);
+    if (product && spec.operands[1].constant) variants.push_back(Variant::inner_product);
+    return variants;
+  }
+
+  Result<std::unique_ptr<Kernel>> build(const ops::KernelSpec& spec, Layout layout, Variant variant) {
+    const auto refuse = [&](std::string_view reason) {
+      return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: {} has no {}", ops::to_string(spec), version_, reason));
+    };
+    try {
+      use_threads();
+      const auto builder = kBuilders.find(spec.kernel.starts_with("pointwise/") ? "pointwise" : family_of(spec));
+      if (builder == kBuilders.end()) return refuse("such a kernel");
+      Build build{spec, layout, engine_, std::make_unique<DnnlKernel>(engine_, stream_), variant, false, {}};
+      builder->second(build);
+      return std::unique_ptr<Kernel>(std::move(build.kernel));
+    } catch (const Lacking& lacking) {
+      return refuse(lacking.what);
+    } catch (const dnnl::error& error) {
+      return refuse(fmt::format("kernel for it ({})", error.what()));
+    } catch (const std::exception& exception) {
+      return refuse(fmt::format("place for it ({})", exception.what()));
+    }
+  }
+
+  int threads_;
+  dnnl::engine engine_;
+  dnnl::stream stream_;
+  std::string version_;
+  std::string instruction_set_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<DnnlLibrary>> DnnlLibrary::open(int threads) {
+  if (threads != 1 && omp_set_num_threads == nullptr) {
+    return fail(ErrorCode::unsupported, fmt::format("cannot use {} threads: oneDNN was built without OpenMP", threads));
+  }
+  try {
+    return std::unique_ptr<DnnlLibrary>(std::make_unique<Library>(threads));
+  } catch (const std::exception& exception) {
+    return fail(ErrorCode::unsupported, fmt::format("cannot set up oneDNN: {}", exception.what()));
+  }
+}
+
+bool dnnl_has_step(std::string_view operation, std::size_t position) {
+  if (binary_of(operation)) return position <= 1;
+  return position == 0 && (operation == "clip" || !eltwise_of(operation, {}).empty());
+}
+
+}  // namespace xflow::cost::cpu

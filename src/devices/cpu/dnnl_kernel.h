@@ -1,0 +1,39 @@
+// Kernels of oneDNN. Nothing of oneDNN leaves the folder dnnl; its exceptions end in dnnl_kernel.cpp and dnnl_build.cpp there. A build
+// without oneDNN has no_dnnl instead.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/devices/cpu/kernel.h"
+
+namespace xflow::cost::cpu {
+
+// oneDNN's engine and stream. oneDNN uses OpenMP, whose number of threads belongs to the calling thread.
+class DnnlLibrary {
+ public:
+  // Error::unsupported if oneDNN cannot be set up.
+  static Result<std::unique_ptr<DnnlLibrary>> open(int threads);
+  virtual ~DnnlLibrary() = default;
+
+  virtual const std::string& version() const = 0;          // "oneDNN 2.6.3"
+  virtual const std::string& instruction_set() const = 0;  // "avx512_core"
+
+  // Builds the kernel with operands in `layout` (Layout::any: oneDNN chooses), in each way that oneDNN has: a residual may be added to the
+  // result in place, a product with constant weights may be an inner product. Error::unsupported, "cannot run ... here: ...", where oneDNN
+  // has no kernel, or only its reference implementation where ours is better.
+  virtual Result<std::vector<std::unique_ptr<Kernel>>> build(const ops::KernelSpec& spec, Layout layout) = 0;
+
+  // Sets the number of threads for oneDNN calls of the calling thread.
+  virtual void use_threads() const = 0;
+};
+
+// Whether oneDNN can apply this step to a running value of type float within another kernel's launch.
+bool dnnl_has_step(std::string_view operation, std::size_t position);
+// Whether oneDNN resizes as this "copy:resize/..." kernel says.
+bool dnnl_resamples(const ops::KernelSpec& spec);
+
+}  // namespace xflow::cost::cpu

@@ -1,0 +1,13 @@
+// A build without oneDNN: the CPU is no device of it.
+#include "src/devices/cpu/dnnl_kernel.h"
+
+namespace xflow::cost::cpu {
+
+Result<std::unique_ptr<DnnlLibrary>> DnnlLibrary::open(int /*threads*/) {
+  return fail(ErrorCode::unsupported, "this xflow was built without oneDNN");
+}
+
+bool dnnl_has_step(std::string_view /*operation*/, std::size_t /*position*/) { return false; }
+bool dnnl_resamples(const ops::KernelSpec& /*spec*/) { return false; }
+
+}  // namespace xflow::cost::cpu

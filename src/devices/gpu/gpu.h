@@ -1,0 +1,116 @@
+// A GPU as what runs kernels: its memory, kernels that are ready to be launched, and launches recorded to run as one. A plugin is one over
+// CUDA; what is above it knows no CUDA and is tested without a GPU.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/devices/gpu/kernels.h"
+#include "src/kernels/device.h"
+
+namespace xflow::cost::gpu {
+
+// A place in the memory of the device.
+enum class Address : std::uint64_t {};
+constexpr Address operator+(Address address, std::size_t bytes) { return Address{static_cast<std::uint64_t>(address) + bytes}; }
+
+// Places of every tensor are multiples of this.
+constexpr std::size_t kAlignment = 256;
+constexpr std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+// One way to run a kernel. It needs no tensors yet.
+class Ready {
+ public:
+  Ready() = default;
+  virtual ~Ready() = default;
+  Ready(const Ready&) = delete;
+  Ready& operator=(const Ready&) = delete;
+
+  virtual std::string_view implementation() const = 0;       // "cublasLt 3", for reports
+  virtual std::size_t workspace_bytes() const { return 0; }  // that a launch needs beside its tensors, for itself alone
+  virtual std::span<const std::size_t> scratch() const = 0;  // bytes of each tensor between the parts of a launch
+};
+
+struct Launch {
+  Ready* kernel = nullptr;
+  std::vector<Address> operands;
+  std::vector<Address> results;
+  std::vector<Address> scratch;
+  Address workspace{};
+};
+
+// Launches that run in order, started as one.
+class Recorded {
+ public:
+  Recorded() = default;
+  virtual ~Recorded() = default;
+  Recorded(const Recorded&) = delete;
+  Recorded& operator=(const Recorded&) = delete;
+};
+
+// Used by one thread at a time. Errors of the device are unsupported where another kernel may do, limit where memory is short, and io where
+// the device is lost.
+class Gpu {
+ public:
+  Gpu() = default;
+  virtual ~Gpu() = default;
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+
+  virtual const DeviceInfo& info() const = 0;
+  virtual std::size_t cache_bytes() const = 0;  // of the cache that all of the device shares
+
+  // The ways to run a kernel, at least one, the most promising first. Errors: unsupported, with the reason.
+  virtual Result<std::vector<std::unique_ptr<Ready>>> prepare(const Kernel& kernel) = 0;
+
+  // Memory, aligned and not initialised. Errors: limit, "the GPU has no 512 MiB left".
+  virtual Result<Address> allocate(std::size_t bytes) = 0;
+  virtual void release(Address address) = 0;
+  virtual Result<void> write(Address to, std::span<const std::byte> bytes) = 0;
+  virtual Result<void> read(Address from, std::span<std::byte> bytes) = 0;
+  virtual std::size_t peak_bytes() const = 0;  // the most that was allocated at a time
+
+  // The time of a cycle of its processors now, which is the shorter the less they have to be cooled; 0 where nobody tells.
+  virtual Nanoseconds cycle() { return {}; }
+
+  virtual Result<std::unique_ptr<Recorded>> record(std::span<const Launch> launches) = 0;
+  // The time of one run, of `repeats` in a row, by the clock of the device.
+  virtual Result<Nanoseconds> run(Recorded& recorded, int repeats) = 0;
+};
+
+// Memory that is given back.
+class Block {
+ public:
+  static Result<Block> allocate(Gpu& gpu, std::size_t bytes) {
+    XFLOW_TRY(const Address address, gpu.allocate(bytes));
+    return Block(gpu, address);
+  }
+  Block(Block&& other) noexcept : gpu_(std::exchange(other.gpu_, nullptr)), address_(other.address_) {}
+  Block& operator=(Block&& other) noexcept {
+    std::swap(gpu_, other.gpu_);
+    std::swap(address_, other.address_);
+    return *this;
+  }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  ~Block() {
+    if (gpu_ != nullptr) gpu_->release(address_);
+  }
+
+  Address address() const { return address_; }
+
+ private:
+  Block(Gpu& gpu, Address address) : gpu_(&gpu), address_(address) {}
+
+  Gpu* gpu_ = nullptr;
+  Address address_{};
+};
+
+}  // namespace xflow::cost::gpu

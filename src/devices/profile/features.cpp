@@ -1,0 +1,87 @@
+#include "src/devices/profile/features.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "src/kernels/kernel_text.h"
+
+namespace xflow::cost::profile {
+namespace {
+
+double elements(std::span<const std::int64_t> dims) {
+  double count = 1;
+  for (const std::int64_t dim : dims) count *= static_cast<double>(dim);
+  return count;
+}
+
+double bytes(const ops::TensorSpec& tensor) { return elements(tensor.dims) * static_cast<double>(ir::bits(tensor.data_type)) / 8; }
+
+// Weights of a convolution: [outputs, inputs / groups, kernel...]; of a transposed one: [inputs, outputs / groups, kernel...].
+double products(const ops::KernelSpec& spec) {
+  if (spec.operands.empty() || spec.results.empty()) return 0;
+  const ops::TensorSpec& x = spec.operands[0];
+  const double results = elements(spec.results[0].dims);
+  if (spec.kernel == "matmul" && !x.dims.empty()) return 2 * results * static_cast<double>(x.dims.back());
+  if (spec.operands.size() > 1 && !spec.operands[1].dims.empty()) {
+    const ops::TensorSpec& weight = spec.operands[1];
+    const double each = elements(std::span(weight.dims).subspan(1));
+    if (spec.kernel == "convolution") return 2 * results * each;
+    if (spec.kernel == "transposed_convolution") return 2 * elements(x.dims) * each;
+  }
+  if (const auto* window = spec.find("kernel"); window != nullptr && spec.kernel.starts_with("pool")) return results * elements(*window);
+  if (spec.kernel == "copy" || spec.kernel == "reorder" || is_pointwise(spec)) return 0;
+  return elements(x.dims);
+}
+
+}  // namespace
+
+Features features_of(const ops::KernelSpec& spec) {
+  Features features;
+  features.products = products(spec);
+  double results = 0;
+  for (const ops::TensorSpec& tensor : spec.operands) features.bytes += bytes(tensor);
+  for (const ops::TensorSpec& tensor : spec.results) {
+    features.bytes += bytes(tensor);
+    results += elements(tensor.dims);
+  }
+  for (const ops::PostOperation& post : spec.post)
+    for (const ops::TensorSpec& tensor : post.operands) features.bytes += bytes(tensor);
+  features.elementwise = results * static_cast<double>(spec.post.size() + (is_pointwise(spec) ? 1 : 0));
+  return features;
+}
+
+bool has_plausible_sizes(const ops::KernelSpec& spec) {
+  constexpr double kMostBytes = 1e18;
+  const auto all_natural = [](const std::vector<ops::TensorSpec>& tensors) {
+    return std::ranges::all_of(
+        tensors, [](const ops::TensorSpec& tensor) { return std::ranges::all_of(tensor.dims, [](std::int64_t dim) { return dim >= 0; }); });
+  };
+  const bool posts = std::ranges::all_of(spec.post, [&](const ops::PostOperation& post) { return all_natural(post.operands); });
+  return posts && all_natural(spec.operands) && all_natural(spec.results) && features_of(spec).bytes < kMostBytes;
+}
+
+std::string class_of(const ops::KernelSpec& spec) {
+  std::string kind = is_pointwise(spec) ? "pointwise" : spec.kernel;
+  if (spec.kernel == "convolution" && spec.operands.size() > 1) {
+    const std::vector<std::int64_t>& weight = spec.operands[1].dims;
+    const auto* groups = spec.find("groups");
+    const bool grouped = groups != nullptr && !groups->empty() && groups->front() > 1;
+    const bool small =
+        std::all_of(weight.begin() + std::min<std::ptrdiff_t>(2, std::ssize(weight)), weight.end(), [](auto k) { return k == 1; });
+    kind += grouped && weight.size() > 1 && weight[1] == 1 ? " depthwise" : grouped ? " grouped" : small ? " 1x1" : "";
+  }
+  return fmt::format("{} {}", kind, ir::name(spec.results.empty() ? ir::DataType::undefined : spec.results[0].data_type));
+}
+
+double distance(const Features& a, const Features& b) {
+  const auto list_a = a.list();
+  const auto list_b = b.list();
+  double sum = 0;
+  for (std::size_t k = 0; k < list_a.size(); ++k) sum += std::abs(std::log1p(list_a[k]) - std::log1p(list_b[k]));
+  return sum;
+}
+
+}  // namespace xflow::cost::profile

@@ -1,0 +1,292 @@
+#include "src/devices/profile/profile.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <vector>
+
+#include "src/devices/profile/features.h"
+#include "src/kernels/kernel_text.h"
+
+namespace xflow::cost::profile {
+namespace {
+
+constexpr int kVersion = 1;
+constexpr std::string_view kFirstLine = "xflow profile ";
+
+// One line, read word by word. A word ends at a space.
+class Line {
+ public:
+  Line(std::string_view text, std::string where) : text_(text), where_(std::move(where)) {}
+
+  std::string_view rest() const { return text_; }
+  std::string_view word() {
+    const std::size_t end = text_.find(' ');
+    const std::string_view word = text_.substr(0, end);
+    text_ = end == std::string_view::npos ? std::string_view() : text_.substr(end + 1);
+    return word;
+  }
+
+  Unexpected wrong(const std::string& message) const { return fail(ErrorCode::syntax, message, where_); }
+
+  template <typename T>
+  Result<T> number(std::string_view what, T least) {
+    const std::string_view text = word();
+    T value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool whole = error == std::errc() && end == text.data() + text.size();
+    if (!whole || !(value >= least) || !std::isfinite(static_cast<double>(value)))
+      return wrong(fmt::format("expected {}, found '{}'", what, text));
+    return value;
+  }
+
+  Result<Layout> layout(std::string_view what) {
+    const std::string_view text = word();
+    if (const auto layout = layout_from_name(text)) return *layout;
+    return wrong(fmt::format("expected {} (plain, channels_last, ...), found '{}'", what, text));
+  }
+
+  Result<void> end() const {
+    if (text_.empty()) return {};
+    return wrong(fmt::format("expected the end of the line, found '{}'", text_));
+  }
+
+ private:
+  std::string_view text_;
+  std::string where_;
+};
+
+// Texts are lines: what is read is what would be written.
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (c == '\n' || c == '\r') c = ' ';
+  return text;
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::string& file) : file_(file) {}
+
+  Result<Profile> read(std::string_view text) {
+    std::size_t number = 0;
+    while (!text.empty()) {
+      const std::size_t end = text.find('\n');
+      std::string_view line = text.substr(0, end);
+      text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      ++number;
+      if (number == 1) {
+        XFLOW_CHECK(version(Line(line, place(number))));
+      } else if (!line.empty() && line[0] != '#') {
+        XFLOW_CHECK(entry(Line(line, place(number))));
+      }
+    }
+    if (number == 0) return fail(ErrorCode::syntax, "expected 'xflow profile 1', found nothing", place(1));
+    for (const std::string_view name : {"device", "model", "library", "threads"})
+      if (!seen_.contains(name)) return fail(ErrorCode::syntax, fmt::format("the profile has no line '{}'", name), file_);
+    const bool peaks = !profile_.roofline.peak.empty() || profile_.roofline.launch.value > 0;
+    if (peaks && !profile_.roofline.given())
+      return fail(ErrorCode::syntax, "the profile has lines 'roofline', but none of them says the bandwidth", file_);
+    return std::move(profile_);
+  }
+
+ private:
+  std::string place(std::size_t line) const { return fmt::format("{}:{}", file_, line); }
+
+  static Result<void> version(const Line& line) {
+    const std::string_view text = line.rest();
+    if (!text.starts_with(kFirstLine))
+      return line.wrong(fmt::format("expected '{}{}', found '{}'", kFirstLine, kVersion, text.substr(0, 40)));
+    Line rest(text.substr(kFirstLine.size()), {});
+    const auto version = rest.number<int>("", 1);
+    if (!version || !rest.end()) return line.wrong(fmt::format("expected '{}{}', found '{}'", kFirstLine, kVersion, text.substr(0, 40)));
+    if (*version > kVersion)
+      return line.wrong(fmt::format("the profile has version {}, this xflow knows up to {}: use a newer xflow", *version, kVersion));
+    return {};
+  }
+
+  Result<void> entry(Line line) {
+    const std::string_view kind = line.word();
+    if (kind == "kernel") return measured(line);
+    if (kind == "refused") return refused(line);
+    if (kind == "roofline") return roofline(line);
+    const std::array<std::pair<std::string_view, std::string*>, 4> texts{{{"device", &profile_.device.name},
+                                                                          {"model", &profile_.device.model},
+                                                                          {"library", &profile_.device.library},
+                                                                          {"clock", &profile_.device.clock}}};
+    for (const auto& [name, text] : texts) {
+      if (kind != name) continue;
+      XFLOW_CHECK(once(line, name));
+      if (line.rest().empty()) return line.wrong(fmt::format("expected a text after '{}'", name));
+      *text = one_line(std::string(line.rest()));
+      return {};
+    }
+    if (kind == "threads") {
+      XFLOW_CHECK(once(line, "threads"));
+      XFLOW_TRY(profile_.device.threads, line.number<int>("a number of threads", 1));
+      return line.end();
+    }
+    return line.wrong(
+        fmt::format("expected device, model, library, threads, clock, roofline, kernel, refused or # (a comment), found '{}'", kind));
+  }
+
+  Result<void> once(const Line& line, std::string_view name) {
+    if (seen_.emplace(name).second) return {};
+    return line.wrong(fmt::format("a second '{}'", name));
+  }
+
+  // roofline launch NANOSECONDS | roofline bandwidth BYTES | roofline peak TYPE OPERATIONS
+  Result<void> roofline(Line line) {
+    const std::string_view what = line.word();
+    if (what == "launch") {
+      XFLOW_CHECK(once(line, "roofline launch"));
+      XFLOW_TRY(profile_.roofline.launch.value, line.number<double>("nanoseconds", 0));
+    } else if (what == "bandwidth") {
+      XFLOW_CHECK(once(line, "roofline bandwidth"));
+      XFLOW_TRY(profile_.roofline.bandwidth, line.number<double>("bytes a second, more than 0", 1e-300));
+    } else if (what == "peak") {
+      const std::string_view name = line.word();
+      const auto type = ir::data_type_from_name(name);
+      if (!type) return line.wrong(fmt::format("expected a data type, found '{}'", name));
+      XFLOW_TRY(const double peak, line.number<double>("operations a second, more than 0", 1e-300));
+      if (!profile_.roofline.peak.emplace(*type, peak).second) return line.wrong(fmt::format("a second peak of {}", name));
+    } else {
+      return line.wrong(fmt::format("expected launch, bandwidth or peak, found '{}'", what));
+    }
+    return line.end();
+  }
+
+  // kernel LAYOUT OPERANDS RESULTS MEDIAN SPREAD REPEATS DISTURBANCE ATTEMPTS TEXT
+  Result<void> measured(Line line) {
+    DatabaseEntry entry;
+    XFLOW_TRY(const Layout layout, line.layout("a layout"));
+    XFLOW_TRY(entry.cost.operands, line.layout("the layout of operands"));
+    XFLOW_TRY(entry.cost.results, line.layout("the layout of results"));
+    XFLOW_TRY(entry.cost.median.value, line.number<double>("a median in nanoseconds", 0));
+    XFLOW_TRY(entry.cost.spread.value, line.number<double>("a spread in nanoseconds", 0));
+    XFLOW_TRY(entry.cost.repeats, line.number<int>("a number of repeats", 0));
+    XFLOW_TRY(entry.cost.disturbance, line.number<double>("a disturbance (0.1 for a tenth)", 0));
+    XFLOW_TRY(entry.attempts, line.number<int>("a number of attempts", 1));
+    return add(line, line.rest(), layout, std::move(entry));
+  }
+
+  // refused LAYOUT TEXT <tab> REASON
+  Result<void> refused(Line line) {
+    XFLOW_TRY(const Layout layout, line.layout("a layout"));
+    const std::size_t tab = line.rest().find('\t');
+    if (tab == std::string_view::npos || tab + 1 == line.rest().size())
+      return line.wrong("expected the kernel, a tab, and the reason why it was refused");
+    DatabaseEntry entry;
+    entry.refusal = one_line(std::string(line.rest().substr(tab + 1)));
+    return add(line, line.rest().substr(0, tab), layout, std::move(entry));
+  }
+
+  Result<void> add(const Line& line, std::string_view text, Layout layout, DatabaseEntry entry) {
+    const auto spec = parse_kernel(text);
+    if (!spec) return line.wrong(spec.error().message);
+    if (!has_plausible_sizes(*spec)) return line.wrong(fmt::format("kernel '{}': expected sizes of tensors that a machine may hold", text));
+    // The key is the text as it is written anew, whatever number format a tool has.
+    if (!profile_.kernels.emplace(Profile::Key{ops::to_string(*spec), layout}, std::move(entry)).second)
+      return line.wrong(fmt::format("a second line for this kernel in layout {}", name(layout)));
+    return {};
+  }
+
+  const std::string& file_;
+  Profile profile_;
+  std::set<std::string, std::less<>> seen_;
+};
+
+// Whether a measurement takes the place of another of the same kernel, as in a database.
+bool replaces(const DatabaseEntry& fresh, const DatabaseEntry& old) {
+  if (old.refusal.empty() != fresh.refusal.empty()) return false;
+  return is_provisional(old.cost) && fresh.cost.disturbance < old.cost.disturbance;
+}
+
+}  // namespace
+
+Result<Profile> parse_profile(std::string_view text, const std::string& file) { return Reader(file).read(text); }
+
+Result<Profile> read_profile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file || file.bad()) return fail(ErrorCode::io, "cannot read the profile", path);
+  return parse_profile(text.view(), path);
+}
+
+std::string to_text(const Profile& profile) {
+  const DeviceInfo& device = profile.device;
+  std::string text = fmt::format("{}{}\ndevice {}\nmodel {}\nlibrary {}\nthreads {}\n", kFirstLine, kVersion, one_line(device.name),
+                                 one_line(device.model), one_line(device.library), device.threads);
+  if (!device.clock.empty()) text += fmt::format("clock {}\n", one_line(device.clock));
+  if (profile.roofline.given()) {
+    text += fmt::format("roofline launch {}\nroofline bandwidth {}\n", profile.roofline.launch.value, profile.roofline.bandwidth);
+    for (const auto& [type, peak] : profile.roofline.peak) text += fmt::format("roofline peak {} {}\n", ir::name(type), peak);
+  }
+  for (const auto& [key, entry] : profile.kernels) {
+    if (!entry.refusal.empty()) {
+      text += fmt::format("refused {} {}\t{}\n", name(key.second), key.first, one_line(entry.refusal));
+      continue;
+    }
+    const KernelCost& cost = entry.cost;
+    text += fmt::format("kernel {} {} {} {} {} {} {} {} {}\n", name(key.second), name(cost.operands), name(cost.results), cost.median.value,
+                        cost.spread.value, cost.repeats, cost.disturbance, entry.attempts, key.first);
+  }
+  return text;
+}
+
+Result<std::size_t> merge(Profile& into, const Profile& other) {
+  const auto differ = [](std::string_view what, const auto& a, const auto& b) {
+    return fail(ErrorCode::invalid_argument, fmt::format("the profiles are of different devices: {} '{}' and '{}'", what, a, b));
+  };
+  if (into.device.name != other.device.name) return differ("device", into.device.name, other.device.name);
+  if (into.device.model != other.device.model) return differ("model", into.device.model, other.device.model);
+  if (into.device.library != other.device.library) return differ("library", into.device.library, other.device.library);
+  if (into.device.threads != other.device.threads) return differ("threads", into.device.threads, other.device.threads);
+  if (into.device.clock != other.device.clock) return differ("clock", into.device.clock, other.device.clock);
+  if (into.roofline.given() && other.roofline.given() && !(into.roofline == other.roofline))
+    return fail(ErrorCode::invalid_argument, "the profiles have different rooflines");
+  if (other.roofline.given()) into.roofline = other.roofline;
+  std::size_t taken = 0;
+  for (const auto& [key, entry] : other.kernels) {
+    const auto [known, is_new] = into.kernels.try_emplace(key, entry);
+    if (!is_new && !replaces(entry, known->second)) continue;
+    known->second = entry;
+    ++taken;
+  }
+  return taken;
+}
+
+Profile profile_of(const Database& database, const DeviceInfo& device) {
+  Profile profile;
+  profile.device = device;
+  database.for_each([&](const DatabaseKey& key, const DatabaseEntry& entry) {
+    const auto spec = parse_kernel(key.kernel);
+    // A file may hold any text; one that is no kernel would make the profile unreadable.
+    if (!spec || !has_plausible_sizes(*spec) || ops::to_string(*spec) != key.kernel) return;
+    profile.kernels.emplace(Profile::Key{key.kernel, key.layout}, entry);
+  });
+  return profile;
+}
+
+void add_to(Database& database, const Profile& profile) {
+  for (const auto& [key, entry] : profile.kernels) database.insert(DatabaseKey{key.first, key.second}, entry);
+  database.flush();
+}
+
+std::size_t prune(Profile& profile, const PruneOptions& options) {
+  return std::erase_if(profile.kernels, [&](const auto& kernel) {
+    const DatabaseEntry& entry = kernel.second;
+    if (options.disturbed && is_provisional(entry.cost)) return true;
+    if (options.refused && !entry.refusal.empty()) return true;
+    return kernel.first.first.find(options.only) == std::string::npos;
+  });
+}
+
+}  // namespace xflow::cost::profile

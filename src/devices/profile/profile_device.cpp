@@ -1,0 +1,148 @@
+#include "src/devices/profile/profile_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "src/kernels/kernel_text.h"
+
+namespace xflow::cost::profile {
+namespace {
+
+constexpr std::size_t kUsualChain = 4;
+
+ir::DataType type_of(const ops::KernelSpec& spec) { return spec.results.empty() ? ir::DataType::undefined : spec.results[0].data_type; }
+
+std::string_view base_name(const ops::KernelSpec& spec) { return is_pointwise(spec) ? "pointwise" : std::string_view(spec.kernel); }
+
+std::string layout_name(const ops::KernelSpec& spec, Layout layout) {
+  return fmt::format("{}:{} {} {}", spec.kernel, spec.word, ir::name(type_of(spec)), name(layout));
+}
+
+std::string fused_name(const ops::KernelSpec& base, std::string_view step) {
+  return fmt::format("{} {} {}", base_name(base), ir::name(type_of(base)), parse_step(step).operation);
+}
+
+std::int64_t block_of(Layout layout) {
+  return layout == Layout::blocked4 ? 4 : layout == Layout::blocked8 ? 8 : layout == Layout::blocked16 ? 16 : 1;
+}
+
+bool takes_no_time(const ops::KernelSpec& spec) {
+  const auto is_empty = [](const ops::TensorSpec& tensor) { return std::ranges::find(tensor.dims, 0) != tensor.dims.end(); };
+  return spec.kernel == "none" || std::ranges::all_of(spec.results, is_empty);
+}
+
+}  // namespace
+
+ProfileDevice::ProfileDevice(Profile profile) : profile_(std::move(profile)), info_(profile_.device), calibration_(samples_of(profile_)) {
+  info_.name = "profile of " + info_.name;
+  info_.control.clear();
+  for (const auto& [key, entry] : profile_.kernels) {
+    if (!entry.refusal.empty()) continue;
+    if (const auto spec = parse_kernel(key.first)) learn(*spec, key.second, entry.cost);
+  }
+}
+
+void ProfileDevice::learn(const ops::KernelSpec& spec, Layout layout, const KernelCost& cost) {
+  for (const ops::PostOperation& post : spec.post) fused_.insert(fused_name(spec, post.name));
+  if (is_pointwise(spec) && !spec.post.empty()) fused_.insert(fused_name(spec, spec.kernel));
+  longest_ = std::max(longest_, spec.post.size());
+  const auto is_spelled = [](const ops::PostOperation& post) { return post.name.find(':') != std::string::npos; };
+  if ((is_pointwise(spec) && !spec.word.empty()) || std::ranges::any_of(spec.post, is_spelled)) reads_spellings_ = true;
+  if (spec.kernel == "reorder") return;
+  if (layout == Layout::any) {
+    chooses_.insert(spec.kernel);
+    chosen_.push_back({class_of(spec), features_of(spec), cost.operands, cost.results});
+  } else {
+    layouts_.insert(layout_name(spec, layout));
+  }
+}
+
+bool ProfileDevice::chooses_layout(const ops::KernelSpec& spec) const { return chooses_.contains(spec.kernel); }
+
+bool ProfileDevice::works_in(const ops::KernelSpec& spec, Layout layout) const {
+  if (layout == Layout::plain) return true;
+  if (spec.operands.empty() || spec.results.empty() || !has_layouts(spec.results[0])) return false;
+  const std::size_t rank = spec.results[0].dims.size();
+  if (!is_pointwise(spec) && spec.operands[0].dims.size() != rank) return false;
+  return spec.results[0].dims[1] % block_of(layout) == 0 && layouts_.contains(layout_name(spec, layout));
+}
+
+bool ProfileDevice::can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const {
+  if (base.results.size() != 1 || post.operands.size() > 1) return false;
+  const ops::TensorSpec& result = base.results[0];
+  if (!std::ranges::all_of(post.operands, [&](const ops::TensorSpec& operand) { return broadcasts_to(operand, result); })) return false;
+  const auto is_residual = [&](const ops::PostOperation& p) {
+    return std::ranges::any_of(p.operands,
+                               [&](const ops::TensorSpec& operand) { return !operand.constant && operand.dims == result.dims; });
+  };
+  if (!is_pointwise(base) && is_residual(post) && std::ranges::any_of(base.post, is_residual)) return false;
+  if (profile_.kernels.empty()) {
+    const bool usual = is_pointwise(base) || base.kernel == "matmul" || base.kernel.ends_with("convolution");
+    return usual && base.post.size() < kUsualChain;
+  }
+  return base.post.size() < longest_ && fused_.contains(fused_name(base, post.name));
+}
+
+Result<KernelCost> ProfileDevice::measure(const ops::KernelSpec& spec, Layout layout) {
+  if (takes_no_time(spec)) return KernelCost{};
+  const auto known = profile_.kernels.find(Profile::Key{ops::to_string(spec), layout});
+  if (known != profile_.kernels.end()) {
+    ++recorded_;
+    if (!known->second.refusal.empty()) return fail(ErrorCode::unsupported, known->second.refusal);
+    KernelCost cost = known->second.cost;
+    cost.disturbance = 0;  // nothing here can time it again
+    return cost;
+  }
+  KernelCost cost;
+  cost.operands = cost.results = layout;
+  if (spec.kernel == "reorder") {
+    cost.operands = static_cast<Layout>(spec.find("from")->at(0));
+    cost.results = static_cast<Layout>(spec.find("to")->at(0));
+    if (same_bytes(spec.operands[0], cost.operands, cost.results)) return cost;
+  } else if (layout == Layout::any) {
+    // What the device chose for the kernel that is most like it.
+    cost.operands = cost.results = Layout::plain;
+    const std::string group = class_of(spec);
+    const Features features = features_of(spec);
+    double least = std::numeric_limits<double>::infinity();
+    for (const Chosen& other : chosen_) {
+      const double away = distance(features, other.features) + (other.group == group ? 0 : 100);
+      if (away >= least) continue;
+      least = away;
+      cost.operands = other.operands;
+      cost.results = other.results;
+    }
+  }
+  XFLOW_TRY(cost.median, modelled_time(spec));
+  ++modelled_;
+  return cost;
+}
+
+Result<Nanoseconds> ProfileDevice::modelled_time(const ops::KernelSpec& spec) const {
+  const Features features = features_of(spec);
+  if (const auto time = calibration_.of_class(class_of(spec), features)) return *time;
+  if (profile_.roofline.given()) return roofline_time(spec);
+  if (const auto time = calibration_.of_all(features)) return *time;
+  return fail(ErrorCode::unsupported,
+              fmt::format("cannot run {} here: the profile has too few kernels for a model, and no roofline", ops::to_string(spec)));
+}
+
+// launch + max(operations / peak, bytes / bandwidth) (Williams, Waterman, Patterson 2009).
+Result<Nanoseconds> ProfileDevice::roofline_time(const ops::KernelSpec& spec) const {
+  constexpr double kNanoseconds = 1e9;
+  const Features features = features_of(spec);
+  const double operations = features.products + features.elementwise;
+  double seconds = features.bytes / profile_.roofline.bandwidth;
+  if (operations > 0) {
+    const auto peak = profile_.roofline.peak.find(type_of(spec));
+    if (peak == profile_.roofline.peak.end())
+      return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: the profile has no line 'roofline peak {}'",
+                                                      ops::to_string(spec), ir::name(type_of(spec))));
+    seconds = std::max(seconds, operations / peak->second);
+  }
+  return Nanoseconds{profile_.roofline.launch.value + kNanoseconds * seconds};
+}
+
+}  // namespace xflow::cost::profile

@@ -1,0 +1,67 @@
+#include "src/devices/profile/show.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "src/devices/profile/calibration.h"
+#include "src/kernels/kernel_text.h"
+
+namespace xflow::cost::profile {
+namespace {
+
+std::string head(const Profile& profile) {
+  const DeviceInfo& device = profile.device;
+  std::string text = fmt::format("profile     {}: {}, {} thread{}, {}{}\n", device.name, device.model, device.threads,
+                                 device.threads == 1 ? "" : "s", device.library, device.clock.empty() ? "" : ", " + device.clock);
+  if (!profile.roofline.given()) return text;
+  text += fmt::format("roofline    {} to launch, {:.4g} GB/s", to_string(profile.roofline.launch), profile.roofline.bandwidth / 1e9);
+  for (const auto& [type, peak] : profile.roofline.peak) text += fmt::format(", {} {:.4g} Gop/s", ir::name(type), peak / 1e9);
+  return text + "\n";
+}
+
+struct Times {
+  std::size_t kernels = 0;
+  Nanoseconds least, most;
+};
+
+}  // namespace
+
+std::string describe(const Profile& profile) {
+  std::size_t refused = 0;
+  std::size_t disturbed = 0;
+  std::map<std::string, Times> classes;
+  for (const auto& [key, entry] : profile.kernels) {
+    if (!entry.refusal.empty()) {
+      ++refused;
+      continue;
+    }
+    if (is_provisional(entry.cost)) ++disturbed;
+    const auto spec = parse_kernel(key.first);
+    if (!spec) continue;
+    Times& times = classes[class_of(*spec)];
+    const Nanoseconds time = entry.cost.median;
+    times = {times.kernels + 1, times.kernels == 0 ? time : std::min(times.least, time), std::max(times.most, time)};
+  }
+  std::string text = head(profile) + fmt::format("kernels     {} with times, {} refused\n", profile.kernels.size() - refused, refused);
+  if (disturbed > 0) text += fmt::format("            {} timed while something disturbed the machine\n", disturbed);
+  if (classes.empty()) return text;
+  text += fmt::format("\n{:<36}{:>8}{:>10}{:>10}\n", "class", "kernels", "least", "most");
+  for (const auto& [group, times] : classes)
+    text += fmt::format("{:<36}{:>8}{:>10}{:>10}\n", group, times.kernels, to_string(times.least), to_string(times.most));
+  return text;
+}
+
+std::string describe_check(const Profile& profile) {
+  std::string text =
+      head(profile) + fmt::format("\n{:<36}{:>8}{:>10}{:>14}{:>10}\n", "class", "kernels", "held out", "median error", "9 of 10");
+  for (const HeldOut& row : check(profile)) {
+    text += fmt::format("{:<36}{:>8}{:>10}", row.group, row.kernels, row.held_out);
+    text += row.held_out == 0 ? "  too few for a model\n"
+                              : fmt::format("{:>14}{:>10}\n", fmt::format("x {:.2f}", row.median), fmt::format("x {:.2f}", row.most));
+  }
+  return text;
+}
+
+}  // namespace xflow::cost::profile

@@ -1,0 +1,140 @@
+// Pairs of graphs that seem to compute the same: what rules are made of.
+//
+// A graph may ignore an input that it reads: x / x, and x (z / x), which is z but has the shape of both. It is compared with what reads
+// less, as a constant of the universe, but with nothing if nothing does; graphs of which it is a part are compared with nothing.
+//
+// Sums with an identity are for products to read, (x + I) z = x z + z; graphs that use them otherwise are left out.
+//
+// A graph of two outputs is the target of a candidate, whose source has the representative of each output; only what gains as one rewrite
+// is one (pairs.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "src/generator/enumerate/enumerate.h"
+
+namespace xflow::generator {
+
+// Two graphs on the same inputs, output by output.
+struct Candidate {
+  Sketch source;
+  Sketch target;
+  friend auto operator<=>(const Candidate&, const Candidate&) = default;
+};
+
+struct CandidateCounts {
+  std::uint64_t graphs = 0;     // different ones, up to the names of inputs
+  std::uint64_t classes = 0;    // of equal fingerprints
+  std::uint64_t pairs = 0;      // member and representative, renamings of a representative to itself, and graphs of two outputs
+  std::uint64_t reducible = 0;  // of these, follow from a smaller candidate: a part is replaced by its representative
+  std::uint64_t accidents = 0;  // of the others, those that differ on other numbers and larger tensors
+  std::uint64_t dropped = 0;    // one side reads an input that the other does not, and the other way round
+  std::uint64_t idle = 0;       // of the pairs, all their class ignores an input that it reads, or a part is such or a constant
+  std::uint64_t no_gain = 0;    // of the pairs, those of two outputs that gain nothing as one rewrite (pairs.h)
+  std::uint64_t in_vain = 0;    // graphs left out before: a sum with an identity is read by other operations than products
+};
+
+// What a graph costs, roughly, and with what it is compared: operators, then the sum of their weights, then the structure.
+struct Rank {
+  std::size_t operators = 0;
+  int weight = 0;
+  std::uint64_t structure = 0;
+  friend auto operator<=>(const Rank&, const Rank&) = default;
+};
+int weight_of(const Universe& universe, const Sketch& sketch);
+
+class Candidates {
+ public:
+  Candidates(const Universe& universe, const EnumerationOptions& options);
+
+  // Records of all graphs with fewer operators than the most: what parts of graphs are no representatives. Sorts them. Once.
+  void learn(std::vector<Record>& smaller);
+  // Groups records by fingerprint; those of one fingerprint all at once, others as one likes. Calls `found` for every candidate, in an
+  // order that depends on the records alone. Sorts the records, and leaves one of each structure.
+  using Found = std::function<void(Candidate)>;
+  void find(std::vector<Record>& records, const Found& found);
+  std::vector<Candidate> find(std::vector<Record>& records);
+  // Of the last call of find.
+  const CandidateCounts& counts() const { return counts_; }
+  // What enumerates and keeps values.
+  Evaluator& evaluator() { return evaluator_; }
+
+ private:
+  struct Class {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    std::size_t representative = 0;
+  };
+  std::vector<Class> classes(std::vector<Record>& records) const;
+  // What is known of a value of a graph.
+  struct Part {
+    bool is_idle = false;           // in a class whose representative ignores an input that it reads, or reads nothing
+    std::optional<Sketch> smaller;  // of what is no representative: the representative on the same inputs
+  };
+  // What is known of a graph of one output.
+  struct Known {
+    std::uint64_t named = 0;  // its code under the names that give the fingerprint
+    std::uint64_t value = 0;  // the fingerprint
+    std::uint64_t again = 0;  // with these names, on other numbers and larger tensors
+    bool has_values = false;
+    bool is_alone = false;  // in its class
+    bool is_idle = false;   // has a part that is
+    bool ignores = false;   // of a representative: an input that it reads
+    bool is_reducible = false;
+  };
+  // Fills parts_ for the values of the first `nodes` operations of a graph, from what it has in common with the last.
+  void find_parts(const Sketch& sketch, std::size_t nodes);
+  static std::size_t nodes_of_parts(const Sketch& sketch);
+  // Whether the same graph with the representative of its class in the place of some part is smaller.
+  bool follows_from_smaller(const Sketch& sketch, std::uint64_t structure);
+  bool is_less(const Sketch& sketch, const Rank& rank, std::size_t separate) const;
+  // Removes graphs that use an identity in vain.
+  void leave_out(std::vector<Record>& records) const;
+  // Whether some part of a graph, but the whole, is in a class whose representative does so or reads nothing.
+  bool has_idle_part(const Sketch& sketch);
+  void look_at(const Record& record, bool is_representative, Known& known, const Found& found);
+  void pair(const Known& member, const Known& representative, const Found& found);
+  // A graph of two outputs and the smallest graphs of each of them.
+  void pair_apart(const Sketch& target, std::uint64_t structure, const Found& found);
+  // On other numbers and larger tensors, output by output.
+  bool are_equal_again(const Candidate& candidate);
+  std::optional<Naming> first_naming(const Sketch& sketch);
+  // The representative of what computes the same as a graph of one output, on its inputs; nothing where none has fewer operators than the
+  // most, or where all ignore an input that they read.
+  std::optional<Sketch> smallest_like(const Sketch& part);
+  // `smallest`, which computes the same as a graph of one output, or one as small that ends with the operations of that graph.
+  Sketch with_ends_of(const Sketch& part, Sketch smallest);
+
+  const Universe& universe_;
+  EnumerationOptions options_;
+  GraphCodec codec_;
+  Evaluator evaluator_;
+  Evaluator again_;  // other numbers, larger tensors
+  // By structure, of what is no representative: the code of the representative of its class, on the inputs that structure_of gives it.
+  std::unordered_map<std::uint64_t, std::uint64_t> representative_of_;
+  std::unordered_set<std::uint64_t> idle_;                         // structures of graphs that are no part of others
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> smallest_;  // representatives: fingerprints, ascending, and codes
+  std::vector<SketchNode> parts_nodes_;
+  std::vector<Part> parts_;  // by value of these operations
+  CandidateCounts counts_;
+};
+
+// A graph with other leaves, its operations in the same order.
+Sketch rename(const Universe& universe, const Sketch& sketch, std::span<const std::uint8_t> leaves);
+// The inputs that a graph reads.
+std::set<std::uint8_t> inputs_of(const Universe& universe, const Sketch& sketch);
+// What of a graph computes these values.
+Sketch with_outputs(const Universe& universe, const Sketch& sketch, std::span<const std::uint8_t> outputs);
+// The part of a graph that computes one value.
+Sketch part_of(const Universe& universe, const Sketch& sketch, std::uint8_t value);
+// The graph with another one, on the same inputs and of one output, in the place of a value; equal operations are one, unused ones gone.
+Sketch replace(const Universe& universe, const Sketch& sketch, std::uint8_t value, const Sketch& by);
+
+}  // namespace xflow::generator

@@ -1,0 +1,63 @@
+// Small graphs of a universe, and each as one number.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/generator/enumerate/universe.h"
+
+namespace xflow::generator {
+
+// Values are numbered: the leaves of the universe, then the outputs of the operations in their order.
+struct SketchNode {
+  ChoiceId choice{};
+  std::vector<std::uint8_t> operands;
+  friend auto operator<=>(const SketchNode&, const SketchNode&) = default;
+};
+struct Sketch {
+  std::vector<SketchNode> nodes;
+  std::vector<std::uint8_t> outputs;
+  friend auto operator<=>(const Sketch&, const Sketch&) = default;
+};
+// "split 0(relu(x0)).1; add(x0, x1)".
+std::string to_string(const Universe& universe, const Sketch& sketch);
+
+// Graphs of up to `max_operators` as numbers and back: digits of a mixed radix, the number of operations first.
+class GraphCodec {
+ public:
+  static constexpr std::size_t kMostValues = 63;  // so that six bits tell one, or none
+  // Error::limit where the codes of the largest graphs do not fit 64 bits, or they have more values.
+  static Result<GraphCodec> make(const Universe& universe, std::size_t max_operators);
+  std::uint64_t encode(const Sketch& sketch) const;
+  Sketch decode(std::uint64_t code) const;
+  std::size_t operators(std::uint64_t code) const { return code % (max_operators_ + 1); }
+  // Numbers in whose order graphs that begin with the same operations stand side by side; the first three count.
+  static std::uint64_t order(const Sketch& sketch);
+
+ private:
+  const Universe* universe_ = nullptr;
+  std::size_t max_operators_ = 0;
+};
+
+// The digits of a code under construction, least significant first.
+class CodePrefix {
+ public:
+  void append(std::uint64_t digit, std::uint64_t radix) {
+    code_ += digit * scale_;
+    scale_ *= radix;
+  }
+  std::uint64_t code() const { return code_; }
+
+ private:
+  std::uint64_t code_ = 0;
+  std::uint64_t scale_ = 1;
+};
+
+// Which outputs of an operation of two are outputs of the graph: one digit.
+inline constexpr std::uint64_t kOutputSets = 4;
+
+}  // namespace xflow::generator

@@ -1,0 +1,47 @@
+// Tensors of numbers for several values of the inputs at once: [element][lane].
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "src/egraph/numbers.h"
+#include "src/generator/enumerate/plan.h"
+
+namespace xflow::generator {
+
+// The kinds of numbers: residues modulo the first prime, pairs of residues, exact integers.
+using Residue = std::uint32_t;
+using Integer = std::int64_t;
+
+// Lanes are worked on so many at a time, or one.
+inline constexpr std::size_t kLanes = 8;
+constexpr std::size_t padded(std::size_t lanes) { return lanes == 1 ? 1 : (lanes + kLanes - 1) / kLanes * kLanes; }
+
+// out[element][lane] of one output; operands[k][element][lane]. `lanes` is 1 or a multiple of kLanes. False where an element has no value
+// (of pairs: none modulo the first prime).
+bool evaluate(const Plan& plan, std::span<const Residue* const> operands, std::size_t lanes, Residue* out);
+bool evaluate(const Plan& plan, std::span<const Pair* const> operands, std::size_t lanes, Pair* out);
+bool evaluate(const Plan& plan, std::span<const Integer* const> operands, std::size_t lanes, Integer* out);
+
+// A hash of the tensor of each lane: two sums over the elements with fixed weights, modulo the first prime or, of integers, modulo 2^64.
+// `salt` tells shapes apart.
+void hash_lanes(const Residue* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out);
+void hash_lanes(const Pair* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out);
+void hash_lanes(const Integer* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out);
+
+// A hash as sums: element e adds its number times weight(k, e) to sum k, which begins with the salt; what the sums make. Of integers modulo
+// 2^64, of residues modulo the first prime.
+std::uint32_t residue_weight(std::size_t sum, std::size_t element);
+constexpr std::uint64_t integer_weight(std::size_t sum, std::size_t element) { return mix(2 * element + sum) | 1; }
+constexpr std::uint64_t residue_hash(std::uint32_t first, std::uint32_t second) { return static_cast<std::uint64_t>(first) << 31 | second; }
+constexpr std::uint64_t integer_hash(std::uint64_t first, std::uint64_t second) { return mix(first) ^ (second << 32 | second >> 32); }
+// The sums of weights[k][e] * values[e].
+std::array<std::uint64_t, 2> weighted_sums(std::span<const std::vector<std::uint32_t>, 2> weights, const Residue* values);
+std::array<std::uint64_t, 2> weighted_sums(std::span<const std::vector<std::uint64_t>, 2> weights, const Integer* values);
+// The sums of weights[k][e] * a[e] * b[e].
+std::array<std::uint64_t, 2> weighted_products(std::span<const std::vector<std::uint32_t>, 2> weights, const Residue* a, const Residue* b);
+std::array<std::uint64_t, 2> weighted_products(std::span<const std::vector<std::uint64_t>, 2> weights, const Integer* a, const Integer* b);
+
+}  // namespace xflow::generator

@@ -1,0 +1,51 @@
+// A hash of a graph's terms that is the same under all names of its inputs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "src/generator/enumerate/graph_code.h"
+#include "src/generator/enumerate/orders.h"
+#include "src/generator/enumerate/universe.h"
+
+namespace xflow::generator {
+
+// An operation of a graph that is made operation by operation.
+struct GrownNode {
+  ChoiceId choice{};
+  std::uint8_t operands[2] = {0, 0};
+  std::uint8_t operand_count = 1;
+  std::uint8_t outputs = 1;
+  std::uint8_t first_value = 0;
+  std::uint8_t level = 1;
+  std::uint32_t cone = 0;   // a bit for each operation that it needs, itself among them
+  std::uint64_t stamp = 0;  // tells apart what stands at one place of the graph at different times
+};
+
+// Inputs are told apart by what the terms' hashes become when all inputs of a type are alike but for one; of those that this leaves alike,
+// as those of a sum, all orders are tried, and the smallest hash counts.
+class Structures {
+ public:
+  explicit Structures(const Universe& universe) : universe_(&universe) {}
+  // `inputs`: the inputs that the graph reads, ascending.
+  std::uint64_t structure(std::span<const GrownNode> nodes, std::span<const std::uint8_t> outputs, std::span<const std::uint8_t> inputs);
+  // Which number each of these inputs has in its group under the names that give the last structure.
+  std::span<const std::uint8_t> numbers() const { return best_; }
+  // The hash of the terms with inputs of these numbers in their groups.
+  std::uint64_t named(std::span<const GrownNode> nodes, std::span<const std::uint8_t> outputs, std::span<const std::uint8_t> inputs,
+                      std::span<const std::uint8_t> numbers);
+
+ private:
+  const Universe* universe_;
+  Orders orders_;
+  std::vector<std::uint64_t> values_;  // [value][naming]
+  std::vector<OrderKey> keys_;
+  std::vector<std::uint8_t> numbers_;
+  std::vector<std::uint8_t> best_;
+};
+
+// The structure of a graph; `leaves`: a renaming under which it has it.
+std::uint64_t structure_of(const Universe& universe, const Sketch& sketch, std::vector<std::uint8_t>* leaves = nullptr);
+
+}  // namespace xflow::generator

@@ -1,0 +1,538 @@
+#include "src/generator/enumerate/universe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+#include "src/ops/operator.h"
+
+namespace xflow::generator {
+namespace {
+
+// What a word stands for.
+struct Word {
+  std::string_view name;
+  bool matrix = false;  // at home among matrices
+  bool image = false;
+  bool ordered = false;  // compares numbers
+  bool partial = false;  // no function of integers
+};
+
+constexpr Word kWords[] = {
+    {"abs"},
+    {"add"},
+    {"average_kernel", false, true},
+    {"average_pool", false, true},
+    {"concat"},
+    {"conv", false, true},
+    {"depthwise_conv", false, true},
+    {"div", false, false, false, true},
+    {"enlarge", false, true},
+    {"exp", false, false, false, true},
+    {"half"},
+    {"identity"},
+    {"matmul", true},
+    {"max_pool", false, true, true},
+    {"maximum", false, false, true},
+    {"minimum", false, false, true},
+    {"minus_one"},
+    {"mul"},
+    {"neg"},
+    {"one"},
+    {"ones"},
+    {"reciprocal", false, false, false, true},
+    {"reduce_max", true, false, true},
+    {"reduce_mean", true, false, false, true},
+    {"reduce_sum", true},
+    {"relu"},
+    {"sigmoid", false, false, false, true},
+    {"softmax", true, false, false, true},
+    {"split"},
+    {"sqrt", false, false, false, true},
+    {"sub"},
+    {"tanh", false, false, false, true},
+    {"transpose", true},
+    {"two"},
+    {"zero"},
+    {"zeros"},
+};
+
+const Word* find_word(std::string_view name) {
+  const auto found = std::find_if(std::begin(kWords), std::end(kWords), [&](const Word& w) { return w.name == name; });
+  return found == std::end(kWords) ? nullptr : found;
+}
+
+bool contains(std::span<const std::string> words, std::string_view name) {
+  return std::find(words.begin(), words.end(), name) != words.end();
+}
+
+// Letters that two words have in common at their begin.
+std::size_t common_begin(std::string_view a, std::string_view b) {
+  return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+}
+
+Unexpected unknown_word(std::string_view name) {
+  std::string similar;
+  for (const Word& w : kWords)
+    if (common_begin(w.name, name) >= 3 || w.name.find(name) != std::string_view::npos)
+      similar += fmt::format("{}{}", similar.empty() ? "; similar: " : ", ", w.name);
+  return fail(ErrorCode::invalid_argument, fmt::format("unknown operator '{}'{}", name, similar));
+}
+
+}  // namespace
+
+const char* name(World world) { return world == World::matrix ? "matrix" : "image"; }
+
+std::vector<std::string> Universe::known_words() {
+  std::vector<std::string> names;
+  for (const Word& w : kWords) names.emplace_back(w.name);
+  return names;
+}
+
+std::optional<std::vector<std::string>> Universe::preset(std::string_view name) {
+  if (name == "cnn") {
+    return std::vector<std::string>{"add",      "average_pool", "concat", "conv", "enlarge", "identity",
+                                    "max_pool", "mul",          "one",    "relu", "split",   "zero"};
+  }
+  if (name == "rnn") return std::vector<std::string>{"add", "concat", "matmul", "mul", "one", "sigmoid", "split", "tanh"};
+  if (name == "transformer") {
+    return std::vector<std::string>{"add", "concat", "div",        "exp",     "identity", "matmul",   "mul",
+                                    "one", "ones",   "reduce_sum", "softmax", "split",    "transpose"};
+  }
+  if (name == "all") return known_words();
+  return std::nullopt;
+}
+
+Result<std::vector<UniverseOptions>> Universe::divide(std::span<const std::string> words, std::size_t inputs) {
+  bool image = false;
+  bool matrix = false;
+  bool ordered = false;
+  bool partial = false;
+  for (const std::string& word : words) {
+    const Word* w = find_word(word);
+    if (w == nullptr) return unknown_word(word);
+    image = image || w->image;
+    matrix = matrix || w->matrix;
+    ordered = ordered || w->ordered;
+    partial = partial || w->partial;
+  }
+  if (words.empty()) return fail(ErrorCode::invalid_argument, "no operators are named");
+  std::vector<UniverseOptions> result;
+  for (const World world : {World::matrix, World::image}) {
+    if (!(world == World::image ? image : matrix || !image)) continue;
+    for (const bool with_order : {false, true}) {
+      UniverseOptions options{world, {}, inputs};
+      bool worth = !with_order && !ordered;
+      for (const std::string& word : words) {
+        const Word& w = *find_word(word);
+        if ((world == World::matrix && w.image) || (world == World::image && w.matrix)) continue;
+        if (with_order ? w.partial : w.ordered) continue;
+        // Without order all but what compares; with order what compares and all that is a function of integers.
+        worth = worth || (with_order ? w.ordered : !w.ordered);
+        options.words.push_back(word);
+      }
+      std::sort(options.words.begin(), options.words.end());
+      options.words.erase(std::unique(options.words.begin(), options.words.end()), options.words.end());
+      if (worth && !options.words.empty()) result.push_back(std::move(options));
+    }
+  }
+  return result;
+}
+
+// Fills a universe.
+class UniverseBuilder {
+ public:
+  explicit UniverseBuilder(const UniverseOptions& options) : options_(options) {}
+
+  Result<Universe> build() {
+    for (const std::string& word : options_.words) {
+      const Word* w = find_word(word);
+      if (w == nullptr) return unknown_word(word);
+      if (options_.world == World::matrix ? w->image : w->matrix)
+        return fail(ErrorCode::invalid_argument,
+                    fmt::format("'{}' is no operator on {}", word, options_.world == World::matrix ? "matrices" : "images"));
+    }
+    u_.world_ = options_.world;
+    u_.one_ = u_.named("1", {1, 1});
+    if (options_.world == World::matrix) {
+      matrices();
+    } else {
+      images();
+    }
+    for (std::size_t k = 0; k < u_.leaves_.size(); ++k)
+      if (u_.leaves_[k].kind == Leaf::Kind::input && (k == 0 || u_.leaves_[k].group != u_.leaves_[k - 1].group))
+        u_.group_begins_.push_back(k);
+    u_.inputs_ = u_.leaves_.size();
+    constants();
+    choices();
+    numbers();
+    return std::move(u_);
+  }
+
+ private:
+  bool has(std::string_view word) const { return contains(options_.words, word); }
+
+  void inputs(std::vector<DimId> dims, std::size_t count) {
+    const TypeId type = u_.intern(std::move(dims));
+    for (std::size_t k = 0; k < count; ++k) u_.leaves_.push_back({Leaf::Kind::input, type, groups_, {}, Leaf::Readers::all});
+    ++groups_;
+  }
+
+  void matrices() {
+    n_ = u_.named("n", {4, 5});
+    inputs({n_, n_}, options_.inputs);
+    if (has("split")) {
+      const DimId two = u_.sum(n_, n_);
+      inputs({n_, two}, 2);
+      inputs({two, n_}, 2);
+    }
+    if (has("reduce_sum") || has("reduce_mean") || has("reduce_max") || has("softmax")) inputs({n_, u_.one_}, 2);
+  }
+
+  void images() {
+    const DimId n = u_.named("n", {2, 3});
+    const DimId c = u_.named("c", {2, 3});
+    const DimId h = u_.named("h", {4, 5});
+    const DimId w = u_.named("w", {3, 4});
+    c_ = c;
+    u_.kernel_ = u_.named("r", {3, 3});
+    inputs({n, c, h, w}, options_.inputs);
+    if (has("conv")) {
+      inputs({c, c, u_.kernel_, u_.kernel_}, 2);
+      inputs({c, c, u_.one_, u_.one_}, 2);
+    }
+    if (has("depthwise_conv")) inputs({c, u_.one_, u_.kernel_, u_.kernel_}, 2);
+    if (has("split")) {
+      inputs({n, u_.sum(c, c), h, w}, 2);
+      inputs({u_.sum(n, n), c, h, w}, 2);
+    }
+  }
+
+  void constants() {
+    const auto full = [&](std::string_view word, const ir::Rational& value) {
+      if (has(word)) u_.leaves_.push_back({Leaf::Kind::full, u_.intern({}), 0, value, Leaf::Readers::all});
+    };
+    full("zero", 0);
+    full("one", 1);
+    full("two", 2);
+    full("half", *ir::Rational::make(1, 2));
+    full("minus_one", -1);
+    using Readers = Leaf::Readers;
+    if (has("identity") && has("matmul")) u_.leaves_.push_back({Leaf::Kind::identity_matrix, u_.intern({n_, n_}), 0, {}, Readers::sums});
+    if (has("identity") && has("conv")) {
+      u_.leaves_.push_back({Leaf::Kind::identity_kernel, u_.intern({c_, c_, u_.kernel_, u_.kernel_}), 0, {}, Readers::sums});
+      u_.leaves_.push_back({Leaf::Kind::identity_kernel, u_.intern({c_, c_, u_.one_, u_.one_}), 0, {}, Readers::sums});
+    }
+    for (const auto& [word, value] : {std::pair("ones", 1), std::pair("zeros", 0)}) {
+      if (!has(word)) continue;
+      for (const std::size_t first : u_.group_begins_) {
+        const TypeId type = u_.leaves_[first].type;
+        const bool column = u_.dims(type).size() == 2 && u_.dims(type)[1] == u_.one_;
+        u_.leaves_.push_back({Leaf::Kind::full, type, 0, value, column ? Readers::products : Readers::none});
+      }
+    }
+    if (has("average_kernel"))
+      u_.leaves_.push_back(
+          {Leaf::Kind::full, u_.intern({c_, u_.one_, u_.kernel_, u_.kernel_}), 0, *ir::Rational::make(1, 9), Readers::all});
+  }
+
+  void add(std::string_view word, std::string_view op, Choice choice) {
+    if (!has(word)) return;
+    if (choice.name.empty()) choice.name = word;
+    choice.word = word;
+    choice.op = ops::id_of(op);
+    u_.choices_.push_back(std::move(choice));
+  }
+
+  void choices() {
+    const bool image = options_.world == World::image;
+    for (const std::string_view op : {"abs", "exp", "neg", "reciprocal", "relu", "sigmoid", "sqrt", "tanh"})
+      add(op, op, {.weight = kPointwiseWeight});
+    for (const std::string_view op : {"add", "mul", "maximum", "minimum"})
+      add(op, op, {.shape = Shape::broadcast, .operands = 2, .commutative = true, .weight = kPointwiseWeight});
+    for (const std::string_view op : {"div", "sub"}) add(op, op, {.shape = Shape::broadcast, .operands = 2, .weight = kPointwiseWeight});
+    if (!image) {
+      add("matmul", "matmul", {.shape = Shape::matmul, .operands = 2, .weight = kProductWeight});
+      add("transpose", "transpose", {.shape = Shape::transpose, .attributes = {{"perm", ir::polys(std::array<std::int64_t, 2>{1, 0})}}});
+      add("softmax", "softmax", {.attributes = {{"axis", ir::Poly(1)}}, .weight = kReductionWeight});
+      for (const std::string_view op : {"reduce_sum", "reduce_mean", "reduce_max"})
+        add(op, op,
+            {.shape = Shape::reduce,
+             .axis = 1,
+             .attributes = {{"axes", ir::polys(std::array<std::int64_t, 1>{1})}},
+             .weight = kReductionWeight});
+    } else {
+      const std::vector<ir::Poly> same(4, ir::Poly(1));
+      const std::vector<ir::Poly> none(4, ir::Poly(0));
+      add("conv", "conv",
+          {.name = "conv 3x3",
+           .shape = Shape::convolution,
+           .operands = 2,
+           .axis = 3,
+           .attributes = {{"pads", same}},
+           .weight = kConvolutionWeight});
+      add("conv", "conv",
+          {.name = "conv 1x1",
+           .shape = Shape::convolution,
+           .operands = 2,
+           .axis = 1,
+           .attributes = {{"pads", none}},
+           .weight = kPointConvolutionWeight});
+      add("depthwise_conv", "conv", {.shape = Shape::depthwise, .operands = 2, .attributes = {{"pads", same}}, .weight = kProductWeight});
+      const std::vector<ir::Poly> around = {0, 0, 1, 1};
+      add("enlarge", "pad", {.shape = Shape::enlarge, .attributes = {{"begins", around}, {"ends", around}}});
+      const std::vector<ir::Poly> kernel(2, ir::Poly(3));
+      add("average_pool", "average_pool",
+          {.attributes = {{"kernel", kernel}, {"pads", same}, {"count_include_pad", ir::Poly(1)}}, .weight = kWindowWeight});
+      add("max_pool", "max_pool", {.attributes = {{"kernel", kernel}, {"pads", same}}, .weight = kWindowWeight});
+    }
+    for (const int axis : {0, 1}) {
+      add("concat", "concat",
+          {.name = fmt::format("concat {}", axis),
+           .shape = Shape::concat,
+           .operands = 2,
+           .axis = axis,
+           .attributes = {{"axis", ir::Poly(axis)}}});
+      add("split", "split",
+          {.name = fmt::format("split {}", axis),
+           .shape = Shape::split,
+           .outputs = 2,
+           .axis = axis,
+           .attributes = {{"axis", ir::Poly(axis)}}});
+    }
+    std::stable_sort(u_.choices_.begin(), u_.choices_.end(), [](const Choice& a, const Choice& b) { return a.name < b.name; });
+  }
+
+  void numbers() {
+    for (const std::string& word : options_.words) {
+      const Word& w = *find_word(word);
+      if (w.ordered) u_.numbers_ = Universe::Numbers::integers;
+      if (w.partial) u_.numbers_ = Universe::Numbers::pairs;
+    }
+  }
+
+  const UniverseOptions& options_;
+  Universe u_;
+  std::size_t groups_ = 0;
+  DimId n_{};
+  DimId c_{};
+};
+
+Result<Universe> Universe::make(const UniverseOptions& options) { return UniverseBuilder(options).build(); }
+
+std::size_t Universe::group_size(std::size_t group) const {
+  return (group + 1 < group_begins_.size() ? group_begins_[group + 1] : inputs_) - group_begins_[group];
+}
+
+DimId Universe::named(const std::string& name, std::vector<std::int64_t> sizes) {
+  const auto id = static_cast<DimId>(dims_.size());
+  dims_.push_back({name, std::nullopt});
+  sizes_[id] = std::move(sizes);
+  return id;
+}
+
+DimId Universe::sum(DimId a, DimId b) const {
+  const auto [found, added] = sums_.try_emplace({a, b}, static_cast<DimId>(dims_.size()));
+  if (added) {
+    assert(dims_.size() < UINT16_MAX);
+    dims_.push_back({{}, std::pair(a, b)});
+  }
+  return found->second;
+}
+
+TypeId Universe::intern(std::vector<DimId> dims) const {
+  const auto [found, added] = type_ids_.try_emplace(dims, static_cast<TypeId>(types_.size()));
+  if (added) {
+    assert(types_.size() < UINT16_MAX);
+    salts_.push_back(make_salt(dims));
+    types_.push_back(std::move(dims));
+    std::array<std::size_t, kAssignments> elements{};
+    for (std::size_t sizes = 0; sizes < kAssignments; ++sizes) {
+      elements[sizes] = 1;
+      for (const std::int64_t d : shape(found->second, sizes)) elements[sizes] *= static_cast<std::size_t>(d);
+    }
+    elements_.push_back(elements);
+  }
+  return found->second;
+}
+
+std::int64_t Universe::size(DimId id, std::size_t sizes) const {
+  const Dim& d = dim(id);
+  return d.parts ? size(d.parts->first, sizes) + size(d.parts->second, sizes) : sizes_.at(id)[sizes];
+}
+
+std::vector<std::int64_t> Universe::shape(TypeId type, std::size_t sizes) const {
+  std::vector<std::int64_t> result;
+  for (const DimId d : dims(type)) result.push_back(size(d, sizes));
+  return result;
+}
+
+std::uint64_t Universe::make_salt(std::span<const DimId> dims) const {
+  std::uint64_t salt = 0;
+  const auto add = [&](auto&& self, DimId id) -> void {
+    const Dim& d = dim(id);
+    if (d.parts) {
+      self(self, d.parts->first);
+      self(self, d.parts->second);
+      return;
+    }
+    for (const char c : d.name) salt = mix(salt + static_cast<unsigned char>(c));
+  };
+  for (const DimId d : dims) {
+    add(add, d);
+    salt = mix(salt ^ 0x5A);
+  }
+  return salt;
+}
+
+std::vector<TypeId> Universe::find_type(const Choice& choice, std::span<const TypeId> operands) const {
+  const std::vector<DimId> a = dims(operands[0]);
+  const std::vector<DimId> b = operands.size() > 1 ? dims(operands[1]) : std::vector<DimId>();
+  const auto is_one = [&](DimId d) { return dim(d).name == "1"; };
+  const auto axis = static_cast<std::size_t>(choice.axis);
+  switch (choice.shape) {
+    case Shape::same:
+      // Nothing is computed of a number alone, and pools have no kernels as operands.
+      if (a.empty() || (choice.weight == kWindowWeight && is_kernel(operands[0]))) return {};
+      // A softmax of single numbers is 1.
+      if (choice.word == "softmax" && is_one(a[1])) return {};
+      return {operands[0]};
+    case Shape::broadcast: {
+      if (a.empty() || b.empty()) return {a.empty() ? operands[1] : operands[0]};
+      if (a.size() != b.size()) return {};
+      std::vector<DimId> result;
+      for (std::size_t k = 0; k < a.size(); ++k) {
+        if (a[k] != b[k] && !is_one(a[k]) && !is_one(b[k])) return {};
+        result.push_back(is_one(a[k]) ? b[k] : a[k]);
+      }
+      // Images and kernels meet in convolutions alone.
+      if (world_ == World::image && a != b) return {};
+      return {intern(std::move(result))};
+    }
+    case Shape::matmul:
+      if (a.size() != 2 || b.size() != 2 || a[1] != b[0] || is_one(a[1])) return {};
+      return {intern({a[0], b[1]})};
+    case Shape::transpose:
+      if (a.size() != 2) return {};
+      return {intern({a[1], a[0]})};
+    case Shape::concat: {
+      if (a.size() != b.size() || a.size() <= axis || is_one(a[axis]) || is_one(b[axis])) return {};
+      for (std::size_t k = 0; k < a.size(); ++k)
+        if (k != axis && a[k] != b[k]) return {};
+      std::vector<DimId> result = a;
+      result[axis] = sum(a[axis], b[axis]);
+      return {intern(std::move(result))};
+    }
+    case Shape::split: {
+      if (a.size() <= axis || !dim(a[axis]).parts) return {};
+      const auto parts = *dim(a[axis]).parts;
+      std::vector<DimId> first = a;
+      std::vector<DimId> second = a;
+      first[axis] = parts.first;
+      second[axis] = parts.second;
+      const TypeId left = intern(std::move(first));
+      return {left, intern(std::move(second))};
+    }
+    case Shape::convolution:
+      if (a.size() != 4 || is_kernel(operands[0]) || !is_kernel(operands[1]) || a[1] != b[1] || size(b[2], 0) != choice.axis) return {};
+      return {intern({a[0], b[0], a[2], a[3]})};
+    case Shape::depthwise:
+      if (a.size() != 4 || is_kernel(operands[0]) || !is_kernel(operands[1]) || !is_one(b[1]) || a[1] != b[0]) return {};
+      return {operands[0]};
+    case Shape::enlarge:
+      if (!is_kernel(operands[0]) || !is_one(a[2])) return {};
+      return {intern({a[0], a[1], kernel_, kernel_})};
+    case Shape::reduce: {
+      if (a.size() != 2 || is_one(a[axis])) return {};
+      std::vector<DimId> result = a;
+      result[axis] = one_;
+      return {intern(std::move(result))};
+    }
+  }
+  return {};
+}
+
+bool Universe::is_kernel(TypeId type) const {
+  const std::vector<DimId>& d = dims(type);
+  return world_ == World::image && d.size() == 4 && (d[3] == one_ || d[3] == kernel_);
+}
+
+Universe::Operation& Universe::find_operation(ChoiceId id, TypeId a, TypeId b) const {
+  const auto at = [](auto& list, std::size_t k) -> auto& {
+    if (k >= list.size()) list.resize(k + 1);
+    return list[k];
+  };
+  std::uint32_t& number = at(at(at(operation_at_, static_cast<std::size_t>(id)), static_cast<std::size_t>(a)), static_cast<std::size_t>(b));
+  if (number == 0) {
+    const TypeId operands[2] = {a, b};
+    const std::vector<TypeId> types = find_type(choice(id), std::span(operands, choice(id).operands));
+    Operation& made = operations_.emplace_back();
+    made.outputs = types.size();
+    std::copy(types.begin(), types.end(), made.types.begin());
+    made.number = static_cast<std::uint32_t>(operations_.size() - 1);
+    number = made.number + 1;
+  }
+  return operations_[number - 1];
+}
+
+std::span<const TypeId> Universe::type(ChoiceId id, std::span<const TypeId> operands) const {
+  const Operation& o = operation(id, operands[0], operands.size() > 1 ? operands[1] : TypeId{});
+  return std::span(o.types).first(o.outputs);
+}
+
+ir::Attributes Universe::attributes(ChoiceId id, std::span<const TypeId> operands, std::size_t sizes) const {
+  const Choice& c = choice(id);
+  ir::Attributes result = c.attributes;
+  const std::vector<DimId>& a = dims(operands[0]);
+  if (c.shape == Shape::split) {
+    const auto parts = *dim(a[static_cast<std::size_t>(c.axis)]).parts;
+    result.set("sizes", ir::polys(std::array<std::int64_t, 2>{size(parts.first, sizes), size(parts.second, sizes)}));
+  }
+  if (c.shape == Shape::depthwise) result.set("groups", ir::Poly(size(a[1], sizes)));
+  return result;
+}
+
+ir::OperatorId Universe::op(const Leaf& constant) const {
+  return ops::id_of(constant.kind == Leaf::Kind::full              ? "full"
+                    : constant.kind == Leaf::Kind::identity_matrix ? "identity_matrix"
+                                                                   : "identity_kernel");
+}
+
+ir::Attributes Universe::attributes(const Leaf& constant, std::size_t sizes) const {
+  const std::vector<std::int64_t> dims = shape(constant.type, sizes);
+  if (constant.kind == Leaf::Kind::full) return {{"shape", ir::polys(dims)}, {"value", ir::Real(constant.value)}};
+  if (constant.kind == Leaf::Kind::identity_matrix) return {{"size", ir::Poly(dims[0])}};
+  return {{"channels", ir::Poly(dims[0])}, {"kernel", ir::polys(std::span(dims).subspan(2))}};
+}
+
+const std::vector<Plan>& Universe::plans(ChoiceId id, std::span<const TypeId> operands, std::size_t sizes) const {
+  PlanCache::Plans& plans = find_operation(id, operands[0], operands.size() > 1 ? operands[1] : TypeId{}).plans[sizes];
+  if (!plans) {
+    std::vector<std::vector<std::int64_t>> shapes;
+    shapes.reserve(operands.size());
+    for (const TypeId t : operands) shapes.push_back(shape(t, sizes));
+    // Universes have operators with a plan for every type that they say fits; a test asks for all of them.
+    plans = cache_->get(choice(id).op, attributes(id, operands, sizes), shapes);
+    assert(plans);
+  }
+  return *plans;
+}
+
+void Universe::forget_plans() {
+  for (Operation& o : operations_)
+    for (PlanCache::Plans& plans : o.plans) plans.reset();
+}
+
+std::string Universe::to_string(TypeId type) const {
+  const auto text = [&](auto&& self, DimId id) -> std::string {
+    const Dim& d = dim(id);
+    return d.parts ? fmt::format("({} + {})", self(self, d.parts->first), self(self, d.parts->second)) : d.name;
+  };
+  std::string result;
+  for (const DimId d : dims(type)) result += (result.empty() ? "" : ", ") + text(text, d);
+  return "[" + result + "]";
+}
+
+}  // namespace xflow::generator

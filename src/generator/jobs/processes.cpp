@@ -1,0 +1,76 @@
+#include "src/generator/jobs/processes.h"
+
+#include <exception>
+#include <utility>
+#include <vector>
+
+namespace xflow::generator {
+namespace {
+
+// The first character of a message says what the rest is.
+constexpr char kPiece = 'p';
+constexpr char kStop = 's';
+constexpr char kDone = 'd';
+constexpr char kFailed = 'f';  // the code as a character, the place, a character 0, the message
+
+std::string answer(const Result<std::string>& result) {
+  if (result) return kDone + *result;
+  const Error& e = result.error();
+  return std::string{kFailed, static_cast<char>(e.code)} + e.where + '\0' + e.message;
+}
+
+Result<std::string> answered(const std::string& text) {
+  if (text.starts_with(kDone)) return text.substr(1);
+  const std::size_t end = text.find('\0', 2);
+  if (!text.starts_with(kFailed) || end == std::string::npos) return fail(ErrorCode::internal, "no answer of a process");
+  return fail(static_cast<ErrorCode>(text[1]), text.substr(end + 1), text.substr(2, end - 2));
+}
+
+// No exception may keep the first process waiting for an answer.
+Result<std::string> do_piece(const Piece& work, const std::string& piece) {
+  try {
+    return work(piece);
+  } catch (const std::exception& e) {  // of the standard library: no memory
+    return fail(ErrorCode::limit, e.what());
+  }
+}
+
+}  // namespace
+
+Processes::~Processes() {
+  for (std::size_t process = 1; process <= messages_->others(); ++process) messages_->send(process, std::string(1, kStop));
+}
+
+Result<void> Processes::run(const std::vector<std::string>& pieces, const Piece& /*work*/,
+                            const std::function<Result<void>(std::size_t piece, std::string result)>& done) {
+  std::vector<std::size_t> piece_of(messages_->others() + 1);  // by process
+  std::size_t next = 0;
+  const auto hand_out = [&](std::size_t process) {
+    piece_of[process] = next;
+    messages_->send(process, kPiece + pieces[next++]);
+  };
+  while (next < pieces.size() && next < messages_->others()) hand_out(next + 1);
+  Result<void> outcome;
+  for (std::size_t under_way = next; under_way != 0; --under_way) {
+    const Messages::Message message = messages_->receive();
+    const std::size_t piece = piece_of[message.process];
+    if (!outcome) continue;
+    Result<std::string> result = answered(message.text);
+    if (result && next < pieces.size()) {
+      hand_out(message.process);
+      ++under_way;
+    }
+    outcome = result ? done(piece, *std::move(result)) : Result<void>(fail(std::move(result).error()));
+  }
+  return outcome;
+}
+
+void serve(Messages& messages, const Piece& work) {
+  for (;;) {
+    const std::string text = messages.receive().text;
+    if (text.starts_with(kStop)) return;
+    messages.send(0, answer(do_piece(work, text.substr(1))));
+  }
+}
+
+}  // namespace xflow::generator

@@ -1,0 +1,304 @@
+#include "src/generator/rules/collect_pieces.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string_view>
+
+#include "src/generator/rules/rule_writer.h"
+#include "src/generator/rules/shapes.h"
+#include "src/verifier/guards/infer.h"
+#include "src/verifier/proof/assumptions.h"
+#include "src/verifier/proof/prove_rules.h"
+
+namespace xflow::generator {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Operations that are not defined, or not finite, for all finite numbers.
+std::multiset<std::string_view> partial(const Universe& universe, const Sketch& sketch) {
+  std::multiset<std::string_view> found;
+  for (const SketchNode& n : sketch.nodes) {
+    const std::string& word = universe.choice(n.choice).word;
+    const bool by_number = universe.is_constant(n.operands.back());
+    if ((word == "div" && !by_number) || word == "reciprocal") found.insert("division");
+    if (word == "exp" || word == "sqrt") found.insert(word);
+  }
+  return found;
+}
+
+bool divides(const rules::Term& term) {
+  return (term.kind == rules::Term::Kind::application && (term.name == "div" || term.name == "reciprocal" || term.name == "softmax")) ||
+         std::any_of(term.operands.begin(), term.operands.end(), divides);
+}
+bool divides(const std::vector<rules::Statement>& side) {
+  return std::any_of(side.begin(), side.end(), [](const rules::Statement& s) { return divides(s.term); });
+}
+
+ordered_json to_json(const Sketch& sketch) {
+  ordered_json nodes = ordered_json::array();
+  for (const SketchNode& n : sketch.nodes) {
+    ordered_json node = {static_cast<int>(n.choice)};
+    for (const std::uint8_t o : n.operands) node.push_back(o);
+    nodes.push_back(std::move(node));
+  }
+  return {{"nodes", std::move(nodes)}, {"outputs", sketch.outputs}};
+}
+
+Sketch sketch_of(const ordered_json& json) {
+  Sketch sketch;
+  for (const ordered_json& n : json.at("nodes")) {
+    SketchNode node;
+    node.choice = static_cast<ChoiceId>(n.at(0).get<int>());
+    for (std::size_t k = 1; k < n.size(); ++k) node.operands.push_back(n.at(k).get<std::uint8_t>());
+    sketch.nodes.push_back(std::move(node));
+  }
+  sketch.outputs = json.at("outputs").get<std::vector<std::uint8_t>>();
+  return sketch;
+}
+
+Result<rules::Rule> one_rule(const std::string& text) {
+  XFLOW_TRY(std::vector<rules::Rule> parsed, rules::parse_rules(text, "generated"));
+  if (parsed.size() != 1) return fail(ErrorCode::unreadable, "expected one rule");
+  return std::move(parsed.front());
+}
+
+// Calls `read` on JSON that another process, or this one before, has written.
+template <typename Read>
+auto from_json(const std::string& text, const Read& read) -> Result<decltype(read(ordered_json()))> {
+  try {
+    return read(ordered_json::parse(text));
+  } catch (const nlohmann::json::exception& e) {
+    return fail(ErrorCode::unreadable, fmt::format("not what a job says: {}", e.what()));
+  }
+}
+
+}  // namespace
+
+bool is_source(const Universe& universe, const Sketch& source, const Sketch& target) {
+  if (source.nodes.empty()) return false;
+  const std::set<std::uint8_t> known = inputs_of(universe, source);
+  const std::set<std::uint8_t> read = inputs_of(universe, target);
+  return std::includes(known.begin(), known.end(), read.begin(), read.end());
+}
+
+bool changes_partial(const Universe& universe, const Candidate& candidate) {
+  return partial(universe, candidate.source) != partial(universe, candidate.target);
+}
+
+bool may_change_partial(const Universe& universe, const Candidate& candidate) {
+  return !partial(universe, candidate.source).empty() || !partial(universe, candidate.target).empty() ||
+         inputs_of(universe, candidate.source) != inputs_of(universe, candidate.target);
+}
+
+Look look_at(Deriver& deriver, std::span<const std::size_t> unproved, const DeriveLimits& limits, const Universe& universe,
+             const Candidate& candidate) {
+  const bool pair = candidate.source.outputs.size() > 1;
+  const FlatEquation equation = GeneralShapes(universe, candidate).concrete(deriver.vocabulary());
+  deriver.use_special(may_change_partial(universe, candidate));
+  const Goal goal = goal_of(candidate.source.outputs.size());
+  if (deriver.derives(equation, limits, goal)) return Look::derived;
+  if (unproved.empty() || pair) return Look::open;
+  for (const std::size_t rule : unproved) deriver.enable(rule, true);
+  const bool follows = deriver.derives(equation, limits, goal);
+  for (const std::size_t rule : unproved) deriver.enable(rule, false);
+  return follows ? Look::follows : Look::open;
+}
+
+std::optional<rules::Rule> with_divisors_guarded(const rules::Rule& decided, const rules::Rule& rule, const verifier::Options& options) {
+  if (!divides(decided.source) && !divides(decided.target)) return std::nullopt;
+  // Guards on signs make rules of what the numbers of a fingerprint have in common by accident.
+  const auto lacking = verifier::missing_value_guards(decided, options);
+  if (lacking.empty() ||
+      !std::all_of(lacking.begin(), lacking.end(), [](const rules::Guard& g) { return g.kind == rules::Guard::Kind::is_nonzero; })) {
+    return std::nullopt;
+  }
+  std::vector<rules::Guard> guards = rule.guards;
+  guards.insert(guards.end(), lacking.begin(), lacking.end());
+  auto guarded = verifier::with_guards(rule, std::move(guards));
+  return guarded ? std::optional(*std::move(guarded)) : std::nullopt;
+}
+
+std::vector<TriedForm> try_forms(const Universe& universe, const Candidate& candidate, const verifier::Options& options,
+                                 std::size_t begin) {
+  std::vector<TriedForm> result;
+  const Candidate reversed{candidate.target, candidate.source};
+  std::size_t number = 0;
+  for (const Candidate* direction : {&candidate, &reversed}) {
+    if (direction == &reversed && candidate.source.outputs.size() > 1) break;
+    if (!is_source(universe, direction->source, direction->target)) continue;
+    const std::vector<WrittenRule> texts = write_rule(universe, *direction, "r", true);
+    for (std::size_t variant = 0; variant < texts.size(); ++variant, ++number) {
+      if (number < begin) continue;
+      TriedForm& form = result.emplace_back();
+      form.reversed = direction == &reversed;
+      form.variant = variant;
+      const auto rule = one_rule(texts[variant].text);
+      if (!rule) {
+        form.why = rule.error().text();
+        continue;
+      }
+      const verifier::RuleDecision decision = verifier::decide(*rule, options);
+      form.verdict = decision.verdict;
+      if (form.verdict == verifier::Verdict::unknown && with_divisors_guarded(*rule, *rule, options)) {
+        form.is_guarded = true;
+        form.verdict = verifier::Verdict::proved;
+      }
+      if (form.verdict == verifier::Verdict::proved) return result;
+      form.why = decision.explanation();
+    }
+  }
+  return result;
+}
+
+FullProof prove_fully(const rules::Rule& rule, const verifier::Options& options) {
+  const verifier::RuleDecision decision = verifier::decide(rule, options);
+  if (decision.verdict != verifier::Verdict::proved) return {decision.verdict, decision.explanation(), std::nullopt};
+  auto shorter = verifier::with_guards(rule, verifier::needed_guards(rule, options));
+  return {decision.verdict, {}, shorter ? *std::move(shorter) : rule};
+}
+
+std::optional<rules::Rule> first_proved(const Universe& universe, const Candidate& candidate, const std::string& name, bool with_equal,
+                                        const verifier::Options& options) {
+  for (const WrittenRule& written : write_rule(universe, candidate, name)) {
+    if (!written.equal.empty() && !with_equal) break;
+    if (const auto rule = one_rule(written.text))
+      if (FullProof proof = prove_fully(*rule, options); proof.rule) return std::move(proof.rule);
+  }
+  return std::nullopt;
+}
+
+namespace pieces {
+
+std::string to_text(const Candidate& candidate) {
+  return ordered_json({{"source", to_json(candidate.source)}, {"target", to_json(candidate.target)}}).dump();
+}
+Result<Candidate> candidate_of(const std::string& text) {
+  return from_json(text, [](const ordered_json& json) { return Candidate{sketch_of(json.at("source")), sketch_of(json.at("target"))}; });
+}
+
+std::string look(std::size_t universe, std::size_t ranges, std::size_t begin, std::size_t end, std::span<const RuleText> rules) {
+  ordered_json json = ordered_json::array();
+  for (const RuleText& r : rules) json.push_back({r.text, r.is_proved, r.is_special});
+  return fmt::format("look {} {} {} {}\n{}", universe, ranges, begin, end, json.dump());
+}
+std::string forms(std::size_t universe, const Candidate& candidate) { return fmt::format("forms {}\n{}", universe, to_text(candidate)); }
+std::string prove(const rules::Rule& rule) { return "prove\n" + rules::print(rule); }
+std::string first(std::size_t universe, const Candidate& candidate, const std::string& name, bool with_equal) {
+  return fmt::format("first {} {} {}\n{}", universe, name, with_equal ? 1 : 0, to_text(candidate));
+}
+bool is_one(const std::string& kind) { return kind == "look" || kind == "forms" || kind == "prove" || kind == "first"; }
+
+Result<std::vector<TriedForm>> forms_of(const std::string& answer) {
+  return from_json(answer, [](const ordered_json& json) {
+    std::vector<TriedForm> forms;
+    for (const ordered_json& f : json)
+      forms.push_back({f.at(0).get<bool>(), f.at(1).get<std::size_t>(), static_cast<verifier::Verdict>(f.at(2).get<int>()),
+                       f.at(3).get<bool>(), f.at(4).get<std::string>()});
+    return forms;
+  });
+}
+Result<FullProof> proof_of(const std::string& answer) {
+  XFLOW_TRY(const ordered_json json, from_json(answer, [](const ordered_json& j) { return j; }));
+  XFLOW_TRY(const std::string text, from_json(answer, [](const ordered_json& j) { return j.at(2).get<std::string>(); }));
+  FullProof proof{static_cast<verifier::Verdict>(json[0].get<int>()), json[1].get<std::string>(), std::nullopt};
+  if (!text.empty()) {
+    XFLOW_TRY(proof.rule, one_rule(text));
+  }
+  return proof;
+}
+Result<std::optional<rules::Rule>> rule_of(const std::string& answer) {
+  if (answer.empty()) return std::optional<rules::Rule>();
+  XFLOW_TRY(rules::Rule rule, one_rule(answer));
+  return std::optional<rules::Rule>(std::move(rule));
+}
+
+}  // namespace pieces
+
+CollectWorker::CollectWorker(std::span<const Universe> universes, const DeriveLimits& limits, const verifier::Options& options,
+                             CandidatesOf candidates_of)
+    : universes_(universes), limits_(limits), options_(options), candidates_of_(std::move(candidates_of)) {}
+CollectWorker::~CollectWorker() = default;
+
+Result<std::string> CollectWorker::run(const std::string& piece) {
+  const std::size_t line = piece.find('\n');
+  std::istringstream words(piece.substr(0, line));
+  const std::string payload = line == std::string::npos ? std::string() : piece.substr(line + 1);
+  std::string kind;
+  std::size_t universe = 0;
+  words >> kind;
+  if (kind == "prove") {
+    XFLOW_TRY(const rules::Rule rule, one_rule(payload));
+    const FullProof proof = prove_fully(rule, options_);
+    return ordered_json({static_cast<int>(proof.verdict), proof.why, proof.rule ? rules::print(*proof.rule) : std::string()}).dump();
+  }
+  if (!pieces::is_one(kind)) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", kind));
+  words >> universe;
+  if (!words || universe >= universes_.size()) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", kind));
+  if (kind == "look") {
+    std::size_t ranges = 0;
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    words >> ranges >> begin >> end;
+    return look(universe, ranges, begin, end, payload);
+  }
+  XFLOW_TRY(const Candidate candidate, pieces::candidate_of(payload));
+  if (kind == "first") {
+    std::string name;
+    int with_equal = 0;
+    words >> name >> with_equal;
+    const auto rule = first_proved(universes_[universe], candidate, name, with_equal != 0, options_);
+    return rule ? rules::print(*rule) : std::string();
+  }
+  ordered_json forms = ordered_json::array();
+  for (const TriedForm& f : try_forms(universes_[universe], candidate, options_))
+    forms.push_back({f.reversed, f.variant, static_cast<int>(f.verdict), f.is_guarded, f.why});
+  return forms.dump();
+}
+
+Result<void> CollectWorker::follow(const std::string& rules) {
+  if (deriver_ && rules == followed_) return {};
+  followed_.clear();
+  XFLOW_TRY(const std::vector<pieces::RuleText> wanted, from_json(rules, [](const ordered_json& json) {
+              std::vector<pieces::RuleText> texts;
+              for (const ordered_json& r : json) texts.push_back({r.at(0).get<std::string>(), r.at(1).get<bool>(), r.at(2).get<bool>()});
+              return texts;
+            }));
+  const bool grows = deriver_ && texts_.size() <= wanted.size() && std::equal(texts_.begin(), texts_.end(), wanted.begin());
+  if (!grows) {
+    deriver_ = std::make_unique<Deriver>();
+    texts_.clear();
+    unproved_.clear();
+  }
+  for (std::size_t k = texts_.size(); k < wanted.size(); ++k) {
+    XFLOW_TRY(const rules::Rule rule, one_rule(wanted[k].text));
+    XFLOW_TRY(const std::size_t number, deriver_->add(rule));
+    deriver_->enable(number, wanted[k].is_proved);
+    deriver_->set_special(number, wanted[k].is_special);
+    if (!wanted[k].is_proved) unproved_.push_back(number);
+    texts_.push_back(wanted[k]);
+  }
+  followed_ = rules;
+  return {};
+}
+
+Result<std::string> CollectWorker::look(std::size_t universe, std::size_t ranges, std::size_t begin, std::size_t end,
+                                        const std::string& rules) {
+  if (universe_ != universe) {
+    XFLOW_TRY(candidates_, candidates_of_(universe, ranges));
+    universe_ = universe;
+  }
+  if (begin > end || end > candidates_->size()) return fail(ErrorCode::internal, "no such candidates");
+  XFLOW_CHECK(follow(rules));
+  std::string looks;
+  looks.reserve(end - begin);
+  for (std::size_t k = begin; k < end; ++k)
+    looks.push_back(static_cast<char>(look_at(*deriver_, unproved_, limits_, universes_[universe], (*candidates_)[k])));
+  return looks;
+}
+
+}  // namespace xflow::generator

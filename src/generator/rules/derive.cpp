@@ -1,0 +1,588 @@
+#include "src/generator/rules/derive.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <climits>
+#include <map>
+
+#include "src/egraph/cheapest.h"
+#include "src/egraph/egraph_terms.h"
+#include "src/egraph/numbers.h"
+#include "src/generator/rules/rule_directions.h"
+#include "src/ops/operator.h"
+#include "src/rules/apply.h"
+#include "src/rules/match.h"
+
+namespace xflow::generator {
+
+using rules::PatternNode;
+using rules::PatternOperand;
+
+// How many operations a term of a rule has, written as a tree, where its variables have `of_variable[k]` each.
+struct Deriver::TreeSize {
+  int operations = 0;
+  std::vector<int> reads;  // by variable, how often
+
+  int with(const std::vector<int>& of_variable) const {
+    int size = operations;
+    for (std::size_t k = 0; k < reads.size(); ++k) size += reads[k] * of_variable[k];
+    return size;
+  }
+  TreeSize& operator+=(const TreeSize& other) {
+    operations += other.operations;
+    for (std::size_t k = 0; k < reads.size(); ++k) reads[k] += other.reads[k];
+    return *this;
+  }
+};
+
+// One way to use a rule: its pattern, the order in which its operations are looked for, and what it made before.
+struct Deriver::Direction {
+  // An operation is looked for among the terms equal to what stands in `slot`, as their output `output`; without a slot anywhere.
+  struct Item {
+    int node = 0;
+    std::uint32_t output = 0;
+    std::optional<std::size_t> slot;
+    std::uint64_t operator_bit = 0;
+  };
+  std::size_t rule = 0;
+  std::shared_ptr<const rules::Pattern> pattern;
+  std::vector<Item> items;
+  std::uint64_t operators = 0;       // bits of all
+  std::vector<std::size_t> outputs;  // slots, in the order of the rule's outputs
+  std::vector<TreeSize> made;        // by output: of what the target makes
+  // By what was matched: operations, types of variables.
+  mutable std::unordered_map<std::uint64_t, std::unique_ptr<FlatGraph>> targets;
+};
+
+// What stands where in the e-graph.
+struct Deriver::Match {
+  static constexpr std::size_t kSlots = 20;
+  static constexpr std::size_t kNodes = 8;
+  static constexpr TermId kNone = 0xFFFFFFFF;
+
+  std::uint32_t direction = 0;
+  std::uint32_t swapped = 0;  // by pattern node, one bit
+  std::array<TermId, kSlots> slots;
+  std::array<TermId, kNodes> nodes;  // by pattern node: one of its terms
+
+  bool is_swapped(std::size_t node) const { return (swapped >> node & 1) != 0; }
+};
+
+Deriver::Deriver() : first_memory_(std::size_t{1} << 18), memory_(first_memory_.data(), first_memory_.size()) {}
+Deriver::~Deriver() = default;
+
+namespace {
+
+// Of sets of operators in which few others may seem to be.
+std::uint64_t bit_of(ir::OperatorId op) { return std::uint64_t{1} << (static_cast<unsigned>(op) % 64); }
+
+}  // namespace
+
+Result<std::size_t> Deriver::add(const rules::Rule& rule, bool as_written) {
+  const std::size_t number = rules_.size();
+  rules_.push_back({rule.name, true, false, rule.outputs.size() > 1});
+  const std::size_t before = directions_.size();
+  for (const rules::Rule& direction : directions_of(rule, as_written)) add_direction(number, direction);
+  if (directions_.size() == before) {
+    rules_.pop_back();
+    return fail(ErrorCode::unsupported, "neither side can be found in a graph", rule.name);
+  }
+  return number;
+}
+
+void Deriver::add_direction(std::size_t rule, const rules::Rule& text) {
+  auto compiled = rules::Pattern::compile(text);
+  if (!compiled) return;
+  auto direction = std::make_unique<Direction>();
+  direction->rule = rule;
+  direction->pattern = *std::move(compiled);
+  const rules::Pattern& pattern = *direction->pattern;
+  std::vector<bool> listed(pattern.nodes().size(), false);
+  bool supported = true;
+  const auto list = [&](auto&& self, int node, std::uint32_t output, std::optional<std::size_t> slot) -> void {
+    listed[static_cast<std::size_t>(node)] = true;
+    const PatternNode& n = pattern.nodes()[static_cast<std::size_t>(node)];
+    direction->items.push_back({node, output, slot, bit_of(n.op)});
+    direction->operators |= bit_of(n.op);
+    supported = supported && n.operands.size() <= EqTerm::kOperands;
+    for (const PatternOperand& o : n.operands) {
+      supported = supported && (o.kind == PatternOperand::Kind::value || o.kind == PatternOperand::Kind::literal);
+      if (o.kind != PatternOperand::Kind::value || o.node < 0 || listed[static_cast<std::size_t>(o.node)]) continue;
+      const PatternNode& below = pattern.nodes()[static_cast<std::size_t>(o.node)];
+      const auto at = std::find(below.outputs.begin(), below.outputs.end(), o.slot);
+      self(self, o.node, static_cast<std::uint32_t>(at - below.outputs.begin()), o.slot);
+    }
+  };
+  for (std::size_t k = 0; k < pattern.nodes().size(); ++k)
+    if (pattern.nodes()[k].is_root) list(list, static_cast<int>(k), 0, std::nullopt);
+  if (!supported || pattern.list_slots() > 0 || pattern.slots() > Match::kSlots || pattern.nodes().size() > Match::kNodes) return;
+  for (const std::string& output : pattern.rule().outputs) {
+    for (std::size_t s = 0; s < pattern.slots(); ++s)
+      if (pattern.slot_name(s) == output) direction->outputs.push_back(s);
+  }
+  if (direction->outputs.size() != pattern.rule().outputs.size()) return;
+  const std::size_t variables = pattern.variables().size();
+  std::map<std::string, TreeSize> sizes;
+  for (std::size_t k = 0; k < variables; ++k) {
+    TreeSize one{0, std::vector<int>(variables)};
+    one.reads[k] = 1;
+    sizes.emplace(pattern.variables()[k].name, std::move(one));
+  }
+  const auto size_of = [&](auto&& self, const rules::Term& term) -> TreeSize {
+    if (const auto known = sizes.find(term.name); term.kind == rules::Term::Kind::variable && known != sizes.end()) return known->second;
+    TreeSize size{term.kind == rules::Term::Kind::application && !term.operands.empty() ? 1 : 0, std::vector<int>(variables)};
+    for (const rules::Term& t : term.operands) size += self(self, t);
+    return size;
+  };
+  // The target may read inner values of the source.
+  for (const auto* side : {&pattern.rule().source, &pattern.rule().target}) {
+    for (const rules::Statement& s : *side) {
+      const TreeSize size = size_of(size_of, s.term);
+      for (const std::string& o : s.outputs) sizes[o] = size;
+    }
+  }
+  for (const std::string& output : pattern.rule().outputs) direction->made.push_back(sizes[output]);
+  const PatternNode& first = pattern.nodes()[static_cast<std::size_t>(direction->items[0].node)];
+  std::vector<Below> below;
+  for (std::size_t k = 0; k < first.operands.size(); ++k)
+    if (first.operands[k].kind == PatternOperand::Kind::value && first.operands[k].node >= 0)
+      below.push_back({k, bit_of(pattern.nodes()[static_cast<std::size_t>(first.operands[k].node)].op)});
+  Root& root = by_root_[static_cast<std::uint16_t>(pattern.root())];
+  const auto group = static_cast<std::uint32_t>(std::find(root.groups.begin(), root.groups.end(), below) - root.groups.begin());
+  if (group == root.groups.size()) root.groups.push_back(std::move(below));
+  root.members.push_back({static_cast<std::uint32_t>(directions_.size()), group});
+  directions_.push_back(std::move(direction));
+}
+
+// What operations an e-graph has.
+struct Deriver::Operators {
+  Operators(const Vocabulary& vocabulary, const EGraph& graph, std::pmr::memory_resource& memory)
+      : of_terms(graph.size(), &memory), of_classes(graph.size(), &memory) {
+    for (TermId t = 0; t < graph.size(); ++t) {
+      const EqTerm& term = graph.term(t);
+      if (term.op == EqTerm::kInput) continue;
+      of_terms[t] = vocabulary.operator_of(static_cast<OpRef>(term.op));
+      of_classes[graph.find(t)] |= bit_of(of_terms[t]);
+      all |= bit_of(of_terms[t]);
+    }
+  }
+  std::pmr::vector<ir::OperatorId> of_terms;   // but inputs
+  std::pmr::vector<std::uint64_t> of_classes;  // by representative: bits
+  std::uint64_t all = 0;                       // bits
+};
+
+// Looks for directions in an e-graph. What was found before is not found again.
+class Deriver::Finder {
+ public:
+  Finder(const Vocabulary& vocabulary, const EGraph& graph, const Operators& operators, std::pmr::unordered_set<std::uint64_t>& done,
+         std::pmr::vector<Match>& found, std::size_t& tries)
+      : vocabulary_(vocabulary), graph_(graph), operators_(operators), done_(done), found_(found), tries_(tries) {}
+
+  // Whether operations that may be those of a pattern are below its first root.
+  bool has_operands(std::span<const Below> below, TermId root) const {
+    const EqTerm& term = graph_.term(root);
+    const auto has = [&](bool swapped) {
+      return std::all_of(below.begin(), below.end(), [&](const Below& b) {
+        return b.operand < term.count &&
+               (operators_.of_classes[graph_.find(term.operands[swapped ? 1 - b.operand : b.operand])] & b.operator_bit) != 0;
+      });
+    };
+    return has(false) || (term.count == 2 && vocabulary_.is_commutative(static_cast<OpRef>(term.op)) && has(true));
+  }
+
+  // All matches whose first root is `root`.
+  void find(const Direction& direction, std::size_t number, TermId root) {
+    direction_ = &direction;
+    pattern_ = direction.pattern.get();
+    match_.direction = static_cast<std::uint32_t>(number);
+    match_.swapped = 0;
+    match_.slots.fill(Match::kNone);
+    match_.nodes.fill(Match::kNone);
+    left_ = kMost;
+    at_term(0, root);
+  }
+
+ private:
+  static constexpr TermId kNone = Match::kNone;
+  static constexpr std::size_t kMost = 256;  // matches of one direction at one term
+
+  void item(std::size_t index) {
+    if (left_ == 0) return;
+    if (index == direction_->items.size()) {
+      --left_;
+      // Terms that are equal are one: what it makes of them is equal too.
+      std::uint64_t key = mix(match_.direction + (static_cast<std::uint64_t>(match_.swapped) << 32));
+      for (std::size_t k = 0; k < pattern_->nodes().size(); ++k) key = mix(key ^ graph_.term(match_.nodes[k]).op);
+      for (const rules::PatternVariable& v : pattern_->variables()) key = mix(key ^ graph_.find(match_.slots[v.slot]));
+      if (done_.insert(key).second) found_.push_back(match_);
+      return;
+    }
+    const Direction::Item& i = direction_->items[index];
+    if (i.slot) {
+      if ((operators_.of_classes[graph_.find(match_.slots[*i.slot])] & i.operator_bit) == 0) return;
+      for (const TermId t : graph_.members(match_.slots[*i.slot])) at_term(index, t);
+    } else {
+      for (TermId t = 0; t < graph_.size(); ++t) at_term(index, t);
+    }
+  }
+
+  void at_term(std::size_t index, TermId id) {
+    if (tries_ == 0) return;
+    --tries_;
+    const Direction::Item& i = direction_->items[index];
+    const auto number = static_cast<std::size_t>(i.node);
+    const PatternNode& node = pattern_->nodes()[number];
+    const EqTerm& term = graph_.term(id);
+    if (term.op == EqTerm::kInput || term.output != i.output || term.count != node.operands.size() || operators_.of_terms[id] != node.op) {
+      return;
+    }
+    const std::array<TermId, Match::kSlots> before = match_.slots;
+    const bool both_orders = node.operands.size() == 2 && vocabulary_.is_commutative(static_cast<OpRef>(term.op));
+    for (std::uint32_t order = 0; order < (both_orders ? 2 : 1); ++order) {
+      match_.nodes[number] = id;
+      match_.swapped = (match_.swapped & ~(1U << number)) | order << number;
+      if (bind(node, term, id, order == 1)) item(index + 1);
+      match_.slots = before;
+    }
+    match_.nodes[number] = kNone;
+  }
+
+  bool bind(const PatternNode& node, const EqTerm& term, TermId id, bool swapped) {
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      std::optional<TermId> sibling = id;
+      if (k != term.output) sibling = graph_.lookup(term.op, static_cast<std::uint8_t>(k), std::span(term.operands.data(), term.count));
+      if (!sibling || !put(node.outputs[k], *sibling)) return false;
+    }
+    for (std::size_t k = 0; k < node.operands.size(); ++k) {
+      const TermId operand = term.operands[swapped ? 1 - k : k];
+      const PatternOperand& o = node.operands[k];
+      if (o.kind == PatternOperand::Kind::literal) {
+        if (!is_number(operand, o.literal)) return false;
+      } else if (!put(o.slot, operand)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  bool put(std::size_t slot, TermId value) {
+    if (match_.slots[slot] != kNone) return graph_.equal(match_.slots[slot], value);
+    match_.slots[slot] = value;
+    return true;
+  }
+  bool is_number(TermId term, const ir::Real& literal) const {
+    const ir::Rational* number = graph_.number(term);
+    return number != nullptr && ir::Real(*number) == literal;
+  }
+
+  const Vocabulary& vocabulary_;
+  const EGraph& graph_;
+  const Operators& operators_;
+  std::pmr::unordered_set<std::uint64_t>& done_;
+  std::pmr::vector<Match>& found_;
+  std::size_t& tries_;  // terms that may still be looked at
+  const Direction* direction_ = nullptr;
+  const rules::Pattern* pattern_ = nullptr;
+  std::size_t left_ = 0;
+  Match match_;
+};
+
+std::vector<std::pair<TermId, TermId>> Deriver::premises(const Direction& direction, const EGraph& graph, const Match& match) const {
+  std::vector<std::pair<TermId, TermId>> result;
+  const auto same = [&](TermId a, TermId b) {
+    if (a != b) result.emplace_back(a, b);
+  };
+  for (std::size_t k = 0; k < direction.pattern->nodes().size(); ++k) {
+    const PatternNode& node = direction.pattern->nodes()[k];
+    const EqTerm& term = graph.term(match.nodes[k]);
+    const std::span<const TermId> operands(term.operands.data(), term.count);
+    for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+      const TermId output = o == term.output ? match.nodes[k] : *graph.lookup(term.op, static_cast<std::uint8_t>(o), operands);
+      same(match.slots[node.outputs[o]], output);
+      for (std::size_t i = 0; i < term.count; ++i) same(term.operands[i], graph.term(output).operands[i]);
+    }
+    for (std::size_t i = 0; i < node.operands.size(); ++i) {
+      const TermId operand = term.operands[match.is_swapped(k) ? 1 - i : i];
+      if (node.operands[i].kind == PatternOperand::Kind::value) {
+        same(match.slots[node.operands[i].slot], operand);
+        continue;
+      }
+      // A number that is equal to a term.
+      for (const TermId t : graph.members(operand)) {
+        const EqTerm& m = graph.term(t);
+        const auto number = m.op == EqTerm::kInput ? std::nullopt : vocabulary_.fills(static_cast<OpRef>(m.op));
+        if (!number || !(ir::Real(*number) == node.operands[i].literal)) continue;
+        same(operand, t);
+        break;
+      }
+    }
+  }
+  return result;
+}
+
+const FlatGraph* Deriver::target_of(const Direction& direction, const EGraph& graph, const Match& match) {
+  const rules::Pattern& pattern = *direction.pattern;
+  std::uint64_t key = match.swapped;
+  for (const rules::PatternVariable& v : pattern.variables()) key = mix(key ^ static_cast<std::uint64_t>(graph.type(match.slots[v.slot])));
+  for (std::size_t k = 0; k < pattern.nodes().size(); ++k) {
+    const EqTerm& term = graph.term(match.nodes[k]);
+    key = mix(key ^ term.op);
+    // Numbers are of any shape: a product with a tensor of ones can be larger than its other operand.
+    for (const TermId operand : std::span(term.operands.data(), term.count))
+      key = mix(key ^ static_cast<std::uint64_t>(graph.type(operand)));
+  }
+  auto& targets = direction.targets;
+  const auto [found, added] = targets.try_emplace(key);
+  if (!added) return found->second.get();
+  ++targets_;
+  // The graph that was found, on inputs of its own.
+  ir::Arena arena;
+  ops::Typing typing(arena.symbols());
+  std::vector<std::optional<ir::ValueId>> slots(pattern.slots());
+  std::vector<ir::ValueId> inputs;
+  for (const rules::PatternVariable& v : pattern.variables()) {
+    const std::vector<std::int64_t>& dims = vocabulary_.dims(graph.type(match.slots[v.slot]));
+    inputs.push_back(arena.input(ir::TensorType{ir::DataType::float32, true, ir::polys(dims)}, static_cast<std::uint32_t>(inputs.size())));
+    slots[v.slot] = inputs.back();
+  }
+  std::vector<std::optional<ir::NodeId>> nodes(pattern.nodes().size());
+  const auto build = [&](auto&& self, std::size_t index) -> bool {
+    if (nodes[index]) return true;
+    const PatternNode& node = pattern.nodes()[index];
+    const EqTerm& term = graph.term(match.nodes[index]);
+    std::vector<ir::ValueId> operands;
+    for (std::size_t k = 0; k < node.operands.size(); ++k) {
+      const PatternOperand& o = node.operands[k];
+      if (o.kind == PatternOperand::Kind::literal) {
+        const TermId number = term.operands[match.is_swapped(index) ? 1 - k : k];
+        const auto literal = o.literal.rational();
+        const auto filled = literal
+                                ? ops::apply(arena, typing, ops::id_of("full"), {},
+                                             {{"shape", ir::polys(vocabulary_.dims(graph.type(number)))}, {"value", ir::Real(*literal)}})
+                                : Result<ir::NodeId>(fail(ErrorCode::unsupported, "a number that is not rational"));
+        if (!filled) return false;
+        operands.push_back({*filled, 0});
+        continue;
+      }
+      if (o.node >= 0 && !self(self, static_cast<std::size_t>(o.node))) return false;
+      if (!slots[o.slot]) return false;
+      operands.push_back(*slots[o.slot]);
+    }
+    const auto made = ops::apply(arena, typing, node.op, operands, vocabulary_.attributes(static_cast<OpRef>(term.op)));
+    if (!made) return false;
+    nodes[index] = *made;
+    for (std::size_t k = 0; k < node.outputs.size() && k < arena.node(*made).outputs.size(); ++k)
+      slots[node.outputs[k]] = ir::ValueId{*made, static_cast<std::uint32_t>(k)};
+    return true;
+  };
+  ir::Graph source;
+  std::optional<ir::NodeId> root;
+  for (std::size_t k = 0; k < pattern.nodes().size(); ++k) {
+    if (!pattern.nodes()[k].is_root) continue;
+    if (!build(build, k)) return nullptr;
+    if (!root) root = nodes[k];
+    for (std::uint32_t o = 0; o < arena.node(*nodes[k]).outputs.size(); ++o) source.outputs.push_back({*nodes[k], o});
+  }
+  for (const std::size_t s : direction.outputs) {
+    if (!slots[s]) return nullptr;
+    source.outputs.push_back(*slots[s]);
+  }
+  const ir::Uses uses(arena, source);
+  std::optional<FlatGraph> target;
+  rules::MatchOptions options;
+  options.fast_math = true;
+  rules::match(pattern, arena, uses, *root, options, [&](rules::Match& m) {
+    // Of the occurrences the one that gives every output its place.
+    for (std::size_t k = 0; k < direction.outputs.size(); ++k)
+      if (m.outputs[k] != *slots[direction.outputs[k]]) return true;
+    const auto replaced = rules::apply(arena, m);
+    if (!replaced) return true;
+    std::vector<ir::ValueId> values;
+    for (const ir::ValueId output : m.outputs) {
+      const auto to = replaced->find(output);
+      values.push_back(to == replaced->end() ? output : to->second);
+    }
+    auto flat = vocabulary_.flatten(arena, inputs, values);
+    if (flat) target = *std::move(flat);
+    return !target.has_value();
+  });
+  if (target) {
+    for (const FlatNode& n : target->nodes)
+      if (n.operands.size() > EqTerm::kOperands) return nullptr;
+    targets[key] = std::make_unique<FlatGraph>(*std::move(target));
+  }
+  return targets[key].get();
+}
+
+// One e-graph, from its terms to the answer.
+class Deriver::Derivation {
+ public:
+  Derivation(Deriver& deriver, const FlatEquation& equation, const DeriveLimits& limits, Goal goal, bool use_pairs)
+      : deriver_(deriver),
+        equation_(equation),
+        limits_(limits),
+        goal_(goal),
+        use_pairs_(use_pairs),
+        graph_(deriver.vocabulary_, &deriver.memory_),
+        done_(&deriver.memory_),
+        tries_(limits.tries) {
+    for (std::size_t k = 0; k < equation.inputs.size(); ++k) inputs_.push_back(graph_.add_input(k, equation.inputs[k]));
+    source_ = add_graph(graph_, equation.source, inputs_);
+    if (goal == Goal::equal) target_ = add_graph(graph_, equation.target, inputs_);
+    if (goal == Goal::rewrite_as_cheap) most_ = weight_of(deriver.vocabulary_, equation.inputs, equation.target);
+  }
+
+  Answer run(Wanted wanted) {
+    Answer answer;
+    answer.derived = is_derived();
+    for (std::size_t round = 0; round < limits_.rounds && !answer.derived && graph_.size() < limits_.terms; ++round) {
+      const bool changed = apply(find());
+      answer.derived = is_derived();
+      answer.complete = !changed && tries_ > 0;
+      if (!changed) break;
+      if (!answer.derived && most_ && has_graph_within(deriver_.vocabulary_, graph_, source_, *most_)) {
+        answer.derived = true;
+        answer.terms = graph_.size();
+        return answer;
+      }
+    }
+    answer.terms = graph_.size();
+    if (!answer.derived) return answer;
+    answer.complete = false;
+    if (wanted == Wanted::verdict) return answer;
+    for (std::size_t k = 0; k < source_.size(); ++k) {
+      for (const Equality& e : graph_.explain(source_[k], target_[k])) {
+        if (e.reason == Equality::kCongruence) continue;
+        const auto rule = static_cast<std::size_t>(e.reason);
+        if (std::find(answer.rules.begin(), answer.rules.end(), rule) == answer.rules.end()) answer.rules.push_back(rule);
+        if (wanted == Wanted::steps)
+          answer.steps.push_back({rule, text_of(deriver_.vocabulary_, graph_, e.a), text_of(deriver_.vocabulary_, graph_, e.b)});
+      }
+    }
+    return answer;
+  }
+
+ private:
+  bool is_derived() {
+    if (goal_ != Goal::equal) target_ = find_graph(graph_, equation_.target, inputs_);
+    if (target_.size() != source_.size()) return false;
+    for (std::size_t k = 0; k < source_.size(); ++k)
+      if (!graph_.equal(source_[k], target_[k])) return false;
+    return true;
+  }
+
+  // What was not found before.
+  std::pmr::vector<Match> find() {
+    std::pmr::vector<Match> matches(&deriver_.memory_);
+    const Operators operators(deriver_.vocabulary_, graph_, deriver_.memory_);
+    Finder finder(deriver_.vocabulary_, graph_, operators, done_, matches, tries_);
+    const auto size = static_cast<TermId>(graph_.size());
+    std::pmr::unordered_map<std::uint16_t, Usable> usable(&deriver_.memory_);
+    for (TermId t = 0; t < size; ++t) {
+      if (graph_.term(t).op == EqTerm::kInput) continue;
+      const auto [at, added] = usable.try_emplace(static_cast<std::uint16_t>(operators.of_terms[t]));
+      Usable& u = at->second;
+      if (added) u = usable_at(at->first, operators);
+      if (u.members.empty()) continue;
+      u.has_operands.clear();
+      for (const std::vector<Below>& below : u.root->groups) u.has_operands.push_back(finder.has_operands(below, t));
+      for (const Root::Member& m : u.members)
+        if (u.has_operands[m.group]) finder.find(*deriver_.directions_[m.direction], m.direction, t);
+    }
+    return matches;
+  }
+
+  // The directions that may match somewhere with a root of an operator.
+  struct Usable {
+    const Root* root = nullptr;
+    std::vector<Root::Member> members;
+    std::vector<bool> has_operands;  // by group, at one term
+  };
+  Usable usable_at(std::uint16_t op, const Operators& operators) const {
+    Usable result;
+    const auto found = deriver_.by_root_.find(op);
+    if (found == deriver_.by_root_.end()) return result;
+    result.root = &found->second;
+    for (const Root::Member& m : found->second.members) {
+      const Direction& direction = *deriver_.directions_[m.direction];
+      const Entry& rule = deriver_.rules_[direction.rule];
+      if (rule.enabled && (deriver_.use_special_ || !rule.special) && (use_pairs_ || !rule.has_pair) &&
+          (direction.operators & ~operators.all) == 0) {
+        result.members.push_back(m);
+      }
+    }
+    return result;
+  }
+
+  // Applies matches, what adds least to the size of some output first, as long as there may be more terms and nothing is derived. Whether
+  // something is new.
+  bool apply(std::span<const Match> matches) {
+    const std::vector<int> sizes = smallest_sizes(graph_);
+    std::pmr::vector<std::pair<int, const Match*>> steps(&deriver_.memory_);  // with what each adds
+    steps.reserve(matches.size());
+    std::vector<int> of_variable;
+    for (const Match& m : matches) {
+      const Direction& direction = *deriver_.directions_[m.direction];
+      of_variable.clear();
+      for (const rules::PatternVariable& v : direction.pattern->variables()) of_variable.push_back(sizes[graph_.find(m.slots[v.slot])]);
+      int growth = INT_MIN;
+      for (std::size_t k = 0; k < direction.outputs.size(); ++k)
+        growth = std::max(growth, direction.made[k].with(of_variable) - sizes[graph_.find(m.slots[direction.outputs[k]])]);
+      steps.emplace_back(growth, &m);
+    }
+    std::stable_sort(steps.begin(), steps.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    bool changed = false;
+    std::vector<TermId> variables;
+    for (const auto& [growth, match] : steps) {
+      const Match& m = *match;
+      const Direction& direction = *deriver_.directions_[m.direction];
+      const FlatGraph* made = deriver_.target_of(direction, graph_, m);
+      if (made == nullptr) continue;
+      variables.clear();
+      for (const rules::PatternVariable& v : direction.pattern->variables()) variables.push_back(m.slots[v.slot]);
+      const std::size_t before = graph_.size();
+      const std::vector<TermId> outputs = add_graph(graph_, *made, variables);
+      changed = changed || graph_.size() != before;
+      for (std::size_t k = 0; k < outputs.size(); ++k) {
+        const TermId from = m.slots[direction.outputs[k]];
+        if (graph_.equal(from, outputs[k])) continue;
+        changed = true;
+        graph_.merge(from, outputs[k], static_cast<std::int32_t>(direction.rule), deriver_.premises(direction, graph_, m));
+      }
+      if (graph_.size() >= limits_.terms || is_derived()) break;
+    }
+    return changed;
+  }
+
+  Deriver& deriver_;
+  const FlatEquation& equation_;
+  const DeriveLimits& limits_;
+  Goal goal_;
+  bool use_pairs_;
+  EGraph graph_;
+  std::vector<TermId> inputs_;
+  std::vector<TermId> source_;
+  std::vector<TermId> target_;  // empty while some term of it is not there
+  std::optional<int> most_;     // weight of a graph that is as good as the target
+  std::pmr::unordered_set<std::uint64_t> done_;
+  std::size_t tries_ = 0;  // that are left
+};
+
+Deriver::Answer Deriver::derive(const FlatEquation& equation, const DeriveLimits& limits, Goal goal, Wanted wanted) {
+  if (targets_ > kMostTargets) {
+    for (const auto& d : directions_) d->targets.clear();
+    targets_ = 0;
+  }
+  const auto run = [&](bool use_pairs) {
+    memory_.release();
+    return Derivation(*this, equation, limits, goal, use_pairs).run(wanted);
+  };
+  const bool has_pairs = std::any_of(rules_.begin(), rules_.end(), [](const Entry& r) { return r.enabled && r.has_pair; });
+  if (equation.source.outputs.size() == 1 && has_pairs) {
+    Answer answer = run(false);
+    if (answer.derived) return answer;
+  }
+  return run(true);
+}
+
+}  // namespace xflow::generator

@@ -1,0 +1,406 @@
+#include "src/generator/rules/minimize.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+
+#include "src/generator/rules/rule_writer.h"
+#include "src/generator/rules/shapes.h"
+#include "src/verifier/guards/infer.h"
+#include "src/verifier/proof/assumptions.h"
+#include "src/verifier/proof/prove_rules.h"
+
+namespace xflow::generator {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// More operators than a graph has, so that all its values are kept for the next graphs.
+constexpr std::size_t kMoreOperators = 8;
+
+}  // namespace
+std::vector<std::size_t> RuleCollector::unproved_rules() const {
+  std::vector<std::size_t> numbers;
+  numbers.reserve(open_.size());
+  for (const Open& o : open_) numbers.push_back(o.number);
+  return numbers;
+}
+
+std::vector<pieces::RuleText> RuleCollector::texts() const {
+  std::map<std::size_t, pieces::RuleText> by_number;
+  for (const KeptRule& k : kept_)
+    if (k.needed) by_number[k.number] = {rules::print(k.rule), true, deriver_.is_special(k.number)};
+  for (const Open& o : open_) by_number[o.number] = {o.text, false, false};
+  std::vector<pieces::RuleText> result;
+  result.reserve(by_number.size());
+  for (auto& [number, text] : by_number) result.push_back(std::move(text));
+  return result;
+}
+
+bool RuleCollector::count(Look look) {
+  switch (look) {
+    case Look::derived:
+      ++counts_.derived;
+      return true;
+    case Look::follows:
+      ++counts_.follow_from_unproved;
+      return true;
+    case Look::open:
+      break;
+  }
+  return false;
+}
+
+bool RuleCollector::holds_on_more_numbers(const Universe& universe, std::size_t universe_number, const Candidate& candidate) {
+  constexpr std::size_t kSeeds = 16;
+  constexpr std::uint64_t kFirstSeed = 1000;
+  std::vector<Evaluator>& evaluators = evaluators_[universe_number];
+  for (std::size_t k = 0; k < kSeeds; ++k) {
+    if (k == evaluators.size()) {
+      EnumerationOptions options;
+      options.max_operators = kMoreOperators;
+      options.seed = kFirstSeed + k;
+      options.sizes = k % Universe::kAssignments;
+      options.small_integers = k % 4 < 2;
+      options.value_bytes = std::size_t{4} << 20;
+      evaluators.emplace_back(universe, options);
+    }
+    // Where some element has no value nothing is known.
+    const std::vector<std::uint64_t> source = evaluators[k].values(candidate.source);
+    const std::vector<std::uint64_t> target = evaluators[k].values(candidate.target);
+    if (source.empty() || target.empty() || source == target) continue;
+    ++counts_.accidents;
+    return false;
+  }
+  return true;
+}
+
+Result<void> RuleCollector::collect(const Universe& universe, std::size_t universe_number, std::span<const Candidate> candidates,
+                                    std::optional<std::string> looks) {
+  if (looks && looks->size() != candidates.size()) return fail(ErrorCode::internal, "looks that are not those of the candidates");
+  counts_.candidates += candidates.size();
+  const auto look = [&](const Candidate& c) { return look_at(deriver_, unproved_rules(), limits_, universe, c); };
+  std::vector<const Candidate*> open;
+  for (std::size_t k = 0; k < candidates.size(); ++k)
+    if (!count(looks ? static_cast<Look>((*looks)[k]) : look(candidates[k]))) open.push_back(&candidates[k]);
+  // Forms of a few are tried side by side; all that were looked at before a rule came are looked at again.
+  constexpr std::size_t kGroup = 4;
+  bool has_changed = false;
+  for (std::size_t next = 0; next < open.size();) {
+    std::vector<const Candidate*> group;
+    for (; next < open.size() && group.size() < kGroup; ++next)
+      if ((!has_changed || !count(look(*open[next]))) && holds_on_more_numbers(universe, universe_number, *open[next]))
+        group.push_back(open[next]);
+    std::vector<std::vector<TriedForm>> forms(group.size());
+    const auto start = Clock::now();
+    if (width_ > 1) {
+      std::vector<std::string> questions;
+      questions.reserve(group.size());
+      for (const Candidate* c : group) questions.push_back(pieces::forms(universe_number, *c));
+      XFLOW_TRY(const std::vector<std::string> answers, ask_(questions));
+      for (std::size_t k = 0; k < group.size(); ++k) {
+        XFLOW_TRY(forms[k], pieces::forms_of(answers[k]));
+      }
+    }
+    proving_ += Clock::now() - start;
+    bool is_first = true;
+    for (std::size_t k = 0; k < group.size(); ++k) {
+      if (!is_first && count(look(*group[k]))) continue;
+      if (width_ <= 1) forms[k] = tried_forms(universe, *group[k], 0);
+      keep(universe, universe_number, *group[k], std::move(forms[k]));
+      is_first = false;
+      has_changed = true;
+    }
+  }
+  return {};
+}
+
+std::vector<TriedForm> RuleCollector::tried_forms(const Universe& universe, const Candidate& candidate, std::size_t begin) {
+  const auto start = Clock::now();
+  std::vector<TriedForm> forms = try_forms(universe, candidate, options_, begin);
+  proving_ += Clock::now() - start;
+  return forms;
+}
+
+void RuleCollector::begin_again() { counts_.candidates = counts_.derived = counts_.follow_from_unproved = counts_.accidents = 0; }
+
+void RuleCollector::unproved(const Universe& universe, const Candidate& candidate, verifier::Verdict verdict, const std::string& text) {
+  ++counts_.verdicts[verdict];
+  constexpr std::size_t kSample = 200;
+  if (unproved_.size() < kSample)
+    unproved_.push_back(fmt::format("{}: {} = {}\n{}", verifier::name(verdict), to_string(universe, candidate.source),
+                                    to_string(universe, candidate.target), text));
+}
+
+void RuleCollector::keep(const Universe& universe, std::size_t universe_number, const Candidate& candidate, std::vector<TriedForm> forms) {
+  FlatEquation equation = GeneralShapes(universe, candidate).concrete(deriver_.vocabulary());
+  const bool special = may_change_partial(universe, candidate);
+  const std::string base = name_of(universe, candidate);
+  const int number = ++names_[base];
+  const std::string name = number == 1 ? base : fmt::format("{}-{}", base, number);
+  const Candidate reversed{candidate.target, candidate.source};
+  std::string unwritten;
+  std::array<std::vector<WrittenRule>, 2> texts;
+  if (is_source(universe, candidate.source, candidate.target)) texts[0] = write_rule(universe, candidate, name, false, &unwritten);
+  if (candidate.source.outputs.size() == 1 && is_source(universe, candidate.target, candidate.source))
+    texts[1] = write_rule(universe, reversed, name, false, &unwritten);
+  verifier::Verdict best = verifier::Verdict::ill_typed;
+  std::string text;
+  std::optional<rules::Rule> open;  // the last form that was neither proved nor refuted
+  for (std::size_t k = 0; k < forms.size(); ++k) {
+    const TriedForm form = forms[k];
+    const auto& [full, equal] = texts[form.reversed ? 1 : 0][form.variant];
+    // What is true for some sizes alone is looked at with such sizes.
+    if (!equal.empty()) {
+      equation = GeneralShapes(universe, candidate, equal).concrete(deriver_.vocabulary());
+      if (derives(equation, goal_of(candidate.source.outputs.size()), special)) {
+        ++counts_.derived;
+        return;
+      }
+    }
+    auto rule = rules::parse_rules(full, "generated");
+    if (!rule || form.verdict != verifier::Verdict::proved) {
+      if (text.empty() || form.verdict == verifier::Verdict::refuted) text = full + (rule ? form.why : rule.error().text());
+      if (best != verifier::Verdict::refuted && form.verdict != verifier::Verdict::ill_typed) best = form.verdict;
+      if (rule && form.verdict == verifier::Verdict::unknown) open = std::move(rule->front());
+      continue;
+    }
+    KeptRule kept;
+    kept.universe = universe_number;
+    kept.candidate = form.reversed ? reversed : candidate;
+    kept.name = name;
+    kept.variant = form.variant;
+    kept.equal = equal;
+    kept.rule = std::move(rule->front());
+    kept.equation = equation;
+    kept.special = special;
+    const auto why_not = try_to_keep(universe, std::move(kept), form.is_guarded);
+    if (!why_not) return;
+    text = full + *why_not;
+    best = verifier::Verdict::unknown;
+    // It was to be the last.
+    const std::vector<TriedForm> others = tried_forms(universe, candidate, k + 1);
+    forms.insert(forms.end(), others.begin(), others.end());
+  }
+  if (open && candidate.source.outputs.size() == 1) {
+    // What follows from it is not looked at one by one.
+    if (const auto added = deriver_.add(*open)) {
+      deriver_.enable(*added, false);
+      open_.push_back({*added, rules::print(*open)});
+    }
+  }
+  if (texts[0].empty() && texts[1].empty())
+    text = fmt::format("no form of it can be written: {}\n", unwritten.empty() ? "each side has an input of its own" : unwritten);
+  unproved(universe, candidate, best, text);
+}
+
+bool RuleCollector::derives(const FlatEquation& equation, Goal goal, bool special) {
+  deriver_.use_special(special);
+  return deriver_.derives(equation, limits_, goal);
+}
+
+std::optional<std::string> RuleCollector::try_to_keep(const Universe& universe, KeptRule kept, bool is_guarded) {
+  if (is_guarded) {
+    const std::vector<WrittenRule> small = write_rule(universe, kept.candidate, kept.name, true);
+    const auto decided = rules::parse_rules(small[kept.variant].text, "generated");
+    auto guarded = decided ? with_divisors_guarded(decided->front(), kept.rule, options_) : std::nullopt;
+    if (!guarded) return "the guards under which it holds cannot be written";
+    kept.rule = *std::move(guarded);
+  }
+  const auto added = deriver_.add(kept.rule);
+  if (!added) return added.error().text();
+  // What it was made from must follow from it.
+  kept.pair = kept.candidate.source.outputs.size() > 1;
+  if (!derives(kept.equation, kept.pair ? Goal::rewrite : Goal::equal, true)) {
+    deriver_.enable(*added, false);
+    return "does not derive what it was found in";
+  }
+  deriver_.set_special(*added, changes_partial(universe, kept.candidate));
+  kept.number = *added;
+  kept_.push_back(std::move(kept));
+  ++counts_.kept;
+  return std::nullopt;
+}
+
+Result<std::vector<std::string>> RuleCollector::ask(const std::vector<std::string>& questions) const {
+  if (width_ > 1) return ask_(questions);
+  return std::vector<std::string>(questions.size());
+}
+
+Result<bool> RuleCollector::prove(const std::function<const Universe&(const KeptRule&)>& universe_of) {
+  bool same = true;
+  std::vector<KeptRule*> wanted;
+  std::vector<std::string> questions;
+  for (KeptRule& k : kept_) {
+    if (!k.needed || k.proved) continue;
+    wanted.push_back(&k);
+    questions.push_back(pieces::prove(k.rule));
+  }
+  XFLOW_TRY(const std::vector<std::string> answers, ask(questions));
+  for (std::size_t n = 0; n < wanted.size(); ++n) {
+    KeptRule& k = *wanted[n];
+    const Universe& universe = universe_of(k);
+    const std::vector<WrittenRule> texts = write_rule(universe, k.candidate, k.name);
+    verifier::Verdict verdict = verifier::Verdict::unknown;
+    std::string why;
+    for (std::size_t variant = k.variant; variant < texts.size() && !k.proved; ++variant) {
+      FullProof proof;
+      if (variant == k.variant && !answers[n].empty()) {
+        XFLOW_TRY(proof, pieces::proof_of(answers[n]));
+      } else if (variant == k.variant) {
+        proof = prove_fully(k.rule, options_);  // with the guards on values that were found
+      } else {
+        auto parsed = rules::parse_rules(texts[variant].text, "generated");
+        if (!parsed) continue;
+        proof = prove_fully(parsed->front(), options_);
+      }
+      if (!proof.rule) {
+        verdict = proof.verdict;
+        why = texts[variant].text + proof.why;
+        continue;
+      }
+      const auto added = deriver_.add(*proof.rule);
+      if (!added) continue;
+      deriver_.set_special(*added, changes_partial(universe, k.candidate));
+      same = same && variant == k.variant;
+      deriver_.enable(k.number, false);
+      k.number = *added;
+      k.variant = variant;
+      if (k.equal != texts[variant].equal) {
+        k.equal = texts[variant].equal;
+        k.equation = GeneralShapes(universe, k.candidate, k.equal).concrete(deriver_.vocabulary());
+      }
+      k.rule = *std::move(proof.rule);
+      k.proved = true;
+      ++counts_.verdicts[verifier::Verdict::proved];
+    }
+    if (k.proved) continue;
+    k.needed = false;
+    deriver_.enable(k.number, false);
+    unproved(universe, k.candidate, verdict, why);
+    same = false;
+  }
+  return same;
+}
+
+Result<void> RuleCollector::direct(const std::function<const Universe&(const KeptRule&)>& universe_of) {
+  std::vector<KeptRule*> wanted;
+  std::vector<std::string> questions;
+  const auto reversed = [](const KeptRule& k) { return Candidate{k.candidate.target, k.candidate.source}; };
+  for (KeptRule& k : kept_) {
+    if (!k.needed || !k.proved) continue;
+    k.gain = gain_of(universe_of(k), k.candidate);
+    if (!k.gain.backwards || k.pair) continue;
+    wanted.push_back(&k);
+    // The other way round it holds for the same sizes.
+    questions.push_back(pieces::first(k.universe, reversed(k), k.name + "-back", !k.equal.empty()));
+  }
+  if (width_ <= 1) {
+    for (KeptRule* const k : wanted) k->back = first_proved(universe_of(*k), reversed(*k), k->name + "-back", !k->equal.empty(), options_);
+    return {};
+  }
+  XFLOW_TRY(const std::vector<std::string> answers, ask(questions));
+  for (std::size_t n = 0; n < wanted.size(); ++n) {
+    XFLOW_TRY(wanted[n]->back, pieces::rule_of(answers[n]));
+  }
+  return {};
+}
+
+void RuleCollector::eliminate() {
+  evaluators_.clear();  // what is collected again makes them anew
+  for (std::size_t k = kept_.size(); k-- > 0;) {
+    if (!kept_[k].needed) continue;
+    deriver_.enable(kept_[k].number, false);
+    if (derives(kept_[k].equation, goal_of(kept_[k].candidate.source.outputs.size()), kept_[k].special)) {
+      kept_[k].needed = false;
+      ++counts_.eliminated;
+    } else {
+      deriver_.enable(kept_[k].number, true);
+    }
+  }
+}
+
+namespace {
+
+using nlohmann::ordered_json;
+
+Result<rules::Rule> saved_rule(const std::string& text) {
+  XFLOW_TRY(std::vector<rules::Rule> parsed, rules::parse_rules(text, "generated"));
+  if (parsed.size() != 1) return fail(ErrorCode::unreadable, "expected one rule");
+  return std::move(parsed.front());
+}
+
+}  // namespace
+
+std::string RuleCollector::save() const {
+  ordered_json json;
+  json["counts"] = {counts_.candidates, counts_.derived, counts_.follow_from_unproved, counts_.accidents, counts_.kept};
+  json["verdicts"] = ordered_json::array();
+  for (const auto& [verdict, count] : counts_.verdicts) json["verdicts"].push_back({static_cast<int>(verdict), count});
+  json["names"] = names_;
+  json["unproved"] = unproved_;
+  // In the order in which the deriver got them.
+  json["rules"] = ordered_json::array();
+  std::size_t next_open = 0;
+  const auto add_open = [&](std::size_t before) {
+    for (; next_open < open_.size() && open_[next_open].number < before; ++next_open)
+      json["rules"].push_back({{"open", open_[next_open].text}});
+  };
+  for (const KeptRule& k : kept_) {
+    add_open(k.number);
+    json["rules"].push_back({{"text", rules::print(k.rule)},
+                             {"name", k.name},
+                             {"universe", k.universe},
+                             {"variant", k.variant},
+                             {"equal", k.equal},
+                             {"candidate", pieces::to_text(k.candidate)}});
+  }
+  add_open(SIZE_MAX);
+  return json.dump();
+}
+
+Result<void> RuleCollector::restore(const std::string& saved, std::span<const Universe> universes) {
+  // A file that is whole was written by save(); exceptions of the library are for what is not.
+  try {
+    const ordered_json json = ordered_json::parse(saved);
+    std::size_t at = 0;
+    for (std::uint64_t* count : {&counts_.candidates, &counts_.derived, &counts_.follow_from_unproved, &counts_.accidents, &counts_.kept})
+      *count = json.at("counts").at(at++).get<std::uint64_t>();
+    for (const ordered_json& v : json.at("verdicts"))
+      counts_.verdicts[static_cast<verifier::Verdict>(v.at(0).get<int>())] = v.at(1).get<std::uint64_t>();
+    names_ = json.at("names").get<std::map<std::string, int>>();
+    unproved_ = json.at("unproved").get<std::vector<std::string>>();
+    for (const ordered_json& r : json.at("rules")) {
+      if (r.contains("open")) {
+        XFLOW_TRY(const rules::Rule rule, saved_rule(r.at("open").get<std::string>()));
+        XFLOW_TRY(const std::size_t number, deriver_.add(rule));
+        deriver_.enable(number, false);
+        open_.push_back({number, r.at("open").get<std::string>()});
+        continue;
+      }
+      KeptRule k;
+      k.universe = r.at("universe").get<std::size_t>();
+      XFLOW_TRY(k.candidate, pieces::candidate_of(r.at("candidate").get<std::string>()));
+      k.name = r.at("name").get<std::string>();
+      k.variant = r.at("variant").get<std::size_t>();
+      XFLOW_TRY(k.rule, saved_rule(r.at("text").get<std::string>()));
+      XFLOW_TRY(k.number, deriver_.add(k.rule));
+      k.equal = r.at("equal").get<EqualUnknowns>();
+      k.equation = GeneralShapes(universes[k.universe], k.candidate, k.equal).concrete(deriver_.vocabulary());
+      deriver_.set_special(k.number, changes_partial(universes[k.universe], k.candidate));
+      k.pair = k.candidate.source.outputs.size() > 1;
+      k.special = may_change_partial(universes[k.universe], k.candidate);
+      kept_.push_back(std::move(k));
+    }
+  } catch (const nlohmann::json::exception& e) {
+    return fail(ErrorCode::unreadable, fmt::format("not what a job leaves: {}", e.what()));
+  }
+  return {};
+}
+
+}  // namespace xflow::generator

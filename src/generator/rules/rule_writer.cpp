@@ -1,0 +1,151 @@
+#include "src/generator/rules/rule_writer.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "src/generator/rules/rule_form.h"
+
+namespace xflow::generator {
+namespace {
+
+// What kinds of operators occur.
+struct Kinds {
+  bool axes = false;    // concat, split
+  bool matrix = false;  // products, transposes, reductions
+  bool column = false;  // beside matrices
+  bool number = false;  // as an operand
+  bool meets = false;   // two tensors that are broadcast
+  bool window = false;  // convolutions, pools, enlarged kernels
+};
+
+Kinds kinds_of(const Universe& universe, const Candidate& candidate) {
+  Kinds kinds;
+  for (const Sketch* side : {&candidate.source, &candidate.target}) {
+    for (const SketchNode& n : side->nodes) {
+      const Choice& c = universe.choice(n.choice);
+      kinds.axes = kinds.axes || c.shape == Shape::concat || c.shape == Shape::split;
+      kinds.matrix =
+          kinds.matrix || c.shape == Shape::matmul || c.shape == Shape::transpose || c.shape == Shape::reduce || c.word == "softmax";
+      if (c.shape == Shape::broadcast) {
+        const auto is_tensor = [&](std::uint8_t o) { return o < universe.inputs() || o >= universe.leaves().size(); };
+        kinds.meets = kinds.meets || (is_tensor(n.operands[0]) && is_tensor(n.operands[1]));
+        kinds.number = kinds.number || !is_tensor(n.operands[0]) || !is_tensor(n.operands[1]);
+      }
+      kinds.window = kinds.window || c.shape == Shape::convolution || c.shape == Shape::depthwise || c.shape == Shape::enlarge ||
+                     c.word == "average_pool" || c.word == "max_pool";
+      for (const std::uint8_t o : n.operands) {
+        if (o >= universe.inputs() || universe.world() == World::image) continue;
+        for (const DimId d : universe.dims(universe.leaves()[o].type)) kinds.column = kinds.column || universe.dim(d).name == "1";
+      }
+    }
+  }
+  return kinds;
+}
+
+// Which dimensions may be 1 besides, most first: all, those of one input, rows, columns. Nothing where no tensors meet, and in a universe
+// without columns, where nothing is found of what is broadcast.
+std::vector<unsigned> broadcasts_of(const Universe& universe, const Candidate& candidate, const Kinds& kinds) {
+  const bool columns = std::any_of(universe.leaves().begin(), universe.leaves().end(), [&](const Leaf& l) {
+    const std::vector<DimId>& dims = universe.dims(l.type);
+    return l.kind == Leaf::Kind::input && dims.size() == 2 && universe.dim(dims[1]).name == "1";
+  });
+  if (!kinds.meets || !columns) return {};
+  const GeneralShapes shapes(universe, candidate);
+  // What is 1, or a sum, stays as it is, and so does what no other input has.
+  const auto dim_of = [&](std::size_t input, std::size_t d) { return shapes.dims(shapes.inputs()[input])[d]; };
+  unsigned possible = 0;
+  for (std::size_t k = 0; k < shapes.inputs().size(); ++k) {
+    for (std::size_t d = 0; d < 2; ++d) {
+      const Parts dim = dim_of(k, d);
+      bool shared = false;
+      for (std::size_t other = 0; other < shapes.inputs().size(); ++other)
+        shared = shared || (other != k && (dim_of(other, 0) == dim || dim_of(other, 1) == dim));
+      if (shared && dim.size() == 1 && dim[0] >= 0) possible |= 1U << (2 * k + d);
+    }
+  }
+  std::vector<unsigned> sets = {possible};
+  sets.reserve(shapes.inputs().size() + 3);
+  for (std::size_t k = 0; k < shapes.inputs().size(); ++k) sets.push_back(possible & 3U << 2 * k);
+  for (const unsigned axis : {0x55555555U, 0xAAAAAAAAU}) sets.push_back(possible & axis);
+  // More choices take long to prove and gain little.
+  constexpr int kMost = 4;
+  std::vector<unsigned> result;
+  for (const unsigned set : sets)
+    if (set != 0 && std::popcount(set) <= kMost && std::find(result.begin(), result.end(), set) == result.end()) result.push_back(set);
+  return result;
+}
+
+}  // namespace
+
+std::vector<WrittenRule> write_rule(const Universe& universe, const Candidate& candidate, const std::string& name, bool small_ranks,
+                                    std::string* why) {
+  const Kinds kinds = kinds_of(universe, candidate);
+  std::vector<Form> forms;
+  if (kinds.window) {
+    forms = {Form::windows, Form::groups_of_one, Form::as_enumerated};
+  } else if (kinds.matrix || (kinds.axes && kinds.column)) {
+    forms = {Form::batches, Form::batch, Form::matrices};
+  } else if (kinds.axes) {
+    forms = {Form::axes};
+    if (universe.world() == World::image) {
+      forms.push_back(Form::as_enumerated);
+    } else {
+      forms.insert(forms.end(), {Form::batches, Form::batch, Form::matrices});
+    }
+  } else {
+    forms = {Form::open};
+    if (universe.world() == World::matrix) forms.insert(forms.end(), {Form::batches, Form::batch, Form::matrices});
+  }
+  std::vector<WrittenRule> result;
+  const auto write = [&](Form form, const Openness& open) {
+    std::string reason;
+    if (auto text = form_text(universe, candidate, name, form, open, small_ranks, reason)) {
+      result.push_back({*std::move(text), open.equal});
+    } else if (why != nullptr && why->empty()) {
+      *why = std::move(reason);
+    }
+  };
+  if (universe.world() == World::image) {
+    for (const Form form : forms) write(form, {});
+    return result;
+  }
+  for (const bool scalars : {true, false}) {
+    if (scalars && !kinds.number) continue;
+    for (const Form form : forms) {
+      if (form == Form::batches)
+        for (const unsigned broadcasts : broadcasts_of(universe, candidate, kinds)) write(form, {scalars, broadcasts});
+      write(form, {scalars});
+    }
+  }
+  // Dimensions that are equal in what was enumerated and need not be in general: two of them, then all.
+  const GeneralShapes shapes(universe, candidate);
+  const std::vector<int> unknowns = shapes.unknowns();
+  EqualUnknowns all;
+  for (std::size_t a = 0; a < unknowns.size(); ++a)
+    for (std::size_t b = a + 1; b < unknowns.size(); ++b)
+      if (shapes.is_one_size(unknowns[a], unknowns[b])) all.emplace_back(unknowns[a], unknowns[b]);
+  for (const std::pair<int, int>& equal : all)
+    for (const Form form : {Form::batches, Form::matrices}) write(form, {false, 0, {equal}});
+  if (unknowns.size() > 2)
+    for (const Form form : {Form::batches, Form::matrices}) write(form, {false, 0, all});
+  return result;
+}
+
+std::string name_of(const Universe& universe, const Candidate& candidate) {
+  const auto word = [&](const SketchNode& n) {
+    std::string w = universe.choice(n.choice).word;
+    std::replace(w.begin(), w.end(), '_', '-');
+    return w;
+  };
+  const Sketch& s = candidate.source;
+  if (s.nodes.empty()) return "leaf";
+  // Outermost first, its operands behind it.
+  std::string name = word(s.nodes.back());
+  std::vector<std::string> inner;
+  for (std::size_t k = s.nodes.size() - 1; k-- > 0;) inner.push_back(word(s.nodes[k]));
+  for (std::size_t k = 0; k < inner.size(); ++k) name += (k == 0 ? "-of-" : "-and-") + inner[k];
+  return name;
+}
+
+}  // namespace xflow::generator

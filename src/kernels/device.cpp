@@ -1,0 +1,69 @@
+#include "src/kernels/device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace xflow::cost {
+namespace {
+
+constexpr std::array<std::string_view, 6> kLayoutNames = {"any", "plain", "channels_last", "blocked4", "blocked8", "blocked16"};
+
+}  // namespace
+
+std::string to_string(Nanoseconds time) {
+  const double ns = time.value;
+  if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
+  if (ns < 1e6) return fmt::format("{:.3g} us", ns / 1e3);
+  if (ns < 1e9) return fmt::format("{:.3g} ms", ns / 1e6);
+  return fmt::format("{:.3g} s", ns / 1e9);
+}
+
+std::string_view name(Layout layout) { return kLayoutNames[static_cast<std::size_t>(layout)]; }
+
+std::optional<Layout> layout_from_name(std::string_view name) {
+  for (std::size_t i = 0; i < kLayoutNames.size(); ++i) {
+    if (kLayoutNames[i] == name) return static_cast<Layout>(i);
+  }
+  return std::nullopt;
+}
+
+bool has_layouts(const ops::TensorSpec& tensor) { return tensor.dims.size() >= 3 && tensor.dims.size() <= 5; }
+
+bool same_bytes(const ops::TensorSpec& tensor, Layout from, Layout to) {
+  if (from == to || !has_layouts(tensor)) return true;
+  const auto block_of = [](Layout layout) {
+    return layout == Layout::blocked4 ? 4 : layout == Layout::blocked8 ? 8 : layout == Layout::blocked16 ? 16 : 1;
+  };
+  const std::int64_t channels = tensor.dims[1];
+  const std::int64_t block = std::max(block_of(from), block_of(to));
+  const bool one_place = std::all_of(tensor.dims.begin() + 2, tensor.dims.end(), [](std::int64_t d) { return d == 1; });
+  if (channels % block != 0) return false;
+  if (one_place) return true;
+  if (block == 1) return channels == 1;
+  return channels == block && (from == Layout::channels_last || to == Layout::channels_last);
+}
+
+ops::KernelSpec reorder_spec(const ops::TensorSpec& tensor, Layout from, Layout to) {
+  ops::KernelSpec spec;
+  spec.kernel = "reorder";
+  spec.operands = {tensor};
+  spec.results = {tensor};
+  spec.results[0].constant = false;
+  spec.integers = {{"from", {static_cast<std::int64_t>(from)}}, {"to", {static_cast<std::int64_t>(to)}}};
+  spec.word = fmt::format("{}>{}", name(from), name(to));
+  return spec;
+}
+
+StepName parse_step(std::string_view name) {
+  if (name.starts_with("pointwise/")) name.remove_prefix(10);
+  const std::size_t at = name.find('@');
+  if (at == std::string_view::npos) return {name, 0};
+  std::size_t position = 0;
+  std::from_chars(name.data() + at + 1, name.data() + name.size(), position);
+  return {name.substr(0, at), position};
+}
+
+}  // namespace xflow::cost

@@ -1,0 +1,94 @@
+// The files that one run writes: a model and its external data, all of them or none.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/support/descriptor.h"
+#include "src/support/file.h"
+#include "src/support/output_place.h"
+#include "xflow/result.h"
+
+namespace xflow::onnx_io {
+
+// Writes a model and files of external data beside it so that at every moment, also after a crash, the path of the model leads to the old
+// model with its data or to the new model with its data.
+//
+// - Each file is written to a temporary file, flushed, and renamed. No file that is there is changed; the model comes last.
+// - A journal (.NAME.xflow-PID-N.run, locked by its owner) lists by device and inode what the run creates and what becomes superfluous. A
+//   run that ends by an error, and the next run in that folder after a crash, removes what is listed unless a model in the folder names it.
+// - The folder is locked (flock) while files appear or go, so that runs beside each other do not take each other's files for leftovers.
+class OutputFiles {
+ public:
+  enum class Purpose {
+    result,
+    candidate,  // the model goes with its data at the end
+    inner,      // a result while the caller holds the lock of the folder
+  };
+
+  // Checks the path (see output_place), removes what dead runs left in its folder, and creates the journal. Errors: io.
+  static Result<std::unique_ptr<OutputFiles>> begin(const std::string& path, Purpose purpose = Purpose::result);
+  // Removes what was not committed.
+  ~OutputFiles();
+  OutputFiles(const OutputFiles&) = delete;
+  OutputFiles& operator=(const OutputFiles&) = delete;
+
+  const OutputPlace& place() const { return place_; }
+
+  // What is at a location below the folder, reached without a symbolic link.
+  enum class Slot { free, file, blocked };
+  Slot slot(const std::string& location) const;
+
+  // Writes a temporary file by `write`, to which the descriptor is given, and gives it the location that `locate` says. An empty location
+  // drops it. Folders on the way are created. Errors: io; those of `write`.
+  Result<void> add(const std::function<Result<void>(int)>& write, const std::function<Result<std::string>()>& locate);
+
+  // Writes the model. `source`: see write_file. Then removes what the journal lists and neither `locations` nor another model in the
+  // folder names: data of the former model that the new one does not use. Errors: io.
+  Result<void> write_model(std::span<const std::string_view> chunks, const FileBytes* source, std::span<const std::string> locations);
+
+  // Paths of the files of external data that are new, in the order of their creation.
+  const std::vector<std::string>& created() const { return created_; }
+
+  // Lists a file below the folder that the new model takes the place of. Errors: io.
+  Result<void> supersede(const std::string& location);
+  // Whether a model in the folder, other than the one that is replaced, names a location.
+  bool is_named_elsewhere(const std::string& location) const;
+
+  // Held while files appear or go. Nothing where the output is no file or the caller holds it.
+  Descriptor lock_folder() const;
+
+ private:
+  // A line of the journal.
+  struct Record {
+    char kind = 'f';  // f: a file of external data, d: a folder, m: the model of a candidate, s: superseded external data
+    dev_t device = 0;
+    ino_t inode = 0;
+    std::string name;  // relative to the folder
+  };
+
+  explicit OutputFiles(OutputPlace place, Purpose purpose) : place_(std::move(place)), purpose_(purpose) {}
+  Unexpected cannot_write(int error) const;
+  Result<void> create_folders(const std::string& location);
+  Result<void> record(char kind, int descriptor, const std::string& name);
+  void record_superseded(std::span<const std::string> locations);
+  static std::vector<Record> read_records(int journal);
+  static void undo(const std::string& folder, std::span<const Record> records);
+  static void remove_leftovers(const std::string& folder);
+
+  OutputPlace place_;
+  Purpose purpose_;
+  Descriptor journal_;
+  std::string journal_path_;
+  std::vector<Record> records_;
+  std::vector<std::string> created_;
+  bool committed_ = false;
+};
+
+}  // namespace xflow::onnx_io

@@ -1,0 +1,28 @@
+// ONNX operators that are compositions of operators of the IR.
+//
+// Each is an equation between the ONNX operator and a small graph; the equation stands above its function. Lowering writes the original
+// node back as long as its value survives.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <span>
+#include <vector>
+
+#include "src/onnx/document/node_view.h"
+
+namespace xflow::onnx_io {
+
+struct Composition {
+  std::string_view domain;
+  std::string_view type;
+  int since = 1;
+  int until = ops::kNewest;  // inclusive
+  // The values of the node's outputs. Error::unsupported where the node is outside what the equation covers: it stays opaque.
+  Result<std::vector<ir::ValueId>> (*lift)(const NodeView&);
+};
+
+// Every composition. A node is looked up here first, then among the spellings of operators.
+std::span<const Composition> compositions();
+
+}  // namespace xflow::onnx_io

@@ -1,0 +1,89 @@
+#include "src/onnx/lift/spelling_table.h"
+
+#include <map>
+#include <string>
+
+#include "src/ops/operator.h"
+
+namespace xflow::onnx_io {
+namespace {
+
+struct Row {
+  ir::OperatorId op;
+  ops::Spelling spelling;
+};
+
+using Table = std::multimap<std::string, Row, std::less<>>;
+
+std::string key(std::string_view domain, std::string_view type) { return std::string(domain) + ":" + std::string(type); }
+
+const Table& table() {
+  static const Table rows = [] {
+    Table result;
+    const auto all = ops::all_operators();
+    for (std::size_t i = 0; i < all.size(); ++i)
+      for (const ops::Spelling& spelling : all[i].spellings())
+        result.emplace(key(spelling.domain, spelling.type), Row{static_cast<ir::OperatorId>(i), spelling});
+    return result;
+  }();
+  return rows;
+}
+
+bool covers(const ops::Spelling& spelling, int opset) { return spelling.since <= opset && opset <= spelling.until; }
+
+}  // namespace
+
+Result<std::vector<ir::ValueId>> lift_spelled(const NodeView& node) {
+  const auto [begin, end] = table().equal_range(key(node.domain(), node.type()));
+  Error error{ErrorCode::unsupported,
+              "no operator for " + (node.domain().empty() ? std::string() : std::string(node.domain()) + ".") + std::string(node.type()),
+              ""};
+  for (auto it = begin; it != end; ++it) {
+    const ops::Spelling& spelling = it->second.spelling;
+    if (spelling.lift == nullptr || !covers(spelling, node.opset())) continue;
+    auto lifted = spelling.lift(node);
+    if (!lifted) {
+      error = std::move(lifted).error();
+      continue;
+    }
+    std::vector<ir::ValueId> operands;
+    for (const int k : lifted->operands) operands.push_back(k < 0 ? node.arena().absent() : node.operand(static_cast<std::size_t>(k)));
+    ops::Typing typing(node.symbols());
+    const auto applied = ops::apply(node.arena(), typing, it->second.op, std::move(operands), std::move(lifted->attributes));
+    if (!applied) {
+      error = applied.error();
+      continue;
+    }
+    std::vector<ir::ValueId> outputs;
+    outputs.reserve(node.arena().node(*applied).outputs.size());
+    for (std::uint32_t k = 0; k < node.arena().node(*applied).outputs.size(); ++k) outputs.push_back({*applied, k});
+    return outputs;
+  }
+  error.code = ErrorCode::unsupported;
+  return fail(std::move(error));
+}
+
+Result<SpelledNode> spell(const ir::Arena& arena, ir::NodeId id, int opset) {
+  const ir::Node& node = arena.node(id);
+  const ops::Operator& op = ops::get(node.op);
+  const std::vector<ir::TensorType> operand_types = ops::operand_types(arena, node);
+  const ops::Operation operation{operand_types, node.attributes, node.outputs};
+  Error error{ErrorCode::unsupported, "no ONNX operator of opset " + std::to_string(opset) + " for " + std::string(op.signature.name), ""};
+  std::optional<SpelledNode> best;
+  int best_since = 0;
+  for (const ops::Spelling& spelling : op.spellings()) {
+    if (spelling.spell == nullptr || !covers(spelling, opset) || !spelling.domain.empty()) continue;
+    if (best && spelling.since <= best_since) continue;
+    auto spelled = spelling.spell(operation, opset);
+    if (!spelled) {
+      error = std::move(spelled).error();
+      continue;
+    }
+    best = SpelledNode{spelling.domain, spelling.type, *std::move(spelled)};
+    best_since = spelling.since;
+  }
+  if (!best) return fail(std::move(error));
+  return *std::move(best);
+}
+
+}  // namespace xflow::onnx_io

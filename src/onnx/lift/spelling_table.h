@@ -1,0 +1,24 @@
+// The rows of all operators' spellings, looked up by ONNX operator.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <vector>
+
+#include "src/onnx/document/node_view.h"
+
+namespace xflow::onnx_io {
+
+// The values of the outputs of `node` as one operator of the IR. Error::unsupported if no row of its operator and version covers it.
+Result<std::vector<ir::ValueId>> lift_spelled(const NodeView& node);
+
+// The ONNX operator and node content for operation `node` of the arena at `opset` of ONNX's own domain: the newest row that can express it.
+struct SpelledNode {
+  std::string_view domain;
+  std::string_view type;
+  ops::Spelled spelled;
+};
+// Error::unsupported says why no row can.
+Result<SpelledNode> spell(const ir::Arena& arena, ir::NodeId node, int opset);
+
+}  // namespace xflow::onnx_io

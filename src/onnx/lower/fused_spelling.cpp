@@ -1,0 +1,266 @@
+#include "src/onnx/lower/fused_spelling.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "src/onnx/lift/spelling_table.h"
+#include "src/ops/operator.h"
+
+namespace xflow::onnx_io {
+namespace {
+
+using ir::ValueId;
+
+bool is_operation(const ir::Arena& arena, ValueId v, std::string_view op) {
+  const ir::Node& node = arena.node(v);
+  return node.kind == ir::NodeKind::operation && ops::get(node.op).signature.name == op;
+}
+
+// A constant that adds one number to each channel (axis 1) of a tensor of `rank` dimensions, as a vector of the channels.
+std::optional<ValueId> channel_vector(ir::Arena& arena, ValueId v, const ir::Poly& channels, std::size_t rank) {
+  const ir::TensorType type = arena.type(v);
+  if (!arena.is_constant(v) || !type.ranked || type.rank() + 1 < rank || type.rank() > rank) return std::nullopt;
+  const std::size_t axis = type.rank() + 1 - rank;  // of the channels in v
+  for (std::size_t k = 0; k < type.rank(); ++k) {
+    if (k == axis ? !(type.shape[k] == channels) : !type.shape[k].is_one()) return std::nullopt;
+  }
+  if (type.rank() == 1) return v;
+  // Undo the reshape that lifting made of a vector.
+  const ir::Node& node = arena.node(v);
+  if (is_operation(arena, v, "reshape") && arena.type(node.operands[0]).ranked && arena.type(node.operands[0]).rank() == 1)
+    return node.operands[0];
+  auto reshaped = ops::apply(arena, "reshape", {v}, {{"shape", std::vector<ir::Poly>{channels}}});
+  if (!reshaped) return std::nullopt;
+  return *reshaped;
+}
+
+// conv(x, w) + b[C, 1, ..., 1] = Conv(x, w, b); ConvTranspose likewise.
+std::optional<FusedSpelling> convolution_with_bias(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
+  if (!is_operation(arena, value, "add")) return std::nullopt;
+  const std::vector<ValueId> sides = arena.node(value).operands;
+  for (std::size_t k = 0; k < 2; ++k) {
+    const ValueId y = sides[k];
+    if (!is_operation(arena, y, "conv") && !is_operation(arena, y, "conv_transpose")) continue;
+    if (!may_absorb(y, 1) || !(arena.type(y) == arena.type(value))) continue;
+    const auto bias = channel_vector(arena, sides[1 - k], arena.type(y).shape.at(1), arena.type(y).rank());
+    if (!bias) continue;
+    auto spelled = spell(arena, y.node, opset);
+    if (!spelled || spelled->spelled.inputs.size() != 2) continue;
+    FusedSpelling result{spelled->type, std::move(spelled->spelled), arena.node(y).operands, {y}};
+    result.spelled.inputs.emplace_back(ops::Spelled::OperandInput{static_cast<int>(result.operands.size())});
+    result.operands.push_back(*bias);
+    return result;
+  }
+  return std::nullopt;
+}
+
+// x * hard_sigmoid(x; 1/6, 1/2) = HardSwish(x), from opset 14.
+std::optional<FusedSpelling> hard_swish(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
+  if (opset < 14 || !is_operation(arena, value, "mul")) return std::nullopt;
+  const std::vector<ValueId>& sides = arena.node(value).operands;
+  for (std::size_t k = 0; k < 2; ++k) {
+    const ValueId gate = sides[k];
+    const ValueId x = sides[1 - k];
+    if (!is_operation(arena, gate, "hard_sigmoid") || arena.node(gate).operands[0] != x || !may_absorb(gate, 1)) continue;
+    const ir::Attributes& attributes = arena.node(gate).attributes;
+    const auto is_sixth = ir::Real(*ir::Rational::make(1, 6));
+    const ir::Real& alpha = attributes.real("alpha");
+    if (!(alpha == is_sixth) && !is_sixth.nearest_in_type(alpha.to_double(), 24)) continue;
+    if (!(attributes.real("beta") == ir::Real(*ir::Rational::make(1, 2)))) continue;
+    return FusedSpelling{"HardSwish", ops::Spelled{{ops::Spelled::OperandInput{0}}, {}}, {x}, {gate}};
+  }
+  return std::nullopt;
+}
+
+// (x - mean) / sqrt(mean of (x - mean)^2 + epsilon), means over `axes`, as lifting spells it.
+struct Normalized {
+  ValueId x;
+  std::vector<std::int64_t> axes;
+  float epsilon = 0;
+  std::vector<ValueId> absorbed;  // all of it but the quotient
+};
+
+class NormalizedMatch {
+ public:
+  NormalizedMatch(const ir::Arena& arena, const MayAbsorb& may_absorb) : arena_(arena), may_absorb_(may_absorb) {}
+
+  std::optional<Normalized> find(ValueId value) {
+    if (!is_operation(arena_, value, "div")) return std::nullopt;
+    const std::vector<ValueId>& quotient = arena_.node(value).operands;
+    const ValueId centered = quotient[0];
+    const auto difference = inner(centered, "sub", 3);
+    const auto root = inner(quotient[1], "sqrt", 1);
+    const auto sum = root ? inner(root->at(0), "add", 1) : std::nullopt;
+    if (!difference || !sum || mean_of(difference->at(1)) != difference->at(0)) return std::nullopt;
+    found_.x = difference->at(0);
+    const std::size_t number = arena_.is_constant(sum->at(0)) ? 0 : 1;
+    const auto square = mean_of(sum->at(1 - number));
+    const auto factors = square ? inner(*square, "mul", 1) : std::nullopt;
+    if (!factors || factors->at(0) != centered || factors->at(1) != centered) return std::nullopt;
+    const ir::Node& constant = arena_.node(sum->at(number));
+    if (constant.kind != ir::NodeKind::constant) return std::nullopt;
+    const auto epsilon = ir::doubles(constant.constant);
+    if (!epsilon || epsilon->size() != 1) return std::nullopt;
+    found_.epsilon = static_cast<float>(epsilon->front());
+    if (static_cast<double>(found_.epsilon) != epsilon->front()) return std::nullopt;
+    return std::move(found_);
+  }
+
+ private:
+  std::optional<std::vector<ValueId>> inner(ValueId v, std::string_view op, std::size_t uses) {
+    if (!is_operation(arena_, v, op) || !may_absorb_(v, uses)) return std::nullopt;
+    found_.absorbed.push_back(v);
+    return arena_.node(v).operands;
+  }
+
+  // What the mean over the axes that all means have is of.
+  std::optional<ValueId> mean_of(ValueId v) {
+    const auto operands = inner(v, "reduce_mean", 1);
+    if (!operands) return std::nullopt;
+    const ir::Attributes& attributes = arena_.node(v).attributes;
+    const auto axes = attributes.known_integers("axes");
+    if (!axes || attributes.known_integer("keep_dims") != 1 || (!found_.axes.empty() && *axes != found_.axes)) return std::nullopt;
+    found_.axes = *axes;
+    return operands->at(0);
+  }
+
+  const ir::Arena& arena_;
+  const MayAbsorb& may_absorb_;
+  Normalized found_;
+};
+
+// A constant of exactly this shape, without the dimensions of 1 that broadcasting may put before it.
+std::optional<ValueId> of_shape(ir::Arena& arena, ValueId v, const ir::Shape& shape) {
+  const ir::TensorType type = arena.type(v);
+  if (!arena.is_constant(v) || !type.ranked || type.rank() < shape.size()) return std::nullopt;
+  const auto split = type.shape.begin() + static_cast<std::ptrdiff_t>(type.rank() - shape.size());
+  if (!std::all_of(type.shape.begin(), split, [](const ir::Poly& size) { return size.is_one(); })) return std::nullopt;
+  if (!std::equal(split, type.shape.end(), shape.begin(), shape.end())) return std::nullopt;
+  if (split == type.shape.begin()) return v;
+  auto reshaped = ops::apply(arena, "reshape", {v}, {{"shape", shape}});
+  if (!reshaped) return std::nullopt;
+  return *reshaped;
+}
+
+// A value as a product or sum of a constant and a part; only the part where it is none.
+struct WithConstant {
+  std::optional<ValueId> constant;
+  ValueId part;
+};
+WithConstant split_constant(const ir::Arena& arena, ValueId value, std::string_view op) {
+  if (!is_operation(arena, value, op)) return {std::nullopt, value};
+  const std::vector<ValueId>& sides = arena.node(value).operands;
+  for (std::size_t k = 0; k < 2; ++k)
+    if (arena.is_constant(sides[k])) return {sides[k], sides[1 - k]};
+  return {std::nullopt, value};
+}
+
+// The parameters of a normalisation as its node takes them.
+struct Parameters {
+  std::vector<ValueId> operands;
+  std::vector<ops::Spelled::Input> inputs;
+};
+
+// One of them: fitted to the node, or all of it `otherwise` where the graph has none. False if it has one that does not fit.
+template <typename Fit>
+bool add_parameter(Parameters& parameters, std::optional<ValueId> value, const Fit& fit, ir::DataType type, const ir::Shape& shape,
+                   double otherwise) {
+  if (value) {
+    const std::optional<ValueId> fitted = fit(*value);
+    if (!fitted) return false;
+    parameters.operands.push_back(*fitted);
+    parameters.inputs.emplace_back(ops::Spelled::OperandInput{static_cast<int>(parameters.operands.size())});
+    return true;
+  }
+  const auto elements = ir::element_count(shape).constant();
+  const auto dims = ir::constant_shape(shape);
+  if (!elements || !dims) return false;
+  auto made = ir::make_constant(type, *dims, std::vector<double>(static_cast<std::size_t>(*elements), otherwise));
+  if (!made) return false;
+  parameters.inputs.emplace_back(ops::Spelled::ConstantInput{*std::move(made)});
+  return true;
+}
+
+FusedSpelling normalization_node(std::string_view type, Normalized parts, Parameters parameters) {
+  FusedSpelling result{type, {}, {parts.x}, std::move(parts.absorbed)};
+  result.operands.insert(result.operands.end(), parameters.operands.begin(), parameters.operands.end());
+  result.spelled.inputs.emplace_back(ops::Spelled::OperandInput{0});
+  for (ops::Spelled::Input& input : parameters.inputs) result.spelled.inputs.push_back(std::move(input));
+  result.spelled.attributes.emplace_back("epsilon", parts.epsilon);
+  return result;
+}
+
+// normalized(x) * s + t = InstanceNormalization(x, s, t), from opset 6, or LayerNormalization(x, s, t), from opset 17. Without s and t it
+// is that with ones and zeros.
+std::optional<FusedSpelling> normalization(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
+  const ir::TensorType type = arena.type(value);
+  if (!type.ranked) return std::nullopt;
+  const WithConstant sum = split_constant(arena, value, "add");
+  const WithConstant product = split_constant(arena, sum.part, "mul");
+  if ((sum.constant && !may_absorb(sum.part, 1)) || (product.constant && !may_absorb(product.part, 1))) return std::nullopt;
+  auto parts = NormalizedMatch(arena, may_absorb).find(product.part);
+  if (!parts || parts->axes.empty() || !(arena.type(parts->x) == type)) return std::nullopt;
+  const auto first = static_cast<std::size_t>(parts->axes.front());
+  for (std::size_t k = 0; k < parts->axes.size(); ++k)
+    if (static_cast<std::size_t>(parts->axes[k]) != first + k) return std::nullopt;
+  if (first + parts->axes.size() != type.rank()) return std::nullopt;
+  if (sum.constant) parts->absorbed.push_back(sum.part);
+  if (product.constant) parts->absorbed.push_back(product.part);
+
+  // Of bfloat16 from opset 22.
+  if (first == 2 && opset >= (type.data_type == ir::DataType::bfloat16 ? 22 : 6)) {
+    Parameters parameters;
+    const auto fit = [&](ValueId v) { return channel_vector(arena, v, type.shape[1], type.rank()); };
+    const ir::Shape channels{type.shape[1]};
+    if (add_parameter(parameters, product.constant, fit, type.data_type, channels, 1) &&
+        add_parameter(parameters, sum.constant, fit, type.data_type, channels, 0))
+      return normalization_node("InstanceNormalization", *std::move(parts), std::move(parameters));
+  }
+  if (opset >= 17 && type.data_type == ir::DataType::float32) {
+    Parameters parameters;
+    const ir::Shape row(type.shape.begin() + static_cast<std::ptrdiff_t>(first), type.shape.end());
+    const auto fit = [&](ValueId v) { return of_shape(arena, v, row); };
+    if (!add_parameter(parameters, product.constant, fit, type.data_type, row, 1)) return std::nullopt;
+    if (sum.constant && !add_parameter(parameters, sum.constant, fit, type.data_type, row, 0)) return std::nullopt;
+    FusedSpelling result = normalization_node("LayerNormalization", *std::move(parts), std::move(parameters));
+    result.spelled.attributes.emplace_back("axis", static_cast<std::int64_t>(first) - static_cast<std::int64_t>(type.rank()));
+    return result;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<FusedSpelling> gemm_spelling(const ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
+  if (opset < 7 || !is_operation(arena, value, "add")) return std::nullopt;
+  const ir::TensorType& type = arena.type(value);
+  const bool has_type = type.data_type == ir::DataType::float32 || type.data_type == ir::DataType::float64;
+  if (!has_type || !type.ranked || type.rank() != 2) return std::nullopt;
+  const std::vector<ValueId>& sides = arena.node(value).operands;
+  for (std::size_t k = 0; k < 2; ++k) {
+    const ValueId product = sides[k];
+    const ir::TensorType& addend = arena.type(sides[1 - k]);
+    if (!is_operation(arena, product, "matmul") || !may_absorb(product, 1) || !(arena.type(product) == type)) continue;
+    const std::vector<ValueId>& factors = arena.node(product).operands;
+    if (std::ranges::any_of(factors, [&](ValueId v) { return arena.type(v).rank() != 2; }) || addend.rank() > 2) continue;
+    bool fits = true;
+    for (std::size_t d = 0; d < addend.rank(); ++d) {
+      const ir::Poly& size = addend.shape[addend.rank() - 1 - d];
+      fits = fits && (size.is_one() || size == type.shape[1 - d]);
+    }
+    if (!fits) continue;
+    ops::Spelled spelled;
+    for (int operand = 0; operand < 3; ++operand) spelled.inputs.emplace_back(ops::Spelled::OperandInput{operand});
+    return FusedSpelling{"Gemm", std::move(spelled), {factors[0], factors[1], sides[1 - k]}, {product}};
+  }
+  return std::nullopt;
+}
+
+std::optional<FusedSpelling> fused_spelling(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
+  if (auto found = convolution_with_bias(arena, value, opset, may_absorb)) return found;
+  if (auto found = normalization(arena, value, opset, may_absorb)) return found;
+  return hard_swish(arena, value, opset, may_absorb);
+}
+
+}  // namespace xflow::onnx_io

@@ -1,0 +1,158 @@
+#include "src/optimizer/graph_moves.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+
+namespace xflow::api {
+namespace {
+
+using ir::ValueId;
+using onnx_io::Document;
+using onnx_io::LiftedModel;
+
+std::vector<ValueId> made_by(const LiftedModel& model, const onnx_io::Node& node) {
+  std::vector<ValueId> values;
+  for (const std::string_view name : node.outputs)
+    if (!name.empty()) values.push_back(model.values.at(name));
+  return values;
+}
+
+// Names that something needs: outputs, captured values, and what the nodes that make them read.
+std::unordered_set<std::string_view> used_names(const Document& document, const LiftedModel& model) {
+  std::unordered_set<std::string_view> used(model.output_names.begin(), model.output_names.end());
+  const auto& order = document.main().order;
+  for (auto id = order.rbegin(); id != order.rend(); ++id) {
+    const onnx_io::Node& node = document.node(*id);
+    if (std::none_of(node.outputs.begin(), node.outputs.end(), [&](std::string_view name) { return used.contains(name); })) continue;
+    used.insert(node.inputs.begin(), node.inputs.end());
+    used.insert(node.captures.begin(), node.captures.end());
+  }
+  return used;
+}
+
+// The values that a node reads.
+std::vector<ValueId> read_by(const LiftedModel& model, const onnx_io::Node& node) {
+  std::vector<ValueId> values;
+  for (const std::string_view name : node.inputs)
+    if (!name.empty()) values.push_back(model.values.at(name));
+  return values;
+}
+
+// What a node makes, with new inputs in the place of what it reads.
+ir::Graph alone(std::vector<ValueId> made, std::span<const ValueId> reads, ir::Arena& arena) {
+  ir::ValueMap inputs;
+  for (const ValueId value : reads)
+    if (!arena.is_constant(value) && !arena.is_absent(value)) inputs.try_emplace(value, arena.input(arena.type(value), 0));
+  const ir::Graph whole{std::move(made)};
+  const auto part = ir::replace(arena, whole, inputs);
+  return part ? *part : whole;
+}
+
+}  // namespace
+
+std::vector<RemovableNode> removable_nodes(const Document& document, const LiftedModel& model, const onnx_io::SettledShapes& settled,
+                                           const ir::Arena& arena) {
+  const std::unordered_set<std::string_view> used = used_names(document, model);
+  const std::unordered_set<onnx_io::NodeId> superfluous(settled.superfluous.begin(), settled.superfluous.end());
+  const std::unordered_set<onnx_io::NodeId> folded(settled.folded.begin(), settled.folded.end());
+  std::vector<RemovableNode> nodes;
+  for (const onnx_io::NodeId id : document.main().order) {
+    const onnx_io::Node& node = document.node(id);
+    const std::vector<ValueId> values = made_by(model, node);
+    if (values.empty()) continue;
+    if (arena.is_constant(values[0])) {
+      const bool copies = settled.identities.contains(node.outputs[0]);
+      if (superfluous.contains(id)) {
+        nodes.push_back({copies ? "drop-identity" : "settle-shapes", id});
+      } else if (folded.contains(id)) {
+        nodes.push_back({"fold-constants", id});
+      }
+      continue;
+    }
+    const bool unused = std::none_of(node.outputs.begin(), node.outputs.end(), [&](std::string_view name) { return used.contains(name); });
+    const auto origin = model.origins.find(values[0]);
+    const bool equal = origin != model.origins.end() && origin->second.node != id &&
+                       document.node(origin->second.node).op_type == node.op_type &&
+                       document.node(origin->second.node).domain == node.domain;
+    if (!unused && !equal && !superfluous.contains(id)) continue;
+    nodes.push_back({unused ? "drop-unused" : equal ? "merge-equal-nodes" : "settle-shapes", id});
+  }
+  return nodes;
+}
+
+std::vector<GraphMove> graph_moves(const Document& document, const LiftedModel& model, const onnx_io::SettledShapes& settled,
+                                   ir::Arena& arena) {
+  std::vector<GraphMove> moves;
+  for (const RemovableNode& removable : removable_nodes(document, model, settled, arena)) {
+    const onnx_io::Node& node = document.node(removable.node);
+    const std::vector<ValueId> values = made_by(model, node);
+    ir::Graph part = arena.is_constant(values[0]) ? ir::Graph{values} : alone(values, read_by(model, node), arena);
+    moves.push_back({std::string(removable.rule), onnx_io::describe(document, removable.node), std::move(part), {}});
+  }
+  return moves;
+}
+
+std::vector<GraphMove> graph_moves(const Graph& graph, const BuiltGraph& built, ir::Arena& arena) {
+  // Values that something needs, from the outputs back.
+  std::unordered_set<Value> used;
+  for (const GraphOutput& output : graph.outputs()) used.insert(output.value);
+  std::vector<bool> needed(graph.nodes().size());
+  for (std::size_t k = graph.nodes().size(); k-- > 0;) {
+    const GraphNode& node = graph.nodes()[k];
+    needed[k] = std::ranges::any_of(node.results, [&](Value result) { return used.contains(result); });
+    if (needed[k]) used.insert(node.operands.begin(), node.operands.end());
+  }
+  std::unordered_set<ir::NodeId> computed;
+  std::vector<GraphMove> moves;
+  for (std::size_t k = 0; k < built.nodes.size(); ++k) {
+    const ir::NodeId id = built.nodes[k];
+    // Copied, because new inputs move the nodes of the arena.
+    const std::vector<ValueId> operands = arena.node(id).operands;
+    const std::size_t outputs = arena.node(id).outputs.size();
+    if (arena.node(id).kind != ir::NodeKind::operation || arena.node(id).is_constant) continue;
+    if (needed[k] && computed.insert(id).second) continue;
+    std::vector<ValueId> made;
+    made.reserve(outputs);
+    for (std::uint32_t output = 0; output < outputs; ++output) made.push_back({id, output});
+    moves.push_back({needed[k] ? "merge-equal-nodes" : "drop-unused",
+                     fmt::format("node {} ({})", k, graph.nodes()[k].op),
+                     alone(std::move(made), operands, arena),
+                     {}});
+  }
+  return moves;
+}
+
+bool gain_time(std::span<const GraphMove> moves) {
+  return std::ranges::any_of(moves, [](const GraphMove& move) { return move.gain.value > 0; });
+}
+
+void list_moves(std::span<const GraphMove> moves, OptimizeReport& report) {
+  std::vector<OptimizeReport::Step> steps;
+  std::map<std::string, OptimizeReport::RuleCount> counts;
+  for (const GraphMove& move : moves) {
+    steps.push_back({move.rule, move.where, move.gain.value});
+    OptimizeReport::RuleCount& count = counts[move.rule];
+    ++count.matched;
+    ++count.applied;
+    if (move.gain.value > 0) ++count.improved;
+    report.before_nanoseconds += move.gain.value;
+  }
+  report.steps.insert(report.steps.begin(), steps.begin(), steps.end());
+  for (auto& [rule, count] : counts) {
+    count.rule = rule;
+    report.rules.push_back(count);
+  }
+}
+
+std::string no_gain_of_moves(std::span<const GraphMove> moves) {
+  const auto count = [&](std::string_view rule) { return std::ranges::count(moves, rule, &GraphMove::rule); };
+  return fmt::format(
+      "only nodes that are equal to others ({}), unused ({}), copies of constants ({}) or compute shapes that are known ({}) can go, and "
+      "what is run of the original is without them as well: no gain that is measured; --runner measures it, --no-gate leaves them out",
+      count("merge-equal-nodes"), count("drop-unused"), count("drop-identity"), count("settle-shapes"));
+}
+
+}  // namespace xflow::api

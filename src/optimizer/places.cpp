@@ -1,0 +1,30 @@
+#include "src/optimizer/places.h"
+
+#include <utility>
+
+namespace xflow::api {
+
+void list_steps(const Places& places, const search::Finalist& found, OptimizeReport& report) {
+  // Values of later graphs back to the document, along what each step replaced is not kept; the equal value of the original is found by the
+  // correspondence read backwards.
+  std::map<ir::ValueId, ir::ValueId> original;
+  for (const auto& [before, after] : found.correspondence) {
+    const auto [known, fresh] = original.try_emplace(after, before);
+    if (!fresh && before < known->second) known->second = before;
+  }
+  report.steps.clear();
+  for (const search::Step& step : found.steps) {
+    OptimizeReport::Step line{step.rule, {}, step.gain.value};
+    for (const ir::ValueId value : step.replaced) {
+      line.where = places.of(value);
+      if (line.where.empty()) {
+        if (const auto found = original.find(value); found != original.end()) line.where = places.of(found->second);
+      }
+      if (!line.where.empty()) break;
+    }
+    if (line.where.empty()) line.where = "a value that an earlier step made";
+    report.steps.push_back(std::move(line));
+  }
+}
+
+}  // namespace xflow::api

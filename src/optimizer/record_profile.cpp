@@ -1,0 +1,122 @@
+#include "src/optimizer/record_profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "src/cost/cover.h"
+#include "src/devices/cpu/cpu_device.h"
+#include "src/devices/cpu/footprint.h"
+#include "src/devices/gpu/gpu_device.h"
+#include "src/devices/profile/profile_device.h"
+#include "src/devices/runner/runner_device.h"
+#include "src/onnx/document/document.h"
+#include "src/optimizer/engine.h"
+#include "src/optimizer/settled_search.h"
+#include "src/search/rule_rewriter.h"
+#include "src/validation/sized_model.h"
+#include "src/validation/sizes.h"
+
+namespace xflow::api {
+namespace {
+
+constexpr double kSecondsForAgain = 10;  // of timing kernels again that were timed while something disturbed the machine, for each model
+
+Result<void> open_here(const OptimizeOptions& options, DeviceCosts& here, const std::function<std::size_t()>& bytes_of_run) {
+  if (is_elsewhere(options))
+    return fail(ErrorCode::invalid_argument, "a profile is recorded on a device that is here: cpu, or a runner; found a profile");
+  XFLOW_CHECK(here.open(options, bytes_of_run));
+  here.database = std::make_unique<cost::Database>(cost::Database::open(options.cost_database, here.device().info(), options.warning));
+  return {};
+}
+
+// A model at the sizes at which its kernels are timed.
+struct Lifted {
+  std::optional<onnx_io::Document> document;
+  std::unique_ptr<SizedModel> model;
+  Sizes sizes;
+};
+
+Result<std::unique_ptr<Lifted>> lift(const std::string& path, const OptimizeOptions& options) {
+  auto lifted = std::make_unique<Lifted>();
+  XFLOW_TRY(lifted->document, onnx_io::Document::open(path, options.allow_external));
+  OptimizeOptions at_assumed_sizes = options;
+  at_assumed_sizes.shapes.clear();
+  at_assumed_sizes.inputs.clear();
+  XFLOW_TRY(lifted->model, SizedModel::lift(*lifted->document, at_assumed_sizes));
+  SizedModel& model = *lifted->model;
+  XFLOW_TRY(lifted->sizes, choose_fitting_sizes(model.arena(), model.model().graph, model.inputs(), {}, model.runs().inner));
+  return lifted;
+}
+
+Result<void> time_kernels(Lifted& lifted, const OptimizeOptions& options, const rules::VerifiedRules& rules, DeviceCosts& here) {
+  ir::Arena& arena = lifted.model->arena();
+  const ir::Graph& graph = lifted.model->model().graph;
+  cost::CostModel model(arena, here.device(), *here.database, lifted.sizes.valuation());
+  model.allow_again(kSecondsForAgain);
+  XFLOW_CHECK(model.cost(graph));
+  search::Options search_options;
+  if (options.max_states) search_options.max_states = *options.max_states;
+  search::RuleRewriter rewriter(rules, {});
+  settled_search(arena, graph, model, rewriter, search_options);
+  here.database->flush();
+  return {};
+}
+
+}  // namespace
+
+Result<cost::profile::Profile> export_profile(const OptimizeOptions& options) {
+  // Of the caches for which kernels were timed those are meant for which most were.
+  std::unique_ptr<DeviceCosts> fullest;
+  for (const std::size_t between : cost::cpu::kBetween) {
+    OptimizeOptions one = options;
+    if (one.caches == "auto") one.caches = cost::cpu::caches_name(between);
+    auto here = std::make_unique<DeviceCosts>();
+    XFLOW_CHECK(open_here(one, *here, [] { return std::size_t{0}; }));
+    if (fullest == nullptr || here->database->size() > fullest->database->size()) fullest = std::move(here);
+    if (fullest->cpu == nullptr || options.caches != "auto") break;
+  }
+  if (fullest->gpu != nullptr && options.caches == "auto") {
+    // On a GPU there is one other state: that of a run through more than its cache.
+    auto here = std::make_unique<DeviceCosts>();
+    XFLOW_CHECK(open_here(options, *here, [] { return std::numeric_limits<std::size_t>::max(); }));
+    if (here->database->size() > fullest->database->size()) fullest = std::move(here);
+  }
+  return cost::profile::profile_of(*fullest->database, fullest->device().info());
+}
+
+Result<cost::profile::Profile> record_profile(std::span<const std::string> models, const OptimizeOptions& options,
+                                              const std::function<void(const std::string&)>& progress) {
+  DeviceCosts here;
+  // A profile has one state of the caches: that of the largest model.
+  XFLOW_CHECK(open_here(options, here, [&] {
+    std::size_t most = 0;
+    for (const std::string& path : models)
+      if (const auto lifted = lift(path, options))
+        most = std::max(most,
+                        cost::cpu::bytes_of_run((*lifted)->model->arena(), (*lifted)->model->model().graph, (*lifted)->sizes.valuation()));
+    return most;
+  }));
+  XFLOW_TRY(const rules::VerifiedRules rules, load_rules(options));
+  std::size_t recorded = 0;
+  for (const std::string& path : models) {
+    if (progress) progress(path);
+    const auto done = [&]() -> Result<void> {
+      XFLOW_TRY(const std::unique_ptr<Lifted> lifted, lift(path, options));
+      return time_kernels(*lifted, options, rules, here);
+    }();
+    if (done) {
+      ++recorded;
+    } else if (options.warning) {
+      options.warning(fmt::format("{}, which is left out", done.error().text()));
+    }
+  }
+  if (recorded == 0) return fail(ErrorCode::unreadable, "no model whose kernels could be timed");
+  return cost::profile::profile_of(*here.database, here.device().info());
+}
+
+}  // namespace xflow::api

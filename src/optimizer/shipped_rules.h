@@ -1,0 +1,34 @@
+// The rules that the library is built with, and the records of their proofs.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "src/verifier/proof/prove_rules.h"
+
+namespace xflow::api {
+
+struct ShippedFile {
+  std::string_view name;  // "matmul.rules"
+  std::string_view text;
+};
+std::span<const ShippedFile> shipped_rule_files();
+
+// One for each shipped rule, made by the build after it replayed the rule's proof; in the order of the rules' hashes.
+std::span<const verifier::ProofRecord> shipped_rule_records();
+
+struct ShippedProof {
+  std::string_view rule;  // its name
+  std::string_view text;  // its record
+};
+// One for each shipped rule, in the order of the rules.
+std::span<const ShippedProof> shipped_proofs();
+
+// All shipped rules, and the records of their proofs. Error::syntax: the library was built from files that do not fit each other.
+Result<std::vector<rules::Rule>> shipped_rules();
+Result<verifier::RecordFile> shipped_records();
+
+}  // namespace xflow::api

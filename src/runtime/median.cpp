@@ -1,0 +1,29 @@
+#include "src/runtime/median.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace xflow::cost {
+
+double chance_of_heads(std::size_t heads, std::size_t throws) {
+  // By logarithms: 2^throws is beyond a double where throws are many.
+  const auto log_factorial = [](std::size_t n) { return std::lgamma(static_cast<double>(n) + 1); };
+  return std::exp(log_factorial(throws) - log_factorial(heads) - log_factorial(throws - heads) -
+                  static_cast<double>(throws) * std::log(2.0));
+}
+
+MedianInterval median_interval(std::span<const double> values, double confidence) {
+  if (values.empty()) return {};
+  std::vector<double> sorted(values.begin(), values.end());
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t n = sorted.size();
+  // The median lies below the k-th least value (from 0) as often as a coin shows heads at most k times in n.
+  double below = chance_of_heads(0, n);
+  std::size_t k = 0;
+  while (k + 1 < (n + 1) / 2 && 2 * (below + chance_of_heads(k + 1, n)) <= 1 - confidence) below += chance_of_heads(++k, n);
+  const double middle = n % 2 == 1 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+  return {middle, sorted[k], sorted[n - 1 - k]};
+}
+
+}  // namespace xflow::cost

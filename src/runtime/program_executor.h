@@ -1,0 +1,60 @@
+// What executors of this process have in common: programs at each choice of sizes, which are set up anew when they are asked to be.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <cstddef>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "src/runtime/executor.h"
+
+namespace xflow::cost {
+
+template <typename Device, typename Program>
+class ProgramExecutor : public Executor {
+ public:
+  // The device must outlive it.
+  explicit ProgramExecutor(Device& device) : device_(device) {}
+
+  // Builds a graph at each choice of sizes, from 0 on, with its inputs written.
+  using Make = std::function<Result<std::vector<Program>>()>;
+  // Errors: those of `make`, which is called again for each renewal.
+  Result<ProgramId> add(Make make) {
+    XFLOW_TRY(std::vector<Program> at_sizes, make());
+    programs_.push_back({std::move(make), std::move(at_sizes)});
+    return static_cast<ProgramId>(programs_.size() - 1);
+  }
+
+  Program& program(ProgramId id, std::size_t sizes) { return programs_.at(static_cast<std::size_t>(id)).at_sizes.at(sizes); }
+
+  const DeviceInfo& info() const override { return device_.info(); }
+  void renew() override {
+    for (Loaded& loaded : programs_) loaded.is_old = true;
+  }
+
+ protected:
+  // The program, set up anew if it has to be.
+  Result<Program*> ready(ProgramId id, std::size_t sizes) {
+    Loaded& loaded = programs_.at(static_cast<std::size_t>(id));
+    if (loaded.is_old) {
+      // What there was is freed afterwards, so that its memory is not that of the new one.
+      XFLOW_TRY(loaded.at_sizes, loaded.make());
+      loaded.is_old = false;
+    }
+    return &loaded.at_sizes.at(sizes);
+  }
+
+ private:
+  struct Loaded {
+    Make make;
+    std::vector<Program> at_sizes;
+    bool is_old = false;
+  };
+
+  Device& device_;
+  std::vector<Loaded> programs_;
+};
+
+}  // namespace xflow::cost

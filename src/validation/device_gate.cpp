@@ -1,0 +1,231 @@
+#include "src/validation/device_gate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <unordered_set>
+#include <utility>
+
+#include "src/cost/cover.h"
+#include "src/devices/gpu/gpu.h"
+#include "src/validation/check_inputs.h"
+#include "src/validation/device_programs.h"
+#include "src/validation/end_to_end.h"
+
+namespace xflow::api {
+namespace {
+
+using cost::Plan;
+
+// What will serve the model is another runtime. Gains below this were seen to be none there (docs/cost.md, The gate).
+constexpr double kLeastGain = 0.04;
+
+// Why a result that is faster here is not shipped all the same; empty if it is.
+std::string why_too_little(const OptimizeReport::EndToEnd& told) {
+  double least = 1;
+  for (const OptimizeReport::EndToEnd::Comparison& c : told.comparisons) least = std::min(least, c.ratio);
+  if (least <= 1 - kLeastGain) return {};
+  return fmt::format(
+      "it is faster here by less than {:g} %, {:.3f} of the original's time, and may be slower in another runtime: --runner measures it "
+      "there",
+      100 * kLeastGain, least);
+}
+
+template <typename Programs>
+class Judge {
+ public:
+  Judge(const DeviceGate& gate, Programs& programs, const ir::Graph& candidate, const std::function<void()>& progress,
+        OptimizeReport& report)
+      : gate_(gate),
+        graphs_{&gate.original, &candidate},
+        progress_(progress),
+        report_(report),
+        programs_(programs),
+        executor_(programs_.device()) {}
+
+  std::string run() {
+    OptimizeReport::EndToEnd& told = report_.end_to_end;
+    told.run = false;
+    told.comparisons.clear();
+    told.share_not_run = 0;
+    const auto start = std::chrono::steady_clock::now();
+    auto against = prepare();
+    told.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (!against) against = "it could not be run: " + against.error().text();
+    if (!against->empty()) return told.reason = *against;
+    std::string reason = judge(executor_, ids_[0], ids_[1], labels_, gate_.options, gate_.limits, progress_, told);
+    return reason.empty() ? told.reason = why_too_little(told) : reason;
+  }
+
+ private:
+  using Program = typename Programs::Program;
+
+  // What is run at one choice of sizes.
+  struct Choice {
+    Sizes sizes;
+    std::array<Plan, 2> plans;
+  };
+
+  // Why the candidate is not to be run; empty if it is.
+  Result<std::string> prepare() {
+    for (std::size_t k = 0; k < gate_.runs.shapes.size(); ++k) XFLOW_CHECK(plan(k));
+    if (std::ranges::all_of(choices_, [](const Choice& choice) { return choice.plans[0].launches.empty(); }))
+      return std::string("nothing of it can be run here");
+    if (std::ranges::all_of(choices_, [](const Choice& choice) { return run_alike(choice.plans[0], choice.plans[1]); })) {
+      const std::size_t launches = choices_[0].plans[0].launches.size();
+      return fmt::format("{}, by the same {} kernel{}", kRunAlike, launches, launches == 1 ? "" : "s");
+    }
+    XFLOW_CHECK(find_room());
+    for (std::size_t who = 0; who < 2; ++who) {
+      const auto id = executor_.add([this, who] { return build(who); });
+      if (!id) return fail(id.error().code, id.error().text(), who == 0 ? "original" : "candidate");
+      ids_[who] = *id;
+    }
+    // What is drawn in the place of what is not run differs between the two.
+    return report_.end_to_end.share_not_run > 0 ? std::string() : compare();
+  }
+
+  Result<void> plan(std::size_t number) {
+    if (gate_.limits.is_over()) return fail(ErrorCode::limit, gate_.limits.why_over());
+    XFLOW_TRY(Sizes sizes, choose_fitting_sizes(gate_.arena, gate_.original, gate_.inputs, gate_.runs.shapes[number], gate_.runs.inner));
+    const ir::Symbols::Valuation valuation = sizes.valuation();
+    cost::CostModel model(gate_.arena, gate_.costs.device(), *gate_.costs.database, valuation);
+    if (progress_) model.on_measure([this](const std::string&) { progress_(); });
+    Choice choice{std::move(sizes), {}};
+    for (std::size_t who = 0; who < 2; ++who) {
+      XFLOW_TRY(const std::vector<cost::CoveredLaunch> cover, model.launches(*graphs_[who]));
+      choice.plans[who] = cost::make_plan(gate_.arena, *graphs_[who], cover, valuation);
+      report_.end_to_end.share_not_run = std::max(report_.end_to_end.share_not_run, choice.plans[who].share_not_run());
+    }
+    report_.kernels.measured += model.statistics().measured;
+    report_.kernels.seconds += model.statistics().measured_seconds;
+    gate_.costs.database->flush();
+    labels_.push_back(gate_.runs.label(gate_.arena, gate_.inputs, number, choice.sizes));
+    choices_.push_back(std::move(choice));
+    return {};
+  }
+
+  // The bytes of one program, so that all of them and the values of inputs and outputs fit into the memory that the run may use.
+  Result<void> find_room() {
+    if (!Programs::kInMemory) return {};
+    constexpr double kTogether = 3;  // of each choice: while one is set up anew there are three
+    double values = 0;
+    for (const Choice& choice : choices_) values = std::max(values, bytes_of_values(choice));
+    const double room = std::min(static_cast<double>(machine_bytes()) / 2, static_cast<double>(gate_.limits.bytes_left())) - values;
+    program_bytes_ = room / (kTogether * static_cast<double>(choices_.size()));
+    if (room > 0) return {};
+    return fail(ErrorCode::limit, fmt::format("its inputs and outputs take {:.0f} MiB, more than may be used", values / (1 << 20)));
+  }
+
+  // What inputs take while they are drawn, and outputs while they are compared: all of them together, and one of them in double.
+  double bytes_of_values(const Choice& choice) const {
+    constexpr double kInDouble = 3 * sizeof(double);
+    constexpr double kRuns = 4;  // of the original twice, of the candidate, and of the original on perturbed inputs
+    const ir::Symbols::Valuation valuation = choice.sizes.valuation();
+    const auto count = [&](const ir::TensorType& type) {
+      double elements = 1;
+      for (const ir::Poly& dim : type.shape) elements *= static_cast<double>(gate_.arena.symbols().evaluate(dim, valuation).value_or(0));
+      return elements;
+    };
+    double inputs = 0;
+    double outputs = 0;
+    double largest_input = 0;
+    double largest_output = 0;
+    for (const NamedInput& input : gate_.inputs) {
+      const double elements = count(gate_.arena.type(input.value));
+      inputs += elements * sizeof(double);
+      largest_input = std::max(largest_input, elements);
+    }
+    for (std::size_t k = 0; k < gate_.outputs.size(); ++k) {
+      const ir::TensorType& type = gate_.arena.type(gate_.original.outputs[k]);
+      const double elements = count(type);
+      outputs += kRuns * elements * static_cast<double>(ir::bits(type.data_type)) / 8;
+      largest_output = std::max(largest_output, elements);
+    }
+    return std::max(inputs + kInDouble * largest_input, outputs + kInDouble * largest_output);
+  }
+
+  Result<std::vector<Program>> build(std::size_t who) {
+    std::vector<Program> programs;
+    programs.reserve(choices_.size());
+    for (std::size_t k = 0; k < choices_.size(); ++k) {
+      if (progress_) progress_();
+      XFLOW_TRY(Program program, programs_.build(gate_.arena, choices_[k].plans[who], choices_[k].sizes.valuation(), program_bytes_));
+      XFLOW_CHECK(write_inputs(program, {k}));
+      programs.push_back(std::move(program));
+    }
+    return programs;
+  }
+
+  // Inputs that have a default, and no value that is given, keep it where it has the sizes of this choice.
+  Result<void> write_inputs(Program& program, RunChoice choice) const {
+    const std::size_t number = choice.sizes;
+    std::unordered_set<ir::ValueId> read;
+    for (const cost::BufferId id : program.plan().inputs) read.insert(program.plan().buffer(id).value);
+    std::vector<NamedInput> wanted;
+    for (const NamedInput& input : gate_.inputs) {
+      if (!read.contains(input.value)) continue;
+      const bool given = !gate_.runs.sets.empty() && gate_.runs.sets[number].tensors.contains(std::string(input.name));
+      const auto known = gate_.defaults.find(input.value);
+      if (given || known == gate_.defaults.end() || !program.write(input.value, known->second)) wanted.push_back(input);
+    }
+    XFLOW_TRY(const InputSet set, gate_.runs.values(gate_.arena, wanted, number, choices_[number].sizes));
+    for (const NamedInput& input : wanted) {
+      const eval::Tensor& tensor = set.tensors.at(std::string(input.name));
+      if (choice.nudged) {
+        XFLOW_TRY(const eval::Tensor changed, nudged(tensor, kNudgeSeed));
+        XFLOW_CHECK(program.write(input.value, changed));
+      } else {
+        XFLOW_CHECK(program.write(input.value, tensor));
+      }
+    }
+    return {};
+  }
+
+  std::string compare() {
+    const auto outputs = [&](cost::ProgramId id, RunChoice choice) -> Result<std::vector<eval::Tensor>> {
+      Program& program = executor_.program(id, choice.sizes);
+      if (choice.nudged) XFLOW_CHECK(write_inputs(program, choice));
+      XFLOW_CHECK(Programs::run(program));
+      if (choice.nudged) XFLOW_CHECK(write_inputs(program, {choice.sizes}));
+      std::vector<eval::Tensor> tensors;
+      tensors.reserve(gate_.outputs.size());
+      for (std::size_t k = 0; k < gate_.outputs.size(); ++k) {
+        XFLOW_TRY(eval::Tensor tensor, program.read(k));
+        tensors.push_back(std::move(tensor));
+      }
+      return tensors;
+    };
+    return compare_outputs(
+        outputs, [&](std::size_t k) { return gate_.outputs[k]; }, ids_[0], ids_[1], labels_);
+  }
+
+  const DeviceGate& gate_;
+  std::array<const ir::Graph*, 2> graphs_;
+  const std::function<void()>& progress_;
+  OptimizeReport& report_;
+  std::vector<Choice> choices_;
+  std::vector<std::string> labels_;
+  double program_bytes_ = 0;
+  Programs& programs_;
+  typename Programs::Executor executor_;
+  std::array<cost::ProgramId, 2> ids_{};
+};
+
+}  // namespace
+
+std::string judge_on_device(const DeviceGate& gate, const ir::Graph& candidate, const std::function<void()>& progress,
+                            OptimizeReport& report) {
+  if (gate.costs.gpu != nullptr) {
+    GpuPrograms programs(*gate.costs.gpu);
+    std::string reason = Judge(gate, programs, candidate, progress, report).run();
+    report.kernels.device_bytes = gate.costs.opened_gpu->peak_bytes();
+    return reason;
+  }
+  CpuPrograms programs(*gate.costs.cpu);
+  return Judge(gate, programs, candidate, progress, report).run();
+}
+
+}  // namespace xflow::api

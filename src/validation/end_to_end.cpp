@@ -1,0 +1,204 @@
+#include "src/validation/end_to_end.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "src/devices/device_costs.h"
+#include "src/devices/runner/runner_executor.h"
+#include "src/eval/compare.h"
+#include "src/validation/check_inputs.h"
+#include "src/validation/gate.h"
+
+namespace xflow::api {
+namespace {
+
+using cost::runner::NamedTensor;
+using cost::runner::RunnerExecutor;
+
+// A runtime may sum in another order and fuse in another way, in half precision more visibly.
+constexpr double kTolerance = 1e-2;
+constexpr double kTolerance16 = 5e-2;
+
+double tolerance(const eval::Tensor& tensor) {
+  return tensor.data_type == ir::DataType::float16 || tensor.data_type == ir::DataType::bfloat16 ? kTolerance16 : kTolerance;
+}
+
+OptimizeReport::EndToEnd::Times times_of(const cost::GateTimes& times) {
+  return {times.faster, times.slower,         times.ratio,          times.low, times.high, times.chance,
+          times.again,  times.original.value, times.candidate.value};
+}
+
+// What is not measured to be faster by the time of an interruption is not faster.
+std::string why_interrupted(const RunLimits& limits, const std::string& against) {
+  if (against.empty() || !limits.was_interrupted_in_gate()) return against;
+  return "it was interrupted before it was measured to be faster";
+}
+
+}  // namespace
+
+std::string judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes,
+                  const OptimizeOptions& options, const RunLimits& limits, const std::function<void()>& progress,
+                  OptimizeReport::EndToEnd& report) {
+  cost::GateOptions gate_options;
+  gate_options.max_seconds = std::min(options.max_measure_seconds, report.seconds + limits.seconds_left());
+  limits.begin_gate();
+  gate_options.stop = [&limits] { return limits.ends_gate(); };
+  // If all were equal to the original, one of them would pass no more often than a single one may.
+  gate_options.level /= static_cast<double>(kFinalists);
+  gate_options.used_seconds = report.seconds;
+  gate_options.progress = progress;
+  gate_options.sizes.assign(sizes.begin(), sizes.end());
+  const cost::GateResult result = cost::gate(executor, original, candidate, sizes.size(), gate_options);
+  const cost::DeviceInfo& info = executor.info();
+  report.run = true;
+  report.reason.clear();
+  report.device = fmt::format("{}, {}, {} thread{}", info.library, info.model, info.threads, info.threads == 1 ? "" : "s");
+  report.clock = info.clock;
+  report.seconds += result.seconds;
+  report.comparisons.clear();
+  for (const cost::GateComparison& c : result.comparisons) {
+    OptimizeReport::EndToEnd::Comparison line;
+    line.sizes = sizes[c.sizes];
+    line.verdict = cost::name(c.verdict);
+    line.pairs = c.pairs;
+    line.repeats = static_cast<std::uint64_t>(c.repeats);
+    static_cast<OptimizeReport::EndToEnd::Times&>(line) = times_of(c);
+    if (c.processor) line.processor = times_of(*c.processor);
+    line.stop_reason = cost::name(c.stop);
+    line.failure = c.failure;
+    report.comparisons.push_back(std::move(line));
+  }
+  return why_interrupted(limits, result.reason);
+}
+
+void list_declared(const OptimizeReport::EndToEnd& trial, std::size_t values, const std::string& against,
+                   OptimizeReport::EndToEnd& report) {
+  report.seconds = trial.seconds;
+  if (!against.empty()) {
+    report.others.push_back(
+        fmt::format("with the shapes of {} values declared, where the original is the result without: {}", values, against));
+    return;
+  }
+  report.declared = fmt::format("{}", values);
+  for (const OptimizeReport::EndToEnd::Comparison& c : trial.comparisons)
+    report.declared += fmt::format(", {:.3f} of the time without [{:.3f}, {:.3f}] in {} pairs", c.ratio, c.low, c.high, c.pairs);
+}
+
+std::string compare_outputs(const std::function<Result<std::vector<eval::Tensor>>(cost::ProgramId, RunChoice)>& outputs,
+                            const std::function<std::string(std::size_t)>& name_of, cost::ProgramId original, cost::ProgramId candidate,
+                            std::span<const std::string> sizes) {
+  for (std::size_t k = 0; k < sizes.size(); ++k) {
+    const auto failed = [&](std::string_view who, const Error& error) {
+      return fmt::format("it could not be compared at {}: {}: {}", sizes[k], who, error.text());
+    };
+    const auto a = outputs(original, {k});
+    if (!a) return failed("original", a.error());
+    // What changes from run to run (random numbers, sums whose order is open) is no difference.
+    const auto again = outputs(original, {k});
+    if (!again) return failed("original", again.error());
+    const auto b = outputs(candidate, {k});
+    if (!b) return failed("candidate", b.error());
+    if (a->size() != b->size() || a->size() != again->size()) return fmt::format("it has {} outputs instead of {}", b->size(), a->size());
+    std::optional<Result<std::vector<eval::Tensor>>> nearby;
+    for (std::size_t i = 0; i < a->size(); ++i) {
+      const eval::Tolerance allowed{4, tolerance((*a)[i])};
+      eval::Comparison comparison = eval::compare((*a)[i], (*again)[i], (*b)[i], allowed);
+      if (comparison.agrees) continue;
+      // Neither is what changes by rounding alone: an output may be all but 0, or a step of some function.
+      if (!nearby) nearby = outputs(original, {k, true});
+      if (*nearby && (*nearby)->size() == a->size()) {
+        eval::Comparison wider = eval::compare((*a)[i], (**nearby)[i], (*b)[i], allowed);
+        if (wider.agrees) continue;
+        if (wider.allowed > comparison.allowed) comparison = std::move(wider);
+      }
+      return fmt::format("it computes something else there: output '{}' is {} at {}", name_of(i), comparison.reason, sizes[k]);
+    }
+  }
+  return {};
+}
+
+RunnerGate::RunnerGate(const OptimizeOptions& options, const RunInputs& runs, const RunLimits& limits,
+                       std::unique_ptr<RunnerExecutor> executor)
+    : options_(options), runs_(runs), limits_(limits), executor_(std::move(executor)) {}
+RunnerGate::~RunnerGate() = default;
+
+Result<std::unique_ptr<RunnerGate>> RunnerGate::open(const OptimizeOptions& options, const RunInputs& runs, const RunLimits& limits) {
+  auto executor = RunnerExecutor::open(
+      {options.runner, options.threads, start_patience(options, limits.seconds_left()), [&limits] { return limits.ends_gate(); }});
+  if (!executor) return fail(ErrorCode::unsupported, executor.error().text());
+  (*executor)->set_patience(std::max(options.max_measure_seconds, kLeastPatience));
+  return std::unique_ptr<RunnerGate>(new RunnerGate(options, runs, limits, *std::move(executor)));
+}
+
+// Gives the sizes as text.
+Result<std::vector<std::string>> RunnerGate::add_inputs(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
+                                                        std::span<const NamedInput> required) {
+  std::vector<std::string> labels;
+  std::vector<std::vector<NamedTensor>> nudged_inputs;  // follow those of all choices
+  for (std::size_t k = 0; k < runs_.shapes.size(); ++k) {
+    XFLOW_TRY(const Sizes sizes, choose_fitting_sizes(arena, graph, inputs, runs_.shapes[k], runs_.inner));
+    std::vector<NamedInput> wanted(required.begin(), required.end());
+    for (const NamedInput& input : inputs) {
+      const bool given = !runs_.sets.empty() && runs_.sets[k].tensors.contains(std::string(input.name));
+      if (given && std::ranges::find(required, input.value, &NamedInput::value) == required.end()) wanted.push_back(input);
+    }
+    XFLOW_TRY(InputSet set, runs_.values(arena, wanted, k, sizes));
+    std::vector<NamedTensor> tensors;
+    std::vector<NamedTensor>& changed = nudged_inputs.emplace_back();
+    tensors.reserve(wanted.size());
+    for (const NamedInput& input : wanted) {
+      std::string name(input.name);
+      eval::Tensor& tensor = set.tensors.at(name);
+      XFLOW_TRY(eval::Tensor other, nudged(tensor, kNudgeSeed));
+      changed.push_back({name, std::move(other)});
+      tensors.push_back({name, std::move(tensor)});
+    }
+    executor_->add_inputs(std::move(tensors));
+    labels.push_back(runs_.label(arena, inputs, k, sizes));
+  }
+  for (std::vector<NamedTensor>& tensors : nudged_inputs) executor_->add_inputs(std::move(tensors));
+  return labels;
+}
+
+std::string RunnerGate::judge(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
+                              std::span<const NamedInput> required, const Model& original, const Model& candidate,
+                              const std::function<void()>& progress, OptimizeReport::EndToEnd& report) {
+  report.run = false;
+  report.comparisons.clear();
+  limits_.begin_gate();
+  if (sizes_.empty()) {
+    auto sizes = add_inputs(arena, graph, inputs, required);
+    if (!sizes) return report.reason = "there are no inputs to run it on: " + sizes.error().text();
+    sizes_ = *std::move(sizes);
+  }
+  const cost::ProgramId a = executor_->add({original.bytes, original.path});
+  const cost::ProgramId b = executor_->add({candidate.bytes, candidate.path});
+  std::vector<std::string> names;
+  const auto outputs = [&](cost::ProgramId program, RunChoice choice) -> Result<std::vector<eval::Tensor>> {
+    XFLOW_TRY(std::vector<NamedTensor> named, executor_->outputs(program, choice.sizes + (choice.nudged ? sizes_.size() : 0)));
+    std::vector<eval::Tensor> tensors;
+    names.clear();
+    for (NamedTensor& output : named) {
+      names.push_back(std::move(output.name));
+      tensors.push_back(std::move(output.tensor));
+    }
+    return tensors;
+  };
+  std::string against = compare_outputs(
+      outputs, [&](std::size_t k) { return names[k]; }, a, b, sizes_);
+  against = why_interrupted(limits_, against);
+  if (against.empty()) {
+    against = api::judge(*executor_, a, b, sizes_, options_, limits_, progress, report);
+  } else {
+    report.reason = against;
+  }
+  executor_->remove(a);
+  executor_->remove(b);
+  return against;
+}
+
+}  // namespace xflow::api

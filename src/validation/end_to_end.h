@@ -1,0 +1,89 @@
+// Whole models against each other, before one is shipped.
+#pragma once
+
+#include <xflow/optimize.h>
+#include <xflow/result.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/eval/tensor.h"
+#include "src/search/run_limits.h"
+#include "src/validation/run_inputs.h"
+
+namespace xflow::cost {
+class Executor;
+enum class ProgramId : std::uint32_t;
+}  // namespace xflow::cost
+namespace xflow::cost::runner {
+class RunnerExecutor;
+}
+
+namespace xflow::api {
+
+// So many graphs are handed on to the gate at most, which judges one after the other.
+constexpr std::size_t kFinalists = 3;
+constexpr std::uint64_t kNudgeSeed = 1;  // of which elements of the inputs grow and which shrink (see nudged)
+
+// Lets the gate judge a candidate, and fills in the report, whose seconds, for what was done before, count against the budget. Empty if it
+// may be shipped, otherwise why not. `sizes`: what each choice of sizes is called in the report.
+std::string judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes,
+                  const OptimizeOptions& options, const RunLimits& limits, const std::function<void()>& progress,
+                  OptimizeReport::EndToEnd& report);
+
+// Lists what a trial of the result with the shapes of `values` of its values declared, against the result without them, was found to be.
+// `against`: why it is not shipped, empty if it is.
+void list_declared(const OptimizeReport::EndToEnd& trial, std::size_t values, const std::string& against, OptimizeReport::EndToEnd& report);
+
+// On which inputs a program is run: those at a choice of sizes, or the same, nudged by a rounding error.
+struct RunChoice {
+  std::size_t sizes;
+  bool nudged = false;
+};
+
+// Compares what both compute at each choice of sizes, as far as a runtime may differ: by a share of the largest magnitude, by a multiple of
+// what the original itself differs from run to run, or of what it differs where its inputs are nudged. Empty if that agrees, otherwise why
+// not. `outputs`: of one run, always as many and in the same order; `name_of`: an output's name, asked for after a run.
+std::string compare_outputs(const std::function<Result<std::vector<eval::Tensor>>(cost::ProgramId, RunChoice)>& outputs,
+                            const std::function<std::string(std::size_t)>& name_of, cost::ProgramId original, cost::ProgramId candidate,
+                            std::span<const std::string> sizes);
+
+// The gate in the runner of the options.
+class RunnerGate {
+ public:
+  // Starts the runner, so that one that cannot be started is an error before any work is done. Errors: unsupported.
+  // `runs`: what it is run on. All arguments must outlive it.
+  static Result<std::unique_ptr<RunnerGate>> open(const OptimizeOptions& options, const RunInputs& runs, const RunLimits& limits);
+  ~RunnerGate();
+  RunnerGate(const RunnerGate&) = delete;
+  RunnerGate& operator=(const RunnerGate&) = delete;
+
+  // A model as bytes, or as a file, which one with external data needs.
+  struct Model {
+    std::string_view bytes;
+    std::string path;
+  };
+  // Both get the same inputs at each choice of sizes: those of the files, and what is `required` in any case. What the candidate computes
+  // there is compared with the original, too. Empty if it may be shipped, otherwise why not.
+  std::string judge(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs, std::span<const NamedInput> required,
+                    const Model& original, const Model& candidate, const std::function<void()>& progress, OptimizeReport::EndToEnd& report);
+
+ private:
+  RunnerGate(const OptimizeOptions& options, const RunInputs& runs, const RunLimits& limits,
+             std::unique_ptr<cost::runner::RunnerExecutor> executor);
+  Result<std::vector<std::string>> add_inputs(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
+                                              std::span<const NamedInput> required);
+
+  const OptimizeOptions& options_;
+  const RunInputs& runs_;
+  const RunLimits& limits_;
+  std::vector<std::string> sizes_;  // as text, once the inputs are there
+  std::unique_ptr<cost::runner::RunnerExecutor> executor_;
+};
+
+}  // namespace xflow::api

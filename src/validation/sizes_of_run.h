@@ -1,0 +1,21 @@
+// What sizes values of a model have when it runs.
+#pragma once
+
+#include <xflow/optimize.h>
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "src/onnx/document/document.h"
+#include "src/validation/check_inputs.h"
+
+namespace xflow::api {
+
+// The dimensions of these values of the main graph in one run on `inputs` by the runner of the options, in their order. Empty if the runner
+// cannot run it, and for a model with external data, which the runner would look for in another folder.
+std::vector<std::vector<std::int64_t>> sizes_of_run(const onnx_io::Document& document, std::span<const std::string_view> names,
+                                                    const InputSet& inputs, const OptimizeOptions& options);
+
+}  // namespace xflow::api

@@ -1,0 +1,215 @@
+#include "src/verifier/algebra/ranges.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "src/verifier/faults.h"
+
+namespace xflow::verifier {
+
+using ir::SymbolKind;
+
+Ranges::Ranges(const ir::Symbols& symbols, std::initializer_list<std::span<const Atom>> known) : symbols_(symbols) {
+  std::size_t size = 0;
+  for (const auto& list : known) size += list.size();
+  known_.reserve(size);
+  for (const auto& list : known) {
+    for (const Atom& a : list) {
+      if (a.relation == Relation::not_zero) continue;
+      known_.push_back(&a);
+      // symbol - c >= 0
+      const auto terms = a.poly.terms();
+      if (terms.size() != 1 || terms[0].coefficient != 1 || terms[0].monomial.size() != 1 || terms[0].monomial[0].power != 1) continue;
+      if (const std::int64_t low = -a.poly.constant_term(); low >= 0) least_.push_back({terms[0].monomial[0].symbol, low, &a});
+    }
+  }
+}
+
+std::optional<std::int64_t> Ranges::least(SymbolId symbol) const {
+  std::optional<std::int64_t> result;
+  for (const Least& l : least_)
+    if (l.symbol == symbol && l.from != left_out_) result = std::max(result.value_or(0), l.value);
+  return result;
+}
+
+// p with every dimension d replaced by 1 + d' has no negative coefficient, where d' and sizes that are at least 0 stay.
+bool Ranges::obviously_at_least_zero(const Poly& p) const {
+  if (p.is_poisoned()) return false;
+  if (const auto c = p.constant()) return *c >= 0;
+  bool shifts = p.constant_term() < 0;
+  for (const Poly::Term& t : p.terms()) {
+    shifts = shifts || t.coefficient < 0;
+    for (const ir::Power& power : t.monomial) {
+      const ir::SymbolInfo& info = symbols_.info(power.symbol);
+      if (broken(Fault::ranges_indices_from_zero)) continue;
+      if (info.kind == SymbolKind::index || info.kind == SymbolKind::element) return false;
+      if (info.kind == SymbolKind::dimension || least(power.symbol)) continue;
+      if (info.kind != SymbolKind::floor_div || !obviously_at_least_zero(info.arguments[0])) return false;
+    }
+  }
+  return !shifts || shifted_at_least_zero(p);
+}
+
+namespace {
+
+bool divides(const ir::Monomial& a, const ir::Monomial& b) {
+  return std::all_of(a.begin(), a.end(), [&](const ir::Power& x) {
+    return std::any_of(b.begin(), b.end(), [&](const ir::Power& y) { return x.symbol == y.symbol && x.power <= y.power; });
+  });
+}
+
+}  // namespace
+
+bool Ranges::shifted_at_least_zero(const Poly& p) const {
+  // A negative coefficient stays negative unless the product of a positive one contains its symbols.
+  for (const Poly::Term& t : p.terms()) {
+    const auto helps = [&](const Poly::Term& other) { return other.coefficient > 0 && divides(t.monomial, other.monomial); };
+    if (t.coefficient < 0 && std::none_of(p.terms().begin(), p.terms().end(), helps)) return false;
+  }
+  Poly shifted(p.constant_term());
+  for (const Poly::Term& t : p.terms()) {
+    Poly product(t.coefficient);
+    for (const ir::Power& power : t.monomial) {
+      std::int64_t low = least(power.symbol).value_or(0);
+      if (symbols_.info(power.symbol).kind == SymbolKind::dimension)
+        low = std::max<std::int64_t>(low, broken(Fault::ranges_dimensions_from_two) ? 2 : 1);
+      const Poly value = Poly(power.symbol) + Poly(low);
+      for (std::uint32_t k = 0; k < power.power; ++k) product *= value;
+    }
+    shifted += product;
+  }
+  if (shifted.is_poisoned() || (shifted.constant_term() < 0 && !broken(Fault::ranges_constant_ignored))) return false;
+  return std::all_of(shifted.terms().begin(), shifted.terms().end(), [](const Poly::Term& t) { return t.coefficient >= 0; });
+}
+
+const std::vector<Ranges::Bound>& Ranges::bounds(SymbolId symbol) const {
+  const auto [at, added] = bounds_.try_emplace(symbol);
+  if (!added) return at->second;
+  if (elements_ != nullptr && symbols_.info(symbol).kind == SymbolKind::element) {
+    if (const auto range = elements_->find(symbols_.info(symbol).tensor); range != elements_->end()) {
+      at->second.push_back({1, -range->second.low, false, true, nullptr});
+      at->second.push_back({-1, range->second.end - Poly(broken(Fault::ranges_elements_below_end) ? 2 : 1), false, true, nullptr});
+    }
+  }
+  for (const Atom* a : known_) {
+    if (!a->poly.mentions(symbol)) continue;
+    auto linear = a->poly.linear_in(symbol);
+    if (!linear || !linear->first.is_constant()) continue;
+    const std::int64_t c = *linear->first.constant();
+    if ((c != 1 && c != -1) || symbols_.occurs(linear->second, symbol)) continue;
+    const auto is_index = [&](const ir::Power& power) { return symbols_.info(power.symbol).kind == SymbolKind::index; };
+    const auto terms = linear->second.terms();
+    const bool of_sizes = std::none_of(terms.begin(), terms.end(),
+                                       [&](const Poly::Term& t) { return std::any_of(t.monomial.begin(), t.monomial.end(), is_index); });
+    at->second.push_back({c, std::move(linear->second), a->relation == Relation::zero, of_sizes, a});
+  }
+  return at->second;
+}
+
+bool Ranges::at_least_zero(const Poly& p) const {
+  int budget = 64;
+  return at_least_zero(p, 6, budget);
+}
+
+bool Ranges::at_least_zero(const Poly& p, int depth, int& budget) const {
+  if (p.is_poisoned()) return false;
+  if (obviously_at_least_zero(p)) return true;
+  if (p.is_constant() || depth == 0 || --budget <= 0) return false;
+  if (std::any_of(known_.begin(), known_.end(), [&](const Atom* a) { return a != left_out_ && a->poly == p; })) return true;
+  // Replace one symbol x with p = c x + r by a bound: for c >= 0 by l from x - l >= 0, for -c >= 0 by u from u - x >= 0.
+  for (const SymbolId x : p.symbols()) {
+    if (symbols_.info(x).kind == SymbolKind::dimension) continue;
+    const auto linear = p.linear_in(x);
+    if (!linear) continue;
+    const bool up = obviously_at_least_zero(linear->first);
+    const bool down = !up && obviously_at_least_zero(-linear->first);
+    if ((!up && !down) || broken(Fault::ranges_bounds_unused)) continue;
+    for (const Bound& b : bounds(x)) {
+      // c x + rest >= 0: x >= -rest for c = 1, x <= rest for c = -1.
+      const bool usable =
+          b.equation || (b.coefficient == 1 && up) || (b.coefficient == -1 && down) || broken(Fault::ranges_bound_from_other_side);
+      if (!usable || (!b.of_sizes && depth < 5) || (b.from != nullptr && b.from == left_out_)) continue;
+      const Poly value = b.coefficient == 1 ? -b.rest : b.rest;
+      if (at_least_zero(linear->first * value + linear->second, depth - 1, budget)) return true;
+    }
+    return false;  // one symbol at a time: the order does not matter for products of independent ranges
+  }
+  return false;
+}
+
+std::optional<Condition> tidy(const ir::Symbols& symbols, const Atom& atom) {
+  Poly p = atom.poly;
+  if (p.is_poisoned()) throw Stop{false, "cannot compute an index: it does not fit 64 bits"};
+  if (const auto c = p.constant()) {
+    const bool holds = atom.relation == Relation::at_least_zero ? *c >= 0 : atom.relation == Relation::zero ? *c == 0 : *c != 0;
+    return holds ? std::optional(Condition{}) : std::nullopt;
+  }
+  // Dimensions common to all terms are at least 1.
+  if (p.constant_term() == 0) {
+    const ir::Monomial candidates = p.terms().front().monomial;
+    for (const ir::Power& c : candidates) {
+      if (symbols.info(c.symbol).kind != SymbolKind::dimension && !broken(Fault::ranges_divides_by_anything)) continue;
+      while (auto quotient = ir::exact_divide(p, Poly(c.symbol))) p = *std::move(quotient);
+    }
+    if (p.is_constant()) return tidy(symbols, {p, atom.relation});
+  }
+  std::int64_t g = 0;
+  for (const Poly::Term& t : p.terms()) g = std::gcd(g, t.coefficient);
+  if (g > 1) {
+    const std::int64_t c = p.constant_term();
+    if (atom.relation != Relation::at_least_zero && c % g != 0 && !broken(Fault::ranges_rounds_equations)) {
+      return atom.relation == Relation::zero ? std::nullopt : std::optional(Condition{});
+    }
+    p = *ir::exact_divide(p - Poly(c), Poly(g)) + Poly(ir::floor_divide(broken(Fault::ranges_rounds_up) ? c + g - 1 : c, g));
+  }
+  if (atom.relation != Relation::at_least_zero && !p.terms().empty() && p.terms().front().coefficient < 0) p = -p;
+  return Condition{{p, atom.relation}};
+}
+
+namespace {
+
+// A symbol whose value depends on no index and no tensor.
+bool is_size(const ir::Symbols& symbols, SymbolId s) {
+  const SymbolKind kind = symbols.info(s).kind;
+  if (kind == SymbolKind::dimension || kind == SymbolKind::parameter) return true;
+  if (kind == SymbolKind::index || kind == SymbolKind::element) return false;
+  const auto inside = symbols.all_symbols(Poly(s));
+  return std::none_of(inside.begin(), inside.end(),
+                      [&](SymbolId x) { return symbols.info(x).kind == SymbolKind::index || symbols.info(x).kind == SymbolKind::element; });
+}
+
+}  // namespace
+
+std::vector<Poly> divisors(const ir::Symbols& symbols, const Poly& p) {
+  std::vector<Poly> result;
+  for (const Poly::Term& t : p.terms()) {
+    ir::Monomial sizes;
+    for (const ir::Power& power : t.monomial)
+      if (is_size(symbols, power.symbol)) sizes.push_back(power);
+    for (const std::int64_t c : {std::int64_t{1}, t.coefficient < 0 ? -t.coefficient : t.coefficient}) {
+      const Poly e(Poly::Term{sizes, c});
+      if (!e.is_one() && !e.is_poisoned() && std::find(result.begin(), result.end(), e) == result.end()) result.push_back(e);
+    }
+  }
+  return result;
+}
+
+std::pair<Poly, Poly> split_by(const Poly& p, const Poly& e) {
+  Poly quotient;
+  Poly rest(p.constant_term());
+  if (const auto c = e.constant()) {
+    quotient += Poly(ir::floor_divide(p.constant_term(), *c));
+    if (!broken(Fault::ranges_split_keeps_constant)) rest -= quotient * e;
+  }
+  for (const Poly::Term& t : p.terms()) {
+    const Poly term(t);
+    if (const auto q = ir::exact_divide(term, e)) {
+      quotient += *q;
+    } else {
+      rest += term;
+    }
+  }
+  return {quotient, rest};
+}
+
+}  // namespace xflow::verifier

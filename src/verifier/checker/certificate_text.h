@@ -1,0 +1,32 @@
+// Certificates as text, without the names of one run: symbols are numbered in the order in which the normal forms mention them.
+//
+//   certificate = cluster ... [ "v(" terms ":" component ... ")" ] [ "d(" demand ... ")" ]
+//   cluster     = "(" [ size of the space ":" ] member " " ... ")"
+//   member      = term [ "[" map "," ... "]" ] [ "<" pairing "," ... ">" ] [ "{" factor ... "}" ]
+//   factor      = "." | "f(" certificate "|" ... ")" | "m(" cover ... "/" cover ... ")"
+//   cover       = "(" [ size of the space ":" ] by " " ... ")"
+//   by          = piece [ "[" map "," ... "]" ] "{" certificate "}"
+//   demand      = [ guard "," ... ] cover
+//   component   = number [ "{" certificate "}" ]
+//
+// Maps are polynomials such as z0-2*s3*z1+1: s3 is a free symbol of the normal forms, z1 a symbol of the enclosing spaces. What is left
+// out is the identity: maps z0,z1,..., pairing 0,1,..., factors that need no proof.
+#pragma once
+
+#include <xflow/result.h>
+
+#include <string>
+#include <string_view>
+
+#include "src/verifier/proof/proof.h"
+
+namespace xflow::verifier {
+
+// The certificate of an output that was proved. Error::unsupported: it speaks of a symbol that the normal forms do not mention.
+Result<std::string> write_certificate(const ir::Symbols& symbols, const Proof::OutputProof& proof);
+
+// Makes new symbols for the spaces. Error::syntax with the column where the text is not a certificate, or mentions a symbol that the normal
+// forms of `proof` do not have.
+Result<Certificate> read_certificate(std::string_view text, ir::Symbols& symbols, const Proof::OutputProof& proof);
+
+}  // namespace xflow::verifier

@@ -1,0 +1,65 @@
+// Counterexamples: concrete shapes and entries on which direct evaluation of the two sides differs.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "src/verifier/counterexample/concrete.h"
+#include "src/verifier/counterexample/sample.h"
+#include "src/verifier/proof/proof.h"
+
+namespace xflow::verifier {
+
+inline constexpr std::size_t kAgreements = 8;  // comparisons that have to agree, over all assignments
+
+class Refuter {
+ public:
+  Refuter(const rules::RuleInstance& instance, Concrete& concrete, const Options& options)
+      : instance_(instance), concrete_(concrete), seed_(options.seed), shrink_(options.shrink), deadline_(options.deadline) {}
+
+  struct Result {
+    std::optional<Counterexample> counterexample;  // the smallest of the first few found
+    std::size_t agreed = 0;                        // assignments on which all elements were defined and equal
+  };
+  // For agreement at least 8 comparisons in all, for refutation 32.
+  enum class Purpose : std::uint8_t { agreement, refutation };
+  Result try_all(const std::vector<Assignment>& assignments, Purpose purpose);
+
+ private:
+  struct Found {
+    Assignment assignment;
+    Inputs inputs;
+    Concrete::Difference difference;
+    std::size_t entries;
+  };
+  // Smaller sizes and attributes, one after the other, as long as the facts hold and the sides differ for some entries.
+  void shrink(Found& found);
+  // Shrinks sizes until nothing changes. True if something did.
+  bool shrink_once(Found& found, int& budget);
+  // The sides differ on these sizes for entries that are drawn.
+  std::optional<Found> differing(const Assignment& assignment);
+  // Replaces entries and real variables by small integers as long as the sides differ.
+  void minimise(Found& found);
+  bool still_differs(Found& found, ir::Rational& value, const ir::Rational& simple);
+  Counterexample describe(const Found& found) const;
+
+  const rules::RuleInstance& instance_;
+  Concrete& concrete_;
+  std::uint64_t seed_;
+  bool shrink_;
+  Solver::Time deadline_;
+};
+
+// All facts hold that do not speak of elements of tensors, no dimension is below 1, and no tensor of the source is empty.
+bool satisfies_facts(const rules::RuleInstance& instance, const Concrete& concrete, const Assignment& assignment);
+
+// What is given of every element of this variable of the instance holds of `entry`.
+bool satisfies_value_facts(const rules::RuleInstance& instance, const Concrete& concrete, const Assignment& assignment,
+                           std::size_t variable, const ir::Rational& entry);
+
+// What a failed obligation means: refuted with the shapes on which the target has no type or another shape; where none are found, ill-typed
+// if no shape makes both sides well typed, and unknown otherwise.
+Decision explain_obligation(const rules::RuleInstance& instance, Concrete& concrete, Sampler& sampler,
+                            const std::vector<Assignment>& samples, Proof& proof, const rules::Fact& failed);
+
+}  // namespace xflow::verifier

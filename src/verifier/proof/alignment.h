@@ -1,0 +1,23 @@
+// Candidates for changes of summation indices: which binders of one term stand for which indices of another. Guesses, all checked later.
+#pragma once
+
+#include <vector>
+
+#include "src/verifier/algebra/normal.h"
+
+namespace xflow::verifier {
+
+// All ways (up to `limit`) to pair the factors of `a` with those of `b` so that signatures and powers agree: result[k] is the factor of `b`
+// for factor k of `a`.
+std::vector<std::vector<std::size_t>> pairings(const Term& a, const Term& b, std::size_t limit);
+
+// Polynomials over `unknown` and other symbols that would all have to be 0 for the factors to be equal. Binders inside `b` are added to
+// `inner` (unknown too).
+void equations(const Factor& a, const Factor& b, std::vector<Poly>& result, std::vector<SymbolId>& inner);
+
+// Values for `unknown` that solve as many equations as can be solved with coefficients 1 and -1; those that stay open are given the symbols
+// of `space` that no value uses, in every order (up to `limit` solutions). Values may speak of `space` and of free symbols only.
+std::vector<std::vector<Poly>> solve(ir::Symbols& symbols, const std::vector<Poly>& equations, const std::vector<SymbolId>& unknown,
+                                     const std::vector<SymbolId>& inner, const std::vector<SymbolId>& space, std::size_t limit);
+
+}  // namespace xflow::verifier

@@ -1,0 +1,91 @@
+// One attempt to prove an instance: obligations, normal forms, certificates, their check.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/rules/instance.h"
+#include "src/verifier/algebra/facts.h"
+#include "src/verifier/checker/certificate.h"
+#include "src/verifier/proof/verifier.h"
+
+namespace xflow::verifier {
+
+class Proof {
+ public:
+  Proof(rules::RuleInstance& instance, const Options& options);
+  ~Proof();
+
+  // True only if no shapes satisfy the facts.
+  bool facts_are_contradictory();
+  // That a divisor of the target is at least 1, where this is not known; nothing where all are.
+  std::optional<rules::Fact> unguarded_division();
+  // True only if no shapes satisfy the facts and all obligations.
+  bool obligations_are_contradictory();
+  // The number of the first obligation that does not follow from the facts, as far as the solver knows.
+  std::optional<std::size_t> failed_obligation();
+  // Proves every output equal. False where it could not; `open` says what stayed.
+  bool run();
+
+  // What run() asked the solver on the way to the normal forms and found to hold; see Solver::note_answers.
+  const std::vector<std::size_t>& shown() const { return shown_; }
+  // The same from certificates that were found before: no search. `read` gives the one of an output, whose normal forms are made already
+  // (once: other certificates may be tried after that).
+  struct OutputProof;
+  using Read = std::function<Result<Certificate>(std::size_t output, const OutputProof& proof)>;
+  bool replay(const std::vector<std::size_t>& shown, const Read& read);
+
+  const std::string& open() const { return open_; }
+  // Conditions on dimensions and output indices under which the terms that stayed open may differ: where to look for a counterexample.
+  const std::vector<Condition>& hints() const { return hints_; }
+  bool stopped_by_steps() const { return stopped_by_steps_; }
+  // The normal forms of the outputs that have some by now, a line each.
+  std::string normal_source() const;
+  std::string normal_target() const;
+  std::uint64_t steps() const;
+  // Per output: the normal forms of both sides at `index`, which is written in the free symbols and in range where `context` holds; the
+  // terms of their difference, and why these sum to 0 where that was proved.
+  struct OutputProof {
+    std::vector<SymbolId> free;
+    std::vector<Poly> index;
+    Condition context;
+    Expression source;
+    Expression target;
+    std::vector<Term> terms;
+    // What has to hold for the target to have a value, and what holds where the source has one and runs (demands.h).
+    std::vector<Piece> demanded;
+    std::vector<Piece> given;
+    std::optional<Certificate> certificate;
+  };
+  const std::vector<OutputProof>& outputs() const { return outputs_; }
+  // Symbols that the facts determine, and their values; normal forms speak of the values.
+  const ir::Symbols::Substitution& solved() const { return solved_.solved; }
+
+ private:
+  class Engine;
+  // Runs the work; a Stop inside makes it fail.
+  bool guarded(const std::function<bool()>& work);
+  void normalise();
+  void normalise_output(std::size_t output);
+  void add_demands(std::size_t output);
+  void add_demands_of_nodes();
+  bool match_output(std::size_t output);
+  bool check_output(std::size_t output, Certificate certificate);
+  std::string output_name(std::size_t output) const;
+  std::string normal_forms(Expression OutputProof::*side) const;
+  rules::RuleInstance& instance_;
+  SolvedFacts solved_;
+  std::unique_ptr<Engine> engine_;
+  std::vector<OutputProof> outputs_;
+  void note_hints(const std::vector<Term>& left, const Condition& context);
+
+  std::string open_;
+  std::vector<std::size_t> shown_;
+  std::vector<Condition> hints_;
+  bool stopped_by_steps_ = false;
+};
+
+}  // namespace xflow::verifier

@@ -1,0 +1,332 @@
+// Graphs run from end to end on this CPU, compared with the reference.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "src/devices/cpu/cpu_executor.h"
+#include "src/devices/cpu/program.h"
+#include "src/ops/operator.h"
+#include "tests/devices/allocations.h"
+#include "tests/devices/expect_computes.h"
+#include "tests/kernels/graph_test.h"
+
+namespace xflow::cost::cpu {
+namespace {
+
+using ir::Attributes;
+using ir::DataType;
+using ir::Poly;
+using ir::ValueId;
+using xflow::testing::graphs::Dims;
+using xflow::testing::graphs::elements;
+using xflow::testing::graphs::list;
+
+class ProgramTest : public xflow::testing::graphs::GraphTest {
+ protected:
+  std::optional<Program> build(const ir::Graph& graph) {
+    if (device_ == nullptr) device_ = open_cpu_device().value();
+    database_ = Database::open("", device_->info());
+    costs_.emplace(arena, *device_, *database_, sizes_);
+    auto program = Program::build(*device_, arena, graph, *costs_, sizes_);
+    EXPECT_TRUE(program) << program.error().text();
+    if (!program) return std::nullopt;
+    for (const auto& [value, tensor] : bindings_) EXPECT_TRUE(program->write(value, tensor));
+    return *std::move(program);
+  }
+
+  void expect_computes(const ir::Graph& graph) {
+    auto program = build(graph);
+    ASSERT_TRUE(program);
+    cpu::expect_computes(*program, arena, graph, bindings_);
+  }
+
+  // From the first run on; of a graph whose launches are all run in this way, without oneDNN.
+  void expect_allocates_nothing(const ir::Graph& graph, std::string_view implementation) {
+    auto program = build(graph);
+    ASSERT_TRUE(program);
+    for (std::size_t k = 0; k < program->plan().launches.size(); ++k) EXPECT_EQ(program->implementation(k), implementation);
+    for (int run = 0; run < 2; ++run) {
+      const testing::Allocations allocations = testing::allocations_of([&] { program->run(); });
+      EXPECT_EQ(allocations.own, 0U) << "run " << run;
+      EXPECT_EQ(allocations.of_library, 0U) << "run " << run;
+    }
+    cpu::expect_computes(*program, arena, graph, bindings_);
+  }
+
+ private:
+  std::unique_ptr<CpuDevice> device_;
+  std::optional<Database> database_;
+  std::optional<CostModel> costs_;
+};
+
+TEST_F(ProgramTest, ConvolutionsWithResidualsAndActivations) {
+  const ValueId x = input({1, 3, 14, 14});
+  const ValueId a = op("relu", {convolution(x, 3, 16, 3)});
+  const ValueId b = op("relu", {op("add", {convolution(a, 16, 16, 3), constant({1, 16, 1, 1})})});
+  const ValueId c = op("relu", {op("add", {op("add", {convolution(b, 16, 16, 1), a}), constant({16, 1, 1})})});
+  const ValueId d = op("hard_sigmoid", {convolution(c, 16, 16, 3, 16)});
+  const ValueId pooled = op("max_pool", {d}, {{"kernel", list({2, 2})}, {"strides", list({2, 2})}});
+  const ValueId mean = op("reduce_mean", {pooled}, {{"axes", list({2, 3})}, {"keep_dims", Poly(0)}});
+  expect_computes({{op("matmul", {mean, constant({16, 10})}), c}});
+}
+
+TEST_F(ProgramTest, AResidualThatIsReadLaterIsNotOverwritten) {
+  const ValueId x = input({1, 16, 12, 12});
+  const ValueId a = op("relu", {convolution(x, 16, 16, 3)});
+  const ValueId b = op("add", {convolution(a, 16, 16, 3), a});
+  const ValueId c = op("add", {convolution(b, 16, 16, 3), a});
+  expect_computes({{op("mul", {c, b}), op("sub", {c, a})}});
+}
+
+TEST_F(ProgramTest, ValuesOfLowerRankMeetTensorsInOtherLayouts) {
+  const ValueId x = input({2, 16, 9, 9});
+  const ValueId plane = op("sigmoid", {input({9, 9})});
+  const ValueId planes = op("tanh", {input({16, 9, 9})});
+  const ValueId y = op("mul", {op("relu", {convolution(x, 16, 32, 3)}), plane});
+  const ValueId z = op("add", {convolution(y, 32, 16, 3), planes});
+  expect_computes({{op("concat", {z, x}, {{"axis", Poly(1)}}), op("add", {op("relu", {z}), planes})}});
+}
+
+TEST_F(ProgramTest, Attention) {
+  const ValueId x = input({2, 5, 32});
+  const auto heads = [&](ValueId v) {
+    return op("transpose",
+              {op("reshape", {op("add", {op("matmul", {v, constant({32, 32}, 0.3)}), constant({32})})}, {{"shape", list({2, 5, 4, 8})}})},
+              {{"perm", list({0, 2, 1, 3})}});
+  };
+  const ValueId scores = op("matmul", {heads(x), op("transpose", {heads(x)}, {{"perm", list({0, 1, 3, 2})}})});
+  const ValueId weights = op("softmax", {op("mul", {scores, constant({}, 0.5)})}, {{"axis", Poly(3)}});
+  const ValueId mixed = op("transpose", {op("matmul", {weights, heads(x)})}, {{"perm", list({0, 2, 1, 3})}});
+  const ValueId joined = op("add", {op("matmul", {op("reshape", {mixed}, {{"shape", list({2, 5, 32})}}), constant({32, 32}, 0.3)}), x});
+  expect_computes({{joined, op("reduce_max", {joined}, {{"axes", list({2})}, {"keep_dims", Poly(1)}})}});
+}
+
+TEST_F(ProgramTest, OpenSizesAreThoseOfTheCover) {
+  const ValueId x = open_input({3, 8});
+  const ValueId y = op("softmax", {x}, {{"axis", Poly(1)}});
+  const ValueId shape = op("shape", {y}, {{"start", Poly(0)}, {"end", Poly(2)}});
+  expect_computes({{op("mul", {y, y}), shape}});
+}
+
+// N occurs in the shape of `y` inside of a rounded half only, from which it cannot be found again.
+TEST_F(ProgramTest, ShapesOfRoundedSizes) {
+  const ValueId x = open_input({5, 8});
+  const Poly half = arena.symbols().floor_div(arena.type(x).shape[0], Poly(2));
+  const ValueId y = op("slice", {x}, {{"starts", list({0, 0})}, {"sizes", std::vector<Poly>{half, Poly(8)}}, {"steps", list({1, 1})}});
+  expect_computes({{y, op("shape", {y}, {{"start", Poly(0)}, {"end", Poly(2)}})}});
+}
+
+TEST_F(ProgramTest, OutputsMayBeInputsConstantsAndViews) {
+  const ValueId x = input({2, 6});
+  const ValueId unread = input({4});
+  const ValueId y = op("softmax", {x}, {{"axis", Poly(1)}});
+  expect_computes(
+      {{x, y, op("reshape", {y}, {{"shape", list({12})}}), constant({3}), unread, op("reshape", {x}, {{"shape", list({3, 4})}})}});
+}
+
+TEST_F(ProgramTest, EmptyTensors) {
+  const ValueId x = input({0, 6});
+  expect_computes({{op("softmax", {x}, {{"axis", Poly(1)}}), op("concat", {op("relu", {x}), input({2, 6})}, {{"axis", Poly(0)}})}});
+}
+
+TEST_F(ProgramTest, AllocationsAreCounted) {
+  EXPECT_GT(testing::allocations_of([] { std::vector<int> counted(3); }).own, 0U);
+  EXPECT_EQ(testing::allocations_of([] {}).own, 0U);
+}
+
+TEST_F(ProgramTest, ARunOfLoopsAllocatesNothing) {
+  const ValueId x = input({3, 8, 14});
+  const ValueId a = op("erf", {op("add", {x, constant({8, 1})})});
+  const ValueId b = op("slice", {a}, {{"starts", list({0, 1, 0})}, {"sizes", list({3, 5, 14})}, {"steps", list({1, 1, 1})}});
+  const ValueId c = op("transpose", {b}, {{"perm", list({0, 2, 1})}});
+  const ValueId sum = op("reduce_sum", {c}, {{"axes", list({2})}, {"keep_dims", Poly(0)}});
+  const ValueId wide = op("cast", {sum}, {{"to", DataType::float64}});
+  expect_allocates_nothing(
+      {{op("softmax", {op("matmul", {wide, op("transpose", {wide}, {{"perm", list({1, 0})}})})}, {{"axis", Poly(1)}})}}, "loop");
+}
+
+TEST_F(ProgramTest, ARunInIndexNotationAllocatesNothing) {
+  const ValueId wide = op("average_pool", {convolution(input({1, 6, 9, 9}, DataType::float64), 6, 4, 3, 2)},
+                          {{"kernel", list({3, 3})}, {"strides", list({1, 1})}, {"pads", list({1, 1, 1, 1})}});
+  const ValueId narrow = op("sin", {input({5, 40}, DataType::bfloat16)});
+  const ValueId whole = input({6, 7}, DataType::uint16);
+  const ValueId least = op("max_pool", {input({2, 4, 5, 6}, DataType::int8)}, {{"kernel", list({3, 3})}, {"strides", list({2, 2})}});
+  expect_allocates_nothing({{wide, narrow, op("add", {whole, whole}), least}}, "index notation, loop");
+}
+
+// Within a launch oneDNN copies the list of arguments to a table (a table and an element each, in dnnl_primitive_execute), and some of its
+// kernels allocate more.
+TEST_F(ProgramTest, ARunOfTheLibraryAllocatesNothingOfOurs) {
+  const ValueId x = input({1, 3, 14, 14});
+  const ValueId a = op("relu", {convolution(x, 3, 16, 3)});
+  const ValueId b = op("add", {convolution(a, 16, 16, 3), a});
+  const ValueId c = op(
+      "concat",
+      {op("erf", {b}), op("slice", {b}, {{"starts", list({0, 1, 0, 0})}, {"sizes", list({1, 7, 14, 14})}, {"steps", list({1, 1, 1, 1})}})},
+      {{"axis", Poly(1)}});
+  const ValueId d = op("reduce_sum", {op("transpose", {c}, {{"perm", list({0, 2, 3, 1})}})}, {{"axes", list({3})}, {"keep_dims", Poly(0)}});
+  const ValueId e = op("matmul", {op("softmax", {d}, {{"axis", Poly(2)}}), constant({14, 6})});
+  auto program = build({{e, op("sin", {op("cast", {e}, {{"to", DataType::bfloat16}})})}});
+  ASSERT_TRUE(program);
+  EXPECT_EQ(testing::allocations_of([&] { program->run(); }).own, 0U);
+  const testing::Allocations allocations = testing::allocations_of([&] { program->run(); });
+  EXPECT_EQ(allocations.own, 0U);
+  EXPECT_GT(allocations.of_library, 0U);
+  constexpr std::size_t kMostOfALaunch = 10;
+  EXPECT_LE(allocations.of_library, kMostOfALaunch * program->plan().launches.size());
+}
+
+TEST_F(ProgramTest, OpaqueNodesSplitIt) {
+  const ValueId x = input({4, 8});
+  const ValueId y = op("softmax", {x}, {{"axis", Poly(1)}});
+  const ValueId unknown{arena.opaque(0, {y}, {ir::TensorType{DataType::float32, true, list({4, 8})}}), 0};
+  const ValueId z = op("log_softmax", {unknown}, {{"axis", Poly(1)}});
+  auto program = build({{y, unknown, z}});
+  ASSERT_TRUE(program);
+  program->run();
+  EXPECT_EQ(program->plan().launches.size(), 2U);
+  EXPECT_NEAR(program->plan().share_not_run(), 1.0 / 3, 1e-12);
+  EXPECT_TRUE(program->read(0));
+  const auto not_run = program->read(1);
+  ASSERT_FALSE(not_run);
+  EXPECT_EQ(not_run.error().message, "output 1 is not run");
+  // It was computed, from what is drawn for the value that is not.
+  const auto drawn = eval::doubles(program->read(2).value());
+  ASSERT_TRUE(drawn);
+  double sum = 0;
+  for (std::size_t k = 0; k < 8; ++k) sum += std::exp((*drawn)[k]);
+  EXPECT_NEAR(sum, 1, 1e-5);
+  EXPECT_NE((*drawn)[0], (*drawn)[1]);
+}
+
+TEST_F(ProgramTest, HasTheProcessorTimeOfSeveralThreadsBesideTheWallClock) {
+  const ValueId x = input({64, 96});
+  const ValueId product = op("matmul", {x, constant({96, 96})});
+  const auto make = [&]() -> Result<std::vector<Program>> {
+    std::vector<Program> programs;
+    programs.push_back(*build({{product}}));
+    return programs;
+  };
+  for (const int threads : {1, 2}) {
+    CpuOptions options;
+    options.threads = threads;
+    const auto device = open_cpu_device(options).value();
+    CpuExecutor executor(*device);
+    const auto times = executor.run(executor.add(make).value(), 0, 3);
+    ASSERT_TRUE(times);
+    EXPECT_GT(times->time.value, 0);
+    EXPECT_EQ(executor.has_wall_clock(), threads == 2);
+    EXPECT_FALSE(times->processor) << "of threads that spin while they wait";
+  }
+}
+
+TEST_F(ProgramTest, IsNotBuiltToItsEndWhereItsDeviceIsTold) {
+  ValueId y = input({4, 8});
+  for (int k = 0; k < 20; ++k) y = op("softmax", {y}, {{"axis", Poly(1)}});
+  const ir::Graph graph{{y}};
+  const auto sizes = [](ir::SymbolId) { return std::nullopt; };
+  const auto device = open_cpu_device().value();
+  Database database = Database::open("", device->info());
+  CostModel costs(arena, *device, database, sizes);
+  ASSERT_TRUE(Program::build(*device, arena, graph, costs, sizes));
+  int asked = 0;
+  device->stop_when([&] { return ++asked == 7; });  // every kernel is known
+  const auto program = Program::build(*device, arena, graph, costs, sizes);
+  device->stop_when(nullptr);
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().code, ErrorCode::limit);
+  EXPECT_EQ(program.error().message, "time is over");
+  EXPECT_EQ(asked, 7);
+}
+
+TEST_F(ProgramTest, IsNotBuiltWhereARunTakesLongerThanIsLeft) {
+  const ir::Graph graph{{op("matmul", {input({1300, 1300}), constant({1300, 1300})})}};
+  const auto sizes = [](ir::SymbolId) { return std::nullopt; };
+  const auto device = open_cpu_device().value();
+  Database database = Database::open("", device->info());
+  CostModel costs(arena, *device, database, sizes);
+  device->set_seconds_left([] { return 1e6; });
+  ASSERT_TRUE(Program::build(*device, arena, graph, costs, sizes));  // the kernel is known from now on
+  device->set_seconds_left([] { return 1e-4; });
+  const auto program = Program::build(*device, arena, graph, costs, sizes);
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().code, ErrorCode::limit);
+  EXPECT_TRUE(program.error().message.starts_with("a run takes at least 0.0")) << program.error().message;
+  EXPECT_TRUE(program.error().message.ends_with(" s, and 0.0001 s are left")) << program.error().message;
+}
+
+TEST_F(ProgramTest, ARunThatIsStoppedWithinALaunchSaysNothing) {
+  const ir::Graph graph{{op("matmul", {input({512, 512}, DataType::int64), input({512, 512}, DataType::int64)})}};
+  const auto sizes = [](ir::SymbolId) { return std::nullopt; };
+  const auto device = open_cpu_device().value();
+  Database database = Database::open("", device->info());
+  CostModel costs(arena, *device, database, sizes);
+  CpuExecutor executor(*device);
+  const auto id = executor.add([&]() -> Result<std::vector<Program>> {
+    std::vector<Program> programs;
+    programs.push_back(*Program::build(*device, arena, graph, costs, sizes));
+    return programs;
+  });
+  ASSERT_TRUE(id) << id.error().text();
+  ASSERT_TRUE(executor.run(*id, 0, 2));
+  int asked = 0;
+  device->stop_when([&] { return ++asked >= 100; });
+  const auto times = executor.run(*id, 0, 2);
+  ASSERT_FALSE(times);
+  EXPECT_EQ(times.error().code, ErrorCode::limit);
+  EXPECT_EQ(times.error().message, "time is over");
+  EXPECT_EQ(asked, 100);
+}
+
+TEST_F(ProgramTest, RefusesInputsOfOtherSizes) {
+  const ValueId x = input({4, 8});
+  auto program = build({{op("relu", {x})}});
+  ASSERT_TRUE(program);
+  const auto written = program->write(x, eval::Tensor::of_doubles(DataType::float32, {4}, {1, 2, 3, 4}));
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().message, "an input is float32[4,8], float32[4] was given");
+}
+
+TEST_F(ProgramTest, PacksAConstantThatIsReadTwiceOnce) {
+  const ValueId x = input({4, 512});
+  const ValueId weights = constant({512, 512}, 0.1);  // 1 MiB
+  const ir::Graph graph{{op("matmul", {op("relu", {op("matmul", {x, weights})}), weights})}};
+  expect_computes(graph);
+  const auto sizes = [](ir::SymbolId) { return std::nullopt; };
+  const auto device = open_cpu_device().value();
+  Database database = Database::open("", device->info());
+  CostModel costs(arena, *device, database, sizes);
+  // Both products may be one kernel or, with the activation, two that pack alike.
+  EXPECT_TRUE(Program::build(*device, arena, graph, costs, sizes, {.most_bytes = 1.5e6}));
+  EXPECT_FALSE(Program::build(*device, arena, graph, costs, sizes, {.most_bytes = 1e6}));
+  // While it is set up it is there twice.
+  EXPECT_FALSE(Program::build(*device, arena, graph, costs, sizes, {.most_bytes_in_setting_up = 1e6}));
+  EXPECT_TRUE(Program::build(*device, arena, graph, costs, sizes, {.most_bytes_in_setting_up = 3e6}));
+}
+
+TEST_F(ProgramTest, TakesNoMoreMemoryThanItMay) {
+  const ValueId x = input({64, 1024});
+  const ir::Graph graph{{op("matmul", {x, constant({1024, 64})})}};
+  const auto sizes = [](ir::SymbolId) { return std::nullopt; };
+  const auto device = open_cpu_device().value();
+  Database database = Database::open("", device->info());
+  CostModel costs(arena, *device, database, sizes);
+  const auto program = Program::build(*device, arena, graph, costs, sizes, {.most_bytes = 1e5});
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().code, ErrorCode::limit);
+  EXPECT_EQ(program.error().message, "running it takes more than 0.0001 GB");
+}
+
+TEST_F(ProgramTest, WhatIndexNotationKeepsIsMemoryOfTheRun) {
+  const ValueId x = input({1000, 100}, DataType::uint16);
+  const ir::Graph graph{{op("add", {x, x})}};  // 0.4 MB, and 0.8 of sums as int64
+  const auto sizes = [](ir::SymbolId) { return std::nullopt; };
+  const auto device = open_cpu_device().value();
+  Database database = Database::open("", device->info());
+  CostModel costs(arena, *device, database, sizes);
+  EXPECT_TRUE(Program::build(*device, arena, graph, costs, sizes, {.most_bytes = 1.3e6}));
+  EXPECT_FALSE(Program::build(*device, arena, graph, costs, sizes, {.most_bytes = 1.1e6}));
+}
+
+}  // namespace
+}  // namespace xflow::cost::cpu

@@ -1,0 +1,271 @@
+#include "src/devices/profile/profile.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "src/cost/cover.h"
+#include "src/devices/profile/calibration.h"
+#include "src/devices/profile/profile_device.h"
+#include "src/devices/profile/show.h"
+#include "src/kernels/kernel_text.h"
+
+namespace xflow::cost::profile {
+namespace {
+
+constexpr std::string_view kHead = "xflow profile 1\ndevice npu\nmodel NPU 7\nlibrary vendor 2.1\nthreads 1\nclock its own\n";
+
+// What follows the head of a profile.
+Result<Profile> read_lines(const std::string& lines) { return parse_profile(std::string(kHead) + lines, "npu.xprof"); }
+std::string error_of_lines(const std::string& lines) {
+  const auto profile = read_lines(lines);
+  return profile ? "no error" : profile.error().text();
+}
+
+std::string matmul(int m, int k, int n) {
+  return fmt::format("matmul(float32[{0},{1}], const float32[{1},{2}]) -> float32[{0},{2}]", m, k, n);
+}
+std::string kernel_line(double time, const std::string& kernel, double disturbance = 0) {
+  return fmt::format("kernel plain plain plain {} 1 30 {} 1 {}\n", time, disturbance, kernel);
+}
+// Products that take 300 ns, and 1 ns for 4 operations.
+double true_time(int m, int k, int n) { return 300 + 0.5 * m * k * n; }
+std::string products() {
+  std::string lines;
+  for (const int m : {1, 3, 8, 40})
+    for (const int k : {16, 64, 200})
+      for (const int n : {16, 100}) lines += kernel_line(true_time(m, k, n), matmul(m, k, n));
+  return lines;
+}
+
+ops::KernelSpec spec_of(const std::string& text) { return parse_kernel(text).value(); }
+
+TEST(Profile, IsReadAsItIsWritten) {
+  const std::string text =
+      std::string(kHead) +
+      "roofline launch 5000\nroofline bandwidth 400000000000\nroofline peak float32 10000000000000\nroofline peak float16 1e+20\n"
+      "kernel any channels_last blocked8 812.5 12.25 45 0.02 3 convolution(float32[1,3,8,8], const float32[4,3,3,3]) -> "
+      "float32[1,4,6,6] groups=[1] | clip{0,6} | add(float32[1,4,1,1])\n" +
+      kernel_line(400, matmul(1, 2, 3)) + "refused plain sort(float32[4]) -> float32[4]\tcannot run it here: no kernel\n";
+  const auto profile = parse_profile(text, "npu.xprof");
+  ASSERT_TRUE(profile) << profile.error().text();
+  EXPECT_EQ(to_text(*profile), text);
+  EXPECT_EQ(profile->device.model, "NPU 7");
+  EXPECT_EQ(profile->kernels.size(), 3U);
+}
+
+TEST(Profile, IsSortedAndTakesLinesInAnyOrder) {
+  const auto a = read_lines(kernel_line(1, matmul(1, 2, 3)) + "\n# a comment\n" + kernel_line(2, matmul(1, 2, 4)));
+  const auto b = read_lines(kernel_line(2, matmul(1, 2, 4)) + kernel_line(1, matmul(1, 2, 3)));
+  EXPECT_EQ(to_text(a.value()), to_text(b.value()));
+}
+
+TEST(Profile, SaysWhereItIsMalformed) {
+  EXPECT_EQ(parse_profile("", "p").error().text(), "p:1: expected 'xflow profile 1', found nothing");
+  EXPECT_EQ(parse_profile("SQLite format 3", "p").error().text(), "p:1: expected 'xflow profile 1', found 'SQLite format 3'");
+  EXPECT_EQ(parse_profile("xflow profile 1x\n", "p").error().text(), "p:1: expected 'xflow profile 1', found 'xflow profile 1x'");
+  EXPECT_EQ(parse_profile("xflow profile 2\n", "p").error().text(),
+            "p:1: the profile has version 2, this xflow knows up to 1: use a newer xflow");
+  EXPECT_EQ(parse_profile("xflow profile 1\ndevice d\nmodel m\nthreads 1\n", "p").error().text(), "p: the profile has no line 'library'");
+  EXPECT_EQ(error_of_lines("device gpu\n"), "npu.xprof:7: a second 'device'");
+  EXPECT_EQ(error_of_lines("kernels plain\n"),
+            "npu.xprof:7: expected device, model, library, threads, clock, roofline, kernel, refused or # (a comment), found 'kernels'");
+  EXPECT_EQ(error_of_lines("kernel square\n"), "npu.xprof:7: expected a layout (plain, channels_last, ...), found 'square'");
+  EXPECT_EQ(error_of_lines("kernel plain plain plain fast 0 0 0 1 x\n"), "npu.xprof:7: expected a median in nanoseconds, found 'fast'");
+  EXPECT_EQ(error_of_lines("kernel plain plain plain -1 0 0 0 1 x\n"), "npu.xprof:7: expected a median in nanoseconds, found '-1'");
+  EXPECT_EQ(error_of_lines("kernel plain plain plain nan 0 0 0 1 x\n"), "npu.xprof:7: expected a median in nanoseconds, found 'nan'");
+  EXPECT_EQ(error_of_lines("kernel plain plain plain 1 0 0 0 0 x\n"), "npu.xprof:7: expected a number of attempts, found '0'");
+  EXPECT_EQ(error_of_lines(kernel_line(1, "matmul(float32[1,2]")),
+            "npu.xprof:7: kernel 'matmul(float32[1,2]': expected ')' at byte 19, found the end");
+  EXPECT_EQ(error_of_lines(kernel_line(1, "softmax(float32[-4]) -> float32[4]")),
+            "npu.xprof:7: kernel 'softmax(float32[-4]) -> float32[4]': expected sizes of tensors that a machine may hold");
+  EXPECT_EQ(error_of_lines(kernel_line(1, matmul(1, 2, 3)) + kernel_line(2, matmul(1, 2, 3))),
+            "npu.xprof:8: a second line for this kernel in layout plain");
+  EXPECT_EQ(error_of_lines("refused plain sort(float32[4]) -> float32[4]\n"),
+            "npu.xprof:7: expected the kernel, a tab, and the reason why it was refused");
+  EXPECT_EQ(error_of_lines("roofline speed 3\n"), "npu.xprof:7: expected launch, bandwidth or peak, found 'speed'");
+  EXPECT_EQ(error_of_lines("roofline bandwidth 0\n"), "npu.xprof:7: expected bytes a second, more than 0, found '0'");
+  EXPECT_EQ(error_of_lines("roofline peak float31 1\n"), "npu.xprof:7: expected a data type, found 'float31'");
+  EXPECT_EQ(error_of_lines("roofline launch 3 ns\n"), "npu.xprof:7: expected the end of the line, found 'ns'");
+  EXPECT_EQ(error_of_lines("roofline launch 3\n"), "npu.xprof: the profile has lines 'roofline', but none of them says the bandwidth");
+  EXPECT_EQ(read_profile("/nowhere/p").error().text(), "/nowhere/p: cannot read the profile");
+}
+
+TEST(Profile, MangledIsAProfileOrAnErrorOfALine) {
+  const std::string text = std::string(kHead) + "roofline launch 5\nroofline bandwidth 4e+11\nroofline peak float32 1e+13\n" + products() +
+                           kernel_line(3, "reorder:plain>channels_last(float32[1,3,8,8]) -> float32[1,3,8,8] from=[1] to=[2]") +
+                           kernel_line(3, "convolution(float32[1,3,8,8], const float32[4,3,3,3]) -> float32[1,4,6,6] groups=[1] | relu") +
+                           "refused plain sort(float32[4]) -> float32[4]\tno kernel\n";
+  ASSERT_TRUE(parse_profile(text, "p")) << parse_profile(text, "p").error().text();
+  std::mt19937 random(1);
+  const std::string_view bytes = "0123456789-.e,[](){}|\n\t #xkz";
+  std::size_t accepted = 0;
+  for (int k = 0; k < 3000; ++k) {
+    std::string mangled = text;
+    const std::size_t at = random() % mangled.size();
+    if (k % 3 == 0) mangled.erase(at, 1 + random() % 20);
+    if (k % 3 == 1) mangled[at] = bytes[random() % bytes.size()];
+    if (k % 3 == 2) mangled.insert(at, 1, bytes[random() % bytes.size()]);
+    const auto profile = parse_profile(mangled, "p");
+    if (!profile) {
+      EXPECT_EQ(profile.error().text().find("p:"), 0U) << profile.error().text();
+      continue;
+    }
+    ++accepted;
+    EXPECT_EQ(to_text(parse_profile(to_text(*profile), "p").value()), to_text(*profile));
+    for (const HeldOut& row : check(*profile)) EXPECT_GE(row.most, row.median);
+    EXPECT_NE(describe(*profile), "");
+    ProfileDevice device(*profile);
+    EXPECT_TRUE(device.measure(spec_of(matmul(17, 90, 55)), Layout::plain));
+  }
+  EXPECT_GT(accepted, 300U);
+}
+
+TEST(Profile, OfOneDeviceAreMergedAndTheLessDisturbedMeasurementStays) {
+  Profile a = read_lines(kernel_line(1, matmul(1, 2, 3)) + kernel_line(9, matmul(1, 2, 4), 0.5) + kernel_line(5, matmul(1, 2, 5))).value();
+  const Profile b = read_lines(kernel_line(7, matmul(1, 2, 3)) + kernel_line(2, matmul(1, 2, 4)) + kernel_line(3, matmul(1, 2, 6))).value();
+  EXPECT_EQ(merge(a, b).value(), 2U);
+  EXPECT_EQ(to_text(a), to_text(read_lines(kernel_line(1, matmul(1, 2, 3)) + kernel_line(2, matmul(1, 2, 4)) +
+                                           kernel_line(5, matmul(1, 2, 5)) + kernel_line(3, matmul(1, 2, 6)))
+                                    .value()));
+  EXPECT_EQ(merge(a, b).value(), 0U);
+  Profile other = b;
+  other.device.library = "vendor 2.2";
+  EXPECT_EQ(merge(a, other).error().text(), "the profiles are of different devices: library 'vendor 2.1' and 'vendor 2.2'");
+}
+
+TEST(Profile, IsPruned) {
+  const std::string good = kernel_line(1, matmul(1, 2, 3));
+  const std::string refused = "refused plain sort(float32[4]) -> float32[4]\tno kernel\n";
+  Profile profile = read_lines(good + kernel_line(9, matmul(1, 2, 4), 0.5) + refused).value();
+  EXPECT_EQ(prune(profile, {}), 0U);
+  EXPECT_EQ(prune(profile, {.disturbed = true}), 1U);
+  EXPECT_EQ(to_text(profile), to_text(read_lines(good + refused).value()));
+  EXPECT_EQ(prune(profile, {.only = "matmul("}), 1U);
+  EXPECT_EQ(to_text(profile), to_text(read_lines(good).value()));
+}
+
+TEST(Profile, GoesThroughADatabase) {
+  const Profile profile = read_lines(products() + "refused plain sort(float32[4]) -> float32[4]\tno kernel\n").value();
+  Database database = Database::open("", profile.device);
+  add_to(database, profile);
+  EXPECT_EQ(to_text(profile_of(database, profile.device)), to_text(profile));
+}
+
+TEST(Calibration, FindsTheRatesThatMadeTheTimes) {
+  const std::vector<Sample> samples = samples_of(read_lines(products()).value());
+  ASSERT_EQ(samples.size(), 24U);
+  const Calibration calibration(samples);
+  const ops::KernelSpec unseen = spec_of(matmul(17, 90, 55));
+  const auto time = calibration.of_class(class_of(unseen), features_of(unseen));
+  ASSERT_TRUE(time);
+  EXPECT_NEAR(time->value / true_time(17, 90, 55), 1, 0.01);
+  EXPECT_FALSE(calibration.of_class("convolution float32", features_of(unseen)));
+}
+
+TEST(Calibration, FollowsKernelsNearby) {
+  // Products over 64 take twice as long as others.
+  Profile profile = read_lines(products()).value();
+  for (auto& [key, entry] : profile.kernels)
+    if (key.first.find(",64],") != std::string::npos) entry.cost.median.value *= 2;
+  const Calibration calibration(samples_of(profile));
+  const auto factor = [&](int m, int k, int n) {
+    const ops::KernelSpec spec = spec_of(matmul(m, k, n));
+    return calibration.of_class(class_of(spec), features_of(spec))->value / true_time(m, k, n);
+  };
+  EXPECT_GT(factor(40, 66, 100), 1.5);
+  EXPECT_LT(factor(40, 210, 100), 1.3);
+}
+
+TEST(Calibration, IsJudgedOnKernelsThatItWasNotFittedOn) {
+  // Times with an error of a tenth, one way or the other, and one kernel of another class.
+  Profile profile = read_lines(products() + kernel_line(1, "softmax(float32[4]) -> float32[4]")).value();
+  bool up = false;
+  for (auto& [key, entry] : profile.kernels) entry.cost.median.value *= (up = !up) ? 1.1 : 1 / 1.1;
+  const std::vector<HeldOut> rows = check(profile);
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0].group, "matmul float32");
+  EXPECT_EQ(rows[0].held_out, 4U);
+  EXPECT_GT(rows[0].most, 1.05);
+  EXPECT_LT(rows[0].most, 1.35);
+  EXPECT_EQ(rows[1].group, "softmax float32");
+  EXPECT_EQ(rows[1].held_out, 0U);
+  EXPECT_EQ(rows[2].group, "all");
+  EXPECT_EQ(rows[2].kernels, 25U);
+  EXPECT_NE(describe_check(profile).find("softmax float32                            1         0  too few for a model\n"),
+            std::string::npos)
+      << describe_check(profile);
+}
+
+TEST(Features, AreWhatAKernelDoes) {
+  const Features conv = features_of(spec_of(
+      "convolution(float32[1,8,10,10], const float32[16,4,3,3]) -> float32[1,16,8,8] groups=[2] | relu | add(const float32[16,1,1])"));
+  EXPECT_EQ(conv.products, 2.0 * 16 * 64 * 4 * 9);
+  EXPECT_EQ(conv.bytes, 4.0 * (800 + 16 * 36 + 1024 + 16));
+  EXPECT_EQ(conv.elementwise, 2.0 * 1024);
+  EXPECT_EQ(features_of(spec_of("pointwise/add(float16[2,3], float16[3]) -> float16[2,3] | relu")).elementwise, 12);
+  EXPECT_EQ(features_of(spec_of("pointwise/add(float16[2,3], float16[3]) -> float16[2,3] | relu")).bytes, 30);
+  EXPECT_EQ(class_of(spec_of("convolution(float32[1,8,8,8], const float32[8,1,3,3]) -> float32[1,8,6,6] groups=[8]")),
+            "convolution depthwise float32");
+  EXPECT_EQ(class_of(spec_of("convolution(float32[1,8,8,8], const float32[4,8,1,1]) -> float32[1,4,8,8] groups=[1]")),
+            "convolution 1x1 float32");
+}
+
+TEST(ProfileDevice, AnswersWhatWasMeasuredAndModelsTheRest) {
+  ProfileDevice device(
+      read_lines(products() + kernel_line(77, matmul(5, 5, 5), 0.4) + "refused plain sort(float32[4]) -> float32[4]\tno kernel\n").value());
+  EXPECT_EQ(device.info().name, "profile of npu");
+  const KernelCost known = device.measure(spec_of(matmul(5, 5, 5)), Layout::plain).value();
+  EXPECT_EQ(known.median.value, 77);
+  EXPECT_FALSE(is_provisional(known)) << "nothing can be timed again";
+  EXPECT_EQ(device.measure(spec_of("sort(float32[4]) -> float32[4]"), Layout::plain).error().text(), "no kernel");
+  EXPECT_EQ(device.recorded(), 2U);
+  EXPECT_EQ(device.modelled(), 0U);
+  const KernelCost modelled = device.measure(spec_of(matmul(17, 90, 55)), Layout::plain).value();
+  EXPECT_GT(modelled.median.value, 0.5 * true_time(17, 90, 55));
+  EXPECT_EQ(modelled.repeats, 0);
+  EXPECT_EQ(device.modelled(), 1U);
+}
+
+TEST(ProfileDevice, FusesWhatTheProfileHoldsFused) {
+  const std::string chain = "convolution(float32[1,8,8,8], const float32[4,8,1,1]) -> float32[1,4,8,8] groups=[1]";
+  ProfileDevice device(
+      read_lines("kernel any channels_last channels_last 5 0 1 0 1 " + chain + "\n" +
+                 "kernel channels_last channels_last channels_last 6 0 1 0 1 " + chain + " | relu\n" +
+                 "kernel channels_last channels_last channels_last 6 0 1 0 1 pool_max(float32[1,4,8,8]) -> float32[1,4,4,4]\n")
+          .value());
+  const ops::KernelSpec conv = spec_of(chain);
+  EXPECT_TRUE(device.can_fuse(conv, {"relu", {}, {}}));
+  EXPECT_FALSE(device.can_fuse(conv, {"tanh", {}, {}}));
+  EXPECT_FALSE(device.can_fuse(spec_of(chain + " | relu"), {"relu", {}, {}})) << "longer than any that it holds";
+  EXPECT_FALSE(device.can_fuse(spec_of(matmul(1, 2, 3)), {"relu", {}, {}}));
+  EXPECT_TRUE(device.chooses_layout(conv));
+  EXPECT_FALSE(device.chooses_layout(spec_of(matmul(1, 2, 3))));
+  EXPECT_TRUE(device.works_in(spec_of("pool_max(float32[1,6,8,8]) -> float32[1,6,4,4]"), Layout::channels_last));
+  EXPECT_FALSE(device.works_in(spec_of("pool_max(float32[1,6,8,8]) -> float32[1,6,4,4]"), Layout::blocked8));
+  EXPECT_TRUE(device.works_in(spec_of(matmul(1, 2, 3)), Layout::plain));
+}
+
+TEST(ProfileDevice, OfARooflineAlonePricesKernelsByIt) {
+  ProfileDevice device(read_lines("roofline launch 1000\nroofline bandwidth 1e9\nroofline peak float32 1e12\n").value());
+  // 2 Mop in 2 us, 40 kB in 40 us; 2 Gop in 2 ms, 12 MB in 12 ms.
+  EXPECT_DOUBLE_EQ(device.measure(spec_of(matmul(100, 100, 100)), Layout::plain)->median.value, 1000 + 120000);
+  EXPECT_DOUBLE_EQ(device.measure(spec_of("pointwise/relu(float32[1000]) -> float32[1000]"), Layout::plain)->median.value, 1000 + 8000);
+  EXPECT_DOUBLE_EQ(device.measure(spec_of("copy:transpose(int64[10,10]) -> int64[10,10]"), Layout::plain)->median.value, 1000 + 1600);
+  EXPECT_EQ(device.measure(spec_of("pointwise/relu(float64[10]) -> float64[10]"), Layout::plain).error().text(),
+            "cannot run pointwise/relu(float64[10]) -> float64[10] here: the profile has no line 'roofline peak float64'");
+  EXPECT_EQ(device.measure(spec_of("none(float32[4]) -> float32[4]"), Layout::plain)->median.value, 0);
+  EXPECT_TRUE(device.can_fuse(spec_of(matmul(1, 2, 3)), {"relu", {}, {}}));
+  EXPECT_FALSE(device.can_fuse(spec_of("copy:transpose(int64[10,10]) -> int64[10,10]"), {"relu", {}, {}}));
+}
+
+TEST(ProfileDevice, WithoutAModelSaysWhatIsMissing) {
+  ProfileDevice device(read_lines(kernel_line(1, matmul(1, 2, 3))).value());
+  EXPECT_EQ(device.measure(spec_of(matmul(1, 2, 4)), Layout::plain).error().text(),
+            "cannot run " + matmul(1, 2, 4) + " here: the profile has too few kernels for a model, and no roofline");
+}
+
+}  // namespace
+}  // namespace xflow::cost::profile

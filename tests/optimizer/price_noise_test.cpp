@@ -1,0 +1,58 @@
+// A gain that is smaller than what prices may be wrong by is none.
+#include <gtest/gtest.h>
+
+#include "src/optimizer/engine.h"
+
+namespace xflow::api {
+namespace {
+
+OptimizeReport predicted(double before, double after) {
+  OptimizeReport report;
+  report.before_nanoseconds = before;
+  report.after_nanoseconds = after;
+  report.kernels.measured = 8;
+  report.kernels.known = 2;
+  return report;
+}
+
+TEST(PriceNoise, IsOnePercentAtLeast) {
+  EXPECT_DOUBLE_EQ(price_noise({}), 0.01);
+  EXPECT_DOUBLE_EQ(price_noise(predicted(1000, 900).kernels), 0.01);
+}
+
+TEST(PriceNoise, GrowsWithKernelsThatWereTimedOnADisturbedMachine) {
+  OptimizeReport report = predicted(1000, 970);
+  EXPECT_EQ(below_noise(report, {}), "");
+  report.kernels.provisional = 5;
+  EXPECT_DOUBLE_EQ(price_noise(report.kernels), 0.06);
+  EXPECT_EQ(below_noise(report, {}), "the predicted gain of 3.00 % is below the noise of the prices, 6.00 %");
+}
+
+TEST(PriceNoise, HidesSmallerGains) {
+  EXPECT_EQ(below_noise(predicted(1000, 995), {}), "the predicted gain of 0.50 % is below the noise of the prices, 1.00 %");
+  EXPECT_EQ(below_noise(predicted(1000, 990), {}), "");
+  EXPECT_EQ(below_noise(predicted(0, 0), {}), "the predicted gain of 0.00 % is below the noise of the prices, 1.00 %");
+}
+
+TEST(PriceNoise, CountsWhatBuiltInSimplificationsSave) {
+  std::vector<GraphMove> moves(1);
+  moves[0].gain = cost::Nanoseconds{100};
+  EXPECT_EQ(below_noise(predicted(1000, 1000), moves), "");
+}
+
+TEST(NoSlower, IsEqualOrFasterAtEveryChoiceOfSizes) {
+  OptimizeReport::EndToEnd run;
+  EXPECT_FALSE(is_no_slower(run));
+  run.run = true;
+  run.comparisons.resize(2);
+  run.comparisons[0].verdict = "faster";
+  run.comparisons[1].verdict = "equal";
+  EXPECT_TRUE(is_no_slower(run));
+  for (const char* verdict : {"slower", "undecided", "failed"}) {
+    run.comparisons[1].verdict = verdict;
+    EXPECT_FALSE(is_no_slower(run)) << verdict;
+  }
+}
+
+}  // namespace
+}  // namespace xflow::api

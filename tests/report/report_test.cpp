@@ -1,0 +1,92 @@
+// What a report says.
+#include <gtest/gtest.h>
+
+#include "xflow/optimize.h"
+
+namespace xflow {
+namespace {
+
+OptimizeReport report() {
+  OptimizeReport report;
+  report.device = "cpu";
+  report.stop_reason = "budget of states used up";
+  report.kernels = {12, 300, 0, 0, 0, 1.25};
+  return report;
+}
+
+bool says(const OptimizeReport& report, const std::string& line) { return report.to_text().find(line + "\n") != std::string::npos; }
+
+TEST(Report, SaysWhatWasMeasured) {
+  EXPECT_TRUE(says(report(), "kernels     12 measured in 1.2 s, 300 known")) << report().to_text();
+  EXPECT_EQ(report().to_text().find("disturbed"), std::string::npos);
+  EXPECT_EQ(report().to_text().find("warning"), std::string::npos);
+}
+
+TEST(Report, SaysHowMuchWasNotRun) {
+  OptimizeReport partly = report();
+  partly.end_to_end.run = true;
+  partly.end_to_end.share_not_run = 1.0 / 3;
+  EXPECT_TRUE(says(partly, "            33 % of the operations could not be run here: what is between them was, on values drawn for it"))
+      << partly.to_text();
+}
+
+TEST(Report, SaysHowManyKernelsWereTimedOnADisturbedMachineAndWhatBecameOfThem) {
+  OptimizeReport disturbed = report();
+  disturbed.kernels.samples = 4000;
+  disturbed.kernels.outliers = 12;
+  EXPECT_TRUE(says(disturbed, "            12 of 4000 samples were outliers (interrupted, or half as long again as the median)"))
+      << disturbed.to_text();
+  disturbed.kernels.disturbed = 7;
+  disturbed.kernels.again = 7;
+  EXPECT_TRUE(says(disturbed, "            7 of them timed on a disturbed machine, 7 of these measured again")) << disturbed.to_text();
+  EXPECT_EQ(disturbed.to_text().find("warning"), std::string::npos);
+  disturbed.kernels.provisional = 2;
+  EXPECT_TRUE(says(disturbed,
+                   "warning     the machine was disturbed while 2 of 312 kernels were timed: their times may be too long, and the next run "
+                   "measures them again"))
+      << disturbed.to_text();
+  EXPECT_NE(disturbed.to_json().find(R"("kernels": {
+    "measured": 12,
+    "known": 300,
+    "disturbed": 7,
+    "measured_again": 7,
+    "provisional": 2,
+    "seconds": 1.25,
+    "samples": 4000,
+    "outliers": 12,
+    "recorded": 0,
+    "modelled": 0,
+    "refused": 0,
+    "failed": 0,
+    "failure": "",
+    "device_bytes": 0
+  })"),
+            std::string::npos)
+      << disturbed.to_json();
+}
+
+TEST(Report, SaysWhatCouldNotBeTimedAndHowMuchMemoryItTook) {
+  OptimizeReport gpu = report();
+  gpu.kernels.refused = 5;
+  gpu.kernels.failed = 1;
+  gpu.kernels.failure = "cannot run k here: the GPU has no 512 MiB left";
+  gpu.kernels.device_bytes = 1'500'000'000;
+  EXPECT_TRUE(says(gpu, "            5 of them cannot run there: the search does without")) << gpu.to_text();
+  EXPECT_TRUE(says(gpu,
+                   "warning     1 kernel could not be timed for now, which the next run tries again: cannot run k here: the GPU has no "
+                   "512 MiB left"))
+      << gpu.to_text();
+  EXPECT_TRUE(says(gpu, "            1500.0 MB of the device's memory were in use at most")) << gpu.to_text();
+  gpu.kernels.failed = 3;
+  EXPECT_NE(gpu.to_text().find("warning     3 kernels could not be timed for now"), std::string::npos) << gpu.to_text();
+}
+
+TEST(Report, SaysHowManyKernelsAProfileHeldAndHowManyWereModelled) {
+  OptimizeReport elsewhere = report();
+  elsewhere.kernels = {.recorded = 120, .modelled = 34};
+  EXPECT_TRUE(says(elsewhere, "kernels     120 recorded in the profile, 34 modelled")) << elsewhere.to_text();
+  EXPECT_EQ(elsewhere.to_text().find("measured in"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace xflow

@@ -1,0 +1,71 @@
+#include "src/search/run_limits.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <vector>
+
+namespace xflow::api {
+namespace {
+
+TEST(RunLimits, AreFiveMinutesAndHalfOfTheMachine) {
+  const RunLimits limits{OptimizeOptions()};
+  EXPECT_LE(limits.seconds_left(), 300);
+  EXPECT_GT(limits.seconds_left(), 290);
+  EXPECT_GT(machine_bytes(), 0U);
+  EXPECT_EQ(limits.max_bytes(), machine_bytes() / 2);
+  EXPECT_FALSE(limits.is_over());
+  EXPECT_FALSE(limits.ends_search());
+}
+
+TEST(RunLimits, AreTenTimesALongerBudget) {
+  OptimizeOptions options;
+  options.max_seconds = 100;
+  EXPECT_GT(RunLimits(options).seconds_left(), 990);
+  options.max_total_seconds = 7;
+  EXPECT_LE(RunLimits(options).seconds_left(), 7);
+}
+
+TEST(RunLimits, OfNoTimeAreOver) {
+  OptimizeOptions options;
+  options.max_total_seconds = 0;
+  const RunLimits limits(options);
+  EXPECT_TRUE(limits.is_over());
+  EXPECT_EQ(limits.seconds_left(), 0);
+  EXPECT_EQ(limits.ends_search(), search::StopReason::time_limit);
+  EXPECT_EQ(limits.why_over(), "the time limit of 0 s is over");
+  EXPECT_TRUE(limits.check());  // what was checked is still written
+}
+
+TEST(RunLimits, LeaveTheRestOfTheRunToAFinishingCall) {
+  const OptimizeOptions options;
+  const RunLimits limits(options);
+  options.cancel.finish();
+  EXPECT_EQ(limits.ends_search(), search::StopReason::cancelled);
+  EXPECT_FALSE(limits.is_over());
+  options.cancel.stop();
+  EXPECT_TRUE(limits.is_over());
+  EXPECT_EQ(limits.check().error().text(), "cancelled");
+  options.cancel.finish();  // takes nothing back
+  EXPECT_TRUE(limits.is_over());
+}
+
+TEST(RunLimits, EndTheSearchWhereMemoryIsShort) {
+  OptimizeOptions options;
+  options.max_memory = 1;
+  const RunLimits limits(options);
+  EXPECT_GT(resident_bytes(), 1U);
+  EXPECT_EQ(limits.ends_search(), search::StopReason::memory_limit);
+  EXPECT_FALSE(limits.is_over());
+  EXPECT_EQ(within(limits).most_elements, 0U);
+}
+
+TEST(RunLimits, OfNothingAreNone) {
+  const RunLimits limits;
+  EXPECT_EQ(limits.seconds_left(), std::numeric_limits<double>::infinity());
+  EXPECT_FALSE(limits.ends_search());
+  EXPECT_EQ(limits.why_over(), "");
+}
+
+}  // namespace
+}  // namespace xflow::api
