@@ -79,12 +79,13 @@ std::string why_not_run(const OptimizeOptions& options, std::string_view what, s
   return fmt::format("the whole {} was not timed, its time is predicted: {}", what, option);
 }
 
-Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options, double seconds) {
+Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options, double seconds, std::function<bool()> stop) {
   using Clock = std::chrono::steady_clock;
   constexpr double kForever = 1e9;
   verifier::Options deciding;
-  if (seconds < kForever)
-    deciding.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  Clock::time_point end = Clock::time_point::max();
+  if (seconds < kForever) end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  deciding.deadline = stop ? verifier::Deadline(end, std::move(stop)) : verifier::Deadline(end);
   std::string undecided;
   std::vector<rules::RuleHash> proved;
   for (const verifier::ProofRecord& record : shipped_rule_records()) proved.push_back(record.rule);
@@ -141,14 +142,14 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   }
   std::optional<rules::VerifiedRules> loaded;
   if (problem.rules == nullptr) {
-    auto decided = load_rules(options, limits.search_seconds_left());
+    auto decided = load_rules(options, limits.search_seconds_left(), [&limits] { return limits.ends_search().has_value(); });
     XFLOW_CHECK(limits.check());
     if (!decided && decided.error().code == ErrorCode::limit) {
-      report.reason = fmt::format("{}: {}", nothing_found(search::StopReason::time_limit), decided.error().message);
-      report.stop_reason = search::name(search::StopReason::time_limit);
       search::Outcome outcome;
       outcome.best = problem.graph;
-      outcome.stop = search::StopReason::time_limit;
+      outcome.stop = limits.ends_search().value_or(search::StopReason::time_limit);
+      report.reason = fmt::format("{}: {}", nothing_found(outcome.stop), decided.error().message);
+      report.stop_reason = search::name(outcome.stop);
       return outcome;
     }
     XFLOW_TRY(loaded, std::move(decided));

@@ -27,7 +27,8 @@ namespace xflow::api {
 // The rules of the options, all of them proved: the shipped ones by their hashes, others by a record beside their file that is replayed, or
 // decided now. Errors: unreadable or io (a rule file), syntax, not_proved (names the rule and says what was found instead),
 // invalid_argument (no rule to skip of that name), limit (a rule that was not decided in `seconds`).
-Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options, double seconds = std::numeric_limits<double>::infinity());
+Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options, double seconds = std::numeric_limits<double>::infinity(),
+                                        std::function<bool()> stop = {});
 
 // Whether nothing here can run what the device of the options will: it is known by a profile, and there is no runner.
 bool is_elsewhere(const OptimizeOptions& options);

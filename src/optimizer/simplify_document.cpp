@@ -29,11 +29,11 @@ using onnx_io::Document;
 constexpr int kMostPasses = 8;
 constexpr std::size_t kMostCopied = std::size_t{512} << 20U;
 
-Result<rules::VerifiedRules> clean_up_rules(const SimplifyOptions& options, double seconds) {
+Result<rules::VerifiedRules> clean_up_rules(const SimplifyOptions& options, const RunLimits& limits) {
   OptimizeOptions all;
   all.rules = options.rules;
   all.skip_rules = options.skip_rules;
-  XFLOW_TRY(rules::VerifiedRules rules, load_rules(all, seconds));
+  XFLOW_TRY(rules::VerifiedRules rules, load_rules(all, limits.seconds_left(), [&limits] { return limits.ends_clean_ups(); }));
   rules.keep(search::is_clean_up);
   return rules;
 }
@@ -106,7 +106,11 @@ Result<Simplified> simplify_document(const Document& document, const SimplifyOpt
   if (options.numbers != "exact" && options.numbers != "rounding")
     return fail(ErrorCode::invalid_argument, fmt::format("numbers must be exact or rounding, found '{}'", options.numbers));
   if (!(options.max_growth >= 0)) return fail(ErrorCode::invalid_argument, "max_growth must not be negative");
-  XFLOW_TRY(const rules::VerifiedRules rules, clean_up_rules(options, limits.seconds_left()));
+  auto decided = clean_up_rules(options, limits);
+  XFLOW_CHECK(limits.check());
+  const bool is_over = !decided && decided.error().code == ErrorCode::limit && limits.ends_clean_ups();
+  if (!decided && !is_over) return fail(decided.error());
+  const rules::VerifiedRules rules = decided ? *std::move(decided) : rules::VerifiedRules(std::span<const rules::RuleHash>());
   const CleanUpOptions how{rules, options.numbers == "exact", options.max_growth, within_clean_ups(limits)};
 
   Simplified result;
@@ -117,10 +121,12 @@ Result<Simplified> simplify_document(const Document& document, const SimplifyOpt
   report.stored_bytes_before = report.stored_bytes_after = before.stored_bytes;
   // Nothing where the run ended before.
   const auto cleaned = [&](const Document& model) -> Result<std::optional<CleanedUp>> {
-    auto made = clean_up(model, how);
-    XFLOW_CHECK(limits.check());
-    if (made) return std::optional(*std::move(made));
-    if (!limits.ends_clean_ups()) return fail(made.error());
+    if (!is_over) {
+      auto made = clean_up(model, how);
+      XFLOW_CHECK(limits.check());
+      if (made) return std::optional(*std::move(made));
+      if (!limits.ends_clean_ups()) return fail(made.error());
+    }
     report.stopped = limits.why_over();
     return std::optional<CleanedUp>();
   };
@@ -170,7 +176,7 @@ SimplifyOptions simplify_options(const OptimizeOptions& options) {
 
 Result<ir::Graph> cleaned_graph(const onnx_io::LiftedModel& model, ir::Arena& arena, const OptimizeOptions& options,
                                 const RunLimits& limits) {
-  XFLOW_TRY(const rules::VerifiedRules rules, clean_up_rules(simplify_options(options), limits.seconds_left()));
+  XFLOW_TRY(const rules::VerifiedRules rules, clean_up_rules(simplify_options(options), limits));
   const auto stop = [&limits] { return limits.is_over(); };
   search::RuleRewriter rewriter(rules, rules::MatchOptions{false, options.numbers == "exact"});
   search::SimplifyOptions how;

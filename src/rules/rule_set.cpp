@@ -3,18 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 namespace xflow::rules {
 
 Result<std::string> read_rule_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return fail(ErrorCode::unreadable, fmt::format("cannot open: {}", std::strerror(errno)), path);
-  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  // Of a device there is no end.
+  std::string text;
+  std::array<char, 1U << 16U> block{};
+  while (in.read(block.data(), block.size()), in.gcount() > 0) {
+    text.append(block.data(), static_cast<std::size_t>(in.gcount()));
+    if (text.size() > kMostBytesOfRules)
+      return fail(ErrorCode::unreadable, fmt::format("a file of rules has at most {} MiB", kMostBytesOfRules >> 20U), path);
+  }
   if (in.bad()) return fail(ErrorCode::unreadable, "cannot read", path);
   return text;
 }

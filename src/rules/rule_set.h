@@ -3,6 +3,7 @@
 
 #include <xflow/result.h>
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <span>
@@ -60,7 +61,8 @@ class VerifiedRules {
   std::unordered_map<std::uint16_t, std::vector<RuleId>> by_root_;
 };
 
-// The text of a rule file. Error::unreadable with the reason of the operating system.
+inline constexpr std::size_t kMostBytesOfRules = std::size_t{16} << 20U;  // of a file: parsed in some two seconds
+// The text of a rule file. Error::unreadable with the reason of the operating system, and for a larger file.
 Result<std::string> read_rule_file(const std::string& path);
 // `path` itself, or the files *.rules in the folder `path` in the order of their names. Error::unreadable where there is none.
 Result<std::vector<std::string>> rule_files(const std::string& path);

@@ -45,6 +45,8 @@ class RunLimits {
   void begin_gate() const;
   // True where whole models may not be run any more.
   bool ends_gate() const { return is_over() || was_interrupted_in_gate(); }
+  // It was called upon to finish before whole models were run.
+  bool was_interrupted_before_gate() const { return finished_before_gate_ == true; }
   bool was_interrupted_in_gate() const { return finished_before_gate_ == false && cancel_.is_finishing(); }
   // Error::limit, "cancelled", if the call is stopped.
   Result<void> check() const;

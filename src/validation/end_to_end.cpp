@@ -170,6 +170,7 @@ std::string RunnerGate::judge(ir::Arena& arena, const ir::Graph& graph, std::spa
   report.run = false;
   report.comparisons.clear();
   limits_.begin_gate();
+  if (limits_.was_interrupted_before_gate()) executor_->set_patience(std::min(options_.max_measure_seconds, kHurriedPatience));
   if (sizes_.empty()) {
     auto sizes = add_inputs(arena, graph, inputs, required);
     if (!sizes) return report.reason = "there are no inputs to run it on: " + sizes.error().text();

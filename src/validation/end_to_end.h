@@ -28,6 +28,8 @@ namespace xflow::api {
 
 // So many graphs are handed on to the gate at most, which judges one after the other.
 constexpr std::size_t kFinalists = 3;
+// Seconds that a runner has for each answer where the call has to finish: whoever interrupted it waits.
+constexpr double kHurriedPatience = 10;
 constexpr std::uint64_t kNudgeSeed = 1;  // of which elements of the inputs grow and which shrink (see nudged)
 
 // Lets the gate judge a candidate, and fills in the report, whose seconds, for what was done before, count against the budget. Empty if it

@@ -66,5 +66,21 @@ TEST(DeviceKinds, ARunnerOptimisesAModel) {
   expect_improved(own);
 }
 
+// The search ends, its result is run in the runner, and that hangs: it is not waited for as long as it may measure.
+TEST(DeviceKinds, ARunnerThatHangsAfterAnInterruptionIsNotWaitedFor) {
+  OptimizeOptions own = options();
+  own.device = "cpu";
+  own.runner = "'" XFLOW_TEST_RUNNER "' --hang Relu";
+  own.max_measure_seconds = own.max_total_seconds.emplace(1e6);
+  const auto interrupt = [&](const OptimizeProgress& progress) {
+    if (progress.phase == "checking") own.cancel.finish();
+  };
+  const auto result = optimize(model(), own, interrupt);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_FALSE(result->report.improved);
+  EXPECT_EQ(result->report.reason, "run from end to end, it could not be run: original: it did not answer within 10 s");
+  EXPECT_EQ(result->model, model());
+}
+
 }  // namespace
 }  // namespace xflow

@@ -422,6 +422,63 @@ class Interruption(LimitsTest):
         self.assertEqual("run from end to end, it was interrupted before it was measured to be faster", report["reason"])
         self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
 
+    def slow_rules(self):
+        """Rules that are proved one after the other, each in more than a second, together in some minutes."""
+        rule = (
+            "rule r{}\n  source\n    y = tanh(reshape(reshape(reshape(x, shape: s), shape: t), shape: s))\n"
+            "  target\n    y = tanh(reshape(x, shape: s))\n  where rank(x) <= 4 and length(s) <= 4 and length(t) <= 5\n"
+        )
+        (self.folder / "a.rules").write_text("\n".join(rule.format(k) for k in range(200)))
+
+    def interrupt(self, process):
+        """Once the program handles signals, and has had time to begin its work."""
+        status = pathlib.Path(f"/proc/{process.pid}/status")
+
+        def is_handled():
+            caught = next(line for line in status.read_text().splitlines() if line.startswith("SigCgt:"))
+            return int(caught.split()[1], 16) & 1 << (signal.SIGINT - 1)
+
+        self.wait_for(is_handled)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate()
+        self.assertEqual(0, process.returncode, errors)
+
+    def test_once_ends_the_proof_of_a_rule(self):
+        self.write("m.onnx", transposes())
+        self.slow_rules()
+        process = self.start("m.onnx", "out.onnx", "--report", "report.json", "--rules", "a.rules", "--time-limit", HOUR, "--costs", "")
+        self.interrupt(process)
+        report = json.loads((self.folder / "report.json").read_text())
+        self.assertEqual("interrupted", report["search"]["stop_reason"])
+        nothing = "nothing cheaper was found before the search had to end \\(interrupted\\)"
+        self.assertRegex(report["reason"], f"^{nothing}: rule r[0-9]+ was not decided in time$")
+        self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
+
+    def test_once_ends_the_proof_of_a_rule_for_clean_ups(self):
+        self.write("m.onnx", transposes())
+        self.slow_rules()
+        process = subprocess.Popen(
+            [program.PROGRAM, "simplify", "m.onnx", "out.onnx", "--report", "report.json", "--rules", "a.rules", "--time-limit", HOUR],
+            cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )  # fmt: skip
+        self.addCleanup(self.end, process)
+        self.interrupt(process)
+        report = json.loads((self.folder / "report.json").read_text())
+        self.assertEqual(["it was cancelled", "it was cancelled"], [report["stopped"], report["reason"]])
+        self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
+
+    def test_ends_the_verification_of_a_rule(self):
+        self.slow_rules()
+        process = subprocess.Popen(
+            [program.PROGRAM, "verify", "a.rules"], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.addCleanup(self.end, process)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        self.assertEqual(-signal.SIGINT, process.returncode)
+
     def test_twice_ends_at_once_and_writes_nothing(self):
         self.write("m.onnx", transposes())
         process = self.start("m.onnx", "out.onnx", "--kernel-budget", HOUR, "--time-limit", HOUR, *self.silent_runner())

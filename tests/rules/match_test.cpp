@@ -429,6 +429,9 @@ TEST(RuleFiles, ThatCannotBeRead) {
   const auto missing = read_rule_file("/nowhere/at.rules");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().text(), "/nowhere/at.rules: cannot open: No such file or directory");
+  const auto endless = read_rule_file("/dev/zero");
+  ASSERT_FALSE(endless);
+  EXPECT_EQ(endless.error().text(), "/dev/zero: a file of rules has at most 16 MiB");
   const auto empty = rule_files(XFLOW_SOURCE_DIR "/include/xflow");
   ASSERT_FALSE(empty);
   EXPECT_EQ(empty.error().text(), XFLOW_SOURCE_DIR "/include/xflow: no file *.rules in this folder");

@@ -89,11 +89,22 @@ TEST(Limits, StopTheSearchForGuards) {
   EXPECT_EQ(inference->open, "the time was up");
 }
 
+TEST(Limits, EndADecisionWhereTheCallerSaysSo) {
+  int asked = 0;
+  Options options;
+  options.deadline = Deadline(Deadline::Moment::max(), [&] { return ++asked >= 100; });
+  const RuleDecision d = decide(rule(kBiased), options);
+  EXPECT_EQ(d.verdict, Verdict::timeout);
+  EXPECT_EQ(d.decision.open, "the time was up");
+  EXPECT_GE(asked, 100);
+  EXPECT_LE(asked, 200) << "it goes on";
+}
+
 TEST(Limits, HoldForAllThatIsAskedOfARule) {
   // A time that is over already: nothing is asked any more.
   Options over;
   over.timeout = std::chrono::duration<double>(1);
-  over.deadline = std::chrono::steady_clock::now() - std::chrono::seconds(1);
+  over.deadline = Deadline(std::chrono::steady_clock::now() - std::chrono::seconds(1));
   EXPECT_EQ(over.started().deadline, over.deadline);
   EXPECT_EQ(decide(rule(kReshapes), over).verdict, Verdict::timeout);
   EXPECT_TRUE(missing_value_guards(rule(kReshapes), over).empty());

@@ -1,7 +1,6 @@
 // Brings expressions to normal form, to a fixpoint and outside in.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
@@ -28,7 +27,7 @@ class Normalizer {
   ir::Symbols& symbols() { return algebra_.symbols(); }
   Solver& solver() { return solver_; }
   // Throws Stop after this time too.
-  void set_deadline(std::chrono::steady_clock::time_point deadline) { deadline_ = deadline; }
+  void set_deadline(const Deadline& deadline) { deadline_ = deadline; }
   std::uint64_t steps() const { return steps_; }
   void step();
 
@@ -87,7 +86,7 @@ class Normalizer {
   std::vector<Atom> facts_;
   std::uint64_t steps_ = 0;
   std::uint64_t step_limit_;
-  std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
+  Deadline deadline_;
   int nesting_ = 0;  // of simplify: 1 outside of functions and maxima
   std::vector<SymbolId> output_indices_;
   std::optional<SplitRequest> split_request_;

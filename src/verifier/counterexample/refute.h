@@ -47,7 +47,7 @@ class Refuter {
   Concrete& concrete_;
   std::uint64_t seed_;
   bool shrink_;
-  Solver::Time deadline_;
+  Deadline deadline_;
 };
 
 // All facts hold that do not speak of elements of tensors, no dimension is below 1, and no tensor of the source is empty.

@@ -11,7 +11,7 @@ using ops::Atom;
 using ops::Relation;
 
 Sampler::Sampler(const rules::RuleInstance& instance, const Concrete& concrete, std::uint64_t seed, std::uint64_t resource_limit,
-                 Solver::Time deadline)
+                 const Deadline& deadline)
     : instance_(instance),
       concrete_(concrete),
       state_(seed * 2 + 1),
@@ -27,7 +27,7 @@ std::uint64_t Sampler::next_random() {
   return state_ >> 33U;
 }
 
-bool Sampler::time_is_up() const { return is_over(deadline_); }
+bool Sampler::time_is_up() const { return deadline_.is_over(); }
 
 bool Sampler::about_elements(const Atom& atom) const {
   const auto& symbols = instance_.arena->symbols();

@@ -13,7 +13,7 @@ namespace xflow::verifier {
 class Sampler {
  public:
   Sampler(const rules::RuleInstance& instance, const Concrete& concrete, std::uint64_t seed, std::uint64_t resource_limit,
-          Solver::Time deadline = Solver::Time::max());
+          const Deadline& deadline = {});
 
   // Up to `wanted` different assignments: random ones repaired by the facts that are equations, and where the facts are too tight for that,
   // models that Z3 finds under random pins. Small sizes come first.
@@ -44,7 +44,7 @@ class Sampler {
   std::uint64_t state_;
   std::uint64_t next_random();
   bool time_is_up() const;
-  Solver::Time deadline_;
+  Deadline deadline_;
   Solver solver_;
 };
 

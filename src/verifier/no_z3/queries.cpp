@@ -7,7 +7,7 @@ class Queries::Encoder {};
 std::string solver_version() { return "none"; }
 
 Queries::Queries(const ir::Symbols& /*symbols*/, const Ranges::ElementRanges& /*elements*/, std::uint64_t /*resource_limit*/,
-                 Solver::Time /*deadline*/) {}
+                 const Deadline& /*deadline*/) {}
 Queries::~Queries() = default;
 
 void Queries::assume(const ops::Atom& /*fact*/) {}

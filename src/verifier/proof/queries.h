@@ -17,7 +17,7 @@ namespace xflow::verifier {
 class Queries {
  public:
   // Both must outlive it. After `deadline` a question is interrupted, and not asked at all where the time is up already.
-  Queries(const ir::Symbols& symbols, const Ranges::ElementRanges& elements, std::uint64_t resource_limit, Solver::Time deadline);
+  Queries(const ir::Symbols& symbols, const Ranges::ElementRanges& elements, std::uint64_t resource_limit, const Deadline& deadline);
   ~Queries();
   Queries(const Queries&) = delete;
   Queries& operator=(const Queries&) = delete;

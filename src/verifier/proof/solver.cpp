@@ -33,8 +33,8 @@ ops::Atom negation(const ops::Atom& atom) {
 // Real products take Z3 long where there is an answer: it is looked for by hand first.
 constexpr int kAttempts = 12;
 
-Solver::Solver(const ir::Symbols& symbols, std::uint64_t resource_limit, Time deadline)
-    : symbols_(symbols), resource_limit_(resource_limit), deadline_(deadline), witness_(symbols) {}
+Solver::Solver(const ir::Symbols& symbols, std::uint64_t resource_limit, Deadline deadline)
+    : symbols_(symbols), resource_limit_(resource_limit), deadline_(std::move(deadline)), witness_(symbols) {}
 Solver::~Solver() = default;
 
 void Solver::assume(const Atom& fact) {

@@ -1,7 +1,6 @@
 // The integer and real questions that remain after normalisation, decided by Z3 (queries.h) where nothing simpler does.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "src/ir/rational.h"
 #include "src/ops/expr.h"
 #include "src/verifier/algebra/ranges.h"
+#include "src/verifier/deadline.h"
 #include "src/verifier/proof/witness.h"
 
 namespace xflow::verifier {
@@ -50,8 +50,7 @@ class Queries;
 // resource units; a deadline stops a query too, and what it says then is a no. One Z3 context an object; used by one thread.
 class Solver {
  public:
-  using Time = std::chrono::steady_clock::time_point;
-  Solver(const ir::Symbols& symbols, std::uint64_t resource_limit, Time deadline = Time::max());
+  Solver(const ir::Symbols& symbols, std::uint64_t resource_limit, Deadline deadline = {});
   ~Solver();
   Solver(const Solver&) = delete;
   Solver& operator=(const Solver&) = delete;
@@ -95,7 +94,7 @@ class Solver {
 
   const ir::Symbols& symbols_;
   std::uint64_t resource_limit_;
-  Time deadline_;
+  Deadline deadline_;
   std::vector<ops::Atom> facts_;
   Ranges::ElementRanges elements_;
   Witness witness_;

@@ -88,14 +88,10 @@ std::string Counterexample::summary() const {
 
 Options Options::started() const {
   Options result = *this;
-  if (timeout.count() > 0 && deadline == std::chrono::steady_clock::time_point::max()) {
-    result.deadline = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(timeout);
+  if (timeout.count() > 0 && deadline.is_never()) {
+    result.deadline = Deadline(std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(timeout));
   }
   return result;
-}
-
-bool is_over(std::chrono::steady_clock::time_point deadline) {
-  return deadline != std::chrono::steady_clock::time_point::max() && std::chrono::steady_clock::now() > deadline;
 }
 
 namespace {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/rules/instance.h"
+#include "src/verifier/deadline.h"
 
 namespace xflow::verifier {
 
@@ -68,14 +69,14 @@ struct Options {
   bool normal_forms = false;  // normal forms are kept as text
   // A safety net: the decision of a rule that takes longer is a timeout, which is never recorded. No limit: 0.
   std::chrono::duration<double> timeout{0};
-  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();  // of the decision under way
+  Deadline deadline = {};  // of the decision under way
 
   // These options with the deadline that the timeout gives from now on; a deadline that is set already stays.
   Options started() const;
 };
 
 // The deadline is set and over.
-bool is_over(std::chrono::steady_clock::time_point deadline);
+inline bool is_over(const Deadline& deadline) { return deadline.is_over(); }
 
 // Decides one instance. Deterministic: depends on the instance and the options alone. Proved also demands agreement with direct exact
 // evaluation on at least 8 concrete shapes, or on what can be evaluated of all shapes that satisfy the facts if these are fewer.

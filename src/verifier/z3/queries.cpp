@@ -46,7 +46,7 @@ bool limit_linear_arithmetic() {
 // A Z3 solver with its own context; `real_products` says whether monomials are products or abstracted integers.
 class Queries::Encoder {
  public:
-  Encoder(const ir::Symbols& symbols, const Ranges::ElementRanges& elements, std::uint64_t limit, Solver::Time deadline)
+  Encoder(const ir::Symbols& symbols, const Ranges::ElementRanges& elements, std::uint64_t limit, const Deadline& deadline)
       : symbols_(symbols),
         elements_(elements),
         limit_(static_cast<unsigned>(std::min<std::uint64_t>(limit, 4'000'000'000U))),
@@ -202,8 +202,9 @@ class Queries::Encoder {
 
   // Z3's own timer interrupts it at the deadline.
   z3::check_result answer(z3::solver& s) {
-    if (deadline_ == Solver::Time::max()) return s.check();
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - std::chrono::steady_clock::now()).count();
+    if (deadline_.is_over()) return z3::unknown;
+    if (deadline_.moment() == Deadline::Moment::max()) return s.check();
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_.moment() - std::chrono::steady_clock::now()).count();
     if (left <= 0) return z3::unknown;
     s.set("timeout", static_cast<unsigned>(std::min<std::int64_t>(left, 1'000'000'000)));
     return s.check();
@@ -332,7 +333,7 @@ class Queries::Encoder {
   const ir::Symbols& symbols_;
   const Ranges::ElementRanges& elements_;
   unsigned limit_;
-  Solver::Time deadline_;
+  Deadline deadline_;
   std::size_t undecided_models_ = 0;
   bool limited_ = limit_linear_arithmetic();  // before the context is made
   z3::context context_;
@@ -343,7 +344,7 @@ class Queries::Encoder {
   Encoding full_{true, nullptr, {}};
 };
 
-Queries::Queries(const ir::Symbols& symbols, const Ranges::ElementRanges& elements, std::uint64_t resource_limit, Solver::Time deadline)
+Queries::Queries(const ir::Symbols& symbols, const Ranges::ElementRanges& elements, std::uint64_t resource_limit, const Deadline& deadline)
     : encoder_(std::make_unique<Encoder>(symbols, elements, resource_limit, deadline)) {}
 Queries::~Queries() = default;
 
