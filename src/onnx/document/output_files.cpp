@@ -136,6 +136,7 @@ Result<void> OutputFiles::create_folders(const std::string& location) {
     const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!folder) return cannot_write(errno);
     XFLOW_CHECK(record('d', folder.number(), at.string()));
+    flush_folder(folder_of(path));
   }
   return {};
 }
