@@ -349,5 +349,47 @@ TEST_F(GpuTest, GivesAllMemoryBack) {
   EXPECT_EQ(large.error().code, ErrorCode::limit);
 }
 
+// All that a program needs is one block: with a byte less there is none, and what was made for it is given back.
+TEST_F(GpuTest, BuildsAProgramWhereItsMemoryIsLeftAndNoneWhereAByteIsMissing) {
+  const ir::Graph graph{{op("matmul", {op("relu", {input({512, 1024})}), constant({1024, 512})})}};
+  CostModel costs(arena, device_, database_, sizes_);
+  gpu_.computes = false;
+  const auto cover = costs.launches(graph);
+  ASSERT_TRUE(cover);
+  const auto make = [&] { return GpuProgram::build(device_, arena, make_plan(arena, graph, *cover, sizes_), sizes_); };
+  std::size_t bytes = 0;
+  {
+    const auto program = make();
+    ASSERT_TRUE(program) << program.error().text();
+    bytes = program->memory_bytes();
+    EXPECT_EQ(bytes, std::size_t{7} << 20U) << "the input, its copy without what is negative, the weights and the result";
+  }
+  gpu_.memory = bytes;
+  EXPECT_TRUE(make());
+  gpu_.memory = bytes - 1;
+  const auto none = make();
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::limit);
+  EXPECT_EQ(none.error().message, "the GPU has no 7 MiB left");
+  gpu_.memory = bytes;
+  EXPECT_TRUE(make()) << "memory was not given back";
+}
+
+TEST_F(GpuTest, BuildsNoProgramToItsEndWhereItsDeviceIsTold) {
+  ValueId y = input({4, 8});
+  for (int k = 0; k < 20; ++k) y = op("softmax", {y}, {{"axis", Poly(1)}});
+  ASSERT_TRUE(build({{y}}));  // every kernel is known from now on
+  CostModel costs(arena, device_, database_, sizes_);
+  const auto cover = costs.launches({{y}});
+  ASSERT_TRUE(cover);
+  int asked = 0;
+  device_.stop_when([&] { return ++asked == 7; });
+  const auto program = GpuProgram::build(device_, arena, make_plan(arena, {{y}}, *cover, sizes_), sizes_);
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().code, ErrorCode::limit);
+  EXPECT_EQ(program.error().message, "time is over");
+  EXPECT_EQ(asked, 7);
+}
+
 }  // namespace
 }  // namespace xflow::cost::gpu
