@@ -98,13 +98,29 @@ class Classifier {
   bool is_exact() const {
     if (!source_.exact || !target_.exact) return false;
     if (source_.only_moves && target_.only_moves) return true;
-    if (!listed()) return false;
+    if (!listed() || chooses_a_zero(elements_.source()) || chooses_a_zero(elements_.target())) return false;
     return for_pairs([&](ElementId s, ElementId t) {
       if (!may_be_equal(elements_, s, t)) return true;
       // Equal functions read equal elements only where each is read once and matters.
       if (elements_.moves() && !(same_places(s) && same_places(t))) return false;
       return special_change(elements_, rule_, s, t, Strictness::bits) == SpecialChange::none;
     });
+  }
+  // ONNX leaves open which zero maximum(0, -0) is, and runtimes choose by the order of operands, which matching does not keep.
+  bool chooses_a_zero(const std::vector<ElementSet>& side) const {
+    const std::vector<ElementId> all = all_below(side);
+    return std::any_of(all.begin(), all.end(), [&](ElementId id) {
+      const Element& e = elements_[id];
+      return e.kind == Element::Kind::application && e.effect->zero == ops::ZeroSign::either && e.operands[0] != e.operands[1] &&
+             std::all_of(e.operands.begin(), e.operands.end(), [&](ElementId o) { return may_be_zero(o); });
+    });
+  }
+  bool may_be_zero(ElementId id) const {
+    const Element& e = elements_[id];
+    const Declaration* declared = e.kind == Element::Kind::variable ? rule_.declaration(e.name) : nullptr;
+    if (declared != nullptr && declared->data_type && !ir::is_floating(*declared->data_type)) return false;  // one zero
+    const auto [low, high] = elements_.range(id);
+    return low <= 0 && high >= 0;
   }
   bool same_places(ElementId id) const { return reads_once(elements_, id) && depends_on_all(elements_, id); }
 

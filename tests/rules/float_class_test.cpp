@@ -95,6 +95,17 @@ TEST(FloatClass, OfChoicesThatAgreeForNaNIsExact) {
 TEST(FloatClass, OfChoicesAmongZerosIsRounding) {
   EXPECT_EQ(class_of_y("maximum(x, 0)", "relu(x)"), "rounding: re-associates");
   EXPECT_EQ(class_of_y("abs(relu(x))", "relu(x)"), "rounding: re-associates");
+  EXPECT_EQ(class_of_y("maximum(x, z)", "maximum(z, x)"), "rounding: re-associates");
+  EXPECT_EQ(class_of_y("maximum(w, minimum(x, z))", "maximum(w, minimum(z, x))"), "rounding: re-associates");
+  EXPECT_EQ(class_of_y("reciprocal(minimum(x, z))", "reciprocal(minimum(z, x))").substr(0, 8), "rounding");
+  // A rule is matched with operands exchanged.
+  EXPECT_EQ(class_of_y("transpose(maximum(x, relu(x)), perm: p)", "transpose(maximum(x, relu(x)), perm: p)").substr(0, 8), "rounding");
+}
+
+TEST(FloatClass, OfChoicesOfWhichOneIsNoZeroIsExact) {
+  EXPECT_EQ(class_of_y("maximum(x, 6)", "maximum(6, x)"), "exact");
+  EXPECT_EQ(class_of_y("minimum(x, x)", "x"), "exact");
+  EXPECT_EQ(class_of_y("maximum(i, j)", "maximum(j, i)", "  with\n    i: int8[A], j: int8[A]\n"), "exact");
 }
 
 TEST(FloatClass, OfJumpsWithOtherOperandsIsSpecial) {

@@ -229,6 +229,14 @@ def too_large(case, values, width, run, truth, spread, free):
     return ""
 
 
+STRICTER = {"special": "rounding", "rounding": "exact"}
+
+
+def stricter(rule, float_class, seed):
+    """What shows that the rule has not the next stricter class; and how many samples with extreme numbers were looked at."""
+    return search(rule, STRICTER[float_class], seed) if float_class in STRICTER else ("", 0)
+
+
 def search(rule, float_class, seed, wanted=2, attempts=400):
     """What the class does not allow; "" where nothing is found. The second value counts samples with extreme numbers."""
     if float_class == "special":

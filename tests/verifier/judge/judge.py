@@ -3,6 +3,7 @@
 
     judge.py --xflow build/release/xflow --rules substitutions tests/verifier/proved
     judge.py --xflow build/release/xflow --write-mutants build/release/tests/verifier/judge/write_mutants --mutants 2000
+    judge.py --xflow build/release/xflow --write-mutants build/release/tests/verifier/judge/write_mutants --per-class 300
 
 The judge reads the text of rules itself, and shares no code with src/. README.md says what it looks for. Exit status 1 if a rule is
 judged wrongly and is not in the file of --known, or is in that file and is judged rightly."""
@@ -10,6 +11,7 @@ judged wrongly and is not in the file of --known, or is in that file and is judg
 import argparse
 import collections
 import concurrent.futures
+import itertools
 import json
 import pathlib
 import re
@@ -28,6 +30,7 @@ PARENTS = ("substitutions", "tests/verifier/proved")
 SEED = 1
 UNDECIDED_PERMILLE = 25
 PROMISES = ("exact", "rounding")  # classes that promise something of floats
+CLASSES = (*PROMISES, "special")
 KINDS = {"proved": "wrongly proved", "refuted": "wrongly refuted", "ill-typed": "wrongly ill-typed", "guards": "wrong guards",
          "numbers": "wrong float class"}
 
@@ -37,7 +40,11 @@ def arguments():
     parser.add_argument("--xflow", required=True, help="the program")
     parser.add_argument("--rules", nargs="*", default=[], help="files of rules, or folders of them")
     parser.add_argument("--mutants", type=int, default=0, help="how many mutants are judged")
-    parser.add_argument("--write-mutants", help="the program that writes them")
+    parser.add_argument("--per-class", type=int, default=0, metavar="N",
+                        help="decide mutants and variants until N of each float class are proved, and judge these")
+    parser.add_argument("--slice", type=int, default=300, help="how many of them are decided at a time")
+    parser.add_argument("--most", type=int, default=16000, help="how many of them are decided at most")
+    parser.add_argument("--write-mutants", help="the program that writes mutants and variants")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=20, help="seconds that a verdict may take")
@@ -55,9 +62,44 @@ def texts(options):
         for file in sorted(path.glob("*.rules")) if path.is_dir() else [path]:
             yield place, file.read_text()
     if options.mutants:
-        folders = [str(ROOT / folder) for folder in PARENTS]
-        command = [options.write_mutants, str(options.mutants), str(options.seed), *folders]
-        yield f"{options.mutants} mutants", subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        yield f"{options.mutants} mutants", written(options, options.mutants)
+
+
+def written(options, count, *kind):
+    command = [options.write_mutants, *kind, str(count), str(options.seed), *(str(ROOT / folder) for folder in PARENTS)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def interleaved(text, float_class_name):
+    """The rules of a class, each kind of change in its turn."""
+    kinds = {}
+    for rule in text.split("\n\n"):
+        head = rule.partition("\n")[0]
+        if head.endswith(f": {float_class_name}"):
+            kinds.setdefault(head, []).append(rule)
+    return [rule for turn in itertools.zip_longest(*kinds.values()) for rule in turn if rule]
+
+
+class Slices:
+    """Mutants and variants by turns, as many of each class that is asked for."""
+
+    def __init__(self, options):
+        texts_of_kinds = written(options, options.most), written(options, 2 * options.most, "--variants")
+        self.size, self.left = options.slice, options.most
+        self.rules = {}
+        for c in CLASSES:
+            both = itertools.zip_longest(*(interleaved(text, c) for text in texts_of_kinds))
+            self.rules[c] = [rule for pair in both for rule in pair if rule]
+
+    def take(self, classes):
+        """A text; empty at the end."""
+        taken = []
+        for c in classes:
+            count = min(self.size // len(classes), self.left - len(taken))
+            taken += self.rules[c][:count]
+            self.rules[c] = self.rules[c][count:]
+        self.left -= len(taken)
+        return "\n\n".join(taken)
 
 
 def decided(options, text):
@@ -133,6 +175,56 @@ def inferred(task):
     return rule, verdicts.search(guarded_rule, options.seed, wanted).difference, True
 
 
+def judged_of_class(task):
+    """As judged; at last whether numbers show that the rule has not the next stricter class."""
+    rule, said, wrong, compared, floats = judged(task)
+    difference, more = float_class.stricter(rule, said["numbers"], task[2])
+    return rule, said, wrong, compared, floats + more, difference != ""
+
+
+class PerClass:
+    """So many rules of each float class are proved and judged."""
+
+    def __init__(self, options, report):
+        self.options, self.report = options, report
+        self.verdicts, self.judged, self.shown = collections.Counter(), collections.Counter(), collections.Counter()
+        self.without_floats, self.wrong = 0, 0
+
+    def full(self, float_class_name):
+        return self.judged[float_class_name] >= self.options.per_class
+
+    def run(self, pool):
+        slices = Slices(self.options)
+        while text := slices.take([c for c in CLASSES if not self.full(c)]):
+            said = decided(self.options, text + "\n")
+            rules = read_rules(text)
+            self.verdicts.update(s["verdict"] for s in said.values())
+            self.report.late(r for r in rules if said[r.name]["microseconds"] > self.options.timeout * 1.1e6)
+            proved = [r for r in rules if said[r.name]["verdict"] == "proved" and not self.full(said[r.name]["numbers"])]
+            for result in pool.map(judged_of_class, [(r, said[r.name], self.options.seed, self.options.cases) for r in proved], chunksize=4):
+                self.add(*result)
+            print(self.text(), flush=True)
+        if not all(self.full(c) for c in CLASSES):
+            self.report.failed = True
+            print(f"too few rules of a class among {sum(self.verdicts.values())}")
+
+    def add(self, rule, said, wrong, compared, floats, shown):
+        self.wrong += len(wrong)
+        self.report.add_wrong(rule, wrong)
+        if compared == 0 or floats == 0:
+            self.without_floats += 1
+            return
+        self.judged[said["numbers"]] += 1
+        self.shown[said["numbers"]] += shown
+
+    def text(self):
+        counts = ", ".join(f"{n} {v}" for v, n in sorted(self.verdicts.items()))
+        classes = ", ".join(f"{self.judged[c]} {c}" + (f" ({self.shown[c]} shown not to be {float_class.STRICTER[c]})" if c != "exact" else "")
+                            for c in CLASSES)
+        return (f"{sum(self.verdicts.values())} mutants and variants: {counts}; of the proved ones run on extreme floats: {classes}; "
+                f"{self.without_floats} without floats; {self.wrong} wrong")
+
+
 def known_wrong(options):
     if not options.known:
         return set()
@@ -158,12 +250,8 @@ class Report:
                 undecided.append(rule)
             if said["microseconds"] > self.options.timeout * 1.1e6:
                 late.append(rule)
-            for kind, evidence in wrong:
-                counts[KINDS[kind]] += 1
-                self.seen.add((kind, rule.name))
-                if (kind, rule.name) not in self.known:
-                    self.failed = True
-                    print(f"{KINDS[kind]}: {rule.text}\n{evidence}\n")
+            counts.update(KINDS[kind] for kind, _ in wrong)
+            self.add_wrong(rule, wrong)
             if compared == 0:
                 print(f"not looked at, for want of sizes and numbers: {rule.name}")
         total = sum(counts[v] for v in ("proved", "refuted", "ill-typed", "unknown", "timeout"))
@@ -178,6 +266,18 @@ class Report:
         if looked_at * 100 < 98 * total:
             self.failed = True
             print("too few rules were looked at")
+
+    def add_wrong(self, rule, wrong):
+        for kind, evidence in wrong:
+            self.seen.add((kind, rule.name))
+            if (kind, rule.name) not in self.known:
+                self.failed = True
+                print(f"{KINDS[kind]}: {rule.text}\n{evidence}\n")
+
+    def late(self, rules):
+        for rule in rules:
+            self.failed = True
+            print(f"over the time limit: {rule.name}")
 
     def add_inferred(self, results):
         found = sum(proved for _, _, proved in results)
@@ -215,6 +315,8 @@ def main():
             refuted = [task[0] for task in tasks if task[1]["verdict"] == "refuted"][:options.infer]
             if refuted:
                 report.add_inferred(list(pool.map(inferred, [(rule, options, options.cases) for rule in refuted])))
+        if options.per_class:
+            PerClass(options, report).run(pool)
     return report.finish({task[0].name for tasks in groups.values() for task in tasks})
 
 

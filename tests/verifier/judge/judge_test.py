@@ -72,6 +72,42 @@ class Reports(unittest.TestCase):
         self.assertIn("\nproved: 2 exact (1 run on extreme floats), 1 rounding (1 run on extreme floats), 1 special\n", printed.getvalue())
 
 
+class PerClass(unittest.TestCase):
+    def reached(self, results, wanted=1):
+        options = argparse.Namespace(known=None, timeout=1, per_class=wanted)
+        found = judge.PerClass(options, judge.Report(options))
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            for result in results:
+                found.add(*result)
+        return found, printed.getvalue()
+
+    def test_counts_rules_that_were_run_on_extreme_floats(self):
+        of = rule("y = x + z", "y = z + x")
+        said = [{"verdict": "proved", "numbers": c} for c in judge.CLASSES]
+        found, _ = self.reached([(of, said[0], [], 1, 5, False), (of, said[1], [], 1, 5, True), (of, said[1], [], 1, 0, False),
+                                 (of, said[2], [], 1, 5, False)])
+        self.assertEqual([True, True, True], [found.full(c) for c in judge.CLASSES])
+        self.assertIn("run on extreme floats: 1 exact, 1 rounding (1 shown not to be exact), 1 special (0 shown not to be rounding); "
+                      "1 without floats; 0 wrong", found.text())
+
+    def test_fails_where_a_rule_is_wrong(self):
+        of = rule("y = maximum(x, z)", "y = maximum(z, x)")
+        found, printed = self.reached([judge.judged_of_class((of, {"verdict": "proved", "numbers": "exact", "number_effects": [], "guards": [],
+                                                                   "needed_guards": []}, 1, 2))])
+        self.assertTrue(found.report.failed)
+        self.assertRegex(printed, r"wrong float class: rule r\n(.|\n)*other bits in float32")
+
+    def test_classes_that_are_too_strict_are_shown(self):
+        self.assertRegex(float_class.stricter(rule("y = x + z + w", "y = x + (z + w)"), "rounding", 1)[0], "other bits")
+        self.assertRegex(float_class.stricter(rule("y = x - x + z", "y = z"), "special", 1)[0], "NaN changes")
+        self.assertEqual("", float_class.stricter(rule("y = neg(neg(x))", "y = x"), "rounding", 1)[0])
+        self.assertEqual(("", 0), float_class.stricter(rule("y = x + z + w", "y = x + (z + w)"), "exact", 1))
+
+    def test_kinds_of_changes_take_turns(self):
+        text = "# a: exact\nrule one\n\n# a: exact\nrule two\n\n# b: exact\nrule three\n\n# b: special\nrule four"
+        self.assertEqual(["# a: exact\nrule one", "# b: exact\nrule three", "# a: exact\nrule two"], judge.interleaved(text, "exact"))
+
+
 class Operators(unittest.TestCase):
     """Against ONNX's own reference."""
 

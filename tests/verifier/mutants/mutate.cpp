@@ -33,9 +33,9 @@ constexpr std::array<std::array<std::string_view, 6>, 6> kExchangeable = {{
 }};
 
 // Walks a rule and does change number `at` of all that it finds on the way.
-class Change {
+class Mutation {
  public:
-  explicit Change(std::size_t at) : left_(at) {}
+  explicit Mutation(std::size_t at) : left_(at) {}
 
   // What was changed; nothing if there are no more than `at` changes.
   std::optional<std::string> apply(rules::Rule& rule) {
@@ -250,18 +250,19 @@ class Change {
   std::optional<std::string> kind_;
 };
 
-std::size_t count(const rules::Rule& rule) {
+std::size_t count(const rules::Rule& rule, const Change& change) {
   // Each change is a number; the first that nothing answers is their count.
   std::size_t low = 0;
   for (;; ++low) {
     rules::Rule copy = rule;
-    if (!Change(low).apply(copy)) return low;
+    if (!change(copy, low)) return low;
   }
 }
 
 }  // namespace
 
-std::vector<Mutant> mutate(std::span<const rules::Rule> parents, std::size_t wanted, std::uint64_t seed) {
+std::vector<Mutant> changed(std::span<const rules::Rule> parents, std::size_t wanted, std::uint64_t seed, const Change& change,
+                            std::string_view prefix) {
   // In an order that depends on the parent alone, so that other parents hardly change which mutants there are.
   struct Place {
     std::uint64_t order;
@@ -270,7 +271,7 @@ std::vector<Mutant> mutate(std::span<const rules::Rule> parents, std::size_t wan
   std::vector<Place> all;
   for (std::size_t k = 0; k < parents.size(); ++k) {
     std::mt19937_64 random(seed ^ parents[k].hash.words[0]);
-    for (std::size_t n = count(parents[k]); n-- > 0;) all.push_back({random(), k, n});
+    for (std::size_t n = count(parents[k], change); n-- > 0;) all.push_back({random(), k, n});
   }
   std::sort(all.begin(), all.end(), [](const Place& x, const Place& y) { return x.order < y.order; });
   std::vector<Mutant> result;
@@ -280,8 +281,8 @@ std::vector<Mutant> mutate(std::span<const rules::Rule> parents, std::size_t wan
   for (const auto& [order, parent, n] : all) {
     if (result.size() == wanted) break;
     rules::Rule copy = parents[parent];
-    const auto kind = Change(n).apply(copy);
-    copy.name = fmt::format("{}-{}", copy.name, n);
+    const auto kind = change(copy, n);
+    copy.name = fmt::format("{}-{}{}", copy.name, prefix, n);
     while (names.contains(copy.name)) copy.name += "-again";  // parents of two folders may share a name
     copy.comment.clear();
     auto parsed = rules::parse_rules(rules::print(copy), copy.name);
@@ -294,6 +295,11 @@ std::vector<Mutant> mutate(std::span<const rules::Rule> parents, std::size_t wan
     result.push_back({parents[parent].name, *kind, std::move(parsed->front())});
   }
   return result;
+}
+
+std::vector<Mutant> mutate(std::span<const rules::Rule> parents, std::size_t wanted, std::uint64_t seed) {
+  return changed(
+      parents, wanted, seed, [](rules::Rule& rule, std::size_t at) { return Mutation(at).apply(rule); }, "");
 }
 
 }  // namespace xflow::mutants
