@@ -384,6 +384,11 @@ class Stages(LimitsTest):
         self.assertEqual("time limit", json.loads((self.folder / "report.json").read_text())["search"]["stop_reason"])
 
 
+def heed_interruptions():
+    """In a child: what runs the tests may ignore the signal, which a child inherits."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Interruption(LimitsTest):
     def begin(self):
         """A search that waits for a kernel."""
@@ -455,12 +460,24 @@ class Interruption(LimitsTest):
         self.assertRegex(report["reason"], f"^{nothing}: rule r[0-9]+ was not decided in time$")
         self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
 
+    def test_once_ends_the_proof_of_a_rule_for_clean_ups(self):
+        self.write("m.onnx", transposes())
+        self.slow_rules()
+        process = subprocess.Popen(
+            [program.PROGRAM, "simplify", "m.onnx", "out.onnx", "--report", "report.json", "--rules", "a.rules", "--time-limit", HOUR],
+            cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interruptions
+        )  # fmt: skip
+        self.addCleanup(self.end, process)
+        self.interrupt(process)
+        report = json.loads((self.folder / "report.json").read_text())
+        self.assertEqual(["it was cancelled", "it was cancelled"], [report["stopped"], report["reason"]])
+        self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
+
     def test_ends_the_verification_of_a_rule(self):
         self.slow_rules()
         process = subprocess.Popen(
             [program.PROGRAM, "verify", "a.rules"], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            # What runs the tests may ignore the signal, which a child inherits.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+            preexec_fn=heed_interruptions
         )  # fmt: skip
         self.addCleanup(self.end, process)
         time.sleep(1)

@@ -229,6 +229,7 @@ class Queries::Encoder {
       z3::params parameters(context_);
       parameters.set("rlimit", limit_);
       parameters.set("random_seed", 0U);
+      parameters.set("ctrl_c", false);  // otherwise a check takes the interruption for itself, and nobody else hears of it
       e.solver->set(parameters);
       for (const Atom& f : facts_) add_fact(e, f);
     }
