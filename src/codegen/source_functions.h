@@ -1,4 +1,4 @@
-// Types and functions of programs as C. Private to src/eval.
+// Types and functions of programs as C. Private to src/codegen.
 #pragma once
 
 #include <cstddef>

@@ -52,7 +52,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
 def place_of(path):
-    """(tree, module, device) of a path in the repository: ("src", "cost", "devices/cpu"), ("include", None, None)..."""
+    """(tree, module, device) of a path in the repository: ("src", "devices", "devices/cpu"), ("include", None, None)..."""
     parts = pathlib.PurePosixPath(path).parts
     if parts[0] == "include":
         return "include", None, None
