@@ -16,6 +16,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
 #include <system_error>
 
 extern "C" char** environ;
@@ -26,6 +30,7 @@ namespace {
 constexpr std::size_t kKeptErrors = 4096;  // bytes of standard error
 constexpr double kFarewell = 2;            // seconds
 constexpr double kBetweenLooks = 0.1;      // likewise, at whether waiting is to be stopped
+constexpr double kBetweenMemoryLooks = 0.5;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -69,6 +74,34 @@ std::string last_line(std::string_view text) {
   for (char& c : line)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';  // terminals obey control characters
   return line;
+}
+
+// What /proc/NUMBER/stat says of a process (proc(5)).
+struct ProcessState {
+  pid_t group = 0;
+  std::uint64_t resident_pages = 0;
+};
+
+// Nothing for a process that has gone.
+std::optional<ProcessState> read_state(const std::filesystem::path& folder) {
+  std::ifstream file(folder / "stat");
+  std::string text;
+  if (!std::getline(file, text)) return std::nullopt;
+  // The second field is a name in brackets, which may hold anything.
+  const auto name_end = text.rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(text.substr(name_end + 1));
+  ProcessState state;
+  constexpr int kGroup = 5;
+  constexpr int kResident = 24;
+  std::string skipped;
+  for (int field = 3; field < kGroup; ++field) fields >> skipped;
+  fields >> state.group;
+  for (int field = kGroup + 1; field < kResident; ++field) fields >> skipped;
+  std::int64_t pages = 0;
+  if (!(fields >> pages)) return std::nullopt;
+  state.resident_pages = static_cast<std::uint64_t>(std::max<std::int64_t>(pages, 0));
+  return state;
 }
 
 }  // namespace
@@ -229,14 +262,40 @@ Unexpected Process::died() {
   return fail(ErrorCode::io, said.empty() ? how : how + ": " + said);
 }
 
+std::uint64_t Process::resident_bytes() const {
+  if (id_ == 0) return 0;
+  std::uint64_t pages = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const auto state = read_state(entry->path());
+    if (state && state->group == id_) pages += state->resident_pages;
+  }
+  return pages * static_cast<std::uint64_t>(std::max(sysconf(_SC_PAGESIZE), 0L));
+}
+
+Result<void> Process::check_memory() {
+  if (!bytes_left_ || now() - memory_asked_ < kBetweenMemoryLooks) return {};
+  const std::uint64_t used = resident_bytes();
+  const std::uint64_t left = bytes_left_();
+  memory_asked_ = now();
+  if (used <= left) return {};
+  failed_ = true;
+  constexpr std::uint64_t kMebibyte = 1 << 20;
+  return fail(ErrorCode::limit,
+              fmt::format("it holds {} MiB of memory, more than the {} MiB that are left", used / kMebibyte, left / kMebibyte));
+}
+
 Result<void> Process::wait_for(int descriptor, short event, double deadline, double seconds) {
   while (true) {
     const double left = deadline - now();
     std::array<pollfd, 2> polled = {pollfd{descriptor, event, 0}, pollfd{pipes_.errors, POLLIN, 0}};
-    const double wait = stop_ ? std::min(left, kBetweenLooks) : left;
+    const double wait = stop_ || bytes_left_ ? std::min(left, kBetweenLooks) : left;
     const int ready = poll(polled.data(), polled.size(), static_cast<int>(std::clamp(std::ceil(wait * 1000), 0.0, 1e6)));
     if (ready < 0 && errno != EINTR) return fail(ErrorCode::io, "cannot wait for it: " + reason(errno));
     if (ready > 0 && polled[1].revents != 0) keep_errors();
+    XFLOW_CHECK(check_memory());
     if (ready > 0 && polled[0].revents != 0) return {};
     if (stop_ && stop_()) {
       failed_ = true;

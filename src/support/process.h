@@ -5,6 +5,7 @@
 #include <xflow/result.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -31,6 +32,11 @@ class Process final : public Channel {
   Result<void> read(std::span<char> bytes, double seconds) override;
   // Asked ten times a second while it is waited for: true is Error::limit, "waiting for it was stopped". Null: never.
   void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
+  // Asked twice a second while it is waited for. If its group holds more bytes of memory than this gives, waiting ends with Error::limit,
+  // "it holds 800 MiB of memory, more than the 512 MiB that are left". Null: no bound.
+  void bound_memory(std::function<std::uint64_t()> bytes_left) { bytes_left_ = std::move(bytes_left); }
+  // Bytes of memory that the processes of its group hold now; what they share counts for each. 0 where that is unknown.
+  std::uint64_t resident_bytes() const;
 
  private:
   struct Pipes {
@@ -45,6 +51,8 @@ class Process final : public Channel {
   // Waits until `descriptor` is ready; keeps what the child writes to its standard error meanwhile.
   Result<void> wait_for(int descriptor, short event, double deadline, double seconds);
   void keep_errors();
+  // Error::limit if its group holds too much memory.
+  Result<void> check_memory();
   Unexpected died();
   bool has_ended() const;
   int reap();
@@ -55,8 +63,10 @@ class Process final : public Channel {
   std::string errors_;  // the end of what the child wrote to its standard error
   bool failed_ = false;
   std::function<bool()> stop_;
-  pid_t guard_ = 0;    // a process that kills the group when this one is gone
-  int lifeline_ = -1;  // which it sees by this pipe
+  std::function<std::uint64_t()> bytes_left_;
+  double memory_asked_ = 0;  // when, in seconds
+  pid_t guard_ = 0;          // a process that kills the group when this one is gone
+  int lifeline_ = -1;        // which it sees by this pipe
 };
 
 }  // namespace xflow::cost::runner

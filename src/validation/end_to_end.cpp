@@ -127,8 +127,8 @@ RunnerGate::RunnerGate(const OptimizeOptions& options, const RunInputs& runs, co
 RunnerGate::~RunnerGate() = default;
 
 Result<std::unique_ptr<RunnerGate>> RunnerGate::open(const OptimizeOptions& options, const RunInputs& runs, const RunLimits& limits) {
-  auto executor = RunnerExecutor::open(
-      {options.runner, options.threads, start_patience(options, limits.seconds_left()), [&limits] { return limits.ends_gate(); }});
+  auto executor = RunnerExecutor::open({options.runner, options.threads, start_patience(options, limits.seconds_left()),
+                                        [&limits] { return limits.ends_gate(); }, [&limits] { return limits.bytes_left(); }});
   if (!executor) return fail(ErrorCode::unsupported, executor.error().text());
   (*executor)->set_patience(std::max(options.max_measure_seconds, kLeastPatience));
   return std::unique_ptr<RunnerGate>(new RunnerGate(options, runs, limits, *std::move(executor)));

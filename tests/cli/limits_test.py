@@ -188,6 +188,19 @@ class Hangs(LimitsTest):
         self.assertLessEqual(report["kernels"]["measured"], 300)
         self.assertRegex(report["kernels"]["failure"], "it needs [0-9]+ MiB, more than may be used")
 
+    def test_of_a_runner(self):
+        """It and the program may hold so much together. The bound is far from what either holds alone."""
+        runner = shlex.join([RUNNER, "--each", "Transpose=1e6", "--hold", "!Transpose=700000000"])
+        for limit, is_within in [("500MiB", False), ("2GiB", True)]:
+            self.write("m.onnx", transposes())
+            arguments = ["--memory", limit, "--runner", runner, "--device", "cpu", "--report", "report.json"]
+            self.optimize("m.onnx", *arguments, gate=True)
+            report = json.loads((self.folder / "report.json").read_text())
+            self.assertEqual(is_within, report["improved"], report["reason"])
+            if not is_within:
+                reason = r"candidate: it holds \d+ MiB of memory, more than the \d+ MiB that are left"
+                self.assertRegex(report["reason"], reason)
+
     def test_a_product_of_assumed_sizes(self):
         """128^4 elements where sizes are not known: 1 GiB for each tensor of a model of four nodes."""
         nodes = [

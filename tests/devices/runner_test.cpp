@@ -161,6 +161,28 @@ TEST(Runner, ThatHangsIsLeftAfterAWhile) {
   EXPECT_FALSE(runner->is_running());
 }
 
+// Here it is a child of the shell.
+TEST(Runner, ThatHoldsMoreMemoryThanIsLeftIsEnded) {
+  RunnerOptions options{"(" + command("--hold Conv=209715200") + "); true", 1, 60};
+  options.bytes_left = [] { return std::uint64_t{128} << 20U; };
+  auto runner = *Runner::start(options);
+  ASSERT_TRUE(runner->load(0, {"Relu", {}}));
+  const auto held = runner->load(1, {"Conv", {}});
+  ASSERT_FALSE(held);
+  EXPECT_EQ(held.error().code, ErrorCode::limit);
+  EXPECT_TRUE(held.error().message.starts_with("it holds 2")) << held.error().message;
+  EXPECT_TRUE(held.error().message.ends_with(" MiB of memory, more than the 128 MiB that are left")) << held.error().message;
+  EXPECT_FALSE(runner->is_running());
+}
+
+TEST(Runner, ThatHoldsLessMemoryThanIsLeftGoesOn) {
+  RunnerOptions options{command("--hold Conv=104857600"), 1, 60};
+  options.bytes_left = [] { return std::uint64_t{2048} << 20U; };
+  auto runner = *Runner::start(options);
+  ASSERT_TRUE(runner->load(0, {"Conv", {}}));
+  EXPECT_TRUE(runner->is_running());
+}
+
 TEST(Runner, ThatReadsNothingIsLeftAfterAWhile) {
   const auto deaf = Runner::start({"echo 'I am busy' >&2; sleep 1000", 1, 0.2});
   ASSERT_FALSE(deaf);

@@ -25,6 +25,8 @@ struct RunnerOptions {
   int threads = 1;                  // of one run
   double patience = 60;             // seconds within which it has to answer
   std::function<bool()> stop = {};  // asked while it is waited for: true ends it with Error::limit; null: never
+  // Asked likewise: a runner that holds more bytes of memory is ended with Error::limit. Null: no bound.
+  std::function<std::uint64_t()> bytes_left = {};
 };
 
 struct NamedTensor {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -104,6 +106,7 @@ Result<void> RunnerDevice::start() {
   ++starts_;
   RunnerOptions options = options_.runner;
   options.stop = [this] { return is_stopped() || (options_.runner.stop && options_.runner.stop()); };
+  options.bytes_left = [this] { return bytes_left_ ? bytes_left_() : std::numeric_limits<std::uint64_t>::max(); };
   XFLOW_TRY(runner_, Runner::start(options));
   runner_->set_patience(options_.patience);
   info_ = runner_->info();

@@ -10,6 +10,7 @@
 //   --refuse TEXT      answers with an error to a model in which TEXT stands
 //   --crash TEXT       ends when such a model is run; --crash-loading TEXT: when it is loaded
 //   --hang TEXT        never answers when such a model is run
+//   --hold TEXT=BYTES  keeps so much memory when such a model is loaded, which then takes 0.6 s
 //                      TEXT may be !TEXT for these four: where it does not stand
 //   --nonsense WHAT    in answer to 'run': words, json, list, time, processor, tensors (to 'outputs'), long; or hello, protocol (to
 //   'hello')
@@ -50,6 +51,7 @@ struct Options {
   std::string crash;
   std::string crash_loading;
   std::string hang;
+  std::vector<Each> hold;
   std::string nonsense;
   std::string log;
 };
@@ -128,6 +130,7 @@ Options parse(int argc, char** argv) {
     if (name == "--crash") options.crash = value;
     if (name == "--crash-loading") options.crash_loading = value;
     if (name == "--hang") options.hang = value;
+    if (name == "--hold") options.hold.push_back(each_of(value));
     if (name == "--nonsense") options.nonsense = value;
     if (name == "--log") options.log = value;
   }
@@ -181,6 +184,11 @@ class TestRunner {
       model.assign(std::istreambuf_iterator<char>(file), {});
     }
     if (has(model, options_.crash_loading)) crash();
+    for (const Options::Each& each : options_.hold) {
+      if (!has(model, each.text)) continue;
+      held_.emplace_back(static_cast<std::size_t>(each.amount), 'x');
+      usleep(600'000);
+    }
     if (has(model, options_.refuse)) return answer({{"error", "cannot load\n" + options_.refuse}});
     models_[request.at("model").get<int>()] = model;
     answer(Json::object());
@@ -225,6 +233,7 @@ class TestRunner {
   Options options_;
   std::map<int, std::string> models_;
   std::map<int, Json> inputs_;
+  std::vector<std::string> held_;
   std::mt19937_64 random_{1};
   std::normal_distribution<double> normal_;
 };
