@@ -99,8 +99,9 @@ class Device {
   // Whether "attention", a softmax between two products, is one kernel there (see Composite). Nobody else's cover looks for it.
   virtual bool has_attention(const ops::KernelSpec& /*spec*/) const { return false; }
 
-  // Whether the time of a function that graphs spell as several operators depends on how they do: a runtime that is given a model finds
-  // some spellings and runs others operator by operator. The names of such functions then have the spelling behind ":" (see Composite).
+  // Whether the time of a fused function depends on the graph that a model has for it: a runtime that is
+  // given a model finds some graphs and runs others operator by operator. The names of fused functions then
+  // have the graph behind ":" (see Composite).
   virtual bool reads_spellings() const { return false; }
 
   // Times `spec`, its operands (those that have layouts) in `layout`. Returns Error::unsupported, 'cannot run ... here: ...', if the device
@@ -147,10 +148,11 @@ class Device {
 // The kernel that brings `tensor` from one layout to another.
 ops::KernelSpec reorder_spec(const ops::TensorSpec& tensor, Layout from, Layout to);
 
-// Post-operations and "pointwise/..." kernels are named by operators of src/ops. Where the running value is not operand 0 of the operator,
-// "@" and its operand number follow the name: sub@1 with operand c is c - value. Beside the operators these functions of one operand
-// are known, which graphs spell as several operators: square, hard_swish, swish, gelu_erf, gelu_tanh, mish, softplus. Behind ":" stands how
-// a graph does: "gelu_erf:x;1.4142135;div;erf;1;add;x;mul;0.5;mul" (see Composite), on devices where that matters.
+// Post-operations and "pointwise/..." kernels are named by pointwise operators and by fused functions
+// (ops/fused_functions.def). Where the running value is not operand 0 of the operator, "@" and its operand
+// number follow the name: sub@1 with operand c is c - value. Behind ":" stands the graph that a model has for
+// a fused function: "gelu_erf:x;1.4142135;div;erf;1;add;x;mul;0.5;mul" (see Composite), on devices where that
+// matters.
 struct StepName {
   std::string_view operation;
   std::size_t position = 0;  // operand number of the running value

@@ -12,13 +12,11 @@
 
 namespace xflow::cost {
 
-// The results of `spec` with its post-operations, made in `arena` of these operands (those of post-operations follow the kernel's own).
-// Functions that graphs spell as several operators (see Composite) are spelled so: as their name says behind ":", otherwise as most graphs
-// do. Error::unsupported for reorders, which no graph has.
+// The results of `spec` with its post-operations, made in `arena` of these operands (those of post-operations
+// follow the kernel's own). Fused functions (ops/fused_functions.h) become the graph that their name has
+// behind ":", otherwise that of their row. Error::unsupported for names of neither an operator nor a fused
+// function, and for reorders, which no graph has.
 Result<std::vector<ir::ValueId>> graph_of(ir::Arena& arena, const ops::KernelSpec& spec, std::span<const ir::ValueId> operands);
-
-// Whether this names a function of one operand that is no operator of src/ops but is spelled by some: "gelu_erf", "gelu_erf:x;...".
-bool is_spelled_function(std::string_view name);
 
 // Whether the operators of `spec` make results of its sizes from operands of its sizes. A kernel that fails this reads or writes out of
 // range: it must be neither timed nor run. Error::unsupported, "cannot run ... here: ...", with what the operator expected.

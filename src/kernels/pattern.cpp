@@ -8,9 +8,10 @@
 #include <map>
 #include <set>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 
 #include "src/kernels/node_kernel.h"
+#include "src/ops/fused_functions.h"
 #include "src/ops/operator.h"
 
 namespace xflow::cost {
@@ -24,23 +25,37 @@ constexpr std::size_t kMostNodes = 16;
 // Samples on both sides of every bend of the known functions; their mean is not 0.
 const Row kSamples = {-4.7, -3.1, -2.2, -1.3, -0.6, -0.15, 0.2, 0.7, 1.1, 1.9, 2.6, 3.4, 5.2};
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
+// A fused function that a graph can be.
 struct KnownFunction {
-  const char* kernel;
-  std::vector<std::string_view> operators;  // that the graph must have
-  double (*function)(double);
+  const ops::FusedFunction* function;
+  std::vector<std::string_view> operators;  // that the graph must have: those of one operand
 };
 
+// Those that have such operators: nothing else tells where to look.
 const std::vector<KnownFunction>& known_functions() {
-  static const std::vector<KnownFunction> kFunctions = {
-      {"pointwise/hard_swish", {"hard_sigmoid"}, [](double x) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); }},
-      {"pointwise/swish", {"sigmoid"}, [](double x) { return x * sigmoid(x); }},
-      {"pointwise/gelu_erf", {"erf"}, [](double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2.0))); }},
-      {"pointwise/gelu_tanh", {"tanh"}, [](double x) { return x / 2 * (1 + std::tanh(0.79788456080286536 * (x + 0.044715 * x * x * x))); }},
-      {"pointwise/mish", {"softplus", "tanh"}, [](double x) { return x * std::tanh(std::log1p(std::exp(x))); }},
-  };
+  static const std::vector<KnownFunction> kFunctions = [] {
+    std::vector<KnownFunction> functions;
+    for (const ops::FusedFunction& function : ops::fused_functions()) {
+      if (function.is_operator()) continue;
+      auto operators = ops::unary_operators(ops::graph_of_function(function.name).value());
+      if (!operators.empty()) functions.push_back({&function, std::move(operators)});
+    }
+    return functions;
+  }();
   return kFunctions;
+}
+
+// Whether a known function or a normalisation can end with this operator.
+bool may_end(std::string_view op) {
+  static const std::set<std::string_view> kLast = [] {
+    std::set<std::string_view> last = {"mul", "add", "div"};
+    for (const KnownFunction& known : known_functions()) {
+      const ops::FusedGraph graph = ops::graph_of_function(known.function->name).value();
+      last.insert(ops::get(std::get<ops::FusedGraph::Apply>(graph.parts.back()).op).signature.name);
+    }
+    return last;
+  }();
+  return kLast.contains(op);
 }
 
 bool near(const Row& a, const Row& b, double tolerance) {
@@ -159,7 +174,7 @@ class Part {
     std::vector<double> arguments(operands.size());
     for (std::size_t k = 0; k < size; ++k) {
       for (std::size_t i = 0; i < operands.size(); ++i) arguments[i] = operands[i].size() == 1 ? operands[i][0] : operands[i][k];
-      const auto value = evaluate_pointwise(operator_name(node), arguments, reals);
+      const auto value = evaluate_pointwise(node.op, arguments, reals);
       if (!value) return std::nullopt;
       result[k] = *value;
     }
@@ -235,9 +250,9 @@ class Part {
     for (const KnownFunction& f : known_functions()) {
       if (!has(f)) continue;
       Row expected;
-      for (const double x : kSamples) expected.push_back(f.function(x));
+      for (const double x : kSamples) expected.push_back(f.function->value(x, 0, 0));
       if (!near(y, expected, 1e-5)) continue;
-      composite.kernel = f.kernel;
+      composite.kernel = fmt::format("pointwise/{}", f.function->name);
       return true;
     }
     return false;
@@ -362,49 +377,17 @@ std::optional<double> constant_at_depth(const ir::Arena& arena, ValueId value, i
     if (!number) return std::nullopt;
     operands.push_back(*number);
   }
-  return evaluate_pointwise(operator_name(node), operands, step_reals(node));
+  return evaluate_pointwise(node.op, operands, step_reals(node));
 }
 
 }  // namespace
 
 std::optional<double> scalar_constant(const ir::Arena& arena, ValueId value) { return constant_at_depth(arena, value, 0); }
 
-std::optional<double> evaluate_pointwise(std::string_view operation, const std::vector<double>& x, const std::vector<double>& reals) {
-  using Unary = double (*)(double);
-  static const std::unordered_map<std::string_view, Unary> kUnary = {
-      {"identity", [](double v) { return v; }},
-      {"dropout", [](double v) { return v; }},
-      {"neg", [](double v) { return -v; }},
-      {"abs", [](double v) { return std::abs(v); }},
-      {"relu", [](double v) { return std::max(v, 0.0); }},
-      {"sqrt", [](double v) { return std::sqrt(v); }},
-      {"reciprocal", [](double v) { return 1 / v; }},
-      {"exp", [](double v) { return std::exp(v); }},
-      {"log", [](double v) { return std::log(v); }},
-      {"tanh", [](double v) { return std::tanh(v); }},
-      {"erf", [](double v) { return std::erf(v); }},
-      {"sigmoid", [](double v) { return sigmoid(v); }},
-      {"softplus", [](double v) { return std::log1p(std::exp(v)); }},
-  };
-  using Binary = double (*)(double, double);
-  static const std::unordered_map<std::string_view, Binary> kBinary = {
-      {"add", [](double a, double b) { return a + b; }},
-      {"sub", [](double a, double b) { return a - b; }},
-      {"mul", [](double a, double b) { return a * b; }},
-      {"div", [](double a, double b) { return a / b; }},
-      {"pow", [](double a, double b) { return std::pow(a, b); }},
-      {"maximum", [](double a, double b) { return std::max(a, b); }},
-      {"minimum", [](double a, double b) { return std::min(a, b); }},
-  };
-  if (x.size() == 1) {
-    if (const auto unary = kUnary.find(operation); unary != kUnary.end()) return unary->second(x[0]);
-    if (operation == "clip" && reals.size() == 2) return std::min(std::max(x[0], reals[0]), reals[1]);
-    if (operation == "hard_sigmoid" && reals.size() == 2) return std::clamp(reals[0] * x[0] + reals[1], 0.0, 1.0);
-    if (operation == "leaky_relu" && reals.size() == 1) return x[0] < 0 ? reals[0] * x[0] : x[0];
-  }
-  if (x.size() == 2) {
-    if (const auto binary = kBinary.find(operation); binary != kBinary.end()) return binary->second(x[0], x[1]);
-  }
+std::optional<double> evaluate_pointwise(ir::OperatorId op, const std::vector<double>& x, const std::vector<double>& reals) {
+  const ops::FloatEffect& effect = ops::get(op).float_effect;
+  if (effect.scalar != nullptr) return effect.scalar(x, reals);
+  if (effect.work == ops::FloatWork::moves && x.size() == 1) return x[0];
   return std::nullopt;
 }
 
@@ -412,9 +395,7 @@ std::optional<Composite> find_composite(const ir::Arena& arena, const ir::GraphV
                                         std::vector<ir::NodeId>* explored) {
   const ir::Node& node = arena.node(exit);
   if (node.kind != ir::NodeKind::operation || node.is_constant) return std::nullopt;
-  // Every known function ends with one of these.
-  const std::string_view name = operator_name(node);
-  if (name != "mul" && name != "add" && name != "div") return std::nullopt;
+  if (!may_end(operator_name(node))) return std::nullopt;
   Part part(arena, graph, exit);
   auto composite = part.find();
   if (explored != nullptr) *explored = part.explored();

@@ -1,5 +1,5 @@
-// Functions that graphs spell as several operators and runtimes run as one kernel: activations that use their operand twice, and
-// normalisations.
+// Several operators of a graph that runtimes run as one kernel: fused functions (ops/fused_functions.def),
+// normalisations and attention.
 #pragma once
 
 #include <optional>
@@ -14,9 +14,7 @@ namespace xflow::cost {
 struct Composite {
   std::string kernel;  // "pointwise/gelu_erf", "normalization", "attention"
   std::string word;    // of a normalisation: "layer", "rms"
-  // Of a function of one operand: how the graph spells it, in postfix notation. x is the entry, numbers are constants, operators are those
-  // of src/ops with their real attributes after "~", and #k is the result of the operator k, counted from 0, that stands before:
-  // "x;1.4142135;div;erf;1;add;x;mul;0.5;mul".
+  // Of a fused function: the graph as text (ops/fused_graph.h): "x;1.4142135;div;erf;1;add;x;mul;0.5;mul".
   std::string spelling;
   ir::ValueId entry;
   ir::NodeId exit{};
@@ -30,11 +28,12 @@ struct Composite {
   double scale = 1;                     // of attention: of the first product
 };
 
-// The composite whose exit is `exit`, recognised by what it computes: its nodes are evaluated on a row of samples and compared with the
-// known functions, so the order in which a graph multiplies does not matter. Only graphs that name the function's own operator count
-// (hard_sigmoid for hard_swish, erf or tanh for gelu, ...): a runtime does not find it in a spelling by other means.
-// The largest one; nothing if there is none. `explored`, where given, gets the nodes whose operands were read, the exit among them: the
-// answer stays the same as long as these do.
+// The composite whose exit is `exit`, recognised by what it computes: its nodes are evaluated on a row of
+// samples and compared with the fused functions, so the order in which a graph multiplies does not matter.
+// Only graphs that have the function's operators of one operand count (hard_sigmoid for hard_swish, erf or
+// tanh for gelu, ...): a runtime does not find it in a graph of others. The largest one; nothing if there is
+// none. `explored`, where given, gets the nodes whose operands were read, the exit among them: the answer
+// stays the same as long as these do.
 std::optional<Composite> find_composite(const ir::Arena& arena, const ir::GraphView& graph, ir::NodeId exit,
                                         std::vector<ir::NodeId>* explored = nullptr);
 
@@ -46,6 +45,6 @@ std::optional<Composite> find_attention(const ir::Arena& arena, ir::NodeId exit,
 std::optional<double> scalar_constant(const ir::Arena& arena, ir::ValueId value);
 
 // A pointwise operator of src/ops applied to numbers; nothing for operators that are not functions of real numbers.
-std::optional<double> evaluate_pointwise(std::string_view operation, const std::vector<double>& operands, const std::vector<double>& reals);
+std::optional<double> evaluate_pointwise(ir::OperatorId op, const std::vector<double>& operands, const std::vector<double>& reals);
 
 }  // namespace xflow::cost

@@ -15,6 +15,7 @@
 
 #include "src/devices/gpu/gpu.h"
 #include "src/kernels/kernel_source.h"
+#include "src/ops/fused_functions.h"
 #include "tests/compiled_text.h"
 #include "tests/kernels/run_text.h"
 
@@ -157,21 +158,8 @@ class HostGpu final : public cost::gpu::Gpu {
   };
 
   static float activated(cost::gpu::Activation activation, float x) {
-    switch (activation) {
-      case cost::gpu::Activation::none:
-        return x;
-      case cost::gpu::Activation::relu:
-        return std::max(x, 0.0F);
-      case cost::gpu::Activation::gelu_tanh:
-        return x / 2 * (1 + std::tanh(0.7978845608F * (x + 0.044715F * x * x * x)));
-      case cost::gpu::Activation::sigmoid:
-        return 1 / (1 + std::exp(-x));
-      case cost::gpu::Activation::tanh:
-        return std::tanh(x);
-      case cost::gpu::Activation::swish:
-        return x / (1 + std::exp(-x));
-    }
-    return x;
+    if (activation == cost::gpu::Activation::none) return x;
+    return static_cast<float>(ops::find_function(name(activation))->value(static_cast<double>(x), 0, 0));
   }
 
   // An array of one of the libraries' types.

@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <unordered_map>
 
+#include "src/ops/fused_functions.h"
+
 // The loops below are what is timed: they are optimised for the CPU that they run on, whatever the rest of the build is compiled for.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")
@@ -120,24 +122,24 @@ XFLOW_INLINE T round_of(T x) {
   return static_cast<T>(__builtin_nearbyint(static_cast<double>(x)));
 }
 template <typename T>
-XFLOW_INLINE T root_of(T x) {
+XFLOW_INLINE T sqrt_of(T x) {
   if constexpr (std::is_same_v<T, float>) return __builtin_sqrtf(x);
   return static_cast<T>(__builtin_sqrt(static_cast<double>(x)));
 }
 
 // The other types: precise and slow; models compute in float32.
 template <typename T>
-XFLOW_INLINE T e(T x) {
+XFLOW_INLINE T exp_of(T x) {
   if constexpr (std::is_same_v<T, float>) return exponential(x);
   return static_cast<T>(std::exp(static_cast<double>(x)));
 }
 template <typename T>
-XFLOW_INLINE T ln(T x) {
+XFLOW_INLINE T log_of(T x) {
   if constexpr (std::is_same_v<T, float>) return logarithm(x);
   return static_cast<T>(std::log(static_cast<double>(x)));
 }
 template <typename T>
-XFLOW_INLINE T tangent(T x) {
+XFLOW_INLINE T tanh_of(T x) {
   if constexpr (std::is_same_v<T, float>) return hyperbolic_tangent(x);
   return static_cast<T>(std::tanh(static_cast<double>(x)));
 }
@@ -147,67 +149,45 @@ XFLOW_INLINE T erf_of(T x) {
   return static_cast<T>(std::erf(static_cast<double>(x)));
 }
 template <typename T>
-XFLOW_INLINE T sigma(T x) {
-  return T(1) / (T(1) + e(T(0) - x));
+XFLOW_INLINE T sigmoid_of(T x) {
+  return T(1) / (T(1) + exp_of(T(0) - x));
+}
+template <typename T>
+XFLOW_INLINE T sin_of(T x) {
+  if constexpr (std::is_same_v<T, float>) return sine(x);
+  return static_cast<T>(std::sin(static_cast<double>(x)));
+}
+template <typename T>
+XFLOW_INLINE T cos_of(T x) {
+  if constexpr (std::is_same_v<T, float>) return sine(x + 1.57079632679F);
+  return static_cast<T>(std::cos(static_cast<double>(x)));
+}
+template <typename T>
+XFLOW_INLINE T clip_to(T x, T low, T high) {
+  return x < low ? low : (x > high ? high : x);
 }
 // log(1 + e^x) without overflow.
 template <typename T>
-XFLOW_INLINE T soft_plus(T x) {
+XFLOW_INLINE T softplus_of(T x) {
   const T a = x < 0 ? T(0) - x : x;
-  return (x > 0 ? x : T(0)) + ln(T(1) + e(T(0) - a));
+  return (x > 0 ? x : T(0)) + log_of(T(1) + exp_of(T(0) - a));
 }
 
 // Operators. ------------------------------------------------------------------------------------------------------------------------
 
-#define XFLOW_UNARY(NAME, EXPRESSION)            \
-  struct NAME {                                  \
-    template <typename T>                        \
-    XFLOW_INLINE static T apply(T x, T p, T q) { \
-      (void)p;                                   \
-      (void)q;                                   \
-      return static_cast<T>(EXPRESSION);         \
-    }                                            \
+// Functions of one operand: the column VALUE of the table.
+template <ops::FunctionId id>
+struct Value;
+#define XFLOW_OPERATOR_FUNCTION(NAME, TYPES, VALUE, LIBRARIES)                     \
+  template <>                                                                      \
+  struct Value<ops::FunctionId::NAME> {                                            \
+    template <typename T>                                                          \
+    XFLOW_INLINE static T apply(T x, [[maybe_unused]] T p, [[maybe_unused]] T q) { \
+      return static_cast<T>(VALUE);                                                \
+    }                                                                              \
   };
-XFLOW_UNARY(Identity, x)
-XFLOW_UNARY(Neg, T(0) - x)
-XFLOW_UNARY(Abs, x < T(0) ? T(0) - x : x)
-XFLOW_UNARY(Sign, (x > T(0) ? T(1) : T(0)) - (x < T(0) ? T(1) : T(0)))
-XFLOW_UNARY(Relu, x > T(0) ? x : T(0))
-XFLOW_UNARY(Floor, floor_of(x))
-XFLOW_UNARY(Ceil, ceil_of(x))
-XFLOW_UNARY(Round, round_of(x))
-XFLOW_UNARY(Sqrt, root_of(x))
-XFLOW_UNARY(Square, x* x)
-XFLOW_UNARY(Reciprocal, T(1) / x)
-XFLOW_UNARY(Exp, e(x))
-XFLOW_UNARY(Log, ln(x))
-XFLOW_UNARY(Tanh, tangent(x))
-XFLOW_UNARY(Erf, erf_of(x))
-XFLOW_UNARY(Sigmoid, sigma(x))
-XFLOW_UNARY(Softplus, soft_plus(x))
-XFLOW_UNARY(LeakyRelu, x < T(0) ? p * x : x)
-XFLOW_UNARY(Elu, x < T(0) ? p * (e(x) - T(1)) : x)
-XFLOW_UNARY(Clip, x < p ? p : (x > q ? q : x))
-XFLOW_UNARY(HardSigmoid, Clip::apply<T>(p* x + q, T(0), T(1)))
-XFLOW_UNARY(HardSwish, x* Clip::apply<T>(x / T(6) + T(0.5), T(0), T(1)))
-XFLOW_UNARY(Swish, x* sigma(x))
-XFLOW_UNARY(Mish, x* tangent(soft_plus(x)))
-XFLOW_UNARY(GeluErf, x* T(0.5) * (T(1) + erf_of(x * T(0.70710678118654752))))
-XFLOW_UNARY(GeluTanh, x* T(0.5) * (T(1) + tangent(T(0.79788456080286536) * (x + T(0.044715) * x * x * x))))
-struct Sin {
-  template <typename T>
-  XFLOW_INLINE static T apply(T x, T, T) {
-    if constexpr (std::is_same_v<T, float>) return sine(x);
-    return static_cast<T>(std::sin(x));
-  }
-};
-struct Cos {
-  template <typename T>
-  XFLOW_INLINE static T apply(T x, T, T) {
-    if constexpr (std::is_same_v<T, float>) return sine(x + 1.57079632679F);
-    return static_cast<T>(std::cos(x));
-  }
-};
+#define XFLOW_FUSED_FUNCTION(NAME, TYPES, GRAPH, VALUE, LIBRARIES) XFLOW_OPERATOR_FUNCTION(NAME, TYPES, VALUE, LIBRARIES)
+#include "src/ops/fused_functions.def"
 
 // Of integers with the sign of b, as graphs use it; of floating numbers with the sign of a.
 template <typename T>
@@ -313,19 +293,33 @@ XFLOW_CLONES void logical_not(const void* const* operands, void* out, std::size_
 
 using Table = std::unordered_map<std::string_view, BlockOperator>;
 
+// Which of the table's functions there are for a type: those of TYPES numeric for all.
+template <typename T>
+struct Types {
+  static constexpr bool numeric = true;
+  static constexpr bool floating = std::is_floating_point_v<T>;
+};
+
+template <typename T, ops::FunctionId id, bool has>
+void add_unary(Table& table, DataType type) {
+  if constexpr (has) {
+    const ops::FusedFunction& function = ops::fused_functions()[static_cast<std::size_t>(id)];
+    table.emplace(function.name, BlockOperator{&unary<Value<id>, T>, 1, static_cast<int>(ops::real_count(function)), type});
+  }
+}
+
+template <typename T>
+void add_unary_functions(Table& table, DataType type) {
+#define XFLOW_OPERATOR_FUNCTION(NAME, TYPES, VALUE, LIBRARIES) add_unary<T, ops::FunctionId::NAME, Types<T>::TYPES>(table, type);
+#define XFLOW_FUSED_FUNCTION(NAME, TYPES, GRAPH, VALUE, LIBRARIES) XFLOW_OPERATOR_FUNCTION(NAME, TYPES, VALUE, LIBRARIES)
+#include "src/ops/fused_functions.def"
+}
+
 template <typename T>
 Table make_table(DataType type) {
-  const auto one = [&](BlockFunction f, int reals = 0) { return BlockOperator{f, 1, reals, type}; };
   const auto two = [&](BlockFunction f, DataType result) { return BlockOperator{f, 2, 0, result}; };
   constexpr DataType kBool = DataType::boolean;
   Table table = {
-      {"identity", one(&unary<Identity, T>)},
-      {"neg", one(&unary<Neg, T>)},
-      {"abs", one(&unary<Abs, T>)},
-      {"sign", one(&unary<Sign, T>)},
-      {"relu", one(&unary<Relu, T>)},
-      {"square", one(&unary<Square, T>)},
-      {"clip", one(&unary<Clip, T>, 2)},
       {"add", two(&binary<Add, T>, type)},
       {"sub", two(&binary<Sub, T>, type)},
       {"mul", two(&binary<Mul, T>, type)},
@@ -342,33 +336,8 @@ Table make_table(DataType type) {
       {"greater_equal", two(&binary<GreaterEqual, T>, kBool)},
       {"select", BlockOperator{&select<T>, 3, 0, type}},
   };
-  if constexpr (std::is_floating_point_v<T>) {
-    const Table floating = {
-        {"floor", one(&unary<Floor, T>)},
-        {"ceil", one(&unary<Ceil, T>)},
-        {"round", one(&unary<Round, T>)},
-        {"sqrt", one(&unary<Sqrt, T>)},
-        {"reciprocal", one(&unary<Reciprocal, T>)},
-        {"exp", one(&unary<Exp, T>)},
-        {"log", one(&unary<Log, T>)},
-        {"sin", one(&unary<Sin, T>)},
-        {"cos", one(&unary<Cos, T>)},
-        {"tanh", one(&unary<Tanh, T>)},
-        {"erf", one(&unary<Erf, T>)},
-        {"sigmoid", one(&unary<Sigmoid, T>)},
-        {"softplus", one(&unary<Softplus, T>)},
-        {"leaky_relu", one(&unary<LeakyRelu, T>, 1)},
-        {"elu", one(&unary<Elu, T>, 1)},
-        {"hard_sigmoid", one(&unary<HardSigmoid, T>, 2)},
-        {"hard_swish", one(&unary<HardSwish, T>)},
-        {"swish", one(&unary<Swish, T>)},
-        {"mish", one(&unary<Mish, T>)},
-        {"gelu_erf", one(&unary<GeluErf, T>)},
-        {"gelu_tanh", one(&unary<GeluTanh, T>)},
-        {"is_nan", BlockOperator{&is_nan<T>, 1, 0, kBool}},
-    };
-    table.insert(floating.begin(), floating.end());
-  }
+  add_unary_functions<T>(table, type);
+  if constexpr (std::is_floating_point_v<T>) table.emplace("is_nan", BlockOperator{&is_nan<T>, 1, 0, kBool});
   return table;
 }
 
@@ -376,7 +345,7 @@ Table make_boolean_table() {
   using B = std::uint8_t;
   constexpr DataType kBool = DataType::boolean;
   return {
-      {"identity", {&unary<Identity, B>, 1, 0, kBool}},
+      {"identity", {&unary<Value<ops::FunctionId::identity>, B>, 1, 0, kBool}},
       {"not", {&logical_not, 1, 0, kBool}},
       {"and", {&binary<And, B>, 2, 0, kBool}},
       {"or", {&binary<Or, B>, 2, 0, kBool}},

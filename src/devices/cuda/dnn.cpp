@@ -147,21 +147,15 @@ class GraphBuilder {
   }
 
   static std::optional<fe::PointwiseMode_t> mode_of(gpu::Activation activation) {
-    switch (activation) {
-      case gpu::Activation::none:
-        return std::nullopt;
-      case gpu::Activation::relu:
-        return fe::PointwiseMode_t::RELU_FWD;
-      case gpu::Activation::gelu_tanh:
-        return fe::PointwiseMode_t::GELU_APPROX_TANH_FWD;
-      case gpu::Activation::sigmoid:
-        return fe::PointwiseMode_t::SIGMOID_FWD;
-      case gpu::Activation::tanh:
-        return fe::PointwiseMode_t::TANH_FWD;
-      case gpu::Activation::swish:
-        return fe::PointwiseMode_t::SWISH_FWD;
-    }
-    return std::nullopt;
+    std::optional<fe::PointwiseMode_t> mode;
+#define XFLOW_OPERATOR_FUNCTION(NAME, TYPES, VALUE, LIBRARIES) \
+  if (activation == gpu::Activation::NAME) {                   \
+    LIBRARIES                                                  \
+  }
+#define XFLOW_FUSED_FUNCTION(NAME, TYPES, GRAPH, VALUE, LIBRARIES) XFLOW_OPERATOR_FUNCTION(NAME, TYPES, VALUE, LIBRARIES)
+#define XFLOW_CUDNN(MODE) mode = fe::PointwiseMode_t::MODE;
+#include "src/ops/fused_functions.def"
+    return mode;
   }
 
   gpu::Convolution convolution_;

@@ -68,14 +68,15 @@ class Descriptions {
   }
 
   static cublasLtEpilogue_t epilogue_of(const gpu::Product& product) {
-    switch (product.activation) {
-      case gpu::Activation::relu:
-        return product.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
-      case gpu::Activation::gelu_tanh:
-        return product.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
-      default:
-        return product.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
-    }
+    cublasLtEpilogue_t epilogue = product.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+#define XFLOW_OPERATOR_FUNCTION(NAME, TYPES, VALUE, LIBRARIES) \
+  if (product.activation == gpu::Activation::NAME) {           \
+    LIBRARIES                                                  \
+  }
+#define XFLOW_FUSED_FUNCTION(NAME, TYPES, GRAPH, VALUE, LIBRARIES) XFLOW_OPERATOR_FUNCTION(NAME, TYPES, VALUE, LIBRARIES)
+#define XFLOW_CUBLASLT(EPILOGUE) epilogue = product.bias ? CUBLASLT_EPILOGUE_##EPILOGUE##_BIAS : CUBLASLT_EPILOGUE_##EPILOGUE;
+#include "src/ops/fused_functions.def"
+    return epilogue;
   }
 
   const Blas& blas_;

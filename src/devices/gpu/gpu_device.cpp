@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "src/kernels/kernel_graph.h"
 #include "src/kernels/kernel_text.h"
+#include "src/ops/fused_functions.h"
 #include "src/ops/operator.h"
 #include "src/runtime/median.h"
 #include "src/runtime/plan.h"
@@ -33,11 +33,11 @@ constexpr std::size_t kMostPostOperations = 8;
 
 std::string key_of(const KernelSpec& spec, Layout layout) { return fmt::format("{}@{}", ops::to_string(spec), name(layout)); }
 
-// Operators of elements, and functions that graphs spell as several.
+// Operators of elements, and fused functions.
 bool is_known_step(const ops::PostOperation& post) {
   const std::string_view operation = parse_step(post.name).operation;
   const auto op = ops::find_operator(operation);
-  return op ? ops::get(*op).signature.pointwise : post.operands.empty() && is_spelled_function(operation);
+  return op ? ops::get(*op).signature.pointwise : post.operands.empty() && ops::is_fused_function(operation);
 }
 
 // Bytes of so many elements at most, to be written again and again: floating ones from 1/2 to 3/2, integers of 0, which may be indices.

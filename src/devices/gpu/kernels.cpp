@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "src/kernels/kernel_text.h"
+#include "src/ops/fused_functions.h"
 
 namespace xflow::cost::gpu {
 namespace {
@@ -26,10 +27,10 @@ std::int64_t count(std::span<const std::int64_t> dims) {
   return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>());
 }
 
+// Of a step without attributes.
 std::optional<Activation> activation_of(std::string_view step) {
-  for (const Activation activation : {Activation::relu, Activation::gelu_tanh, Activation::sigmoid, Activation::tanh, Activation::swish})
-    if (step.substr(0, step.find(':')) == name(activation)) return activation;
-  return std::nullopt;
+  const ops::FusedFunction* function = ops::find_function(step.substr(0, step.find(':')));
+  return function == nullptr ? std::nullopt : std::optional(static_cast<Activation>(static_cast<int>(function->id) + 1));
 }
 
 // What the post-operations add, and the activation that ends them.
@@ -74,8 +75,31 @@ std::vector<std::int64_t> integers(const KernelSpec& spec, const char* name, std
 }  // namespace
 
 std::string_view name(Activation activation) {
-  constexpr std::array<std::string_view, 6> names = {"none", "relu", "gelu_tanh", "sigmoid", "tanh", "swish"};
-  return names[static_cast<std::size_t>(activation)];
+  return activation == Activation::none ? "none" : ops::name(static_cast<ops::FunctionId>(static_cast<int>(activation) - 1));
+}
+
+bool is_of_cudnn(Activation activation) {
+  bool is = activation == Activation::none;
+#define XFLOW_OPERATOR_FUNCTION(NAME, TYPES, VALUE, LIBRARIES) \
+  if (activation == Activation::NAME) {                        \
+    LIBRARIES                                                  \
+  }
+#define XFLOW_FUSED_FUNCTION(NAME, TYPES, GRAPH, VALUE, LIBRARIES) XFLOW_OPERATOR_FUNCTION(NAME, TYPES, VALUE, LIBRARIES)
+#define XFLOW_CUDNN(MODE) is = true;
+#include "src/ops/fused_functions.def"
+  return is;
+}
+
+bool is_of_cublaslt(Activation activation) {
+  bool is = activation == Activation::none;
+#define XFLOW_OPERATOR_FUNCTION(NAME, TYPES, VALUE, LIBRARIES) \
+  if (activation == Activation::NAME) {                        \
+    LIBRARIES                                                  \
+  }
+#define XFLOW_FUSED_FUNCTION(NAME, TYPES, GRAPH, VALUE, LIBRARIES) XFLOW_OPERATOR_FUNCTION(NAME, TYPES, VALUE, LIBRARIES)
+#define XFLOW_CUBLASLT(EPILOGUE) is = true;
+#include "src/ops/fused_functions.def"
+  return is;
 }
 
 std::optional<Product> product_of(const KernelSpec& spec) {
@@ -110,10 +134,7 @@ std::optional<Product> product_of(const KernelSpec& spec) {
     return added.dims.size() >= 1 && added.dims.back() == product.n && count(added.dims) == product.n;
   };
   const auto epilogue = epilogue_of(spec, is_bias);
-  if (!epilogue) return std::nullopt;
-  // cuBLASLt's epilogues.
-  if (epilogue->activation != Activation::none && epilogue->activation != Activation::relu && epilogue->activation != Activation::gelu_tanh)
-    return std::nullopt;
+  if (!epilogue || !is_of_cublaslt(epilogue->activation)) return std::nullopt;
   product.bias = epilogue->bias;
   product.residual = epilogue->residual;
   product.activation = epilogue->activation;
@@ -151,7 +172,7 @@ std::optional<Convolution> convolution_of(const KernelSpec& spec, Layout layout)
     return channels == 1 || (added.dims.size() + 1 >= result.dims.size() && added.dims[axis] == channels);
   };
   const auto epilogue = epilogue_of(spec, is_bias);
-  if (!epilogue) return std::nullopt;
+  if (!epilogue || !is_of_cudnn(epilogue->activation)) return std::nullopt;
   convolution.bias = epilogue->bias;
   convolution.residual = epilogue->residual;
   convolution.activation = epilogue->activation;

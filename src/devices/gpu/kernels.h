@@ -17,9 +17,18 @@
 
 namespace xflow::cost::gpu {
 
-// What follows a product or a convolution in the same launch, in this order.
-enum class Activation : std::uint8_t { none, relu, gelu_tanh, sigmoid, tanh, swish };
+// What follows a product or a convolution in the same launch: none, or a function of one operand
+// (ops/fused_functions.def).
+enum class Activation : std::uint8_t {
+  none,
+#define XFLOW_OPERATOR_FUNCTION(NAME, TYPES, VALUE, LIBRARIES) NAME,
+#define XFLOW_FUSED_FUNCTION(NAME, TYPES, GRAPH, VALUE, LIBRARIES) NAME,
+#include "src/ops/fused_functions.def"
+};
 std::string_view name(Activation activation);  // "relu"
+// Whether cuDNN has it behind a convolution, cuBLASLt behind a product.
+bool is_of_cudnn(Activation activation);
+bool is_of_cublaslt(Activation activation);
 
 // Batches of matrices, elements row by row: result[b] = activation(left[b] * right[b] + residual[b] + bias). As cublasLtMatmul computes it,
 // whose matrices are column by column: there the operands are exchanged and m and n as well.

@@ -28,19 +28,17 @@ namespace {
 
 using ops::kNewest;
 
-constexpr std::array kCompositions = {
+// Those that are no row of a table.
+const std::array kCompositions = {
     Composition{"", "BatchNormalization", 7, kNewest, &lift_batch_normalization},
     Composition{"", "CastLike", 15, kNewest, &lift_cast_like},
-    Composition{"", "Celu", 12, kNewest, &lift_celu},
     Composition{"", "Clip", 11, kNewest, &lift_clip},
     Composition{"", "Constant", 1, kNewest, &lift_constant},
     Composition{"", "Conv", 1, kNewest, &lift_convolution_with_bias},
     Composition{"", "ConvTranspose", 1, kNewest, &lift_convolution_with_bias},
     Composition{"", "Einsum", 12, kNewest, &lift_einsum},
-    Composition{"", "Gelu", 20, kNewest, &lift_gelu},
     Composition{"", "Gemm", 7, kNewest, &lift_gemm},
     Composition{"", "GroupNormalization", 21, kNewest, &lift_group_normalization},
-    Composition{"", "HardSwish", 14, kNewest, &lift_hard_swish},
     Composition{"", "InstanceNormalization", 6, kNewest, &lift_instance_normalization},
     Composition{"", "LayerNormalization", 17, kNewest, &lift_layer_normalization},
     Composition{"", "LogSoftmax", 1, 12, &lift_softmax_of_rows},
@@ -49,28 +47,40 @@ constexpr std::array kCompositions = {
     Composition{"", "Mean", 8, kNewest, &lift_fold_left},
     Composition{"", "MeanVarianceNormalization", 9, kNewest, &lift_mean_variance_normalization},
     Composition{"", "Min", 8, kNewest, &lift_fold_left},
-    Composition{"", "Mish", 18, kNewest, &lift_mish},
     Composition{"", "RMSNormalization", 23, kNewest, &lift_rms_normalization},
     Composition{"", "ReduceL1", 1, kNewest, &lift_reduction},
     Composition{"", "ReduceLogSum", 1, kNewest, &lift_reduction},
     Composition{"", "ReduceLogSumExp", 1, kNewest, &lift_reduction},
     Composition{"", "ReduceSumSquare", 1, kNewest, &lift_reduction},
-    Composition{"", "Selu", 6, kNewest, &lift_selu},
-    Composition{"", "Shrink", 9, kNewest, &lift_shrink},
     Composition{"", "Softmax", 1, 12, &lift_softmax_of_rows},
-    Composition{"", "Softsign", 1, kNewest, &lift_softsign},
     Composition{"", "Sum", 8, kNewest, &lift_fold_left},
-    Composition{"", "Swish", 24, kNewest, &lift_swish},
-    Composition{"", "ThresholdedRelu", 10, kNewest, &lift_thresholded_relu},
-    Composition{"com.microsoft", "BiasGelu", 1, 1, &lift_microsoft_gelu},
-    Composition{"com.microsoft", "FastGelu", 1, 1, &lift_microsoft_fast_gelu},
     Composition{"com.microsoft", "FusedMatMul", 1, 1, &lift_microsoft_fused_matmul},
-    Composition{"com.microsoft", "Gelu", 1, 1, &lift_microsoft_gelu},
-    Composition{"com.microsoft", "QuickGelu", 1, 1, &lift_microsoft_quick_gelu},
 };
+
+// Those of ops/fused_functions.def; the forms of an operator are tried one after the other.
+std::vector<Composition> functions() {
+  std::vector<Composition> result;
+  const std::span<const ops::OnnxFunction> rows = ops::onnx_functions();
+  for (std::size_t k = 0; k < rows.size();) {
+    std::size_t end = k;
+    while (end < rows.size() && rows[end].domain == rows[k].domain && rows[end].type == rows[k].type) ++end;
+    const auto forms = rows.subspan(k, end - k);
+    result.push_back({rows[k].domain, rows[k].type, rows[k].since, rows[k].until(),
+                      [forms](const NodeView& node) { return lift_onnx_function(node, forms); }});
+    k = end;
+  }
+  return result;
+}
 
 }  // namespace
 
-std::span<const Composition> compositions() { return kCompositions; }
+std::span<const Composition> compositions() {
+  static const std::vector<Composition> kAll = [] {
+    std::vector<Composition> all = functions();
+    all.insert(all.end(), kCompositions.begin(), kCompositions.end());
+    return all;
+  }();
+  return kAll;
+}
 
 }  // namespace xflow::onnx_io

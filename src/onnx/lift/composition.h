@@ -1,12 +1,14 @@
 // ONNX operators that are compositions of operators of the IR.
 //
-// Each is an equation between the ONNX operator and a small graph; the equation stands above its function. Lowering writes the original
-// node back as long as its value survives.
+// Each is an equation between the ONNX operator and a small graph: a row of ops/fused_functions.def, or the
+// equation stands above its function. Lowering writes the original node back as long as its value survives.
 #pragma once
 
 #include <xflow/result.h>
 
+#include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "src/onnx/document/node_view.h"
@@ -19,7 +21,7 @@ struct Composition {
   int since = 1;
   int until = ops::kNewest;  // inclusive
   // The values of the node's outputs. Error::unsupported where the node is outside what the equation covers: it stays opaque.
-  Result<std::vector<ir::ValueId>> (*lift)(const NodeView&);
+  std::function<Result<std::vector<ir::ValueId>>(const NodeView&)> lift;
 };
 
 // Every composition. A node is looked up here first, then among the spellings of operators.

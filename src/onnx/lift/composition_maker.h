@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "src/onnx/document/node_view.h"
 #include "src/onnx/lift/spelling_table.h"
+#include "src/ops/fused_functions.h"
 #include "src/ops/operator.h"
 
 namespace xflow::onnx_io {
@@ -100,22 +102,11 @@ CompositionValues lift_mean_variance_normalization(const NodeView& node);
 CompositionValues lift_lp_normalization(const NodeView& node);
 CompositionValues lift_softmax_of_rows(const NodeView& node);
 CompositionValues lift_reduction(const NodeView& node);
-// composition_activation.cpp
-CompositionValues lift_hard_swish(const NodeView& node);
-CompositionValues lift_swish(const NodeView& node);
-CompositionValues lift_gelu(const NodeView& node);
-CompositionValues lift_mish(const NodeView& node);
-CompositionValues lift_selu(const NodeView& node);
-CompositionValues lift_celu(const NodeView& node);
-CompositionValues lift_softsign(const NodeView& node);
-CompositionValues lift_thresholded_relu(const NodeView& node);
-CompositionValues lift_shrink(const NodeView& node);
+// composition_function.cpp: the first of an operator's forms that the node has.
+CompositionValues lift_onnx_function(const NodeView& node, std::span<const ops::OnnxFunction> forms);
 CompositionValues lift_clip(const NodeView& node);
 CompositionValues lift_cast_like(const NodeView& node);
 // composition_microsoft.cpp
-CompositionValues lift_microsoft_gelu(const NodeView& node);
-CompositionValues lift_microsoft_fast_gelu(const NodeView& node);
-CompositionValues lift_microsoft_quick_gelu(const NodeView& node);
 CompositionValues lift_microsoft_fused_matmul(const NodeView& node);
 // composition_einsum.cpp
 CompositionValues lift_einsum(const NodeView& node);

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "src/onnx/lift/spelling_table.h"
+#include "src/onnx/lower/function_match.h"
+#include "src/ops/fused_functions.h"
 #include "src/ops/operator.h"
 
 namespace xflow::onnx_io {
@@ -55,20 +58,19 @@ std::optional<FusedSpelling> convolution_with_bias(ir::Arena& arena, ValueId val
   return std::nullopt;
 }
 
-// x * hard_sigmoid(x; 1/6, 1/2) = HardSwish(x), from opset 14.
-std::optional<FusedSpelling> hard_swish(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
-  if (opset < 14 || !is_operation(arena, value, "mul")) return std::nullopt;
-  const std::vector<ValueId>& sides = arena.node(value).operands;
-  for (std::size_t k = 0; k < 2; ++k) {
-    const ValueId gate = sides[k];
-    const ValueId x = sides[1 - k];
-    if (!is_operation(arena, gate, "hard_sigmoid") || arena.node(gate).operands[0] != x || !may_absorb(gate, 1)) continue;
-    const ir::Attributes& attributes = arena.node(gate).attributes;
-    const auto is_sixth = ir::Real(*ir::Rational::make(1, 6));
-    const ir::Real& alpha = attributes.real("alpha");
-    if (!(alpha == is_sixth) && !is_sixth.nearest_in_type(alpha.to_double(), 24)) continue;
-    if (!(attributes.real("beta") == ir::Real(*ir::Rational::make(1, 2)))) continue;
-    return FusedSpelling{"HardSwish", ops::Spelled{{ops::Spelled::OperandInput{0}}, {}}, {x}, {gate}};
+// An ONNX operator of the table of functions (ops/fused_functions.def).
+std::optional<FusedSpelling> function(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
+  const bool is_bfloat16 = arena.type(value).data_type == ir::DataType::bfloat16;
+  for (const ops::OnnxFunction& candidate : ops::onnx_functions()) {
+    const int since = is_bfloat16 ? candidate.exported_bfloat16_since : candidate.exported_since;
+    if (opset < since || !candidate.domain.empty()) continue;
+    auto match = match_function(arena, value, candidate, may_absorb);
+    if (!match) continue;
+    ops::Spelled spelled;
+    for (int k = 0; k < static_cast<int>(match->operands.size()); ++k) spelled.inputs.emplace_back(ops::Spelled::OperandInput{k});
+    if (candidate.condition)
+      spelled.attributes.emplace_back(std::string(candidate.condition->name), std::string(candidate.condition->value));
+    return FusedSpelling{candidate.type, std::move(spelled), std::move(match->operands), std::move(match->absorbed)};
   }
   return std::nullopt;
 }
@@ -260,7 +262,7 @@ std::optional<FusedSpelling> gemm_spelling(const ir::Arena& arena, ValueId value
 std::optional<FusedSpelling> fused_spelling(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
   if (auto found = convolution_with_bias(arena, value, opset, may_absorb)) return found;
   if (auto found = normalization(arena, value, opset, may_absorb)) return found;
-  return hard_swish(arena, value, opset, may_absorb);
+  return function(arena, value, opset, may_absorb);
 }
 
 }  // namespace xflow::onnx_io

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/ir/graph.h"
+#include "src/onnx/lower/may_absorb.h"
 #include "src/ops/spelling.h"
 
 namespace xflow::onnx_io {
@@ -18,9 +19,6 @@ struct FusedSpelling {
   std::vector<ir::ValueId> operands;
   std::vector<ir::ValueId> absorbed;  // inner values that the node computes without showing them
 };
-
-// Whether an inner value has so many uses, and none that the node would not hide.
-using MayAbsorb = std::function<bool(ir::ValueId value, std::size_t uses)>;
 
 // The longest match at `value`; nothing where none fits. May add operations (a bias reshaped to a vector) to the arena.
 std::optional<FusedSpelling> fused_spelling(ir::Arena& arena, ir::ValueId value, int opset, const MayAbsorb& may_absorb);

@@ -132,7 +132,7 @@ Result<std::unique_ptr<DnnlLibrary>> DnnlLibrary::open(int threads) {
 
 bool dnnl_has_step(std::string_view operation, std::size_t position) {
   if (binary_of(operation)) return position <= 1;
-  return position == 0 && (operation == "clip" || !eltwise_of(operation, {}).empty());
+  return position == 0 && !eltwise_of(operation, {}).empty();
 }
 
 }  // namespace xflow::cost::cpu

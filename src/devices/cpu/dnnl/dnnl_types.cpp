@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "src/ops/fused_functions.h"
+
 namespace xflow::cost::cpu {
 
 using dnnl::algorithm;
@@ -53,39 +55,35 @@ Layout layout_of(const memory::desc& desc) {
 
 bool is_reference(const char* implementation) { return std::string_view(implementation).find("ref") != std::string_view::npos; }
 
-std::vector<Eltwise> eltwise_of(std::string_view operation, const std::vector<double>& reals) {
-  const auto real = [&](std::size_t k, double otherwise) { return static_cast<float>(k < reals.size() ? reals[k] : otherwise); };
-  static const std::unordered_map<std::string_view, Eltwise> kSimple = {
-      {"relu", {algorithm::eltwise_relu}},
-      {"tanh", {algorithm::eltwise_tanh}},
-      {"square", {algorithm::eltwise_square}},
-      {"abs", {algorithm::eltwise_abs}},
-      {"sqrt", {algorithm::eltwise_sqrt}},
-      {"sigmoid", {algorithm::eltwise_logistic}},
-      {"exp", {algorithm::eltwise_exp}},
-      {"log", {algorithm::eltwise_log}},
-      {"round", {algorithm::eltwise_round}},
-      {"neg", {algorithm::eltwise_linear, -1.0F, 0.0F}},
-      {"reciprocal", {algorithm::eltwise_pow, 1.0F, -1.0F}},
-      {"softplus", {algorithm::eltwise_soft_relu}},
-      {"hard_swish", {algorithm::eltwise_hardswish}},
-      {"swish", {algorithm::eltwise_swish, 1.0F}},
-      {"gelu_erf", {algorithm::eltwise_gelu_erf}},
-      {"gelu_tanh", {algorithm::eltwise_gelu_tanh}},
-      {"mish", {algorithm::eltwise_mish}},
-  };
+namespace {
+
+// Infinite bounds are the largest numbers to oneDNN.
+Eltwise step(algorithm function, float alpha = 0, float beta = 0) {
   constexpr float kMax = std::numeric_limits<float>::max();
-  if (operation == "leaky_relu") return {{algorithm::eltwise_relu, real(0, 0.01), 0.0F}};
-  if (operation == "elu") return {{algorithm::eltwise_elu, real(0, 1.0), 0.0F}};
-  if (operation == "clip" && reals.size() == 2) {
-    return {{algorithm::eltwise_clip, std::max(real(0, 0), -kMax), std::min(real(1, 0), kMax)}};
+  return {function, std::clamp(alpha, -kMax, kMax), std::clamp(beta, -kMax, kMax)};
+}
+
+// The steps of each function; p and q are its real attributes.
+std::vector<Eltwise> steps_of(ops::FunctionId function, [[maybe_unused]] float p, [[maybe_unused]] float q) {
+  using enum algorithm;
+  std::vector<Eltwise> steps;
+#define XFLOW_OPERATOR_FUNCTION(NAME, TYPES, VALUE, LIBRARIES) \
+  if (function == ops::FunctionId::NAME) {                     \
+    LIBRARIES                                                  \
   }
-  if (operation == "hard_sigmoid") {
-    return {{algorithm::eltwise_linear, real(0, 0.2), real(1, 0.5)}, {algorithm::eltwise_clip, 0.0F, 1.0F}};
-  }
-  const auto found = kSimple.find(operation);
-  if (found == kSimple.end()) return {};
-  return {found->second};
+#define XFLOW_FUSED_FUNCTION(NAME, TYPES, GRAPH, VALUE, LIBRARIES) XFLOW_OPERATOR_FUNCTION(NAME, TYPES, VALUE, LIBRARIES)
+#define XFLOW_ONEDNN(...) steps.push_back(step(__VA_ARGS__));
+#include "src/ops/fused_functions.def"
+  return steps;
+}
+
+}  // namespace
+
+std::vector<Eltwise> eltwise_of(std::string_view operation, const std::vector<double>& reals) {
+  const ops::FusedFunction* function = ops::find_function(operation);
+  if (function == nullptr) return {};
+  const auto [p, q] = ops::complete_reals(*function, reals);
+  return steps_of(function->id, static_cast<float>(p), static_cast<float>(q));
 }
 
 std::optional<algorithm> binary_of(std::string_view operation) {

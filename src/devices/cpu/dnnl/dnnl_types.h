@@ -36,7 +36,8 @@ struct Eltwise {
   float beta = 0;
 };
 
-// The eltwise functions that an operator of one operand is; empty if oneDNN has none.
+// The eltwise functions that a function of one operand is (ops/fused_functions.def), applied one after the
+// other; empty if oneDNN has none. Reals that are not given are the operator's defaults.
 std::vector<Eltwise> eltwise_of(std::string_view operation, const std::vector<double>& reals);
 std::optional<dnnl::algorithm> binary_of(std::string_view operation);
 
