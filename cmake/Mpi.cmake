@@ -1,4 +1,4 @@
-# xflow_mpi: the processes of mpirun as workers of the generator (src/generator/jobs/mpi_workers.h). It is a
+# xflow_mpi: the processes of mpirun as workers of the generator (src/cli/processes). It is a
 # library of its own beside the module, so that the program is linked to MPI and libxflow.so is not.
 set(missing "")
 if(XFLOW_MPI)
@@ -34,9 +34,10 @@ set(mpi_folder no_mpi)
 if(XFLOW_HAS_MPI)
   set(mpi_folder mpi)
 endif()
-file(GLOB mpi_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/generator/jobs/${mpi_folder}/*.cpp)
+file(GLOB mpi_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/processes/*.cpp
+     ${PROJECT_SOURCE_DIR}/src/cli/processes/${mpi_folder}/*.cpp)
 add_library(xflow_mpi STATIC ${mpi_sources})
-target_link_libraries(xflow_mpi PUBLIC xflow_generator)
+target_link_libraries(xflow_mpi PUBLIC xflow_api)
 if(XFLOW_HAS_MPI)
   target_link_libraries(xflow_mpi PRIVATE MPI::MPI_C)
   target_compile_definitions(xflow_mpi PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)

@@ -1,7 +1,7 @@
 // Models as the benchmarks of this folder take them.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <memory>
 #include <optional>

@@ -1,8 +1,8 @@
 // What a device takes for a whole model, as predicted from its kernels and as run, before and after it is optimised.
 #pragma once
 
+#include <xflow/error.h>
 #include <xflow/optimize.h>
-#include <xflow/result.h>
 
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>

@@ -9,9 +9,9 @@
 //   for (const xflow::GraphNode& node : better->graph.nodes()) ...
 #pragma once
 
+#include <xflow/error.h>
 #include <xflow/export.h>
 #include <xflow/optimize.h>
-#include <xflow/result.h>
 
 #include <cstddef>
 #include <cstdint>

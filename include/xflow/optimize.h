@@ -8,8 +8,8 @@
 #pragma once
 
 #include <xflow/cancel.h>
+#include <xflow/error.h>
 #include <xflow/export.h>
-#include <xflow/result.h>
 
 #include <cstdint>
 #include <functional>
@@ -25,6 +25,8 @@ struct InputShape {
   std::string input;
   std::vector<std::int64_t> dims;
 };
+// "NAME:1,3,48,192". Error::invalid_argument for anything else.
+XFLOW_API Result<InputShape> parse_input_shape(std::string_view text);
 
 // Which results are written.
 enum class Accept : std::uint8_t {
@@ -33,7 +35,7 @@ enum class Accept : std::uint8_t {
 };
 
 struct OptimizeOptions {
-  // Where costs are measured: "cpu"; "cuda:N", a GPU (see devices() of <xflow/devices.h>); "runner", the program of `runner`; or
+  // Where costs are measured: "cpu"; "cuda:N", a GPU (see devices() of <xflow/device.h>); "runner", the program of `runner`; or
   // "profile:FILE", a device that is not here (docs/cost.md, Profiles), on which nothing is run. Empty: in the runner if there is one, else
   // "cpu".
   std::string device;
@@ -101,6 +103,8 @@ struct OptimizeProgress {
   double best_nanoseconds = 0;
   double seconds = 0;       // since the start
   double seconds_left = 0;  // until the time limit of the call
+
+  XFLOW_API std::string to_text() const;  // one line
 };
 // Called a few times a second from the calling thread.
 using ProgressCallback = std::function<void(const OptimizeProgress&)>;

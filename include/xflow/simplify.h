@@ -7,8 +7,8 @@
 #pragma once
 
 #include <xflow/cancel.h>
+#include <xflow/error.h>
 #include <xflow/export.h>
-#include <xflow/result.h>
 
 #include <cstdint>
 #include <functional>

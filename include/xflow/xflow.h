@@ -1,9 +1,18 @@
 // All of xflow's public interface.
 #pragma once
 
-#include <xflow/devices.h>
+#include <xflow/cancel.h>
+#include <xflow/check.h>
+#include <xflow/device.h>
+#include <xflow/error.h>
+#include <xflow/generate.h>
 #include <xflow/graph.h>
+#include <xflow/model.h>
 #include <xflow/optimize.h>
-#include <xflow/result.h>
+#include <xflow/profile.h>
+#include <xflow/report.h>
+#include <xflow/rules.h>
 #include <xflow/simplify.h>
+#include <xflow/text.h>
+#include <xflow/verify.h>
 #include <xflow/version.h>

@@ -1,7 +1,10 @@
 #include <fmt/format.h>
-#include <xflow/devices.h>
+#include <xflow/device.h>
+
+#include <algorithm>
 
 #include "src/devices/cpu/cpu_device.h"
+#include "src/devices/default_device.h"
 #include "src/devices/device_plugin.h"
 #include "src/support/exceptions.h"
 #include "src/validation/device_check.h"
@@ -33,6 +36,12 @@ std::vector<DeviceDescription> devices() {
   std::vector<DeviceDescription> found = {describe_cpu()};
   add_gpus(found);
   return found;
+}
+
+DefaultDevice default_device(const std::string& check, double seconds) {
+  const bool has_gpu =
+      std::ranges::any_of(devices(), [](const DeviceDescription& device) { return device.name == "cuda:0" && device.usable; });
+  return cost::choose_device(has_gpu, check, seconds);
 }
 
 Result<DeviceCheck> check_device(const std::string& name) {

@@ -1,4 +1,4 @@
-#include "src/validation/check.h"
+#include "xflow/check.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,6 @@
 
 #include "src/cli/command.h"
 #include "src/cli/duration_text.h"
-#include "src/validation/sizes.h"
 
 namespace xflow::cli {
 namespace {
@@ -16,12 +15,12 @@ struct CheckArguments {
   std::string b;
   std::vector<std::string> shapes;
   std::string time_limit = "300s";
-  api::CheckOptions options;
+  CheckOptions options;
 };
 
 ExitCode run(CheckArguments& arguments) {
   for (const std::string& text : arguments.shapes) {
-    auto shape = api::parse_shape(text);
+    auto shape = parse_input_shape(text);
     if (!shape) return report(shape.error());
     arguments.options.shapes.push_back(*std::move(shape));
   }
@@ -30,11 +29,11 @@ ExitCode run(CheckArguments& arguments) {
     return report(
         {ErrorCode::invalid_argument, fmt::format("time limit '{}' is not of the form 300s, 500ms or 5m", arguments.time_limit), {}});
   arguments.options.max_seconds = *seconds;
-  Result<api::CheckReport> result = fail(ErrorCode::internal, "not run");
+  Result<CheckReport> result = fail(ErrorCode::internal, "not run");
   {
     ProgressLine line;
     arguments.options.progress = [&](const std::string& text) { line.show(text); };
-    result = api::check_files(arguments.a, arguments.b, arguments.options);
+    result = check_files(arguments.a, arguments.b, arguments.options);
   }
   if (!result) return report(result.error());
   print(result->to_text());

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "xflow/result.h"
+#include "xflow/error.h"
 
 namespace xflow::cli {
 

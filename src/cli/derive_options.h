@@ -1,13 +1,13 @@
 // Options of the subcommands that derive rules.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <xflow/rules.h>
 
-#include "src/generator/rules/derive.h"
+#include <CLI/CLI.hpp>
 
 namespace xflow::cli {
 
-inline void add_derive_limits(CLI::App& sub, generator::DeriveLimits& limits) {
+inline void add_derive_limits(CLI::App& sub, DeriveLimits& limits) {
   sub.add_option("--rounds", limits.rounds, "how often all rules are applied to what was found")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));

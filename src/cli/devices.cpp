@@ -1,5 +1,5 @@
 #include <fmt/format.h>
-#include <xflow/devices.h>
+#include <xflow/device.h>
 
 #include <cstdio>
 #include <memory>

@@ -1,6 +1,8 @@
 #include "xflow/optimize.h"
 
 #include <fmt/format.h>
+#include <xflow/device.h>
+#include <xflow/report.h>
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -9,15 +11,13 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "src/cli/command.h"
-#include "src/cli/default_device.h"
 #include "src/cli/duration_text.h"
 #include "src/cli/interrupt.h"
-#include "src/kernels/device.h"
-#include "src/report/report_path.h"
-#include "src/validation/sizes.h"
 
 namespace xflow::cli {
 namespace {
@@ -97,7 +97,7 @@ std::string default_database() {
 
 Result<void> prepare(OptimizeArguments& a) {
   for (const std::string& text : a.shapes) {
-    XFLOW_TRY(InputShape shape, api::parse_shape(text));
+    XFLOW_TRY(InputShape shape, parse_input_shape(text));
     a.options.shapes.push_back(std::move(shape));
   }
   XFLOW_CHECK(read_budget(a.budget, a.options));
@@ -130,29 +130,41 @@ void give_back_large_memory() {
 #endif
 }
 
+// As one word of the shell.
+std::string quoted(const std::string& text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+// Where the command line names no device. A GPU is checked by this program in another process.
+std::string device_of_this_machine() {
+  std::error_code none;
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe", none).string();
+  DefaultDevice chosen = default_device(quoted(program) + " devices --check cuda:0");
+  if (!chosen.warning.empty()) warn(chosen.warning);
+  return std::move(chosen.name);
+}
+
 ExitCode run(OptimizeArguments& a) {
   if (auto prepared = prepare(a); !prepared) return report(prepared.error());
   if (!a.report.empty()) {
-    const auto checked = api::check_report_path(a.report, a.input, a.output, a.options.save_as_external_data, a.options.allow_external);
+    const auto checked = check_report_path(a.report, a.input, a.output, a.options.save_as_external_data, a.options.allow_external);
     if (!checked) return report(checked.error());
   }
   a.options.warning = warn;
   give_back_large_memory();
-  if (a.options.device.empty() && a.options.runner.empty()) a.options.device = default_device(a.options.warning);
+  if (a.options.device.empty() && a.options.runner.empty()) a.options.device = device_of_this_machine();
   finish_on_signals(a.options.cancel);
   Result<OptimizeReport> result = fail(ErrorCode::internal, "not run");
   {
     ProgressLine line;
-    result = optimize_file(a.input, a.output, a.options, [&](const OptimizeProgress& p) {
-      line.show(fmt::format("{} {:.0f} s, {:.0f} s left, {} graphs, {} -> {}", p.phase, p.seconds, p.seconds_left, p.states,
-                            cost::to_string(cost::Nanoseconds{p.original_nanoseconds}),
-                            cost::to_string(cost::Nanoseconds{p.best_nanoseconds})));
-    });
+    result = optimize_file(a.input, a.output, a.options, [&](const OptimizeProgress& p) { line.show(p.to_text()); });
   }
   if (!result) return report(result.error());
-  print(result->to_text(), api::is_standard_output(a.output));
+  print(result->to_text(), is_standard_output(a.output));
   if (!a.report.empty()) {
-    if (const auto written = api::write_report(a.report, result->to_json()); !written) return report(written.error());
+    if (const auto written = write_report(a.report, result->to_json()); !written) return report(written.error());
   }
   return ExitCode::done;
 }

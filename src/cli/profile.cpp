@@ -1,89 +1,58 @@
-#include "src/devices/profile/profile.h"
+#include "xflow/profile.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstdio>
-#include <filesystem>
 #include <memory>
 
 #include "src/cli/command.h"
-#include "src/devices/profile/show.h"
-#include "src/optimizer/record_profile.h"
-#include "src/support/file.h"
 
 namespace xflow::cli {
 namespace {
-
-namespace profile = cost::profile;
 
 struct ProfileArguments {
   std::string file;
   std::string output;
   std::vector<std::string> others;
   std::vector<std::string> models;
-  std::string only;
-  bool disturbed = false;
-  bool refused = false;
+  Profile::Prune pruned;
   std::uint64_t states = 500;
   OptimizeOptions options;
 };
 
 // "OUT: 312 kernels", and what is to be said of them.
-Result<void> write(const profile::Profile& written, const std::string& path, const std::string& more = {}) {
-  const std::string text = profile::to_text(written);
-  const std::string_view chunk = text;
-  XFLOW_CHECK(onnx_io::write_file(path, {&chunk, 1}));
-  print(fmt::format("{}: {} kernels{}\n", path, written.kernels.size(), more));
+Result<void> write(const Profile& profile, const std::string& path, const std::string& more = {}) {
+  XFLOW_CHECK(profile.write(path));
+  print(fmt::format("{}: {} kernels{}\n", path, profile.kernels(), more));
   return {};
 }
 
-// The files themselves, and the .onnx files of folders, sorted.
-Result<std::vector<std::string>> models_of(const std::vector<std::string>& paths) {
-  std::vector<std::string> models;
-  for (const std::string& path : paths) {
-    std::error_code error;
-    if (!std::filesystem::is_directory(path, error)) {
-      models.push_back(path);
-      continue;
-    }
-    const std::size_t before = models.size();
-    for (const auto& entry : std::filesystem::directory_iterator(path, error))
-      if (entry.path().extension() == ".onnx") models.push_back(entry.path().string());
-    if (models.size() == before) return fail(ErrorCode::unreadable, "no .onnx files in the folder", path);
-    std::sort(models.begin() + static_cast<std::ptrdiff_t>(before), models.end());
-  }
-  return models;
-}
-
 Result<void> record(ProfileArguments& a) {
-  XFLOW_TRY(const std::vector<std::string> models, models_of(a.models));
   a.options.max_states = a.states;
   a.options.warning = warn;
   ProgressLine line;
-  XFLOW_TRY(const profile::Profile recorded,
-            api::record_profile(models, a.options, [&](const std::string& path) { line.show("timing the kernels of " + path); }));
+  XFLOW_TRY(const Profile recorded,
+            Profile::record(a.models, a.options, [&](const std::string& path) { line.show("timing the kernels of " + path); }));
   return write(recorded, a.output);
 }
 
 Result<void> show(ProfileArguments& a) {
-  XFLOW_TRY(const profile::Profile shown, profile::read_profile(a.file));
-  print(profile::describe(shown));
+  XFLOW_TRY(const Profile shown, Profile::read(a.file));
+  print(shown.describe());
   return {};
 }
 
 Result<void> check(ProfileArguments& a) {
-  XFLOW_TRY(const profile::Profile checked, profile::read_profile(a.file));
-  print(profile::describe_check(checked));
+  XFLOW_TRY(const Profile checked, Profile::read(a.file));
+  print(checked.describe_check());
   return {};
 }
 
 Result<void> merge(ProfileArguments& a) {
-  XFLOW_TRY(profile::Profile merged, profile::read_profile(a.others[0]));
+  XFLOW_TRY(Profile merged, Profile::read(a.others[0]));
   std::size_t taken = 0;
   for (std::size_t k = 1; k < a.others.size(); ++k) {
-    XFLOW_TRY(const profile::Profile other, profile::read_profile(a.others[k]));
-    const auto more = profile::merge(merged, other);
+    XFLOW_TRY(const Profile other, Profile::read(a.others[k]));
+    const auto more = merged.merge(other);
     if (!more) return fail(more.error().code, more.error().message, a.others[k]);
     taken += *more;
   }
@@ -91,25 +60,20 @@ Result<void> merge(ProfileArguments& a) {
 }
 
 Result<void> export_costs(ProfileArguments& a) {
-  XFLOW_TRY(const profile::Profile known, api::export_profile(a.options));
+  XFLOW_TRY(const Profile known, Profile::of_costs(a.options));
   return write(known, a.output);
 }
 
 Result<void> import_costs(ProfileArguments& a) {
-  XFLOW_TRY(const profile::Profile read, profile::read_profile(a.file));
-  std::string problem;
-  cost::Database database =
-      cost::Database::open(a.options.cost_database, read.device, [&](const std::string& warning) { problem = warning; });
-  if (!database.persistent()) return fail(ErrorCode::io, problem.empty() ? "--costs names no file" : problem);
-  const std::size_t before = database.size();
-  profile::add_to(database, read);
-  print(fmt::format("{}: {} kernels of this device, {} of them new\n", a.options.cost_database, database.size(), database.size() - before));
+  XFLOW_TRY(const Profile read, Profile::read(a.file));
+  XFLOW_TRY(const Profile::Imported imported, read.add_to_costs(a.options.cost_database));
+  print(fmt::format("{}: {} kernels of this device, {} of them new\n", a.options.cost_database, imported.kernels, imported.added));
   return {};
 }
 
 Result<void> prune(ProfileArguments& a) {
-  XFLOW_TRY(profile::Profile kept, profile::read_profile(a.file));
-  const std::size_t dropped = profile::prune(kept, {a.disturbed, a.refused, a.only});
+  XFLOW_TRY(Profile kept, Profile::read(a.file));
+  const std::size_t dropped = kept.prune(a.pruned);
   return write(kept, a.output, fmt::format(", {} dropped", dropped));
 }
 
@@ -169,9 +133,9 @@ void add_profile(CLI::App& app, Command& command) {
   costs(importing, "file of measured costs")->required();
   CLI::App* pruning = add("prune", "Write a profile without some of its kernels", prune);
   file(pruning);
-  pruning->add_flag("--disturbed", a->disturbed, "drop kernels that were timed while something disturbed the machine");
-  pruning->add_flag("--refused", a->refused, "drop kernels that the device refused");
-  pruning->add_option("--only", a->only, "keep kernels whose text contains this, such as 'matmul('");
+  pruning->add_flag("--disturbed", a->pruned.disturbed, "drop kernels that were timed while something disturbed the machine");
+  pruning->add_flag("--refused", a->pruned.refused, "drop kernels that the device refused");
+  pruning->add_option("--only", a->pruned.only, "keep kernels whose text contains this, such as 'matmul('");
   out(pruning);
   sub->footer(examples({"xflow profile record --models models --out cpu.xprof", "xflow profile show cpu.xprof",
                         "xflow profile check cpu.xprof", "xflow profile merge monday.xprof tuesday.xprof --out cpu.xprof",

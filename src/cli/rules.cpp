@@ -1,13 +1,10 @@
+#include "xflow/rules.h"
+
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <memory>
 
 #include "src/cli/command.h"
-#include "src/optimizer/shipped_rules.h"
-#include "src/rules/rule_set.h"
-#include "src/verifier/checker/records.h"
-#include "src/verifier/proof/prove_rules.h"
 
 namespace xflow::cli {
 namespace {
@@ -17,47 +14,12 @@ struct RulesArguments {
   int jobs = 1;
 };
 
-struct Checked {
-  std::vector<rules::Rule> rules;
-  verifier::RecordFile records;
-};
-
-Result<Checked> shipped() {
-  XFLOW_TRY(std::vector<rules::Rule> rules, api::shipped_rules());
-  XFLOW_TRY(verifier::RecordFile records, api::shipped_records());
-  return Checked{std::move(rules), std::move(records)};
-}
-
-// The rules of the files, and the records that stand beside them.
-Result<Checked> beside(const std::vector<std::string>& paths) {
-  Checked all;
-  for (const std::string& path : paths) {
-    XFLOW_TRY(const std::vector<std::string> files, rules::rule_files(path));
-    for (const std::string& file : files) {
-      XFLOW_TRY(const std::string text, rules::read_rule_file(file));
-      XFLOW_TRY(std::vector<rules::Rule> rules, rules::parse_rules(text, file));
-      XFLOW_TRY(verifier::RecordFile records, verifier::read_records(verifier::records_path(file)));
-      all.rules.insert(all.rules.end(), std::make_move_iterator(rules.begin()), std::make_move_iterator(rules.end()));
-      all.records.rules.insert(all.records.rules.end(), records.rules.begin(), records.rules.end());
-    }
-  }
-  return all;
-}
-
 ExitCode run(const RulesArguments& a) {
-  const Result<Checked> checked = a.paths.empty() ? shipped() : beside(a.paths);
+  const auto checked = check_records(a.paths, a.jobs);
   if (!checked) return report(checked.error());
-  if (checked->rules.empty()) return report(Error{ErrorCode::unreadable, "no rules in the files", a.paths.front()});
-  std::size_t accepted = 0;
-  for (const std::string& failure : verifier::replay(checked->rules, checked->records, {}, a.jobs)) {
-    if (failure.empty()) {
-      ++accepted;
-    } else {
-      print(failure + "\n");
-    }
-  }
-  print(fmt::format("{} of {} proofs accepted\n", accepted, checked->rules.size()));
-  return accepted == checked->rules.size() ? ExitCode::done : ExitCode::negative;
+  for (const std::string& failure : checked->failures) print(failure + "\n");
+  print(fmt::format("{} of {} proofs accepted\n", checked->accepted, checked->rules));
+  return checked->accepted == checked->rules ? ExitCode::done : ExitCode::negative;
 }
 
 struct Renewal {
@@ -66,7 +28,7 @@ struct Renewal {
 };
 
 ExitCode renew(const Renewal& a) {
-  if (const auto renewed = verifier::renew_records(a.folder, {}, a.jobs); !renewed) return report(renewed.error());
+  if (const auto renewed = renew_records(a.folder, a.jobs); !renewed) return report(renewed.error());
   print("every rule is proved; the records are written\n");
   return ExitCode::done;
 }

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
+#include <xflow/rules.h>
 
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "src/cli/command.h"
-#include "src/cli/rule_arguments.h"
 
 namespace xflow::cli {
 namespace {
@@ -20,19 +20,20 @@ ExitCode list(const ListArguments& a) {
   if (!selected) return report(selected.error());
   nlohmann::ordered_json json;
   json["rules"] = nlohmann::ordered_json::array();
-  for (const rules::Rule& r : selected->rules) {
+  for (std::size_t k = 0; k < selected->rules.size(); ++k) {
+    const RuleInfo& r = selected->rules.rule(k);
     if (!a.json) {
-      print(fmt::format("  {:<44} {:<8}  {:<22}  {}\n", r.name, rules::name(r.float_class), r.file, equation_of(r)));
+      print(fmt::format("  {:<44} {:<8}  {:<22}  {}\n", r.name, to_string(r.float_class), r.file, r.equation));
       continue;
     }
     json["rules"].push_back({{"rule", r.name},
-                             {"equation", equation_of(r)},
+                             {"equation", r.equation},
                              {"comment", r.comment},
-                             {"numbers", rules::name(r.float_class)},
-                             {"number_effects", r.number_effects},
+                             {"numbers", to_string(r.float_class)},
+                             {"number_effects", r.float_effects},
                              {"file", r.file},
-                             {"place", rules::place_text(r.file, r.place)},
-                             {"hash", r.hash.to_string()}});
+                             {"place", r.place},
+                             {"hash", r.hash}});
   }
   if (a.json) print(json.dump(2) + "\n");
   return ExitCode::done;

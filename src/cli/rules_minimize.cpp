@@ -1,13 +1,11 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <xflow/rules.h>
 
-#include <cstdio>
 #include <memory>
 
 #include "src/cli/command.h"
 #include "src/cli/derive_options.h"
-#include "src/cli/rule_arguments.h"
-#include "src/generator/rules/derived_rules.h"
-#include "src/support/file.h"
 
 namespace xflow::cli {
 namespace {
@@ -15,35 +13,28 @@ namespace {
 struct MinimizeArguments {
   std::string folder;
   std::string out;
-  generator::DeriveLimits limits;
+  DeriveLimits limits;
 };
 
-ExitCode minimize(const MinimizeArguments& a) {
-  const auto read = read_rules(a.folder);
-  if (!read) return report(read.error());
-  const std::vector<rules::Rule>& rules = *read;
-  generator::RuleSetDeriver deriver(rules);
-  generator::MinimalRules minimal;
-  {
-    ProgressLine line;
-    minimal = generator::minimize(deriver, rules, a.limits,
-                                  [&](std::size_t seen, std::size_t of) { line.show(fmt::format("deriving: step {} of {}", seen, of)); });
-  }
+Result<MinimalRules> minimize_showing_progress(const RuleSet& rules, const DeriveLimits& limits) {
+  ProgressLine line;
+  return minimize(rules, limits, [&](std::size_t seen, std::size_t of) { line.show(fmt::format("deriving: step {} of {}", seen, of)); });
+}
+
+ExitCode run(const MinimizeArguments& a) {
+  const auto rules = RuleSet::read({a.folder});
+  if (!rules) return report(rules.error());
+  const auto minimal = minimize_showing_progress(*rules, a.limits);
+  if (!minimal) return report(minimal.error());
   if (!a.out.empty()) {
-    std::string text;
-    for (const std::size_t k : minimal.kept) text += (text.empty() ? "" : "\n") + rules::print(rules[k]);
-    const std::string_view chunk = text;
-    if (const auto written = onnx_io::write_file(a.out, {&chunk, 1}); !written) return report(written.error());
+    if (const auto written = minimal->kept.write(a.out); !written) return report(written.error());
   }
-  for (const auto& removed : minimal.removed) {
-    std::vector<std::string> by;
-    by.reserve(removed.by.size());
-    for (const std::size_t k : removed.by) by.push_back(rules[k].name);
-    print(fmt::format("  {}: {}\n", rules[removed.rule].name,
-                      by.empty() ? "both sides are one graph" : fmt::format("derived by {}", fmt::join(by, ", "))));
+  for (const MinimalRules::Removed& removed : minimal->removed) {
+    const std::string by = fmt::format("derived by {}", fmt::join(removed.by, ", "));
+    print(fmt::format("  {}: {}\n", removed.rule, removed.by.empty() ? "both sides are one graph" : by));
   }
-  for (const std::size_t k : minimal.no_goals) print(fmt::format("  kept: {}\n", deriver.not_a_goal(k)->text()));
-  print(fmt::format("{} of {} rules derive the others\n", minimal.kept.size(), rules.size()));
+  for (const std::string& reason : minimal->unsupported) print(fmt::format("  kept: {}\n", reason));
+  print(fmt::format("{} of {} rules derive the others\n", minimal->kept.size(), rules->size()));
   return ExitCode::done;
 }
 
@@ -56,7 +47,7 @@ void add_rules_minimize(CLI::App& rules, Command& command) {
   sub->add_option("--out", a->out, "write the rules that are kept to this file");
   add_derive_limits(*sub, a->limits);
   sub->footer(examples({"xflow rules minimize my-rules", "xflow rules minimize my-rules --out fewer.rules"}));
-  sub->callback([a, &command] { command.run = [a] { return minimize(*a); }; });
+  sub->callback([a, &command] { command.run = [a] { return run(*a); }; });
 }
 
 }  // namespace xflow::cli

@@ -1,17 +1,14 @@
 #include <fmt/format.h>
+#include <xflow/rules.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "src/cli/command.h"
 #include "src/cli/derive_options.h"
-#include "src/cli/rule_arguments.h"
-#include "src/generator/rules/derived_rules.h"
 
 namespace xflow::cli {
 namespace {
@@ -20,7 +17,7 @@ struct StatsArguments {
   std::vector<std::string> rules;
   bool derive = false;
   bool json = false;
-  generator::DeriveLimits limits;
+  DeriveLimits limits;
 };
 
 // Counts under one title, in their order.
@@ -41,50 +38,44 @@ StatsTable table(std::string title, std::string key, const std::vector<std::stri
   return {std::move(title), std::move(key), {count.begin(), count.end()}};
 }
 
-void operators_of(const rules::Term& term, std::set<std::string>& names) {
-  if (term.kind == rules::Term::Kind::application) names.insert(term.name);
-  for (const rules::Term& t : term.operands) operators_of(t, names);
-}
-
-std::vector<StatsTable> tables(const std::vector<rules::Rule>& rules) {
+std::vector<StatsTable> tables(const RuleSet& rules) {
   std::vector<std::string> files;
   std::vector<std::string> numbers;
   std::vector<std::string> sizes;
   std::vector<std::string> operators;
   StatsTable direction{"the target has", "direction", {{"fewer operations", 0}, {"as many operations", 0}, {"more operations", 0}}};
-  for (const rules::Rule& r : rules) {
+  for (std::size_t k = 0; k < rules.size(); ++k) {
+    const RuleInfo& r = rules.rule(k);
     files.push_back(r.file);
-    numbers.emplace_back(rules::name(r.float_class));
-    const std::size_t source = generator::operations(r.source);
-    const std::size_t target = generator::operations(r.target);
-    sizes.push_back(std::to_string(source));
-    std::set<std::string> names;
-    for (const rules::Statement& s : r.source) operators_of(s.term, names);
-    operators.insert(operators.end(), names.begin(), names.end());
-    ++direction.rows[target < source ? 0 : target == source ? 1 : 2].second;
+    numbers.emplace_back(to_string(r.float_class));
+    sizes.push_back(std::to_string(r.source_operations));
+    operators.insert(operators.end(), r.source_operators.begin(), r.source_operators.end());
+    ++direction.rows[r.target_operations < r.source_operations ? 0 : r.target_operations == r.source_operations ? 1 : 2].second;
   }
   return {table("file", "files", files), table("floating point", "numbers", numbers),
           table("operations of the source", "source_operations", sizes), table("operator in the source", "operators", operators),
           std::move(direction)};
 }
 
-StatsTable derivations(const std::vector<rules::Rule>& rules, const generator::DeriveLimits& limits) {
-  StatsTable result{"the other rules, used both ways", "derived", {{"derive it", 0}, {"do not derive it", 0}, {"cannot speak of it", 0}}};
+Result<StatsTable> derivations(const RuleSet& rules, const DeriveLimits& limits) {
   ProgressLine line;
-  generator::RuleSetDeriver deriver(rules);
-  for (std::size_t k = 0; k < rules.size(); ++k) {
-    line.show(fmt::format("deriving {} of {} rules", k + 1, rules.size()));
-    const std::size_t row = deriver.not_a_goal(k) != nullptr ? 2 : deriver.derive(k, limits).derived ? 0 : 1;
-    ++result.rows[row].second;
-  }
-  return result;
+  XFLOW_TRY(const DerivedCounts counts, count_derived(rules, limits, [&](std::size_t seen, std::size_t of) {
+              line.show(fmt::format("deriving {} of {} rules", seen, of));
+            }));
+  return StatsTable{"the other rules, used both ways",
+                    "derived",
+                    {{"derive it", counts.derived}, {"do not derive it", counts.not_derived}, {"cannot speak of it", counts.unsupported}}};
 }
 
 ExitCode stats(const StatsArguments& a) {
   const auto selected = select_rules(a.rules);
   if (!selected) return report(selected.error());
   std::vector<StatsTable> all = tables(selected->rules);
-  if (a.derive) all.push_back(derivations(selected->rules, a.limits));
+  if (a.derive) {
+    auto derived = derivations(selected->rules, a.limits);
+    if (!derived) return report(derived.error());
+    all.push_back(*std::move(derived));
+  }
   if (a.json) {
     nlohmann::ordered_json json;
     json["rules"] = selected->rules.size();

@@ -9,8 +9,8 @@
 #include <system_error>
 
 #include "src/cli/command.h"
-#include "src/support/exceptions.h"
-#include "src/support/printable.h"
+#include "xflow/error.h"
+#include "xflow/text.h"
 #include "xflow/version.h"
 
 namespace xflow::cli {
@@ -26,12 +26,12 @@ std::string& current_command() {
 // Lines of ours become one; what else a terminal would obey is of a model or a path.
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
-  return onnx_io::printable(text);
+  return printable(text);
 }
 
 }  // namespace
 
-void print(const std::string& text, bool to_error) { std::fputs(onnx_io::printable_lines(text).c_str(), to_error ? stderr : stdout); }
+void print(const std::string& text, bool to_error) { std::fputs(printable_lines(text).c_str(), to_error ? stderr : stdout); }
 
 void warn(const std::string& text) { std::fprintf(stderr, "xflow: warning: %s\n", one_line(text).c_str()); }
 
@@ -145,7 +145,7 @@ int run(int argc, char** argv) {
   try {
     return static_cast<int>(parse_and_run(argc, argv));
   } catch (...) {
-    return static_cast<int>(report(api::error_of_exception()));
+    return static_cast<int>(report(error_of_exception()));
   }
 }
 

@@ -1,4 +1,6 @@
-#include "src/api/show.h"
+#include <fmt/format.h>
+#include <xflow/model.h>
+#include <xflow/rules.h>
 
 #include <memory>
 
@@ -7,18 +9,35 @@
 namespace xflow::cli {
 namespace {
 
-bool ends_with(const std::string& text, std::string_view end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+Result<std::string> show_model(const std::string& path, const std::vector<std::string>& allow_external) {
+  XFLOW_TRY(const ModelInfo info, inspect_model(path, allow_external));
+  return info.to_text();
+}
+
+Result<std::string> show_rules(const std::string& path) {
+  XFLOW_TRY(const RuleSet rules, RuleSet::read({path}));
+  std::string text;
+  for (std::size_t k = 0; k < rules.size(); ++k) text += (k == 0 ? "" : "\n") + rules.describe(k);
+  return text;
+}
+
+Result<std::string> show_rule(const std::string& name) {
+  XFLOW_TRY(const RuleSet rules, RuleSet::shipped());
+  std::string similar;
+  for (std::size_t k = 0; k < rules.size(); ++k) {
+    const RuleInfo& rule = rules.rule(k);
+    if (rule.name == name) return fmt::format("{}  proved, in {}\n", rules.describe(k), rule.file);
+    if (rule.name.find(name) != std::string::npos) similar += fmt::format("{}{}", similar.empty() ? "; similar: " : ", ", rule.name);
+  }
+  return fail(ErrorCode::invalid_argument, fmt::format("no shipped rule '{}'{}", name, similar));
 }
 
 ExitCode run(const std::string& what, const std::vector<std::string>& allow_external) {
   // A file is a model or rules; anything else is the name of a shipped rule.
-  const bool is_rules = ends_with(what, ".rules");
+  const bool is_rules = what.ends_with(".rules");
   const bool is_path =
-      is_rules || what == "-" || ends_with(what, ".onnx") || what.find('/') != std::string::npos || what.find('.') != std::string::npos;
-  const Result<std::string> text = is_rules  ? api::show_rules(what)
-                                   : is_path ? api::show_model(what, allow_external)
-                                             : api::show_rule(what);
+      is_rules || what == "-" || what.ends_with(".onnx") || what.find('/') != std::string::npos || what.find('.') != std::string::npos;
+  const Result<std::string> text = is_rules ? show_rules(what) : is_path ? show_model(what, allow_external) : show_rule(what);
   if (!text) return report(text.error());
   print(*text);
   return ExitCode::done;

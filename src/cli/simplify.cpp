@@ -1,13 +1,13 @@
 #include "xflow/simplify.h"
 
 #include <fmt/format.h>
+#include <xflow/report.h>
 
 #include <memory>
 
 #include "src/cli/command.h"
 #include "src/cli/duration_text.h"
 #include "src/cli/interrupt.h"
-#include "src/report/report_path.h"
 
 namespace xflow::cli {
 namespace {
@@ -27,15 +27,15 @@ ExitCode run(SimplifyArguments& a) {
       return report({ErrorCode::invalid_argument, fmt::format("time limit '{}' is not of the form 300s, 500ms or 5m", a.time_limit), {}});
   }
   if (!a.report.empty()) {
-    const auto checked = api::check_report_path(a.report, a.input, a.output, a.options.save_as_external_data, a.options.allow_external);
+    const auto checked = check_report_path(a.report, a.input, a.output, a.options.save_as_external_data, a.options.allow_external);
     if (!checked) return report(checked.error());
   }
   finish_on_signals(a.options.cancel);
   const auto result = simplify_file(a.input, a.output, a.options);
   if (!result) return report(result.error());
-  print(result->to_text(), api::is_standard_output(a.output));
+  print(result->to_text(), is_standard_output(a.output));
   if (!a.report.empty()) {
-    if (const auto written = api::write_report(a.report, result->to_json()); !written) return report(written.error());
+    if (const auto written = write_report(a.report, result->to_json()); !written) return report(written.error());
   }
   return ExitCode::done;
 }

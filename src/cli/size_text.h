@@ -1,7 +1,7 @@
 // Sizes in bytes as people write them.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <string_view>

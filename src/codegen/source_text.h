@@ -4,7 +4,7 @@
 // where an operand or the result is), up to the order of sums and the accuracy of the functions of the compiler's library.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -5,7 +5,7 @@
 // from them alone cost nothing. See docs/cost.md.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <cstdint>

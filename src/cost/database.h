@@ -1,7 +1,7 @@
 // Measured costs, kept between runs and shared by the processes of one machine: a SQLite file in WAL mode.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -4,7 +4,7 @@
 // shape, and a chain of shapes is one kernel.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <array>
 #include <deque>

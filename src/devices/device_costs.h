@@ -1,8 +1,8 @@
 // The device of the options, opened, and what is known of its costs.
 #pragma once
 
+#include <xflow/error.h>
 #include <xflow/optimize.h>
-#include <xflow/result.h>
 
 #include <cstddef>
 #include <functional>

@@ -1,7 +1,7 @@
 // Devices in a shared library of their own, which is loaded when they are asked for: xflow runs where what they need is not.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 #include <xflow/version.h>
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Operations and shapes as numbers, for graphs on tensors of known sizes.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <deque>

@@ -1,7 +1,7 @@
 // When two models compute the same: the rule of `xflow check`, and of the test of each rewritten region.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <span>

@@ -4,7 +4,7 @@
 // before they wrap to their type. Sums are added in an order of our choice, which is the same in every run.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 // An operation compiled once and run many times on memory of the caller: the reference's loops, in float.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <cstdint>

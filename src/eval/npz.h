@@ -3,7 +3,7 @@
 // Formats: numpy.lib.format versions 1 to 3; ZIP APPNOTE 6.3.9 with the central directory, zip64 included.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <map>
 #include <string>

@@ -1,7 +1,7 @@
 // The program of one operation. Private to src/eval.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <vector>
 

@@ -5,7 +5,7 @@
 // All other loops are scalar. A sum that does not depend on every loop around it (the sum of a softmax) becomes a stage of its own.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 // The instances of the interpreter, one a number type, each compiled in a file of its own. Private to src/eval.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // depends on sizes alone.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 // Tensors with values: what evaluation reads and makes.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <memory>

@@ -1,7 +1,7 @@
 // Constant tensors: typed views over bytes that are read only when somebody needs them.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <cstdint>

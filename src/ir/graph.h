@@ -5,7 +5,7 @@
 // known to be deterministic (opaque) is never interned.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 // Devices: what can time a kernel. A device is a plugin over plain data: kernels come in as KernelSpec, times go out.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 // What a kernel computes, as a graph.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <span>
 #include <string_view>

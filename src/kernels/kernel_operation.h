@@ -1,7 +1,7 @@
 // The operation that a kernel computes: the inverse of an operator's kernel().
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include "src/ir/graph.h"
 #include "src/ops/kernel_spec.h"

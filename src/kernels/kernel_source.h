@@ -4,7 +4,7 @@
 // of pointwise operations are called by the function whose element they change, so that a chain reads and writes memory once.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <cstdint>

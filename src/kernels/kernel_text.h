@@ -1,7 +1,7 @@
 // Kernels as text, read back: the inverse of ops::to_string.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <string_view>
 

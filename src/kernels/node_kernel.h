@@ -1,7 +1,7 @@
 // The kernel of one node of a graph at concrete sizes.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <optional>
 #include <vector>

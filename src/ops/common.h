@@ -1,7 +1,7 @@
 // What the files of operators share: pointwise operators, checks of type rules, kernels, and spellings.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <initializer_list>

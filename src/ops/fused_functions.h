@@ -2,7 +2,7 @@
 // the IR: the rows of fused_functions.def.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <array>
 #include <cstddef>

@@ -12,7 +12,7 @@
 // "x;x;sigmoid;mul" is x * sigmoid(x).
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <functional>

@@ -12,7 +12,7 @@
 // and ends with XFLOW_OPERATOR_DEFINITION(T). A missing part is a compile error (the concept OperatorStruct).
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <concepts>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Matrix products with numpy's rules: what operators share that compute them.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <functional>

@@ -1,7 +1,7 @@
 // Quantised numbers: an integer q stands for (q - zero) scale (ONNX QuantizeLinear-25, DequantizeLinear-25).
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <span>

@@ -1,7 +1,7 @@
 // Reductions over a set of axes: what reduce_sum, reduce_mean, ... share.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <functional>
 #include <span>

@@ -1,7 +1,7 @@
 // How an operator stands in ONNX: rows of data, with functions where an attribute is an input, has an odd default, or changed its form.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 // Windows that slide over the spatial dimensions of [N, C, spatial...]: what convolutions and pools share.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <functional>

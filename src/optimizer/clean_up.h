@@ -1,7 +1,7 @@
 // Clean-ups of a document: what needs no price, because it leaves fewer nodes and computes the same.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <map>

@@ -1,8 +1,8 @@
 // The optimiser behind every public entry: from a graph in the IR to a cheaper one.
 #pragma once
 
+#include <xflow/error.h>
 #include <xflow/optimize.h>
-#include <xflow/result.h>
 
 #include <chrono>
 #include <functional>

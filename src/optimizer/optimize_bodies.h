@@ -1,8 +1,8 @@
 // Bodies of If, Loop and Scan, each optimised as a graph of its own.
 #pragma once
 
+#include <xflow/error.h>
 #include <xflow/optimize.h>
-#include <xflow/result.h>
 
 #include <functional>
 #include <string>

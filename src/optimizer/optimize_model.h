@@ -1,8 +1,8 @@
 // Optimises an ONNX model.
 #pragma once
 
+#include <xflow/error.h>
 #include <xflow/optimize.h>
-#include <xflow/result.h>
 
 #include <string>
 #include <string_view>

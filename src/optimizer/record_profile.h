@@ -1,8 +1,8 @@
 // Profiles of devices that are here, this CPU or a runner: what the kernels of models, and of the rewrites that a search meets, take there.
 #pragma once
 
+#include <xflow/error.h>
 #include <xflow/optimize.h>
-#include <xflow/result.h>
 
 #include <functional>
 #include <span>

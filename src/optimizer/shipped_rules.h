@@ -1,7 +1,7 @@
 // The rules that the library is built with, and the records of their proofs.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <span>
 #include <string_view>

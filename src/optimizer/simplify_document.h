@@ -1,8 +1,8 @@
 // Clean-ups of a document until nothing changes, behind every public entry.
 #pragma once
 
+#include <xflow/error.h>
 #include <xflow/optimize.h>
-#include <xflow/result.h>
 #include <xflow/simplify.h>
 
 #include <functional>

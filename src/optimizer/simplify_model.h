@@ -1,7 +1,7 @@
 // Cleans up an ONNX model.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 #include <xflow/simplify.h>
 
 #include <string>

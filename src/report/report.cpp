@@ -109,6 +109,11 @@ double ratio(double after, double before) { return before > 0 ? after / before :
 
 }  // namespace
 
+std::string OptimizeProgress::to_text() const {
+  return fmt::format("{} {:.0f} s, {:.0f} s left, {} graphs, {} -> {}", phase, seconds, seconds_left, states,
+                     time_text(original_nanoseconds), time_text(best_nanoseconds));
+}
+
 std::string OptimizeReport::to_text() const {
   std::string text;
   const auto line = [&](std::string_view label, const std::string& value) {

@@ -1,4 +1,4 @@
-#include "src/report/report_path.h"
+#include <xflow/report.h>
 
 #include <filesystem>
 #include <string_view>
@@ -6,7 +6,7 @@
 #include "src/onnx/document/document.h"
 #include "src/support/output_place.h"
 
-namespace xflow::api {
+namespace xflow {
 
 bool is_standard_output(const std::string& output) {
   const auto place = onnx_io::output_place(output);
@@ -39,4 +39,4 @@ Result<void> write_report(const std::string& path, const std::string& json) {
   return onnx_io::write_file(path, {&chunk, 1});
 }
 
-}  // namespace xflow::api
+}  // namespace xflow

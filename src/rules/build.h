@@ -1,7 +1,7 @@
 // Terms of rules as operations in an arena.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <map>
 #include <optional>

@@ -1,7 +1,7 @@
 // The value of an expression of a rule: dimensions, attributes and guards.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <optional>
 #include <span>

@@ -1,7 +1,7 @@
 // How the two sides of a rule are typed: the source gives facts, the target needs proofs.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <functional>
 #include <string>

@@ -10,7 +10,7 @@
 // is the same function of one element of each variable, whatever the shapes; matching tests that the target has the type of the source.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <functional>
 #include <vector>

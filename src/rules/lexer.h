@@ -1,7 +1,7 @@
 // Words, numbers and punctuation of rule files.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 // Where a rule's source occurs in a graph.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <functional>
 #include <memory>

@@ -1,7 +1,7 @@
 // A rule's source compiled for matching: operations, what their operands must be, and the order in which they are looked for.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <memory>
 #include <optional>

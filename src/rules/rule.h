@@ -16,7 +16,7 @@
 // docs/rules.md explains the language.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <array>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // The rules that may be applied: each one has a proof.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <functional>

@@ -1,7 +1,7 @@
 // What runs whole models.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <cstdint>

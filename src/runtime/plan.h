@@ -1,7 +1,7 @@
 // A run of a graph as plain data: kernels in order, buffers by number, one block of memory. The same for every device.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // What is in memory before a plan is run.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <map>

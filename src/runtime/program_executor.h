@@ -1,7 +1,7 @@
 // What executors of this process have in common: programs at each choice of sizes, which are set up anew when they are asked to be.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <functional>

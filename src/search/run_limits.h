@@ -2,8 +2,8 @@
 #pragma once
 
 #include <xflow/cancel.h>
+#include <xflow/error.h>
 #include <xflow/optimize.h>
-#include <xflow/result.h>
 
 #include <chrono>
 #include <cstdint>

@@ -8,7 +8,7 @@
 // search that is stopped by a budget has followed the same sequence of states as one that is not. See docs/search.md.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <functional>

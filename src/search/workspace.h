@@ -5,7 +5,7 @@
 // another rewrite only what depends on changed nodes is looked for and costed again.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <deque>

@@ -1,7 +1,7 @@
 // Bytes to and from a runner.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <span>
 #include <string_view>

@@ -1,7 +1,7 @@
 // Exceptions of the standard library as errors: none crosses the public interface, and nobody reads their texts.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 namespace xflow::api {
 

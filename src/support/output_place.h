@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "xflow/result.h"
+#include "xflow/error.h"
 
 namespace xflow::onnx_io {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <sys/types.h>
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Libraries that are found by name while the program runs, because they may not be there.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <span>
 #include <string>

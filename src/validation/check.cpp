@@ -11,10 +11,10 @@
 #include <unordered_map>
 
 #include "src/devices/runner/runner_executor.h"
+#include "src/eval/compare.h"
 #include "src/eval/evaluate.h"
 #include "src/onnx/document/document.h"
 #include "src/onnx/lift/lift.h"
-#include "src/support/printable.h"
 #include "src/validation/check_inputs.h"
 
 namespace xflow::api {
@@ -301,7 +301,8 @@ class Check {
   // `runner` is null where the models are evaluated here.
   Check(Runnable& a, Runnable& b, const CheckOptions& options, const Deadline& deadline, InRunner* runner)
       : a_(a), b_(b), options_(options), deadline_(deadline), runner_(runner) {
-    for (const onnx_io::ValueInfo& output : a.document().main().outputs) report_.outputs.push_back({std::string(output.name), {}, {}, {}});
+    for (const onnx_io::ValueInfo& output : a.document().main().outputs) report_.outputs.emplace_back().name = output.name;
+    worst_.resize(report_.outputs.size());
   }
 
   Result<CheckReport> run() {
@@ -309,14 +310,20 @@ class Check {
     const bool is_over = deadline_.is_over() && compared_ < wanted_;
     if (!ran && !is_over) return fail(ran.error());
     // Differences other than of outputs were found first and are shown as they are.
-    const CheckReport::Output* worst = nullptr;
-    for (const CheckReport::Output& output : report_.outputs) {
+    std::optional<std::size_t> worst;
+    for (std::size_t k = 0; k < worst_.size(); ++k) {
+      CheckReport::Output& output = report_.outputs[k];
       if (output.inputs.empty()) continue;  // it was not compared
-      if (worst == nullptr || output.worst.severity() > worst->worst.severity() || (worst->worst.agrees && !output.worst.agrees))
-        worst = &output;
+      output.agrees = worst_[k].agrees;
+      output.reason = worst_[k].reason;
+      output.error = worst_[k].error;
+      output.allowed = worst_[k].allowed;
+      if (!worst || worst_[k].severity() > worst_[*worst].severity() || (worst_[*worst].agrees && !worst_[k].agrees)) worst = k;
     }
-    if (report_.difference.empty() && worst != nullptr && !worst->worst.agrees)
-      report_.difference = fmt::format("output '{}' is {} for {}", worst->name, worst->worst.reason, worst->inputs);
+    if (report_.difference.empty() && worst && !worst_[*worst].agrees) {
+      const CheckReport::Output& output = report_.outputs[*worst];
+      report_.difference = fmt::format("output '{}' is {} for {}", output.name, output.reason, output.inputs);
+    }
     if (is_over && report_.difference.empty()) return fail(why_undecided());
     report_.equal = report_.difference.empty();
     return std::move(report_);
@@ -465,11 +472,12 @@ class Check {
       const eval::Comparison comparison =
           eval::compare(reference[k], own[k], (*actual)[k], runner_ != nullptr ? tolerance_in_runner(reference[k]) : eval::Tolerance{});
       CheckReport::Output& output = report_.outputs[k];
-      const bool worse = output.inputs.empty() || (output.worst.agrees && !comparison.agrees) ||
-                         (output.worst.agrees == comparison.agrees && comparison.severity() > output.worst.severity());
+      const eval::Comparison& before = worst_[k];
+      const bool worse = output.inputs.empty() || (before.agrees && !comparison.agrees) ||
+                         (before.agrees == comparison.agrees && comparison.severity() > before.severity());
       if (!worse) continue;
       output.type = eval::type_text(reference[k]);
-      output.worst = comparison;
+      worst_[k] = comparison;
       output.inputs = set.label;
     }
     return {};
@@ -483,26 +491,12 @@ class Check {
   std::size_t compared_ = 0;  // of these, those that were, and those that A does not take
   InRunner* runner_;
   CheckReport report_;
+  std::vector<eval::Comparison> worst_;  // of all runs, by output
 };
 
 }  // namespace
 
-std::string CheckReport::to_text() const {
-  std::string text;
-  for (const std::string& run : runs) text += fmt::format("inputs   {}\n", onnx_io::printable(run));
-  for (const std::string& reason : skipped) text += fmt::format("skipped  {}\n", onnx_io::printable(reason));
-  for (const Output& output : outputs) {
-    if (output.inputs.empty()) continue;
-    text += fmt::format("output   {}: {}  error {:.3g}  bound {:.3g}  {}\n", onnx_io::printable(output.name), output.type,
-                        output.worst.error, output.worst.allowed, output.worst.agrees ? "agrees" : "differs");
-  }
-  if (equal)
-    return text + fmt::format("equal: {} output{} on {} set{} of inputs\n", outputs.size(), plural(outputs.size()), runs.size(),
-                              plural(runs.size()));
-  return text + fmt::format("different: {}\n", onnx_io::printable(difference));
-}
-
-Result<CheckReport> check_files(const std::string& a, const std::string& b, const CheckOptions& options) {
+Result<CheckReport> check_models(const std::string& a, const std::string& b, const CheckOptions& options) {
   const Deadline deadline(options.max_seconds);
   const auto open = [&](const std::string& path) -> Result<std::unique_ptr<Runnable>> {
     auto model = Runnable::open(path, options, deadline);

@@ -1,56 +1,13 @@
 // Whether two models compute the same: both are run, on the same inputs.
 #pragma once
 
-#include <xflow/optimize.h>
-#include <xflow/result.h>
+#include <xflow/check.h>
 
-#include <cstdint>
-#include <functional>
 #include <string>
-#include <vector>
-
-#include "src/eval/compare.h"
 
 namespace xflow::api {
 
-struct CheckOptions {
-  std::vector<std::string> inputs;  // .npz files, .pb files and folders of these; empty: seeded inputs
-  // Sizes of dynamic inputs. Without them seeded inputs come in three choices: an unknown first dimension is 1, 2, 3 and any other 128,
-  // 64, 32; where A takes none of these, it is 1 and any other 1024.
-  std::vector<InputShape> shapes;
-  std::uint64_t seed = 1;
-  int runs = 1;  // seeds for each choice of sizes
-  // The program that runs both models (docs/runner.md), as a command of the shell. Empty: xflow's own evaluation.
-  std::string runner;
-  std::vector<std::string> allow_external;  // as OptimizeOptions::allow_external, of both models
-  // Of everything. A comparison that does not end by then says nothing: Error::limit.
-  double max_seconds = 300;
-  std::function<void(const std::string&)> progress;
-};
-
-struct CheckReport {
-  struct Output {
-    std::string name;
-    std::string type;        // "float32[1,10]", of the worst run
-    eval::Comparison worst;  // of all runs
-    std::string inputs;      // label of the worst run's inputs
-  };
-  bool equal = false;
-  std::vector<std::string> runs;     // labels of the inputs that were run
-  std::vector<std::string> skipped;  // "x: float32[2,3,64,64], seed 1: A cannot run: ..."
-  std::vector<Output> outputs;       // in A's order; empty if the models differ before they are run
-  std::string difference;            // where not equal: one line, of the worst output
-
-  std::string to_text() const;  // a line for each run and output, then the verdict
-};
-
-// Runs A in double and in float and B in float, and compares by eval::compare. With a runner A is run there on the inputs and again on
-// inputs that differ by eight units in the last place, and B on the inputs: B may differ from A by 4 times what A differs from itself then,
-// plus 1e-3 of the output's largest magnitude (5e-2 in half precision), as a runtime may sum in another order. Models with other names,
-// order or types of inputs or outputs, or where B refuses sizes that A takes, are not equal. An input with a default keeps it unless the
-// inputs' files give another value. Errors: unreadable or io (a model, inputs that do not fit A), unsupported ("cannot execute: If at NAME;
-// ..." without a runner, `where` is the model; a runner that cannot be started), invalid_argument (shapes), limit (time is over and no
-// difference was found: models that were not compared on all inputs are not equal).
-Result<CheckReport> check_files(const std::string& a, const std::string& b, const CheckOptions& options);
+// check_files of <xflow/check.h>.
+Result<CheckReport> check_models(const std::string& a, const std::string& b, const CheckOptions& options);
 
 }  // namespace xflow::api

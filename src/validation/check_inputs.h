@@ -1,7 +1,7 @@
 // Inputs to run a model on: seeded, or from files.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <span>

@@ -1,8 +1,8 @@
 // Whether a device computes what the reference does, before it is trusted.
 #pragma once
 
-#include <xflow/devices.h>
-#include <xflow/result.h>
+#include <xflow/device.h>
+#include <xflow/error.h>
 
 #include <functional>
 #include <string>

@@ -1,8 +1,8 @@
 // Whole models against each other, before one is shipped.
 #pragma once
 
+#include <xflow/error.h>
 #include <xflow/optimize.h>
-#include <xflow/result.h>
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 // The original, run for the check of rewritten parts, in bounds that depend on sizes alone.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <algorithm>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // Rewritten parts of a graph, executed against what they replace.
 #pragma once
 
+#include <xflow/error.h>
 #include <xflow/optimize.h>
-#include <xflow/result.h>
 
 #include <functional>
 #include <span>

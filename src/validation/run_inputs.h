@@ -1,8 +1,8 @@
 // What whole models and rewritten parts of them are run on.
 #pragma once
 
+#include <xflow/error.h>
 #include <xflow/optimize.h>
-#include <xflow/result.h>
 
 #include <cstddef>
 #include <span>

@@ -1,8 +1,8 @@
 // A document in the IR, with sizes at which it is costed and run.
 #pragma once
 
+#include <xflow/error.h>
 #include <xflow/optimize.h>
-#include <xflow/result.h>
 
 #include <functional>
 #include <memory>

@@ -1,8 +1,8 @@
 // Numbers for sizes that a model leaves open: for costs and runs alone.
 #pragma once
 
+#include <xflow/error.h>
 #include <xflow/optimize.h>
-#include <xflow/result.h>
 
 #include <functional>
 #include <span>

@@ -1,7 +1,7 @@
 // Cases in the layout of ONNX's backend tests: a folder with model.onnx and test_data_set_K/{input,output}_N.pb.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <string>
 #include <vector>

@@ -168,7 +168,7 @@ class Optional(unittest.TestCase):
             return
         self.assertEqual(0, self.configure("AUTO", False, True)[0].returncode)
         script = f'{OVERLAY}rm -rf {HEADERS["MPI"]}\nexec "$@"'
-        target = "CMakeFiles/xflow_mpi.dir/src/generator/jobs/no_mpi/mpi_workers.cpp.o"
+        target = "CMakeFiles/xflow_mpi.dir/src/cli/processes/no_mpi/mpi_workers.cpp.o"
         command = [*NAMESPACE, script, "sh", self.folder / "overlay", "ninja", "-C", self.build, target]
         run = subprocess.run(command, capture_output=True, text=True)
         self.assertEqual(0, run.returncode, run.stdout)

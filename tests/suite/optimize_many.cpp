@@ -6,6 +6,7 @@
 // {"task": "check", "a": PATH, "b": PATH, "inputs": [FILE...]}. Each answer is one line of JSON on standard output, in the same order.
 // Whole models are never timed, and with a profile as the device nothing is: the same task has the same answer everywhere.
 #include <fmt/format.h>
+#include <xflow/check.h>
 
 #include <chrono>
 #include <cstdio>
@@ -15,7 +16,6 @@
 #include <string>
 #include <string_view>
 
-#include "src/validation/check.h"
 #include "xflow/optimize.h"
 
 namespace {
@@ -41,9 +41,9 @@ json optimize(const json& task, OptimizeOptions options) {
 }
 
 json check(const json& task) {
-  xflow::api::CheckOptions options;
+  xflow::CheckOptions options;
   if (task.contains("inputs")) options.inputs = task["inputs"].get<std::vector<std::string>>();
-  const auto report = xflow::api::check_files(task["a"], task["b"], options);
+  const auto report = xflow::check_files(task["a"], task["b"], options);
   if (!report) return {{"error", report.error().text()}};
   return {{"equal", report->equal}, {"difference", report->difference}, {"runs", report->runs.size()}};
 }

@@ -2,7 +2,7 @@
 // back. Runtimes do the same.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <memory>

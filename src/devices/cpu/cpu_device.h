@@ -1,7 +1,7 @@
 // This CPU as a device: oneDNN's kernels, and loops of ours for what it lacks.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <functional>
 #include <memory>

@@ -2,7 +2,7 @@
 // without oneDNN has no_dnnl instead.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <memory>
 #include <string>

@@ -1,7 +1,7 @@
 // A kernel that is ready to run on this CPU: what the device times, and what tests compare with a naive computation.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <functional>

@@ -1,7 +1,7 @@
 // Kernels that oneDNN lacks, as plain loops of ours over real buffers.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <array>
 #include <cassert>

@@ -1,7 +1,7 @@
 // Runs a whole graph on this CPU: the kernels of its cover, one after the other, on the values of the graph.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <limits>

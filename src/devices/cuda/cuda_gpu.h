@@ -1,7 +1,7 @@
 // A GPU over CUDA.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <memory>
 

@@ -5,7 +5,7 @@
 #include <cuda.h>
 #include <cudnn.h>
 #include <nvrtc.h>
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <string>
 #include <vector>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cuda.h>
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <memory>
 #include <vector>

@@ -2,7 +2,7 @@
 // CUDA; what is above it knows no CUDA and is tested without a GPU.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <cstdint>

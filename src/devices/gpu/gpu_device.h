@@ -1,7 +1,7 @@
 // A GPU as a device: kernels timed in graphs of many launches.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <map>

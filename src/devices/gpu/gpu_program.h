@@ -1,7 +1,7 @@
 // Runs a whole graph on a GPU: the kernels of its cover on one block of memory, recorded to be started as one.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <memory>

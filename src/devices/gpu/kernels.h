@@ -1,7 +1,7 @@
 // Kernels of GPUs as plain data, before anything is launched: what a library is asked for, or source text.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <array>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // What is known of a device that is not here, as text: measured kernels of it, and what it does at most (docs/cost.md, *Profiles*).
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <map>

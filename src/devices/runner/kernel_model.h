@@ -1,7 +1,7 @@
 // Kernels as small ONNX models, to be timed in a runner.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // The messages between xflow and a runner: docs/runner.md.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <span>

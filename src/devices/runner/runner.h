@@ -1,7 +1,7 @@
 // A runtime in another process: it runs whole models and says how long they take. The protocol is docs/runner.md.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <functional>

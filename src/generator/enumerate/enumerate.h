@@ -9,7 +9,7 @@
 // graph: some operation is part of both, and some output does not depend on an input that it reads.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <functional>

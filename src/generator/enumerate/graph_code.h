@@ -1,7 +1,7 @@
 // Small graphs of a universe, and each as one number.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <compare>
 #include <cstdint>

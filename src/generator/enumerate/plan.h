@@ -1,7 +1,7 @@
 // An operation on tensors of known shapes as arithmetic on their elements, made from the operator's index notation.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 // are one only if they are made of the same names in the same way: sizes that happen to be equal do not make tensors fit.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <array>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Files of a job that may be killed at any moment: each is whole or not there.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <optional>
 #include <string>

@@ -4,7 +4,7 @@
 // files. Nothing depends on time or on the number of threads and processes.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 // Parts of the collection of rules that depend on nothing but what they are asked, so that others can do them side by side.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <functional>

@@ -7,7 +7,7 @@
 // are first looked at without such rules, which make many terms.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <memory>

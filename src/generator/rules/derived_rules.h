@@ -4,7 +4,7 @@
 // elements of tensors alone (nonzero(x)) is not used, because what follows from it would hold for those alone.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <functional>
 #include <optional>

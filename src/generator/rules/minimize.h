@@ -1,7 +1,7 @@
 // A small set of proved rules that derives all candidates.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <chrono>
 #include <cstdint>

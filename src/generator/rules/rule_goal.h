@@ -5,7 +5,7 @@
 // were tried those are taken at which the fewest different dimensions and attributes agree.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <string>
 #include <vector>

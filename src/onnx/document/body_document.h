@@ -1,7 +1,7 @@
 // The body of an If, Loop or Scan, or a local function, as a document of its own.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <optional>
 #include <string>

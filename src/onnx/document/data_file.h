@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "src/support/file.h"
-#include "xflow/result.h"
+#include "xflow/error.h"
 
 namespace xflow::onnx_io {
 

@@ -21,7 +21,7 @@
 #include "src/onnx/document/document_tensor.h"
 #include "src/onnx/document/document_type.h"
 #include "src/support/file.h"
-#include "xflow/result.h"
+#include "xflow/error.h"
 
 namespace xflow::onnx_io {
 

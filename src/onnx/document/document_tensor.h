@@ -11,7 +11,7 @@
 #include "src/ir/constant.h"
 #include "src/ir/type.h"
 #include "src/support/file.h"
-#include "xflow/result.h"
+#include "xflow/error.h"
 
 namespace xflow::onnx_io {
 

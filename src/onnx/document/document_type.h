@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/ir/type.h"
-#include "xflow/result.h"
+#include "xflow/error.h"
 
 namespace xflow::onnx_io {
 

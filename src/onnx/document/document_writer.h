@@ -10,7 +10,7 @@
 
 #include "src/onnx/document/document.h"
 #include "src/onnx/document/output_files.h"
-#include "xflow/result.h"
+#include "xflow/error.h"
 
 namespace xflow::onnx_io {
 

@@ -1,7 +1,7 @@
 // Models that come from no document: a graph of the IR alone, as ONNX.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <span>
 #include <string>

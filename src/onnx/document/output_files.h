@@ -13,7 +13,7 @@
 #include "src/support/descriptor.h"
 #include "src/support/file.h"
 #include "src/support/output_place.h"
-#include "xflow/result.h"
+#include "xflow/error.h"
 
 namespace xflow::onnx_io {
 

@@ -4,7 +4,7 @@
 // equation stands above its function. Lowering writes the original node back as long as its value survives.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <functional>
 #include <span>

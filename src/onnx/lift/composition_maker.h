@@ -1,7 +1,7 @@
 // What the files of compositions share.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <optional>

@@ -6,7 +6,7 @@
 // identity of a constant is that constant.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 // The rows of all operators' spellings, looked up by ONNX operator.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <vector>
 

@@ -4,7 +4,7 @@
 // names; an expression of constants becomes one initializer. Names of inputs, outputs and captured values stay.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 // What lowering writes: which nodes of the document stay, what is spelled anew, which constants are needed, and in what order.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <map>

@@ -1,7 +1,7 @@
 // Integers that depend on sizes known only when the model runs, as nodes that compute them from shapes.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstddef>
 #include <cstdint>

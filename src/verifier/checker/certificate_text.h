@@ -13,7 +13,7 @@
 // out is the identity: maps z0,z1,..., pairing 0,1,..., factors that need no proof.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <string>
 #include <string_view>

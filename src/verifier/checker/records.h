@@ -23,7 +23,7 @@
 // hold (the others are not asked again). The version of Z3 is information.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <optional>

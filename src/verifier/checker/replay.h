@@ -1,7 +1,7 @@
 // Counterexamples as text, evaluated again.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <string>
 #include <string_view>

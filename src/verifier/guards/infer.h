@@ -1,7 +1,7 @@
 // Guards of a rule, found: the weakest of a small vocabulary under which it is proved.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,7 @@
 // What a proof assumes of the shapes, attributes and values of a rule, as text.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <optional>
 #include <string>

@@ -1,7 +1,7 @@
 // Rules as a whole: a rule is proved if all its instances are.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <optional>

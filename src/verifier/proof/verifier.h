@@ -1,7 +1,7 @@
 // Decides rules for all shapes that their guards admit.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <chrono>
 #include <cstdint>

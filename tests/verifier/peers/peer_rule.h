@@ -4,7 +4,7 @@
 // files of s-expressions, "source=>target": one with rules of one output, one with pairs of lines that share their target.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
 
 #include <cstdint>
 #include <string>

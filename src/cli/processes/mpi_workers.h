@@ -1,14 +1,13 @@
 // The processes of `mpirun -n N xflow ...` as workers. What needs MPI is a library of its own, so that only the program is linked to it.
 #pragma once
 
-#include <xflow/result.h>
+#include <xflow/error.h>
+#include <xflow/generate.h>
 
 #include <cstddef>
 #include <memory>
 
-#include "src/generator/jobs/workers.h"
-
-namespace xflow::generator {
+namespace xflow::cli {
 
 // What the environment says: mpirun of Open MPI, and of MPICH and its kin, tells every process how many it started.
 struct MpiPlace {
@@ -21,6 +20,6 @@ MpiPlace mpi_place();
 // the object. In the others: does pieces of `work` until the first has no more, and returns nothing. Once in a process.
 // Errors, of the first process alone, and the others return nothing: unsupported where this build has no MPI, or not the one of that
 // mpirun, as every process would do the whole job.
-Result<std::unique_ptr<Workers>> join_processes(const Piece& work);
+Result<std::unique_ptr<GeneratorWorkers>> join_processes(const GeneratorPiece& work);
 
-}  // namespace xflow::generator
+}  // namespace xflow::cli

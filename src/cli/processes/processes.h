@@ -1,13 +1,13 @@
 // Pieces of work done by several processes: the first hands them out, the others do them. How messages travel is another matter.
 #pragma once
 
+#include <xflow/generate.h>
+
 #include <cstddef>
 #include <memory>
 #include <string>
 
-#include "src/generator/jobs/workers.h"
-
-namespace xflow::generator {
+namespace xflow::cli {
 
 // Messages between the first process and the others, which are numbered from 1.
 class Messages {
@@ -27,13 +27,13 @@ class Messages {
 };
 
 // In the first process. Whoever is idle gets one piece at a time; when this object ends, the others are told to stop.
-class Processes final : public Workers {
+class Processes final : public GeneratorWorkers {
  public:
   explicit Processes(std::unique_ptr<Messages> messages) : messages_(std::move(messages)) {}
   ~Processes() override;
 
   // The work is done by what the others gave to `serve`. After an error no piece is handed out, and those under way come to their end.
-  Result<void> run(const std::vector<std::string>& pieces, const Piece& work,
+  Result<void> run(const std::vector<std::string>& pieces, const GeneratorPiece& work,
                    const std::function<Result<void>(std::size_t piece, std::string result)>& done) override;
   std::size_t width() const override { return messages_->others(); }
 
@@ -42,6 +42,6 @@ class Processes final : public Workers {
 };
 
 // In another process: does the pieces that the first one sends and answers with the result or the error, until it is told to stop.
-void serve(Messages& messages, const Piece& work);
+void serve(Messages& messages, const GeneratorPiece& work);
 
-}  // namespace xflow::generator
+}  // namespace xflow::cli

@@ -1,8 +1,8 @@
-#include "src/cli/default_device.h"
+#include "src/devices/default_device.h"
 
 #include <gtest/gtest.h>
 
-namespace xflow::cli {
+namespace xflow::cost {
 namespace {
 
 TEST(DefaultDevice, IsThisCpuWithoutAGpu) {
@@ -32,4 +32,4 @@ TEST(DefaultDevice, IsThisCpuWhereTheCheckOfTheGpuFails) {
 }
 
 }  // namespace
-}  // namespace xflow::cli
+}  // namespace xflow::cost

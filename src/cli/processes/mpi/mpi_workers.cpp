@@ -1,4 +1,4 @@
-#include "src/generator/jobs/mpi_workers.h"
+#include "src/cli/processes/mpi_workers.h"
 
 #include <fmt/format.h>
 #include <mpi.h>
@@ -8,9 +8,9 @@
 #include <climits>
 #include <thread>
 
-#include "src/generator/jobs/processes.h"
+#include "src/cli/processes/processes.h"
 
-namespace xflow::generator {
+namespace xflow::cli {
 namespace {
 
 // An error of MPI itself ends all processes, with its own message.
@@ -59,18 +59,18 @@ class MpiMessages final : public Messages {
 
 }  // namespace
 
-Result<std::unique_ptr<Workers>> join_processes(const Piece& work) {
+Result<std::unique_ptr<GeneratorWorkers>> join_processes(const GeneratorPiece& work) {
   const MpiPlace place = mpi_place();
   auto messages = std::make_unique<MpiMessages>();
   if (messages->processes() != place.processes) {
-    if (place.process != 0) return std::unique_ptr<Workers>();
+    if (place.process != 0) return std::unique_ptr<GeneratorWorkers>();
     return fail(ErrorCode::unsupported, fmt::format("started as {} processes that find {} of them, so that each would do the whole job; "
                                                     "use the mpirun of the MPI that this was built with",
                                                     place.processes, messages->processes()));
   }
-  if (messages->process() == 0) return std::unique_ptr<Workers>(std::make_unique<Processes>(std::move(messages)));
+  if (messages->process() == 0) return std::unique_ptr<GeneratorWorkers>(std::make_unique<Processes>(std::move(messages)));
   serve(*messages, work);
-  return std::unique_ptr<Workers>();
+  return std::unique_ptr<GeneratorWorkers>();
 }
 
-}  // namespace xflow::generator
+}  // namespace xflow::cli

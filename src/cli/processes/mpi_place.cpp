@@ -3,9 +3,9 @@
 #include <optional>
 #include <string_view>
 
-#include "src/generator/jobs/mpi_workers.h"
+#include "src/cli/processes/mpi_workers.h"
 
-namespace xflow::generator {
+namespace xflow::cli {
 namespace {
 
 std::optional<std::size_t> number_in(const char* variable) {
@@ -27,4 +27,4 @@ MpiPlace mpi_place() {
   return {};
 }
 
-}  // namespace xflow::generator
+}  // namespace xflow::cli

@@ -1,4 +1,4 @@
-#include "src/generator/jobs/processes.h"
+#include "src/cli/processes/processes.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <new>
 #include <thread>
 
-namespace xflow::generator {
+namespace xflow::cli {
 namespace {
 
 // Messages between threads that stand for processes.
@@ -48,7 +48,7 @@ class Place final : public Messages {
 // The first process and `others` that do `work`.
 class Job {
  public:
-  Job(std::size_t others, const Piece& work) : network_(others + 1) {
+  Job(std::size_t others, const GeneratorPiece& work) : network_(others + 1) {
     for (std::size_t k = 1; k <= others; ++k) {
       threads_.emplace_back([this, k, work] {
         Place place(network_, k);
@@ -66,7 +66,9 @@ class Job {
 
   Result<std::map<std::size_t, std::string>> run(const std::vector<std::string>& pieces) {
     std::map<std::size_t, std::string> results;
-    const Piece unused = [](const std::string&) -> Result<std::string> { return fail(ErrorCode::internal, "the first process works"); };
+    const GeneratorPiece unused = [](const std::string&) -> Result<std::string> {
+      return fail(ErrorCode::internal, "the first process works");
+    };
     XFLOW_CHECK(processes_->run(pieces, unused, [&](std::size_t piece, std::string result) -> Result<void> {
       if (!results.emplace(piece, std::move(result)).second) return fail(ErrorCode::internal, "done twice");
       if (results.at(piece) == "refuse") return fail(ErrorCode::io, "refused");
@@ -154,4 +156,4 @@ TEST(Processes, AnswerWhereThereIsNoMemory) {
 }
 
 }  // namespace
-}  // namespace xflow::generator
+}  // namespace xflow::cli

@@ -1,8 +1,8 @@
 // Where costs can be measured.
 #pragma once
 
+#include <xflow/error.h>
 #include <xflow/export.h>
-#include <xflow/result.h>
 
 #include <cstdint>
 #include <string>
@@ -20,6 +20,15 @@ struct DeviceDescription {
 
 // This CPU, then the GPUs. Loads the CUDA libraries where there are some. Never fails: what cannot be used says why.
 XFLOW_API std::vector<DeviceDescription> devices();
+
+// The device of a program whose user names none.
+struct DefaultDevice {
+  std::string name;     // "cuda:0" or "cpu"
+  std::string warning;  // of a GPU that is there and is not used; empty if there is none
+};
+// "cuda:0" where the first GPU can be used and passes a check, otherwise "cpu". `check`: a command of the shell that calls check_device for
+// it, in another process, which a fault of a driver or library may end. `seconds`: that the check may take.
+XFLOW_API DefaultDevice default_device(const std::string& check, double seconds = 120);
 
 struct DeviceCheck {
   std::uint64_t graphs = 0;  // that computed what the reference does

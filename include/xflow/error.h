@@ -3,6 +3,8 @@
 // Result<T> has the interface of C++23's std::expected<T, Error>. No function of xflow throws across its public interface.
 #pragma once
 
+#include <xflow/export.h>
+
 #include <cassert>
 #include <string>
 #include <string_view>
@@ -46,6 +48,9 @@ inline Unexpected fail(ErrorCode code, std::string message, std::string where = 
   return Unexpected{Error{code, std::move(message), std::move(where)}};
 }
 inline Unexpected fail(Error error) { return Unexpected{std::move(error)}; }
+
+// For programs: what the exception that is being handled means, without the texts of the standard library. Call it in a catch block.
+XFLOW_API Error error_of_exception();
 
 // A value of type T or the Error that prevented it.
 template <typename T>

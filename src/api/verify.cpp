@@ -1,0 +1,186 @@
+#include "xflow/verify.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "src/api/rule_set.h"
+#include "src/support/exceptions.h"
+#include "src/verifier/checker/replay.h"
+#include "src/verifier/counterexample/explain_rule.h"
+#include "src/verifier/guards/infer.h"
+#include "src/verifier/proof/assumptions.h"
+#include "src/verifier/proof/prove_rules.h"
+
+namespace xflow {
+namespace {
+
+Verdict public_verdict(verifier::Verdict verdict) {
+  switch (verdict) {
+    case verifier::Verdict::proved:
+      return Verdict::proved;
+    case verifier::Verdict::refuted:
+      return Verdict::refuted;
+    case verifier::Verdict::ill_typed:
+      return Verdict::ill_typed;
+    case verifier::Verdict::timeout:
+      return Verdict::timeout;
+    case verifier::Verdict::unknown:
+      break;
+  }
+  return Verdict::unknown;
+}
+
+Counterexample public_counterexample(const verifier::Counterexample& found) {
+  Counterexample result;
+  result.summary = found.summary();
+  result.text = found.to_string();
+  result.choice = found.choice;
+  result.integers = found.integers;
+  for (std::size_t k = 0; k < found.tensors.size(); ++k) {
+    Counterexample::Tensor& tensor = result.tensors.emplace_back();
+    tensor.name = found.tensors[k].first;
+    if (k < found.shapes.size()) tensor.shape = found.shapes[k];
+    tensor.value = found.tensors[k].second;
+  }
+  result.output = found.output_name;
+  result.index = found.index;
+  result.source_value = found.source_value;
+  result.target_value = found.target_value;
+  return result;
+}
+
+Result<verifier::Options> internal(const VerifyOptions& options) {
+  verifier::Options result;
+  result.refute_first = true;
+  if (options.max_seconds) {
+    if (!(*options.max_seconds > 0)) return fail(ErrorCode::invalid_argument, "max_seconds must be positive");
+    result.timeout = std::chrono::duration<double>(*options.max_seconds);
+  }
+  if (options.jobs < 1) return fail(ErrorCode::invalid_argument, "jobs must be at least 1");
+  return result;
+}
+
+std::vector<std::string> texts(const std::vector<rules::Guard>& guards) {
+  std::vector<std::string> list;
+  list.reserve(guards.size());
+  for (const rules::Guard& guard : guards) list.push_back(rules::print(guard));
+  return list;
+}
+
+// Replays the record of a proof where there is one that is accepted, decides otherwise.
+verifier::RuleDecision decide_one(const rules::Rule& rule, const verifier::RuleRecord* record, const verifier::Options& options) {
+  if (record != nullptr) {
+    const auto start = std::chrono::steady_clock::now();
+    if (verifier::replay(rule, *record, options)) {
+      verifier::RuleDecision replayed;
+      replayed.rule = rule.name;
+      replayed.verdict = replayed.decision.verdict = verifier::Verdict::proved;
+      replayed.instances = record->instances.size();
+      replayed.microseconds = static_cast<std::uint64_t>(
+          std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start).count());
+      return replayed;
+    }
+  }
+  return verifier::decide(rule, options);
+}
+
+RuleDecision decision_of(const rules::Rule& rule, const verifier::RuleRecord* record, const verifier::Options& deciding) {
+  const verifier::Options options = deciding.started();
+  const verifier::RuleDecision found = decide_one(rule, record, options);
+  RuleDecision result;
+  result.rule = found.rule;
+  result.verdict = public_verdict(found.verdict);
+  result.microseconds = found.microseconds;
+  result.instances = found.instances;
+  result.choice = found.choice;
+  result.open = found.decision.open;
+  if (found.verdict == verifier::Verdict::proved) result.needed_guards = texts(verifier::needed_guards(rule, options));
+  if (found.verdict == verifier::Verdict::unknown) result.missing_guards = texts(verifier::missing_value_guards(rule, options));
+  if (found.decision.counterexample) result.counterexample = public_counterexample(*found.decision.counterexample);
+  return result;
+}
+
+// What was found does not depend on the number of threads.
+Result<std::vector<RuleDecision>> decide_all(const RuleSet& set, const VerifyOptions& options) {
+  XFLOW_TRY(const verifier::Options deciding, internal(options));
+  const std::vector<rules::Rule>& rules = set.state().rules;
+  std::vector<RuleDecision> decisions(rules.size());
+  std::vector<std::optional<Error>> errors(rules.size());
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t k = next++; k < rules.size(); k = next++) {
+      auto decision = api::guarded<RuleDecision>(
+          [&]() -> Result<RuleDecision> { return decision_of(rules[k], set.state().records.find(rules[k].hash), deciding); });
+      if (decision) {
+        decisions[k] = *std::move(decision);
+      } else {
+        errors[k] = decision.error();
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int k = 1; k < options.jobs; ++k) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  for (const std::optional<Error>& error : errors)
+    if (error) return fail(*error);
+  return decisions;
+}
+
+}  // namespace
+
+const char* to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::proved:
+      return "proved";
+    case Verdict::refuted:
+      return "refuted";
+    case Verdict::unknown:
+      return "unknown";
+    case Verdict::ill_typed:
+      return "ill-typed";
+    case Verdict::timeout:
+      break;
+  }
+  return "timeout";
+}
+
+Result<std::vector<RuleDecision>> verify(const RuleSet& rules, const VerifyOptions& options) {
+  return api::guarded<std::vector<RuleDecision>>([&] { return decide_all(rules, options); });
+}
+
+Result<Explanation> explain(const RuleSet& rule, const VerifyOptions& options) {
+  return api::guarded<Explanation>([&]() -> Result<Explanation> {
+    XFLOW_TRY(const verifier::Options deciding, internal(options));
+    XFLOW_TRY(const rules::Rule one, api::only_rule(rule));
+    std::string text = verifier::explain_rule(one, deciding);
+    const bool proved = text.starts_with(one.name + ": proved");
+    return Explanation{proved, std::move(text)};
+  });
+}
+
+Result<InferredGuards> infer_guards(const RuleSet& rule, const VerifyOptions& options) {
+  return api::guarded<InferredGuards>([&]() -> Result<InferredGuards> {
+    XFLOW_TRY(const verifier::Options deciding, internal(options));
+    XFLOW_TRY(const rules::Rule one, api::only_rule(rule));
+    XFLOW_TRY(verifier::Inference inference, verifier::infer_guards(one, deciding));
+    InferredGuards result;
+    result.proved = inference.proved;
+    result.text = fmt::format("{}: {}", one.name, verifier::to_string(inference));
+    if (inference.proved) result.rule = api::make_rule_set({std::move(inference.rule)});
+    return result;
+  });
+}
+
+Result<ReplayedCounterexample> replay_counterexample(const RuleSet& rule, const std::string& text) {
+  return api::guarded<ReplayedCounterexample>([&]() -> Result<ReplayedCounterexample> {
+    XFLOW_TRY(const rules::Rule one, api::only_rule(rule));
+    XFLOW_TRY(verifier::Replayed replayed, verifier::replay_counterexample(one, text));
+    return ReplayedCounterexample{replayed.different, std::move(replayed.text)};
+  });
+}
+
+}  // namespace xflow

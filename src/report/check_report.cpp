@@ -1,0 +1,24 @@
+#include <fmt/format.h>
+#include <xflow/check.h>
+
+#include "src/support/printable.h"
+
+namespace xflow {
+
+std::string CheckReport::to_text() const {
+  const auto plural = [](std::size_t count) { return count == 1 ? "" : "s"; };
+  std::string text;
+  for (const std::string& run : runs) text += fmt::format("inputs   {}\n", onnx_io::printable(run));
+  for (const std::string& reason : skipped) text += fmt::format("skipped  {}\n", onnx_io::printable(reason));
+  for (const Output& output : outputs) {
+    if (output.inputs.empty()) continue;
+    text += fmt::format("output   {}: {}  error {:.3g}  bound {:.3g}  {}\n", onnx_io::printable(output.name), output.type, output.error,
+                        output.allowed, output.agrees ? "agrees" : "differs");
+  }
+  if (equal)
+    return text + fmt::format("equal: {} output{} on {} set{} of inputs\n", outputs.size(), plural(outputs.size()), runs.size(),
+                              plural(runs.size()));
+  return text + fmt::format("different: {}\n", onnx_io::printable(difference));
+}
+
+}  // namespace xflow

@@ -1,0 +1,208 @@
+// The rest of what the command line does, by the public interface.
+#include <gtest/gtest.h>
+#include <xflow/check.h>
+#include <xflow/generate.h>
+#include <xflow/model.h>
+#include <xflow/profile.h>
+#include <xflow/report.h>
+#include <xflow/text.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <new>
+
+namespace xflow {
+namespace {
+
+std::filesystem::path folder(const char* name) {
+  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / name;
+  std::filesystem::remove_all(path);
+  std::filesystem::create_directories(path);
+  return path;
+}
+
+TEST(Generate, FindsRules) {
+  GenerateOptions options;
+  options.words = {"relu", "transpose"};
+  options.max_operators = 2;
+  options.out = folder("generate");
+  const auto summary = generate(options);
+  ASSERT_TRUE(summary) << summary.error().text();
+  EXPECT_GT(summary->graphs, 0U);
+  EXPECT_TRUE(std::filesystem::exists(options.out + "/generated.rules"));
+  const auto job = generator_job(options.out);
+  ASSERT_TRUE(job);
+  ASSERT_TRUE(*job);
+  EXPECT_EQ((*job)->words, options.words);
+  EXPECT_EQ((*job)->max_operators, 2U);
+  EXPECT_FALSE(*generator_job(folder("no_job")));
+}
+
+TEST(Generate, RefusesWhatItDoesNotKnow) {
+  EXPECT_EQ(generator_preset("vit").error().message, "unknown preset 'vit'; there are cnn, transformer, rnn and all");
+  EXPECT_FALSE(generator_preset("cnn")->empty());
+  const std::vector<std::string> words = generator_words();
+  EXPECT_TRUE(std::ranges::is_sorted(words));
+  GenerateOptions options;
+  options.jobs = 0;
+  EXPECT_EQ(generate(options).error().message, "jobs must be at least 1");
+}
+
+// Does every piece in this thread, and counts them.
+class CountingWorkers final : public GeneratorWorkers {
+ public:
+  explicit CountingWorkers(const GenerateOptions& options) : worker_(*GeneratorWorker::make(options)) {}
+  Result<void> run(const std::vector<std::string>& pieces, const GeneratorPiece& /*work*/,
+                   const std::function<Result<void>(std::size_t, std::string)>& done) override {
+    for (std::size_t k = 0; k < pieces.size(); ++k) {
+      XFLOW_TRY(std::string result, worker_.run(pieces[k]));
+      XFLOW_CHECK(done(k, std::move(result)));
+      ++count;
+    }
+    return {};
+  }
+  std::size_t width() const override { return 1; }
+  std::size_t count = 0;
+
+ private:
+  GeneratorWorker worker_;
+};
+
+TEST(Generate, LetsOthersDoTheWork) {
+  GenerateOptions options;
+  options.words = {"relu", "transpose"};
+  options.max_operators = 2;
+  options.out = folder("generate_alone");
+  ASSERT_TRUE(generate(options));
+  GenerateOptions shared = options;
+  shared.out = folder("generate_shared");
+  CountingWorkers workers(shared);
+  const auto summary = generate(shared, &workers);
+  ASSERT_TRUE(summary) << summary.error().text();
+  EXPECT_GT(workers.count, 0U);
+  const auto text = [](const std::string& path) {
+    std::ifstream file(path);
+    return std::string((std::istreambuf_iterator<char>(file)), {});
+  };
+  EXPECT_EQ(text(options.out + "/generated.rules"), text(shared.out + "/generated.rules"));
+}
+
+// y = Relu(x) for x: float32[2, 3], IR version 8, opset 13.
+std::string relu_model() {
+  constexpr unsigned char kBytes[] = {0x08, 0x08, 0x3a, 0x3b, 0x0a, 0x0c, 0x0a, 0x01, 0x78, 0x12, 0x01, 0x79, 0x22, 0x04,
+                                      0x52, 0x65, 0x6c, 0x75, 0x12, 0x01, 0x67, 0x5a, 0x13, 0x0a, 0x01, 0x78, 0x12, 0x0e,
+                                      0x0a, 0x0c, 0x08, 0x01, 0x12, 0x08, 0x0a, 0x02, 0x08, 0x02, 0x0a, 0x02, 0x08, 0x03,
+                                      0x62, 0x13, 0x0a, 0x01, 0x79, 0x12, 0x0e, 0x0a, 0x0c, 0x08, 0x01, 0x12, 0x08, 0x0a,
+                                      0x02, 0x08, 0x02, 0x0a, 0x02, 0x08, 0x03, 0x42, 0x04, 0x0a, 0x00, 0x10, 0x0d};
+  return {reinterpret_cast<const char*>(kBytes), sizeof kBytes};
+}
+
+std::string written(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+
+TEST(Models, SayWhatTheyHold) {
+  const auto info = inspect_model(written(folder("models") / "m.onnx", relu_model()));
+  ASSERT_TRUE(info) << info.error().text();
+  EXPECT_EQ(info->ir_version, 8);
+  ASSERT_EQ(info->operator_sets.size(), 1U);
+  EXPECT_EQ(info->operator_sets[0].domain, "ai.onnx");
+  EXPECT_EQ(info->operator_sets[0].version, 13);
+  ASSERT_EQ(info->inputs.size(), 1U);
+  EXPECT_EQ(info->inputs[0].name, "x");
+  EXPECT_EQ(info->nodes, 1U);
+  ASSERT_EQ(info->operators.size(), 1U);
+  EXPECT_EQ(info->operators[0].first, "Relu");
+  EXPECT_TRUE(info->opaque.empty());
+  EXPECT_EQ(inspect_model("/nowhere/m.onnx").error().code, ErrorCode::unreadable);
+}
+
+TEST(Check, ComparesModels) {
+  const std::filesystem::path at = folder("check");
+  const std::string a = written(at / "a.onnx", relu_model());
+  std::string other = relu_model();
+  other.replace(other.find("Relu"), 4, "Sqrt");
+  const std::string b = written(at / "b.onnx", other);
+  CheckOptions options;
+  options.runs = 2;
+  const auto same = check_files(a, a, options);
+  ASSERT_TRUE(same) << same.error().text();
+  EXPECT_TRUE(same->equal);
+  ASSERT_EQ(same->outputs.size(), 1U);
+  EXPECT_TRUE(same->outputs[0].agrees);
+  EXPECT_EQ(same->outputs[0].error, 0);
+  EXPECT_EQ(same->runs.size(), 2U);
+  const auto different = check_files(a, b, options);
+  ASSERT_TRUE(different) << different.error().text();
+  EXPECT_FALSE(different->equal);
+  EXPECT_FALSE(different->outputs[0].agrees);
+  EXPECT_TRUE(different->difference.starts_with("output 'y' is ")) << different->difference;
+  EXPECT_FALSE(different->outputs[0].reason.empty());
+}
+
+constexpr std::string_view kProfile =
+    "xflow profile 1\ndevice npu\nmodel NPU 7\nlibrary vendor 2.1\nthreads 1\nroofline launch 5000\nroofline bandwidth 400000000000\n"
+    "roofline peak float32 10000000000000\n";
+
+TEST(Profile, IsReadMergedAndWritten) {
+  const std::filesystem::path at = folder("profile");
+  auto profile = Profile::read(written(at / "npu.xprof", std::string(kProfile)));
+  ASSERT_TRUE(profile) << profile.error().text();
+  EXPECT_EQ(profile->kernels(), 0U);
+  EXPECT_EQ(profile->text(), kProfile);
+  Profile copy = *profile;
+  EXPECT_EQ(*copy.merge(*profile), 0U);
+  EXPECT_EQ(copy.prune({.disturbed = true, .refused = false, .only = ""}), 0U);
+  ASSERT_TRUE(copy.write(at / "copy.xprof"));
+  EXPECT_EQ(Profile::read(at / "copy.xprof")->text(), kProfile);
+  EXPECT_FALSE(profile->describe().empty());
+  EXPECT_EQ(copy.add_to_costs("").error().code, ErrorCode::io);
+  OptimizeOptions elsewhere;
+  elsewhere.device = "profile:" + (at / "npu.xprof").string();
+  EXPECT_EQ(Profile::of_costs(elsewhere).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(Profile::record({at}, elsewhere).error().text(), at.string() + ": no .onnx files in the folder");
+}
+
+TEST(Profile, SaysWhereItCannotBeRead) {
+  const auto none = Profile::read("/nowhere/cpu.xprof");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::io);
+}
+
+TEST(Text, IsMadeSafeForTerminals) {
+  EXPECT_EQ(printable("a\nb\x1b[31m"), "a\\nb\\x1b[31m");
+  EXPECT_EQ(printable_lines("a\nb\x1b"), "a\nb\\x1b");
+}
+
+TEST(Errors, OfExceptionsAreSentences) {
+  Error error;
+  try {
+    throw std::bad_alloc();
+  } catch (...) {
+    error = error_of_exception();
+  }
+  EXPECT_EQ(error, (Error{ErrorCode::limit, "out of memory", ""}));
+}
+
+TEST(Reports, MayNotTakeThePlaceOfTheModel) {
+  const std::filesystem::path at = folder("reports");
+  const auto refused = check_report_path(at / "m.onnx", at / "m.onnx", at / "out.onnx", "", {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "the report would overwrite the model that is read");
+  EXPECT_TRUE(check_report_path(at / "report.json", at / "m.onnx", at / "out.onnx", "", {}));
+  EXPECT_TRUE(is_standard_output("-"));
+  EXPECT_FALSE(is_standard_output(at / "out.onnx"));
+}
+
+TEST(InputShapes, AreRead) {
+  const auto shape = parse_input_shape("x:1,3,48");
+  ASSERT_TRUE(shape);
+  EXPECT_EQ(shape->input, "x");
+  EXPECT_EQ(shape->dims, (std::vector<std::int64_t>{1, 3, 48}));
+  EXPECT_EQ(parse_input_shape("x").error().code, ErrorCode::invalid_argument);
+}
+
+}  // namespace
+}  // namespace xflow
