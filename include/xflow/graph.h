@@ -13,8 +13,10 @@
 #include <xflow/export.h>
 #include <xflow/optimize.h>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -42,12 +44,51 @@ enum class DataType : std::uint8_t {
   bfloat16 = 16,
 };
 
-// A size: a number, or a name for one that is known when the graph runs. Equal names are equal sizes.
-using Dimension = std::variant<std::int64_t, std::string>;
+// An integer of any type, for arguments that are sizes.
+template <typename T>
+concept SizeNumber = std::integral<T> && !std::same_as<T, bool>;
+
+// A size: a number, or a name for one that is known when the graph runs. Equal names are equal sizes. {"N", 64, 256} is a list of them.
+class Dimension {
+ public:
+  template <SizeNumber Number>
+  Dimension(Number size) : value_(static_cast<std::int64_t>(size)) {}  // NOLINT(google-explicit-constructor)
+  Dimension(std::string name) : value_(std::move(name)) {}             // NOLINT(google-explicit-constructor)
+  Dimension(const char* name) : value_(std::string(name)) {}           // NOLINT(google-explicit-constructor)
+  bool is_named() const { return std::holds_alternative<std::string>(value_); }
+  std::int64_t size() const { return std::get<std::int64_t>(value_); }       // requires !is_named()
+  const std::string& name() const { return std::get<std::string>(value_); }  // requires is_named()
+  friend bool operator==(const Dimension&, const Dimension&) = default;
+
+ private:
+  std::variant<std::int64_t, std::string> value_;
+};
 
 // An attribute of an operator: an integer, integers, sizes (for shapes that depend on named dimensions), a real number, a word, an element
-// type. A graph that was optimised may have sizes that are polynomials of names, such as "2*N + 1".
-using AttributeValue = std::variant<std::int64_t, std::vector<std::int64_t>, std::vector<Dimension>, double, std::string, DataType>;
+// type. A list in braces is one of sizes if it has a name, {"N", 64}, and one of integers otherwise. A graph that was optimised may have
+// sizes that are polynomials of names, such as "2*N + 1". What it holds is asked for by std::get_if, as of a variant.
+class AttributeValue : public std::variant<std::int64_t, std::vector<std::int64_t>, std::vector<Dimension>, double, std::string, DataType> {
+ public:
+  template <SizeNumber Number>
+  AttributeValue(Number value) : variant(static_cast<std::int64_t>(value)) {}           // NOLINT(google-explicit-constructor)
+  AttributeValue(double value) : variant(value) {}                                      // NOLINT(google-explicit-constructor)
+  AttributeValue(std::string word) : variant(std::move(word)) {}                        // NOLINT(google-explicit-constructor)
+  AttributeValue(const char* word) : variant(std::string(word)) {}                      // NOLINT(google-explicit-constructor)
+  AttributeValue(DataType type) : variant(type) {}                                      // NOLINT(google-explicit-constructor)
+  AttributeValue(std::vector<std::int64_t> integers) : variant(std::move(integers)) {}  // NOLINT(google-explicit-constructor)
+  AttributeValue(std::vector<Dimension> sizes) : variant(std::move(sizes)) {}           // NOLINT(google-explicit-constructor)
+  AttributeValue(std::initializer_list<Dimension> list) : variant(of_list(list)) {}
+
+ private:
+  static variant of_list(std::initializer_list<Dimension> list) {
+    std::vector<std::int64_t> integers;
+    for (const Dimension& size : list) {
+      if (size.is_named()) return std::vector<Dimension>(list);
+      integers.push_back(size.size());
+    }
+    return integers;
+  }
+};
 using NamedAttribute = std::pair<std::string, AttributeValue>;
 
 // A value of one graph: counts inputs, weights and results of nodes in the order in which they were made.

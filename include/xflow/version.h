@@ -2,6 +2,6 @@
 #pragma once
 
 #define XFLOW_VERSION_MAJOR 0
-#define XFLOW_VERSION_MINOR 1
+#define XFLOW_VERSION_MINOR 2
 #define XFLOW_VERSION_PATCH 0
-#define XFLOW_VERSION "0.1.0"
+#define XFLOW_VERSION "0.2.0"

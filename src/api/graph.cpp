@@ -40,9 +40,8 @@ Value GraphBuilder::input(std::string name, DataType type, std::vector<Dimension
     return value;
   }
   for (const Dimension& d : dims) {
-    const auto* size = std::get_if<std::int64_t>(&d);
-    if (size != nullptr && *size < 1) {
-      state_->error = Error{ErrorCode::invalid_argument, fmt::format("size {} is not positive", *size), fmt::format("input '{}'", name)};
+    if (!d.is_named() && d.size() < 1) {
+      state_->error = Error{ErrorCode::invalid_argument, fmt::format("size {} is not positive", d.size()), fmt::format("input '{}'", name)};
       return value;
     }
   }

@@ -13,8 +13,8 @@ namespace {
 DataType public_type(ir::DataType type) { return static_cast<DataType>(type); }
 
 ir::Poly poly(ir::Symbols& symbols, const Dimension& dimension) {
-  if (const auto* size = std::get_if<std::int64_t>(&dimension)) return ir::Poly(*size);
-  return ir::Poly(symbols.named(ir::SymbolKind::dimension, std::get<std::string>(dimension)));
+  if (!dimension.is_named()) return ir::Poly(dimension.size());
+  return ir::Poly(symbols.named(ir::SymbolKind::dimension, dimension.name()));
 }
 
 std::vector<ir::Poly> polys(ir::Symbols& symbols, const std::vector<Dimension>& dimensions) {

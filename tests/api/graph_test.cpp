@@ -33,6 +33,28 @@ TEST(GraphBuilder, BuildsWhatItIsTold) {
   EXPECT_EQ(graph->outputs()[0].value, graph->nodes()[1].results[0]);
 }
 
+TEST(GraphBuilder, TakesSizesOfAllIntegerTypesAndNames) {
+  const int width = 64;
+  const std::size_t height = 256;
+  const std::vector<Dimension> dims = {"N", width, height};
+  EXPECT_EQ(dims, (std::vector<Dimension>{Dimension("N"), Dimension(64), Dimension(256)}));
+  EXPECT_EQ((std::vector<Dimension>{height, width}).size(), 2U);
+  EXPECT_TRUE(dims[0].is_named());
+  EXPECT_EQ(dims[2].size(), 256);
+  EXPECT_NE(dims[0], Dimension("M"));
+  const AttributeValue integers = {1, 0};
+  EXPECT_EQ(*std::get_if<std::vector<std::int64_t>>(&integers), (std::vector<std::int64_t>{1, 0}));
+  const AttributeValue sizes = {"N", height};
+  EXPECT_EQ(*std::get_if<std::vector<Dimension>>(&sizes), (std::vector<Dimension>{"N", 256}));
+  GraphBuilder builder;
+  const Value x = builder.input("x", DataType::float32, {"N", width, height});
+  const Value flat = builder.apply("reshape", {x}, {{"shape", {"N", width * 256}}});
+  builder.output("y", builder.apply("transpose", {flat}, {{"perm", {1, 0}}}));
+  const auto graph = builder.build();
+  ASSERT_TRUE(graph) << graph.error().text();
+  EXPECT_EQ(graph->inputs()[0].dims, dims);
+}
+
 TEST(GraphBuilder, ReturnsTheFirstMistake) {
   GraphBuilder builder;
   const Value x = builder.input("x", DataType::float32, {2, 4});

@@ -10,11 +10,10 @@ namespace {
 
 // relu(transpose(transpose(x))): the transposes cancel.
 xflow::Result<xflow::Graph> graph_with_two_transposes() {
-  using Permutation = std::vector<std::int64_t>;
   xflow::GraphBuilder builder;
-  const xflow::Value x = builder.input("x", xflow::DataType::float32, {std::int64_t{256}, std::int64_t{512}});
-  const xflow::Value turned = builder.apply("transpose", {x}, {{"perm", Permutation{1, 0}}});
-  const xflow::Value back = builder.apply("transpose", {turned}, {{"perm", Permutation{1, 0}}});
+  const xflow::Value x = builder.input("x", xflow::DataType::float32, {256, 512});
+  const xflow::Value turned = builder.apply("transpose", {x}, {{"perm", {1, 0}}});
+  const xflow::Value back = builder.apply("transpose", {turned}, {{"perm", {1, 0}}});
   builder.output("y", builder.apply("relu", {back}));
   return builder.build();
 }
@@ -58,6 +57,22 @@ int main() {
   EXPECT(same->model == model);
   EXPECT(!same->report.improved);
   EXPECT(!same->report.to_text().empty());
+
+  const auto rules = xflow::select_rules({"merge-matmuls-sharing-lhs"}, xflow::RuleSet::Records::read);
+  EXPECT(rules.has_value());
+  EXPECT(rules->rules.size() == 1);
+  const auto decided = xflow::verify(rules->rules);
+  EXPECT(decided.has_value());
+  EXPECT((*decided)[0].verdict == xflow::Verdict::proved);
+  EXPECT(xflow::explain(rules->rules)->proved);
+  EXPECT(xflow::derive(rules->rules, rules->others).has_value());
+  EXPECT(!xflow::generator_words().empty());
+  EXPECT(!xflow::generate({}).has_value());
+  EXPECT(!xflow::Profile::read("no.xprof").has_value());
+  EXPECT(!xflow::inspect_model("no.onnx").has_value());
+  EXPECT(!xflow::check_files("no.onnx", "no.onnx").has_value());
+  EXPECT(xflow::printable("a\nb") == "a\\nb");
+  EXPECT(!xflow::devices().empty());
 
   const auto none = xflow::optimize("no model", options);
   EXPECT(!none.has_value());
