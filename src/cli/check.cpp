@@ -42,30 +42,29 @@ ExitCode run(CheckArguments& arguments) {
 
 }  // namespace
 
-void add_check(CLI::App& app, Command& command) {
+void add_check(CLI::App& sub, Command& command) {
   auto arguments = std::make_shared<CheckArguments>();
-  CLI::App* sub = app.add_subcommand("check", "Run two models on the same inputs and say whether they compute the same");
-  sub->add_option("A", arguments->a, "ONNX model that is right; - is standard input")->required();
-  sub->add_option("B", arguments->b, "ONNX model to compare with it")->required();
-  CLI::Option* inputs = sub->add_option("--inputs", arguments->options.inputs,
-                                        "inputs: .npz (arrays NAME or in__NAME), .pb (a TensorProto each), or a folder of .pb files");
-  sub->add_option("--shape", arguments->shapes, "sizes of a dynamic input, as NAME:1,3,48,192 (again for each input)")
+  sub.add_option("A", arguments->a, "ONNX model that is right; - is standard input")->required();
+  sub.add_option("B", arguments->b, "ONNX model to compare with it")->required();
+  CLI::Option* inputs = sub.add_option("--inputs", arguments->options.inputs,
+                                       "inputs: .npz (arrays NAME or in__NAME), .pb (a TensorProto each), or a folder of .pb files");
+  sub.add_option("--shape", arguments->shapes, "sizes of a dynamic input, as NAME:1,3,48,192 (again for each input)")
       ->take_all()
       ->excludes(inputs);
-  sub->add_option("--seed", arguments->options.seed, "seed of the inputs where none are given")->capture_default_str()->excludes(inputs);
-  sub->add_option("--runs", arguments->options.runs, "how many seeds for each choice of sizes")
+  sub.add_option("--seed", arguments->options.seed, "seed of the inputs where none are given")->capture_default_str()->excludes(inputs);
+  sub.add_option("--runs", arguments->options.runs, "how many seeds for each choice of sizes")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000))
       ->excludes(inputs);
-  sub->add_option("--runner", arguments->options.runner,
-                  "command of a program that runs both models (docs/runner.md) in the place of xflow's own evaluation: for models with "
-                  "If, Loop, Scan, quantised and other operators that xflow does not evaluate");
-  sub->add_option(
+  sub.add_option("--runner", arguments->options.runner,
+                 "command of a program that runs both models (docs/runner.md) in the place of xflow's own evaluation: for models with "
+                 "If, Loop, Scan, quantised and other operators that xflow does not evaluate");
+  sub.add_option(
          "--time-limit", arguments->time_limit,
          "when the comparison ends: 300s, 500ms, 5m; models that were not compared on all inputs by then are not equal: exit code 3")
       ->capture_default_str();
-  add_allow_external(*sub, arguments->options.allow_external);
-  sub->footer(
+  add_allow_external(sub, arguments->options.allow_external);
+  sub.footer(
       "B is equal if its error against A's result in double precision is at most 4 times A's own error in float plus 1e-5 of the\n"
       "output's largest magnitude; integers, booleans and strings exactly; NaN where A has NaN. With --runner it is at most 4 times what\n"
       "A changes by where its inputs change by rounding, plus 1e-3 of that magnitude (5e-2 in half precision).\n\n" +
@@ -73,7 +72,7 @@ void add_check(CLI::App& app, Command& command) {
                 "xflow check model.onnx faster.onnx --inputs inputs.npz",
                 "xflow check model.onnx faster.onnx --runner 'python3 -m xflow_onnx.runner_ort'",
                 "xflow check model.onnx faster.onnx --inputs test_data_set_0"}));
-  sub->callback([arguments, &command] { command.run = [arguments] { return run(*arguments); }; });
+  sub.callback([arguments, &command] { command.run = [arguments] { return run(*arguments); }; });
 }
 
 }  // namespace xflow::cli

@@ -1,4 +1,4 @@
-// Subcommands of the program: one file each.
+// Subcommands of the program: one file each, listed in commands.def.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -22,26 +22,16 @@ enum class ExitCode : int {
 // Prints the error as one line on stderr and says how the program ends.
 ExitCode report(const Error& error);
 
-// Each adds one subcommand; the program calls `run` of the one that was given.
+// What the subcommand that was given does.
 struct Command {
   std::function<ExitCode()> run;
 };
-void add_optimize(CLI::App& app, Command& command);
-void add_simplify(CLI::App& app, Command& command);
-void add_check(CLI::App& app, Command& command);
-void add_show(CLI::App& app, Command& command);
-void add_verify(CLI::App& app, Command& command);
-void add_rules(CLI::App& app, Command& command);
-void add_generate(CLI::App& app, Command& command);
-void add_profile(CLI::App& app, Command& command);
-void add_devices(CLI::App& app, Command& command);
-void add_version(CLI::App& app, Command& command);
 
-// Subcommands of `xflow rules`.
-void add_rules_list(CLI::App& rules, Command& command);
-void add_rules_stats(CLI::App& rules, Command& command);
-void add_rules_derive(CLI::App& rules, Command& command);
-void add_rules_minimize(CLI::App& rules, Command& command);
+// One for each line of commands.def: adds arguments, examples and a callback that sets `command.run` to `sub`, which
+// has its name and text.
+#define XFLOW_COMMAND(NAME, TEXT) void add_##NAME(CLI::App& sub, Command& command);
+#define XFLOW_RULES_COMMAND(NAME, TEXT) void add_rules_##NAME(CLI::App& sub, Command& command);
+#include "src/cli/commands.def"
 
 // The option --allow-external DIR of a subcommand that reads models.
 void add_allow_external(CLI::App& sub, std::vector<std::string>& folders);

@@ -28,12 +28,11 @@ ExitCode check(const std::string& name) {
 
 }  // namespace
 
-void add_devices(CLI::App& app, Command& command) {
-  CLI::App* sub = app.add_subcommand("devices", "List where costs can be measured, and why not elsewhere");
+void add_devices(CLI::App& sub, Command& command) {
   auto name = std::make_shared<std::string>();
-  sub->add_option("--check", *name, "run some small graphs on this device (cpu, cuda:N) and compare them with the reference");
-  sub->footer(examples({"xflow devices", "xflow devices --check cuda:0"}));
-  sub->callback([&command, name] { command.run = [name] { return name->empty() ? list() : check(*name); }; });
+  sub.add_option("--check", *name, "run some small graphs on this device (cpu, cuda:N) and compare them with the reference");
+  sub.footer(examples({"xflow devices", "xflow devices --check cuda:0"}));
+  sub.callback([&command, name] { command.run = [name] { return name->empty() ? list() : check(*name); }; });
 }
 
 }  // namespace xflow::cli

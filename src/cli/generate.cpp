@@ -84,32 +84,31 @@ ExitCode run(GenerateArguments& a) {
 
 }  // namespace
 
-void add_generate(CLI::App& app, Command& command) {
+void add_generate(CLI::App& sub, Command& command) {
   auto a = std::make_shared<GenerateArguments>();
-  CLI::App* sub = app.add_subcommand("generate", "Find rules: enumerate small graphs, prove what is equal, keep a small set");
-  a->given = sub;
-  CLI::Option* ops = sub->add_option("--ops", a->options.words,
-                                     "operators and constants, as matmul,add,concat; none: go on with the job in the folder --out")
+  a->given = &sub;
+  CLI::Option* ops = sub.add_option("--ops", a->options.words,
+                                    "operators and constants, as matmul,add,concat; none: go on with the job in the folder --out")
                          ->delimiter(',');
-  sub->add_option("--preset", a->preset, "a set of operators: cnn, transformer, rnn or all")->excludes(ops);
-  sub->add_option("--max-ops", a->options.max_operators, "operators in a graph, at most")->capture_default_str();
-  sub->add_option("--inputs", a->options.inputs, "inputs of the main type of data; by default one more than operators, at most 4");
-  sub->add_flag("--no-pairs", a->no_pairs, "no rules of two outputs");
-  sub->add_option("--out", a->options.out, "folder of the results and, in work/, of what a job that was stopped goes on with")->required();
-  sub->add_option("--beside", a->options.beside, "folder of rules that a search has anyway: rewrites that they do are left out");
-  sub->add_option("--name", a->options.name,
-                  "of the files in the folder: NAME.rules, NAME.proofs, NAME.json, equations/NAME.rules, equations/NAME.proofs")
+  sub.add_option("--preset", a->preset, "a set of operators: cnn, transformer, rnn or all")->excludes(ops);
+  sub.add_option("--max-ops", a->options.max_operators, "operators in a graph, at most")->capture_default_str();
+  sub.add_option("--inputs", a->options.inputs, "inputs of the main type of data; by default one more than operators, at most 4");
+  sub.add_flag("--no-pairs", a->no_pairs, "no rules of two outputs");
+  sub.add_option("--out", a->options.out, "folder of the results and, in work/, of what a job that was stopped goes on with")->required();
+  sub.add_option("--beside", a->options.beside, "folder of rules that a search has anyway: rewrites that they do are left out");
+  sub.add_option("--name", a->options.name,
+                 "of the files in the folder: NAME.rules, NAME.proofs, NAME.json, equations/NAME.rules, equations/NAME.proofs")
       ->capture_default_str();
-  sub->add_option("--memory", a->memory, "for graphs at a time, as 500MB or 4GiB")->capture_default_str();
-  sub->add_option("--jobs", a->options.jobs,
-                  "threads of one process; 1 under mpirun, where the other processes work and the first hands out")
+  sub.add_option("--memory", a->memory, "for graphs at a time, as 500MB or 4GiB")->capture_default_str();
+  sub.add_option("--jobs", a->options.jobs,
+                 "threads of one process; 1 under mpirun, where the other processes work and the first hands out")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
-  sub->add_option("--seed", a->options.seed, "of the numbers in fingerprints")->capture_default_str();
-  sub->footer(examples({"xflow generate --ops matmul,add,mul,concat,split,transpose,relu --max-ops 3 --out rules",
-                        "xflow generate --preset cnn --max-ops 2 --out rules --jobs 2",
-                        "mpirun -n 5 xflow generate --preset cnn --max-ops 2 --out rules", "mpirun -n 5 xflow generate --out rules"}));
-  sub->callback([a, &command] { command.run = [a] { return run(*a); }; });
+  sub.add_option("--seed", a->options.seed, "of the numbers in fingerprints")->capture_default_str();
+  sub.footer(examples({"xflow generate --ops matmul,add,mul,concat,split,transpose,relu --max-ops 3 --out rules",
+                       "xflow generate --preset cnn --max-ops 2 --out rules --jobs 2",
+                       "mpirun -n 5 xflow generate --preset cnn --max-ops 2 --out rules", "mpirun -n 5 xflow generate --out rules"}));
+  sub.callback([a, &command] { command.run = [a] { return run(*a); }; });
 }
 
 }  // namespace xflow::cli

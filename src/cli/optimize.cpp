@@ -171,75 +171,74 @@ ExitCode run(OptimizeArguments& a) {
 
 }  // namespace
 
-void add_optimize(CLI::App& app, Command& command) {
+void add_optimize(CLI::App& sub, Command& command) {
   auto a = std::make_shared<OptimizeArguments>();
   a->options.cost_database = default_database();
-  CLI::App* sub = app.add_subcommand("optimize", "Write a cheaper model that computes the same");
-  sub->add_option("IN", a->input, "ONNX model to read; - is standard input")->required();
-  sub->add_option("OUT", a->output,
-                  "ONNX model to write; the bytes of IN where nothing is gained; - is standard output, and the report then goes to stderr")
+  sub.add_option("IN", a->input, "ONNX model to read; - is standard input")->required();
+  sub.add_option("OUT", a->output,
+                 "ONNX model to write; the bytes of IN where nothing is gained; - is standard output, and the report then goes to stderr")
       ->required();
-  sub->add_option(
+  sub.add_option(
       "--device", a->options.device,
       "where costs are measured: cpu, cuda:N (xflow devices), runner, or profile:FILE (xflow profile --help); without it in the runner "
       "if there is one, else on the first GPU if there is one that passes its check, else on this CPU");
-  sub->add_flag("--tf32", a->options.tf32, "on a GPU, products and convolutions of float may round their operands to 10 bits");
-  sub->add_option("--gpu-workspace", a->options.gpu_workspace, "bytes that a kernel's library may use on a GPU beside its tensors")
+  sub.add_flag("--tf32", a->options.tf32, "on a GPU, products and convolutions of float may round their operands to 10 bits");
+  sub.add_option("--gpu-workspace", a->options.gpu_workspace, "bytes that a kernel's library may use on a GPU beside its tensors")
       ->capture_default_str();
-  sub->add_option("--caches", a->options.caches,
-                  "what the caches of this CPU hold when a kernel is timed: warm, 4MiB, 16MiB, 64MiB (left after a run through so much); "
-                  "auto: as it fits to the model")
+  sub.add_option("--caches", a->options.caches,
+                 "what the caches of this CPU hold when a kernel is timed: warm, 4MiB, 16MiB, 64MiB (left after a run through so much); "
+                 "auto: as it fits to the model")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "warm", "4MiB", "16MiB", "64MiB"}));
-  sub->add_option("--threads", a->options.threads, "threads of one kernel")->capture_default_str()->check(CLI::Range(1, 1024));
+  sub.add_option("--threads", a->options.threads, "threads of one kernel")->capture_default_str()->check(CLI::Range(1, 1024));
   CLI::Option* inputs =
-      sub->add_option("--inputs", a->options.inputs,
-                      "inputs to run parts and whole models on: .npz (arrays NAME or in__NAME), .pb (a TensorProto each), or a folder of "
-                      ".pb files; costs are those at the sizes of the first set, and at none may the result be slower");
-  sub->add_option("--shape", a->shapes,
-                  "sizes of a dynamic input for costs and runs, as NAME:1,3,48,192 (again for each input; "
-                  "with further shapes of one input: where the result may not be slower either)")
+      sub.add_option("--inputs", a->options.inputs,
+                     "inputs to run parts and whole models on: .npz (arrays NAME or in__NAME), .pb (a TensorProto each), or a folder of "
+                     ".pb files; costs are those at the sizes of the first set, and at none may the result be slower");
+  sub.add_option("--shape", a->shapes,
+                 "sizes of a dynamic input for costs and runs, as NAME:1,3,48,192 (again for each input; "
+                 "with further shapes of one input: where the result may not be slower either)")
       ->take_all()
       ->excludes(inputs);
   a->budget = "30s";
-  sub->add_option("--budget", a->budget, "when the search stops: 30s, 500ms, 2m, 5000states")->capture_default_str();
-  sub->add_option("--rules", a->options.rules, "folder or file of rules instead of the built-in ones")->take_all();
-  sub->add_option("--skip", a->options.skip_rules, "name of a rule not to use")->take_all();
+  sub.add_option("--budget", a->budget, "when the search stops: 30s, 500ms, 2m, 5000states")->capture_default_str();
+  sub.add_option("--rules", a->options.rules, "folder or file of rules instead of the built-in ones")->take_all();
+  sub.add_option("--skip", a->options.skip_rules, "name of a rule not to use")->take_all();
   a->max_growth = "5%";
-  sub->add_option("--max-growth", a->max_growth, "how much the constants may grow")->capture_default_str();
-  sub->add_option("--numbers", a->options.numbers,
-                  "what may change in floating point: exact (no bit by any rule), rounding, any (also infinities and not-a-number)")
+  sub.add_option("--max-growth", a->max_growth, "how much the constants may grow")->capture_default_str();
+  sub.add_option("--numbers", a->options.numbers,
+                 "what may change in floating point: exact (no bit by any rule), rounding, any (also infinities and not-a-number)")
       ->capture_default_str()
       ->check(CLI::IsMember({"exact", "rounding", "any"}));
-  sub->add_flag("--fast-math", a->options.fast_math, "the same as --numbers any");
-  sub->add_option(
+  sub.add_flag("--fast-math", a->options.fast_math, "the same as --numbers any");
+  sub.add_option(
       "--runner", a->options.runner,
       "command of a program that runs models (docs/runner.md): kernels are timed there, and the result has to be faster than the "
       "original there, instead of on this CPU");
   a->measure_budget = "60s";
-  sub->add_option("--measure-budget", a->measure_budget, "when running whole models stops: 60s, 500ms, 2m")->capture_default_str();
+  sub.add_option("--measure-budget", a->measure_budget, "when running whole models stops: 60s, 500ms, 2m")->capture_default_str();
   a->kernel_budget = "300s";
-  sub->add_option("--kernel-budget", a->kernel_budget, "when timing kernels in the runner stops: 300s, 500ms, 5m")->capture_default_str();
-  sub->add_option("--accept", a->accept,
-                  "which results are written: faster, or smaller as well (as xflow simplify), as long as nothing is measured slower")
+  sub.add_option("--kernel-budget", a->kernel_budget, "when timing kernels in the runner stops: 300s, 500ms, 5m")->capture_default_str();
+  sub.add_option("--accept", a->accept,
+                 "which results are written: faster, or smaller as well (as xflow simplify), as long as nothing is measured slower")
       ->capture_default_str()
       ->check(CLI::IsMember({"faster", "smaller"}));
-  sub->add_option("--time-limit", a->time_limit,
-                  "when the whole run ends, with the best result that was checked by then: 300s, 500ms, 5m; without it 5 minutes, or 10 "
-                  "times a longer --budget");
-  sub->add_option("--memory", a->memory,
-                  "how much may be in memory: 4GiB, 500MiB; the search ends there, and no larger tensor is made; without it half of what "
-                  "the machine or the control group has");
-  sub->add_flag("--no-gate", a->no_gate, "do not run whole models: that the result is faster is predicted");
-  sub->add_option("--costs", a->options.cost_database, "file of measured costs; empty: none is kept")->capture_default_str();
-  add_allow_external(*sub, a->options.allow_external);
-  add_save_as_external_data(*sub, a->options.save_as_external_data);
-  sub->add_option("--report", a->report, "also write the report as JSON to this file, which is neither IN nor OUT");
-  sub->footer(examples({"xflow optimize model.onnx faster.onnx", "xflow optimize model.onnx faster.onnx --shape x:1,3,48,192 --budget 2m",
-                        "xflow optimize model.onnx faster.onnx --inputs test_data_set_0",
-                        "xflow optimize model.onnx faster.onnx --runner 'python3 -m xflow_onnx.runner_ort'",
-                        "xflow optimize model.onnx faster.onnx --skip merge-matmuls-sharing-lhs --report report.json"}));
-  sub->callback([a, &command] { command.run = [a] { return run(*a); }; });
+  sub.add_option("--time-limit", a->time_limit,
+                 "when the whole run ends, with the best result that was checked by then: 300s, 500ms, 5m; without it 5 minutes, or 10 "
+                 "times a longer --budget");
+  sub.add_option("--memory", a->memory,
+                 "how much may be in memory: 4GiB, 500MiB; the search ends there, and no larger tensor is made; without it half of what "
+                 "the machine or the control group has");
+  sub.add_flag("--no-gate", a->no_gate, "do not run whole models: that the result is faster is predicted");
+  sub.add_option("--costs", a->options.cost_database, "file of measured costs; empty: none is kept")->capture_default_str();
+  add_allow_external(sub, a->options.allow_external);
+  add_save_as_external_data(sub, a->options.save_as_external_data);
+  sub.add_option("--report", a->report, "also write the report as JSON to this file, which is neither IN nor OUT");
+  sub.footer(examples({"xflow optimize model.onnx faster.onnx", "xflow optimize model.onnx faster.onnx --shape x:1,3,48,192 --budget 2m",
+                       "xflow optimize model.onnx faster.onnx --inputs test_data_set_0",
+                       "xflow optimize model.onnx faster.onnx --runner 'python3 -m xflow_onnx.runner_ort'",
+                       "xflow optimize model.onnx faster.onnx --skip merge-matmuls-sharing-lhs --report report.json"}));
+  sub.callback([a, &command] { command.run = [a] { return run(*a); }; });
 }
 
 }  // namespace xflow::cli

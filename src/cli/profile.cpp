@@ -81,12 +81,11 @@ using Action = Result<void> (*)(ProfileArguments&);
 
 }  // namespace
 
-void add_profile(CLI::App& app, Command& command) {
+void add_profile(CLI::App& sub, Command& command) {
   auto a = std::make_shared<ProfileArguments>();
-  CLI::App* sub = app.add_subcommand("profile", "Record what kernels take on a device, for searches elsewhere");
-  sub->require_subcommand(1);
+  sub.require_subcommand(1);
   const auto add = [&](const char* name, const char* text, Action action) {
-    CLI::App* one = sub->add_subcommand(name, text);
+    CLI::App* one = sub.add_subcommand(name, text);
     one->callback([a, action, &command] {
       command.run = [a, action] {
         const auto done = action(*a);
@@ -137,9 +136,9 @@ void add_profile(CLI::App& app, Command& command) {
   pruning->add_flag("--refused", a->pruned.refused, "drop kernels that the device refused");
   pruning->add_option("--only", a->pruned.only, "keep kernels whose text contains this, such as 'matmul('");
   out(pruning);
-  sub->footer(examples({"xflow profile record --models models --out cpu.xprof", "xflow profile show cpu.xprof",
-                        "xflow profile check cpu.xprof", "xflow profile merge monday.xprof tuesday.xprof --out cpu.xprof",
-                        "xflow optimize model.onnx faster.onnx --device profile:cpu.xprof"}));
+  sub.footer(examples({"xflow profile record --models models --out cpu.xprof", "xflow profile show cpu.xprof",
+                       "xflow profile check cpu.xprof", "xflow profile merge monday.xprof tuesday.xprof --out cpu.xprof",
+                       "xflow optimize model.onnx faster.onnx --device profile:cpu.xprof"}));
 }
 
 }  // namespace xflow::cli

@@ -69,16 +69,15 @@ ExitCode derive_one(const DeriveArguments& a) {
 
 }  // namespace
 
-void add_rules_derive(CLI::App& rules, Command& command) {
+void add_rules_derive(CLI::App& sub, Command& command) {
   auto a = std::make_shared<DeriveArguments>();
-  CLI::App* sub = rules.add_subcommand("derive", "Say whether other rules, used both ways, derive a rule, and show the steps");
-  sub->add_option("RULE", a->rule, "name of a shipped rule, a file with one rule, or files and a name")->required();
-  sub->add_option("--by", a->by, "files, folders or names of rules that may be used; none: the others of the files, or the shipped rules");
-  add_derive_limits(*sub, a->limits);
-  sub->add_flag("--from-source", a->from_source, "begin with the source alone, as a search does: the target has to be found");
-  sub->footer(examples({"xflow rules derive associate-matmul-left", "xflow rules derive my-rule my.rules --by others.rules",
-                        "xflow rules derive my.rules --rounds 8 --terms 10000"}));
-  sub->callback([a, &command] { command.run = [a] { return derive_one(*a); }; });
+  sub.add_option("RULE", a->rule, "name of a shipped rule, a file with one rule, or files and a name")->required();
+  sub.add_option("--by", a->by, "files, folders or names of rules that may be used; none: the others of the files, or the shipped rules");
+  add_derive_limits(sub, a->limits);
+  sub.add_flag("--from-source", a->from_source, "begin with the source alone, as a search does: the target has to be found");
+  sub.footer(examples({"xflow rules derive associate-matmul-left", "xflow rules derive my-rule my.rules --by others.rules",
+                       "xflow rules derive my.rules --rounds 8 --terms 10000"}));
+  sub.callback([a, &command] { command.run = [a] { return derive_one(*a); }; });
 }
 
 }  // namespace xflow::cli

@@ -41,13 +41,12 @@ ExitCode list(const ListArguments& a) {
 
 }  // namespace
 
-void add_rules_list(CLI::App& rules, Command& command) {
+void add_rules_list(CLI::App& sub, Command& command) {
   auto a = std::make_shared<ListArguments>();
-  CLI::App* sub = rules.add_subcommand("list", "One line a rule: name, what it does to floating point, file, equation");
-  sub->add_option("RULES", a->rules, "files, folders of *.rules files, or names of rules; none: the shipped rules");
-  sub->add_flag("--json", a->json, "the same as JSON");
-  sub->footer(examples({"xflow rules list", "xflow rules list my.rules --json"}));
-  sub->callback([a, &command] { command.run = [a] { return list(*a); }; });
+  sub.add_option("RULES", a->rules, "files, folders of *.rules files, or names of rules; none: the shipped rules");
+  sub.add_flag("--json", a->json, "the same as JSON");
+  sub.footer(examples({"xflow rules list", "xflow rules list my.rules --json"}));
+  sub.callback([a, &command] { command.run = [a] { return list(*a); }; });
 }
 
 }  // namespace xflow::cli

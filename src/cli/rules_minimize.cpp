@@ -40,14 +40,13 @@ ExitCode run(const MinimizeArguments& a) {
 
 }  // namespace
 
-void add_rules_minimize(CLI::App& rules, Command& command) {
+void add_rules_minimize(CLI::App& sub, Command& command) {
   auto a = std::make_shared<MinimizeArguments>();
-  CLI::App* sub = rules.add_subcommand("minimize", "Say which rules of a folder the others, used both ways, derive");
-  sub->add_option("DIR", a->folder, "folder of *.rules files, or one file")->required();
-  sub->add_option("--out", a->out, "write the rules that are kept to this file");
-  add_derive_limits(*sub, a->limits);
-  sub->footer(examples({"xflow rules minimize my-rules", "xflow rules minimize my-rules --out fewer.rules"}));
-  sub->callback([a, &command] { command.run = [a] { return run(*a); }; });
+  sub.add_option("DIR", a->folder, "folder of *.rules files, or one file")->required();
+  sub.add_option("--out", a->out, "write the rules that are kept to this file");
+  add_derive_limits(sub, a->limits);
+  sub.footer(examples({"xflow rules minimize my-rules", "xflow rules minimize my-rules --out fewer.rules"}));
+  sub.callback([a, &command] { command.run = [a] { return run(*a); }; });
 }
 
 }  // namespace xflow::cli

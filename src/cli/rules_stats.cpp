@@ -94,15 +94,14 @@ ExitCode stats(const StatsArguments& a) {
 
 }  // namespace
 
-void add_rules_stats(CLI::App& rules, Command& command) {
+void add_rules_stats(CLI::App& sub, Command& command) {
   auto a = std::make_shared<StatsArguments>();
-  CLI::App* sub = rules.add_subcommand("stats", "Count rules: by file, floating point, operators, direction");
-  sub->add_option("RULES", a->rules, "files, folders of *.rules files, or names of rules; none: the shipped rules");
-  sub->add_flag("--derive", a->derive, "also how many are derived by the others, which takes longer");
-  sub->add_flag("--json", a->json, "the same as JSON");
-  add_derive_limits(*sub, a->limits);
-  sub->footer(examples({"xflow rules stats", "xflow rules stats my-rules --derive"}));
-  sub->callback([a, &command] { command.run = [a] { return stats(*a); }; });
+  sub.add_option("RULES", a->rules, "files, folders of *.rules files, or names of rules; none: the shipped rules");
+  sub.add_flag("--derive", a->derive, "also how many are derived by the others, which takes longer");
+  sub.add_flag("--json", a->json, "the same as JSON");
+  add_derive_limits(sub, a->limits);
+  sub.footer(examples({"xflow rules stats", "xflow rules stats my-rules --derive"}));
+  sub.callback([a, &command] { command.run = [a] { return stats(*a); }; });
 }
 
 }  // namespace xflow::cli

@@ -112,16 +112,8 @@ ExitCode parse_and_run(int argc, char** argv) {
       "Exit codes: 0 done, 1 negative answer (not equal, not proved), 2 unreadable input, 3 cannot, 64 wrong command line.\n"
       "'xflow COMMAND --help' shows the options and examples of a command.");
   Command command;
-  add_optimize(app, command);
-  add_simplify(app, command);
-  add_check(app, command);
-  add_show(app, command);
-  add_verify(app, command);
-  add_rules(app, command);
-  add_generate(app, command);
-  add_profile(app, command);
-  add_devices(app, command);
-  add_version(app, command);
+#define XFLOW_COMMAND(NAME, TEXT) add_##NAME(*app.add_subcommand(#NAME, TEXT), command);
+#include "src/cli/commands.def"
   if (argc > 1 && *argv[1] != '-' && app.get_subcommands([&](const CLI::App* sub) { return sub->get_name() == argv[1]; }).empty()) {
     std::fprintf(stderr, "xflow: no command '%s' (see 'xflow --help')\n", one_line(argv[1]).c_str());
     return ExitCode::usage;

@@ -161,24 +161,23 @@ ExitCode run(VerifyArguments& a) {
 
 }  // namespace
 
-void add_verify(CLI::App& app, Command& command) {
+void add_verify(CLI::App& sub, Command& command) {
   auto a = std::make_shared<VerifyArguments>();
-  CLI::App* sub = app.add_subcommand("verify", "Decide rules for all shapes: proved, refuted by a counterexample, or unknown");
-  sub->add_option("RULES", a->rules, "files of rules, folders of *.rules files, or names of rules: of the files, else of shipped ones")
+  sub.add_option("RULES", a->rules, "files of rules, folders of *.rules files, or names of rules: of the files, else of shipped ones")
       ->required();
-  sub->add_option("--jobs", a->options.jobs, "rules decided at a time")->capture_default_str()->check(CLI::Range(1, 1024));
-  sub->add_flag("--no-records", a->no_records, "decide anew also what has a record of its proof: NAME.proofs beside NAME.rules");
-  sub->add_option("--timeout", a->timeout, "stop deciding a rule after this time, as 5s, 500ms or 2m; its verdict is 'timeout'");
-  sub->add_flag("--json", a->json, "all that was found, as JSON");
-  CLI::Option* explain = sub->add_flag("--explain", a->explain, "of one rule: what both sides compute, why it is equal, what that assumes");
-  CLI::Option* infer = sub->add_flag("--infer-guards", a->infer, "of one rule: the weakest guards under which it is proved");
+  sub.add_option("--jobs", a->options.jobs, "rules decided at a time")->capture_default_str()->check(CLI::Range(1, 1024));
+  sub.add_flag("--no-records", a->no_records, "decide anew also what has a record of its proof: NAME.proofs beside NAME.rules");
+  sub.add_option("--timeout", a->timeout, "stop deciding a rule after this time, as 5s, 500ms or 2m; its verdict is 'timeout'");
+  sub.add_flag("--json", a->json, "all that was found, as JSON");
+  CLI::Option* explain = sub.add_flag("--explain", a->explain, "of one rule: what both sides compute, why it is equal, what that assumes");
+  CLI::Option* infer = sub.add_flag("--infer-guards", a->infer, "of one rule: the weakest guards under which it is proved");
   infer->excludes(explain);
-  sub->add_option("--replay", a->replay, "of one rule: evaluate a counterexample, given as text or in a file")
+  sub.add_option("--replay", a->replay, "of one rule: evaluate a counterexample, given as text or in a file")
       ->excludes(explain)
       ->excludes(infer);
-  sub->footer(examples({"xflow verify my.rules", "xflow verify substitutions --jobs 2", "xflow verify --explain merge-matmuls-sharing-lhs",
-                        "xflow verify --explain my-rule my.rules", "xflow verify --replay 'x = 0; z = 1' my-rule my.rules"}));
-  sub->callback([a, &command] { command.run = [a] { return run(*a); }; });
+  sub.footer(examples({"xflow verify my.rules", "xflow verify substitutions --jobs 2", "xflow verify --explain merge-matmuls-sharing-lhs",
+                       "xflow verify --explain my-rule my.rules", "xflow verify --replay 'x = 0; z = 1' my-rule my.rules"}));
+  sub.callback([a, &command] { command.run = [a] { return run(*a); }; });
 }
 
 }  // namespace xflow::cli

@@ -6,10 +6,9 @@
 
 namespace xflow::cli {
 
-void add_version(CLI::App& app, Command& command) {
-  CLI::App* sub = app.add_subcommand("version", "Print the version");
-  sub->footer(examples({"xflow version"}));
-  sub->callback([&command] {
+void add_version(CLI::App& sub, Command& command) {
+  sub.footer(examples({"xflow version"}));
+  sub.callback([&command] {
     command.run = [] {
       std::printf("xflow %s\n", XFLOW_VERSION);
       return ExitCode::done;

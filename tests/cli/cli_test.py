@@ -1,6 +1,8 @@
 """Tests of the program's command line: cli_test.py PROGRAM [unittest arguments]."""
 
 import json
+import pathlib
+import re
 import resource
 import subprocess
 
@@ -12,12 +14,23 @@ from program import ProgramTest, float_info, model_of, network, relu, transposes
 
 
 class Help(ProgramTest):
+    def commands(self, kind):
+        """(name, text) of each line of the list of subcommands."""
+        listed = pathlib.Path(__file__).resolve().parents[2] / "src/cli/commands.def"
+        return re.findall(rf'^{kind}\((\w+), +"(.*)"\)$', listed.read_text(), re.MULTILINE)
+
+    def test_lists_every_subcommand_in_order_with_what_it_does(self):
+        for kind, group in [("XFLOW_COMMAND", []), ("XFLOW_RULES_COMMAND", ["rules"])]:
+            listed = self.succeed(*group, "--help").split("Subcommands:\n")[1].split("\n\n")[0]
+            found = re.findall(r"^  (\w+) +(.*)$", listed, re.MULTILINE)
+            self.assertGreater(len(found), 5)
+            self.assertEqual(found, self.commands(kind))
+
     def test_of_every_subcommand_has_examples(self):
-        listed = self.succeed("--help")
-        for command in ["optimize", "check", "show", "verify", "devices", "version"]:
-            self.assertIn(f"\n  {command} ", listed)
-            text = self.succeed(command, "--help")
-            self.assertIn(f"Examples:\n  xflow {command}", text)
+        names = [[name] for name, _ in self.commands("XFLOW_COMMAND") if name != "rules"]
+        names += [["rules", name] for name, _ in self.commands("XFLOW_RULES_COMMAND")]
+        for name in names:
+            self.assertIn(f"Examples:\n  xflow {' '.join(name)}", self.succeed(*name, "--help"))
 
     def test_says_the_exit_codes(self):
         self.assertIn("Exit codes: 0 done, 1 negative answer", self.succeed("--help"))
