@@ -67,6 +67,11 @@ def quotient(a, b):
     return simple(Fraction(a) / Fraction(b)) if not isinstance(a, float) and not isinstance(b, float) else float(a) / float(b)
 
 
+def product(a, b):
+    """0 times an approximation is 0."""
+    return 0 if any(x == 0 and not isinstance(x, float) for x in (a, b)) else a * b
+
+
 def stop():
     stopped[0] = True
     return NAN
@@ -188,7 +193,7 @@ class Exact:
     dtype = object
     add = staticmethod(lambda a, b: as_array(numpy.add(a, b)))
     sub = staticmethod(lambda a, b: as_array(numpy.subtract(a, b)))
-    mul = staticmethod(lambda a, b: as_array(numpy.multiply(a, b)))
+    mul = staticmethod(total(lambda a, b: product(a, b)))
     neg = staticmethod(lambda a: as_array(numpy.negative(a)))
     div = staticmethod(total(lambda a, b: quotient(a, b)))
     integer_div = staticmethod(total(lambda a, b: integer_quotient(a, b)))

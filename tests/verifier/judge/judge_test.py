@@ -318,6 +318,10 @@ class Counterexamples(unittest.TestCase):
         inverse = rule("y = x / z", "y = x", "x: [A], z: [A]")
         self.assertEqual("the source is not defined there", self.replayed(inverse, [("x", [1], "[1]"), ("z", [1], "[0]")], {"A": 1}))
 
+    def test_0_times_an_approximation_is_0(self):
+        by_zero = rule("y = z * x", "y = x / (z * log(x))", "x: [A], z: [A]")
+        self.assertEqual("", self.replayed(by_zero, [("x", [1], "[2]"), ("z", [1], "[0]")], {"A": 1}))
+
     def test_of_types_are_typed(self):
         sum_of = rule("y = x + z", "y = x", "x: [A], z: [B]")
         self.assertEqual("", self.replayed(sum_of, integers={"A": 1, "B": 2}))
