@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <chrono>
 #include <vector>
 
 #include "src/rules/instantiate.h"
+#include "src/verifier/counterexample/explain_rule.h"
 #include "src/verifier/proof/assumptions.h"
 
 namespace xflow::api {
@@ -26,15 +28,20 @@ std::string side_text(const std::vector<rules::Statement>& statements) {
   return text;
 }
 
+// What the source asks for is known only where a proof is found in a second.
 std::string assumed_text(const rules::Rule& rule) {
-  const auto instances = rules::instantiate(rule);
+  auto instances = rules::instantiate(rule);
   if (!instances) return fmt::format("  no shapes: {}\n", instances.error().message);
-  const rules::RuleInstance& instance = (*instances)[verifier::typical_instance(*instances)];
+  rules::RuleInstance& instance = (*instances)[verifier::typical_instance(*instances)];
   std::string text = "  assumed";
   if (instances->size() > 1) text += fmt::format(" (for {}; {} choices in all)", instance.choice, instances->size());
   text += '\n';
   for (const std::string& line : verifier::variable_types(instance)) text += fmt::format("    {}\n", line);
   for (const std::string& line : verifier::assumptions(instance)) text += fmt::format("    {}\n", line);
+  verifier::Options options;
+  options.timeout = std::chrono::seconds(1);
+  for (const std::string& line : verifier::source_facts_text(instance, options))
+    text += fmt::format("    {} (the source asks for it)\n", line);
   return text;
 }
 

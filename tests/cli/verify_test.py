@@ -178,25 +178,47 @@ class Verify(ProgramTest):
             return f"rule r\n  source\n    y = {source}\n  target\n    y = {target}\n{guards}"
 
         for text, expected in [
-            (rule("x * z / z", "x"), "output y: x[] * z[] * z[]^-1 - x[] = 0; it is proved where nonzero(z)"),
-            (rule("sqrt(x) * sqrt(x)", "x"), "output y: sqrt(x[])^2 - x[] = 0; it is proved where nonnegative(x)"),
-            (rule("exp(log(x))", "x"), "output y: exp(log(x[])) - x[] = 0; it is proved where positive(x)"),
             (
-                rule("x * z / z / w * w", "x", "  where nonzero(w)\n"),
-                "output y: x[] * z[] * z[]^-1 - x[] = 0; it is proved where nonzero(z)",
+                rule("pow(x, s) * pow(z, s)", "pow(x * z, s)"),
+                "output y: power(x[], s[]) * power(z[], s[]) - power(x[] * z[], s[]) = 0; it is proved where positive(x)",
             ),
             (
-                rule("w * x / x * z / z", "w"),
-                "output y: w[] * x[] * x[]^-1 * z[] * z[]^-1 - w[] = 0; it is proved where nonzero(x) and nonzero(z)",
+                rule("pow(x, s) * pow(z, s) * pow(w, s)", "pow(x * z * w, s)", "  where positive(w)\n"),
+                "output y: power(x[], s[]) * power(z[], s[]) * power(w[], s[]) - power(w[], s[]) * power(x[] * z[], s[]) = 0; "
+                "it is proved where positive(x)",
+            ),
+            (
+                rule("pow(x, s) * pow(z, s) * pow(w, s)", "pow(x * z * w, s)"),
+                "output y: power(x[], s[]) * power(z[], s[]) * power(w[], s[]) - power(x[] * z[] * w[], s[]) = 0; "
+                "it is proved where positive(x) and positive(z)",
             ),
         ]:
             line, summary = self.line(1, text)
             self.assertEqual((f"r unknown TIME special {expected}", "0 of 1 rules proved, 1 unknown"), (line, summary))
-        self.write("a.rules", rule("x * z / z", "x"))
+        self.write("a.rules", rule("pow(x, s) * pow(z, s)", "pow(x * z, s)"))
         (found,) = json.loads(self.run_program("verify", "a.rules", "--json").stdout)["rules"]
-        self.assertEqual(([], ["nonzero(z)"]), (found["needed_guards"], found["missing_guards"]))
-        self.write("b.rules", rule("x * z / z", "x", "  where nonzero(z)\n"))
+        self.assertEqual(([], ["positive(x)"]), (found["needed_guards"], found["missing_guards"]))
+        self.write("b.rules", rule("pow(x, s) * pow(z, s)", "pow(x * z, s)", "  where positive(x)\n"))
         self.assertIn("1 of 1 rules proved", self.verify(0, "b.rules"))
+
+    def test_says_what_is_assumed_because_the_source_asks_for_it(self):
+        self.write(
+            "a.rules",
+            "rule logarithms\n  with\n    x: [N], z: [N]\n  source\n    y = log(x) + log(z)\n  target\n    y = log(x * z)\n\n"
+            "rule indices\n  with\n    x: [N, D], i: int64[K]\n  source\n    y = gather(x, i)\n"
+            "  target\n    y = matmul(one_hot(i, axis: 1, depth: N), x)\n",
+        )
+        title = "  assumed because the source asks for it\n"
+        text = self.run_program("verify", "--explain", "logarithms", "a.rules").stdout
+        self.assertIn(
+            title + "    x[i] is positive, where y[i] has a value\n    z[i] is positive, where y[i] has a value\n", text
+        )
+        text = self.run_program("verify", "--explain", "indices", "a.rules").stdout
+        self.assertIn(title + "    i[j] is an index of N elements for j < K\n", text)
+        self.assertIn("source  [i[j] >= 0] x[i[j], k] + [i[j] <= -1] x[N + i[j], k]\n", text)
+        text = self.run_program("show", "a.rules").stdout
+        self.assertIn("    x[i] is positive, where y[i] has a value (the source asks for it)\n", text)
+        self.assertIn("    i[j] is an index of N elements for j < K (the source asks for it)\n", text)
 
     def test_looks_at_small_ranks_where_there_are_too_many(self):
         text = "\n\nrule r\n  source\n    y = matmul(a, b) + matmul(a, c)\n  target\n    y = matmul(a, b + c)\n"

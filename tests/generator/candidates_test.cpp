@@ -234,8 +234,6 @@ rule div
     y = div(x, x)
   target
     y = ones(shape: dims(x))
-  where
-    nonzero(x)
 )");
 }
 

@@ -265,8 +265,9 @@ TEST(Certificates, OfRightRulesProveNoWrongOne) {
     Proof proof(instance, few);
     if (proof.unguarded_division() || proof.failed_obligation() || search.run()) continue;
     for (const std::string& c : offered) {
-      const bool accepted = proof.replay(
-          search.shown(), [&](std::size_t, const Proof::OutputProof& p) { return read_certificate(c, instance.arena->symbols(), p); });
+      const bool accepted = proof.replay(search.shown(), search.given(), [&](std::size_t, const Proof::OutputProof& p) {
+        return read_certificate(c, instance.arena->symbols(), p);
+      });
       EXPECT_FALSE(accepted) << rule.name << ": " << c;
       ++rejected;
     }

@@ -184,6 +184,15 @@ Expression Algebra::power(const Expression& e, int exponent) {
 // What is known of values. ---------------------------------------------------------------------------------------------------------
 
 bool Algebra::positive(const Factor& f) const {
+  if (positive_by_form(f) || is_known(Sign::positive, f)) return true;
+  return is_known(Sign::nonzero, f) && (nonnegative_by_form(f) || is_known(Sign::nonnegative, f));
+}
+
+bool Algebra::nonnegative(const Factor& f) const {
+  return f.boolean || positive(f) || nonnegative_by_form(f) || is_known(Sign::nonnegative, f);
+}
+
+bool Algebra::positive_by_form(const Factor& f) const {
   switch (f.kind) {
     case FactorKind::read: {
       const auto fact = facts_.find(f.variable);
@@ -201,8 +210,7 @@ bool Algebra::positive(const Factor& f) const {
   }
 }
 
-bool Algebra::nonnegative(const Factor& f) const {
-  if (f.boolean || positive(f)) return true;
+bool Algebra::nonnegative_by_form(const Factor& f) const {
   switch (f.kind) {
     case FactorKind::read: {
       const auto fact = facts_.find(f.variable);
@@ -227,11 +235,8 @@ bool Algebra::nonnegative(const Factor& f) const {
 
 bool Algebra::nonzero(const Factor& f) const {
   if (positive(f)) return true;
-  if (f.kind == FactorKind::read) {
-    const auto fact = facts_.find(f.variable);
-    return fact != facts_.end() && fact->second == rules::ValueFact::Kind::nonzero;
-  }
-  return false;
+  const auto fact = f.kind == FactorKind::read ? facts_.find(f.variable) : facts_.end();
+  return (fact != facts_.end() && fact->second == rules::ValueFact::Kind::nonzero) || is_known(Sign::nonzero, f);
 }
 
 bool Algebra::nonnegative(const Term& t) const {
@@ -263,12 +268,22 @@ bool Algebra::positive(const Term& t) const {
   return true;
 }
 
+// Demands are asked of a sum without its content, and of a product without its dimensions (demands.cpp).
+bool Algebra::is_known_sum(Sign sign, const Expression& e) const {
+  const bool is_one_factor = e.terms.size() == 1 && e.terms[0].factors.size() <= 1;
+  if (signs_ == nullptr || e.is_zero() || (is_one_factor && e.terms[0].binders.empty())) return false;
+  Expression bare = scale(e, inverse(content({&e})));
+  if (bare.terms.size() == 1) bare.terms[0].dimensions.clear();
+  return is_known(sign, bare);
+}
+
 bool Algebra::nonnegative(const Expression& e) const {
-  return std::all_of(e.terms.begin(), e.terms.end(), [&](const Term& t) { return nonnegative(t); });
+  return std::all_of(e.terms.begin(), e.terms.end(), [&](const Term& t) { return nonnegative(t); }) || is_known_sum(Sign::nonnegative, e);
 }
 
 bool Algebra::positive(const Expression& e) const {
-  return nonnegative(e) && std::any_of(e.terms.begin(), e.terms.end(), [&](const Term& t) { return positive(t); });
+  const auto is_positive = [&](const Term& t) { return positive(t); };
+  return (nonnegative(e) && std::any_of(e.terms.begin(), e.terms.end(), is_positive)) || is_known_sum(Sign::positive, e);
 }
 
 bool Algebra::is_boolean(const Expression& e) const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/rules/instance.h"
+#include "src/verifier/algebra/known_signs.h"
 #include "src/verifier/algebra/normal.h"
 
 namespace xflow::verifier {
@@ -17,6 +18,31 @@ class Algebra {
   Algebra(ir::Symbols& symbols, const std::vector<rules::ValueFact>& facts);
 
   ir::Symbols& symbols() { return symbols_; }
+
+  // Signs of values at some elements, which are used within an `Under` alone; nullptr: none.
+  void know(const KnownSigns* signs) { signs_ = signs != nullptr && !signs->empty() ? signs : nullptr; }
+  bool knows_signs() const { return signs_ != nullptr; }
+  // For its lifetime values are asked about where the condition holds and the booleans have their values.
+  class Under {
+   public:
+    Under(Algebra& algebra, const Condition& context, KnownBooleans booleans)
+        : algebra_(algebra), context_(algebra.context_), booleans_(std::move(algebra.booleans_)) {
+      algebra.context_ = &context;
+      algebra.booleans_ = std::move(booleans);
+    }
+    ~Under() {
+      algebra_.context_ = context_;
+      algebra_.booleans_ = std::move(booleans_);
+    }
+    Under(const Under&) = delete;
+    Under& operator=(const Under&) = delete;
+
+   private:
+    Algebra& algebra_;
+    const Condition* context_;
+    KnownBooleans booleans_;
+  };
+  const KnownBooleans& booleans() const { return booleans_; }
 
   Expression constant(const Rational& value) const;
   // The value of an index polynomial: its monomials, with dimensions as powers and every other symbol as a factor of its own.
@@ -60,11 +86,19 @@ class Algebra {
   bool holds_values_of(const Factor& f, ir::DataType type) const;
 
  private:
+  template <typename Value>
+  bool is_known(Sign sign, const Value& value) const {
+    return signs_ != nullptr && context_ != nullptr && signs_->has(sign, value, *context_, booleans_);
+  }
+  bool is_known_sum(Sign sign, const Expression& e) const;
+  bool positive_by_form(const Factor& f) const;
+  bool nonnegative_by_form(const Factor& f) const;
   bool nonnegative(const Term& t) const;
   bool positive(const Term& t) const;
   Expression exponential(const Expression& e);
   Expression square_root(const Expression& e);
   Expression real_power(const Expression& base, const Expression& exponent);
+  Expression power_of_factors(const Expression& base, const Expression& exponent);
   // A function without special laws but its parity: odd f(-x) = -f(x), even f(-x) = f(x).
   Expression function(Function function, std::vector<Expression> arguments) const;
   Expression with_parity(Function function, Expression argument, bool odd);
@@ -94,6 +128,9 @@ class Algebra {
 
   ir::Symbols& symbols_;
   std::unordered_map<ir::ValueId, rules::ValueFact::Kind> facts_;
+  const KnownSigns* signs_ = nullptr;
+  const Condition* context_ = nullptr;
+  KnownBooleans booleans_;
 };
 
 // The one rational of an expression that is a constant.

@@ -136,7 +136,7 @@ Expression Algebra::exponential(const Expression& e) {
   return multiply(Expression{{std::move(product)}}, powers);
 }
 
-// sqrt(c d p^2 t) = sqrt(c) sqrt(d) p sqrt(t) for a positive rational c, dimensions d and positive p.
+// sqrt(c d p^n t) = sqrt(c) sqrt(d) sqrt(p)^n sqrt(t) for a positive rational c, dimensions d and a p that is not negative.
 Expression Algebra::square_root(const Expression& e) {
   if (e.is_zero()) return {};
   const Rational c = content({&e});
@@ -147,7 +147,8 @@ Expression Algebra::square_root(const Expression& e) {
     bound.insert(bound.end(), t.binders.begin(), t.binders.end());
   }
   Term outer = common(terms, bound, [&](const FactorPower& f) {
-    return positive(*f.factor) || broken(Fault::laws_root_of_any_square) ? f.power / 2 * 2 : 0;
+    if (broken(Fault::laws_root_of_any_square)) return f.power / 2 * 2;
+    return nonnegative(*f.factor) ? f.power : 0;
   });
   outer.coefficient = c;
   Expression rest;
@@ -163,8 +164,14 @@ Expression Algebra::square_root(const Expression& e) {
     powered.terms.back().factors.back().power = d.power;
     result = multiply(result, powered);
   }
-  for (const FactorPower& f : outer.factors)
-    result = multiply(result, factor(f.factor, broken(Fault::laws_root_keeps_power) ? f.power : f.power / 2));
+  for (const FactorPower& f : outer.factors) {
+    const int half = f.factor->boolean || broken(Fault::laws_root_keeps_power) ? f.power : f.power / 2;
+    if (half != 0) result = multiply(result, factor(f.factor, half));
+    if (f.factor->boolean || f.power % 2 == 0) continue;
+    Expression root = function(Function::sqrt, {factor(f.factor)});
+    root.terms.back().factors.back().power = f.power % 2;
+    result = multiply(result, root);
+  }
   if (const auto one = constant_value(rest); one && *one == Rational(1)) return result;
   return multiply(result, function(Function::sqrt, {std::move(rest)}));
 }
@@ -231,7 +238,41 @@ Expression Algebra::real_power(const Expression& base, const Expression& exponen
     if (c->denominator() == 2 && (n == 1 || n == -1))
       return n == 1 || broken(Fault::laws_power_of_minus_half) ? square_root(base) : reciprocal(square_root(base));
   }
-  return function(Function::power, {base, exponent});
+  return power_of_factors(base, exponent);
+}
+
+// (c d p^n t)^e = c^e d^e (p^e)^n t^e for a positive rational c, dimensions d and positive p; for e > 0 also a p that is not negative.
+Expression Algebra::power_of_factors(const Expression& base, const Expression& exponent) {
+  if (base.is_zero()) return function(Function::power, {base, exponent});
+  const auto constant_exponent = constant_value(exponent);
+  const bool of_zero = constant_exponent && constant_exponent->numerator() > 0;
+  std::vector<const Term*> terms;
+  std::vector<SymbolId> bound;
+  for (const Term& t : base.terms) {
+    terms.push_back(&t);
+    bound.insert(bound.end(), t.binders.begin(), t.binders.end());
+  }
+  Term outer = common(terms, bound, [&](const FactorPower& f) {
+    const bool has_power = positive(*f.factor) || (of_zero && nonnegative(*f.factor)) || broken(Fault::laws_power_of_any_factor);
+    return has_power ? f.power : 0;
+  });
+  outer.coefficient = content({&base});
+  Expression rest;
+  for (const Term& t : base.terms) rest.terms.push_back(without(t, outer));
+  Expression result = constant(Rational(1));
+  const auto add = [&](const Expression& of, int power) {
+    Expression one = function(Function::power, {of, exponent});
+    one.terms.back().factors.back().power = broken(Fault::laws_power_once) ? 1 : power;
+    result = multiply(result, one);
+  };
+  if (!(outer.coefficient == Rational(1))) add(constant(outer.coefficient), 1);
+  for (const DimensionPower& d : outer.dimensions) add(integer(Poly(d.dimension)), d.power);
+  for (const FactorPower& f : outer.factors) {
+    if (f.factor->boolean) result = multiply(result, factor(f.factor));
+    if (!f.factor->boolean) add(factor(f.factor), f.power);
+  }
+  if (const auto one = constant_value(rest); one && *one == Rational(1)) return result;
+  return multiply(result, function(Function::power, {std::move(rest), exponent}));
 }
 
 // 1 where the expression is not 0.

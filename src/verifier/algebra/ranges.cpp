@@ -82,14 +82,86 @@ bool Ranges::shifted_at_least_zero(const Poly& p) const {
   return std::all_of(shifted.terms().begin(), shifted.terms().end(), [](const Poly::Term& t) { return t.coefficient >= 0; });
 }
 
+namespace {
+
+// The polynomial with values for symbols; nothing where one of these stands inside of a defined symbol.
+std::optional<Poly> with_values(const ir::Symbols& symbols, const Poly& p, const ir::Symbols::Substitution& by) {
+  Poly result(p.constant_term());
+  for (const Poly::Term& t : p.terms()) {
+    Poly product(t.coefficient);
+    for (const ir::Power& power : t.monomial) {
+      const auto value = by.find(power.symbol);
+      const auto inside = [&](const auto& entry) { return symbols.occurs(Poly(power.symbol), entry.first); };
+      if (value == by.end() && std::any_of(by.begin(), by.end(), inside)) return std::nullopt;
+      for (std::uint32_t k = 0; k < power.power; ++k) product *= value == by.end() ? Poly(power.symbol) : value->second;
+    }
+    result += product;
+  }
+  return result.is_poisoned() ? std::nullopt : std::optional(std::move(result));
+}
+
+}  // namespace
+
+std::optional<Ranges::Elements> Ranges::Elements::at(const ir::Symbols& symbols, const std::vector<Poly>& index) const {
+  if (all) return Elements{low, end, true, {}, {}, {}};
+  if (index.size() != indices.size()) return std::nullopt;
+  ir::Symbols::Substitution by;
+  for (const SymbolId b : binders) {
+    for (std::size_t k = 0; k < indices.size() && !by.contains(b); ++k) {
+      // c b + r = index, for c = 1 or c = -1
+      const auto linear = indices[k].linear_in(b);
+      const auto c = linear ? linear->first.constant() : std::nullopt;
+      if (c == 1 || c == -1) by.emplace(b, linear->first * (index[k] - linear->second));
+    }
+    if (!by.contains(b)) return std::nullopt;
+  }
+  Condition where = conditions;
+  for (std::size_t k = 0; k < indices.size(); ++k) where.push_back({indices[k] - index[k], Relation::zero});
+  const auto from = with_values(symbols, low, by);
+  const auto to = with_values(symbols, end, by);
+  if (!from || !to) return std::nullopt;
+  Elements result{*from, *to, true, {}, {}, {}};
+  for (const Atom& a : where) {
+    const auto value = with_values(symbols, a.poly, by);
+    if (!value) return std::nullopt;
+    if (!value->is_zero() || a.relation == Relation::not_zero) result.conditions.push_back({*value, a.relation});
+  }
+  return result;
+}
+
+bool Ranges::holds(const Atom& atom) const {
+  switch (atom.relation) {
+    case Relation::at_least_zero:
+      return at_least_zero(atom.poly);
+    case Relation::zero:
+      return at_least_zero(atom.poly) && at_least_zero(-atom.poly);
+    case Relation::not_zero:
+      break;
+  }
+  return at_least_zero(atom.poly - Poly(1)) || at_least_zero(-atom.poly - Poly(1));
+}
+
+void Ranges::add_element_bounds(SymbolId symbol, std::vector<Bound>& bounds) const {
+  const ir::SymbolInfo& info = symbols_.info(symbol);
+  const auto ranges = elements_->find(info.tensor);
+  if (ranges == elements_->end()) return;
+  for (const Elements& all : ranges->second) {
+    const auto range = all.at(symbols_, info.arguments);
+    const auto is_known = [&](const Atom& a) { return holds(a) || broken(Fault::source_ranges_of_all_elements); };
+    if (!range || !std::all_of(range->conditions.begin(), range->conditions.end(), is_known)) continue;
+    bounds.push_back({1, -range->low, false, true, nullptr});
+    bounds.push_back({-1, range->end - Poly(broken(Fault::ranges_elements_below_end) ? 2 : 1), false, true, nullptr});
+  }
+}
+
 const std::vector<Ranges::Bound>& Ranges::bounds(SymbolId symbol) const {
   const auto [at, added] = bounds_.try_emplace(symbol);
-  if (!added) return at->second;
+  std::vector<Bound>& list = at->second;  // stays where it is when others are added
+  if (!added) return list;
   if (elements_ != nullptr && symbols_.info(symbol).kind == SymbolKind::element) {
-    if (const auto range = elements_->find(symbols_.info(symbol).tensor); range != elements_->end()) {
-      at->second.push_back({1, -range->second.low, false, true, nullptr});
-      at->second.push_back({-1, range->second.end - Poly(broken(Fault::ranges_elements_below_end) ? 2 : 1), false, true, nullptr});
-    }
+    std::vector<Bound> found;
+    add_element_bounds(symbol, found);
+    list = std::move(found);
   }
   for (const Atom* a : known_) {
     if (!a->poly.mentions(symbol)) continue;
@@ -101,9 +173,9 @@ const std::vector<Ranges::Bound>& Ranges::bounds(SymbolId symbol) const {
     const auto terms = linear->second.terms();
     const bool of_sizes = std::none_of(terms.begin(), terms.end(),
                                        [&](const Poly::Term& t) { return std::any_of(t.monomial.begin(), t.monomial.end(), is_index); });
-    at->second.push_back({c, std::move(linear->second), a->relation == Relation::zero, of_sizes, a});
+    list.push_back({c, std::move(linear->second), a->relation == Relation::zero, of_sizes, a});
   }
-  return at->second;
+  return list;
 }
 
 bool Ranges::at_least_zero(const Poly& p) const {

@@ -18,17 +18,30 @@ class Ranges {
   // Keeps pointers to the atoms of the lists.
   Ranges(const ir::Symbols& symbols, std::initializer_list<std::span<const Atom>> known);
   // One atom of the lists is not known from now on.
-  void leave_out(const Atom* atom) { left_out_ = atom; }
+  void leave_out(const Atom* atom) {
+    left_out_ = atom;
+    if (elements_ != nullptr && !elements_->empty()) bounds_.clear();  // which elements have a range may depend on it
+  }
 
   // True only if p >= 0 wherever the known conditions hold: indices are replaced by their bounds, dimensions by 1 plus something.
   bool at_least_zero(const Poly& p) const;
-  // Every element of the listed integer tensors (by their numbers) is in its range.
+  // A range of elements of an integer tensor: of all, or of those at `indices` for all binders that satisfy the conditions.
   struct Elements {
     Poly low;
     Poly end;  // exclusive
+    bool all = true;
+    std::vector<SymbolId> binders;  // each stands in one of the indices with the coefficient 1 or -1
+    std::vector<Poly> indices;
+    Condition conditions;
+    // The range at an index, wherever the conditions hold; nothing where it is none of these elements.
+    std::optional<Elements> at(const ir::Symbols& symbols, const std::vector<Poly>& index) const;
   };
-  using ElementRanges = std::unordered_map<std::uint32_t, Elements>;
-  void know(const ElementRanges& elements) { elements_ = &elements; }
+  using ElementRanges = std::unordered_map<std::uint32_t, std::vector<Elements>>;  // by the number of the tensor
+  void know(const ElementRanges& elements) {
+    elements_ = &elements;
+    bounds_.clear();
+  }
+  bool holds(const Atom& atom) const;
   bool in_range(const Poly& p, const Poly& size) const { return at_least_zero(p) && at_least_zero(size - p - Poly(1)); }
 
  private:
@@ -50,6 +63,7 @@ class Ranges {
   bool shifted_at_least_zero(const Poly& p) const;
   std::optional<std::int64_t> least(SymbolId symbol) const;
   const std::vector<Bound>& bounds(SymbolId symbol) const;
+  void add_element_bounds(SymbolId symbol, std::vector<Bound>& bounds) const;
 
   const ir::Symbols& symbols_;
   std::vector<const Atom*> known_;

@@ -58,8 +58,13 @@ void Normalizer::simplify_term(Term term, const Condition& context, std::vector<
   product.terms.push_back(term);
   product.terms.back().factors.clear();
   bool changed = false;
+  // Where a boolean factor is 0 it does not matter what the others are.
+  KnownBooleans booleans = algebra_.knows_signs() ? algebra_.booleans() : KnownBooleans();
+  for (const FactorPower& f : term.factors)
+    if (f.factor->boolean && algebra_.knows_signs()) booleans.push_back({f.factor, true});
+  const Algebra::Under under(algebra_, here, booleans);
   for (const FactorPower& f : term.factors) {
-    const Expression value = simplify_factor(f.factor, here);
+    const Expression value = simplify_factor(f.factor, here, f.factor->boolean ? KnownBooleans() : booleans);
     const bool is_itself = value.terms.size() == 1 && value.terms[0].factors.size() == 1 && value.terms[0].factors[0].power == 1 &&
                            value.terms[0].binders.empty() && value.terms[0].conditions.empty() && value.terms[0].dimensions.empty() &&
                            value.terms[0].coefficient == Rational(1) && same(*value.terms[0].factors[0].factor, *f.factor);
@@ -117,8 +122,9 @@ bool Normalizer::replace_unused_binder(Term& term, const Condition& context, std
   return false;
 }
 
-Expression Normalizer::simplify_factor(const FactorPtr& factor, const Condition& context) {
+Expression Normalizer::simplify_factor(const FactorPtr& factor, const Condition& context, KnownBooleans booleans) {
   step();
+  const Algebra::Under under(algebra_, context, std::move(booleans));
   switch (factor->kind) {
     case FactorKind::read:
     case FactorKind::real:

@@ -74,7 +74,8 @@ class Normalizer {
   // Rewrites one term into terms that are simpler, appended to `work`, or into a final one, appended to `done`.
   void simplify_term(Term term, const Condition& context, std::vector<Term>& work, std::vector<Term>& done);
   bool replace_unused_binder(Term& term, const Condition& context, std::vector<Term>& work);
-  Expression simplify_factor(const FactorPtr& factor, const Condition& context);
+  // Where the booleans have their values.
+  Expression simplify_factor(const FactorPtr& factor, const Condition& context, KnownBooleans booleans);
   void simplify_piece(Piece piece, const Condition& context, std::vector<Piece>& work, std::vector<Piece>& done);
   // An atom inside the factor that uses none of the factor's own binders.
   std::optional<Atom> liftable(const Factor& factor) const;

@@ -16,7 +16,7 @@ namespace xflow::verifier {
 class Checker {
  public:
   // `solver` has assumed the facts already. `algebra` knows the signs of values.
-  Checker(Solver& solver, const Algebra& algebra, ir::Symbols& symbols) : symbols_(symbols), solver_(solver), algebra_(algebra) {}
+  Checker(Solver& solver, Algebra& algebra, ir::Symbols& symbols) : symbols_(symbols), solver_(solver), algebra_(algebra) {}
 
   // True only if the terms sum to 0 wherever `context` (and the solver's facts) hold.
   bool zero(const std::vector<Term>& terms, const Condition& context, const Certificate& certificate);
@@ -58,7 +58,7 @@ class Checker {
 
   ir::Symbols& symbols_;
   Solver& solver_;
-  const Algebra& algebra_;
+  Algebra& algebra_;
 };
 
 // The term over the space of its cluster, without binders.

@@ -263,6 +263,7 @@ class Checker::Translation {
 };
 
 bool Checker::zero_by_values(const std::vector<Term>& terms, const Condition& context, const Identify& identify) {
+  const Algebra::Under under(algebra_, context, {});
   Translation translation(*this, identify);
   const RealExpr value = translation.translate(terms);
   return (!translation.rejected() || broken(Fault::values_rejected_is_zero)) && solver_.is_zero(context, translation.clauses(), value);

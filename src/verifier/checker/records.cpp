@@ -112,6 +112,21 @@ bool read_instances(std::string_view text, std::vector<std::size_t>& instances) 
   return true;
 }
 
+// NUMBER [shown NUMBERS] [given NUMBERS]
+bool read_proof_line(std::string_view rest, std::string_view number, InstanceProof& proof) {
+  if (!rest.starts_with(number)) return false;
+  rest.remove_prefix(number.size());
+  constexpr std::string_view kShown = " shown ";
+  constexpr std::string_view kGiven = " given ";
+  const std::size_t given = rest.find(kGiven);
+  if (given != std::string_view::npos) {
+    if (!read_numbers(rest.substr(given + kGiven.size()), proof.given)) return false;
+    rest = rest.substr(0, given);
+  }
+  if (rest.empty()) return true;
+  return rest.starts_with(kShown) && read_numbers(rest.substr(kShown.size()), proof.shown);
+}
+
 Result<RuleRecord> read_rule(Lines& lines) {
   RuleRecord record;
   record.rule = lines.rest();
@@ -141,12 +156,9 @@ Result<RuleRecord> read_rule(Lines& lines) {
     return lines.expected("the proofs of the instances");
   lines.advance();
   while (lines.keyword() == "proof") {
-    const std::string head = fmt::format("{} shown ", record.proofs.size());
+    const std::string number = fmt::format("{}", record.proofs.size());
     InstanceProof& proof = record.proofs.emplace_back();
-    const std::string_view rest = lines.rest();
-    const bool fits = rest.starts_with(head) ? read_numbers(rest.substr(head.size()), proof.shown)
-                                             : rest == std::string_view(head).substr(0, head.find(' '));
-    if (!fits) return lines.expected(fmt::format("proof {}", record.proofs.size() - 1));
+    if (!read_proof_line(lines.rest(), number, proof)) return lines.expected(fmt::format("proof {}", record.proofs.size() - 1));
     lines.advance();
     while (!lines.at_end() && (lines.line() == kNone || lines.line().front() == '(' || lines.line().front() == 'v')) {
       proof.certificates.emplace_back(lines.line() == kNone ? std::string_view() : lines.line());
@@ -184,7 +196,8 @@ std::string print(const RuleRecord& record) {
   text += fmt::format("  instances{}\n", instances_text(record.instances));
   for (std::size_t k = 0; k < record.proofs.size(); ++k) {
     const InstanceProof& proof = record.proofs[k];
-    text += fmt::format("  proof {}{}{}\n", k, proof.shown.empty() ? "" : " shown ", fmt::join(proof.shown, " "));
+    text += fmt::format("  proof {}{}{}", k, proof.shown.empty() ? "" : " shown ", fmt::join(proof.shown, " "));
+    text += fmt::format("{}{}\n", proof.given.empty() ? "" : " given ", fmt::join(proof.given, " "));
     for (const std::string& c : proof.certificates) text += fmt::format("    {}\n", c.empty() ? kNone : std::string_view(c));
   }
   return text;
@@ -253,9 +266,10 @@ Result<void> replay_instance(rules::RuleInstance& instance, const RuleRecord& re
   if (divisor) return wrong(divisor->reason);
   const auto failed = broken(Fault::records_of_an_untyped_target) ? std::nullopt : proof.failed_obligation();
   if (failed) return wrong("typing of the target: " + instance.obligations[*failed].reason);
-  const bool accepted = proof.replay(record.proofs[number].shown, [&](std::size_t output, const Proof::OutputProof& p) {
-    return read_certificate(certificates[output], instance.arena->symbols(), p);
-  });
+  const bool accepted =
+      proof.replay(record.proofs[number].shown, record.proofs[number].given, [&](std::size_t output, const Proof::OutputProof& p) {
+        return read_certificate(certificates[output], instance.arena->symbols(), p);
+      });
   if (!accepted && !broken(Fault::records_are_believed)) return wrong(proof.open());
   return {};
 }

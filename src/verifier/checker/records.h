@@ -15,12 +15,15 @@
 //       (2:0 3[z1,z0])
 //     proof 1 shown 3 8
 //       (0 2)(1 3)
+//     proof 2 given 0 1
+//       (0 2)(1 3)
 //
 // `hash` is that of the rule's text, `semantics` that of its operators and of the checker; `guard` are the rule's guards, `assumes` what
 // the typing of the source says besides, of any instance, as guards of the language; `instances` says which proof each instance of the rule
 // has, in the order in which instances are made (3*2: three of them proof 2; v: no shape satisfies its facts). A proof has one certificate
 // an output (see certificate_text.h; '-' for none); of the questions about conditions on the way to the normal forms those that are listed
-// hold (the others are not asked again). The version of Z3 is information.
+// hold (the others are not asked again); of what the source asks for to have values and to run, `given` is assumed, by number. The version
+// of Z3 is information.
 #pragma once
 
 #include <xflow/error.h>
@@ -41,6 +44,7 @@ namespace xflow::verifier {
 // Of one instance, or of several that have the same.
 struct InstanceProof {
   std::vector<std::size_t> shown;         // in ascending order
+  std::vector<std::size_t> given;         // in ascending order
   std::vector<std::string> certificates;  // one an output
   friend bool operator==(const InstanceProof&, const InstanceProof&) = default;
 };

@@ -254,7 +254,7 @@ class Replay {
   Result<Replayed> compare() {
     Concrete::Difference where;
     const Concrete::Agreement agreement = concrete_.compare(assignment_, inputs_, kReplayWork, &where);
-    if (agreement == Concrete::Agreement::unclear)
+    if (agreement == Concrete::Agreement::unclear || agreement == Concrete::Agreement::undefined)
       return Replayed{false, "the sides cannot be compared: an element is undefined, too much work, or too near to tell"};
     Replayed result{agreement == Concrete::Agreement::different, "both sides are equal"};
     auto output = static_cast<std::size_t>(where.output);

@@ -401,6 +401,7 @@ std::optional<Inputs> Concrete::draw(const Assignment& assignment, std::uint64_t
     std::int64_t high = kind == Entry::small ? 3 : kind == Entry::bits ? 1 : 12;
     std::int64_t low = kind == Entry::bits ? 0 : -high;
     const std::int64_t denominator = kind == Entry::halves && ir::is_floating(type) ? 2 : 1;
+    if (kind == Entry::positive) low = 1;
     if (type == ir::DataType::boolean) low = 0, high = 1;
     // Integer tensors may be indices: mostly those that most dimensions have.
     if (ir::is_integer(type) && kind != Entry::large) low = 0, high = 2;
@@ -461,7 +462,8 @@ Concrete::Agreement Concrete::compare(const Assignment& assignment, const Inputs
   const rules::RuleInstance& instance = implementation_->instance();
   const auto source = evaluate(instance.source, assignment, inputs, work);
   const auto target = source ? evaluate(instance.target, assignment, inputs, work) : nullptr;
-  if (!source || !target || source->stops) return Agreement::unclear;
+  if (source && source->stops) return Agreement::undefined;
+  if (!source || !target) return Agreement::unclear;
   bool unclear = false;
   bool compared = false;
   for (std::size_t k = 0; k < source->tensors.size(); ++k) {
@@ -487,7 +489,7 @@ Concrete::Agreement Concrete::compare(const Assignment& assignment, const Inputs
       return Agreement::different;
     }
   }
-  return unclear || !compared ? Agreement::unclear : Agreement::equal;
+  return unclear ? Agreement::unclear : compared ? Agreement::equal : Agreement::undefined;
 }
 
 }  // namespace xflow::verifier

@@ -50,16 +50,17 @@ class Concrete {
   std::optional<std::vector<std::int64_t>> shape(ir::ValueId value, const Assignment& assignment) const;
   // Entries that fit the variables' types and value facts, drawn from a seed: integers up to 3, up to 12, 0 and 1, halves, or integers
   // near a power of two at which conversions begin to lose values.
-  enum class Entry : std::uint8_t { small, large, bits, halves, edges };
+  enum class Entry : std::uint8_t { small, large, bits, halves, edges, positive };
   std::optional<Inputs> draw(const Assignment& assignment, std::uint64_t seed, Entry kind) const;
   // The value of a polynomial; nothing where one of a symbol is not known.
   std::optional<std::int64_t> value(const ir::Poly& poly, const Assignment& assignment) const;
   // The atom's truth; nothing where a value is not known.
   std::optional<bool> holds(const ops::Atom& atom, const Assignment& assignment) const;
 
-  enum class Agreement : std::uint8_t { equal, different, unclear };
+  enum class Agreement : std::uint8_t { equal, different, unclear, undefined };
   // Compares the outputs of both sides, element by element, wherever the source has a value; a target without one is different. `where`
-  // receives the first difference. unclear: nothing was compared, a value is not known, or approximations are neither close nor far apart.
+  // receives the first difference. undefined: no element of the source has a value, or it does not run; unclear: a value is not known, or
+  // approximations are neither close nor far apart.
   struct Difference {
     int output = 0;
     std::vector<std::int64_t> index;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "src/ops/expr.h"
+#include "src/verifier/proof/compose.h"
 #include "src/verifier/proof/demands.h"
 
 namespace xflow::verifier {
@@ -68,7 +69,8 @@ class Readable::Printer {
   }
 
   std::string poly(const Poly& p) {
-    return renamed(names_.symbols.to_string(p), [this](const std::string& generated) { return letter(generated); });
+    const std::string text = renamed(names_.symbols.to_string(p), [this](const std::string& generated) { return letter(generated); });
+    return names_.symbols.has_elements() ? with_tensor_names(text) : text;
   }
 
   // "k < K, 2 <= l, i != j".
@@ -228,6 +230,26 @@ class Readable::Printer {
   }
 
  private:
+  // Elements of an integer tensor, "%1049088[k]": i[k].
+  std::string with_tensor_names(const std::string& text) const {
+    std::string result;
+    for (std::size_t k = 0; k < text.size(); ++k) {
+      std::size_t end = k + 1;
+      std::uint32_t number = 0;
+      while (text[k] == '%' && end < text.size() && text[end] >= '0' && text[end] <= '9')
+        number = number * 10 + static_cast<std::uint32_t>(text[end++] - '0');
+      const auto tensor = tensor_of(number);
+      const auto at = tensor ? std::find(names_.variables.begin(), names_.variables.end(), *tensor) : names_.variables.end();
+      if (at == names_.variables.end()) {
+        result += text[k];
+        continue;
+      }
+      result += names_.variable_names[static_cast<std::size_t>(at - names_.variables.begin())];
+      k = end - 1;
+    }
+    return result;
+  }
+
   const std::string& letter(const std::string& generated) {
     const std::size_t k = by_.size();
     const auto [at, fresh] = by_.emplace(generated, std::string());

@@ -42,12 +42,16 @@ std::vector<std::string> quotients(const rules::RuleInstance& instance, const Pr
   return lines;
 }
 
+std::string output_name(const rules::RuleInstance& instance, std::size_t output) {
+  return output < instance.output_names.size() ? instance.output_names[output] : std::to_string(output);
+}
+
 std::string explain_outputs(const rules::RuleInstance& instance, const Proof& proof) {
   std::string text;
   const Names names{instance.arena->symbols(), instance.variables, instance.variable_names};
   for (std::size_t k = 0; k < proof.outputs().size(); ++k) {
     const Proof::OutputProof& p = proof.outputs()[k];
-    const std::string name = k < instance.output_names.size() ? instance.output_names[k] : std::to_string(k);
+    const std::string name = output_name(instance, k);
     if (instance.source.outputs[k] == instance.target.outputs[k]) {
       text += fmt::format("  {}\n    both sides are the same value\n", name);
       continue;
@@ -61,6 +65,30 @@ std::string explain_outputs(const rules::RuleInstance& instance, const Proof& pr
 }
 
 }  // namespace
+
+std::vector<std::string> source_facts_text(const rules::RuleInstance& instance, const Proof& proof) {
+  const Names names{instance.arena->symbols(), instance.variables, instance.variable_names};
+  std::vector<std::string> lines;
+  for (const Proof::SourceFact& fact : proof.source_facts()) {
+    std::string line;
+    if (fact.output) {
+      const Proof::OutputProof& p = proof.outputs()[*fact.output];
+      const Readable readable(names, p.free);
+      line =
+          fmt::format("{}, where {} has a value", readable.demand(fact.demand), readable.element(output_name(instance, *fact.output), p));
+    } else {
+      line = Readable(names, {}).demand(fact.demand);
+    }
+    if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::vector<std::string> source_facts_text(rules::RuleInstance& instance, const Options& options) {
+  Proof proof(instance, options.started());
+  if (proof.unguarded_division() || proof.failed_obligation() || !proof.run()) return {};
+  return source_facts_text(instance, proof);
+}
 
 std::string explain_rule(const rules::Rule& rule, const Options& options) {
   const RuleDecision decided = decide(rule, options);
@@ -79,6 +107,7 @@ std::string explain_rule(const rules::Rule& rule, const Options& options) {
     Proof proof(instance, options);
     if (!proof.unguarded_division() && !proof.failed_obligation()) {
       proof.run();
+      text += section("assumed because the source asks for it", source_facts_text(instance, proof));
       text += section("quotients", quotients(instance, proof));
       text += explain_outputs(instance, proof);
     }

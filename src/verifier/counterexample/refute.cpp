@@ -15,6 +15,7 @@ namespace {
 constexpr std::uint64_t kRefutationWork = 400'000;  // scalar operations of one evaluation
 constexpr std::size_t kDrawsToRefute = 32;          // comparisons to find a difference, over all assignments
 constexpr std::size_t kDraws = 3;                   // entries drawn for one comparison until the target is defined wherever the source is
+constexpr std::size_t kUndefined = 16;              // more of them for one comparison where the source has no value
 constexpr std::uint64_t kShrinkWork = 40'000;
 constexpr int kShrinkBudget = 120;    // smaller sizes that are tried
 constexpr int kMinimiseBudget = 400;  // simpler entries that are tried
@@ -65,11 +66,14 @@ Refuter::Result Refuter::try_all(const std::vector<Assignment>& assignments, Pur
   std::uint64_t seed = seed_;
   for (const Assignment& a : assignments) {
     std::size_t agreed = 0;
-    for (std::size_t draw = 0; draw < kDraws * wanted && agreed < wanted && !is_over(deadline_); ++draw) {
-      const auto inputs = concrete_.draw(a, ++seed, kinds[draw % kinds.size()]);
+    std::size_t undefined = 0;
+    for (std::size_t draw = 0; draw < kDraws * wanted + undefined && agreed < wanted && !is_over(deadline_); ++draw) {
+      const bool is_more = draw >= kDraws * wanted && draw % 2 == 0;
+      const auto inputs = concrete_.draw(a, ++seed, is_more ? Entry::positive : kinds[draw % kinds.size()]);
       if (!inputs) break;
       Concrete::Difference where;
       const Concrete::Agreement compared = concrete_.compare(a, *inputs, kRefutationWork, &where);
+      if (compared == Concrete::Agreement::undefined && undefined < kUndefined * wanted && purpose == Purpose::agreement) ++undefined;
       if (compared == Concrete::Agreement::equal || broken(Fault::refute_unclear_agrees)) ++agreed;
       if (compared != Concrete::Agreement::different && !broken(Fault::refute_equal_is_different)) continue;
       found.push_back({a, *inputs, where, count_entries(*inputs)});

@@ -164,7 +164,7 @@ class Search {
       if (!inputs) return std::nullopt;
       const auto compared = site.concrete->compare(a, *inputs, kInferenceWork);
       if (compared == Concrete::Agreement::different) return false;
-      if (compared == Concrete::Agreement::unclear) return std::nullopt;
+      if (compared != Concrete::Agreement::equal) return std::nullopt;
     }
     return true;
   }

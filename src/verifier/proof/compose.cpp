@@ -55,6 +55,14 @@ std::optional<ir::ValueId> tensor_of(std::uint32_t number) {
 Composer::Composer(Algebra& algebra, ir::Arena& arena, const ir::Symbols::Substitution& solved)
     : algebra_(algebra), arena_(arena), solved_(solved) {}
 
+void Composer::set_branches(Branch branch) {
+  branch_ = std::move(branch);
+  read_.clear();
+  read_as_pieces_.clear();
+  generic_.clear();
+  generic_pieces_.clear();
+}
+
 Expression Composer::element(ir::ValueId value, const std::vector<Poly>& index) {
   if (arena_.node(value).kind != ir::NodeKind::operation || read_.insert(value).second) return at(value, index);
   const Generic& g = generic(value);
@@ -238,6 +246,11 @@ Expression Composer::convert_apply(const ExprNode& e, Scope node) {
   std::vector<Expression> arguments;
   arguments.reserve(a.size());
   for (const ops::Expr& x : a) arguments.push_back(convert(x, node));
+  if (e.function == Function::choose && branch_) {
+    const Expression fails = algebra_.apply(Function::logical_not, {arguments[0]});
+    arguments[1] = branch_(arguments[1], algebra_.apply(Function::logical_not, {fails}));
+    arguments[2] = branch_(arguments[2], fails);
+  }
   return algebra_.apply(e.function, std::move(arguments));
 }
 

@@ -24,9 +24,14 @@ class Composer {
   // maxima).
   Expression element(ir::ValueId value, const std::vector<Poly>& index);
 
+  // What a branch of a choice is where its guard, a boolean, is 1. What was composed before is forgotten.
+  using Branch = std::function<Expression(const Expression& branch, const Expression& guard)>;
+  void set_branches(Branch branch);
+
   // What has to hold for the element of `value` at `index` to have a value, and for a runtime to compute all nodes of a graph: demands, see
   // demands.h. An index of which `known` says that it is in range asks for nothing.
   using Known = std::function<bool(const Condition& condition, const Atom& atom)>;
+  bool has_demands(ir::ValueId value);
   std::vector<Piece> demands(ir::ValueId value, const std::vector<Poly>& index);
   std::vector<Piece> demands_of_nodes(const ir::Graph& graph, const Known& known);
 
@@ -83,7 +88,6 @@ class Composer {
   static std::string_view demand_of_power(const Expression& exponent);
   std::pair<std::string_view, std::size_t> demand_of(const ExprNode& e, Scope node) const;
   std::vector<SymbolId> elements_in(const ExprNode& e) const;
-  bool has_demands(ir::ValueId value);
   bool has_demands(const ops::Expr& e, Scope node);
   Where under(const Where& where, const Condition& condition) const;
   Where within(const Where& where, const ExprNode& e, Scope node);  // of a sum or maximum
@@ -98,6 +102,7 @@ class Composer {
   const ir::Symbols::Substitution& solved_;
   // The first element of a value is composed for its own index, because most values are read once; the second one makes a generic element,
   // into which its index and all later ones are put.
+  Branch branch_;
   std::unordered_set<ir::ValueId> read_;
   std::unordered_set<ir::ValueId> read_as_pieces_;
   std::unordered_map<ir::ValueId, Generic> generic_;

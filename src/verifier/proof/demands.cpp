@@ -13,15 +13,6 @@ namespace {
 
 constexpr std::size_t kMostChecked = 256;
 
-// The predicate of a demand; nullptr where the body is another expression.
-const Factor* predicate_of(const Piece& demand) {
-  if (demand.body.terms.size() != 1) return nullptr;
-  const Term& t = demand.body.terms[0];
-  const bool is_factor =
-      t.is_plain() && t.dimensions.empty() && t.coefficient == Rational(1) && t.factors.size() == 1 && t.factors[0].power == 1;
-  return is_factor && t.factors[0].factor->kind == FactorKind::predicate ? t.factors[0].factor.get() : nullptr;
-}
-
 Piece with_predicate(const Piece& demand, std::string name, std::vector<Expression> arguments) {
   auto f = std::make_shared<Factor>();
   f->kind = FactorKind::predicate;
@@ -64,11 +55,17 @@ class Refinement {
     }
     const Expression& value = predicate->arguments[0];
     where_ = &demand;
+    const Condition here = joined(context_, demand.conditions);
+    const Algebra::Under under(algebra_, here, booleans_of(guards));
     guards_ = std::move(guards);
     if (predicate->name == "nonzero") return nonzero(value);
     if (predicate->name == "positive") return positive(value);
     if (predicate->name == "nonnegative") return nonnegative(value);
-    if (predicate->name == "power" && algebra_.positive(value)) return;
+    if (predicate->name == "power") {
+      // (p t)^e has a value for a positive p where t^e has one.
+      if (!algebra_.positive(value)) emit(predicate->name, {without_positive_factors(value), predicate->arguments[1]});
+      return;
+    }
     if (predicate->name == "divisor") {
       const auto c = constant_value(value);
       if ((c && !(*c == Rational(0))) || algebra_.positive(value)) return;
@@ -198,6 +195,14 @@ bool implies(std::string_view known, std::string_view wanted) {
 }
 
 }  // namespace
+
+const Factor* predicate_of(const Piece& demand) {
+  if (demand.body.terms.size() != 1) return nullptr;
+  const Term& t = demand.body.terms[0];
+  const bool is_factor =
+      t.is_plain() && t.dimensions.empty() && t.coefficient == Rational(1) && t.factors.size() == 1 && t.factors[0].power == 1;
+  return is_factor && t.factors[0].factor->kind == FactorKind::predicate ? t.factors[0].factor.get() : nullptr;
+}
 
 std::size_t predicate_arity(std::string_view predicate) { return predicate == "power" || predicate == "in_range" ? 2 : 1; }
 

@@ -20,6 +20,8 @@ namespace xflow::verifier {
 // the demands are known to hold, and what is not understood is left out.
 std::vector<Piece> simplify_demands(Normalizer& normalizer, const std::vector<Piece>& demands, const Condition& context, bool given);
 
+// The predicate of a demand; nullptr where the body is another expression.
+const Factor* predicate_of(const Piece& demand);
 // How many arguments of the predicate are no guards.
 std::size_t predicate_arity(std::string_view predicate);
 

@@ -2,48 +2,15 @@
 
 #include <algorithm>
 
-#include "src/verifier/algebra/scalar.h"
 #include "src/verifier/counterexample/explain.h"
 #include "src/verifier/faults.h"
-#include "src/verifier/proof/compose.h"
 #include "src/verifier/proof/demands.h"
-#include "src/verifier/proof/matcher.h"
+#include "src/verifier/proof/proof_engine.h"
 
 namespace xflow::verifier {
 
 using ir::SymbolKind;
 using ir::Symbols;
-
-// The parts of the method, wired together.
-class Proof::Engine {
- public:
-  Engine(rules::RuleInstance& instance, const SolvedFacts& solved, const Options& options)
-      : solver(instance.arena->symbols(), options.z3_rlimit, options.deadline),
-        algebra(instance.arena->symbols(), instance.value_facts),
-        normalizer(algebra, solver, solved.facts, options.steps),
-        composer(algebra, *instance.arena, solved.solved),
-        checker(solver, algebra, instance.arena->symbols()),
-        scalar(normalizer, checker),
-        matcher(normalizer, checker,
-                [this](const std::vector<Term>& terms, const Condition& context) { return scalar.zero(terms, context); }) {
-    scalar.set_matcher(matcher);
-    for (const Atom& a : solved.facts) solver.assume(a);
-    normalizer.set_deadline(options.deadline);
-    for (const rules::ValueFact& f : instance.value_facts) {
-      if (f.kind != rules::ValueFact::Kind::in_range) continue;
-      Symbols& symbols = instance.arena->symbols();
-      solver.assume_elements(tensor_number(f.value), symbols.substitute(f.low, solved.solved), symbols.substitute(f.end, solved.solved));
-    }
-  }
-
-  Solver solver;
-  Algebra algebra;
-  Normalizer normalizer;
-  Composer composer;
-  Checker checker;
-  ScalarProver scalar;
-  Matcher matcher;
-};
 
 namespace {
 
@@ -95,10 +62,11 @@ std::vector<rules::Fact> with_divisors(const rules::RuleInstance& instance) {
 Proof::Proof(rules::RuleInstance& instance, const Options& options)
     : instance_(instance),
       solved_(solve_facts(instance.arena->symbols(), with_divisors(instance))),
-      engine_(std::make_unique<Engine>(instance, solved_, options)) {}
+      engine_(std::make_unique<Engine>(instance, solved_, options)),
+      options_(options) {}
 Proof::~Proof() = default;
 
-std::uint64_t Proof::steps() const { return engine_->normalizer.steps(); }
+std::uint64_t Proof::steps() const { return steps_ + engine_->normalizer.steps(); }
 
 bool Proof::facts_are_contradictory() { return engine_->solver.contradictory({}, Solver::Effort::full); }
 
@@ -142,21 +110,58 @@ std::optional<std::size_t> Proof::failed_obligation() {
 }
 
 bool Proof::run() {
+  if (attempt()) return true;
+  if (stopped_ || options_.deadline.is_over() || !source_asks()) return false;
+  const std::string open = open_;
+  restart(true);
+  if (attempt()) return true;
+  // Less is known where the second attempt did not end.
+  if (stopped_) open_ = open;
+  stopped_by_steps_ = stopped_by_steps_ && options_.deadline.is_over();
+  return false;
+}
+
+bool Proof::attempt() {
   engine_->solver.note_answers(&shown_);
-  return guarded([this] {
+  const bool proved = guarded([this] {
     normalise();
     engine_->solver.stop_answers();
     for (std::size_t k = 0; k < outputs_.size(); ++k)
       if (!match_output(k) && !(k > 0 && broken(Fault::proof_of_first_output))) return false;
     return true;
   });
+  engine_->solver.stop_answers();
+  if (!proved || !with_facts_) return proved;
+  given_.assign(engine_->signs.used().begin(), engine_->signs.used().end());
+  given_.insert(given_.end(), ranges_.begin(), ranges_.end());
+  std::sort(given_.begin(), given_.end());
+  given_.erase(std::unique(given_.begin(), given_.end()), given_.end());
+  return true;
 }
 
-bool Proof::replay(const std::vector<std::size_t>& shown, const Read& read) {
+void Proof::restart(bool with_facts) {
+  steps_ = steps();
+  engine_ = std::make_unique<Engine>(instance_, solved_, options_);
+  outputs_.clear();
+  is_normalised_ = false;
+  shown_.clear();
+  asked_.clear();
+  signs_of_nodes_.clear();
+  ranges_.clear();
+  with_facts_ = with_facts;
+}
+
+bool Proof::replay(const std::vector<std::size_t>& shown, const std::vector<std::size_t>& given, const Read& read) {
+  if (given != allowed_.value_or(std::vector<std::size_t>())) restart(!given.empty());
+  allowed_ = given;
   engine_->solver.replay_answers(shown);
   return guarded([&] {
     normalise();
     engine_->solver.stop_answers();
+    if (!given.empty() && given.back() >= asked_.size() && !broken(Fault::source_facts_that_are_not_asked)) {
+      open_ = "the source does not ask for what the record says";
+      return false;
+    }
     for (std::size_t k = 0; k < outputs_.size(); ++k) {
       outputs_[k].certificate.reset();
       auto certificate = read(k, outputs_[k]);
@@ -178,6 +183,7 @@ bool Proof::guarded(const std::function<bool()>& work) {
   try {
     return work();
   } catch (const Stop& stop) {
+    stopped_ = true;
     open_ = stop.message;
     stopped_by_steps_ = stop.steps;
   }
@@ -185,12 +191,15 @@ bool Proof::guarded(const std::function<bool()>& work) {
 }
 
 void Proof::normalise() {
-  if (!outputs_.empty()) return;
+  if (is_normalised_) return;
+  outputs_.clear();
+  if (with_facts_) add_facts_of_nodes();
   for (std::size_t k = 0; k < instance_.source.outputs.size(); ++k) {
     normalise_output(k);
     add_demands(k);
   }
   add_demands_of_nodes();
+  is_normalised_ = true;
 }
 
 std::string Proof::normal_source() const { return normal_forms(&OutputProof::source); }
@@ -229,8 +238,13 @@ void Proof::normalise_output(std::size_t output) {
     context.push_back({index.back(), Relation::at_least_zero});
     context.push_back(ops::less_than(index.back(), symbols.substitute(d, solved_.solved)));
   }
+  OutputProof proof;
+  proof.index = index;
+  proof.context = context;
+  if (with_facts_) add_facts(source, proof);
   Expression a = e.composer.element(source, index);
   Expression b = e.composer.element(target, index);
+  if (with_facts_) e.composer.set_branches({});
   for (;;) {
     e.normalizer.set_output_indices(free);
     e.normalizer.clear_split_request();
@@ -265,8 +279,15 @@ void Proof::normalise_output(std::size_t output) {
     std::erase(free, request->index);
     free.push_back(high);
     free.push_back(low);
+    proof.index = index;
+    proof.context = context;
+    if (with_facts_) add_facts(source, proof);
   }
-  outputs_.push_back({free, index, context, a, b, verifier::difference(a, b), {}, {}, std::nullopt});
+  proof.free = std::move(free);
+  proof.terms = verifier::difference(a, b);
+  proof.source = std::move(a);
+  proof.target = std::move(b);
+  outputs_.push_back(std::move(proof));
 }
 
 // An element of the target has a value wherever that of the source has.
@@ -276,7 +297,9 @@ void Proof::add_demands(std::size_t output) {
   OutputProof& proof = outputs_[output];
   if (source == target || broken(Fault::proof_without_demands)) return;
   Engine& e = *engine_;
+  know_signs(&proof);
   proof.demanded = simplify_demands(e.normalizer, e.composer.demands(target, proof.index), proof.context, false);
+  e.algebra.know(nullptr);
   if (!proof.demanded.empty()) proof.given = simplify_demands(e.normalizer, e.composer.demands(source, proof.index), proof.context, true);
   e.normalizer.clear_split_request();
 }
@@ -288,7 +311,10 @@ void Proof::add_demands_of_nodes() {
   const auto known = [&](const Condition& condition, const Atom& atom) {
     return e.solver.implies(condition, atom, Solver::Effort::linear);
   };
+  know_signs(broken(Fault::source_facts_where_a_node_stops) ? &outputs_[0] : nullptr);
   const auto demanded = simplify_demands(e.normalizer, e.composer.demands_of_nodes(instance_.target, known), {}, false);
+  e.algebra.know(nullptr);
+  outputs_[0].demanded_of_nodes = demanded.size();
   outputs_[0].demanded.insert(outputs_[0].demanded.end(), demanded.begin(), demanded.end());
   const bool any = std::any_of(outputs_.begin(), outputs_.end(), [](const OutputProof& p) { return !p.demanded.empty(); });
   if (!any) return;
@@ -297,8 +323,11 @@ void Proof::add_demands_of_nodes() {
     if (!p.demanded.empty()) p.given.insert(p.given.end(), given.begin(), given.end());
 }
 
+// Matching and checking. -----------------------------------------------------------------------------------------------------------
+
 bool Proof::match_output(std::size_t output) {
   OutputProof& proof = outputs_[output];
+  know_signs(&proof);
   std::vector<std::size_t> left;
   auto certificate = engine_->matcher.zero(proof.terms, proof.context, &left);
   if (!certificate) {
@@ -313,6 +342,7 @@ bool Proof::match_output(std::size_t output) {
   }
   const Names names{instance_.arena->symbols(), instance_.variables, instance_.variable_names};
   for (const Piece& wanted : proof.demanded) {
+    know_signs_of_demand(proof, certificate->demands.size());
     auto found = engine_->matcher.demand(wanted, proof.given, proof.context);
     if (!found) {
       open_ = "output " + output_name(output) + ": the target has a value only where " + Readable(names, proof.free).demand(wanted);
@@ -326,10 +356,13 @@ bool Proof::match_output(std::size_t output) {
 
 bool Proof::check_output(std::size_t output, Certificate certificate) {
   OutputProof& proof = outputs_[output];
+  know_signs(&proof);
   bool accepted = engine_->checker.zero(proof.terms, proof.context, certificate);
   if (certificate.demands.size() != proof.demanded.size() && !broken(Fault::proof_of_some_demands)) accepted = false;
-  for (std::size_t k = 0; k < std::min(certificate.demands.size(), proof.demanded.size()); ++k)
+  for (std::size_t k = 0; k < std::min(certificate.demands.size(), proof.demanded.size()); ++k) {
+    know_signs_of_demand(proof, k);
     accepted = accepted && engine_->checker.demand(proof.demanded[k], proof.given, proof.context, certificate.demands[k]);
+  }
   if (!accepted) {
     open_ = "output " + output_name(output) + ": the certificate was not accepted";
     return false;

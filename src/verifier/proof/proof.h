@@ -9,6 +9,7 @@
 
 #include "src/rules/instance.h"
 #include "src/verifier/algebra/facts.h"
+#include "src/verifier/algebra/known_signs.h"
 #include "src/verifier/checker/certificate.h"
 #include "src/verifier/proof/verifier.h"
 
@@ -27,16 +28,26 @@ class Proof {
   bool obligations_are_contradictory();
   // The number of the first obligation that does not follow from the facts, as far as the solver knows.
   std::optional<std::size_t> failed_obligation();
-  // Proves every output equal. False where it could not; `open` says what stayed.
+  // Proves every output equal; where that fails, again with what the source asks for as facts (source_facts.h). False where it could not;
+  // `open` says what stayed.
   bool run();
 
   // What run() asked the solver on the way to the normal forms and found to hold; see Solver::note_answers.
   const std::vector<std::size_t>& shown() const { return shown_; }
+  // Which demands of the source the proof used as facts, by number. None: it needs none.
+  const std::vector<std::size_t>& given() const { return given_; }
+  struct SourceFact {
+    std::optional<std::size_t> output;  // where an element of it has a value; none: where the source runs
+    Piece demand;
+  };
+  std::vector<SourceFact> source_facts() const;
+  // The normal forms were made with such facts: they hold where the source has a value and runs.
+  bool has_source_facts() const { return with_facts_; }
   // The same from certificates that were found before: no search. `read` gives the one of an output, whose normal forms are made already
-  // (once: other certificates may be tried after that).
+  // (once: other certificates may be tried after that). Of the demands of the source those of `given` alone are facts.
   struct OutputProof;
   using Read = std::function<Result<Certificate>(std::size_t output, const OutputProof& proof)>;
-  bool replay(const std::vector<std::size_t>& shown, const Read& read);
+  bool replay(const std::vector<std::size_t>& shown, const std::vector<std::size_t>& given, const Read& read);
 
   const std::string& open() const { return open_; }
   // Conditions on dimensions and output indices under which the terms that stayed open may differ: where to look for a counterexample.
@@ -58,6 +69,8 @@ class Proof {
     // What has to hold for the target to have a value, and what holds where the source has one and runs (demands.h).
     std::vector<Piece> demanded;
     std::vector<Piece> given;
+    std::size_t demanded_of_nodes = 0;  // the last of `demanded`: that nodes run
+    std::vector<KnownSign> signs;       // facts where the element of the source has a value
     std::optional<Certificate> certificate;
   };
   const std::vector<OutputProof>& outputs() const { return outputs_; }
@@ -68,8 +81,18 @@ class Proof {
   class Engine;
   // Runs the work; a Stop inside makes it fail.
   bool guarded(const std::function<bool()>& work);
+  bool attempt();
+  void restart(bool with_facts);
   void normalise();
   void normalise_output(std::size_t output);
+  bool source_asks();
+  bool asks_of_nodes() const;
+  std::size_t note_asked(std::optional<std::size_t> output, const std::vector<Piece>& demands);
+  bool is_allowed(std::size_t number) const;
+  void add_facts_of_nodes();
+  void add_facts(ir::ValueId source, OutputProof& proof);
+  void know_signs(const OutputProof* proof);
+  void know_signs_of_demand(const OutputProof& proof, std::size_t demand);
   void add_demands(std::size_t output);
   void add_demands_of_nodes();
   bool match_output(std::size_t output);
@@ -82,9 +105,21 @@ class Proof {
   std::vector<OutputProof> outputs_;
   void note_hints(const std::vector<Term>& left, const Condition& context);
 
+  const Options options_;
+  std::uint64_t steps_ = 0;  // of the attempts before
+  // Facts from the source.
+  bool with_facts_ = false;
+  bool is_normalised_ = false;
+  std::optional<std::vector<std::size_t>> allowed_;  // replayed: no others
+  std::vector<SourceFact> asked_;                    // what may be a fact, by its number
+  std::vector<KnownSign> signs_of_nodes_;
+  std::vector<std::size_t> ranges_;
+  std::vector<std::size_t> given_;
+
   std::string open_;
   std::vector<std::size_t> shown_;
   std::vector<Condition> hints_;
+  bool stopped_ = false;
   bool stopped_by_steps_ = false;
 };
 

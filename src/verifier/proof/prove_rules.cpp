@@ -47,7 +47,7 @@ class Instances {
     ++result_.instances;
     if (d.verdict == Verdict::proved) {
       proved_one_ = true;
-      if (options_.record) proofs_.add_instance({d.shown, d.certificates});
+      if (options_.record) proofs_.add_instance({d.shown, d.given, d.certificates});
       result_.decision = std::move(d);
       return true;
     }

@@ -54,13 +54,19 @@ Queries& Solver::z3() {
 bool Solver::has_witness(std::span<const Atom> condition, int attempts) {
   if (elements_.empty()) return witness_.exists(facts_, condition, attempts);
   Condition all(condition.begin(), condition.end());
+  const Ranges known(symbols_, {facts_, condition});
   for (const Atom& a : condition) {
     for (const SymbolId s : symbols_.all_symbols(a.poly)) {
       const SymbolInfo& info = symbols_.info(s);
-      const auto range = info.kind == SymbolKind::element ? elements_.find(info.tensor) : elements_.end();
-      if (range == elements_.end()) continue;
-      all.push_back(ops::at_least(Poly(s), range->second.low));
-      all.push_back(ops::less_than(Poly(s), range->second.end));
+      const auto ranges = info.kind == SymbolKind::element ? elements_.find(info.tensor) : elements_.end();
+      if (ranges == elements_.end()) continue;
+      for (const Ranges::Elements& of_some : ranges->second) {
+        const auto range = of_some.at(symbols_, info.arguments);
+        const auto holds = [&](const Atom& c) { return known.holds(c); };
+        if (!range || !std::all_of(range->conditions.begin(), range->conditions.end(), holds)) continue;
+        all.push_back(ops::at_least(Poly(s), range->low));
+        all.push_back(ops::less_than(Poly(s), range->end));
+      }
     }
   }
   return witness_.exists(facts_, all, attempts);

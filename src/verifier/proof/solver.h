@@ -59,8 +59,8 @@ class Solver {
   void assume(const ops::Atom& fact);
   const std::vector<ops::Atom>& facts() const { return facts_; }
 
-  // Every element of an integer tensor is at least `low` and below `end`, for all later queries.
-  void assume_elements(std::uint32_t tensor, ir::Poly low, ir::Poly end) { elements_[tensor] = {std::move(low), std::move(end)}; }
+  // The elements of an integer tensor are in the range, for all later queries.
+  void assume_elements(std::uint32_t tensor, Ranges::Elements range) { elements_[tensor].push_back(std::move(range)); }
   const Ranges::ElementRanges& element_ranges() const { return elements_; }
 
   enum class Effort : std::uint8_t { linear, full };

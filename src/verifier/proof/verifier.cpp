@@ -125,6 +125,7 @@ Decision decide_in_time(rules::RuleInstance& instance, const Options& options) {
   const bool matched = proof.run() || broken(Fault::verdict_without_proof);
   decision.steps = proof.steps();
   if (options.record) decision.shown = proof.shown();
+  if (options.record) decision.given = proof.given();
   if (options.normal_forms) {
     decision.normal_source = proof.normal_source();
     decision.normal_target = proof.normal_target();

@@ -54,6 +54,7 @@ struct Decision {
   // normal forms that hold (see Solver::note_answers).
   std::vector<std::string> certificates;
   std::vector<std::size_t> shown;
+  std::vector<std::size_t> given;  // demands of the source that are facts of the proof, by number
   std::uint64_t steps = 0;
 };
 

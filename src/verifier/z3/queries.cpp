@@ -273,9 +273,15 @@ class Queries::Encoder {
         break;
       }
       case SymbolKind::element:
-        if (const auto range = elements_.find(info.tensor); range != elements_.end()) {
-          known.pending.push_back(constant >= poly(range->second.low, real, known));
-          known.pending.push_back(constant < poly(range->second.end, real, known) - (broken(Fault::solver_elements_below_end) ? 1 : 0));
+        if (const auto ranges = elements_.find(info.tensor); ranges != elements_.end()) {
+          for (const Ranges::Elements& of_some : ranges->second) {
+            const auto range = of_some.at(symbols_, info.arguments);
+            if (!range) continue;
+            const z3::expr low = constant >= poly(range->low, real, known);
+            const z3::expr high = constant < poly(range->end, real, known) - (broken(Fault::solver_elements_below_end) ? 1 : 0);
+            const bool everywhere = range->conditions.empty() || broken(Fault::source_questions_of_all_elements);
+            known.pending.push_back(everywhere ? low && high : z3::implies(conjunction(range->conditions, real, known), low && high));
+          }
         }
         break;
       default:

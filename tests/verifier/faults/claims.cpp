@@ -95,7 +95,7 @@ struct Claim {
   Poly integer(const char* name) { return symbols.named(SymbolKind::parameter, name); }
 
   bool accepts(const Certificate& certificate) {
-    const Algebra algebra(symbols, value_facts);
+    Algebra algebra(symbols, value_facts);
     Solver solver(symbols, 20'000'000);
     for (const Atom& a : facts) solver.assume(a);
     return Checker(solver, algebra, symbols).zero(terms, context, certificate);
@@ -238,7 +238,7 @@ void maps(std::vector<Check>& list) {
     return c.accepts("(2:0 1[z1,z0])");
   }));
   const auto unimodular = [](Claim& c, const std::vector<Poly>& polys, const std::vector<SymbolId>& space) {
-    const Algebra algebra(c.symbols, {});
+    Algebra algebra(c.symbols, {});
     Solver solver(c.symbols, 1);
     return Checker(solver, algebra, c.symbols).unimodular(polys, space);
   };

@@ -40,7 +40,7 @@ Check claim(const char* name, bool right, Piece wanted, Piece given, DemandProof
   return {std::string("demand/") + name, [=] {
             ir::Symbols symbols;
             Solver solver(symbols, 1'000'000);
-            const Algebra algebra(symbols, {});
+            Algebra algebra(symbols, {});
             const bool accepted = Checker(solver, algebra, symbols).demand(wanted, {given}, {}, proof);
             if (accepted == right) return std::string();
             return std::string(right ? "the demand is rejected" : "the demand is accepted");
@@ -63,7 +63,7 @@ std::vector<Check> demand_claims() {
   list.push_back({"demand/that x is positive is that x is not 0", [=] {
                     ir::Symbols symbols;
                     Solver solver(symbols, 1'000'000);
-                    const Algebra algebra(symbols, {});
+                    Algebra algebra(symbols, {});
                     const FactorPtr a = demand("positive", {x}).body.terms[0].factors[0].factor;
                     const FactorPtr b = demand("nonzero", {x}).body.terms[0].factors[0].factor;
                     const FactorProof proof = covered({}, true).cover.by[0].body.clusters[0].members[1].factors[0];

@@ -63,6 +63,12 @@ void products(std::vector<Check>& list) {
   });
 }
 
+// The root of x y is that of x times that of y: the square root, or that with the exponent n / 3.
+bool splits(Form& f, const Expression& x, std::optional<std::int64_t> n) {
+  const auto root = [&](const Expression& e) { return n ? f.apply(Function::power, e, f.number(*n, 3)) : f.apply(Function::sqrt, e); };
+  return f.same(root(f.product(x, f.y())), f.product(root(x), root(f.y())));
+}
+
 void laws(std::vector<Check>& list) {
   add(list, "log(x y) = log(x) + log(y)", false, [](Form& f) {
     return f.same(f.apply(Function::log, f.product(f.x(), f.y())),
@@ -89,6 +95,16 @@ void laws(std::vector<Check>& list) {
   });
   add(list, "x^(-1/2) = 1 / sqrt(x)", true, [](Form& f) {
     return f.same(f.apply(Function::power, f.x(), f.number(-1, 2)), f.quotient(f.number(1), f.apply(Function::sqrt, f.x())));
+  });
+  add(list, "sqrt(x y) = sqrt(x) sqrt(y)", false, [](Form& f) { return splits(f, f.x(), std::nullopt); });
+  add(list, "sqrt(x y) = sqrt(x) sqrt(y) for x >= 0", true, [](Form& f) { return splits(f, f.nonnegative(), std::nullopt); });
+  add(list, "(x y)^(1/3) = x^(1/3) y^(1/3)", false, [](Form& f) { return splits(f, f.x(), 1); });
+  add(list, "(x y)^(1/3) = x^(1/3) y^(1/3) for x >= 0", true, [](Form& f) { return splits(f, f.nonnegative(), 1); });
+  add(list, "(x y)^(-1/3) = x^(-1/3) y^(-1/3) for x >= 0", false, [](Form& f) { return splits(f, f.nonnegative(), -1); });
+  add(list, "(x y)^(-1/3) = x^(-1/3) y^(-1/3) for x > 0", true, [](Form& f) { return splits(f, f.positive(), -1); });
+  add(list, "(x^2)^(1/3) = x^(1/3) for x > 0", false, [](Form& f) {
+    return f.same(f.apply(Function::power, f.product(f.positive(), f.positive()), f.number(1, 3)),
+                  f.apply(Function::power, f.positive(), f.number(1, 3)));
   });
   add(list, "not not x = x for a number", false,
       [](Form& f) { return f.same(f.apply(Function::logical_not, f.apply(Function::logical_not, f.x())), f.x()); });

@@ -67,7 +67,7 @@ void questions_to_the_solver(std::vector<Check>& list) {
   add(list, "2 floor(s / 2) = s", false, [](Question& q) { return q.follows({}, equal(Poly(2) * q.symbols.floor_div(q.s, 2), q.s)); });
   add(list, "max(s, t) = s", false, [](Question& q) { return q.follows({}, equal(q.symbols.max(q.s, q.t), q.s)); });
   add(list, "an element below N is at most N - 2", false, [](Question& q) {
-    q.solver.assume_elements(0, 0, q.n);
+    q.solver.assume_elements(0, {0, q.n, true, {}, {}, {}});
     return q.follows({}, at_least(q.n - Poly(2), q.element));
   });
   add(list, "s t >= 1", false, [](Question& q) { return q.follows({}, at_least(q.s * q.t, 1)); });
@@ -157,7 +157,7 @@ void questions_to_ranges(std::vector<Check>& list) {
   add(list, "0 >= i for i >= 0, by ranges", false, [](Question& q) { return q.at_least_zero({at_least(q.i, 0)}, -q.i); });
   add(list, "an element below N is at most N - 2, by ranges", false, [](Question& q) {
     Ranges ranges(q.symbols, {});
-    const Ranges::ElementRanges elements = {{0, {0, q.n}}};
+    const Ranges::ElementRanges elements = {{0, {{0, q.n, true, {}, {}, {}}}}};
     ranges.know(elements);
     return ranges.at_least_zero(q.n - Poly(2) - q.element);
   });
@@ -192,6 +192,9 @@ const char* const kDivides =
     "rule divides\n  with\n    x: [N]\n  source\n    y = -x\n    z = slice(x, starts: [d], sizes: [n], steps: 1)\n  target\n"
     "    y = -slice(pad(x, begins: [0], ends: [floor_div(N, d)]), starts: [0], sizes: [N], steps: 1)\n"
     "    z = slice(x, starts: [d], sizes: [n], steps: 1)\n";
+
+// log(x) + log(z) has a value for positive x and z alone.
+const char* const kLogarithms = "rule logarithms\n  source\n    y = log(x) + log(z)\n  target\n    y = log(x * z)\n";
 
 rules::Rule rule_of(const char* text) {
   auto rules = rules::parse_rules(text, "test.rules");
@@ -241,13 +244,19 @@ void changed_records(std::vector<Check>& list) {
     std::string& text = r.proofs[0].certificates[0];
     text.resize(text.rfind("d("));
   });
+  changed("as it was made, with facts of the source", kLogarithms, "", [](RuleRecord&) {});
+  changed("without a fact of the source", kLogarithms, "the certificate was not accepted",
+          [](RuleRecord& r) { r.proofs[0].given.pop_back(); });
+  changed("without facts of the source", kLogarithms, "the certificate was not accepted", [](RuleRecord& r) { r.proofs[0].given.clear(); });
+  changed("with a fact that the source does not ask for", kLogarithms, "the source does not ask for what the record says",
+          [](RuleRecord& r) { r.proofs[0].given.push_back(100); });
   // Records that no search makes: the certificates are right, what the target asks for does not follow.
   const auto invented = [&](const char* name, const char* text, const char* reason) {
     const rules::Rule rule = rule_of(text);
     auto instances = rules::instantiate(rule);
     if (!instances) return;
     RuleRecord record = describe(rule, *instances);
-    record.add_instance({{}, {"(0 1)", ""}});
+    record.add_instance({{}, {}, {"(0 1)", ""}});
     add_record(list, name, rule, record, reason);
   };
   invented("of a target without a type", kUntyped, "typing of the target");
