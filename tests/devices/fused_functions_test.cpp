@@ -31,7 +31,9 @@ void expect_block(const ops::FusedFunction& function, ir::DataType type, double 
   for (std::size_t k = 0; k < x.size(); ++k) {
     const double expected = function.value(static_cast<double>(x[k]), reals[0], reals[1]);
     if (!std::isfinite(expected)) continue;  // logarithms and roots of negative numbers
-    EXPECT_NEAR(static_cast<double>(y[k]), expected, tolerance * (1 + std::abs(expected))) << static_cast<double>(x[k]);
+    // Where a function is steep its own steps are.
+    const double step = function.value(static_cast<double>(x[k]) + tolerance, reals[0], reals[1]) - expected;
+    EXPECT_NEAR(static_cast<double>(y[k]), expected, tolerance * (1 + std::abs(expected)) + std::abs(step)) << static_cast<double>(x[k]);
   }
 }
 

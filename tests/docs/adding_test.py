@@ -1,7 +1,7 @@
-"""Applies the examples of docs/dev/adding.md to a copy of the repository, builds the copy and runs the commands of the page.
+"""Applies the examples of docs/dev/adding.md to a copy of the repository, builds it and runs the page's commands.
 
-adding_test.py REPOSITORY WORK DEPS: the copy is WORK/tree and stays, so that another run builds what has changed. DEPS
-has the libraries (scripts/deps).
+adding_test.py REPOSITORY WORK DEPS: the copy is WORK/tree and stays, so that another run builds what has changed.
+DEPS has the libraries (scripts/deps).
 """
 
 import os
@@ -47,7 +47,7 @@ def examples(page):
 
 
 def with_line(text, after, line):
-    """`text` with `line` behind the entry that begins with `after`, or behind the row of that name and what belongs to it."""
+    """`text` with `line` behind the entry that begins with `after`, or behind all of the row of that name."""
     entry = re.escape(after) if "(" in after else rf"XFLOW_\w+\({re.escape(after)},"
     match = re.search(rf"^{entry}.*\n(?: .*\n)*", text, re.MULTILINE)
     if match is None:
@@ -69,7 +69,7 @@ def write(path, text):
 
 
 def copy_with(files, lines):
-    """Makes TREE the sources of REPOSITORY with the additions; False if one of them is there before."""
+    """Makes TREE the sources of REPOSITORY with the additions."""
     listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=REPOSITORY, check=True,
                             capture_output=True).stdout.decode().split("\0")
     texts = {name: (REPOSITORY / name).read_bytes() for name in listed if name and (REPOSITORY / name).is_file()}
@@ -174,6 +174,9 @@ class Examples(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if subprocess.run(["git", "rev-parse"], cwd=sys.argv[1], capture_output=True).returncode != 0:
+        print("skipped: the sources are no git checkout, which tells what belongs to them")
+        sys.exit(0)
     REPOSITORY, WORK, DEPS = (pathlib.Path(argument).absolute() for argument in sys.argv[1:4])
     TREE = WORK / "tree"
     TREE.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/onnx/lift/composition_maker.h"
+#include "src/ops/fused_functions.h"
 
 namespace xflow::onnx_io {
 

@@ -13,8 +13,11 @@
 
 #include "src/onnx/document/node_view.h"
 #include "src/onnx/lift/spelling_table.h"
-#include "src/ops/fused_functions.h"
 #include "src/ops/operator.h"
+
+namespace xflow::ops {
+struct OnnxFunction;
+}
 
 namespace xflow::onnx_io {
 
