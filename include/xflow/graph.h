@@ -48,13 +48,15 @@ enum class DataType : std::uint8_t {
 template <typename T>
 concept SizeNumber = std::integral<T> && !std::same_as<T, bool>;
 
+// NOLINTBEGIN(google-explicit-constructor): lists of sizes and attributes are written in braces.
+
 // A size: a number, or a name for one that is known when the graph runs. Equal names are equal sizes. {"N", 64, 256} is a list of them.
 class Dimension {
  public:
   template <SizeNumber Number>
-  Dimension(Number size) : value_(static_cast<std::int64_t>(size)) {}  // NOLINT(google-explicit-constructor)
-  Dimension(std::string name) : value_(std::move(name)) {}             // NOLINT(google-explicit-constructor)
-  Dimension(const char* name) : value_(std::string(name)) {}           // NOLINT(google-explicit-constructor)
+  Dimension(Number size) : value_(static_cast<std::int64_t>(size)) {}
+  Dimension(std::string name) : value_(std::move(name)) {}
+  Dimension(const char* name) : value_(std::string(name)) {}
   bool is_named() const { return std::holds_alternative<std::string>(value_); }
   std::int64_t size() const { return std::get<std::int64_t>(value_); }       // requires !is_named()
   const std::string& name() const { return std::get<std::string>(value_); }  // requires is_named()
@@ -70,13 +72,13 @@ class Dimension {
 class AttributeValue : public std::variant<std::int64_t, std::vector<std::int64_t>, std::vector<Dimension>, double, std::string, DataType> {
  public:
   template <SizeNumber Number>
-  AttributeValue(Number value) : variant(static_cast<std::int64_t>(value)) {}           // NOLINT(google-explicit-constructor)
-  AttributeValue(double value) : variant(value) {}                                      // NOLINT(google-explicit-constructor)
-  AttributeValue(std::string word) : variant(std::move(word)) {}                        // NOLINT(google-explicit-constructor)
-  AttributeValue(const char* word) : variant(std::string(word)) {}                      // NOLINT(google-explicit-constructor)
-  AttributeValue(DataType type) : variant(type) {}                                      // NOLINT(google-explicit-constructor)
-  AttributeValue(std::vector<std::int64_t> integers) : variant(std::move(integers)) {}  // NOLINT(google-explicit-constructor)
-  AttributeValue(std::vector<Dimension> sizes) : variant(std::move(sizes)) {}           // NOLINT(google-explicit-constructor)
+  AttributeValue(Number value) : variant(static_cast<std::int64_t>(value)) {}
+  AttributeValue(double value) : variant(value) {}
+  AttributeValue(std::string word) : variant(std::move(word)) {}
+  AttributeValue(const char* word) : variant(std::string(word)) {}
+  AttributeValue(DataType type) : variant(type) {}
+  AttributeValue(std::vector<std::int64_t> integers) : variant(std::move(integers)) {}
+  AttributeValue(std::vector<Dimension> sizes) : variant(std::move(sizes)) {}
   AttributeValue(std::initializer_list<Dimension> list) : variant(of_list(list)) {}
 
  private:
@@ -90,6 +92,8 @@ class AttributeValue : public std::variant<std::int64_t, std::vector<std::int64_
   }
 };
 using NamedAttribute = std::pair<std::string, AttributeValue>;
+
+// NOLINTEND(google-explicit-constructor)
 
 // A value of one graph: counts inputs, weights and results of nodes in the order in which they were made.
 enum class Value : std::uint32_t {};

@@ -21,7 +21,7 @@ namespace xflow {
 enum class FloatClass : std::uint8_t {
   exact,     // the same bits
   rounding,  // for finite inputs and results the same up to rounding
-  special,   // finite inputs can give an infinity or not-a-number on one side alone
+  special,   // finite inputs can give an infinity or not-a-number on one side alone, or a variable is dropped
 };
 XFLOW_API const char* to_string(FloatClass float_class);
 
@@ -78,7 +78,6 @@ class XFLOW_API RuleSet {
 struct RuleSelection {
   RuleSet rules;   // those that are named, or all
   RuleSet others;  // of the same files, or of the shipped rules; none where no rule is named
-  bool has_files = false;
 };
 // Of `arguments` what ends in .rules, holds a '/' or exists is a file or folder, everything else the name of a rule: of the files, or of
 // the shipped rules where no file is given. Errors: as RuleSet::read; invalid_argument for a name that no rule has, with similar ones.

@@ -62,7 +62,7 @@ struct VerifyOptions {
   int jobs = 1;                       // rules decided at a time, which changes no verdict
 };
 
-// In the order of the rules. A rule that has a record of its proof (RuleSet::Records::read) is replayed and not decided anew. Errors:
+// In the order of the rules. A rule that has a record of its proof (RuleSet::Records::read) is replayed and not decided again. Errors:
 // invalid_argument (options).
 XFLOW_API Result<std::vector<RuleDecision>> verify(const RuleSet& rules, const VerifyOptions& options = {});
 
@@ -78,7 +78,7 @@ struct InferredGuards {
   std::string text;     // what was found, for people
   RuleSet rule;         // with the guards, where it is proved
 };
-// The weakest guards, of a small vocabulary, under which a rule is proved; its own are dropped and found anew.
+// The weakest guards, of a small vocabulary, under which a rule is proved; its own are dropped and inferred again.
 XFLOW_API Result<InferredGuards> infer_guards(const RuleSet& rule, const VerifyOptions& options = {});
 
 struct ReplayedCounterexample {

@@ -19,18 +19,6 @@
 namespace xflow {
 namespace {
 
-FloatClass public_class(rules::FloatClass float_class) {
-  switch (float_class) {
-    case rules::FloatClass::exact:
-      return FloatClass::exact;
-    case rules::FloatClass::rounding:
-      return FloatClass::rounding;
-    case rules::FloatClass::special:
-      break;
-  }
-  return FloatClass::special;
-}
-
 void operators_of(const rules::Term& term, std::set<std::string>& names) {
   if (term.kind == rules::Term::Kind::application) names.insert(term.name);
   for (const rules::Term& operand : term.operands) operators_of(operand, names);
@@ -41,7 +29,7 @@ RuleInfo info_of(const rules::Rule& rule) {
   info.name = rule.name;
   info.equation = api::equation_of(rule);
   info.comment = rule.comment;
-  info.float_class = public_class(rule.float_class);
+  info.float_class = rule.float_class;
   info.float_effects = rule.number_effects;
   for (const rules::Guard& guard : rule.guards) info.guards.push_back(rules::print(guard));
   info.file = rule.file;
@@ -102,7 +90,7 @@ Result<RuleSelection> select(const std::vector<std::string>& arguments, RuleSet:
   std::vector<std::string> paths;
   for (const std::string& argument : arguments) (is_rule_path(argument) ? paths : names).push_back(argument);
   XFLOW_TRY(RuleSet all, paths.empty() ? read_shipped(wanted) : read_paths(paths, wanted));
-  if (names.empty()) return RuleSelection{std::move(all), RuleSet(), !paths.empty()};
+  if (names.empty()) return RuleSelection{std::move(all), RuleSet()};
   const std::vector<rules::Rule>& rules = all.state().rules;
   std::vector<rules::Rule> chosen;
   std::vector<rules::Rule> others;
@@ -113,7 +101,7 @@ Result<RuleSelection> select(const std::vector<std::string>& arguments, RuleSet:
   }
   for (const rules::Rule& rule : rules)
     if (std::ranges::find(names, rule.name) == names.end()) others.push_back(rule);
-  return RuleSelection{api::make_rule_set(std::move(chosen), all.state().records), api::make_rule_set(std::move(others)), !paths.empty()};
+  return RuleSelection{api::make_rule_set(std::move(chosen), all.state().records), api::make_rule_set(std::move(others))};
 }
 
 }  // namespace
@@ -136,17 +124,7 @@ Result<rules::Rule> only_rule(const RuleSet& rules) {
 
 }  // namespace api
 
-const char* to_string(FloatClass float_class) {
-  switch (float_class) {
-    case FloatClass::exact:
-      return "exact";
-    case FloatClass::rounding:
-      return "rounding";
-    case FloatClass::special:
-      break;
-  }
-  return "special";
-}
+const char* to_string(FloatClass float_class) { return rules::name(float_class); }
 
 RuleSet::RuleSet() : state_(std::make_shared<State>()) {}
 RuleSet::RuleSet(std::shared_ptr<const State> state) : state_(std::move(state)) {}

@@ -17,22 +17,6 @@
 namespace xflow {
 namespace {
 
-Verdict public_verdict(verifier::Verdict verdict) {
-  switch (verdict) {
-    case verifier::Verdict::proved:
-      return Verdict::proved;
-    case verifier::Verdict::refuted:
-      return Verdict::refuted;
-    case verifier::Verdict::ill_typed:
-      return Verdict::ill_typed;
-    case verifier::Verdict::timeout:
-      return Verdict::timeout;
-    case verifier::Verdict::unknown:
-      break;
-  }
-  return Verdict::unknown;
-}
-
 Counterexample public_counterexample(const verifier::Counterexample& found) {
   Counterexample result;
   result.summary = found.summary();
@@ -77,7 +61,7 @@ verifier::RuleDecision decide_one(const rules::Rule& rule, const verifier::RuleR
     if (verifier::replay(rule, *record, options)) {
       verifier::RuleDecision replayed;
       replayed.rule = rule.name;
-      replayed.verdict = replayed.decision.verdict = verifier::Verdict::proved;
+      replayed.verdict = replayed.decision.verdict = Verdict::proved;
       replayed.instances = record->instances.size();
       replayed.microseconds = static_cast<std::uint64_t>(
           std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start).count());
@@ -92,13 +76,13 @@ RuleDecision decision_of(const rules::Rule& rule, const verifier::RuleRecord* re
   const verifier::RuleDecision found = decide_one(rule, record, options);
   RuleDecision result;
   result.rule = found.rule;
-  result.verdict = public_verdict(found.verdict);
+  result.verdict = found.verdict;
   result.microseconds = found.microseconds;
   result.instances = found.instances;
   result.choice = found.choice;
   result.open = found.decision.open;
-  if (found.verdict == verifier::Verdict::proved) result.needed_guards = texts(verifier::needed_guards(rule, options));
-  if (found.verdict == verifier::Verdict::unknown) result.missing_guards = texts(verifier::missing_value_guards(rule, options));
+  if (found.verdict == Verdict::proved) result.needed_guards = texts(verifier::needed_guards(rule, options));
+  if (found.verdict == Verdict::unknown) result.missing_guards = texts(verifier::missing_value_guards(rule, options));
   if (found.decision.counterexample) result.counterexample = public_counterexample(*found.decision.counterexample);
   return result;
 }
@@ -132,21 +116,7 @@ Result<std::vector<RuleDecision>> decide_all(const RuleSet& set, const VerifyOpt
 
 }  // namespace
 
-const char* to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::proved:
-      return "proved";
-    case Verdict::refuted:
-      return "refuted";
-    case Verdict::unknown:
-      return "unknown";
-    case Verdict::ill_typed:
-      return "ill-typed";
-    case Verdict::timeout:
-      break;
-  }
-  return "timeout";
-}
+const char* to_string(Verdict verdict) { return verifier::name(verdict); }
 
 Result<std::vector<RuleDecision>> verify(const RuleSet& rules, const VerifyOptions& options) {
   return api::guarded<std::vector<RuleDecision>>([&] { return decide_all(rules, options); });

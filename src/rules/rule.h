@@ -17,6 +17,7 @@
 #pragma once
 
 #include <xflow/error.h>
+#include <xflow/rules.h>
 
 #include <array>
 #include <cstdint>
@@ -133,12 +134,7 @@ enum class NameKind : std::uint8_t {
   real,       // an attribute variable that is a real number
 };
 
-// What a rule does to floating point results.
-enum class FloatClass : std::uint8_t {
-  exact,     // the same bits
-  rounding,  // for finite inputs and results the same up to rounding
-  special,   // finite inputs can give an infinity or not-a-number on one side alone, or a variable is dropped
-};
+using xflow::FloatClass;
 const char* name(FloatClass float_class);
 std::optional<FloatClass> float_class_from_name(std::string_view name);
 

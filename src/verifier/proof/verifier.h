@@ -2,6 +2,7 @@
 #pragma once
 
 #include <xflow/error.h>
+#include <xflow/verify.h>
 
 #include <chrono>
 #include <cstdint>
@@ -14,14 +15,8 @@
 
 namespace xflow::verifier {
 
-enum class Verdict : std::uint8_t {
-  proved,     // the only verdict that lets a rule be applied
-  refuted,    // a counterexample was found and evaluated exactly
-  unknown,    // not proved; `open` says which obligation stayed open
-  ill_typed,  // no shape satisfies the source, or the target does not type whatever the sizes are
-  timeout,    // the step limit or the deadline was reached; not proved
-};
-
+// What was decided of a rule: proved is the only verdict that lets it be applied.
+using xflow::Verdict;
 const char* name(Verdict verdict);
 
 // Concrete shapes and entries on which the two sides differ.
