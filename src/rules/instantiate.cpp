@@ -648,14 +648,17 @@ Result<void> for_each_instance(const Rule& rule, const std::function<bool(RuleIn
   return fail(ErrorCode::ill_typed, fmt::format("rule {}: no shapes type its source: {}", rule.name, reason), where);
 }
 
-Result<std::vector<RuleInstance>> instantiate(const Rule& rule, std::size_t most) {
+Result<std::vector<RuleInstance>> instantiate(const Rule& rule, std::size_t most, const std::function<bool()>& ends) {
   std::vector<RuleInstance> instances;
   bool too_many = false;
+  bool ended = false;
   XFLOW_CHECK(for_each_instance(rule, [&](RuleInstance instance) {
     too_many = instances.size() == most;
     if (!too_many) instances.push_back(std::move(instance));
-    return !too_many;
+    ended = ends && ends();
+    return !too_many && !ended;
   }));
+  if (ended) return fail(ErrorCode::limit, "the time was up", place_text(rule.file, rule.place));
   if (too_many)
     return fail(ErrorCode::limit, fmt::format("rule {}: more than {} choices are open", rule.name, most),
                 place_text(rule.file, rule.place));

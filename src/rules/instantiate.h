@@ -29,7 +29,7 @@ inline constexpr std::size_t kMaxChoices = 20000;
 // kMaxChoices choices; bound ranks by guards such as rank(x) <= 4.
 Result<void> for_each_instance(const Rule& rule, const std::function<bool(RuleInstance)>& use);
 
-// All of them. Errors: the same; limit also for more than `most` instances.
-Result<std::vector<RuleInstance>> instantiate(const Rule& rule, std::size_t most = kMaxChoices);
+// All of them. Errors: the same; limit also for more than `most` instances, and where `ends` is true after one.
+Result<std::vector<RuleInstance>> instantiate(const Rule& rule, std::size_t most = kMaxChoices, const std::function<bool()>& ends = {});
 
 }  // namespace xflow::rules

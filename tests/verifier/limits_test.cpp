@@ -1,7 +1,9 @@
 // A decision ends: the time that it is given is kept, and without one the resource units of Z3 are an end too.
 #include <gtest/gtest.h>
 
+#include "src/rules/instantiate.h"
 #include "src/rules/rule_set.h"
+#include "src/verifier/counterexample/explain_rule.h"
 #include "src/verifier/guards/infer.h"
 #include "src/verifier/proof/prove_rules.h"
 
@@ -89,6 +91,29 @@ TEST(Limits, StopTheSearchForGuards) {
   EXPECT_EQ(inference->open, "the time was up");
 }
 
+// More ranks are open than choices are made, which takes seconds to find.
+TEST(Limits, StopTheSearchForGuardsBeforeAllChoicesAreMade) {
+  Options over;
+  over.deadline = Deadline(std::chrono::steady_clock::now() - std::chrono::seconds(1));
+  const auto inference = infer_guards(rule(R"(rule shifts
+  source
+    y = reshape(x, shape: dims(x)) + s + t
+  target
+    y = x + (s + t)
+)"),
+                                      over);
+  ASSERT_TRUE(inference.has_value()) << inference.error().text();
+  EXPECT_FALSE(inference->proved);
+  EXPECT_EQ(inference->open, "the time was up");
+}
+
+TEST(Limits, HoldForAnExplanation) {
+  const std::string text = explain_rule(rule(kReshapes), limited(1e-6));
+  EXPECT_TRUE(text.starts_with("reshape-cycle: timeout\n")) << text;
+  EXPECT_EQ(text.find("source - target"), std::string::npos) << text;
+  EXPECT_NE(text.find("the time was up"), std::string::npos) << text;
+}
+
 TEST(Limits, EndADecisionWhereTheCallerSaysSo) {
   int asked = 0;
   Options options;
@@ -98,6 +123,17 @@ TEST(Limits, EndADecisionWhereTheCallerSaysSo) {
   EXPECT_EQ(d.decision.open, "the time was up");
   EXPECT_GE(asked, 100);
   EXPECT_LE(asked, 200) << "it goes on";
+}
+
+TEST(Limits, EndTheMakingOfChoices) {
+  int asked = 0;
+  const auto instances = rules::instantiate(
+      rule("rule r\n  source\n    y = relu(relu(transpose(x, perm: p)))\n  target\n    y = relu(transpose(x, perm: p))\n"),
+      rules::kMaxChoices, [&] { return ++asked == 3; });
+  ASSERT_FALSE(instances.has_value());
+  EXPECT_EQ(instances.error().code, ErrorCode::limit);
+  EXPECT_EQ(instances.error().text(), "a.rules:1:6: the time was up");
+  EXPECT_EQ(asked, 3);
 }
 
 TEST(Limits, HoldForAllThatIsAskedOfARule) {

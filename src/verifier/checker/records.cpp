@@ -277,7 +277,8 @@ Result<void> replay_instance(rules::RuleInstance& instance, const RuleRecord& re
 Result<void> replay_record(const rules::Rule& rule, const RuleRecord& record, const Options& options) {
   const auto stale = [](const std::string& what) { return fail(ErrorCode::not_proved, "the record is stale: " + what); };
   if (record.hash != rule.hash && !broken(Fault::records_of_another_text)) return stale("it is of another text of the rule");
-  XFLOW_TRY(std::vector<rules::RuleInstance> instances, rules::instantiate(rule));
+  XFLOW_TRY(std::vector<rules::RuleInstance> instances,
+            rules::instantiate(rule, rules::kMaxChoices, [&] { return is_over(options.deadline); }));
   RuleRecord expected = describe(rule, instances);
   if (record.semantics != expected.semantics && !broken(Fault::records_of_another_meaning))
     return stale("the operators of the rule, or the checker, have another meaning now");

@@ -90,10 +90,11 @@ std::vector<std::string> source_facts_text(rules::RuleInstance& instance, const 
   return source_facts_text(instance, proof);
 }
 
-std::string explain_rule(const rules::Rule& rule, const Options& options) {
+std::string explain_rule(const rules::Rule& rule, const Options& given) {
+  const Options options = given.started();
   const RuleDecision decided = decide(rule, options);
   std::string text = fmt::format("{}: {}\n", rule.name, name(decided.verdict));
-  auto instances = rules::instantiate(rule);
+  auto instances = rules::instantiate(rule, rules::kMaxChoices, [&] { return is_over(options.deadline); });
   if (instances && !instances->empty()) {
     std::size_t which = typical_instance(*instances);
     if (decided.verdict != Verdict::proved)

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "src/ops/operator.h"
 #include "src/rules/instantiate.h"
 #include "src/verifier/counterexample/refute.h"
 #include "src/verifier/guards/guard_vocabulary.h"
@@ -391,43 +390,17 @@ std::vector<Guard> ranges_of_elements(const rules::Rule& rule, const rules::Rule
   return guards;
 }
 
-constexpr std::size_t kMostVariables = 6;
-
-// Lists of guards on what values the variables have.
-std::vector<std::vector<Guard>> guards_on_values(const rules::Rule& rule, const rules::RuleInstance& instance) {
-  std::vector<std::string> names;
-  for (std::size_t k = 0; k < instance.variables.size(); ++k) {
-    const ir::DataType type = instance.arena->type(instance.variables[k]).data_type;
-    if (type != ir::DataType::boolean && type != ir::DataType::string) names.push_back(instance.variable_names[k]);
-  }
-  std::vector<std::vector<Guard>> lists;
-  if (names.size() > kMostVariables) return lists;
-  const auto guard = [](Guard::Kind kind, const std::string& name) {
-    Guard g;
-    g.kind = kind;
-    g.value = name;
-    return g;
-  };
-  const auto known = [&](const Guard& g) {
-    return std::any_of(rule.guards.begin(), rule.guards.end(), [&](const Guard& x) { return x.kind == g.kind && x.value == g.value; });
-  };
-  for (const Guard::Kind kind : {Guard::Kind::is_nonzero, Guard::Kind::is_nonnegative, Guard::Kind::is_positive}) {
-    std::vector<Guard> all;
-    for (const std::string& name : names) {
-      Guard g = guard(kind, name);
-      if (known(g)) continue;
-      lists.push_back({g});
-      all.push_back(std::move(g));
-    }
-    if (all.size() > 1) lists.push_back(std::move(all));
-  }
-  return lists;
-}
-
 Result<Inference> search(const rules::Rule& rule, const std::vector<Guard>& kept, const std::vector<Guard>& dropped,
                          const Options& options) {
   XFLOW_TRY(const rules::Rule bare, with_guards(rule, kept));
-  XFLOW_TRY(std::vector<rules::RuleInstance> instances, rules::instantiate(bare));
+  auto instantiated = rules::instantiate(bare, rules::kMaxChoices, [&] { return is_over(options.deadline); });
+  if (!instantiated && is_over(options.deadline)) {
+    Inference ended;
+    ended.kept = kept;
+    ended.open = "the time was up";
+    return ended;
+  }
+  XFLOW_TRY(std::vector<rules::RuleInstance> instances, std::move(instantiated));
   return Search(bare, instances, kept, options).run(dropped);
 }
 
@@ -440,8 +413,12 @@ Result<Inference> infer_guards(const rules::Rule& rule, const Options& given) {
   for (const Guard& g : rule.guards) (g.value.empty() && !is_about_ranks(g) ? dropped : kept).push_back(g);
   XFLOW_TRY(Inference found, search(rule, kept, dropped, options));
   if (found.proved) return found;
-  XFLOW_TRY(const std::vector<rules::RuleInstance> instances, rules::instantiate(rule));
-  for (const Guard& range : ranges_of_elements(rule, instances.front())) {
+  std::vector<Guard> ranges;
+  XFLOW_CHECK(rules::for_each_instance(rule, [&](const rules::RuleInstance& instance) {
+    ranges = ranges_of_elements(rule, instance);
+    return false;
+  }));
+  for (const Guard& range : ranges) {
     if (is_over(options.deadline)) break;
     std::vector<Guard> more = kept;
     more.push_back(range);
@@ -456,40 +433,6 @@ Result<Inference> infer_guards(const rules::Rule& rule, const Options& given) {
     break;
   }
   return found;
-}
-
-std::vector<Guard> missing_value_guards(const rules::Rule& rule, const Options& given) {
-  const Options options = given.started();
-  std::vector<std::vector<Guard>> candidates;
-  const auto first = rules::for_each_instance(rule, [&](const rules::RuleInstance& instance) {
-    // Where data is moved alone, values change nothing.
-    const auto computes = [&](const ir::Graph& graph) {
-      const std::vector<ir::NodeId> nodes = ir::topological_order(*instance.arena, graph);
-      return std::any_of(nodes.begin(), nodes.end(), [&](ir::NodeId id) {
-        const ir::Node& node = instance.arena->node(id);
-        return node.kind == ir::NodeKind::operation && !ops::get(node.op).signature.moves_data;
-      });
-    };
-    if (computes(instance.source) || computes(instance.target)) candidates = guards_on_values(rule, instance);
-    return false;
-  });
-  if (!first) return {};
-  const auto is_proved = [&](const std::vector<Guard>& list) {
-    std::vector<Guard> guards = rule.guards;
-    guards.insert(guards.end(), list.begin(), list.end());
-    const auto stricter = with_guards(rule, guards);
-    return stricter && decide(*stricter, options).verdict == Verdict::proved;
-  };
-  for (std::vector<Guard>& list : candidates) {
-    if (!is_proved(list)) continue;
-    for (std::size_t k = list.size(); k-- > 0 && list.size() > 1;) {
-      std::vector<Guard> fewer = list;
-      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(k));
-      if (is_proved(fewer)) list = std::move(fewer);
-    }
-    return list;
-  }
-  return {};
 }
 
 std::string to_string(const Inference& inference) {

@@ -99,7 +99,13 @@ Result<RuleDecision> decide_instances(const rules::Rule& rule, const Options& op
   }
   if (result.verdict != Verdict::proved || !options.record) return std::move(result);
   if (count > kMostKept) {
-    XFLOW_TRY(kept, rules::instantiate(rule));
+    auto all = rules::instantiate(rule, rules::kMaxChoices, [&] { return is_over(options.deadline); });
+    if (!all && is_over(options.deadline)) {
+      result.verdict = Verdict::timeout;
+      result.decision.open = "the time was up";
+      return std::move(result);
+    }
+    XFLOW_TRY(kept, std::move(all));
     record = describe(rule, kept);
   }
   record.proofs = std::move(instances.proofs().proofs);
