@@ -67,6 +67,16 @@ TEST(Replay, AsksForTheGuards) {
   EXPECT_EQ(replayed(rule, "x = [[1, 0]]"), "counterexample: the rule says nothing of 0 in x: a guard on its elements does not hold");
 }
 
+TEST(Replay, AsksForNumbersOfTheTypes) {
+  const rules::Rule rule =
+      rule_of("rule r\n  with\n    i: uint8[A], b: bool[A]\n  source\n    y = i + cast(b, to: uint8)\n  target\n    y = i\n");
+  EXPECT_EQ(replayed(rule, "i = [255]; b = [1]").substr(0, 9), "different");
+  EXPECT_EQ(replayed(rule, "i = [256]; b = [1]"), "counterexample: 256 in i is no uint8");
+  EXPECT_EQ(replayed(rule, "i = [-1]; b = [1]"), "counterexample: -1 in i is no uint8");
+  EXPECT_EQ(replayed(rule, "i = [1/2]; b = [1]"), "counterexample: 1/2 in i is no uint8");
+  EXPECT_EQ(replayed(rule, "i = [1]; b = [2]"), "counterexample: 2 in b is no bool");
+}
+
 TEST(Replay, AsksForRealNumbersOnlyWhereElementsAreCompared) {
   const rules::Rule rule = rule_of(
       "rule r\n  with\n    x: [N, M], w: [N]\n  source\n    y = x * reduce_sum(clip(w, min: t, max: 6), axes: [0])\n  target\n"

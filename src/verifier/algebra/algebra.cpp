@@ -211,6 +211,10 @@ bool Algebra::positive_by_form(const Factor& f) const {
 }
 
 bool Algebra::nonnegative_by_form(const Factor& f) const {
+  // Of an unsigned type: read, or converted.
+  const bool has_type = f.kind == FactorKind::read || f.kind == FactorKind::function;
+  if (has_type && (ir::is_unsigned(f.data_type) || (broken(Fault::algebra_integers_are_unsigned) && ir::is_integer(f.data_type))))
+    return true;
   switch (f.kind) {
     case FactorKind::read: {
       const auto fact = facts_.find(f.variable);

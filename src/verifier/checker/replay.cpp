@@ -242,6 +242,8 @@ class Replay {
       if (found->second.dims != *dims && !(count == 0 && found->second.values.empty()))
         return unfit(fmt::format("{} has shape [{}], expected [{}]", name, fmt::join(found->second.dims, ", "), fmt::join(*dims, ", ")));
       for (const ir::Rational& entry : found->second.values) {
+        const ir::DataType type = instance_.arena->type(instance_.variables[k]).data_type;
+        if (!is_number_of(instance_, k, entry)) return unfit(fmt::format("{} in {} is no {}", entry.to_string(), name, ir::name(type)));
         if (satisfies_value_facts(instance_, concrete_, assignment_, k, entry)) continue;
         return unfit(fmt::format("the rule says nothing of {} in {}: a guard on its elements does not hold", entry.to_string(), name));
       }

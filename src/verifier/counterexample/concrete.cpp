@@ -12,6 +12,7 @@
 #include "src/verifier/algebra/conversions.h"
 #include "src/verifier/algebra/number.h"
 #include "src/verifier/counterexample/typed_shapes.h"
+#include "src/verifier/faults.h"
 
 namespace xflow::verifier {
 
@@ -426,6 +427,8 @@ std::optional<Inputs> Concrete::draw(const Assignment& assignment, std::uint64_t
       nonzero = nonzero || f.kind != rules::ValueFact::Kind::nonnegative;
       negative = negative && f.kind == rules::ValueFact::Kind::nonzero;
     }
+    const IntegerRange range = ir::is_integer(type) ? integer_range(type) : IntegerRange{low, high};
+    if (!broken(Fault::refute_by_numbers_of_no_type)) low = std::max(low, range.low), high = std::min(high, range.high);
     if (!negative) low = std::max<std::int64_t>(low, 0);
     if (nonzero && !in_range) high = std::max<std::int64_t>(high, 1);
     // No entry is left: the facts contradict each other at these sizes.

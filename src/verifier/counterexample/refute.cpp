@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 
+#include "src/verifier/algebra/conversions.h"
 #include "src/verifier/counterexample/explain.h"
 #include "src/verifier/faults.h"
 #include "src/verifier/proof/solver.h"
@@ -104,6 +105,11 @@ bool satisfies_facts(const rules::RuleInstance& instance, const Concrete& concre
   });
 }
 
+bool is_number_of(const rules::RuleInstance& instance, std::size_t variable, const ir::Rational& entry) {
+  const ir::DataType type = instance.arena->type(instance.variables[variable]).data_type;
+  return (!ir::is_integer(type) && type != ir::DataType::boolean) || is_value_of(entry, type);
+}
+
 bool satisfies_value_facts(const rules::RuleInstance& instance, const Concrete& concrete, const Assignment& assignment,
                            std::size_t variable, const ir::Rational& entry) {
   return std::all_of(instance.value_facts.begin(), instance.value_facts.end(), [&](const rules::ValueFact& f) {
@@ -191,7 +197,8 @@ void Refuter::minimise(Found& found) {
   for (std::size_t t = 0; t < found.inputs.size(); ++t) {
     for (ir::Rational& value : found.inputs[t].values) {
       reduce(value, [&](const ir::Rational& simple) {
-        return broken(Fault::refute_entries_beyond_facts) || satisfies_value_facts(instance_, concrete_, found.assignment, t, simple);
+        if (broken(Fault::refute_entries_beyond_facts)) return true;
+        return is_number_of(instance_, t, simple) && satisfies_value_facts(instance_, concrete_, found.assignment, t, simple);
       });
     }
   }

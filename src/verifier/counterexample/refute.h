@@ -53,6 +53,8 @@ class Refuter {
 // All facts hold that do not speak of elements of tensors, no dimension is below 1, and no tensor of the source is empty.
 bool satisfies_facts(const rules::RuleInstance& instance, const Concrete& concrete, const Assignment& assignment);
 
+// An entry of a variable of integers or booleans is a number of its type; of others all rationals are.
+bool is_number_of(const rules::RuleInstance& instance, std::size_t variable, const ir::Rational& entry);
 // What is given of every element of this variable of the instance holds of `entry`.
 bool satisfies_value_facts(const rules::RuleInstance& instance, const Concrete& concrete, const Assignment& assignment,
                            std::size_t variable, const ir::Rational& entry);

@@ -1,11 +1,12 @@
 """Evaluates the counterexamples that `xflow verify --json` prints."""
 
+import math
 import re
 from fractions import Fraction
 
 import numpy
 
-from exact import Exact, Unsure, stopped
+from exact import INTEGERS, Exact, Unsure, stopped
 from operators import IllTyped
 from rule_text import TYPES
 from sampling import Pins, cases
@@ -92,6 +93,10 @@ def replay(rule, counterexample, seed):
 
 def differing(case, values, counterexample):
     """Why the sides do not differ where the counterexample says so, or ""."""
+    for name, array in values.items():
+        low, end = INTEGERS.get(case.shapes[name][1], (-math.inf, math.inf))
+        if any(x != math.floor(x) or not low <= x < end for x in array.flat) and low > -math.inf:
+            return f"an entry of {name} is no {case.shapes[name][1]}"
     for guard in case.rule.guards:
         if reason := guard_fails(case, guard, values):
             return reason

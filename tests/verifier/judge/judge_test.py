@@ -322,6 +322,12 @@ class Counterexamples(unittest.TestCase):
         by_zero = rule("y = z * x", "y = x / (z * log(x))", "x: [A], z: [A]")
         self.assertEqual("", self.replayed(by_zero, [("x", [1], "[2]"), ("z", [1], "[0]")], {"A": 1}))
 
+    def test_have_numbers_of_their_types(self):
+        sign = rule("y = relu(cast(i, to: int32))", "y = cast(i, to: int32)", "i: uint8[A]")
+        for value in ("[-1]", "[256]"):
+            self.assertEqual("an entry of i is no uint8", self.replayed(sign, [("i", [1], value)], {"A": 1}))
+        self.assertEqual("output y at [0]: 255 in the source, 255 in the target", self.replayed(sign, [("i", [1], "[255]")], {"A": 1}))
+
     def test_of_types_are_typed(self):
         sum_of = rule("y = x + z", "y = x", "x: [A], z: [B]")
         self.assertEqual("", self.replayed(sum_of, integers={"A": 1, "B": 2}))
