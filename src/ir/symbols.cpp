@@ -148,8 +148,7 @@ Poly Symbols::floor_div(const Poly& a, const Poly& b) {
   if (inside.is_constant() && *inside.constant() >= 0) {
     if (const auto low = lower_bound(divisor); low && *low > *inside.constant()) return outside;
   }
-  // floor(floor(x / y) / z) = floor(x / (y z)) for y, z >= 1, also with an integer added inside: floor((floor(x / y) + c) / z) = floor((x +
-  // c y) / (y z)).
+  // floor((floor(x / y) + r) / z) = floor((x + r y) / (y z)) for y, z >= 1 and an integer r.
   for (const Poly::Term& t : inside.terms()) {
     if (t.coefficient != 1 || t.monomial.size() != 1 || t.monomial[0].power != 1) continue;
     const SymbolInfo& s = info(t.monomial[0].symbol);
@@ -157,7 +156,6 @@ Poly Symbols::floor_div(const Poly& a, const Poly& b) {
     const Poly rest = inside - Poly(t.monomial[0].symbol);
     const Poly x = s.arguments[0];
     const Poly y = s.arguments[1];
-    if (!y.is_constant() && !rest.is_zero()) continue;
     return outside + floor_div(x + rest * y, y * divisor);
   }
   return outside + Poly(define(SymbolKind::floor_div, {inside, divisor}, 0));
