@@ -38,9 +38,9 @@ double start_patience(const OptimizeOptions& options, double seconds_left);
 struct DeviceCosts {
   DeviceCosts();
   ~DeviceCosts();
-  // `bytes_of_run`: of what is going to be run there, for the caches of this CPU, which is asked for where it matters. `seconds_left`: that
-  // a runner may take to start. Errors: unsupported for a device that is not here and a runner that cannot be started, invalid_argument for
-  // caches of another name, those of reading a profile.
+  // The kind that the options name opens the device (device_kind.h). `bytes_of_run`: of what is going to be run there, for the caches of
+  // this CPU, which is asked for where it matters. `seconds_left`: that a runner may take to start. Errors: unsupported for a device that
+  // is not here and a runner that cannot be started, invalid_argument for caches of another name, those of reading a profile.
   Result<void> open(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run,
                     double seconds_left = std::numeric_limits<double>::infinity());
   cost::Device& device() const;
@@ -49,11 +49,8 @@ struct DeviceCosts {
   std::unique_ptr<cost::gpu::GpuDevice> gpu;
   std::unique_ptr<cost::profile::ProfileDevice> profile;
   std::unique_ptr<cost::runner::RunnerDevice> runner;
+  std::unique_ptr<cost::Device> other;
   std::unique_ptr<cost::Database> database;
-
- private:
-  Result<void> open_runner(const OptimizeOptions& options, double seconds_left);
-  Result<void> open_gpu(const OptimizeOptions& options, int number, const std::function<std::size_t()>& bytes_of_run);
 };
 
 }  // namespace xflow::api

@@ -9,6 +9,7 @@
 
 #include "src/cost/cover.h"
 #include "src/devices/cpu/footprint.h"
+#include "src/devices/device_kind.h"
 #include "src/devices/gpu/gpu_device.h"
 #include "src/devices/profile/profile_device.h"
 #include "src/optimizer/checked_search.h"
@@ -72,10 +73,13 @@ void open_database(const OptimizeOptions& options, DeviceCosts& costs) {
 
 }  // namespace
 
-bool is_elsewhere(const OptimizeOptions& options) { return options.device.starts_with("profile:") && options.runner.empty(); }
+bool is_elsewhere(const OptimizeOptions& options) {
+  const DeviceKind* kind = find_device_kind(options.device);
+  return kind != nullptr && !kind->runs_graphs && options.runner.empty();
+}
 
 std::string why_not_run(const OptimizeOptions& options, std::string_view what, std::string_view option) {
-  if (is_elsewhere(options)) return "nothing was run on the device, of which a profile tells: all times are predicted";
+  if (is_elsewhere(options)) return "nothing was run on the device: all times are predicted";
   return fmt::format("the whole {} was not timed, its time is predicted: {}", what, option);
 }
 

@@ -28,7 +28,8 @@ constexpr double kSecondsForAgain = 10;  // of timing kernels again that were ti
 
 Result<void> open_here(const OptimizeOptions& options, DeviceCosts& here, const std::function<std::size_t()>& bytes_of_run) {
   if (is_elsewhere(options))
-    return fail(ErrorCode::invalid_argument, "a profile is recorded on a device that is here: cpu, or a runner; found a profile");
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("a profile is recorded on a device that is here: cpu, or a runner; found '{}'", options.device));
   XFLOW_CHECK(here.open(options, bytes_of_run));
   here.database = std::make_unique<cost::Database>(cost::Database::open(options.cost_database, here.device().info(), options.warning));
   return {};

@@ -187,7 +187,7 @@ TEST(OptimizeGraph, RefusesDevicesAndShapesThatDoNotExist) {
   ASSERT_TRUE(graph);
   OptimizeOptions options;
   options.device = "abacus";
-  EXPECT_EQ(optimize(*graph, options).error().text(), "no device 'abacus'; there are: cpu, cuda:N, runner, profile:FILE");
+  EXPECT_EQ(optimize(*graph, options).error().text(), "no device 'abacus'; there are: cpu, cuda:N, profile:FILE, runner");
   options = {};
   options.threads = 100'000;
   EXPECT_EQ(optimize(*graph, options).error().text(), "100000 threads are not in the range 1 to 1024");

@@ -104,7 +104,7 @@ class Requests(ProgramTest):
 
     def test_for_an_unknown_device_end_with_3(self):
         self.write("m.onnx", relu())
-        self.fail_with(3, "no device 'abacus'; there are: cpu, cuda:N, runner, profile:FILE", "optimize", "m.onnx", "out.onnx", "--device", "abacus")
+        self.fail_with(3, "no device 'abacus'; there are: cpu, cuda:N, profile:FILE, runner", "optimize", "m.onnx", "out.onnx", "--device", "abacus")
 
     def test_to_write_where_nothing_can_be_written_end_with_3(self):
         self.write("m.onnx", relu())

@@ -32,7 +32,7 @@ class Devices(unittest.TestCase):
         self.assertRegex(run.stdout, r"\Acpu        4 graphs compute what the reference does, in \d+ values\n\Z")
         run = subprocess.run([PROGRAM, "devices", "--check", "abacus"], capture_output=True, text=True, check=False)
         self.assertEqual((3, ""), (run.returncode, run.stdout))
-        self.assertEqual("xflow: no device 'abacus'; there are: cpu, cuda:N, runner, profile:FILE\n", run.stderr)
+        self.assertEqual("xflow: no device 'abacus'; there are: cpu, cuda:N, profile:FILE, runner\n", run.stderr)
 
     def test_say_that_there_are_no_gpus(self):
         lines = self.list().splitlines()

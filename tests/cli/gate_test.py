@@ -346,7 +346,7 @@ class Prices(ProgramTest):
     def test_of_a_runner_need_one(self):
         self.write("m.onnx", relu())
         self.fail_with(64, "the device 'runner' needs the command of a runner", "optimize", "m.onnx", "out.onnx", "--device", "runner")
-        self.fail_with(3, "no device 'abacus'; there are: cpu, cuda:N, runner, profile:FILE", "optimize", "m.onnx", "out.onnx", "--device", "abacus")
+        self.fail_with(3, "no device 'abacus'; there are: cpu, cuda:N, profile:FILE, runner", "optimize", "m.onnx", "out.onnx", "--device", "abacus")
 
 
 class PricesOfOnnxRuntime(ProgramTest):

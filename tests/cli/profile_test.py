@@ -101,7 +101,7 @@ class Profiles(ProgramTest):
         self.assertGreater(report["kernels"]["recorded"], 10)
         self.assertEqual((0, 0), (report["kernels"]["measured"], report["kernels"]["known"]))
         self.assertRegex(text, r"\nkernels     \d+ recorded in the profile, \d+ modelled\n")
-        nothing = "nothing was run on the device, of which a profile tells: all times are predicted"
+        nothing = "nothing was run on the device: all times are predicted"
         self.assertIn(f"\nnot run     {nothing}\n", text)
         self.assertEqual((False, nothing), (report["end_to_end"]["run"], report["end_to_end"]["reason"]))
         self.assertFalse((self.folder / "costs.db").exists(), "what a model says is no measurement")
@@ -148,9 +148,9 @@ class Profiles(ProgramTest):
 
     def test_are_of_devices_that_are_here(self):
         self.write("m.onnx", transposes())
-        self.fail_with(3, "no device 'npu'; there are: cpu, cuda:N, runner, profile:FILE",
+        self.fail_with(3, "no device 'npu'; there are: cpu, cuda:N, profile:FILE, runner",
                        "profile", "record", "--device", "npu", "--models", "m.onnx", "--out", "b.xprof")
-        self.fail_with(64, "a profile is recorded on a device that is here: cpu, or a runner; found a profile",
+        self.fail_with(64, "a profile is recorded on a device that is here: cpu, or a runner; found 'profile:a.xprof'",
                        "profile", "record", "--device", "profile:a.xprof", "--models", "m.onnx", "--out", "b.xprof")
         (self.folder / "empty").mkdir()
         self.fail_with(2, "empty: no .onnx files in the folder", "profile", "record", "--models", "empty", "--out", "b.xprof")

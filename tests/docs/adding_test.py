@@ -122,7 +122,7 @@ class Examples(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         files, lines, cls.commands = examples((REPOSITORY / PAGE).read_text())
-        assert len(files) == 3 and len(lines) == 4, f"{len(files)} files and {len(lines)} lines are found in the page"
+        assert len(files) == 5 and len(lines) == 4, f"{len(files)} files and {len(lines)} lines are found in the page"
         copy_with(files, lines)
         cls.succeed("scripts/configure", "release", "OFF", XFLOW_DEPS_DIR=str(DEPS))
         # What no example touches is not built.
@@ -166,9 +166,16 @@ class Examples(unittest.TestCase):
         self.assertRegex(self.succeed("build/release/xflow", "--help"), r"\n  usable +Say whether a device can be used: exit code 0 or 1\n")
         self.assertEqual((3, "xflow: no device 'npu'\n"), run("build/release/xflow", "usable", "npu"))
 
+    def test_of_a_device_measures_and_is_listed(self):
+        self.assertIn("640 ns -> 256 ns (0.400 of the original)", self.once("build/release/xflow optimize"))
+        self.assertEqual(["Tan"], [node.op_type for node in onnx.load(TREE / "tangent.onnx").graph.node])
+        self.assertRegex(self.succeed("build/release/xflow", "devices"), r"\ntraffic +a byte in a nanosecond\n")
+        code, text = run("build/release/xflow", "optimize", "quotient.onnx", "out.onnx", "--device", "traffic:1")
+        self.assertEqual((3, "xflow: no device 'traffic:1'; there are: cpu, cuda:N, profile:FILE, runner, traffic\n"), (code, text))
+
     def test_commands_are_all_run(self):
         begins = ["build/release/xflow check", "build/release/xflow verify", "build/release/xflow profile", "build/release/xflow_prove",
-                  "build/release/xflow usable"]
+                  "build/release/xflow usable", "build/release/xflow optimize"]
         for command in self.commands:
             self.assertEqual(1, sum(command.startswith(begin) for begin in begins), command)
 

@@ -11,7 +11,8 @@ import sys
 
 MODULES = ["support", "ir", "ops", "eval", "codegen", "rules", "egraph", "onnx", "verifier", "kernels", "cost", "runtime", "devices", "search",
            "generator", "validation", "report", "optimizer", "api", "cli"]
-DEVICES = ["devices/cpu", "devices/cuda", "devices/gpu", "devices/profile", "devices/runner"]  # none knows another
+# None knows another.
+DEVICES = sorted(f"devices/{path.parent.name}" for path in (pathlib.Path(__file__).parents[2] / "src/devices").glob("*/README.md"))
 KNOWN = {"devices/cuda": "devices/gpu"}  # but CUDA implements what all GPUs are to xflow
 
 # The first part of a header's path -> the folders of src/ that may include it; ANY for all.
@@ -45,7 +46,9 @@ THIRD_PARTY = {
 TESTING = {"gtest", "gmock", "benchmark"}
 POSIX = {"dlfcn.h", "execinfo.h", "fcntl.h", "malloc.h", "pthread.h", "sched.h", "signal.h", "spawn.h", "time.h", "unistd.h", "poll.h", "pwd.h"}
 POSIX_FOLDERS = {"sys"}
-GENERATED = {"shipped_rule_texts.inc", "shipped_rule_records.inc", "shipped_rule_proofs.inc"}  # by cmake/Rules.cmake
+# By cmake/Rules.cmake and cmake/Devices.cmake, for one module each.
+GENERATED = {"shipped_rule_texts.inc": "optimizer", "shipped_rule_records.inc": "optimizer", "shipped_rule_proofs.inc": "optimizer",
+             "device_kinds.inc": "devices"}
 INTRINSICS = {"immintrin.h"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
@@ -77,7 +80,7 @@ def fault(path, quote, header, exists=lambda header: True):
     """What is wrong with `#include` of `header` in the file `path`, or None."""
     tree, module, device = place_of(path)
     if header in GENERATED:
-        return None if module == "optimizer" else "only in optimizer"
+        return None if module == GENERATED[header] else f"only in {GENERATED[header]}"
     if quote == '"' and not header.startswith("xflow/"):
         if not header.startswith(("src/", "tests/", "bench/")):
             return "a quoted include starts with src/ or tests/"

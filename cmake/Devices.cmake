@@ -1,0 +1,11 @@
+# The kinds of devices: the folders of src/devices that have a device_kind.cpp, for CMake and as a list for device_kind.cpp.
+file(GLOB kinds CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/devices/*/device_kind.cpp)
+set(device_folders "")
+set(lines "")
+foreach(kind IN LISTS kinds)
+  cmake_path(GET kind PARENT_PATH folder)
+  cmake_path(GET folder FILENAME folder)
+  list(APPEND device_folders ${folder})
+  string(APPEND lines "XFLOW_DEVICE_KIND(${folder})\n")
+endforeach()
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/device_kinds.inc CONTENT "@lines@" @ONLY)

@@ -1,0 +1,35 @@
+#include "src/devices/device_kind.h"
+
+#include <fmt/format.h>
+
+#include "src/devices/caches.h"
+#include "src/devices/cpu/cpu_device.h"
+#include "src/devices/cpu/footprint.h"
+#include "src/devices/device_costs.h"
+
+namespace xflow::api {
+namespace {
+
+Result<void> open_cpu(DeviceCosts& costs, const DeviceRequest& request) {
+  const OptimizeOptions& options = request.options;
+  if (request.argument) return no_device(options.device);
+  XFLOW_TRY(const auto caches, caches_of(options));
+  cost::cpu::CpuOptions cpu_options;
+  cpu_options.threads = options.threads;
+  cpu_options.between = caches ? *caches : cost::cpu::between_for(request.bytes_of_run(), options.threads);
+  XFLOW_TRY(costs.cpu, cost::cpu::open_cpu_device(cpu_options));
+  return {};
+}
+
+std::vector<DeviceDescription> list_cpu() {
+  const auto device = cost::cpu::open_cpu_device();
+  if (!device) return {{"cpu", device.error().message, false}};
+  const cost::DeviceInfo& info = (*device)->info();
+  return {{"cpu", fmt::format("{}, {}", info.model, info.library), true}};
+}
+
+}  // namespace
+
+DeviceKind device_kind_cpu() { return {"cpu", "cpu", true, &open_cpu, &list_cpu}; }
+
+}  // namespace xflow::api

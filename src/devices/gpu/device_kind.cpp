@@ -1,0 +1,62 @@
+#include "src/devices/device_kind.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "src/devices/caches.h"
+#include "src/devices/device_costs.h"
+#include "src/devices/device_plugin.h"
+#include "src/devices/gpu/gpu_device.h"
+
+namespace xflow::api {
+namespace {
+
+// "cuda" is the first one, "cuda:1" the second.
+std::optional<int> gpu_number(const std::optional<std::string>& argument) {
+  if (!argument) return 0;
+  int number = 0;
+  const char* const last = argument->data() + argument->size();
+  const auto [end, error] = std::from_chars(argument->data(), last, number);
+  return error == std::errc() && end == last && number >= 0 ? std::optional(number) : std::nullopt;
+}
+
+Result<void> open_gpu(DeviceCosts& costs, const DeviceRequest& request) {
+  const OptimizeOptions& options = request.options;
+  const auto number = gpu_number(request.argument);
+  if (!number) return no_device(options.device);
+  const auto plugin = cost::load_plugin("cuda");
+  if (!plugin) return fail(plugin.error().code, fmt::format("device '{}' cannot be used: {}", options.device, plugin.error().message));
+  cost::GpuSettings settings;
+  settings.tf32 = options.tf32;
+  settings.most_workspace = options.gpu_workspace;
+  auto opened = (*plugin)->open(*number, settings);
+  if (!opened) return fail(opened.error().code, fmt::format("device '{}' cannot be used: {}", options.device, opened.error().message));
+  costs.opened_gpu = *std::move(opened);
+  // What does not fit into the cache of the device is not there when the next run comes.
+  XFLOW_TRY(const auto caches, caches_of(options));
+  cost::gpu::GpuOptions gpu_options;
+  const std::size_t cache = costs.opened_gpu->cache_bytes();
+  gpu_options.between = caches ? *caches : request.bytes_of_run() > cache ? 2 * cache : 0;
+  costs.gpu = std::make_unique<cost::gpu::GpuDevice>(*costs.opened_gpu, gpu_options);
+  return {};
+}
+
+std::vector<DeviceDescription> list_gpus() {
+  const auto plugin = cost::load_plugin("cuda");
+  const auto listed = plugin ? (*plugin)->devices() : Result<std::vector<cost::DevicePlugin::Listed>>(fail(plugin.error()));
+  if (!listed) return {{"cuda", listed.error().message, false}};
+  std::vector<DeviceDescription> found;
+  for (std::size_t k = 0; k < listed->size(); ++k) {
+    const cost::DevicePlugin::Listed& gpu = (*listed)[k];
+    const std::string text = gpu.refusal.empty() ? gpu.text : fmt::format("{}: {}", gpu.refusal, gpu.text);
+    found.push_back({fmt::format("cuda:{}", k), text, gpu.refusal.empty()});
+  }
+  return found;
+}
+
+}  // namespace
+
+DeviceKind device_kind_gpu() { return {"cuda", "cuda:N", true, &open_gpu, &list_gpus}; }
+
+}  // namespace xflow::api

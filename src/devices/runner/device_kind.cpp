@@ -1,0 +1,30 @@
+#include "src/devices/device_kind.h"
+
+#include <algorithm>
+
+#include "src/devices/device_costs.h"
+#include "src/devices/runner/runner_device.h"
+
+namespace xflow::api {
+namespace {
+
+Result<void> open_runner(DeviceCosts& costs, const DeviceRequest& request) {
+  const OptimizeOptions& options = request.options;
+  if (request.argument) return no_device(options.device);
+  if (options.runner.empty()) return fail(ErrorCode::invalid_argument, "the device 'runner' needs the command of a runner");
+  cost::runner::RunnerDeviceOptions runner_options;
+  // What is left is less when another runner is started later: then Device::stop_when says what ends it.
+  runner_options.runner = {options.runner, options.threads, start_patience(options, request.seconds_left)};
+  runner_options.max_seconds = options.max_kernel_seconds;
+  runner_options.patience = std::clamp(options.max_kernel_seconds, kLeastPatience, runner_options.patience);
+  auto opened = cost::runner::RunnerDevice::open(runner_options);
+  if (!opened) return fail(ErrorCode::unsupported, opened.error().text());
+  costs.runner = *std::move(opened);
+  return {};
+}
+
+}  // namespace
+
+DeviceKind device_kind_runner() { return {"runner", "runner", true, &open_runner}; }
+
+}  // namespace xflow::api
