@@ -180,6 +180,11 @@ class Hangs(LimitsTest):
         self.optimize("m.onnx", "--report", "report.json", *arguments)
         return json.loads((self.folder / "report.json").read_text())
 
+    def assert_cheaper(self, report):
+        """A cheaper graph was found within the states. Whether it is written is measured, on whatever else runs here."""
+        self.assertLess(report["predicted_nanoseconds"]["after"], report["predicted_nanoseconds"]["before"])
+        self.assertLessEqual(report["search"]["states"], self.MOST_STATES)
+
     def test_thirty_doublings(self):
         """Sizes to 2^30 are known without tensors of that size; kernels beyond the memory are refused."""
         nodes = [helper.make_node("Concat", [f"v{k}", f"v{k}"], [f"v{k + 1}"], axis=0) for k in range(30)]
@@ -230,9 +235,7 @@ class Hangs(LimitsTest):
             nodes.append(helper.make_node("Conv", [value, f"w{k}"], [f"y{k}"]))
             value = f"y{k}"
         model = model_of(nodes, [float_info("x", [1, 4, 8, 8])], [float_info(value, [1, 4, 8, 8])], weights)
-        report = self.report_of(model)
-        self.assertTrue(report["improved"])
-        self.assertLessEqual(report["search"]["states"], self.MOST_STATES)
+        self.assert_cheaper(self.report_of(model))
 
     def test_ten_thousand_nodes_of_which_none_is_rewritten(self):
         """Few graphs are costed, and equal kernels are timed once (bench/onnx/many_nodes.py)."""
@@ -247,9 +250,7 @@ class Hangs(LimitsTest):
 
     def test_names_in_the_place_of_sizes(self):
         """A half precision encoder as exporters write it, each value with names of its own for its sizes."""
-        report = self.report_of(encoder())
-        self.assertLessEqual(report["search"]["states"], self.MOST_STATES)
-        self.assertTrue(report["improved"])
+        self.assert_cheaper(self.report_of(encoder()))
 
 
 class Memory(LimitsTest):
