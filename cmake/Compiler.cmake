@@ -30,7 +30,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # ccache wants precompiled headers to be preprocessed.
   target_compile_options(xflow_compiler INTERFACE -fpch-preprocess)
 else()
-  target_compile_options(xflow_compiler INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
+  # clang writes absolute paths into precompiled headers, so that with them no object is in the cache for another folder.
+  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
 endif()
 # Other compilers have other warnings. No script sets this option, so that they all compile alike and share one build.
 if(XFLOW_WERROR AND "${CMAKE_CXX_COMPILER_ID}-${CMAKE_CXX_COMPILER_VERSION}" MATCHES "^(GNU-12|Clang-14)\\.")

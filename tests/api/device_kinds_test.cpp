@@ -7,6 +7,7 @@
 #include "src/onnx/document/document.h"
 #include "src/onnx/document/document_builder.h"
 #include "src/onnx/document/wire.h"
+#include "tests/places.h"
 #include "xflow/optimize.h"
 
 namespace xflow {
@@ -56,13 +57,13 @@ TEST(DeviceKinds, TheCpuOptimisesAModel) { expect_improved(options()); }
 
 TEST(DeviceKinds, AProfileOptimisesAModel) {
   OptimizeOptions own = options();
-  own.device = "profile:" XFLOW_SOURCE_DIR "/tests/fuzz/seeds/profile/roofline.xprof";
+  own.device = "profile:" + places::repository() + "/tests/fuzz/seeds/profile/roofline.xprof";
   expect_improved(own);
 }
 
 TEST(DeviceKinds, ARunnerOptimisesAModel) {
   OptimizeOptions own = options();
-  own.runner = "'" XFLOW_TEST_RUNNER "' --time 60e6 --each Transpose=5e6 --noise 0.001";
+  own.runner = "'" + places::test_runner() + "' --time 60e6 --each Transpose=5e6 --noise 0.001";
   expect_improved(own);
 }
 
@@ -70,7 +71,7 @@ TEST(DeviceKinds, ARunnerOptimisesAModel) {
 TEST(DeviceKinds, ARunnerThatHangsAfterAnInterruptionIsNotWaitedFor) {
   OptimizeOptions own = options();
   own.device = "cpu";
-  own.runner = "'" XFLOW_TEST_RUNNER "' --hang Relu";
+  own.runner = "'" + places::test_runner() + "' --hang Relu";
   own.max_measure_seconds = own.max_total_seconds.emplace(1e6);
   const auto interrupt = [&](const OptimizeProgress& progress) {
     if (progress.phase == "checking") own.cancel.finish();

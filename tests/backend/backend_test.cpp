@@ -11,12 +11,13 @@
 #include <string>
 
 #include "tests/backend/cases.h"
+#include "tests/places.h"
 
 namespace xflow::backend {
 namespace {
 
-const char* const kCases = XFLOW_ONNX_BACKEND_DATA "/node";
-const char* const kGolden = XFLOW_SOURCE_DIR "/tests/backend/not_covered.txt";
+const std::string kCases = places::backend_data() + "/node";
+const std::string kGolden = places::repository() + "/tests/backend/not_covered.txt";
 
 // "test_argmax_default_axis_example" is of the family "argmax".
 std::string family_of(const std::string& name) {

@@ -14,6 +14,7 @@
 #include "src/onnx/lift/composition.h"
 #include "src/ops/operator.h"
 #include "tests/backend/cases.h"
+#include "tests/places.h"
 
 namespace xflow::backend {
 namespace {
@@ -53,8 +54,8 @@ class Folder {
 TEST(Claims, EveryOperatorAndVersionHasACaseThatAgrees) {
   const Folder folder;
   std::ofstream(folder / "claims.txt") << claims();
-  const std::string command = std::string(XFLOW_TESTENV_PYTHON) + " " + XFLOW_SOURCE_DIR + "/tests/backend/make_cases.py " +
-                              XFLOW_ONNX_BACKEND_DATA + " " + (folder / "claims.txt") + " " + (folder / "cases");
+  const std::string command = places::testenv_python() + " " + places::repository() + "/tests/backend/make_cases.py " +
+                              places::backend_data() + " " + (folder / "claims.txt") + " " + (folder / "cases");
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
 
   // pairs.txt: "DOMAIN TYPE VERSION" and the folders of its cases, separated by tabs.

@@ -12,6 +12,8 @@
 #include <fstream>
 #include <limits>
 
+#include "tests/places.h"
+
 namespace xflow::cost {
 namespace {
 
@@ -292,7 +294,7 @@ TEST_F(DatabaseTest, AReadOnlyFileGivesAWarning) {
 
 // Of the device of the seeds in tests/fuzz/seeds/costs.
 TEST_F(DatabaseTest, RowsThatAreNoCostsAreLeftOut) {
-  const fs::path seeds = fs::path(XFLOW_SOURCE_DIR) / "tests/fuzz/seeds/costs";
+  const fs::path seeds = fs::path(places::repository()) / "tests/fuzz/seeds/costs";
   fs::copy_file(seeds / "strange-numbers.db", path());
   const DeviceInfo info{"npu", "NPU 7", "vendor 2.1", 1, "wall time", "loop"};
   Database database = Database::open(path(), info);
@@ -311,7 +313,7 @@ TEST_F(DatabaseTest, RowsThatAreNoCostsAreLeftOut) {
 }
 
 TEST_F(DatabaseTest, NothingInAFileIsExecuted) {
-  const fs::path seeds = fs::path(XFLOW_SOURCE_DIR) / "tests/fuzz/seeds/costs";
+  const fs::path seeds = fs::path(places::repository()) / "tests/fuzz/seeds/costs";
   const DeviceInfo info{"npu", "NPU 7", "vendor 2.1", 1, "wall time", "loop"};
   for (const char* name : {"endless-view.db", "endless-trigger.db", "huge-default.db"}) {
     fs::copy_file(seeds / name, path(name));
@@ -324,7 +326,7 @@ TEST_F(DatabaseTest, NothingInAFileIsExecuted) {
 
 TEST_F(DatabaseTest, AnOlderSchemaIsBroughtUpToDateAndItsCostsStay) {
   // Written by the first version, which did not say how disturbed the machine was.
-  fs::copy_file(fs::path(XFLOW_SOURCE_DIR) / "tests/cost/data/schema1.db", path());
+  fs::copy_file(fs::path(places::repository()) / "tests/cost/data/schema1.db", path());
   const DatabaseKey old{"relu(float32[4]) -> float32[4]", Layout::plain};
   DatabaseEntry disturbed = entry(3);
   disturbed.cost.disturbance = 0.25;
@@ -347,7 +349,7 @@ TEST_F(DatabaseTest, AnOlderSchemaIsBroughtUpToDateAndItsCostsStay) {
 
 TEST_F(DatabaseTest, TheSecondSchemaIsBroughtUpToDateToo) {
   // It said how disturbed the machine was, but not how often a kernel was timed.
-  fs::copy_file(fs::path(XFLOW_SOURCE_DIR) / "tests/cost/data/schema2.db", path());
+  fs::copy_file(fs::path(places::repository()) / "tests/cost/data/schema2.db", path());
   const DatabaseKey old{"relu(float32[4]) -> float32[4]", Layout::plain};
   {
     Database database = open(path());
@@ -369,7 +371,7 @@ TEST_F(DatabaseTest, ProcessesThatStartAtOnceMakeOneSchema) {
   for (int round = 0; round < 20; ++round) {
     const bool old = round % 2 == 1;
     const std::string file = path(fmt::format("{}.db", round));
-    if (old) fs::copy_file(fs::path(XFLOW_SOURCE_DIR) / "tests/cost/data/schema1.db", file);
+    if (old) fs::copy_file(fs::path(places::repository()) / "tests/cost/data/schema1.db", file);
     std::vector<pid_t> children;
     for (int writer = 0; writer < 8; ++writer) {
       const pid_t child = fork();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/optimizer/shipped_rules.h"
+#include "tests/places.h"
 
 namespace xflow::coverage {
 namespace {
@@ -38,7 +39,7 @@ TEST(Table, NamesShippedRulesAndTests) {
   const auto rules = api::shipped_rules();
   ASSERT_TRUE(rules);
   for (const rules::Rule& rule : *rules) shipped.insert(rule.name);
-  const std::string source = XFLOW_SOURCE_DIR;
+  const std::string source = places::repository();
   std::ifstream file(source + "/docs/coverage.md");
   std::set<std::string> tests;
   std::string line;

@@ -3,6 +3,7 @@
 
 #include "src/devices/device_plugin.h"
 #include "src/devices/gpu/kernels.h"
+#include "tests/places.h"
 
 namespace xflow::cost::gpu {
 namespace {
@@ -196,10 +197,10 @@ TEST(Attention, IsThereForWhatItsLibraryComputes) {
   EXPECT_GT(kernels->size(), 1U) << "and as source text";
 }
 
-#ifdef XFLOW_CUDA_FOLDER
+#ifdef XFLOW_TEST_CUDA
 
 TEST(GpuKernel, IsTakenByItsLibraryAsFarAsThatIsKnownWithoutAGpu) {
-  const auto plugin = load_plugin_from(XFLOW_CUDA_FOLDER, "cuda");
+  const auto plugin = load_plugin_from(places::cuda_folder(), "cuda");
   ASSERT_TRUE(plugin) << plugin.error().text();
   const auto take = [&](const Kernel& kernel) {
     const auto taken = (*plugin)->check(kernel, 90);

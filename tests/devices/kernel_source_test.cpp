@@ -10,6 +10,7 @@
 #include "tests/compiled_text.h"
 #include "tests/kernels/kernel_cases.h"
 #include "tests/kernels/run_text.h"
+#include "tests/places.h"
 
 namespace xflow::cost {
 namespace {
@@ -232,10 +233,10 @@ TEST(KernelSource, IsTheSameEachTime) {
   EXPECT_EQ(kernel_source(spec, "k")->text, kernel_source(spec, "k")->text);
 }
 
-#ifdef XFLOW_CUDA_FOLDER
+#ifdef XFLOW_TEST_CUDA
 
 TEST_F(KernelSourceTest, IsCompiledForGpus) {
-  const auto plugin = load_plugin_from(XFLOW_CUDA_FOLDER, "cuda");
+  const auto plugin = load_plugin_from(places::cuda_folder(), "cuda");
   ASSERT_TRUE(plugin) << plugin.error().text();
   add_samples();
   add_halves();
@@ -254,7 +255,7 @@ TEST_F(KernelSourceTest, IsCompiledForGpus) {
 }
 
 TEST(CudaCompiler, SaysWhatIsWrongWithAText) {
-  const auto plugin = load_plugin_from(XFLOW_CUDA_FOLDER, "cuda");
+  const auto plugin = load_plugin_from(places::cuda_folder(), "cuda");
   ASSERT_TRUE(plugin) << plugin.error().text();
   const auto wrong = (*plugin)->compile("extern \"C\" __global__ void f() { undeclared = 1; }", 90);
   ASSERT_FALSE(wrong);

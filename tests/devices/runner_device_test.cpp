@@ -13,6 +13,7 @@
 #include "src/devices/runner/kernel_model.h"
 #include "src/kernels/kernel_text.h"
 #include "src/onnx/document/document.h"
+#include "tests/places.h"
 
 namespace xflow::cost::runner {
 namespace {
@@ -23,7 +24,7 @@ constexpr const char* kRelu = "pointwise/relu(float32[4,64]) -> float32[4,64]";
 
 RunnerDeviceOptions in_runner(const std::string& arguments) {
   RunnerDeviceOptions options;
-  options.runner = {"'" XFLOW_TEST_RUNNER "' " + arguments, 1, 60};
+  options.runner = {"'" + places::test_runner() + "' " + arguments, 1, 60};
   return options;
 }
 

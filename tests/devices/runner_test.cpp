@@ -12,11 +12,12 @@
 #include <thread>
 
 #include "src/devices/runner/runner_executor.h"
+#include "tests/places.h"
 
 namespace xflow::cost::runner {
 namespace {
 
-std::string command(const std::string& arguments = {}) { return "'" XFLOW_TEST_RUNNER "' " + arguments; }
+std::string command(const std::string& arguments = {}) { return "'" + places::test_runner() + "' " + arguments; }
 
 std::unique_ptr<Runner> started(const std::string& arguments = {}, double patience = 60, int threads = 1) {
   auto runner = Runner::start({command(arguments), threads, patience});

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "src/devices/device_plugin.h"
+#include "tests/places.h"
 
 namespace xflow::cost {
 namespace {
@@ -48,7 +49,7 @@ TEST(SharedLibrary, OfADeviceThatWasNotBuiltIsMissing) {
 }
 
 TEST(SharedLibrary, OfADeviceIsOfThisBuild) {
-  const auto plugin = load_plugin_from(XFLOW_OTHER_PLUGIN_FOLDER, "other");
+  const auto plugin = load_plugin_from(places::other_plugin_folder(), "other");
   ASSERT_FALSE(plugin);
   EXPECT_EQ(plugin.error().code, ErrorCode::unsupported);
   EXPECT_EQ(plugin.error().message, "libxflow_other.so is of another build: xflow 0.0.1, interface 0");

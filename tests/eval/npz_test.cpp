@@ -7,6 +7,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "tests/places.h"
+
 namespace xflow::eval {
 namespace {
 
@@ -54,7 +56,7 @@ TEST(Npy, ShapesWhoseProductDoesNotFitAreDamaged) {
 }
 
 TEST(Npz, EntriesThatShareTheirBytesAreDamaged) {
-  std::ifstream file(XFLOW_SOURCE_DIR "/tests/fuzz/seeds/npz/entries-share-their-bytes.npz", std::ios::binary);
+  std::ifstream file(places::repository() + "/tests/fuzz/seeds/npz/entries-share-their-bytes.npz", std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
   ASSERT_FALSE(bytes.empty());
   EXPECT_EQ(parse_npz(bytes).error().text(), "the archive is cut or damaged");
@@ -67,7 +69,7 @@ TEST(Npz, ReadsWhatNumpyWrites) {
       "import numpy; a = numpy.arange(6, dtype=numpy.float32).reshape(2, 3); b = numpy.zeros(5000, dtype=numpy.int64);"
       "numpy.savez('" +
       folder + "/s.npz', a=a, b=b); numpy.savez_compressed('" + folder + "/c.npz', a=a, b=b)";
-  const std::string command = std::string(XFLOW_TESTENV_PYTHON) + " -c \"" + program + "\"";
+  const std::string command = places::testenv_python() + " -c \"" + program + "\"";
   ASSERT_EQ(std::system(command.c_str()), 0);
   for (const char* name : {"s", "c"}) {
     const auto read = read_npz(folder + "/" + name + ".npz");

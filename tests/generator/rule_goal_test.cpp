@@ -9,6 +9,7 @@
 #include "src/verifier/proof/assumptions.h"
 #include "src/verifier/proof/prove_rules.h"
 #include "tests/generator/small_graphs.h"
+#include "tests/places.h"
 
 namespace xflow::generator {
 namespace {
@@ -172,7 +173,7 @@ bool speaks_of_bytes(const rules::Rule& rule) {
 }
 
 TEST(RuleGoal, OfShippedRulesIsDerivedByTheRuleItself) {
-  const auto rules = verifier::read_rules(XFLOW_SOURCE_DIR "/substitutions");
+  const auto rules = verifier::read_rules(places::repository() + "/substitutions");
   ASSERT_TRUE(rules.has_value()) << rules.error().text();
   for (const rules::Rule& r : *rules) {
     Deriver deriver;

@@ -15,6 +15,7 @@
 #include "tests/devices/expect_outputs.h"
 #include "tests/kernels/graph_test.h"
 #include "tests/kernels/kernel_cases.h"
+#include "tests/places.h"
 
 namespace xflow::cost::gpu {
 namespace {
@@ -30,11 +31,11 @@ using xflow::testing::graphs::list;
 
 // The first GPU; nothing where there is none. That one is there and cannot be opened is an error.
 Result<std::unique_ptr<Gpu>> open_first_gpu(bool& there) {
-#ifdef XFLOW_CUDA_FOLDER
+#ifdef XFLOW_TEST_CUDA
   there = true;  // for all that is known, until the library of devices can be asked
   // Where it was built, or on another machine beside the program.
   std::error_code none;
-  const std::string folder = std::filesystem::exists(XFLOW_CUDA_FOLDER, none) ? XFLOW_CUDA_FOLDER : own_folder();
+  const std::string folder = std::filesystem::exists(places::cuda_folder(), none) ? places::cuda_folder() : own_folder();
   XFLOW_TRY(DevicePlugin* const plugin, load_plugin_from(folder, "cuda"));
   const auto listed = plugin->devices();
   there = listed && !listed->empty() && (*listed)[0].refusal.empty();

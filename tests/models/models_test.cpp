@@ -15,6 +15,7 @@
 #include "src/onnx/document/document_builder.h"
 #include "src/onnx/lift/lift.h"
 #include "src/validation/check_inputs.h"
+#include "tests/places.h"
 
 namespace xflow::bench {
 namespace {
@@ -106,7 +107,7 @@ TEST_P(EachBenchModel, IsUnderstoodAndComputesWhatOnnxRuntimeDoes) {
   }
   write_tensor(folder.path() / "output.pb", "output", outputs->front());
   const auto [text, status] =
-      run(fmt::format("{} {}/tests/models/run_model.py {}", XFLOW_TESTENV_PYTHON, XFLOW_SOURCE_DIR, folder.path().string()));
+      run(fmt::format("{} {}/tests/models/run_model.py {}", places::testenv_python(), places::repository(), folder.path().string()));
   EXPECT_EQ(status, 0) << text;
 }
 
@@ -140,7 +141,7 @@ TEST(BenchModels, HaveThePublishedParameters) {
 }
 
 TEST(BenchModelsProgram, NamesTheModels) {
-  const auto [text, status] = run(XFLOW_BENCH_MODELS " --list");
+  const auto [text, status] = run(places::bench_models() + " --list");
   EXPECT_EQ(status, 0);
   std::string expected;
   for (const Family& family : families()) expected += fmt::format("{:<19} {}\n", family.name, family.summary);
@@ -150,7 +151,7 @@ TEST(BenchModelsProgram, NamesTheModels) {
 TEST(BenchModelsProgram, WritesTheModelsThatAreAskedFor) {
   const Folder folder;
   const std::string made = (folder.path() / "made").string();
-  const auto [text, status] = run(fmt::format("{} {} nasrnn squeezenet --scale 8", XFLOW_BENCH_MODELS, made));
+  const auto [text, status] = run(fmt::format("{} {} nasrnn squeezenet --scale 8", places::bench_models(), made));
   EXPECT_EQ(status, 0);
   EXPECT_EQ(text, fmt::format("{0}/nasrnn.onnx  {1:.2f} M parameters\n{0}/squeezenet.onnx  {2:.2f} M parameters\n", made,
                               static_cast<double>(nasrnn(kReduced).parameters()) / 1e6,
@@ -165,10 +166,10 @@ TEST(BenchModelsProgram, WritesTheModelsThatAreAskedFor) {
 TEST(BenchModelsProgram, SaysWhatItDoesNotKnow) {
   const Folder folder;
   const std::string path = folder.path().string();
-  EXPECT_EQ(run(fmt::format("{} {} nonsense", XFLOW_BENCH_MODELS, path)),
+  EXPECT_EQ(run(fmt::format("{} {} nonsense", places::bench_models(), path)),
             std::pair(std::string("xflow-bench-models: no model 'nonsense'; --list names them\n"), 64));
-  EXPECT_EQ(run(XFLOW_BENCH_MODELS), std::pair(std::string("xflow-bench-models: OUTDIR is required (or --list)\n"), 64));
-  EXPECT_EQ(run(fmt::format("{} /dev/null/no nasrnn --scale 8", XFLOW_BENCH_MODELS)),
+  EXPECT_EQ(run(places::bench_models()), std::pair(std::string("xflow-bench-models: OUTDIR is required (or --list)\n"), 64));
+  EXPECT_EQ(run(fmt::format("{} /dev/null/no nasrnn --scale 8", places::bench_models())),
             std::pair(std::string("xflow-bench-models: cannot write /dev/null/no/nasrnn.onnx\n"), 3));
 }
 

@@ -11,6 +11,7 @@
 #include "src/ops/fused_functions.h"
 #include "tests/onnx/model_builder.h"
 #include "tests/onnx/rewritten.h"
+#include "tests/places.h"
 
 namespace xflow::onnx_io {
 namespace {
@@ -77,7 +78,7 @@ TEST(OnnxFunctions, ComputeWhatOnnxsReferenceDoes) {
     }
   }
   const std::string log = folder.file("log");
-  const std::string command = std::string(XFLOW_TESTENV_PYTHON) + " " + XFLOW_SOURCE_DIR + "/tests/onnx/compare_functions.py " +
+  const std::string command = places::testenv_python() + " " + places::repository() + "/tests/onnx/compare_functions.py " +
                               folder.write("pairs", list) + " > " + log + " 2>&1";
   const int status = std::system(command.c_str());
   EXPECT_EQ(testing::read_all(log), "");

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "tests/onnx/model_builder.h"
+#include "tests/places.h"
 
 namespace xflow::onnx_io::testing {
 
@@ -17,7 +18,7 @@ std::string disagreements(const std::vector<ModelPair>& pairs) {
   for (const ModelPair& pair : pairs) out << pair.before << '\t' << pair.after << '\t' << pair.inputs << '\n';
   out.close();
   const std::string command =
-      fmt::format("{} {}/tests/onnx/compare_models.py {} > {} 2>&1", XFLOW_TESTENV_PYTHON, XFLOW_SOURCE_DIR, list, log);
+      fmt::format("{} {}/tests/onnx/compare_models.py {} > {} 2>&1", places::testenv_python(), places::repository(), list, log);
   const int status = std::system(command.c_str());
   const std::string text = read_all(log);
   return status != 0 && text.empty() ? fmt::format("compare_models.py ended with {}", status) : text;

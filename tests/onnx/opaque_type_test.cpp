@@ -8,6 +8,7 @@
 #include "src/onnx/document/wire.h"
 #include "src/onnx/lift/lift.h"
 #include "tests/onnx/model_builder.h"
+#include "tests/places.h"
 
 namespace xflow::onnx_io {
 namespace {
@@ -101,7 +102,7 @@ TEST(OpaqueTypes, OfAnIfAreWhatBothBranchesDeclare) {
 // Against the outputs that ONNX's backend cases declare.
 TEST(OpaqueTypes, AgreeWithWhatBackendCasesDeclare) {
   std::size_t compared = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(XFLOW_ONNX_BACKEND_DATA) + "/node")) {
+  for (const auto& entry : std::filesystem::directory_iterator(places::backend_data() + "/node")) {
     SCOPED_TRACE(entry.path().filename().string());
     const auto document = Document::open(entry.path().string() + "/model.onnx");
     ASSERT_TRUE(document) << document.error().text();

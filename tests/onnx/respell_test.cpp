@@ -12,6 +12,7 @@
 #include "src/onnx/lower/lower.h"
 #include "tests/onnx/model_builder.h"
 #include "tests/onnx/onnx_runtime.h"
+#include "tests/places.h"
 
 namespace xflow::onnx_io {
 namespace {
@@ -96,7 +97,7 @@ void compare_respelled(std::vector<BackendCase> cases, std::size_t at_least) {
 TEST(Respelling, OfEachBackendCaseComputesTheSameInOnnxRuntime) {
   std::vector<BackendCase> cases;
   for (const char* suite : {"node", "simple", "pytorch-converted", "pytorch-operator"}) {
-    for (const auto& entry : std::filesystem::directory_iterator(std::string(XFLOW_ONNX_BACKEND_DATA) + "/" + suite)) {
+    for (const auto& entry : std::filesystem::directory_iterator(places::backend_data() + "/" + suite)) {
       const std::string folder = entry.path().string();
       cases.push_back({entry.path().filename().string(), folder + "/model.onnx", folder + "/test_data_set_0"});
     }
@@ -107,13 +108,13 @@ TEST(Respelling, OfEachBackendCaseComputesTheSameInOnnxRuntime) {
 // Many cases have axes or a shape as inputs; models have them as constants.
 TEST(Respelling, OfEachBackendCaseWithKnownShapesComputesTheSameInOnnxRuntime) {
   const testing::TemporaryFolder temporary;
-  const std::string command = fmt::format("{} {}/tests/onnx/bind_inputs.py {} {}", XFLOW_TESTENV_PYTHON, XFLOW_SOURCE_DIR,
-                                          XFLOW_ONNX_BACKEND_DATA, temporary.path());
+  const std::string command = fmt::format("{} {}/tests/onnx/bind_inputs.py {} {}", places::testenv_python(), places::repository(),
+                                          places::backend_data(), temporary.path());
   ASSERT_EQ(std::system(command.c_str()), 0);
   std::vector<BackendCase> cases;
   for (const auto& entry : std::filesystem::directory_iterator(temporary.path())) {
     const std::string name = entry.path().stem().string();
-    cases.push_back({name, entry.path().string(), fmt::format("{}/node/{}/test_data_set_0", XFLOW_ONNX_BACKEND_DATA, name)});
+    cases.push_back({name, entry.path().string(), fmt::format("{}/node/{}/test_data_set_0", places::backend_data(), name)});
   }
   compare_respelled(std::move(cases), 150);
 }

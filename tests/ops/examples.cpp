@@ -9,6 +9,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/places.h"
+
 namespace xflow::ops {
 namespace {
 
@@ -133,7 +135,7 @@ std::string describe(const Example& example) {
 void expect_golden(const std::string& file, const std::vector<Example>& examples) {
   std::string text;
   for (const Example& example : examples) text += describe(example);
-  const std::string path = std::string(XFLOW_SOURCE_DIR) + "/tests/ops/" + file;
+  const std::string path = places::repository() + "/tests/ops/" + file;
   if (std::getenv("XFLOW_RENEW_GOLDENS") != nullptr) {
     std::ofstream(path, std::ios::binary) << text;
     return;

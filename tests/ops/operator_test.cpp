@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tests/ops/examples.h"
+#include "tests/places.h"
 
 namespace xflow::ops {
 namespace {
@@ -26,7 +27,7 @@ TEST(Registry, IsInTheOrderOfNames) {
 }
 
 TEST(Registry, ListsOperatorsAlphabetically) {
-  std::ifstream file(std::string(XFLOW_SOURCE_DIR) + "/src/ops/ops.def");
+  std::ifstream file(places::repository() + "/src/ops/ops.def");
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("XFLOW_OPERATOR(")) lines.push_back(line);

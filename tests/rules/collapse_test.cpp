@@ -5,6 +5,7 @@
 
 #include "src/rules/apply.h"
 #include "src/rules/rule_set.h"
+#include "tests/places.h"
 #include "tests/rules/rules_for_tests.h"
 
 namespace xflow::rules {
@@ -19,7 +20,7 @@ class Collapse : public ::testing::Test {
   static const VerifiedRules& rules() {
     static const VerifiedRules set = [] {
       VerifiedRules all({}, [](const Rule&) { return true; });
-      const auto added = all.add_path(XFLOW_SOURCE_DIR "/substitutions");
+      const auto added = all.add_path(places::repository() + "/substitutions");
       EXPECT_TRUE(added) << (added ? "" : added.error().text());
       return all;
     }();
@@ -165,7 +166,7 @@ TEST_F(Collapse, QueryKeyAndValue) {
 }
 
 TEST(ShippedRules, PrintAndParseBack) {
-  const auto files = rule_files(XFLOW_SOURCE_DIR "/substitutions");
+  const auto files = rule_files(places::repository() + "/substitutions");
   ASSERT_TRUE(files);
   std::size_t count = 0;
   for (const std::string& file : *files) {

@@ -4,6 +4,7 @@
 
 #include "src/rules/apply.h"
 #include "src/rules/rule_set.h"
+#include "tests/places.h"
 #include "tests/rules/rules_for_tests.h"
 
 namespace xflow::rules {
@@ -86,7 +87,7 @@ TEST_F(RuleMatch, TriesBothOrdersOfCommutativeOperands) {
 
 // The shipped rule of this name.
 std::string shipped(const std::string& name) {
-  const auto text = read_rule_file(XFLOW_SOURCE_DIR "/substitutions/movement.rules");
+  const auto text = read_rule_file(places::repository() + "/substitutions/movement.rules");
   for (const Rule& rule : parsed(*text))
     if (rule.name == name) return print(rule);
   ADD_FAILURE() << "no rule " << name;
@@ -432,9 +433,9 @@ TEST(RuleFiles, ThatCannotBeRead) {
   const auto endless = read_rule_file("/dev/zero");
   ASSERT_FALSE(endless);
   EXPECT_EQ(endless.error().text(), "/dev/zero: a file of rules has at most 16 MiB");
-  const auto empty = rule_files(XFLOW_SOURCE_DIR "/include/xflow");
+  const auto empty = rule_files(places::repository() + "/include/xflow");
   ASSERT_FALSE(empty);
-  EXPECT_EQ(empty.error().text(), XFLOW_SOURCE_DIR "/include/xflow: no file *.rules in this folder");
+  EXPECT_EQ(empty.error().text(), places::repository() + "/include/xflow: no file *.rules in this folder");
 }
 
 TEST(Pattern, OfASourceThatIsNotConnected) {

@@ -10,6 +10,7 @@
 #include "src/rules/apply.h"
 #include "src/rules/instantiate.h"
 #include "src/rules/rule_set.h"
+#include "tests/places.h"
 #include "tests/rules/rules_for_tests.h"
 
 namespace xflow::rules {
@@ -241,7 +242,7 @@ Outcome try_rule(const Rule& rule) {
 class ShippedRule : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ShippedRule, ReplacesItsSourceByWhatComputesTheSame) {
-  const auto text = read_rule_file(XFLOW_SOURCE_DIR "/substitutions/" + GetParam() + ".rules");
+  const auto text = read_rule_file(places::repository() + "/substitutions/" + GetParam() + ".rules");
   ASSERT_TRUE(text);
   for (const Rule& rule : parsed(*text)) {
     const Outcome outcome = try_rule(rule);

@@ -12,6 +12,7 @@
 #include "src/validation/gate.h"
 #include "tests/devices/host_gpu.h"
 #include "tests/kernels/graph_test.h"
+#include "tests/places.h"
 
 namespace xflow::cost {
 namespace {
@@ -82,7 +83,7 @@ TEST_F(ExecutorsGateTest, TellsTheShorterOfTwoOnAGpu) {
 class RunnerGateTest : public ::testing::Test {
  protected:
   void open(const std::string& arguments) {
-    auto opened = runner::RunnerExecutor::open({"'" XFLOW_TEST_RUNNER "' " + arguments, 1, 60});
+    auto opened = runner::RunnerExecutor::open({"'" + places::test_runner() + "' " + arguments, 1, 60});
     ASSERT_TRUE(opened) << opened.error().text();
     executor = *std::move(opened);
     executor->add_inputs({{"x", eval::Tensor::of_doubles(ir::DataType::float32, {1}, {1})}});

@@ -7,6 +7,7 @@
 
 #include "src/rules/instantiate.h"
 #include "src/verifier/proof/prove_rules.h"
+#include "tests/places.h"
 #include "tests/verifier/hand_made.h"
 
 namespace xflow::verifier {
@@ -19,7 +20,7 @@ std::vector<std::string> printed_guards(const std::vector<rules::Guard>& guards)
 }
 
 TEST(Assumptions, OfShippedRulesSayWhereTheyComeFrom) {
-  const auto rules = read_rules(std::string(XFLOW_SOURCE_DIR) + "/substitutions");
+  const auto rules = read_rules(places::repository() + "/substitutions");
   ASSERT_TRUE(rules) << rules.error().text();
   std::size_t facts = 0;
   for (const rules::Rule& rule : *rules) {

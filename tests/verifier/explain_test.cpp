@@ -7,17 +7,18 @@
 
 #include "src/verifier/counterexample/explain_rule.h"
 #include "src/verifier/proof/prove_rules.h"
+#include "tests/places.h"
 
 namespace xflow::verifier {
 namespace {
 
 void expect_explained(const std::string& folder, const std::string& rule) {
-  const auto rules = read_rules(std::string(XFLOW_SOURCE_DIR) + "/" + folder);
+  const auto rules = read_rules(places::repository() + "/" + folder);
   ASSERT_TRUE(rules) << rules.error().text();
   std::string text = "no such rule";
   for (const rules::Rule& r : *rules)
     if (r.name == rule) text = explain_rule(r);
-  const std::string path = std::string(XFLOW_SOURCE_DIR) + "/tests/verifier/explained/" + rule + ".txt";
+  const std::string path = places::repository() + "/tests/verifier/explained/" + rule + ".txt";
   if (std::getenv("XFLOW_RENEW_GOLDENS") != nullptr) {
     std::ofstream(path) << text;
     return;

@@ -6,6 +6,7 @@
 #include "src/rules/instantiate.h"
 #include "src/verifier/guards/guard_vocabulary.h"
 #include "src/verifier/proof/prove_rules.h"
+#include "tests/places.h"
 #include "tests/verifier/raw_check.h"
 
 namespace xflow::verifier {
@@ -38,7 +39,7 @@ Found check_rule(const rules::Rule& rule, std::uint64_t seed) {
 }
 
 TEST(ShippedRules, HoldOnRawShapesThatSatisfyTheirGuards) {
-  const auto rules = read_rules(std::string(XFLOW_SOURCE_DIR) + "/substitutions");
+  const auto rules = read_rules(places::repository() + "/substitutions");
   ASSERT_TRUE(rules.has_value());
   std::uint64_t seed = 1;
   for (const rules::Rule& rule : *rules) {
@@ -51,7 +52,7 @@ TEST(ShippedRules, HoldOnRawShapesThatSatisfyTheirGuards) {
 
 // What a record says - the guards of the rule and what the typing of its source assumes - is enough, as the text that it is.
 TEST(ShippedRules, HoldWhereverTheTextOfTheirRecordsSays) {
-  const auto rules = read_rules(std::string(XFLOW_SOURCE_DIR) + "/substitutions");
+  const auto rules = read_rules(places::repository() + "/substitutions");
   ASSERT_TRUE(rules.has_value());
   std::uint64_t seed = 1;
   std::size_t lines = 0;

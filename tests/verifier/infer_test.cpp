@@ -8,6 +8,7 @@
 #include "src/verifier/checker/replay.h"
 #include "src/verifier/proof/assumptions.h"
 #include "src/verifier/proof/prove_rules.h"
+#include "tests/places.h"
 
 namespace xflow::verifier {
 namespace {
@@ -22,7 +23,7 @@ using Expected = std::map<std::string, std::vector<std::string>>;
 
 // Infers the guards of all rules of a file, compares them, and evaluates again what shows that each is needed.
 void expect_guards(const std::string& file, const Expected& expected) {
-  const auto all = read_rules(std::string(XFLOW_SOURCE_DIR) + "/tests/verifier/guards");
+  const auto all = read_rules(places::repository() + "/tests/verifier/guards");
   ASSERT_TRUE(all) << all.error().text();
   std::size_t seen = 0;
   for (const rules::Rule& rule : *all) {

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "src/verifier/proof/prove_rules.h"
+#include "tests/places.h"
 
 namespace xflow::verifier {
 namespace {
@@ -166,7 +167,7 @@ class Mangler {
 TEST(Malformed, MangledRulesAreErrorsOrDecided) {
   std::vector<std::string> texts;
   for (const char* folder : {"/substitutions", "/tests/verifier/proved", "/tests/verifier/refuted"}) {
-    const auto rules = read_rules(std::string(XFLOW_SOURCE_DIR) + folder);
+    const auto rules = read_rules(places::repository() + folder);
     ASSERT_TRUE(rules.has_value());
     for (const rules::Rule& r : *rules) texts.push_back(rules::print(r));
   }

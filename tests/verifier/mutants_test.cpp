@@ -10,6 +10,7 @@
 
 #include "src/rules/instantiate.h"
 #include "src/verifier/proof/prove_rules.h"
+#include "tests/places.h"
 #include "tests/verifier/mutants/mutate.h"
 #include "tests/verifier/raw_check.h"
 
@@ -31,7 +32,7 @@ Options limits() {
 std::vector<rules::Rule> all_parents() {
   std::vector<rules::Rule> parents;
   for (const char* folder : {"/substitutions", "/tests/verifier/proved"}) {
-    auto rules = read_rules(std::string(XFLOW_SOURCE_DIR) + folder);
+    auto rules = read_rules(places::repository() + folder);
     EXPECT_TRUE(rules.has_value());
     if (!rules) return {};
     for (rules::Rule& r : *rules) parents.push_back(std::move(r));

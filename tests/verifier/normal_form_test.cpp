@@ -4,6 +4,7 @@
 #include "src/rules/instantiate.h"
 #include "src/verifier/counterexample/sample.h"
 #include "src/verifier/proof/prove_rules.h"
+#include "tests/places.h"
 #include "tests/verifier/normal_form_evaluation.h"
 
 namespace xflow::verifier {
@@ -11,7 +12,7 @@ namespace {
 
 // Compares at most `instances` instances of each rule, at two assignments each.
 std::size_t compare_folder(const std::string& folder, std::size_t instances) {
-  const auto rules = read_rules(std::string(XFLOW_SOURCE_DIR) + "/" + folder);
+  const auto rules = read_rules(places::repository() + "/" + folder);
   EXPECT_TRUE(rules.has_value());
   std::size_t compared = 0;
   for (const rules::Rule& rule : *rules) {

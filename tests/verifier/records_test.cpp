@@ -15,12 +15,13 @@
 #include "src/verifier/checker/certificate_text.h"
 #include "src/verifier/checker/semantics.h"
 #include "src/verifier/proof/prove_rules.h"
+#include "tests/places.h"
 #include "tests/verifier/hand_made.h"
 
 namespace xflow::verifier {
 namespace {
 
-const std::string kSource = XFLOW_SOURCE_DIR;
+const std::string kSource = places::repository();
 
 RuleRecord record_of(const rules::Rule& rule) {
   Options options;

@@ -4,17 +4,18 @@
 #include <set>
 
 #include "src/verifier/proof/prove_rules.h"
+#include "tests/places.h"
 
 namespace xflow::verifier {
 namespace {
 
 TEST(WrongRules, StandBesideTheTrueRuleFromWhichTheyDiffer) {
   std::set<std::string> proved;
-  const auto relatives = read_rules(std::string(XFLOW_SOURCE_DIR) + "/tests/verifier/proved");
+  const auto relatives = read_rules(places::repository() + "/tests/verifier/proved");
   ASSERT_TRUE(relatives.has_value());
   for (const rules::Rule& r : *relatives) proved.insert(r.name);
   std::size_t count = 0;
-  const auto wrong = read_rules(std::string(XFLOW_SOURCE_DIR) + "/tests/verifier/refuted");
+  const auto wrong = read_rules(places::repository() + "/tests/verifier/refuted");
   ASSERT_TRUE(wrong.has_value());
   for (const rules::Rule& r : *wrong) {
     if (!r.file.ends_with("relatives.rules")) continue;

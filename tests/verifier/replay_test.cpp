@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "src/verifier/proof/prove_rules.h"
+#include "tests/places.h"
 #include "tests/verifier/hand_made.h"
 
 namespace xflow::verifier {
@@ -18,7 +19,7 @@ const char* const kProduct =
     "rule r\n  with\n    x: [M, K], w: [K, M]\n  source\n    y = matmul(x, w)\n  target\n    y = matmul(w, x)\n  where M = K\n";
 
 TEST(Replay, ReproducesEveryCounterexample) {
-  const auto rules = read_rules(std::string(XFLOW_SOURCE_DIR) + "/tests/verifier/refuted");
+  const auto rules = read_rules(places::repository() + "/tests/verifier/refuted");
   ASSERT_TRUE(rules) << rules.error().text();
   const auto decisions = decide(*rules, {}, 2);
   for (std::size_t k = 0; k < rules->size(); ++k) {

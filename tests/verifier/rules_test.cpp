@@ -5,12 +5,13 @@
 #include <set>
 
 #include "src/verifier/proof/prove_rules.h"
+#include "tests/places.h"
 
 namespace xflow::verifier {
 namespace {
 
 std::vector<rules::Rule> rules_of(const std::string& folder) {
-  auto rules = read_rules(std::string(XFLOW_SOURCE_DIR) + "/" + folder);
+  auto rules = read_rules(places::repository() + "/" + folder);
   EXPECT_TRUE(rules.has_value()) << rules.error().text();
   return rules ? *std::move(rules) : std::vector<rules::Rule>{};
 }

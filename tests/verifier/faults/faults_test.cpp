@@ -10,12 +10,13 @@
 #include <set>
 #include <string_view>
 
+#include "tests/places.h"
 #include "tests/verifier/faults/checks.h"
 
 namespace xflow::verifier {
 namespace {
 
-const std::string kFirst = std::string(XFLOW_SOURCE_DIR) + "/tests/verifier/faults/caught.txt";
+const std::string kFirst = places::repository() + "/tests/verifier/faults/caught.txt";
 
 struct Switch {
   Fault fault;

@@ -8,6 +8,7 @@
 #include "src/verifier/counterexample/sample.h"
 #include "src/verifier/proof/proof.h"
 #include "src/verifier/proof/prove_rules.h"
+#include "tests/places.h"
 #include "tests/verifier/faults/checks.h"
 #include "tests/verifier/normal_form_evaluation.h"
 
@@ -72,7 +73,7 @@ std::string must_evaluate_alike(const rules::Rule& rule) {
 
 std::vector<SharedRule> rules_of(const std::string& folder) {
   std::vector<SharedRule> result;
-  if (auto rules = read_rules(std::string(XFLOW_SOURCE_DIR) + "/" + folder))
+  if (auto rules = read_rules(places::repository() + "/" + folder))
     for (rules::Rule& r : *rules) result.push_back(std::make_shared<rules::Rule>(std::move(r)));
   return result;
 }
