@@ -1,12 +1,14 @@
 """Tests of scripts/tidy on a repository of its own: tidy_test.py BUILD, a build folder from which it takes the place of clang-tidy."""
 
 import json
+import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
@@ -17,13 +19,16 @@ class Tidy(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.root = pathlib.Path(folder.name)
-        self.build = self.root / "build"
-        self.build.mkdir()
+        self.cache = pathlib.Path(folder.name, "cache")
+        self.clone(pathlib.Path(folder.name, "clone"))
+
+    def clone(self, root):
+        """Goes on in a repository of this folder."""
+        self.root, self.build, self.entries = root, root / "build", []
         (self.root / "src/room").mkdir(parents=True)
+        self.build.mkdir()
         shutil.copy(REPOSITORY / ".clang-tidy", self.root)
         (self.build / "CMakeCache.txt").write_text(DEPS)
-        self.entries = []
         self.header("shared.h", "inline int shared() { return 1; }\n")
 
     def header(self, name, text):
@@ -40,7 +45,7 @@ class Tidy(unittest.TestCase):
         """(exit status, places of findings, last line)"""
         (self.build / "compile_commands.json").write_text(json.dumps(self.entries))
         command = [REPOSITORY / "scripts/tidy", self.build, "--root", self.root]
-        result = subprocess.run(command, capture_output=True, text=True)
+        result = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "CCACHE_DIR": str(self.cache)})
         self.assertEqual("", result.stderr)
         found = re.findall(r"^\S*/(\w+\.\w+):\d+:\d+: error: .*\[([\w-]+)", result.stdout, re.MULTILINE)
         return result.returncode, sorted(found), result.stdout.splitlines()[-1]
@@ -71,6 +76,22 @@ class Tidy(unittest.TestCase):
         self.assertEqual((1, ["shared.h"]), (status, [file for file, _ in found]))
         self.assertEqual("2 sources, 1 looked at in 1 units, 1 findings", last)
         self.assertEqual(1, self.tidy()[0], "what was not clean is looked at again")
+
+    def test_clones_share_what_is_clean(self):
+        for folder, looked_at in [("one", 1), ("other", 0)]:
+            self.clone(self.cache.parent / folder)
+            self.source("a.cpp", '#include "src/room/shared.h"\nint a() { return shared(); }\n')
+            self.assertEqual((0, [], f"1 sources, {looked_at} looked at in {looked_at} units, 0 findings"), self.tidy())
+        with (self.root / ".clang-tidy").open("a") as options:
+            options.write("# another\n")
+        self.assertEqual((0, [], "1 sources, 1 looked at in 1 units, 0 findings"), self.tidy())
+
+    def test_what_was_not_asked_for_in_a_month_is_forgotten(self):
+        self.source("a.cpp", "int a() { return 1; }\n")
+        for days, looked_at in [(0, 1), (29, 0), (29, 0), (31, 1)]:
+            for file in self.cache.glob("xflow-tidy/*"):
+                os.utime(file, (time.time() - days * 24 * 3600,) * 2)
+            self.assertEqual((0, [], f"1 sources, {looked_at} looked at in {looked_at} units, 0 findings"), self.tidy())
 
     def test_sources_with_a_name_in_common_are_different_units(self):
         for name in "ab":
