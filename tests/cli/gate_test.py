@@ -12,6 +12,7 @@ import sys
 import numpy
 import onnx
 import program
+from accept_test import with_constants
 from onnx import helper, numpy_helper
 from program import ProgramTest, float_info, model_of, relu, transposes
 
@@ -134,6 +135,17 @@ class Gate(GateTest):
         reason = r"run from end to end, it is not faster: 1\.000 of the original's time \[1\.000, 1\.000\] in 127 pairs"
         text, _ = self.refuse(reason, [])
         self.assertRegex(text, r"(?m)^            faster in 0 of 127 pairs, slower in 0, sign test 1: equal, all pairs were run$")
+
+    def test_keeps_the_original_where_the_smaller_model_is_slower(self):
+        self.write("m.onnx", with_constants())
+        runner = command("--each", "Constant=-2e6", "--noise", "0.01")
+        text = self.optimize("m.onnx", "--accept", "smaller", "--runner", runner, "--device", "cpu", "--report", "report.json", gate=True)
+        report = json.loads((self.folder / "report.json").read_text())
+        self.assertRegex(report["smaller"]["reason"], r"^it is slower: 1\.[1-9]\d* of the original's time ")
+        self.assertEqual((3, False), (report["smaller"]["nodes"], report["smaller"]["written"]))
+        self.assertIn(f"\nclean-ups   did not remove 3 of 4 nodes and 8 B of constants: {report['smaller']['reason']}\n", text)
+        self.assertFalse(report["improved"])
+        self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
 
     def two_savings(self):
         """Two transposes that cancel, a Relu, and two factors that are one."""
