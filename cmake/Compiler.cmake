@@ -32,6 +32,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 else()
   # clang writes absolute paths into precompiled headers, so that with them no object is in the cache for another folder.
   set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
+  # For __FILE__ in asserts: sources that are compiled together are included by absolute paths.
+  target_compile_options(xflow_compiler INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 endif()
 # Other compilers have other warnings. No script sets this option, so that they all compile alike and share one build.
 if(XFLOW_WERROR AND "${CMAKE_CXX_COMPILER_ID}-${CMAKE_CXX_COMPILER_VERSION}" MATCHES "^(GNU-12|Clang-14)\\.")
