@@ -1,4 +1,4 @@
-"""Every command of README.md runs as it is written there: readme_test.py Commands|Runner BUILD DEPS [unittest arguments].
+"""Every command of README.md and docs/building.md runs as it is written there: readme_test.py Commands|Runner BUILD DEPS [unittest arguments].
 
 The commands run in order in a clone of the repository that shares the dependencies DEPS and, as build/release, the build
 folder BUILD with the tests. Models and rules have the names that the README uses. A command of the program runs as it is;
@@ -22,6 +22,7 @@ import bare_root
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BUILD, DEPS = None, None
 XFLOW = "build/release/xflow "
+PAGES = ["README.md", "docs/building.md"]
 
 
 def commands(text):
@@ -74,7 +75,7 @@ class Readme(unittest.TestCase):
 
     def test_runs(self):
         count = 0
-        for command in commands((REPOSITORY / "README.md").read_text()):
+        for command in commands("\n".join((REPOSITORY / page).read_text() for page in PAGES)):
             if is_of_runner(command) != (PART == "Runner"):
                 continue
             count += 1
@@ -166,7 +167,7 @@ class Readme(unittest.TestCase):
         self.assertIn("xflow", self.run_in_shell(f"{shlex.quote(str(prefix / 'bin/xflow'))} version"))
 
 
-# Commands that are not of the program, as the README has them.
+# Commands that are not of the program, as the pages have them.
 COMMANDS = {
     "./scripts/quickstart": Readme.quickstart,
     "./scripts/test": Readme.script_of_tests,

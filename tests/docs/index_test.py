@@ -1,0 +1,40 @@
+"""The documents: README.md is short, docs/README.md lists all pages, and links lead somewhere."""
+
+import pathlib
+import re
+import unittest
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+DOCS = REPOSITORY / "docs"
+INTERNAL = {"dev/plan.md"}  # of the work that is going on
+
+
+class Index(unittest.TestCase):
+    def test_lists_every_page(self):
+        index = (DOCS / "README.md").read_text()
+        listed = set(re.findall(r"\]\(([^)]+\.md)\)", index))
+        pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")} - {"README.md"} - INTERNAL
+        self.assertEqual(pages, listed)
+
+    def test_links_lead_to_files(self):
+        for page in [*DOCS.rglob("*.md"), *REPOSITORY.glob("*.md"), *(REPOSITORY / "src").rglob("README.md")]:
+            for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+                self.assertTrue((page.parent / link).exists(), f"{page.relative_to(REPOSITORY)}: {link}")
+
+    def test_pages_that_are_named_exist(self):
+        """"docs/cost.md" in a page or a source."""
+        places = [*REPOSITORY.glob("*.md"), *DOCS.rglob("*.md"), *(REPOSITORY / "include").rglob("*.h"), *(REPOSITORY / "src").rglob("*.*")]
+        for place in places:
+            if not place.is_file():
+                continue
+            for page in re.findall(r"\bdocs/[\w/]+\.md\b", place.read_text()):
+                self.assertTrue((REPOSITORY / page).exists(), f"{place.relative_to(REPOSITORY)}: {page}")
+
+
+class Readme(unittest.TestCase):
+    def test_is_short(self):
+        self.assertLessEqual(len((REPOSITORY / "README.md").read_text().splitlines()), 80)
+
+
+if __name__ == "__main__":
+    unittest.main()
