@@ -51,7 +51,7 @@ Result<cost::GateComparison> judge_on_cpu(const std::string& original, const std
   XFLOW_TRY(const std::unique_ptr<Lifted> second, lift(result));
   cost::cpu::CpuOptions options;
   options.between =
-      cost::cpu::between_for(cost::cpu::bytes_of_run(first->arena, first->model.graph, first->sizes->valuation()), options.threads);
+      cost::cpu::between_for(cost::cpu::bytes_of_run(first->arena, first->model.graph, first->sizes->valuation()), options.device.threads);
   XFLOW_TRY(const std::unique_ptr<cost::cpu::CpuDevice> device, cost::cpu::open_cpu_device(options));
   cost::Database database = cost::Database::open(environment("XFLOW_BENCH_COSTS"), device->info());
   cost::cpu::CpuExecutor executor(*device);
@@ -80,7 +80,7 @@ Result<cost::GateComparison> judge_on_cpu(const std::string& original, const std
 Result<cost::GateComparison> judge_in_runner(const std::string& original, const std::string& result) {
   XFLOW_TRY(const std::unique_ptr<Lifted> lifted, lift(original));
   XFLOW_TRY(const auto executor, cost::runner::RunnerExecutor::open({environment("XFLOW_BENCH_RUNNER"), 1, 120}));
-  std::vector<cost::runner::NamedTensor> tensors;
+  std::vector<cost::NamedTensor> tensors;
   for (const api::NamedInput& input : lifted->inputs)
     tensors.push_back({std::string(input.name), lifted->set.tensors.at(std::string(input.name))});
   executor->add_inputs(std::move(tensors));
@@ -101,13 +101,13 @@ Result<Tally> tally(const std::string& path, int repeats) {
   const std::string output = (std::filesystem::temp_directory_path() / fmt::format("xflow-bench-{}.onnx", getpid())).string();
   for (int k = 0; k < repeats; ++k) {
     OptimizeOptions options;
-    options.max_states = kStates;
-    options.runner = environment("XFLOW_BENCH_RUNNER");
-    options.cost_database = environment("XFLOW_BENCH_COSTS");
+    options.search.max_states = kStates;
+    options.device.runner = environment("XFLOW_BENCH_RUNNER");
+    options.device.cost_database = environment("XFLOW_BENCH_COSTS");
     XFLOW_TRY(const OptimizeReport report, optimize_file(path, output, options));
     if (!report.improved) continue;
     ++counted.shipped;
-    XFLOW_TRY(const cost::GateComparison again, options.runner.empty() ? judge_on_cpu(path, output) : judge_in_runner(path, output));
+    XFLOW_TRY(const cost::GateComparison again, options.device.runner.empty() ? judge_on_cpu(path, output) : judge_in_runner(path, output));
     if (again.verdict == cost::GateVerdict::failed) return fail(ErrorCode::internal, again.failure);
     if (again.verdict == cost::GateVerdict::faster) ++counted.faster;
     if (again.verdict == cost::GateVerdict::equal) ++counted.equal;

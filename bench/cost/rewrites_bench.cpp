@@ -153,7 +153,7 @@ class InRunner final : public Machine {
     auto made = std::make_unique<InRunner>(lifted);
     XFLOW_TRY(made->device_, cost::runner::RunnerDevice::open({{command, 1, 120}}));
     XFLOW_TRY(made->executor_, cost::runner::RunnerExecutor::open({command, 1, 120}));
-    std::vector<cost::runner::NamedTensor> tensors;
+    std::vector<cost::NamedTensor> tensors;
     for (const api::NamedInput& input : lifted.inputs)
       tensors.push_back({std::string(input.name), lifted.set.tensors.at(std::string(input.name))});
     made->executor_->add_inputs(std::move(tensors));

@@ -66,22 +66,23 @@ int main(int argc, char** argv) {
   std::string folder;
   std::vector<std::string> models;
   double budget = 10;
-  options.optimize.max_measure_seconds = 20;
+  double measure_seconds = 20;
   app.add_option("MODEL", models, "ONNX models")->required();
-  app.add_option("--device", options.optimize.device, "cuda:N or cpu")->required();
+  app.add_option("--device", options.optimize.device.name, "cuda:N or cpu")->required();
   app.add_option("--out", folder, "folder for NAME.json, NAME.onnx, table.md and costs.db, made if it is not there")->required();
   app.add_option("--budget", budget, "seconds of each search")->capture_default_str();
-  app.add_option("--measure-budget", options.optimize.max_measure_seconds, "seconds of each gate")->capture_default_str();
+  app.add_option("--measure-budget", measure_seconds, "seconds of each gate")->capture_default_str();
   app.add_option("--turns", options.turns, "samples of each program")->capture_default_str()->check(CLI::Range(1, 1000));
   app.add_flag("--compare", options.compare, "compare what the original computes with the reference, which takes long for large models");
-  app.add_flag("--tf32", options.optimize.tf32, "products and convolutions of float may round their operands to 10 bits");
+  app.add_flag("--tf32", options.optimize.device.tf32, "products and convolutions of float may round their operands to 10 bits");
   CLI11_PARSE(app, argc, argv);
 
-  options.optimize.max_seconds = budget;
+  options.optimize.search.max_time = xflow::Seconds(budget);
+  options.optimize.validation.max_measure_time = xflow::Seconds(measure_seconds);
   const std::filesystem::path out(folder);
   std::error_code error;
   std::filesystem::create_directories(out, error);
-  options.optimize.cost_database = (out / "costs.db").string();
+  options.optimize.device.cost_database = (out / "costs.db").string();
   const auto device = xflow::bench::describe_device(options.optimize);
   if (!device) {
     fmt::print(stderr, "xflow-bench-gpu: {}\n", device.error().text());

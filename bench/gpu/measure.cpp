@@ -40,13 +40,13 @@ class Runs {
  public:
   Result<void> open(const Lifted& lifted, const OptimizeOptions& options) {
     XFLOW_CHECK(costs_.open(options, [&] { return cost::cpu::bytes_of_run(lifted.arena, lifted.model.graph, lifted.sizes->valuation()); }));
-    costs_.database = std::make_unique<cost::Database>(cost::Database::open(options.cost_database, costs_.device().info()));
+    costs_.database = std::make_unique<cost::Database>(cost::Database::open(options.device.cost_database, costs_.device().info()));
     if (costs_.gpu) {
       use(std::make_shared<api::GpuPrograms>(*costs_.gpu));
     } else if (costs_.cpu) {
       use(std::make_shared<api::CpuPrograms>(*costs_.cpu));
     } else {
-      return fail(ErrorCode::invalid_argument, "nothing is run on device '" + options.device + "'");
+      return fail(ErrorCode::invalid_argument, "nothing is run on device '" + options.device.name + "'");
     }
     return {};
   }

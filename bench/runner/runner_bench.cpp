@@ -28,7 +28,7 @@
 namespace xflow {
 namespace {
 
-using cost::runner::NamedTensor;
+using cost::NamedTensor;
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);

@@ -25,8 +25,8 @@ struct CheckOptions {
   int runs = 1;  // seeds for each choice of sizes
   // The program that runs both models (docs/runner.md), as a command of the shell. Empty: xflow's own evaluation.
   std::string runner;
-  std::vector<std::string> allow_external;           // as OptimizeOptions::allow_external, of both models
-  double max_seconds = 300;                          // of everything; a comparison that does not end by then says nothing: Error::limit
+  std::vector<std::string> allow_external;           // as InputOptions::allow_external, of both models
+  Seconds time_limit{300};                           // of everything; a comparison that does not end by then says nothing: Error::limit
   std::function<void(const std::string&)> progress;  // one line, from the calling thread
 };
 

@@ -9,6 +9,7 @@
 //   for (const xflow::GraphNode& node : better->graph.nodes()) ...
 #pragma once
 
+#include <xflow/data_type.h>
 #include <xflow/error.h>
 #include <xflow/export.h>
 #include <xflow/optimize.h>
@@ -26,23 +27,6 @@
 #include <vector>
 
 namespace xflow {
-
-// Element types, with the numbers of ONNX's TensorProto.DataType. Others of ONNX exist in models; graphs built in code compute with these.
-enum class DataType : std::uint8_t {
-  float32 = 1,
-  uint8 = 2,
-  int8 = 3,
-  uint16 = 4,
-  int16 = 5,
-  int32 = 6,
-  int64 = 7,
-  boolean = 9,
-  float16 = 10,
-  float64 = 11,
-  uint32 = 12,
-  uint64 = 13,
-  bfloat16 = 16,
-};
 
 // An integer of any type, for arguments that are sizes.
 template <typename T>
@@ -173,7 +157,7 @@ struct GraphResult {
   OptimizeReport report;
 };
 
-// Optimises a graph. Sizes that only have names are taken from options.shapes, by input. Errors as of optimize for models.
+// Optimises a graph. Sizes that only have names are taken from options.input.shapes, by input. Errors as of optimize for models.
 XFLOW_API Result<GraphResult> optimize(const Graph& graph, const OptimizeOptions& options = {}, const ProgressCallback& progress = {});
 
 }  // namespace xflow

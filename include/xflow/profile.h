@@ -17,14 +17,14 @@ class XFLOW_API Profile {
  public:
   // Errors: syntax, `where` is file:line; io.
   static Result<Profile> read(const std::string& path);
-  // Times the kernels of the models, and of up to options.max_states rewritten graphs of each, on the device of the options. `models`:
-  // files, or folders of .onnx files. With a cost database: what it knows is not timed again, and all that it holds is in the profile. A
-  // model that cannot be read or costed is told to options.warning and left out. `progress`: the model that is worked on. Errors:
-  // unsupported for a device that is not here, invalid_argument for a profile as the device, those of the rules, unreadable if no model is
-  // left.
+  // Times the kernels of the models, and of up to options.search.max_states rewritten graphs of each, on the device of the options.
+  // `models`: files, or folders of .onnx files. With a cost database: what it knows is not timed again, and all that it holds is in the
+  // profile. A model that cannot be read or costed is told to options.warning and left out. `progress`: the model that is worked on.
+  // Errors: unsupported for a device that is not here, invalid_argument for a profile as the device, those of the rules, unreadable if no
+  // model is left.
   static Result<Profile> record(const std::vector<std::string>& models, const OptimizeOptions& options,
                                 const std::function<void(const std::string&)>& progress = {});
-  // What options.cost_database holds for the device of the options.
+  // What options.device.cost_database holds for the device of the options.
   static Result<Profile> of_costs(const OptimizeOptions& options);
 
   std::size_t kernels() const;

@@ -9,6 +9,8 @@
 #include <xflow/cancel.h>
 #include <xflow/error.h>
 #include <xflow/export.h>
+#include <xflow/optimize.h>
+#include <xflow/time.h>
 
 #include <cstdint>
 #include <functional>
@@ -20,21 +22,20 @@
 namespace xflow {
 
 struct SimplifyOptions {
-  // What clean-ups may do to floating point results: "exact", the same bits of each element; "rounding", the same up to rounding where
-  // inputs and results are finite: constants are also folded if that takes arithmetic, and a BatchNormalization becomes part of the weights
-  // of the convolution before it.
-  std::string numbers = "rounding";
+  // What clean-ups may do to floating point results: exact or rounding. With rounding constants are also folded if that
+  // takes arithmetic, and a BatchNormalization becomes part of the weights of the convolution before it.
+  Numerics numerics = Numerics::rounding;
   // Bytes that the model may grow by, as a factor of what it has: constants that a model computes are stored as far as there is room.
   double max_growth = 0.05;
   // Folders or files of rules instead of those that are built in. Each rule is proved when it is loaded. Of all rules only those are used
   // that leave fewer operations (docs/onnx.md, Clean-ups).
   std::vector<std::string> rules;
   std::vector<std::string> skip_rules;  // by name
-  // Folders that may hold external data of the model beside its own, as OptimizeOptions::allow_external.
+  // Folders that may hold external data of the model beside its own, as InputOptions::allow_external.
   std::vector<std::string> allow_external;
-  std::string save_as_external_data;  // as OptimizeOptions::save_as_external_data
+  std::string save_as_external_data;  // as OutputOptions::save_as_external_data
   // Of the whole call. When it ends, what was cleaned up by then is written. Without: 5 minutes.
-  std::optional<double> max_total_seconds;
+  std::optional<Seconds> time_limit;
   // Ends the call from another thread or a signal handler: finish() as the time limit does, stop() with an error and nothing written.
   CancellationToken cancel;
 };
@@ -57,7 +58,7 @@ struct SimplifyReport {
   std::uint64_t stored_bytes_before = 0;  // of these graphs' initializers and Constant nodes
   std::uint64_t stored_bytes_after = 0;
   std::vector<std::string> opaque;  // "3 x no operator for com.microsoft.Foo": nodes that were not crossed
-  double seconds = 0;
+  Seconds time{};
 
   XFLOW_API std::string to_text() const;  // for people
   XFLOW_API std::string to_json() const;  // the same, for programs

@@ -8,6 +8,7 @@
 #include <xflow/error.h>
 #include <xflow/export.h>
 #include <xflow/rules.h>
+#include <xflow/time.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -48,7 +49,7 @@ struct Counterexample {
 struct RuleDecision {
   std::string rule;
   Verdict verdict = Verdict::unknown;
-  std::uint64_t microseconds = 0;           // of processor time; information, no part of a verdict
+  Seconds time{};                           // of the processor; information, no part of a verdict
   std::size_t instances = 0;                // of what the rule leaves open, decided or replayed
   std::string choice;                       // of the instance that decided a verdict other than proved
   std::string open;                         // unknown, ill_typed, timeout: what stayed open, in index notation
@@ -58,8 +59,8 @@ struct RuleDecision {
 };
 
 struct VerifyOptions {
-  std::optional<double> max_seconds;  // for each rule; its verdict is then `timeout`
-  int jobs = 1;                       // rules decided at a time, which changes no verdict
+  std::optional<Seconds> max_time;  // for each rule; its verdict is then `timeout`
+  int jobs = 1;                     // rules decided at a time, which changes no verdict
 };
 
 // In the order of the rules. A rule that has a record of its proof (RuleSet::Records::read) is replayed and not decided again. Errors:

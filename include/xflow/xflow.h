@@ -3,6 +3,8 @@
 
 #include <xflow/cancel.h>
 #include <xflow/check.h>
+#include <xflow/context.h>
+#include <xflow/data_type.h>
 #include <xflow/device.h>
 #include <xflow/error.h>
 #include <xflow/generate.h>
@@ -14,5 +16,6 @@
 #include <xflow/rules.h>
 #include <xflow/simplify.h>
 #include <xflow/text.h>
+#include <xflow/time.h>
 #include <xflow/verify.h>
 #include <xflow/version.h>

@@ -19,10 +19,10 @@ std::vector<DeviceDescription> devices() {
   return found;
 }
 
-DefaultDevice default_device(const std::string& check, double seconds) {
+DefaultDevice default_device(const std::string& check, Seconds patience) {
   const bool has_gpu =
       std::ranges::any_of(devices(), [](const DeviceDescription& device) { return device.name == "cuda:0" && device.usable; });
-  return cost::choose_device(has_gpu, check, seconds);
+  return cost::choose_device(has_gpu, check, patience.count());
 }
 
 Result<DeviceCheck> check_device(const std::string& name) {

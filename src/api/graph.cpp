@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "src/optimizer/built_graph.h"
-#include "src/optimizer/optimize_graph.h"
 #include "src/support/exceptions.h"
+#include "xflow/context.h"
 
 namespace xflow {
 namespace {
@@ -113,7 +113,8 @@ Result<Graph> GraphBuilder::build() {
 }
 
 Result<GraphResult> optimize(const Graph& graph, const OptimizeOptions& options, const ProgressCallback& progress) {
-  return api::guarded<GraphResult>([&] { return api::optimize_graph(graph, options, progress); });
+  Context context;
+  return optimize(context, graph, options, progress);
 }
 
 }  // namespace xflow

@@ -39,9 +39,9 @@ Counterexample public_counterexample(const verifier::Counterexample& found) {
 Result<verifier::Options> internal(const VerifyOptions& options) {
   verifier::Options result;
   result.refute_first = true;
-  if (options.max_seconds) {
-    if (!(*options.max_seconds > 0)) return fail(ErrorCode::invalid_argument, "max_seconds must be positive");
-    result.timeout = std::chrono::duration<double>(*options.max_seconds);
+  if (options.max_time) {
+    if (!(*options.max_time > Seconds(0))) return fail(ErrorCode::invalid_argument, "max_time must be positive");
+    result.timeout = *options.max_time;
   }
   if (options.jobs < 1) return fail(ErrorCode::invalid_argument, "jobs must be at least 1");
   return result;
@@ -77,7 +77,7 @@ RuleDecision decision_of(const rules::Rule& rule, const verifier::RuleRecord* re
   RuleDecision result;
   result.rule = found.rule;
   result.verdict = found.verdict;
-  result.microseconds = found.microseconds;
+  result.time = std::chrono::microseconds(found.microseconds);
   result.instances = found.instances;
   result.choice = found.choice;
   result.open = found.decision.open;

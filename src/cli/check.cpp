@@ -24,11 +24,11 @@ ExitCode run(CheckArguments& arguments) {
     if (!shape) return report(shape.error());
     arguments.options.shapes.push_back(*std::move(shape));
   }
-  const auto seconds = read_seconds(arguments.time_limit);
-  if (!seconds)
+  const auto limit = read_duration(arguments.time_limit);
+  if (!limit)
     return report(
         {ErrorCode::invalid_argument, fmt::format("time limit '{}' is not of the form 300s, 500ms or 5m", arguments.time_limit), {}});
-  arguments.options.max_seconds = *seconds;
+  arguments.options.time_limit = *limit;
   Result<CheckReport> result = fail(ErrorCode::internal, "not run");
   {
     ProgressLine line;

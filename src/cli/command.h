@@ -34,10 +34,10 @@ struct Command {
 #include "src/cli/commands.def"
 
 // The option --allow-external DIR of a subcommand that reads models.
-void add_allow_external(CLI::App& sub, std::vector<std::string>& folders);
+CLI::Option* add_allow_external(CLI::App& sub, std::vector<std::string>& folders);
 
 // The option --save-as-external-data NAME of a subcommand that writes a model.
-void add_save_as_external_data(CLI::App& sub, std::string& name);
+CLI::Option* add_save_as_external_data(CLI::App& sub, std::string& name);
 
 // Prints a text of several lines, which may hold names of a model; to standard error where standard output carries the model.
 void print(const std::string& text, bool to_error = false);

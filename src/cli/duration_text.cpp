@@ -5,7 +5,7 @@
 
 namespace xflow::cli {
 
-std::optional<double> read_seconds(std::string_view text) {
+std::optional<Seconds> read_duration(std::string_view text) {
   const auto unit = text.find_first_not_of("0123456789.");
   if (unit == std::string_view::npos) return std::nullopt;
   const std::string_view number = text.substr(0, unit);
@@ -13,9 +13,9 @@ std::optional<double> read_seconds(std::string_view text) {
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
   if (error != std::errc() || end != number.data() + number.size() || value < 0) return std::nullopt;
   const std::string_view name = text.substr(unit);
-  if (name == "s") return value;
-  if (name == "ms") return value / 1000;
-  if (name == "m") return value * 60;
+  if (name == "s") return Seconds(value);
+  if (name == "ms") return Seconds(value / 1000);
+  if (name == "m") return Seconds(value * 60);
   return std::nullopt;
 }
 

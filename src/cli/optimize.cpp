@@ -26,14 +26,17 @@ struct OptimizeArguments {
   std::string input;
   std::string output;
   std::vector<std::string> shapes;
-  std::string budget;
-  std::string max_growth;
-  std::string measure_budget;
-  std::string kernel_budget;
+  std::string budget = "30s";
+  std::string max_growth = "5%";
+  std::string measure_budget = "60s";
+  std::string kernel_budget = "300s";
   std::string time_limit;
   std::string memory;
   bool no_gate = false;
   std::string accept = "faster";
+  std::string caches = "auto";
+  std::string numerics = "rounding";
+  bool fast_math = false;
   std::string report;
   OptimizeOptions options;
 };
@@ -68,10 +71,10 @@ Result<void> read_budget(std::string_view text, OptimizeOptions& options) {
     const auto unit = part.find_first_not_of("0123456789.");
     const auto value = unit == std::string_view::npos ? std::nullopt : number(part.substr(0, unit));
     const std::string_view name = unit == std::string_view::npos ? std::string_view() : part.substr(unit);
-    if (const auto time = read_seconds(part)) {
-      options.max_seconds = time;
+    if (const auto time = read_duration(part)) {
+      options.search.max_time = time;
     } else if (value && name == "states" && *value <= kMostStates) {
-      options.max_states = static_cast<std::uint64_t>(*value);
+      options.search.max_states = static_cast<std::uint64_t>(*value);
     } else {
       return bad(fmt::format("budget '{}' is not of the form 30s, 500ms, 2m or 5000states", part));
     }
@@ -84,7 +87,7 @@ Result<void> read_growth(std::string_view text, OptimizeOptions& options) {
   const bool percent = !text.empty() && text.back() == '%';
   const auto value = number(percent ? text.substr(0, text.size() - 1) : text);
   if (!value) return bad(fmt::format("growth '{}' is not of the form 5% or 0.05", text));
-  options.max_growth = percent ? *value / 100 : *value;
+  options.search.max_growth = percent ? *value / 100 : *value;
   return {};
 }
 
@@ -98,25 +101,29 @@ std::string default_database() {
 Result<void> prepare(OptimizeArguments& a) {
   for (const std::string& text : a.shapes) {
     XFLOW_TRY(InputShape shape, parse_input_shape(text));
-    a.options.shapes.push_back(std::move(shape));
+    a.options.input.shapes.push_back(std::move(shape));
   }
   XFLOW_CHECK(read_budget(a.budget, a.options));
-  const auto measure = read_seconds(a.measure_budget);
+  const auto measure = read_duration(a.measure_budget);
   if (!measure) return bad(fmt::format("measure budget '{}' is not of the form 60s, 500ms or 2m", a.measure_budget));
-  a.options.max_measure_seconds = *measure;
-  const auto kernels = read_seconds(a.kernel_budget);
+  a.options.validation.max_measure_time = *measure;
+  const auto kernels = read_duration(a.kernel_budget);
   if (!kernels) return bad(fmt::format("kernel budget '{}' is not of the form 300s, 500ms or 5m", a.kernel_budget));
-  a.options.max_kernel_seconds = *kernels;
+  a.options.device.max_kernel_time = *kernels;
   if (!a.time_limit.empty()) {
-    a.options.max_total_seconds = read_seconds(a.time_limit);
-    if (!a.options.max_total_seconds) return bad(fmt::format("time limit '{}' is not of the form 300s, 500ms or 5m", a.time_limit));
+    a.options.time_limit = read_duration(a.time_limit);
+    if (!a.options.time_limit) return bad(fmt::format("time limit '{}' is not of the form 300s, 500ms or 5m", a.time_limit));
   }
   if (!a.memory.empty()) {
     a.options.max_memory = bytes(a.memory);
     if (!a.options.max_memory) return bad(fmt::format("memory '{}' is not of the form 4GiB or 500MiB", a.memory));
   }
-  a.options.gate = !a.no_gate;
-  a.options.accept = a.accept == "smaller" ? Accept::smaller : Accept::faster;
+  XFLOW_TRY(a.options.device.caches, parse_cache_state(a.caches));
+  XFLOW_TRY(a.options.search.numerics, parse_numerics(a.numerics));
+  if (a.fast_math && a.options.search.numerics == Numerics::exact) return bad("--numbers exact excludes --fast-math");
+  if (a.fast_math) a.options.search.numerics = Numerics::any;
+  a.options.validation.gate = !a.no_gate;
+  a.options.output.accept = a.accept == "smaller" ? Accept::smaller : Accept::faster;
   return read_growth(a.max_growth, a.options);
 }
 
@@ -149,12 +156,13 @@ std::string device_of_this_machine() {
 ExitCode run(OptimizeArguments& a) {
   if (auto prepared = prepare(a); !prepared) return report(prepared.error());
   if (!a.report.empty()) {
-    const auto checked = check_report_path(a.report, a.input, a.output, a.options.save_as_external_data, a.options.allow_external);
+    const auto checked =
+        check_report_path(a.report, a.input, a.output, a.options.output.save_as_external_data, a.options.input.allow_external);
     if (!checked) return report(checked.error());
   }
   a.options.warning = warn;
   give_back_large_memory();
-  if (a.options.device.empty() && a.options.runner.empty()) a.options.device = device_of_this_machine();
+  if (a.options.device.name.empty() && a.options.device.runner.empty()) a.options.device.name = device_of_this_machine();
   finish_on_signals(a.options.cancel);
   Result<OptimizeReport> result = fail(ErrorCode::internal, "not run");
   {
@@ -169,75 +177,88 @@ ExitCode run(OptimizeArguments& a) {
   return ExitCode::done;
 }
 
+// The help says which value it has by default.
+CLI::Option* with_default(CLI::Option* option) { return option->capture_default_str(); }
+
+void add_input_options(CLI::App& sub, OptimizeArguments& a) {
+  InputOptions& input = a.options.input;
+  CLI::Option* shape =
+      sub.add_option("--shape", a.shapes, "sizes of a dynamic input: x:1,3,48,192; several of one input: no slower at any")->take_all();
+  CLI::Option* inputs = sub.add_option("--inputs", input.files, "run on these: .npz, .pb, or a folder of .pb files")->excludes(shape);
+  shape->excludes(inputs);
+  for (CLI::Option* option : {shape, inputs, add_allow_external(sub, input.allow_external)}) option->group("Input");
+}
+
+void add_search_options(CLI::App& sub, OptimizeArguments& a) {
+  SearchOptions& search = a.options.search;
+  for (CLI::Option* option : {
+           with_default(sub.add_option("--budget", a.budget, "end of the search: 30s, 500ms, 2m, 5000states")),
+           sub.add_option("--time-limit", a.time_limit, "end of the whole run, with the best checked result: 300s, 5m"),
+           sub.add_option("--memory", a.memory, "memory of the whole run: 4GiB, 500MiB"),
+           with_default(sub.add_option("--numbers", a.numerics, "what may change in floating point: exact, rounding, any"))
+               ->check(CLI::IsMember({"exact", "rounding", "any"})),
+           sub.add_flag("--fast-math", a.fast_math, "the same as --numbers any"),
+           with_default(sub.add_option("--max-growth", a.max_growth, "how much the constants may grow")),
+           sub.add_option("--rules", search.rules, "files or folders of rules instead of the built-in ones")->take_all(),
+           sub.add_option("--skip", search.skip_rules, "name of a rule not to use")->take_all(),
+       })
+    option->group("Search");
+}
+
+void add_device_options(CLI::App& sub, OptimizeArguments& a) {
+  DeviceOptions& device = a.options.device;
+  for (CLI::Option* option : {
+           sub.add_option("--device", device.name, "where kernels are timed: cpu, cuda:N, runner, profile:FILE"),
+           sub.add_option("--runner", device.runner, "command of a program that runs models (docs/runner.md)"),
+           with_default(sub.add_option("--threads", device.threads, "threads of one kernel"))->check(CLI::Range(1, 1024)),
+           sub.add_option("--costs", device.cost_database, "file of measured costs, else ~/.cache/xflow/costs.db; '': none"),
+           with_default(sub.add_option("--caches", a.caches, "caches when a kernel is timed: auto, warm, 4MiB, 16MiB, 64MiB"))
+               ->check(CLI::IsMember({"auto", "warm", "4MiB", "16MiB", "64MiB"})),
+           with_default(sub.add_option("--kernel-budget", a.kernel_budget, "end of timing kernels in the runner: 300s")),
+           sub.add_flag("--tf32", device.tf32, "on a GPU, products and convolutions may round to 10 bits"),
+           with_default(sub.add_option("--gpu-workspace", device.gpu_workspace, "bytes for a GPU library's own use")),
+       })
+    option->group("Device");
+}
+
+void add_validation_options(CLI::App& sub, OptimizeArguments& a) {
+  for (CLI::Option* option : {
+           sub.add_flag("--no-gate", a.no_gate, "do not run whole models: predict that the result is faster"),
+           with_default(sub.add_option("--measure-budget", a.measure_budget, "end of running whole models: 60s, 500ms")),
+       })
+    option->group("Validation");
+}
+
+void add_output_options(CLI::App& sub, OptimizeArguments& a) {
+  for (CLI::Option* option : {
+           with_default(sub.add_option("--accept", a.accept, "results to write: faster, or smaller as well if not slower"))
+               ->check(CLI::IsMember({"faster", "smaller"})),
+           sub.add_option("--report", a.report, "also write the report as JSON to this file"),
+           add_save_as_external_data(sub, a.options.output.save_as_external_data),
+       })
+    option->group("Output");
+}
+
 }  // namespace
 
 void add_optimize(CLI::App& sub, Command& command) {
   auto a = std::make_shared<OptimizeArguments>();
-  a->options.cost_database = default_database();
+  a->options.device.cost_database = default_database();
   sub.add_option("IN", a->input, "ONNX model to read; - is standard input")->required();
-  sub.add_option("OUT", a->output,
-                 "ONNX model to write; the bytes of IN where nothing is gained; - is standard output, and the report then goes to stderr")
-      ->required();
-  sub.add_option(
-      "--device", a->options.device,
-      "where costs are measured: cpu, cuda:N (xflow devices), runner, or profile:FILE (xflow profile --help); without it in the runner "
-      "if there is one, else on the first GPU if there is one that passes its check, else on this CPU");
-  sub.add_flag("--tf32", a->options.tf32, "on a GPU, products and convolutions of float may round their operands to 10 bits");
-  sub.add_option("--gpu-workspace", a->options.gpu_workspace, "bytes that a kernel's library may use on a GPU beside its tensors")
-      ->capture_default_str();
-  sub.add_option("--caches", a->options.caches,
-                 "what the caches of this CPU hold when a kernel is timed: warm, 4MiB, 16MiB, 64MiB (left after a run through so much); "
-                 "auto: as it fits to the model")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "warm", "4MiB", "16MiB", "64MiB"}));
-  sub.add_option("--threads", a->options.threads, "threads of one kernel")->capture_default_str()->check(CLI::Range(1, 1024));
-  CLI::Option* inputs =
-      sub.add_option("--inputs", a->options.inputs,
-                     "inputs to run parts and whole models on: .npz (arrays NAME or in__NAME), .pb (a TensorProto each), or a folder of "
-                     ".pb files; costs are those at the sizes of the first set, and at none may the result be slower");
-  sub.add_option("--shape", a->shapes,
-                 "sizes of a dynamic input for costs and runs, as NAME:1,3,48,192 (again for each input; "
-                 "with further shapes of one input: where the result may not be slower either)")
-      ->take_all()
-      ->excludes(inputs);
-  a->budget = "30s";
-  sub.add_option("--budget", a->budget, "when the search stops: 30s, 500ms, 2m, 5000states")->capture_default_str();
-  sub.add_option("--rules", a->options.rules, "folder or file of rules instead of the built-in ones")->take_all();
-  sub.add_option("--skip", a->options.skip_rules, "name of a rule not to use")->take_all();
-  a->max_growth = "5%";
-  sub.add_option("--max-growth", a->max_growth, "how much the constants may grow")->capture_default_str();
-  sub.add_option("--numbers", a->options.numbers,
-                 "what may change in floating point: exact (no bit by any rule), rounding, any (also infinities and not-a-number)")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"exact", "rounding", "any"}));
-  sub.add_flag("--fast-math", a->options.fast_math, "the same as --numbers any");
-  sub.add_option(
-      "--runner", a->options.runner,
-      "command of a program that runs models (docs/runner.md): kernels are timed there, and the result has to be faster than the "
-      "original there, instead of on this CPU");
-  a->measure_budget = "60s";
-  sub.add_option("--measure-budget", a->measure_budget, "when running whole models stops: 60s, 500ms, 2m")->capture_default_str();
-  a->kernel_budget = "300s";
-  sub.add_option("--kernel-budget", a->kernel_budget, "when timing kernels in the runner stops: 300s, 500ms, 5m")->capture_default_str();
-  sub.add_option("--accept", a->accept,
-                 "which results are written: faster, or smaller as well (as xflow simplify), as long as nothing is measured slower")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"faster", "smaller"}));
-  sub.add_option("--time-limit", a->time_limit,
-                 "when the whole run ends, with the best result that was checked by then: 300s, 500ms, 5m; without it 5 minutes, or 10 "
-                 "times a longer --budget");
-  sub.add_option("--memory", a->memory,
-                 "how much may be in memory: 4GiB, 500MiB; the search ends there, and no larger tensor is made; without it half of what "
-                 "the machine or the control group has");
-  sub.add_flag("--no-gate", a->no_gate, "do not run whole models: that the result is faster is predicted");
-  sub.add_option("--costs", a->options.cost_database, "file of measured costs; empty: none is kept")->capture_default_str();
-  add_allow_external(sub, a->options.allow_external);
-  add_save_as_external_data(sub, a->options.save_as_external_data);
-  sub.add_option("--report", a->report, "also write the report as JSON to this file, which is neither IN nor OUT");
-  sub.footer(examples({"xflow optimize model.onnx faster.onnx", "xflow optimize model.onnx faster.onnx --shape x:1,3,48,192 --budget 2m",
-                       "xflow optimize model.onnx faster.onnx --inputs test_data_set_0",
-                       "xflow optimize model.onnx faster.onnx --runner 'python3 -m xflow_onnx.runner_ort'",
-                       "xflow optimize model.onnx faster.onnx --skip merge-matmuls-sharing-lhs --report report.json"}));
+  sub.add_option("OUT", a->output, "ONNX model to write: IN's bytes where nothing is gained; - is standard output")->required();
+  add_input_options(sub, *a);
+  add_search_options(sub, *a);
+  add_device_options(sub, *a);
+  add_validation_options(sub, *a);
+  add_output_options(sub, *a);
+  sub.footer(
+      "Without --device kernels are timed in the runner, else on a GPU that passes its check, else on this CPU.\n"
+      "Without --time-limit a run ends after 5 minutes, or 10 times a longer --budget; without --memory it may use\n"
+      "half of the memory of the machine or its control group.\n\n" +
+      examples({"xflow optimize model.onnx faster.onnx", "xflow optimize model.onnx faster.onnx --shape x:1,3,48,192 --budget 2m",
+                "xflow optimize model.onnx faster.onnx --inputs test_data_set_0",
+                "xflow optimize model.onnx faster.onnx --runner 'python3 -m xflow_onnx.runner_ort'",
+                "xflow optimize model.onnx faster.onnx --skip merge-matmuls-sharing-lhs --report report.json"}));
   sub.callback([a, &command] { command.run = [a] { return run(*a); }; });
 }
 

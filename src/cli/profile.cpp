@@ -16,6 +16,7 @@ struct ProfileArguments {
   std::vector<std::string> models;
   Profile::Prune pruned;
   std::uint64_t states = 500;
+  std::string caches = "auto";
   OptimizeOptions options;
 };
 
@@ -27,7 +28,7 @@ Result<void> write(const Profile& profile, const std::string& path, const std::s
 }
 
 Result<void> record(ProfileArguments& a) {
-  a.options.max_states = a.states;
+  a.options.search.max_states = a.states;
   a.options.warning = warn;
   ProgressLine line;
   XFLOW_TRY(const Profile recorded,
@@ -66,8 +67,8 @@ Result<void> export_costs(ProfileArguments& a) {
 
 Result<void> import_costs(ProfileArguments& a) {
   XFLOW_TRY(const Profile read, Profile::read(a.file));
-  XFLOW_TRY(const Profile::Imported imported, read.add_to_costs(a.options.cost_database));
-  print(fmt::format("{}: {} kernels of this device, {} of them new\n", a.options.cost_database, imported.kernels, imported.added));
+  XFLOW_TRY(const Profile::Imported imported, read.add_to_costs(a.options.device.cost_database));
+  print(fmt::format("{}: {} kernels of this device, {} of them new\n", a.options.device.cost_database, imported.kernels, imported.added));
   return {};
 }
 
@@ -88,25 +89,29 @@ void add_profile(CLI::App& sub, Command& command) {
     CLI::App* one = sub.add_subcommand(name, text);
     one->callback([a, action, &command] {
       command.run = [a, action] {
+        const auto caches = parse_cache_state(a->caches);
+        if (!caches) return report(caches.error());
+        a->options.device.caches = *caches;
         const auto done = action(*a);
         return done ? ExitCode::done : report(done.error());
       };
     });
     return one;
   };
-  const auto costs = [&](CLI::App* one, const char* text) { return one->add_option("--costs", a->options.cost_database, text); };
+  const auto costs = [&](CLI::App* one, const char* text) { return one->add_option("--costs", a->options.device.cost_database, text); };
   const auto device = [&](CLI::App* one) {
-    one->add_option("--device", a->options.device, "device: cpu, cuda:N, or runner; without it the runner if there is one, else this CPU");
-    one->add_flag("--tf32", a->options.tf32, "on a GPU, products and convolutions of float may round their operands to 10 bits");
-    one->add_option("--gpu-workspace", a->options.gpu_workspace, "bytes that a kernel's library may use on a GPU beside its tensors")
+    one->add_option("--device", a->options.device.name,
+                    "device: cpu, cuda:N, or runner; without it the runner if there is one, else this CPU");
+    one->add_flag("--tf32", a->options.device.tf32, "on a GPU, products and convolutions of float may round their operands to 10 bits");
+    one->add_option("--gpu-workspace", a->options.device.gpu_workspace, "bytes that a kernel's library may use on a GPU beside its tensors")
         ->capture_default_str();
-    one->add_option("--runner", a->options.runner, "command of a program that runs models (docs/runner.md)");
-    one->add_option("--caches", a->options.caches,
+    one->add_option("--runner", a->options.device.runner, "command of a program that runs models (docs/runner.md)");
+    one->add_option("--caches", a->caches,
                     "what the caches of this CPU hold when a kernel is timed: warm, 4MiB, 16MiB, 64MiB (left after a run through so much); "
                     "auto: as it fits to the largest model")
         ->capture_default_str()
         ->check(CLI::IsMember({"auto", "warm", "4MiB", "16MiB", "64MiB"}));
-    one->add_option("--threads", a->options.threads, "threads of one kernel")->capture_default_str()->check(CLI::Range(1, 1024));
+    one->add_option("--threads", a->options.device.threads, "threads of one kernel")->capture_default_str()->check(CLI::Range(1, 1024));
   };
   const auto out = [&](CLI::App* one) { one->add_option("--out", a->output, "profile to write")->required(); };
   const auto file = [&](CLI::App* one) { one->add_option("FILE", a->file, "profile")->required(); };
@@ -115,7 +120,7 @@ void add_profile(CLI::App& sub, Command& command) {
   device(recording);
   recording->add_option("--models", a->models, "ONNX models, or folders of them")->required()->take_all();
   recording->add_option("--states", a->states, "how many rewritten graphs of each model are costed")->capture_default_str();
-  add_allow_external(*recording, a->options.allow_external);
+  add_allow_external(*recording, a->options.input.allow_external);
   costs(recording, "file of measured costs: what it holds is not timed again, and goes into the profile");
   out(recording);
   file(add("show", "Say what a profile holds", show));

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <memory>
 #include <system_error>
 
 #include "src/cli/command.h"
+#include "src/cli/help_formatter.h"
 #include "xflow/error.h"
 #include "xflow/text.h"
 #include "xflow/version.h"
@@ -53,17 +55,15 @@ ExitCode report(const Error& error) {
   }
 }
 
-void add_allow_external(CLI::App& sub, std::vector<std::string>& folders) {
-  sub.add_option("--allow-external", folders,
-                 "folder that may hold external data beside the model's own (again for each folder): a symbolic link, an absolute path or "
-                 "'..' may lead to a regular file below it")
+CLI::Option* add_allow_external(CLI::App& sub, std::vector<std::string>& folders) {
+  return sub.add_option("--allow-external", folders, "folder that may hold external data too (docs/files.md)")
       ->type_name("DIR")
       ->allow_extra_args(false)
       ->take_all();
 }
 
-void add_save_as_external_data(CLI::App& sub, std::string& name) {
-  sub.add_option("--save-as-external-data", name, "write all tensors of 1 KiB and more to this one file in the folder of OUT")
+CLI::Option* add_save_as_external_data(CLI::App& sub, std::string& name) {
+  return sub.add_option("--save-as-external-data", name, "write all tensors of 1 KiB and more to this one file beside OUT")
       ->type_name("NAME");
 }
 
@@ -106,6 +106,7 @@ ExitCode when_written(ExitCode code) {
 
 ExitCode parse_and_run(int argc, char** argv) {
   CLI::App app{"xflow makes tensor graphs cheaper without changing what they compute."};
+  app.formatter(std::make_shared<HelpFormatter>());
   app.require_subcommand(1);
   app.set_version_flag("--version", "xflow " XFLOW_VERSION);
   app.footer(

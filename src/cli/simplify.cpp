@@ -17,13 +17,17 @@ struct SimplifyArguments {
   std::string output;
   std::string report;
   std::string time_limit;
+  std::string numerics = "rounding";
   SimplifyOptions options;
 };
 
 ExitCode run(SimplifyArguments& a) {
+  const auto numerics = parse_numerics(a.numerics);
+  if (!numerics) return report(numerics.error());
+  a.options.numerics = *numerics;
   if (!a.time_limit.empty()) {
-    a.options.max_total_seconds = read_seconds(a.time_limit);
-    if (!a.options.max_total_seconds)
+    a.options.time_limit = read_duration(a.time_limit);
+    if (!a.options.time_limit)
       return report({ErrorCode::invalid_argument, fmt::format("time limit '{}' is not of the form 300s, 500ms or 5m", a.time_limit), {}});
   }
   if (!a.report.empty()) {
@@ -49,7 +53,7 @@ void add_simplify(CLI::App& sub, Command& command) {
                  "ONNX model to write; the bytes of IN where there is nothing to clean up; - is standard output, and the report then goes "
                  "to stderr")
       ->required();
-  sub.add_option("--numbers", a->options.numbers,
+  sub.add_option("--numbers", a->numerics,
                  "what may change in floating point: exact (no bit), rounding (constants are folded, batch normalisation becomes part of "
                  "weights)")
       ->capture_default_str()

@@ -70,7 +70,7 @@ nlohmann::ordered_json to_json(const RuleInfo& rule, const RuleDecision& d) {
   json["place"] = rule.place;
   json["hash"] = rule.hash;
   json["verdict"] = to_string(d.verdict);
-  json["microseconds"] = d.microseconds;
+  json["microseconds"] = std::llround(1e6 * d.time.count());
   json["instances"] = d.instances;
   json["numbers"] = to_string(rule.float_class);
   json["number_effects"] = rule.float_effects;
@@ -95,8 +95,8 @@ ExitCode decide_all(const VerifyArguments& a, const RuleSet& rules) {
       json["rules"].push_back(to_json(rule, d));
       continue;
     }
-    std::string line = fmt::format("  {:<44} {:<9} {:>7.1f} ms  {:<8}  {}", d.rule, to_string(d.verdict),
-                                   static_cast<double>(d.microseconds) / 1000, to_string(rule.float_class), reasons(d));
+    std::string line = fmt::format("  {:<44} {:<9} {:>7.1f} ms  {:<8}  {}", d.rule, to_string(d.verdict), 1e3 * d.time.count(),
+                                   to_string(rule.float_class), reasons(d));
     line.erase(line.find_last_not_of(' ') + 1);
     print(line + "\n");
     if (d.counterexample) print(fmt::format("    replay: {}\n", d.counterexample->text));
@@ -143,8 +143,8 @@ ExitCode infer_one(const VerifyArguments& a, const RuleSet& rule) {
 
 ExitCode run(VerifyArguments& a) {
   if (!a.timeout.empty()) {
-    a.options.max_seconds = read_seconds(a.timeout);
-    if (!a.options.max_seconds || *a.options.max_seconds == 0)
+    a.options.max_time = read_duration(a.timeout);
+    if (!a.options.max_time || *a.options.max_time == Seconds(0))
       return report({ErrorCode::invalid_argument, fmt::format("timeout '{}' is not of the form 5s, 500ms or 2m", a.timeout), {}});
   }
   const char* of_one = !a.replay.empty() ? "--replay" : a.explain ? "--explain" : a.infer ? "--infer-guards" : nullptr;

@@ -1,16 +1,23 @@
 #include "src/devices/caches.h"
 
-#include <fmt/format.h>
+#include <algorithm>
 
 #include "src/devices/cpu/footprint.h"
 
 namespace xflow::api {
 
-Result<std::optional<std::size_t>> caches_of(const OptimizeOptions& options) {
-  if (options.caches == "auto") return std::optional<std::size_t>();
-  for (const std::size_t between : cost::cpu::kBetween)
-    if (options.caches == cost::cpu::caches_name(between)) return std::optional(between);
-  return fail(ErrorCode::invalid_argument, fmt::format("caches must be auto, warm, 4MiB, 16MiB or 64MiB, found '{}'", options.caches));
+namespace {
+constexpr auto kFirst = static_cast<std::size_t>(CacheState::warm);  // the states after it are those of kBetween, in its order
+}
+
+std::optional<std::size_t> caches_of(const DeviceOptions& options) {
+  if (options.caches == CacheState::automatic) return std::nullopt;
+  return cost::cpu::kBetween.at(static_cast<std::size_t>(options.caches) - kFirst);
+}
+
+CacheState cache_state(std::size_t between) {
+  const auto found = std::ranges::find(cost::cpu::kBetween, between);
+  return static_cast<CacheState>(kFirst + static_cast<std::size_t>(found - cost::cpu::kBetween.begin()));
 }
 
 }  // namespace xflow::api

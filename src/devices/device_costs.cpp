@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "src/cost/database.h"
-#include "src/devices/caches.h"
 #include "src/devices/cpu/cpu_device.h"
 #include "src/devices/device_kind.h"
 #include "src/devices/gpu/gpu_device.h"
+#include "src/devices/own/own_device.h"
 #include "src/devices/profile/profile_device.h"
 #include "src/devices/runner/runner_device.h"
 
@@ -31,17 +31,30 @@ cost::Device& DeviceCosts::device() const {
 }
 
 double start_patience(const OptimizeOptions& options, double seconds_left) {
-  return std::max(kLeastPatience, std::min({kStartPatience, options.max_kernel_seconds, seconds_left}));
+  return std::max(kLeastPatience, std::min({kStartPatience, options.device.max_kernel_time.count(), seconds_left}));
 }
 
+bool runs_models(const DeviceOptions& options) { return !options.runner.empty() || (options.own != nullptr && options.own->runs_models()); }
+
 Result<void> DeviceCosts::open(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run, double seconds_left) {
-  XFLOW_CHECK(caches_of(options));
-  const std::string device = !options.device.empty() ? options.device : options.runner.empty() ? "cpu" : "runner";
+  if (options.device.own != nullptr) {
+    other = std::make_unique<cost::own::OwnDevice>(options.device.own, options.device.threads);
+    this->options = options.device;
+    return {};
+  }
+  const std::string device = !options.device.name.empty() ? options.device.name : options.device.runner.empty() ? "cpu" : "runner";
   const DeviceKind* kind = find_device_kind(device);
   if (kind == nullptr) return no_device(device);
   std::optional<std::string> argument;
   if (const std::size_t colon = device.find(':'); colon != std::string::npos) argument = device.substr(colon + 1);
-  return kind->open(*this, {options, std::move(argument), bytes_of_run, seconds_left});
+  XFLOW_CHECK(kind->open(*this, {options, std::move(argument), bytes_of_run, seconds_left}));
+  this->options = options.device;
+  return {};
+}
+
+bool DeviceCosts::serves(const OptimizeOptions& wanted, const std::function<std::size_t()>& bytes_of_run) const {
+  if (options != wanted.device || !can_be_kept()) return false;
+  return wanted.device.caches != CacheState::automatic || !between_for || between_for(bytes_of_run()) == between;
 }
 
 }  // namespace xflow::api

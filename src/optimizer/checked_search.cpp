@@ -51,7 +51,7 @@ class CheckedSearch {
       }
       if (!checked) return original(std::move(outcome), "the rewritten parts could not be executed: " + checked.error().text());
       const bool excluded = exclude(outcome, *checked, round < kRoundsByPlace);
-      const auto wrong = std::ranges::find_if(checked->regions, [](const OptimizeReport::Region& region) { return !region.agrees; });
+      const auto wrong = std::ranges::find_if(checked->regions, [](const CheckedRegion& region) { return !region.agrees; });
       if (wrong != checked->regions.end() && excluded && round < kMostRounds) {
         allow_again(options, outcome, next);
         if (!options.max_seconds) continue;
@@ -60,9 +60,9 @@ class CheckedSearch {
         continue;
       }
       const std::string reason = wrong == checked->regions.end() ? "" : disagreement(*wrong);
-      report_.regions = std::move(checked->regions);
-      report_.checked_sizes = std::move(checked->sizes);
-      report_.skipped_sizes = std::move(checked->skipped);
+      report_.regions.checked = std::move(checked->regions);
+      report_.regions.sizes = std::move(checked->sizes);
+      report_.regions.skipped_sizes = std::move(checked->skipped);
       if (reason.empty()) return outcome;
       return original(std::move(outcome), reason);
     }
@@ -93,14 +93,14 @@ class CheckedSearch {
   bool exclude(const search::Outcome& outcome, const CheckedRegions& checked, bool by_place) {
     std::set<std::size_t> withdrawn;
     for (std::size_t k = 0; k < checked.regions.size(); ++k) {
-      const OptimizeReport::Region& region = checked.regions[k];
+      const CheckedRegion& region = checked.regions[k];
       if (region.agrees) continue;
       const std::set<ValueId> replaced(checked.replaced[k].begin(), checked.replaced[k].end());
       for (std::size_t s = 0; s < outcome.steps.size(); ++s) {
         const search::Step& step = outcome.steps[s];
         const auto here = std::ranges::find_if(step.originals, [&](ValueId v) { return replaced.contains(v); });
         if (here == step.originals.end() || !withdrawn.insert(s).second) continue;
-        report_.withdrawn.push_back({step.rule, problem_.place_of ? problem_.place_of(*here) : "", region.value, region.message});
+        report_.regions.withdrawn.push_back({step.rule, problem_.place_of ? problem_.place_of(*here) : "", region.value, region.message});
         if (by_place) {
           places_[step.rule].insert(step.originals.begin(), step.originals.end());
         } else {
@@ -122,7 +122,7 @@ class CheckedSearch {
     }
   }
 
-  static std::string disagreement(const OptimizeReport::Region& region) {
+  static std::string disagreement(const CheckedRegion& region) {
     if (region.value.empty()) return "a rewritten value does not agree with the original: " + region.message;
     return fmt::format("the rewritten value '{}' does not agree with the original: {}", region.value, region.message);
   }
@@ -169,19 +169,19 @@ std::optional<std::size_t> judge_in_turn(const Problem& problem, const RunInputs
   against = judge(0);
   if (against.empty()) return 0;
   const OptimizeReport first = report;
-  OptimizeReport::EndToEnd& run = report.end_to_end;
-  if (!run.run || run.comparisons.empty() || run.comparisons.back().verdict == "failed") return std::nullopt;
+  GateReport& run = report.gate;
+  if (!run.run || run.comparisons.empty() || run.comparisons.back().verdict == GateVerdict::failed) return std::nullopt;
   std::vector<std::string> others;
   const auto is_over = [&] { return problem.limits != nullptr && problem.limits->ends_gate(); };
-  for (std::size_t k = 1; k < finalists.size() && run.seconds < options.max_measure_seconds && !is_over(); ++k) {
+  for (std::size_t k = 1; k < finalists.size() && run.time < options.validation.max_measure_time && !is_over(); ++k) {
     if (!agrees(problem, runs, finalists[k], report)) continue;
     std::string reason = judge(k);
     if (reason.empty()) {
       run.others = std::move(others);
       run.others.insert(run.others.begin(), against);
-      report.after_nanoseconds = finalists[k].after.value;
-      report.constant_bytes_after = finalists[k].constant_bytes;
-      for (OptimizeReport::RuleCount& count : report.rules) {
+      report.predicted.after = Nanoseconds(finalists[k].after.value);
+      report.constant_bytes.after = finalists[k].constant_bytes;
+      for (RuleCount& count : report.search.rules) {
         const auto applied = std::ranges::count(finalists[k].steps, count.rule, &search::Step::rule);
         count.applied = static_cast<std::uint64_t>(applied);
       }
@@ -189,20 +189,20 @@ std::optional<std::size_t> judge_in_turn(const Problem& problem, const RunInputs
     }
     others.push_back(std::move(reason));
   }
-  const double seconds = run.seconds;
+  const Seconds time = run.time;
   report = first;
   run.others = std::move(others);
-  run.seconds = seconds;
+  run.time = time;
   return std::nullopt;
 }
 
 bool agrees(const Problem& problem, const RunInputs& runs, const search::Finalist& finalist, OptimizeReport& report) {
   auto checked = check_regions({problem.arena, problem.graph, finalist.graph, finalist.correspondence, problem.inputs, runs,
                                 problem.name_of, problem.fold, options_of(problem), max_bytes_of(problem)});
-  if (!checked || !std::ranges::all_of(checked->regions, &OptimizeReport::Region::agrees)) return false;
-  report.regions = std::move(checked->regions);
-  report.checked_sizes = std::move(checked->sizes);
-  report.skipped_sizes = std::move(checked->skipped);
+  if (!checked || !std::ranges::all_of(checked->regions, &CheckedRegion::agrees)) return false;
+  report.regions.checked = std::move(checked->regions);
+  report.regions.sizes = std::move(checked->sizes);
+  report.regions.skipped_sizes = std::move(checked->skipped);
   return true;
 }
 

@@ -59,23 +59,27 @@ class StopDevice {
   const RunLimits* afterwards_;  // what ends timing kernels when there is no search any more
 };
 
-std::string device_text(const cost::DeviceInfo& info) {
-  return fmt::format("{}: {}, {} thread{}, {}", info.name, info.model, info.threads, info.threads == 1 ? "" : "s", info.library);
+// Of the budget that is nearest to its end. Without any there is one of time.
+double used_of_budget(const SearchOptions& budget, std::uint64_t states, double seconds) {
+  double used = 0;
+  if (budget.max_states) used = static_cast<double>(states) / static_cast<double>(std::max<std::uint64_t>(*budget.max_states, 1));
+  if (budget.max_time || !budget.max_states) used = std::max(used, seconds / budget.max_time.value_or(Seconds(kDefaultSeconds)).count());
+  return std::clamp(used, 0.0, 1.0);
 }
 
-void open_database(const OptimizeOptions& options, DeviceCosts& costs) {
-  // A profile is its own record; what its model says is no measurement.
-  costs.database = std::make_unique<cost::Database>(cost::Database::open(costs.profile ? "" : options.cost_database, costs.device().info(),
-                                                                         [warning = options.warning](const std::string& text) {
-                                                                           if (warning) warning(text);
-                                                                         }));
+rules::MatchOptions match_options(Numerics numerics) { return {numerics == Numerics::any, numerics == Numerics::exact}; }
+
+std::string device_text(const cost::DeviceInfo& info) {
+  return fmt::format("{}: {}, {} thread{}, {}", info.name, info.model, info.threads, info.threads == 1 ? "" : "s", info.library);
 }
 
 }  // namespace
 
 bool is_elsewhere(const OptimizeOptions& options) {
-  const DeviceKind* kind = find_device_kind(options.device);
-  return kind != nullptr && !kind->runs_graphs && options.runner.empty();
+  if (runs_models(options.device)) return false;
+  if (options.device.own != nullptr) return true;
+  const DeviceKind* kind = find_device_kind(options.device.name);
+  return kind != nullptr && !kind->runs_graphs;
 }
 
 std::string why_not_run(const OptimizeOptions& options, std::string_view what, std::string_view option) {
@@ -83,7 +87,8 @@ std::string why_not_run(const OptimizeOptions& options, std::string_view what, s
   return fmt::format("the whole {} was not timed, its time is predicted: {}", what, option);
 }
 
-Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options, double seconds, std::function<bool()> stop) {
+Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options, double seconds, std::function<bool()> stop,
+                                        std::set<rules::RuleHash>* known) {
   using Clock = std::chrono::steady_clock;
   constexpr double kForever = 1e9;
   verifier::Options deciding;
@@ -97,28 +102,35 @@ Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options, double s
   std::map<std::string, verifier::RecordFile> beside;  // records of the user's own files
   rules::VerifiedRules rules(proved, [&](const rules::Rule& rule) {
     const auto [file, is_new] = beside.try_emplace(rule.file);
-    if (is_new) {
+    if (is_new && !options.search.rule_text) {
       if (auto records = verifier::read_records(verifier::records_path(rule.file))) file->second = *std::move(records);
     }
     // A record that does not fit says nothing of the rule: it is decided then.
     const verifier::RuleRecord* record = file->second.find(rule.hash);
     if (record != nullptr && verifier::replay(rule, *record)) return true;
+    if (known != nullptr && known->contains(rule.hash)) return true;
     const verifier::RuleDecision decision = verifier::decide(rule, deciding);
     explanation = decision.explanation();
     if (decision.verdict == verifier::Verdict::timeout && verifier::is_over(deciding.deadline)) undecided = rule.name;
-    return decision.verdict == verifier::Verdict::proved;
+    if (decision.verdict != verifier::Verdict::proved) return false;
+    if (known != nullptr) known->insert(rule.hash);
+    return true;
   });
   const auto explained = [&](Result<void> result) -> Result<void> {
     if (!result && !undecided.empty()) return fail(ErrorCode::limit, fmt::format("rule {} was not decided in time", undecided));
     if (!result && result.error().code == ErrorCode::not_proved && !explanation.empty()) result.error().message += ": " + explanation;
     return result;
   };
-  if (options.rules.empty()) {
+  if (options.search.rule_text) {
+    XFLOW_CHECK(explained(rules.add(*options.search.rule_text, "rule_text")));
+  } else if (options.search.rules.empty()) {
     // A build has the records of all of them, but without Z3 of those that can be replayed without it.
     for (const ShippedFile& file : shipped_rule_files()) XFLOW_CHECK(rules.add_known(file.text, file.name));
   }
-  for (const std::string& path : options.rules) XFLOW_CHECK(explained(rules.add_path(path)));
-  for (const std::string& name : options.skip_rules) XFLOW_CHECK(rules.skip(name));
+  if (!options.search.rule_text) {
+    for (const std::string& path : options.search.rules) XFLOW_CHECK(explained(rules.add_path(path)));
+  }
+  for (const std::string& name : options.search.skip_rules) XFLOW_CHECK(rules.skip(name));
   return rules;
 }
 
@@ -127,93 +139,90 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   const RunLimits unlimited;
   const RunLimits& limits = problem.limits == nullptr ? unlimited : *problem.limits;
   const auto seconds = [&] { return limits.seconds(); };
-  if (!(options.alpha >= 1)) return fail(ErrorCode::invalid_argument, "alpha must be at least 1");
-  if (options.numbers != "exact" && options.numbers != "rounding" && options.numbers != "any")
-    return fail(ErrorCode::invalid_argument, fmt::format("numbers must be exact, rounding or any, found '{}'", options.numbers));
-  if (options.numbers == "exact" && options.fast_math) return fail(ErrorCode::invalid_argument, "numbers = exact excludes fast_math");
-  if (!(options.max_growth >= 0)) return fail(ErrorCode::invalid_argument, "max_growth must not be negative");
-  if (options.threads < 1 || options.threads > kMostThreads)
-    return fail(ErrorCode::invalid_argument, fmt::format("{} threads are not in the range 1 to {}", options.threads, kMostThreads));
+  if (!(options.search.alpha >= 1)) return fail(ErrorCode::invalid_argument, "alpha must be at least 1");
+  if (!(options.search.max_growth >= 0)) return fail(ErrorCode::invalid_argument, "max_growth must not be negative");
+  if (options.device.threads < 1 || options.device.threads > kMostThreads)
+    return fail(ErrorCode::invalid_argument, fmt::format("{} threads are not in the range 1 to {}", options.device.threads, kMostThreads));
   const InnerSizes inner = problem.runs == nullptr ? InnerSizes() : problem.runs->inner;
-  XFLOW_TRY(const Sizes sizes, choose_fitting_sizes(problem.arena, problem.graph, problem.inputs, options.shapes, inner));
-  report.assumed_sizes = sizes.assumed;
-  report.assumed_inner_sizes = sizes.assumed_inner;
+  XFLOW_TRY(const Sizes sizes, choose_fitting_sizes(problem.arena, problem.graph, problem.inputs, options.input.shapes, inner));
+  report.sizes.assumed = sizes.assumed;
+  report.sizes.assumed_inner = sizes.assumed_inner;
   if (!sizes.contradiction.empty())
-    report.contradictions.push_back(fmt::format("sizes behind opaque nodes do not fit together: {}", sizes.contradiction));
-  report.refused_sizes = sizes.refused;
+    report.sizes.contradictions.push_back(fmt::format("sizes behind opaque nodes do not fit together: {}", sizes.contradiction));
+  report.sizes.refused = sizes.refused;
   if (options.warning && problem.name_of) {
     for (const std::string& text : one_by_one_warnings(problem.arena, problem.graph, sizes, problem.name_of)) options.warning(text);
   }
+  Session own;
+  Session& session = problem.session == nullptr ? own : *problem.session;
   std::optional<rules::VerifiedRules> loaded;
   if (problem.rules == nullptr) {
-    auto decided = load_rules(options, limits.search_seconds_left(), [&limits] { return limits.ends_search().has_value(); });
+    auto decided = session.rules(options, limits.search_seconds_left(), [&limits] { return limits.ends_search().has_value(); });
     XFLOW_CHECK(limits.check());
     if (!decided && decided.error().code == ErrorCode::limit) {
       search::Outcome outcome;
       outcome.best = problem.graph;
       outcome.stop = limits.ends_search().value_or(search::StopReason::time_limit);
       report.reason = fmt::format("{}: {}", nothing_found(outcome.stop), decided.error().message);
-      report.stop_reason = search::name(outcome.stop);
+      report.search.stop_reason = search::name(outcome.stop);
       return outcome;
     }
     XFLOW_TRY(loaded, std::move(decided));
   }
   const rules::VerifiedRules& rules = problem.rules == nullptr ? *loaded : *problem.rules;
-  DeviceCosts own;
-  DeviceCosts& costs = problem.costs == nullptr ? own : *problem.costs;
-  XFLOW_CHECK(costs.open(
-      options, [&] { return cost::cpu::bytes_of_run(problem.arena, problem.graph, sizes.valuation()); }, limits.seconds_left()));
+  const auto bytes_of_run = [&] { return cost::cpu::bytes_of_run(problem.arena, problem.graph, sizes.valuation()); };
+  XFLOW_TRY(DeviceCosts* const opened, session.open(options, bytes_of_run, limits.seconds_left()));
+  const DeviceCosts& costs = *opened;
   const StopDevice stop(costs.device(), limits, problem.limits);
   const cost::DeviceInfo& info = costs.device().info();
   report.device = device_text(info);
-  open_database(options, costs);
 
+  cost::CostModel model(problem.arena, costs.device(), *costs.database, sizes.valuation());
+  // Measuring is paid once for all models of a machine: it does not shorten the search.
+  const auto search_seconds = [&] { return seconds() - model.statistics().measured_seconds; };
   OptimizeProgress state;
-  const auto tell = [&](std::string_view phase) {
+  const auto tell = [&](Phase phase) {
     if (!progress) return;
     state.phase = phase;
-    state.seconds = seconds();
-    state.seconds_left = limits.seconds_left();
+    state.time = Seconds(seconds());
+    state.time_left = Seconds(limits.seconds_left());
+    state.fraction = phase == Phase::checking ? limits.fraction() : used_of_budget(options.search, state.states, search_seconds());
     progress(state);
   };
-  cost::CostModel model(problem.arena, costs.device(), *costs.database, sizes.valuation());
   std::size_t measured = 0;
   model.on_measure([&](const std::string&) {
-    if (++measured % 4 == 0) tell("measuring");
+    if (++measured % 4 == 0) tell(Phase::measuring);
   });
 
   search::Options search_options;
-  search_options.alpha = options.alpha;
-  search_options.max_growth = options.max_growth;
-  if (options.max_states) search_options.max_states = *options.max_states;
-  search_options.max_seconds = options.max_seconds;
-  if (!options.max_states && !options.max_seconds) search_options.max_seconds = kDefaultSeconds;
-  // Measuring is paid once for all models of a machine: it does not shorten the search.
-  search_options.seconds = [&] { return seconds() - model.statistics().measured_seconds; };
+  search_options.alpha = options.search.alpha;
+  search_options.max_growth = options.search.max_growth;
+  if (options.search.max_states) search_options.max_states = *options.search.max_states;
+  if (options.search.max_time) search_options.max_seconds = options.search.max_time->count();
+  if (!options.search.max_states && !options.search.max_time) search_options.max_seconds = kDefaultSeconds;
+  search_options.seconds = search_seconds;
   search_options.stop = [&] { return limits.ends_search(); };
   if (problem.can_spell)
     search_options.admissible = [&](const ir::Arena& arena, ir::NodeId node) { return problem.can_spell(arena, node).has_value(); };
   search_options.progress = [&](const search::Progress& p) {
     state.states = p.states;
-    state.original_nanoseconds = p.original.value;
-    state.best_nanoseconds = p.best.value;
-    tell("searching");
+    state.predicted = {Nanoseconds(p.original.value), Nanoseconds(p.best.value)};
+    tell(Phase::searching);
   };
-  if (options.gate) search_options.finalists = kFinalists;
+  if (options.validation.gate) search_options.finalists = kFinalists;
   search_options.per_operation = cost::Nanoseconds{kNanosecondsPerOperation};
-  search::RuleRewriter rewriter(rules, rules::MatchOptions{options.fast_math || options.numbers == "any", options.numbers == "exact"});
+  search::RuleRewriter rewriter(rules, match_options(options.search.numerics));
   model.allow_again(kShareForAgain * search_options.max_seconds.value_or(kDefaultSeconds));
   const auto checking = [&](const search::Outcome& found) {
     state.states = found.states;
-    state.original_nanoseconds = found.before.value;
-    state.best_nanoseconds = found.after.value;
-    tell("checking");
+    state.predicted = {Nanoseconds(found.before.value), Nanoseconds(found.after.value)};
+    tell(Phase::checking);
   };
   const auto search = [&](const search::Options& search_options) {
     return settled_search(problem.arena, problem.graph, model, rewriter, search_options);
   };
   RunInputs at_shapes;
-  at_shapes.shapes = {options.shapes};
+  at_shapes.shapes = {options.input.shapes};
   const RunInputs& runs = problem.runs == nullptr ? at_shapes : *problem.runs;
   search::Outcome outcome = checked_search(problem, runs, search, search_options, checking, report);
   XFLOW_CHECK(limits.check());
@@ -226,42 +235,41 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   }
   costs.database->flush();
   const cost::CostStatistics& kernels = model.statistics();
-  report.kernels = {kernels.measured,         kernels.known,   kernels.disturbed, kernels.again, kernels.provisional,
-                    kernels.measured_seconds, kernels.samples, kernels.outliers};
+  report.kernels = {kernels.measured, kernels.known,       kernels.disturbed,
+                    kernels.again,    kernels.provisional, Seconds(kernels.measured_seconds),
+                    kernels.samples,  kernels.outliers};
   report.kernels.refused = kernels.refused;
   report.kernels.failed = kernels.failed;
   report.kernels.failure = kernels.failure;
   if (costs.opened_gpu) report.kernels.device_bytes = costs.opened_gpu->peak_bytes();
   if (costs.profile) report.kernels = {.recorded = costs.profile->recorded(), .modelled = costs.profile->modelled()};
-  report.before_nanoseconds = outcome.before.value;
-  report.after_nanoseconds = outcome.after.value;
-  report.states = outcome.states;
-  report.expanded = outcome.expanded;
-  report.stop_reason = search::name(outcome.stop);
+  report.predicted = {Nanoseconds(outcome.before.value), Nanoseconds(outcome.after.value)};
+  report.search.states = outcome.states;
+  report.search.expanded = outcome.expanded;
+  report.search.stop_reason = search::name(outcome.stop);
   std::map<std::string_view, std::string> numbers;
   for (std::size_t k = 0; k < rules.size(); ++k) {
     const rules::Rule& rule = rules.rule(static_cast<rules::RuleId>(k));
     numbers.emplace(rule.name, rules::numbers_text(rule));
   }
   for (const auto& [rule, count] : outcome.rules)
-    report.rules.push_back({rule, count.matched, count.improved, count.applied, numbers[rule]});
-  report.constant_bytes_before = outcome.constant_bytes_before;
-  report.constant_bytes_after = outcome.constant_bytes_after;
+    report.search.rules.push_back({rule, count.matched, count.improved, count.applied, numbers[rule]});
+  report.constant_bytes.before = outcome.constant_bytes_before;
+  report.constant_bytes.after = outcome.constant_bytes_after;
   return outcome;
 }
 
-Result<void> open_costs(const Problem& problem, const OptimizeOptions& options, DeviceCosts& costs) {
+Result<void> open_costs(const Problem& problem, const OptimizeOptions& options) {
   XFLOW_TRY(const Sizes sizes,
             choose_fitting_sizes(problem.arena, problem.graph, problem.inputs, problem.runs->shapes[0], problem.runs->inner));
   const auto bytes_of_run = [&] { return cost::cpu::bytes_of_run(problem.arena, problem.graph, sizes.valuation()); };
   const double seconds_left = problem.limits == nullptr ? std::numeric_limits<double>::infinity() : problem.limits->seconds_left();
-  XFLOW_CHECK(costs.open(options, bytes_of_run, seconds_left));
-  if (problem.limits != nullptr) end_with(costs.device(), *problem.limits);
-  open_database(options, costs);
+  XFLOW_TRY(DeviceCosts* const costs, problem.session->open(options, bytes_of_run, seconds_left));
+  if (problem.limits != nullptr) end_with(costs->device(), *problem.limits);
   return {};
 }
 
-double price_noise(const OptimizeReport::Kernels& kernels) {
+double price_noise(const KernelReport& kernels) {
   constexpr double kLeast = 0.01;
   constexpr double kDisturbed = 0.1;
   const std::uint64_t all = kernels.measured + kernels.known;
@@ -269,31 +277,35 @@ double price_noise(const OptimizeReport::Kernels& kernels) {
 }
 
 std::string below_noise(const OptimizeReport& report, std::span<const GraphMove> moves) {
-  double before = report.before_nanoseconds;
-  for (const GraphMove& move : moves) before += move.gain.value;
-  const double gain = before > 0 ? 1 - report.after_nanoseconds / before : 0;
+  Nanoseconds before = report.predicted.before;
+  for (const GraphMove& move : moves) before += Nanoseconds(move.gain.value);
+  const double gain = before > Nanoseconds(0) ? 1 - report.predicted.after / before : 0;
   const double noise = price_noise(report.kernels);
   if (gain >= noise) return {};
   return fmt::format("the predicted gain of {:.2f} % is below the noise of the prices, {:.2f} %", 100 * gain, 100 * noise);
 }
 
-bool is_no_slower(const OptimizeReport::EndToEnd& run) {
-  return run.run && !run.comparisons.empty() &&
-         std::ranges::all_of(run.comparisons, [](const auto& c) { return c.verdict == "faster" || c.verdict == "equal"; });
+bool is_no_slower(const GateReport& run) {
+  return run.run && !run.comparisons.empty() && std::ranges::all_of(run.comparisons, [](const auto& c) {
+           return c.verdict == GateVerdict::faster || c.verdict == GateVerdict::equal;
+         });
 }
 
-void keep_original(std::string reason, std::optional<double> predicted, OptimizeReport& report) {
+void keep_original(std::string reason, std::optional<Nanoseconds> predicted, OptimizeReport& report) {
   report.improved = false;
   report.reason = std::move(reason);
-  report.after_nanoseconds = predicted.value_or(report.before_nanoseconds);
-  report.constant_bytes_after = report.constant_bytes_before;
+  report.predicted.after = predicted.value_or(report.predicted.before);
+  report.constant_bytes.after = report.constant_bytes.before;
 }
 
-std::function<void()> running(const ProgressCallback& progress, const RunLimits& limits, const OptimizeReport& report) {
-  return [&progress, &limits, &report] {
+std::function<void()> running(const ProgressCallback& progress, const OptimizeOptions& options, const RunLimits& limits,
+                              const OptimizeReport& report) {
+  const Seconds budget = options.validation.max_measure_time;
+  return [&progress, &limits, &report, budget, start = limits.seconds()] {
     if (!progress) return;
-    progress(OptimizeProgress{"running", report.states, report.before_nanoseconds, report.after_nanoseconds, limits.seconds(),
-                              limits.seconds_left()});
+    const double fraction = budget > Seconds(0) ? std::min(1.0, (limits.seconds() - start) / budget.count()) : 1;
+    progress(OptimizeProgress{Phase::running, fraction, report.search.states, report.predicted, Seconds(limits.seconds()),
+                              Seconds(limits.seconds_left())});
   };
 }
 

@@ -9,12 +9,14 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "src/devices/device_costs.h"
 #include "src/optimizer/graph_moves.h"
+#include "src/optimizer/session.h"
 #include "src/rules/rule_set.h"
 #include "src/search/run_limits.h"
 #include "src/search/search.h"
@@ -27,8 +29,9 @@ namespace xflow::api {
 // The rules of the options, all of them proved: the shipped ones by their hashes, others by a record beside their file that is replayed, or
 // decided now. Errors: unreadable or io (a rule file), syntax, not_proved (names the rule and says what was found instead),
 // invalid_argument (no rule to skip of that name), limit (a rule that was not decided in `seconds`).
+// `known`: hashes of the user's own rules that were proved before; those that are proved now are added. Null: none.
 Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options, double seconds = std::numeric_limits<double>::infinity(),
-                                        std::function<bool()> stop = {});
+                                        std::function<bool()> stop = {}, std::set<rules::RuleHash>* known = nullptr);
 
 // Whether nothing here can run what the device of the options will: it is known by a profile, and there is no runner.
 bool is_elsewhere(const OptimizeOptions& options);
@@ -50,12 +53,11 @@ struct Problem {
   const rules::VerifiedRules* rules = nullptr;                               // null: those of the options
   const RunInputs* runs = nullptr;                                           // null: at the first shapes of the options, seeded
   const RunLimits* limits = nullptr;                                         // null: none
-  DeviceCosts* costs = nullptr;                                              // null: nobody needs them afterwards
+  Session* session = nullptr;                                                // null: one of its own
 };
 
-// Opens the device of the options, and their database, for a problem that nobody searched. Errors: as DeviceCosts::open; those of choosing
-// sizes.
-Result<void> open_costs(const Problem& problem, const OptimizeOptions& options, DeviceCosts& costs);
+// Opens the device of the options in the session of a problem that nobody searched. Errors: as Session::open; those of choosing sizes.
+Result<void> open_costs(const Problem& problem, const OptimizeOptions& options);
 
 // Measures and searches, and executes what was rewritten against what it replaced; fills in what the report says of it. A rewrite that does
 // not agree is taken back and the search goes on without it. An outcome without steps is the original: report.reason says why. Errors: as
@@ -65,17 +67,18 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
 
 // By how much predicted times may be wrong, as a part of them: 1 %, and 10 % of what kernels cost that were timed on a disturbed machine
 // alone, by their number (docs/cost.md, The noise of prices).
-double price_noise(const OptimizeReport::Kernels& kernels);
+double price_noise(const KernelReport& kernels);
 // Why a result whose gain is predicted, `moves` included, is not written: the gain is below the noise of the prices. Empty if it is not.
 std::string below_noise(const OptimizeReport& report, std::span<const GraphMove> moves);
 // Whether a candidate was run and measured to be faster or equal at every choice of sizes.
-bool is_no_slower(const OptimizeReport::EndToEnd& run);
+bool is_no_slower(const GateReport& run);
 
-// The report of a result that is the original, for this reason. `predicted`: the nanoseconds of another that was run and not shipped; that
+// The report of a result that is the original, for this reason. `predicted`: the time of another that was run and not shipped; that
 // they were wrong is worth knowing.
-void keep_original(std::string reason, std::optional<double> predicted, OptimizeReport& report);
+void keep_original(std::string reason, std::optional<Nanoseconds> predicted, OptimizeReport& report);
 
 // To be called while whole models are run: tells the progress. The arguments must outlive it.
-std::function<void()> running(const ProgressCallback& progress, const RunLimits& limits, const OptimizeReport& report);
+std::function<void()> running(const ProgressCallback& progress, const OptimizeOptions& options, const RunLimits& limits,
+                              const OptimizeReport& report);
 
 }  // namespace xflow::api

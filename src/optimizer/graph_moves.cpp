@@ -130,20 +130,20 @@ bool gain_time(std::span<const GraphMove> moves) {
 }
 
 void list_moves(std::span<const GraphMove> moves, OptimizeReport& report) {
-  std::vector<OptimizeReport::Step> steps;
-  std::map<std::string, OptimizeReport::RuleCount> counts;
+  std::vector<RewriteStep> steps;
+  std::map<std::string, RuleCount> counts;
   for (const GraphMove& move : moves) {
-    steps.push_back({move.rule, move.where, move.gain.value});
-    OptimizeReport::RuleCount& count = counts[move.rule];
+    steps.push_back({move.rule, move.where, Nanoseconds(move.gain.value)});
+    RuleCount& count = counts[move.rule];
     ++count.matched;
     ++count.applied;
     if (move.gain.value > 0) ++count.improved;
-    report.before_nanoseconds += move.gain.value;
+    report.predicted.before += Nanoseconds(move.gain.value);
   }
-  report.steps.insert(report.steps.begin(), steps.begin(), steps.end());
+  report.search.steps.insert(report.search.steps.begin(), steps.begin(), steps.end());
   for (auto& [rule, count] : counts) {
     count.rule = rule;
-    report.rules.push_back(count);
+    report.search.rules.push_back(count);
   }
 }
 

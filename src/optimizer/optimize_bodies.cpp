@@ -55,10 +55,10 @@ std::uint64_t trips(const Document& document, const Node& node, const KnownValue
 // Sizes and files of inputs are those of the model.
 OptimizeOptions options_of_body(const OptimizeOptions& options) {
   OptimizeOptions own = options;
-  own.shapes.clear();
-  own.inputs.clear();
+  own.input.shapes.clear();
+  own.input.files.clear();
   // In a runner the whole model is run with all bodies.
-  if (!own.runner.empty()) own.gate = false;
+  if (runs_models(own.device)) own.validation.gate = false;
   return own;
 }
 
@@ -97,9 +97,9 @@ Result<OptimizedBodies> optimize_bodies(const Document& document, const Optimize
     XFLOW_CHECK(limits.check());
     if (!optimized) continue;
     OptimizeReport& report = optimized->report;
-    used.seconds += report.seconds;
-    used.kernels.seconds += report.kernels.seconds;
-    used.end_to_end.seconds += report.end_to_end.seconds;
+    used.time += report.time;
+    used.kernels.time += report.kernels.time;
+    used.gate.time += report.gate.time;
     std::optional<onnx_io::GraphEdit> edit;
     if (!optimized->lowered.edits.empty()) {
       auto own_edit = onnx_io::edit_of_body(document, id, std::move(optimized->lowered.edits[0]));
@@ -110,10 +110,10 @@ Result<OptimizedBodies> optimize_bodies(const Document& document, const Optimize
         edit = *std::move(own_edit);
       }
     }
-    result.bodies.push_back({describe_graph(document, id), runs[id], report.before_nanoseconds, report.after_nanoseconds,
-                             report.nodes_before, report.nodes_after, report.improved, report.reason});
+    result.bodies.push_back({describe_graph(document, id), runs[id], report.predicted, report.nodes.before, report.nodes.after,
+                             report.improved, report.reason});
     if (report.improved) {
-      for (const OptimizeReport::EndToEnd::Comparison& c : report.end_to_end.comparisons)
+      for (const GateComparison& c : report.gate.comparisons)
         result.bodies.back().run.push_back(
             fmt::format("{:.3f} of the time of the body [{:.3f}, {:.3f}] in {} pairs", c.ratio, c.low, c.high, c.pairs));
     }
@@ -130,7 +130,7 @@ void leave_bodies(const std::string& reason, OptimizedBodies& bodies) {
   bodies.edits.clear();
   bodies.constants.clear();
   for (std::size_t k = 0; k < bodies.bodies.size(); ++k) {
-    OptimizeReport::Body& body = bodies.bodies[k];
+    BodyReport& body = bodies.bodies[k];
     if (!body.improved) continue;
     body.improved = bodies.reports[k].improved = false;
     body.reason = reason;
@@ -140,25 +140,25 @@ void leave_bodies(const std::string& reason, OptimizedBodies& bodies) {
 
 void add_bodies(OptimizeReport& report, OptimizedBodies bodies) {
   for (std::size_t k = 0; k < bodies.bodies.size(); ++k) {
-    OptimizeReport::Body& body = bodies.bodies[k];
+    BodyReport& body = bodies.bodies[k];
     OptimizeReport& own = bodies.reports[k];
     const auto weight = static_cast<double>(body.runs);
     // What an earlier round found of it is completed.
-    const auto known = std::ranges::find(report.bodies, body.place, &OptimizeReport::Body::place);
+    const auto known = std::ranges::find(report.bodies, body.place, &BodyReport::place);
     if (known == report.bodies.end()) {
-      report.before_nanoseconds += weight * body.before_nanoseconds;
-      report.after_nanoseconds += weight * (body.improved ? body.after_nanoseconds : body.before_nanoseconds);
+      report.predicted.before += weight * body.predicted.before;
+      report.predicted.after += weight * (body.improved ? body.predicted.after : body.predicted.before);
       report.bodies.push_back(body);
     } else if (body.improved) {
-      report.after_nanoseconds += weight * (body.after_nanoseconds - body.before_nanoseconds);
-      known->after_nanoseconds = body.after_nanoseconds;
+      report.predicted.after += weight * (body.predicted.after - body.predicted.before);
+      known->predicted.after = body.predicted.after;
       known->nodes_after = body.nodes_after;
       std::ranges::move(body.run, std::back_inserter(known->run));
       known->improved = true;
       known->reason.clear();
     }
-    for (OptimizeReport::Step& step : own.steps) step.where += ", in the " + body.place;
-    for (OptimizeReport::Region& region : own.regions) region.value += ", in the " + body.place;
+    for (RewriteStep& step : own.search.steps) step.where += ", in the " + body.place;
+    for (CheckedRegion& region : own.regions.checked) region.value += ", in the " + body.place;
     add_search(report, std::move(own));
   }
 }

@@ -31,7 +31,7 @@ using OptimizeBody = std::function<Result<OptimizedBody>(const onnx_io::Document
 struct OptimizedBodies {
   std::vector<onnx_io::GraphEdit> edits;  // of bodies
   std::vector<ir::Constant> constants;    // whose bytes the edits point into
-  std::vector<OptimizeReport::Body> bodies;
+  std::vector<BodyReport> bodies;
   std::vector<OptimizeReport> reports;  // of the same bodies
 };
 

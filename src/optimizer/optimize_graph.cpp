@@ -33,10 +33,11 @@ std::string place_of(const Graph& graph, const BuiltGraph& built, ir::ValueId va
 
 }  // namespace
 
-Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& all_options, const ProgressCallback& progress) {
+Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& all_options, const ProgressCallback& progress,
+                                   Session& session) {
   const RunLimits limits(all_options);
-  if (!all_options.runner.empty() && all_options.gate)
-    return fail(ErrorCode::unsupported, "runners take ONNX models, not graphs that were built in code");
+  if (runs_models(all_options.device) && all_options.validation.gate)
+    return fail(ErrorCode::unsupported, "a runner, or a device of the caller, takes ONNX models, not graphs that were built in code");
   ir::Arena arena;
   XFLOW_TRY(const BuiltGraph built, to_ir(graph, arena));
   std::vector<NamedInput> inputs;
@@ -45,10 +46,10 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& al
   XFLOW_TRY(const RunInputs runs, run_inputs(arena, built.graph, inputs, inputs, all_options));
   // Costs are those at the first choice of sizes.
   OptimizeOptions options = all_options;
-  options.shapes = runs.shapes[0];
-  if (is_elsewhere(options)) options.gate = false;
+  options.input.shapes = runs.shapes[0];
+  if (is_elsewhere(options)) options.validation.gate = false;
   OptimizeReport report;
-  report.nodes_before = report.nodes_after = report.nodes_kept = graph.nodes().size();
+  report.nodes.before = report.nodes.after = report.nodes.kept = graph.nodes().size();
   std::map<ir::ValueId, ir::Constant> folded;
   const eval::Options fold_options = within(limits);
   const auto fold = [&](ir::ValueId value) -> Result<ir::Constant> {
@@ -62,63 +63,65 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& al
   problem.fold = fold;
   std::vector<GraphMove> moves = graph_moves(graph, built, arena);
   problem.moves = &moves;
-  DeviceCosts costs;
-  problem.costs = &costs;
+  const Session::Call call(session, all_options);
+  problem.session = &session;
   problem.limits = &limits;
   problem.runs = &runs;
   XFLOW_TRY(search::Outcome outcome, improve(problem, options, progress, report));
   const std::vector<search::Finalist> finalists = api::finalists(std::move(outcome));
   const auto list_steps = [&](const search::Finalist& found) {
-    report.steps.clear();
+    report.search.steps.clear();
     for (const search::Step& step : found.steps)
-      report.steps.push_back({step.rule, step.originals.empty() ? "" : place_of(graph, built, step.originals[0]), step.gain.value});
+      report.search.steps.push_back(
+          {step.rule, step.originals.empty() ? "" : place_of(graph, built, step.originals[0]), Nanoseconds(step.gain.value)});
   };
   list_steps(finalists[0]);
   const auto finish = [&](Graph result) {
-    report.seconds = limits.seconds();
+    report.time = Seconds(limits.seconds());
     return GraphResult{std::move(result), std::move(report)};
   };
-  const auto keep_original = [&](std::string reason, std::optional<double> predicted = {}) {
+  const auto keep_original = [&](std::string reason, std::optional<Nanoseconds> predicted = {}) {
     api::keep_original(std::move(reason), predicted, report);
-    if (limits.is_over()) report.stop_reason = search::name(search::StopReason::time_limit);
+    if (limits.is_over()) report.search.stop_reason = search::name(search::StopReason::time_limit);
     return finish(graph);
   };
   const bool moves_alone = finalists[0].steps.empty();
   if (moves_alone && !gain_time(moves)) return keep_original(report.reason);
-  if (moves_alone && options.gate) return keep_original(report.end_to_end.reason = no_gain_of_moves(moves));
+  if (moves_alone && options.validation.gate) return keep_original(report.gate.reason = no_gain_of_moves(moves));
   report.reason.clear();
   const auto public_graph = [&](const search::Finalist& found) { return from_ir(graph, arena, built, found.graph, fold); };
   auto better = public_graph(finalists[0]);
   if (!better) return keep_original(better.error().text());
   std::size_t shipped = 0;
-  if (options.gate) {
+  if (options.validation.gate) {
     std::vector<std::string> outputs;
     outputs.reserve(graph.outputs().size());
     for (const GraphOutput& output : graph.outputs()) outputs.push_back(output.name);
-    const std::function<void()> running = api::running(progress, limits, report);
+    const std::function<void()> running = api::running(progress, options, limits, report);
     const auto judged = [&](std::size_t k) -> std::string {
       if (k > 0) better = public_graph(finalists[k]);
       if (!better) return better.error().text();
-      return judge_on_device({arena, built.graph, inputs, {}, outputs, runs, options, costs, limits}, finalists[k].graph, running, report);
+      return judge_on_device({arena, built.graph, inputs, {}, outputs, runs, options, session.costs(), limits}, finalists[k].graph, running,
+                             report);
     };
     std::string against;
     const auto passed = judge_in_turn(problem, runs, finalists, options, judged, against, report);
     XFLOW_CHECK(limits.check());
-    if (!passed) return keep_original("run from end to end, " + against, report.after_nanoseconds);
+    if (!passed) return keep_original("run from end to end, " + against, report.predicted.after);
     shipped = *passed;
     list_steps(finalists[shipped]);
   } else {
-    report.end_to_end.reason = why_not_run(options, "graph", "gate = false");
+    report.gate.reason = why_not_run(options, "graph", "gate = false");
   }
   list_moves(moves, report);
   report.improved = true;
-  report.nodes_merged =
+  report.nodes.merged =
       static_cast<std::uint64_t>(std::ranges::count_if(moves, [](const GraphMove& move) { return move.rule == "merge-equal-nodes"; }));
-  report.nodes_after = count_operations(arena, finalists[shipped].graph);
-  report.nodes_kept = 0;
+  report.nodes.after = count_operations(arena, finalists[shipped].graph);
+  report.nodes.kept = 0;
   const ir::Uses before(arena, built.graph);
   for (const ir::NodeId id : ir::topological_order(arena, finalists[shipped].graph))
-    if (arena.node(id).kind == ir::NodeKind::operation && !arena.node(id).is_constant && before.contains(id)) ++report.nodes_kept;
+    if (arena.node(id).kind == ir::NodeKind::operation && !arena.node(id).is_constant && before.contains(id)) ++report.nodes.kept;
   return finish(*std::move(better));
 }
 

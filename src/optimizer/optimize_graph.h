@@ -6,7 +6,9 @@
 
 namespace xflow::api {
 
+class Session;
+
 // As optimize of <xflow/graph.h>, which catches what it throws.
-Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& options, const ProgressCallback& progress);
+Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& options, const ProgressCallback& progress, Session& session);
 
 }  // namespace xflow::api

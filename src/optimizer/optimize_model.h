@@ -9,9 +9,12 @@
 
 namespace xflow::api {
 
+class Session;
+
 // As optimize and optimize_file of <xflow/optimize.h>, which catch what they throw.
-Result<OptimizeResult> optimize_model(std::string_view model, const OptimizeOptions& options, const ProgressCallback& progress);
+Result<OptimizeResult> optimize_model(std::string_view model, const OptimizeOptions& options, const ProgressCallback& progress,
+                                      Session& session);
 Result<OptimizeReport> optimize_model_file(const std::string& input, const std::string& output, const OptimizeOptions& options,
-                                           const ProgressCallback& progress);
+                                           const ProgressCallback& progress, Session& session);
 
 }  // namespace xflow::api

@@ -12,9 +12,9 @@ void list_steps(const Places& places, const search::Finalist& found, OptimizeRep
     const auto [known, fresh] = original.try_emplace(after, before);
     if (!fresh && before < known->second) known->second = before;
   }
-  report.steps.clear();
+  report.search.steps.clear();
   for (const search::Step& step : found.steps) {
-    OptimizeReport::Step line{step.rule, {}, step.gain.value};
+    RewriteStep line{step.rule, {}, Nanoseconds(step.gain.value)};
     for (const ir::ValueId value : step.replaced) {
       line.where = places.of(value);
       if (line.where.empty()) {
@@ -23,7 +23,7 @@ void list_steps(const Places& places, const search::Finalist& found, OptimizeRep
       if (!line.where.empty()) break;
     }
     if (line.where.empty()) line.where = "a value that an earlier step made";
-    report.steps.push_back(std::move(line));
+    report.search.steps.push_back(std::move(line));
   }
 }
 

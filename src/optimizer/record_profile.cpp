@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/cost/cover.h"
+#include "src/devices/caches.h"
 #include "src/devices/cpu/cpu_device.h"
 #include "src/devices/cpu/footprint.h"
 #include "src/devices/gpu/gpu_device.h"
@@ -29,9 +30,10 @@ constexpr double kSecondsForAgain = 10;  // of timing kernels again that were ti
 Result<void> open_here(const OptimizeOptions& options, DeviceCosts& here, const std::function<std::size_t()>& bytes_of_run) {
   if (is_elsewhere(options))
     return fail(ErrorCode::invalid_argument,
-                fmt::format("a profile is recorded on a device that is here: cpu, or a runner; found '{}'", options.device));
+                fmt::format("a profile is recorded on a device that is here: cpu, or a runner; found '{}'", options.device.name));
   XFLOW_CHECK(here.open(options, bytes_of_run));
-  here.database = std::make_unique<cost::Database>(cost::Database::open(options.cost_database, here.device().info(), options.warning));
+  here.database =
+      std::make_unique<cost::Database>(cost::Database::open(options.device.cost_database, here.device().info(), options.warning));
   return {};
 }
 
@@ -44,10 +46,10 @@ struct Lifted {
 
 Result<std::unique_ptr<Lifted>> lift(const std::string& path, const OptimizeOptions& options) {
   auto lifted = std::make_unique<Lifted>();
-  XFLOW_TRY(lifted->document, onnx_io::Document::open(path, options.allow_external));
+  XFLOW_TRY(lifted->document, onnx_io::Document::open(path, options.input.allow_external));
   OptimizeOptions at_assumed_sizes = options;
-  at_assumed_sizes.shapes.clear();
-  at_assumed_sizes.inputs.clear();
+  at_assumed_sizes.input.shapes.clear();
+  at_assumed_sizes.input.files.clear();
   XFLOW_TRY(lifted->model, SizedModel::lift(*lifted->document, at_assumed_sizes));
   SizedModel& model = *lifted->model;
   XFLOW_TRY(lifted->sizes, choose_fitting_sizes(model.arena(), model.model().graph, model.inputs(), {}, model.runs().inner));
@@ -61,7 +63,7 @@ Result<void> time_kernels(Lifted& lifted, const OptimizeOptions& options, const 
   model.allow_again(kSecondsForAgain);
   XFLOW_CHECK(model.cost(graph));
   search::Options search_options;
-  if (options.max_states) search_options.max_states = *options.max_states;
+  if (options.search.max_states) search_options.max_states = *options.search.max_states;
   search::RuleRewriter rewriter(rules, {});
   settled_search(arena, graph, model, rewriter, search_options);
   here.database->flush();
@@ -75,13 +77,13 @@ Result<cost::profile::Profile> export_profile(const OptimizeOptions& options) {
   std::unique_ptr<DeviceCosts> fullest;
   for (const std::size_t between : cost::cpu::kBetween) {
     OptimizeOptions one = options;
-    if (one.caches == "auto") one.caches = cost::cpu::caches_name(between);
+    if (one.device.caches == CacheState::automatic) one.device.caches = cache_state(between);
     auto here = std::make_unique<DeviceCosts>();
     XFLOW_CHECK(open_here(one, *here, [] { return std::size_t{0}; }));
     if (fullest == nullptr || here->database->size() > fullest->database->size()) fullest = std::move(here);
-    if (fullest->cpu == nullptr || options.caches != "auto") break;
+    if (fullest->cpu == nullptr || options.device.caches != CacheState::automatic) break;
   }
-  if (fullest->gpu != nullptr && options.caches == "auto") {
+  if (fullest->gpu != nullptr && options.device.caches == CacheState::automatic) {
     // On a GPU there is one other state: that of a run through more than its cache.
     auto here = std::make_unique<DeviceCosts>();
     XFLOW_CHECK(open_here(options, *here, [] { return std::numeric_limits<std::size_t>::max(); }));

@@ -17,9 +17,9 @@ void append(std::vector<T>& list, std::vector<T> more) {
   list.insert(list.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-void add_rules(std::vector<OptimizeReport::RuleCount>& rules, const std::vector<OptimizeReport::RuleCount>& more) {
-  for (const OptimizeReport::RuleCount& count : more) {
-    const auto known = std::ranges::find(rules, count.rule, &OptimizeReport::RuleCount::rule);
+void add_rules(std::vector<RuleCount>& rules, const std::vector<RuleCount>& more) {
+  for (const RuleCount& count : more) {
+    const auto known = std::ranges::find(rules, count.rule, &RuleCount::rule);
     if (known == rules.end()) {
       rules.push_back(count);
       continue;
@@ -30,10 +30,10 @@ void add_rules(std::vector<OptimizeReport::RuleCount>& rules, const std::vector<
   }
 }
 
-void add_kernels(OptimizeReport::Kernels& kernels, const OptimizeReport::Kernels& more) {
+void add_kernels(KernelReport& kernels, const KernelReport& more) {
   kernels.measured += more.measured;
   kernels.again += more.again;
-  kernels.seconds += more.seconds;
+  kernels.time += more.time;
   kernels.samples += more.samples;
   kernels.outliers += more.outliers;
   kernels.recorded += more.recorded;
@@ -46,55 +46,55 @@ void add_kernels(OptimizeReport::Kernels& kernels, const OptimizeReport::Kernels
 
 }  // namespace
 
-void add_run(OptimizeReport::EndToEnd& run, const OptimizeReport::EndToEnd& later, const std::string& against) {
-  run.seconds += later.seconds;
+void add_run(GateReport& run, const GateReport& later, const std::string& against) {
+  run.time += later.time;
   if (!later.run) return;
   if (!against.empty()) {
     run.others.push_back("another search on the result, against the result: " + against);
     return;
   }
-  for (const OptimizeReport::EndToEnd::Comparison& c : later.comparisons)
+  for (const GateComparison& c : later.comparisons)
     run.later.push_back(
         fmt::format("{:.3f} of the time of the result before [{:.3f}, {:.3f}] in {} pairs", c.ratio, c.low, c.high, c.pairs));
 }
 
 std::optional<OptimizeOptions> options_of_next_round(const OptimizeOptions& options, const OptimizeReport& report) {
   OptimizeOptions next = options;
-  const auto after = static_cast<double>(report.constant_bytes_after);
+  const auto after = static_cast<double>(report.constant_bytes.after);
   if (after > 0) {
-    const double most = static_cast<double>(report.constant_bytes_before) * (1 + options.max_growth);
-    next.max_growth = std::max(0.0, most / after - 1);
+    const double most = static_cast<double>(report.constant_bytes.before) * (1 + options.search.max_growth);
+    next.search.max_growth = std::max(0.0, most / after - 1);
   }
-  next.max_measure_seconds -= report.end_to_end.seconds;
-  if (report.end_to_end.run && next.max_measure_seconds <= 0) return std::nullopt;
-  if (!next.max_states && !next.max_seconds) next.max_seconds = kDefaultSeconds;
-  if (!next.max_seconds) return next;
+  next.validation.max_measure_time -= report.gate.time;
+  if (report.gate.run && next.validation.max_measure_time <= Seconds(0)) return std::nullopt;
+  if (!next.search.max_states && !next.search.max_time) next.search.max_time = Seconds(kDefaultSeconds);
+  if (!next.search.max_time) return next;
   // Timing kernels does not count (see improve), nor does running whole models, which has a budget of its own.
-  *next.max_seconds -= report.seconds - report.kernels.seconds - report.end_to_end.seconds;
-  if (*next.max_seconds <= 0) return std::nullopt;
+  *next.search.max_time -= report.time - report.kernels.time - report.gate.time;
+  if (*next.search.max_time <= Seconds(0)) return std::nullopt;
   return next;
 }
 
 void add_search(OptimizeReport& report, OptimizeReport round) {
-  report.states += round.states;
-  report.expanded += round.expanded;
-  report.seconds += round.seconds;
+  report.search.states += round.search.states;
+  report.search.expanded += round.search.expanded;
+  report.time += round.time;
   add_kernels(report.kernels, round.kernels);
-  append(report.withdrawn, std::move(round.withdrawn));
+  append(report.regions.withdrawn, std::move(round.regions.withdrawn));
   if (!round.improved) return;
-  append(report.steps, std::move(round.steps));
-  append(report.regions, std::move(round.regions));
-  add_rules(report.rules, round.rules);
+  append(report.search.steps, std::move(round.search.steps));
+  append(report.regions.checked, std::move(round.regions.checked));
+  add_rules(report.search.rules, round.search.rules);
 }
 
 void add_round(OptimizeReport& report, OptimizeReport round) {
-  report.stop_reason = round.stop_reason;
-  add_run(report.end_to_end, round.end_to_end, round.improved ? "" : round.reason);
+  report.search.stop_reason = round.search.stop_reason;
+  add_run(report.gate, round.gate, round.improved ? "" : round.reason);
   if (round.improved) {
-    report.after_nanoseconds = round.after_nanoseconds;
-    report.constant_bytes_after = round.constant_bytes_after;
-    report.nodes_after = round.nodes_after;
-    report.nodes_merged += round.nodes_merged;
+    report.predicted.after = round.predicted.after;
+    report.constant_bytes.after = round.constant_bytes.after;
+    report.nodes.after = round.nodes.after;
+    report.nodes.merged += round.nodes.merged;
   }
   add_search(report, std::move(round));
 }

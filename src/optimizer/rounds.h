@@ -19,7 +19,7 @@ std::optional<OptimizeOptions> options_of_next_round(const OptimizeOptions& opti
 
 // Adds a run of a result against the one before it to what is known of the first of these results. `against`: why it was not shipped; empty
 // if it was.
-void add_run(OptimizeReport::EndToEnd& run, const OptimizeReport::EndToEnd& later, const std::string& against);
+void add_run(GateReport& run, const GateReport& later, const std::string& against);
 
 // Adds the work of a search and, where it improved something, what was found, to the report of another one.
 void add_search(OptimizeReport& report, OptimizeReport round);

@@ -31,8 +31,8 @@ constexpr std::size_t kMostCopied = std::size_t{512} << 20U;
 
 Result<rules::VerifiedRules> clean_up_rules(const SimplifyOptions& options, const RunLimits& limits) {
   OptimizeOptions all;
-  all.rules = options.rules;
-  all.skip_rules = options.skip_rules;
+  all.search.rules = options.rules;
+  all.search.skip_rules = options.skip_rules;
   XFLOW_TRY(rules::VerifiedRules rules, load_rules(all, limits.seconds_left(), [&limits] { return limits.ends_clean_ups(); }));
   rules.keep(search::is_clean_up);
   return rules;
@@ -103,15 +103,14 @@ void describe_large(const Document& document, std::span<const onnx_io::GraphEdit
 
 Result<Simplified> simplify_document(const Document& document, const SimplifyOptions& options, const RunLimits& limits) {
   const auto start = std::chrono::steady_clock::now();
-  if (options.numbers != "exact" && options.numbers != "rounding")
-    return fail(ErrorCode::invalid_argument, fmt::format("numbers must be exact or rounding, found '{}'", options.numbers));
+  if (options.numerics == Numerics::any) return fail(ErrorCode::invalid_argument, "numerics must be exact or rounding, found any");
   if (!(options.max_growth >= 0)) return fail(ErrorCode::invalid_argument, "max_growth must not be negative");
   auto decided = clean_up_rules(options, limits);
   XFLOW_CHECK(limits.check());
   const bool is_over = !decided && decided.error().code == ErrorCode::limit && limits.ends_clean_ups();
   if (!decided && !is_over) return fail(decided.error());
   const rules::VerifiedRules rules = decided ? *std::move(decided) : rules::VerifiedRules(std::span<const rules::RuleHash>());
-  const CleanUpOptions how{rules, options.numbers == "exact", options.max_growth, within_clean_ups(limits)};
+  const CleanUpOptions how{rules, options.numerics == Numerics::exact, options.max_growth, within_clean_ups(limits)};
 
   Simplified result;
   SimplifyReport& report = result.report;
@@ -161,16 +160,16 @@ Result<Simplified> simplify_document(const Document& document, const SimplifyOpt
     numbers.emplace(rule.name, rules::numbers_text(rule));
   }
   for (const auto& [rule, count] : counts) report.rules.push_back({rule, count, numbers[rule]});
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.time = std::chrono::steady_clock::now() - start;
   return result;
 }
 
 SimplifyOptions simplify_options(const OptimizeOptions& options) {
   SimplifyOptions simplify;
-  simplify.numbers = options.numbers == "exact" ? "exact" : "rounding";
-  simplify.max_growth = options.max_growth;
-  simplify.rules = options.rules;
-  simplify.skip_rules = options.skip_rules;
+  simplify.numerics = options.search.numerics == Numerics::exact ? Numerics::exact : Numerics::rounding;
+  simplify.max_growth = options.search.max_growth;
+  simplify.rules = options.search.rules;
+  simplify.skip_rules = options.search.skip_rules;
   return simplify;
 }
 
@@ -178,7 +177,7 @@ Result<ir::Graph> cleaned_graph(const onnx_io::LiftedModel& model, ir::Arena& ar
                                 const RunLimits& limits) {
   XFLOW_TRY(const rules::VerifiedRules rules, clean_up_rules(simplify_options(options), limits));
   const auto stop = [&limits] { return limits.is_over(); };
-  search::RuleRewriter rewriter(rules, rules::MatchOptions{false, options.numbers == "exact"});
+  search::RuleRewriter rewriter(rules, rules::MatchOptions{false, options.search.numerics == Numerics::exact});
   search::SimplifyOptions how;
   how.max_growth = 0;
   how.admissible = [&](const ir::Arena& in, ir::NodeId node) { return onnx_io::can_spell(in, node, model.opset).has_value(); };

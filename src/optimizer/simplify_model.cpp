@@ -13,7 +13,7 @@ namespace {
 
 RunLimits limits_of(const SimplifyOptions& options) {
   OptimizeOptions all;
-  all.max_total_seconds = options.max_total_seconds;
+  all.time_limit = options.time_limit;
   all.cancel = options.cancel;
   return RunLimits(all);
 }

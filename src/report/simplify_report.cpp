@@ -23,7 +23,7 @@ std::string SimplifyReport::to_text() const {
   }
   if (!stopped.empty()) line("stopped", stopped);
   line("result", simplified ? "a smaller model" : "the original model: " + reason);
-  line("time", fmt::format("{:.2f} s", seconds));
+  line("time", fmt::format("{:.2f} s", time.count()));
   return text;
 }
 
@@ -37,7 +37,7 @@ std::string SimplifyReport::to_json() const {
   json["opaque"] = opaque;
   json["rules"] = nlohmann::ordered_json::array();
   for (const Count& count : rules) json["rules"].push_back({{"rule", count.rule}, {"applied", count.applied}, {"numbers", count.numbers}});
-  json["seconds"] = seconds;
+  json["seconds"] = time.count();
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <xflow/error.h>
+#include <xflow/report.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -25,8 +26,7 @@ class Executor {
 
   virtual const DeviceInfo& info() const = 0;
 
-  // Whether the clock of info() goes on while others have the processor.
-  virtual bool has_wall_clock() const = 0;
+  virtual Clock clock() const = 0;
 
   // One run, of `repeats` in a row. An error is this program's alone: others can still be run.
   virtual Result<RunTimes> run(ProgramId program, std::size_t sizes, int repeats) = 0;

@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kDefaultLimit = 300;   // seconds
+constexpr Seconds kDefaultLimit{300};
 constexpr double kTimesBudget = 10;     // a longer budget of the search has so much time in all
 constexpr double kShareOfSearch = 0.6;  // of the time, after which the search ends
 constexpr std::chrono::milliseconds kBetweenLooks{20};
@@ -51,7 +51,8 @@ void release_freed_memory() {
 }
 
 RunLimits::RunLimits(const OptimizeOptions& options) : cancel_(options.cancel) {
-  max_seconds_ = options.max_total_seconds.value_or(std::max(kDefaultLimit, kTimesBudget * options.max_seconds.value_or(0)));
+  const Seconds budget = options.search.max_time.value_or(Seconds(0));
+  max_seconds_ = options.time_limit.value_or(std::max(kDefaultLimit, kTimesBudget * budget)).count();
   max_bytes_ = options.max_memory.value_or(machine_bytes() / 2);
 }
 
@@ -64,6 +65,8 @@ double RunLimits::seconds_left() const {
 double RunLimits::search_seconds_left() const {
   return max_seconds_ ? std::max(0.0, kShareOfSearch * *max_seconds_ - seconds()) : std::numeric_limits<double>::infinity();
 }
+
+double RunLimits::fraction() const { return max_seconds_ && *max_seconds_ > 0 ? std::min(1.0, seconds() / *max_seconds_) : 0; }
 
 void RunLimits::begin_gate() const {
   if (!finished_before_gate_) finished_before_gate_ = cancel_.is_finishing();

@@ -31,6 +31,7 @@ class RunLimits {
   RunLimits() : RunLimits(CancellationToken()) {}
 
   double seconds() const;
+  double fraction() const;             // of the time limit, from 0 to 1; 0 without a limit
   double seconds_left() const;         // never negative; infinite without a limit
   double search_seconds_left() const;  // the same until the search ends
   std::uint64_t max_bytes() const { return max_bytes_; }

@@ -280,7 +280,7 @@ class InRunner {
 
  private:
   using RunnerExecutor = cost::runner::RunnerExecutor;
-  using NamedTensor = cost::runner::NamedTensor;
+  using NamedTensor = cost::NamedTensor;
   static constexpr double kStartSeconds = 120;  // it may load a large runtime
 
   InRunner() = default;
@@ -497,7 +497,7 @@ class Check {
 }  // namespace
 
 Result<CheckReport> check_models(const std::string& a, const std::string& b, const CheckOptions& options) {
-  const Deadline deadline(options.max_seconds);
+  const Deadline deadline(options.time_limit.count());
   const auto open = [&](const std::string& path) -> Result<std::unique_ptr<Runnable>> {
     auto model = Runnable::open(path, options, deadline);
     if (model || model.error().code != ErrorCode::limit || !deadline.is_over()) return model;

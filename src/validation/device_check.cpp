@@ -195,7 +195,7 @@ Result<DeviceCheck> check_device(cost::Device& device, cost::Database& database,
 
 Result<DeviceCheck> check_device_named(const std::string& name) {
   OptimizeOptions options;
-  options.device = name;
+  options.device.name = name;
   DeviceCosts costs;
   XFLOW_CHECK(costs.open(options, [] { return std::size_t{0}; }));
   cost::Database database = cost::Database::open("", costs.device().info());

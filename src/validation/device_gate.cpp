@@ -23,9 +23,9 @@ using cost::Plan;
 constexpr double kLeastGain = 0.04;
 
 // Why a result that is faster here is not shipped all the same; empty if it is.
-std::string why_too_little(const OptimizeReport::EndToEnd& told) {
+std::string why_too_little(const GateReport& told) {
   double least = 1;
-  for (const OptimizeReport::EndToEnd::Comparison& c : told.comparisons) least = std::min(least, c.ratio);
+  for (const GateComparison& c : told.comparisons) least = std::min(least, c.ratio);
   if (least <= 1 - kLeastGain) return {};
   return fmt::format(
       "it is faster here by less than {:g} %, {:.3f} of the original's time, and may be slower in another runtime: --runner measures it "
@@ -46,13 +46,13 @@ class Judge {
         executor_(programs_.device()) {}
 
   std::string run() {
-    OptimizeReport::EndToEnd& told = report_.end_to_end;
+    GateReport& told = report_.gate;
     told.run = false;
     told.comparisons.clear();
     told.share_not_run = 0;
     const auto start = std::chrono::steady_clock::now();
     auto against = prepare();
-    told.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    told.time += std::chrono::steady_clock::now() - start;
     if (!against) against = "it could not be run: " + against.error().text();
     if (!against->empty()) return told.reason = *against;
     std::string reason = judge(executor_, ids_[0], ids_[1], labels_, gate_.options, gate_.limits, progress_, told);
@@ -84,7 +84,7 @@ class Judge {
       ids_[who] = *id;
     }
     // What is drawn in the place of what is not run differs between the two.
-    return report_.end_to_end.share_not_run > 0 ? std::string() : compare();
+    return report_.gate.share_not_run > 0 ? std::string() : compare();
   }
 
   Result<void> plan(std::size_t number) {
@@ -97,10 +97,10 @@ class Judge {
     for (std::size_t who = 0; who < 2; ++who) {
       XFLOW_TRY(const std::vector<cost::CoveredLaunch> cover, model.launches(*graphs_[who]));
       choice.plans[who] = cost::make_plan(gate_.arena, *graphs_[who], cover, valuation);
-      report_.end_to_end.share_not_run = std::max(report_.end_to_end.share_not_run, choice.plans[who].share_not_run());
+      report_.gate.share_not_run = std::max(report_.gate.share_not_run, choice.plans[who].share_not_run());
     }
     report_.kernels.measured += model.statistics().measured;
-    report_.kernels.seconds += model.statistics().measured_seconds;
+    report_.kernels.time += Seconds(model.statistics().measured_seconds);
     gate_.costs.database->flush();
     labels_.push_back(gate_.runs.label(gate_.arena, gate_.inputs, number, choice.sizes));
     choices_.push_back(std::move(choice));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/devices/device_costs.h"
+#include "src/devices/own/own_executor.h"
 #include "src/devices/runner/runner_executor.h"
 #include "src/eval/compare.h"
 #include "src/validation/check_inputs.h"
@@ -16,7 +17,7 @@
 namespace xflow::api {
 namespace {
 
-using cost::runner::NamedTensor;
+using cost::NamedTensor;
 using cost::runner::RunnerExecutor;
 
 // A runtime may sum in another order and fuse in another way, in half precision more visibly.
@@ -27,9 +28,16 @@ double tolerance(const eval::Tensor& tensor) {
   return tensor.data_type == ir::DataType::float16 || tensor.data_type == ir::DataType::bfloat16 ? kTolerance16 : kTolerance;
 }
 
-OptimizeReport::EndToEnd::Times times_of(const cost::GateTimes& times) {
-  return {times.faster, times.slower,         times.ratio,          times.low, times.high, times.chance,
-          times.again,  times.original.value, times.candidate.value};
+PairedTimes times_of(const cost::GateTimes& times) {
+  return {times.faster,
+          times.slower,
+          times.ratio,
+          times.low,
+          times.high,
+          times.p_value,
+          times.again,
+          Nanoseconds(times.original.value),
+          Nanoseconds(times.candidate.value)};
 }
 
 // What is not measured to be faster by the time of an interruption is not faster.
@@ -41,15 +49,14 @@ std::string why_interrupted(const RunLimits& limits, const std::string& against)
 }  // namespace
 
 std::string judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes,
-                  const OptimizeOptions& options, const RunLimits& limits, const std::function<void()>& progress,
-                  OptimizeReport::EndToEnd& report) {
+                  const OptimizeOptions& options, const RunLimits& limits, const std::function<void()>& progress, GateReport& report) {
   cost::GateOptions gate_options;
-  gate_options.max_seconds = std::min(options.max_measure_seconds, report.seconds + limits.seconds_left());
+  gate_options.max_seconds = std::min(options.validation.max_measure_time.count(), report.time.count() + limits.seconds_left());
   limits.begin_gate();
   gate_options.stop = [&limits] { return limits.ends_gate(); };
   // If all were equal to the original, one of them would pass no more often than a single one may.
   gate_options.level /= static_cast<double>(kFinalists);
-  gate_options.used_seconds = report.seconds;
+  gate_options.used_seconds = report.time.count();
   gate_options.progress = progress;
   gate_options.sizes.assign(sizes.begin(), sizes.end());
   const cost::GateResult result = cost::gate(executor, original, candidate, sizes.size(), gate_options);
@@ -57,16 +64,16 @@ std::string judge(cost::Executor& executor, cost::ProgramId original, cost::Prog
   report.run = true;
   report.reason.clear();
   report.device = fmt::format("{}, {}, {} thread{}", info.library, info.model, info.threads, info.threads == 1 ? "" : "s");
-  report.clock = info.clock;
-  report.seconds += result.seconds;
+  report.clock = executor.clock();
+  report.time += Seconds(result.seconds);
   report.comparisons.clear();
   for (const cost::GateComparison& c : result.comparisons) {
-    OptimizeReport::EndToEnd::Comparison line;
+    GateComparison line;
     line.sizes = sizes[c.sizes];
-    line.verdict = cost::name(c.verdict);
+    line.verdict = c.verdict;
     line.pairs = c.pairs;
     line.repeats = static_cast<std::uint64_t>(c.repeats);
-    static_cast<OptimizeReport::EndToEnd::Times&>(line) = times_of(c);
+    static_cast<PairedTimes&>(line) = times_of(c);
     if (c.processor) line.processor = times_of(*c.processor);
     line.stop_reason = cost::name(c.stop);
     line.failure = c.failure;
@@ -75,16 +82,15 @@ std::string judge(cost::Executor& executor, cost::ProgramId original, cost::Prog
   return why_interrupted(limits, result.reason);
 }
 
-void list_declared(const OptimizeReport::EndToEnd& trial, std::size_t values, const std::string& against,
-                   OptimizeReport::EndToEnd& report) {
-  report.seconds = trial.seconds;
+void list_declared(const GateReport& trial, std::size_t values, const std::string& against, GateReport& report) {
+  report.time = trial.time;
   if (!against.empty()) {
     report.others.push_back(
         fmt::format("with the shapes of {} values declared, where the original is the result without: {}", values, against));
     return;
   }
   report.declared = fmt::format("{}", values);
-  for (const OptimizeReport::EndToEnd::Comparison& c : trial.comparisons)
+  for (const GateComparison& c : trial.comparisons)
     report.declared += fmt::format(", {:.3f} of the time without [{:.3f}, {:.3f}] in {} pairs", c.ratio, c.low, c.high, c.pairs);
 }
 
@@ -122,15 +128,19 @@ std::string compare_outputs(const std::function<Result<std::vector<eval::Tensor>
 }
 
 RunnerGate::RunnerGate(const OptimizeOptions& options, const RunInputs& runs, const RunLimits& limits,
-                       std::unique_ptr<RunnerExecutor> executor)
+                       std::unique_ptr<cost::ModelExecutor> executor)
     : options_(options), runs_(runs), limits_(limits), executor_(std::move(executor)) {}
 RunnerGate::~RunnerGate() = default;
 
 Result<std::unique_ptr<RunnerGate>> RunnerGate::open(const OptimizeOptions& options, const RunInputs& runs, const RunLimits& limits) {
-  auto executor = RunnerExecutor::open({options.runner, options.threads, start_patience(options, limits.seconds_left()),
+  if (options.device.runner.empty()) {
+    auto own = std::make_unique<cost::own::OwnExecutor>(options.device.own, options.device.threads);
+    return std::unique_ptr<RunnerGate>(new RunnerGate(options, runs, limits, std::move(own)));
+  }
+  auto executor = RunnerExecutor::open({options.device.runner, options.device.threads, start_patience(options, limits.seconds_left()),
                                         [&limits] { return limits.ends_gate(); }, [&limits] { return limits.bytes_left(); }});
   if (!executor) return fail(ErrorCode::unsupported, executor.error().text());
-  (*executor)->set_patience(std::max(options.max_measure_seconds, kLeastPatience));
+  (*executor)->set_patience(std::max(options.validation.max_measure_time.count(), kLeastPatience));
   return std::unique_ptr<RunnerGate>(new RunnerGate(options, runs, limits, *std::move(executor)));
 }
 
@@ -166,11 +176,12 @@ Result<std::vector<std::string>> RunnerGate::add_inputs(ir::Arena& arena, const 
 
 std::string RunnerGate::judge(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
                               std::span<const NamedInput> required, const Model& original, const Model& candidate,
-                              const std::function<void()>& progress, OptimizeReport::EndToEnd& report) {
+                              const std::function<void()>& progress, GateReport& report) {
   report.run = false;
   report.comparisons.clear();
   limits_.begin_gate();
-  if (limits_.was_interrupted_before_gate()) executor_->set_patience(std::min(options_.max_measure_seconds, kHurriedPatience));
+  if (limits_.was_interrupted_before_gate())
+    executor_->set_patience(std::min(options_.validation.max_measure_time.count(), kHurriedPatience));
   if (sizes_.empty()) {
     auto sizes = add_inputs(arena, graph, inputs, required);
     if (!sizes) return report.reason = "there are no inputs to run it on: " + sizes.error().text();

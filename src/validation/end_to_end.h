@@ -18,11 +18,9 @@
 
 namespace xflow::cost {
 class Executor;
+class ModelExecutor;
 enum class ProgramId : std::uint32_t;
 }  // namespace xflow::cost
-namespace xflow::cost::runner {
-class RunnerExecutor;
-}
 
 namespace xflow::api {
 
@@ -35,12 +33,11 @@ constexpr std::uint64_t kNudgeSeed = 1;  // of which elements of the inputs grow
 // Lets the gate judge a candidate, and fills in the report, whose seconds, for what was done before, count against the budget. Empty if it
 // may be shipped, otherwise why not. `sizes`: what each choice of sizes is called in the report.
 std::string judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes,
-                  const OptimizeOptions& options, const RunLimits& limits, const std::function<void()>& progress,
-                  OptimizeReport::EndToEnd& report);
+                  const OptimizeOptions& options, const RunLimits& limits, const std::function<void()>& progress, GateReport& report);
 
 // Lists what a trial of the result with the shapes of `values` of its values declared, against the result without them, was found to be.
 // `against`: why it is not shipped, empty if it is.
-void list_declared(const OptimizeReport::EndToEnd& trial, std::size_t values, const std::string& against, OptimizeReport::EndToEnd& report);
+void list_declared(const GateReport& trial, std::size_t values, const std::string& against, GateReport& report);
 
 // On which inputs a program is run: those at a choice of sizes, or the same, nudged by a rounding error.
 struct RunChoice {
@@ -55,7 +52,7 @@ std::string compare_outputs(const std::function<Result<std::vector<eval::Tensor>
                             const std::function<std::string(std::size_t)>& name_of, cost::ProgramId original, cost::ProgramId candidate,
                             std::span<const std::string> sizes);
 
-// The gate in the runner of the options.
+// The gate where whole ONNX models are run: in the runner of the options, or on a device of the caller.
 class RunnerGate {
  public:
   // Starts the runner, so that one that cannot be started is an error before any work is done. Errors: unsupported.
@@ -73,11 +70,10 @@ class RunnerGate {
   // Both get the same inputs at each choice of sizes: those of the files, and what is `required` in any case. What the candidate computes
   // there is compared with the original, too. Empty if it may be shipped, otherwise why not.
   std::string judge(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs, std::span<const NamedInput> required,
-                    const Model& original, const Model& candidate, const std::function<void()>& progress, OptimizeReport::EndToEnd& report);
+                    const Model& original, const Model& candidate, const std::function<void()>& progress, GateReport& report);
 
  private:
-  RunnerGate(const OptimizeOptions& options, const RunInputs& runs, const RunLimits& limits,
-             std::unique_ptr<cost::runner::RunnerExecutor> executor);
+  RunnerGate(const OptimizeOptions& options, const RunInputs& runs, const RunLimits& limits, std::unique_ptr<cost::ModelExecutor> executor);
   Result<std::vector<std::string>> add_inputs(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
                                               std::span<const NamedInput> required);
 
@@ -85,7 +81,7 @@ class RunnerGate {
   const RunInputs& runs_;
   const RunLimits& limits_;
   std::vector<std::string> sizes_;  // as text, once the inputs are there
-  std::unique_ptr<cost::runner::RunnerExecutor> executor_;
+  std::unique_ptr<cost::ModelExecutor> executor_;
 };
 
 }  // namespace xflow::api

@@ -40,13 +40,13 @@ class ByClock {
     times_.high = interval.high;
     times_.original = {median_interval(originals_).median};
     times_.candidate = {median_interval(candidates_).median};
-    times_.chance = sign_test(times_.faster, times_.faster + times_.slower);
+    times_.p_value = sign_test(times_.faster, times_.faster + times_.slower);
     return times_;
   }
 
   // After times().
   GateVerdict verdict(double level, double margin) const {
-    if (times_.chance <= level && times_.ratio < 1) return GateVerdict::faster;
+    if (times_.p_value <= level && times_.ratio < 1) return GateVerdict::faster;
     if (sign_test(times_.slower, times_.faster + times_.slower) <= level && times_.ratio > 1) return GateVerdict::slower;
     return is_as_fast(margin) ? GateVerdict::equal : GateVerdict::undecided;
   }
@@ -133,7 +133,7 @@ class Duel {
         if (times->processor) clocks_.resize(2);
       }
     }
-    const double sample = (executor_.has_wall_clock() ? options_.wall_sample : options_.sample).value;
+    const double sample = (executor_.clock() == Clock::wall_time ? options_.wall_sample : options_.sample).value;
     const double repeats = std::ceil(sample / std::max(least, 1.0));
     state_.repeats = static_cast<int>(std::clamp(repeats, 1.0, static_cast<double>(kMostRepeats)));
     return true;
@@ -240,11 +240,6 @@ std::string reason_against(const GateComparison& c, std::size_t choices, const G
 }
 
 }  // namespace
-
-std::string_view name(GateVerdict verdict) {
-  constexpr std::array<std::string_view, 5> names = {"faster", "equal", "slower", "undecided", "failed"};
-  return names[static_cast<std::size_t>(verdict)];
-}
 
 std::string_view name(GateStop stop) {
   constexpr std::array<std::string_view, 6> names = {"decided by the sign test",

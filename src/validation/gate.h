@@ -4,6 +4,8 @@
 // nothing of the noise; a machine that slows down or speeds up meets both sides of a pair. See docs/cost.md.
 #pragma once
 
+#include <xflow/report.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -34,14 +36,7 @@ struct GateOptions {
   std::function<void()> progress;   // called after each pair
 };
 
-enum class GateVerdict : std::uint8_t {
-  faster,     // the sign test says so
-  equal,      // neither faster nor slower, and at most `margin` slower as far as the interval says
-  slower,     // the sign test says so
-  undecided,  // too few pairs, or too much noise to exclude that it is slower
-  failed,     // one of the programs could not be run
-};
-std::string_view name(GateVerdict verdict);  // "faster"
+using xflow::GateVerdict;
 
 enum class GateStop : std::uint8_t {
   decided,      // by the sign test
@@ -61,7 +56,7 @@ struct GateTimes {
   double ratio = 1;
   double low = 1;
   double high = 1;
-  double chance = 1;          // by the sign test, that a program which is not faster does so well
+  double p_value = 1;         // of the sign test: the chance that a program which is not faster does so well
   std::vector<double> again;  // the ratios of the settings-up after the first alone
   Nanoseconds original;       // median time of one run
   Nanoseconds candidate;

@@ -52,7 +52,7 @@ class Checker {
       std::erase_if(of_inputs, [&](const auto& size) { return sizes.inner.contains(size.first); });
       if (sets == 0 && !of_inputs.empty()) XFLOW_CHECK(run_at_second_sizes(of_inputs));
     }
-    for (OptimizeReport::Region& region : checked_.regions) {
+    for (CheckedRegion& region : checked_.regions) {
       if (region.checked_values > 0 || !region.agrees) continue;
       region.agrees = false;
       region.message = "it could not be executed";
@@ -293,7 +293,7 @@ class Checker {
   Result<void> run_at(const SizeMap& sizes, std::size_t number) {
     Sizes open;
     open.values = sizes;
-    const std::vector<OptimizeReport::Region> before = checked_.regions;
+    const std::vector<CheckedRegion> before = checked_.regions;
     XFLOW_TRY(const RunBounds needs, run_in(sizes, number, bounds_));
     // Values that were read in the place of others may not fit together as the original's do: only all elements tell.
     const auto fails = [&](std::size_t k) { return before[k].agrees && !checked_.regions[k].agrees; };
@@ -396,7 +396,7 @@ class Checker {
   }
 
   static Result<void> compare(const eval::SampledTensor& expected, const eval::Tensor& own, const eval::Tensor& made,
-                              OptimizeReport::Region& region) {
+                              CheckedRegion& region) {
     const eval::Tensor& reference = expected.tensor;
     const eval::Comparison comparison = eval::compare(reference, own, made);
     region.checked_values += reference.count();

@@ -29,7 +29,7 @@ struct RegionCheck {
 };
 
 struct CheckedRegions {
-  std::vector<OptimizeReport::Region> regions;
+  std::vector<CheckedRegion> regions;
   std::vector<std::vector<ir::ValueId>> replaced;  // by region: the values of `original` whose place it takes
   std::vector<std::string> sizes;                  // that were run: "x: [1, 3, 128, 128]"
   std::vector<std::string> skipped;                // that were not, with the reason

@@ -78,15 +78,15 @@ Result<RunInputs> run_inputs(ir::Arena& arena, const ir::Graph& graph, std::span
                              std::span<const NamedInput> required, const OptimizeOptions& options, InnerSizes inner) {
   RunInputs runs;
   runs.inner = std::move(inner);
-  if (options.inputs.empty()) {
-    runs.shapes = shape_choices(options.shapes);
+  if (options.input.files.empty()) {
+    runs.shapes = shape_choices(options.input.shapes);
   } else {
-    if (!options.shapes.empty())
+    if (!options.input.shapes.empty())
       return fail(ErrorCode::invalid_argument, "shapes are those of the inputs that are given: name shapes or files of inputs");
     std::vector<std::string_view> names;
     names.reserve(inputs.size());
     for (const NamedInput& input : inputs) names.push_back(input.name);
-    XFLOW_TRY(runs.sets, read_inputs(options.inputs, names));
+    XFLOW_TRY(runs.sets, read_inputs(options.input.files, names));
     runs.shapes.clear();
     for (const InputSet& set : runs.sets) {
       for (const NamedInput& input : required)

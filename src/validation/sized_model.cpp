@@ -29,7 +29,7 @@ Result<void> SizedModel::prepare(const onnx_io::Document& document, const onnx_i
   }
   // Whole models are run in the runner, unless the gate is closed.
   OpaqueSizes::Run run;
-  if (options.gate && !options.runner.empty()) {
+  if (options.validation.gate && !options.device.runner.empty()) {
     run = [this, &document, &options](const SizeMap& sizes, std::span<const std::string_view> names) {
       const auto inputs = inputs_at(sizes);
       return inputs ? sizes_of_run(document, names, *inputs, options) : std::vector<std::vector<std::int64_t>>();

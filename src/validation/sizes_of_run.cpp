@@ -17,12 +17,12 @@ std::vector<std::vector<std::int64_t>> sizes_of_run(const onnx_io::Document& doc
   for (const std::string_view name : names)
     if (std::ranges::find(outputs, name, &onnx_io::ValueInfo::name) == outputs.end()) added.push_back(name);
   const RunLimits limits(options);
-  auto runner = cost::runner::Runner::start({options.runner, options.threads, start_patience(options, limits.seconds_left()),
+  auto runner = cost::runner::Runner::start({options.device.runner, options.device.threads, start_patience(options, limits.seconds_left()),
                                              [&limits] { return limits.ends_search().has_value(); }});
   if (!runner) return {};
-  (*runner)->set_patience(std::max(std::min(options.max_measure_seconds, limits.seconds_left()), kLeastPatience));
+  (*runner)->set_patience(std::max(std::min(options.validation.max_measure_time.count(), limits.seconds_left()), kLeastPatience));
   const std::string model = onnx_io::with_outputs(document, added);
-  std::vector<cost::runner::NamedTensor> tensors;
+  std::vector<cost::NamedTensor> tensors;
   tensors.reserve(inputs.tensors.size());
   for (const auto& [name, tensor] : inputs.tensors) tensors.push_back({name, tensor});
   if (!(*runner)->load(0, {model, {}}) || !(*runner)->set_inputs(0, tensors)) return {};
@@ -30,7 +30,7 @@ std::vector<std::vector<std::int64_t>> sizes_of_run(const onnx_io::Document& doc
   if (!results) return {};
   std::vector<std::vector<std::int64_t>> sizes;
   for (const std::string_view name : names) {
-    const auto result = std::ranges::find(*results, name, &cost::runner::NamedTensor::name);
+    const auto result = std::ranges::find(*results, name, &cost::NamedTensor::name);
     if (result == results->end()) return {};
     sizes.push_back(result->tensor.dims);
   }

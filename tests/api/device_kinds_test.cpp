@@ -48,8 +48,8 @@ void expect_improved(const OptimizeOptions& options) {
 
 OptimizeOptions options() {
   OptimizeOptions options;
-  options.max_states = 100;
-  options.cost_database = "";
+  options.search.max_states = 100;
+  options.device.cost_database = "";
   return options;
 }
 
@@ -57,24 +57,24 @@ TEST(DeviceKinds, TheCpuOptimisesAModel) { expect_improved(options()); }
 
 TEST(DeviceKinds, AProfileOptimisesAModel) {
   OptimizeOptions own = options();
-  own.device = "profile:" + places::repository() + "/tests/fuzz/seeds/profile/roofline.xprof";
+  own.device.name = "profile:" + places::repository() + "/tests/fuzz/seeds/profile/roofline.xprof";
   expect_improved(own);
 }
 
 TEST(DeviceKinds, ARunnerOptimisesAModel) {
   OptimizeOptions own = options();
-  own.runner = "'" + places::test_runner() + "' --time 60e6 --each Transpose=5e6 --noise 0.001";
+  own.device.runner = "'" + places::test_runner() + "' --time 60e6 --each Transpose=5e6 --noise 0.001";
   expect_improved(own);
 }
 
 // The search ends, its result is run in the runner, and that hangs: it is not waited for as long as it may measure.
 TEST(DeviceKinds, ARunnerThatHangsAfterAnInterruptionIsNotWaitedFor) {
   OptimizeOptions own = options();
-  own.device = "cpu";
-  own.runner = "'" + places::test_runner() + "' --hang Relu";
-  own.max_measure_seconds = own.max_total_seconds.emplace(1e6);
+  own.device.name = "cpu";
+  own.device.runner = "'" + places::test_runner() + "' --hang Relu";
+  own.validation.max_measure_time = own.time_limit.emplace(Seconds(1e6));
   const auto interrupt = [&](const OptimizeProgress& progress) {
-    if (progress.phase == "checking") own.cancel.finish();
+    if (progress.phase == Phase::checking) own.cancel.finish();
   };
   const auto result = optimize(model(), own, interrupt);
   ASSERT_TRUE(result) << result.error().text();

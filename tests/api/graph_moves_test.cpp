@@ -40,15 +40,17 @@ std::string model_of(const std::vector<std::string>& nodes) {
 
 OptimizeOptions few_states() {
   OptimizeOptions options;
-  options.max_states = 100;
-  options.gate = false;
+  options.search.max_states = 100;
+  options.validation.gate = false;
   return options;
 }
 
 std::size_t applied(const OptimizeReport& report, const std::string& rule) {
-  const auto found = std::find_if(report.rules.begin(), report.rules.end(), [&](const auto& count) { return count.rule == rule; });
-  const auto steps = std::count_if(report.steps.begin(), report.steps.end(), [&](const auto& step) { return step.rule == rule; });
-  EXPECT_EQ(found == report.rules.end() ? 0U : found->applied, static_cast<std::size_t>(steps));
+  const auto found =
+      std::find_if(report.search.rules.begin(), report.search.rules.end(), [&](const auto& count) { return count.rule == rule; });
+  const auto steps =
+      std::count_if(report.search.steps.begin(), report.search.steps.end(), [&](const auto& step) { return step.rule == rule; });
+  EXPECT_EQ(found == report.search.rules.end() ? 0U : found->applied, static_cast<std::size_t>(steps));
   return static_cast<std::size_t>(steps);
 }
 
@@ -67,8 +69,8 @@ TEST(GraphMoves, EqualAndUnusedNodesAreReportedLikeRules) {
   EXPECT_TRUE(result->report.improved) << result->report.to_text();
   EXPECT_EQ(applied(result->report, "merge-equal-nodes"), 2U);
   EXPECT_EQ(applied(result->report, "drop-unused"), 2U);
-  EXPECT_EQ(result->report.steps[0].where, "node 'make_b' (Erf)");
-  EXPECT_LT(result->report.after_nanoseconds, result->report.before_nanoseconds);
+  EXPECT_EQ(result->report.search.steps[0].where, "node 'make_b' (Erf)");
+  EXPECT_LT(result->report.predicted.after, result->report.predicted.before);
   const auto written = onnx_io::Document::parse(result->model);
   ASSERT_TRUE(written);
   EXPECT_EQ(written->nodes(onnx_io::GraphId{0}).size(), 3U);
@@ -77,12 +79,12 @@ TEST(GraphMoves, EqualAndUnusedNodesAreReportedLikeRules) {
 TEST(GraphMoves, AreNoGainThatTheGateMeasures) {
   const std::string model = model_of({node("Erf", {"x"}, "a"), node("Erf", {"x"}, "b"), node("MatMul", {"a", "b"}, "y")});
   OptimizeOptions options = few_states();
-  options.gate = true;
+  options.validation.gate = true;
   const auto result = optimize(model, options);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_FALSE(result->report.improved);
   EXPECT_EQ(result->model, model);
-  EXPECT_EQ(result->report.reason, result->report.end_to_end.reason);
+  EXPECT_EQ(result->report.reason, result->report.gate.reason);
   EXPECT_EQ(
       result->report.reason.rfind(
           "only nodes that are equal to others (1), unused (0), copies of constants (0) or compute shapes that are known (0) can go", 0),
@@ -96,7 +98,7 @@ TEST(GraphMoves, AModelWithoutThemStaysAsItIs) {
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_FALSE(result->report.improved);
   EXPECT_EQ(result->model, model);
-  EXPECT_TRUE(result->report.steps.empty());
+  EXPECT_TRUE(result->report.search.steps.empty());
 }
 
 }  // namespace

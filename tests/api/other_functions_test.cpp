@@ -160,7 +160,7 @@ TEST(Profile, IsReadMergedAndWritten) {
   EXPECT_FALSE(profile->describe().empty());
   EXPECT_EQ(copy.add_to_costs("").error().code, ErrorCode::io);
   OptimizeOptions elsewhere;
-  elsewhere.device = "profile:" + (at / "npu.xprof").string();
+  elsewhere.device.name = "profile:" + (at / "npu.xprof").string();
   EXPECT_EQ(Profile::of_costs(elsewhere).error().code, ErrorCode::invalid_argument);
   EXPECT_EQ(Profile::record({at}, elsewhere).error().text(), at.string() + ": no .onnx files in the folder");
 }

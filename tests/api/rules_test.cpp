@@ -92,7 +92,7 @@ TEST(RuleSets, OfTheBuildAreSelectedByName) {
 }
 
 TEST(Verify, ProvesAndRefutes) {
-  const auto decided = verify(parsed(), {.max_seconds = 60, .jobs = 2});
+  const auto decided = verify(parsed(), {.max_time = Seconds(60), .jobs = 2});
   ASSERT_TRUE(decided) << decided.error().text();
   EXPECT_EQ((*decided)[0].verdict, Verdict::proved);
   EXPECT_FALSE((*decided)[0].counterexample);
@@ -107,8 +107,8 @@ TEST(Verify, ProvesAndRefutes) {
 }
 
 TEST(Verify, RefusesOptionsWithoutMeaning) {
-  EXPECT_EQ(verify(parsed(), {.max_seconds = 0.0}).error().message, "max_seconds must be positive");
-  EXPECT_EQ(verify(parsed(), {.max_seconds = {}, .jobs = 0}).error().message, "jobs must be at least 1");
+  EXPECT_EQ(verify(parsed(), {.max_time = Seconds(0)}).error().message, "max_time must be positive");
+  EXPECT_EQ(verify(parsed(), {.max_time = {}, .jobs = 0}).error().message, "jobs must be at least 1");
 }
 
 TEST(Verify, ReplaysTheRecordsOfShippedRules) {

@@ -32,6 +32,21 @@ class Help(ProgramTest):
         for name in names:
             self.assertIn(f"Examples:\n  xflow {' '.join(name)}", self.succeed(*name, "--help"))
 
+    def test_of_every_subcommand_has_100_columns(self):
+        names = [[name] for name, _ in self.commands("XFLOW_COMMAND")]
+        names += [["rules", name] for name, _ in self.commands("XFLOW_RULES_COMMAND")]
+        for name in [[], *names]:
+            long = [line for line in self.succeed(*name, "--help").splitlines() if len(line) > 100]
+            self.assertEqual([], long, name)
+
+    def test_of_optimize_has_a_line_for_each_option_in_groups(self):
+        text = self.succeed("optimize", "--help").split("Options:\n")[1].split("\nWithout --device")[0]
+        groups = dict(re.findall(r"^(\w+):\n((?:  .*\n)+)", text, re.MULTILINE))
+        self.assertEqual(["Input", "Search", "Device", "Validation", "Output"], list(groups))
+        for group, lines in groups.items():
+            for line in lines.splitlines():
+                self.assertRegex(line, r"^  --[a-z0-9-]+( [A-Z]+(=\S+)?( \.\.\.)?)? +\S", group)
+
     def test_says_the_exit_codes(self):
         self.assertIn("Exit codes: 0 done, 1 negative answer", self.succeed("--help"))
 
@@ -391,7 +406,7 @@ class Numbers(ProgramTest):
         self.assertEqual(64, run.returncode)
         self.assertIn("--numbers: precise not in {exact,rounding,any}", run.stderr)
         self.write("m.onnx", relu())
-        self.fail_with(64, "numbers = exact excludes fast_math", "optimize", "m.onnx", "out.onnx", "--numbers", "exact", "--fast-math")
+        self.fail_with(64, "--numbers exact excludes --fast-math", "optimize", "m.onnx", "out.onnx", "--numbers", "exact", "--fast-math")
 
 
 class Showing(ProgramTest):

@@ -38,7 +38,7 @@ int expectations = 0;
 
 int main() {
   xflow::OptimizeOptions options;
-  options.max_states = 100;
+  options.search.max_states = 100;
 
   const auto graph = graph_with_two_transposes();
   EXPECT(graph.has_value());

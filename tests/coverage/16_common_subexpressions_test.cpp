@@ -19,13 +19,13 @@ TEST_F(CommonSubexpressions, AreComputedOnce) {
   const Value other = builder.apply("exp", {builder.apply("tanh", {x})});
   builder.output("y", builder.apply("matmul", {one, other}));
   OptimizeOptions options;
-  options.device = "profile:" + profile;
-  options.max_states = 100;
+  options.device.name = "profile:" + profile;
+  options.search.max_states = 100;
   const auto result = optimize(builder.build().value(), options);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->graph.nodes().size(), 4U);
-  ASSERT_EQ(result->report.steps.size(), 1U) << result->report.to_text();
-  EXPECT_EQ(result->report.steps[0].rule, "merge-equal-nodes");
+  ASSERT_EQ(result->report.search.steps.size(), 1U) << result->report.to_text();
+  EXPECT_EQ(result->report.search.steps[0].rule, "merge-equal-nodes");
 }
 
 TEST_F(CommonSubexpressions, ThatRulesMakeEqualAreComputedOnce) {

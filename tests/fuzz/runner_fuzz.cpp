@@ -87,8 +87,8 @@ void converse(runner::Runner& peer, const std::string& name, const std::string& 
   for (const std::string* text : {&peer.info().model, &peer.info().library}) expect_printable(*text);
   answered(peer.load(0, {"a model", {}}));
   answered(peer.load(1, {{}, "/" + path}));
-  const std::vector<runner::NamedTensor> inputs = {{name, eval::Tensor::of_doubles(ir::DataType::float32, {2}, {1, 2})},
-                                                   {"words", eval::Tensor::of_strings({2}, {name, "b"})}};
+  const std::vector<xflow::cost::NamedTensor> inputs = {{name, eval::Tensor::of_doubles(ir::DataType::float32, {2}, {1, 2})},
+                                                        {"words", eval::Tensor::of_strings({2}, {name, "b"})}};
   answered(peer.set_inputs(0, inputs));
   if (const auto times = peer.run(0, 0, 3); answered(times)) {
     expect(times->time.value >= 0 && std::isfinite(times->time.value), "a time is a number that is not negative");
@@ -96,7 +96,7 @@ void converse(runner::Runner& peer, const std::string& name, const std::string& 
       expect(times->processor->value >= 0 && std::isfinite(times->processor->value), "a time is a number that is not negative");
   }
   if (const auto outputs = peer.outputs(0, 0); answered(outputs))
-    for (const runner::NamedTensor& output : *outputs) look_at(output.tensor);
+    for (const xflow::cost::NamedTensor& output : *outputs) look_at(output.tensor);
   answered(peer.unload(0));
 }
 

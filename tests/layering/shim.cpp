@@ -6,7 +6,7 @@
 // 0 if the library reads a model and gives one back.
 extern "C" XFLOW_API int shim_optimize(const char* model, std::size_t size) {
   xflow::OptimizeOptions options;
-  options.max_states = 10;
+  options.search.max_states = 10;
   const auto result = xflow::optimize(std::string_view(model, size), options);
   return result && !result->model.empty() ? 0 : 1;
 }

@@ -48,13 +48,13 @@ class WrongRule : public ::testing::Test {
     problem.fold = [this](ValueId v) { return eval::fold(arena_, v); };
     problem.rules = &rules_;
     OptimizeOptions options;
-    options.max_states = 300;
+    options.search.max_states = 300;
     auto outcome = api::improve(problem, options, {}, report_);
     EXPECT_TRUE(outcome) << outcome.error().text();
     return *std::move(outcome);
   }
   bool all_agree() const {
-    return std::ranges::all_of(report_.regions, [](const OptimizeReport::Region& region) { return region.agrees; });
+    return std::ranges::all_of(report_.regions.checked, [](const CheckedRegion& region) { return region.agrees; });
   }
 
   ir::Arena arena_;
@@ -72,15 +72,15 @@ TEST_F(WrongRule, IsTakenBackWhereItWasAppliedAndRewritesElsewhereStay) {
   EXPECT_EQ(outcome.steps[0].rule, "relu-twice");
   EXPECT_EQ(outcome.steps[1].rule, "relu-twice");
   EXPECT_LT(outcome.after, outcome.before);
-  EXPECT_EQ(report_.regions.size(), 2U);
+  EXPECT_EQ(report_.regions.checked.size(), 2U);
   EXPECT_TRUE(all_agree());
-  ASSERT_EQ(report_.withdrawn.size(), 1U);
-  EXPECT_EQ(report_.withdrawn[0].rule, "tanh-twice-is-once");
-  EXPECT_EQ(report_.withdrawn[0].where, "the tanh");
-  EXPECT_EQ(report_.withdrawn[0].value, "v");
-  EXPECT_FALSE(report_.withdrawn[0].message.empty());
+  ASSERT_EQ(report_.regions.withdrawn.size(), 1U);
+  EXPECT_EQ(report_.regions.withdrawn[0].rule, "tanh-twice-is-once");
+  EXPECT_EQ(report_.regions.withdrawn[0].where, "the tanh");
+  EXPECT_EQ(report_.regions.withdrawn[0].value, "v");
+  EXPECT_FALSE(report_.regions.withdrawn[0].message.empty());
   EXPECT_NE(report_.to_text().find("taken back  tanh-twice-is-once at the tanh, whose value 'v' does not agree with the original: " +
-                                   report_.withdrawn[0].message + "\n"),
+                                   report_.regions.withdrawn[0].message + "\n"),
             std::string::npos)
       << report_.to_text();
   EXPECT_NE(report_.to_json().find(R"("rule": "tanh-twice-is-once",)"), std::string::npos);
@@ -93,19 +93,19 @@ TEST_F(WrongRule, IsTakenBackThoughTheSearchHadToEnd) {
   problem.fold = [this](ValueId v) { return eval::fold(arena_, v); };
   problem.rules = &rules_;
   OptimizeOptions options;
-  options.max_states = 300;
+  options.search.max_states = 300;
   const RunLimits limits(options);
   problem.limits = &limits;
   const auto interrupt = [&](const OptimizeProgress& progress) {
-    if (progress.phase == "checking") options.cancel.finish();
+    if (progress.phase == Phase::checking) options.cancel.finish();
   };
   const auto outcome = api::improve(problem, options, interrupt, report_);
   ASSERT_TRUE(outcome) << outcome.error().text();
   ASSERT_EQ(outcome->steps.size(), 1U) << report_.reason;
   EXPECT_EQ(outcome->steps[0].rule, "relu-twice");
   EXPECT_TRUE(all_agree());
-  EXPECT_EQ(report_.withdrawn.size(), 1U);
-  EXPECT_EQ(report_.stop_reason, "interrupted");
+  EXPECT_EQ(report_.regions.withdrawn.size(), 1U);
+  EXPECT_EQ(report_.search.stop_reason, "interrupted");
 }
 
 TEST_F(WrongRule, ThatReadsWhatARightOneMadeIsTakenBackAlone) {
@@ -123,7 +123,7 @@ TEST_F(WrongRule, ThatFitsAgainWhereItWasTakenBackEndsAll) {
   EXPECT_EQ(count(outcome.best, "tanh"), 12U);
   EXPECT_EQ(outcome.steps.size(), 1U);
   EXPECT_TRUE(all_agree());
-  EXPECT_GE(report_.withdrawn.size(), 1U);
+  EXPECT_GE(report_.regions.withdrawn.size(), 1U);
 }
 
 TEST_F(WrongRule, LeavesTheOriginalIfItIsAllThereWas) {
@@ -133,7 +133,7 @@ TEST_F(WrongRule, LeavesTheOriginalIfItIsAllThereWas) {
   EXPECT_TRUE(outcome.steps.empty());
   EXPECT_EQ(outcome.after, outcome.before);
   EXPECT_EQ(report_.reason, "no proved rule makes it cheaper");
-  EXPECT_EQ(report_.withdrawn.size(), 1U);
+  EXPECT_EQ(report_.regions.withdrawn.size(), 1U);
 }
 
 }  // namespace

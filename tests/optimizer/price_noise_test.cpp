@@ -8,8 +8,8 @@ namespace {
 
 OptimizeReport predicted(double before, double after) {
   OptimizeReport report;
-  report.before_nanoseconds = before;
-  report.after_nanoseconds = after;
+  report.predicted.before = Nanoseconds(before);
+  report.predicted.after = Nanoseconds(after);
   report.kernels.measured = 8;
   report.kernels.known = 2;
   return report;
@@ -41,16 +41,16 @@ TEST(PriceNoise, CountsWhatBuiltInSimplificationsSave) {
 }
 
 TEST(NoSlower, IsEqualOrFasterAtEveryChoiceOfSizes) {
-  OptimizeReport::EndToEnd run;
+  GateReport run;
   EXPECT_FALSE(is_no_slower(run));
   run.run = true;
   run.comparisons.resize(2);
-  run.comparisons[0].verdict = "faster";
-  run.comparisons[1].verdict = "equal";
+  run.comparisons[0].verdict = GateVerdict::faster;
+  run.comparisons[1].verdict = GateVerdict::equal;
   EXPECT_TRUE(is_no_slower(run));
-  for (const char* verdict : {"slower", "undecided", "failed"}) {
+  for (const GateVerdict verdict : {GateVerdict::slower, GateVerdict::undecided, GateVerdict::failed}) {
     run.comparisons[1].verdict = verdict;
-    EXPECT_FALSE(is_no_slower(run)) << verdict;
+    EXPECT_FALSE(is_no_slower(run)) << to_string(verdict);
   }
 }
 

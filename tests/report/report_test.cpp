@@ -9,8 +9,8 @@ namespace {
 OptimizeReport report() {
   OptimizeReport report;
   report.device = "cpu";
-  report.stop_reason = "budget of states used up";
-  report.kernels = {12, 300, 0, 0, 0, 1.25};
+  report.search.stop_reason = "budget of states used up";
+  report.kernels = {12, 300, 0, 0, 0, Seconds(1.25)};
   return report;
 }
 
@@ -24,8 +24,8 @@ TEST(Report, SaysWhatWasMeasured) {
 
 TEST(Report, SaysHowMuchWasNotRun) {
   OptimizeReport partly = report();
-  partly.end_to_end.run = true;
-  partly.end_to_end.share_not_run = 1.0 / 3;
+  partly.gate.run = true;
+  partly.gate.share_not_run = 1.0 / 3;
   EXPECT_TRUE(says(partly, "            33 % of the operations could not be run here: what is between them was, on values drawn for it"))
       << partly.to_text();
 }

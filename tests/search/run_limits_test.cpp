@@ -20,15 +20,15 @@ TEST(RunLimits, AreFiveMinutesAndHalfOfTheMachine) {
 
 TEST(RunLimits, AreTenTimesALongerBudget) {
   OptimizeOptions options;
-  options.max_seconds = 100;
+  options.search.max_time = Seconds(100);
   EXPECT_GT(RunLimits(options).seconds_left(), 990);
-  options.max_total_seconds = 7;
+  options.time_limit = Seconds(7);
   EXPECT_LE(RunLimits(options).seconds_left(), 7);
 }
 
 TEST(RunLimits, OfNoTimeAreOver) {
   OptimizeOptions options;
-  options.max_total_seconds = 0;
+  options.time_limit = Seconds(0);
   const RunLimits limits(options);
   EXPECT_TRUE(limits.is_over());
   EXPECT_EQ(limits.seconds_left(), 0);

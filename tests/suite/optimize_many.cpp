@@ -26,18 +26,19 @@ using xflow::OptimizeReport;
 
 json optimize(const json& task, OptimizeOptions options) {
   if (task.contains("shapes"))
-    for (const auto& [input, dims] : task["shapes"].items()) options.shapes.push_back({input, dims.get<std::vector<std::int64_t>>()});
+    for (const auto& [input, dims] : task["shapes"].items()) options.input.shapes.push_back({input, dims.get<std::vector<std::int64_t>>()});
   const auto report = xflow::optimize_file(task["in"], task["out"], options);
   if (!report) return {{"error", report.error().text()}};
   std::uint64_t checked = 0;
-  for (const OptimizeReport::Region& region : report->regions) checked += region.checked_values;
+  for (const xflow::CheckedRegion& region : report->regions.checked) checked += region.checked_values;
   json rules = json::array();
-  for (const OptimizeReport::Step& step : report->steps) rules.push_back(step.rule);
+  for (const xflow::RewriteStep& step : report->search.steps) rules.push_back(step.rule);
   json withdrawn = json::array();
-  for (const OptimizeReport::Withdrawn& taken : report->withdrawn) withdrawn.push_back(fmt::format("{}: {}", taken.rule, taken.message));
+  for (const xflow::WithdrawnRewrite& taken : report->regions.withdrawn)
+    withdrawn.push_back(fmt::format("{}: {}", taken.rule, taken.message));
   return {{"improved", report->improved},         {"reason", report->reason},          {"rules", std::move(rules)},
-          {"withdrawn", std::move(withdrawn)},    {"states", report->states},          {"checked_values", checked},
-          {"nodes_before", report->nodes_before}, {"nodes_after", report->nodes_after}};
+          {"withdrawn", std::move(withdrawn)},    {"states", report->search.states},   {"checked_values", checked},
+          {"nodes_before", report->nodes.before}, {"nodes_after", report->nodes.after}};
 }
 
 json check(const json& task) {
@@ -52,14 +53,14 @@ json check(const json& task) {
 
 int main(int argc, char** argv) {
   OptimizeOptions options;
-  options.gate = false;
-  options.max_states = 300;
+  options.validation.gate = false;
+  options.search.max_states = 300;
   for (int k = 1; k + 1 < argc; k += 2) {
     const std::string_view name = argv[k];
     if (name == "--states") {
-      options.max_states = std::strtoull(argv[k + 1], nullptr, 10);
+      options.search.max_states = std::strtoull(argv[k + 1], nullptr, 10);
     } else if (name == "--device") {
-      options.device = argv[k + 1];
+      options.device.name = argv[k + 1];
     } else {
       std::fprintf(stderr, "optimize_many: unknown option '%s'\n", argv[k]);
       return 64;

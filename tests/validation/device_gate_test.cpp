@@ -56,7 +56,7 @@ class DeviceGateTest : public ::testing::Test {
     costs_.opened_gpu = std::move(gpu);
     costs_.database = std::make_unique<cost::Database>(cost::Database::open("", costs_.gpu->info()));
   }
-  const OptimizeReport::EndToEnd& told() const { return report_.end_to_end; }
+  const GateReport& told() const { return report_.gate; }
 
   ir::Arena arena;
   RunInputs runs_;
@@ -77,16 +77,16 @@ TEST_F(DeviceGateTest, LetsPassWhatIsFaster) {
   EXPECT_EQ(judge({{op("relu", {turned_twice(x)})}}, {{op("relu", {x})}}), "");
   EXPECT_TRUE(told().run);
   EXPECT_EQ(told().reason, "");
-  EXPECT_EQ(told().clock, "thread CPU time");
+  EXPECT_EQ(told().clock, Clock::thread_cpu_time);
   EXPECT_NE(told().device.find("oneDNN"), std::string::npos) << told().device;
   EXPECT_EQ(told().share_not_run, 0);
   ASSERT_EQ(told().comparisons.size(), 1U);
   const auto& comparison = told().comparisons[0];
   EXPECT_EQ(comparison.sizes, "the declared sizes");
-  EXPECT_EQ(comparison.verdict, "faster");
+  EXPECT_EQ(comparison.verdict, GateVerdict::faster);
   EXPECT_GE(comparison.pairs, 15U);
   EXPECT_LT(comparison.ratio, 1);
-  EXPECT_LT(comparison.result_nanoseconds, comparison.original_nanoseconds);
+  EXPECT_LT(comparison.result, comparison.original);
 }
 
 TEST_F(DeviceGateTest, RunsOnAGpuWhatWasTimedThere) {
@@ -94,11 +94,11 @@ TEST_F(DeviceGateTest, RunsOnAGpuWhatWasTimedThere) {
   const ValueId x = input("x", {8, 16});
   const ValueId once = op("relu", {x});
   EXPECT_EQ(judge({{op("relu", {turned_twice(x)})}}, {{once}}), "");
-  EXPECT_EQ(told().clock, "device time");
+  EXPECT_EQ(told().clock, Clock::device_time);
   EXPECT_EQ(told().device, "host 1, this CPU, 1 thread");
-  EXPECT_EQ(told().comparisons[0].verdict, "faster");
-  EXPECT_NEAR(told().comparisons[0].original_nanoseconds, 3000, 1e-6) << "each kernel of this GPU says that it takes a microsecond";
-  EXPECT_NEAR(told().comparisons[0].result_nanoseconds, 1000, 1e-6);
+  EXPECT_EQ(told().comparisons[0].verdict, GateVerdict::faster);
+  EXPECT_NEAR(told().comparisons[0].original.count(), 3000, 1e-6) << "each kernel of this GPU says that it takes a microsecond";
+  EXPECT_NEAR(told().comparisons[0].result.count(), 1000, 1e-6);
   const std::string against = judge({{once}}, {{op("sigmoid", {x})}});
   EXPECT_EQ(against.rfind("it computes something else there: output 'y' ", 0), 0U) << against;
 }
@@ -117,14 +117,14 @@ TEST_F(DeviceGateTest, KeepsBackWhatIsFasterByLittle) {
             "it there");
   EXPECT_EQ(told().reason, against);
   EXPECT_TRUE(told().run);
-  EXPECT_EQ(told().comparisons[0].verdict, "faster");
+  EXPECT_EQ(told().comparisons[0].verdict, GateVerdict::faster);
 }
 
 TEST_F(DeviceGateTest, KeepsBackWhatIsSlower) {
   const ValueId x = input("x", {256, 512});
   const std::string against = judge({{op("relu", {x})}}, {{op("relu", {turned_twice(x)})}});
   EXPECT_EQ(against.rfind("it is slower: ", 0), 0U) << against;
-  EXPECT_EQ(told().comparisons[0].verdict, "slower");
+  EXPECT_EQ(told().comparisons[0].verdict, GateVerdict::slower);
 }
 
 TEST_F(DeviceGateTest, KeepsBackWhatIsRunByTheSameKernels) {
@@ -152,9 +152,9 @@ TEST_F(DeviceGateTest, KeepsBackWhatIsSlowerAtOneOfSeveralChoicesOfSizes) {
   const std::string against = judge(original, candidate);
   EXPECT_EQ(against.rfind("it is slower at x: [1, 512], z: [256, 512]: ", 0), 0U) << against;
   ASSERT_EQ(told().comparisons.size(), 2U);
-  EXPECT_EQ(told().comparisons[0].verdict, "faster");
+  EXPECT_EQ(told().comparisons[0].verdict, GateVerdict::faster);
   EXPECT_EQ(told().comparisons[0].sizes, "x: [256, 512], z: [1, 512]");
-  EXPECT_EQ(told().comparisons[1].verdict, "slower");
+  EXPECT_EQ(told().comparisons[1].verdict, GateVerdict::slower);
 }
 
 TEST_F(DeviceGateTest, KeepsBackWhatComputesSomethingElse) {
@@ -232,15 +232,15 @@ TEST_F(DeviceGateTest, RunsTheInputsThatAreGiven) {
 
 TEST_F(DeviceGateTest, SpendsNoMoreThanItsBudget) {
   const ValueId x = input("x", {256, 512});
-  options_.max_measure_seconds = 0;
+  options_.validation.max_measure_time = Seconds(0);
   EXPECT_EQ(judge({{op("relu", {turned_twice(x)})}}, {{op("relu", {x})}}), "the budget of 0 s was used up after 0 of 15 pairs");
 }
 
 TEST(EndToEnd, SaysWhatDeclaringShapesGained) {
-  OptimizeReport::EndToEnd trial;
-  trial.seconds = 3;
+  GateReport trial;
+  trial.time = Seconds(3);
   const auto add = [&](std::uint64_t pairs, double ratio, double low, double high) {
-    OptimizeReport::EndToEnd::Comparison& comparison = trial.comparisons.emplace_back();
+    GateComparison& comparison = trial.comparisons.emplace_back();
     comparison.pairs = pairs;
     comparison.ratio = ratio;
     comparison.low = low;
@@ -248,11 +248,11 @@ TEST(EndToEnd, SaysWhatDeclaringShapesGained) {
   };
   add(15, 0.942, 0.93, 0.95);
   add(31, 1, 0.99, 1.01);
-  OptimizeReport::EndToEnd report;
+  GateReport report;
   list_declared(trial, 214, "", report);
   EXPECT_EQ(report.declared,
             "214, 0.942 of the time without [0.930, 0.950] in 15 pairs, 1.000 of the time without [0.990, 1.010] in 31 pairs");
-  EXPECT_EQ(report.seconds, 3);
+  EXPECT_EQ(report.time, Seconds(3));
   EXPECT_TRUE(report.others.empty());
   report.declared.clear();
   list_declared(trial, 214, "it is not faster: ...", report);

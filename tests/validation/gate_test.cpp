@@ -19,7 +19,7 @@ class GateMachine : public Executor {
   explicit GateMachine(std::uint64_t seed = 1) : random_(seed) {}
 
   const DeviceInfo& info() const override { return info_; }
-  bool has_wall_clock() const override { return processor_loses > 0; }
+  Clock clock() const override { return processor_loses > 0 ? Clock::wall_time : Clock::cpu_time; }
 
   Result<RunTimes> run(ProgramId program, std::size_t sizes, int repeats) override {
     ++runs[program];
@@ -118,7 +118,7 @@ TEST(Gate, LetsAFasterCandidatePassAfterTheLeastNumberOfPairs) {
   EXPECT_NEAR(c.high, 0.5, 1e-9);
   EXPECT_NEAR(c.original.value, 20e6, 1);
   EXPECT_NEAR(c.candidate.value, 10e6, 1);
-  EXPECT_NEAR(c.chance, std::pow(0.5, 39), 1e-15);
+  EXPECT_NEAR(c.p_value, std::pow(0.5, 39), 1e-15);
   EXPECT_EQ(machine.renewals, 3);
   ASSERT_EQ(c.again.size(), 3U);
   for (const double ratio : c.again) EXPECT_NEAR(ratio, 0.5, 1e-9);
@@ -326,7 +326,7 @@ TEST(Gate, MayDecideEarlyWhereTheBudgetEnds) {
   const GateResult result = judge(machine, 1, options);
   const GateComparison& c = result.comparisons[0];
   EXPECT_EQ(c.verdict, GateVerdict::faster);
-  EXPECT_LE(c.chance, 0.05 / 4);
+  EXPECT_LE(c.p_value, 0.05 / 4);
 }
 
 TEST(Gate, SurvivesCrashes) {

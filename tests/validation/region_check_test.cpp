@@ -129,7 +129,7 @@ TEST_F(Regions, OfManyElementsAreCheckedAtASample) {
   const ir::ValueId before = op("mul", {op("mul", {op("tanh", {x}), number(3)}), number(5)});
   const auto checked = check(before, op("mul", {op("tanh", {x}), number(15)}));
   ASSERT_TRUE(checked) << checked.error().text();
-  const OptimizeReport::Region& region = checked->regions[0];
+  const CheckedRegion& region = checked->regions[0];
   EXPECT_TRUE(region.agrees) << region.message;
   EXPECT_EQ(region.values, std::uint64_t{1} << 28);
   EXPECT_LE(region.checked_values, std::uint64_t{1} << 24);

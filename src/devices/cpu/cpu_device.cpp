@@ -1,6 +1,7 @@
 #include "src/devices/cpu/cpu_device.h"
 
 #include <fmt/format.h>
+#include <xflow/report.h>
 
 #include <algorithm>
 #include <array>
@@ -50,7 +51,7 @@ class Device final : public CpuDevice {
     info_.library = fmt::format("{}, loops {}", library_->version(), kLoopVersion);
     if (options.between > 0) info_.library += fmt::format(", {} MiB between launches", options.between >> 20U);
     info_.threads = options.threads;
-    info_.clock = options.threads == 1 ? "thread CPU time" : "wall time";
+    info_.clock = to_string(options.threads == 1 ? xflow::Clock::thread_cpu_time : xflow::Clock::wall_time);
     info_.control = control_name();
     // Constants are read once a run; the places of results are shared by kernels that are not far from one another.
     rotation_ = {options.between, std::min(options.between / 2, kResultBytes)};

@@ -11,7 +11,7 @@ Unexpected stopped() { return fail(ErrorCode::limit, "time is over"); }
 
 Result<RunTimes> CpuExecutor::run(ProgramId id, std::size_t sizes, int repeats) {
   XFLOW_TRY(Program* const graph, ready(id, sizes));
-  if (!has_wall_clock()) {
+  if (clock() != Clock::wall_time) {
     Nanoseconds sum;
     for (int k = 0; k < repeats && !graph->was_stopped(); ++k) sum += graph->run().thread;
     if (graph->was_stopped()) return stopped();

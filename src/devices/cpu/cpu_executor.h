@@ -10,7 +10,7 @@ class CpuExecutor final : public ProgramExecutor<CpuDevice, Program> {
  public:
   using ProgramExecutor::ProgramExecutor;
 
-  bool has_wall_clock() const override { return info().threads > 1; }
+  Clock clock() const override { return info().threads > 1 ? Clock::wall_time : Clock::thread_cpu_time; }
   Result<RunTimes> run(ProgramId id, std::size_t sizes, int repeats) override;
 };
 

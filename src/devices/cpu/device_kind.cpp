@@ -12,11 +12,12 @@ namespace {
 
 Result<void> open_cpu(DeviceCosts& costs, const DeviceRequest& request) {
   const OptimizeOptions& options = request.options;
-  if (request.argument) return no_device(options.device);
-  XFLOW_TRY(const auto caches, caches_of(options));
+  if (request.argument) return no_device(options.device.name);
+  const auto caches = caches_of(options.device);
   cost::cpu::CpuOptions cpu_options;
-  cpu_options.threads = options.threads;
-  cpu_options.between = caches ? *caches : cost::cpu::between_for(request.bytes_of_run(), options.threads);
+  cpu_options.threads = options.device.threads;
+  costs.between_for = [threads = options.device.threads](std::size_t bytes) { return cost::cpu::between_for(bytes, threads); };
+  cpu_options.between = costs.between = caches ? *caches : costs.between_for(request.bytes_of_run());
   XFLOW_TRY(costs.cpu, cost::cpu::open_cpu_device(cpu_options));
   return {};
 }

@@ -1,6 +1,7 @@
 #include "src/devices/cuda/cuda_gpu.h"
 
 #include <fmt/format.h>
+#include <xflow/report.h>
 
 #include <algorithm>
 #include <array>
@@ -78,7 +79,7 @@ class CudaGpu final : public gpu::Gpu {
     info_.model = name.data();
     info_.library = fmt::format("{}, driver for CUDA {}.{}, TF32 {}, workspace {} MiB, kernels {}", libraries, version / 1000,
                                 version % 1000 / 10, settings_.tf32 ? "on" : "off", settings_.most_workspace >> 20U, kKernelVersion);
-    info_.clock = "device time";
+    info_.clock = to_string(xflow::Clock::device_time);
     std::array<char, 64> bus{};
     if (runtime_.bus(bus.data(), bus.size() - 1, device_) == CUDA_SUCCESS) clock_ = Clock::open(bus.data());
     return {};

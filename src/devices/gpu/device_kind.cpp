@@ -24,20 +24,20 @@ std::optional<int> gpu_number(const std::optional<std::string>& argument) {
 Result<void> open_gpu(DeviceCosts& costs, const DeviceRequest& request) {
   const OptimizeOptions& options = request.options;
   const auto number = gpu_number(request.argument);
-  if (!number) return no_device(options.device);
+  if (!number) return no_device(options.device.name);
   const auto plugin = cost::load_plugin("cuda");
-  if (!plugin) return fail(plugin.error().code, fmt::format("device '{}' cannot be used: {}", options.device, plugin.error().message));
+  if (!plugin) return fail(plugin.error().code, fmt::format("device '{}' cannot be used: {}", options.device.name, plugin.error().message));
   cost::GpuSettings settings;
-  settings.tf32 = options.tf32;
-  settings.most_workspace = options.gpu_workspace;
+  settings.tf32 = options.device.tf32;
+  settings.most_workspace = options.device.gpu_workspace;
   auto opened = (*plugin)->open(*number, settings);
-  if (!opened) return fail(opened.error().code, fmt::format("device '{}' cannot be used: {}", options.device, opened.error().message));
+  if (!opened) return fail(opened.error().code, fmt::format("device '{}' cannot be used: {}", options.device.name, opened.error().message));
   costs.opened_gpu = *std::move(opened);
   // What does not fit into the cache of the device is not there when the next run comes.
-  XFLOW_TRY(const auto caches, caches_of(options));
+  const auto caches = caches_of(options.device);
   cost::gpu::GpuOptions gpu_options;
-  const std::size_t cache = costs.opened_gpu->cache_bytes();
-  gpu_options.between = caches ? *caches : request.bytes_of_run() > cache ? 2 * cache : 0;
+  costs.between_for = [cache = costs.opened_gpu->cache_bytes()](std::size_t bytes) { return bytes > cache ? 2 * cache : 0; };
+  gpu_options.between = costs.between = caches ? *caches : costs.between_for(request.bytes_of_run());
   costs.gpu = std::make_unique<cost::gpu::GpuDevice>(*costs.opened_gpu, gpu_options);
   return {};
 }

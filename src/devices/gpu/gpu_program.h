@@ -55,7 +55,7 @@ class GpuExecutor final : public ProgramExecutor<GpuDevice, GpuProgram> {
  public:
   using ProgramExecutor::ProgramExecutor;
 
-  bool has_wall_clock() const override { return false; }
+  Clock clock() const override { return Clock::device_time; }
   Result<RunTimes> run(ProgramId id, std::size_t sizes, int repeats) override;
 };
 

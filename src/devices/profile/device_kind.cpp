@@ -7,7 +7,7 @@ namespace xflow::api {
 namespace {
 
 Result<void> open_profile(DeviceCosts& costs, const DeviceRequest& request) {
-  if (!request.argument) return no_device(request.options.device);
+  if (!request.argument) return no_device(request.options.device.name);
   XFLOW_TRY(cost::profile::Profile read, cost::profile::read_profile(*request.argument));
   costs.profile = std::make_unique<cost::profile::ProfileDevice>(std::move(read));
   return {};

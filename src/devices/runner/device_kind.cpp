@@ -10,13 +10,13 @@ namespace {
 
 Result<void> open_runner(DeviceCosts& costs, const DeviceRequest& request) {
   const OptimizeOptions& options = request.options;
-  if (request.argument) return no_device(options.device);
-  if (options.runner.empty()) return fail(ErrorCode::invalid_argument, "the device 'runner' needs the command of a runner");
+  if (request.argument) return no_device(options.device.name);
+  if (options.device.runner.empty()) return fail(ErrorCode::invalid_argument, "the device 'runner' needs the command of a runner");
   cost::runner::RunnerDeviceOptions runner_options;
   // What is left is less when another runner is started later: then Device::stop_when says what ends it.
-  runner_options.runner = {options.runner, options.threads, start_patience(options, request.seconds_left)};
-  runner_options.max_seconds = options.max_kernel_seconds;
-  runner_options.patience = std::clamp(options.max_kernel_seconds, kLeastPatience, runner_options.patience);
+  runner_options.runner = {options.device.runner, options.device.threads, start_patience(options, request.seconds_left)};
+  runner_options.max_seconds = options.device.max_kernel_time.count();
+  runner_options.patience = std::clamp(options.device.max_kernel_time.count(), kLeastPatience, runner_options.patience);
   auto opened = cost::runner::RunnerDevice::open(runner_options);
   if (!opened) return fail(ErrorCode::unsupported, opened.error().text());
   costs.runner = *std::move(opened);

@@ -193,9 +193,8 @@ Result<void> Runner::greet(int threads) {
     channel_.reset();
     return fail(ErrorCode::unsupported, fmt::format("it speaks version {} of the protocol, not {}", *protocol, kProtocol));
   }
-  has_wall_clock_ = *clock == "wall";
-  info_ = DeviceInfo{"runner", one_line(*device), one_line(fmt::format("{} {}", *name, *version)), threads,
-                     has_wall_clock_ ? "wall time" : "CPU time"};
+  clock_ = *clock == "wall" ? xflow::Clock::wall_time : xflow::Clock::cpu_time;
+  info_ = DeviceInfo{"runner", one_line(*device), one_line(fmt::format("{} {}", *name, *version)), threads, to_string(clock_)};
   return {};
 }
 
@@ -224,7 +223,7 @@ Result<RunTimes> Runner::run(std::uint32_t model, std::uint32_t inputs, int repe
   const auto time = number_in(json, "nanoseconds");
   if (!time || !(*time >= 0)) return nonsense<RunTimes>("to 'run' has no time in 'nanoseconds'");
   RunTimes times{{*time}, std::nullopt};
-  if (!has_wall_clock_ || !json.contains("processor_nanoseconds")) return times;
+  if (clock_ != xflow::Clock::wall_time || !json.contains("processor_nanoseconds")) return times;
   const auto processor = number_in(json, "processor_nanoseconds");
   if (!processor || !(*processor >= 0)) return nonsense<RunTimes>("to 'run' has something else than a time in 'processor_nanoseconds'");
   times.processor = Nanoseconds{*processor};

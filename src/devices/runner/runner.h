@@ -2,6 +2,7 @@
 #pragma once
 
 #include <xflow/error.h>
+#include <xflow/report.h>
 
 #include <cstdint>
 #include <functional>
@@ -13,7 +14,7 @@
 
 #include "src/eval/tensor.h"
 #include "src/kernels/device.h"
-#include "src/runtime/run_times.h"
+#include "src/runtime/model_executor.h"
 
 namespace xflow::cost::runner {
 
@@ -27,17 +28,6 @@ struct RunnerOptions {
   std::function<bool()> stop = {};  // asked while it is waited for: true ends it with Error::limit; null: never
   // Asked likewise: a runner that holds more bytes of memory is ended with Error::limit. Null: no bound.
   std::function<std::uint64_t()> bytes_left = {};
-};
-
-struct NamedTensor {
-  std::string name;
-  eval::Tensor tensor;
-};
-
-// Where a model is: its bytes, or a file, which a model with external data needs. The bytes must live as long as whoever keeps this.
-struct ModelSource {
-  std::string_view bytes;
-  std::string path;  // absolute; used where it is not empty
 };
 
 // One running process. Errors of a request: unsupported, with what the runner said of it, where the runner goes on; anything else (it
@@ -55,7 +45,7 @@ class Runner {
   // name: "runner", model: the device as the runner calls it, library: name and version of the runtime, clock: what it reads.
   const DeviceInfo& info() const { return info_; }
   // Whether that goes on while others have the processor.
-  bool has_wall_clock() const { return has_wall_clock_; }
+  xflow::Clock clock() const { return clock_; }
   bool is_running() const { return channel_ != nullptr; }
 
   // Models and sets of inputs have numbers that the caller chooses.
@@ -78,7 +68,7 @@ class Runner {
 
   std::unique_ptr<Channel> channel_;
   DeviceInfo info_;
-  bool has_wall_clock_ = false;
+  xflow::Clock clock_ = xflow::Clock::cpu_time;
   double patience_ = 60;
 };
 

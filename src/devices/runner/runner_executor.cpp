@@ -15,7 +15,7 @@ Result<void> RunnerExecutor::start() {
   ++starts_;
   XFLOW_TRY(runner_, Runner::start(options_));
   info_ = runner_->info();
-  has_wall_clock_ = runner_->has_wall_clock();
+  clock_ = runner_->clock();
   has_program_.assign(programs_.size(), false);
   has_inputs_.assign(inputs_.size(), false);
   return {};

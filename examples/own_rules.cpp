@@ -1,0 +1,61 @@
+// Optimises a graph with a rule of the caller beside the built-in ones. The rule is proved before it is applied; a rule
+// that is wrong is an error.
+#include <xflow/xflow.h>
+
+#include <cstdio>
+#include <string>
+
+namespace {
+
+// tanh(x) + tanh(-x) = 0, since tanh is odd; written as x - x.
+constexpr const char* kRule = R"(rule sum-of-opposite-tangents
+  with
+    x: [A..]
+  source
+    y = tanh(x) + tanh(-x)
+  target
+    y = tanh(x) - tanh(x)
+)";
+
+// 1 + x is not x.
+constexpr const char* kWrong = R"(rule wrong
+  with
+    x: [A..]
+  source
+    y = 1 + x
+  target
+    y = x
+)";
+
+int fail(const std::string& why) {
+  std::fprintf(stderr, "%s\n", why.c_str());
+  return 1;
+}
+
+}  // namespace
+
+int main() {
+  xflow::GraphBuilder builder;
+  const xflow::Value x = builder.input("x", xflow::DataType::float32, {"N", 64});
+  const xflow::Value positive = builder.apply("tanh", {x});
+  const xflow::Value negative = builder.apply("tanh", {builder.apply("neg", {x})});
+  builder.output("y", builder.apply("add", {positive, negative}));
+  const auto graph = builder.build();
+  if (!graph) return fail(graph.error().text());
+
+  const auto shipped = xflow::RuleSet::shipped();
+  if (!shipped) return fail(shipped.error().text());
+  xflow::OptimizeOptions options;
+  options.search.max_states = 100;
+  options.search.rule_text = shipped->text() + "\n" + kRule;
+  options.validation.gate = false;  // predict, do not run
+  const auto better = xflow::optimize(*graph, options);
+  if (!better) return fail(better.error().text());
+  for (const xflow::RewriteStep& step : better->report.search.steps) std::printf("%s at %s\n", step.rule.c_str(), step.where.c_str());
+
+  options.search.rule_text = kWrong;
+  const auto refused = xflow::optimize(*graph, options);
+  if (refused) return fail("a wrong rule was applied");
+  std::printf("%s\n", refused.error().text().c_str());
+  return 0;
+}

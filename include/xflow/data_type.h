@@ -1,0 +1,25 @@
+// Types of elements.
+#pragma once
+
+#include <cstdint>
+
+namespace xflow {
+
+// Element types, with the numbers of ONNX's TensorProto.DataType. Others of ONNX exist in models; graphs built in code compute with these.
+enum class DataType : std::uint8_t {
+  float32 = 1,
+  uint8 = 2,
+  int8 = 3,
+  uint16 = 4,
+  int16 = 5,
+  int32 = 6,
+  int64 = 7,
+  boolean = 9,
+  float16 = 10,
+  float64 = 11,
+  uint32 = 12,
+  uint64 = 13,
+  bfloat16 = 16,
+};
+
+}  // namespace xflow

@@ -1,0 +1,53 @@
+#include "src/devices/own/own_device.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace xflow::cost::own {
+namespace {
+
+std::vector<KernelTensor> tensors(const std::vector<ops::TensorSpec>& specs) {
+  std::vector<KernelTensor> result;
+  result.reserve(specs.size());
+  for (const ops::TensorSpec& spec : specs)
+    result.push_back({static_cast<xflow::DataType>(static_cast<std::uint8_t>(spec.data_type)), spec.dims, spec.constant});
+  return result;
+}
+
+FusedOperation fused(const ops::PostOperation& post) { return {post.name, post.reals, tensors(post.operands)}; }
+
+Kernel kernel(const ops::KernelSpec& spec) {
+  Kernel result{spec.kernel, spec.word, tensors(spec.operands), tensors(spec.results), spec.integers, spec.reals, {}, ops::to_string(spec)};
+  for (const ops::PostOperation& post : spec.post) result.fused.push_back(fused(post));
+  return result;
+}
+
+}  // namespace
+
+OwnDevice::OwnDevice(std::shared_ptr<xflow::Device> device, int threads) : device_(std::move(device)) {
+  info_.name = "own";
+  info_.model = device_->name();
+  info_.library = "by the caller";
+  info_.threads = threads;
+}
+
+bool OwnDevice::can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const {
+  return device_->can_fuse(kernel(base), fused(post));
+}
+
+Result<KernelCost> OwnDevice::measure(const ops::KernelSpec& spec, Layout /*layout*/) {
+  if (is_stopped()) return fail(ErrorCode::limit, fmt::format("cannot run {} here: time is over", spec.kernel));
+  const auto time = device_->measure(kernel(spec));
+  if (!time) return fail(time.error().code, fmt::format("cannot run {} here: {}", spec.kernel, time.error().text()));
+  if (!std::isfinite(time->count()) || time->count() < 0)
+    return fail(ErrorCode::internal, fmt::format("device '{}' says that {} takes {} ns", info_.model, spec.kernel, time->count()));
+  KernelCost cost;
+  cost.median.value = time->count();
+  cost.repeats = 1;
+  return cost;
+}
+
+}  // namespace xflow::cost::own

@@ -1,0 +1,28 @@
+// A device of the caller as one that the search can ask.
+#pragma once
+
+#include <xflow/device.h>
+
+#include <memory>
+
+#include "src/kernels/device.h"
+
+namespace xflow::cost::own {
+
+class OwnDevice final : public Device {
+ public:
+  OwnDevice(std::shared_ptr<xflow::Device> device, int threads);
+
+  const DeviceInfo& info() const override { return info_; }
+  bool chooses_layout(const ops::KernelSpec& /*spec*/) const override { return false; }
+  bool works_in(const ops::KernelSpec& /*spec*/, Layout layout) const override { return is_plain(layout); }
+  bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const override;
+  // A time that is negative or no number is an error: internal.
+  Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override;
+
+ private:
+  std::shared_ptr<xflow::Device> device_;
+  DeviceInfo info_;
+};
+
+}  // namespace xflow::cost::own

@@ -1,0 +1,126 @@
+// What calls share that have one context.
+#include <gtest/gtest.h>
+#include <xflow/context.h>
+
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/places.h"
+
+namespace xflow {
+namespace {
+
+// relu(transpose(transpose(x))): the transposes cancel.
+Graph two_transposes(std::int64_t rows) {
+  GraphBuilder builder;
+  const Value x = builder.input("x", DataType::float32, {rows, 64});
+  const Value turned = builder.apply("transpose", {x}, {{"perm", {1, 0}}});
+  builder.output("y", builder.apply("relu", {builder.apply("transpose", {turned}, {{"perm", {1, 0}}})}));
+  return builder.build().value();
+}
+
+// By a profile, which has no noise.
+OptimizeOptions elsewhere() {
+  OptimizeOptions options;
+  options.search.max_states = 100;
+  options.device.name = "profile:" + places::repository() + "/tests/fuzz/seeds/profile/roofline.xprof";
+  return options;
+}
+
+TEST(Context, KeepsWhatWasMeasured) {
+  OptimizeOptions options;
+  options.search.max_states = 100;
+  options.validation.gate = false;
+  Context context;
+  const auto first = optimize(context, two_transposes(48), options);
+  ASSERT_TRUE(first) << first.error().text();
+  EXPECT_GT(first->report.kernels.measured, 0U);
+  const auto second = optimize(context, two_transposes(48), options);
+  ASSERT_TRUE(second) << second.error().text();
+  EXPECT_EQ(second->report.kernels.measured, 0U);
+  EXPECT_EQ(second->report.predicted.before, first->report.predicted.before);
+  Context other;
+  EXPECT_GT(optimize(other, two_transposes(48), options)->report.kernels.measured, 0U);
+}
+
+TEST(Context, ServesOptionsThatChange) {
+  OptimizeOptions options;
+  options.search.max_states = 100;
+  options.validation.gate = false;
+  Context context;
+  ASSERT_TRUE(optimize(context, two_transposes(48), options));
+  options.device.threads = 2;
+  const auto two = optimize(context, two_transposes(48), options);
+  ASSERT_TRUE(two) << two.error().text();
+  EXPECT_NE(two->report.device.find("2 threads"), std::string::npos) << two->report.device;
+  EXPECT_GT(two->report.kernels.measured, 0U) << "by another number of threads";
+  const auto modelled = optimize(context, two_transposes(48), elsewhere());
+  ASSERT_TRUE(modelled) << modelled.error().text();
+  EXPECT_EQ(modelled->report.kernels.measured, 0U);
+  options.search.skip_rules = {"no-such-rule"};
+  EXPECT_FALSE(optimize(context, two_transposes(48), options));
+  options.search.skip_rules.clear();
+  EXPECT_TRUE(optimize(context, two_transposes(48), options)) << "a call that fails leaves the context as it was";
+}
+
+TEST(Context, WarnsWhoeverCalls) {
+  std::vector<std::string> warnings;
+  OptimizeOptions options;
+  options.search.max_states = 100;
+  options.validation.gate = false;
+  options.device.cost_database = "/proc/no/such/folder/costs.db";
+  Context context;
+  {
+    std::string told;
+    options.warning = [&told](const std::string& text) { told = text; };
+    ASSERT_TRUE(optimize(context, two_transposes(16), options));
+    EXPECT_NE(told.find("costs.db"), std::string::npos) << told;
+  }
+  options.warning = [&warnings](const std::string& text) { warnings.push_back(text); };
+  ASSERT_TRUE(optimize(context, two_transposes(32), options));
+  EXPECT_TRUE(warnings.empty()) << "of one file once: " << warnings[0];
+}
+
+// Also run with the thread sanitizer.
+TEST(Contexts, RunSideBySide) {
+  constexpr int kThreads = 4;
+  const auto alone = optimize(two_transposes(64), elsewhere());
+  ASSERT_TRUE(alone) << alone.error().text();
+  EXPECT_TRUE(alone->report.improved);
+  std::vector<std::optional<OptimizeReport>> reports(kThreads);
+  std::vector<std::thread> threads;
+  for (int k = 0; k < kThreads; ++k)
+    threads.emplace_back([&reports, k] {
+      Context context;
+      for (int n = 0; n < 3; ++n) {
+        auto result = optimize(context, two_transposes(64), elsewhere());
+        if (result) reports[static_cast<std::size_t>(k)] = std::move(result->report);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& report : reports) {
+    ASSERT_TRUE(report);
+    EXPECT_EQ(report->predicted.before, alone->report.predicted.before);
+    EXPECT_EQ(report->predicted.after, alone->report.predicted.after);
+    EXPECT_EQ(report->search.states, alone->report.search.states);
+  }
+}
+
+// Calls of one context wait for each other.
+TEST(Contexts, MayBeSharedByThreads) {
+  Context context;
+  std::vector<std::thread> threads;
+  std::vector<int> improved(3);
+  for (int& one : improved)
+    threads.emplace_back([&context, &one] {
+      const auto result = optimize(context, two_transposes(64), elsewhere());
+      one = result && result->report.improved ? 1 : 0;
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(improved, std::vector<int>(3, 1));
+}
+
+}  // namespace
+}  // namespace xflow

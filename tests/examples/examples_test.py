@@ -1,0 +1,41 @@
+"""What the programs in examples/ print: examples_test.py FOLDER, which has the programs."""
+
+import pathlib
+import subprocess
+import sys
+import unittest
+
+
+class Examples(unittest.TestCase):
+    def output(self, name):
+        run = subprocess.run([FOLDER / f"example_{name}"], capture_output=True, text=True)
+        self.assertEqual(0, run.returncode, run.stdout + run.stderr)
+        return run.stdout
+
+    def test_own_rules(self):
+        lines = self.output("own_rules").splitlines()
+        self.assertIn("sum-of-opposite-tangents at node 3 (add)", lines[0])
+        self.assertTrue(lines[-1].startswith("rule_text:1:1: rule wrong is not proved, so it cannot be applied: "), lines[-1])
+
+    def test_own_cost(self):
+        lines = self.output("own_cost").splitlines()
+        # Two launches of 2 * 64 * 16 * 32 + 64 * 16 operations.
+        self.assertRegex(lines[0], r"^own: operations 1, 1 thread, by the caller: 2133 ns -> [0-9]+ ns$")
+        self.assertIn("merge-matmuls-sharing-lhs", lines[1:])
+
+    def test_own_device(self):
+        text = self.output("own_device")
+        self.assertIn("device      own: accelerator 1, simulated, 1 thread, by the caller\n", text)
+        self.assertIn("(0.333 of the original [0.333, 0.333]) at the declared sizes\n", text)
+        self.assertIn("result      a cheaper model\n", text)
+        self.assertRegex(text, r"\n[1-9][0-9]* kernels were asked for, [1-9][0-9]* models were loaded\n$")
+
+    def test_are_listed(self):
+        folder = pathlib.Path(__file__).resolve().parents[2] / "examples"
+        listed = {line.split("`")[1] for line in (folder / "README.md").read_text().splitlines() if line.startswith("| `")}
+        self.assertEqual({path.name for path in folder.glob("*.cpp")}, listed)
+
+
+if __name__ == "__main__":
+    FOLDER = pathlib.Path(sys.argv[1]).resolve()
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
