@@ -1,6 +1,7 @@
 #include "src/cli/help_formatter.h"
 
 #include <cstddef>
+#include <utility>
 
 namespace xflow::cli {
 namespace {
@@ -11,6 +12,13 @@ constexpr std::size_t kTexts = 32;  // the column at which texts begin
 }  // namespace
 
 HelpFormatter::HelpFormatter() { column_width(kTexts); }
+
+// CLI11 leaves two lines between groups.
+std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
+  std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+  for (std::size_t at = text.find("\n\n\n"); at != std::string::npos; at = text.find("\n\n\n", at)) text.erase(at, 1);
+  return text;
+}
 
 std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
   if (option->get_type_size() == 0) return {};

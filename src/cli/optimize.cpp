@@ -182,8 +182,7 @@ CLI::Option* with_default(CLI::Option* option) { return option->capture_default_
 
 void add_input_options(CLI::App& sub, OptimizeArguments& a) {
   InputOptions& input = a.options.input;
-  CLI::Option* shape =
-      sub.add_option("--shape", a.shapes, "sizes of a dynamic input: x:1,3,48,192; several of one input: no slower at any")->take_all();
+  CLI::Option* shape = sub.add_option("--shape", a.shapes, "sizes of a dynamic input: x:1,3,48,192 (again for each)")->take_all();
   CLI::Option* inputs = sub.add_option("--inputs", input.files, "run on these: .npz, .pb, or a folder of .pb files")->excludes(shape);
   shape->excludes(inputs);
   for (CLI::Option* option : {shape, inputs, add_allow_external(sub, input.allow_external)}) option->group("Input");
@@ -252,9 +251,9 @@ void add_optimize(CLI::App& sub, Command& command) {
   add_validation_options(sub, *a);
   add_output_options(sub, *a);
   sub.footer(
-      "Without --device kernels are timed in the runner, else on a GPU that passes its check, else on this CPU.\n"
-      "Without --time-limit a run ends after 5 minutes, or 10 times a longer --budget; without --memory it may use\n"
-      "half of the memory of the machine or its control group.\n\n" +
+      "Without --device kernels are timed in the runner, else on a GPU that passes its check, else on\n"
+      "this CPU. Without --time-limit a run ends after 5 minutes, or 10 times a longer --budget.\n"
+      "Without --memory it may use half of the memory of the machine or of its control group.\n\n" +
       examples({"xflow optimize model.onnx faster.onnx", "xflow optimize model.onnx faster.onnx --shape x:1,3,48,192 --budget 2m",
                 "xflow optimize model.onnx faster.onnx --inputs test_data_set_0",
                 "xflow optimize model.onnx faster.onnx --runner 'python3 -m xflow_onnx.runner_ort'",

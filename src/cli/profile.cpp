@@ -116,7 +116,7 @@ void add_profile(CLI::App& sub, Command& command) {
   const auto out = [&](CLI::App* one) { one->add_option("--out", a->output, "profile to write")->required(); };
   const auto file = [&](CLI::App* one) { one->add_option("FILE", a->file, "profile")->required(); };
 
-  CLI::App* recording = add("record", "Time the kernels of models, and of rewrites of them, here or in a runner", record);
+  CLI::App* recording = add("record", "Time the kernels of models and of their rewrites", record);
   device(recording);
   recording->add_option("--models", a->models, "ONNX models, or folders of them")->required()->take_all();
   recording->add_option("--states", a->states, "how many rewritten graphs of each model are costed")->capture_default_str();
@@ -124,8 +124,8 @@ void add_profile(CLI::App& sub, Command& command) {
   costs(recording, "file of measured costs: what it holds is not timed again, and goes into the profile");
   out(recording);
   file(add("show", "Say what a profile holds", show));
-  file(add("check", "Fit the model on four fifths of the kernels and say how well it predicts the rest", check));
-  CLI::App* merging = add("merge", "Join profiles of one device; the less disturbed measurement of a kernel stays", merge);
+  file(add("check", "Fit the model on four fifths of the kernels and predict the rest", check));
+  CLI::App* merging = add("merge", "Join profiles of one device; the less disturbed times stay", merge);
   merging->add_option("FILES", a->others, "profiles")->required()->expected(2, -1);
   out(merging);
   CLI::App* exporting = add("export", "Write what a file of measured costs holds for a device", export_costs);

@@ -110,7 +110,8 @@ ExitCode parse_and_run(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "xflow " XFLOW_VERSION);
   app.footer(
-      "Exit codes: 0 done, 1 negative answer (not equal, not proved), 2 unreadable input, 3 cannot, 64 wrong command line.\n"
+      "Exit codes: 0 done, 1 negative answer (not equal, not proved), 2 unreadable input,\n"
+      "3 unsupported or failed, 64 wrong command line.\n"
       "'xflow COMMAND --help' shows the options and examples of a command.");
   Command command;
 #define XFLOW_COMMAND(NAME, TEXT) add_##NAME(*app.add_subcommand(#NAME, TEXT), command);

@@ -509,7 +509,7 @@ class Inputs(GateTest):
         self.write("m.onnx", model_of([helper.make_node("Add", "xz", "y")], [float_info(n, [2]) for n in "xz"], [float_info("y", [2])]))
         inputs = self.archive("a.npz", in__x=numpy.ones(2, numpy.float32))
         refuse("a.npz: no values for input 'z'", "--inputs", inputs)
-        refuse("--inputs excludes --shape (see 'xflow optimize --help')", "--inputs", inputs, "--shape", "x:2", status=64)
+        refuse("--shape excludes --inputs (see 'xflow optimize --help')", "--inputs", inputs, "--shape", "x:2", status=64)
 
 
 class FaultyRunners(ProgramTest):

@@ -15,7 +15,7 @@ class Examples(unittest.TestCase):
     def test_own_rules(self):
         lines = self.output("own_rules").splitlines()
         self.assertIn("sum-of-opposite-tangents at node 3 (add)", lines[0])
-        self.assertTrue(lines[-1].startswith("rule_text:1:1: rule wrong is not proved, so it cannot be applied: "), lines[-1])
+        self.assertTrue(lines[-1].startswith("rule_text:1:6: rule wrong is not proved, so it cannot be applied: "), lines[-1])
 
     def test_own_cost(self):
         lines = self.output("own_cost").splitlines()
