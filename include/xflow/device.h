@@ -81,7 +81,7 @@ struct ModelTensor {
 class XFLOW_API LoadedModel {
  public:
   LoadedModel() = default;
-  virtual ~LoadedModel();
+  virtual ~LoadedModel() = default;
   LoadedModel(const LoadedModel&) = delete;
   LoadedModel& operator=(const LoadedModel&) = delete;
 
@@ -95,7 +95,7 @@ class XFLOW_API LoadedModel {
 class XFLOW_API Device {
  public:
   Device() = default;
-  virtual ~Device();
+  virtual ~Device() = default;
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
@@ -104,13 +104,15 @@ class XFLOW_API Device {
   virtual std::string name() const = 0;
   // The time of one launch. Error::unsupported for a kernel that the device does not have: the search does without it.
   virtual Result<Nanoseconds> measure(const Kernel& kernel) = 0;
-  // Whether one launch can do `next` as well, after what is fused already.
-  virtual bool can_fuse(const Kernel& kernel, const FusedOperation& next) const;
+  // Whether one launch of `kernel` can do `next` as well, after what is fused already.
+  virtual bool can_fuse(const Kernel& /*kernel*/, const FusedOperation& /*next*/) const { return false; }
 
   // Whether the device runs whole models. Otherwise that a result is faster is predicted.
   virtual bool runs_models() const { return false; }
-  // Loads an ONNX model from its bytes, or, if `path` is not empty, from that file. Error::unsupported by default.
-  virtual Result<std::unique_ptr<LoadedModel>> load(std::string_view model, const std::string& path);
+  // Loads an ONNX model from its bytes, or, if `path` is not empty, from that file.
+  virtual Result<std::unique_ptr<LoadedModel>> load(std::string_view /*model*/, const std::string& /*path*/) {
+    return fail(ErrorCode::unsupported, "the device runs no models");
+  }
 };
 
 // The time of one launch of a kernel.

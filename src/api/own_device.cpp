@@ -20,13 +20,6 @@ class CostDevice final : public Device {
 
 }  // namespace
 
-LoadedModel::~LoadedModel() = default;
-Device::~Device() = default;
-bool Device::can_fuse(const Kernel& /*kernel*/, const FusedOperation& /*next*/) const { return false; }
-Result<std::unique_ptr<LoadedModel>> Device::load(std::string_view /*model*/, const std::string& /*path*/) {
-  return fail(ErrorCode::unsupported, "the device runs no models");
-}
-
 std::shared_ptr<Device> device_of(std::string name, CostFunction cost) {
   return std::make_shared<CostDevice>(std::move(name), std::move(cost));
 }
