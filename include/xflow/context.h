@@ -19,7 +19,8 @@ namespace xflow {
 
 // Keeps between calls: which of the user's own rules were proved, by their text; costs that were measured, also where
 // the options name no file for them; and the device, while the options ask for the same. A runner is started by each
-// call, as what it holds counts for the memory of the call. One call at a time: others wait.
+// call, as what it holds counts for the memory of the call. One call at a time: others wait, so that a callback of a call
+// must not use the context of that call. A context that was moved from can only be assigned to or destroyed.
 class XFLOW_API Context {
  public:
   Context();

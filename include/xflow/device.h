@@ -91,7 +91,8 @@ class XFLOW_API LoadedModel {
   virtual Result<std::vector<ModelTensor>> outputs(std::span<const ModelTensor> inputs) = 0;
 };
 
-// A device of the caller: DeviceOptions::own. Called from the thread of the call alone.
+// A device of the caller: DeviceOptions::own. Called from the thread of the call alone, which waits for each answer: limits
+// of time hold between them.
 class XFLOW_API Device {
  public:
   Device() = default;

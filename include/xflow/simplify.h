@@ -31,6 +31,8 @@ struct SimplifyOptions {
   // that leave fewer operations (docs/onnx.md, Clean-ups).
   std::vector<std::string> rules;
   std::vector<std::string> skip_rules;  // by name
+  // Rules as text in the place of the built-in ones and of `rules`, as SearchOptions::rule_text.
+  std::optional<std::string> rule_text;
   // Folders that may hold external data of the model beside its own, as InputOptions::allow_external.
   std::vector<std::string> allow_external;
   std::string save_as_external_data;  // as OutputOptions::save_as_external_data

@@ -52,6 +52,13 @@ Result<void> DeviceCosts::open(const OptimizeOptions& options, const std::functi
   return {};
 }
 
+bool DeviceCosts::can_be_kept() const {
+  if (runner != nullptr || profile != nullptr) return false;
+  if (gpu == nullptr) return true;
+  const auto probe = cost::gpu::Block::allocate(gpu->gpu(), cost::gpu::kAlignment);
+  return probe || probe.error().code == ErrorCode::limit;
+}
+
 bool DeviceCosts::serves(const OptimizeOptions& wanted, const std::function<std::size_t()>& bytes_of_run) const {
   if (options != wanted.device || !can_be_kept()) return false;
   return wanted.device.caches != CacheState::automatic || !between_for || between_for(bytes_of_run()) == between;

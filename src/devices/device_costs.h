@@ -50,8 +50,9 @@ struct DeviceCosts {
   cost::Device& device() const;
   // Whether open() would open the same device again.
   bool serves(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run) const;
-  // Whether it may stay open when nobody uses it: a runner holds memory and may be gone, a profile's file may be another by then.
-  bool can_be_kept() const { return runner == nullptr && profile == nullptr; }
+  // Whether it may stay open when nobody uses it: a runner holds memory and may be gone, a profile's file may be another by then, and a GPU
+  // that was lost does nothing any more.
+  bool can_be_kept() const;
   std::unique_ptr<cost::gpu::Gpu> opened_gpu;  // what `gpu` is on
   std::unique_ptr<cost::cpu::CpuDevice> cpu;   // one of these
   std::unique_ptr<cost::gpu::GpuDevice> gpu;
@@ -60,8 +61,8 @@ struct DeviceCosts {
   std::unique_ptr<cost::Device> other;
   std::shared_ptr<cost::Database> database;
   std::optional<DeviceOptions> options;  // that it was opened for
-  std::function<std::size_t(std::size_t)> between_for =
-      {};                   // what the caches hold after a run through so many bytes; null: the device has no such choice
+  // What the caches hold after a run through so many bytes; null: the device has no such choice.
+  std::function<std::size_t(std::size_t)> between_for;
   std::size_t between = 0;  // the same for the run that it was opened for
 };
 

@@ -33,6 +33,7 @@ Result<rules::VerifiedRules> clean_up_rules(const SimplifyOptions& options, cons
   OptimizeOptions all;
   all.search.rules = options.rules;
   all.search.skip_rules = options.skip_rules;
+  all.search.rule_text = options.rule_text;
   XFLOW_TRY(rules::VerifiedRules rules, load_rules(all, limits.seconds_left(), [&limits] { return limits.ends_clean_ups(); }));
   rules.keep(search::is_clean_up);
   return rules;
@@ -170,6 +171,7 @@ SimplifyOptions simplify_options(const OptimizeOptions& options) {
   simplify.max_growth = options.search.max_growth;
   simplify.rules = options.search.rules;
   simplify.skip_rules = options.search.skip_rules;
+  simplify.rule_text = options.search.rule_text;
   return simplify;
 }
 

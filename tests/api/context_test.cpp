@@ -65,6 +65,18 @@ TEST(Context, ServesOptionsThatChange) {
   EXPECT_TRUE(optimize(context, two_transposes(48), options)) << "a call that fails leaves the context as it was";
 }
 
+TEST(Progress, SaysHowMuchOfThePhaseIsUsedUp) {
+  std::vector<OptimizeProgress> told;
+  OptimizeOptions options = elsewhere();
+  options.time_limit = Seconds(1000);
+  ASSERT_TRUE(optimize(two_transposes(64), options, [&told](const OptimizeProgress& progress) { told.push_back(progress); }));
+  ASSERT_FALSE(told.empty());
+  for (const OptimizeProgress& one : told) {
+    EXPECT_GE(one.fraction, 0) << one.to_text();
+    EXPECT_LE(one.fraction, 1) << one.to_text();
+  }
+}
+
 TEST(Context, WarnsWhoeverCalls) {
   std::vector<std::string> warnings;
   OptimizeOptions options;

@@ -3,6 +3,7 @@
 
 #include "src/cost/cover.h"
 #include "src/cost/kernel_costs.h"
+#include "src/devices/device_costs.h"
 #include "src/devices/gpu/gpu_device.h"
 #include "src/devices/gpu/gpu_program.h"
 #include "tests/devices/expect_outputs.h"
@@ -51,6 +52,19 @@ TEST(GpuDevice, HasConstantsAndResultsInAsMuchMemoryAsARunGoesThrough) {
   EXPECT_EQ(device.info().library, "host 1, 0 MiB between launches");
   ASSERT_TRUE(device.measure(product(), Layout::plain));
   EXPECT_EQ(gpu.most_launches, 64U) << "no more sets than that";
+}
+
+TEST(DeviceCosts, KeepAGpuUnlessItIsLost) {
+  api::DeviceCosts costs;
+  auto opened = std::make_unique<HostGpu>();
+  HostGpu& gpu = *opened;
+  costs.opened_gpu = std::move(opened);
+  costs.gpu = std::make_unique<GpuDevice>(gpu);
+  EXPECT_TRUE(costs.can_be_kept());
+  gpu.memory = 0;
+  EXPECT_TRUE(costs.can_be_kept()) << "memory may be given back";
+  gpu.is_lost = true;
+  EXPECT_FALSE(costs.can_be_kept());
 }
 
 TEST(GpuDevice, SaysWhatItCannotRun) {

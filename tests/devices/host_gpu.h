@@ -50,6 +50,7 @@ class HostGpu final : public cost::gpu::Gpu {
   }
 
   Result<Address> allocate(std::size_t bytes) override {
+    if (is_lost) return fail(ErrorCode::io, "cannot allocate memory: the device is lost");
     if (used_ + bytes > memory) return fail(ErrorCode::limit, fmt::format("the GPU has no {} MiB left", bytes >> 20U));
     auto block = std::make_unique<std::byte[]>(bytes + cost::gpu::kAlignment);
     auto address = reinterpret_cast<std::uint64_t>(block.get());
@@ -100,6 +101,7 @@ class HostGpu final : public cost::gpu::Gpu {
 
   std::size_t memory = std::size_t{1} << 30U;
   int ways_of_products = 1;
+  bool is_lost = false;  // as after a fault: nothing works any more
   bool refuses_convolutions = false;
   bool refuses_attention = false;
   double channels_last = 1;  // by this factor convolutions are slower so

@@ -8,6 +8,17 @@
 namespace xflow::api {
 namespace {
 
+TEST(RunLimits, SayWhichPartOfTheTimeIsUsedUp) {
+  EXPECT_EQ(RunLimits().fraction(), 0) << "without a limit";
+  OptimizeOptions options;
+  options.time_limit = Seconds(1e-9);
+  EXPECT_EQ(RunLimits(options).fraction(), 1) << "never more than all of it";
+  options.time_limit = Seconds(1e9);
+  const RunLimits limits(options);
+  EXPECT_GE(limits.fraction(), 0);
+  EXPECT_LT(limits.fraction(), 0.01);
+}
+
 TEST(RunLimits, AreFiveMinutesAndHalfOfTheMachine) {
   const RunLimits limits{OptimizeOptions()};
   EXPECT_LE(limits.seconds_left(), 300);

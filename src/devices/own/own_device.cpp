@@ -27,11 +27,13 @@ Kernel kernel(const ops::KernelSpec& spec) {
 
 }  // namespace
 
-OwnDevice::OwnDevice(std::shared_ptr<xflow::Device> device, int threads) : device_(std::move(device)) {
-  info_.name = "own";
-  info_.model = device_->name();
-  info_.library = "by the caller";
-  info_.threads = threads;
+DeviceInfo info_of(const xflow::Device& device, int threads) {
+  DeviceInfo info;
+  info.name = "own";
+  info.model = device.name();
+  info.library = "by the caller";
+  info.threads = threads;
+  return info;
 }
 
 bool OwnDevice::can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const {

@@ -9,9 +9,12 @@
 
 namespace xflow::cost::own {
 
+// `threads`: of one kernel.
+DeviceInfo info_of(const xflow::Device& device, int threads);
+
 class OwnDevice final : public Device {
  public:
-  OwnDevice(std::shared_ptr<xflow::Device> device, int threads);
+  OwnDevice(const std::shared_ptr<xflow::Device>& device, int threads) : device_(device), info_(info_of(*device, threads)) {}
 
   const DeviceInfo& info() const override { return info_; }
   bool chooses_layout(const ops::KernelSpec& /*spec*/) const override { return false; }

@@ -35,13 +35,6 @@ Result<NamedTensor> named_tensor(ModelTensor tensor) {
 
 }  // namespace
 
-OwnExecutor::OwnExecutor(std::shared_ptr<xflow::Device> device, int threads) : device_(std::move(device)) {
-  info_.name = "own";
-  info_.model = device_->name();
-  info_.library = "by the caller";
-  info_.threads = threads;
-}
-
 ProgramId OwnExecutor::add(ModelSource source) {
   programs_.push_back({std::move(source), nullptr});
   return static_cast<ProgramId>(programs_.size() - 1);

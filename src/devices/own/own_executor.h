@@ -7,13 +7,14 @@
 #include <memory>
 #include <vector>
 
+#include "src/devices/own/own_device.h"
 #include "src/runtime/model_executor.h"
 
 namespace xflow::cost::own {
 
 class OwnExecutor final : public ModelExecutor {
  public:
-  OwnExecutor(std::shared_ptr<xflow::Device> device, int threads);
+  OwnExecutor(const std::shared_ptr<xflow::Device>& device, int threads) : device_(device), info_(info_of(*device, threads)) {}
 
   const DeviceInfo& info() const override { return info_; }
   xflow::Clock clock() const override { return xflow::Clock::wall_time; }
