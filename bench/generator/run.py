@@ -44,7 +44,7 @@ def main():
         for name, words in SETS.items():
             for jobs in (1, 2):
                 report, steps, seconds, memory = run(program, words, operators, jobs)
-                graphs = sum(u["graphs"] for u in report["universes"])
+                graphs = sum(u["graphs"] for u in report["signatures"])
                 verdicts = report["verdicts"]
                 open_ones = sum(n for v, n in verdicts.items() if v != "proved")
                 times = " | ".join(f"{float(steps[k]):.1f}" for k in ("enumerated", "grouped", "derived", "proved"))

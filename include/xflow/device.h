@@ -136,7 +136,7 @@ struct DeviceOptions {
   Seconds max_kernel_time{300};  // wall clock, of timing kernels in the runner; what is not timed by then counts as not measurable
   bool tf32 = false;             // on a GPU products and convolutions of float may round their operands to 10 bits
   std::uint64_t gpu_workspace = std::uint64_t{32} << 20;  // bytes that a kernel's library may use on a GPU beside its tensors
-  std::string cost_database;                              // the file of measured costs; empty: measured anew, in memory
+  std::string cost_database;                              // the file of measured costs; empty: measured in each call, in memory
 
   friend bool operator==(const DeviceOptions&, const DeviceOptions&) = default;
 };

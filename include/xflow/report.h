@@ -165,7 +165,7 @@ struct PairedTimes {
   double low = 1;
   double high = 1;
   double p_value = 1;         // of the sign test: the chance that a model which is not faster does so well
-  std::vector<double> again;  // what was faster is run again with both set up anew: the ratios of these pairs alone
+  std::vector<double> again;  // what was faster is confirmed with both set up again: the ratios of these pairs alone
   Nanoseconds original{};     // the median of one run
   Nanoseconds result{};
 };

@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-#include "src/generator/enumerate/universe.h"
+#include "src/generator/enumerate/graph_signature.h"
 #include "src/rules/rule_set.h"
 #include "src/support/exceptions.h"
 #include "xflow/generate.h"
@@ -71,10 +71,10 @@ Result<std::optional<GenerateOptions>> job_in(const std::string& out) {
 
 }  // namespace
 
-std::vector<std::string> generator_words() { return generator::Universe::known_words(); }
+std::vector<std::string> generator_words() { return generator::GraphSignature::known_words(); }
 
 Result<std::vector<std::string>> generator_preset(std::string_view name) {
-  auto words = generator::Universe::preset(name);
+  auto words = generator::GraphSignature::preset(name);
   if (words) return *std::move(words);
   return fail(ErrorCode::invalid_argument, "unknown preset '" + std::string(name) + "'; there are cnn, transformer, rnn and all");
 }

@@ -166,7 +166,7 @@ void add_verify(CLI::App& sub, Command& command) {
   sub.add_option("RULES", a->rules, "files of rules, folders of *.rules files, or names of rules: of the files, else of shipped ones")
       ->required();
   sub.add_option("--jobs", a->options.jobs, "rules decided at a time")->capture_default_str()->check(CLI::Range(1, 1024));
-  sub.add_flag("--no-records", a->no_records, "decide anew also what has a record of its proof: NAME.proofs beside NAME.rules");
+  sub.add_flag("--no-records", a->no_records, "decide rules again that have a proof record (NAME.proofs beside NAME.rules)");
   sub.add_option("--timeout", a->timeout, "stop deciding a rule after this time, as 5s, 500ms or 2m; its verdict is 'timeout'");
   sub.add_flag("--json", a->json, "all that was found, as JSON");
   CLI::Option* explain = sub.add_flag("--explain", a->explain, "of one rule: what both sides compute, why it is equal, what that assumes");

@@ -2,7 +2,7 @@
 //
 // The graph is copied into an arena of its own. A replacement redirects the users of a value; their operands change, their ids stay. Every
 // change is written down, so that it can be undone; undoing also frees the nodes that were made since. Users that become equal to another
-// operation are merged with it, and operations that nobody uses leave the graph, as in a graph that is built anew.
+// operation are merged with it, and operations that nobody uses leave the graph, as in a newly built graph.
 #pragma once
 
 #include <cstdint>

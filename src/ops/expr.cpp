@@ -176,7 +176,7 @@ class Printer {
   const std::vector<std::string>& operand_names_;
 };
 
-// Fresh indices are named HINT'NUMBER by their symbols; numbers them anew in the order of the text.
+// Fresh indices are named HINT'NUMBER by their symbols; renumbers them in the order of the text.
 std::string number_indices(const ir::Symbols& symbols, const std::string& text) {
   std::unordered_set<std::string> names;
   for (std::size_t k = 0; k < symbols.size(); ++k) {

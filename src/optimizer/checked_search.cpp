@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "src/optimizer/settled_search.h"
+#include "src/optimizer/remeasured_search.h"
 #include "src/validation/region_check.h"
 
 namespace xflow::api {
@@ -56,7 +56,7 @@ class CheckedSearch {
         allow_again(options, outcome, next);
         if (!options.max_seconds) continue;
         const double left = *options.max_seconds - (next.seconds() - start);
-        next.max_seconds = std::max(left, seconds_to_begin_anew(outcome));
+        next.max_seconds = std::max(left, seconds_to_restart(outcome));
         continue;
       }
       const std::string reason = wrong == checked->regions.end() ? "" : disagreement(*wrong);
@@ -75,7 +75,7 @@ class CheckedSearch {
   // most: all that it found would be lost otherwise.
   void allow_again(const search::Options& options, const search::Outcome& outcome, search::Options& next) const {
     if (!options.stop || problem_.limits == nullptr) return;
-    const double end = wall_seconds() + std::min(seconds_to_begin_anew(outcome), problem_.limits->seconds_left() / 2);
+    const double end = wall_seconds() + std::min(seconds_to_restart(outcome), problem_.limits->seconds_left() / 2);
     next.stop = [stop = options.stop, limits = problem_.limits, end]() -> std::optional<search::StopReason> {
       const std::optional<search::StopReason> reason = stop();
       if (!reason || *reason == search::StopReason::memory_limit || limits->is_over() || wall_seconds() >= end) return reason;

@@ -44,19 +44,19 @@ bool is_stopped(const CleanUpOptions& options) { return options.evaluation.stop 
 class GraphCleanUp {
  public:
   explicit GraphCleanUp(const Task& task)
-      : task_(task), settled_(onnx_io::settled_shapes(task.document, task.model, task.arena, task.options.exact)) {
+      : task_(task), folds_(onnx_io::fold_shapes(task.document, task.model, task.arena, task.options.exact)) {
     fold_ = [this](ir::ValueId value) -> Result<ir::Constant> {
       const auto known = folded_.find(value);
       return known != folded_.end() ? known->second
                                     : folded_.emplace(value, eval::fold(task_.arena, value, task_.options.evaluation)).first->second;
     };
     onnx_io::add_folded_constants(task.document, task.model, task.arena, fold_,
-                                  {task.options.max_growth, task.options.exact, task.options.evaluation.stop}, settled_);
+                                  {task.options.max_growth, task.options.exact, task.options.evaluation.stop}, folds_);
   }
 
   // Adds the edit of the graph and what it does, if it does anything. A graph that cannot be written otherwise stays as it is.
   void run(CleanedUp& result) {
-    const std::vector<RemovableNode> removable = removable_nodes(task_.document, task_.model, settled_, task_.arena);
+    const std::vector<RemovableNode> removable = removable_nodes(task_.document, task_.model, folds_, task_.arena);
     auto best = best_attempt(task_.document.nodes(GraphId{0}).size() - removable.size());
     if (!best || best->lowered.edits.empty()) return;
     Result<onnx_io::GraphEdit> edit = task_.around == nullptr
@@ -104,7 +104,7 @@ class GraphCleanUp {
 
   Result<Attempt> attempt(search::Finalist found) {
     onnx_io::LowerOptions options;
-    options.settled = &settled_;
+    options.folds = &folds_;
     options.fuse = !task_.options.exact;
     options.around = task_.around;
     if (task_.around != nullptr) options.name_prefix = fmt::format("xflow_g{}_", onnx_io::index(task_.body));
@@ -138,7 +138,7 @@ class GraphCleanUp {
   const Task& task_;
   std::map<ir::ValueId, Result<ir::Constant>> folded_;
   onnx_io::Fold fold_;
-  onnx_io::SettledShapes settled_;
+  onnx_io::FoldedShapes folds_;
 };
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "src/devices/profile/profile_device.h"
 #include "src/optimizer/checked_search.h"
 #include "src/optimizer/one_by_one.h"
-#include "src/optimizer/settled_search.h"
+#include "src/optimizer/remeasured_search.h"
 #include "src/optimizer/shipped_rules.h"
 #include "src/search/rule_rewriter.h"
 #include "src/verifier/checker/records.h"
@@ -219,7 +219,7 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
     tell(Phase::checking);
   };
   const auto search = [&](const search::Options& search_options) {
-    return settled_search(problem.arena, problem.graph, model, rewriter, search_options);
+    return remeasured_search(problem.arena, problem.graph, model, rewriter, search_options);
   };
   RunInputs at_shapes;
   at_shapes.shapes = {options.input.shapes};

@@ -53,20 +53,20 @@ ir::Graph alone(std::vector<ValueId> made, std::span<const ValueId> reads, ir::A
 
 }  // namespace
 
-std::vector<RemovableNode> removable_nodes(const Document& document, const LiftedModel& model, const onnx_io::SettledShapes& settled,
+std::vector<RemovableNode> removable_nodes(const Document& document, const LiftedModel& model, const onnx_io::FoldedShapes& folds,
                                            const ir::Arena& arena) {
   const std::unordered_set<std::string_view> used = used_names(document, model);
-  const std::unordered_set<onnx_io::NodeId> superfluous(settled.superfluous.begin(), settled.superfluous.end());
-  const std::unordered_set<onnx_io::NodeId> folded(settled.folded.begin(), settled.folded.end());
+  const std::unordered_set<onnx_io::NodeId> superfluous(folds.superfluous.begin(), folds.superfluous.end());
+  const std::unordered_set<onnx_io::NodeId> folded(folds.folded.begin(), folds.folded.end());
   std::vector<RemovableNode> nodes;
   for (const onnx_io::NodeId id : document.main().order) {
     const onnx_io::Node& node = document.node(id);
     const std::vector<ValueId> values = made_by(model, node);
     if (values.empty()) continue;
     if (arena.is_constant(values[0])) {
-      const bool copies = settled.identities.contains(node.outputs[0]);
+      const bool copies = folds.identities.contains(node.outputs[0]);
       if (superfluous.contains(id)) {
-        nodes.push_back({copies ? "drop-identity" : "settle-shapes", id});
+        nodes.push_back({copies ? "drop-identity" : "fold-shapes", id});
       } else if (folded.contains(id)) {
         nodes.push_back({"fold-constants", id});
       }
@@ -78,15 +78,15 @@ std::vector<RemovableNode> removable_nodes(const Document& document, const Lifte
                        document.node(origin->second.node).op_type == node.op_type &&
                        document.node(origin->second.node).domain == node.domain;
     if (!unused && !equal && !superfluous.contains(id)) continue;
-    nodes.push_back({unused ? "drop-unused" : equal ? "merge-equal-nodes" : "settle-shapes", id});
+    nodes.push_back({unused ? "drop-unused" : equal ? "merge-equal-nodes" : "fold-shapes", id});
   }
   return nodes;
 }
 
-std::vector<GraphMove> graph_moves(const Document& document, const LiftedModel& model, const onnx_io::SettledShapes& settled,
+std::vector<GraphMove> graph_moves(const Document& document, const LiftedModel& model, const onnx_io::FoldedShapes& folds,
                                    ir::Arena& arena) {
   std::vector<GraphMove> moves;
-  for (const RemovableNode& removable : removable_nodes(document, model, settled, arena)) {
+  for (const RemovableNode& removable : removable_nodes(document, model, folds, arena)) {
     const onnx_io::Node& node = document.node(removable.node);
     const std::vector<ValueId> values = made_by(model, node);
     ir::Graph part = arena.is_constant(values[0]) ? ir::Graph{values} : alone(values, read_by(model, node), arena);
@@ -152,7 +152,7 @@ std::string no_gain_of_moves(std::span<const GraphMove> moves) {
   return fmt::format(
       "only nodes that are equal to others ({}), unused ({}), copies of constants ({}) or compute shapes that are known ({}) can go, and "
       "what is run of the original is without them as well: no gain that is measured; --runner measures it, --no-gate leaves them out",
-      count("merge-equal-nodes"), count("drop-unused"), count("drop-identity"), count("settle-shapes"));
+      count("merge-equal-nodes"), count("drop-unused"), count("drop-identity"), count("fold-shapes"));
 }
 
 }  // namespace xflow::api

@@ -14,20 +14,20 @@
 #include "src/kernels/device.h"
 #include "src/onnx/document/document.h"
 #include "src/onnx/lift/lift.h"
-#include "src/onnx/lift/settled_shapes.h"
+#include "src/onnx/lift/folded_shapes.h"
 #include "src/optimizer/built_graph.h"
 
 namespace xflow::api {
 
 // A node of the document that the written graph need not have.
 struct RemovableNode {
-  std::string_view rule;  // "merge-equal-nodes", "drop-unused", "settle-shapes", "drop-identity", "fold-constants"
+  std::string_view rule;  // "merge-equal-nodes", "drop-unused", "fold-shapes", "drop-identity", "fold-constants"
   onnx_io::NodeId node{};
 };
 
 // In the order of the document. Nodes that compute constants are listed if they do so from sizes, are identities, or are folded.
 std::vector<RemovableNode> removable_nodes(const onnx_io::Document& document, const onnx_io::LiftedModel& model,
-                                           const onnx_io::SettledShapes& settled, const ir::Arena& arena);
+                                           const onnx_io::FoldedShapes& folds, const ir::Arena& arena);
 
 // The same with what the node costs.
 struct GraphMove {
@@ -40,7 +40,7 @@ struct GraphMove {
 // In the order of the document. Nodes that compute constants cost nothing; of them only those are listed that do so from sizes, and
 // identities.
 std::vector<GraphMove> graph_moves(const onnx_io::Document& document, const onnx_io::LiftedModel& model,
-                                   const onnx_io::SettledShapes& settled, ir::Arena& arena);
+                                   const onnx_io::FoldedShapes& folds, ir::Arena& arena);
 // The same for a graph that was built in code: "node 3 (relu)", counted from 0.
 std::vector<GraphMove> graph_moves(const Graph& graph, const BuiltGraph& built, ir::Arena& arena);
 

@@ -169,8 +169,8 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   if (options.validation.gate && runs_models(options.device)) {
     XFLOW_TRY(gate, RunnerGate::open(options, runs, limits));
   }
-  const onnx_io::SettledShapes settled = onnx_io::settled_shapes(document, model, arena, all_options.search.numerics == Numerics::exact);
-  std::vector<GraphMove> moves = graph_moves(document, model, settled, arena);
+  const onnx_io::FoldedShapes folds = onnx_io::fold_shapes(document, model, arena, all_options.search.numerics == Numerics::exact);
+  std::vector<GraphMove> moves = graph_moves(document, model, folds, arena);
   const Places places(document, model, arena);
   std::map<ir::ValueId, ir::Constant> folded;
   const eval::Options fold_options = within(limits);
@@ -217,7 +217,7 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
     finalists.push_back({model.graph, {}, cost::Nanoseconds{report.predicted.before.count()}, {}, report.constant_bytes.before});
   }
   onnx_io::LowerOptions lower_options;
-  lower_options.settled = &settled;
+  lower_options.folds = &folds;
   if (body != nullptr) {
     lower_options.around = &body->around;
     lower_options.name_prefix = fmt::format("xflow_g{}_", onnx_io::index(body->graph));

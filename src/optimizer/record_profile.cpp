@@ -17,7 +17,7 @@
 #include "src/devices/runner/runner_device.h"
 #include "src/onnx/document/document.h"
 #include "src/optimizer/engine.h"
-#include "src/optimizer/settled_search.h"
+#include "src/optimizer/remeasured_search.h"
 #include "src/search/rule_rewriter.h"
 #include "src/validation/sized_model.h"
 #include "src/validation/sizes.h"
@@ -65,7 +65,7 @@ Result<void> time_kernels(Lifted& lifted, const OptimizeOptions& options, const 
   search::Options search_options;
   if (options.search.max_states) search_options.max_states = *options.search.max_states;
   search::RuleRewriter rewriter(rules, {});
-  settled_search(arena, graph, model, rewriter, search_options);
+  remeasured_search(arena, graph, model, rewriter, search_options);
   here.database->flush();
   return {};
 }

@@ -44,7 +44,7 @@ void describe(const GateReport& run, const Line& line) {
       line("", counts(*c.processor));
     }
     if (!c.again.empty())
-      line("", fmt::format("of these with both set up anew: {:.3f} of the original{}", fmt::join(c.again, ", "),
+      line("", fmt::format("confirmed with both set up again: {:.3f} of the original{}", fmt::join(c.again, ", "),
                            c.processor ? fmt::format(", {:.3f} of its processor time", fmt::join(c.processor->again, ", ")) : ""));
   }
   for (const std::string& later : run.later) line("", "searched again: " + later);

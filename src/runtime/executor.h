@@ -31,7 +31,7 @@ class Executor {
   // One run, of `repeats` in a row. An error is this program's alone: others can still be run.
   virtual Result<RunTimes> run(ProgramId program, std::size_t sizes, int repeats) = 0;
 
-  // Has all programs set up anew before their next run, in the order of these runs, so that they lie elsewhere in memory: that alone can
+  // Has all programs set up again before their next run, in the order of these runs, so that they lie elsewhere in memory: that alone can
   // make one of two equal programs faster by a percent. One that cannot be set up again stays as it is.
   virtual void renew() {}
 };

@@ -1,4 +1,4 @@
-// What executors of this process have in common: programs at each choice of sizes, which are set up anew when they are asked to be.
+// What executors of this process have in common: programs at each choice of sizes, which are set up again on request.
 #pragma once
 
 #include <xflow/error.h>
@@ -35,7 +35,7 @@ class ProgramExecutor : public Executor {
   }
 
  protected:
-  // The program, set up anew if it has to be.
+  // The program, set up again if it has to be.
   Result<Program*> ready(ProgramId id, std::size_t sizes) {
     Loaded& loaded = programs_.at(static_cast<std::size_t>(id));
     if (loaded.is_old) {

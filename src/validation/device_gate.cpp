@@ -110,7 +110,7 @@ class Judge {
   // The bytes of one program, so that all of them and the values of inputs and outputs fit into the memory that the run may use.
   Result<void> find_room() {
     if (!Programs::kInMemory) return {};
-    constexpr double kTogether = 3;  // of each choice: while one is set up anew there are three
+    constexpr double kTogether = 3;  // of each choice: there are three while one is set up again
     double values = 0;
     for (const Choice& choice : choices_) values = std::max(values, bytes_of_values(choice));
     const double room = std::min(static_cast<double>(machine_bytes()) / 2, static_cast<double>(gate_.limits.bytes_left())) - values;

@@ -220,10 +220,10 @@ std::string reason_against(const GateComparison& c, std::size_t choices, const G
   if (c.stop == GateStop::place) {
     std::string again = fmt::format("{:.3f}", fmt::join(c.again, ", "));
     if (c.processor) again += fmt::format(", processor time {:.3f}", fmt::join(c.processor->again, ", "));
-    return fmt::format("it is faster only as it was set up first{}: {}; set up anew {}", place, numbers(c), again);
+    return fmt::format("it is faster only as it was set up first{}: {}; set up again {}", place, numbers(c), again);
   }
   if (c.stop == GateStop::unconfirmed)
-    return fmt::format("the budget of {:g} s was used up before both could be set up anew{}: {}", options.max_seconds, place, numbers(c));
+    return fmt::format("the budget of {:g} s was used up before both could be set up again{}: {}", options.max_seconds, place, numbers(c));
   switch (c.verdict) {
     case GateVerdict::failed:
       return fmt::format("it could not be run{}: {}", place, c.failure);
@@ -243,10 +243,10 @@ std::string reason_against(const GateComparison& c, std::size_t choices, const G
 
 std::string_view name(GateStop stop) {
   constexpr std::array<std::string_view, 6> names = {"decided by the sign test",
-                                                     "it was not faster when both had been set up anew",
+                                                     "it was not faster when both had been set up again",
                                                      "all pairs were run",
                                                      "the budget of time was used up",
-                                                     "the budget of time was used up before both could be set up anew",
+                                                     "the budget of time was used up before both could be set up again",
                                                      "failure"};
   return names[static_cast<std::size_t>(stop)];
 }

@@ -20,12 +20,12 @@ namespace xflow::cost {
 
 struct GateOptions {
   std::uint64_t seed = 1;           // of the order within the pairs
-  int warm_ups = 3;                 // runs of each program before anything counts, at each choice of sizes; set up anew, one sample
+  int warm_ups = 3;                 // runs of each program before anything counts, at each choice of sizes; set up again, one sample
   std::size_t least_pairs = 15;     // nothing is decided before
   std::size_t looks = 4;            // how often it may be decided: after 15, 31, 63 and 127 pairs
   std::function<bool()> stop = {};  // asked before each run of a program: true ends it as the budget does; null: never
   double level = 0.05;              // the chance to find an equal program faster, over all looks and choices of sizes
-  std::size_t settings = 4;         // what is faster has to be so again with both set up anew, in the other order: so often in all
+  std::size_t settings = 4;         // what is faster has to be so again with both set up again, in the other order: so often in all
   double margin = 0.02;             // at a choice of sizes where it is not faster, a program may be slower by this share at most
   Nanoseconds sample{20e6};         // runs of one program are grouped into samples of at least this
   Nanoseconds wall_sample{100e6};   // the same by the clock on the wall: a median of more runs leaves out those that were interrupted
@@ -40,7 +40,7 @@ using xflow::GateVerdict;
 
 enum class GateStop : std::uint8_t {
   decided,      // by the sign test
-  place,        // it was not faster when both had been set up anew
+  place,        // it was not faster when both had been set up again
   pairs,        // all looks were taken
   time,         // max_seconds
   unconfirmed,  // max_seconds, when it was faster as it was set up first

@@ -156,7 +156,7 @@ class Checker {
     roots_.push_back(std::move(root));
   }
 
-  // What the region computes anew: from its value back to what still is there.
+  // The nodes that the region recomputes: from its value back to what still is there.
   std::vector<ValueId> replaced_by(const Root& root) const {
     std::vector<ValueId> values{root.before};
     std::unordered_set<ValueId> seen{root.before};

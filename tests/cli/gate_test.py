@@ -68,7 +68,7 @@ class Gate(GateTest):
             text,
             r"(?m)^run         (30(\.\d)?|29\.\d) ms -> (20(\.\d)?|19\.\d) ms \(0\.6\d\d of the original \[0\.6\d\d, 0\.6\d\d\]\) at the declared sizes\n"
             r"            faster in 39 of 39 pairs, slower in 0, sign test 1\.8e-12: faster, decided by the sign test\n"
-            r"            of these with both set up anew: 0\.6\d\d, 0\.6\d\d, 0\.6\d\d of the original\n"
+            r"            confirmed with both set up again: 0\.6\d\d, 0\.6\d\d, 0\.6\d\d of the original\n"
             r"            test runner 1\.2, nothing, 1 thread, CPU time; \d+\.\d s$",
         )
 
@@ -91,7 +91,7 @@ class Gate(GateTest):
             r"            faster in \d+ of \d+ pairs, slower in \d+, sign test .*: faster, decided by the sign test\n"
             r"            by processor time (300|299|301) ms -> (200|199|201) ms \(0\.66\d of the original \[0\.66\d, 0\.66\d\]\)\n"
             r"            faster in (?P<n>\d+) of (?P=n) pairs, slower in 0, sign test .*\n"
-            r"            of these with both set up anew: .* of the original, 0\.66\d, 0\.66\d, 0\.66\d of its processor time\n",
+            r"            confirmed with both set up again: .* of the original, 0\.66\d, 0\.66\d, 0\.66\d of its processor time\n",
         )
 
     def test_keeps_with_several_threads_what_takes_less_processor_time_but_longer(self):
@@ -118,7 +118,7 @@ class Gate(GateTest):
         self.assertEqual(["Reshape", "Transpose"], [node.op_type for node in result.node])
         (shape,) = [tensor for tensor in result.initializer if tensor.name == "t"]
         self.assertEqual([2, 3, 2], numpy_helper.to_array(shape).tolist())
-        self.assertEqual({"settle-shapes"}, {step["rule"] for step in report["steps"]})
+        self.assertEqual({"fold-shapes"}, {step["rule"] for step in report["steps"]})
         self.assertIn("node 'shape' (Concat)", [step["where"] for step in report["steps"]])
         # Where that is no gain the bytes stay.
         self.refuse(r"run from end to end, it is not faster: .*", [], source=source)
@@ -416,7 +416,7 @@ class OnThisCpu(ProgramTest):
             text,
             rf"(?m)^run         {time} -> {time} \(0\.\d+ of the original \[0\.\d+, 0\.\d+\]\) at the declared sizes\n"
             r"            faster in \d+ of \d+ pairs, slower in \d+, sign test [\d.e-]+: faster, decided by the sign test\n"
-            r"            of these with both set up anew: [\d., ]+ of the original\n"
+            r"            confirmed with both set up again: [\d., ]+ of the original\n"
             r"            oneDNN .*, 1 thread, thread CPU time; \d+\.\d s$",
         )
 

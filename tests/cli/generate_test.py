@@ -42,11 +42,11 @@ class Rules(GenerateTest):
         names = ["equations/generated.proofs", "equations/generated.rules", "generated.json", "generated.proofs", "generated.rules"]
         self.assertEqual(names, sorted(files))
         report = json.loads(files["generated.json"])
-        self.assertEqual([1, 9, 155], report["universes"][0]["of_one_output"])
+        self.assertEqual([1, 9, 155], report["signatures"][0]["of_one_output"])
         self.assertEqual(report["candidates"], report["derived"] + report["kept"])
-        universe = report["universes"][0]
+        signature = report["signatures"][0]
         left_out = ["follow_from_smaller", "accidents", "ignore_an_input", "read_different_inputs", "pairs_without_gain", "candidates"]
-        self.assertEqual(universe["pairs"], sum(universe[k] for k in left_out))
+        self.assertEqual(signature["pairs"], sum(signature[k] for k in left_out))
         self.assertEqual({"proved": report["rules"]}, report["verdicts"])
         seconds = (pathlib.Path(self.folder) / "out/work/seconds").read_text()
         self.assertRegex(seconds, r"\Aenumerated \d+\.\d\d\ngrouped \d+\.\d\d\nderived \d+\.\d\d\nproved \d+\.\d\d\n\Z")

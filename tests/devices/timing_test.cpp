@@ -94,7 +94,7 @@ TEST(Timing, FunctionsThatTakeTurnsAreDisturbedAlike) {
   EXPECT_LT(costs[0].median.value, 1100);
 }
 
-TEST(Timing, EndsWhereNothingEverSettles) {
+TEST(Timing, EndsWhereNothingIsEverStable) {
   Machine machine;
   std::mt19937_64 random(1);
   const KernelCost cost = time_one(machine, [&] {

@@ -15,22 +15,22 @@ namespace {
 // What is found among matrices with these operators.
 struct FoundCandidates {
   FoundCandidates(std::vector<std::string> words, const EnumerationOptions& options)
-      : universe(*Universe::make({World::matrix, std::move(words), 3})) {
+      : signature(*GraphSignature::make({TensorKind::matrix, std::move(words), 3})) {
     std::vector<Record> records;
-    EXPECT_TRUE(enumerate(universe, options, 0, 1, [&](const Record& r) { records.push_back(r); }).has_value());
-    const auto codec = GraphCodec::make(universe, options.max_operators);
+    EXPECT_TRUE(enumerate(signature, options, 0, 1, [&](const Record& r) { records.push_back(r); }).has_value());
+    const auto codec = GraphCodec::make(signature, options.max_operators);
     std::vector<Record> smaller;
     std::copy_if(records.begin(), records.end(), std::back_inserter(smaller),
                  [&](const Record& r) { return codec->operators(r.code) < options.max_operators; });
-    Candidates finder(universe, options);
+    Candidates finder(signature, options);
     finder.learn(smaller);
-    const CandidateList list = in_order(universe, finder.find(records));
+    const CandidateList list = in_order(signature, finder.find(records));
     candidates = list.part(0, list.size());
     counts = finder.counts();
   }
   std::set<std::string> texts() const {
     std::set<std::string> result;
-    for (const Candidate& c : candidates) result.insert(to_string(universe, c.source) + " = " + to_string(universe, c.target));
+    for (const Candidate& c : candidates) result.insert(to_string(signature, c.source) + " = " + to_string(signature, c.target));
     return result;
   }
   bool mentions(std::string_view part) const {
@@ -38,7 +38,7 @@ struct FoundCandidates {
     return std::any_of(all.begin(), all.end(), [&](const std::string& t) { return t.find(part) != std::string::npos; });
   }
 
-  Universe universe;
+  GraphSignature signature;
   std::vector<Candidate> candidates;
   CandidateCounts counts;
 };
@@ -48,14 +48,14 @@ TEST(Candidates, CompareWhatDependsOnNoInputWithConstants) {
   EXPECT_TRUE(found.texts().contains("div(a0, a0) = c1"));
   for (const Candidate& c : found.candidates) {
     // 1 / (x / x), (x / x) + y and (x / x) + 1 follow or say nothing.
-    for (const Sketch* side : {&c.source, &c.target}) {
+    for (const SmallGraph* side : {&c.source, &c.target}) {
       for (std::size_t k = 0; k + 1 < side->nodes.size(); ++k) {
-        const SketchNode& n = side->nodes[k];
-        EXPECT_FALSE(n.choice == choice(found.universe, "div") && n.operands[0] == n.operands[1]) << to_string(found.universe, *side);
+        const SmallGraphNode& n = side->nodes[k];
+        EXPECT_FALSE(n.choice == choice(found.signature, "div") && n.operands[0] == n.operands[1]) << to_string(found.signature, *side);
       }
     }
     // Two sums of quotients, all of them 1, are not compared with each other.
-    EXPECT_TRUE(c.target.nodes.empty() || !inputs_of(found.universe, c.target).empty()) << to_string(found.universe, c.target);
+    EXPECT_TRUE(c.target.nodes.empty() || !inputs_of(found.signature, c.target).empty()) << to_string(found.signature, c.target);
   }
 }
 
@@ -78,7 +78,7 @@ TEST(Candidates, ReadSumsWithIdentitiesInProductsAlone) {
 
 // The smallest graphs of each output apart; without the transpose that both sides end with, an output is read as well.
 TEST(Candidates, OfTwoOutputsSayWhatTheyShare) {
-  const Universe u = Universe::make({World::matrix, {"concat", "relu", "split", "transpose"}, 3}).value();
+  const GraphSignature u = GraphSignature::make({TensorKind::matrix, {"concat", "relu", "split", "transpose"}, 3}).value();
   const auto n = static_cast<std::uint8_t>(u.leaves().size());
   const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
   const ChoiceId relu = choice(u, "relu");
@@ -99,21 +99,21 @@ TEST(Candidates, OfTwoOutputsSayWhatTheyShare) {
     finder.learn(smaller);
   };
   learn();
-  const auto find = [&](const Sketch& together) {
+  const auto find = [&](const SmallGraph& together) {
     std::vector<Record> records = {*evaluator.record(together)};
     return finder.find(records);
   };
-  const Sketch together{{{concat, {0, 1}}, {relu, {n}}, {split, {next(1)}}, {t, {next(1)}}}, {next(2), next(4)}};
+  const SmallGraph together{{{concat, {0, 1}}, {relu, {n}}, {split, {next(1)}}, {t, {next(1)}}}, {next(2), next(4)}};
   const std::vector<Candidate> found = find(together);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(to_string(u, found[0].source), "relu(a0); relu(concat 0(a0, a1))");
   EXPECT_EQ(to_string(u, found[0].target), "split 0(relu(concat 0(a0, a1))).0; relu(concat 0(a0, a1))");
   EXPECT_EQ(finder.counts().no_gain, 0U);
   // Apart there is nothing to compute; apart no input is read by both.
-  const Sketch undone{{{concat, {0, 1}}, {split, {n}}}, {next(1), next(2)}};
-  const Sketch unconnected{{{concat, {0, 1}}, {relu, {n}}, {relu, {next(1)}}, {split, {next(2)}}}, {next(3), next(4)}};
-  for (const Sketch* sketch : {&undone, &unconnected}) {
-    EXPECT_TRUE(find(*sketch).empty());
+  const SmallGraph undone{{{concat, {0, 1}}, {split, {n}}}, {next(1), next(2)}};
+  const SmallGraph unconnected{{{concat, {0, 1}}, {relu, {n}}, {relu, {next(1)}}, {split, {next(2)}}}, {next(3), next(4)}};
+  for (const SmallGraph* graph : {&undone, &unconnected}) {
+    EXPECT_TRUE(find(*graph).empty());
     EXPECT_EQ(finder.counts().pairs, 1U);
     EXPECT_EQ(finder.counts().no_gain, 1U);
   }
@@ -122,10 +122,10 @@ TEST(Candidates, OfTwoOutputsSayWhatTheyShare) {
 // What is kept of a candidate that says that these graphs are equal.
 std::string kept_text(const FoundCandidates& found, const std::string& one, const std::string& other) {
   for (const Candidate& c : found.candidates) {
-    const std::set<std::string> sides = {to_string(found.universe, c.source), to_string(found.universe, c.target)};
+    const std::set<std::string> sides = {to_string(found.signature, c.source), to_string(found.signature, c.target)};
     if (sides != std::set<std::string>{one, other}) continue;
     RuleCollector collector({}, {});
-    EXPECT_TRUE(collector.collect(found.universe, 0, std::span(&c, 1)).has_value());
+    EXPECT_TRUE(collector.collect(found.signature, 0, std::span(&c, 1)).has_value());
     EXPECT_EQ(collector.unproved(), std::vector<std::string>());
     return collector.kept().size() == 1 ? rules::print(collector.kept()[0].rule) : "not kept";
   }
@@ -241,12 +241,12 @@ rule div
 TEST(Collector, DerivesWhatDoesNotDivideWithoutRulesThatDo) {
   const FoundCandidates found({"div", "mul", "one", "split"}, {.max_operators = 2});
   RuleCollector collector({}, {});
-  ASSERT_TRUE(collector.collect(found.universe, 0, found.candidates).has_value());
+  ASSERT_TRUE(collector.collect(found.signature, 0, found.candidates).has_value());
   const auto equation = [&](const std::string& one, const std::string& other) {
     for (const Candidate& c : found.candidates)
-      if (std::set<std::string>{to_string(found.universe, c.source), to_string(found.universe, c.target)} ==
+      if (std::set<std::string>{to_string(found.signature, c.source), to_string(found.signature, c.target)} ==
           std::set<std::string>{one, other})
-        return GeneralShapes(found.universe, c).concrete(collector.deriver().vocabulary());
+        return GeneralShapes(found.signature, c).concrete(collector.deriver().vocabulary());
     ADD_FAILURE() << "no candidate " << one << " = " << other;
     return FlatEquation();
   };

@@ -11,16 +11,16 @@
 namespace xflow::generator {
 namespace {
 
-// Graphs of a universe and of an e-graph are compared.
-TEST(Cheapest, WeighsAsUniversesDo) {
+// Graphs of a signature and of an e-graph are compared.
+TEST(Cheapest, WeighsAsSignaturesDo) {
   std::size_t choices = 0;
-  for (const World world : {World::matrix, World::image}) {
+  for (const TensorKind kind : {TensorKind::matrix, TensorKind::image}) {
     const std::vector<std::string> words =
-        world == World::matrix
+        kind == TensorKind::matrix
             ? std::vector<std::string>{"add", "concat", "div", "exp", "matmul", "reduce_sum", "relu", "softmax", "split", "transpose"}
             : std::vector<std::string>{"add",     "average_pool", "concat",   "conv", "depthwise_conv",
                                        "enlarge", "mul",          "max_pool", "relu", "split"};
-    const Universe u = Universe::make({world, words, 3}).value();
+    const GraphSignature u = GraphSignature::make({kind, words, 3}).value();
     // Any leaves of which an operation can be made.
     for (std::size_t c = 0; c < u.choices().size(); ++c) {
       const auto choice = static_cast<ChoiceId>(c);
@@ -32,11 +32,11 @@ TEST(Cheapest, WeighsAsUniversesDo) {
           const std::array<TypeId, 2> types = {u.leaves()[a].type, u.leaves()[b].type};
           if (u.type(choice, std::span(types).first(count)).empty()) continue;
           found = true;
-          SketchNode node{choice, {a}};
+          SmallGraphNode node{choice, {a}};
           if (count == 2) node.operands.push_back(b);
-          const Sketch sketch{{node}, {leaves}};
+          const SmallGraph graph{{node}, {leaves}};
           Vocabulary vocabulary;
-          const FlatEquation equation = GeneralShapes(u, {sketch, sketch}).concrete(vocabulary);
+          const FlatEquation equation = GeneralShapes(u, {graph, graph}).concrete(vocabulary);
           EXPECT_EQ(weight_of(vocabulary, equation.inputs, equation.source), u.choice(choice).weight) << u.choice(choice).name;
         }
       }

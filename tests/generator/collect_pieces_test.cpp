@@ -11,32 +11,33 @@
 namespace xflow::generator {
 namespace {
 
-std::vector<Universe> small_universes() {
-  std::vector<Universe> result;
-  result.push_back(Universe::make({World::matrix, {"add", "concat", "matmul", "relu"}, 3}).value());
+std::vector<GraphSignature> small_signatures() {
+  std::vector<GraphSignature> result;
+  result.push_back(GraphSignature::make({TensorKind::matrix, {"add", "concat", "matmul", "relu"}, 3}).value());
   return result;
 }
 
-std::vector<Candidate> found_in(const Universe& universe, std::size_t max_outputs) {
+std::vector<Candidate> found_in(const GraphSignature& signature, std::size_t max_outputs) {
   const EnumerationOptions options{.max_operators = 2, .max_outputs = max_outputs};
   std::vector<Record> records;
-  EXPECT_TRUE(enumerate(universe, options, 0, 1, [&](const Record& r) { records.push_back(r); }).has_value());
-  return Candidates(universe, options).find(records);
+  EXPECT_TRUE(enumerate(signature, options, 0, 1, [&](const Record& r) { records.push_back(r); }).has_value());
+  return Candidates(signature, options).find(records);
 }
 
-CandidateList candidates_of(const Universe& universe) { return in_order(universe, found_in(universe, 1)); }
+CandidateList candidates_of(const GraphSignature& signature) { return in_order(signature, found_in(signature, 1)); }
 
-CollectWorker worker_of(const std::vector<Universe>& universes) {
-  return CollectWorker(universes, {}, {}, [&](std::size_t u, std::size_t) -> Result<CandidateList> { return candidates_of(universes[u]); });
+CollectWorker worker_of(const std::vector<GraphSignature>& signatures) {
+  return CollectWorker(signatures, {}, {},
+                       [&](std::size_t u, std::size_t) -> Result<CandidateList> { return candidates_of(signatures[u]); });
 }
 
 // relu(x ++ z) in rows says more than relu(x ++ x).
 TEST(CandidateList, TakesThoseOfMostInputsFirst) {
-  const Universe u = Universe::make({World::matrix, {"concat", "relu"}, 3}).value();
+  const GraphSignature u = GraphSignature::make({TensorKind::matrix, {"concat", "relu"}, 3}).value();
   const Candidate general = relu_of_columns(u);
   Candidate special = general;
-  for (Sketch* side : {&special.source, &special.target})
-    for (SketchNode& n : side->nodes)
+  for (SmallGraph* side : {&special.source, &special.target})
+    for (SmallGraphNode& n : side->nodes)
       for (std::uint8_t& o : n.operands) o = o == 1 ? 0 : o;
   special.target.nodes = {{choice(u, "relu"), {0}}, {choice(u, "concat 1"), {3, 3}}};
   special.target.outputs = {4};
@@ -53,7 +54,7 @@ TEST(CandidateList, TakesThoseOfMostInputsFirst) {
 }
 
 TEST(CandidateList, HoldsWhatItWasGiven) {
-  const Universe u = Universe::make({World::matrix, {"add", "concat", "matmul", "relu", "split"}, 3}).value();
+  const GraphSignature u = GraphSignature::make({TensorKind::matrix, {"add", "concat", "matmul", "relu", "split"}, 3}).value();
   std::vector<Candidate> found = found_in(u, 1);
   ASSERT_GT(found.size(), 100U);
   // Of two outputs, one of which is read by the other.
@@ -94,12 +95,12 @@ TEST(CandidateList, HoldsWhatItWasGiven) {
 }
 
 TEST(CollectPieces, AreTheSameAsTexts) {
-  const std::vector<Universe> universes = small_universes();
-  const Candidate c = relu_of_columns(universes[0]);
+  const std::vector<GraphSignature> signatures = small_signatures();
+  const Candidate c = relu_of_columns(signatures[0]);
   EXPECT_EQ(pieces::candidate_of(pieces::to_text(c)).value(), c);
-  CollectWorker worker = worker_of(universes);
+  CollectWorker worker = worker_of(signatures);
   const auto forms = pieces::forms_of(worker.run(pieces::forms(0, c)).value()).value();
-  const std::vector<TriedForm> here = try_forms(universes[0], c, {});
+  const std::vector<TriedForm> here = try_forms(signatures[0], c, {});
   ASSERT_EQ(forms.size(), here.size());
   EXPECT_EQ(forms.back().verdict, verifier::Verdict::proved);
   EXPECT_EQ(forms.back().variant, here.back().variant);
@@ -108,7 +109,7 @@ TEST(CollectPieces, AreTheSameAsTexts) {
   const auto first = pieces::rule_of(worker.run(pieces::first(0, c, "relu-of-columns", false)).value()).value();
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(first->name, "relu-of-columns");
-  EXPECT_EQ(rules::print(*first), rules::print(*first_proved(universes[0], c, "relu-of-columns", false, {})));
+  EXPECT_EQ(rules::print(*first), rules::print(*first_proved(signatures[0], c, "relu-of-columns", false, {})));
 
   const rules::Rule redundant =
       rule("rule r\n  source\n    y = relu(add(x, z))\n  target\n    y = relu(add(z, x))\n  where dims(x) = dims(z)\n");
@@ -124,30 +125,30 @@ TEST(CollectPieces, AreTheSameAsTexts) {
 }
 
 TEST(CollectPieces, LookWithTheRulesThatTheyAreGiven) {
-  const std::vector<Universe> universes = small_universes();
-  const CandidateList candidates = candidates_of(universes[0]);
-  CollectWorker worker = worker_of(universes);
-  const auto look = [&](const std::vector<pieces::RuleText>& rules) {
-    return worker.run(pieces::look(0, 1, 0, candidates.size(), rules)).value();
+  const std::vector<GraphSignature> signatures = small_signatures();
+  const CandidateList candidates = candidates_of(signatures[0]);
+  CollectWorker worker = worker_of(signatures);
+  const auto triaged = [&](const std::vector<pieces::RuleText>& rules) {
+    return worker.run(pieces::triage(0, 1, 0, candidates.size(), rules)).value();
   };
-  EXPECT_EQ(look({}), std::string(candidates.size(), '?'));
+  EXPECT_EQ(triaged({}), std::string(candidates.size(), '?'));
   const std::string text = "rule r\n  source\n    y = relu(relu(x))\n  target\n    y = relu(x)\n";
-  const std::string with = look({{text, true, false}});
+  const std::string with = triaged({{text, true, false}});
   EXPECT_NE(with.find('d'), std::string::npos);
   // As something that is not proved nothing is derived by it, but some would follow.
   std::string unproved = with;
   std::replace(unproved.begin(), unproved.end(), 'd', 'u');
-  EXPECT_EQ(look({{text, false, false}}), unproved);
+  EXPECT_EQ(triaged({{text, false, false}}), unproved);
   // Other rules than before, and fewer.
-  EXPECT_EQ(look({}), std::string(candidates.size(), '?'));
+  EXPECT_EQ(triaged({}), std::string(candidates.size(), '?'));
 }
 
 TEST(CollectPieces, SayWhatTheyDoNotKnow) {
-  const std::vector<Universe> universes = small_universes();
-  CollectWorker worker = worker_of(universes);
+  const std::vector<GraphSignature> signatures = small_signatures();
+  CollectWorker worker = worker_of(signatures);
   EXPECT_EQ(worker.run("dance 0").error().text(), "no piece of work 'dance'");
   EXPECT_EQ(worker.run("forms 7\n{}").error().text(), "no piece of work 'forms'");
-  EXPECT_EQ(worker.run(pieces::look(0, 1, 5, 1000000, {})).error().text(), "no such candidates");
+  EXPECT_EQ(worker.run(pieces::triage(0, 1, 5, 1000000, {})).error().text(), "no such candidates");
   EXPECT_FALSE(worker.run("forms 0\n{}").has_value());
   EXPECT_FALSE(pieces::forms_of("[[1]]").has_value());
   EXPECT_FALSE(pieces::proof_of("").has_value());
@@ -155,12 +156,12 @@ TEST(CollectPieces, SayWhatTheyDoNotKnow) {
 
 // Of numbers of one magnitude x * (z + x * x) seems to have the sign of x.
 TEST(Collector, LooksAtSmallNumbersToo) {
-  const Universe u = Universe::make({World::matrix, {"add", "maximum", "mul", "relu"}, 3}).value();
+  const GraphSignature u = GraphSignature::make({TensorKind::matrix, {"add", "maximum", "mul", "relu"}, 3}).value();
   const auto v = static_cast<std::uint8_t>(u.leaves().size());
   const auto w = static_cast<std::uint8_t>(v + 1);
   const auto x = static_cast<std::uint8_t>(v + 2);
   const auto y = static_cast<std::uint8_t>(v + 3);
-  const std::vector<SketchNode> sum = {{choice(u, "mul"), {0, 0}}, {choice(u, "add"), {1, v}}};
+  const std::vector<SmallGraphNode> sum = {{choice(u, "mul"), {0, 0}}, {choice(u, "add"), {1, v}}};
   Candidate c{{sum, {x}}, {sum, {y}}};
   c.source.nodes.push_back({choice(u, "mul"), {0, w}});
   c.target.nodes.push_back({choice(u, "relu"), {w}});
@@ -171,8 +172,8 @@ TEST(Collector, LooksAtSmallNumbersToo) {
   EXPECT_EQ(collector.unproved(), std::vector<std::string>());
 }
 
-TEST(Universe, MakesPlansAnewThatItForgot) {
-  Universe u = Universe::make({World::matrix, {"add"}, 2}).value();
+TEST(GraphSignature, MakesPlansAnewThatItForgot) {
+  GraphSignature u = GraphSignature::make({TensorKind::matrix, {"add"}, 2}).value();
   const std::array<TypeId, 2> operands = {u.leaves()[0].type, u.leaves()[1].type};
   const std::size_t elements = u.plans(choice(u, "add"), operands, 0).front().elements();
   u.forget_plans();
@@ -180,10 +181,10 @@ TEST(Universe, MakesPlansAnewThatItForgot) {
 }
 
 TEST(Collector, KeepsTheSameWhereOthersHelp) {
-  const std::vector<Universe> universes = small_universes();
-  const CandidateList candidates = candidates_of(universes[0]);
+  const std::vector<GraphSignature> signatures = small_signatures();
+  const CandidateList candidates = candidates_of(signatures[0]);
   const auto collected = [&](std::size_t width) {
-    CollectWorker worker = worker_of(universes);
+    CollectWorker worker = worker_of(signatures);
     RuleCollector collector({}, {});
     collector.share(
         [&](const std::vector<std::string>& questions) -> Result<std::vector<std::string>> {
@@ -192,11 +193,11 @@ TEST(Collector, KeepsTheSameWhereOthersHelp) {
           return answers;
         },
         width);
-    const auto universe_of = [&](const KeptRule&) -> const Universe& { return universes[0]; };
-    EXPECT_TRUE(collector.collect(universes[0], 0, candidates.part(0, candidates.size())).has_value());
+    const auto signature_of = [&](const KeptRule&) -> const GraphSignature& { return signatures[0]; };
+    EXPECT_TRUE(collector.collect(signatures[0], 0, candidates.part(0, candidates.size())).has_value());
     collector.eliminate();
-    EXPECT_TRUE(collector.prove(universe_of).value());
-    EXPECT_TRUE(collector.direct(universe_of).has_value());
+    EXPECT_TRUE(collector.prove(signature_of).value());
+    EXPECT_TRUE(collector.direct(signature_of).has_value());
     std::vector<std::string> all;
     for (const KeptRule& k : collector.kept()) {
       if (!k.needed) continue;

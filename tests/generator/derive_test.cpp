@@ -15,8 +15,8 @@
 namespace xflow::generator {
 namespace {
 
-Universe matrices(std::vector<std::string> words) {
-  auto made = Universe::make({World::matrix, std::move(words), 4});
+GraphSignature matrices(std::vector<std::string> words) {
+  auto made = GraphSignature::make({TensorKind::matrix, std::move(words), 4});
   EXPECT_TRUE(made.has_value()) << made.error().text();
   return *std::move(made);
 }
@@ -33,8 +33,8 @@ const char* kAssociativity = R"(rule associative
   where rank(B) <= 1 and rank(C) <= 1 and rank(D) <= 1
 )";
 
-// ((a b) c) d = a (b (c d)): leaves 0 to 3 of the universe are square matrices.
-Candidate chain(const Universe& u) {
+// ((a b) c) d = a (b (c d)): leaves 0 to 3 of the signature are square matrices.
+Candidate chain(const GraphSignature& u) {
   const ChoiceId m = choice(u, "matmul");
   const auto first = static_cast<std::uint8_t>(u.leaves().size());
   const auto second = static_cast<std::uint8_t>(first + 1);
@@ -43,7 +43,7 @@ Candidate chain(const Universe& u) {
 }
 
 TEST(Deriver, AppliesRulesInSeveralSteps) {
-  const Universe u = matrices({"matmul"});
+  const GraphSignature u = matrices({"matmul"});
   Deriver deriver;
   const FlatEquation equation = GeneralShapes(u, chain(u)).concrete(deriver.vocabulary());
   EXPECT_FALSE(deriver.derive(equation, {}).derived);
@@ -114,7 +114,7 @@ TEST(EGraph, KeepsNumbersWhileOperationsAreAdded) {
 }
 
 TEST(Deriver, GivesUnequalMatricesUnequalSizes) {
-  const Universe u = matrices({"matmul"});
+  const GraphSignature u = matrices({"matmul"});
   Deriver deriver;
   const FlatEquation equation = GeneralShapes(u, chain(u)).concrete(deriver.vocabulary());
   std::vector<std::vector<std::int64_t>> shapes;
@@ -153,7 +153,7 @@ TEST(Deriver, TellsNumbersOfDifferentShapesApart) {
 }
 
 TEST(Deriver, HeedsGuards) {
-  const Universe u = matrices({"concat", "relu"});
+  const GraphSignature u = matrices({"concat", "relu"});
   const Candidate c = relu_of_columns(u);
   const auto with_guard = [&](const std::string& guard) {
     Deriver deriver;
@@ -173,7 +173,7 @@ TEST(Deriver, HeedsGuards) {
 }
 
 TEST(Deriver, UsesRulesOfTwoOutputsAsEquations) {
-  const Universe u = matrices({"concat", "matmul", "split"});
+  const GraphSignature u = matrices({"concat", "matmul", "split"});
   const auto n = static_cast<std::uint8_t>(u.leaves().size());
   const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
   // split(a (b ++ c))[1] = a c
@@ -198,7 +198,7 @@ TEST(Deriver, UsesRulesOfTwoOutputsAsEquations) {
 
 // A rule that was found in what others made equal names them.
 TEST(Deriver, TellsAllRulesThatItUsed) {
-  const Universe u = matrices({"concat", "matmul"});
+  const GraphSignature u = matrices({"concat", "matmul"});
   const auto n = static_cast<std::uint8_t>(u.leaves().size());
   const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
   const ChoiceId m = choice(u, "matmul");
@@ -238,11 +238,11 @@ TEST(Deriver, TellsAllRulesThatItUsed) {
 
 // a c = split(a (b ++ c))[1] is true, but nothing that reads a and c alone says what b is.
 TEST(Deriver, RewritesWithWhatTheSourceHas) {
-  const Universe u = matrices({"concat", "matmul", "split"});
+  const GraphSignature u = matrices({"concat", "matmul", "split"});
   const auto n = static_cast<std::uint8_t>(u.leaves().size());
   const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
-  const Sketch together{{{choice(u, "concat 1"), {1, 2}}, {choice(u, "matmul"), {0, n}}, {choice(u, "split 1"), {next(1)}}}, {next(3)}};
-  const Sketch alone{{{choice(u, "matmul"), {0, 2}}}, {n}};
+  const SmallGraph together{{{choice(u, "concat 1"), {1, 2}}, {choice(u, "matmul"), {0, n}}, {choice(u, "split 1"), {next(1)}}}, {next(3)}};
+  const SmallGraph alone{{{choice(u, "matmul"), {0, 2}}}, {n}};
   Deriver deriver;
   for (const char* text :
        {"rule distribute\n  with x: [M, K], a: [K, N], b: [K, P]\n  source\n    y = matmul(x, concat(a, b, axis: 1))\n"
@@ -261,13 +261,13 @@ TEST(Deriver, RewritesWithWhatTheSourceHas) {
 
 // relu(x^T^T) becomes relu(x), which is cheaper than relu(x^T)^T; that these are equal takes another rule.
 TEST(Deriver, AcceptsWhatIsAsCheap) {
-  const Universe u = matrices({"relu", "transpose"});
+  const GraphSignature u = matrices({"relu", "transpose"});
   const auto n = static_cast<std::uint8_t>(u.leaves().size());
   const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
   const ChoiceId t = choice(u, "transpose");
   const ChoiceId relu = choice(u, "relu");
-  const Sketch source{{{t, {0}}, {t, {n}}, {relu, {next(1)}}}, {next(2)}};
-  const Sketch target{{{t, {0}}, {relu, {n}}, {t, {next(1)}}}, {next(2)}};
+  const SmallGraph source{{{t, {0}}, {t, {n}}, {relu, {next(1)}}}, {next(2)}};
+  const SmallGraph target{{{t, {0}}, {relu, {n}}, {t, {next(1)}}}, {next(2)}};
   Deriver deriver;
   ASSERT_TRUE(deriver
                   .add(rule("rule twice\n  with x: [M, N]\n  source\n    y = transpose(transpose(x, perm: [1, 0]), perm: [1, 0])\n"
@@ -283,7 +283,7 @@ TEST(Deriver, AcceptsWhatIsAsCheap) {
 
 // There is room for few terms, which the rule that makes more of them would take.
 TEST(Deriver, MakesSmallTermsFirst) {
-  const Universe u = matrices({"relu", "transpose"});
+  const GraphSignature u = matrices({"relu", "transpose"});
   const auto n = static_cast<std::uint8_t>(u.leaves().size());
   const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
   const ChoiceId t = choice(u, "transpose");
@@ -305,7 +305,7 @@ TEST(Deriver, MakesSmallTermsFirst) {
 
 // A derivation ends where it has looked at so many terms, and says that more would help.
 TEST(Deriver, LooksAtNoMoreTermsThanItMay) {
-  const Universe u = matrices({"relu", "transpose"});
+  const GraphSignature u = matrices({"relu", "transpose"});
   const auto n = static_cast<std::uint8_t>(u.leaves().size());
   const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
   const ChoiceId t = choice(u, "transpose");
@@ -323,7 +323,7 @@ TEST(Deriver, LooksAtNoMoreTermsThanItMay) {
 }
 
 TEST(Deriver, MatchesNumbers) {
-  const Universe u = matrices({"mul", "one", "two"});
+  const GraphSignature u = matrices({"mul", "one", "two"});
   std::uint8_t one = 0;
   std::uint8_t two = 0;
   for (std::size_t k = u.inputs(); k < u.leaves().size(); ++k)
@@ -342,7 +342,7 @@ TEST(Deriver, MatchesNumbers) {
 
 // Everything that is found is derived by what is kept, and what is kept is proved and needed.
 TEST(Collector, KeepsAFewProvedRulesThatDeriveAllOthers) {
-  const Universe u = matrices({"add", "concat", "matmul", "relu", "split", "transpose"});
+  const GraphSignature u = matrices({"add", "concat", "matmul", "relu", "split", "transpose"});
   const EnumerationOptions options{.max_operators = 2};
   std::vector<Record> records;
   ASSERT_TRUE(enumerate(u, options, 0, 1, [&](const Record& r) { records.push_back(r); }).has_value());
@@ -354,7 +354,7 @@ TEST(Collector, KeepsAFewProvedRulesThatDeriveAllOthers) {
   const std::vector<Candidate> ordered = list.part(0, list.size());
   ASSERT_TRUE(collector.collect(u, 0, ordered).has_value());
   collector.eliminate();
-  EXPECT_TRUE(collector.prove([&](const KeptRule&) -> const Universe& { return u; }).value());
+  EXPECT_TRUE(collector.prove([&](const KeptRule&) -> const GraphSignature& { return u; }).value());
   EXPECT_EQ(collector.unproved(), std::vector<std::string>());
   std::size_t needed = 0;
   for (const KeptRule& k : collector.kept()) {
@@ -376,7 +376,7 @@ TEST(Collector, KeepsAFewProvedRulesThatDeriveAllOthers) {
 
 // Whatever the numbers of the inputs are.
 TEST(RuleWriter, NamesInputsAsTheyAreRead) {
-  const Universe u = matrices({"concat", "relu"});
+  const GraphSignature u = matrices({"concat", "relu"});
   Candidate c = relu_of_columns(u);
   std::vector<std::uint8_t> swapped(u.leaves().size());
   for (std::size_t k = 0; k < swapped.size(); ++k) swapped[k] = static_cast<std::uint8_t>(k < 2 ? 1 - k : k);
@@ -385,7 +385,7 @@ TEST(RuleWriter, NamesInputsAsTheyAreRead) {
 }
 
 TEST(RuleWriter, IsGenericInRankAndAxis) {
-  const Universe u = matrices({"concat", "relu"});
+  const GraphSignature u = matrices({"concat", "relu"});
   const Candidate c = relu_of_columns(u);
   EXPECT_EQ(name_of(u, c), "relu-of-concat");
   const std::vector<WrittenRule> texts = write_rule(u, c, "r");

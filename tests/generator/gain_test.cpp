@@ -7,10 +7,10 @@
 namespace xflow::generator {
 namespace {
 
-Universe matrices() { return Universe::make({World::matrix, {"add", "matmul", "mul", "relu", "transpose"}, 4}).value(); }
+GraphSignature matrices() { return GraphSignature::make({TensorKind::matrix, {"add", "matmul", "mul", "relu", "transpose"}, 4}).value(); }
 
 TEST(Gain, OfAssociativityIsOnBothSides) {
-  const Universe u = matrices();
+  const GraphSignature u = matrices();
   const auto n = static_cast<std::uint8_t>(u.leaves().size());
   const auto next = static_cast<std::uint8_t>(n + 1);
   const ChoiceId m = choice(u, "matmul");
@@ -20,7 +20,7 @@ TEST(Gain, OfAssociativityIsOnBothSides) {
 }
 
 TEST(Gain, OfOneOperationLessIsOnOneSide) {
-  const Universe u = matrices();
+  const GraphSignature u = matrices();
   const auto n = static_cast<std::uint8_t>(u.leaves().size());
   const auto next = static_cast<std::uint8_t>(n + 1);
   const ChoiceId relu = choice(u, "relu");
@@ -30,7 +30,7 @@ TEST(Gain, OfOneOperationLessIsOnOneSide) {
 }
 
 TEST(Gain, OfAnotherOrderIsOnNoSide) {
-  const Universe u = matrices();
+  const GraphSignature u = matrices();
   const auto n = static_cast<std::uint8_t>(u.leaves().size());
   const auto next = static_cast<std::uint8_t>(n + 1);
   const ChoiceId relu = choice(u, "relu");

@@ -22,23 +22,23 @@ constexpr std::size_t kOperators = 3;
 const std::set<int> kRefuted = {99, 100, 130, 131};
 
 // Adds what was collected from, at known sizes, to `equations`.
-void collect(RuleCollector& collector, World world, std::vector<std::string> words, std::vector<FlatEquation>& equations) {
-  const std::size_t number = world == World::matrix ? 0 : 1;
-  const auto universe = Universe::make({world, std::move(words), 4});
-  ASSERT_TRUE(universe.has_value()) << universe.error().text();
+void collect(RuleCollector& collector, TensorKind kind, std::vector<std::string> words, std::vector<FlatEquation>& equations) {
+  const std::size_t number = kind == TensorKind::matrix ? 0 : 1;
+  const auto signature = GraphSignature::make({kind, std::move(words), 4});
+  ASSERT_TRUE(signature.has_value()) << signature.error().text();
   const EnumerationOptions options{.max_operators = kOperators};
   std::vector<Record> records;
-  ASSERT_TRUE(enumerate(*universe, options, 0, 1, [&](const Record& r) { records.push_back(r); }).has_value());
+  ASSERT_TRUE(enumerate(*signature, options, 0, 1, [&](const Record& r) { records.push_back(r); }).has_value());
   std::vector<Record> smaller;
-  const auto codec = GraphCodec::make(*universe, kOperators);
+  const auto codec = GraphCodec::make(*signature, kOperators);
   for (const Record& r : records)
     if (codec->operators(r.code) < kOperators) smaller.push_back(r);
-  Candidates finder(*universe, options);
+  Candidates finder(*signature, options);
   finder.learn(smaller);
-  const CandidateList list = in_order(*universe, finder.find(records));
+  const CandidateList list = in_order(*signature, finder.find(records));
   const std::vector<Candidate> candidates = list.part(0, list.size());
-  ASSERT_TRUE(collector.collect(*universe, number, candidates).has_value());
-  for (const Candidate& c : candidates) equations.push_back(GeneralShapes(*universe, c).concrete(collector.deriver().vocabulary()));
+  ASSERT_TRUE(collector.collect(*signature, number, candidates).has_value());
+  for (const Candidate& c : candidates) equations.push_back(GeneralShapes(*signature, c).concrete(collector.deriver().vocabulary()));
 }
 
 std::vector<peers::Rule> published_rules(const std::string& folder) {
@@ -59,8 +59,8 @@ struct Found {
 Found& found() {
   static Found* const kFound = [] {
     auto* const found = new Found;
-    collect(found->collector, World::matrix, {"add", "concat", "matmul", "mul", "relu", "split", "transpose"}, found->candidates);
-    collect(found->collector, World::image, {"add", "average_pool", "concat", "conv", "enlarge", "mul", "relu", "split"},
+    collect(found->collector, TensorKind::matrix, {"add", "concat", "matmul", "mul", "relu", "split", "transpose"}, found->candidates);
+    collect(found->collector, TensorKind::image, {"add", "average_pool", "concat", "conv", "enlarge", "mul", "relu", "split"},
             found->candidates);
     found->collector.eliminate();
     return found;

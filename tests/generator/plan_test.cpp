@@ -8,8 +8,8 @@
 #include <map>
 
 #include "src/eval/evaluate.h"
-#include "src/generator/enumerate/lanes.h"
-#include "src/generator/enumerate/universe.h"
+#include "src/generator/enumerate/assignments.h"
+#include "src/generator/enumerate/graph_signature.h"
 #include "src/ops/operator.h"
 #include "tests/generator/small_graphs.h"
 
@@ -17,7 +17,7 @@ namespace xflow::generator {
 namespace {
 
 // Types of inputs and constants, and of what one operation makes of them.
-std::vector<TypeId> some_types(const Universe& u) {
+std::vector<TypeId> some_types(const GraphSignature& u) {
   std::vector<TypeId> types;
   for (const Leaf& leaf : u.leaves())
     if (std::find(types.begin(), types.end(), leaf.type) == types.end()) types.push_back(leaf.type);
@@ -34,15 +34,15 @@ std::vector<TypeId> some_types(const Universe& u) {
   return types;
 }
 
-// Calls `look` with each operator and the types of leaves that fit it.
-template <typename Look>
-void for_each_operation(const Universe& u, const Look& look) {
+// Calls `visit` with each operator and the types of leaves that fit it.
+template <typename Visit>
+void for_each_operation(const GraphSignature& u, const Visit& visit) {
   for (std::size_t c = 0; c < u.choices().size(); ++c) {
     for (const Leaf& a : u.leaves()) {
       for (const Leaf& b : u.leaves()) {
         const std::array<TypeId, 2> both = {a.type, b.type};
         const std::span<const TypeId> operands = std::span(both).first(u.choices()[c].operands);
-        if (!u.type(static_cast<ChoiceId>(c), operands).empty()) look(static_cast<ChoiceId>(c), operands);
+        if (!u.type(static_cast<ChoiceId>(c), operands).empty()) visit(static_cast<ChoiceId>(c), operands);
       }
     }
   }
@@ -53,10 +53,10 @@ struct Compared {
   std::map<std::string, int> operators;
 };
 
-void compare(World world, const std::vector<std::string>& words, Compared& compared) {
-  const auto made = Universe::make({world, words, 2});
+void compare(TensorKind kind, const std::vector<std::string>& words, Compared& compared) {
+  const auto made = GraphSignature::make({kind, words, 2});
   ASSERT_TRUE(made.has_value()) << made.error().text();
-  const Universe& u = *made;
+  const GraphSignature& u = *made;
   const std::vector<TypeId> types = some_types(u);
   for (std::size_t c = 0; c < u.choices().size(); ++c) {
     const auto id = static_cast<ChoiceId>(c);
@@ -70,7 +70,7 @@ void compare(World world, const std::vector<std::string>& words, Compared& compa
         if (outputs.empty()) continue;
         const std::vector<Plan>& plans = u.plans(id, operands, 0);
         ASSERT_EQ(plans.size(), outputs.size());
-        // Lanes of the same numbers.
+        // Assignments of the same numbers.
         ir::Arena arena;
         ops::Typing typing(arena.symbols());
         eval::Bindings bindings;
@@ -83,7 +83,7 @@ void compare(World world, const std::vector<std::string>& words, Compared& compa
             values[e] = static_cast<double>(static_cast<std::int64_t>(mix(e + 77 * inputs.size()) % 19) - 9) * 9;
           inputs.push_back(arena.input({ir::DataType::float64, true, ir::polys(dims)}, static_cast<std::uint32_t>(inputs.size())));
           integers.emplace_back();
-          for (const double v : values) integers.back().insert(integers.back().end(), kLanes, static_cast<Integer>(v));
+          for (const double v : values) integers.back().insert(integers.back().end(), kAssignments, static_cast<Integer>(v));
           bindings.emplace(inputs.back(), eval::Tensor::of_doubles(ir::DataType::float64, dims, values));
         }
         const auto node = ops::apply(arena, typing, choice.op, inputs, u.attributes(id, operands, 0));
@@ -95,11 +95,11 @@ void compare(World world, const std::vector<std::string>& words, Compared& compa
           const auto expected = eval::evaluate(arena, ir::Graph{{{*node, static_cast<std::uint32_t>(o)}}}, bindings);
           ASSERT_TRUE(expected.has_value()) << choice.name << ": " << expected.error().text();
           const auto numbers = eval::doubles(expected->front());
-          std::vector<Integer> found(plans[o].elements() * kLanes);
-          evaluate(plans[o], pointers, kLanes, found.data());
+          std::vector<Integer> found(plans[o].elements() * kAssignments);
+          evaluate(plans[o], pointers, kAssignments, found.data());
           for (std::size_t e = 0; e < plans[o].elements(); ++e)
-            for (std::size_t lane = 0; lane < kLanes; ++lane)
-              ASSERT_EQ(static_cast<double>(found[e * kLanes + lane]), (*numbers)[e])
+            for (std::size_t assignment = 0; assignment < kAssignments; ++assignment)
+              ASSERT_EQ(static_cast<double>(found[e * kAssignments + assignment]), (*numbers)[e])
                   << choice.name << " " << u.to_string(a) << " " << u.to_string(b) << " at " << e;
         }
         ++compared.operators[choice.name];
@@ -110,22 +110,22 @@ void compare(World world, const std::vector<std::string>& words, Compared& compa
 
 TEST(Plans, ComputeWhatTheReferenceComputes) {
   Compared compared;
-  compare(World::matrix,
+  compare(TensorKind::matrix,
           {"abs", "add", "concat", "matmul", "maximum", "minimum", "mul", "neg", "reduce_max", "reduce_sum", "relu", "split", "sub",
            "transpose"},
           compared);
-  compare(World::image, {"add", "average_pool", "concat", "conv", "depthwise_conv", "enlarge", "max_pool", "mul", "relu", "split"},
+  compare(TensorKind::image, {"add", "average_pool", "concat", "conv", "depthwise_conv", "enlarge", "max_pool", "mul", "relu", "split"},
           compared);
   EXPECT_GE(compared.operators.size(), 22U);
   for (const auto& [name, count] : compared.operators) EXPECT_GE(count, 1) << name;
 }
 
 TEST(Plans, OfEveryWordAreThere) {
-  // What a universe says fits has a plan: asked for all words.
-  const auto divided = Universe::divide(Universe::known_words(), 2);
+  // What a signature says fits has a plan: asked for all words.
+  const auto divided = GraphSignature::divide(GraphSignature::known_words(), 2);
   ASSERT_TRUE(divided.has_value());
-  for (const UniverseOptions& options : *divided) {
-    const Universe u = Universe::make(options).value();
+  for (const SignatureOptions& options : *divided) {
+    const GraphSignature u = GraphSignature::make(options).value();
     for_each_operation(u, [&](ChoiceId c, std::span<const TypeId> operands) {
       std::vector<std::vector<std::int64_t>> shapes;
       std::string types;
@@ -153,9 +153,9 @@ TEST(Plans, ListTermsOncePerPattern) {
   EXPECT_EQ(convolution[0].patterns.size(), 4U);
 }
 
-TEST(Plans, AreMadeOnceForUniversesThatShareThem) {
-  Universe one = Universe::make({World::matrix, {"matmul", "split"}, 2}).value();
-  Universe other = Universe::make({World::matrix, {"add", "matmul", "split"}, 2}).value();
+TEST(Plans, AreMadeOnceForSignaturesThatShareThem) {
+  GraphSignature one = GraphSignature::make({TensorKind::matrix, {"matmul", "split"}, 2}).value();
+  GraphSignature other = GraphSignature::make({TensorKind::matrix, {"add", "matmul", "split"}, 2}).value();
   const auto cache = std::make_shared<PlanCache>();
   one.share_plans(cache);
   other.share_plans(cache);
@@ -169,8 +169,8 @@ TEST(Plans, AreMadeOnceForUniversesThatShareThem) {
   EXPECT_EQ(cache->get(one.choices()[0].op, {}, shapes), nullptr);
 }
 
-TEST(Lanes, AgreeBetweenResiduesAndPairs) {
-  const Universe u = Universe::make({World::matrix, {"add", "matmul", "mul", "relu", "two"}, 2}).value();
+TEST(Assignments, AgreeBetweenResiduesAndPairs) {
+  const GraphSignature u = GraphSignature::make({TensorKind::matrix, {"add", "matmul", "mul", "relu", "two"}, 2}).value();
   const TypeId square = u.leaves()[0].type;
   const std::array<TypeId, 2> operands = {square, square};
   for (std::size_t c = 0; c < u.choices().size(); ++c) {
@@ -194,62 +194,62 @@ TEST(Lanes, AgreeBetweenResiduesAndPairs) {
   }
 }
 
-// Every operator of both worlds, with one kind of numbers.
+// Every operator of both kinds, with one kind of numbers.
 template <typename Number, typename Make>
-void expect_one_as_eight(World world, std::vector<std::string> words, const Make& make) {
-  const Universe u = Universe::make({world, std::move(words), 2}).value();
+void expect_one_as_eight(TensorKind kind, std::vector<std::string> words, const Make& make) {
+  const GraphSignature u = GraphSignature::make({kind, std::move(words), 2}).value();
   std::size_t compared = 0;
   for_each_operation(u, [&](ChoiceId c, std::span<const TypeId> operands) {
     const Plan& plan = u.plans(c, operands, 0).front();
     std::array<std::vector<Number>, 2> eight;
-    std::array<std::vector<Number>, 2> one;  // lane 3
+    std::array<std::vector<Number>, 2> one;  // assignment 3
     std::vector<const Number*> of_eight;
     std::vector<const Number*> of_one;
     for (std::size_t n = 0; n < operands.size(); ++n) {
-      for (std::size_t k = 0; k < u.elements(operands[n], 0) * kLanes; ++k) {
+      for (std::size_t k = 0; k < u.elements(operands[n], 0) * kAssignments; ++k) {
         eight[n].push_back(make(mix(k + 1000 * n)));
-        if (k % kLanes == 3) one[n].push_back(eight[n].back());
+        if (k % kAssignments == 3) one[n].push_back(eight[n].back());
       }
       of_eight.push_back(eight[n].data());
       of_one.push_back(one[n].data());
     }
-    std::vector<Number> all(plan.elements() * kLanes);
+    std::vector<Number> all(plan.elements() * kAssignments);
     std::vector<Number> single(plan.elements());
-    ASSERT_TRUE(evaluate(plan, of_eight, kLanes, all.data())) << u.choice(c).name;
+    ASSERT_TRUE(evaluate(plan, of_eight, kAssignments, all.data())) << u.choice(c).name;
     ASSERT_TRUE(evaluate(plan, of_one, 1, single.data())) << u.choice(c).name;
-    for (std::size_t e = 0; e < single.size(); ++e) ASSERT_EQ(single[e], all[e * kLanes + 3]) << u.choice(c).name;
-    std::array<std::uint64_t, kLanes> hashes{};
+    for (std::size_t e = 0; e < single.size(); ++e) ASSERT_EQ(single[e], all[e * kAssignments + 3]) << u.choice(c).name;
+    std::array<std::uint64_t, kAssignments> hashes{};
     std::uint64_t hash = 0;
-    hash_lanes(all.data(), plan.elements(), kLanes, 5, hashes.data());
-    hash_lanes(single.data(), plan.elements(), 1, 5, &hash);
+    hash_assignments(all.data(), plan.elements(), kAssignments, 5, hashes.data());
+    hash_assignments(single.data(), plan.elements(), 1, 5, &hash);
     EXPECT_EQ(hash, hashes[3]) << u.choice(c).name;
     ++compared;
   });
   EXPECT_GT(compared, 10U);
 }
 
-TEST(Lanes, OfOneComputeWhatOneOfEightDoes) {
+TEST(Assignments, OfOneComputeWhatOneOfEightDoes) {
   const auto residue = [](std::uint64_t random) { return static_cast<Residue>(random % kFirstPrime); };
   const auto pair = [](std::uint64_t random) {
     return Pair{static_cast<std::uint32_t>(random % kFirstPrime), static_cast<std::uint32_t>(mix(random) % kSecondPrime)};
   };
   const auto integer = [](std::uint64_t random) { return (static_cast<Integer>(random % 61) - 30) * 9; };
-  expect_one_as_eight<Residue>(World::matrix, {"add", "concat", "matmul", "mul", "relu", "split", "transpose"}, residue);
-  expect_one_as_eight<Residue>(World::image, {"add", "average_pool", "conv", "enlarge", "relu"}, residue);
-  expect_one_as_eight<Pair>(World::matrix, {"add", "concat", "div", "exp", "matmul", "split"}, pair);
-  expect_one_as_eight<Integer>(World::image, {"add", "average_pool", "conv", "max_pool", "mul", "relu"}, integer);
+  expect_one_as_eight<Residue>(TensorKind::matrix, {"add", "concat", "matmul", "mul", "relu", "split", "transpose"}, residue);
+  expect_one_as_eight<Residue>(TensorKind::image, {"add", "average_pool", "conv", "enlarge", "relu"}, residue);
+  expect_one_as_eight<Pair>(TensorKind::matrix, {"add", "concat", "div", "exp", "matmul", "split"}, pair);
+  expect_one_as_eight<Integer>(TensorKind::image, {"add", "average_pool", "conv", "max_pool", "mul", "relu"}, integer);
 }
 
-TEST(Lanes, HashEveryElementOfLargeTensors) {
+TEST(Assignments, HashEveryElementOfLargeTensors) {
   constexpr std::size_t kElements = 5000;
-  std::vector<Residue> values(kElements * kLanes, 7);
-  std::array<std::uint64_t, kLanes> before{};
-  hash_lanes(values.data(), kElements, kLanes, 1, before.data());
+  std::vector<Residue> values(kElements * kAssignments, 7);
+  std::array<std::uint64_t, kAssignments> before{};
+  hash_assignments(values.data(), kElements, kAssignments, 1, before.data());
   for (const std::size_t element : {std::size_t{0}, std::size_t{1023}, std::size_t{1024}, std::size_t{2048}, kElements - 1}) {
     std::vector<Residue> other = values;
-    other[element * kLanes + 2] = 8;
-    std::array<std::uint64_t, kLanes> after{};
-    hash_lanes(other.data(), kElements, kLanes, 1, after.data());
+    other[element * kAssignments + 2] = 8;
+    std::array<std::uint64_t, kAssignments> after{};
+    hash_assignments(other.data(), kElements, kAssignments, 1, after.data());
     EXPECT_EQ(after[1], before[1]);
     EXPECT_NE(after[2], before[2]) << element;
   }

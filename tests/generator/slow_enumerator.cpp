@@ -32,25 +32,25 @@ using Nodes = std::set<Node>;
 
 class Slow {
  public:
-  Slow(const Universe& universe, std::size_t max_operators, std::size_t max_outputs)
-      : universe_(universe),
+  Slow(const GraphSignature& signature, std::size_t max_operators, std::size_t max_outputs)
+      : signature_(signature),
         max_operators_(max_operators),
         max_outputs_(max_outputs),
-        evaluator_(universe, {.max_operators = max_operators}),
+        evaluator_(signature, {.max_operators = max_operators}),
         graphs_(max_operators + 1) {
-    for (std::size_t k = 0; k < universe.leaves().size(); ++k) {
-      const Leaf& leaf = universe.leaves()[k];
+    for (std::size_t k = 0; k < signature.leaves().size(); ++k) {
+      const Leaf& leaf = signature.leaves()[k];
       const bool is_input = leaf.kind == Leaf::Kind::input;
       const std::string term = is_input
-                                   ? "<" + std::to_string(leaf.group) + "." + std::to_string(k - universe.group_begins()[leaf.group]) + ">"
+                                   ? "<" + std::to_string(leaf.group) + "." + std::to_string(k - signature.group_begins()[leaf.group]) + ">"
                                    : "{" + std::to_string(k) + "}";
       leaves_.push_back({term, leaf.type, !is_input});
       graphs_[0].insert(canonical({term}));
     }
     // All ways to rename inputs within their groups.
     renamings_.push_back({});
-    for (std::size_t g = 0; g < universe.group_begins().size(); ++g) {
-      std::vector<std::size_t> order(universe.group_size(g));
+    for (std::size_t g = 0; g < signature.group_begins().size(); ++g) {
+      std::vector<std::size_t> order(signature.group_size(g));
       std::iota(order.begin(), order.end(), 0U);
       std::vector<std::map<std::string, std::string>> next;
       do {
@@ -83,9 +83,9 @@ class Slow {
     if (nodes.size() == max_operators_) return;
     std::vector<Value> values = leaves_;
     for (const Node& n : nodes) values.insert(values.end(), n.outputs.begin(), n.outputs.end());
-    for (std::size_t c = 0; c < universe_.choices().size(); ++c) {
+    for (std::size_t c = 0; c < signature_.choices().size(); ++c) {
       for (const Value& a : values) {
-        if (universe_.choices()[c].operands == 1) {
+        if (signature_.choices()[c].operands == 1) {
           add(nodes, static_cast<ChoiceId>(c), {a});
         } else {
           for (const Value& b : values) add(nodes, static_cast<ChoiceId>(c), {a, b});
@@ -98,12 +98,12 @@ class Slow {
     if (std::all_of(operands.begin(), operands.end(), [](const Value& v) { return v.constant; })) return;
     std::vector<TypeId> types;
     for (const Value& v : operands) {
-      if (v.constant && !universe_.reads(id, std::stoul(v.term.substr(1)))) return;
+      if (v.constant && !signature_.reads(id, std::stoul(v.term.substr(1)))) return;
       types.push_back(v.type);
     }
-    const auto outputs = universe_.type(id, types);
+    const auto outputs = signature_.type(id, types);
     if (outputs.empty()) return;
-    const Choice& choice = universe_.choice(id);
+    const Choice& choice = signature_.choice(id);
     std::vector<std::string> names;
     for (const Value& v : operands) names.push_back(v.term);
     if (choice.commutative) std::sort(names.begin(), names.end());
@@ -168,7 +168,7 @@ class Slow {
           outputs.size() == 1 && std::any_of(n.outputs.begin(), n.outputs.end(), [&](const Value& v) { return v.term == outputs[0]; });
       return !is_result && std::all_of(n.outputs.begin(), n.outputs.end(), [&](const Value& v) {
         const auto is_same = [&](const Value& other) {
-          return other.type == v.type && evaluator_.values(sketch(nodes, other.term)) == evaluator_.values(sketch(nodes, v.term));
+          return other.type == v.type && evaluator_.values(graph(nodes, other.term)) == evaluator_.values(graph(nodes, v.term));
         };
         return std::any_of(leaves_.begin(), leaves_.end(), is_same) || std::any_of(nodes.begin(), nodes.end(), [&](const Node& m) {
                  return m.term != n.term && place(m) <= place(n) && std::any_of(m.outputs.begin(), m.outputs.end(), is_same);
@@ -178,15 +178,15 @@ class Slow {
   }
 
   // The operations of a graph, with one output.
-  Sketch sketch(const Nodes& nodes, const std::string& output) const {
+  SmallGraph graph(const Nodes& nodes, const std::string& output) const {
     std::vector<const Node*> order;
     for (const Node& n : nodes) order.push_back(&n);
     std::stable_sort(order.begin(), order.end(), [&](const Node* a, const Node* b) { return place(*a) < place(*b); });
     std::map<std::string, std::uint8_t> at;
     for (const Value& leaf : leaves_) at.emplace(leaf.term, static_cast<std::uint8_t>(at.size()));
-    Sketch result;
+    SmallGraph result;
     for (const Node* n : order) {
-      SketchNode node{static_cast<ChoiceId>(choice_of(n->term) - universe_.choices().begin()), {}};
+      SmallGraphNode node{static_cast<ChoiceId>(choice_of(n->term) - signature_.choices().begin()), {}};
       for (const std::string& o : n->operands) node.operands.push_back(at.at(o));
       for (const Value& v : n->outputs) at.emplace(v.term, static_cast<std::uint8_t>(at.size()));
       result.nodes.push_back(std::move(node));
@@ -204,11 +204,11 @@ class Slow {
       open -= c == ')' ? 1 : 0;
       depth = std::max(depth, open);
     }
-    return {depth, static_cast<std::size_t>(choice_of(node.term) - universe_.choices().begin())};
+    return {depth, static_cast<std::size_t>(choice_of(node.term) - signature_.choices().begin())};
   }
 
   std::span<const Choice>::iterator choice_of(const std::string& term) const {
-    const std::span<const Choice> choices = universe_.choices();
+    const std::span<const Choice> choices = signature_.choices();
     return std::find_if(choices.begin(), choices.end(), [&](const Choice& c) { return c.name == term.substr(0, term.find('(')); });
   }
 
@@ -221,7 +221,7 @@ class Slow {
   };
 
   Matrix empty(TypeId type) const {
-    const std::vector<std::int64_t> shape = universe_.shape(type, 0);
+    const std::vector<std::int64_t> shape = signature_.shape(type, 0);
     Matrix m{static_cast<std::size_t>(shape[0]), static_cast<std::size_t>(shape[1]), {}};
     m.numbers.resize(m.rows * m.columns);
     return m;
@@ -324,7 +324,7 @@ class Slow {
     return best;
   }
 
-  const Universe& universe_;
+  const GraphSignature& signature_;
   std::size_t max_operators_;
   std::size_t max_outputs_;
   Evaluator evaluator_;
@@ -336,8 +336,8 @@ class Slow {
 
 }  // namespace
 
-std::vector<std::size_t> count_slowly(const Universe& universe, std::size_t max_operators, std::size_t max_outputs) {
-  return Slow(universe, max_operators, max_outputs).counts();
+std::vector<std::size_t> count_slowly(const GraphSignature& signature, std::size_t max_operators, std::size_t max_outputs) {
+  return Slow(signature, max_operators, max_outputs).counts();
 }
 
 }  // namespace xflow::generator

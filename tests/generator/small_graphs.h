@@ -15,9 +15,9 @@
 namespace xflow::generator {
 
 // An operator with its attributes by name: "concat 1".
-inline ChoiceId choice(const Universe& universe, std::string_view name) {
-  for (std::size_t k = 0; k < universe.choices().size(); ++k)
-    if (universe.choices()[k].name == name) return static_cast<ChoiceId>(k);
+inline ChoiceId choice(const GraphSignature& signature, std::string_view name) {
+  for (std::size_t k = 0; k < signature.choices().size(); ++k)
+    if (signature.choices()[k].name == name) return static_cast<ChoiceId>(k);
   ADD_FAILURE() << "no " << name;
   return {};
 }
@@ -29,21 +29,21 @@ inline rules::Rule rule(const std::string& text, const std::string& file = "test
   return parsed.has_value() ? parsed->front() : rules::Rule();
 }
 
-// relu(x ++ z) = relu(x) ++ relu(z), by columns, of a universe with concat and relu.
-inline Candidate relu_of_columns(const Universe& universe) {
-  const auto first = static_cast<std::uint8_t>(universe.leaves().size());
+// relu(x ++ z) = relu(x) ++ relu(z), by columns, of a signature with concat and relu.
+inline Candidate relu_of_columns(const GraphSignature& signature) {
+  const auto first = static_cast<std::uint8_t>(signature.leaves().size());
   const auto second = static_cast<std::uint8_t>(first + 1);
   const auto third = static_cast<std::uint8_t>(first + 2);
-  const ChoiceId relu = choice(universe, "relu");
-  const ChoiceId columns = choice(universe, "concat 1");
+  const ChoiceId relu = choice(signature, "relu");
+  const ChoiceId columns = choice(signature, "concat 1");
   return {{{{columns, {0, 1}}, {relu, {first}}}, {second}}, {{{relu, {0}}, {relu, {1}}, {columns, {first, second}}}, {third}}};
 }
 
 // Candidates in the order in which they are taken.
-inline CandidateList in_order(const Universe& universe, const std::vector<Candidate>& candidates) {
+inline CandidateList in_order(const GraphSignature& signature, const std::vector<Candidate>& candidates) {
   std::size_t most = 1;
   for (const Candidate& c : candidates) most = std::max({most, c.source.nodes.size(), c.target.nodes.size()});
-  CandidateList list(universe, most);
+  CandidateList list(signature, most);
   for (const Candidate& c : candidates) list.add(c);
   list.sort();
   return list;

@@ -9,9 +9,9 @@ namespace {
 
 // Results that are operands of others are made, others hashed from their operands: both have one hash.
 template <typename Number>
-void expect_hashes_of_values(World world, const std::vector<std::string>& words, std::map<std::string, int>& compared) {
-  const Universe u = Universe::make({world, words, 3}).value();
-  for (std::size_t sizes = 0; sizes < Universe::kAssignments; ++sizes) {
+void expect_hashes_of_values(TensorKind kind, const std::vector<std::string>& words, std::map<std::string, int>& compared) {
+  const GraphSignature u = GraphSignature::make({kind, words, 3}).value();
+  for (std::size_t sizes = 0; sizes < GraphSignature::kAssignments; ++sizes) {
     EnumerationOptions options;
     options.sizes = sizes;
     ValueStore<Number> store(u, options);
@@ -55,18 +55,19 @@ void expect_hashes_of_values(World world, const std::vector<std::string>& words,
 
 TEST(Values, HaveOneHashHoweverItIsFound) {
   std::map<std::string, int> compared;
-  expect_hashes_of_values<Residue>(World::matrix,
+  expect_hashes_of_values<Residue>(TensorKind::matrix,
                                    {"add", "concat", "half", "matmul", "mul", "reduce_sum", "relu", "split", "sub", "transpose"}, compared);
-  expect_hashes_of_values<Residue>(World::image, {"add", "average_pool", "concat", "conv", "depthwise_conv", "enlarge", "mul", "split"},
+  expect_hashes_of_values<Residue>(TensorKind::image,
+                                   {"add", "average_pool", "concat", "conv", "depthwise_conv", "enlarge", "mul", "split"}, compared);
+  expect_hashes_of_values<Integer>(TensorKind::image, {"add", "average_pool", "concat", "conv", "max_pool", "mul", "relu", "split"},
                                    compared);
-  expect_hashes_of_values<Integer>(World::image, {"add", "average_pool", "concat", "conv", "max_pool", "mul", "relu", "split"}, compared);
-  expect_hashes_of_values<Pair>(World::matrix, {"add", "div", "exp", "matmul"}, compared);
+  expect_hashes_of_values<Pair>(TensorKind::matrix, {"add", "div", "exp", "matmul"}, compared);
   EXPECT_GE(compared.size(), 18U);
 }
 
 TEST(Values, OfOtherTypesAreOthers) {
   // (n + n) + n and n + (n + n): the same numbers, which a split takes apart in two ways.
-  const Universe u = Universe::make({World::matrix, {"concat", "split"}, 3}).value();
+  const GraphSignature u = GraphSignature::make({TensorKind::matrix, {"concat", "split"}, 3}).value();
   ValueStore<Residue> store(u, {});
   const auto choice = [&](std::string_view name) {
     for (std::size_t c = 0; c < u.choices().size(); ++c)

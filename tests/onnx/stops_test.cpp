@@ -56,7 +56,7 @@ TEST(FoldedConstants, StayComputedWhereFoldingIsTold) {
   const auto model = lift(document, arena);
   ASSERT_TRUE(model);
   for (const bool stops : {false, true}) {
-    SettledShapes settled = settled_shapes(document, *model, arena, false);
+    FoldedShapes folds = fold_shapes(document, *model, arena, false);
     int folded = 0;
     const Fold fold = [&](ir::ValueId value) -> Result<ir::Constant> {
       ++folded;
@@ -64,9 +64,9 @@ TEST(FoldedConstants, StayComputedWhereFoldingIsTold) {
     };
     FoldLimits limits;
     if (stops) limits.stop = [] { return true; };
-    add_folded_constants(document, *model, arena, fold, limits, settled);
+    add_folded_constants(document, *model, arena, fold, limits, folds);
     EXPECT_EQ(folded, stops ? 0 : 1);
-    EXPECT_EQ(settled.folded.size(), stops ? 0U : kNodes);
+    EXPECT_EQ(folds.folded.size(), stops ? 0U : kNodes);
   }
 }
 

@@ -8,7 +8,7 @@
 #include "src/cost/live_cost.h"
 #include "src/ops/operator.h"
 #include "src/optimizer/engine.h"
-#include "src/optimizer/settled_search.h"
+#include "src/optimizer/remeasured_search.h"
 #include "src/search/rule_rewriter.h"
 #include "tests/kernels/random_device.h"
 
@@ -98,8 +98,8 @@ TEST_F(NoisyCosts, KeepNoBatchNormalisationThatFoldsIntoItsConvolution) {
   EXPECT_EQ(predicted.size(), 24U);  // the devices differ
 }
 
-// One search, settled, on a device of its own, with a budget that is used up.
-struct Settled {
+// One search on a device of its own, with a budget that is used up.
+struct Searched {
   search::Outcome outcome;
   cost::CostStatistics kernels;
   int measured = 0;
@@ -107,7 +107,7 @@ struct Settled {
 
 class Spikes : public NoisyCosts {
  protected:
-  Settled run(cost::Database& database, std::function<double(int)> slowdowns, bool tells = true, std::uint64_t states = 60) {
+  Searched run(cost::Database& database, std::function<double(int)> slowdowns, bool tells = true, std::uint64_t states = 60) {
     cost::RandomDevice device(7, cost::RandomDevice::noisy);
     device.slowdowns = std::move(slowdowns);
     device.tells = tells;
@@ -117,9 +117,9 @@ class Spikes : public NoisyCosts {
     search::Options options;
     options.max_states = states;
     options.per_operation = cost::Nanoseconds{0.05};
-    return {settled_search(arena, graph_, model, rewriter, options), model.statistics(), device.measured};
+    return {remeasured_search(arena, graph_, model, rewriter, options), model.statistics(), device.measured};
   }
-  Settled run(std::function<double(int)> slowdowns, bool tells = true) {
+  Searched run(std::function<double(int)> slowdowns, bool tells = true) {
     cost::Database database = cost::Database::open("", {});
     return run(database, std::move(slowdowns), tells);
   }
@@ -132,13 +132,13 @@ class Spikes : public NoisyCosts {
 };
 
 TEST_F(Spikes, DuringTheFirstMeasurementOfAKernelDoNotChangeTheResult) {
-  const Settled quiet = run(nullptr);
+  const Searched quiet = run(nullptr);
   ASSERT_LT(quiet.outcome.after, quiet.outcome.before);
   ASSERT_GT(quiet.outcome.states, 30U);  // the search is interrupted half way
   ASSERT_GT(quiet.measured, 20);
   int deceived = 0;
   for (int kernel = 1; kernel <= quiet.measured; ++kernel) {
-    const Settled run = this->run(spike(kernel));
+    const Searched run = this->run(spike(kernel));
     EXPECT_EQ(run.outcome.best, quiet.outcome.best) << "spike at measurement " << kernel;
     EXPECT_EQ(run.outcome.after, quiet.outcome.after);
     EXPECT_EQ(run.kernels.disturbed, 1U);
@@ -151,8 +151,8 @@ TEST_F(Spikes, DuringTheFirstMeasurementOfAKernelDoNotChangeTheResult) {
 }
 
 TEST_F(Spikes, AsLongAsTheFirstSearchDoNotChangeTheResultEither) {
-  const Settled quiet = run(nullptr);
-  const Settled noisy = run([&](int number) { return number <= quiet.measured ? 1.0 + number % 7 : 0.0; });
+  const Searched quiet = run(nullptr);
+  const Searched noisy = run([&](int number) { return number <= quiet.measured ? 1.0 + number % 7 : 0.0; });
   EXPECT_EQ(noisy.outcome.best, quiet.outcome.best);
   EXPECT_EQ(noisy.outcome.after, quiet.outcome.after);
   EXPECT_EQ(noisy.kernels.provisional, 0U);
@@ -160,10 +160,10 @@ TEST_F(Spikes, AsLongAsTheFirstSearchDoNotChangeTheResultEither) {
 
 TEST_F(Spikes, LeaveADatabaseThatGivesTheSameResultAgain) {
   cost::Database database = cost::Database::open("", {});
-  const Settled first = run(database, [](int number) { return number % 3 == 0 ? 2.0 : 0.0; });
-  const Settled second = run(database, nullptr);
+  const Searched first = run(database, [](int number) { return number % 3 == 0 ? 2.0 : 0.0; });
+  const Searched second = run(database, nullptr);
   EXPECT_EQ(second.measured, static_cast<int>(first.kernels.provisional));
-  const Settled third = run(database, nullptr);
+  const Searched third = run(database, nullptr);
   EXPECT_EQ(third.measured, 0);
   EXPECT_EQ(third.kernels.known, second.kernels.known + second.kernels.measured);
   EXPECT_EQ(third.outcome.best, second.outcome.best);
@@ -173,7 +173,7 @@ TEST_F(Spikes, LeaveADatabaseThatGivesTheSameResultAgain) {
 
 // The machine is never calm, in no way twice the same: it ends, and with no result that is dearer than the original by its last costs.
 TEST_F(Spikes, WithoutEndDoNotMakeTheSearchEndless) {
-  const Settled run = this->run([](int number) { return 5.0 / number + 0.2; });
+  const Searched run = this->run([](int number) { return 5.0 / number + 0.2; });
   EXPECT_LE(run.outcome.after, run.outcome.before);
   EXPECT_GT(run.kernels.provisional, 0U);
   EXPECT_LE(run.measured, 8 * static_cast<int>(run.kernels.measured));

@@ -164,8 +164,8 @@ TEST(Gate, SaysThatACandidateIsFasterInOnePlaceAlone) {
   const GateResult result = judge(machine);
   EXPECT_FALSE(result.passed);
   EXPECT_EQ(result.reason,
-            "it is faster only as it was set up first: 0.900 of the original's time [0.900, 1.111] in 23 pairs; set up anew 1.111");
-  EXPECT_EQ(name(result.comparisons[0].stop), "it was not faster when both had been set up anew");
+            "it is faster only as it was set up first: 0.900 of the original's time [0.900, 1.111] in 23 pairs; set up again 1.111");
+  EXPECT_EQ(name(result.comparisons[0].stop), "it was not faster when both had been set up again");
   EXPECT_EQ(machine.renewals, 1);
 }
 
@@ -226,7 +226,7 @@ TEST(Gate, SaysThatACandidateIsFasterInOnePlaceByTwoClocks) {
   EXPECT_FALSE(result.passed);
   EXPECT_EQ(result.reason,
             "it is faster only as it was set up first: 0.900 of the original's time [0.900, 1.111] and 1.000 of its processor time [1.000, "
-            "1.000] in 23 pairs; set up anew 1.111, processor time 1.000");
+            "1.000] in 23 pairs; set up again 1.111, processor time 1.000");
 }
 
 TEST(Gate, SaysThatThereWasNoTimeToSetUpBothAnew) {
@@ -238,8 +238,8 @@ TEST(Gate, SaysThatThereWasNoTimeToSetUpBothAnew) {
   const GateResult result = judge(machine, 1, options);
   EXPECT_FALSE(result.passed);
   EXPECT_EQ(result.reason,
-            "the budget of 40 s was used up before both could be set up anew: 0.900 of the original's time [0.900, 0.900] in 16 pairs");
-  EXPECT_EQ(name(result.comparisons[0].stop), "the budget of time was used up before both could be set up anew");
+            "the budget of 40 s was used up before both could be set up again: 0.900 of the original's time [0.900, 0.900] in 16 pairs");
+  EXPECT_EQ(name(result.comparisons[0].stop), "the budget of time was used up before both could be set up again");
   options.max_seconds = 60;
   const GateResult more = judge(machine, 1, options);
   EXPECT_TRUE(more.passed) << more.reason;

@@ -111,7 +111,7 @@ class ConvertKernel final : public Kernel {
   }
   std::optional<std::size_t> overwritten() const override {
     const auto lost = single_->overwritten();
-    // What is converted anew for each launch is not lost.
+    // What is converted for each launch is not lost.
     return lost && !operands_[*lost].half ? lost : std::nullopt;
   }
   std::unique_ptr<Kernel> copy() const override {

@@ -42,7 +42,7 @@ struct Timed {
   int repeats = 0;
   int samples = 0;
 
-  bool settled(double spread) const {
+  bool is_stable(double spread) const {
     if (rounds.size() < 2) return false;
     std::array<double, 2> quickest = {rounds[0].median.value, rounds[1].median.value};
     if (quickest[1] < quickest[0]) std::swap(quickest[0], quickest[1]);
@@ -90,7 +90,7 @@ std::vector<KernelCost> time_in_turns(std::span<const std::function<void()>> fun
     const double once = std::max(sample_of(functions[f], 1).time, 1.0);
     timed[f].launches = std::clamp(static_cast<int>(std::ceil(options.sample.value / once)), 1, kMostLaunches);
   }
-  const auto enough = [&](const Timed& function) { return function.settled(options.spread) || function.total > options.most.value; };
+  const auto enough = [&](const Timed& function) { return function.is_stable(options.spread) || function.total > options.most.value; };
   for (int round = 0; round < options.least_rounds || !std::ranges::all_of(timed, enough); ++round) {
     for (std::size_t f = 0; f < functions.size(); ++f) {
       Timed& function = timed[f];

@@ -26,7 +26,7 @@ constexpr std::size_t kMostSets = 64;
 constexpr int kLeastSamples = 5;
 constexpr int kMostSamples = 40;
 constexpr int kGlances = 3;
-constexpr double kSettled = 0.02;
+constexpr double kStable = 0.02;
 constexpr double kReorderShare = 1.1;
 constexpr double kOutlier = 1.5;  // times the median
 constexpr std::size_t kMostPostOperations = 8;
@@ -317,7 +317,7 @@ Result<KernelCost> GpuDevice::measure(const KernelSpec& spec, Layout layout) {
     samples.push_back(time.value / static_cast<double>(choice.launches));
     if (samples.size() < kLeastSamples) continue;
     interval = median_interval(samples);
-    if (interval.high - interval.low <= kSettled * interval.median) break;
+    if (interval.high - interval.low <= kStable * interval.median) break;
   }
   cost.disturbance = std::max(before, longer_cycle());
   std::ranges::sort(samples);

@@ -191,7 +191,7 @@ class Reader {
     const auto spec = parse_kernel(text);
     if (!spec) return line.wrong(spec.error().message);
     if (!has_plausible_sizes(*spec)) return line.wrong(fmt::format("kernel '{}': expected sizes of tensors that a machine may hold", text));
-    // The key is the text as it is written anew, whatever number format a tool has.
+    // The key is the text as it is written again, whatever number format a tool has.
     if (!profile_.kernels.emplace(Profile::Key{ops::to_string(*spec), layout}, std::move(entry)).second)
       return line.wrong(fmt::format("a second line for this kernel in layout {}", name(layout)));
     return {};

@@ -88,7 +88,7 @@ Quiet quietest(std::vector<Round> rounds) {
   return {control, rounds[count / 2].more, rounds[3 * count / 4].more - rounds[count / 4].more};
 }
 
-bool is_settled(const std::vector<Round>& rounds, double fastest_control) {
+bool is_stable(const std::vector<Round>& rounds, double fastest_control) {
   const Quiet quiet = quietest(rounds);
   return quiet.control <= (1 + kQuiet) * fastest_control && quiet.spread <= kAgree * std::abs(quiet.more);
 }
@@ -237,7 +237,7 @@ Result<RunnerDevice::Pair> RunnerDevice::time(const KernelModel& few, const Kern
   Pair pair;
   double used = 0;
   for (int round = 0; round < std::max(rounds, kMostRounds); ++round) {
-    if (round >= rounds && (used > kMostNanoseconds || is_settled(done, fastest_control_.value))) break;
+    if (round >= rounds && (used > kMostNanoseconds || is_stable(done, fastest_control_.value))) break;
     std::array<double, 2> times{};
     for (std::uint32_t k = 0; k < 2; ++k) {
       XFLOW_TRY(const RunTimes run, runner_->run(k, k, repeats[k]));

@@ -9,24 +9,24 @@ namespace xflow::generator {
 namespace {
 
 // How often inputs are read beyond the first time, on the side with fewer such reads.
-std::size_t repeated(const Universe& universe, const Candidate& c) {
+std::size_t repeated(const GraphSignature& signature, const Candidate& c) {
   std::size_t least = SIZE_MAX;
-  for (const Sketch* side : {&c.source, &c.target}) {
+  for (const SmallGraph* side : {&c.source, &c.target}) {
     std::size_t reads = 0;
-    for (const SketchNode& n : side->nodes)
-      for (const std::uint8_t o : n.operands) reads += o < universe.inputs() ? 1 : 0;
-    const std::size_t inputs = inputs_of(universe, *side).size();
+    for (const SmallGraphNode& n : side->nodes)
+      for (const std::uint8_t o : n.operands) reads += o < signature.inputs() ? 1 : 0;
+    const std::size_t inputs = inputs_of(signature, *side).size();
     least = std::min(least, reads - std::min(reads, inputs));
   }
   return least;
 }
 
 // How many operands are constants.
-std::size_t constants(const Universe& universe, const Candidate& c) {
+std::size_t constants(const GraphSignature& signature, const Candidate& c) {
   std::size_t count = 0;
-  for (const Sketch* side : {&c.source, &c.target})
-    for (const SketchNode& n : side->nodes)
-      for (const std::uint8_t o : n.operands) count += universe.is_constant(o) ? 1 : 0;
+  for (const SmallGraph* side : {&c.source, &c.target})
+    for (const SmallGraphNode& n : side->nodes)
+      for (const std::uint8_t o : n.operands) count += signature.is_constant(o) ? 1 : 0;
   return count;
 }
 
@@ -34,16 +34,16 @@ constexpr std::uint64_t kNoOutput = GraphCodec::kMostValues;
 
 }  // namespace
 
-CandidateList::CandidateList(const Universe& universe, std::size_t max_operators)
-    : universe_(&universe), codec_(GraphCodec::make(universe, max_operators).value()) {}
+CandidateList::CandidateList(const GraphSignature& signature, std::size_t max_operators)
+    : signature_(&signature), codec_(GraphCodec::make(signature, max_operators).value()) {}
 
 void CandidateList::add(Candidate candidate) {
-  const int source = weight_of(*universe_, candidate.source);
-  const int target = weight_of(*universe_, candidate.target);
-  const std::size_t repeats = repeated(*universe_, candidate);
+  const int source = weight_of(*signature_, candidate.source);
+  const int target = weight_of(*signature_, candidate.target);
+  const std::size_t repeats = repeated(*signature_, candidate);
   if (source < target) std::swap(candidate.source, candidate.target);
   const std::size_t operators = std::max(candidate.source.nodes.size(), candidate.target.nodes.size());
-  const std::size_t inputs = std::max(inputs_of(*universe_, candidate.source).size(), inputs_of(*universe_, candidate.target).size());
+  const std::size_t inputs = std::max(inputs_of(*signature_, candidate.source).size(), inputs_of(*signature_, candidate.target).size());
   Packed packed;
   const auto digit = [&](std::uint64_t value, std::uint64_t radix) {
     assert(value < radix);
@@ -52,11 +52,11 @@ void CandidateList::add(Candidate candidate) {
   digit(operators, 16);
   digit(candidate.source.outputs.size(), 4);
   digit(repeats, 64);
-  digit(universe_->inputs() - inputs, 256);
+  digit(signature_->inputs() - inputs, 256);
   digit(static_cast<std::uint64_t>(source) + static_cast<std::uint64_t>(target), std::uint64_t{1} << 16);
-  digit(std::min<std::size_t>(constants(*universe_, candidate), 15), 16);
+  digit(std::min<std::size_t>(constants(*signature_, candidate), 15), 16);
   // A code lists outputs in ascending order, and none that is read.
-  for (const Sketch* side : {&candidate.source, &candidate.target})
+  for (const SmallGraph* side : {&candidate.source, &candidate.target})
     for (std::size_t o = 0; o < 2; ++o) digit(o < side->outputs.size() ? side->outputs[o] : kNoOutput, kNoOutput + 1);
   packed.source = codec_.encode(candidate.source);
   packed.target = codec_.encode(candidate.target);
@@ -69,7 +69,7 @@ Candidate CandidateList::operator[](std::size_t k) const {
   const Packed& packed = packed_[k];
   Candidate result{codec_.decode(packed.source), codec_.decode(packed.target)};
   std::uint64_t key = packed.key;
-  for (Sketch* side : {&result.target, &result.source}) {
+  for (SmallGraph* side : {&result.target, &result.source}) {
     side->outputs.clear();
     for (std::size_t o = 0; o < 2; ++o, key /= kNoOutput + 1)
       if (key % (kNoOutput + 1) != kNoOutput) side->outputs.insert(side->outputs.begin(), static_cast<std::uint8_t>(key % (kNoOutput + 1)));

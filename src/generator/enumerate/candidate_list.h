@@ -15,7 +15,7 @@ namespace xflow::generator {
 class CandidateList {
  public:
   // Of graphs of up to `max_operators`, whose codes fit.
-  CandidateList(const Universe& universe, std::size_t max_operators);
+  CandidateList(const GraphSignature& signature, std::size_t max_operators);
 
   // Turned towards what costs less.
   void add(Candidate candidate);
@@ -38,7 +38,7 @@ class CandidateList {
     friend auto operator<=>(const Packed&, const Packed&) = default;
   };
 
-  const Universe* universe_;
+  const GraphSignature* signature_;
   GraphCodec codec_;
   std::vector<Packed> packed_;
 };

@@ -1,7 +1,7 @@
 // Pairs of graphs that seem to compute the same: what rules are made of.
 //
 // A graph may ignore an input that it reads: x / x, and x (z / x), which is z but has the shape of both. It is compared with what reads
-// less, as a constant of the universe, but with nothing if nothing does; graphs of which it is a part are compared with nothing.
+// less, as a constant of the signature, but with nothing if nothing does; graphs of which it is a part are compared with nothing.
 //
 // Sums with an identity are for products to read, (x + I) z = x z + z; graphs that use them otherwise are left out.
 //
@@ -24,8 +24,8 @@ namespace xflow::generator {
 
 // Two graphs on the same inputs, output by output.
 struct Candidate {
-  Sketch source;
-  Sketch target;
+  SmallGraph source;
+  SmallGraph target;
   friend auto operator<=>(const Candidate&, const Candidate&) = default;
 };
 
@@ -48,11 +48,11 @@ struct Rank {
   std::uint64_t structure = 0;
   friend auto operator<=>(const Rank&, const Rank&) = default;
 };
-int weight_of(const Universe& universe, const Sketch& sketch);
+int weight_of(const GraphSignature& signature, const SmallGraph& graph);
 
 class Candidates {
  public:
-  Candidates(const Universe& universe, const EnumerationOptions& options);
+  Candidates(const GraphSignature& signature, const EnumerationOptions& options);
 
   // Records of all graphs with fewer operators than the most: what parts of graphs are no representatives. Sorts them. Once.
   void learn(std::vector<Record>& smaller);
@@ -75,8 +75,8 @@ class Candidates {
   std::vector<Class> classes(std::vector<Record>& records) const;
   // What is known of a value of a graph.
   struct Part {
-    bool is_idle = false;           // in a class whose representative ignores an input that it reads, or reads nothing
-    std::optional<Sketch> smaller;  // of what is no representative: the representative on the same inputs
+    bool is_idle = false;               // in a class whose representative ignores an input that it reads, or reads nothing
+    std::optional<SmallGraph> smaller;  // of what is no representative: the representative on the same inputs
   };
   // What is known of a graph of one output.
   struct Known {
@@ -90,29 +90,29 @@ class Candidates {
     bool is_reducible = false;
   };
   // Fills parts_ for the values of the first `nodes` operations of a graph, from what it has in common with the last.
-  void find_parts(const Sketch& sketch, std::size_t nodes);
-  static std::size_t nodes_of_parts(const Sketch& sketch);
+  void find_parts(const SmallGraph& graph, std::size_t nodes);
+  static std::size_t nodes_of_parts(const SmallGraph& graph);
   // Whether the same graph with the representative of its class in the place of some part is smaller.
-  bool follows_from_smaller(const Sketch& sketch, std::uint64_t structure);
-  bool is_less(const Sketch& sketch, const Rank& rank, std::size_t separate) const;
+  bool follows_from_smaller(const SmallGraph& graph, std::uint64_t structure);
+  bool is_less(const SmallGraph& graph, const Rank& rank, std::size_t separate) const;
   // Removes graphs that use an identity in vain.
   void leave_out(std::vector<Record>& records) const;
   // Whether some part of a graph, but the whole, is in a class whose representative does so or reads nothing.
-  bool has_idle_part(const Sketch& sketch);
-  void look_at(const Record& record, bool is_representative, Known& known, const Found& found);
+  bool has_idle_part(const SmallGraph& graph);
+  void consider(const Record& record, bool is_representative, Known& known, const Found& found);
   void pair(const Known& member, const Known& representative, const Found& found);
   // A graph of two outputs and the smallest graphs of each of them.
-  void pair_apart(const Sketch& target, std::uint64_t structure, const Found& found);
+  void pair_apart(const SmallGraph& target, std::uint64_t structure, const Found& found);
   // On other numbers and larger tensors, output by output.
   bool are_equal_again(const Candidate& candidate);
-  std::optional<Naming> first_naming(const Sketch& sketch);
+  std::optional<Naming> first_naming(const SmallGraph& graph);
   // The representative of what computes the same as a graph of one output, on its inputs; nothing where none has fewer operators than the
   // most, or where all ignore an input that they read.
-  std::optional<Sketch> smallest_like(const Sketch& part);
+  std::optional<SmallGraph> smallest_like(const SmallGraph& part);
   // `smallest`, which computes the same as a graph of one output, or one as small that ends with the operations of that graph.
-  Sketch with_ends_of(const Sketch& part, Sketch smallest);
+  SmallGraph with_ends_of(const SmallGraph& part, SmallGraph smallest);
 
-  const Universe& universe_;
+  const GraphSignature& signature_;
   EnumerationOptions options_;
   GraphCodec codec_;
   Evaluator evaluator_;
@@ -121,20 +121,20 @@ class Candidates {
   std::unordered_map<std::uint64_t, std::uint64_t> representative_of_;
   std::unordered_set<std::uint64_t> idle_;                         // structures of graphs that are no part of others
   std::vector<std::pair<std::uint64_t, std::uint64_t>> smallest_;  // representatives: fingerprints, ascending, and codes
-  std::vector<SketchNode> parts_nodes_;
+  std::vector<SmallGraphNode> parts_nodes_;
   std::vector<Part> parts_;  // by value of these operations
   CandidateCounts counts_;
 };
 
 // A graph with other leaves, its operations in the same order.
-Sketch rename(const Universe& universe, const Sketch& sketch, std::span<const std::uint8_t> leaves);
+SmallGraph rename(const GraphSignature& signature, const SmallGraph& graph, std::span<const std::uint8_t> leaves);
 // The inputs that a graph reads.
-std::set<std::uint8_t> inputs_of(const Universe& universe, const Sketch& sketch);
+std::set<std::uint8_t> inputs_of(const GraphSignature& signature, const SmallGraph& graph);
 // What of a graph computes these values.
-Sketch with_outputs(const Universe& universe, const Sketch& sketch, std::span<const std::uint8_t> outputs);
+SmallGraph with_outputs(const GraphSignature& signature, const SmallGraph& graph, std::span<const std::uint8_t> outputs);
 // The part of a graph that computes one value.
-Sketch part_of(const Universe& universe, const Sketch& sketch, std::uint8_t value);
+SmallGraph part_of(const GraphSignature& signature, const SmallGraph& graph, std::uint8_t value);
 // The graph with another one, on the same inputs and of one output, in the place of a value; equal operations are one, unused ones gone.
-Sketch replace(const Universe& universe, const Sketch& sketch, std::uint8_t value, const Sketch& by);
+SmallGraph replace(const GraphSignature& signature, const SmallGraph& graph, std::uint8_t value, const SmallGraph& by);
 
 }  // namespace xflow::generator

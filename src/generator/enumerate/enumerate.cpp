@@ -8,14 +8,14 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "src/generator/enumerate/lane_set.h"
+#include "src/generator/enumerate/assignment_set.h"
 
 namespace xflow::generator {
 
 namespace {
 
-void append(const Universe& universe, const GrownNode& node, CodePrefix& code) {
-  code.append(static_cast<std::uint64_t>(node.choice), universe.choices().size());
+void append(const GraphSignature& signature, const GrownNode& node, CodePrefix& code) {
+  code.append(static_cast<std::uint64_t>(node.choice), signature.choices().size());
   for (std::size_t k = 0; k < node.operand_count; ++k) code.append(node.operands[k], node.first_value);
 }
 
@@ -29,28 +29,28 @@ class Evaluator::Implementation {
   Implementation(const Implementation&) = delete;
   Implementation& operator=(const Implementation&) = delete;
   virtual EnumerationCounts run(std::size_t part, std::size_t parts, const std::function<void(const Record&)>& found) = 0;
-  virtual std::optional<Record> record(const Sketch& sketch) = 0;
-  virtual std::vector<Naming> namings(const Sketch& sketch) = 0;
-  virtual std::vector<std::uint64_t> values(const Sketch& sketch, std::span<const std::uint8_t> leaves) = 0;
+  virtual std::optional<Record> record(const SmallGraph& graph) = 0;
+  virtual std::vector<Naming> namings(const SmallGraph& graph) = 0;
+  virtual std::vector<std::uint64_t> values(const SmallGraph& graph, std::span<const std::uint8_t> leaves) = 0;
 };
 
 namespace {
 
 template <typename Number>
 class Enumeration final : public Evaluator::Implementation {
-  using Lane = typename LaneSet<Number>::Lane;
+  using Assignment = typename AssignmentSet<Number>::Assignment;
 
  public:
-  Enumeration(const Universe& universe, const EnumerationOptions& options)
-      : universe_(universe), options_(options), store_(universe, options), structures_(universe) {
-    max_values_ = universe.leaves().size() + 2 * options.max_operators;
+  Enumeration(const GraphSignature& signature, const EnumerationOptions& options)
+      : signature_(signature), options_(options), store_(signature, options), structures_(signature) {
+    max_values_ = signature.leaves().size() + 2 * options.max_operators;
     types_.resize(max_values_);
     levels_.resize(max_values_, 0);
     uses_.resize(max_values_, 0);
     cones_.resize(max_values_, 0);
     reads_.resize(max_values_, 0);
-    for (std::size_t k = 0; k < universe.inputs(); ++k) reads_[k] = std::uint64_t{1} << k;
-    for (std::size_t k = 0; k < universe.leaves().size(); ++k) types_[k] = universe.leaves()[k].type;
+    for (std::size_t k = 0; k < signature.inputs(); ++k) reads_[k] = std::uint64_t{1} << k;
+    for (std::size_t k = 0; k < signature.leaves().size(); ++k) types_[k] = signature.leaves()[k].type;
   }
 
   EnumerationCounts run(std::size_t part, std::size_t parts, const std::function<void(const Record&)>& found) override {
@@ -67,49 +67,49 @@ class Enumeration final : public Evaluator::Implementation {
     return std::move(counts_);
   }
 
-  std::optional<Record> record(const Sketch& sketch) override {
-    LaneSet<Number>* lanes = begin(sketch);
-    return lanes == nullptr ? std::nullopt : record(*lanes, sketch.outputs);
+  std::optional<Record> record(const SmallGraph& graph) override {
+    AssignmentSet<Number>* assignments = begin(graph);
+    return assignments == nullptr ? std::nullopt : record(*assignments, graph.outputs);
   }
 
-  std::vector<Naming> namings(const Sketch& sketch) override {
+  std::vector<Naming> namings(const SmallGraph& graph) override {
     std::vector<Naming> result;
-    LaneSet<Number>* lanes = begin(sketch);
-    if (lanes == nullptr || !find_names(*lanes, sketch.outputs)) return result;
+    AssignmentSet<Number>* assignments = begin(graph);
+    if (assignments == nullptr || !find_names(*assignments, graph.outputs)) return result;
     std::vector<std::uint8_t> numbers;
     for (const Named& n : named_) {
       if (n.value != fingerprint_) continue;
       Naming naming;
       naming.value = n.value;
       naming.ignores = ignores_;
-      naming.leaves.resize(universe_.leaves().size());
+      naming.leaves.resize(signature_.leaves().size());
       std::iota(naming.leaves.begin(), naming.leaves.end(), std::uint8_t{0});
       numbers.clear();
-      for (std::size_t k = 0; k < lanes->inputs().size(); ++k) {
-        const std::uint8_t leaf = lanes->inputs()[k];
-        const std::uint8_t number = lanes->labels(n.lane)[k];
-        naming.leaves[leaf] = static_cast<std::uint8_t>(universe_.group_begins()[lanes->group(k)] + number);
+      for (std::size_t k = 0; k < assignments->inputs().size(); ++k) {
+        const std::uint8_t leaf = assignments->inputs()[k];
+        const std::uint8_t number = assignments->labels(n.assignment)[k];
+        naming.leaves[leaf] = static_cast<std::uint8_t>(signature_.group_begins()[assignments->group(k)] + number);
         numbers.push_back(number);
       }
-      naming.structure = structures_.named(nodes_, sketch.outputs, lanes->inputs(), numbers);
+      naming.structure = structures_.named(nodes_, graph.outputs, assignments->inputs(), numbers);
       result.push_back(std::move(naming));
     }
     return result;
   }
 
-  std::vector<std::uint64_t> values(const Sketch& sketch, std::span<const std::uint8_t> leaves) override {
+  std::vector<std::uint64_t> values(const SmallGraph& graph, std::span<const std::uint8_t> leaves) override {
     std::vector<std::uint64_t> result;
-    LaneSet<Number>* lanes = begin(sketch);
-    if (lanes == nullptr) return result;
-    Lane lane = lanes->identity();
+    AssignmentSet<Number>* assignments = begin(graph);
+    if (assignments == nullptr) return result;
+    Assignment assignment = assignments->identity();
     if (!leaves.empty()) {
       labels_.clear();
-      for (std::size_t k = 0; k < lanes->inputs().size(); ++k)
-        labels_.push_back(static_cast<std::uint8_t>(leaves[lanes->inputs()[k]] - universe_.group_begins()[lanes->group(k)]));
-      lane = lanes->lane(labels_);
+      for (std::size_t k = 0; k < assignments->inputs().size(); ++k)
+        labels_.push_back(static_cast<std::uint8_t>(leaves[assignments->inputs()[k]] - signature_.group_begins()[assignments->group(k)]));
+      assignment = assignments->assignment(labels_);
     }
-    if (!lanes->compute(std::array{lane}, nodes_, types_)) return result;
-    for (const std::uint8_t o : sketch.outputs) result.push_back(lanes->hash(o, lane));
+    if (!assignments->compute(std::array{assignment}, nodes_, types_)) return result;
+    for (const std::uint8_t o : graph.outputs) result.push_back(assignments->hash(o, assignment));
     return result;
   }
 
@@ -121,22 +121,22 @@ class Enumeration final : public Evaluator::Implementation {
 
   // A graph, whose operations stand in any topological order, as the one that grows, from what it has in common with the last; null where
   // operands do not fit, and of a graph that is larger than what is enumerated.
-  LaneSet<Number>* begin(const Sketch& sketch) {
-    if (sketch.nodes.size() > options_.max_operators) return nullptr;
+  AssignmentSet<Number>* begin(const SmallGraph& graph) {
+    if (graph.nodes.size() > options_.max_operators) return nullptr;
     std::size_t common = 0;
-    while (common < std::min(nodes_.size(), sketch.nodes.size()) && is_same(nodes_[common], sketch.nodes[common])) ++common;
+    while (common < std::min(nodes_.size(), graph.nodes.size()) && is_same(nodes_[common], graph.nodes[common])) ++common;
     while (nodes_.size() > common) pop();
-    for (std::size_t k = common; k < sketch.nodes.size(); ++k) {
-      const SketchNode& n = sketch.nodes[k];
+    for (std::size_t k = common; k < graph.nodes.size(); ++k) {
+      const SmallGraphNode& n = graph.nodes[k];
       if (!push(node_of(n.choice, n.operands[0], n.operands.back()))) return nullptr;
     }
     used_ = {};
-    for (const SketchNode& n : sketch.nodes)
+    for (const SmallGraphNode& n : graph.nodes)
       for (const std::uint8_t o : n.operands) use_all(o);
-    for (const std::uint8_t o : sketch.outputs) use_all(o);
-    return &lane_set();
+    for (const std::uint8_t o : graph.outputs) use_all(o);
+    return &assignment_set();
   }
-  static bool is_same(const GrownNode& node, const SketchNode& other) {
+  static bool is_same(const GrownNode& node, const SmallGraphNode& other) {
     return node.choice == other.choice && node.operands[0] == other.operands[0] && node.operands[1] == other.operands.back();
   }
 
@@ -145,19 +145,19 @@ class Enumeration final : public Evaluator::Implementation {
     node.choice = choice;
     node.operands[0] = a;
     node.operands[1] = b;
-    node.operand_count = static_cast<std::uint8_t>(universe_.choice(choice).operands);
-    node.outputs = static_cast<std::uint8_t>(universe_.choice(choice).outputs);
+    node.operand_count = static_cast<std::uint8_t>(signature_.choice(choice).operands);
+    node.outputs = static_cast<std::uint8_t>(signature_.choice(choice).outputs);
     return node;
   }
 
   std::size_t values() const {
-    return nodes_.empty() ? universe_.leaves().size() : nodes_.back().first_value + std::size_t{nodes_.back().outputs};
+    return nodes_.empty() ? signature_.leaves().size() : nodes_.back().first_value + std::size_t{nodes_.back().outputs};
   }
 
   // False where the operands do not fit.
   bool push(GrownNode node) {
-    const Universe::Operation& operation =
-        universe_.operation(node.choice, types_[node.operands[0]], node.operand_count > 1 ? types_[node.operands[1]] : TypeId{});
+    const GraphSignature::Operation& operation =
+        signature_.operation(node.choice, types_[node.operands[0]], node.operand_count > 1 ? types_[node.operands[1]] : TypeId{});
     if (operation.outputs == 0) return false;
     node.first_value = static_cast<std::uint8_t>(values());
     node.stamp = ++stamp_;
@@ -187,9 +187,9 @@ class Enumeration final : public Evaluator::Implementation {
 
   // Whether an input may be read next: it was used before or is the next of its group. Counts it as used.
   bool use(std::size_t value) {
-    if (value >= universe_.inputs()) return true;
-    const std::size_t g = universe_.leaves()[value].group;
-    const std::size_t local = value - universe_.group_begins()[g];
+    if (value >= signature_.inputs()) return true;
+    const std::size_t g = signature_.leaves()[value].group;
+    const std::size_t local = value - signature_.group_begins()[g];
     if (local > used_[g]) return false;
     if (local == used_[g]) used_.set(g, local + 1);
     return true;
@@ -197,9 +197,9 @@ class Enumeration final : public Evaluator::Implementation {
 
   // Counts an input, and those of its group before it, as used.
   void use_all(std::size_t value) {
-    if (value >= universe_.inputs()) return;
-    const std::size_t g = universe_.leaves()[value].group;
-    used_.set(g, std::max(used_[g], value - universe_.group_begins()[g] + 1));
+    if (value >= signature_.inputs()) return;
+    const std::size_t g = signature_.leaves()[value].group;
+    used_.set(g, std::max(used_[g], value - signature_.group_begins()[g] + 1));
   }
 
   // Greater than the last operation in (level, choice, operands).
@@ -214,20 +214,21 @@ class Enumeration final : public Evaluator::Implementation {
   }
 
   void extend() {
-    for (std::size_t c = 0; c < universe_.choices().size(); ++c) {
+    for (std::size_t c = 0; c < signature_.choices().size(); ++c) {
       const auto id = static_cast<ChoiceId>(c);
-      const Choice& choice = universe_.choice(id);
+      const Choice& choice = signature_.choice(id);
       // Of the level of the last operation only greater operators can follow; those above are met by any.
       const std::size_t count = values();
       for (std::size_t a = 0; a < count; ++a) {
         const Used before = used_;
         if (use(a)) {
           if (choice.operands == 1) {
-            if (!universe_.is_constant(a)) try_operation(id, a, a);
+            if (!signature_.is_constant(a)) try_operation(id, a, a);
           } else {
             for (std::size_t b = choice.commutative ? a : 0; b < count; ++b) {
-              if (universe_.is_constant(a) && universe_.is_constant(b)) continue;
-              if ((universe_.is_constant(a) && !universe_.reads(id, a)) || (universe_.is_constant(b) && !universe_.reads(id, b))) continue;
+              if (signature_.is_constant(a) && signature_.is_constant(b)) continue;
+              if ((signature_.is_constant(a) && !signature_.reads(id, a)) || (signature_.is_constant(b) && !signature_.reads(id, b)))
+                continue;
               const Used between = used_;
               if (use(b)) try_operation(id, a, b);
               used_ = between;
@@ -266,9 +267,9 @@ class Enumeration final : public Evaluator::Implementation {
     pop();
   }
 
-  LaneSet<Number>& lane_set() {
-    std::unique_ptr<LaneSet<Number>>& found = lane_sets_[used_.packed()];
-    if (!found) found = std::make_unique<LaneSet<Number>>(universe_, store_, used_, options_.max_operators, max_values_);
+  AssignmentSet<Number>& assignment_set() {
+    std::unique_ptr<AssignmentSet<Number>>& found = assignment_sets_[used_.packed()];
+    if (!found) found = std::make_unique<AssignmentSet<Number>>(signature_, store_, used_, options_.max_operators, max_values_);
     return *found;
   }
 
@@ -276,20 +277,20 @@ class Enumeration final : public Evaluator::Implementation {
   void emit(std::size_t open) {
     if (open > options_.max_outputs) return;
     outputs_.clear();
-    choose_outputs(lane_set(), 0);
+    choose_outputs(assignment_set(), 0);
   }
   // Whether anything is built on the operations so far: every element has a value, and the last operation does not compute what is there
   // already.
   bool grows() {
-    LaneSet<Number>& lanes = lane_set();
-    has_values_ = compute_first(lanes);
-    return has_values_ && !repeats(lanes);
+    AssignmentSet<Number>& assignments = assignment_set();
+    has_values_ = compute_first(assignments);
+    return has_values_ && !repeats(assignments);
   }
 
-  void choose_outputs(LaneSet<Number>& lanes, std::size_t node) {
+  void choose_outputs(AssignmentSet<Number>& assignments, std::size_t node) {
     if (outputs_.size() > options_.max_outputs) return;
     if (node == nodes_.size()) {
-      if (!outputs_.empty() && has_values_) take(lanes);
+      if (!outputs_.empty() && has_values_) take(assignments);
       return;
     }
     const GrownNode& n = nodes_[node];
@@ -297,7 +298,7 @@ class Enumeration final : public Evaluator::Implementation {
     const std::uint8_t first = n.first_value;
     if (n.outputs == 1) {
       if (uses_[first] == 0) outputs_.push_back(first);
-      choose_outputs(lanes, node + 1);
+      choose_outputs(assignments, node + 1);
       outputs_.resize(before);
       return;
     }
@@ -311,17 +312,17 @@ class Enumeration final : public Evaluator::Implementation {
       if (set == 0 && !reads_first && !reads_second) continue;
       if (with_first) outputs_.push_back(first);
       if (with_second) outputs_.push_back(second);
-      choose_outputs(lanes, node + 1);
+      choose_outputs(assignments, node + 1);
       outputs_.resize(before);
     }
   }
 
   // The graph with the chosen outputs.
-  void take(LaneSet<Number>& lanes) {
+  void take(AssignmentSet<Number>& assignments) {
     if (outputs_.size() > 1 && !compute_together()) return;
-    has_values_ = compute_first(lanes);
-    if (!has_values_ || (outputs_.size() > 1 && (repeats(lanes) || !some_ignores(lanes)))) return;
-    const std::optional<Record> r = record(lanes, outputs_);
+    has_values_ = compute_first(assignments);
+    if (!has_values_ || (outputs_.size() > 1 && (repeats(assignments) || !some_ignores(assignments)))) return;
+    const std::optional<Record> r = record(assignments, outputs_);
     has_values_ = r.has_value();
     if (!r) return;
     ++counts_.raw[nodes_.size()];
@@ -336,65 +337,67 @@ class Enumeration final : public Evaluator::Implementation {
     return common != 0;
   }
   // Whether some chosen output does not depend on an input that it reads.
-  bool some_ignores(LaneSet<Number>& lanes) {
+  bool some_ignores(AssignmentSet<Number>& assignments) {
     return std::any_of(outputs_.begin(), outputs_.end(), [&](const std::uint8_t& o) {
-      for (std::size_t k = 0; k < lanes.inputs().size(); ++k)
-        if ((reads_[o] >> lanes.inputs()[k] & 1) != 0 && ignores(lanes, std::span(&o, 1), k)) return true;
+      for (std::size_t k = 0; k < assignments.inputs().size(); ++k)
+        if ((reads_[o] >> assignments.inputs()[k] & 1) != 0 && ignores(assignments, std::span(&o, 1), k)) return true;
       return false;
     });
   }
 
   // Whether every output of the last operation is a value that is there without it.
-  bool repeats(LaneSet<Number>& lanes) {
+  bool repeats(AssignmentSet<Number>& assignments) {
     if (repeats_ != Repeats::unknown) return repeats_ == Repeats::yes;
     const GrownNode& last = nodes_.back();
     repeats_ = Repeats::yes;
     for (std::size_t o = last.first_value; o < values() && repeats_ == Repeats::yes; ++o) {
-      const auto is_same = [&](std::size_t v) { return types_[v] == types_[o] && are_equal(lanes, o, v); };
-      bool found = std::any_of(lanes.inputs().begin(), lanes.inputs().end(), is_same);
-      for (std::size_t v = universe_.inputs(); v < last.first_value && !found; ++v) found = is_same(v);
+      const auto is_same = [&](std::size_t v) { return types_[v] == types_[o] && are_equal(assignments, o, v); };
+      bool found = std::any_of(assignments.inputs().begin(), assignments.inputs().end(), is_same);
+      for (std::size_t v = signature_.inputs(); v < last.first_value && !found; ++v) found = is_same(v);
       if (!found) repeats_ = Repeats::no;
     }
     return repeats_ == Repeats::yes;
   }
-  bool are_equal(LaneSet<Number>& lanes, std::size_t a, std::size_t b) {
-    for (const Lane l : lanes.alike())
-      if (lanes.hash(a, l) != lanes.hash(b, l)) return false;
-    return lanes.compute(std::array{lanes.identity()}, nodes_, types_) &&
-           lanes.hash(a, lanes.identity()) == lanes.hash(b, lanes.identity());
+  bool are_equal(AssignmentSet<Number>& assignments, std::size_t a, std::size_t b) {
+    for (const Assignment l : assignments.alike())
+      if (assignments.hash(a, l) != assignments.hash(b, l)) return false;
+    return assignments.compute(std::array{assignments.identity()}, nodes_, types_) &&
+           assignments.hash(a, assignments.identity()) == assignments.hash(b, assignments.identity());
   }
 
-  // The lanes that are always computed.
-  bool compute_first(LaneSet<Number>& lanes) {
-    return lanes.compute(lanes.kHasAlike ? lanes.alike() : std::span<const Lane>(std::array{lanes.identity()}), nodes_, types_);
+  // The assignments that are always computed.
+  bool compute_first(AssignmentSet<Number>& assignments) {
+    return assignments.compute(
+        assignments.kHasAlike ? assignments.alike() : std::span<const Assignment>(std::array{assignments.identity()}), nodes_, types_);
   }
   // Whether no output depends on input `k`; false as well where some element has no value.
-  bool ignores(LaneSet<Number>& lanes, std::span<const std::uint8_t> outputs, std::size_t k) {
-    const auto agree = [&](Lane a, Lane b) {
-      return std::all_of(outputs.begin(), outputs.end(), [&](std::uint8_t o) { return lanes.hash(o, a) == lanes.hash(o, b); });
+  bool ignores(AssignmentSet<Number>& assignments, std::span<const std::uint8_t> outputs, std::size_t k) {
+    const auto agree = [&](Assignment a, Assignment b) {
+      return std::all_of(outputs.begin(), outputs.end(), [&](std::uint8_t o) { return assignments.hash(o, a) == assignments.hash(o, b); });
     };
     // Of inputs that are alike x - y does not depend on z in (x - y) z.
-    if (lanes.kHasAlike && !agree(lanes.alike()[0], lanes.alike()[k + 1])) return false;
-    return lanes.compute(std::array{lanes.identity(), lanes.without()[k]}, nodes_, types_) && agree(lanes.identity(), lanes.without()[k]);
+    if (assignments.kHasAlike && !agree(assignments.alike()[0], assignments.alike()[k + 1])) return false;
+    return assignments.compute(std::array{assignments.identity(), assignments.without()[k]}, nodes_, types_) &&
+           agree(assignments.identity(), assignments.without()[k]);
   }
 
   // The names of inputs that may give the fingerprint: those that matter come first in their groups, in the order of what becomes of the
   // values when all are alike but for one; where that is the same, in all orders.
-  bool find_names(LaneSet<Number>& lanes, std::span<const std::uint8_t> outputs) {
-    if (!compute_first(lanes)) return false;
-    const std::size_t count = lanes.inputs().size();
+  bool find_names(AssignmentSet<Number>& assignments, std::span<const std::uint8_t> outputs) {
+    if (!compute_first(assignments)) return false;
+    const std::size_t count = assignments.inputs().size();
     std::uint64_t reads = 0;
     for (const std::uint8_t o : outputs) reads |= reads_[o];
     ignores_ = false;
     keys_.resize(count);
     for (std::size_t k = 0; k < count; ++k) {
-      keys_[k] = {2 * lanes.group(k), 0};
-      const bool is_read = (reads >> lanes.inputs()[k] & 1) != 0;
-      if (!is_read || ignores(lanes, outputs, k)) {
-        keys_[k] = {2 * lanes.group(k) + 1, k};
+      keys_[k] = {2 * assignments.group(k), 0};
+      const bool is_read = (reads >> assignments.inputs()[k] & 1) != 0;
+      if (!is_read || ignores(assignments, outputs, k)) {
+        keys_[k] = {2 * assignments.group(k) + 1, k};
         ignores_ = ignores_ || is_read;
-      } else if (lanes.kHasAlike) {
-        for (const std::uint8_t o : outputs) keys_[k].second += mix(lanes.hash(o, lanes.alike()[k + 1]));
+      } else if (assignments.kHasAlike) {
+        for (const std::uint8_t o : outputs) keys_[k].second += mix(assignments.hash(o, assignments.alike()[k + 1]));
       }
     }
     named_.clear();
@@ -404,28 +407,28 @@ class Enumeration final : public Evaluator::Implementation {
     do {
       const std::span<const std::uint8_t> order = orders_.order();
       for (std::size_t place = 0; place < count; ++place) {
-        const bool goes_on = place > 0 && lanes.group(order[place]) == lanes.group(order[place - 1]);
+        const bool goes_on = place > 0 && assignments.group(order[place]) == assignments.group(order[place - 1]);
         labels_[order[place]] = goes_on ? static_cast<std::uint8_t>(labels_[order[place - 1]] + 1) : std::uint8_t{0};
       }
-      wanted_.push_back(lanes.lane(labels_));
+      wanted_.push_back(assignments.assignment(labels_));
     } while (orders_.next());
-    if (!lanes.compute(wanted_, nodes_, types_)) return false;
+    if (!assignments.compute(wanted_, nodes_, types_)) return false;
     fingerprint_ = UINT64_MAX;
-    for (const Lane lane : wanted_) {
+    for (const Assignment assignment : wanted_) {
       std::uint64_t value = 0;
-      for (const std::uint8_t o : outputs) value += mix(lanes.hash(o, lane));
-      named_.push_back({lane, value});
+      for (const std::uint8_t o : outputs) value += mix(assignments.hash(o, assignment));
+      named_.push_back({assignment, value});
       fingerprint_ = std::min(fingerprint_, value);
     }
     return true;
   }
 
-  std::optional<Record> record(LaneSet<Number>& lanes, std::span<const std::uint8_t> outputs) {
-    if (!find_names(lanes, outputs)) return std::nullopt;
+  std::optional<Record> record(AssignmentSet<Number>& assignments, std::span<const std::uint8_t> outputs) {
+    if (!find_names(assignments, outputs)) return std::nullopt;
     std::uint64_t reads = 0;
     for (const std::uint8_t o : outputs) reads |= reads_[o];
     read_.clear();
-    for (const std::uint8_t leaf : lanes.inputs())
+    for (const std::uint8_t leaf : assignments.inputs())
       if ((reads >> leaf & 1) != 0) read_.push_back(leaf);
     return Record{fingerprint_, structures_.structure(nodes_, outputs, read_), code(outputs)};
   }
@@ -433,9 +436,9 @@ class Enumeration final : public Evaluator::Implementation {
   std::uint64_t code(std::span<const std::uint8_t> outputs) const {
     CodePrefix code;
     code.append(nodes_.size(), options_.max_operators + 1);
-    for (const GrownNode& n : nodes_) append(universe_, n, code);
+    for (const GrownNode& n : nodes_) append(signature_, n, code);
     if (nodes_.empty()) {
-      code.append(outputs[0], universe_.leaves().size());
+      code.append(outputs[0], signature_.leaves().size());
       return code.code();
     }
     for (const GrownNode& n : nodes_) {
@@ -450,20 +453,20 @@ class Enumeration final : public Evaluator::Implementation {
 
   // Graphs that are a single leaf.
   void leaves() {
-    for (std::size_t k = 0; k < universe_.leaves().size(); ++k) {
-      const bool first = k >= universe_.inputs() || k == universe_.group_begins()[universe_.leaves()[k].group];
+    for (std::size_t k = 0; k < signature_.leaves().size(); ++k) {
+      const bool first = k >= signature_.inputs() || k == signature_.group_begins()[signature_.leaves()[k].group];
       if (!first) continue;
       const Used before = used_;
       use(k);
       const std::array<std::uint8_t, 1> output = {static_cast<std::uint8_t>(k)};
       ++counts_.raw[0];
       ++counts_.plain[0];
-      (*found_)(*record(lane_set(), output));
+      (*found_)(*record(assignment_set(), output));
       used_ = before;
     }
   }
 
-  const Universe& universe_;
+  const GraphSignature& signature_;
   EnumerationOptions options_;
   std::size_t part_ = 0;
   std::size_t parts_ = 1;
@@ -477,7 +480,7 @@ class Enumeration final : public Evaluator::Implementation {
   std::vector<std::uint64_t> reads_;  // by value: a bit for each input that it needs
   Used used_;
   ValueStore<Number> store_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<LaneSet<Number>>> lane_sets_;  // by used inputs
+  std::unordered_map<std::uint64_t, std::unique_ptr<AssignmentSet<Number>>> assignment_sets_;  // by used inputs
   std::vector<std::uint8_t> outputs_;
   bool has_values_ = true;  // of the graph that grows
   enum class Repeats : std::uint8_t { unknown, no, yes };
@@ -485,7 +488,7 @@ class Enumeration final : public Evaluator::Implementation {
   Structures structures_;
   // Of the graph whose names were found last.
   struct Named {
-    Lane lane = 0;
+    Assignment assignment = 0;
     std::uint64_t value = 0;
   };
   std::vector<Named> named_;
@@ -494,7 +497,7 @@ class Enumeration final : public Evaluator::Implementation {
   Orders orders_;
   std::vector<OrderKey> keys_;
   std::vector<std::uint8_t> labels_;
-  std::vector<Lane> wanted_;
+  std::vector<Assignment> wanted_;
   std::vector<std::uint8_t> read_;
   std::uint64_t stamp_ = 0;
   std::size_t number_ = 0;
@@ -503,34 +506,34 @@ class Enumeration final : public Evaluator::Implementation {
 
 }  // namespace
 
-Result<EnumerationCounts> enumerate(const Universe& universe, const EnumerationOptions& options, std::size_t part, std::size_t parts,
+Result<EnumerationCounts> enumerate(const GraphSignature& signature, const EnumerationOptions& options, std::size_t part, std::size_t parts,
                                     const std::function<void(const Record&)>& found) {
-  return Evaluator(universe, options).enumerate(part, parts, found);
+  return Evaluator(signature, options).enumerate(part, parts, found);
 }
 
-Evaluator::Evaluator(const Universe& universe, const EnumerationOptions& options) : universe_(&universe), options_(options) {
-  switch (universe.numbers()) {
-    case Universe::Numbers::pairs:
-      implementation_ = std::make_unique<Enumeration<Pair>>(universe, options);
+Evaluator::Evaluator(const GraphSignature& signature, const EnumerationOptions& options) : signature_(&signature), options_(options) {
+  switch (signature.numbers()) {
+    case GraphSignature::Numbers::pairs:
+      implementation_ = std::make_unique<Enumeration<Pair>>(signature, options);
       break;
-    case Universe::Numbers::integers:
-      implementation_ = std::make_unique<Enumeration<Integer>>(universe, options);
+    case GraphSignature::Numbers::integers:
+      implementation_ = std::make_unique<Enumeration<Integer>>(signature, options);
       break;
-    case Universe::Numbers::field:
-      implementation_ = std::make_unique<Enumeration<Residue>>(universe, options);
+    case GraphSignature::Numbers::field:
+      implementation_ = std::make_unique<Enumeration<Residue>>(signature, options);
       break;
   }
 }
 Evaluator::~Evaluator() = default;
 Evaluator::Evaluator(Evaluator&&) noexcept = default;
 Result<EnumerationCounts> Evaluator::enumerate(std::size_t part, std::size_t parts, const std::function<void(const Record&)>& found) {
-  XFLOW_CHECK(GraphCodec::make(*universe_, options_.max_operators));
+  XFLOW_CHECK(GraphCodec::make(*signature_, options_.max_operators));
   return implementation_->run(part, parts, found);
 }
-std::optional<Record> Evaluator::record(const Sketch& sketch) { return implementation_->record(sketch); }
-std::vector<Naming> Evaluator::namings(const Sketch& sketch) { return implementation_->namings(sketch); }
-std::vector<std::uint64_t> Evaluator::values(const Sketch& sketch, std::span<const std::uint8_t> leaves) {
-  return implementation_->values(sketch, leaves);
+std::optional<Record> Evaluator::record(const SmallGraph& graph) { return implementation_->record(graph); }
+std::vector<Naming> Evaluator::namings(const SmallGraph& graph) { return implementation_->namings(graph); }
+std::vector<std::uint64_t> Evaluator::values(const SmallGraph& graph, std::span<const std::uint8_t> leaves) {
+  return implementation_->values(graph, leaves);
 }
 
 }  // namespace xflow::generator

@@ -1,4 +1,4 @@
-// Graphs of a universe in canonical order, each with its fingerprint.
+// Graphs of a signature in canonical order, each with its fingerprint.
 //
 // A graph is a set of operations in one topological order: each is greater than the last in (depth, operator, operands). Operands of
 // commutative operators ascend, an operation never occurs twice, and input j of a group is used only after input j - 1. What is left of
@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "src/generator/enumerate/graph_code.h"
+#include "src/generator/enumerate/graph_signature.h"
 #include "src/generator/enumerate/structure.h"
-#include "src/generator/enumerate/universe.h"
 
 namespace xflow::generator {
 
@@ -53,7 +53,7 @@ struct EnumerationCounts {
 
 // Calls `found` for every graph of part `part` of `parts`, in an order that depends on the arguments alone. Graphs without operations (one
 // for each group of inputs and each constant) are in part 0.
-Result<EnumerationCounts> enumerate(const Universe& universe, const EnumerationOptions& options, std::size_t part, std::size_t parts,
+Result<EnumerationCounts> enumerate(const GraphSignature& signature, const EnumerationOptions& options, std::size_t part, std::size_t parts,
                                     const std::function<void(const Record&)>& found);
 
 // Names of the inputs under which a graph has its fingerprint.
@@ -68,24 +68,24 @@ struct Naming {
 // that begin with the same operations are best asked for one after the other.
 class Evaluator {
  public:
-  Evaluator(const Universe& universe, const EnumerationOptions& options);
+  Evaluator(const GraphSignature& signature, const EnumerationOptions& options);
   ~Evaluator();
   Evaluator(Evaluator&&) noexcept;
   Evaluator& operator=(Evaluator&&) = delete;
   // As the function enumerate.
   Result<EnumerationCounts> enumerate(std::size_t part, std::size_t parts, const std::function<void(const Record&)>& found);
   // Its fingerprint and structure; nothing where some element has no value.
-  std::optional<Record> record(const Sketch& sketch);
+  std::optional<Record> record(const SmallGraph& graph);
   // All names that give the fingerprint, in an order that depends on the value alone but where terms are symmetric; more than one structure
   // among them is a law, as x + y = y + x. Empty where some element has no value.
-  std::vector<Naming> namings(const Sketch& sketch);
+  std::vector<Naming> namings(const SmallGraph& graph);
   // A hash of each output, leaf k having the numbers of leaf leaves[k], without `leaves` its own; empty where some element has no value.
-  std::vector<std::uint64_t> values(const Sketch& sketch, std::span<const std::uint8_t> leaves = {});
+  std::vector<std::uint64_t> values(const SmallGraph& graph, std::span<const std::uint8_t> leaves = {});
 
   class Implementation;
 
  private:
-  const Universe* universe_;
+  const GraphSignature* signature_;
   EnumerationOptions options_;
   std::unique_ptr<Implementation> implementation_;
 };

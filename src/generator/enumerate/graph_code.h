@@ -1,4 +1,4 @@
-// Small graphs of a universe, and each as one number.
+// Small graphs of a signature, and each as one number.
 #pragma once
 
 #include <xflow/error.h>
@@ -8,38 +8,38 @@
 #include <string>
 #include <vector>
 
-#include "src/generator/enumerate/universe.h"
+#include "src/generator/enumerate/graph_signature.h"
 
 namespace xflow::generator {
 
-// Values are numbered: the leaves of the universe, then the outputs of the operations in their order.
-struct SketchNode {
+// Values are numbered: the leaves of the signature, then the outputs of the operations in their order.
+struct SmallGraphNode {
   ChoiceId choice{};
   std::vector<std::uint8_t> operands;
-  friend auto operator<=>(const SketchNode&, const SketchNode&) = default;
+  friend auto operator<=>(const SmallGraphNode&, const SmallGraphNode&) = default;
 };
-struct Sketch {
-  std::vector<SketchNode> nodes;
+struct SmallGraph {
+  std::vector<SmallGraphNode> nodes;
   std::vector<std::uint8_t> outputs;
-  friend auto operator<=>(const Sketch&, const Sketch&) = default;
+  friend auto operator<=>(const SmallGraph&, const SmallGraph&) = default;
 };
 // "split 0(relu(x0)).1; add(x0, x1)".
-std::string to_string(const Universe& universe, const Sketch& sketch);
+std::string to_string(const GraphSignature& signature, const SmallGraph& graph);
 
 // Graphs of up to `max_operators` as numbers and back: digits of a mixed radix, the number of operations first.
 class GraphCodec {
  public:
   static constexpr std::size_t kMostValues = 63;  // so that six bits tell one, or none
   // Error::limit where the codes of the largest graphs do not fit 64 bits, or they have more values.
-  static Result<GraphCodec> make(const Universe& universe, std::size_t max_operators);
-  std::uint64_t encode(const Sketch& sketch) const;
-  Sketch decode(std::uint64_t code) const;
+  static Result<GraphCodec> make(const GraphSignature& signature, std::size_t max_operators);
+  std::uint64_t encode(const SmallGraph& graph) const;
+  SmallGraph decode(std::uint64_t code) const;
   std::size_t operators(std::uint64_t code) const { return code % (max_operators_ + 1); }
   // Numbers in whose order graphs that begin with the same operations stand side by side; the first three count.
-  static std::uint64_t order(const Sketch& sketch);
+  static std::uint64_t order(const SmallGraph& graph);
 
  private:
-  const Universe* universe_ = nullptr;
+  const GraphSignature* signature_ = nullptr;
   std::size_t max_operators_ = 0;
 };
 

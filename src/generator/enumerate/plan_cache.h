@@ -1,4 +1,4 @@
-// Plans that several universes, of one thread each, have in common.
+// Plans that several signatures, of one thread each, have in common.
 #pragma once
 
 #include <cstdint>

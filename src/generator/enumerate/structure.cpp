@@ -8,16 +8,16 @@
 namespace xflow::generator {
 namespace {
 
-std::uint64_t input_structure(const Universe& universe, std::size_t leaf, std::size_t number) {
-  return mix(universe.salt(universe.leaves()[leaf].type) ^ mix(number));
+std::uint64_t input_structure(const GraphSignature& signature, std::size_t leaf, std::size_t number) {
+  return mix(signature.salt(signature.leaves()[leaf].type) ^ mix(number));
 }
 std::uint64_t constant_structure(std::size_t leaf) { return mix(0xC0 + leaf); }
 
 // Sets the hashes of an operation's outputs in `namings` namings; those of its operands stand in values[value * namings + naming].
-void add_node(const Universe& universe, const GrownNode& node, std::size_t namings, std::uint64_t* values) {
+void add_node(const GraphSignature& signature, const GrownNode& node, std::size_t namings, std::uint64_t* values) {
   const std::uint64_t* const a = values + node.operands[0] * namings;
   const std::uint64_t* const b = values + node.operands[1] * namings;
-  const bool commutative = universe.choice(node.choice).commutative;
+  const bool commutative = signature.choice(node.choice).commutative;
   for (std::size_t output = 0; output < node.outputs; ++output) {
     std::uint64_t* const out = values + (node.first_value + output) * namings;
     const std::uint64_t salt = mix(static_cast<std::uint64_t>(node.choice) << 8 | output);
@@ -31,15 +31,15 @@ void add_node(const Universe& universe, const GrownNode& node, std::size_t namin
   }
 }
 
-std::size_t end_of_values(const Universe& universe, std::span<const GrownNode> nodes) {
-  return nodes.empty() ? universe.leaves().size() : nodes.back().first_value + std::size_t{nodes.back().outputs};
+std::size_t end_of_values(const GraphSignature& signature, std::span<const GrownNode> nodes) {
+  return nodes.empty() ? signature.leaves().size() : nodes.back().first_value + std::size_t{nodes.back().outputs};
 }
 
 }  // namespace
 
 std::uint64_t Structures::named(std::span<const GrownNode> nodes, std::span<const std::uint8_t> outputs,
                                 std::span<const std::uint8_t> inputs, std::span<const std::uint8_t> numbers) {
-  const Universe& u = *universe_;
+  const GraphSignature& u = *signature_;
   values_.resize(std::max(values_.size(), end_of_values(u, nodes)));
   for (std::size_t k = 0; k < inputs.size(); ++k) values_[inputs[k]] = input_structure(u, inputs[k], numbers[k]);
   for (std::size_t k = u.inputs(); k < u.leaves().size(); ++k) values_[k] = constant_structure(k);
@@ -51,7 +51,7 @@ std::uint64_t Structures::named(std::span<const GrownNode> nodes, std::span<cons
 
 std::uint64_t Structures::structure(std::span<const GrownNode> nodes, std::span<const std::uint8_t> outputs,
                                     std::span<const std::uint8_t> inputs) {
-  const Universe& u = *universe_;
+  const GraphSignature& u = *signature_;
   const std::size_t namings = inputs.size();
   values_.resize(std::max(values_.size(), end_of_values(u, nodes) * std::max<std::size_t>(namings, 1)));
   for (std::size_t k = 0; k < namings; ++k)
@@ -81,35 +81,35 @@ std::uint64_t Structures::structure(std::span<const GrownNode> nodes, std::span<
   return best;
 }
 
-std::uint64_t structure_of(const Universe& universe, const Sketch& sketch, std::vector<std::uint8_t>* leaves) {
+std::uint64_t structure_of(const GraphSignature& signature, const SmallGraph& graph, std::vector<std::uint8_t>* leaves) {
   std::vector<std::uint8_t> used;
   const auto use = [&](std::uint8_t leaf) {
-    if (leaf < universe.inputs() && std::find(used.begin(), used.end(), leaf) == used.end()) used.push_back(leaf);
+    if (leaf < signature.inputs() && std::find(used.begin(), used.end(), leaf) == used.end()) used.push_back(leaf);
   };
   std::vector<GrownNode> nodes;
-  nodes.reserve(sketch.nodes.size());
-  std::size_t value = universe.leaves().size();
-  for (const SketchNode& n : sketch.nodes) {
+  nodes.reserve(graph.nodes.size());
+  std::size_t value = signature.leaves().size();
+  for (const SmallGraphNode& n : graph.nodes) {
     GrownNode node;
     node.choice = n.choice;
     node.operands[0] = n.operands[0];
     node.operands[1] = n.operands.back();
     node.operand_count = static_cast<std::uint8_t>(n.operands.size());
-    node.outputs = static_cast<std::uint8_t>(universe.choice(n.choice).outputs);
+    node.outputs = static_cast<std::uint8_t>(signature.choice(n.choice).outputs);
     node.first_value = static_cast<std::uint8_t>(value);
     value += node.outputs;
     nodes.push_back(node);
     for (const std::uint8_t o : n.operands) use(o);
   }
-  if (sketch.nodes.empty()) use(sketch.outputs[0]);
+  if (graph.nodes.empty()) use(graph.outputs[0]);
   std::sort(used.begin(), used.end());
-  Structures structures(universe);
-  const std::uint64_t result = structures.structure(nodes, sketch.outputs, used);
+  Structures structures(signature);
+  const std::uint64_t result = structures.structure(nodes, graph.outputs, used);
   if (leaves != nullptr) {
-    leaves->resize(universe.leaves().size());
+    leaves->resize(signature.leaves().size());
     std::iota(leaves->begin(), leaves->end(), std::uint8_t{0});
     for (std::size_t k = 0; k < used.size(); ++k)
-      (*leaves)[used[k]] = static_cast<std::uint8_t>(universe.group_begins()[universe.leaves()[used[k]].group] + structures.numbers()[k]);
+      (*leaves)[used[k]] = static_cast<std::uint8_t>(signature.group_begins()[signature.leaves()[used[k]].group] + structures.numbers()[k]);
   }
   return result;
 }

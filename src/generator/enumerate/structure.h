@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "src/generator/enumerate/graph_code.h"
+#include "src/generator/enumerate/graph_signature.h"
 #include "src/generator/enumerate/orders.h"
-#include "src/generator/enumerate/universe.h"
 
 namespace xflow::generator {
 
@@ -27,7 +27,7 @@ struct GrownNode {
 // as those of a sum, all orders are tried, and the smallest hash counts.
 class Structures {
  public:
-  explicit Structures(const Universe& universe) : universe_(&universe) {}
+  explicit Structures(const GraphSignature& signature) : signature_(&signature) {}
   // `inputs`: the inputs that the graph reads, ascending.
   std::uint64_t structure(std::span<const GrownNode> nodes, std::span<const std::uint8_t> outputs, std::span<const std::uint8_t> inputs);
   // Which number each of these inputs has in its group under the names that give the last structure.
@@ -37,7 +37,7 @@ class Structures {
                       std::span<const std::uint8_t> numbers);
 
  private:
-  const Universe* universe_;
+  const GraphSignature* signature_;
   Orders orders_;
   std::vector<std::uint64_t> values_;  // [value][naming]
   std::vector<OrderKey> keys_;
@@ -46,6 +46,6 @@ class Structures {
 };
 
 // The structure of a graph; `leaves`: a renaming under which it has it.
-std::uint64_t structure_of(const Universe& universe, const Sketch& sketch, std::vector<std::uint8_t>* leaves = nullptr);
+std::uint64_t structure_of(const GraphSignature& signature, const SmallGraph& graph, std::vector<std::uint8_t>* leaves = nullptr);
 
 }  // namespace xflow::generator

@@ -63,38 +63,38 @@ template <typename Number>
 auto ValueStore<Number>::input(std::size_t leaf, std::size_t label) -> Id {
   Known& known = inputs_.at(1 + (leaf << 8 | label));
   if (known.id != 0) return known.id;
-  const TypeId type = universe_.leaves()[leaf].type;
-  const std::vector<std::int64_t> shape = universe_.shape(type, sizes_);
+  const TypeId type = signature_.leaves()[leaf].type;
+  const std::vector<std::int64_t> shape = signature_.shape(type, sizes_);
   // The last two dimensions of an image, the last of a matrix.
   std::size_t plane = 1;
   for (std::size_t axis = shape.size() > 2 ? shape.size() - 2 : shape.size() - 1; axis < shape.size(); ++axis)
     plane *= static_cast<std::size_t>(shape[axis]);
-  const std::size_t elements = universe_.elements(type, sizes_);
-  const std::uint64_t group = mix(seed_) ^ universe_.salt(type);
-  std::vector<Number> numbers(elements * kLanes);
+  const std::size_t elements = signature_.elements(type, sizes_);
+  const std::uint64_t group = mix(seed_) ^ signature_.salt(type);
+  std::vector<Number> numbers(elements * kAssignments);
   for (std::size_t e = 0; e < elements; ++e) {
     Number number;
     set(mix(mix(group + label) + e), number);
     if (small_integers_) set_small(mix(mix(group + label) + e), number);
     if (mix(mix(group + label + 91) + e / plane) % 3 == 0) lower(number);
-    std::fill_n(numbers.begin() + static_cast<std::ptrdiff_t>(e * kLanes), kLanes, number);
+    std::fill_n(numbers.begin() + static_cast<std::ptrdiff_t>(e * kAssignments), kAssignments, number);
   }
-  std::array<std::uint64_t, kLanes> hashes{};
-  hash_lanes(numbers.data(), elements, kLanes, universe_.salt(type), hashes.data());
-  return known.id = intern(type, numbers.data(), kLanes, elements, hashes[0]);
+  std::array<std::uint64_t, kAssignments> hashes{};
+  hash_assignments(numbers.data(), elements, kAssignments, signature_.salt(type), hashes.data());
+  return known.id = intern(type, numbers.data(), kAssignments, elements, hashes[0]);
 }
 
 template <typename Number>
 auto ValueStore<Number>::constant(std::size_t leaf) -> Id {
-  const Leaf& constant = universe_.leaves()[leaf];
-  const auto plans = Plan::make(universe_.op(constant), universe_.attributes(constant, sizes_), {});
+  const Leaf& constant = signature_.leaves()[leaf];
+  const auto plans = Plan::make(signature_.op(constant), signature_.attributes(constant, sizes_), {});
   const TypeId type = constant.type;
-  const std::size_t elements = universe_.elements(type, sizes_);
-  std::vector<Number> numbers(elements * kLanes);
-  evaluate(plans.value().front(), {}, kLanes, numbers.data());
-  std::array<std::uint64_t, kLanes> hashes{};
-  hash_lanes(numbers.data(), elements, kLanes, universe_.salt(type), hashes.data());
-  return intern(type, numbers.data(), kLanes, elements, hashes[0]);
+  const std::size_t elements = signature_.elements(type, sizes_);
+  std::vector<Number> numbers(elements * kAssignments);
+  evaluate(plans.value().front(), {}, kAssignments, numbers.data());
+  std::array<std::uint64_t, kAssignments> hashes{};
+  hash_assignments(numbers.data(), elements, kAssignments, signature_.salt(type), hashes.data());
+  return intern(type, numbers.data(), kAssignments, elements, hashes[0]);
 }
 
 template <typename Number>
@@ -114,13 +114,13 @@ bool ValueStore<Number>::apply(ChoiceId choice, std::span<const TypeId> types, s
   if (!asked_.empty()) {
     compute(choice, types, a, b);
     ids_.assign(asked_.size(), {kNone, kNone});
-    for (std::size_t lane = 0; lane < asked_.size(); ++lane) {
-      if (has_value_[lane])
+    for (std::size_t assignment = 0; assignment < asked_.size(); ++assignment) {
+      if (has_value_[assignment])
         for (std::size_t o = 0; o < out.size(); ++o)
-          ids_[lane][o] =
-              intern(results_[o].type, results_[o].numbers.data() + lane, lanes_, results_[o].elements, results_[o].hashes[lane]);
-      const std::uint32_t k = asked_[lane];
-      applied_.at(key(choice, a[k], b.empty() ? 0 : b[k])).out = ids_[lane];
+          ids_[assignment][o] = intern(results_[o].type, results_[o].numbers.data() + assignment, assignments_, results_[o].elements,
+                                       results_[o].hashes[assignment]);
+      const std::uint32_t k = asked_[assignment];
+      applied_.at(key(choice, a[k], b.empty() ? 0 : b[k])).out = ids_[assignment];
     }
     for (std::size_t k = 0; k < a.size(); ++k)
       if (which_[k] != UINT32_MAX)
@@ -132,8 +132,8 @@ bool ValueStore<Number>::apply(ChoiceId choice, std::span<const TypeId> types, s
 template <typename Number>
 bool ValueStore<Number>::hashes(ChoiceId choice, std::span<const TypeId> types, std::span<const Id> a, std::span<const Id> b,
                                 std::span<std::uint64_t* const> out) {
-  const std::vector<Plan>& plans = universe_.plans(choice, types, sizes_);
-  const Universe::Operation& operation = universe_.operation(choice, types[0], types.size() > 1 ? types[1] : TypeId{});
+  const std::vector<Plan>& plans = signature_.plans(choice, types, sizes_);
+  const GraphSignature::Operation& operation = signature_.operation(choice, types[0], types.size() > 1 ? types[1] : TypeId{});
   if (hash_by_weights(operation, plans, a, b, out)) return true;
   if (hashed_.empty()) hashed_.resize(kHashed);
   asked_.clear();
@@ -152,15 +152,15 @@ bool ValueStore<Number>::hashes(ChoiceId choice, std::span<const TypeId> types, 
   if (asked_.empty()) return true;
   compute(choice, types, a, b);
   bool all = true;
-  for (std::size_t lane = 0; lane < asked_.size(); ++lane) {
-    const std::uint32_t k = asked_[lane];
+  for (std::size_t assignment = 0; assignment < asked_.size(); ++assignment) {
+    const std::uint32_t k = asked_[assignment];
     const std::uint64_t wanted = key(choice, a[k], b.empty() ? 0 : b[k]);
     Hashed& known = place(wanted);
-    all = all && has_value_[lane];
+    all = all && has_value_[assignment];
     if (known.key != wanted) continue;  // another took its place
-    if (has_value_[lane]) {
+    if (has_value_[assignment]) {
       known.is_ready = true;
-      for (std::size_t o = 0; o < out.size(); ++o) known.out[o] = results_[o].hashes[lane];
+      for (std::size_t o = 0; o < out.size(); ++o) known.out[o] = results_[o].hashes[assignment];
     } else {
       known = {};
     }
@@ -210,7 +210,7 @@ void ValueStore<Number>::find_linear(std::span<const Plan> plans, Linear& linear
 }
 
 template <typename Number>
-bool ValueStore<Number>::hash_by_weights(const Universe::Operation& operation, std::span<const Plan> plans, std::span<const Id> a,
+bool ValueStore<Number>::hash_by_weights(const GraphSignature::Operation& operation, std::span<const Plan> plans, std::span<const Id> a,
                                          std::span<const Id> b, std::span<std::uint64_t* const> out) {
   if constexpr (HashWeights<Number>::kAreThere) {
     using Kind = typename Linear::Kind;
@@ -255,7 +255,7 @@ bool ValueStore<Number>::hash_by_weights(const Universe::Operation& operation, s
             for (std::size_t s = 0; s < 2; ++s) sums[s] += more[s];
           }
         }
-        out[o][k] = finish(Number{}, sums, universe_.salt(operation.types[o]));
+        out[o][k] = finish(Number{}, sums, signature_.salt(operation.types[o]));
       }
     }
     return true;
@@ -309,40 +309,40 @@ auto ValueStore<Number>::functional(std::uint32_t operation, std::span<const Pla
 
 template <typename Number>
 void ValueStore<Number>::compute(ChoiceId choice, std::span<const TypeId> types, std::span<const Id> a, std::span<const Id> b) {
-  lanes_ = padded(asked_.size());
+  assignments_ = padded(asked_.size());
   std::array<const Number*, 2> operands{};
   for (std::size_t n = 0; n < types.size(); ++n) {
-    if (lanes_ == 1) {
+    if (assignments_ == 1) {
       operands[n] = values_[(n == 0 ? a : b)[asked_[0]]].numbers;
       continue;
     }
-    const std::size_t elements = universe_.elements(types[n], sizes_);
+    const std::size_t elements = signature_.elements(types[n], sizes_);
     std::vector<Number>& numbers = operands_[n];
-    if (numbers.size() < elements * lanes_) numbers.resize(elements * lanes_);
-    for (std::size_t lane = 0; lane < lanes_; ++lane) {
-      // What fills up the last lanes is some number.
-      const std::uint32_t k = asked_[std::min(lane, asked_.size() - 1)];
+    if (numbers.size() < elements * assignments_) numbers.resize(elements * assignments_);
+    for (std::size_t assignment = 0; assignment < assignments_; ++assignment) {
+      // What fills up the last assignments is some number.
+      const std::uint32_t k = asked_[std::min(assignment, asked_.size() - 1)];
       const Number* const from = values_[(n == 0 ? a : b)[k]].numbers;
-      Number* const to = numbers.data() + lane;
-      for (std::size_t e = 0; e < elements; ++e) to[e * lanes_] = from[e];
+      Number* const to = numbers.data() + assignment;
+      for (std::size_t e = 0; e < elements; ++e) to[e * assignments_] = from[e];
     }
     operands[n] = numbers.data();
   }
-  const std::vector<Plan>& plans = universe_.plans(choice, types, sizes_);
-  const std::span<const TypeId> outputs = universe_.type(choice, types);
-  has_value_.assign(lanes_, true);
+  const std::vector<Plan>& plans = signature_.plans(choice, types, sizes_);
+  const std::span<const TypeId> outputs = signature_.type(choice, types);
+  has_value_.assign(assignments_, true);
   for (std::size_t o = 0; o < plans.size(); ++o) {
     Results& r = results_[o];
     r.elements = plans[o].elements();
-    if (r.numbers.size() < r.elements * lanes_) r.numbers.resize(r.elements * lanes_);
-    if (r.hashes.size() < lanes_) r.hashes.resize(lanes_);
-    if (!evaluate(plans[o], std::span(operands.data(), types.size()), lanes_, r.numbers.data())) {
+    if (r.numbers.size() < r.elements * assignments_) r.numbers.resize(r.elements * assignments_);
+    if (r.hashes.size() < assignments_) r.hashes.resize(assignments_);
+    if (!evaluate(plans[o], std::span(operands.data(), types.size()), assignments_, r.numbers.data())) {
       for (std::size_t e = 0; e < r.elements; ++e)
-        for (std::size_t lane = 0; lane < lanes_; ++lane)
-          if (is_none(r.numbers[e * lanes_ + lane])) has_value_[lane] = false;
+        for (std::size_t assignment = 0; assignment < assignments_; ++assignment)
+          if (is_none(r.numbers[e * assignments_ + assignment])) has_value_[assignment] = false;
     }
     r.type = outputs[o];
-    hash_lanes(r.numbers.data(), r.elements, lanes_, universe_.salt(r.type), r.hashes.data());
+    hash_assignments(r.numbers.data(), r.elements, assignments_, signature_.salt(r.type), r.hashes.data());
   }
 }
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "src/generator/enumerate/assignments.h"
 #include "src/generator/enumerate/enumerate.h"
-#include "src/generator/enumerate/lanes.h"
-#include "src/generator/enumerate/universe.h"
+#include "src/generator/enumerate/graph_signature.h"
 
 namespace xflow::generator {
 
@@ -78,8 +78,8 @@ class ValueStore {
   static constexpr Id kNone = 0xFFFFFFFF;
 
   // The numbers of inputs follow from the seed; sizes are those of an assignment.
-  ValueStore(const Universe& universe, const EnumerationOptions& options)
-      : universe_(universe),
+  ValueStore(const GraphSignature& signature, const EnumerationOptions& options)
+      : signature_(signature),
         seed_(options.seed),
         sizes_(options.sizes),
         most_bytes_(options.value_bytes),
@@ -148,11 +148,11 @@ class ValueStore {
   };
 
   std::uint64_t key(ChoiceId choice, Id a, Id b) const {
-    if (universe_.choice(choice).commutative && b < a) std::swap(a, b);
+    if (signature_.choice(choice).commutative && b < a) std::swap(a, b);
     return (static_cast<std::uint64_t>(choice) + 1) << 56 | static_cast<std::uint64_t>(a) << 28 | b;
   }
-  bool hash_by_weights(const Universe::Operation& operation, std::span<const Plan> plans, std::span<const Id> a, std::span<const Id> b,
-                       std::span<std::uint64_t* const> out);
+  bool hash_by_weights(const GraphSignature::Operation& operation, std::span<const Plan> plans, std::span<const Id> a,
+                       std::span<const Id> b, std::span<std::uint64_t* const> out);
   void find_linear(std::span<const Plan> plans, Linear& linear) const;
   // As a function of operand `side`.
   const Functional& functional(std::uint32_t operation, std::span<const Plan> plans, std::size_t side, Id other);
@@ -161,7 +161,7 @@ class ValueStore {
   Id intern(TypeId type, const Number* numbers, std::size_t stride, std::size_t elements, std::uint64_t hash);
   Number* allocate(std::size_t elements);
 
-  const Universe& universe_;
+  const GraphSignature& signature_;
   std::uint64_t seed_;
   std::size_t sizes_;
   std::size_t most_bytes_;
@@ -180,19 +180,19 @@ class ValueStore {
   std::size_t linear_bytes_ = 0;
   std::vector<Functional> functionals_;  // each at one place
   std::vector<std::uint64_t> sums_;
-  // What is being computed: which lanes, and for each lane which of them.
+  // What is being computed: which assignments, and for each assignment which of them.
   std::vector<std::uint32_t> asked_;
   std::vector<std::uint32_t> which_;
   std::vector<std::array<Id, 2>> ids_;
   struct Results {
-    std::vector<Number> numbers;  // [element][lane]
+    std::vector<Number> numbers;  // [element][assignment]
     std::vector<std::uint64_t> hashes;
     std::size_t elements = 0;
     TypeId type{};
   };
   std::array<Results, 2> results_;
-  std::size_t lanes_ = 0;
-  std::vector<bool> has_value_;  // by lane
+  std::size_t assignments_ = 0;
+  std::vector<bool> has_value_;  // by assignment
   std::array<std::vector<Number>, 2> operands_;
 };
 

@@ -88,22 +88,22 @@ struct GraphsHeader {
   std::uint64_t records = 0;
 };
 
-std::string graphs_name(std::size_t universe, std::size_t part) { return fmt::format("graphs-{}-{}", universe, part); }
-std::string candidates_name(std::size_t universe, std::size_t range) { return fmt::format("candidates-{}-{}", universe, range); }
+std::string graphs_name(std::size_t signature, std::size_t part) { return fmt::format("graphs-{}-{}", signature, part); }
+std::string candidates_name(std::size_t signature, std::size_t range) { return fmt::format("candidates-{}-{}", signature, range); }
 
-// The universes of a job, made anew by every thread: they are used by one at a time.
-Result<std::vector<Universe>> universes_of(const GenerateOptions& options) {
-  XFLOW_TRY(const std::vector<UniverseOptions> divided, Universe::divide(options.words, inputs_of(options)));
-  std::vector<Universe> result;
-  for (const UniverseOptions& u : divided) {
-    XFLOW_TRY(Universe universe, Universe::make(u));
-    XFLOW_CHECK(GraphCodec::make(universe, options.max_operators));
-    result.push_back(std::move(universe));
+// The signatures of a job, made by every thread: they are used by one at a time.
+Result<std::vector<GraphSignature>> signatures_of(const GenerateOptions& options) {
+  XFLOW_TRY(const std::vector<SignatureOptions> divided, GraphSignature::divide(options.words, inputs_of(options)));
+  std::vector<GraphSignature> result;
+  for (const SignatureOptions& u : divided) {
+    XFLOW_TRY(GraphSignature signature, GraphSignature::make(u));
+    XFLOW_CHECK(GraphCodec::make(signature, options.max_operators));
+    result.push_back(std::move(signature));
   }
   return result;
 }
 
-// "graphs U P": part P of the graphs of universe U into its file.
+// "graphs U P": part P of the graphs of signature U into its file.
 Result<std::string> enumerate_part(const Checkpoint& checkpoint, Candidates& finder, std::size_t number, std::size_t part) {
   std::vector<Record> records;
   XFLOW_TRY(const EnumerationCounts counts, finder.evaluator().enumerate(part, kParts, [&](const Record& r) { records.push_back(r); }));
@@ -127,17 +127,17 @@ Result<std::string> enumerate_part(const Checkpoint& checkpoint, Candidates& fin
   return std::string();
 }
 
-Result<GraphsHeader> read_header(const Checkpoint& checkpoint, std::size_t universe, std::size_t part) {
-  XFLOW_TRY(const std::string bytes, checkpoint.read(graphs_name(universe, part), 0, sizeof(GraphsHeader)));
+Result<GraphsHeader> read_header(const Checkpoint& checkpoint, std::size_t signature, std::size_t part) {
+  XFLOW_TRY(const std::string bytes, checkpoint.read(graphs_name(signature, part), 0, sizeof(GraphsHeader)));
   std::string_view view = bytes;
   return take<GraphsHeader>(view);
 }
 
 // The records of a file with fingerprints from `begin` up to `last`.
-Result<void> read_records(const Checkpoint& checkpoint, std::size_t universe, std::size_t part, std::uint64_t begin, std::uint64_t last,
+Result<void> read_records(const Checkpoint& checkpoint, std::size_t signature, std::size_t part, std::uint64_t begin, std::uint64_t last,
                           std::vector<Record>& into) {
-  XFLOW_TRY(const GraphsHeader header, read_header(checkpoint, universe, part));
-  const std::string name = graphs_name(universe, part);
+  XFLOW_TRY(const GraphsHeader header, read_header(checkpoint, signature, part));
+  const std::string name = graphs_name(signature, part);
   // The first record with a fingerprint that is not below `bound`, or above it.
   const auto find = [&](std::uint64_t bound, bool above) -> Result<std::uint64_t> {
     std::uint64_t low = 0;
@@ -178,9 +178,9 @@ std::uint64_t range_last(std::size_t range, std::size_t ranges) {
 }
 
 // Parts of graphs have fewer operators; they are few.
-Result<void> learn(const GenerateOptions& options, const Checkpoint& checkpoint, const Universe& universe, Candidates& finder,
+Result<void> learn(const GenerateOptions& options, const Checkpoint& checkpoint, const GraphSignature& signature, Candidates& finder,
                    std::size_t number) {
-  XFLOW_TRY(const GraphCodec codec, GraphCodec::make(universe, options.max_operators));
+  XFLOW_TRY(const GraphCodec codec, GraphCodec::make(signature, options.max_operators));
   std::vector<Record> records;
   for (std::size_t part = 0; part < kParts; ++part) {
     std::vector<Record> all;
@@ -192,13 +192,13 @@ Result<void> learn(const GenerateOptions& options, const Checkpoint& checkpoint,
   return {};
 }
 
-// "candidates U R N": range R of N of universe U.
-Result<std::string> group_range(const GenerateOptions& options, const Checkpoint& checkpoint, const Universe& universe, Candidates& finder,
-                                std::size_t number, std::size_t range, std::size_t ranges) {
+// "candidates U R N": range R of N of signature U.
+Result<std::string> group_range(const GenerateOptions& options, const Checkpoint& checkpoint, const GraphSignature& signature,
+                                Candidates& finder, std::size_t number, std::size_t range, std::size_t ranges) {
   std::vector<Record> records;
   for (std::size_t part = 0; part < kParts; ++part)
     XFLOW_CHECK(read_records(checkpoint, number, part, range_begin(range, ranges), range_last(range, ranges), records));
-  CandidateList candidates(universe, options.max_operators);
+  CandidateList candidates(signature, options.max_operators);
   finder.find(records, [&](Candidate c) { candidates.add(std::move(c)); });
   const CandidateCounts& counts = finder.counts();
   std::string bytes;
@@ -215,9 +215,9 @@ struct Grouped {
   CandidateCounts counts;
   CandidateList candidates;
 };
-Result<void> read_candidates(const Checkpoint& checkpoint, std::size_t universe, std::size_t range, Grouped& into) {
-  XFLOW_TRY(const std::optional<std::string> bytes, checkpoint.read(candidates_name(universe, range)));
-  if (!bytes) return fail(ErrorCode::io, "a file of the job is gone", checkpoint.path(candidates_name(universe, range)));
+Result<void> read_candidates(const Checkpoint& checkpoint, std::size_t signature, std::size_t range, Grouped& into) {
+  XFLOW_TRY(const std::optional<std::string> bytes, checkpoint.read(candidates_name(signature, range)));
+  if (!bytes) return fail(ErrorCode::io, "a file of the job is gone", checkpoint.path(candidates_name(signature, range)));
   std::string_view view = *bytes;
   for (std::uint64_t* n : {&into.counts.graphs, &into.counts.classes, &into.counts.pairs, &into.counts.reducible, &into.counts.accidents,
                            &into.counts.dropped, &into.counts.idle, &into.counts.no_gain, &into.counts.in_vain}) {
@@ -227,14 +227,14 @@ Result<void> read_candidates(const Checkpoint& checkpoint, std::size_t universe,
   const auto count = take<std::uint64_t>(view);
   into.candidates.add_bytes(view);
   if (into.candidates.size() - before != count)
-    return fail(ErrorCode::unreadable, "a file of the job is cut off", checkpoint.path(candidates_name(universe, range)));
+    return fail(ErrorCode::unreadable, "a file of the job is cut off", checkpoint.path(candidates_name(signature, range)));
   return {};
 }
 
 // Of all ranges, candidates in their order.
-Result<Grouped> read_candidates(const GenerateOptions& options, const Checkpoint& checkpoint, const Universe& universe, std::size_t number,
-                                std::size_t ranges) {
-  Grouped grouped{{}, CandidateList(universe, options.max_operators)};
+Result<Grouped> read_candidates(const GenerateOptions& options, const Checkpoint& checkpoint, const GraphSignature& signature,
+                                std::size_t number, std::size_t ranges) {
+  Grouped grouped{{}, CandidateList(signature, options.max_operators)};
   for (std::size_t r = 0; r < ranges; ++r) XFLOW_CHECK(read_candidates(checkpoint, number, r, grouped));
   grouped.candidates.sort();
   return grouped;
@@ -275,14 +275,14 @@ std::size_t end_of_batch(std::size_t begin) {
   return begin + std::clamp(begin / 2, kLeast, kMost);
 }
 
-// What the first look at candidates `begin` to `end` says, of others; nothing where there are none.
-Result<std::optional<std::string>> looks_at(Workers& workers, PieceWorker& worker, const RuleCollector& collector, std::size_t universe,
-                                            std::size_t ranges, std::size_t begin, std::size_t end) {
+// The triage of candidates `begin` to `end`; nothing where there are none.
+Result<std::optional<std::string>> triages_of(Workers& workers, PieceWorker& worker, const RuleCollector& collector, std::size_t signature,
+                                              std::size_t ranges, std::size_t begin, std::size_t end) {
   if (workers.width() <= 1) return std::optional<std::string>();
   const std::vector<pieces::RuleText> rules = collector.texts();
   const std::size_t size = std::clamp<std::size_t>((end - begin) / (4 * workers.width()), 16, 512);
   std::vector<std::string> questions;
-  for (std::size_t k = begin; k < end; k += size) questions.push_back(pieces::look(universe, ranges, k, std::min(k + size, end), rules));
+  for (std::size_t k = begin; k < end; k += size) questions.push_back(pieces::triage(signature, ranges, k, std::min(k + size, end), rules));
   XFLOW_TRY(const std::vector<std::string> found, answers(workers, worker, questions));
   return std::optional<std::string>(fmt::format("{}", fmt::join(found, "")));
 }
@@ -304,24 +304,24 @@ class Progress {
  public:
   Progress(const GenerateOptions& options, const Checkpoint& checkpoint) : options_(options), checkpoint_(checkpoint) {}
 
-  Result<void> restore(RuleCollector& collector, std::span<const Universe> universes) {
+  Result<void> restore(RuleCollector& collector, std::span<const GraphSignature> signatures) {
     XFLOW_TRY(const std::optional<std::string> saved, checkpoint_.read("rules"));
     if (!saved) return {};
     std::string_view view = *saved;
-    universe_ = take<std::uint64_t>(view);
+    signature_ = take<std::uint64_t>(view);
     candidate_ = take<std::uint64_t>(view);
-    XFLOW_CHECK(collector.restore(std::string(view), universes));
+    XFLOW_CHECK(collector.restore(std::string(view), signatures));
     if (options_.progress) options_.progress(fmt::format("going on at candidate {} with {} rules", candidate_, collector.kept().size()));
     return {};
   }
-  bool is_done(std::size_t universe, std::size_t candidate) const {
-    return universe < universe_ || (universe == universe_ && candidate < candidate_);
+  bool is_done(std::size_t signature, std::size_t candidate) const {
+    return signature < signature_ || (signature == signature_ && candidate < candidate_);
   }
-  Result<void> save(const RuleCollector& collector, std::size_t universe, std::size_t candidates) {
+  Result<void> save(const RuleCollector& collector, std::size_t signature, std::size_t candidates) {
     const auto now = std::chrono::steady_clock::now();
     if (now - last_ < kBetween) return {};
     std::string bytes;
-    append(bytes, static_cast<std::uint64_t>(universe));
+    append(bytes, static_cast<std::uint64_t>(signature));
     append(bytes, static_cast<std::uint64_t>(candidates));
     bytes += collector.save();
     XFLOW_CHECK(checkpoint_.write("rules", bytes));
@@ -334,7 +334,7 @@ class Progress {
 
   const GenerateOptions& options_;
   const Checkpoint& checkpoint_;
-  std::uint64_t universe_ = 0;
+  std::uint64_t signature_ = 0;
   std::uint64_t candidate_ = 0;
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
@@ -379,8 +379,8 @@ void give_memory_back() {
 
 // What one thread needs; it stays for its next pieces.
 struct PieceWorker::Tools {
-  std::vector<Universe> universes;
-  std::size_t universe = 0;  // of the finder
+  std::vector<GraphSignature> signatures;
+  std::size_t signature = 0;  // of the finder
   std::unique_ptr<Candidates> finder;
   bool has_learned = false;
   std::unique_ptr<CollectWorker> collector;
@@ -400,8 +400,8 @@ Result<std::string> PieceWorker::run(const std::string& piece) {
   }
   if (!tools) {
     tools = std::make_unique<Tools>();
-    XFLOW_TRY(tools->universes, universes_of(options_));
-    for (Universe& u : tools->universes) u.share_plans(plans_);
+    XFLOW_TRY(tools->signatures, signatures_of(options_));
+    for (GraphSignature& u : tools->signatures) u.share_plans(plans_);
   }
   Result<std::string> result = run(piece, *tools);
   const std::lock_guard lock(mutex_);
@@ -420,14 +420,14 @@ Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) con
   XFLOW_TRY(const Checkpoint checkpoint, Checkpoint::open(work_folder(options_.out), identity(options_)));
   std::istringstream words(piece.substr(0, piece.find('\n')));
   std::string kind;
-  std::size_t universe = 0;
+  std::size_t signature = 0;
   std::size_t number = 0;
   std::size_t count = 1;
   words >> kind;
   const auto drop_finder = [&] {
     if (!tools.finder) return;
     tools.finder.reset();
-    tools.universes[tools.universe].forget_plans();
+    tools.signatures[tools.signature].forget_plans();
     plans_->clear();
     give_memory_back();
   };
@@ -435,26 +435,26 @@ Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) con
     drop_finder();
     if (!tools.collector)
       tools.collector = std::make_unique<CollectWorker>(
-          tools.universes, options_.limits, verifier::Options(), [&](std::size_t u, std::size_t ranges) -> Result<CandidateList> {
+          tools.signatures, options_.limits, verifier::Options(), [&](std::size_t u, std::size_t ranges) -> Result<CandidateList> {
             XFLOW_TRY(const Checkpoint files, Checkpoint::open(work_folder(options_.out), identity(options_)));
-            XFLOW_TRY(Grouped grouped, read_candidates(options_, files, tools.universes[u], u, ranges));
+            XFLOW_TRY(Grouped grouped, read_candidates(options_, files, tools.signatures[u], u, ranges));
             return std::move(grouped.candidates);
           });
     return tools.collector->run(piece);
   }
-  words >> universe >> number;
-  if (!words || universe >= tools.universes.size()) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", piece));
-  if (!tools.finder || tools.universe != universe) {
+  words >> signature >> number;
+  if (!words || signature >= tools.signatures.size()) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", piece));
+  if (!tools.finder || tools.signature != signature) {
     drop_finder();
-    tools.finder = std::make_unique<Candidates>(tools.universes[universe], enumeration(options_));
-    tools.universe = universe;
+    tools.finder = std::make_unique<Candidates>(tools.signatures[signature], enumeration(options_));
+    tools.signature = signature;
     tools.has_learned = false;
   }
-  if (kind == "graphs") return enumerate_part(checkpoint, *tools.finder, universe, number);
+  if (kind == "graphs") return enumerate_part(checkpoint, *tools.finder, signature, number);
   if (!(words >> count) || count == 0) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", piece));
-  if (!tools.has_learned) XFLOW_CHECK(learn(options_, checkpoint, tools.universes[universe], *tools.finder, universe));
+  if (!tools.has_learned) XFLOW_CHECK(learn(options_, checkpoint, tools.signatures[signature], *tools.finder, signature));
   tools.has_learned = true;
-  return group_range(options_, checkpoint, tools.universes[universe], *tools.finder, universe, number, count);
+  return group_range(options_, checkpoint, tools.signatures[signature], *tools.finder, signature, number, count);
 }
 
 Result<std::optional<GenerateOptions>> job_in(const std::string& out) {
@@ -483,22 +483,22 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
   constexpr std::size_t kMostOperators = 6;
   if (options.max_operators > kMostOperators)
     return fail(ErrorCode::invalid_argument, fmt::format("--max-ops is at most {}, found {}", kMostOperators, options.max_operators));
-  XFLOW_TRY(const std::vector<Universe> universes, universes_of(options));
+  XFLOW_TRY(const std::vector<GraphSignature> signatures, signatures_of(options));
   XFLOW_TRY(const Checkpoint checkpoint, Checkpoint::open(work_folder(options.out), identity(options)));
   GenerateSummary summary;
   ordered_json report;
   report["command"] = command_text(options);
   RuleCollector collector(options.limits, {});
   std::vector<CandidateList> all;
-  std::vector<std::size_t> ranges_of_universe;
+  std::vector<std::size_t> ranges_of_signature;
   PieceWorker worker(options);
   StepTimes times;
-  for (std::size_t u = 0; u < universes.size(); ++u) {
-    const std::string world = name(universes[u].world());
+  for (std::size_t u = 0; u < signatures.size(); ++u) {
+    const std::string kind = name(signatures[u].kind());
     std::vector<std::pair<std::string, std::string>> pieces;
     pieces.reserve(kParts);
     for (std::size_t part = 0; part < kParts; ++part) pieces.emplace_back(fmt::format("graphs {} {}", u, part), graphs_name(u, part));
-    XFLOW_CHECK(run_missing(options, checkpoint, workers, worker, world + ": graphs", pieces));
+    XFLOW_CHECK(run_missing(options, checkpoint, workers, worker, kind + ": graphs", pieces));
     std::uint64_t records = 0;
     std::vector<std::uint64_t> raw(options.max_operators + 1);
     std::vector<std::uint64_t> plain(options.max_operators + 1);
@@ -516,11 +516,11 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
     const std::size_t ranges = ranges_of(options, records);
     pieces.clear();
     for (std::size_t r = 0; r < ranges; ++r) pieces.emplace_back(fmt::format("candidates {} {} {}", u, r, ranges), candidates_name(u, r));
-    XFLOW_CHECK(run_missing(options, checkpoint, workers, worker, world + ": ranges of fingerprints", pieces));
-    ranges_of_universe.push_back(ranges);
-    XFLOW_TRY(Grouped grouped, read_candidates(options, checkpoint, universes[u], u, ranges));
+    XFLOW_CHECK(run_missing(options, checkpoint, workers, worker, kind + ": ranges of fingerprints", pieces));
+    ranges_of_signature.push_back(ranges);
+    XFLOW_TRY(Grouped grouped, read_candidates(options, checkpoint, signatures[u], u, ranges));
     ordered_json part;
-    part["tensors"] = world;
+    part["tensors"] = kind;
     part["enumerated_by_operators"] = counts_json(raw);
     part["of_one_output"] = counts_json(plain);
     part["without_value"] = without_value;
@@ -534,30 +534,30 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
     part["read_different_inputs"] = grouped.counts.dropped;
     part["pairs_without_gain"] = grouped.counts.no_gain;
     part["candidates"] = grouped.candidates.size();
-    report["universes"].push_back(part);
+    report["signatures"].push_back(part);
     summary.graphs += grouped.counts.graphs;
     summary.candidates += grouped.candidates.size();
     all.push_back(std::move(grouped.candidates));
     times.grouped += times.lap();
   }
-  const auto universe_of = [&](const KeptRule& k) -> const Universe& { return universes[k.universe]; };
+  const auto signature_of = [&](const KeptRule& k) -> const GraphSignature& { return signatures[k.signature]; };
   worker.forget();  // what graphs were found with
   Progress progress(options, checkpoint);
-  XFLOW_CHECK(progress.restore(collector, universes));
+  XFLOW_CHECK(progress.restore(collector, signatures));
   collector.share([&](const std::vector<std::string>& questions) { return answers(workers, worker, questions); }, workers.width());
-  bool settled = false;
-  for (int round = 0; round < 3 && !settled; ++round) {
+  bool all_proved = false;
+  for (int round = 0; round < 3 && !all_proved; ++round) {
     // Rules that were not proved for all ranks, or changed their form, may have been used: again, without them.
     if (round > 0) collector.begin_again();
-    for (std::size_t u = 0; u < universes.size(); ++u) {
+    for (std::size_t u = 0; u < signatures.size(); ++u) {
       for (std::size_t begin = 0; begin < all[u].size();) {
         const std::size_t end = std::min(end_of_batch(begin), all[u].size());
         if (round > 0 || !progress.is_done(u, begin)) {
-          XFLOW_TRY(std::optional<std::string> looks, looks_at(workers, worker, collector, u, ranges_of_universe[u], begin, end));
-          XFLOW_CHECK(collector.collect(universes[u], u, all[u].part(begin, end), std::move(looks)));
+          XFLOW_TRY(std::optional<std::string> triages, triages_of(workers, worker, collector, u, ranges_of_signature[u], begin, end));
+          XFLOW_CHECK(collector.collect(signatures[u], u, all[u].part(begin, end), std::move(triages)));
           if (options.progress)
             options.progress(
-                fmt::format("{}: {} of {} candidates, {} rules", name(universes[u].world()), end, all[u].size(), collector.kept().size()));
+                fmt::format("{}: {} of {} candidates, {} rules", name(signatures[u].kind()), end, all[u].size(), collector.kept().size()));
           if (round == 0) XFLOW_CHECK(progress.save(collector, u, end));
         }
         begin = end;
@@ -565,12 +565,12 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
     }
     collector.eliminate();
     times.derived += times.lap();
-    XFLOW_TRY(settled, collector.prove(universe_of));
+    XFLOW_TRY(all_proved, collector.prove(signature_of));
     times.proved += times.lap();
   }
   times.derived -= collector.proving().count();
   times.proved += collector.proving().count();
-  XFLOW_CHECK(collector.direct(universe_of));
+  XFLOW_CHECK(collector.direct(signature_of));
   const std::string head = fmt::format("# Found, proved and minimised by\n#   {}\n", command_text(options));
   std::string directed =
       head + "# Each can make some graph cheaper. What else derivations need stands in equations/" + options.name + ".rules.\n";
@@ -582,7 +582,7 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
   const auto is_known = [&](const KeptRule& k, bool back) {
     if (beside.size() == 0) return false;
     const Candidate c = back ? Candidate{k.candidate.target, k.candidate.source} : k.candidate;
-    const FlatEquation equation = GeneralShapes(universe_of(k), c).concrete(beside.vocabulary());
+    const FlatEquation equation = GeneralShapes(signature_of(k), c).concrete(beside.vocabulary());
     const bool rewrites = beside.derives(equation, options.limits, Goal::rewrite);
     known += rewrites ? 1 : 0;
     return rewrites;
@@ -604,7 +604,7 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
   report["kept"] = counts.kept;
   report["eliminated"] = counts.eliminated;
   report["rules"] = summary.rules;
-  report["all_rounds_proved"] = settled;
+  report["all_rounds_proved"] = all_proved;
   report["directions_that_can_pay"] = directions;
   report["done_by_rules_beside"] = known;
   for (const auto& [verdict, count] : counts.verdicts) report["verdicts"][verifier::name(verdict)] = count;

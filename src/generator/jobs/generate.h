@@ -20,7 +20,7 @@
 namespace xflow::generator {
 
 struct GenerateOptions {
-  std::vector<std::string> words;  // operators and constants: Universe::known_words()
+  std::vector<std::string> words;  // operators and constants: GraphSignature::known_words()
   std::size_t max_operators = 3;
   std::size_t inputs = 0;  // of the main type of data; 0: one more than operators, at most 4
   bool pairs = true;       // also rules of two outputs that share an operation where they are computed together

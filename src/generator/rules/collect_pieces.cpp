@@ -20,11 +20,11 @@ namespace {
 using nlohmann::ordered_json;
 
 // Operations that are not defined, or not finite, for all finite numbers.
-std::multiset<std::string_view> partial(const Universe& universe, const Sketch& sketch) {
+std::multiset<std::string_view> partial(const GraphSignature& signature, const SmallGraph& graph) {
   std::multiset<std::string_view> found;
-  for (const SketchNode& n : sketch.nodes) {
-    const std::string& word = universe.choice(n.choice).word;
-    const bool by_number = universe.is_constant(n.operands.back());
+  for (const SmallGraphNode& n : graph.nodes) {
+    const std::string& word = signature.choice(n.choice).word;
+    const bool by_number = signature.is_constant(n.operands.back());
     if ((word == "div" && !by_number) || word == "reciprocal") found.insert("division");
     if (word == "exp" || word == "sqrt") found.insert(word);
   }
@@ -39,26 +39,26 @@ bool divides(const std::vector<rules::Statement>& side) {
   return std::any_of(side.begin(), side.end(), [](const rules::Statement& s) { return divides(s.term); });
 }
 
-ordered_json to_json(const Sketch& sketch) {
+ordered_json to_json(const SmallGraph& graph) {
   ordered_json nodes = ordered_json::array();
-  for (const SketchNode& n : sketch.nodes) {
+  for (const SmallGraphNode& n : graph.nodes) {
     ordered_json node = {static_cast<int>(n.choice)};
     for (const std::uint8_t o : n.operands) node.push_back(o);
     nodes.push_back(std::move(node));
   }
-  return {{"nodes", std::move(nodes)}, {"outputs", sketch.outputs}};
+  return {{"nodes", std::move(nodes)}, {"outputs", graph.outputs}};
 }
 
-Sketch sketch_of(const ordered_json& json) {
-  Sketch sketch;
+SmallGraph small_graph_of(const ordered_json& json) {
+  SmallGraph graph;
   for (const ordered_json& n : json.at("nodes")) {
-    SketchNode node;
+    SmallGraphNode node;
     node.choice = static_cast<ChoiceId>(n.at(0).get<int>());
     for (std::size_t k = 1; k < n.size(); ++k) node.operands.push_back(n.at(k).get<std::uint8_t>());
-    sketch.nodes.push_back(std::move(node));
+    graph.nodes.push_back(std::move(node));
   }
-  sketch.outputs = json.at("outputs").get<std::vector<std::uint8_t>>();
-  return sketch;
+  graph.outputs = json.at("outputs").get<std::vector<std::uint8_t>>();
+  return graph;
 }
 
 Result<rules::Rule> one_rule(const std::string& text) {
@@ -79,34 +79,34 @@ auto from_json(const std::string& text, const Read& read) -> Result<decltype(rea
 
 }  // namespace
 
-bool is_source(const Universe& universe, const Sketch& source, const Sketch& target) {
+bool is_source(const GraphSignature& signature, const SmallGraph& source, const SmallGraph& target) {
   if (source.nodes.empty()) return false;
-  const std::set<std::uint8_t> known = inputs_of(universe, source);
-  const std::set<std::uint8_t> read = inputs_of(universe, target);
+  const std::set<std::uint8_t> known = inputs_of(signature, source);
+  const std::set<std::uint8_t> read = inputs_of(signature, target);
   return std::includes(known.begin(), known.end(), read.begin(), read.end());
 }
 
-bool changes_partial(const Universe& universe, const Candidate& candidate) {
-  return partial(universe, candidate.source) != partial(universe, candidate.target);
+bool changes_partial(const GraphSignature& signature, const Candidate& candidate) {
+  return partial(signature, candidate.source) != partial(signature, candidate.target);
 }
 
-bool may_change_partial(const Universe& universe, const Candidate& candidate) {
-  return !partial(universe, candidate.source).empty() || !partial(universe, candidate.target).empty() ||
-         inputs_of(universe, candidate.source) != inputs_of(universe, candidate.target);
+bool may_change_partial(const GraphSignature& signature, const Candidate& candidate) {
+  return !partial(signature, candidate.source).empty() || !partial(signature, candidate.target).empty() ||
+         inputs_of(signature, candidate.source) != inputs_of(signature, candidate.target);
 }
 
-Look look_at(Deriver& deriver, std::span<const std::size_t> unproved, const DeriveLimits& limits, const Universe& universe,
-             const Candidate& candidate) {
+Triage triage_of(Deriver& deriver, std::span<const std::size_t> unproved, const DeriveLimits& limits, const GraphSignature& signature,
+                 const Candidate& candidate) {
   const bool pair = candidate.source.outputs.size() > 1;
-  const FlatEquation equation = GeneralShapes(universe, candidate).concrete(deriver.vocabulary());
-  deriver.use_special(may_change_partial(universe, candidate));
+  const FlatEquation equation = GeneralShapes(signature, candidate).concrete(deriver.vocabulary());
+  deriver.use_special(may_change_partial(signature, candidate));
   const Goal goal = goal_of(candidate.source.outputs.size());
-  if (deriver.derives(equation, limits, goal)) return Look::derived;
-  if (unproved.empty() || pair) return Look::open;
+  if (deriver.derives(equation, limits, goal)) return Triage::derived;
+  if (unproved.empty() || pair) return Triage::open;
   for (const std::size_t rule : unproved) deriver.enable(rule, true);
   const bool follows = deriver.derives(equation, limits, goal);
   for (const std::size_t rule : unproved) deriver.enable(rule, false);
-  return follows ? Look::follows : Look::open;
+  return follows ? Triage::follows : Triage::open;
 }
 
 std::optional<rules::Rule> with_divisors_guarded(const rules::Rule& decided, const rules::Rule& rule, const verifier::Options& options) {
@@ -123,15 +123,15 @@ std::optional<rules::Rule> with_divisors_guarded(const rules::Rule& decided, con
   return guarded ? std::optional(*std::move(guarded)) : std::nullopt;
 }
 
-std::vector<TriedForm> try_forms(const Universe& universe, const Candidate& candidate, const verifier::Options& options,
+std::vector<TriedForm> try_forms(const GraphSignature& signature, const Candidate& candidate, const verifier::Options& options,
                                  std::size_t begin) {
   std::vector<TriedForm> result;
   const Candidate reversed{candidate.target, candidate.source};
   std::size_t number = 0;
   for (const Candidate* direction : {&candidate, &reversed}) {
     if (direction == &reversed && candidate.source.outputs.size() > 1) break;
-    if (!is_source(universe, direction->source, direction->target)) continue;
-    const std::vector<WrittenRule> texts = write_rule(universe, *direction, "r", true);
+    if (!is_source(signature, direction->source, direction->target)) continue;
+    const std::vector<WrittenRule> texts = write_rule(signature, *direction, "r", true);
     for (std::size_t variant = 0; variant < texts.size(); ++variant, ++number) {
       if (number < begin) continue;
       TriedForm& form = result.emplace_back();
@@ -162,9 +162,9 @@ FullProof prove_fully(const rules::Rule& rule, const verifier::Options& options)
   return {decision.verdict, {}, shorter ? *std::move(shorter) : rule};
 }
 
-std::optional<rules::Rule> first_proved(const Universe& universe, const Candidate& candidate, const std::string& name, bool with_equal,
-                                        const verifier::Options& options) {
-  for (const WrittenRule& written : write_rule(universe, candidate, name)) {
+std::optional<rules::Rule> first_proved(const GraphSignature& signature, const Candidate& candidate, const std::string& name,
+                                        bool with_equal, const verifier::Options& options) {
+  for (const WrittenRule& written : write_rule(signature, candidate, name)) {
     if (!written.equal.empty() && !with_equal) break;
     if (const auto rule = one_rule(written.text))
       if (FullProof proof = prove_fully(*rule, options); proof.rule) return std::move(proof.rule);
@@ -178,20 +178,22 @@ std::string to_text(const Candidate& candidate) {
   return ordered_json({{"source", to_json(candidate.source)}, {"target", to_json(candidate.target)}}).dump();
 }
 Result<Candidate> candidate_of(const std::string& text) {
-  return from_json(text, [](const ordered_json& json) { return Candidate{sketch_of(json.at("source")), sketch_of(json.at("target"))}; });
+  return from_json(text, [](const ordered_json& json) {
+    return Candidate{small_graph_of(json.at("source")), small_graph_of(json.at("target"))};
+  });
 }
 
-std::string look(std::size_t universe, std::size_t ranges, std::size_t begin, std::size_t end, std::span<const RuleText> rules) {
+std::string triage(std::size_t signature, std::size_t ranges, std::size_t begin, std::size_t end, std::span<const RuleText> rules) {
   ordered_json json = ordered_json::array();
   for (const RuleText& r : rules) json.push_back({r.text, r.is_proved, r.is_special});
-  return fmt::format("look {} {} {} {}\n{}", universe, ranges, begin, end, json.dump());
+  return fmt::format("triage {} {} {} {}\n{}", signature, ranges, begin, end, json.dump());
 }
-std::string forms(std::size_t universe, const Candidate& candidate) { return fmt::format("forms {}\n{}", universe, to_text(candidate)); }
+std::string forms(std::size_t signature, const Candidate& candidate) { return fmt::format("forms {}\n{}", signature, to_text(candidate)); }
 std::string prove(const rules::Rule& rule) { return "prove\n" + rules::print(rule); }
-std::string first(std::size_t universe, const Candidate& candidate, const std::string& name, bool with_equal) {
-  return fmt::format("first {} {} {}\n{}", universe, name, with_equal ? 1 : 0, to_text(candidate));
+std::string first(std::size_t signature, const Candidate& candidate, const std::string& name, bool with_equal) {
+  return fmt::format("first {} {} {}\n{}", signature, name, with_equal ? 1 : 0, to_text(candidate));
 }
-bool is_one(const std::string& kind) { return kind == "look" || kind == "forms" || kind == "prove" || kind == "first"; }
+bool is_one(const std::string& kind) { return kind == "triage" || kind == "forms" || kind == "prove" || kind == "first"; }
 
 Result<std::vector<TriedForm>> forms_of(const std::string& answer) {
   return from_json(answer, [](const ordered_json& json) {
@@ -219,9 +221,9 @@ Result<std::optional<rules::Rule>> rule_of(const std::string& answer) {
 
 }  // namespace pieces
 
-CollectWorker::CollectWorker(std::span<const Universe> universes, const DeriveLimits& limits, const verifier::Options& options,
+CollectWorker::CollectWorker(std::span<const GraphSignature> signatures, const DeriveLimits& limits, const verifier::Options& options,
                              CandidatesOf candidates_of)
-    : universes_(universes), limits_(limits), options_(options), candidates_of_(std::move(candidates_of)) {}
+    : signatures_(signatures), limits_(limits), options_(options), candidates_of_(std::move(candidates_of)) {}
 CollectWorker::~CollectWorker() = default;
 
 Result<std::string> CollectWorker::run(const std::string& piece) {
@@ -229,7 +231,7 @@ Result<std::string> CollectWorker::run(const std::string& piece) {
   std::istringstream words(piece.substr(0, line));
   const std::string payload = line == std::string::npos ? std::string() : piece.substr(line + 1);
   std::string kind;
-  std::size_t universe = 0;
+  std::size_t signature = 0;
   words >> kind;
   if (kind == "prove") {
     XFLOW_TRY(const rules::Rule rule, one_rule(payload));
@@ -237,25 +239,25 @@ Result<std::string> CollectWorker::run(const std::string& piece) {
     return ordered_json({static_cast<int>(proof.verdict), proof.why, proof.rule ? rules::print(*proof.rule) : std::string()}).dump();
   }
   if (!pieces::is_one(kind)) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", kind));
-  words >> universe;
-  if (!words || universe >= universes_.size()) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", kind));
-  if (kind == "look") {
+  words >> signature;
+  if (!words || signature >= signatures_.size()) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", kind));
+  if (kind == "triage") {
     std::size_t ranges = 0;
     std::size_t begin = 0;
     std::size_t end = 0;
     words >> ranges >> begin >> end;
-    return look(universe, ranges, begin, end, payload);
+    return triage(signature, ranges, begin, end, payload);
   }
   XFLOW_TRY(const Candidate candidate, pieces::candidate_of(payload));
   if (kind == "first") {
     std::string name;
     int with_equal = 0;
     words >> name >> with_equal;
-    const auto rule = first_proved(universes_[universe], candidate, name, with_equal != 0, options_);
+    const auto rule = first_proved(signatures_[signature], candidate, name, with_equal != 0, options_);
     return rule ? rules::print(*rule) : std::string();
   }
   ordered_json forms = ordered_json::array();
-  for (const TriedForm& f : try_forms(universes_[universe], candidate, options_))
+  for (const TriedForm& f : try_forms(signatures_[signature], candidate, options_))
     forms.push_back({f.reversed, f.variant, static_cast<int>(f.verdict), f.is_guarded, f.why});
   return forms.dump();
 }
@@ -286,19 +288,19 @@ Result<void> CollectWorker::follow(const std::string& rules) {
   return {};
 }
 
-Result<std::string> CollectWorker::look(std::size_t universe, std::size_t ranges, std::size_t begin, std::size_t end,
-                                        const std::string& rules) {
-  if (universe_ != universe) {
-    XFLOW_TRY(candidates_, candidates_of_(universe, ranges));
-    universe_ = universe;
+Result<std::string> CollectWorker::triage(std::size_t signature, std::size_t ranges, std::size_t begin, std::size_t end,
+                                          const std::string& rules) {
+  if (signature_ != signature) {
+    XFLOW_TRY(candidates_, candidates_of_(signature, ranges));
+    signature_ = signature;
   }
   if (begin > end || end > candidates_->size()) return fail(ErrorCode::internal, "no such candidates");
   XFLOW_CHECK(follow(rules));
-  std::string looks;
-  looks.reserve(end - begin);
+  std::string triages;
+  triages.reserve(end - begin);
   for (std::size_t k = begin; k < end; ++k)
-    looks.push_back(static_cast<char>(look_at(*deriver_, unproved_, limits_, universes_[universe], (*candidates_)[k])));
-  return looks;
+    triages.push_back(static_cast<char>(triage_of(*deriver_, unproved_, limits_, signatures_[signature], (*candidates_)[k])));
+  return triages;
 }
 
 }  // namespace xflow::generator

@@ -25,14 +25,14 @@ double elements_of(const std::vector<Parts>& dims, const Sizes& sizes) {
   return product;
 }
 
-double cost_of(const Universe& universe, const Sketch& sketch, const GeneralShapes& shapes, bool source, const Sizes& sizes) {
+double cost_of(const GraphSignature& signature, const SmallGraph& graph, const GeneralShapes& shapes, bool source, const Sizes& sizes) {
   const auto dims = [&](std::size_t value) {
     return source ? shapes.source_dims(static_cast<std::uint8_t>(value)) : shapes.target_dims(static_cast<std::uint8_t>(value));
   };
   double cost = 0;
-  std::size_t value = universe.leaves().size();
-  for (const SketchNode& n : sketch.nodes) {
-    const Choice& c = universe.choice(n.choice);
+  std::size_t value = signature.leaves().size();
+  for (const SmallGraphNode& n : graph.nodes) {
+    const Choice& c = signature.choice(n.choice);
     cost += kLaunch;
     for (const std::uint8_t o : n.operands) cost += elements_of(dims(o), sizes);
     for (std::size_t k = 0; k < c.outputs; ++k) cost += elements_of(dims(value + k), sizes);
@@ -49,8 +49,8 @@ double cost_of(const Universe& universe, const Sketch& sketch, const GeneralShap
 
 }  // namespace
 
-Gain gain_of(const Universe& universe, const Candidate& candidate) {
-  const GeneralShapes shapes(universe, candidate);
+Gain gain_of(const GraphSignature& signature, const Candidate& candidate) {
+  const GeneralShapes shapes(signature, candidate);
   Gain gain;
   for (std::uint64_t draw = 0; draw < 256; ++draw) {
     Sizes sizes;
@@ -60,9 +60,9 @@ Gain gain_of(const Universe& universe, const Candidate& candidate) {
           if (p >= 0) sizes.try_emplace(p, static_cast<double>(std::uint64_t{1} << mix(mix(draw) + static_cast<std::uint64_t>(p)) % 11));
     };
     // Constants are leaves too.
-    for (std::size_t leaf = 0; leaf < universe.leaves().size(); ++leaf) add(shapes.dims(static_cast<std::uint8_t>(leaf)));
-    const double source = cost_of(universe, candidate.source, shapes, true, sizes);
-    const double target = cost_of(universe, candidate.target, shapes, false, sizes);
+    for (std::size_t leaf = 0; leaf < signature.leaves().size(); ++leaf) add(shapes.dims(static_cast<std::uint8_t>(leaf)));
+    const double source = cost_of(signature, candidate.source, shapes, true, sizes);
+    const double target = cost_of(signature, candidate.target, shapes, false, sizes);
     constexpr double kSame = 1e-9;
     gain.forwards = gain.forwards || target < source * (1 - kSame);
     gain.backwards = gain.backwards || source < target * (1 - kSame);

@@ -14,6 +14,6 @@ struct Gain {
   bool forwards = false;
   bool backwards = false;
 };
-Gain gain_of(const Universe& universe, const Candidate& candidate);
+Gain gain_of(const GraphSignature& signature, const Candidate& candidate);
 
 }  // namespace xflow::generator

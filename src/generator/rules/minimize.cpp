@@ -42,33 +42,33 @@ std::vector<pieces::RuleText> RuleCollector::texts() const {
   return result;
 }
 
-bool RuleCollector::count(Look look) {
-  switch (look) {
-    case Look::derived:
+bool RuleCollector::count(Triage triage) {
+  switch (triage) {
+    case Triage::derived:
       ++counts_.derived;
       return true;
-    case Look::follows:
+    case Triage::follows:
       ++counts_.follow_from_unproved;
       return true;
-    case Look::open:
+    case Triage::open:
       break;
   }
   return false;
 }
 
-bool RuleCollector::holds_on_more_numbers(const Universe& universe, std::size_t universe_number, const Candidate& candidate) {
+bool RuleCollector::holds_on_more_numbers(const GraphSignature& signature, std::size_t signature_number, const Candidate& candidate) {
   constexpr std::size_t kSeeds = 16;
   constexpr std::uint64_t kFirstSeed = 1000;
-  std::vector<Evaluator>& evaluators = evaluators_[universe_number];
+  std::vector<Evaluator>& evaluators = evaluators_[signature_number];
   for (std::size_t k = 0; k < kSeeds; ++k) {
     if (k == evaluators.size()) {
       EnumerationOptions options;
       options.max_operators = kMoreOperators;
       options.seed = kFirstSeed + k;
-      options.sizes = k % Universe::kAssignments;
+      options.sizes = k % GraphSignature::kAssignments;
       options.small_integers = k % 4 < 2;
       options.value_bytes = std::size_t{4} << 20;
-      evaluators.emplace_back(universe, options);
+      evaluators.emplace_back(signature, options);
     }
     // Where some element has no value nothing is known.
     const std::vector<std::uint64_t> source = evaluators[k].values(candidate.source);
@@ -80,28 +80,28 @@ bool RuleCollector::holds_on_more_numbers(const Universe& universe, std::size_t 
   return true;
 }
 
-Result<void> RuleCollector::collect(const Universe& universe, std::size_t universe_number, std::span<const Candidate> candidates,
-                                    std::optional<std::string> looks) {
-  if (looks && looks->size() != candidates.size()) return fail(ErrorCode::internal, "looks that are not those of the candidates");
+Result<void> RuleCollector::collect(const GraphSignature& signature, std::size_t signature_number, std::span<const Candidate> candidates,
+                                    std::optional<std::string> triages) {
+  if (triages && triages->size() != candidates.size()) return fail(ErrorCode::internal, "the number of triages is not that of candidates");
   counts_.candidates += candidates.size();
-  const auto look = [&](const Candidate& c) { return look_at(deriver_, unproved_rules(), limits_, universe, c); };
+  const auto triaged = [&](const Candidate& c) { return triage_of(deriver_, unproved_rules(), limits_, signature, c); };
   std::vector<const Candidate*> open;
   for (std::size_t k = 0; k < candidates.size(); ++k)
-    if (!count(looks ? static_cast<Look>((*looks)[k]) : look(candidates[k]))) open.push_back(&candidates[k]);
+    if (!count(triages ? static_cast<Triage>((*triages)[k]) : triaged(candidates[k]))) open.push_back(&candidates[k]);
   // Forms of a few are tried side by side; all that were looked at before a rule came are looked at again.
   constexpr std::size_t kGroup = 4;
   bool has_changed = false;
   for (std::size_t next = 0; next < open.size();) {
     std::vector<const Candidate*> group;
     for (; next < open.size() && group.size() < kGroup; ++next)
-      if ((!has_changed || !count(look(*open[next]))) && holds_on_more_numbers(universe, universe_number, *open[next]))
+      if ((!has_changed || !count(triaged(*open[next]))) && holds_on_more_numbers(signature, signature_number, *open[next]))
         group.push_back(open[next]);
     std::vector<std::vector<TriedForm>> forms(group.size());
     const auto start = Clock::now();
     if (width_ > 1) {
       std::vector<std::string> questions;
       questions.reserve(group.size());
-      for (const Candidate* c : group) questions.push_back(pieces::forms(universe_number, *c));
+      for (const Candidate* c : group) questions.push_back(pieces::forms(signature_number, *c));
       XFLOW_TRY(const std::vector<std::string> answers, ask_(questions));
       for (std::size_t k = 0; k < group.size(); ++k) {
         XFLOW_TRY(forms[k], pieces::forms_of(answers[k]));
@@ -110,9 +110,9 @@ Result<void> RuleCollector::collect(const Universe& universe, std::size_t univer
     proving_ += Clock::now() - start;
     bool is_first = true;
     for (std::size_t k = 0; k < group.size(); ++k) {
-      if (!is_first && count(look(*group[k]))) continue;
-      if (width_ <= 1) forms[k] = tried_forms(universe, *group[k], 0);
-      keep(universe, universe_number, *group[k], std::move(forms[k]));
+      if (!is_first && count(triaged(*group[k]))) continue;
+      if (width_ <= 1) forms[k] = tried_forms(signature, *group[k], 0);
+      keep(signature, signature_number, *group[k], std::move(forms[k]));
       is_first = false;
       has_changed = true;
     }
@@ -120,35 +120,37 @@ Result<void> RuleCollector::collect(const Universe& universe, std::size_t univer
   return {};
 }
 
-std::vector<TriedForm> RuleCollector::tried_forms(const Universe& universe, const Candidate& candidate, std::size_t begin) {
+std::vector<TriedForm> RuleCollector::tried_forms(const GraphSignature& signature, const Candidate& candidate, std::size_t begin) {
   const auto start = Clock::now();
-  std::vector<TriedForm> forms = try_forms(universe, candidate, options_, begin);
+  std::vector<TriedForm> forms = try_forms(signature, candidate, options_, begin);
   proving_ += Clock::now() - start;
   return forms;
 }
 
 void RuleCollector::begin_again() { counts_.candidates = counts_.derived = counts_.follow_from_unproved = counts_.accidents = 0; }
 
-void RuleCollector::unproved(const Universe& universe, const Candidate& candidate, verifier::Verdict verdict, const std::string& text) {
+void RuleCollector::unproved(const GraphSignature& signature, const Candidate& candidate, verifier::Verdict verdict,
+                             const std::string& text) {
   ++counts_.verdicts[verdict];
   constexpr std::size_t kSample = 200;
   if (unproved_.size() < kSample)
-    unproved_.push_back(fmt::format("{}: {} = {}\n{}", verifier::name(verdict), to_string(universe, candidate.source),
-                                    to_string(universe, candidate.target), text));
+    unproved_.push_back(fmt::format("{}: {} = {}\n{}", verifier::name(verdict), to_string(signature, candidate.source),
+                                    to_string(signature, candidate.target), text));
 }
 
-void RuleCollector::keep(const Universe& universe, std::size_t universe_number, const Candidate& candidate, std::vector<TriedForm> forms) {
-  FlatEquation equation = GeneralShapes(universe, candidate).concrete(deriver_.vocabulary());
-  const bool special = may_change_partial(universe, candidate);
-  const std::string base = name_of(universe, candidate);
+void RuleCollector::keep(const GraphSignature& signature, std::size_t signature_number, const Candidate& candidate,
+                         std::vector<TriedForm> forms) {
+  FlatEquation equation = GeneralShapes(signature, candidate).concrete(deriver_.vocabulary());
+  const bool special = may_change_partial(signature, candidate);
+  const std::string base = name_of(signature, candidate);
   const int number = ++names_[base];
   const std::string name = number == 1 ? base : fmt::format("{}-{}", base, number);
   const Candidate reversed{candidate.target, candidate.source};
   std::string unwritten;
   std::array<std::vector<WrittenRule>, 2> texts;
-  if (is_source(universe, candidate.source, candidate.target)) texts[0] = write_rule(universe, candidate, name, false, &unwritten);
-  if (candidate.source.outputs.size() == 1 && is_source(universe, candidate.target, candidate.source))
-    texts[1] = write_rule(universe, reversed, name, false, &unwritten);
+  if (is_source(signature, candidate.source, candidate.target)) texts[0] = write_rule(signature, candidate, name, false, &unwritten);
+  if (candidate.source.outputs.size() == 1 && is_source(signature, candidate.target, candidate.source))
+    texts[1] = write_rule(signature, reversed, name, false, &unwritten);
   verifier::Verdict best = verifier::Verdict::ill_typed;
   std::string text;
   std::optional<rules::Rule> open;  // the last form that was neither proved nor refuted
@@ -157,7 +159,7 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
     const auto& [full, equal] = texts[form.reversed ? 1 : 0][form.variant];
     // What is true for some sizes alone is looked at with such sizes.
     if (!equal.empty()) {
-      equation = GeneralShapes(universe, candidate, equal).concrete(deriver_.vocabulary());
+      equation = GeneralShapes(signature, candidate, equal).concrete(deriver_.vocabulary());
       if (derives(equation, goal_of(candidate.source.outputs.size()), special)) {
         ++counts_.derived;
         return;
@@ -171,7 +173,7 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
       continue;
     }
     KeptRule kept;
-    kept.universe = universe_number;
+    kept.signature = signature_number;
     kept.candidate = form.reversed ? reversed : candidate;
     kept.name = name;
     kept.variant = form.variant;
@@ -179,12 +181,12 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
     kept.rule = std::move(rule->front());
     kept.equation = equation;
     kept.special = special;
-    const auto why_not = try_to_keep(universe, std::move(kept), form.is_guarded);
+    const auto why_not = try_to_keep(signature, std::move(kept), form.is_guarded);
     if (!why_not) return;
     text = full + *why_not;
     best = verifier::Verdict::unknown;
     // It was to be the last.
-    const std::vector<TriedForm> others = tried_forms(universe, candidate, k + 1);
+    const std::vector<TriedForm> others = tried_forms(signature, candidate, k + 1);
     forms.insert(forms.end(), others.begin(), others.end());
   }
   if (open && candidate.source.outputs.size() == 1) {
@@ -196,7 +198,7 @@ void RuleCollector::keep(const Universe& universe, std::size_t universe_number, 
   }
   if (texts[0].empty() && texts[1].empty())
     text = fmt::format("no form of it can be written: {}\n", unwritten.empty() ? "each side has an input of its own" : unwritten);
-  unproved(universe, candidate, best, text);
+  unproved(signature, candidate, best, text);
 }
 
 bool RuleCollector::derives(const FlatEquation& equation, Goal goal, bool special) {
@@ -204,9 +206,9 @@ bool RuleCollector::derives(const FlatEquation& equation, Goal goal, bool specia
   return deriver_.derives(equation, limits_, goal);
 }
 
-std::optional<std::string> RuleCollector::try_to_keep(const Universe& universe, KeptRule kept, bool is_guarded) {
+std::optional<std::string> RuleCollector::try_to_keep(const GraphSignature& signature, KeptRule kept, bool is_guarded) {
   if (is_guarded) {
-    const std::vector<WrittenRule> small = write_rule(universe, kept.candidate, kept.name, true);
+    const std::vector<WrittenRule> small = write_rule(signature, kept.candidate, kept.name, true);
     const auto decided = rules::parse_rules(small[kept.variant].text, "generated");
     auto guarded = decided ? with_divisors_guarded(decided->front(), kept.rule, options_) : std::nullopt;
     if (!guarded) return "the guards under which it holds cannot be written";
@@ -220,7 +222,7 @@ std::optional<std::string> RuleCollector::try_to_keep(const Universe& universe, 
     deriver_.enable(*added, false);
     return "does not derive what it was found in";
   }
-  deriver_.set_special(*added, changes_partial(universe, kept.candidate));
+  deriver_.set_special(*added, changes_partial(signature, kept.candidate));
   kept.number = *added;
   kept_.push_back(std::move(kept));
   ++counts_.kept;
@@ -232,7 +234,7 @@ Result<std::vector<std::string>> RuleCollector::ask(const std::vector<std::strin
   return std::vector<std::string>(questions.size());
 }
 
-Result<bool> RuleCollector::prove(const std::function<const Universe&(const KeptRule&)>& universe_of) {
+Result<bool> RuleCollector::prove(const std::function<const GraphSignature&(const KeptRule&)>& signature_of) {
   bool same = true;
   std::vector<KeptRule*> wanted;
   std::vector<std::string> questions;
@@ -244,8 +246,8 @@ Result<bool> RuleCollector::prove(const std::function<const Universe&(const Kept
   XFLOW_TRY(const std::vector<std::string> answers, ask(questions));
   for (std::size_t n = 0; n < wanted.size(); ++n) {
     KeptRule& k = *wanted[n];
-    const Universe& universe = universe_of(k);
-    const std::vector<WrittenRule> texts = write_rule(universe, k.candidate, k.name);
+    const GraphSignature& signature = signature_of(k);
+    const std::vector<WrittenRule> texts = write_rule(signature, k.candidate, k.name);
     verifier::Verdict verdict = verifier::Verdict::unknown;
     std::string why;
     for (std::size_t variant = k.variant; variant < texts.size() && !k.proved; ++variant) {
@@ -266,14 +268,14 @@ Result<bool> RuleCollector::prove(const std::function<const Universe&(const Kept
       }
       const auto added = deriver_.add(*proof.rule);
       if (!added) continue;
-      deriver_.set_special(*added, changes_partial(universe, k.candidate));
+      deriver_.set_special(*added, changes_partial(signature, k.candidate));
       same = same && variant == k.variant;
       deriver_.enable(k.number, false);
       k.number = *added;
       k.variant = variant;
       if (k.equal != texts[variant].equal) {
         k.equal = texts[variant].equal;
-        k.equation = GeneralShapes(universe, k.candidate, k.equal).concrete(deriver_.vocabulary());
+        k.equation = GeneralShapes(signature, k.candidate, k.equal).concrete(deriver_.vocabulary());
       }
       k.rule = *std::move(proof.rule);
       k.proved = true;
@@ -282,26 +284,26 @@ Result<bool> RuleCollector::prove(const std::function<const Universe&(const Kept
     if (k.proved) continue;
     k.needed = false;
     deriver_.enable(k.number, false);
-    unproved(universe, k.candidate, verdict, why);
+    unproved(signature, k.candidate, verdict, why);
     same = false;
   }
   return same;
 }
 
-Result<void> RuleCollector::direct(const std::function<const Universe&(const KeptRule&)>& universe_of) {
+Result<void> RuleCollector::direct(const std::function<const GraphSignature&(const KeptRule&)>& signature_of) {
   std::vector<KeptRule*> wanted;
   std::vector<std::string> questions;
   const auto reversed = [](const KeptRule& k) { return Candidate{k.candidate.target, k.candidate.source}; };
   for (KeptRule& k : kept_) {
     if (!k.needed || !k.proved) continue;
-    k.gain = gain_of(universe_of(k), k.candidate);
+    k.gain = gain_of(signature_of(k), k.candidate);
     if (!k.gain.backwards || k.pair) continue;
     wanted.push_back(&k);
     // The other way round it holds for the same sizes.
-    questions.push_back(pieces::first(k.universe, reversed(k), k.name + "-back", !k.equal.empty()));
+    questions.push_back(pieces::first(k.signature, reversed(k), k.name + "-back", !k.equal.empty()));
   }
   if (width_ <= 1) {
-    for (KeptRule* const k : wanted) k->back = first_proved(universe_of(*k), reversed(*k), k->name + "-back", !k->equal.empty(), options_);
+    for (KeptRule* const k : wanted) k->back = first_proved(signature_of(*k), reversed(*k), k->name + "-back", !k->equal.empty(), options_);
     return {};
   }
   XFLOW_TRY(const std::vector<std::string> answers, ask(questions));
@@ -312,7 +314,7 @@ Result<void> RuleCollector::direct(const std::function<const Universe&(const Kep
 }
 
 void RuleCollector::eliminate() {
-  evaluators_.clear();  // what is collected again makes them anew
+  evaluators_.clear();  // collecting again makes new ones
   for (std::size_t k = kept_.size(); k-- > 0;) {
     if (!kept_[k].needed) continue;
     deriver_.enable(kept_[k].number, false);
@@ -355,7 +357,7 @@ std::string RuleCollector::save() const {
     add_open(k.number);
     json["rules"].push_back({{"text", rules::print(k.rule)},
                              {"name", k.name},
-                             {"universe", k.universe},
+                             {"signature", k.signature},
                              {"variant", k.variant},
                              {"equal", k.equal},
                              {"candidate", pieces::to_text(k.candidate)}});
@@ -364,7 +366,7 @@ std::string RuleCollector::save() const {
   return json.dump();
 }
 
-Result<void> RuleCollector::restore(const std::string& saved, std::span<const Universe> universes) {
+Result<void> RuleCollector::restore(const std::string& saved, std::span<const GraphSignature> signatures) {
   // A file that is whole was written by save(); exceptions of the library are for what is not.
   try {
     const ordered_json json = ordered_json::parse(saved);
@@ -384,17 +386,17 @@ Result<void> RuleCollector::restore(const std::string& saved, std::span<const Un
         continue;
       }
       KeptRule k;
-      k.universe = r.at("universe").get<std::size_t>();
+      k.signature = r.at("signature").get<std::size_t>();
       XFLOW_TRY(k.candidate, pieces::candidate_of(r.at("candidate").get<std::string>()));
       k.name = r.at("name").get<std::string>();
       k.variant = r.at("variant").get<std::size_t>();
       XFLOW_TRY(k.rule, saved_rule(r.at("text").get<std::string>()));
       XFLOW_TRY(k.number, deriver_.add(k.rule));
       k.equal = r.at("equal").get<EqualUnknowns>();
-      k.equation = GeneralShapes(universes[k.universe], k.candidate, k.equal).concrete(deriver_.vocabulary());
-      deriver_.set_special(k.number, changes_partial(universes[k.universe], k.candidate));
+      k.equation = GeneralShapes(signatures[k.signature], k.candidate, k.equal).concrete(deriver_.vocabulary());
+      deriver_.set_special(k.number, changes_partial(signatures[k.signature], k.candidate));
       k.pair = k.candidate.source.outputs.size() > 1;
-      k.special = may_change_partial(universes[k.universe], k.candidate);
+      k.special = may_change_partial(signatures[k.signature], k.candidate);
       kept_.push_back(std::move(k));
     }
   } catch (const nlohmann::json::exception& e) {

@@ -24,8 +24,8 @@
 namespace xflow::generator {
 
 struct KeptRule {
-  std::size_t universe = 0;  // a number of the caller, of each universe its own
-  Candidate candidate;       // from source to target of the rule
+  std::size_t signature = 0;  // a number of the caller, of each signature its own
+  Candidate candidate;        // from source to target of the rule
   std::string name;
   std::size_t variant = 0;  // of write_rule
   EqualUnknowns equal;      // dimensions that it takes for one
@@ -68,22 +68,22 @@ class RuleCollector {
   // two outputs follow from two of one; as rewrites they do not. So these are kept where rules kept before do not lead from the source to
   // the target, nor to anything that costs as little.
   // All candidates are looked at with the rules that are there when it is called, and those that are open once more in their order: what is
-  // kept depends on how they are divided. `looks`: what the first look at each says, if others had it. Errors are those of Ask.
-  Result<void> collect(const Universe& universe, std::size_t universe_number, std::span<const Candidate> candidates,
-                       std::optional<std::string> looks = std::nullopt);
+  // kept depends on how they are divided. `triages`: the first triage of each, if others had it. Errors are those of Ask.
+  Result<void> collect(const GraphSignature& signature, std::size_t signature_number, std::span<const Candidate> candidates,
+                       std::optional<std::string> triages = std::nullopt);
   // The rules with which candidates are looked at.
   std::vector<pieces::RuleText> texts() const;
   // Removes, from the largest on, what the others derive.
   void eliminate();
   // Proves what is needed for all ranks, and leaves out guards without which it holds as well. Where that takes another form, or cannot be
   // done, false: what the old form derived is to be collected again.
-  Result<bool> prove(const std::function<const Universe&(const KeptRule&)>& universe_of);
+  Result<bool> prove(const std::function<const GraphSignature&(const KeptRule&)>& signature_of);
   // Finds out which way each rule can pay; where it is the other way, or both, that is written and proved too.
-  Result<void> direct(const std::function<const Universe&(const KeptRule&)>& universe_of);
+  Result<void> direct(const std::function<const GraphSignature&(const KeptRule&)>& signature_of);
 
   // All that was collected, as text, and back into a collector that has collected nothing. Not of what was eliminated or proved.
   std::string save() const;
-  Result<void> restore(const std::string& saved, std::span<const Universe> universes);
+  Result<void> restore(const std::string& saved, std::span<const GraphSignature> signatures);
 
   const std::vector<KeptRule>& kept() const { return kept_; }
   const MinimizeCounts& counts() const { return counts_; }
@@ -98,17 +98,17 @@ class RuleCollector {
   bool derives(const FlatEquation& equation, Goal goal, bool special);
   std::vector<std::size_t> unproved_rules() const;
   // On numbers of other seeds, and tensors of both sizes. Signs of few elements are all that is seen of some.
-  bool holds_on_more_numbers(const Universe& universe, std::size_t universe_number, const Candidate& candidate);
+  bool holds_on_more_numbers(const GraphSignature& signature, std::size_t signature_number, const Candidate& candidate);
   // False for what is open.
-  bool count(Look look);
-  void keep(const Universe& universe, std::size_t universe_number, const Candidate& candidate, std::vector<TriedForm> forms);
+  bool count(Triage triage);
+  void keep(const GraphSignature& signature, std::size_t signature_number, const Candidate& candidate, std::vector<TriedForm> forms);
   // As try_forms, with the time it takes.
-  std::vector<TriedForm> tried_forms(const Universe& universe, const Candidate& candidate, std::size_t begin);
+  std::vector<TriedForm> tried_forms(const GraphSignature& signature, const Candidate& candidate, std::size_t begin);
   // Why a form that is proved for few dimensions is not kept; nothing where it is.
-  std::optional<std::string> try_to_keep(const Universe& universe, KeptRule kept, bool is_guarded);
+  std::optional<std::string> try_to_keep(const GraphSignature& signature, KeptRule kept, bool is_guarded);
   // Empty answers where nothing is asked.
   Result<std::vector<std::string>> ask(const std::vector<std::string>& questions) const;
-  void unproved(const Universe& universe, const Candidate& candidate, verifier::Verdict verdict, const std::string& text);
+  void unproved(const GraphSignature& signature, const Candidate& candidate, verifier::Verdict verdict, const std::string& text);
 
   Deriver deriver_;
   DeriveLimits limits_;
@@ -117,7 +117,7 @@ class RuleCollector {
   std::size_t width_ = 1;
   std::vector<KeptRule> kept_;
   std::map<std::string, int> names_;
-  std::map<std::size_t, std::vector<Evaluator>> evaluators_;  // by universe
+  std::map<std::size_t, std::vector<Evaluator>> evaluators_;  // by signature
   MinimizeCounts counts_;
   std::vector<std::string> unproved_;
   // Rules of the deriver that are neither proved nor refuted: never used to derive what is kept.

@@ -24,15 +24,15 @@ std::string numbered(const std::array<const char*, N>& names, std::size_t k) {
 
 class FormWriter {
  public:
-  FormWriter(const Universe& universe, const Candidate& candidate, const std::string& name, Form form, const Openness& open,
+  FormWriter(const GraphSignature& signature, const Candidate& candidate, const std::string& name, Form form, const Openness& open,
              bool small_ranks)
-      : universe_(universe),
+      : signature_(signature),
         candidate_(candidate),
         name_(name),
         form_(form),
         small_ranks_(small_ranks),
         broadcasts_(open.broadcasts),
-        shapes_(universe, candidate, open.equal) {
+        shapes_(signature, candidate, open.equal) {
     if (open.scalars) name_scalars();
     for (std::size_t k = 0; k < shapes_.inputs().size(); ++k) names_[shapes_.inputs()[k]] = numbered(kInputNames, k);
   }
@@ -61,11 +61,11 @@ class FormWriter {
 
   // "relu(concat(x, z)) = concat(relu(x), relu(z))"
   std::string equation() const {
-    const auto one = [&](const Sketch& sketch) {
+    const auto one = [&](const SmallGraph& graph) {
       std::vector<std::string> texts;
-      for (std::size_t k = 0; k < universe_.leaves().size(); ++k) texts.push_back(leaf_text(static_cast<std::uint8_t>(k)));
-      for (const SketchNode& n : sketch.nodes) {
-        const Choice& c = universe_.choice(n.choice);
+      for (std::size_t k = 0; k < signature_.leaves().size(); ++k) texts.push_back(leaf_text(static_cast<std::uint8_t>(k)));
+      for (const SmallGraphNode& n : graph.nodes) {
+        const Choice& c = signature_.choice(n.choice);
         std::string text;
         const std::string word = c.shape == Shape::convolution ? "conv" : c.word;
         if (c.word == "add" || c.word == "mul" || c.word == "sub" || c.word == "div") {
@@ -84,7 +84,7 @@ class FormWriter {
         }
       }
       std::vector<std::string> outputs;
-      for (const std::uint8_t o : sketch.outputs) {
+      for (const std::uint8_t o : graph.outputs) {
         std::string t = texts[o];
         if (t.front() == '(' && t.back() == ')') t = t.substr(1, t.size() - 2);
         outputs.push_back(std::move(t));
@@ -96,16 +96,16 @@ class FormWriter {
 
  private:
   bool has_axes() const { return form_ == Form::axes; }
-  bool is_constant(std::uint8_t value) const { return universe_.is_constant(value); }
-  bool is_image() const { return universe_.world() == World::image; }
+  bool is_constant(std::uint8_t value) const { return signature_.is_constant(value); }
+  bool is_image() const { return signature_.kind() == TensorKind::image; }
 
   std::string leaf_text(std::uint8_t leaf) const {
-    const Leaf& l = universe_.leaves()[leaf];
+    const Leaf& l = signature_.leaves()[leaf];
     if (l.kind == Leaf::Kind::input) {
       const auto found = names_.find(leaf);
       return found == names_.end() ? "?" : found->second;
     }
-    if (l.kind == Leaf::Kind::full && universe_.dims(l.type).empty()) {
+    if (l.kind == Leaf::Kind::full && signature_.dims(l.type).empty()) {
       if (const auto scalar = scalars_.find(leaf); scalar != scalars_.end()) return scalar->second;
       const std::string text = l.value.to_string();
       return text.find('/') == std::string::npos ? text : "(" + text + ")";
@@ -121,11 +121,11 @@ class FormWriter {
 
   // Numbers, if both sides have the same: a variable that is dropped might be infinite.
   void name_scalars() {
-    const auto numbers = [&](const Sketch& sketch) {
+    const auto numbers = [&](const SmallGraph& graph) {
       std::set<std::uint8_t> found;
-      for (const SketchNode& n : sketch.nodes)
+      for (const SmallGraphNode& n : graph.nodes)
         for (const std::uint8_t o : n.operands)
-          if (is_constant(o) && universe_.dims(universe_.leaves()[o].type).empty()) found.insert(o);
+          if (is_constant(o) && signature_.dims(signature_.leaves()[o].type).empty()) found.insert(o);
       return found;
     };
     static constexpr std::array<const char*, 5> kNames = {"s", "t", "r", "l", "o"};
@@ -143,8 +143,8 @@ class FormWriter {
 
   // A constant as a term. `batch`: the dimensions before those of the matrix.
   std::string constant_text(std::uint8_t leaf, const std::string& batch = {}) {
-    const Leaf& l = universe_.leaves()[leaf];
-    if (l.kind == Leaf::Kind::full && universe_.dims(l.type).empty()) return leaf_text(leaf);
+    const Leaf& l = signature_.leaves()[leaf];
+    if (l.kind == Leaf::Kind::full && signature_.dims(l.type).empty()) return leaf_text(leaf);
     if (form_ == Form::open || form_ == Form::axes) {
       // As many dimensions as an input of this shape has.
       for (const std::uint8_t input : shapes_.inputs())
@@ -227,12 +227,12 @@ class FormWriter {
     return std::to_string(axis);
   }
 
-  std::string split_sizes(const Sketch& sketch, std::size_t value, const Choice& choice, bool source) {
+  std::string split_sizes(const SmallGraph& graph, std::size_t value, const Choice& choice, bool source) {
     const auto axis = static_cast<std::size_t>(choice.axis);
     std::vector<std::string> sizes;
     for (std::size_t k = 0; k < 2; ++k) {
-      const std::vector<Parts> dims = &sketch == &candidate_.source ? shapes_.source_dims(static_cast<std::uint8_t>(value + k))
-                                                                    : shapes_.target_dims(static_cast<std::uint8_t>(value + k));
+      const std::vector<Parts> dims = &graph == &candidate_.source ? shapes_.source_dims(static_cast<std::uint8_t>(value + k))
+                                                                   : shapes_.target_dims(static_cast<std::uint8_t>(value + k));
       const Parts& parts = dims[axis];
       if (source && parts.size() == 1 && parts[0] >= 0 && !bound_parts_.contains(parts[0]) && !is_whole(parts[0]))
         bound_parts_.emplace(parts[0], fmt::format("n{}", bound_parts_.size() + 1));
@@ -253,11 +253,11 @@ class FormWriter {
     if (depthwise) return "strides: s, pads: p, dilations: d, groups: C";
     return fmt::format("strides: s, pads: p, dilations: d, groups: {}", form_ == Form::windows ? "g" : "1");
   }
-  std::string attributes_text(const Sketch& sketch, std::size_t value, const Choice& c, bool source) {
+  std::string attributes_text(const SmallGraph& graph, std::size_t value, const Choice& c, bool source) {
     switch (c.shape) {
       case Shape::transpose: {
         if (form_ == Form::matrices || form_ == Form::axes) return "perm: [1, 0]";
-        const std::string& batch = batch_of(sketch, value);
+        const std::string& batch = batch_of(graph, value);
         return batch.empty() ? "perm: [1, 0]" : fmt::format("perm: [range(0, rank({0})), rank({0}) + 1, rank({0})]", batch);
       }
       case Shape::concat:
@@ -265,7 +265,7 @@ class FormWriter {
       case Shape::split: {
         // The sizes may be dimensions along the axis, once that has its name.
         const std::string axis = axis_text(c, source);
-        return fmt::format("axis: {}, sizes: {}", axis, split_sizes(sketch, value, c, source));
+        return fmt::format("axis: {}, sizes: {}", axis, split_sizes(graph, value, c, source));
       }
       case Shape::convolution:
       case Shape::depthwise:
@@ -287,26 +287,26 @@ class FormWriter {
   }
 
   // Statements: an operation that is read twice, has two outputs, or is an output, has a name.
-  std::vector<std::string> side(const Sketch& sketch, bool source) {
+  std::vector<std::string> side(const SmallGraph& graph, bool source) {
     std::vector<std::string> statements;
     std::vector<std::string> texts;
-    for (std::size_t k = 0; k < universe_.leaves().size(); ++k) texts.push_back(leaf_text(static_cast<std::uint8_t>(k)));
-    std::vector<std::size_t> reads(universe_.leaves().size() + 2 * sketch.nodes.size(), 0);
-    for (const SketchNode& n : sketch.nodes)
+    for (std::size_t k = 0; k < signature_.leaves().size(); ++k) texts.push_back(leaf_text(static_cast<std::uint8_t>(k)));
+    std::vector<std::size_t> reads(signature_.leaves().size() + 2 * graph.nodes.size(), 0);
+    for (const SmallGraphNode& n : graph.nodes)
       for (const std::uint8_t o : n.operands) ++reads[o];
     const auto output_name = [&](std::size_t value) -> std::string {
-      for (std::size_t k = 0; k < sketch.outputs.size(); ++k)
-        if (sketch.outputs[k] == value) return sketch.outputs.size() == 1 ? "y" : fmt::format("y{}", k + 1);
+      for (std::size_t k = 0; k < graph.outputs.size(); ++k)
+        if (graph.outputs[k] == value) return graph.outputs.size() == 1 ? "y" : fmt::format("y{}", k + 1);
       return {};
     };
-    std::size_t value = universe_.leaves().size();
-    for (std::size_t number = 0; number < sketch.nodes.size(); ++number) {
-      const SketchNode& n = sketch.nodes[number];
-      const Choice& c = universe_.choice(n.choice);
+    std::size_t value = signature_.leaves().size();
+    for (std::size_t number = 0; number < graph.nodes.size(); ++number) {
+      const SmallGraphNode& n = graph.nodes[number];
+      const Choice& c = signature_.choice(n.choice);
       std::vector<std::string> parts;
       parts.reserve(n.operands.size() + 1);
       for (const std::uint8_t o : n.operands) parts.push_back(is_constant(o) ? constant_text(o) : texts[o]);
-      const std::string attributes = attributes_text(sketch, value, c, source);
+      const std::string attributes = attributes_text(graph, value, c, source);
       if (!attributes.empty()) parts.push_back(attributes);
       const std::string text = fmt::format("{}({})", ops::get(c.op).signature.name, fmt::join(parts, ", "));
       if (c.outputs == 1) {
@@ -330,17 +330,17 @@ class FormWriter {
       value += c.outputs;
     }
     // An output that is a leaf.
-    for (std::size_t k = 0; k < sketch.outputs.size(); ++k) {
-      const std::uint8_t o = sketch.outputs[k];
-      if (o >= universe_.leaves().size()) continue;
+    for (std::size_t k = 0; k < graph.outputs.size(); ++k) {
+      const std::uint8_t o = graph.outputs[k];
+      if (o >= signature_.leaves().size()) continue;
       std::string text = leaf_text(o);
-      if (o >= universe_.inputs()) {
+      if (o >= signature_.inputs()) {
         // It has the batch of the output that it is.
         const bool batched = form_ == Form::batches || form_ == Form::batch;
         text = constant_text(o, batched ? batch_of(candidate_.source, candidate_.source.outputs[k]) : std::string());
       }
       if (source) fail("a side that is an input or a constant is no source");
-      statements.push_back(fmt::format("{} = {}", sketch.outputs.size() == 1 ? "y" : fmt::format("y{}", k + 1), text));
+      statements.push_back(fmt::format("{} = {}", graph.outputs.size() == 1 ? "y" : fmt::format("y{}", k + 1), text));
     }
     return statements;
   }
@@ -384,13 +384,13 @@ class FormWriter {
   void find_batches() {
     for (std::size_t k = 0; k < shapes_.inputs().size(); ++k) batch_parents_.push_back(form_ == Form::batch ? 0 : static_cast<int>(k));
     for (int round = 0; round < 3; ++round) {
-      std::map<const Sketch*, std::vector<Batch>> all;
-      for (const Sketch* sketch : {&candidate_.source, &candidate_.target}) {
-        std::vector<Batch>& values = all[sketch];
-        values.resize(universe_.leaves().size());
+      std::map<const SmallGraph*, std::vector<Batch>> all;
+      for (const SmallGraph* graph : {&candidate_.source, &candidate_.target}) {
+        std::vector<Batch>& values = all[graph];
+        values.resize(signature_.leaves().size());
         for (std::size_t k = 0; k < shapes_.inputs().size(); ++k) values[shapes_.inputs()[k]] = {static_cast<int>(k)};
-        for (const SketchNode& n : sketch->nodes) {
-          const Choice& c = universe_.choice(n.choice);
+        for (const SmallGraphNode& n : graph->nodes) {
+          const Choice& c = signature_.choice(n.choice);
           Batch b = values[n.operands[0]];
           if (n.operands.size() == 2) {
             const Batch& other = values[n.operands[1]];
@@ -414,9 +414,9 @@ class FormWriter {
     }
   }
   // The name of the sequence of a value's batch; empty where it has none. What has several is no operand of a transpose.
-  const std::string& batch_of(const Sketch& sketch, std::size_t value) {
+  const std::string& batch_of(const SmallGraph& graph, std::size_t value) {
     static const std::string kNone;
-    const Batch b = normal(batches_[&sketch][value]);
+    const Batch b = normal(batches_[&graph][value]);
     if (b.empty()) return kNone;
     if (b.size() > 1) fail("a transpose is of what has several batches");
     return batch_name(b[0]);
@@ -437,7 +437,7 @@ class FormWriter {
         if (!no_batch_.contains(root)) dims.push_back(batch_name(root) + "..");
       }
       const std::vector<Parts> parts = shapes_.dims(input);
-      const bool kernel = universe_.is_kernel(universe_.leaves()[input].type);
+      const bool kernel = signature_.is_kernel(signature_.leaves()[input].type);
       for (std::size_t d = 0; d < parts.size(); ++d) {
         if (is_image() && d >= 2 && form_ != Form::as_enumerated) {
           // The windows' and the images' dimensions are as many as there are.
@@ -517,7 +517,7 @@ class FormWriter {
     return result;
   }
 
-  const Universe& universe_;
+  const GraphSignature& signature_;
   const Candidate& candidate_;
   std::string name_;
   Form form_;
@@ -535,14 +535,14 @@ class FormWriter {
   std::vector<int> batch_parents_;
   std::set<int> no_batch_;
   std::map<int, std::string> batch_names_;
-  std::map<const Sketch*, std::vector<Batch>> batches_;
+  std::map<const SmallGraph*, std::vector<Batch>> batches_;
 };
 
 }  // namespace
 
-std::optional<std::string> form_text(const Universe& universe, const Candidate& candidate, const std::string& name, Form form,
+std::optional<std::string> form_text(const GraphSignature& signature, const Candidate& candidate, const std::string& name, Form form,
                                      const Openness& open, bool small_ranks, std::string& why) {
-  FormWriter writer(universe, candidate, name, form, open, small_ranks);
+  FormWriter writer(signature, candidate, name, form, open, small_ranks);
   auto text = writer.text();
   if (!text) why = writer.why();
   return text;

@@ -30,7 +30,7 @@ struct Openness {
 };
 
 // The text of rule `name`, with the equation as its comment; nothing where the form cannot say it, and then `why` has the reason in words.
-std::optional<std::string> form_text(const Universe& universe, const Candidate& candidate, const std::string& name, Form form,
+std::optional<std::string> form_text(const GraphSignature& signature, const Candidate& candidate, const std::string& name, Form form,
                                      const Openness& open, bool small_ranks, std::string& why);
 
 }  // namespace xflow::generator

@@ -19,39 +19,39 @@ struct Kinds {
   bool window = false;  // convolutions, pools, enlarged kernels
 };
 
-Kinds kinds_of(const Universe& universe, const Candidate& candidate) {
+Kinds kinds_of(const GraphSignature& signature, const Candidate& candidate) {
   Kinds kinds;
-  for (const Sketch* side : {&candidate.source, &candidate.target}) {
-    for (const SketchNode& n : side->nodes) {
-      const Choice& c = universe.choice(n.choice);
+  for (const SmallGraph* side : {&candidate.source, &candidate.target}) {
+    for (const SmallGraphNode& n : side->nodes) {
+      const Choice& c = signature.choice(n.choice);
       kinds.axes = kinds.axes || c.shape == Shape::concat || c.shape == Shape::split;
       kinds.matrix =
           kinds.matrix || c.shape == Shape::matmul || c.shape == Shape::transpose || c.shape == Shape::reduce || c.word == "softmax";
       if (c.shape == Shape::broadcast) {
-        const auto is_tensor = [&](std::uint8_t o) { return o < universe.inputs() || o >= universe.leaves().size(); };
+        const auto is_tensor = [&](std::uint8_t o) { return o < signature.inputs() || o >= signature.leaves().size(); };
         kinds.meets = kinds.meets || (is_tensor(n.operands[0]) && is_tensor(n.operands[1]));
         kinds.number = kinds.number || !is_tensor(n.operands[0]) || !is_tensor(n.operands[1]);
       }
       kinds.window = kinds.window || c.shape == Shape::convolution || c.shape == Shape::depthwise || c.shape == Shape::enlarge ||
                      c.word == "average_pool" || c.word == "max_pool";
       for (const std::uint8_t o : n.operands) {
-        if (o >= universe.inputs() || universe.world() == World::image) continue;
-        for (const DimId d : universe.dims(universe.leaves()[o].type)) kinds.column = kinds.column || universe.dim(d).name == "1";
+        if (o >= signature.inputs() || signature.kind() == TensorKind::image) continue;
+        for (const DimId d : signature.dims(signature.leaves()[o].type)) kinds.column = kinds.column || signature.dim(d).name == "1";
       }
     }
   }
   return kinds;
 }
 
-// Which dimensions may be 1 besides, most first: all, those of one input, rows, columns. Nothing where no tensors meet, and in a universe
+// Which dimensions may be 1 besides, most first: all, those of one input, rows, columns. Nothing where no tensors meet, and in a signature
 // without columns, where nothing is found of what is broadcast.
-std::vector<unsigned> broadcasts_of(const Universe& universe, const Candidate& candidate, const Kinds& kinds) {
-  const bool columns = std::any_of(universe.leaves().begin(), universe.leaves().end(), [&](const Leaf& l) {
-    const std::vector<DimId>& dims = universe.dims(l.type);
-    return l.kind == Leaf::Kind::input && dims.size() == 2 && universe.dim(dims[1]).name == "1";
+std::vector<unsigned> broadcasts_of(const GraphSignature& signature, const Candidate& candidate, const Kinds& kinds) {
+  const bool columns = std::any_of(signature.leaves().begin(), signature.leaves().end(), [&](const Leaf& l) {
+    const std::vector<DimId>& dims = signature.dims(l.type);
+    return l.kind == Leaf::Kind::input && dims.size() == 2 && signature.dim(dims[1]).name == "1";
   });
   if (!kinds.meets || !columns) return {};
-  const GeneralShapes shapes(universe, candidate);
+  const GeneralShapes shapes(signature, candidate);
   // What is 1, or a sum, stays as it is, and so does what no other input has.
   const auto dim_of = [&](std::size_t input, std::size_t d) { return shapes.dims(shapes.inputs()[input])[d]; };
   unsigned possible = 0;
@@ -78,9 +78,9 @@ std::vector<unsigned> broadcasts_of(const Universe& universe, const Candidate& c
 
 }  // namespace
 
-std::vector<WrittenRule> write_rule(const Universe& universe, const Candidate& candidate, const std::string& name, bool small_ranks,
+std::vector<WrittenRule> write_rule(const GraphSignature& signature, const Candidate& candidate, const std::string& name, bool small_ranks,
                                     std::string* why) {
-  const Kinds kinds = kinds_of(universe, candidate);
+  const Kinds kinds = kinds_of(signature, candidate);
   std::vector<Form> forms;
   if (kinds.window) {
     forms = {Form::windows, Form::groups_of_one, Form::as_enumerated};
@@ -88,25 +88,25 @@ std::vector<WrittenRule> write_rule(const Universe& universe, const Candidate& c
     forms = {Form::batches, Form::batch, Form::matrices};
   } else if (kinds.axes) {
     forms = {Form::axes};
-    if (universe.world() == World::image) {
+    if (signature.kind() == TensorKind::image) {
       forms.push_back(Form::as_enumerated);
     } else {
       forms.insert(forms.end(), {Form::batches, Form::batch, Form::matrices});
     }
   } else {
     forms = {Form::open};
-    if (universe.world() == World::matrix) forms.insert(forms.end(), {Form::batches, Form::batch, Form::matrices});
+    if (signature.kind() == TensorKind::matrix) forms.insert(forms.end(), {Form::batches, Form::batch, Form::matrices});
   }
   std::vector<WrittenRule> result;
   const auto write = [&](Form form, const Openness& open) {
     std::string reason;
-    if (auto text = form_text(universe, candidate, name, form, open, small_ranks, reason)) {
+    if (auto text = form_text(signature, candidate, name, form, open, small_ranks, reason)) {
       result.push_back({*std::move(text), open.equal});
     } else if (why != nullptr && why->empty()) {
       *why = std::move(reason);
     }
   };
-  if (universe.world() == World::image) {
+  if (signature.kind() == TensorKind::image) {
     for (const Form form : forms) write(form, {});
     return result;
   }
@@ -114,12 +114,12 @@ std::vector<WrittenRule> write_rule(const Universe& universe, const Candidate& c
     if (scalars && !kinds.number) continue;
     for (const Form form : forms) {
       if (form == Form::batches)
-        for (const unsigned broadcasts : broadcasts_of(universe, candidate, kinds)) write(form, {scalars, broadcasts});
+        for (const unsigned broadcasts : broadcasts_of(signature, candidate, kinds)) write(form, {scalars, broadcasts});
       write(form, {scalars});
     }
   }
   // Dimensions that are equal in what was enumerated and need not be in general: two of them, then all.
-  const GeneralShapes shapes(universe, candidate);
+  const GeneralShapes shapes(signature, candidate);
   const std::vector<int> unknowns = shapes.unknowns();
   EqualUnknowns all;
   for (std::size_t a = 0; a < unknowns.size(); ++a)
@@ -132,13 +132,13 @@ std::vector<WrittenRule> write_rule(const Universe& universe, const Candidate& c
   return result;
 }
 
-std::string name_of(const Universe& universe, const Candidate& candidate) {
-  const auto word = [&](const SketchNode& n) {
-    std::string w = universe.choice(n.choice).word;
+std::string name_of(const GraphSignature& signature, const Candidate& candidate) {
+  const auto word = [&](const SmallGraphNode& n) {
+    std::string w = signature.choice(n.choice).word;
     std::replace(w.begin(), w.end(), '_', '-');
     return w;
   };
-  const Sketch& s = candidate.source;
+  const SmallGraph& s = candidate.source;
   if (s.nodes.empty()) return "leaf";
   // Outermost first, its operands behind it.
   std::string name = word(s.nodes.back());

@@ -23,10 +23,10 @@ struct WrittenRule {
 //
 // `small_ranks`: the same for tensors of few dimensions alone, which are proved in a fraction of the time. `why`: gets in words why the
 // first form that cannot be written cannot.
-std::vector<WrittenRule> write_rule(const Universe& universe, const Candidate& candidate, const std::string& name, bool small_ranks = false,
-                                    std::string* why = nullptr);
+std::vector<WrittenRule> write_rule(const GraphSignature& signature, const Candidate& candidate, const std::string& name,
+                                    bool small_ranks = false, std::string* why = nullptr);
 
 // A name for the rule from the operators of the source: "concat-of-relu-and-relu".
-std::string name_of(const Universe& universe, const Candidate& candidate);
+std::string name_of(const GraphSignature& signature, const Candidate& candidate);
 
 }  // namespace xflow::generator

@@ -11,15 +11,15 @@ namespace xflow::generator {
 namespace {
 
 // The inputs of both sides in the order in which their terms name them, those of the source first.
-std::vector<std::uint8_t> inputs_as_read(const Universe& universe, const Candidate& candidate) {
+std::vector<std::uint8_t> inputs_as_read(const GraphSignature& signature, const Candidate& candidate) {
   std::vector<std::uint8_t> result;
-  for (const Sketch* side : {&candidate.source, &candidate.target}) {
-    std::vector<const SketchNode*> node_of(universe.leaves().size(), nullptr);
-    for (const SketchNode& n : side->nodes) node_of.insert(node_of.end(), universe.choice(n.choice).outputs, &n);
+  for (const SmallGraph* side : {&candidate.source, &candidate.target}) {
+    std::vector<const SmallGraphNode*> node_of(signature.leaves().size(), nullptr);
+    for (const SmallGraphNode& n : side->nodes) node_of.insert(node_of.end(), signature.choice(n.choice).outputs, &n);
     const auto read = [&](auto&& self, std::uint8_t value) -> void {
       if (node_of[value] != nullptr) {
         for (const std::uint8_t o : node_of[value]->operands) self(self, o);
-      } else if (value < universe.inputs() && std::find(result.begin(), result.end(), value) == result.end()) {
+      } else if (value < signature.inputs() && std::find(result.begin(), result.end(), value) == result.end()) {
         result.push_back(value);
       }
     };
@@ -30,25 +30,25 @@ std::vector<std::uint8_t> inputs_as_read(const Universe& universe, const Candida
 
 }  // namespace
 
-GeneralShapes::GeneralShapes(const Universe& universe, const Candidate& candidate, const EqualUnknowns& equal)
-    : universe_(universe), candidate_(candidate) {
+GeneralShapes::GeneralShapes(const GraphSignature& signature, const Candidate& candidate, const EqualUnknowns& equal)
+    : signature_(signature), candidate_(candidate) {
   // Unknowns 0 and 1 are not unknown: 1, and the size of a window.
   parents_ = {0, 1};
   dims_ = {DimId{}, DimId{}};
   one_ = 0;
   window_ = 1;
-  inputs_ = inputs_as_read(universe, candidate);
-  std::vector<bool> is_read(universe.leaves().size(), false);
-  for (const Sketch* sketch : {&candidate.source, &candidate.target}) {
+  inputs_ = inputs_as_read(signature, candidate);
+  std::vector<bool> is_read(signature.leaves().size(), false);
+  for (const SmallGraph* small_graph : {&candidate.source, &candidate.target}) {
     const auto read = [&](std::uint8_t value) {
       if (value < is_read.size()) is_read[value] = true;
     };
-    for (const SketchNode& n : sketch->nodes) std::for_each(n.operands.begin(), n.operands.end(), read);
-    std::for_each(sketch->outputs.begin(), sketch->outputs.end(), read);
+    for (const SmallGraphNode& n : small_graph->nodes) std::for_each(n.operands.begin(), n.operands.end(), read);
+    std::for_each(small_graph->outputs.begin(), small_graph->outputs.end(), read);
   }
   // What is not read has unknowns as well, so that their numbers do not depend on what is.
   const auto parts = [&](auto&& self, DimId id, Parts* into) -> void {
-    const Dim& d = universe_.dim(id);
+    const Dim& d = signature_.dim(id);
     if (d.parts) {
       self(self, d.parts->first, into);
       self(self, d.parts->second, into);
@@ -62,10 +62,10 @@ GeneralShapes::GeneralShapes(const Universe& universe, const Candidate& candidat
       dims_.push_back(id);
     }
   };
-  leaves_.resize(universe.leaves().size());
+  leaves_.resize(signature.leaves().size());
   for (std::size_t k = 0; k < leaves_.size(); ++k) {
-    const Leaf& leaf = universe.leaves()[k];
-    for (const DimId d : universe.dims(leaf.type)) parts(parts, d, is_read[k] ? &leaves_[k].emplace_back() : nullptr);
+    const Leaf& leaf = signature.leaves()[k];
+    for (const DimId d : signature.dims(leaf.type)) parts(parts, d, is_read[k] ? &leaves_[k].emplace_back() : nullptr);
     if (is_read[k] && leaf.kind == Leaf::Kind::identity_matrix) unify(leaves_[k][0], leaves_[k][1]);
   }
   source_ = side(candidate.source);
@@ -149,28 +149,28 @@ std::vector<GeneralShapes::Dims> GeneralShapes::type(const Choice& choice, const
   return {result};
 }
 
-std::vector<GeneralShapes::Dims> GeneralShapes::side(const Sketch& sketch) {
+std::vector<GeneralShapes::Dims> GeneralShapes::side(const SmallGraph& small_graph) {
   std::vector<Dims> values = leaves_;
-  // The types in the universe say how a sum is made of parts.
+  // The types in the signature say how a sum is made of parts.
   std::vector<TypeId> types;
-  for (const Leaf& leaf : universe_.leaves()) types.push_back(leaf.type);
-  for (const SketchNode& n : sketch.nodes) {
-    const Choice& choice = universe_.choice(n.choice);
+  for (const Leaf& leaf : signature_.leaves()) types.push_back(leaf.type);
+  for (const SmallGraphNode& n : small_graph.nodes) {
+    const Choice& choice = signature_.choice(n.choice);
     std::vector<Dims> operands;
     std::vector<TypeId> operand_types;
     for (const std::uint8_t o : n.operands) {
       operands.push_back(values[o]);
       operand_types.push_back(types[o]);
     }
-    const auto outputs = universe_.type(n.choice, operand_types);
+    const auto outputs = signature_.type(n.choice, operand_types);
     types.insert(types.end(), outputs.begin(), outputs.end());
     if (choice.shape == Shape::split) {
       const auto axis = static_cast<std::size_t>(choice.axis);
       const auto count = [&](auto&& self, DimId id) -> std::size_t {
-        const Dim& d = universe_.dim(id);
+        const Dim& d = signature_.dim(id);
         return d.parts ? self(self, d.parts->first) + self(self, d.parts->second) : 1;
       };
-      const auto first = static_cast<std::ptrdiff_t>(count(count, universe_.dims(outputs[0])[axis]));
+      const auto first = static_cast<std::ptrdiff_t>(count(count, signature_.dims(outputs[0])[axis]));
       Dims left = operands[0];
       Dims right = operands[0];
       const Parts whole = operands[0][axis];
@@ -232,10 +232,10 @@ std::int64_t GeneralShapes::size(const Parts& parts, std::span<const std::int64_
   return total;
 }
 
-FlatGraph GeneralShapes::flat(Vocabulary& vocabulary, const Sketch& sketch, const std::vector<Dims>& values,
+FlatGraph GeneralShapes::flat(Vocabulary& vocabulary, const SmallGraph& small_graph, const std::vector<Dims>& values,
                               std::span<const std::int64_t> sizes) const {
   FlatGraph graph;
-  std::vector<FlatValue> flat_values(universe_.leaves().size());
+  std::vector<FlatValue> flat_values(signature_.leaves().size());
   for (std::size_t k = 0; k < inputs_.size(); ++k) flat_values[inputs_[k]] = flat_input(k);
   const auto shape = [&](std::size_t value) {
     std::vector<std::int64_t> result;
@@ -244,11 +244,11 @@ FlatGraph GeneralShapes::flat(Vocabulary& vocabulary, const Sketch& sketch, cons
     return result;
   };
   // Constants become operations where they are read.
-  std::vector<bool> made(universe_.leaves().size(), false);
+  std::vector<bool> made(signature_.leaves().size(), false);
   const auto constant = [&](std::uint8_t leaf) {
-    if (leaf < universe_.inputs() || leaf >= universe_.leaves().size() || made[leaf]) return;
+    if (leaf < signature_.inputs() || leaf >= signature_.leaves().size() || made[leaf]) return;
     made[leaf] = true;
-    const Leaf& l = universe_.leaves()[leaf];
+    const Leaf& l = signature_.leaves()[leaf];
     const std::vector<std::int64_t> dims = shape(leaf);
     FlatNode node;
     if (l.kind == Leaf::Kind::full) {
@@ -265,17 +265,17 @@ FlatGraph GeneralShapes::flat(Vocabulary& vocabulary, const Sketch& sketch, cons
     flat_values[leaf] = {static_cast<std::int32_t>(graph.nodes.size()), 0};
     graph.nodes.push_back(std::move(node));
   };
-  std::size_t value = universe_.leaves().size();
+  std::size_t value = signature_.leaves().size();
   std::vector<TypeRef> types(value);
   for (const std::uint8_t input : inputs_) types[input] = vocabulary.type(shape(input));
   std::vector<TypeRef> operand_types;
-  for (const SketchNode& n : sketch.nodes) {
-    const Choice& choice = universe_.choice(n.choice);
+  for (const SmallGraphNode& n : small_graph.nodes) {
+    const Choice& choice = signature_.choice(n.choice);
     FlatNode node;
     operand_types.clear();
     for (const std::uint8_t o : n.operands) {
       constant(o);
-      if (universe_.is_constant(o)) types[o] = vocabulary.type(shape(o));
+      if (signature_.is_constant(o)) types[o] = vocabulary.type(shape(o));
       node.operands.push_back(flat_values[o]);
       operand_types.push_back(types[o]);
     }
@@ -300,7 +300,7 @@ FlatGraph GeneralShapes::flat(Vocabulary& vocabulary, const Sketch& sketch, cons
     graph.nodes.push_back(std::move(node));
     value += choice.outputs;
   }
-  for (const std::uint8_t o : sketch.outputs) {
+  for (const std::uint8_t o : small_graph.outputs) {
     constant(o);
     graph.outputs.push_back(flat_values[o]);
   }

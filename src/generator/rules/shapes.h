@@ -22,13 +22,13 @@ using EqualUnknowns = std::vector<std::pair<int, int>>;
 class GeneralShapes {
  public:
   // `equal`: unknowns that are taken for one.
-  GeneralShapes(const Universe& universe, const Candidate& candidate, const EqualUnknowns& equal = {});
+  GeneralShapes(const GraphSignature& signature, const Candidate& candidate, const EqualUnknowns& equal = {});
 
   // The unknown dimensions of the inputs, ascending.
   std::vector<int> unknowns() const;
   // Whether two unknowns are of one size in what was enumerated.
   bool is_one_size(int a, int b) const {
-    return universe_.dim(dims_[static_cast<std::size_t>(a)]).name == universe_.dim(dims_[static_cast<std::size_t>(b)]).name;
+    return signature_.dim(dims_[static_cast<std::size_t>(a)]).name == signature_.dim(dims_[static_cast<std::size_t>(b)]).name;
   }
 
   // Inputs that occur, ascending.
@@ -48,14 +48,15 @@ class GeneralShapes {
   void unify(const Parts& a, const Parts& b);
   void unify(const Dims& a, const Dims& b);
   std::vector<Dims> type(const Choice& choice, const std::vector<Dims>& operands);
-  std::vector<Dims> side(const Sketch& sketch);
+  std::vector<Dims> side(const SmallGraph& graph);
   std::vector<Parts> resolved(const Dims& dims) const;
   // `sizes`: by representative of unknowns.
-  FlatGraph flat(Vocabulary& vocabulary, const Sketch& sketch, const std::vector<Dims>& values, std::span<const std::int64_t> sizes) const;
+  FlatGraph flat(Vocabulary& vocabulary, const SmallGraph& graph, const std::vector<Dims>& values,
+                 std::span<const std::int64_t> sizes) const;
   std::vector<std::int64_t> sizes() const;
   std::int64_t size(const Parts& parts, std::span<const std::int64_t> sizes) const;
 
-  const Universe& universe_;
+  const GraphSignature& signature_;
   const Candidate& candidate_;
   std::vector<std::uint8_t> inputs_;
   mutable std::vector<int> parents_;

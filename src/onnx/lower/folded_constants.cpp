@@ -17,8 +17,8 @@ using ir::ValueId;
 class ConstantFolder {
  public:
   ConstantFolder(const Document& document, const LiftedModel& model, const ir::Arena& arena, const Fold& fold, const FoldLimits& limits,
-                 SettledShapes& settled)
-      : document_(document), model_(model), arena_(arena), fold_(fold), limits_(limits), settled_(settled) {}
+                 FoldedShapes& folds)
+      : document_(document), model_(model), arena_(arena), fold_(fold), limits_(limits), folds_(folds) {}
 
   void run() {
     find_candidates();
@@ -38,8 +38,8 @@ class ConstantFolder {
       std::unordered_set<ValueId> values;
       for (const std::string_view name : choice.names) values.insert(model_.values.at(name));
       for (const auto& [name, size] : sizes_)
-        if (values.contains(model_.values.at(name))) settled_.constants.insert(name);
-      settled_.folded = choice.folded;
+        if (values.contains(model_.values.at(name))) folds_.constants.insert(name);
+      folds_.folded = choice.folded;
       return;
     }
   }
@@ -62,7 +62,7 @@ class ConstantFolder {
     const bool initializers_are_inputs = document_.model().ir_version < kFirstWithOwnInitializers;
     for (const NodeId id : document_.main().order) {
       for (const std::string_view name : document_.node(id).outputs) {
-        if (name.empty() || shown.contains(name) || settled_.constants.contains(name)) continue;
+        if (name.empty() || shown.contains(name) || folds_.constants.contains(name)) continue;
         const ValueId value = model_.values.at(name);
         if (!arena_.is_constant(value) || arena_.is_absent(value)) continue;
         const bool stored = arena_.node(value).kind == ir::NodeKind::constant;
@@ -173,12 +173,12 @@ class ConstantFolder {
   }
 
   bool is_known(std::string_view name) const {
-    return name.empty() || settled_.constants.contains(name) || settled_.marked.contains(model_.values.at(name));
+    return name.empty() || folds_.constants.contains(name) || folds_.marked.contains(model_.values.at(name));
   }
 
   std::string_view source_of(std::string_view name) const {
-    const auto found = settled_.identities.find(name);
-    return found == settled_.identities.end() ? name : found->second;
+    const auto found = folds_.identities.find(name);
+    return found == folds_.identities.end() ? name : found->second;
   }
 
   const Document& document_;
@@ -186,7 +186,7 @@ class ConstantFolder {
   const ir::Arena& arena_;
   const Fold& fold_;
   const FoldLimits& limits_;
-  SettledShapes& settled_;
+  FoldedShapes& folds_;
   std::unordered_map<std::string_view, std::uint64_t> sizes_;  // of candidates
   std::unordered_map<ir::NodeId, bool> moves_;
 };
@@ -194,8 +194,8 @@ class ConstantFolder {
 }  // namespace
 
 void add_folded_constants(const Document& document, const LiftedModel& model, const ir::Arena& arena, const Fold& fold,
-                          const FoldLimits& limits, SettledShapes& settled) {
-  ConstantFolder(document, model, arena, fold, limits, settled).run();
+                          const FoldLimits& limits, FoldedShapes& folds) {
+  ConstantFolder(document, model, arena, fold, limits, folds).run();
 }
 
 }  // namespace xflow::onnx_io

@@ -6,7 +6,7 @@
 
 #include "src/onnx/document/document.h"
 #include "src/onnx/lift/lift.h"
-#include "src/onnx/lift/settled_shapes.h"
+#include "src/onnx/lift/folded_shapes.h"
 #include "src/onnx/lower/lower.h"
 
 namespace xflow::onnx_io {
@@ -22,10 +22,10 @@ struct FoldLimits {
   std::function<bool()> stop = {};
 };
 
-// Adds to `settled.constants` the values of the main graph that are constants and that nodes compute, where something that runs reads them,
-// and to `settled.folded` the nodes that the graph then needs no more, in the order of the document. Values that `fold` cannot compute,
+// Adds to `folds.constants` the values of the main graph that are constants and that nodes compute, where something that runs reads them,
+// and to `folds.folded` the nodes that the graph then needs no more, in the order of the document. Values that `fold` cannot compute,
 // and outputs stay. Before IR version 4, in which an initializer is an input, Constant nodes stay as well.
 void add_folded_constants(const Document& document, const LiftedModel& model, const ir::Arena& arena, const Fold& fold,
-                          const FoldLimits& limits, SettledShapes& settled);
+                          const FoldLimits& limits, FoldedShapes& folds);
 
 }  // namespace xflow::onnx_io

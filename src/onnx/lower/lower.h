@@ -13,7 +13,7 @@
 
 #include "src/onnx/document/document_writer.h"
 #include "src/onnx/lift/lift.h"
-#include "src/onnx/lift/settled_shapes.h"
+#include "src/onnx/lift/folded_shapes.h"
 
 namespace xflow::onnx_io {
 
@@ -24,7 +24,7 @@ struct LowerOptions {
   // Spells every operation from the IR, as if no node of the document had made it: a test of lifting and spelling. Constants stay.
   bool respell = false;
   // Values to be written as the constants that they are, and identities to be read past. Null: they are computed as the document does.
-  const SettledShapes* settled = nullptr;
+  const FoldedShapes* folds = nullptr;
   // Declares the shapes of values of the written graph that have no declaration. Sizes that are not numbers are declared by the names of
   // the inputs' sizes ("2*N + 1"). Those of opaque nodes' results, and of what is computed from them, are not known.
   bool declare = false;

@@ -32,7 +32,7 @@ class Planner {
         fold_(task.fold),
         respell_(task.options.respell),
         fuse_(task.options.fuse),
-        settled_(task.options.respell ? nullptr : task.options.settled),
+        folds_(task.options.respell ? nullptr : task.options.folds),
         correspondence_(task.correspondence),
         uses_(task.arena, task.graph) {
     if (!respell_) rebuilt_ = rebuilt_values(document_, model_, arena_, uses_, correspondence_);
@@ -88,7 +88,7 @@ class Planner {
   }
 
   // Whether an output is a captured constant that becomes an initializer.
-  bool is_stored(std::size_t output) const { return output >= model_.output_count && is_settled(model_.output_names[output]); }
+  bool is_stored(std::size_t output) const { return output >= model_.output_count && is_folded(model_.output_names[output]); }
 
   // Whether an output is written by the definition that it has in the document.
   bool is_by_definition(std::size_t output) const {
@@ -175,7 +175,7 @@ class Planner {
     const ir::Node& node = arena_.node(value);
     const auto named = model_.names.find(value);
     if (is_respelled(value) || is_fused(value)) return demand_spelled(value);
-    if (named != model_.names.end() && !is_settled(named->second)) {
+    if (named != model_.names.end() && !is_folded(named->second)) {
       plan_.homes.emplace(value, Home{Home::Kind::document, named->second, 0});
       if (const auto origin = model_.origins.find(value); origin != model_.origins.end() && !node.is_constant) {
         demand_document_node(origin->second.node, current(value) != value && !uses_.contains(value.node), limit_of(value));
@@ -229,26 +229,26 @@ class Planner {
 
   PlanInput input_of(std::string_view name, bool mapped, std::size_t limit) {
     if (name.empty()) return {{}, {}, true};
-    if (settled_ != nullptr && settled_->identities.contains(name)) name = settled_->identities.at(name);
+    if (folds_ != nullptr && folds_->identities.contains(name)) name = folds_->identities.at(name);
     const ValueId before = model_.values.at(name);
     const ValueId value = mapped || !uses_.contains(before.node) ? current(before) : before;
     const ir::Node& node = arena_.node(value);
-    if (value == before && (node.is_constant || node.kind == ir::NodeKind::input) && !is_settled(name)) return {before, name, false};
+    if (value == before && (node.is_constant || node.kind == ir::NodeKind::input) && !is_folded(name)) return {before, name, false};
     if (!uses_.contains(value.node) && !node.is_constant && !mark(before, value)) compute_integers_of(value, limit);
     return {value, {}, false};
   }
 
-  bool is_settled(std::string_view name) const { return settled_ != nullptr && settled_->constants.contains(name); }
+  bool is_folded(std::string_view name) const { return folds_ != nullptr && folds_->constants.contains(name); }
 
   // Writes a shape that is known in part as a constant.
   bool mark(ValueId before, ValueId value) {
-    if (settled_ == nullptr || !settled_->marked.contains(before)) return false;
-    if (plan_.homes.try_emplace(value, Home{Home::Kind::folded, {}, 0}).second) plan_.folded.emplace(value, settled_->marked.at(before));
+    if (folds_ == nullptr || !folds_->marked.contains(before)) return false;
+    if (plan_.homes.try_emplace(value, Home{Home::Kind::folded, {}, 0}).second) plan_.folded.emplace(value, folds_->marked.at(before));
     return true;
   }
 
   // A value that no operation of the graph reads as an operand is read for its integers alone (a shape). If its own nodes would keep alive
-  // something that the rewrites made superfluous, it is computed anew from shapes that are there.
+  // something that the rewrites made superfluous, it is recomputed from shapes that are there.
   void compute_integers_of(ValueId value, std::size_t limit) {
     if (plan_.homes.contains(value) || (!recompute_shapes_ && !drags(value))) return;
     const ir::TensorType& type = arena_.type(value);
@@ -367,17 +367,17 @@ class Planner {
   // Every output keeps its name: its own definition has it, or the value that took its place gets it, or an Identity gives it.
   Result<void> name_outputs() {
     identities_.clear();
-    std::unordered_set<std::string_view> settled;
+    std::unordered_set<std::string_view> placed;
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
       const auto home = plan_.homes.find(graph_.outputs[i]);
       const bool by_name = is_by_definition(i) || copies_.contains(model_.output_names[i]);
       const bool same_name =
           home != plan_.homes.end() && home->second.kind == Home::Kind::document && home->second.name == model_.output_names[i];
-      if (by_name || same_name) settled.insert(model_.output_names[i]);
+      if (by_name || same_name) placed.insert(model_.output_names[i]);
     }
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
       const std::string_view name = model_.output_names[i];
-      if (!settled.insert(name).second) continue;
+      if (!placed.insert(name).second) continue;
       plan_.taken.insert(name);
       if (!document_.find(GraphId{0}, name)->node)
         return fail(ErrorCode::unsupported, "cannot replace " + in_quotes(name) + ": it is no node's output");
@@ -386,7 +386,7 @@ class Planner {
       const bool has_own_name = home.kind == Home::Kind::item || (home.kind == Home::Kind::folded && i >= model_.output_count);
       if (has_own_name && plan_.given.try_emplace(value, name).second) continue;
       const bool is_made_by_node = home.kind == Home::Kind::document && document_.find(GraphId{0}, home.name)->node.has_value();
-      const bool is_shown = settled.contains(home.name) || plan_.renamed.contains(home.name);
+      const bool is_shown = placed.contains(home.name) || plan_.renamed.contains(home.name);
       if (is_made_by_node && !is_shown) {
         plan_.renamed.emplace(home.name, name);
         continue;
@@ -496,7 +496,7 @@ class Planner {
   const Fold& fold_;
   const bool respell_;
   const bool fuse_;
-  const SettledShapes* const settled_;
+  const FoldedShapes* const folds_;
   const ir::ValueMap& correspondence_;
   const ir::Uses uses_;
   SizeIndex sizes_;

@@ -1,4 +1,4 @@
-// What lowering writes: which nodes of the document stay, what is spelled anew, which constants are needed, and in what order.
+// What lowering writes: which nodes of the document stay, which operations are exported, which constants are needed, and in what order.
 #pragma once
 
 #include <xflow/error.h>

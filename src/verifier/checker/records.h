@@ -84,7 +84,7 @@ Result<RecordFile> parse_records(std::string_view text, const std::string& file)
 // A record without proofs: what the rule and its instances say of themselves.
 RuleRecord describe(const rules::Rule& rule, std::span<rules::RuleInstance> instances);
 
-// Instantiates, types, composes and normalises the rule's instances anew and has the checker accept the record's certificates: no search.
+// Instantiates, types, composes and normalises the rule's instances again and has the checker accept the record's certificates: no search.
 // Error::not_proved says what does not fit: another rule, operators that have another meaning now, a certificate that is not accepted.
 Result<void> replay(const rules::Rule& rule, const RuleRecord& record, const Options& options = {});
 

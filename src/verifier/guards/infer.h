@@ -29,7 +29,7 @@ struct Inference {
   std::uint64_t decisions = 0;        // rules that were decided
 };
 
-// The relations among the rule's guards are dropped (but for those on ranks) and found anew.
+// The relations among the rule's guards are dropped (but for those on ranks) and inferred again.
 //
 // The vocabulary: what the typing of the target asks for; equal dimensions of outputs; equal attributes; attribute = constant; equal
 // dimensions, dimension = 1, dimension = attribute; divisibility and parity; ranges of attributes; and the guards that were dropped. Of

@@ -48,7 +48,7 @@ class Composer {
   using Scope = const ir::Node&;
   using ExprNode = ops::ExprNode;
 
-  Expression at(ir::ValueId value, const std::vector<Poly>& index);  // composed anew
+  Expression at(ir::ValueId value, const std::vector<Poly>& index);  // composed again
   std::vector<Piece> element_pieces(ir::ValueId value, const std::vector<Poly>& index);
   const Generic& generic(ir::ValueId value);
   const GenericPieces& generic_pieces(ir::ValueId value);

@@ -1,4 +1,4 @@
-#include "src/optimizer/settled_search.h"
+#include "src/optimizer/remeasured_search.h"
 
 #include <algorithm>
 #include <array>
@@ -7,15 +7,15 @@
 
 namespace xflow::api {
 
-double seconds_to_begin_anew(const search::Outcome& outcome) { return 1.25 * outcome.best_seconds + 0.5; }
+double seconds_to_restart(const search::Outcome& outcome) { return 1.25 * outcome.best_seconds + 0.5; }
 
 namespace {
 
 constexpr int kMostSearches = 3;
-constexpr double kPartOfFirst = 0.5;  // of the budget, after which costs are settled
+constexpr double kPartOfFirst = 0.5;  // of the budget, after which kernels are timed again
 
 // What the outcome costs by the present costs; the original where that is not less.
-void settle(cost::CostModel& model, const ir::Graph& graph, search::Outcome& outcome) {
+void remeasure(cost::CostModel& model, const ir::Graph& graph, search::Outcome& outcome) {
   const auto before = model.cost(graph);
   const auto after = model.cost(outcome.best);
   if (!before || !after) return;
@@ -32,7 +32,7 @@ void settle(cost::CostModel& model, const ir::Graph& graph, search::Outcome& out
 
 }  // namespace
 
-search::Outcome settled_search(ir::Arena& arena, const ir::Graph& graph, cost::CostModel& model, search::Rewriter& rewriter,
+search::Outcome remeasured_search(ir::Arena& arena, const ir::Graph& graph, cost::CostModel& model, search::Rewriter& rewriter,
                                const search::Options& options) {
   const auto follow = [&](const ir::WorkGraph& work) { return model.follow(work); };
   search::Options next = options;
@@ -49,12 +49,12 @@ search::Outcome settled_search(ir::Arena& arena, const ir::Graph& graph, cost::C
     if (outcome.stop != search::StopReason::interrupt && !model.measure_again(graphs)) return outcome;
     model.forget();
     if (searches == kMostSearches) {
-      settle(model, graph, outcome);
+      remeasure(model, graph, outcome);
       return outcome;
     }
     next.interrupt = nullptr;
     if (!next.max_seconds) continue;
-    const double least = seconds_to_begin_anew(outcome);
+    const double least = seconds_to_restart(outcome);
     next.max_seconds = std::max(least, outcome.stop == search::StopReason::interrupt ? kPartOfFirst * *options.max_seconds : 0);
   }
 }

@@ -11,7 +11,7 @@
 
 namespace xflow::onnx_io {
 
-struct SettledShapes {
+struct FoldedShapes {
   // Names of values that are constants of the lifted graph (see lift.h), of at most ir::Constant::kSmall elements, which the document
   // computes from sizes.
   std::unordered_set<std::string_view> constants;
@@ -27,6 +27,6 @@ struct SettledShapes {
 
 // Of the main graph; what is read there by a body of a node stays, and so do outputs and what depends on results of opaque nodes. With
 // `exact`, numbers of floating point stay as well: an initializer is computed elsewhere than in the runtime.
-SettledShapes settled_shapes(const Document& document, const LiftedModel& model, ir::Arena& arena, bool exact);
+FoldedShapes fold_shapes(const Document& document, const LiftedModel& model, ir::Arena& arena, bool exact);
 
 }  // namespace xflow::onnx_io

@@ -1,4 +1,4 @@
-// Tensors of numbers for several values of the inputs at once: [element][lane].
+// Tensors of numbers for several values of the inputs at once: [element][assignment].
 #pragma once
 
 #include <array>
@@ -15,21 +15,23 @@ namespace xflow::generator {
 using Residue = std::uint32_t;
 using Integer = std::int64_t;
 
-// Lanes are worked on so many at a time, or one.
-inline constexpr std::size_t kLanes = 8;
-constexpr std::size_t padded(std::size_t lanes) { return lanes == 1 ? 1 : (lanes + kLanes - 1) / kLanes * kLanes; }
+// Assignments are worked on so many at a time, or one.
+inline constexpr std::size_t kAssignments = 8;
+constexpr std::size_t padded(std::size_t assignments) {
+  return assignments == 1 ? 1 : (assignments + kAssignments - 1) / kAssignments * kAssignments;
+}
 
-// out[element][lane] of one output; operands[k][element][lane]. `lanes` is 1 or a multiple of kLanes. False where an element has no value
-// (of pairs: none modulo the first prime).
-bool evaluate(const Plan& plan, std::span<const Residue* const> operands, std::size_t lanes, Residue* out);
-bool evaluate(const Plan& plan, std::span<const Pair* const> operands, std::size_t lanes, Pair* out);
-bool evaluate(const Plan& plan, std::span<const Integer* const> operands, std::size_t lanes, Integer* out);
+// out[element][assignment] of one output; operands[k][element][assignment]. `assignments` is 1 or a multiple of kAssignments. False where
+// an element has no value (of pairs: none modulo the first prime).
+bool evaluate(const Plan& plan, std::span<const Residue* const> operands, std::size_t assignments, Residue* out);
+bool evaluate(const Plan& plan, std::span<const Pair* const> operands, std::size_t assignments, Pair* out);
+bool evaluate(const Plan& plan, std::span<const Integer* const> operands, std::size_t assignments, Integer* out);
 
-// A hash of the tensor of each lane: two sums over the elements with fixed weights, modulo the first prime or, of integers, modulo 2^64.
-// `salt` tells shapes apart.
-void hash_lanes(const Residue* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out);
-void hash_lanes(const Pair* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out);
-void hash_lanes(const Integer* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out);
+// A hash of the tensor of each assignment: two sums over the elements with fixed weights, modulo the first prime or, of integers, modulo
+// 2^64. `salt` tells shapes apart.
+void hash_assignments(const Residue* values, std::size_t elements, std::size_t assignments, std::uint64_t salt, std::uint64_t* out);
+void hash_assignments(const Pair* values, std::size_t elements, std::size_t assignments, std::uint64_t salt, std::uint64_t* out);
+void hash_assignments(const Integer* values, std::size_t elements, std::size_t assignments, std::uint64_t salt, std::uint64_t* out);
 
 // A hash as sums: element e adds its number times weight(k, e) to sum k, which begins with the salt; what the sums make. Of integers modulo
 // 2^64, of residues modulo the first prime.

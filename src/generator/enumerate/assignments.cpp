@@ -1,4 +1,4 @@
-#include "src/generator/enumerate/lanes.h"
+#include "src/generator/enumerate/assignments.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "src/ops/expr.h"
 
-// The loops over lanes are written for the compiler's vectoriser; processors that have wider vectors get them.
+// The loops over assignments are written for the compiler's vectoriser; processors that have wider vectors get them.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define XFLOW_VECTORS __attribute__((target_clones("arch=x86-64-v4", "avx2", "default"), optimize("O3")))
 #else
@@ -36,14 +36,14 @@ constexpr Weights make_weights() {
 constexpr Weights kWeights = make_weights();
 
 template <std::size_t kWidth>
-XFLOW_INLINE void sum_of_products_by(const Plan& plan, const Residue* const* operands, std::size_t lanes, Residue* out) {
+XFLOW_INLINE void sum_of_products_by(const Plan& plan, const Residue* const* operands, std::size_t assignments, Residue* out) {
   const Residue scale = plan.scale ? plan.scale->residues.first : 1;
   for (std::size_t element = 0; element < plan.rows.size(); ++element) {
     const Plan::Row& row = plan.rows[element];
     const Plan::Terms begin = plan.patterns[row.pattern].begin;
     const Plan::Terms end = plan.patterns[row.pattern].end;
-    for (std::size_t lane = 0; lane < lanes; lane += kWidth) {
-      const auto at = [&](const Place& p) { return operands[p.operand] + plan.place(row, p) * lanes + lane; };
+    for (std::size_t assignment = 0; assignment < assignments; assignment += kWidth) {
+      const auto at = [&](const Place& p) { return operands[p.operand] + plan.place(row, p) * assignments + assignment; };
       std::uint64_t sum[kWidth] = {};
       std::uint32_t k = begin.products;
       // Three products and what is folded are below 2^64.
@@ -79,18 +79,18 @@ XFLOW_INLINE void sum_of_products_by(const Plan& plan, const Residue* const* ope
           sum[l] += fold(static_cast<std::uint64_t>(c) * ab);
         }
       }
-      Residue* const to = out + element * lanes + lane;
+      Residue* const to = out + element * assignments + assignment;
       for (std::size_t l = 0; l < kWidth; ++l) to[l] = reduce(sum[l]);
       if (plan.scale)
         for (std::size_t l = 0; l < kWidth; ++l) to[l] = multiply(to[l], scale);
     }
   }
 }
-XFLOW_VECTORS void sum_of_products(const Plan& plan, const Residue* const* operands, std::size_t lanes, Residue* out) {
-  if (lanes == 1) {
-    sum_of_products_by<1>(plan, operands, lanes, out);
+XFLOW_VECTORS void sum_of_products(const Plan& plan, const Residue* const* operands, std::size_t assignments, Residue* out) {
+  if (assignments == 1) {
+    sum_of_products_by<1>(plan, operands, assignments, out);
   } else {
-    sum_of_products_by<kLanes>(plan, operands, lanes, out);
+    sum_of_products_by<kAssignments>(plan, operands, assignments, out);
   }
 }
 
@@ -113,28 +113,30 @@ XFLOW_VECTORS void relu_of_residues(const Residue* values, std::size_t count, Re
 }
 
 template <std::size_t kWidth>
-XFLOW_INLINE void hash_residues_by(const Residue* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out) {
-  for (std::size_t lane = 0; lane < lanes; lane += kWidth) {
+XFLOW_INLINE void hash_residues_by(const Residue* values, std::size_t elements, std::size_t assignments, std::uint64_t salt,
+                                   std::uint64_t* out) {
+  for (std::size_t assignment = 0; assignment < assignments; assignment += kWidth) {
     std::uint64_t first[kWidth];
     std::uint64_t second[kWidth];
     for (std::size_t l = 0; l < kWidth; ++l) first[l] = second[l] = salt;
     for (std::size_t e = 0; e < elements; ++e) {
       const std::uint64_t w0 = residue_weight(0, e);
       const std::uint64_t w1 = residue_weight(1, e);
-      const Residue* const v = values + e * lanes + lane;
+      const Residue* const v = values + e * assignments + assignment;
       for (std::size_t l = 0; l < kWidth; ++l) {
         first[l] += fold(w0 * v[l]);
         second[l] += fold(w1 * v[l]);
       }
     }
-    for (std::size_t l = 0; l < kWidth; ++l) out[lane + l] = residue_hash(reduce(first[l]), reduce(second[l]));
+    for (std::size_t l = 0; l < kWidth; ++l) out[assignment + l] = residue_hash(reduce(first[l]), reduce(second[l]));
   }
 }
-XFLOW_VECTORS void hash_residues(const Residue* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out) {
-  if (lanes == 1) {
-    hash_residues_by<1>(values, elements, lanes, salt, out);
+XFLOW_VECTORS void hash_residues(const Residue* values, std::size_t elements, std::size_t assignments, std::uint64_t salt,
+                                 std::uint64_t* out) {
+  if (assignments == 1) {
+    hash_residues_by<1>(values, elements, assignments, salt, out);
   } else {
-    hash_residues_by<kLanes>(values, elements, lanes, salt, out);
+    hash_residues_by<kAssignments>(values, elements, assignments, salt, out);
   }
 }
 
@@ -150,13 +152,13 @@ XFLOW_VECTORS Integer greatest_magnitude(const Integer* values, std::size_t coun
 
 // Sums of products and elements alone, where none can leave 63 bits.
 template <std::size_t kWidth>
-XFLOW_INLINE void sum_of_integers_by(const Plan& plan, const Integer* const* operands, std::size_t lanes, Integer* out) {
+XFLOW_INLINE void sum_of_integers_by(const Plan& plan, const Integer* const* operands, std::size_t assignments, Integer* out) {
   for (std::size_t element = 0; element < plan.rows.size(); ++element) {
     const Plan::Row& row = plan.rows[element];
     const Plan::Terms begin = plan.patterns[row.pattern].begin;
     const Plan::Terms end = plan.patterns[row.pattern].end;
-    for (std::size_t lane = 0; lane < lanes; lane += kWidth) {
-      const auto at = [&](const Place& p) { return operands[p.operand] + plan.place(row, p) * lanes + lane; };
+    for (std::size_t assignment = 0; assignment < assignments; assignment += kWidth) {
+      const auto at = [&](const Place& p) { return operands[p.operand] + plan.place(row, p) * assignments + assignment; };
       Integer sum[kWidth] = {};
       for (std::uint32_t k = begin.products; k < end.products; ++k) {
         const Integer* const a = at(plan.products[k].a);
@@ -167,75 +169,77 @@ XFLOW_INLINE void sum_of_integers_by(const Plan& plan, const Integer* const* ope
         const Integer* const a = at(plan.plain[k]);
         for (std::size_t l = 0; l < kWidth; ++l) sum[l] += a[l];
       }
-      Integer* const to = out + element * lanes + lane;
+      Integer* const to = out + element * assignments + assignment;
       for (std::size_t l = 0; l < kWidth; ++l) to[l] = sum[l];
     }
   }
 }
-XFLOW_VECTORS void sum_of_integers(const Plan& plan, const Integer* const* operands, std::size_t lanes, Integer* out) {
-  if (lanes == 1) {
-    sum_of_integers_by<1>(plan, operands, lanes, out);
+XFLOW_VECTORS void sum_of_integers(const Plan& plan, const Integer* const* operands, std::size_t assignments, Integer* out) {
+  if (assignments == 1) {
+    sum_of_integers_by<1>(plan, operands, assignments, out);
   } else {
-    sum_of_integers_by<kLanes>(plan, operands, lanes, out);
+    sum_of_integers_by<kAssignments>(plan, operands, assignments, out);
   }
 }
 
 template <std::size_t kWidth>
-XFLOW_INLINE void maximum_of_integers_by(const Plan& plan, const Integer* const* operands, std::size_t lanes, Integer* out) {
+XFLOW_INLINE void maximum_of_integers_by(const Plan& plan, const Integer* const* operands, std::size_t assignments, Integer* out) {
   const Integer least = plan.maximum == Plan::Maximum::with_zero ? 0 : std::numeric_limits<Integer>::min();
   for (std::size_t element = 0; element < plan.rows.size(); ++element) {
     const Plan::Row& row = plan.rows[element];
     const Plan::Pattern& pattern = plan.patterns[row.pattern];
-    for (std::size_t lane = 0; lane < lanes; lane += kWidth) {
+    for (std::size_t assignment = 0; assignment < assignments; assignment += kWidth) {
       Integer most[kWidth];
       for (Integer& m : most) m = least;
       for (std::uint32_t k = pattern.begin.plain; k < pattern.end.plain; ++k) {
-        const Integer* const a = operands[plan.plain[k].operand] + plan.place(row, plan.plain[k]) * lanes + lane;
+        const Integer* const a = operands[plan.plain[k].operand] + plan.place(row, plan.plain[k]) * assignments + assignment;
         for (std::size_t l = 0; l < kWidth; ++l) most[l] = a[l] > most[l] ? a[l] : most[l];
       }
-      Integer* const to = out + element * lanes + lane;
+      Integer* const to = out + element * assignments + assignment;
       for (std::size_t l = 0; l < kWidth; ++l) to[l] = most[l];
     }
   }
 }
-XFLOW_VECTORS void maximum_of_integers(const Plan& plan, const Integer* const* operands, std::size_t lanes, Integer* out) {
-  if (lanes == 1) {
-    maximum_of_integers_by<1>(plan, operands, lanes, out);
+XFLOW_VECTORS void maximum_of_integers(const Plan& plan, const Integer* const* operands, std::size_t assignments, Integer* out) {
+  if (assignments == 1) {
+    maximum_of_integers_by<1>(plan, operands, assignments, out);
   } else {
-    maximum_of_integers_by<kLanes>(plan, operands, lanes, out);
+    maximum_of_integers_by<kAssignments>(plan, operands, assignments, out);
   }
 }
 
 // Sums modulo 2^64 with odd weights.
 template <std::size_t kWidth>
-XFLOW_INLINE void hash_integers_by(const Integer* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out) {
-  for (std::size_t lane = 0; lane < lanes; lane += kWidth) {
+XFLOW_INLINE void hash_integers_by(const Integer* values, std::size_t elements, std::size_t assignments, std::uint64_t salt,
+                                   std::uint64_t* out) {
+  for (std::size_t assignment = 0; assignment < assignments; assignment += kWidth) {
     std::uint64_t first[kWidth];
     std::uint64_t second[kWidth];
     for (std::size_t l = 0; l < kWidth; ++l) first[l] = second[l] = salt;
     for (std::size_t e = 0; e < elements; ++e) {
       const std::uint64_t w0 = integer_weight(0, e);
       const std::uint64_t w1 = integer_weight(1, e);
-      const Integer* const v = values + e * lanes + lane;
+      const Integer* const v = values + e * assignments + assignment;
       for (std::size_t l = 0; l < kWidth; ++l) {
         first[l] += w0 * static_cast<std::uint64_t>(v[l]);
         second[l] += w1 * static_cast<std::uint64_t>(v[l]);
       }
     }
-    for (std::size_t l = 0; l < kWidth; ++l) out[lane + l] = integer_hash(first[l], second[l]);
+    for (std::size_t l = 0; l < kWidth; ++l) out[assignment + l] = integer_hash(first[l], second[l]);
   }
 }
-XFLOW_VECTORS void hash_integers(const Integer* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out) {
-  if (lanes == 1) {
-    hash_integers_by<1>(values, elements, lanes, salt, out);
+XFLOW_VECTORS void hash_integers(const Integer* values, std::size_t elements, std::size_t assignments, std::uint64_t salt,
+                                 std::uint64_t* out) {
+  if (assignments == 1) {
+    hash_integers_by<1>(values, elements, assignments, salt, out);
   } else {
-    hash_integers_by<kLanes>(values, elements, lanes, salt, out);
+    hash_integers_by<kAssignments>(values, elements, assignments, salt, out);
   }
 }
 
 // The stack machine for formulas over any numbers.
 template <typename Number, typename Literal, typename One, typename Two>
-Number run_formula(std::span<const FormulaStep> steps, const Number* const* operands, std::size_t lanes, std::size_t lane,
+Number run_formula(std::span<const FormulaStep> steps, const Number* const* operands, std::size_t assignments, std::size_t assignment,
                    const Literal& literal, const One& one, const Two& two) {
   std::array<Number, Plan::kMostDepth> stack;
   std::size_t top = 0;
@@ -243,7 +247,7 @@ Number run_formula(std::span<const FormulaStep> steps, const Number* const* oper
     if (s.kind == Kind::literal) {
       stack[top++] = literal(s);
     } else if (s.kind == Kind::read) {
-      stack[top++] = operands[s.place.operand][s.place.offset * lanes + lane];
+      stack[top++] = operands[s.place.operand][s.place.offset * assignments + assignment];
     } else if (ops::arity(s.function) == 1) {
       stack[top - 1] = one(s.function, stack[top - 1]);
     } else {
@@ -261,14 +265,14 @@ std::span<const FormulaStep> formula(const Plan& plan, std::size_t element) {
 
 // A sum of products over numbers with their own arithmetic.
 template <typename Number, typename Zero, typename Add, typename Multiply, typename Scale>
-void sum_rows(const Plan& plan, const Number* const* operands, std::size_t lanes, Number* out, const Zero& zero, const Add& add,
+void sum_rows(const Plan& plan, const Number* const* operands, std::size_t assignments, Number* out, const Zero& zero, const Add& add,
               const Multiply& multiply, const Scale& scale) {
-  for (std::size_t lane = 0; lane < lanes; ++lane) {
+  for (std::size_t assignment = 0; assignment < assignments; ++assignment) {
     for (std::size_t element = 0; element < plan.rows.size(); ++element) {
       const Plan::Row& row = plan.rows[element];
       const Plan::Terms begin = plan.patterns[row.pattern].begin;
       const Plan::Terms end = plan.patterns[row.pattern].end;
-      const auto at = [&](const Place& p) { return operands[p.operand][plan.place(row, p) * lanes + lane]; };
+      const auto at = [&](const Place& p) { return operands[p.operand][plan.place(row, p) * assignments + assignment]; };
       Number sum = zero;
       for (std::uint32_t k = begin.products; k < end.products; ++k)
         sum = add(sum, multiply(at(plan.products[k].a), at(plan.products[k].b)));
@@ -285,17 +289,17 @@ void sum_rows(const Plan& plan, const Number* const* operands, std::size_t lanes
                                               : std::optional<Number>(multiply(at(t.a), at(t.b)))));
       }
       if (plan.scale) sum = scale(plan.scale->value, plan.scale->residues, std::optional<Number>(sum));
-      out[element * lanes + lane] = sum;
+      out[element * assignments + assignment] = sum;
     }
   }
 }
 
 // Whether no sum of a plan can leave 62 bits, whatever stands where.
-bool stays_small(const Plan& plan, std::span<const Integer* const> operands, std::size_t lanes) {
+bool stays_small(const Plan& plan, std::span<const Integer* const> operands, std::size_t assignments) {
   if (!plan.scaled.empty()) return false;
   double most = 0;
   for (std::size_t k = 0; k < operands.size(); ++k)
-    most = std::max(most, static_cast<double>(greatest_magnitude(operands[k], plan.operand_elements[k] * lanes)));
+    most = std::max(most, static_cast<double>(greatest_magnitude(operands[k], plan.operand_elements[k] * assignments)));
   const double sum = plan.most_products * most * most + plan.most_plain * most;
   return sum < 4e18;
 }
@@ -378,76 +382,76 @@ std::array<std::uint64_t, 2> weighted_products(std::span<const std::vector<std::
   return sums;
 }
 
-bool evaluate(const Plan& plan, std::span<const Residue* const> operands, std::size_t lanes, Residue* out) {
+bool evaluate(const Plan& plan, std::span<const Residue* const> operands, std::size_t assignments, Residue* out) {
   if (plan.is_sum) {
-    sum_of_products(plan, operands.data(), lanes, out);
+    sum_of_products(plan, operands.data(), assignments, out);
     return true;
   }
   if (plan.is_relu) {
-    relu_of_residues(operands[0], plan.elements() * lanes, out);
+    relu_of_residues(operands[0], plan.elements() * assignments, out);
     return true;
   }
   for (std::size_t e = 0; e < plan.elements(); ++e)
-    for (std::size_t lane = 0; lane < lanes; ++lane)
-      out[e * lanes + lane] = run_formula<Residue>(
-          formula(plan, e), operands.data(), lanes, lane, [](const FormulaStep& s) { return s.residues.first; },
+    for (std::size_t assignment = 0; assignment < assignments; ++assignment)
+      out[e * assignments + assignment] = run_formula<Residue>(
+          formula(plan, e), operands.data(), assignments, assignment, [](const FormulaStep& s) { return s.residues.first; },
           [](Function f, Residue a) {
             return field::apply(f, Pair{a, kUndefined}).first;
           },
           [](Function f, Residue a, Residue b) {
             return field::apply(f, Pair{a, kUndefined}, Pair{b, kUndefined}).first;
           });
-  return std::all_of(out, out + plan.elements() * lanes, [](Residue v) { return v != kUndefined; });
+  return std::all_of(out, out + plan.elements() * assignments, [](Residue v) { return v != kUndefined; });
 }
 
-bool evaluate(const Plan& plan, std::span<const Pair* const> operands, std::size_t lanes, Pair* out) {
+bool evaluate(const Plan& plan, std::span<const Pair* const> operands, std::size_t assignments, Pair* out) {
   if (plan.is_sum) {
     sum_rows(
-        plan, operands.data(), lanes, out, Pair{}, [](Pair a, Pair b) { return field::apply(Function::add, a, b); },
+        plan, operands.data(), assignments, out, Pair{}, [](Pair a, Pair b) { return field::apply(Function::add, a, b); },
         [](Pair a, Pair b) { return field::apply(Function::multiply, a, b); },
         [](const ir::Rational& /*value*/, Pair c, std::optional<Pair> x) { return x ? field::apply(Function::multiply, c, *x) : c; });
   } else {
     for (std::size_t e = 0; e < plan.elements(); ++e)
-      for (std::size_t lane = 0; lane < lanes; ++lane)
-        out[e * lanes + lane] = run_formula<Pair>(
-            formula(plan, e), operands.data(), lanes, lane, [](const FormulaStep& s) { return s.residues; },
+      for (std::size_t assignment = 0; assignment < assignments; ++assignment)
+        out[e * assignments + assignment] = run_formula<Pair>(
+            formula(plan, e), operands.data(), assignments, assignment, [](const FormulaStep& s) { return s.residues; },
             [](Function f, Pair a) { return field::apply(f, a); }, [](Function f, Pair a, Pair b) { return field::apply(f, a, b); });
   }
-  return std::all_of(out, out + plan.elements() * lanes, [](Pair v) { return v.first != kUndefined; });
+  return std::all_of(out, out + plan.elements() * assignments, [](Pair v) { return v.first != kUndefined; });
 }
 
-bool evaluate(const Plan& plan, std::span<const Integer* const> operands, std::size_t lanes, Integer* out) {
+bool evaluate(const Plan& plan, std::span<const Integer* const> operands, std::size_t assignments, Integer* out) {
   if (plan.maximum != Plan::Maximum::no) {
-    maximum_of_integers(plan, operands.data(), lanes, out);
+    maximum_of_integers(plan, operands.data(), assignments, out);
     return true;
   }
-  if (plan.is_sum && stays_small(plan, operands, lanes)) {
-    sum_of_integers(plan, operands.data(), lanes, out);
+  if (plan.is_sum && stays_small(plan, operands, assignments)) {
+    sum_of_integers(plan, operands.data(), assignments, out);
     if (!plan.scale) return true;
-    for (std::size_t k = 0; k < plan.elements() * lanes; ++k) out[k] = integer::scale(out[k], plan.scale->value);
+    for (std::size_t k = 0; k < plan.elements() * assignments; ++k) out[k] = integer::scale(out[k], plan.scale->value);
   } else if (plan.is_sum) {
-    sum_rows(plan, operands.data(), lanes, out, Integer{0}, integer::add, integer::multiply,
+    sum_rows(plan, operands.data(), assignments, out, Integer{0}, integer::add, integer::multiply,
              [](const ir::Rational& value, Pair /*residues*/, std::optional<Integer> x) { return integer::scale(x.value_or(1), value); });
   } else {
     for (std::size_t e = 0; e < plan.elements(); ++e)
-      for (std::size_t lane = 0; lane < lanes; ++lane)
-        out[e * lanes + lane] = run_formula<Integer>(
-            formula(plan, e), operands.data(), lanes, lane, [](const FormulaStep& s) { return integer::scale(1, s.literal); },
+      for (std::size_t assignment = 0; assignment < assignments; ++assignment)
+        out[e * assignments + assignment] = run_formula<Integer>(
+            formula(plan, e), operands.data(), assignments, assignment, [](const FormulaStep& s) { return integer::scale(1, s.literal); },
             [](Function f, Integer a) { return integer::apply(f, a); },
             [](Function f, Integer a, Integer b) { return integer::apply(f, a, b); });
   }
-  return std::all_of(out, out + plan.elements() * lanes, [](Integer v) { return v != integer::kNone; });
+  return std::all_of(out, out + plan.elements() * assignments, [](Integer v) { return v != integer::kNone; });
 }
 
-void hash_lanes(const Residue* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out) {
-  hash_residues(values, elements, lanes, salt % kFirstPrime, out);
+void hash_assignments(const Residue* values, std::size_t elements, std::size_t assignments, std::uint64_t salt, std::uint64_t* out) {
+  hash_residues(values, elements, assignments, salt % kFirstPrime, out);
 }
 
-void hash_lanes(const Pair* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out) {
-  for (std::size_t lane = 0; lane < lanes; ++lane) {
+void hash_assignments(const Pair* values, std::size_t elements, std::size_t assignments, std::uint64_t salt, std::uint64_t* out) {
+  for (std::size_t assignment = 0; assignment < assignments; ++assignment) {
     std::uint64_t sums[2] = {salt % kFirstPrime, salt % kFirstPrime};
     for (std::size_t e = 0; e < elements; ++e) {
-      const Pair v = values[e * lanes + lane];
+      const Pair v = values[e * assignments + assignment];
       // What is not known modulo the second prime is a number of its own.
       const std::uint32_t second = v.second == kUndefined ? kSecondPrime : v.second;
       for (std::size_t k = 0; k < 2; ++k) {
@@ -455,12 +459,12 @@ void hash_lanes(const Pair* values, std::size_t elements, std::size_t lanes, std
         sums[k] += fold(static_cast<std::uint64_t>(residue_weight(k, e + 7919)) * second);
       }
     }
-    out[lane] = residue_hash(reduce(sums[0]), reduce(sums[1]));
+    out[assignment] = residue_hash(reduce(sums[0]), reduce(sums[1]));
   }
 }
 
-void hash_lanes(const Integer* values, std::size_t elements, std::size_t lanes, std::uint64_t salt, std::uint64_t* out) {
-  hash_integers(values, elements, lanes, salt, out);
+void hash_assignments(const Integer* values, std::size_t elements, std::size_t assignments, std::uint64_t salt, std::uint64_t* out) {
+  hash_integers(values, elements, assignments, salt, out);
 }
 
 }  // namespace xflow::generator

@@ -1,4 +1,4 @@
-#include "src/generator/enumerate/universe.h"
+#include "src/generator/enumerate/graph_signature.h"
 
 #include <fmt/format.h>
 
@@ -83,15 +83,15 @@ Unexpected unknown_word(std::string_view name) {
 
 }  // namespace
 
-const char* name(World world) { return world == World::matrix ? "matrix" : "image"; }
+const char* name(TensorKind kind) { return kind == TensorKind::matrix ? "matrix" : "image"; }
 
-std::vector<std::string> Universe::known_words() {
+std::vector<std::string> GraphSignature::known_words() {
   std::vector<std::string> names;
   for (const Word& w : kWords) names.emplace_back(w.name);
   return names;
 }
 
-std::optional<std::vector<std::string>> Universe::preset(std::string_view name) {
+std::optional<std::vector<std::string>> GraphSignature::preset(std::string_view name) {
   if (name == "cnn") {
     return std::vector<std::string>{"add",      "average_pool", "concat", "conv", "enlarge", "identity",
                                     "max_pool", "mul",          "one",    "relu", "split",   "zero"};
@@ -105,7 +105,7 @@ std::optional<std::vector<std::string>> Universe::preset(std::string_view name) 
   return std::nullopt;
 }
 
-Result<std::vector<UniverseOptions>> Universe::divide(std::span<const std::string> words, std::size_t inputs) {
+Result<std::vector<SignatureOptions>> GraphSignature::divide(std::span<const std::string> words, std::size_t inputs) {
   bool image = false;
   bool matrix = false;
   bool ordered = false;
@@ -119,15 +119,15 @@ Result<std::vector<UniverseOptions>> Universe::divide(std::span<const std::strin
     partial = partial || w->partial;
   }
   if (words.empty()) return fail(ErrorCode::invalid_argument, "no operators are named");
-  std::vector<UniverseOptions> result;
-  for (const World world : {World::matrix, World::image}) {
-    if (!(world == World::image ? image : matrix || !image)) continue;
+  std::vector<SignatureOptions> result;
+  for (const TensorKind kind : {TensorKind::matrix, TensorKind::image}) {
+    if (!(kind == TensorKind::image ? image : matrix || !image)) continue;
     for (const bool with_order : {false, true}) {
-      UniverseOptions options{world, {}, inputs};
+      SignatureOptions options{kind, {}, inputs};
       bool worth = !with_order && !ordered;
       for (const std::string& word : words) {
         const Word& w = *find_word(word);
-        if ((world == World::matrix && w.image) || (world == World::image && w.matrix)) continue;
+        if ((kind == TensorKind::matrix && w.image) || (kind == TensorKind::image && w.matrix)) continue;
         if (with_order ? w.partial : w.ordered) continue;
         // Without order all but what compares; with order what compares and all that is a function of integers.
         worth = worth || (with_order ? w.ordered : !w.ordered);
@@ -141,22 +141,22 @@ Result<std::vector<UniverseOptions>> Universe::divide(std::span<const std::strin
   return result;
 }
 
-// Fills a universe.
-class UniverseBuilder {
+// Fills a signature.
+class GraphSignatureBuilder {
  public:
-  explicit UniverseBuilder(const UniverseOptions& options) : options_(options) {}
+  explicit GraphSignatureBuilder(const SignatureOptions& options) : options_(options) {}
 
-  Result<Universe> build() {
+  Result<GraphSignature> build() {
     for (const std::string& word : options_.words) {
       const Word* w = find_word(word);
       if (w == nullptr) return unknown_word(word);
-      if (options_.world == World::matrix ? w->image : w->matrix)
+      if (options_.kind == TensorKind::matrix ? w->image : w->matrix)
         return fail(ErrorCode::invalid_argument,
-                    fmt::format("'{}' is no operator on {}", word, options_.world == World::matrix ? "matrices" : "images"));
+                    fmt::format("'{}' is no operator on {}", word, options_.kind == TensorKind::matrix ? "matrices" : "images"));
     }
-    u_.world_ = options_.world;
+    u_.kind_ = options_.kind;
     u_.one_ = u_.named("1", {1, 1});
-    if (options_.world == World::matrix) {
+    if (options_.kind == TensorKind::matrix) {
       matrices();
     } else {
       images();
@@ -247,7 +247,7 @@ class UniverseBuilder {
   }
 
   void choices() {
-    const bool image = options_.world == World::image;
+    const bool image = options_.kind == TensorKind::image;
     for (const std::string_view op : {"abs", "exp", "neg", "reciprocal", "relu", "sigmoid", "sqrt", "tanh"})
       add(op, op, {.weight = kPointwiseWeight});
     for (const std::string_view op : {"add", "mul", "maximum", "minimum"})
@@ -308,32 +308,32 @@ class UniverseBuilder {
   void numbers() {
     for (const std::string& word : options_.words) {
       const Word& w = *find_word(word);
-      if (w.ordered) u_.numbers_ = Universe::Numbers::integers;
-      if (w.partial) u_.numbers_ = Universe::Numbers::pairs;
+      if (w.ordered) u_.numbers_ = GraphSignature::Numbers::integers;
+      if (w.partial) u_.numbers_ = GraphSignature::Numbers::pairs;
     }
   }
 
-  const UniverseOptions& options_;
-  Universe u_;
+  const SignatureOptions& options_;
+  GraphSignature u_;
   std::size_t groups_ = 0;
   DimId n_{};
   DimId c_{};
 };
 
-Result<Universe> Universe::make(const UniverseOptions& options) { return UniverseBuilder(options).build(); }
+Result<GraphSignature> GraphSignature::make(const SignatureOptions& options) { return GraphSignatureBuilder(options).build(); }
 
-std::size_t Universe::group_size(std::size_t group) const {
+std::size_t GraphSignature::group_size(std::size_t group) const {
   return (group + 1 < group_begins_.size() ? group_begins_[group + 1] : inputs_) - group_begins_[group];
 }
 
-DimId Universe::named(const std::string& name, std::vector<std::int64_t> sizes) {
+DimId GraphSignature::named(const std::string& name, std::vector<std::int64_t> sizes) {
   const auto id = static_cast<DimId>(dims_.size());
   dims_.push_back({name, std::nullopt});
   sizes_[id] = std::move(sizes);
   return id;
 }
 
-DimId Universe::sum(DimId a, DimId b) const {
+DimId GraphSignature::sum(DimId a, DimId b) const {
   const auto [found, added] = sums_.try_emplace({a, b}, static_cast<DimId>(dims_.size()));
   if (added) {
     assert(dims_.size() < UINT16_MAX);
@@ -342,7 +342,7 @@ DimId Universe::sum(DimId a, DimId b) const {
   return found->second;
 }
 
-TypeId Universe::intern(std::vector<DimId> dims) const {
+TypeId GraphSignature::intern(std::vector<DimId> dims) const {
   const auto [found, added] = type_ids_.try_emplace(dims, static_cast<TypeId>(types_.size()));
   if (added) {
     assert(types_.size() < UINT16_MAX);
@@ -358,18 +358,18 @@ TypeId Universe::intern(std::vector<DimId> dims) const {
   return found->second;
 }
 
-std::int64_t Universe::size(DimId id, std::size_t sizes) const {
+std::int64_t GraphSignature::size(DimId id, std::size_t sizes) const {
   const Dim& d = dim(id);
   return d.parts ? size(d.parts->first, sizes) + size(d.parts->second, sizes) : sizes_.at(id)[sizes];
 }
 
-std::vector<std::int64_t> Universe::shape(TypeId type, std::size_t sizes) const {
+std::vector<std::int64_t> GraphSignature::shape(TypeId type, std::size_t sizes) const {
   std::vector<std::int64_t> result;
   for (const DimId d : dims(type)) result.push_back(size(d, sizes));
   return result;
 }
 
-std::uint64_t Universe::make_salt(std::span<const DimId> dims) const {
+std::uint64_t GraphSignature::make_salt(std::span<const DimId> dims) const {
   std::uint64_t salt = 0;
   const auto add = [&](auto&& self, DimId id) -> void {
     const Dim& d = dim(id);
@@ -387,7 +387,7 @@ std::uint64_t Universe::make_salt(std::span<const DimId> dims) const {
   return salt;
 }
 
-std::vector<TypeId> Universe::find_type(const Choice& choice, std::span<const TypeId> operands) const {
+std::vector<TypeId> GraphSignature::find_type(const Choice& choice, std::span<const TypeId> operands) const {
   const std::vector<DimId> a = dims(operands[0]);
   const std::vector<DimId> b = operands.size() > 1 ? dims(operands[1]) : std::vector<DimId>();
   const auto is_one = [&](DimId d) { return dim(d).name == "1"; };
@@ -408,7 +408,7 @@ std::vector<TypeId> Universe::find_type(const Choice& choice, std::span<const Ty
         result.push_back(is_one(a[k]) ? b[k] : a[k]);
       }
       // Images and kernels meet in convolutions alone.
-      if (world_ == World::image && a != b) return {};
+      if (kind_ == TensorKind::image && a != b) return {};
       return {intern(std::move(result))};
     }
     case Shape::matmul:
@@ -454,12 +454,12 @@ std::vector<TypeId> Universe::find_type(const Choice& choice, std::span<const Ty
   return {};
 }
 
-bool Universe::is_kernel(TypeId type) const {
+bool GraphSignature::is_kernel(TypeId type) const {
   const std::vector<DimId>& d = dims(type);
-  return world_ == World::image && d.size() == 4 && (d[3] == one_ || d[3] == kernel_);
+  return kind_ == TensorKind::image && d.size() == 4 && (d[3] == one_ || d[3] == kernel_);
 }
 
-Universe::Operation& Universe::find_operation(ChoiceId id, TypeId a, TypeId b) const {
+GraphSignature::Operation& GraphSignature::find_operation(ChoiceId id, TypeId a, TypeId b) const {
   const auto at = [](auto& list, std::size_t k) -> auto& {
     if (k >= list.size()) list.resize(k + 1);
     return list[k];
@@ -477,12 +477,12 @@ Universe::Operation& Universe::find_operation(ChoiceId id, TypeId a, TypeId b) c
   return operations_[number - 1];
 }
 
-std::span<const TypeId> Universe::type(ChoiceId id, std::span<const TypeId> operands) const {
+std::span<const TypeId> GraphSignature::type(ChoiceId id, std::span<const TypeId> operands) const {
   const Operation& o = operation(id, operands[0], operands.size() > 1 ? operands[1] : TypeId{});
   return std::span(o.types).first(o.outputs);
 }
 
-ir::Attributes Universe::attributes(ChoiceId id, std::span<const TypeId> operands, std::size_t sizes) const {
+ir::Attributes GraphSignature::attributes(ChoiceId id, std::span<const TypeId> operands, std::size_t sizes) const {
   const Choice& c = choice(id);
   ir::Attributes result = c.attributes;
   const std::vector<DimId>& a = dims(operands[0]);
@@ -494,38 +494,38 @@ ir::Attributes Universe::attributes(ChoiceId id, std::span<const TypeId> operand
   return result;
 }
 
-ir::OperatorId Universe::op(const Leaf& constant) const {
+ir::OperatorId GraphSignature::op(const Leaf& constant) const {
   return ops::id_of(constant.kind == Leaf::Kind::full              ? "full"
                     : constant.kind == Leaf::Kind::identity_matrix ? "identity_matrix"
                                                                    : "identity_kernel");
 }
 
-ir::Attributes Universe::attributes(const Leaf& constant, std::size_t sizes) const {
+ir::Attributes GraphSignature::attributes(const Leaf& constant, std::size_t sizes) const {
   const std::vector<std::int64_t> dims = shape(constant.type, sizes);
   if (constant.kind == Leaf::Kind::full) return {{"shape", ir::polys(dims)}, {"value", ir::Real(constant.value)}};
   if (constant.kind == Leaf::Kind::identity_matrix) return {{"size", ir::Poly(dims[0])}};
   return {{"channels", ir::Poly(dims[0])}, {"kernel", ir::polys(std::span(dims).subspan(2))}};
 }
 
-const std::vector<Plan>& Universe::plans(ChoiceId id, std::span<const TypeId> operands, std::size_t sizes) const {
+const std::vector<Plan>& GraphSignature::plans(ChoiceId id, std::span<const TypeId> operands, std::size_t sizes) const {
   PlanCache::Plans& plans = find_operation(id, operands[0], operands.size() > 1 ? operands[1] : TypeId{}).plans[sizes];
   if (!plans) {
     std::vector<std::vector<std::int64_t>> shapes;
     shapes.reserve(operands.size());
     for (const TypeId t : operands) shapes.push_back(shape(t, sizes));
-    // Universes have operators with a plan for every type that they say fits; a test asks for all of them.
+    // GraphSignatures have operators with a plan for every type that they say fits; a test asks for all of them.
     plans = cache_->get(choice(id).op, attributes(id, operands, sizes), shapes);
     assert(plans);
   }
   return *plans;
 }
 
-void Universe::forget_plans() {
+void GraphSignature::forget_plans() {
   for (Operation& o : operations_)
     for (PlanCache::Plans& plans : o.plans) plans.reset();
 }
 
-std::string Universe::to_string(TypeId type) const {
+std::string GraphSignature::to_string(TypeId type) const {
   const auto text = [&](auto&& self, DimId id) -> std::string {
     const Dim& d = dim(id);
     return d.parts ? fmt::format("({} + {})", self(self, d.parts->first), self(self, d.parts->second)) : d.name;

@@ -75,36 +75,36 @@ struct Leaf {
 };
 
 // The kinds of tensors: matrices, or images with kernels.
-enum class World : std::uint8_t { matrix, image };
-const char* name(World world);
+enum class TensorKind : std::uint8_t { matrix, image };
+const char* name(TensorKind kind);
 
-struct UniverseOptions {
-  World world = World::matrix;
-  std::vector<std::string> words;  // operators and constants of that world
+struct SignatureOptions {
+  TensorKind kind = TensorKind::matrix;
+  std::vector<std::string> words;  // operators and constants of that kind
   std::size_t inputs = 4;          // of the main type of data; of every other type 2
 };
 
-class Universe {
+class GraphSignature {
  public:
-  Universe(Universe&&) = default;
-  Universe& operator=(Universe&&) = default;
-  Universe(const Universe&) = delete;
-  Universe& operator=(const Universe&) = delete;
-  ~Universe() = default;
+  GraphSignature(GraphSignature&&) = default;
+  GraphSignature& operator=(GraphSignature&&) = default;
+  GraphSignature(const GraphSignature&) = delete;
+  GraphSignature& operator=(const GraphSignature&) = delete;
+  ~GraphSignature() = default;
 
-  // Error::invalid_argument names a word that is not known or not of that world.
-  static Result<Universe> make(const UniverseOptions& options);
-  // The universes in which a set of words is enumerated, one after the other. matmul, transpose, softmax and reductions are of matrices,
-  // convolutions and pools of images; elementwise operators and those that move data are of every world that is asked for, and alone of
+  // Error::invalid_argument names a word that is not known or not of that kind.
+  static Result<GraphSignature> make(const SignatureOptions& options);
+  // The signatures in which a set of words is enumerated, one after the other. matmul, transpose, softmax and reductions are of matrices,
+  // convolutions and pools of images; elementwise operators and those that move data are of every kind that is asked for, and alone of
   // matrices. What compares numbers (maximum, max_pool, ...) and what is no function of integers (exp, div, ...) are told apart by
-  // different numbers and are never in one universe. Error::invalid_argument names a word that is not known, with similar ones.
-  static Result<std::vector<UniverseOptions>> divide(std::span<const std::string> words, std::size_t inputs);
+  // different numbers and are never in one signature. Error::invalid_argument names a word that is not known, with similar ones.
+  static Result<std::vector<SignatureOptions>> divide(std::span<const std::string> words, std::size_t inputs);
   // What can be enumerated, in alphabetical order.
   static std::vector<std::string> known_words();
   // The words of a preset: cnn, transformer, rnn, all. Nothing for another name.
   static std::optional<std::vector<std::string>> preset(std::string_view name);
 
-  World world() const { return world_; }
+  TensorKind kind() const { return kind_; }
   std::span<const Choice> choices() const { return choices_; }
   const Choice& choice(ChoiceId id) const { return choices_[static_cast<std::size_t>(id)]; }
   // Inputs first, group after group, then constants.
@@ -152,12 +152,12 @@ class Universe {
   // How the outputs are computed. Requires operands that fit.
   const std::vector<Plan>& plans(ChoiceId choice, std::span<const TypeId> operands, std::size_t sizes) const;
 
-  // From now on plans are those of a cache that universes of other threads have too.
+  // From now on plans are those of a cache that signatures of other threads have too.
   void share_plans(std::shared_ptr<PlanCache> cache) { cache_ = std::move(cache); }
-  // They are asked for anew when they are needed.
+  // They are asked for again when they are needed.
   void forget_plans();
 
-  // Which numbers tell graphs of this universe apart.
+  // Which numbers tell graphs of this signature apart.
   enum class Numbers : std::uint8_t { field, pairs, integers };
   Numbers numbers() const { return numbers_; }
 
@@ -165,8 +165,8 @@ class Universe {
   std::string to_string(TypeId type) const;  // "[n, (n + n)]"
 
  private:
-  friend class UniverseBuilder;
-  Universe() = default;
+  friend class GraphSignatureBuilder;
+  GraphSignature() = default;
 
   DimId named(const std::string& name, std::vector<std::int64_t> sizes);
   DimId sum(DimId a, DimId b) const;
@@ -175,7 +175,7 @@ class Universe {
   Operation& find_operation(ChoiceId choice, TypeId a, TypeId b) const;
   std::uint64_t make_salt(std::span<const DimId> dims) const;
 
-  World world_{};
+  TensorKind kind_{};
   Numbers numbers_{};
   DimId one_{};     // a dimension of size 1
   DimId kernel_{};  // the size of a kernel's larger windows
@@ -184,7 +184,7 @@ class Universe {
   std::size_t inputs_ = 0;
   std::vector<std::size_t> group_begins_;
   std::map<DimId, std::vector<std::int64_t>> sizes_;
-  // What was asked for. Types and plans are found when they are asked for the first time; a universe is used by one thread.
+  // What was asked for. Types and plans are found when they are asked for the first time; a signature is used by one thread.
   mutable std::vector<Dim> dims_;
   mutable std::vector<std::vector<DimId>> types_;
   mutable std::map<std::pair<DimId, DimId>, DimId> sums_;

@@ -1,4 +1,4 @@
-#include "src/onnx/lift/settled_shapes.h"
+#include "src/onnx/lift/folded_shapes.h"
 
 #include <algorithm>
 #include <optional>
@@ -13,12 +13,12 @@ namespace {
 
 using ir::ValueId;
 
-class Settler {
+class ShapeFolder {
  public:
-  Settler(const Document& document, const LiftedModel& model, ir::Arena& arena, bool exact)
+  ShapeFolder(const Document& document, const LiftedModel& model, ir::Arena& arena, bool exact)
       : document_(document), model_(model), arena_(arena), exact_(exact), uses_(arena, model.graph), contents_(arena) {}
 
-  SettledShapes run() {
+  FoldedShapes run() {
     find_constants();
     find_readers();
     for (const auto& [value, readers] : readers_) {
@@ -56,7 +56,7 @@ class Settler {
       for (const std::string_view name : node.outputs) {
         if (name.empty() || !arena_.is_constant(model_.values.at(name))) continue;
         computed_.insert(name);
-        if (is_settled(model_.values.at(name)) && !shown.contains(name)) result_.constants.insert(name);
+        if (is_folded(model_.values.at(name)) && !shown.contains(name)) result_.constants.insert(name);
       }
     }
   }
@@ -74,7 +74,7 @@ class Settler {
     return found == result_.identities.end() ? name : found->second;
   }
 
-  bool is_settled(ValueId value) const {
+  bool is_folded(ValueId value) const {
     const ir::TensorType& type = arena_.type(value);
     if (exact_ && ir::is_floating(type.data_type)) return false;
     const auto dims = ir::constant_shape(type.shape);
@@ -143,7 +143,7 @@ class Settler {
     return inferred <= 1;
   }
 
-  // From the outputs back, past what is settled.
+  // From the outputs back, past what is folded.
   void find_superfluous() {
     const std::unordered_set<std::string_view> before = needed(false);
     const std::unordered_set<std::string_view> after = needed(true);
@@ -159,14 +159,14 @@ class Settler {
     }
   }
 
-  std::unordered_set<std::string_view> needed(bool settled) const {
+  std::unordered_set<std::string_view> needed(bool folded) const {
     std::unordered_set<std::string_view> names(model_.output_names.begin(), model_.output_names.end());
     const auto& order = document_.main().order;
     for (auto id = order.rbegin(); id != order.rend(); ++id) {
       const Node& node = document_.node(*id);
       if (std::ranges::none_of(node.outputs, [&](std::string_view name) { return names.contains(name); })) continue;
       for (const std::string_view name : node.inputs)
-        if (!name.empty() && !(settled && is_known(name))) names.insert(settled ? source_of(name) : name);
+        if (!name.empty() && !(folded && is_known(name))) names.insert(folded ? source_of(name) : name);
       names.insert(node.captures.begin(), node.captures.end());
     }
     return names;
@@ -182,13 +182,13 @@ class Settler {
   ops::IntegerContent contents_;
   std::unordered_map<ValueId, Readers> readers_;
   std::unordered_set<std::string_view> computed_;  // constants that the document computes from sizes
-  SettledShapes result_;
+  FoldedShapes result_;
 };
 
 }  // namespace
 
-SettledShapes settled_shapes(const Document& document, const LiftedModel& model, ir::Arena& arena, bool exact) {
-  return Settler(document, model, arena, exact).run();
+FoldedShapes fold_shapes(const Document& document, const LiftedModel& model, ir::Arena& arena, bool exact) {
+  return ShapeFolder(document, model, arena, exact).run();
 }
 
 }  // namespace xflow::onnx_io

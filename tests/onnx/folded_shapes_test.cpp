@@ -1,5 +1,5 @@
 // Shapes that are computed although they are known before a model runs.
-#include "src/onnx/lift/settled_shapes.h"
+#include "src/onnx/lift/folded_shapes.h"
 
 #include <gtest/gtest.h>
 
@@ -44,8 +44,8 @@ GraphParts with_sizes(const std::vector<std::string>& dims) {
   return parts;
 }
 
-// What becomes of a model when its shapes are settled.
-struct Settled {
+// What becomes of a model when its shapes are folds.
+struct Folded {
   std::string original;
   std::string bytes;
   std::string nodes;  // see testing::node_lines
@@ -59,19 +59,19 @@ struct Settled {
   }
 };
 
-Settled settle(const GraphParts& parts, bool lifted_whole = true, bool exact = false) {
-  Settled result;
+Folded folded(const GraphParts& parts, bool lifted_whole = true, bool exact = false) {
+  Folded result;
   result.original = WireWriter().varint(1, 8).bytes(8, WireWriter().varint(2, 17).view()).bytes(7, testing::graph_message(parts)).take();
   const Document document = testing::parsed(result.original);
   ir::Arena arena;
   const auto model = lift(document, arena);
   EXPECT_TRUE(model) << model.error().text();
   EXPECT_EQ(model->opaque.empty(), lifted_whole);
-  const SettledShapes settled = settled_shapes(document, *model, arena, exact);
-  result.superfluous = settled.superfluous.size();
+  const FoldedShapes folds = fold_shapes(document, *model, arena, exact);
+  result.superfluous = folds.superfluous.size();
   const Fold fold = [&](ir::ValueId value) { return eval::fold(arena, value); };
   LowerOptions options;
-  options.settled = &settled;
+  options.folds = &folds;
   const auto lowered = lower(document, *model, arena, model->graph, {}, fold, options);
   EXPECT_TRUE(lowered) << lowered.error().text();
   EXPECT_GE(lowered->dropped_nodes, result.superfluous);  // some sizes of with_sizes() nobody reads
@@ -80,69 +80,69 @@ Settled settle(const GraphParts& parts, bool lifted_whole = true, bool exact = f
   return result;
 }
 
-TEST(SettledShapes, AreConstantsUnderTheirNames) {
+TEST(FoldedShapes, AreConstantsUnderTheirNames) {
   GraphParts parts = with_sizes({"N", "6", "4"});
   parts.nodes.push_back(node("Div", "", {"c", "two"}, {"half"}));
   parts.nodes.push_back(concat({"half", "two", "h", "n"}, "t"));
   parts.nodes.push_back(node("Reshape", "", {"x", "t"}, {"y"}));
-  const Settled settled = settle(parts);
-  EXPECT_EQ(settled.nodes, "Reshape x t -> y\n");
-  EXPECT_EQ(settled.superfluous, 6U);
-  EXPECT_EQ(settled.integers_of("t"), (std::vector<std::int64_t>{3, 2, 4, -1}));
+  const Folded folds = folded(parts);
+  EXPECT_EQ(folds.nodes, "Reshape x t -> y\n");
+  EXPECT_EQ(folds.superfluous, 6U);
+  EXPECT_EQ(folds.integers_of("t"), (std::vector<std::int64_t>{3, 2, 4, -1}));
 }
 
-TEST(SettledShapes, SeveralOpenSizesAreThoseOfTheOperand) {
+TEST(FoldedShapes, SeveralOpenSizesAreThoseOfTheOperand) {
   GraphParts parts = with_sizes({"N", "6", "H"});
   parts.nodes.push_back(concat({"n", "two", "three", "h"}, "t"));
   parts.nodes.push_back(node("Reshape", "", {"x", "t"}, {"y"}));
-  const Settled settled = settle(parts);
-  EXPECT_EQ(settled.nodes, "Reshape x t -> y\n");
-  EXPECT_EQ(settled.integers_of("t"), (std::vector<std::int64_t>{0, 2, 3, -1}));
+  const Folded folds = folded(parts);
+  EXPECT_EQ(folds.nodes, "Reshape x t -> y\n");
+  EXPECT_EQ(folds.integers_of("t"), (std::vector<std::int64_t>{0, 2, 3, -1}));
 }
 
 // The document may have a mark already.
-TEST(SettledShapes, MarksStandBesideThoseOfTheDocument) {
+TEST(FoldedShapes, MarksStandBesideThoseOfTheDocument) {
   GraphParts parts = with_sizes({"N", "6", "H"});
   parts.initializers.push_back(integers("rest", {-1}));
   parts.nodes.push_back(concat({"n", "rest", "two"}, "t"));
   parts.nodes.push_back(node("Reshape", "", {"x", "t"}, {"y"}));
-  EXPECT_EQ(settle(parts).integers_of("t"), (std::vector<std::int64_t>{0, -1, 2}));
+  EXPECT_EQ(folded(parts).integers_of("t"), (std::vector<std::int64_t>{0, -1, 2}));
   // Only one size can be what is left.
   parts.nodes[4] = concat({"rest", "n", "two"}, "t");
-  EXPECT_EQ(settle(parts).integers_of("t"), std::vector<std::int64_t>());
+  EXPECT_EQ(folded(parts).integers_of("t"), std::vector<std::int64_t>());
 }
 
 // As exporters write it.
-TEST(SettledShapes, ZerosAreMarksWhereAllowzeroIsOff) {
+TEST(FoldedShapes, ZerosAreMarksWhereAllowzeroIsOff) {
   GraphParts parts = with_sizes({"N", "6", "H"});
   parts.nodes.push_back(concat({"n", "two", "three", "h"}, "t"));
   parts.nodes.push_back(NodeBuilder("Reshape").input("x").input("t").output("y").integer("allowzero", 0).message());
-  EXPECT_EQ(settle(parts).integers_of("t"), (std::vector<std::int64_t>{0, 2, 3, -1}));
+  EXPECT_EQ(folded(parts).integers_of("t"), (std::vector<std::int64_t>{0, 2, 3, -1}));
 }
 
 // With allowzero a 0 is a size.
-TEST(SettledShapes, WhatMarksCannotSayIsComputed) {
+TEST(FoldedShapes, WhatMarksCannotSayIsComputed) {
   GraphParts parts = with_sizes({"N", "6", "H"});
   parts.nodes.push_back(concat({"n", "two", "three", "h"}, "t"));
   parts.nodes.push_back(NodeBuilder("Reshape").input("x").input("t").output("y").integer("allowzero", 1).message());
-  const Settled settled = settle(parts);
-  EXPECT_EQ(settled.superfluous, 0U);
-  EXPECT_NE(settled.nodes.find("Concat n two three h -> t"), std::string::npos) << settled.nodes;
+  const Folded folds = folded(parts);
+  EXPECT_EQ(folds.superfluous, 0U);
+  EXPECT_NE(folds.nodes.find("Concat n two three h -> t"), std::string::npos) << folds.nodes;
 }
 
 // A mark is no size: where something else reads the shape, it stays.
-TEST(SettledShapes, MarksAreForReshapesAlone) {
+TEST(FoldedShapes, MarksAreForReshapesAlone) {
   GraphParts parts = with_sizes({"N", "6", "4"});
   parts.nodes.push_back(concat({"n", "two", "three", "h"}, "t"));
   parts.nodes.push_back(node("Reshape", "", {"x", "t"}, {"a"}));
   parts.nodes.push_back(node("Expand", "", {"a", "t"}, {"y"}));
-  const Settled settled = settle(parts);
-  EXPECT_EQ(settled.integers_of("t"), std::vector<std::int64_t>());
-  EXPECT_NE(settled.nodes.find("Concat n two three h -> t"), std::string::npos) << settled.nodes;
+  const Folded folds = folded(parts);
+  EXPECT_EQ(folds.integers_of("t"), std::vector<std::int64_t>());
+  EXPECT_NE(folds.nodes.find("Concat n two three h -> t"), std::string::npos) << folds.nodes;
 }
 
 // A declared size of what an opaque node makes may be out of date: the model does not read it.
-TEST(SettledShapes, WhatDependsOnDeclaredSizesStays) {
+TEST(FoldedShapes, WhatDependsOnDeclaredSizesStays) {
   GraphParts parts = with_sizes({"2", "6", "4"});
   parts.nodes.push_back(NodeBuilder("Unknown", "test").input("x").output("u").message());
   parts.value_infos = {testing::float_info("u", {2, 6, 4})};
@@ -151,9 +151,9 @@ TEST(SettledShapes, WhatDependsOnDeclaredSizesStays) {
   parts.nodes.push_back(node("Gather", "", {"v", "zero"}, {"w"}));
   parts.nodes.push_back(concat({"w", "two", "three", "h"}, "t"));
   parts.nodes.push_back(node("Reshape", "", {"r", "t"}, {"y"}));
-  const Settled settled = settle(parts, false);
-  EXPECT_EQ(settled.integers_of("h"), std::vector<std::int64_t>{4});  // of the input
-  EXPECT_NE(settled.nodes.find("Gather v zero -> w\nConcat w two three h -> t"), std::string::npos) << settled.nodes;
+  const Folded folds = folded(parts, false);
+  EXPECT_EQ(folds.integers_of("h"), std::vector<std::int64_t>{4});  // of the input
+  EXPECT_NE(folds.nodes.find("Gather v zero -> w\nConcat w two three h -> t"), std::string::npos) << folds.nodes;
 }
 
 std::string cast_to_float(std::string_view input, std::string_view output) {
@@ -169,11 +169,11 @@ GraphParts scaled_by_a_size() {
   return parts;
 }
 
-TEST(SettledShapes, NumbersOfThemAreConstantsToo) {
-  const Settled settled = settle(scaled_by_a_size());
-  EXPECT_EQ(settled.nodes, "Div x r -> y\n");
-  EXPECT_EQ(settled.superfluous, 4U);
-  const Document document = testing::parsed(settled.bytes);
+TEST(FoldedShapes, NumbersOfThemAreConstantsToo) {
+  const Folded folds = folded(scaled_by_a_size());
+  EXPECT_EQ(folds.nodes, "Div x r -> y\n");
+  EXPECT_EQ(folds.superfluous, 4U);
+  const Document document = testing::parsed(folds.bytes);
   const Definition* root = document.find(GraphId{0}, "r");
   ASSERT_TRUE(root != nullptr && root->initializer);
   const auto constant = document.constant(document.main().initializers[*root->initializer].tensor);
@@ -186,31 +186,31 @@ TEST(SettledShapes, NumbersOfThemAreConstantsToo) {
 }
 
 // A runtime may compute a root otherwise; integers are what they are.
-TEST(SettledShapes, WithExactNumbersThoseOfFloatingPointAreComputed) {
-  const Settled settled = settle(scaled_by_a_size(), true, true);
-  EXPECT_EQ(settled.nodes, "Cast c -> f\nSqrt f -> r\nDiv x r -> y\n");
-  EXPECT_EQ(settled.integers_of("c"), std::vector<std::int64_t>{6});
+TEST(FoldedShapes, WithExactNumbersThoseOfFloatingPointAreComputed) {
+  const Folded folds = folded(scaled_by_a_size(), true, true);
+  EXPECT_EQ(folds.nodes, "Cast c -> f\nSqrt f -> r\nDiv x r -> y\n");
+  EXPECT_EQ(folds.integers_of("c"), std::vector<std::int64_t>{6});
 }
 
 // The runtime makes large ones from small ones.
-TEST(SettledShapes, LargeTensorsAreComputed) {
+TEST(FoldedShapes, LargeTensorsAreComputed) {
   GraphParts parts = with_sizes({"2", "6", "600"});
   parts.nodes.push_back(node("ConstantOfShape", "", {"s"}, {"z"}));
   parts.nodes.push_back(node("Add", "", {"x", "z"}, {"y"}));
-  const Settled settled = settle(parts);
-  EXPECT_EQ(settled.nodes, "ConstantOfShape s -> z\nAdd x z -> y\n");
-  EXPECT_EQ(settled.integers_of("s"), (std::vector<std::int64_t>{2, 6, 600}));
+  const Folded folds = folded(parts);
+  EXPECT_EQ(folds.nodes, "ConstantOfShape s -> z\nAdd x z -> y\n");
+  EXPECT_EQ(folds.integers_of("s"), (std::vector<std::int64_t>{2, 6, 600}));
 }
 
 // Constants that the document has stay nodes: a runtime computes them once.
-TEST(SettledShapes, ConstantsOfTheDocumentStay) {
+TEST(FoldedShapes, ConstantsOfTheDocumentStay) {
   GraphParts parts = with_sizes({"N", "6", "H"});
   parts.nodes.push_back(cast_to_float("three", "f"));
   parts.nodes.push_back(node("Mul", "", {"x", "f"}, {"y"}));
-  EXPECT_EQ(settle(parts).nodes, "Cast three -> f\nMul x f -> y\n");
+  EXPECT_EQ(folded(parts).nodes, "Cast three -> f\nMul x f -> y\n");
 }
 
-TEST(SettledShapes, CopiesOfConstantsAreRead) {
+TEST(FoldedShapes, CopiesOfConstantsAreRead) {
   GraphParts parts = with_sizes({"N", "6", "3"});
   parts.nodes.push_back(node("Identity", "", {"three"}, {"copy"}));
   parts.nodes.push_back(node("Identity", "", {"copy"}, {"again"}));
@@ -221,26 +221,26 @@ TEST(SettledShapes, CopiesOfConstantsAreRead) {
   parts.outputs.push_back(parts.outputs[0]);
   parts.outputs[0] = WireWriter().bytes(1, "z").bytes(2, WireWriter().bytes(1, WireWriter().varint(1, 1).view()).view()).take();
   parts.outputs[1] = WireWriter().bytes(1, "out").bytes(2, WireWriter().bytes(1, WireWriter().varint(1, 7).view()).view()).take();
-  const Settled settled = settle(parts);
-  EXPECT_EQ(settled.nodes, "Identity two -> out\nReshape x t -> y\nPow y three -> z\n");
+  const Folded folds = folded(parts);
+  EXPECT_EQ(folds.nodes, "Identity two -> out\nReshape x t -> y\nPow y three -> z\n");
 }
 
-TEST(SettledShapes, OutputsAreMadeByNodes) {
+TEST(FoldedShapes, OutputsAreMadeByNodes) {
   GraphParts parts = with_sizes({"2", "6", "4"});
   parts.nodes.push_back(node("Add", "", {"s", "s"}, {"y"}));
-  const Settled settled = settle(parts);
-  EXPECT_EQ(settled.nodes, "Add s s -> y\n");
-  EXPECT_EQ(settled.integers_of("s"), (std::vector<std::int64_t>{2, 6, 4}));
+  const Folded folds = folded(parts);
+  EXPECT_EQ(folds.nodes, "Add s s -> y\n");
+  EXPECT_EQ(folds.integers_of("s"), (std::vector<std::int64_t>{2, 6, 4}));
 }
 
-TEST(SettledShapes, ComputeTheSame) {
+TEST(FoldedShapes, ComputeTheSame) {
   const testing::TemporaryFolder folder;
   std::vector<testing::ModelPair> pairs;
   const auto add = [&](const GraphParts& parts) {
-    const Settled settled = settle(parts);
+    const Folded folds = folded(parts);
     const std::string name = "model" + std::to_string(pairs.size());
-    EXPECT_GT(settled.superfluous, 0U) << name;
-    pairs.push_back({folder.write(name + "_a.onnx", settled.original), folder.write(name + "_b.onnx", settled.bytes), ""});
+    EXPECT_GT(folds.superfluous, 0U) << name;
+    pairs.push_back({folder.write(name + "_a.onnx", folds.original), folder.write(name + "_b.onnx", folds.bytes), ""});
   };
   for (const char* height : {"4", "H"}) {
     {  // channels shuffled
