@@ -13,8 +13,8 @@
 #include "src/ir/graph.h"
 #include "src/kernels/device.h"
 #include "src/onnx/document/document.h"
-#include "src/onnx/lift/lift.h"
 #include "src/onnx/lift/folded_shapes.h"
+#include "src/onnx/lift/lift.h"
 #include "src/optimizer/built_graph.h"
 
 namespace xflow::api {
@@ -39,8 +39,8 @@ struct GraphMove {
 
 // In the order of the document. Nodes that compute constants cost nothing; of them only those are listed that do so from sizes, and
 // identities.
-std::vector<GraphMove> graph_moves(const onnx_io::Document& document, const onnx_io::LiftedModel& model,
-                                   const onnx_io::FoldedShapes& folds, ir::Arena& arena);
+std::vector<GraphMove> graph_moves(const onnx_io::Document& document, const onnx_io::LiftedModel& model, const onnx_io::FoldedShapes& folds,
+                                   ir::Arena& arena);
 // The same for a graph that was built in code: "node 3 (relu)", counted from 0.
 std::vector<GraphMove> graph_moves(const Graph& graph, const BuiltGraph& built, ir::Arena& arena);
 

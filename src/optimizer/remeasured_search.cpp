@@ -33,7 +33,7 @@ void remeasure(cost::CostModel& model, const ir::Graph& graph, search::Outcome& 
 }  // namespace
 
 search::Outcome remeasured_search(ir::Arena& arena, const ir::Graph& graph, cost::CostModel& model, search::Rewriter& rewriter,
-                               const search::Options& options) {
+                                  const search::Options& options) {
   const auto follow = [&](const ir::WorkGraph& work) { return model.follow(work); };
   search::Options next = options;
   bool asked = false;

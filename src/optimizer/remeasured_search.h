@@ -11,7 +11,7 @@ namespace xflow::api {
 // the time or all of the states. Before a result is returned, the kernels by which it differs from `graph` are timed again if they are
 // provisional still. With costs none of which is provisional this is one search.
 search::Outcome remeasured_search(ir::Arena& arena, const ir::Graph& graph, cost::CostModel& model, search::Rewriter& rewriter,
-                               const search::Options& options);
+                                  const search::Options& options);
 
 // A search that restarts after the time is used up may take so much: longer than finding the last result took.
 double seconds_to_restart(const search::Outcome& outcome);

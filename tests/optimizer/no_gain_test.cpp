@@ -7,7 +7,7 @@ namespace {
 
 TEST(GraphMoves, AloneAreNoGain) {
   const std::vector<GraphMove> moves = {{"merge-equal-nodes", "", {}, {}}, {"drop-unused", "", {}, {}},   {"merge-equal-nodes", "", {}, {}},
-                                        {"fold-shapes", "", {}, {}},     {"drop-identity", "", {}, {}}, {"drop-identity", "", {}, {}}};
+                                        {"fold-shapes", "", {}, {}},       {"drop-identity", "", {}, {}}, {"drop-identity", "", {}, {}}};
   EXPECT_EQ(
       no_gain_of_moves(moves),
       "only nodes that are equal to others (2), unused (1), copies of constants (2) or compute shapes that are known (1) can go, and "

@@ -1,28 +1,20 @@
 #include "src/generator/jobs/generate.h"
 
 #include <fmt/format.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
-#include <sstream>
+#include <utility>
 
-#include "src/generator/enumerate/candidate_list.h"
-#include "src/generator/enumerate/candidates.h"
-#include "src/generator/jobs/checkpoint.h"
+#include "src/generator/jobs/job_files.h"
 #include "src/generator/jobs/step_times.h"
 #include "src/generator/rules/collect_pieces.h"
 #include "src/generator/rules/minimize.h"
-#include "src/generator/rules/rule_writer.h"
 #include "src/generator/rules/shapes.h"
 #include "src/verifier/proof/prove_rules.h"
 
@@ -30,215 +22,6 @@ namespace xflow::generator {
 namespace {
 
 using nlohmann::ordered_json;
-
-// Of enumeration: enough for even shares of any number of processes, whatever that is.
-constexpr std::size_t kParts = 64;
-
-std::size_t inputs_of(const GenerateOptions& options) {
-  constexpr std::size_t kMost = 4;
-  return options.inputs != 0 ? options.inputs : std::min(options.max_operators + 1, kMost);
-}
-
-EnumerationOptions enumeration(const GenerateOptions& options) {
-  EnumerationOptions result;
-  result.max_operators = options.max_operators;
-  result.max_outputs = options.pairs ? 2 : 1;
-  result.seed = options.seed;
-  return result;
-}
-
-// What makes two jobs the same.
-std::string identity(const GenerateOptions& options) {
-  ordered_json json;
-  json["format"] = 5;
-  json["operators"] = options.words;
-  json["max_operators"] = options.max_operators;
-  json["inputs"] = inputs_of(options);
-  json["pairs"] = options.pairs;
-  json["seed"] = options.seed;
-  json["memory"] = options.memory;
-  json["rounds"] = options.limits.rounds;
-  json["terms"] = options.limits.terms;
-  json["tries"] = options.limits.tries;
-  json["beside"] = ordered_json::array();
-  for (const rules::Rule& r : options.beside) json["beside"].push_back(r.hash.to_string());
-  return json.dump(1) + "\n";
-}
-
-std::string work_folder(const std::string& out) { return out + "/work"; }
-
-// Numbers and records as bytes of this machine: checkpoints do not travel.
-template <typename T>
-void append(std::string& bytes, const T& value) {
-  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-template <typename T>
-T take(std::string_view& bytes) {
-  T value{};
-  bytes.copy(reinterpret_cast<char*>(&value), sizeof value);
-  bytes.remove_prefix(sizeof value);
-  return value;
-}
-
-// A file of graphs: counts, then records in ascending order.
-struct GraphsHeader {
-  std::uint64_t raw[8] = {};
-  std::uint64_t plain[8] = {};
-  std::uint64_t without_value = 0;
-  std::uint64_t records = 0;
-};
-
-std::string graphs_name(std::size_t signature, std::size_t part) { return fmt::format("graphs-{}-{}", signature, part); }
-std::string candidates_name(std::size_t signature, std::size_t range) { return fmt::format("candidates-{}-{}", signature, range); }
-
-// The signatures of a job, made by every thread: they are used by one at a time.
-Result<std::vector<GraphSignature>> signatures_of(const GenerateOptions& options) {
-  XFLOW_TRY(const std::vector<SignatureOptions> divided, GraphSignature::divide(options.words, inputs_of(options)));
-  std::vector<GraphSignature> result;
-  for (const SignatureOptions& u : divided) {
-    XFLOW_TRY(GraphSignature signature, GraphSignature::make(u));
-    XFLOW_CHECK(GraphCodec::make(signature, options.max_operators));
-    result.push_back(std::move(signature));
-  }
-  return result;
-}
-
-// "graphs U P": part P of the graphs of signature U into its file.
-Result<std::string> enumerate_part(const Checkpoint& checkpoint, Candidates& finder, std::size_t number, std::size_t part) {
-  std::vector<Record> records;
-  XFLOW_TRY(const EnumerationCounts counts, finder.evaluator().enumerate(part, kParts, [&](const Record& r) { records.push_back(r); }));
-  // Of a structure the smallest code stands for all.
-  std::sort(records.begin(), records.end());
-  records.erase(std::unique(records.begin(), records.end(),
-                            [](const Record& a, const Record& b) { return a.fingerprint == b.fingerprint && a.structure == b.structure; }),
-                records.end());
-  GraphsHeader header;
-  for (std::size_t k = 0; k < counts.raw.size() && k < 8; ++k) {
-    header.raw[k] = counts.raw[k];
-    header.plain[k] = counts.plain[k];
-  }
-  header.without_value = counts.without_value;
-  header.records = records.size();
-  std::string bytes;
-  bytes.reserve(sizeof header + records.size() * sizeof(Record));
-  append(bytes, header);
-  bytes.append(reinterpret_cast<const char*>(records.data()), records.size() * sizeof(Record));
-  XFLOW_CHECK(checkpoint.write(graphs_name(number, part), bytes));
-  return std::string();
-}
-
-Result<GraphsHeader> read_header(const Checkpoint& checkpoint, std::size_t signature, std::size_t part) {
-  XFLOW_TRY(const std::string bytes, checkpoint.read(graphs_name(signature, part), 0, sizeof(GraphsHeader)));
-  std::string_view view = bytes;
-  return take<GraphsHeader>(view);
-}
-
-// The records of a file with fingerprints from `begin` up to `last`.
-Result<void> read_records(const Checkpoint& checkpoint, std::size_t signature, std::size_t part, std::uint64_t begin, std::uint64_t last,
-                          std::vector<Record>& into) {
-  XFLOW_TRY(const GraphsHeader header, read_header(checkpoint, signature, part));
-  const std::string name = graphs_name(signature, part);
-  // The first record with a fingerprint that is not below `bound`, or above it.
-  const auto find = [&](std::uint64_t bound, bool above) -> Result<std::uint64_t> {
-    std::uint64_t low = 0;
-    std::uint64_t high = header.records;
-    while (low < high) {
-      const std::uint64_t middle = low + (high - low) / 2;
-      XFLOW_TRY(const std::string bytes, checkpoint.read(name, sizeof header + middle * sizeof(Record), sizeof(Record)));
-      std::string_view view = bytes;
-      const auto record = take<Record>(view);
-      if (above ? record.fingerprint <= bound : record.fingerprint < bound) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
-  };
-  XFLOW_TRY(const std::uint64_t first, find(begin, false));
-  XFLOW_TRY(const std::uint64_t end, find(last, true));
-  XFLOW_TRY(const std::string bytes, checkpoint.read(name, sizeof header + first * sizeof(Record), (end - first) * sizeof(Record)));
-  const std::size_t before = into.size();
-  into.resize(before + (end - first));
-  std::memcpy(into.data() + before, bytes.data(), bytes.size());
-  return {};
-}
-
-// Ranges of fingerprints, so many that the graphs of one fit into the memory (their records, what is known of each, and candidates), and a
-// few at least for threads to share where there are many graphs.
-std::size_t ranges_of(const GenerateOptions& options, std::uint64_t records) {
-  constexpr std::uint64_t kBytesARecord = 6 * sizeof(Record);
-  constexpr std::uint64_t kMany = 50000;
-  return static_cast<std::size_t>(
-      std::max<std::uint64_t>(records > kMany ? 8 : 1, (records * kBytesARecord + options.memory - 1) / options.memory));
-}
-std::uint64_t range_begin(std::size_t range, std::size_t ranges) { return range == 0 ? 0 : UINT64_MAX / ranges * range + 1; }
-std::uint64_t range_last(std::size_t range, std::size_t ranges) {
-  return range + 1 == ranges ? UINT64_MAX : range_begin(range + 1, ranges) - 1;
-}
-
-// Parts of graphs have fewer operators; they are few.
-Result<void> learn(const GenerateOptions& options, const Checkpoint& checkpoint, const GraphSignature& signature, Candidates& finder,
-                   std::size_t number) {
-  XFLOW_TRY(const GraphCodec codec, GraphCodec::make(signature, options.max_operators));
-  std::vector<Record> records;
-  for (std::size_t part = 0; part < kParts; ++part) {
-    std::vector<Record> all;
-    XFLOW_CHECK(read_records(checkpoint, number, part, 0, UINT64_MAX, all));
-    for (const Record& r : all)
-      if (codec.operators(r.code) < options.max_operators) records.push_back(r);
-  }
-  finder.learn(records);
-  return {};
-}
-
-// "candidates U R N": range R of N of signature U.
-Result<std::string> group_range(const GenerateOptions& options, const Checkpoint& checkpoint, const GraphSignature& signature,
-                                Candidates& finder, std::size_t number, std::size_t range, std::size_t ranges) {
-  std::vector<Record> records;
-  for (std::size_t part = 0; part < kParts; ++part)
-    XFLOW_CHECK(read_records(checkpoint, number, part, range_begin(range, ranges), range_last(range, ranges), records));
-  CandidateList candidates(signature, options.max_operators);
-  finder.find(records, [&](Candidate c) { candidates.add(std::move(c)); });
-  const CandidateCounts& counts = finder.counts();
-  std::string bytes;
-  for (const std::uint64_t n : {counts.graphs, counts.classes, counts.pairs, counts.reducible, counts.accidents, counts.dropped,
-                                counts.idle, counts.no_gain, counts.in_vain, static_cast<std::uint64_t>(candidates.size())}) {
-    append(bytes, n);
-  }
-  bytes += candidates.bytes();
-  XFLOW_CHECK(checkpoint.write(candidates_name(number, range), bytes));
-  return std::string();
-}
-
-struct Grouped {
-  CandidateCounts counts;
-  CandidateList candidates;
-};
-Result<void> read_candidates(const Checkpoint& checkpoint, std::size_t signature, std::size_t range, Grouped& into) {
-  XFLOW_TRY(const std::optional<std::string> bytes, checkpoint.read(candidates_name(signature, range)));
-  if (!bytes) return fail(ErrorCode::io, "a file of the job is gone", checkpoint.path(candidates_name(signature, range)));
-  std::string_view view = *bytes;
-  for (std::uint64_t* n : {&into.counts.graphs, &into.counts.classes, &into.counts.pairs, &into.counts.reducible, &into.counts.accidents,
-                           &into.counts.dropped, &into.counts.idle, &into.counts.no_gain, &into.counts.in_vain}) {
-    *n += take<std::uint64_t>(view);
-  }
-  const std::size_t before = into.candidates.size();
-  const auto count = take<std::uint64_t>(view);
-  into.candidates.add_bytes(view);
-  if (into.candidates.size() - before != count)
-    return fail(ErrorCode::unreadable, "a file of the job is cut off", checkpoint.path(candidates_name(signature, range)));
-  return {};
-}
-
-// Of all ranges, candidates in their order.
-Result<Grouped> read_candidates(const GenerateOptions& options, const Checkpoint& checkpoint, const GraphSignature& signature,
-                                std::size_t number, std::size_t ranges) {
-  Grouped grouped{{}, CandidateList(signature, options.max_operators)};
-  for (std::size_t r = 0; r < ranges; ++r) XFLOW_CHECK(read_candidates(checkpoint, number, r, grouped));
-  grouped.candidates.sort();
-  return grouped;
-}
 
 // Runs the pieces whose files are not there yet.
 Result<void> run_missing(const GenerateOptions& options, const Checkpoint& checkpoint, Workers& workers, PieceWorker& worker,
@@ -368,94 +151,199 @@ Result<void> write_results(const GenerateOptions& options, const Checkpoint& che
   return {};
 }
 
-// What was freed, to the system: what the next step needs comes in pieces of other sizes.
-void give_memory_back() {
-#ifdef __GLIBC__
-  malloc_trim(0);
-#endif
-}
+// The steps of a job, in the order in which they are called.
+class Job {
+ public:
+  Job(const GenerateOptions& options, Workers& workers, std::vector<GraphSignature> signatures, const Checkpoint& checkpoint)
+      : options_(options), workers_(workers), signatures_(std::move(signatures)), checkpoint_(checkpoint), worker_(options) {
+    report_["command"] = command_text(options);
+  }
 
-}  // namespace
+  // Graphs, and the candidates among them, of each signature.
+  Result<void> enumerate() {
+    for (std::size_t u = 0; u < signatures_.size(); ++u) {
+      XFLOW_TRY(const Enumerated graphs, enumerate_graphs(u));
+      times_.enumerated += times_.lap();
+      XFLOW_CHECK(group(u, graphs));
+      times_.grouped += times_.lap();
+    }
+    worker_.forget();  // what graphs were found with
+    return {};
+  }
 
-// What one thread needs; it stays for its next pieces.
-struct PieceWorker::Tools {
-  std::vector<GraphSignature> signatures;
-  std::size_t signature = 0;  // of the finder
-  std::unique_ptr<Candidates> finder;
-  bool has_learned = false;
-  std::unique_ptr<CollectWorker> collector;
+  // Rules that derive all candidates, proved for all ranks.
+  Result<void> collect() {
+    Progress progress(options_, checkpoint_);
+    XFLOW_CHECK(progress.restore(collector_, signatures_));
+    collector_.share([&](const std::vector<std::string>& questions) { return answers(workers_, worker_, questions); }, workers_.width());
+    for (int round = 0; round < 3 && !all_proved_; ++round) {
+      // Rules that were not proved for all ranks, or changed their form, may have been used: again, without them.
+      if (round > 0) collector_.begin_again();
+      for (std::size_t u = 0; u < signatures_.size(); ++u) XFLOW_CHECK(collect(u, round == 0 ? &progress : nullptr));
+      collector_.eliminate();
+      times_.derived += times_.lap();
+      XFLOW_TRY(all_proved_, collector_.prove(signature_of()));
+      times_.proved += times_.lap();
+    }
+    times_.derived -= collector_.proving().count();
+    times_.proved += collector_.proving().count();
+    return collector_.direct(signature_of());
+  }
+
+  Result<GenerateSummary> write() {
+    const RuleTexts texts = rule_texts();
+    report_rules(texts);
+    XFLOW_CHECK(write_results(options_, checkpoint_, texts.directed, texts.equations, report_.dump(1) + "\n", workers_.threads()));
+    times_.proved += times_.lap();
+    XFLOW_CHECK(checkpoint_.write("seconds", times_.text()));
+    return summary_;
+  }
+
+ private:
+  // How many graphs there are.
+  struct Enumerated {
+    std::uint64_t records = 0;
+    std::vector<std::uint64_t> raw;    // by operators
+    std::vector<std::uint64_t> plain;  // of these those of one output
+    std::uint64_t without_value = 0;
+  };
+  Result<Enumerated> enumerate_graphs(std::size_t u) {
+    std::vector<std::pair<std::string, std::string>> pieces;
+    pieces.reserve(kParts);
+    for (std::size_t part = 0; part < kParts; ++part) pieces.emplace_back(fmt::format("graphs {} {}", u, part), graphs_name(u, part));
+    XFLOW_CHECK(run_missing(options_, checkpoint_, workers_, worker_, fmt::format("{}: graphs", name(signatures_[u].kind())), pieces));
+    Enumerated result;
+    result.raw.resize(options_.max_operators + 1);
+    result.plain.resize(options_.max_operators + 1);
+    for (std::size_t part = 0; part < kParts; ++part) {
+      XFLOW_TRY(const GraphsHeader header, read_header(checkpoint_, u, part));
+      result.records += header.records;
+      result.without_value += header.without_value;
+      for (std::size_t k = 0; k <= options_.max_operators; ++k) {
+        result.raw[k] += header.raw[k];
+        result.plain[k] += header.plain[k];
+      }
+    }
+    return result;
+  }
+
+  Result<void> group(std::size_t u, const Enumerated& graphs) {
+    const std::string kind = name(signatures_[u].kind());
+    const std::size_t ranges = ranges_of(options_, graphs.records);
+    std::vector<std::pair<std::string, std::string>> pieces;
+    for (std::size_t r = 0; r < ranges; ++r) pieces.emplace_back(fmt::format("candidates {} {} {}", u, r, ranges), candidates_name(u, r));
+    XFLOW_CHECK(run_missing(options_, checkpoint_, workers_, worker_, kind + ": ranges of fingerprints", pieces));
+    ranges_.push_back(ranges);
+    XFLOW_TRY(Grouped grouped, read_candidates(options_, checkpoint_, signatures_[u], u, ranges));
+    ordered_json part;
+    part["tensors"] = kind;
+    part["enumerated_by_operators"] = counts_json(graphs.raw);
+    part["of_one_output"] = counts_json(graphs.plain);
+    part["without_value"] = graphs.without_value;
+    part["graphs"] = grouped.counts.graphs;
+    part["classes"] = grouped.counts.classes;
+    part["pairs"] = grouped.counts.pairs;
+    part["follow_from_smaller"] = grouped.counts.reducible;
+    part["accidents"] = grouped.counts.accidents;
+    part["ignore_an_input"] = grouped.counts.idle;
+    part["identities_outside_of_products"] = grouped.counts.in_vain;
+    part["read_different_inputs"] = grouped.counts.dropped;
+    part["pairs_without_gain"] = grouped.counts.no_gain;
+    part["candidates"] = grouped.candidates.size();
+    report_["signatures"].push_back(part);
+    summary_.graphs += grouped.counts.graphs;
+    summary_.candidates += grouped.candidates.size();
+    candidates_.push_back(std::move(grouped.candidates));
+    return {};
+  }
+
+  // Of one signature; with `progress` what was collected before the job was continued is left out, and what is collected is saved.
+  Result<void> collect(std::size_t u, Progress* progress) {
+    const CandidateList& all = candidates_[u];
+    for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+      end = std::min(end_of_batch(begin), all.size());
+      if (progress != nullptr && progress->is_done(u, begin)) continue;
+      XFLOW_TRY(std::optional<std::string> triages, triages_of(workers_, worker_, collector_, u, ranges_[u], begin, end));
+      XFLOW_CHECK(collector_.collect(signatures_[u], u, all.part(begin, end), std::move(triages)));
+      if (options_.progress)
+        options_.progress(
+            fmt::format("{}: {} of {} candidates, {} rules", name(signatures_[u].kind()), end, all.size(), collector_.kept().size()));
+      if (progress != nullptr) XFLOW_CHECK(progress->save(collector_, u, end));
+    }
+    return {};
+  }
+
+  std::function<const GraphSignature&(const KeptRule&)> signature_of() const {
+    return [this](const KeptRule& k) -> const GraphSignature& { return signatures_[k.signature]; };
+  }
+
+  struct RuleTexts {
+    std::string directed;
+    std::string equations;
+    std::uint64_t directions = 0;  // of rules that can pay
+    std::uint64_t known = 0;       // of these, done by the rules beside
+  };
+  RuleTexts rule_texts() {
+    const std::string head = fmt::format("# Found, proved and minimised by\n#   {}\n", command_text(options_));
+    RuleTexts texts;
+    texts.directed =
+        head + "# Each can make some graph cheaper. What else derivations need stands in equations/" + options_.name + ".rules.\n";
+    texts.equations = head + "# What derivations need beside ../" + options_.name + ".rules: neither side is cheaper, for any sizes.\n";
+    Deriver beside;
+    for (const rules::Rule& r : options_.beside) (void)beside.add(r, true);  // what cannot be found in small graphs rewrites none
+    const auto is_known = [&](const KeptRule& k, bool back) {
+      if (beside.size() == 0) return false;
+      const Candidate c = back ? Candidate{k.candidate.target, k.candidate.source} : k.candidate;
+      const FlatEquation equation = GeneralShapes(signatures_[k.signature], c).concrete(beside.vocabulary());
+      const bool rewrites = beside.derives(equation, options_.limits, Goal::rewrite);
+      texts.known += rewrites ? 1 : 0;
+      return rewrites;
+    };
+    for (const KeptRule& k : collector_.kept()) {
+      if (!k.needed || !k.proved) continue;
+      ++summary_.rules;
+      const bool forwards = k.gain.forwards || k.pair;
+      if (forwards && !is_known(k, false)) texts.directed += "\n" + rules::print(k.rule);
+      if (k.back && !is_known(k, true)) texts.directed += "\n" + rules::print(*k.back);
+      if (!forwards && !k.back) texts.equations += "\n" + rules::print(k.rule);
+      texts.directions += (forwards ? 1 : 0) + (k.back ? 1 : 0);
+    }
+    return texts;
+  }
+
+  void report_rules(const RuleTexts& texts) {
+    const MinimizeCounts& counts = collector_.counts();
+    report_["candidates"] = counts.candidates;
+    report_["derived"] = counts.derived;
+    report_["follow_from_unproved"] = counts.follow_from_unproved;
+    report_["differ_on_more_numbers"] = counts.accidents;
+    report_["kept"] = counts.kept;
+    report_["eliminated"] = counts.eliminated;
+    report_["rules"] = summary_.rules;
+    report_["all_rounds_proved"] = all_proved_;
+    report_["directions_that_can_pay"] = texts.directions;
+    report_["done_by_rules_beside"] = texts.known;
+    for (const auto& [verdict, count] : counts.verdicts) report_["verdicts"][verifier::name(verdict)] = count;
+    report_["unproved"] = collector_.unproved();
+    for (const auto& [verdict, count] : counts.verdicts)
+      if (verdict != verifier::Verdict::proved) summary_.unproved += count;
+  }
+
+  const GenerateOptions& options_;
+  Workers& workers_;
+  const std::vector<GraphSignature> signatures_;
+  const Checkpoint& checkpoint_;
+  PieceWorker worker_;
+  StepTimes times_;
+  GenerateSummary summary_;
+  ordered_json report_;
+  std::vector<CandidateList> candidates_;  // by signature, as ranges_
+  std::vector<std::size_t> ranges_;
+  RuleCollector collector_{options_.limits, {}};
+  bool all_proved_ = false;
 };
 
-PieceWorker::PieceWorker(const GenerateOptions& options) : options_(options), plans_(std::make_shared<PlanCache>()) {}
-PieceWorker::~PieceWorker() = default;
-
-Result<std::string> PieceWorker::run(const std::string& piece) {
-  std::unique_ptr<Tools> tools;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      tools = std::move(idle_.back());
-      idle_.pop_back();
-    }
-  }
-  if (!tools) {
-    tools = std::make_unique<Tools>();
-    XFLOW_TRY(tools->signatures, signatures_of(options_));
-    for (GraphSignature& u : tools->signatures) u.share_plans(plans_);
-  }
-  Result<std::string> result = run(piece, *tools);
-  const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(tools));
-  return result;
-}
-
-void PieceWorker::forget() {
-  const std::lock_guard lock(mutex_);
-  idle_.clear();
-  plans_->clear();
-  give_memory_back();
-}
-
-Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) const {
-  XFLOW_TRY(const Checkpoint checkpoint, Checkpoint::open(work_folder(options_.out), identity(options_)));
-  std::istringstream words(piece.substr(0, piece.find('\n')));
-  std::string kind;
-  std::size_t signature = 0;
-  std::size_t number = 0;
-  std::size_t count = 1;
-  words >> kind;
-  const auto drop_finder = [&] {
-    if (!tools.finder) return;
-    tools.finder.reset();
-    tools.signatures[tools.signature].forget_plans();
-    plans_->clear();
-    give_memory_back();
-  };
-  if (pieces::is_one(kind)) {
-    drop_finder();
-    if (!tools.collector)
-      tools.collector = std::make_unique<CollectWorker>(
-          tools.signatures, options_.limits, verifier::Options(), [&](std::size_t u, std::size_t ranges) -> Result<CandidateList> {
-            XFLOW_TRY(const Checkpoint files, Checkpoint::open(work_folder(options_.out), identity(options_)));
-            XFLOW_TRY(Grouped grouped, read_candidates(options_, files, tools.signatures[u], u, ranges));
-            return std::move(grouped.candidates);
-          });
-    return tools.collector->run(piece);
-  }
-  words >> signature >> number;
-  if (!words || signature >= tools.signatures.size()) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", piece));
-  if (!tools.finder || tools.signature != signature) {
-    drop_finder();
-    tools.finder = std::make_unique<Candidates>(tools.signatures[signature], enumeration(options_));
-    tools.signature = signature;
-    tools.has_learned = false;
-  }
-  if (kind == "graphs") return enumerate_part(checkpoint, *tools.finder, signature, number);
-  if (!(words >> count) || count == 0) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", piece));
-  if (!tools.has_learned) XFLOW_CHECK(learn(options_, checkpoint, tools.signatures[signature], *tools.finder, signature));
-  tools.has_learned = true;
-  return group_range(options_, checkpoint, tools.signatures[signature], *tools.finder, signature, number, count);
-}
+}  // namespace
 
 Result<std::optional<GenerateOptions>> job_in(const std::string& out) {
   XFLOW_TRY(const std::optional<std::string> text, Checkpoint::identity_of(work_folder(out)));
@@ -483,138 +371,12 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
   constexpr std::size_t kMostOperators = 6;
   if (options.max_operators > kMostOperators)
     return fail(ErrorCode::invalid_argument, fmt::format("--max-ops is at most {}, found {}", kMostOperators, options.max_operators));
-  XFLOW_TRY(const std::vector<GraphSignature> signatures, signatures_of(options));
+  XFLOW_TRY(std::vector<GraphSignature> signatures, signatures_of(options));
   XFLOW_TRY(const Checkpoint checkpoint, Checkpoint::open(work_folder(options.out), identity(options)));
-  GenerateSummary summary;
-  ordered_json report;
-  report["command"] = command_text(options);
-  RuleCollector collector(options.limits, {});
-  std::vector<CandidateList> all;
-  std::vector<std::size_t> ranges_of_signature;
-  PieceWorker worker(options);
-  StepTimes times;
-  for (std::size_t u = 0; u < signatures.size(); ++u) {
-    const std::string kind = name(signatures[u].kind());
-    std::vector<std::pair<std::string, std::string>> pieces;
-    pieces.reserve(kParts);
-    for (std::size_t part = 0; part < kParts; ++part) pieces.emplace_back(fmt::format("graphs {} {}", u, part), graphs_name(u, part));
-    XFLOW_CHECK(run_missing(options, checkpoint, workers, worker, kind + ": graphs", pieces));
-    std::uint64_t records = 0;
-    std::vector<std::uint64_t> raw(options.max_operators + 1);
-    std::vector<std::uint64_t> plain(options.max_operators + 1);
-    std::uint64_t without_value = 0;
-    for (std::size_t part = 0; part < kParts; ++part) {
-      XFLOW_TRY(const GraphsHeader header, read_header(checkpoint, u, part));
-      records += header.records;
-      without_value += header.without_value;
-      for (std::size_t k = 0; k <= options.max_operators; ++k) {
-        raw[k] += header.raw[k];
-        plain[k] += header.plain[k];
-      }
-    }
-    times.enumerated += times.lap();
-    const std::size_t ranges = ranges_of(options, records);
-    pieces.clear();
-    for (std::size_t r = 0; r < ranges; ++r) pieces.emplace_back(fmt::format("candidates {} {} {}", u, r, ranges), candidates_name(u, r));
-    XFLOW_CHECK(run_missing(options, checkpoint, workers, worker, kind + ": ranges of fingerprints", pieces));
-    ranges_of_signature.push_back(ranges);
-    XFLOW_TRY(Grouped grouped, read_candidates(options, checkpoint, signatures[u], u, ranges));
-    ordered_json part;
-    part["tensors"] = kind;
-    part["enumerated_by_operators"] = counts_json(raw);
-    part["of_one_output"] = counts_json(plain);
-    part["without_value"] = without_value;
-    part["graphs"] = grouped.counts.graphs;
-    part["classes"] = grouped.counts.classes;
-    part["pairs"] = grouped.counts.pairs;
-    part["follow_from_smaller"] = grouped.counts.reducible;
-    part["accidents"] = grouped.counts.accidents;
-    part["ignore_an_input"] = grouped.counts.idle;
-    part["identities_outside_of_products"] = grouped.counts.in_vain;
-    part["read_different_inputs"] = grouped.counts.dropped;
-    part["pairs_without_gain"] = grouped.counts.no_gain;
-    part["candidates"] = grouped.candidates.size();
-    report["signatures"].push_back(part);
-    summary.graphs += grouped.counts.graphs;
-    summary.candidates += grouped.candidates.size();
-    all.push_back(std::move(grouped.candidates));
-    times.grouped += times.lap();
-  }
-  const auto signature_of = [&](const KeptRule& k) -> const GraphSignature& { return signatures[k.signature]; };
-  worker.forget();  // what graphs were found with
-  Progress progress(options, checkpoint);
-  XFLOW_CHECK(progress.restore(collector, signatures));
-  collector.share([&](const std::vector<std::string>& questions) { return answers(workers, worker, questions); }, workers.width());
-  bool all_proved = false;
-  for (int round = 0; round < 3 && !all_proved; ++round) {
-    // Rules that were not proved for all ranks, or changed their form, may have been used: again, without them.
-    if (round > 0) collector.begin_again();
-    for (std::size_t u = 0; u < signatures.size(); ++u) {
-      for (std::size_t begin = 0; begin < all[u].size();) {
-        const std::size_t end = std::min(end_of_batch(begin), all[u].size());
-        if (round > 0 || !progress.is_done(u, begin)) {
-          XFLOW_TRY(std::optional<std::string> triages, triages_of(workers, worker, collector, u, ranges_of_signature[u], begin, end));
-          XFLOW_CHECK(collector.collect(signatures[u], u, all[u].part(begin, end), std::move(triages)));
-          if (options.progress)
-            options.progress(
-                fmt::format("{}: {} of {} candidates, {} rules", name(signatures[u].kind()), end, all[u].size(), collector.kept().size()));
-          if (round == 0) XFLOW_CHECK(progress.save(collector, u, end));
-        }
-        begin = end;
-      }
-    }
-    collector.eliminate();
-    times.derived += times.lap();
-    XFLOW_TRY(all_proved, collector.prove(signature_of));
-    times.proved += times.lap();
-  }
-  times.derived -= collector.proving().count();
-  times.proved += collector.proving().count();
-  XFLOW_CHECK(collector.direct(signature_of));
-  const std::string head = fmt::format("# Found, proved and minimised by\n#   {}\n", command_text(options));
-  std::string directed =
-      head + "# Each can make some graph cheaper. What else derivations need stands in equations/" + options.name + ".rules.\n";
-  std::string equations = head + "# What derivations need beside ../" + options.name + ".rules: neither side is cheaper, for any sizes.\n";
-  std::uint64_t directions = 0;
-  std::uint64_t known = 0;
-  Deriver beside;
-  for (const rules::Rule& r : options.beside) (void)beside.add(r, true);  // what cannot be found in small graphs rewrites none
-  const auto is_known = [&](const KeptRule& k, bool back) {
-    if (beside.size() == 0) return false;
-    const Candidate c = back ? Candidate{k.candidate.target, k.candidate.source} : k.candidate;
-    const FlatEquation equation = GeneralShapes(signature_of(k), c).concrete(beside.vocabulary());
-    const bool rewrites = beside.derives(equation, options.limits, Goal::rewrite);
-    known += rewrites ? 1 : 0;
-    return rewrites;
-  };
-  for (const KeptRule& k : collector.kept()) {
-    if (!k.needed || !k.proved) continue;
-    ++summary.rules;
-    const bool forwards = k.gain.forwards || k.pair;
-    if (forwards && !is_known(k, false)) directed += "\n" + rules::print(k.rule);
-    if (k.back && !is_known(k, true)) directed += "\n" + rules::print(*k.back);
-    if (!forwards && !k.back) equations += "\n" + rules::print(k.rule);
-    directions += (forwards ? 1 : 0) + (k.back ? 1 : 0);
-  }
-  const MinimizeCounts& counts = collector.counts();
-  report["candidates"] = counts.candidates;
-  report["derived"] = counts.derived;
-  report["follow_from_unproved"] = counts.follow_from_unproved;
-  report["differ_on_more_numbers"] = counts.accidents;
-  report["kept"] = counts.kept;
-  report["eliminated"] = counts.eliminated;
-  report["rules"] = summary.rules;
-  report["all_rounds_proved"] = all_proved;
-  report["directions_that_can_pay"] = directions;
-  report["done_by_rules_beside"] = known;
-  for (const auto& [verdict, count] : counts.verdicts) report["verdicts"][verifier::name(verdict)] = count;
-  report["unproved"] = collector.unproved();
-  for (const auto& [verdict, count] : counts.verdicts)
-    if (verdict != verifier::Verdict::proved) summary.unproved += count;
-  XFLOW_CHECK(write_results(options, checkpoint, directed, equations, report.dump(1) + "\n", workers.threads()));
-  times.proved += times.lap();
-  XFLOW_CHECK(checkpoint.write("seconds", times.text()));
-  return summary;
+  Job job(options, workers, std::move(signatures), checkpoint);
+  XFLOW_CHECK(job.enumerate());
+  XFLOW_CHECK(job.collect());
+  return job.write();
 }
 
 }  // namespace xflow::generator

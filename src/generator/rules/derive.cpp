@@ -9,75 +9,16 @@
 #include "src/egraph/cheapest.h"
 #include "src/egraph/egraph_terms.h"
 #include "src/egraph/numbers.h"
+#include "src/generator/rules/derive_direction.h"
 #include "src/generator/rules/rule_directions.h"
-#include "src/ops/operator.h"
-#include "src/rules/apply.h"
-#include "src/rules/match.h"
 
 namespace xflow::generator {
 
 using rules::PatternNode;
 using rules::PatternOperand;
 
-// How many operations a term of a rule has, written as a tree, where its variables have `of_variable[k]` each.
-struct Deriver::TreeSize {
-  int operations = 0;
-  std::vector<int> reads;  // by variable, how often
-
-  int with(const std::vector<int>& of_variable) const {
-    int size = operations;
-    for (std::size_t k = 0; k < reads.size(); ++k) size += reads[k] * of_variable[k];
-    return size;
-  }
-  TreeSize& operator+=(const TreeSize& other) {
-    operations += other.operations;
-    for (std::size_t k = 0; k < reads.size(); ++k) reads[k] += other.reads[k];
-    return *this;
-  }
-};
-
-// One way to use a rule: its pattern, the order in which its operations are looked for, and what it made before.
-struct Deriver::Direction {
-  // An operation is looked for among the terms equal to what stands in `slot`, as their output `output`; without a slot anywhere.
-  struct Item {
-    int node = 0;
-    std::uint32_t output = 0;
-    std::optional<std::size_t> slot;
-    std::uint64_t operator_bit = 0;
-  };
-  std::size_t rule = 0;
-  std::shared_ptr<const rules::Pattern> pattern;
-  std::vector<Item> items;
-  std::uint64_t operators = 0;       // bits of all
-  std::vector<std::size_t> outputs;  // slots, in the order of the rule's outputs
-  std::vector<TreeSize> made;        // by output: of what the target makes
-  // By what was matched: operations, types of variables.
-  mutable std::unordered_map<std::uint64_t, std::unique_ptr<FlatGraph>> targets;
-};
-
-// What stands where in the e-graph.
-struct Deriver::Match {
-  static constexpr std::size_t kSlots = 20;
-  static constexpr std::size_t kNodes = 8;
-  static constexpr TermId kNone = 0xFFFFFFFF;
-
-  std::uint32_t direction = 0;
-  std::uint32_t swapped = 0;  // by pattern node, one bit
-  std::array<TermId, kSlots> slots;
-  std::array<TermId, kNodes> nodes;  // by pattern node: one of its terms
-
-  bool is_swapped(std::size_t node) const { return (swapped >> node & 1) != 0; }
-};
-
 Deriver::Deriver() : first_memory_(std::size_t{1} << 18), memory_(first_memory_.data(), first_memory_.size()) {}
 Deriver::~Deriver() = default;
-
-namespace {
-
-// Of sets of operators in which few others may seem to be.
-std::uint64_t bit_of(ir::OperatorId op) { return std::uint64_t{1} << (static_cast<unsigned>(op) % 64); }
-
-}  // namespace
 
 Result<std::size_t> Deriver::add(const rules::Rule& rule, bool as_written) {
   const std::size_t number = rules_.size();
@@ -286,133 +227,6 @@ class Deriver::Finder {
   std::size_t left_ = 0;
   Match match_;
 };
-
-std::vector<std::pair<TermId, TermId>> Deriver::premises(const Direction& direction, const EGraph& graph, const Match& match) const {
-  std::vector<std::pair<TermId, TermId>> result;
-  const auto same = [&](TermId a, TermId b) {
-    if (a != b) result.emplace_back(a, b);
-  };
-  for (std::size_t k = 0; k < direction.pattern->nodes().size(); ++k) {
-    const PatternNode& node = direction.pattern->nodes()[k];
-    const EqTerm& term = graph.term(match.nodes[k]);
-    const std::span<const TermId> operands(term.operands.data(), term.count);
-    for (std::size_t o = 0; o < node.outputs.size(); ++o) {
-      const TermId output = o == term.output ? match.nodes[k] : *graph.lookup(term.op, static_cast<std::uint8_t>(o), operands);
-      same(match.slots[node.outputs[o]], output);
-      for (std::size_t i = 0; i < term.count; ++i) same(term.operands[i], graph.term(output).operands[i]);
-    }
-    for (std::size_t i = 0; i < node.operands.size(); ++i) {
-      const TermId operand = term.operands[match.is_swapped(k) ? 1 - i : i];
-      if (node.operands[i].kind == PatternOperand::Kind::value) {
-        same(match.slots[node.operands[i].slot], operand);
-        continue;
-      }
-      // A number that is equal to a term.
-      for (const TermId t : graph.members(operand)) {
-        const EqTerm& m = graph.term(t);
-        const auto number = m.op == EqTerm::kInput ? std::nullopt : vocabulary_.fills(static_cast<OpRef>(m.op));
-        if (!number || !(ir::Real(*number) == node.operands[i].literal)) continue;
-        same(operand, t);
-        break;
-      }
-    }
-  }
-  return result;
-}
-
-const FlatGraph* Deriver::target_of(const Direction& direction, const EGraph& graph, const Match& match) {
-  const rules::Pattern& pattern = *direction.pattern;
-  std::uint64_t key = match.swapped;
-  for (const rules::PatternVariable& v : pattern.variables()) key = mix(key ^ static_cast<std::uint64_t>(graph.type(match.slots[v.slot])));
-  for (std::size_t k = 0; k < pattern.nodes().size(); ++k) {
-    const EqTerm& term = graph.term(match.nodes[k]);
-    key = mix(key ^ term.op);
-    // Numbers are of any shape: a product with a tensor of ones can be larger than its other operand.
-    for (const TermId operand : std::span(term.operands.data(), term.count))
-      key = mix(key ^ static_cast<std::uint64_t>(graph.type(operand)));
-  }
-  auto& targets = direction.targets;
-  const auto [found, added] = targets.try_emplace(key);
-  if (!added) return found->second.get();
-  ++targets_;
-  // The graph that was found, on inputs of its own.
-  ir::Arena arena;
-  ops::Typing typing(arena.symbols());
-  std::vector<std::optional<ir::ValueId>> slots(pattern.slots());
-  std::vector<ir::ValueId> inputs;
-  for (const rules::PatternVariable& v : pattern.variables()) {
-    const std::vector<std::int64_t>& dims = vocabulary_.dims(graph.type(match.slots[v.slot]));
-    inputs.push_back(arena.input(ir::TensorType{ir::DataType::float32, true, ir::polys(dims)}, static_cast<std::uint32_t>(inputs.size())));
-    slots[v.slot] = inputs.back();
-  }
-  std::vector<std::optional<ir::NodeId>> nodes(pattern.nodes().size());
-  const auto build = [&](auto&& self, std::size_t index) -> bool {
-    if (nodes[index]) return true;
-    const PatternNode& node = pattern.nodes()[index];
-    const EqTerm& term = graph.term(match.nodes[index]);
-    std::vector<ir::ValueId> operands;
-    for (std::size_t k = 0; k < node.operands.size(); ++k) {
-      const PatternOperand& o = node.operands[k];
-      if (o.kind == PatternOperand::Kind::literal) {
-        const TermId number = term.operands[match.is_swapped(index) ? 1 - k : k];
-        const auto literal = o.literal.rational();
-        const auto filled = literal
-                                ? ops::apply(arena, typing, ops::id_of("full"), {},
-                                             {{"shape", ir::polys(vocabulary_.dims(graph.type(number)))}, {"value", ir::Real(*literal)}})
-                                : Result<ir::NodeId>(fail(ErrorCode::unsupported, "a number that is not rational"));
-        if (!filled) return false;
-        operands.push_back({*filled, 0});
-        continue;
-      }
-      if (o.node >= 0 && !self(self, static_cast<std::size_t>(o.node))) return false;
-      if (!slots[o.slot]) return false;
-      operands.push_back(*slots[o.slot]);
-    }
-    const auto made = ops::apply(arena, typing, node.op, operands, vocabulary_.attributes(static_cast<OpRef>(term.op)));
-    if (!made) return false;
-    nodes[index] = *made;
-    for (std::size_t k = 0; k < node.outputs.size() && k < arena.node(*made).outputs.size(); ++k)
-      slots[node.outputs[k]] = ir::ValueId{*made, static_cast<std::uint32_t>(k)};
-    return true;
-  };
-  ir::Graph source;
-  std::optional<ir::NodeId> root;
-  for (std::size_t k = 0; k < pattern.nodes().size(); ++k) {
-    if (!pattern.nodes()[k].is_root) continue;
-    if (!build(build, k)) return nullptr;
-    if (!root) root = nodes[k];
-    for (std::uint32_t o = 0; o < arena.node(*nodes[k]).outputs.size(); ++o) source.outputs.push_back({*nodes[k], o});
-  }
-  for (const std::size_t s : direction.outputs) {
-    if (!slots[s]) return nullptr;
-    source.outputs.push_back(*slots[s]);
-  }
-  const ir::Uses uses(arena, source);
-  std::optional<FlatGraph> target;
-  rules::MatchOptions options;
-  options.fast_math = true;
-  rules::match(pattern, arena, uses, *root, options, [&](rules::Match& m) {
-    // Of the occurrences the one that gives every output its place.
-    for (std::size_t k = 0; k < direction.outputs.size(); ++k)
-      if (m.outputs[k] != *slots[direction.outputs[k]]) return true;
-    const auto replaced = rules::apply(arena, m);
-    if (!replaced) return true;
-    std::vector<ir::ValueId> values;
-    for (const ir::ValueId output : m.outputs) {
-      const auto to = replaced->find(output);
-      values.push_back(to == replaced->end() ? output : to->second);
-    }
-    auto flat = vocabulary_.flatten(arena, inputs, values);
-    if (flat) target = *std::move(flat);
-    return !target.has_value();
-  });
-  if (target) {
-    for (const FlatNode& n : target->nodes)
-      if (n.operands.size() > EqTerm::kOperands) return nullptr;
-    targets[key] = std::make_unique<FlatGraph>(*std::move(target));
-  }
-  return targets[key].get();
-}
 
 // One e-graph, from its terms to the answer.
 class Deriver::Derivation {

@@ -104,6 +104,7 @@ class Deriver {
   struct TreeSize;
   class Finder;
   class Derivation;
+  class TargetBuilder;
 
   void add_direction(std::size_t rule, const rules::Rule& direction);
   // Pairs of equal terms of which a match takes one for the other.

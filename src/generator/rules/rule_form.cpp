@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <set>
 #include <vector>
 
+#include "src/generator/rules/batch_sequences.h"
 #include "src/ops/operator.h"
 
 namespace xflow::generator {
@@ -32,7 +32,8 @@ class FormWriter {
         form_(form),
         small_ranks_(small_ranks),
         broadcasts_(open.broadcasts),
-        shapes_(signature, candidate, open.equal) {
+        shapes_(signature, candidate, open.equal),
+        batches_(signature, candidate, shapes_.inputs()) {
     if (open.scalars) name_scalars();
     for (std::size_t k = 0; k < shapes_.inputs().size(); ++k) names_[shapes_.inputs()[k]] = numbered(kInputNames, k);
   }
@@ -40,7 +41,7 @@ class FormWriter {
   // Why there is no text, in words.
   const std::string& why() const { return failed_; }
   std::optional<std::string> text() {
-    if (form_ == Form::batches || form_ == Form::batch) find_batches();
+    if (form_ == Form::batches || form_ == Form::batch) batches_.find(form_ == Form::batch);
     const std::vector<std::string> source = side(candidate_.source, true);
     const std::vector<std::string> target = side(candidate_.target, false);
     if (!failed_.empty()) return std::nullopt;
@@ -345,85 +346,17 @@ class FormWriter {
     return statements;
   }
 
-  // Batches: every input has a sequence of its own; what is added or concatenated has the same.
-  using Batch = std::vector<int>;
-  int batch_root(int b) const {
-    while (batch_parents_[static_cast<std::size_t>(b)] != b) b = batch_parents_[static_cast<std::size_t>(b)];
-    return b;
-  }
-  void same_batch(int a, int b) {
-    const int x = batch_root(a);
-    const int y = batch_root(b);
-    batch_parents_[static_cast<std::size_t>(std::max(x, y))] = std::min(x, y);
-  }
-  Batch normal(Batch b) const {
-    for (int& x : b) x = batch_root(x);
-    std::sort(b.begin(), b.end());
-    b.erase(std::unique(b.begin(), b.end()), b.end());
-    std::erase_if(b, [&](int x) { return no_batch_.contains(x); });
-    return b;
-  }
-  void same_batch(Batch a, Batch b) {
-    a = normal(std::move(a));
-    b = normal(std::move(b));
-    if (a == b) return;
-    if (a.size() == b.size()) {
-      for (std::size_t k = 0; k < a.size(); ++k) same_batch(a[k], b[k]);
-      return;
-    }
-    if (a.size() < b.size()) std::swap(a, b);
-    // What only one side has is no batch at all: weights.
-    if (std::includes(a.begin(), a.end(), b.begin(), b.end())) {
-      for (const int x : a)
-        if (std::find(b.begin(), b.end(), x) == b.end()) no_batch_.insert(x);
-      return;
-    }
-    for (const int x : a)
-      for (const int y : b) same_batch(x, y);
-  }
-  void find_batches() {
-    for (std::size_t k = 0; k < shapes_.inputs().size(); ++k) batch_parents_.push_back(form_ == Form::batch ? 0 : static_cast<int>(k));
-    for (int round = 0; round < 3; ++round) {
-      std::map<const SmallGraph*, std::vector<Batch>> all;
-      for (const SmallGraph* graph : {&candidate_.source, &candidate_.target}) {
-        std::vector<Batch>& values = all[graph];
-        values.resize(signature_.leaves().size());
-        for (std::size_t k = 0; k < shapes_.inputs().size(); ++k) values[shapes_.inputs()[k]] = {static_cast<int>(k)};
-        for (const SmallGraphNode& n : graph->nodes) {
-          const Choice& c = signature_.choice(n.choice);
-          Batch b = values[n.operands[0]];
-          if (n.operands.size() == 2) {
-            const Batch& other = values[n.operands[1]];
-            const bool number = is_constant(n.operands[1]);
-            const bool number_first = is_constant(n.operands[0]);
-            if (c.shape == Shape::matmul) {
-              b.insert(b.end(), other.begin(), other.end());
-            } else if (number_first) {
-              b = other;
-            } else if (!number) {
-              same_batch(b, other);
-            }
-          }
-          for (std::size_t k = 0; k < c.outputs; ++k) values.push_back(normal(b));
-        }
-      }
-      for (std::size_t k = 0; k < candidate_.source.outputs.size(); ++k)
-        if (!is_constant(candidate_.source.outputs[k]) && !is_constant(candidate_.target.outputs[k]))
-          same_batch(all[&candidate_.source][candidate_.source.outputs[k]], all[&candidate_.target][candidate_.target.outputs[k]]);
-      batches_ = std::move(all);
-    }
-  }
   // The name of the sequence of a value's batch; empty where it has none. What has several is no operand of a transpose.
   const std::string& batch_of(const SmallGraph& graph, std::size_t value) {
     static const std::string kNone;
-    const Batch b = normal(batches_[&graph][value]);
+    const std::vector<int> b = batches_.of(graph, value);
     if (b.empty()) return kNone;
     if (b.size() > 1) fail("a transpose is of what has several batches");
     return batch_name(b[0]);
   }
   const std::string& batch_name(int b) {
     static constexpr std::array<const char*, 6> kNames = {"B", "C", "U", "V", "W", "X"};
-    return batch_names_.try_emplace(batch_root(b), numbered(kNames, batch_names_.size())).first->second;
+    return batch_names_.try_emplace(batches_.root(b), numbered(kNames, batch_names_.size())).first->second;
   }
 
   std::vector<std::string> declarations() {
@@ -433,8 +366,8 @@ class FormWriter {
       const std::uint8_t input = shapes_.inputs()[k];
       std::vector<std::string> dims;
       if (form_ == Form::batches || form_ == Form::batch) {
-        const int root = batch_root(static_cast<int>(k));
-        if (!no_batch_.contains(root)) dims.push_back(batch_name(root) + "..");
+        const int root = batches_.root(static_cast<int>(k));
+        if (batches_.has_batch(root)) dims.push_back(batch_name(root) + "..");
       }
       const std::vector<Parts> parts = shapes_.dims(input);
       const bool kernel = signature_.is_kernel(signature_.leaves()[input].type);
@@ -532,10 +465,8 @@ class FormWriter {
   std::map<Parts, std::string> whole_names_;
   std::array<bool, 4> axis_bound_{};
   std::size_t last_axis_ = 0;  // the one that was named last
-  std::vector<int> batch_parents_;
-  std::set<int> no_batch_;
+  BatchSequences batches_;
   std::map<int, std::string> batch_names_;
-  std::map<const SmallGraph*, std::vector<Batch>> batches_;
 };
 
 }  // namespace

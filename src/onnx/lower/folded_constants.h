@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "src/onnx/document/document.h"
-#include "src/onnx/lift/lift.h"
 #include "src/onnx/lift/folded_shapes.h"
+#include "src/onnx/lift/lift.h"
 #include "src/onnx/lower/lower.h"
 
 namespace xflow::onnx_io {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "src/onnx/document/document_writer.h"
-#include "src/onnx/lift/lift.h"
 #include "src/onnx/lift/folded_shapes.h"
+#include "src/onnx/lift/lift.h"
 
 namespace xflow::onnx_io {
 
