@@ -29,7 +29,7 @@
 #include "src/eval/evaluate.h"
 #include "src/onnx/document/document_writer.h"
 #include "src/onnx/lower/lower.h"
-#include "src/optimizer/engine.h"
+#include "src/optimizer/load_rules.h"
 #include "src/search/rule_rewriter.h"
 
 namespace xflow {

@@ -18,7 +18,7 @@
 #include "src/devices/gpu/gpu.h"
 #include "src/devices/gpu/gpu_device.h"
 #include "src/eval/compare.h"
-#include "src/optimizer/engine.h"
+#include "src/optimizer/load_rules.h"
 #include "src/runtime/median.h"
 #include "src/runtime/plan.h"
 #include "src/search/run_limits.h"

@@ -16,7 +16,7 @@
 #include "src/devices/profile/profile_device.h"
 #include "src/devices/runner/runner_device.h"
 #include "src/onnx/document/document.h"
-#include "src/optimizer/engine.h"
+#include "src/optimizer/load_rules.h"
 #include "src/optimizer/remeasured_search.h"
 #include "src/search/rule_rewriter.h"
 #include "src/validation/sized_model.h"

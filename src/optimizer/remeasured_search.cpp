@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "src/cost/live_cost.h"
 
@@ -32,30 +33,45 @@ void remeasure(cost::CostModel& model, const ir::Graph& graph, search::Outcome& 
 
 }  // namespace
 
+RemeasuredSearch::RemeasuredSearch(ir::Arena& arena, const ir::Graph& graph, cost::CostModel& model, search::Rewriter& rewriter,
+                                   search::Options options)
+    : arena_(arena), graph_(graph), model_(model), rewriter_(rewriter), max_seconds_(options.max_seconds), next_(std::move(options)) {
+  next_.interrupt = [this](double used) {
+    if (has_asked_ || used < kPartOfFirst || model_.statistics().provisional == 0) return false;
+    has_asked_ = true;
+    return model_.measure_again({});
+  };
+}
+
+search::Outcome RemeasuredSearch::run() {
+  ++searches_;
+  return search::search(
+      arena_, graph_, rewriter_, [this](const ir::WorkGraph& work) { return model_.follow(work); }, next_);
+}
+
+bool RemeasuredSearch::restarts(search::Outcome& outcome) {
+  if (next_.stop && next_.stop()) return false;
+  const std::array graphs = {graph_, outcome.best};
+  if (outcome.stop != search::StopReason::interrupt && !model_.measure_again(graphs)) return false;
+  model_.forget();
+  if (searches_ == kMostSearches) {
+    remeasure(model_, graph_, outcome);
+    return false;
+  }
+  next_.interrupt = nullptr;
+  if (max_seconds_) {
+    const double least = seconds_to_restart(outcome);
+    next_.max_seconds = std::max(least, outcome.stop == search::StopReason::interrupt ? kPartOfFirst * *max_seconds_ : 0);
+  }
+  return true;
+}
+
 search::Outcome remeasured_search(ir::Arena& arena, const ir::Graph& graph, cost::CostModel& model, search::Rewriter& rewriter,
                                   const search::Options& options) {
-  const auto follow = [&](const ir::WorkGraph& work) { return model.follow(work); };
-  search::Options next = options;
-  bool asked = false;
-  next.interrupt = [&](double used) {
-    if (asked || used < kPartOfFirst || model.statistics().provisional == 0) return false;
-    asked = true;
-    return model.measure_again({});
-  };
-  for (int searches = 1;; ++searches) {
-    search::Outcome outcome = search::search(arena, graph, rewriter, follow, next);
-    const std::array graphs = {graph, outcome.best};
-    if (next.stop && next.stop()) return outcome;
-    if (outcome.stop != search::StopReason::interrupt && !model.measure_again(graphs)) return outcome;
-    model.forget();
-    if (searches == kMostSearches) {
-      remeasure(model, graph, outcome);
-      return outcome;
-    }
-    next.interrupt = nullptr;
-    if (!next.max_seconds) continue;
-    const double least = seconds_to_restart(outcome);
-    next.max_seconds = std::max(least, outcome.stop == search::StopReason::interrupt ? kPartOfFirst * *options.max_seconds : 0);
+  RemeasuredSearch search(arena, graph, model, rewriter, options);
+  for (;;) {
+    search::Outcome outcome = search.run();
+    if (!search.restarts(outcome)) return outcome;
   }
 }
 

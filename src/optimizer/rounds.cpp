@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "src/optimizer/engine.h"
-
 namespace xflow::api {
 namespace {
 
@@ -46,11 +44,11 @@ void add_kernels(KernelReport& kernels, const KernelReport& more) {
 
 }  // namespace
 
-void add_run(GateReport& run, const GateReport& later, const std::string& against) {
+void add_run(GateReport& run, const GateReport& later, const Acceptance& acceptance) {
   run.time += later.time;
   if (!later.run) return;
-  if (!against.empty()) {
-    run.others.push_back("another search on the result, against the result: " + against);
+  if (!acceptance) {
+    run.others.push_back("another search on the result, against the result: " + acceptance.reason);
     return;
   }
   for (const GateComparison& c : later.comparisons)
@@ -89,7 +87,7 @@ void add_search(OptimizeReport& report, OptimizeReport round) {
 
 void add_round(OptimizeReport& report, OptimizeReport round) {
   report.search.stop_reason = round.search.stop_reason;
-  add_run(report.gate, round.gate, round.improved ? "" : round.reason);
+  add_run(report.gate, round.gate, round.improved ? accepted() : refused(round.reason));
   if (round.improved) {
     report.predicted.after = round.predicted.after;
     report.constant_bytes.after = round.constant_bytes.after;

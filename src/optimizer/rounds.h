@@ -7,8 +7,12 @@
 #include <optional>
 #include <string>
 
+#include "src/support/acceptance.h"
+
 namespace xflow::api {
 
+// What a search may take where no budget is given.
+constexpr double kDefaultSeconds = 30;
 // So many searches at most, each on the result of the one before.
 constexpr int kMostRounds = 32;
 
@@ -17,9 +21,8 @@ constexpr int kMostRounds = 32;
 // and finds nothing.
 std::optional<OptimizeOptions> options_of_next_round(const OptimizeOptions& options, const OptimizeReport& report);
 
-// Adds a run of a result against the one before it to what is known of the first of these results. `against`: why it was not shipped; empty
-// if it was.
-void add_run(GateReport& run, const GateReport& later, const std::string& against);
+// Adds a run of a result against the one before it to what is known of the first of these results.
+void add_run(GateReport& run, const GateReport& later, const Acceptance& acceptance);
 
 // Adds the work of a search and, where it improved something, what was found, to the report of another one.
 void add_search(OptimizeReport& report, OptimizeReport round);

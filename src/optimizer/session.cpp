@@ -6,7 +6,7 @@
 #include "src/devices/gpu/gpu_device.h"
 #include "src/devices/profile/profile_device.h"
 #include "src/devices/runner/runner_device.h"
-#include "src/optimizer/engine.h"
+#include "src/optimizer/load_rules.h"
 
 namespace xflow::api {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "src/onnx/document/document_writer.h"
-#include "src/optimizer/engine.h"
 #include "src/optimizer/inner_graphs.h"
+#include "src/optimizer/load_rules.h"
 #include "src/search/rule_rewriter.h"
 #include "src/search/simplify.h"
 #include "xflow/optimize.h"

@@ -205,7 +205,7 @@ Result<InputSet> seeded_inputs(const ir::Arena& arena, std::span<const NamedInpu
   return set;
 }
 
-Result<eval::Tensor> nudged(const eval::Tensor& tensor, std::uint64_t seed) {
+Result<eval::Tensor> perturbed(const eval::Tensor& tensor, std::uint64_t seed) {
   if (!ir::is_floating(tensor.data_type)) return tensor;
   XFLOW_TRY(std::vector<double> values, eval::doubles(tensor));
   const double change = std::ldexp(8.0, -digits_after_point(tensor.data_type));

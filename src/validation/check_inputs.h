@@ -34,7 +34,7 @@ Result<InputSet> seeded_inputs(const ir::Arena& arena, std::span<const NamedInpu
 
 // The tensor with each finite element of a floating type larger or smaller by about eight units in its last place, as a seeded coin says;
 // of another type as it is. Eight, and not one, so that an output that goes in steps meets some. Errors: those of eval::doubles.
-Result<eval::Tensor> nudged(const eval::Tensor& tensor, std::uint64_t seed);
+Result<eval::Tensor> perturbed(const eval::Tensor& tensor, std::uint64_t seed);
 
 // The sets in files, in their order. Of an .npz file: arrays `NAME` or `in__NAME` are one set, `in2__NAME`, `in3__NAME` ... one more each;
 // arrays `out__NAME`, `out2__NAME` ... are somebody's results and not read. Of a folder: the files in it that end in .pb, in the order of

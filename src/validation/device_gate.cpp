@@ -22,15 +22,14 @@ using cost::Plan;
 // What will serve the model is another runtime. Gains below this were seen to be none there (docs/cost.md, The gate).
 constexpr double kLeastGain = 0.04;
 
-// Why a result that is faster here is not shipped all the same; empty if it is.
-std::string why_too_little(const GateReport& told) {
+Acceptance faster_by_enough(const GateReport& told) {
   double least = 1;
   for (const GateComparison& c : told.comparisons) least = std::min(least, c.ratio);
-  if (least <= 1 - kLeastGain) return {};
-  return fmt::format(
+  if (least <= 1 - kLeastGain) return accepted();
+  return refused(fmt::format(
       "it is faster here by less than {:g} %, {:.3f} of the original's time, and may be slower in another runtime: --runner measures it "
       "there",
-      100 * kLeastGain, least);
+      100 * kLeastGain, least));
 }
 
 template <typename Programs>
@@ -45,18 +44,24 @@ class Judge {
         programs_(programs),
         executor_(programs_.device()) {}
 
-  std::string run() {
+  Acceptance run() {
     GateReport& told = report_.gate;
     told.run = false;
     told.comparisons.clear();
     told.share_not_run = 0;
     const auto start = std::chrono::steady_clock::now();
-    auto against = prepare();
+    auto prepared = prepare();
     told.time += std::chrono::steady_clock::now() - start;
-    if (!against) against = "it could not be run: " + against.error().text();
-    if (!against->empty()) return told.reason = *against;
-    std::string reason = judge(executor_, ids_[0], ids_[1], labels_, gate_.options, gate_.limits, progress_, told);
-    return reason.empty() ? told.reason = why_too_little(told) : reason;
+    if (!prepared) prepared = refused("it could not be run: " + prepared.error().text());
+    if (!*prepared) {
+      told.reason = prepared->reason;
+      return *std::move(prepared);
+    }
+    Acceptance acceptance = judge(executor_, ids_[0], ids_[1], labels_, gate_.options, gate_.limits, progress_, told);
+    if (!acceptance) return acceptance;
+    acceptance = faster_by_enough(told);
+    told.reason = acceptance.reason;
+    return acceptance;
   }
 
  private:
@@ -68,14 +73,14 @@ class Judge {
     std::array<Plan, 2> plans;
   };
 
-  // Why the candidate is not to be run; empty if it is.
-  Result<std::string> prepare() {
+  // Whether the candidate can be run, and computes what the original does.
+  Result<Acceptance> prepare() {
     for (std::size_t k = 0; k < gate_.runs.shapes.size(); ++k) XFLOW_CHECK(plan(k));
     if (std::ranges::all_of(choices_, [](const Choice& choice) { return choice.plans[0].launches.empty(); }))
-      return std::string("nothing of it can be run here");
+      return refused("nothing of it can be run here");
     if (std::ranges::all_of(choices_, [](const Choice& choice) { return run_alike(choice.plans[0], choice.plans[1]); })) {
       const std::size_t launches = choices_[0].plans[0].launches.size();
-      return fmt::format("{}, by the same {} kernel{}", kRunAlike, launches, launches == 1 ? "" : "s");
+      return refused(fmt::format("{}, by the same {} kernel{}", kRunAlike, launches, launches == 1 ? "" : "s"));
     }
     XFLOW_CHECK(find_room());
     for (std::size_t who = 0; who < 2; ++who) {
@@ -84,7 +89,7 @@ class Judge {
       ids_[who] = *id;
     }
     // What is drawn in the place of what is not run differs between the two.
-    return report_.gate.share_not_run > 0 ? std::string() : compare();
+    return report_.gate.share_not_run > 0 ? accepted() : compare();
   }
 
   Result<void> plan(std::size_t number) {
@@ -174,8 +179,8 @@ class Judge {
     XFLOW_TRY(const InputSet set, gate_.runs.values(gate_.arena, wanted, number, choices_[number].sizes));
     for (const NamedInput& input : wanted) {
       const eval::Tensor& tensor = set.tensors.at(std::string(input.name));
-      if (choice.nudged) {
-        XFLOW_TRY(const eval::Tensor changed, nudged(tensor, kNudgeSeed));
+      if (choice.perturbed) {
+        XFLOW_TRY(const eval::Tensor changed, perturbed(tensor, kPerturbationSeed));
         XFLOW_CHECK(program.write(input.value, changed));
       } else {
         XFLOW_CHECK(program.write(input.value, tensor));
@@ -184,12 +189,12 @@ class Judge {
     return {};
   }
 
-  std::string compare() {
+  Acceptance compare() {
     const auto outputs = [&](cost::ProgramId id, RunChoice choice) -> Result<std::vector<eval::Tensor>> {
       Program& program = executor_.program(id, choice.sizes);
-      if (choice.nudged) XFLOW_CHECK(write_inputs(program, choice));
+      if (choice.perturbed) XFLOW_CHECK(write_inputs(program, choice));
       XFLOW_CHECK(Programs::run(program));
-      if (choice.nudged) XFLOW_CHECK(write_inputs(program, {choice.sizes}));
+      if (choice.perturbed) XFLOW_CHECK(write_inputs(program, {choice.sizes}));
       std::vector<eval::Tensor> tensors;
       tensors.reserve(gate_.outputs.size());
       for (std::size_t k = 0; k < gate_.outputs.size(); ++k) {
@@ -216,13 +221,13 @@ class Judge {
 
 }  // namespace
 
-std::string judge_on_device(const DeviceGate& gate, const ir::Graph& candidate, const std::function<void()>& progress,
-                            OptimizeReport& report) {
+Acceptance judge_on_device(const DeviceGate& gate, const ir::Graph& candidate, const std::function<void()>& progress,
+                           OptimizeReport& report) {
   if (gate.costs.gpu != nullptr) {
     GpuPrograms programs(*gate.costs.gpu);
-    std::string reason = Judge(gate, programs, candidate, progress, report).run();
+    Acceptance acceptance = Judge(gate, programs, candidate, progress, report).run();
     report.kernels.device_bytes = gate.costs.opened_gpu->peak_bytes();
-    return reason;
+    return acceptance;
   }
   CpuPrograms programs(*gate.costs.cpu);
   return Judge(gate, programs, candidate, progress, report).run();

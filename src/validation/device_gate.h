@@ -29,11 +29,11 @@ struct DeviceGate {
 };
 
 // Runs the original and a candidate in turns, at each choice of sizes, and fills in the report. Both are the graphs that a model is lifted
-// to, in which equal nodes are one and unused ones are gone. Empty if the candidate may be shipped, otherwise why not.
-std::string judge_on_device(const DeviceGate& gate, const ir::Graph& candidate, const std::function<void()>& progress,
-                            OptimizeReport& report);
+// to, in which equal nodes are one and unused ones are gone.
+Acceptance judge_on_device(const DeviceGate& gate, const ir::Graph& candidate, const std::function<void()>& progress,
+                           OptimizeReport& report);
 
-// How the reason begins why a candidate is not run that is the same to the device.
+// How the reason begins for which a candidate is refused that is the same to the device.
 inline constexpr std::string_view kRunAlike = "it is run like the original";
 
 }  // namespace xflow::api

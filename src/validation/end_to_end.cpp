@@ -41,15 +41,15 @@ PairedTimes times_of(const cost::GateTimes& times) {
 }
 
 // What is not measured to be faster by the time of an interruption is not faster.
-std::string why_interrupted(const RunLimits& limits, const std::string& against) {
-  if (against.empty() || !limits.was_interrupted_in_gate()) return against;
-  return "it was interrupted before it was measured to be faster";
+Acceptance unless_interrupted(const RunLimits& limits, Acceptance acceptance) {
+  if (acceptance || !limits.was_interrupted_in_gate()) return acceptance;
+  return refused("it was interrupted before it was measured to be faster");
 }
 
 }  // namespace
 
-std::string judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes,
-                  const OptimizeOptions& options, const RunLimits& limits, const std::function<void()>& progress, GateReport& report) {
+Acceptance judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes,
+                 const OptimizeOptions& options, const RunLimits& limits, const std::function<void()>& progress, GateReport& report) {
   cost::GateOptions gate_options;
   gate_options.max_seconds = std::min(options.validation.max_measure_time.count(), report.time.count() + limits.seconds_left());
   limits.begin_gate();
@@ -79,14 +79,14 @@ std::string judge(cost::Executor& executor, cost::ProgramId original, cost::Prog
     line.failure = c.failure;
     report.comparisons.push_back(std::move(line));
   }
-  return why_interrupted(limits, result.reason);
+  return unless_interrupted(limits, result.passed ? accepted() : refused(result.reason));
 }
 
-void list_declared(const GateReport& trial, std::size_t values, const std::string& against, GateReport& report) {
+void list_declared(const GateReport& trial, std::size_t values, const Acceptance& acceptance, GateReport& report) {
   report.time = trial.time;
-  if (!against.empty()) {
+  if (!acceptance) {
     report.others.push_back(
-        fmt::format("with the shapes of {} values declared, where the original is the result without: {}", values, against));
+        fmt::format("with the shapes of {} values declared, where the original is the result without: {}", values, acceptance.reason));
     return;
   }
   report.declared = fmt::format("{}", values);
@@ -94,12 +94,12 @@ void list_declared(const GateReport& trial, std::size_t values, const std::strin
     report.declared += fmt::format(", {:.3f} of the time without [{:.3f}, {:.3f}] in {} pairs", c.ratio, c.low, c.high, c.pairs);
 }
 
-std::string compare_outputs(const std::function<Result<std::vector<eval::Tensor>>(cost::ProgramId, RunChoice)>& outputs,
-                            const std::function<std::string(std::size_t)>& name_of, cost::ProgramId original, cost::ProgramId candidate,
-                            std::span<const std::string> sizes) {
+Acceptance compare_outputs(const std::function<Result<std::vector<eval::Tensor>>(cost::ProgramId, RunChoice)>& outputs,
+                           const std::function<std::string(std::size_t)>& name_of, cost::ProgramId original, cost::ProgramId candidate,
+                           std::span<const std::string> sizes) {
   for (std::size_t k = 0; k < sizes.size(); ++k) {
     const auto failed = [&](std::string_view who, const Error& error) {
-      return fmt::format("it could not be compared at {}: {}: {}", sizes[k], who, error.text());
+      return refused(fmt::format("it could not be compared at {}: {}: {}", sizes[k], who, error.text()));
     };
     const auto a = outputs(original, {k});
     if (!a) return failed("original", a.error());
@@ -108,7 +108,8 @@ std::string compare_outputs(const std::function<Result<std::vector<eval::Tensor>
     if (!again) return failed("original", again.error());
     const auto b = outputs(candidate, {k});
     if (!b) return failed("candidate", b.error());
-    if (a->size() != b->size() || a->size() != again->size()) return fmt::format("it has {} outputs instead of {}", b->size(), a->size());
+    if (a->size() != b->size() || a->size() != again->size())
+      return refused(fmt::format("it has {} outputs instead of {}", b->size(), a->size()));
     std::optional<Result<std::vector<eval::Tensor>>> nearby;
     for (std::size_t i = 0; i < a->size(); ++i) {
       const eval::Tolerance allowed{4, tolerance((*a)[i])};
@@ -121,10 +122,10 @@ std::string compare_outputs(const std::function<Result<std::vector<eval::Tensor>
         if (wider.agrees) continue;
         if (wider.allowed > comparison.allowed) comparison = std::move(wider);
       }
-      return fmt::format("it computes something else there: output '{}' is {} at {}", name_of(i), comparison.reason, sizes[k]);
+      return refused(fmt::format("it computes something else there: output '{}' is {} at {}", name_of(i), comparison.reason, sizes[k]));
     }
   }
-  return {};
+  return accepted();
 }
 
 RunnerGate::RunnerGate(const OptimizeOptions& options, const RunInputs& runs, const RunLimits& limits,
@@ -148,7 +149,7 @@ Result<std::unique_ptr<RunnerGate>> RunnerGate::open(const OptimizeOptions& opti
 Result<std::vector<std::string>> RunnerGate::add_inputs(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
                                                         std::span<const NamedInput> required) {
   std::vector<std::string> labels;
-  std::vector<std::vector<NamedTensor>> nudged_inputs;  // follow those of all choices
+  std::vector<std::vector<NamedTensor>> perturbed_inputs;  // follow those of all choices
   for (std::size_t k = 0; k < runs_.shapes.size(); ++k) {
     XFLOW_TRY(const Sizes sizes, choose_fitting_sizes(arena, graph, inputs, runs_.shapes[k], runs_.inner));
     std::vector<NamedInput> wanted(required.begin(), required.end());
@@ -158,25 +159,25 @@ Result<std::vector<std::string>> RunnerGate::add_inputs(ir::Arena& arena, const 
     }
     XFLOW_TRY(InputSet set, runs_.values(arena, wanted, k, sizes));
     std::vector<NamedTensor> tensors;
-    std::vector<NamedTensor>& changed = nudged_inputs.emplace_back();
+    std::vector<NamedTensor>& changed = perturbed_inputs.emplace_back();
     tensors.reserve(wanted.size());
     for (const NamedInput& input : wanted) {
       std::string name(input.name);
       eval::Tensor& tensor = set.tensors.at(name);
-      XFLOW_TRY(eval::Tensor other, nudged(tensor, kNudgeSeed));
+      XFLOW_TRY(eval::Tensor other, perturbed(tensor, kPerturbationSeed));
       changed.push_back({name, std::move(other)});
       tensors.push_back({name, std::move(tensor)});
     }
     executor_->add_inputs(std::move(tensors));
     labels.push_back(runs_.label(arena, inputs, k, sizes));
   }
-  for (std::vector<NamedTensor>& tensors : nudged_inputs) executor_->add_inputs(std::move(tensors));
+  for (std::vector<NamedTensor>& tensors : perturbed_inputs) executor_->add_inputs(std::move(tensors));
   return labels;
 }
 
-std::string RunnerGate::judge(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
-                              std::span<const NamedInput> required, const Model& original, const Model& candidate,
-                              const std::function<void()>& progress, GateReport& report) {
+Acceptance RunnerGate::judge(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
+                             std::span<const NamedInput> required, const Model& original, const Model& candidate,
+                             const std::function<void()>& progress, GateReport& report) {
   report.run = false;
   report.comparisons.clear();
   limits_.begin_gate();
@@ -184,14 +185,14 @@ std::string RunnerGate::judge(ir::Arena& arena, const ir::Graph& graph, std::spa
     executor_->set_patience(std::min(options_.validation.max_measure_time.count(), kHurriedPatience));
   if (sizes_.empty()) {
     auto sizes = add_inputs(arena, graph, inputs, required);
-    if (!sizes) return report.reason = "there are no inputs to run it on: " + sizes.error().text();
+    if (!sizes) return refused(report.reason = "there are no inputs to run it on: " + sizes.error().text());
     sizes_ = *std::move(sizes);
   }
   const cost::ProgramId a = executor_->add({original.bytes, original.path});
   const cost::ProgramId b = executor_->add({candidate.bytes, candidate.path});
   std::vector<std::string> names;
   const auto outputs = [&](cost::ProgramId program, RunChoice choice) -> Result<std::vector<eval::Tensor>> {
-    XFLOW_TRY(std::vector<NamedTensor> named, executor_->outputs(program, choice.sizes + (choice.nudged ? sizes_.size() : 0)));
+    XFLOW_TRY(std::vector<NamedTensor> named, executor_->outputs(program, choice.sizes + (choice.perturbed ? sizes_.size() : 0)));
     std::vector<eval::Tensor> tensors;
     names.clear();
     for (NamedTensor& output : named) {
@@ -200,17 +201,17 @@ std::string RunnerGate::judge(ir::Arena& arena, const ir::Graph& graph, std::spa
     }
     return tensors;
   };
-  std::string against = compare_outputs(
+  Acceptance acceptance = compare_outputs(
       outputs, [&](std::size_t k) { return names[k]; }, a, b, sizes_);
-  against = why_interrupted(limits_, against);
-  if (against.empty()) {
-    against = api::judge(*executor_, a, b, sizes_, options_, limits_, progress, report);
+  acceptance = unless_interrupted(limits_, std::move(acceptance));
+  if (acceptance) {
+    acceptance = api::judge(*executor_, a, b, sizes_, options_, limits_, progress, report);
   } else {
-    report.reason = against;
+    report.reason = acceptance.reason;
   }
   executor_->remove(a);
   executor_->remove(b);
-  return against;
+  return acceptance;
 }
 
 }  // namespace xflow::api

@@ -14,6 +14,7 @@
 
 #include "src/eval/tensor.h"
 #include "src/search/run_limits.h"
+#include "src/support/acceptance.h"
 #include "src/validation/run_inputs.h"
 
 namespace xflow::cost {
@@ -28,29 +29,28 @@ namespace xflow::api {
 constexpr std::size_t kFinalists = 3;
 // Seconds that a runner has for each answer where the call has to finish: whoever interrupted it waits.
 constexpr double kHurriedPatience = 10;
-constexpr std::uint64_t kNudgeSeed = 1;  // of which elements of the inputs grow and which shrink (see nudged)
+constexpr std::uint64_t kPerturbationSeed = 1;  // of which elements of the inputs grow and which shrink (see perturbed)
 
-// Lets the gate judge a candidate, and fills in the report, whose seconds, for what was done before, count against the budget. Empty if it
-// may be shipped, otherwise why not. `sizes`: what each choice of sizes is called in the report.
-std::string judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes,
-                  const OptimizeOptions& options, const RunLimits& limits, const std::function<void()>& progress, GateReport& report);
+// Lets the gate judge a candidate, and fills in the report, whose seconds, for what was done before, count against the budget. `sizes`:
+// what each choice of sizes is called in the report.
+Acceptance judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes,
+                 const OptimizeOptions& options, const RunLimits& limits, const std::function<void()>& progress, GateReport& report);
 
 // Lists what a trial of the result with the shapes of `values` of its values declared, against the result without them, was found to be.
-// `against`: why it is not shipped, empty if it is.
-void list_declared(const GateReport& trial, std::size_t values, const std::string& against, GateReport& report);
+void list_declared(const GateReport& trial, std::size_t values, const Acceptance& acceptance, GateReport& report);
 
-// On which inputs a program is run: those at a choice of sizes, or the same, nudged by a rounding error.
+// On which inputs a program is run: those at a choice of sizes, or the same, perturbed by a rounding error.
 struct RunChoice {
   std::size_t sizes;
-  bool nudged = false;
+  bool perturbed = false;
 };
 
 // Compares what both compute at each choice of sizes, as far as a runtime may differ: by a share of the largest magnitude, by a multiple of
-// what the original itself differs from run to run, or of what it differs where its inputs are nudged. Empty if that agrees, otherwise why
-// not. `outputs`: of one run, always as many and in the same order; `name_of`: an output's name, asked for after a run.
-std::string compare_outputs(const std::function<Result<std::vector<eval::Tensor>>(cost::ProgramId, RunChoice)>& outputs,
-                            const std::function<std::string(std::size_t)>& name_of, cost::ProgramId original, cost::ProgramId candidate,
-                            std::span<const std::string> sizes);
+// what the original itself differs from run to run, or of what it differs where its inputs are perturbed. `outputs`: of one run, always as
+// many and in the same order; `name_of`: an output's name, asked for after a run.
+Acceptance compare_outputs(const std::function<Result<std::vector<eval::Tensor>>(cost::ProgramId, RunChoice)>& outputs,
+                           const std::function<std::string(std::size_t)>& name_of, cost::ProgramId original, cost::ProgramId candidate,
+                           std::span<const std::string> sizes);
 
 // The gate where whole ONNX models are run: in the runner of the options, or on a device of the caller.
 class RunnerGate {
@@ -68,9 +68,9 @@ class RunnerGate {
     std::string path;
   };
   // Both get the same inputs at each choice of sizes: those of the files, and what is `required` in any case. What the candidate computes
-  // there is compared with the original, too. Empty if it may be shipped, otherwise why not.
-  std::string judge(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs, std::span<const NamedInput> required,
-                    const Model& original, const Model& candidate, const std::function<void()>& progress, GateReport& report);
+  // there is compared with the original, too.
+  Acceptance judge(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs, std::span<const NamedInput> required,
+                   const Model& original, const Model& candidate, const std::function<void()>& progress, GateReport& report);
 
  private:
   RunnerGate(const OptimizeOptions& options, const RunInputs& runs, const RunLimits& limits, std::unique_ptr<cost::ModelExecutor> executor);

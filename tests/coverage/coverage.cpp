@@ -13,7 +13,7 @@
 #include "src/devices/profile/profile_device.h"
 #include "src/eval/evaluate.h"
 #include "src/ops/operator.h"
-#include "src/optimizer/engine.h"
+#include "src/optimizer/load_rules.h"
 #include "src/rules/apply.h"
 #include "src/search/rule_rewriter.h"
 #include "src/search/search.h"

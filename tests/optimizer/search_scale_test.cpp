@@ -6,7 +6,7 @@
 #include "src/cost/cover.h"
 #include "src/cost/live_cost.h"
 #include "src/ops/operator.h"
-#include "src/optimizer/engine.h"
+#include "src/optimizer/load_rules.h"
 #include "src/search/rule_rewriter.h"
 #include "tests/kernels/random_device.h"
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "src/optimizer/engine.h"
+#include "src/optimizer/load_rules.h"
 
 namespace xflow::api {
 namespace {

@@ -30,9 +30,9 @@ class SeededInputs : public ::testing::Test {
   std::vector<NamedInput> inputs_;
 };
 
-TEST(Nudged, ChangesFloatingElementsByAFewUnitsInTheLastPlace) {
+TEST(Perturbed, ChangesFloatingElementsByAFewUnitsInTheLastPlace) {
   const eval::Tensor x = eval::Tensor::of_doubles(ir::DataType::float32, {4}, {1, -2, 0, 3});
-  const auto changed = eval::doubles(nudged(x, 1).value()).value();
+  const auto changed = eval::doubles(perturbed(x, 1).value()).value();
   const std::vector<double> values = {1, -2, 0, 3};
   for (std::size_t k = 0; k < values.size(); ++k) {
     EXPECT_EQ(changed[k] == values[k], values[k] == 0) << k;
@@ -40,10 +40,10 @@ TEST(Nudged, ChangesFloatingElementsByAFewUnitsInTheLastPlace) {
     EXPECT_EQ(changed[k], static_cast<float>(changed[k])) << k;
   }
   const eval::Tensor half = eval::Tensor::of_doubles(ir::DataType::float16, {1}, {1});
-  const double other = eval::doubles(nudged(half, 1).value()).value()[0];
+  const double other = eval::doubles(perturbed(half, 1).value()).value()[0];
   EXPECT_EQ(std::fabs(other - 1), std::ldexp(1, -7));
   const eval::Tensor places = eval::Tensor::of_integers(ir::DataType::int64, {2}, {3, 4});
-  EXPECT_EQ(eval::integers(nudged(places, 1).value()).value(), (std::vector<std::int64_t>{3, 4}));
+  EXPECT_EQ(eval::integers(perturbed(places, 1).value()).value(), (std::vector<std::int64_t>{3, 4}));
 }
 
 TEST_F(SeededInputs, AreTheSameForTheSameSeed) {

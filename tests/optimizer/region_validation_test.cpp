@@ -5,7 +5,7 @@
 
 #include "src/eval/evaluate.h"
 #include "src/ops/operator.h"
-#include "src/optimizer/engine.h"
+#include "src/optimizer/run.h"
 
 namespace xflow::api {
 namespace {

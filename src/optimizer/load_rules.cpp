@@ -1,0 +1,63 @@
+#include "src/optimizer/load_rules.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/optimizer/shipped_rules.h"
+#include "src/verifier/checker/records.h"
+
+namespace xflow::api {
+
+Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options, double seconds, std::function<bool()> stop,
+                                        std::set<rules::RuleHash>* known) {
+  using Clock = std::chrono::steady_clock;
+  constexpr double kForever = 1e9;
+  verifier::Options deciding;
+  Clock::time_point end = Clock::time_point::max();
+  if (seconds < kForever) end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  deciding.deadline = stop ? verifier::Deadline(end, std::move(stop)) : verifier::Deadline(end);
+  std::string undecided;
+  std::vector<rules::RuleHash> proved;
+  for (const verifier::ProofRecord& record : shipped_rule_records()) proved.push_back(record.rule);
+  std::string explanation;
+  std::map<std::string, verifier::RecordFile> beside;  // records of the user's own files
+  rules::VerifiedRules rules(proved, [&](const rules::Rule& rule) {
+    const auto [file, is_new] = beside.try_emplace(rule.file);
+    if (is_new && !options.search.rule_text) {
+      if (auto records = verifier::read_records(verifier::records_path(rule.file))) file->second = *std::move(records);
+    }
+    // A record that does not fit says nothing of the rule: it is decided then.
+    const verifier::RuleRecord* record = file->second.find(rule.hash);
+    if (record != nullptr && verifier::replay(rule, *record)) return true;
+    if (known != nullptr && known->contains(rule.hash)) return true;
+    const verifier::RuleDecision decision = verifier::decide(rule, deciding);
+    explanation = decision.explanation();
+    if (decision.verdict == verifier::Verdict::timeout && verifier::is_over(deciding.deadline)) undecided = rule.name;
+    if (decision.verdict != verifier::Verdict::proved) return false;
+    if (known != nullptr) known->insert(rule.hash);
+    return true;
+  });
+  const auto explained = [&](Result<void> result) -> Result<void> {
+    if (!result && !undecided.empty()) return fail(ErrorCode::limit, fmt::format("rule {} was not decided in time", undecided));
+    if (!result && result.error().code == ErrorCode::not_proved && !explanation.empty()) result.error().message += ": " + explanation;
+    return result;
+  };
+  if (options.search.rule_text) {
+    XFLOW_CHECK(explained(rules.add(*options.search.rule_text, "rule_text")));
+  } else if (options.search.rules.empty()) {
+    // A build has the records of all of them, but without Z3 of those that can be replayed without it.
+    for (const ShippedFile& file : shipped_rule_files()) XFLOW_CHECK(rules.add_known(file.text, file.name));
+  }
+  if (!options.search.rule_text) {
+    for (const std::string& path : options.search.rules) XFLOW_CHECK(explained(rules.add_path(path)));
+  }
+  for (const std::string& name : options.search.skip_rules) XFLOW_CHECK(rules.skip(name));
+  return rules;
+}
+
+}  // namespace xflow::api

@@ -1,0 +1,467 @@
+#include "src/optimizer/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/cost/cover.h"
+#include "src/devices/cpu/footprint.h"
+#include "src/devices/device_costs.h"
+#include "src/devices/gpu/gpu.h"
+#include "src/devices/profile/profile_device.h"
+#include "src/optimizer/finalists.h"
+#include "src/optimizer/one_by_one.h"
+#include "src/optimizer/problem_model.h"
+#include "src/optimizer/region_validation.h"
+#include "src/optimizer/remeasured_search.h"
+#include "src/optimizer/rounds.h"
+#include "src/optimizer/shipping.h"
+#include "src/optimizer/stop_device.h"
+#include "src/search/rule_rewriter.h"
+#include "src/validation/end_to_end.h"
+#include "src/validation/sizes.h"
+
+namespace xflow::api {
+namespace {
+
+constexpr int kMostThreads = 1024;
+// Of the budget of time: kernels that were timed on a disturbed machine are timed again for at most so long.
+constexpr double kShareForAgain = 0.25;
+// Of two graphs that take equal time the one with fewer operations is better: an identity costs nothing and is still one too many.
+constexpr double kNanosecondsPerOperation = 0.05;
+
+// Of the budget that is nearest to its end. Without any there is one of time.
+double used_of_budget(const SearchOptions& budget, std::uint64_t states, double seconds) {
+  double used = 0;
+  if (budget.max_states) used = static_cast<double>(states) / static_cast<double>(std::max<std::uint64_t>(*budget.max_states, 1));
+  if (budget.max_time || !budget.max_states) used = std::max(used, seconds / budget.max_time.value_or(Seconds(kDefaultSeconds)).count());
+  return std::clamp(used, 0.0, 1.0);
+}
+
+std::string device_text(const cost::DeviceInfo& info) {
+  return fmt::format("{}: {}, {} thread{}, {}", info.name, info.model, info.threads, info.threads == 1 ? "" : "s", info.library);
+}
+
+Result<void> check_options(const OptimizeOptions& options) {
+  if (!(options.search.alpha >= 1)) return fail(ErrorCode::invalid_argument, "alpha must be at least 1");
+  if (!(options.search.max_growth >= 0)) return fail(ErrorCode::invalid_argument, "max_growth must not be negative");
+  if (options.device.threads < 1 || options.device.threads > kMostThreads)
+    return fail(ErrorCode::invalid_argument, fmt::format("{} threads are not in the range 1 to {}", options.device.threads, kMostThreads));
+  return {};
+}
+
+// What runs after a stage.
+struct Next {
+  enum class Kind : std::uint8_t {
+    following,  // the next one in the list
+    at,         // `stage`: an earlier one again, or a later one where those between have nothing to do
+    end,
+  };
+  Kind kind = Kind::following;
+  Stage stage{};
+};
+constexpr Next following() { return {}; }
+constexpr Next at(Stage stage) { return {Next::Kind::at, stage}; }
+constexpr Next end() { return {Next::Kind::end, {}}; }
+
+// The search for one model, from `load` to `write`.
+struct Round {
+  Round(std::unique_ptr<Model> what, const OptimizeOptions& given) : model(std::move(what)), options(given) {}
+
+  std::unique_ptr<Model> model;
+  OptimizeOptions options;
+  OptimizeReport report;
+  double start = 0;  // seconds
+  std::optional<Problem> problem;
+  std::vector<GraphMove> moves;
+  Sizes sizes;
+  std::optional<rules::VerifiedRules> loaded;
+  const rules::VerifiedRules* rules = nullptr;
+  DeviceCosts* costs = nullptr;
+  OptimizeProgress progress;
+  std::size_t measured = 0;
+
+  // While it is searched.
+  std::optional<StopDevice> stop;
+  std::optional<cost::CostModel> cost_model;
+  std::optional<search::RuleRewriter> rewriter;
+  std::optional<RegionValidation> validation;
+  std::optional<RemeasuredSearch> searching;
+  search::Outcome outcome;
+
+  bool improved = false;
+  std::vector<search::Finalist> finalists;
+  std::size_t shipped = 0;
+};
+
+class Optimization {
+ public:
+  Optimization(std::unique_ptr<Model> model, const OptimizeOptions& options, const RunContext& context, int rounds)
+      : options_(options), context_(context), limits_(context.limits), most_rounds_(rounds) {
+    round_.emplace(std::move(model), options);
+  }
+
+  // The one loop. Runs the stages before `last`, and `last`.
+  Result<void> run(Stage last) {
+    for (auto stage = static_cast<std::size_t>(Stage::load);;) {
+      const Result<Next> next = (this->*kStages[stage].run)();
+      if (!next && rounds_ > 1) return limits_.check();  // the result of the round before stays
+      if (!next) return fail(next.error());
+      if (next->kind == Next::Kind::end || (next->kind == Next::Kind::following && kStages[stage].stage == last)) return {};
+      stage = next->kind == Next::Kind::at ? static_cast<std::size_t>(next->stage) : stage + 1;
+      if (stage > static_cast<std::size_t>(last)) return {};
+    }
+  }
+
+  Round& round() { return *round_; }
+  Finished finished() { return std::move(best_); }
+
+ private:
+  struct StageEntry {
+    Stage stage;
+    Result<Next> (Optimization::*run)();
+  };
+  // clang-format off
+  static constexpr StageEntry kStages[] = {
+      {Stage::load,      &Optimization::load},
+      {Stage::simplify,  &Optimization::simplify},
+      {Stage::search,    &Optimization::search},
+      {Stage::remeasure, &Optimization::remeasure},
+      {Stage::validate,  &Optimization::validate},
+      {Stage::gate,      &Optimization::gate},
+      {Stage::write,     &Optimization::write},
+  };
+  // clang-format on
+
+  // --- load -----------------------------------------------------------------------------------------------------------------------
+
+  Result<Next> load() {
+    Round& r = *round_;
+    r.start = limits_.seconds();
+    const auto lifted = r.model->lift(r.options, limits_, r.report);
+    if (const auto ended = limits_.ends_search(); !lifted && lifted.error().code == ErrorCode::limit && ended) {
+      XFLOW_CHECK(limits_.check());
+      r.report.search.stop_reason = search::name(*ended);
+      api::keep_original(nothing_found(*ended), {}, r.report);
+      return at(Stage::write);
+    }
+    if (!lifted) return fail(lifted.error());
+    // Costs are those at the first choice of sizes.
+    r.options.input.shapes = r.model->runs().shapes[0];
+    if (is_elsewhere(r.options)) r.options.validation.gate = false;
+    if (r.options.validation.gate && runs_models(r.options.device)) XFLOW_CHECK(r.model->open_runner(r.options, limits_));
+    r.problem.emplace(r.model->problem());
+    r.problem->session = &context_.session;
+    return following();
+  }
+
+  // Sizes, rules and the device.
+  Result<Next> prepare() {
+    Round& r = *round_;
+    XFLOW_CHECK(limits_.check());
+    XFLOW_CHECK(check_options(r.options));
+    XFLOW_CHECK(choose_sizes());
+    XFLOW_TRY(const bool has_rules, load_rules());
+    if (!has_rules) return at(Stage::gate);
+    XFLOW_TRY(r.costs, context_.session.open(r.options, bytes_of_run(), limits_.seconds_left()));
+    r.report.device = device_text(r.costs->device().info());
+    return following();
+  }
+
+  Result<void> choose_sizes() {
+    Round& r = *round_;
+    const Problem& problem = *r.problem;
+    XFLOW_TRY(r.sizes, choose_fitting_sizes(problem.arena, problem.graph, problem.inputs, r.options.input.shapes, r.model->runs().inner));
+    r.report.sizes.assumed = r.sizes.assumed;
+    r.report.sizes.assumed_inner = r.sizes.assumed_inner;
+    if (!r.sizes.contradiction.empty())
+      r.report.sizes.contradictions.push_back(fmt::format("sizes behind opaque nodes do not fit together: {}", r.sizes.contradiction));
+    r.report.sizes.refused = r.sizes.refused;
+    if (!r.options.warning || !problem.name_of) return {};
+    for (const std::string& text : one_by_one_warnings(problem.arena, problem.graph, r.sizes, problem.name_of)) r.options.warning(text);
+    return {};
+  }
+
+  // False where the search has to end before they are decided.
+  Result<bool> load_rules() {
+    Round& r = *round_;
+    r.rules = r.problem->rules;
+    if (r.rules != nullptr) return true;
+    auto decided = context_.session.rules(r.options, limits_.search_seconds_left(), [this] { return limits_.ends_search().has_value(); });
+    XFLOW_CHECK(limits_.check());
+    if (!decided && decided.error().code == ErrorCode::limit) {
+      r.outcome.best = r.problem->graph;
+      r.outcome.stop = limits_.ends_search().value_or(search::StopReason::time_limit);
+      r.report.reason = fmt::format("{}: {}", nothing_found(r.outcome.stop), decided.error().message);
+      r.report.search.stop_reason = search::name(r.outcome.stop);
+      return false;
+    }
+    XFLOW_TRY(r.loaded, std::move(decided));
+    r.rules = &*r.loaded;
+    return true;
+  }
+
+  std::function<std::size_t()> bytes_of_run() const {
+    return [this] { return cost::cpu::bytes_of_run(round_->problem->arena, round_->problem->graph, round_->sizes.valuation()); };
+  }
+
+  // --- simplify -------------------------------------------------------------------------------------------------------------------
+
+  Result<Next> simplify() {
+    round_->moves = round_->model->simplifications();
+    return prepare();
+  }
+
+  // --- search ---------------------------------------------------------------------------------------------------------------------
+
+  Result<Next> search() {
+    Round& r = *round_;
+    if (!r.validation) begin_search();
+    if (!r.searching) r.searching.emplace(r.problem->arena, r.problem->graph, *r.cost_model, *r.rewriter, r.validation->options());
+    r.outcome = r.searching->run();
+    return following();
+  }
+
+  void begin_search() {
+    Round& r = *round_;
+    r.stop.emplace(r.costs->device(), limits_, r.problem->limits);
+    r.cost_model.emplace(r.problem->arena, r.costs->device(), *r.costs->database, r.sizes.valuation());
+    r.cost_model->on_measure([this](const std::string&) {
+      if (++round_->measured % 4 == 0) tell(Phase::measuring);
+    });
+    r.rewriter.emplace(*r.rules,
+                       rules::MatchOptions{r.options.search.numerics == Numerics::any, r.options.search.numerics == Numerics::exact});
+    const search::Options options = search_options();
+    r.cost_model->allow_again(kShareForAgain * options.max_seconds.value_or(kDefaultSeconds));
+    r.validation.emplace(*r.problem, r.model->runs(), options, r.report);
+  }
+
+  search::Options search_options() {
+    Round& r = *round_;
+    const SearchOptions& given = r.options.search;
+    search::Options options;
+    options.alpha = given.alpha;
+    options.max_growth = given.max_growth;
+    if (given.max_states) options.max_states = *given.max_states;
+    if (given.max_time) options.max_seconds = given.max_time->count();
+    if (!given.max_states && !given.max_time) options.max_seconds = kDefaultSeconds;
+    options.seconds = [this] { return search_seconds(); };
+    options.stop = [this] { return limits_.ends_search(); };
+    if (r.problem->can_spell)
+      options.admissible = [this](const ir::Arena& arena, ir::NodeId node) { return round_->problem->can_spell(arena, node).has_value(); };
+    options.progress = [this](const search::Progress& p) {
+      round_->progress.states = p.states;
+      round_->progress.predicted = {Nanoseconds(p.original.value), Nanoseconds(p.best.value)};
+      tell(Phase::searching);
+    };
+    if (r.options.validation.gate) options.finalists = kFinalists;
+    options.per_operation = cost::Nanoseconds{kNanosecondsPerOperation};
+    return options;
+  }
+
+  // Measuring is paid once for all models of a machine: it does not shorten the search.
+  double search_seconds() const { return limits_.seconds() - round_->cost_model->statistics().measured_seconds; }
+
+  void tell(Phase phase) {
+    if (!context_.progress) return;
+    OptimizeProgress& progress = round_->progress;
+    progress.phase = phase;
+    progress.time = Seconds(limits_.seconds());
+    progress.time_left = Seconds(limits_.seconds_left());
+    progress.fraction =
+        phase == Phase::checking ? limits_.fraction() : used_of_budget(round_->options.search, progress.states, search_seconds());
+    context_.progress(progress);
+  }
+
+  // --- remeasure ------------------------------------------------------------------------------------------------------------------
+
+  Result<Next> remeasure() { return round_->searching->restarts(round_->outcome) ? at(Stage::search) : following(); }
+
+  // --- validate -------------------------------------------------------------------------------------------------------------------
+
+  Result<Next> validate() {
+    Round& r = *round_;
+    const auto checking = [&](const search::Outcome& found) {
+      r.progress.states = found.states;
+      r.progress.predicted = {Nanoseconds(found.before.value), Nanoseconds(found.after.value)};
+      tell(Phase::checking);
+    };
+    if (r.validation->restarts(r.outcome, checking)) {
+      r.searching.reset();
+      return at(Stage::search);
+    }
+    XFLOW_CHECK(limits_.check());
+    for (GraphMove& move : r.moves) {
+      if (limits_.is_over()) break;
+      XFLOW_TRY(const cost::Cost cost, r.cost_model->cost(move.part));
+      move.gain = cost.time;
+    }
+    r.costs->database->flush();
+    report_search();
+    r.searching.reset();
+    r.validation.reset();
+    r.rewriter.reset();
+    r.cost_model.reset();
+    r.stop.reset();
+    return following();
+  }
+
+  void report_search() {
+    Round& r = *round_;
+    const cost::CostStatistics& kernels = r.cost_model->statistics();
+    r.report.kernels = {kernels.measured, kernels.known,       kernels.disturbed,
+                        kernels.again,    kernels.provisional, Seconds(kernels.measured_seconds),
+                        kernels.samples,  kernels.outliers};
+    r.report.kernels.refused = kernels.refused;
+    r.report.kernels.failed = kernels.failed;
+    r.report.kernels.failure = kernels.failure;
+    if (r.costs->opened_gpu) r.report.kernels.device_bytes = r.costs->opened_gpu->peak_bytes();
+    if (r.costs->profile) r.report.kernels = {.recorded = r.costs->profile->recorded(), .modelled = r.costs->profile->modelled()};
+    r.report.predicted = {Nanoseconds(r.outcome.before.value), Nanoseconds(r.outcome.after.value)};
+    r.report.search.states = r.outcome.states;
+    r.report.search.expanded = r.outcome.expanded;
+    r.report.search.stop_reason = search::name(r.outcome.stop);
+    std::map<std::string_view, std::string> numbers;
+    for (std::size_t k = 0; k < r.rules->size(); ++k) {
+      const rules::Rule& rule = r.rules->rule(static_cast<rules::RuleId>(k));
+      numbers.emplace(rule.name, rules::numbers_text(rule));
+    }
+    for (const auto& [rule, count] : r.outcome.rules)
+      r.report.search.rules.push_back({rule, count.matched, count.improved, count.applied, numbers[rule]});
+    r.report.constant_bytes.before = r.outcome.constant_bytes_before;
+    r.report.constant_bytes.after = r.outcome.constant_bytes_after;
+  }
+
+  // --- gate -----------------------------------------------------------------------------------------------------------------------
+
+  // The original stays. `predicted`: of a result that was run and is not shipped.
+  Next keep_original(std::string reason, std::optional<Nanoseconds> predicted = {}) {
+    api::keep_original(std::move(reason), predicted, round_->report);
+    if (limits_.is_over()) round_->report.search.stop_reason = search::name(search::StopReason::time_limit);
+    return at(Stage::write);
+  }
+
+  Result<Next> gate() {
+    Round& r = *round_;
+    OptimizeReport& report = r.report;
+    r.finalists = finalists(std::move(r.outcome));
+    r.model->list_steps(r.finalists[0], report);
+    const bool moves_alone = r.finalists[0].steps.empty();
+    const bool has_runner = r.model->has_runner();
+    // What a runtime makes of a model without them, only running it tells.
+    if (moves_alone && !gain_time(r.moves) && (!has_runner || r.moves.empty())) return keep_original(report.reason);
+    if (moves_alone && r.options.validation.gate && !has_runner) return keep_original(report.gate.reason = no_gain_of_moves(r.moves));
+    report.reason.clear();
+    // Where no rewrite is faster in the runner, the original without the nodes that can go may be. It takes the place of the last result:
+    // the gate's level is for so many.
+    if (has_runner && !moves_alone && !r.moves.empty()) {
+      if (r.finalists.size() >= kFinalists) r.finalists.pop_back();
+      r.finalists.push_back({r.problem->graph, {}, cost::Nanoseconds{report.predicted.before.count()}, {}, report.constant_bytes.before});
+    }
+    if (const Acceptance lowered = r.model->lower(r.finalists[0]); !lowered) return keep_original(lowered.reason);
+    if (r.options.validation.gate) return judge();
+    if (const Acceptance acceptance = r.model->accept_size(report); !acceptance) return keep_original(acceptance.reason);
+    if (const Acceptance acceptance = r.model->accept_gain(report, r.moves); !acceptance)
+      return keep_original(acceptance.reason, report.predicted.after);
+    report.gate.reason = r.model->why_not_run(r.options);
+    r.improved = true;
+    return following();
+  }
+
+  Result<Next> judge() {
+    Round& r = *round_;
+    const std::function<void()> running = api::running(context_.progress, r.options, limits_, r.report);
+    running();
+    const auto judged = [&](std::size_t k) -> Acceptance {
+      if (k > 0) {
+        if (Acceptance lowered = r.model->lower(r.finalists[k]); !lowered) return lowered;
+      }
+      return r.model->judge(*r.problem, r.finalists[k], r.options, running, r.report);
+    };
+    std::string against;
+    const auto shipped = judge_in_turn(*r.problem, r.model->runs(), r.finalists, r.options, judged, against, r.report);
+    XFLOW_CHECK(limits_.check());
+    if (!shipped) return keep_original("run from end to end, " + against, r.report.predicted.after);
+    r.shipped = *shipped;
+    r.model->list_steps(r.finalists[r.shipped], r.report);
+    r.model->refine(*r.problem, r.finalists[r.shipped], limits_, running, r.report);
+    r.improved = true;
+    return following();
+  }
+
+  // --- write ----------------------------------------------------------------------------------------------------------------------
+
+  Result<Next> write() {
+    Round& r = *round_;
+    if (r.improved) {
+      list_moves(r.moves, r.report);
+      r.report.improved = true;
+      r.model->count_nodes(r.finalists[r.shipped], r.moves, r.report);
+    }
+    r.model->close_runner();
+    r.report.time = Seconds(limits_.seconds() - r.start);
+    const NodeCounts nodes = r.report.nodes;
+    if (rounds_ == 1) {
+      best_.report = std::move(r.report);
+    } else {
+      XFLOW_CHECK(limits_.check());
+      add_round(best_.report, std::move(r.report));
+    }
+    if (!r.improved) return end();
+    if (rounds_ > 1) best_.report.nodes.kept = nodes.kept;
+    best_.model = std::move(r.model);
+    if (rounds_ == most_rounds_ || limits_.ends_search()) return end();
+    XFLOW_CHECK(limits_.check());
+    const auto options = options_of_next_round(options_, best_.report);
+    std::unique_ptr<Model> next = options ? best_.model->next(limits_) : nullptr;
+    if (next == nullptr) return end();
+    ++rounds_;
+    round_.emplace(std::move(next), *options);
+    return at(Stage::load);
+  }
+
+  const OptimizeOptions& options_;
+  const RunContext& context_;
+  const RunLimits& limits_;
+  const int most_rounds_;
+  int rounds_ = 1;
+  Finished best_;
+  std::optional<Round> round_;
+};
+
+}  // namespace
+
+Result<Finished> run(std::unique_ptr<Model> model, const OptimizeOptions& options, const RunContext& context, int rounds) {
+  Optimization optimization(std::move(model), options, context, rounds);
+  XFLOW_CHECK(optimization.run(Stage::write));
+  return optimization.finished();
+}
+
+Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& options, const ProgressCallback& progress,
+                                OptimizeReport& report) {
+  const RunLimits unlimited;
+  Session own;
+  const RunContext context{problem.limits == nullptr ? unlimited : *problem.limits, progress,
+                           problem.session == nullptr ? own : *problem.session};
+  Optimization optimization(std::make_unique<ProblemModel>(problem, options), options, context, 1);
+  XFLOW_CHECK(optimization.run(Stage::validate));
+  report = std::move(optimization.round().report);
+  return std::move(optimization.round().outcome);
+}
+
+Result<void> open_costs(const Problem& problem, const OptimizeOptions& options) {
+  XFLOW_TRY(const Sizes sizes,
+            choose_fitting_sizes(problem.arena, problem.graph, problem.inputs, problem.runs->shapes[0], problem.runs->inner));
+  const auto bytes_of_run = [&] { return cost::cpu::bytes_of_run(problem.arena, problem.graph, sizes.valuation()); };
+  const double seconds_left = problem.limits == nullptr ? std::numeric_limits<double>::infinity() : problem.limits->seconds_left();
+  XFLOW_TRY(DeviceCosts* const costs, problem.session->open(options, bytes_of_run, seconds_left));
+  if (problem.limits != nullptr) end_with(costs->device(), *problem.limits);
+  return {};
+}
+
+}  // namespace xflow::api

@@ -1,0 +1,20 @@
+// A decision to accept or to refuse something, with the reason for a refusal.
+#pragma once
+
+#include <string>
+#include <utility>
+
+namespace xflow {
+
+struct [[nodiscard]] Acceptance {
+  bool accepted = true;
+  std::string reason = {};  // why it is refused, a clause for people; empty where it is accepted
+
+  explicit operator bool() const { return accepted; }
+  friend bool operator==(const Acceptance&, const Acceptance&) = default;
+};
+
+inline Acceptance accepted() { return {}; }
+inline Acceptance refused(std::string reason) { return {false, std::move(reason)}; }
+
+}  // namespace xflow
