@@ -10,6 +10,7 @@
 #include <xflow/export.h>
 #include <xflow/graph.h>
 #include <xflow/optimize.h>
+#include <xflow/simplify.h>
 
 #include <memory>
 #include <string>
@@ -44,5 +45,9 @@ XFLOW_API Result<OptimizeReport> optimize_file(Context& context, const std::stri
                                                const OptimizeOptions& options = {}, const ProgressCallback& progress = {});
 XFLOW_API Result<GraphResult> optimize(Context& context, const Graph& graph, const OptimizeOptions& options = {},
                                        const ProgressCallback& progress = {});
+// These share the rules alone: nothing is measured.
+XFLOW_API Result<SimplifyResult> simplify(Context& context, std::string_view model, const SimplifyOptions& options = {});
+XFLOW_API Result<SimplifyReport> simplify_file(Context& context, const std::string& input, const std::string& output,
+                                               const SimplifyOptions& options = {});
 
 }  // namespace xflow

@@ -5,6 +5,7 @@
 #include "src/optimizer/optimize_graph.h"
 #include "src/optimizer/optimize_model.h"
 #include "src/optimizer/session.h"
+#include "src/optimizer/simplify_model.h"
 #include "src/support/exceptions.h"
 
 namespace xflow {
@@ -34,6 +35,17 @@ Result<OptimizeReport> optimize_file(Context& context, const std::string& input,
 Result<GraphResult> optimize(Context& context, const Graph& graph, const OptimizeOptions& options, const ProgressCallback& progress) {
   const std::lock_guard lock(context.state().in_use);
   return api::guarded<GraphResult>([&] { return api::optimize_graph(graph, options, progress, context.state().session); });
+}
+
+Result<SimplifyResult> simplify(Context& context, std::string_view model, const SimplifyOptions& options) {
+  const std::lock_guard lock(context.state().in_use);
+  return api::guarded<SimplifyResult>([&] { return api::simplify_model(model, options, context.state().session); });
+}
+
+Result<SimplifyReport> simplify_file(Context& context, const std::string& input, const std::string& output,
+                                     const SimplifyOptions& options) {
+  const std::lock_guard lock(context.state().in_use);
+  return api::guarded<SimplifyReport>([&] { return api::simplify_model_file(input, output, options, context.state().session); });
 }
 
 }  // namespace xflow

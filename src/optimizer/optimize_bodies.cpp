@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "src/devices/device_costs.h"
 #include "src/onnx/document/body_document.h"
 #include "src/onnx/lift/lift.h"
 #include "src/optimizer/inner_graphs.h"

@@ -129,7 +129,7 @@ Acceptance judge_smaller(const Document& shipped, const Files& files, const Simp
   if (runs_models(options.device)) {
     acceptance = judge_edits(shipped, files, *model, smaller.last.edits, smaller.base(&shipped), options, run, trial);
   } else {
-    const auto graph = cleaned_graph(model->model(), model->arena(), options, limits);
+    const auto graph = cleaned_graph(model->model(), model->arena(), options, limits, run.session);
     if (!graph) return refused(graph.error().text());
     if (*graph == problem.graph) return accepted();
     if (const auto opened = open_costs(problem, options); !opened) return refused(opened.error().text());
@@ -154,7 +154,7 @@ Result<void> clean_up_result(const Document& document, const Files& files, const
     written = std::make_unique<const Document>(std::move(parsed));
   }
   const Document& shipped = written ? *written : document;
-  auto cleaned = simplify_document(shipped, simplify_options(options), limits);
+  auto cleaned = simplify_document(shipped, simplify_options(options), limits, run.session);
   if (limits.ends_clean_ups()) return fail(ErrorCode::limit, limits.why_over());
   XFLOW_TRY(Simplified smaller, std::move(cleaned));
   if (!smaller.report.simplified) return {};

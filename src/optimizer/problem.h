@@ -10,6 +10,7 @@
 
 #include "src/ir/graph.h"
 #include "src/optimizer/graph_moves.h"
+#include "src/rules/rule_set.h"
 #include "src/search/run_limits.h"
 #include "src/validation/run_inputs.h"
 

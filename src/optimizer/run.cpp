@@ -106,8 +106,23 @@ class Optimization {
     round_.emplace(std::move(model), options);
   }
 
-  // The one loop. Runs the stages before `last`, and `last`.
+  // The one loop. Runs the stages up to `last`.
   Result<void> run(Stage last) {
+    struct Entry {
+      Stage stage;
+      Result<Next> (Optimization::*run)();
+    };
+    // clang-format off
+    static constexpr Entry kStages[] = {
+        {Stage::load,      &Optimization::load},
+        {Stage::simplify,  &Optimization::simplify},
+        {Stage::search,    &Optimization::search},
+        {Stage::remeasure, &Optimization::remeasure},
+        {Stage::validate,  &Optimization::validate},
+        {Stage::gate,      &Optimization::gate},
+        {Stage::write,     &Optimization::write},
+    };
+    // clang-format on
     for (auto stage = static_cast<std::size_t>(Stage::load);;) {
       const Result<Next> next = (this->*kStages[stage].run)();
       if (!next && rounds_ > 1) return limits_.check();  // the result of the round before stays
@@ -122,22 +137,6 @@ class Optimization {
   Finished finished() { return std::move(best_); }
 
  private:
-  struct StageEntry {
-    Stage stage;
-    Result<Next> (Optimization::*run)();
-  };
-  // clang-format off
-  static constexpr StageEntry kStages[] = {
-      {Stage::load,      &Optimization::load},
-      {Stage::simplify,  &Optimization::simplify},
-      {Stage::search,    &Optimization::search},
-      {Stage::remeasure, &Optimization::remeasure},
-      {Stage::validate,  &Optimization::validate},
-      {Stage::gate,      &Optimization::gate},
-      {Stage::write,     &Optimization::write},
-  };
-  // clang-format on
-
   // --- load -----------------------------------------------------------------------------------------------------------------------
 
   Result<Next> load() {

@@ -14,7 +14,7 @@
 
 #include "src/onnx/document/document_writer.h"
 #include "src/optimizer/inner_graphs.h"
-#include "src/optimizer/load_rules.h"
+#include "src/optimizer/session.h"
 #include "src/search/rule_rewriter.h"
 #include "src/search/simplify.h"
 #include "xflow/optimize.h"
@@ -29,12 +29,12 @@ using onnx_io::Document;
 constexpr int kMostPasses = 8;
 constexpr std::size_t kMostCopied = std::size_t{512} << 20U;
 
-Result<rules::VerifiedRules> clean_up_rules(const SimplifyOptions& options, const RunLimits& limits) {
+Result<rules::VerifiedRules> clean_up_rules(const SimplifyOptions& options, const RunLimits& limits, Session& session) {
   OptimizeOptions all;
   all.search.rules = options.rules;
   all.search.skip_rules = options.skip_rules;
   all.search.rule_text = options.rule_text;
-  XFLOW_TRY(rules::VerifiedRules rules, load_rules(all, limits.seconds_left(), [&limits] { return limits.ends_clean_ups(); }));
+  XFLOW_TRY(rules::VerifiedRules rules, session.rules(all, limits.seconds_left(), [&limits] { return limits.ends_clean_ups(); }));
   rules.keep(search::is_clean_up);
   return rules;
 }
@@ -102,11 +102,11 @@ void describe_large(const Document& document, std::span<const onnx_io::GraphEdit
 
 }  // namespace
 
-Result<Simplified> simplify_document(const Document& document, const SimplifyOptions& options, const RunLimits& limits) {
+Result<Simplified> simplify_document(const Document& document, const SimplifyOptions& options, const RunLimits& limits, Session& session) {
   const auto start = std::chrono::steady_clock::now();
   if (options.numerics == Numerics::any) return fail(ErrorCode::invalid_argument, "numerics must be exact or rounding, found any");
   if (!(options.max_growth >= 0)) return fail(ErrorCode::invalid_argument, "max_growth must not be negative");
-  auto decided = clean_up_rules(options, limits);
+  auto decided = clean_up_rules(options, limits, session);
   XFLOW_CHECK(limits.check());
   const bool is_over = !decided && decided.error().code == ErrorCode::limit && limits.ends_clean_ups();
   if (!decided && !is_over) return fail(decided.error());
@@ -176,8 +176,8 @@ SimplifyOptions simplify_options(const OptimizeOptions& options) {
 }
 
 Result<ir::Graph> cleaned_graph(const onnx_io::LiftedModel& model, ir::Arena& arena, const OptimizeOptions& options,
-                                const RunLimits& limits) {
-  XFLOW_TRY(const rules::VerifiedRules rules, clean_up_rules(simplify_options(options), limits));
+                                const RunLimits& limits, Session& session) {
+  XFLOW_TRY(const rules::VerifiedRules rules, clean_up_rules(simplify_options(options), limits, session));
   const auto stop = [&limits] { return limits.is_over(); };
   search::RuleRewriter rewriter(rules, rules::MatchOptions{false, options.search.numerics == Numerics::exact});
   search::SimplifyOptions how;

@@ -14,6 +14,8 @@
 
 namespace xflow::api {
 
+class Session;
+
 // What became of a document: the edits `last` of `edited`, or of the document itself where that is null.
 struct Simplified {
   SimplifyReport report;
@@ -26,13 +28,14 @@ struct Simplified {
 
 // `limits` ends the clean-ups: what was cleaned up by then is the result, and the report says so. Errors: as simplify of
 // <xflow/simplify.h>; limit, "cancelled".
-Result<Simplified> simplify_document(const onnx_io::Document& document, const SimplifyOptions& options, const RunLimits& limits);
+Result<Simplified> simplify_document(const onnx_io::Document& document, const SimplifyOptions& options, const RunLimits& limits,
+                                     Session& session);
 
 // What cleans up a result of these options.
 SimplifyOptions simplify_options(const OptimizeOptions& options);
 // The graph of a lifted model after the rewrites alone, those that were made when the time of the run was over. Errors: those of loading
 // the rules.
 Result<ir::Graph> cleaned_graph(const onnx_io::LiftedModel& model, ir::Arena& arena, const OptimizeOptions& options,
-                                const RunLimits& limits);
+                                const RunLimits& limits, Session& session);
 
 }  // namespace xflow::api

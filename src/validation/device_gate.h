@@ -12,6 +12,7 @@
 #include "src/eval/evaluate.h"
 #include "src/ir/graph.h"
 #include "src/search/run_limits.h"
+#include "src/support/acceptance.h"
 #include "src/validation/run_inputs.h"
 
 namespace xflow::api {

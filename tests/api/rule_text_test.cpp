@@ -1,5 +1,6 @@
 // Rules that the caller gives as text.
 #include <gtest/gtest.h>
+#include <xflow/context.h>
 #include <xflow/optimize.h>
 #include <xflow/simplify.h>
 
@@ -45,6 +46,20 @@ TEST(RuleText, ReplacesTheShippedRulesWhereSmallerIsAccepted) {
   const auto result = optimize(two_relus(), options);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->model, two_relus()) << result->report.to_text();
+}
+
+TEST(Context, SimplifiesByTheRulesOfEachCall) {
+  Context context;
+  SimplifyOptions options;
+  options.rule_text = kOther;
+  for (int call = 0; call < 2; ++call) {
+    const auto given = simplify(context, two_relus(), options);
+    ASSERT_TRUE(given) << given.error().text();
+    EXPECT_EQ(given->report.nodes_after, 2U);
+    const auto shipped = simplify(context, two_relus());
+    ASSERT_TRUE(shipped) << shipped.error().text();
+    EXPECT_EQ(shipped->report.nodes_after, 1U);
+  }
 }
 
 TEST(RuleText, IsProvedForCleanUpsToo) {
