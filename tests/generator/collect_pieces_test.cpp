@@ -6,6 +6,8 @@
 #include <array>
 
 #include "src/generator/rules/minimize.h"
+#include "src/generator/rules/rule_writer.h"
+#include "src/rules/rule_parts.h"
 #include "tests/generator/small_graphs.h"
 
 namespace xflow::generator {
@@ -210,6 +212,30 @@ TEST(Collector, KeepsTheSameWhereOthersHelp) {
   const std::vector<std::string> alone = collected(1);
   EXPECT_GT(alone.size(), 5U);
   EXPECT_EQ(collected(2), alone);
+}
+
+// What is built as values is what its text says.
+TEST(RuleWriter, BuildsRulesThatParseBack) {
+  std::vector<GraphSignature> signatures = small_signatures();
+  signatures.push_back(GraphSignature::make({TensorKind::matrix, {"concat", "split", "mul", "transpose", "one"}, 3}).value());
+  signatures.push_back(GraphSignature::make({TensorKind::image, {"conv", "enlarge", "relu", "average_pool", "add"}, 3}).value());
+  std::size_t checked = 0;
+  for (const GraphSignature& signature : signatures) {
+    for (const Candidate& candidate : found_in(signature, 1)) {
+      for (const WrittenRule& form : write_rule(signature, candidate, "r")) {
+        const auto rule = rules::checked(form.rule);
+        if (!rule) continue;
+        const std::string text = rules::print(*rule);
+        const auto parsed = rules::parse_rules(text, "generated");
+        ASSERT_TRUE(parsed) << text << parsed.error().text();
+        EXPECT_EQ(rules::print(parsed->front()), text);
+        EXPECT_EQ(parsed->front().hash, rule->hash) << text;
+        EXPECT_EQ(parsed->front().float_class, rule->float_class) << text;
+        ++checked;
+      }
+    }
+  }
+  EXPECT_GT(checked, 20U);
 }
 
 }  // namespace

@@ -380,17 +380,17 @@ TEST(RuleWriter, NamesInputsAsTheyAreRead) {
   Candidate c = relu_of_columns(u);
   std::vector<std::uint8_t> swapped(u.leaves().size());
   for (std::size_t k = 0; k < swapped.size(); ++k) swapped[k] = static_cast<std::uint8_t>(k < 2 ? 1 - k : k);
-  const std::string text = write_rule(u, c, "r").front().text;
-  EXPECT_EQ(write_rule(u, {rename(u, c.source, swapped), rename(u, c.target, swapped)}, "r").front().text, text);
+  const std::string text = rules::print(write_rule(u, c, "r").front().rule);
+  EXPECT_EQ(rules::print(write_rule(u, {rename(u, c.source, swapped), rename(u, c.target, swapped)}, "r").front().rule), text);
 }
 
 TEST(RuleWriter, IsGenericInRankAndAxis) {
   const GraphSignature u = matrices({"concat", "relu"});
   const Candidate c = relu_of_columns(u);
   EXPECT_EQ(name_of(u, c), "relu-of-concat");
-  const std::vector<WrittenRule> texts = write_rule(u, c, "r");
-  ASSERT_FALSE(texts.empty());
-  EXPECT_EQ(texts.front().text, R"(# relu(concat(x, z)) = concat(relu(x), relu(z))
+  const std::vector<WrittenRule> forms = write_rule(u, c, "r");
+  ASSERT_FALSE(forms.empty());
+  EXPECT_EQ(rules::print(forms.front().rule), R"(# relu(concat(x, z)) = concat(relu(x), relu(z))
 rule r
   source
     y = relu(concat(x, z, axis: a))

@@ -8,6 +8,7 @@
 #include "src/ops/operator.h"
 #include "src/optimizer/load_rules.h"
 #include "src/search/rule_rewriter.h"
+#include "src/search/search.h"
 #include "tests/kernels/random_device.h"
 
 namespace xflow::api {

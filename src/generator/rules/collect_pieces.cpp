@@ -10,6 +10,7 @@
 
 #include "src/generator/rules/rule_writer.h"
 #include "src/generator/rules/shapes.h"
+#include "src/rules/rule_parts.h"
 #include "src/verifier/guards/infer.h"
 #include "src/verifier/proof/assumptions.h"
 #include "src/verifier/proof/prove_rules.h"
@@ -131,13 +132,13 @@ std::vector<TriedForm> try_forms(const GraphSignature& signature, const Candidat
   for (const Candidate* direction : {&candidate, &reversed}) {
     if (direction == &reversed && candidate.source.outputs.size() > 1) break;
     if (!is_source(signature, direction->source, direction->target)) continue;
-    const std::vector<WrittenRule> texts = write_rule(signature, *direction, "r", true);
-    for (std::size_t variant = 0; variant < texts.size(); ++variant, ++number) {
+    const std::vector<WrittenRule> forms = write_rule(signature, *direction, "r", true);
+    for (std::size_t variant = 0; variant < forms.size(); ++variant, ++number) {
       if (number < begin) continue;
       TriedForm& form = result.emplace_back();
       form.reversed = direction == &reversed;
       form.variant = variant;
-      const auto rule = one_rule(texts[variant].text);
+      const auto rule = rules::checked(forms[variant].rule);
       if (!rule) {
         form.why = rule.error().text();
         continue;
@@ -166,7 +167,7 @@ std::optional<rules::Rule> first_proved(const GraphSignature& signature, const C
                                         bool with_equal, const verifier::Options& options) {
   for (const WrittenRule& written : write_rule(signature, candidate, name)) {
     if (!written.equal.empty() && !with_equal) break;
-    if (const auto rule = one_rule(written.text))
+    if (const auto rule = rules::checked(written.rule))
       if (FullProof proof = prove_fully(*rule, options); proof.rule) return std::move(proof.rule);
   }
   return std::nullopt;

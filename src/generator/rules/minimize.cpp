@@ -11,6 +11,7 @@
 
 #include "src/generator/rules/rule_writer.h"
 #include "src/generator/rules/shapes.h"
+#include "src/rules/rule_parts.h"
 #include "src/verifier/guards/infer.h"
 #include "src/verifier/proof/assumptions.h"
 #include "src/verifier/proof/prove_rules.h"
@@ -156,7 +157,7 @@ void RuleCollector::keep(const GraphSignature& signature, std::size_t signature_
   std::optional<rules::Rule> open;  // the last form that was neither proved nor refuted
   for (std::size_t k = 0; k < forms.size(); ++k) {
     const TriedForm form = forms[k];
-    const auto& [full, equal] = texts[form.reversed ? 1 : 0][form.variant];
+    const auto& [written, equal] = texts[form.reversed ? 1 : 0][form.variant];
     // What is true for some sizes alone is looked at with such sizes.
     if (!equal.empty()) {
       equation = GeneralShapes(signature, candidate, equal).concrete(deriver_.vocabulary());
@@ -165,11 +166,12 @@ void RuleCollector::keep(const GraphSignature& signature, std::size_t signature_
         return;
       }
     }
-    auto rule = rules::parse_rules(full, "generated");
+    auto rule = rules::checked(written);
     if (!rule || form.verdict != verifier::Verdict::proved) {
-      if (text.empty() || form.verdict == verifier::Verdict::refuted) text = full + (rule ? form.why : rule.error().text());
+      if (text.empty() || form.verdict == verifier::Verdict::refuted)
+        text = rules::print(written) + (rule ? form.why : rule.error().text());
       if (best != verifier::Verdict::refuted && form.verdict != verifier::Verdict::ill_typed) best = form.verdict;
-      if (rule && form.verdict == verifier::Verdict::unknown) open = std::move(rule->front());
+      if (rule && form.verdict == verifier::Verdict::unknown) open = *std::move(rule);
       continue;
     }
     KeptRule kept;
@@ -178,12 +180,12 @@ void RuleCollector::keep(const GraphSignature& signature, std::size_t signature_
     kept.name = name;
     kept.variant = form.variant;
     kept.equal = equal;
-    kept.rule = std::move(rule->front());
+    kept.rule = *std::move(rule);
     kept.equation = equation;
     kept.special = special;
     const auto why_not = try_to_keep(signature, std::move(kept), form.is_guarded);
     if (!why_not) return;
-    text = full + *why_not;
+    text = rules::print(written) + *why_not;
     best = verifier::Verdict::unknown;
     // It was to be the last.
     const std::vector<TriedForm> others = tried_forms(signature, candidate, k + 1);
@@ -209,8 +211,8 @@ bool RuleCollector::derives(const FlatEquation& equation, Goal goal, bool specia
 std::optional<std::string> RuleCollector::try_to_keep(const GraphSignature& signature, KeptRule kept, bool is_guarded) {
   if (is_guarded) {
     const std::vector<WrittenRule> small = write_rule(signature, kept.candidate, kept.name, true);
-    const auto decided = rules::parse_rules(small[kept.variant].text, "generated");
-    auto guarded = decided ? with_divisors_guarded(decided->front(), kept.rule, options_) : std::nullopt;
+    const auto decided = rules::checked(small[kept.variant].rule);
+    auto guarded = decided ? with_divisors_guarded(*decided, kept.rule, options_) : std::nullopt;
     if (!guarded) return "the guards under which it holds cannot be written";
     kept.rule = *std::move(guarded);
   }
@@ -247,23 +249,23 @@ Result<bool> RuleCollector::prove(const std::function<const GraphSignature&(cons
   for (std::size_t n = 0; n < wanted.size(); ++n) {
     KeptRule& k = *wanted[n];
     const GraphSignature& signature = signature_of(k);
-    const std::vector<WrittenRule> texts = write_rule(signature, k.candidate, k.name);
+    const std::vector<WrittenRule> forms = write_rule(signature, k.candidate, k.name);
     verifier::Verdict verdict = verifier::Verdict::unknown;
     std::string why;
-    for (std::size_t variant = k.variant; variant < texts.size() && !k.proved; ++variant) {
+    for (std::size_t variant = k.variant; variant < forms.size() && !k.proved; ++variant) {
       FullProof proof;
       if (variant == k.variant && !answers[n].empty()) {
         XFLOW_TRY(proof, pieces::proof_of(answers[n]));
       } else if (variant == k.variant) {
         proof = prove_fully(k.rule, options_);  // with the guards on values that were found
       } else {
-        auto parsed = rules::parse_rules(texts[variant].text, "generated");
-        if (!parsed) continue;
-        proof = prove_fully(parsed->front(), options_);
+        const auto rule = rules::checked(forms[variant].rule);
+        if (!rule) continue;
+        proof = prove_fully(*rule, options_);
       }
       if (!proof.rule) {
         verdict = proof.verdict;
-        why = texts[variant].text + proof.why;
+        why = rules::print(forms[variant].rule) + proof.why;
         continue;
       }
       const auto added = deriver_.add(*proof.rule);

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "src/rules/rule_parts.h"
 #include "src/verifier/proof/assumptions.h"
 
 namespace xflow::generator {
@@ -55,9 +56,10 @@ std::optional<rules::Rule> rule_of(const rules::Rule& rule, std::vector<rules::S
     if (names.contains(d.variable)) result.declarations.push_back(d);
   for (const rules::Guard& g : rule.guards)
     if (verifier::enters_proof(g) && !is_about_values(g)) result.guards.push_back(g);
-  auto parsed = rules::parse_rules(rules::print(result), rule.name);
-  if (!parsed || parsed->size() != 1) return std::nullopt;
-  return std::move(parsed->front());
+  result.file = rule.name;
+  auto checked = rules::checked(std::move(result));
+  if (!checked) return std::nullopt;
+  return *std::move(checked);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// One form of a rule as text: how general shapes, axes, batches and windows are.
+// One form of a rule: how general shapes, axes, batches and windows are.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,9 @@ struct Openness {
   EqualUnknowns equal = {};
 };
 
-// The text of rule `name`, with the equation as its comment; nothing where the form cannot say it, and then `why` has the reason in words.
-std::optional<std::string> form_text(const GraphSignature& signature, const Candidate& candidate, const std::string& name, Form form,
+// Rule `name`, with the equation as its comment, before the type check; nothing where the form cannot say it, and then `why` has the reason
+// in words.
+std::optional<rules::Rule> form_rule(const GraphSignature& signature, const Candidate& candidate, const std::string& name, Form form,
                                      const Openness& open, bool small_ranks, std::string& why);
 
 }  // namespace xflow::generator

@@ -100,8 +100,8 @@ std::vector<WrittenRule> write_rule(const GraphSignature& signature, const Candi
   std::vector<WrittenRule> result;
   const auto write = [&](Form form, const Openness& open) {
     std::string reason;
-    if (auto text = form_text(signature, candidate, name, form, open, small_ranks, reason)) {
-      result.push_back({*std::move(text), open.equal});
+    if (auto rule = form_rule(signature, candidate, name, form, open, small_ranks, reason)) {
+      result.push_back({*std::move(rule), open.equal});
     } else if (why != nullptr && why->empty()) {
       *why = std::move(reason);
     }

@@ -1,4 +1,4 @@
-// Candidates as rule text, from the most general form to the one for exactly these ranks.
+// Candidates as rules, from the most general form to the one for exactly these ranks.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 namespace xflow::generator {
 
 struct WrittenRule {
-  std::string text;
+  rules::Rule rule;     // before the type check
   EqualUnknowns equal;  // dimensions that it takes for one
 };
 
-// Texts of one rule `name`, most general first: any of them may be false or not well formed, and whoever takes one has it proved. Forms:
+// Forms of one rule `name`, most general first: any of them may be false or not well formed, and whoever takes one has it proved. Forms:
 // pointwise rules leave shapes open; rules that move data along axes leave the rank and the axes open; matrices have batches of their own,
 // then one in common, then none; convolutions leave windows, strides, dilations, pads and groups open, then groups are 1, then all is as
 // it was enumerated. The comment gives the equation.

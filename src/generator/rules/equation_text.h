@@ -1,0 +1,15 @@
+// A candidate as an equation, for the comments of rules.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "src/generator/enumerate/candidates.h"
+#include "src/generator/enumerate/graph_signature.h"
+
+namespace xflow::generator {
+
+// "relu(concat(x, z)) = concat(relu(x), relu(z))". `leaves`: their names.
+std::string equation_text(const GraphSignature& signature, const Candidate& candidate, std::span<const std::string> leaves);
+
+}  // namespace xflow::generator

@@ -1,0 +1,73 @@
+// Parts of rules as values, for code that makes rules.
+#pragma once
+
+#include <xflow/error.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/rules/rule.h"
+
+namespace xflow::rules {
+
+inline Expression number(const ir::Rational& value) {
+  Expression e;
+  e.number = ir::Real(value);
+  return e;
+}
+inline Expression number(std::int64_t value) { return number(ir::Rational(value)); }
+// Of a name alone: `name`, `sequence` or `ones`.
+inline Expression named(Expression::Kind kind, std::string name) {
+  Expression e;
+  e.kind = kind;
+  e.name = std::move(name);
+  return e;
+}
+inline Expression named(std::string name) { return named(Expression::Kind::name, std::move(name)); }
+inline Expression sequence(std::string name) { return named(Expression::Kind::sequence, std::move(name)); }
+inline Expression compound(Expression::Kind kind, std::vector<Expression> arguments, std::string name = {}) {
+  Expression e = named(kind, std::move(name));
+  e.arguments = std::move(arguments);
+  return e;
+}
+inline Expression call(std::string function, std::vector<Expression> arguments) {
+  return compound(Expression::Kind::call, std::move(arguments), std::move(function));
+}
+inline Expression list(std::vector<Expression> elements) { return compound(Expression::Kind::list, std::move(elements)); }
+inline Expression optional(Expression dim) { return compound(Expression::Kind::optional, {std::move(dim)}); }
+inline Expression add(Expression a, Expression b) { return compound(Expression::Kind::add, {std::move(a), std::move(b)}); }
+
+inline Term variable(std::string name) {
+  Term term;
+  term.name = std::move(name);
+  return term;
+}
+inline Term literal(const ir::Rational& value) {
+  Term term;
+  term.kind = Term::Kind::literal;
+  term.literal = ir::Real(value);
+  return term;
+}
+inline Term::NamedExpression attribute(std::string name, Expression value) { return {std::move(name), std::move(value), {}}; }
+inline Term application(std::string op, std::vector<Term> operands, std::vector<Term::NamedExpression> attributes = {}) {
+  Term term;
+  term.kind = Term::Kind::application;
+  term.name = std::move(op);
+  term.operands = std::move(operands);
+  term.attributes = std::move(attributes);
+  return term;
+}
+
+// A relation between two expressions, or a predicate on a variable.
+inline Guard relation(Guard::Kind kind, Expression a, Expression b) { return {kind, {std::move(a), std::move(b)}, {}, {}}; }
+inline Guard predicate(Guard::Kind kind, std::string variable) { return {kind, {}, std::move(variable), {}}; }
+
+// The rule with what the type check finds. Errors: as parse_rules, at the place of the rule.
+inline Result<Rule> checked(Rule rule) {
+  XFLOW_CHECK(check(rule));
+  return rule;
+}
+
+}  // namespace xflow::rules
