@@ -1,4 +1,4 @@
-// Ending a call that runs in another thread, or that a signal interrupts.
+// Cancels a call from another thread or a signal handler.
 #pragma once
 
 #include <atomic>
@@ -6,18 +6,20 @@
 
 namespace xflow {
 
-// Copies share one state: keep one, give another to the call (OptimizeOptions::cancel). All functions may be called from any thread, and
-// from a signal handler. A token that was used stays used.
+// Copies share one state: keep one copy and pass another to the call (OptimizeOptions::cancel). All functions may
+// be called from any thread and from a signal handler. A token cannot be reset.
 class CancellationToken {
  public:
   CancellationToken() : state_(std::make_shared<std::atomic<int>>(0)) {}
 
-  // The search ends. The best graph that was found is checked, run against the original and written as ever.
+  // Ends the search. The best graph so far is checked, run against the original and written as usual.
   void finish() const noexcept { raise(kFinish); }
-  // The call returns Error::limit, "cancelled", as soon as it can. Nothing is written.
+  // Ends the call as soon as possible. It returns ErrorCode::limit, "cancelled", and writes nothing.
   void stop() const noexcept { raise(kStop); }
 
-  bool is_finishing() const noexcept { return state_->load(std::memory_order_relaxed) >= kFinish; }  // or stopping
+  // True after finish() or stop().
+  bool is_finishing() const noexcept { return state_->load(std::memory_order_relaxed) >= kFinish; }
+  // True after stop().
   bool is_stopping() const noexcept { return state_->load(std::memory_order_relaxed) >= kStop; }
 
  private:

@@ -1,9 +1,9 @@
-// What calls share: proofs of rules, kernels that were timed, the device that was opened.
+// State that calls share: proofs of rules, measured costs, the open device.
 //
 //   xflow::Context context;
 //   for (const std::string& model : models) results.push_back(xflow::optimize(context, model, options));
 //
-// A call without a context has one of its own. Contexts are independent: each thread may use another one.
+// A call without a context uses a temporary one. Contexts are independent: each thread may have its own.
 #pragma once
 
 #include <xflow/error.h>
@@ -18,10 +18,14 @@
 
 namespace xflow {
 
-// Keeps between calls: which of the user's own rules were proved, by their text; costs that were measured, also where
-// the options name no file for them; and the device, while the options ask for the same. A runner is started by each
-// call, as what it holds counts for the memory of the call. One call at a time: others wait, so that a callback of a call
-// must not use the context of that call. A context that was moved from can only be assigned to or destroyed.
+// Keeps between calls:
+// - which of the user's rules were proved, by their text;
+// - measured costs, also if the options name no file for them;
+// - the device, as long as the options name the same one. Each call starts its own runner, since the memory of the
+//   runner counts as memory of the call.
+//
+// One call at a time uses a context, and other calls wait. A callback must therefore not use the context of its
+// call. A context that was moved from can only be assigned to or destroyed.
 class XFLOW_API Context {
  public:
   Context();
@@ -31,21 +35,21 @@ class XFLOW_API Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  struct State;  // of the implementation
+  struct State;  // implementation detail
   State& state() { return *state_; }
 
  private:
   std::unique_ptr<State> state_;
 };
 
-// As the functions without a context.
+// The functions of <xflow/optimize.h> and <xflow/graph.h> with a context. Same results and errors.
 XFLOW_API Result<OptimizeResult> optimize(Context& context, std::string_view model, const OptimizeOptions& options = {},
                                           const ProgressCallback& progress = {});
 XFLOW_API Result<OptimizeReport> optimize_file(Context& context, const std::string& input, const std::string& output,
                                                const OptimizeOptions& options = {}, const ProgressCallback& progress = {});
 XFLOW_API Result<GraphResult> optimize(Context& context, const Graph& graph, const OptimizeOptions& options = {},
                                        const ProgressCallback& progress = {});
-// These share the rules alone: nothing is measured.
+// The functions of <xflow/simplify.h> with a context. They share only the proved rules, since they measure nothing.
 XFLOW_API Result<SimplifyResult> simplify(Context& context, std::string_view model, const SimplifyOptions& options = {});
 XFLOW_API Result<SimplifyReport> simplify_file(Context& context, const std::string& input, const std::string& output,
                                                const SimplifyOptions& options = {});

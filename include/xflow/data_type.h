@@ -1,11 +1,12 @@
-// Types of elements.
+// Element types of tensors.
 #pragma once
 
 #include <cstdint>
 
 namespace xflow {
 
-// Element types, with the numbers of ONNX's TensorProto.DataType. Others of ONNX exist in models; graphs built in code compute with these.
+// Element types, with the numbers of ONNX's TensorProto.DataType. Models may contain other types of ONNX. Graphs
+// built in code use the types below.
 enum class DataType : std::uint8_t {
   float32 = 1,
   uint8 = 2,

@@ -1,4 +1,4 @@
-// Where costs are measured: devices of this machine, runners, profiles, and devices of the caller.
+// Sources of kernel times: devices of this machine, runners, profiles, and devices of the caller.
 #pragma once
 
 #include <xflow/data_type.h>
@@ -17,13 +17,13 @@
 
 namespace xflow {
 
-// What the caches of this CPU hold when a kernel is timed (docs/cost.md, Caches).
+// State of the CPU caches when a kernel is timed (docs/cost.md, *Caches*).
 enum class CacheState : std::uint8_t {
-  automatic,     // whichever of the others fits the model
-  warm,          // all that the kernel needs
-  after_4_mib,   // what is left after a run has gone through so much memory
-  after_16_mib,  //
-  after_64_mib,
+  automatic,     // one of the states below, chosen by the memory footprint of the model
+  warm,          // the caches hold everything that the kernel needs
+  after_4_mib,   // 4 MiB of other memory were used since the last launch
+  after_16_mib,  // 16 MiB
+  after_64_mib,  // 64 MiB
 };
 constexpr const char* to_string(CacheState caches) {
   switch (caches) {
@@ -40,36 +40,36 @@ constexpr const char* to_string(CacheState caches) {
   }
   return "";
 }
-// The inverse of to_string. Error::invalid_argument for other texts.
+// The inverse of to_string. Errors: invalid_argument for other texts.
 XFLOW_API Result<CacheState> parse_cache_state(std::string_view text);
 
-// A dense tensor of a kernel.
+// A dense tensor that a kernel reads or writes.
 struct KernelTensor {
   DataType data_type = DataType::float32;
   std::vector<std::int64_t> dims;
-  bool constant = false;  // known before the run: a device may pack it outside the time
+  bool constant = false;  // known before the run; a device may pack it outside of the timing
 };
 
 // A pointwise operation on each element of a kernel's result, in the same launch.
 struct FusedOperation {
-  std::string name;                    // "relu", "add", "clip"; "sub@1": the result of the kernel is operand 1
-  std::vector<double> reals;           // its real attributes, in the order of docs/rules.md
-  std::vector<KernelTensor> operands;  // its other operands, broadcast to the result
+  std::string name;                    // "relu", "add", "clip"; "sub@1": the kernel's result is operand 1
+  std::vector<double> reals;           // real attributes, in the order of docs/rules.md
+  std::vector<KernelTensor> operands;  // other operands, broadcast to the result
 };
 
-// One launch of a kernel, as plain data. docs/cost.md, *Kernels*, lists the names with their attributes.
+// One kernel launch, as plain data. docs/cost.md, *Kernels*, lists the names and their attributes.
 struct Kernel {
   std::string name;  // "matmul", "convolution", "reduce", "softmax", "pointwise/relu", "copy"
-  std::string word;  // "sum" of "reduce", "transpose" of "copy"
+  std::string word;  // variant of the name: "sum" of "reduce", "transpose" of "copy"
   std::vector<KernelTensor> operands;
   std::vector<KernelTensor> results;
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> integers;  // "strides": {2, 2}
   std::vector<std::pair<std::string, double>> reals;
   std::vector<FusedOperation> fused;
-  std::string text;  // all of it in one line, equal exactly for equal kernels
+  std::string text;  // the whole kernel in one line; equal kernels have equal texts
 };
 
-// A tensor of a whole model: row-major, little-endian.
+// A tensor of a model, with its elements: row-major, little-endian.
 struct ModelTensor {
   std::string name;
   DataType data_type = DataType::float32;
@@ -85,14 +85,14 @@ class XFLOW_API LoadedModel {
   LoadedModel(const LoadedModel&) = delete;
   LoadedModel& operator=(const LoadedModel&) = delete;
 
-  // The mean time of one of `repeats` runs in a row.
+  // Runs the model `repeats` times in a row and returns the mean time of one run.
   virtual Result<Nanoseconds> time(std::span<const ModelTensor> inputs, int repeats) = 0;
-  // The outputs of one run, in the order of the model.
+  // Runs the model once and returns its outputs, in the order of the model.
   virtual Result<std::vector<ModelTensor>> outputs(std::span<const ModelTensor> inputs) = 0;
 };
 
-// A device of the caller: DeviceOptions::own. Called from the thread of the call alone, which waits for each answer: limits
-// of time hold between them.
+// A device of the caller (DeviceOptions::own). It is called from the calling thread only, which waits for each
+// answer. Time limits take effect between answers.
 class XFLOW_API Device {
  public:
   Device() = default;
@@ -100,77 +100,89 @@ class XFLOW_API Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  // The device and the versions of its libraries: measured costs are kept under this name, and known to any device of
-  // the same name.
+  // Name of the device and versions of its libraries. Measured costs are stored under this name: devices with the
+  // same name share them.
   virtual std::string name() const = 0;
-  // The time of one launch. Error::unsupported for a kernel that the device does not have: the search does without it.
+  // Time of one launch. Errors: unsupported if the device lacks the kernel; the search then avoids it.
   virtual Result<Nanoseconds> measure(const Kernel& kernel) = 0;
-  // Whether one launch of `kernel` can do `next` as well, after what is fused already.
+  // Whether a launch of `kernel` can also execute `next`, after the operations that are already fused.
   virtual bool can_fuse(const Kernel& /*kernel*/, const FusedOperation& /*next*/) const { return false; }
 
-  // Whether the device runs whole models. Otherwise that a result is faster is predicted.
+  // Whether the device runs whole models. If not, results are accepted by predicted time.
   virtual bool runs_models() const { return false; }
-  // Loads an ONNX model from its bytes, or, if `path` is not empty, from that file.
+  // Loads an ONNX model from the file `path`, or from its bytes if `path` is empty. Errors: unsupported if the
+  // device runs no models.
   virtual Result<std::unique_ptr<LoadedModel>> load(std::string_view /*model*/, const std::string& /*path*/) {
     return fail(ErrorCode::unsupported, "the device runs no models");
   }
 };
 
-// The time of one launch of a kernel.
+// Returns the time of one launch of a kernel.
 using CostFunction = std::function<Result<Nanoseconds>(const Kernel&)>;
-// A device that predicts by a function, fuses whatever can follow a kernel, and runs nothing.
+// A device whose kernel times come from `cost`. It fuses every pointwise operation that follows a kernel, and runs
+// no models.
 XFLOW_API std::shared_ptr<Device> device_of(std::string name, CostFunction cost);
 
 struct DeviceOptions {
-  // "cpu"; "cuda:N", a GPU (see devices()); "runner", the program of `runner`; or "profile:FILE", a device that is
-  // not here (docs/cost.md, Profiles), on which nothing is run. Empty: the runner if there is one, else "cpu". Names
-  // and no enumeration, since a device is a folder of the library (docs/dev/adding.md).
+  // One of:
+  // - "cpu";
+  // - "cuda:N", a GPU (see devices());
+  // - "runner", the program of `runner`;
+  // - "profile:FILE", the recorded times of a device (docs/cost.md, *Profiles*), which runs no models.
+  // Empty: the runner if there is one, else "cpu". The type is no enumeration, since each device is a folder of the
+  // library (docs/dev/adding.md).
   std::string name;
-  // A device of the caller, in the place of `name`. It is used by one call at a time.
+  // A device of the caller, used instead of `name`. One call at a time may use it.
   std::shared_ptr<Device> own;
-  int threads = 1;  // of one kernel: 1 to 1024
+  int threads = 1;  // threads of one kernel, 1 to 1024
   CacheState caches = CacheState::automatic;
-  // The program that runs models (docs/runner.md), as a command of the shell. Empty: the device runs them, by the
-  // kernels that were timed.
+  // Shell command of a program that runs models (docs/runner.md). Empty: the device runs them with its own kernels.
   std::string runner;
-  Seconds max_kernel_time{300};  // wall clock, of timing kernels in the runner; what is not timed by then counts as not measurable
-  bool tf32 = false;             // on a GPU products and convolutions of float may round their operands to 10 bits
-  std::uint64_t gpu_workspace = std::uint64_t{32} << 20;  // bytes that a kernel's library may use on a GPU beside its tensors
-  std::string cost_database;                              // the file of measured costs; empty: measured in each call, in memory
+  // Wall clock for timing kernels in the runner. Kernels not timed by then are treated as unsupported.
+  Seconds max_kernel_time{300};
+  // On a GPU, lets products and convolutions of float round their operands to 10 bits of mantissa.
+  bool tf32 = false;
+  // On a GPU, bytes that a library may use for a kernel beside its tensors.
+  std::uint64_t gpu_workspace = std::uint64_t{32} << 20;
+  // File of measured costs. Empty: costs are kept in memory for the call or its context.
+  std::string cost_database;
 
   friend bool operator==(const DeviceOptions&, const DeviceOptions&) = default;
 };
 
 struct DeviceDescription {
   std::string name;  // as DeviceOptions::name: "cpu", "cuda:0"; "cuda" where no GPU is found
-  // What it is, with the libraries whose kernels are timed there: "Intel(R) Xeon(R) Processor, avx512_core, oneDNN
-  // 2.6.3". Where it cannot be used, why: "there is no CUDA driver: libcuda.so.1 was not found".
+  // Hardware and kernel libraries: "Intel(R) Xeon(R) Processor, avx512_core, oneDNN 2.6.3". If the device is not
+  // usable, the reason: "there is no CUDA driver: libcuda.so.1 was not found".
   std::string text;
   bool usable = false;
 };
 
-// This CPU, then the GPUs. Loads the CUDA libraries where there are some. Never fails: what cannot be used says why.
+// Lists this CPU, then the GPUs. Loads the CUDA libraries if they exist. Never fails: unusable devices have a
+// reason.
 XFLOW_API std::vector<DeviceDescription> devices();
 
-// The device of a program whose user names none.
+// The device that `xflow optimize` uses if the user names none.
 struct DefaultDevice {
   std::string name;     // "cuda:0" or "cpu"
-  std::string warning;  // of a GPU that is there and is not used; empty if there is none
+  std::string warning;  // why a GPU that exists is not used; empty otherwise
 };
-// "cuda:0" where the first GPU can be used and passes a check, otherwise "cpu". `check`: a command of the shell that
-// calls check_device for it, in another process, which a fault of a driver or library may end. `patience`: what the
-// check may take.
+// Returns "cuda:0" if the first GPU is usable and passes a check, otherwise "cpu". `check` is a shell command that
+// calls check_device for the GPU in another process, which a fault of a driver or library may end. `patience`
+// bounds the time of the check.
 XFLOW_API DefaultDevice default_device(const std::string& check, Seconds patience = Seconds(120));
 
 struct DeviceCheck {
-  std::uint64_t graphs = 0;  // that computed what the reference does
-  std::uint64_t values = 0;  // of these, compared
-  std::string failure;       // of the first that did not: "the graph of attention: output 1: 0.5 instead of 0.25 at [0,1] ..."
+  std::uint64_t graphs = 0;  // graphs whose results agree with the reference
+  std::uint64_t values = 0;  // elements compared in these graphs
+  // The first graph that differs: "the graph of attention: output 1: 0.5 instead of 0.25 at [0,1] ...". Empty if
+  // none.
+  std::string failure;
 };
 
-// Runs some small graphs on a device of this machine ("cpu", "cuda:0") as whole models are run there, and compares
-// them with the reference. Errors: unsupported for a device that cannot be used, invalid_argument for one on which
-// nothing is run.
+// Runs small graphs on a device of this machine ("cpu", "cuda:0") in the same way as whole models, and compares the
+// results with the reference. Errors: unsupported for a device that cannot be used, invalid_argument for a device
+// that runs no models.
 XFLOW_API Result<DeviceCheck> check_device(const std::string& name);
 
 }  // namespace xflow

@@ -1,6 +1,7 @@
 // Expected failures as values: Error and Result<T>.
 //
-// Result<T> has the interface of C++23's std::expected<T, Error>. No function of xflow throws across its public interface.
+// Result<T> has the interface of C++23's std::expected<T, Error>. No function of xflow throws across its public
+// interface.
 #pragma once
 
 #include <xflow/export.h>
@@ -14,54 +15,58 @@
 
 namespace xflow {
 
-// Why an operation failed. The comments are the manual: they say what happened and what a caller can do.
+// The kinds of errors. Functions document which of them they return. Exit codes are those of the program `xflow`.
 enum class ErrorCode {
-  unreadable,        // the input is not what it should be: truncated, not a protobuf, a cycle, a missing file. Exit code 2.
-  invalid_argument,  // the caller asked for something that has no meaning: unknown option, malformed shape. Exit code 64.
+  unreadable,        // invalid input: truncated, not a protobuf, a cycle, a missing file. Exit code 2.
+  invalid_argument,  // a meaningless request: unknown option, malformed shape. Exit code 64.
   ill_typed,         // operands or attributes do not fit the operator; the message says what was expected.
   syntax,            // a rule text does not parse; `where` is file:line:column.
-  unsupported,       // a valid request that this build or this device cannot do. Exit code 3.
-  io,                // the operating system refused: cannot open, write, rename; the message has its reason. Exit code 3.
-  limit,             // a documented limit was reached: steps, memory, nesting. Exit code 3.
+  unsupported,       // a valid request that this build or this device cannot execute. Exit code 3.
+  io,                // the operating system refused an access; the message has its reason. Exit code 3.
+  limit,             // a documented limit was reached: time, steps, memory, nesting. Exit code 3.
   not_proved,        // a rule has no proof and therefore may not be applied. Exit code 1.
   internal,          // a bug in xflow: an invariant does not hold; please report it. Exit code 3.
 };
 
-// A failure: its kind, one lowercase line for a person (what was found, what was expected, what to do), and the place.
+// An error: its kind, a message and a place. The message is one lowercase line: what was found, what was expected,
+// what to do.
 struct Error {
   ErrorCode code = ErrorCode::internal;
   std::string message;
-  std::string where;  // a file, node, rule or line:column; empty where there is none
+  std::string where;  // a file, node, rule or line:column; may be empty
 
-  // "where: message", or the message alone where there is no place.
+  // "where: message", or the message alone if there is no place.
   std::string text() const { return where.empty() ? message : where + ": " + message; }
 
   friend bool operator==(const Error&, const Error&) = default;
 };
 
-// Wraps an Error so that it converts to any Result<T>.
+// An Error that converts to any Result<T>.
 struct Unexpected {
   Error error;
 };
 
+// Makes an error to return from a function with a Result.
 inline Unexpected fail(ErrorCode code, std::string message, std::string where = {}) {
   return Unexpected{Error{code, std::move(message), std::move(where)}};
 }
 inline Unexpected fail(Error error) { return Unexpected{std::move(error)}; }
 
-// For programs: what the exception that is being handled means, without the texts of the standard library. Call it in a catch block.
+// For programs: the Error that describes the current exception, without the texts of the standard library. Call it
+// in a catch block.
 XFLOW_API Error error_of_exception();
 
-// A value of type T or the Error that prevented it.
+// A value of type T, or an Error. value(), `*` and `->` require has_value(); error() requires !has_value().
 template <typename T>
 class [[nodiscard]] Result {
  public:
   using value_type = T;
   using error_type = Error;
 
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor): as std::expected
-  Result(Unexpected unexpected)
-      : state_(std::in_place_index<1>, std::move(unexpected.error)) {}  // NOLINT(google-explicit-constructor): as std::expected
+  // NOLINTBEGIN(google-explicit-constructor): as std::expected
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Unexpected unexpected) : state_(std::in_place_index<1>, std::move(unexpected.error)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }
@@ -113,8 +118,8 @@ class [[nodiscard]] Result<void> {
   using error_type = Error;
 
   Result() = default;
-  Result(Unexpected unexpected)
-      : error_(std::move(unexpected.error)), ok_(false) {}  // NOLINT(google-explicit-constructor): as std::expected
+  // NOLINTNEXTLINE(google-explicit-constructor): as std::expected
+  Result(Unexpected unexpected) : error_(std::move(unexpected.error)), ok_(false) {}
 
   bool has_value() const { return ok_; }
   explicit operator bool() const { return ok_; }
@@ -140,7 +145,9 @@ class [[nodiscard]] Result<void> {
 
 }  // namespace xflow
 
-// Evaluates `expression` (a Result); on failure returns its error from the enclosing function, otherwise binds the value.
+// XFLOW_TRY(declaration, expression) evaluates the Result `expression`. On failure it returns the error from the
+// enclosing function, otherwise it binds the value to `declaration`. XFLOW_CHECK(expression) only returns the
+// error.
 // NOLINTBEGIN(bugprone-macro-parentheses): a declaration cannot stand in parentheses.
 #define XFLOW_CONCAT_(a, b) a##b
 #define XFLOW_CONCAT(a, b) XFLOW_CONCAT_(a, b)

@@ -1,10 +1,10 @@
-// Graphs built in code, for frameworks that have no ONNX bytes.
+// Graphs built in code, for frameworks that do not use ONNX.
 //
 //   xflow::GraphBuilder builder;
 //   auto x = builder.input("x", xflow::DataType::float32, {"N", 64});
 //   auto w = builder.weight(xflow::DataType::float32, {64, 10}, bytes);
 //   builder.output("y", builder.apply("relu", {builder.apply("matmul", {x, w})}));
-//   auto graph = builder.build();       // the first mistake, or the graph
+//   auto graph = builder.build();       // the graph, or the first mistake
 //   auto better = xflow::optimize(*graph, options);
 //   for (const xflow::GraphNode& node : better->graph.nodes()) ...
 #pragma once
@@ -28,13 +28,14 @@
 
 namespace xflow {
 
-// An integer of any type, for arguments that are sizes.
+// An integer type, for arguments that are sizes.
 template <typename T>
 concept SizeNumber = std::integral<T> && !std::same_as<T, bool>;
 
 // NOLINTBEGIN(google-explicit-constructor): lists of sizes and attributes are written in braces.
 
-// A size: a number, or a name for one that is known when the graph runs. Equal names are equal sizes. {"N", 64, 256} is a list of them.
+// A size: a number, or a name for a size that is known at run time. Equal names are equal sizes. Example of a list:
+// {"N", 64, 256}.
 class Dimension {
  public:
   template <SizeNumber Number>
@@ -42,17 +43,20 @@ class Dimension {
   Dimension(std::string name) : value_(std::move(name)) {}
   Dimension(const char* name) : value_(std::string(name)) {}
   bool is_named() const { return std::holds_alternative<std::string>(value_); }
-  std::int64_t size() const { return std::get<std::int64_t>(value_); }       // requires !is_named()
-  const std::string& name() const { return std::get<std::string>(value_); }  // requires is_named()
+  // Requires !is_named().
+  std::int64_t size() const { return std::get<std::int64_t>(value_); }
+  // Requires is_named().
+  const std::string& name() const { return std::get<std::string>(value_); }
   friend bool operator==(const Dimension&, const Dimension&) = default;
 
  private:
   std::variant<std::int64_t, std::string> value_;
 };
 
-// An attribute of an operator: an integer, integers, sizes (for shapes that depend on named dimensions), a real number, a word, an element
-// type. A list in braces is one of sizes if it has a name, {"N", 64}, and one of integers otherwise. A graph that was optimised may have
-// sizes that are polynomials of names, such as "2*N + 1". What it holds is asked for by std::get_if, as of a variant.
+// An attribute of an operator: an integer, integers, sizes (for shapes that depend on named dimensions), a real
+// number, a word or an element type. A list in braces is a list of sizes if it has a name, as {"N", 64}, and a list
+// of integers otherwise. Optimised graphs may have sizes that are polynomials of names, such as "2*N + 1". Read it
+// with std::get_if, as any variant.
 class AttributeValue : public std::variant<std::int64_t, std::vector<std::int64_t>, std::vector<Dimension>, double, std::string, DataType> {
  public:
   template <SizeNumber Number>
@@ -79,7 +83,7 @@ using NamedAttribute = std::pair<std::string, AttributeValue>;
 
 // NOLINTEND(google-explicit-constructor)
 
-// A value of one graph: counts inputs, weights and results of nodes in the order in which they were made.
+// A value of one graph: the number of an input, weight or result, in the order of their creation.
 enum class Value : std::uint32_t {};
 
 struct GraphInput {
@@ -94,15 +98,16 @@ struct GraphOutput {
   Value value;
 };
 
-// A constant: row-major, little-endian.
+// A constant. Elements are row-major and little-endian.
 struct GraphWeight {
   Value value;
   DataType data_type;
   std::vector<std::int64_t> dims;
-  std::span<const std::byte> bytes;  // valid as long as the graph
+  std::span<const std::byte> bytes;  // valid as long as the graph exists
 };
 
-// One operator. Names, operands and attributes are those of the rule language: docs/rules.md; src/ops has a file for each.
+// One operation. Names, operands and attributes are those of the rule language (docs/rules.md). src/ops has a file
+// for each operator.
 struct GraphNode {
   std::string op;
   std::vector<Value> operands;
@@ -115,18 +120,19 @@ class XFLOW_API Graph {
  public:
   std::span<const GraphInput> inputs() const;
   std::span<const GraphWeight> weights() const;
-  std::span<const GraphNode> nodes() const;  // operands before users
+  // Operands come before their users.
+  std::span<const GraphNode> nodes() const;
   std::span<const GraphOutput> outputs() const;
 
-  struct State;  // of the implementation
+  struct State;  // implementation detail
   explicit Graph(std::shared_ptr<const State> state);
 
  private:
   std::shared_ptr<const State> state_;
 };
 
-// Collects nodes. A mistake (an unknown operator, operands that do not fit) is remembered, later calls do nothing, and `build` returns the
-// first.
+// Builds a graph node by node. After the first mistake (an unknown operator, operands that do not fit) further
+// calls do nothing, and build() returns the mistake.
 class XFLOW_API GraphBuilder {
  public:
   GraphBuilder();
@@ -134,17 +140,20 @@ class XFLOW_API GraphBuilder {
   GraphBuilder(const GraphBuilder&) = delete;
   GraphBuilder& operator=(const GraphBuilder&) = delete;
 
+  // Adds an input of the graph.
   Value input(std::string name, DataType type, std::vector<Dimension> dims);
-  // Copies the bytes: as many as the type and dimensions say.
+  // Adds a constant and copies its elements: row-major, little-endian. The type and dimensions give the number of
+  // bytes.
   Value weight(DataType type, std::vector<std::int64_t> dims, std::span<const std::byte> bytes);
-  // The first result of an operator of the rule language: "matmul", "conv", "add", ...
+  // Adds an operation of the rule language ("matmul", "conv", "add", ...) and returns its first result.
   Value apply(std::string_view op, std::vector<Value> operands, std::vector<NamedAttribute> attributes = {});
-  // All its results, for operators with several (split).
+  // The same for operators with several results (split). Returns all of them.
   std::vector<Value> apply_all(std::string_view op, std::vector<Value> operands, std::vector<NamedAttribute> attributes = {});
+  // Adds an output of the graph.
   void output(std::string name, Value value);
 
-  // Error::ill_typed says which node did not fit and what was expected; invalid_argument for a graph without outputs, or with two
-  // inputs or two outputs of one name.
+  // Returns the graph. Errors: ill_typed, with the node that does not fit and what was expected; invalid_argument
+  // for a graph without outputs, or with two inputs or two outputs of one name.
   Result<Graph> build();
 
  private:
@@ -153,11 +162,12 @@ class XFLOW_API GraphBuilder {
 };
 
 struct GraphResult {
-  Graph graph;  // the original where nothing was gained
+  Graph graph;  // the original if nothing was gained
   OptimizeReport report;
 };
 
-// Optimises a graph. Sizes that only have names are taken from options.input.shapes, by input. Errors as of optimize for models.
+// Optimises a graph. options.input.shapes gives the sizes of named dimensions, by input. Errors: those of optimize
+// for models (<xflow/optimize.h>).
 XFLOW_API Result<GraphResult> optimize(const Graph& graph, const OptimizeOptions& options = {}, const ProgressCallback& progress = {});
 
 }  // namespace xflow

@@ -1,4 +1,4 @@
-// What a model file holds.
+// Describes a model file.
 #pragma once
 
 #include <xflow/error.h>
@@ -14,7 +14,7 @@ namespace xflow {
 
 struct ModelInfo {
   struct OperatorSet {
-    std::string domain;  // "ai.onnx" is the default one
+    std::string domain;  // "ai.onnx" is the default domain
     std::int64_t version = 0;
   };
   struct Port {
@@ -24,23 +24,27 @@ struct ModelInfo {
   std::int64_t ir_version = 0;
   std::vector<OperatorSet> operator_sets;
   std::string producer;    // name and version; empty if the model names none
-  std::string graph;       // its name
-  std::size_t nodes = 0;   // of the main graph
-  std::size_t graphs = 0;  // with the bodies of nodes and local functions
+  std::string graph;       // name of the main graph
+  std::size_t nodes = 0;   // nodes of the main graph
+  std::size_t graphs = 0;  // number of graphs: the main graph, bodies of nodes, local functions
   std::vector<Port> inputs;
   std::vector<Port> outputs;
   std::size_t initializers = 0;
-  std::uint64_t constant_bytes = 0;         // of these
+  std::uint64_t constant_bytes = 0;         // bytes of the initializers
   std::vector<std::string> external_files;  // as the model names them
   std::vector<std::pair<std::string, std::string>> metadata;
-  std::vector<std::pair<std::string, std::size_t>> operators;  // how many nodes of each, the most frequent first
-  std::vector<std::pair<std::string, std::size_t>> opaque;     // nodes that are not crossed: "no operator for com.microsoft.Foo"
+  // Operators with their numbers of nodes, the most frequent first.
+  std::vector<std::pair<std::string, std::size_t>> operators;
+  // Reasons for opaque nodes ("no operator for com.microsoft.Foo") with their numbers of nodes. Rewrites do not
+  // cross them.
+  std::vector<std::pair<std::string, std::size_t>> opaque;
 
-  XFLOW_API std::string to_text() const;  // for people
+  // A description for people.
+  XFLOW_API std::string to_text() const;
 };
 
-// Reads a model, "-" from standard input, and says what it holds. `allow_external`: as OptimizeOptions::allow_external. Errors: unreadable
-// (no ONNX model), io.
+// Reads the model in the file `path` ("-": standard input) and describes it. `allow_external`: as
+// InputOptions::allow_external. Errors: unreadable (not an ONNX model), io.
 XFLOW_API Result<ModelInfo> inspect_model(const std::string& path, const std::vector<std::string>& allow_external = {});
 
 }  // namespace xflow
