@@ -3,7 +3,7 @@
 //   xflow::OptimizeOptions options;
 //   auto result = xflow::optimize(bytes_of_an_onnx_model, options);
 //   if (!result) return report_error(result.error().text());
-//   save(result->model);               // the original bytes where nothing was gained
+//   save(result->model);               // the original bytes if nothing was gained
 //   print(result->report.to_text());
 #pragma once
 
@@ -23,34 +23,34 @@
 
 namespace xflow {
 
-// The size of a dynamic input for costs and runs: all its dimensions. The model keeps its dynamic dimensions.
+// All dimensions of an input, for costs and runs. The model keeps its dynamic dimensions.
 struct InputShape {
   std::string input;
   std::vector<std::int64_t> dims;
 };
-// "NAME:1,3,48,192". Error::invalid_argument for anything else.
+// Parses "NAME:1,3,48,192". Errors: invalid_argument for any other text.
 XFLOW_API Result<InputShape> parse_input_shape(std::string_view text);
 
-// The model that is read, and what it is run on.
+// How the model is read and which inputs it runs on.
 struct InputOptions {
-  // Sizes of dynamic inputs. Without one an unknown first dimension is 1 and any other 128, which the report says. An
-  // input may be named several times: costs are those at the first of its sizes, and at none of the others may the
-  // result be slower.
+  // Sizes of dynamic inputs. By default an unknown first dimension is 1 and any other 128, and the report says so.
+  // An input may be named several times: costs are computed at the first of its sizes, and the result must not be
+  // slower at any of the others.
   std::vector<InputShape> shapes;
-  // Files of inputs on which rewritten parts and whole models are run: .npz (arrays NAME or in__NAME, in2__NAME for a
-  // second set), .pb (a TensorProto each), or folders of .pb files. Every set has the inputs without defaults, and its
-  // sizes are a choice of sizes, in the place of `shapes`. None: seeded values.
+  // Files of inputs for the checks of rewritten parts and the runs of whole models: .npz (arrays NAME or in__NAME,
+  // in2__NAME for a second set), .pb (one TensorProto each), or folders of .pb files. Each set must contain all
+  // inputs without defaults. Its sizes are a choice of sizes and replace `shapes`. Empty: seeded values.
   std::vector<std::string> files;
-  // Folders that may hold external data of the model beside its own: what the model names by a symbolic link, an
-  // absolute path or ".." is read where it leads to a regular file below one of them. Without them it is an error.
+  // More folders that may hold external data of the model. A symbolic link, an absolute path or ".." in the model
+  // is admitted if it leads to a regular file below one of the folders, and is an error otherwise (docs/files.md).
   std::vector<std::string> allow_external;
 };
 
-// What rewrites may do to floating point results (docs/rules.md, Numbers).
+// How rewrites may change floating point results (docs/rules.md, *Floating point*).
 enum class Numerics : std::uint8_t {
   exact,     // the same bits of each element
   rounding,  // the same up to rounding where inputs and results are finite
-  any,       // infinities and not-a-number may change as well
+  any,       // infinities and NaN may change as well
 };
 constexpr const char* to_string(Numerics numerics) {
   switch (numerics) {
@@ -63,44 +63,46 @@ constexpr const char* to_string(Numerics numerics) {
   }
   return "";
 }
-// The inverse of to_string. Error::invalid_argument for other texts.
+// The inverse of to_string. Errors: invalid_argument for other texts.
 XFLOW_API Result<Numerics> parse_numerics(std::string_view text);
 
 struct SearchOptions {
-  // The search stops at the first budget that is used up. With a budget of states the search does the same in every
-  // run; whether its result is shipped is measured (ValidationOptions::gate).
-  std::optional<Seconds> max_time;          // wall clock; without any budget: 30 s
-  std::optional<std::uint64_t> max_states;  // graphs costed
-  double alpha = 1.05;                      // at least 1: graphs that cost more than alpha times the best are not followed
-  double max_growth = 0.05;                 // of the bytes of all constants, as a factor of the original's; at least 0
-  // Folders or files of rules instead of those that are built in. Each rule is proved when it is loaded. A rule that is
-  // not proved is an error (not_proved, which names the rule and says what was found instead), and nothing is optimised.
+  // The search stops when the first budget is used up. With a budget of states the search is the same in every run.
+  // The gate measures whether its result is written (ValidationOptions::gate).
+  std::optional<Seconds> max_time;          // wall clock, without timing kernels; 30 s if there is no budget at all
+  std::optional<std::uint64_t> max_states;  // number of graphs costed
+  // Graphs that cost more than alpha times the best are dropped. At least 1.
+  double alpha = 1.05;
+  // Bytes that all constants together may grow by, as a fraction of the original's. At least 0.
+  double max_growth = 0.05;
+  // Folders or files of rules that replace the built-in ones. Each rule is proved when it is loaded. A rule that is
+  // not proved is an error (not_proved, with the rule and the verdict), and nothing is optimised.
   std::vector<std::string> rules;
-  std::vector<std::string> skip_rules;  // by name
-  // Rules as text (docs/rules.md) in the place of the built-in ones and of `rules`, with the same guarantee. To use rules
-  // beside the built-in ones, put RuleSet::shipped()->text() of <xflow/rules.h> in front.
+  std::vector<std::string> skip_rules;  // names of rules that are not applied
+  // Rules as text (docs/rules.md) that replace the built-in ones and `rules`, with the same guarantee. To use rules
+  // together with the built-in ones, put RuleSet::shipped()->text() of <xflow/rules.h> in front.
   std::optional<std::string> rule_text;
   Numerics numerics = Numerics::rounding;
 };
 
 struct ValidationOptions {
-  // The original and the result are run in turns, and the result is only shipped if it is faster. False: nothing is run
-  // from end to end, and that the result is faster is predicted.
+  // True: the original and the result run in pairs, and the result is written only if it is faster. False: whole
+  // models are not run, and the predicted time decides.
   bool gate = true;
-  Seconds max_measure_time{60};  // wall clock, of running whole models in turns
+  Seconds max_measure_time{60};  // wall clock for running whole models
 };
 
-// Which results are written.
+// The condition for writing a result.
 enum class Accept : std::uint8_t {
-  faster,   // those that are faster
-  smaller,  // also those that the clean-ups of <xflow/simplify.h> leave smaller, as long as nothing is measured slower
+  faster,   // the result is faster
+  smaller,  // also if the clean-ups of <xflow/simplify.h> make it smaller and it is not measured to be slower
 };
 
 struct OutputOptions {
   Accept accept = Accept::faster;
-  // A file name relative to the folder of the output: all tensors of 1 KiB and more, and all external data of the model,
-  // are written to that file. Empty: external data stays in its files, and only new tensors may go to a file of their
-  // own (docs/files.md).
+  // File name relative to the folder of the output. All tensors of 1 KiB and more and all external data of the
+  // model are written to this file. Empty: external data stays in its files, and new tensors may go to another file
+  // (docs/files.md).
   std::string save_as_external_data;
 };
 
@@ -110,24 +112,24 @@ struct OptimizeOptions {
   DeviceOptions device;
   ValidationOptions validation;
   OutputOptions output;
-  // Of the whole call, which begins before the model is read: reading, lifting, pricing, searching, checking and running
-  // whole models. When it ends, the best result that was checked and passed the gate is written, otherwise the original.
-  // Without: 5 minutes, or 10 times search.max_time where that is more.
+  // Wall clock of the whole call, from reading the model to running whole models. At the limit the best result that
+  // was checked and passed the gate is written, otherwise the original. Default: 5 minutes, or 10 times
+  // search.max_time if that is more.
   std::optional<Seconds> time_limit;
-  // Bytes. No tensor larger than this is made, and the search ends where the process has more in memory. Without: half
-  // of what the machine or the control group of this process has. 0: no limit.
+  // Bytes. No larger tensor is created, and the search ends when the process uses more. Default: half of the memory
+  // of the machine or of the control group of this process. 0: no limit.
   std::optional<std::uint64_t> max_memory;
-  // Ends the call from another thread or a signal handler.
+  // Cancels the call from another thread or a signal handler.
   CancellationToken cancel;
-  // Told what is odd but no error: a rule without proof, a cost database that cannot be written.
+  // Receives warnings, one line each: a rule without proof, a cost database that cannot be written.
   std::function<void(const std::string&)> warning;
 };
 
 enum class Phase : std::uint8_t {
-  measuring,  // kernels, for the search
+  measuring,  // timing kernels for the search
   searching,
-  checking,  // rewritten parts against what they replace
-  running,   // whole models in turns
+  checking,  // comparing rewritten parts with the parts that they replace
+  running,   // running whole models in pairs
 };
 constexpr const char* to_string(Phase phase) {
   switch (phase) {
@@ -145,17 +147,18 @@ constexpr const char* to_string(Phase phase) {
 
 struct OptimizeProgress {
   Phase phase = Phase::measuring;
-  // How much is used up of what bounds the phase, from 0 to 1: the budget of the search while it measures and searches,
-  // the time limit while it checks, the budget of runs while it runs. A phase may end before it is 1.
+  // The used part of the phase's bound, from 0 to 1: of the search budget while measuring and searching, of the
+  // time limit while checking, of max_measure_time while running. A phase may end before 1.
   double fraction = 0;
-  std::uint64_t states = 0;  // graphs costed
-  PredictedTimes predicted;  // of the original, and of the best graph so far
+  std::uint64_t states = 0;  // number of graphs costed
+  PredictedTimes predicted;  // of the original and of the best graph so far
   Seconds time{};            // since the start
   Seconds time_left{};       // until the time limit of the call
 
-  XFLOW_API std::string to_text() const;  // one line
+  // One line of text.
+  XFLOW_API std::string to_text() const;
 };
-// Called a few times a second from the calling thread.
+// Called a few times per second from the calling thread.
 using ProgressCallback = std::function<void(const OptimizeProgress&)>;
 
 struct OptimizeResult {
@@ -163,16 +166,23 @@ struct OptimizeResult {
   OptimizeReport report;
 };
 
-// Optimises an ONNX model given as bytes. External data cannot be found from bytes: use optimize_file. Errors:
-// unreadable (the model, a file of inputs), invalid_argument (an option), unsupported (device).
+// Optimises an ONNX model given as bytes. External data cannot be found from bytes: use optimize_file. Calls
+// `progress` if it is not empty.
+//
+// Errors: unreadable (the model, a file of inputs or of rules), syntax and ill_typed (a rule text), not_proved (a
+// rule), invalid_argument (an option), unsupported (the device), limit ("cancelled" after
+// CancellationToken::stop()).
 XFLOW_API Result<OptimizeResult> optimize(std::string_view model, const OptimizeOptions& options = {},
                                           const ProgressCallback& progress = {});
 
-// The same from file to file. `input` may be "-", standard input, and `output` "-", standard output, a pipe or a device.
-// Whether `output` can be written is checked before the work begins; it is replaced in one step together with its
-// external data, or left alone on any error (docs/files.md). A symbolic link as output is followed. Without an
-// improvement the bytes of `input` are copied, but for the locations of external data that has to move. Errors as above;
-// io, of the operating system; invalid_argument where `output` is external data of the model.
+// The same from file to file. `input` may be "-" (standard input). `output` may be "-" (standard output), a pipe or
+// a device, and a symbolic link is followed.
+//
+// The call checks that `output` can be written before the work begins. It replaces `output` in one step together
+// with its external data, or leaves it alone on any error (docs/files.md). Without an improvement it copies the
+// bytes of `input`, except for the locations of external data that moves.
+//
+// Errors: those of optimize; io; invalid_argument if `output` is external data of the model.
 XFLOW_API Result<OptimizeReport> optimize_file(const std::string& input, const std::string& output, const OptimizeOptions& options = {},
                                                const ProgressCallback& progress = {});
 

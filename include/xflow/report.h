@@ -1,4 +1,4 @@
-// What an optimisation did, how that was measured and why it stopped; and where its report may go.
+// The report of an optimisation: rewrites, measurements, stop reasons; and functions that write it.
 #pragma once
 
 #include <xflow/error.h>
@@ -12,71 +12,72 @@
 
 namespace xflow {
 
-// Sizes that the model leaves open, and what was assumed of them for costs and runs.
+// Assumptions about sizes that the model leaves open, for costs and runs.
 struct SizesReport {
-  std::vector<std::string> assumed;  // "x: [1, 3, 128, 128]" where the caller gave none
-  // "r of node 'nms' (NonMaxSuppression): [128, 3]": results of opaque nodes with sizes that neither shape inference
-  // nor their readers tell.
+  std::vector<std::string> assumed;  // "x: [1, 3, 128, 128]", for inputs without a size from the caller
+  // "r of node 'nms' (NonMaxSuppression): [128, 3]": results of opaque nodes whose sizes follow neither from shape
+  // inference nor from their readers.
   std::vector<std::string> assumed_inner;
-  std::string refused;  // why 1 and 128 were not assumed: what the model asks for; empty where they were
-  // Declarations of the model that do not fit together, by the names of values and dimensions. No rewrite relies on
-  // them.
+  std::string refused;  // why the defaults 1 and 128 were not assumed; empty if they were
+  // Contradictory declarations of the model, by the names of values and dimensions. No rewrite relies on them.
   std::vector<std::string> contradictions;
 };
 
-// A time before and after, of one run, predicted: the sum of its kernels' measured times.
+// Predicted times of one run: the sums of the measured times of the kernels.
 struct PredictedTimes {
   Nanoseconds before{};
-  Nanoseconds after{};  // of the result, also where it was slower when it was run and the original is kept
+  Nanoseconds after{};  // of the result, even if the gate found it slower and the original is kept
 };
 
-// One rewrite of the result.
+// A rewrite on the path to the result.
 struct RewriteStep {
   std::string rule;
-  std::string where;   // "node 'conv1' (Conv)": what it replaced in the original, or where the value came from
-  Nanoseconds gain{};  // negative: a step that costs and pays later
+  std::string where;   // "node 'conv1' (Conv)": the replaced node of the original, or the origin of the value
+  Nanoseconds gain{};  // predicted time saved; negative for a step that pays later
 };
 
+// How often a rule or a built-in simplification was used (docs/search.md, *The report*).
 struct RuleCount {
   std::string rule;
-  std::uint64_t matched = 0;
-  std::uint64_t improved = 0;
-  std::uint64_t applied = 0;
-  std::string numbers = {};  // what the rule does to floating point results: "exact", "rounding: re-associates"; empty if built in
+  std::uint64_t matched = 0;   // occurrences found
+  std::uint64_t improved = 0;  // occurrences that saved time when first costed
+  std::uint64_t applied = 0;   // steps on the path to the result
+  // Float class with reasons: "exact", "rounding: re-associates". Empty for built-in simplifications.
+  std::string numbers = {};
 };
 
 struct SearchReport {
-  std::uint64_t states = 0;    // graphs costed
-  std::uint64_t expanded = 0;  // graphs whose rewrites were found
+  std::uint64_t states = 0;    // number of graphs costed
+  std::uint64_t expanded = 0;  // number of graphs whose rewrites were all tried
   std::string stop_reason;
   std::vector<RewriteStep> steps;
-  std::vector<RuleCount> rules;  // those that matched
+  std::vector<RuleCount> rules;  // rules that matched
 };
 
 // The kernels whose times the search used.
 struct KernelReport {
-  std::uint64_t measured = 0;      // timed in this run for the first time
-  std::uint64_t known = 0;         // found in the cost database
-  std::uint64_t disturbed = 0;     // of both, timed while something slowed the machine by more than a tenth
-  std::uint64_t again = 0;         // of these, timed again in this run
-  std::uint64_t provisional = 0;   // of these, still not timed undisturbed: a later run will try
-  Seconds time{};                  // that timing took, which the budget does not count
-  std::uint64_t samples = 0;       // of timing; a kernel's time is the median of the best round of some
-  std::uint64_t outliers = 0;      // of these, interrupted or half as long again as the median
-  std::uint64_t recorded = 0;      // of a profile: answered with a measurement
-  std::uint64_t modelled = 0;      // of a profile: by its model, because it does not hold them
-  std::uint64_t refused = 0;       // measured and known ones that the device cannot run: the search does without them
-  std::uint64_t failed = 0;        // of these, only because time was over, memory was short or the device was lost
-  std::string failure = {};        // what the first of these was told
-  std::uint64_t device_bytes = 0;  // the most memory of a GPU that was in use at a time, by runs of whole models as well
+  std::uint64_t measured = 0;      // kernels timed for the first time in this run
+  std::uint64_t known = 0;         // kernels found in the cost database
+  std::uint64_t disturbed = 0;     // measured and known kernels that were timed under interference of more than a tenth
+  std::uint64_t again = 0;         // disturbed kernels that were timed again in this run
+  std::uint64_t provisional = 0;   // disturbed kernels without a better time so far; a later run tries again
+  Seconds time{};                  // time spent on timing kernels, which the search budget does not count
+  std::uint64_t samples = 0;       // samples of all timings
+  std::uint64_t outliers = 0;      // samples that were interrupted or took at least 1.5 times the median
+  std::uint64_t recorded = 0;      // with a profile: kernels with a recorded time
+  std::uint64_t modelled = 0;      // with a profile: kernels with a modelled time
+  std::uint64_t refused = 0;       // measured and known kernels that the device cannot run; the search avoids them
+  std::uint64_t failed = 0;        // refused kernels for lack of time or memory, or after the device was lost
+  std::string failure = {};        // the message of the first failed kernel
+  std::uint64_t device_bytes = 0;  // peak memory of a GPU in use, runs of whole models included
 };
 
 // Nodes of the main graph.
 struct NodeCounts {
   std::uint64_t before = 0;
   std::uint64_t after = 0;
-  std::uint64_t kept = 0;    // written back byte for byte
-  std::uint64_t merged = 0;  // equal to another node
+  std::uint64_t kept = 0;    // nodes written back byte for byte
+  std::uint64_t merged = 0;  // nodes merged with an equal node
 };
 
 // Bytes of all constants.
@@ -85,40 +86,42 @@ struct ConstantBytes {
   std::uint64_t after = 0;
 };
 
-// A value that a rewrite made, executed against the value that it replaced.
+// The comparison of a rewritten value with the value that it replaces.
 struct CheckedRegion {
   std::string value;                 // its name in the original, or "inside node 'bn1' (BatchNormalization)"
-  bool agrees = true;                // within tolerance at all sizes that were run
-  std::string message;               // where it does not agree, or why it could not be executed
-  std::uint64_t checked_values = 0;  // elements compared
-  std::uint64_t values = 0;          // elements that it has; more than were compared where these are a sample
-  double error = 0;                  // largest, relative to the largest magnitude of the reference (absolute where that is 0)
+  bool agrees = true;                // within tolerance at all sizes
+  std::string message;               // the difference, or why the value could not be evaluated
+  std::uint64_t checked_values = 0;  // number of elements compared
+  std::uint64_t values = 0;          // number of elements of the value; larger than checked_values for a sample
+  // Largest difference, relative to the largest magnitude of the reference (absolute if that is 0).
+  double error = 0;
 };
 
-// A rewrite that was taken back, because the part that it made did not agree with what it replaced. The search went on
-// without it.
+// A rewrite that was withdrawn because its result did not agree with the part that it replaced. The search
+// continued without it.
 struct WithdrawnRewrite {
   std::string rule;
-  std::string where;    // as of a step
-  std::string value;    // of the region
+  std::string where;    // as RewriteStep::where
+  std::string value;    // the value that differs
   std::string message;  // the difference
 };
 
-// Rewritten parts that were executed against what they replace.
+// The checks of rewritten parts against the parts that they replace.
 struct RegionsReport {
   std::vector<CheckedRegion> checked;
-  // At which sizes: "x: [1, 3, 128, 128]", or "the declared sizes" where the model leaves none open.
+  // The sizes of the checks: "x: [1, 3, 128, 128]", or "the declared sizes" if the model leaves none open.
   std::vector<std::string> sizes;
-  std::vector<std::string> skipped_sizes;  // at which they could not be, with the reason
+  std::vector<std::string> skipped_sizes;  // sizes without checks, with the reason
   std::vector<WithdrawnRewrite> withdrawn;
 };
 
+// The gate's verdict on a result (docs/cost.md, *The gate*).
 enum class GateVerdict : std::uint8_t {
-  faster,     // the sign test says so
-  equal,      // neither faster nor slower, and hardly slower as far as the interval says
-  slower,     // the sign test says so
+  faster,     // by the sign test
+  equal,      // no difference by the sign test, and the interval of the ratio ends below 1.02
+  slower,     // by the sign test
   undecided,  // too few pairs, or too much noise to exclude that it is slower
-  failed,     // one of the two could not be run
+  failed,     // one of the models could not be run
 };
 constexpr const char* to_string(GateVerdict verdict) {
   switch (verdict) {
@@ -136,12 +139,12 @@ constexpr const char* to_string(GateVerdict verdict) {
   return "";
 }
 
-// What measures the runs of whole models.
+// The clock that measures runs of whole models.
 enum class Clock : std::uint8_t {
-  wall_time,        // goes on while others have the processor
-  cpu_time,         // of a process
-  thread_cpu_time,  // of one thread
-  device_time,      // of a GPU's own clock
+  wall_time,        // includes time in which other processes have the processor
+  cpu_time,         // processor time of a process
+  thread_cpu_time,  // processor time of one thread
+  device_time,      // the clock of a GPU
 };
 constexpr const char* to_string(Clock clock) {
   switch (clock) {
@@ -157,73 +160,74 @@ constexpr const char* to_string(Clock clock) {
   return "";
 }
 
-// The result and the original, run in pairs, by one clock.
+// Times of the result and the original in pairs of runs, by one clock.
 struct PairedTimes {
   std::uint64_t faster = 0;  // pairs in which the result took less time than the original
-  std::uint64_t slower = 0;
-  double ratio = 1;  // of the result's time to the original's: the median of the pairs, and its 95 % interval
-  double low = 1;
-  double high = 1;
-  double p_value = 1;         // of the sign test: the chance that a model which is not faster does so well
-  std::vector<double> again;  // what was faster is confirmed with both set up again: the ratios of these pairs alone
-  Nanoseconds original{};     // the median of one run
-  Nanoseconds result{};
+  std::uint64_t slower = 0;  // pairs in which it took more
+  double ratio = 1;          // median over the pairs of the result's time divided by the original's
+  double low = 1;            // lower end of the 95 % interval of the ratio
+  double high = 1;           // upper end
+  double p_value = 1;        // p-value of the sign test
+  // Ratios of the confirmations of a faster result, each with both models set up again.
+  std::vector<double> again;
+  Nanoseconds original{};  // median time of one run
+  Nanoseconds result{};    // median time of one run
 };
 
-// At one choice of sizes.
-struct GateComparison : PairedTimes {  // by GateReport::clock
-  std::string sizes;                   // as in SizesReport::assumed, of all inputs
+// The comparison at one choice of sizes. The inherited times are by GateReport::clock.
+struct GateComparison : PairedTimes {
+  std::string sizes;  // sizes of all inputs, as in SizesReport::assumed
   GateVerdict verdict = GateVerdict::undecided;
-  std::uint64_t pairs = 0;    // of a sample of each
-  std::uint64_t repeats = 1;  // runs of one sample
-  // By the processor time of all threads, beside the wall clock and where it is known: the result is faster by one, not
-  // slower by the other.
+  std::uint64_t pairs = 0;    // number of pairs of samples
+  std::uint64_t repeats = 1;  // runs in a sample
+  // Processor time of all threads, if the runner gives it beside the wall clock. The result must be faster by one
+  // clock and not slower by the other.
   std::optional<PairedTimes> processor;
   std::string stop_reason;
-  std::string failure;  // empty unless it failed
+  std::string failure;  // empty unless the verdict is failed
 };
 
-// The whole model, run in turns with the original.
+// Runs of the whole model in pairs with the original.
 struct GateReport {
   bool run = false;
-  std::string reason;  // why nothing was timed; empty if something was
+  std::string reason;  // why nothing was timed; empty if `run`
   std::string device;  // "onnxruntime 1.31.1, CPUExecutionProvider, ..., 1 thread"
   Clock clock = Clock::wall_time;
   std::vector<GateComparison> comparisons;
-  // Why other results were not shipped that were run, too: those before the one that was, or, if none was, those after
-  // the first.
+  // Rejected candidates, with reasons: those before the written one or, if none was written, those after the first.
   std::vector<std::string> others;
-  // What later results were run against, each the one before it: "0.942 of the time of the result before
-  // [0.931, 0.957] in 39 pairs".
+  // Comparisons of later results, each with the result before it: "0.942 of the time of the result before [0.931,
+  // 0.957] in 39 pairs".
   std::vector<std::string> later;
-  // Of how many values shapes were declared, and what that gained at each choice of sizes: "214, 0.942 of the time
-  // without [0.931, 0.957] in 39 pairs". Empty where none are.
+  // Number of values with declared shapes, and the gain at each choice of sizes:
+  // "214, 0.942 of the time without [0.931, 0.957] in 39 pairs". Empty if no shapes are declared.
   std::string declared;
-  // The share of the operations that were not run, because they are opaque or nothing here runs them; what is between
-  // them was.
+  // Share of the operations that did not run, because they are opaque or the device lacks them. The parts between
+  // them ran.
   double share_not_run = 0;
-  Seconds time{};
+  Seconds time{};  // wall clock of the gate
 };
 
-// The body of an If, Loop or Scan, optimised as a graph of its own.
+// The body of an If, Loop or Scan, which is optimised as a separate graph.
 struct BodyReport {
   std::string place;         // "body of node 'loop' (Loop)"
-  std::uint64_t runs = 1;    // in one run of the model, where trip counts are known; one for each count that is not
-  PredictedTimes predicted;  // of one run of the body; the model's own times have `runs` times as much of it
+  std::uint64_t runs = 1;    // runs of the body in one run of the model; an unknown trip count counts as 1
+  PredictedTimes predicted;  // of one run of the body; the model's times include `runs` times as much
   std::uint64_t nodes_before = 0;
   std::uint64_t nodes_after = 0;
   bool improved = false;
-  std::string reason = {};            // why it was left as it is
-  std::vector<std::string> run = {};  // of the result by itself, where it was: "0.942 of the time of the body [0.931, 0.957] in 39 pairs"
+  std::string reason = {};  // why the body stays as it is
+  // Gate results of the body alone, if it was run: "0.942 of the time of the body [0.931, 0.957] in 39 pairs".
+  std::vector<std::string> run = {};
 };
 
-// What the clean-ups of <xflow/simplify.h> remove from the model that is faster, or from the original where none is.
+// Savings by the clean-ups of <xflow/simplify.h>, applied to the faster model, or to the original if there is none.
 struct CleanUpReport {
-  std::uint64_t nodes = 0;         // of `nodes_before`, which include bodies of nodes
-  std::uint64_t nodes_before = 0;  // 0: the clean-ups were not tried, or leave the model as it is
-  std::uint64_t bytes = 0;         // of stored constants
-  bool written = false;            // with Accept::smaller
-  std::string reason = {};         // why not, with Accept::smaller; or why the clean-ups did not end
+  std::uint64_t nodes = 0;         // removed nodes, out of `nodes_before`
+  std::uint64_t nodes_before = 0;  // bodies of nodes included; 0 if nothing was tried or nothing can be removed
+  std::uint64_t bytes = 0;         // removed bytes of stored constants
+  bool written = false;            // with Accept::smaller: the smaller model was written
+  std::string reason = {};         // with Accept::smaller: why it was not; or why the clean-ups did not finish
 };
 
 struct OptimizeReport {
@@ -236,28 +240,31 @@ struct OptimizeReport {
   KernelReport kernels;
   NodeCounts nodes;
   ConstantBytes constant_bytes;
-  std::vector<std::string> opaque;  // "3 x no operator for com.microsoft.Foo": nodes that were not crossed
+  std::vector<std::string> opaque;  // "3 x no operator for com.microsoft.Foo": nodes that rewrites do not cross
   RegionsReport regions;
   GateReport gate;
   std::vector<BodyReport> bodies;
   CleanUpReport clean_ups;
-  Seconds time{};
+  Seconds time{};  // wall clock of the whole call
 
-  XFLOW_API std::string to_text() const;  // for people
-  XFLOW_API std::string to_json() const;  // the same, for programs
+  // The report for people.
+  XFLOW_API std::string to_text() const;
+  // The report for programs.
+  XFLOW_API std::string to_json() const;
 };
 
-// Whether a model that is written to `output` goes to standard output, so that everything else must not.
+// Whether the path `output` is standard output, which then must carry the model alone.
 XFLOW_API bool is_standard_output(const std::string& output);
 
-// Checks before the work that the report can be written and takes the place of nothing that the run reads or writes: the input and its
-// external data, the output and its external data; through links as well, and also where a file does not exist yet. `external_data`: as
-// OutputOptions::save_as_external_data of <xflow/optimize.h>, and `allow_external`: as InputOptions::allow_external. Errors:
-// invalid_argument; io where it cannot be written.
+// Checks before the work begins that the report can be written, and that it does not replace the input, the output
+// or external data of either. Links to these files are recognised, and so are files that do not exist yet.
+// `external_data`: as OutputOptions::save_as_external_data of <xflow/optimize.h>. `allow_external`: as
+// InputOptions::allow_external. Errors: invalid_argument if the report would replace one of the files; io if it
+// cannot be written.
 XFLOW_API Result<void> check_report_path(const std::string& report, const std::string& input, const std::string& output,
                                          const std::string& external_data, const std::vector<std::string>& allow_external);
 
-// Writes the report, as JSON, in one step. Errors: io.
+// Writes a report (OptimizeReport::to_json) to a file in one step. Errors: io.
 XFLOW_API Result<void> write_report(const std::string& path, const std::string& json);
 
 }  // namespace xflow
