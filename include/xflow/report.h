@@ -58,7 +58,7 @@ struct SearchReport {
 struct KernelReport {
   std::uint64_t measured = 0;      // kernels timed for the first time in this run
   std::uint64_t known = 0;         // kernels found in the cost database
-  std::uint64_t disturbed = 0;     // measured and known kernels that were timed under interference of more than a tenth
+  std::uint64_t disturbed = 0;     // measured or known kernels timed under interference of more than a tenth
   std::uint64_t again = 0;         // disturbed kernels that were timed again in this run
   std::uint64_t provisional = 0;   // disturbed kernels without a better time so far; a later run tries again
   Seconds time{};                  // time spent on timing kernels, which the search budget does not count

@@ -1,4 +1,4 @@
-// Rules: read, listed, derived from each other, and the records of their proofs.
+// Reads and lists rules, derives them from each other, and checks the records of their proofs.
 //
 //   auto rules = xflow::RuleSet::shipped();
 //   for (std::size_t k = 0; k < rules->size(); ++k) print(rules->rule(k).name);
@@ -17,56 +17,63 @@
 
 namespace xflow {
 
-// What a rule may do to floating point results (docs/rules.md).
+// How a rule may change floating point results (docs/rules.md, *Floating point*).
 enum class FloatClass : std::uint8_t {
   exact,     // the same bits
-  rounding,  // for finite inputs and results the same up to rounding
-  special,   // finite inputs can give an infinity or not-a-number on one side alone, or a variable is dropped
+  rounding,  // the same up to rounding for finite inputs and results
+  special,   // finite inputs can give an infinity or NaN on one side alone, or a variable is dropped
 };
+// "exact", "rounding", "special".
 XFLOW_API const char* to_string(FloatClass float_class);
 
 struct RuleInfo {
   std::string name;
-  std::string equation;              // that the comment above it gives, or what else the comment begins with; without one its terms
+  std::string equation;              // equation in the comment above the rule, else in terms
   std::vector<std::string> comment;  // lines without '#'
   FloatClass float_class = FloatClass::special;
-  std::vector<std::string> float_effects;  // what makes the class: "re-associates"; empty for exact rules
+  std::vector<std::string> float_effects;  // reasons for the class: "re-associates"; empty for exact rules
   std::vector<std::string> guards;         // "A >= 2"
   std::string file;
   std::string place;  // "file:line:column"
-  std::string hash;   // of its text without the comment: 32 hexadecimal digits
+  std::string hash;   // hash of the text without the comment: 32 hexadecimal digits
   std::size_t source_operations = 0;
   std::size_t target_operations = 0;
   std::vector<std::string> source_operators;  // each once, in alphabetical order
 };
 
-// An immutable list of rules that were parsed and type-checked; copies share it. That a rule is in a list does not say that it is proved:
-// see <xflow/verify.h>.
+// An immutable list of parsed and type-checked rules; copies share it. Rules in a list need not be proved: see
+// <xflow/verify.h>.
 class XFLOW_API RuleSet {
  public:
-  // What else is to be read.
+  // Whether records of proofs are read as well.
   enum class Records : std::uint8_t {
     ignored,
-    read,  // NAME.proofs beside NAME.rules, where there are some: verify() replays them
+    read,  // NAME.proofs beside NAME.rules, if it exists; verify() replays them
   };
 
-  RuleSet();  // of no rules
-  // The rules that the library is built with.
+  // The empty list.
+  RuleSet();
+  // The rules that are built into the library.
   static Result<RuleSet> shipped(Records records = Records::ignored);
-  // All rules of files and of the *.rules files of folders. Errors: unreadable (a file, or there are no rules), syntax, ill_typed.
+  // Reads all rules of files and of the *.rules files of folders. Errors: unreadable (a file, or no rules), syntax,
+  // ill_typed.
   static Result<RuleSet> read(const std::vector<std::string>& paths, Records records = Records::ignored);
-  // Those of a text; `file` names it in errors.
+  // Parses a text with rules; errors name it `file`. Errors: syntax, ill_typed.
   static Result<RuleSet> parse(std::string_view text, std::string_view file);
 
+  // Number of rules.
   std::size_t size() const;
+  // A rule by number. Requires number < size().
   const RuleInfo& rule(std::size_t number) const;
-  std::string text() const;  // of all of them, as a rule file
-  // For people: the text of a rule, what its proof assumes, its float class and hash.
+  // The text of all rules, as a rule file.
+  std::string text() const;
+  // A description for people: the text of a rule, the assumptions of its proof, its float class and hash. Requires
+  // number < size().
   std::string describe(std::size_t number) const;
-  // Writes text() to a file, in one step. Error::io.
+  // Writes text() to a file in one step. Errors: io.
   Result<void> write(const std::string& path) const;
 
-  struct State;  // of the implementation
+  struct State;  // implementation detail
   explicit RuleSet(std::shared_ptr<const State> state);
   const State& state() const { return *state_; }
 
@@ -74,75 +81,82 @@ class XFLOW_API RuleSet {
   std::shared_ptr<const State> state_;
 };
 
-// Rules as a user names them.
+// Rules that a user named on a command line.
 struct RuleSelection {
-  RuleSet rules;   // those that are named, or all
-  RuleSet others;  // of the same files, or of the shipped rules; none where no rule is named
+  RuleSet rules;   // the named rules, or all if no rule is named
+  RuleSet others;  // the other rules of the files, or of the shipped rules; empty if no rule is named
 };
-// Of `arguments` what ends in .rules, holds a '/' or exists is a file or folder, everything else the name of a rule: of the files, or of
-// the shipped rules where no file is given. Errors: as RuleSet::read; invalid_argument for a name that no rule has, with similar ones.
+// Selects rules by files and names. An argument that ends in .rules, contains a '/' or exists is a file or folder.
+// Any other argument is the name of a rule of the files, or of the shipped rules if no file is given. Errors: those
+// of RuleSet::read; invalid_argument for an unknown name, with similar names.
 XFLOW_API Result<RuleSelection> select_rules(const std::vector<std::string>& arguments,
                                              RuleSet::Records records = RuleSet::Records::ignored);
 
-// Replays the records of the proofs of all rules, without search: of the shipped rules, or NAME.proofs beside NAME.rules.
+// The result of check_records.
 struct RecordCheck {
-  std::size_t rules = 0;
-  std::size_t accepted = 0;
-  std::vector<std::string> failures;  // a line for each record that is missing, stale or wrong
+  std::size_t rules = 0;              // number of rules
+  std::size_t accepted = 0;           // rules whose record was accepted
+  std::vector<std::string> failures;  // a line for each missing, stale or wrong record
 };
-// `paths`: files or folders; none: the shipped rules. `jobs`: proofs replayed at a time. Errors: as RuleSet::read; unreadable or io where
-// there are no records.
+// Replays the records of the proofs of all rules without search: NAME.proofs beside NAME.rules. `paths` are files
+// or folders; empty: the shipped rules. `jobs` is the number of proofs replayed at a time. Errors: those of
+// RuleSet::read; unreadable or io if there are no records.
 XFLOW_API Result<RecordCheck> check_records(const std::vector<std::string>& paths, int jobs = 1);
-// Decides all rules of a folder and writes the records of their proofs. Error::not_proved names the rules that are not proved; nothing is
-// written then.
+// Decides all rules of a folder and writes the records of their proofs. `jobs` is the number of rules decided at a
+// time. Errors: those of RuleSet::read; not_proved with the names of the rules that are not proved, and nothing is
+// written; io.
 XFLOW_API Result<void> renew_records(const std::string& folder, int jobs = 1);
 
+// Limits of one derivation.
 struct DeriveLimits {
-  std::size_t rounds = 5;     // how often all rules are applied to what was found
-  std::size_t terms = 1'500;  // that a derivation may look at
+  std::size_t rounds = 5;     // number of times that all rules are applied
+  std::size_t terms = 1'500;  // number of terms that a derivation may look at
 };
 
-// Whether rules, used both ways, say that both sides of a rule are equal.
+// The result of derive: whether rules, used in both directions, imply a rule.
 struct Derivation {
   struct Step {
     std::string rule;
-    std::string from;  // terms in the names of the rule that is derived
-    std::string to;
+    std::string from;  // term before the step, in the names of the derived rule
+    std::string to;    // term after the step
   };
-  // A rule with an open number of dimensions or operands is several equations.
+  // One instance of the rule. A rule with an open number of dimensions or operands has several.
   struct Case {
     std::string place;  // "B: 2 dimensions; x: [2, 3], ..."
     std::vector<Step> steps;
   };
   bool derived = false;
-  bool complete = false;           // not derived, and nothing more can be applied: larger limits would not help
-  std::vector<std::string> rules;  // that were used, each once; none: both sides are one graph
-  std::vector<Case> cases;         // all of them; if the rule is not derived, the last one is the first that is not
+  bool complete = false;           // not derived, and larger limits would not help
+  std::vector<std::string> rules;  // rules used, each once; empty if both sides are the same graph
+  std::vector<Case> cases;         // all cases; if the rule is not derived, all up to the first that is not
 };
-// `from_source`: begin with the source alone, as a search does; the target has to be found. Errors: invalid_argument where `goal` is not
-// one rule; unsupported for a rule of which neither side is a graph.
+// Looks for a derivation of the single rule in `goal` by the rules `means`. With `from_source` it starts with the
+// terms of the source alone, as a search does. Errors: invalid_argument if `goal` is not one rule or `means` has no
+// other rule; unsupported for a rule that derivations do not cover (docs/rules.md).
 XFLOW_API Result<Derivation> derive(const RuleSet& goal, const RuleSet& means, const DeriveLimits& limits = {}, bool from_source = false);
 
-// How many rules of a set the others derive.
+// Numbers of rules of a set by whether the other rules derive them.
 struct DerivedCounts {
   std::size_t derived = 0;
   std::size_t not_derived = 0;
-  std::size_t unsupported = 0;  // neither side is a graph
+  std::size_t unsupported = 0;  // rules that derivations do not cover
 };
-// Called with how many rules of how many were looked at.
+// Called with the number of rules seen so far and the number of all rules.
 using RuleProgress = std::function<void(std::size_t seen, std::size_t of)>;
+// Tries to derive each rule of a set by the others. `progress` may be empty. Errors: limit (memory).
 XFLOW_API Result<DerivedCounts> count_derived(const RuleSet& rules, const DeriveLimits& limits = {}, const RuleProgress& progress = {});
 
 // A set without the rules that the others derive.
 struct MinimalRules {
   struct Removed {
     std::string rule;
-    std::vector<std::string> by;  // rules that are kept; none: both of its sides are one graph
+    std::vector<std::string> by;  // kept rules that derive it; empty if both of its sides are the same graph
   };
   RuleSet kept;
   std::vector<Removed> removed;
-  std::vector<std::string> unsupported;  // kept because neither side is a graph: the reasons, a line each
+  std::vector<std::string> unsupported;  // reasons, a line each, for rules kept because derivations do not cover them
 };
+// Removes the rules that the others derive. `progress` may be empty. Errors: limit (memory).
 XFLOW_API Result<MinimalRules> minimize(const RuleSet& rules, const DeriveLimits& limits = {}, const RuleProgress& progress = {});
 
 }  // namespace xflow

@@ -1,8 +1,8 @@
-// Cleans a model up without changing what it computes: fewer nodes, and nothing is measured.
+// Removes needless nodes of a model without changing what it computes. Measures nothing.
 //
 //   auto result = xflow::simplify(bytes_of_an_onnx_model);
 //   if (!result) return report_error(result.error().text());
-//   save(result->model);               // the original bytes where there is nothing to clean up
+//   save(result->model);               // the original bytes if there is nothing to clean up
 //   print(result->report.to_text());
 #pragma once
 
@@ -22,48 +22,53 @@
 namespace xflow {
 
 struct SimplifyOptions {
-  // What clean-ups may do to floating point results: exact or rounding. With rounding constants are also folded if that
-  // takes arithmetic, and a BatchNormalization becomes part of the weights of the convolution before it.
+  // How clean-ups may change floating point results: exact or rounding. With rounding, constants are also folded if
+  // that takes arithmetic, and a BatchNormalization becomes part of the weights of the convolution before it.
   Numerics numerics = Numerics::rounding;
-  // Bytes that the model may grow by, as a factor of what it has: constants that a model computes are stored as far as there is room.
+  // Bytes that the model may grow by, as a fraction of its size. Computed constants are stored within this bound.
   double max_growth = 0.05;
-  // Folders or files of rules instead of those that are built in. Each rule is proved when it is loaded. Of all rules only those are used
-  // that leave fewer operations (docs/onnx.md, Clean-ups).
+  // Folders or files of rules that replace the built-in ones. Each rule is proved when it is loaded. Only rules
+  // that leave fewer operations are used (docs/onnx.md, *Clean-ups*).
   std::vector<std::string> rules;
-  std::vector<std::string> skip_rules;  // by name
-  // Rules as text in the place of the built-in ones and of `rules`, as SearchOptions::rule_text.
+  std::vector<std::string> skip_rules;  // names of rules that are not applied
+  // Rules as text that replace the built-in ones and `rules`, as SearchOptions::rule_text.
   std::optional<std::string> rule_text;
-  // Folders that may hold external data of the model beside its own, as InputOptions::allow_external.
+  // More folders that may hold external data of the model, as InputOptions::allow_external.
   std::vector<std::string> allow_external;
   std::string save_as_external_data;  // as OutputOptions::save_as_external_data
-  // Of the whole call. When it ends, what was cleaned up by then is written. Without: 5 minutes.
+  // Wall clock of the whole call. At the limit the model with the clean-ups so far is written. Default: 5 minutes.
   std::optional<Seconds> time_limit;
-  // Ends the call from another thread or a signal handler: finish() as the time limit does, stop() with an error and nothing written.
+  // Cancels the call from another thread or a signal handler. finish() acts as the time limit. stop() returns an
+  // error and writes nothing.
   CancellationToken cancel;
 };
 
-// What was done.
+// The report of simplify.
 struct SimplifyReport {
-  // A clean-up, by the name of its rule or of the built-in simplification, and how often it was done.
+  // A rule or built-in simplification, and how often it was applied.
   struct Count {
     std::string rule;
     std::uint64_t applied = 0;
-    std::string numbers = {};  // what the rule does to floating point results: "exact", "rounding: re-associates"; empty if built in
+    // Float class with reasons: "exact", "rounding: re-associates". Empty for built-in simplifications.
+    std::string numbers = {};
   };
   bool simplified = false;  // false: the model is the original, byte for byte
-  std::string reason;       // why it is; empty if simplified
-  std::string stopped;      // why the clean-ups ended before nothing was left to do: "the time limit of 5 s is over"; otherwise empty
+  std::string reason;       // why the model is the original; empty if simplified
+  std::string stopped;      // why the clean-ups ended early: "the time limit of 5 s is over"; otherwise empty
   std::vector<Count> rules;
-  std::uint64_t nodes_before = 0;  // of the main graph, of local functions that are called and of bodies in these, at any depth
+  // Nodes of the main graph, of local functions that are called, and of bodies in these at any depth.
+  std::uint64_t nodes_before = 0;
   std::uint64_t nodes_after = 0;
-  std::uint64_t nodes_kept = 0;           // written back byte for byte
-  std::uint64_t stored_bytes_before = 0;  // of these graphs' initializers and Constant nodes
+  std::uint64_t nodes_kept = 0;           // nodes written back byte for byte
+  std::uint64_t stored_bytes_before = 0;  // bytes of initializers and Constant nodes in these graphs
   std::uint64_t stored_bytes_after = 0;
-  std::vector<std::string> opaque;  // "3 x no operator for com.microsoft.Foo": nodes that were not crossed
-  Seconds time{};
+  std::vector<std::string> opaque;  // "3 x no operator for com.microsoft.Foo": nodes that rewrites do not cross
+  Seconds time{};                   // wall clock of the whole call
 
-  XFLOW_API std::string to_text() const;  // for people
-  XFLOW_API std::string to_json() const;  // the same, for programs
+  // The report for people.
+  XFLOW_API std::string to_text() const;
+  // The report for programs.
+  XFLOW_API std::string to_json() const;
 };
 
 struct SimplifyResult {
@@ -71,12 +76,14 @@ struct SimplifyResult {
   SimplifyReport report;
 };
 
-// Simplifies an ONNX model given as bytes. External data cannot be found from bytes: use simplify_file. Errors: unreadable (the model, a
-// file of rules), invalid_argument (an option), not_proved (a rule).
+// Simplifies an ONNX model given as bytes. External data cannot be found from bytes: use simplify_file.
+//
+// Errors: unreadable (the model, a file of rules), syntax and ill_typed (a rule text), not_proved (a rule),
+// invalid_argument (an option), limit ("cancelled" after CancellationToken::stop()).
 XFLOW_API Result<SimplifyResult> simplify(std::string_view model, const SimplifyOptions& options = {});
 
-// The same from file to file; see optimize_file for `input`, `output` and the errors of both. Without a clean-up the bytes of `input` are
-// copied.
+// The same from file to file. optimize_file describes `input`, `output` and their errors. Without a clean-up the
+// bytes of `input` are copied.
 XFLOW_API Result<SimplifyReport> simplify_file(const std::string& input, const std::string& output, const SimplifyOptions& options = {});
 
 }  // namespace xflow

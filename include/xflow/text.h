@@ -1,4 +1,4 @@
-// Texts of a model on a terminal and in messages.
+// Makes texts of a model safe for terminals and messages.
 #pragma once
 
 #include <xflow/export.h>
@@ -8,12 +8,12 @@
 
 namespace xflow {
 
-// `text` on one line, without anything that a terminal obeys or that changes how the rest is shown: control characters of ASCII and of
-// Unicode, bidirectional formatting and line separators are written as escapes of C (\n, \x1b, \u202e), and so are bytes that are not
-// UTF-8.
+// Returns `text` on one line, with C escapes (\n, \x1b, \u202e) for characters that a terminal obeys or that change
+// the display of other text: control characters of ASCII and Unicode, bidirectional formatting, line separators.
+// Bytes that are not UTF-8 are escaped as well.
 XFLOW_API std::string printable(std::string_view text);
 
-// The same for a text of several lines: the ends of lines stay.
+// The same for a text of several lines. Line ends stay.
 XFLOW_API std::string printable_lines(std::string_view text);
 
 }  // namespace xflow

@@ -1,4 +1,4 @@
-// Times, in the units in which the interface gives them.
+// Units of time in the interface.
 #pragma once
 
 #include <chrono>
@@ -6,9 +6,9 @@
 
 namespace xflow {
 
-// Of kernels and of one run of a graph.
+// Times of kernels and of one run of a graph.
 using Nanoseconds = std::chrono::duration<double, std::nano>;
-// Of limits, and of what a call took.
+// Time limits, and times of calls.
 using Seconds = std::chrono::duration<double>;
 
 }  // namespace xflow

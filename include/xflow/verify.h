@@ -1,4 +1,4 @@
-// Decides rules for all shapes that their guards admit (docs/proofs.md says what a proof means).
+// Decides rules for all shapes that their guards admit. docs/proofs.md says what a proof means.
 //
 //   auto rules = xflow::RuleSet::read({"my.rules"});
 //   auto decisions = xflow::verify(*rules);
@@ -20,74 +20,78 @@
 namespace xflow {
 
 enum class Verdict : std::uint8_t {
-  proved,     // the only verdict that lets a rule be applied
+  proved,     // both sides agree for all shapes; only such rules are applied
   refuted,    // a counterexample was found and evaluated exactly
-  unknown,    // not proved
-  ill_typed,  // no shape satisfies the source, or the target does not type whatever the sizes are
-  timeout,    // the step limit or the time limit was reached; not proved
+  unknown,    // neither a proof nor a counterexample was found
+  ill_typed,  // the source has no type for any sizes, or the target has none
+  timeout,    // the step limit or the time limit was reached
 };
+// "proved", "refuted", "unknown", "ill-typed", "timeout".
 XFLOW_API const char* to_string(Verdict verdict);
 
 // Sizes and entries on which the two sides of a rule differ.
 struct Counterexample {
   struct Tensor {
     std::string name;
-    std::optional<std::vector<std::int64_t>> shape;  // nothing for a real number
+    std::optional<std::vector<std::int64_t>> shape;  // empty for a real number
     std::string value;                               // "[[1, 1/2], [0, 1]]", row-major, exact
   };
   std::string summary;                                         // one short line
-  std::string text;                                            // all of it, for replay_counterexample
-  std::string choice;                                          // of what the rule leaves open: "B: 2 dimensions"; empty if nothing is open
+  std::string text;                                            // the whole counterexample, for replay_counterexample
+  std::string choice;                                          // instance of the rule: "B: 2 dimensions"; may be empty
   std::vector<std::pair<std::string, std::int64_t>> integers;  // dimensions and attribute variables
   std::vector<Tensor> tensors;
-  std::string output;               // empty: the target has no type there
-  std::vector<std::int64_t> index;  // of the element that differs
-  std::string source_value;         // exact
-  std::string target_value;
+  std::string output;               // the output that differs; empty if the target has no type
+  std::vector<std::int64_t> index;  // position of the element that differs
+  std::string source_value;         // exact value of this element in the source
+  std::string target_value;         // exact value of this element in the target
 };
 
 struct RuleDecision {
   std::string rule;
   Verdict verdict = Verdict::unknown;
-  Seconds time{};                           // of the processor; information, no part of a verdict
-  std::size_t instances = 0;                // of what the rule leaves open, decided or replayed
-  std::string choice;                       // of the instance that decided a verdict other than proved
-  std::string open;                         // unknown, ill_typed, timeout: what stayed open, in index notation
-  std::vector<std::string> needed_guards;   // of a proved rule: those without which it is not proved
-  std::vector<std::string> missing_guards;  // of an unknown one: those with which it is proved
+  Seconds time{};                           // processor time; it has no influence on the verdict
+  std::size_t instances = 0;                // instances (open choices of the rule) that were decided or replayed
+  std::string choice;                       // the instance that decided a verdict other than proved
+  std::string open;                         // unknown, ill_typed, timeout: the open question, in index notation
+  std::vector<std::string> needed_guards;   // proved: guards without which the rule is not proved
+  std::vector<std::string> missing_guards;  // unknown: guards with which the rule is proved
   std::optional<Counterexample> counterexample;
 };
 
 struct VerifyOptions {
-  std::optional<Seconds> max_time;  // for each rule; its verdict is then `timeout`
-  int jobs = 1;                     // rules decided at a time, which changes no verdict
+  std::optional<Seconds> max_time;  // for each rule, positive; the verdict at the limit is `timeout`
+  int jobs = 1;                     // number of rules decided at a time; it changes no verdict
 };
 
-// In the order of the rules. A rule that has a record of its proof (RuleSet::Records::read) is replayed and not decided again. Errors:
-// invalid_argument (options).
+// Decides all rules; the decisions are in the order of the rules. A rule with a record of its proof
+// (RuleSet::Records::read) is replayed instead. Errors: invalid_argument (an option).
 XFLOW_API Result<std::vector<RuleDecision>> verify(const RuleSet& rules, const VerifyOptions& options = {});
 
 struct Explanation {
   bool proved = false;
-  std::string text;  // what both sides compute, why that is equal, what it assumes; or the counterexample
+  std::string text;  // what both sides compute, why they are equal, the assumptions; or the counterexample
 };
-// The functions below take a set of one rule. Error::invalid_argument for another number of rules.
+// Explains the decision of a rule. Like the functions below, it takes a set of one rule. Errors: invalid_argument
+// (another number of rules, an option).
 XFLOW_API Result<Explanation> explain(const RuleSet& rule, const VerifyOptions& options = {});
 
 struct InferredGuards {
-  bool proved = false;  // with these guards
-  std::string text;     // what was found, for people
-  RuleSet rule;         // with the guards, where it is proved
+  bool proved = false;  // whether the rule is proved with the inferred guards
+  std::string text;     // the result for people
+  RuleSet rule;         // the rule with the guards, if it is proved
 };
-// The weakest guards, of a small vocabulary, under which a rule is proved; its own are dropped and inferred again.
+// Infers the weakest guards, of a small vocabulary, under which a rule is proved. The rule's own guards are dropped
+// first. Errors: invalid_argument (another number of rules, an option).
 XFLOW_API Result<InferredGuards> infer_guards(const RuleSet& rule, const VerifyOptions& options = {});
 
 struct ReplayedCounterexample {
   bool different = false;  // the sides differ, or the target has no type
   std::string text;        // "output y at [0, 1]: source 7, target 10"
 };
-// Evaluates both sides of a rule, exactly, on a counterexample: its text, such as "x = 0; z = [[1, 2]]". Errors: syntax, invalid_argument
-// (a name that the rule does not have, a missing value, a shape that does not fit, a guard that does not hold).
+// Evaluates both sides of a rule exactly on a counterexample, such as "x = 0; z = [[1, 2]]" (Counterexample::text).
+// Errors: syntax; invalid_argument (another number of rules, an unknown name, a missing value, a shape that does
+// not fit, a guard that does not hold).
 XFLOW_API Result<ReplayedCounterexample> replay_counterexample(const RuleSet& rule, const std::string& text);
 
 }  // namespace xflow

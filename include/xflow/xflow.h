@@ -1,4 +1,4 @@
-// All of xflow's public interface.
+// Includes the whole public interface of xflow.
 #pragma once
 
 #include <xflow/cancel.h>
