@@ -28,7 +28,8 @@ XFLOW_API const char* to_string(FloatClass float_class);
 
 struct RuleInfo {
   std::string name;
-  std::string equation;              // equation in the comment above the rule, else in terms
+  // The equation in the comment above the rule, or else the first lines of the comment. Without a comment, the terms.
+  std::string equation;
   std::vector<std::string> comment;  // lines without '#'
   FloatClass float_class = FloatClass::special;
   std::vector<std::string> float_effects;  // reasons for the class: "re-associates"; empty for exact rules

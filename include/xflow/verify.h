@@ -36,10 +36,11 @@ struct Counterexample {
     std::optional<std::vector<std::int64_t>> shape;  // empty for a real number
     std::string value;                               // "[[1, 1/2], [0, 1]]", row-major, exact
   };
-  std::string summary;                                         // one short line
-  std::string text;                                            // the whole counterexample, for replay_counterexample
-  std::string choice;                                          // instance of the rule: "B: 2 dimensions"; may be empty
-  std::vector<std::pair<std::string, std::int64_t>> integers;  // dimensions and attribute variables
+  std::string summary;  // one short line
+  std::string text;     // the whole counterexample, for replay_counterexample
+  std::string choice;   // instance of the rule: "B: 2 dimensions"; may be empty
+  // Dimensions and attribute variables.
+  std::vector<std::pair<std::string, std::int64_t>> integers;
   std::vector<Tensor> tensors;
   std::string output;               // the output that differs; empty if the target has no type
   std::vector<std::int64_t> index;  // position of the element that differs
