@@ -28,7 +28,7 @@ XFLOW_API const char* to_string(FloatClass float_class);
 
 struct RuleInfo {
   std::string name;
-  // The equation in the comment above the rule, or else the first lines of the comment. Without a comment, the terms.
+  // The equation in the comment above the rule, or else the first line of the comment. Without a comment, the terms.
   std::string equation;
   std::vector<std::string> comment;  // lines without '#'
   FloatClass float_class = FloatClass::special;
