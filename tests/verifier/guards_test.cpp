@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "src/rules/instantiate.h"
-#include "src/verifier/guards/guard_vocabulary.h"
+#include "src/verifier/guards/assumed_guards.h"
 #include "src/verifier/proof/prove_rules.h"
 #include "tests/places.h"
 #include "tests/verifier/raw_check.h"

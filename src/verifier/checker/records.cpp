@@ -14,7 +14,7 @@
 #include "src/verifier/checker/certificate_text.h"
 #include "src/verifier/checker/semantics.h"
 #include "src/verifier/faults.h"
-#include "src/verifier/guards/guard_vocabulary.h"
+#include "src/verifier/guards/assumed_guards.h"
 #include "src/verifier/proof/proof.h"
 
 namespace xflow::verifier {

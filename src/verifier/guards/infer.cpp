@@ -7,6 +7,7 @@
 
 #include "src/rules/instantiate.h"
 #include "src/verifier/counterexample/refute.h"
+#include "src/verifier/guards/features.h"
 #include "src/verifier/guards/guard_vocabulary.h"
 #include "src/verifier/proof/assumptions.h"
 #include "src/verifier/proof/prove_rules.h"

@@ -1,0 +1,25 @@
+// Integers of one concrete instance of a rule, and guards on them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "src/rules/instance.h"
+#include "src/rules/rule.h"
+#include "src/verifier/counterexample/concrete.h"
+
+namespace xflow::verifier {
+
+// By the text of the expression that names them: "C", "strides[0]", "dim(y, 2)", "axis".
+using Features = std::map<std::string, std::int64_t, std::less<>>;
+
+// Of dimensions and attribute variables, of chosen attributes, of the dimensions of variables and outputs.
+Features features_of(const rules::RuleInstance& instance, const Concrete& concrete, const Assignment& assignment);
+
+// Nothing where a name has no value.
+std::optional<std::int64_t> value(const rules::Expression& expression, const Features& features);
+std::optional<bool> holds(const rules::Guard& guard, const Features& features);
+
+}  // namespace xflow::verifier
