@@ -7,8 +7,9 @@
 #include "src/ops/operator.h"
 #include "src/rules/build.h"
 #include "src/rules/evaluate.h"
-#include "src/rules/float_class.h"
 #include "src/rules/rule.h"
+#include "src/rules/rule_kinds.h"
+#include "src/rules/similar_operators.h"
 
 namespace xflow::rules {
 namespace {
@@ -33,35 +34,6 @@ std::string_view describe(NameKind kind) {
   return "";
 }
 
-// How many letters have to be added, left out, exchanged with their neighbour or replaced to make `b` of `a`.
-std::size_t letters_between(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) {
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        cost[i][j] = i + j;
-        continue;
-      }
-      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-    }
-  }
-  return cost[a.size()][b.size()];
-}
-
-// "; similar: reduce_sum, cumsum"
-std::string similar_operators(std::string_view name) {
-  constexpr std::size_t kLongest = 40;
-  std::string result;
-  if (name.size() < 3 || name.size() > kLongest) return result;
-  for (const ops::Operator& op : ops::all_operators()) {
-    const std::string_view known = op.signature.name;
-    const bool similar = known.find(name) != std::string_view::npos || letters_between(name, known) <= (name.size() < 5 ? 1U : 2U);
-    if (similar) result.append(result.empty() ? "; similar: " : ", ").append(known);
-  }
-  return result;
-}
-
 class Checker {
  public:
   explicit Checker(Rule& rule) : rule_(rule) {}
@@ -77,7 +49,7 @@ class Checker {
     for (const Statement& statement : rule_.target) XFLOW_CHECK(target_statement(statement));
     for (const Guard& guard : rule_.guards) XFLOW_CHECK(check_guard(guard));
     XFLOW_CHECK(bound_dimensions());
-    find_kinds();
+    find_kinds(rule_);
     return {};
   }
 
@@ -466,8 +438,6 @@ class Checker {
     for (const Expression& argument : e.arguments) open_names(argument, bound, open);
   }
 
-  void find_kinds();
-
   struct PendingAttribute {
     const Expression* expression;
     ops::AttributeKind kind;
@@ -478,50 +448,6 @@ class Checker {
   std::set<std::string, std::less<>> source_defined_;
   std::vector<PendingAttribute> pending_;
 };
-
-// What find_kinds() looks at, over all terms of one side.
-struct Census {
-  bool pointwise = true;   // every operator is pointwise, without list operands
-  bool moves_data = true;  // every operator moves data
-  bool literals = false;
-};
-
-void take_census(const Term& term, Census& census) {
-  if (term.kind == Term::Kind::list) census.pointwise = false;
-  if (term.kind == Term::Kind::literal) census.literals = true;
-  if (term.kind != Term::Kind::application) return;
-  const ops::Signature& signature = *find_signature(term.name);
-  census.pointwise = census.pointwise && signature.pointwise;
-  census.moves_data = census.moves_data && signature.moves_data;
-  for (const Term& operand : term.operands) take_census(operand, census);
-}
-
-std::uint64_t fnv1a(std::string_view text, std::uint64_t basis) {
-  std::uint64_t hash = basis;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
-  return hash ^ (hash >> 29);
-}
-
-void Checker::find_kinds() {
-  Census source;
-  Census target;
-  for (const Statement& statement : rule_.source) take_census(statement.term, source);
-  for (const Statement& statement : rule_.target) take_census(statement.term, target);
-  const bool shapes = std::any_of(rule_.names.begin(), rule_.names.end(),
-                                  [](const auto& n) { return n.second == NameKind::dimension || n.second == NameKind::sequence; });
-  bool relations = false;
-  for (const Guard& guard : rule_.guards) relations = relations || guard.value.empty();
-  rule_.pointwise = source.pointwise && target.pointwise && !shapes && !relations && rule_.declarations.empty();
-  rule_.moves_data = source.moves_data && target.moves_data && !source.literals && !target.literals;
-  NumberClass numbers = classify(rule_);
-  rule_.float_class = numbers.float_class;
-  rule_.number_effects = std::move(numbers.effects);
-
-  Rule bare = rule_;
-  bare.comment.clear();
-  const std::string text = print(bare);
-  rule_.hash.words = {fnv1a(text, 0xCBF29CE484222325ULL), fnv1a(text, 0x9AE16A3B2F90404FULL)};
-}
 
 }  // namespace
 
