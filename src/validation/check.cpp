@@ -3,293 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
-#include <unordered_map>
+#include <utility>
 
-#include "src/devices/runner/runner_executor.h"
 #include "src/eval/compare.h"
-#include "src/eval/evaluate.h"
-#include "src/onnx/document/document.h"
-#include "src/onnx/lift/lift.h"
 #include "src/validation/check_inputs.h"
+#include "src/validation/deadline.h"
+#include "src/validation/interface_difference.h"
+#include "src/validation/models_in_runner.h"
+#include "src/validation/runnable.h"
 
 namespace xflow::api {
 namespace {
-
-using onnx_io::DeclaredType;
-using onnx_io::Document;
-using onnx_io::GraphId;
-
-// When the comparison ends.
-class Deadline {
- public:
-  explicit Deadline(double seconds) : seconds_(seconds) {}
-  bool is_over() const { return std::chrono::duration<double>(Clock::now() - start_).count() >= seconds_; }
-  double seconds() const { return seconds_; }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start_ = Clock::now();
-  double seconds_;
-};
-
-// A model that is ready to run.
-class Runnable {
- public:
-  static Result<std::unique_ptr<Runnable>> open(const std::string& path, const CheckOptions& options, const Deadline& deadline) {
-    XFLOW_TRY(Document document, Document::open(path, options.allow_external));
-    auto model = std::unique_ptr<Runnable>(new Runnable(std::move(document), path, deadline));
-    XFLOW_TRY(model->lifted_, onnx_io::lift(model->document_, model->arena_, {.stop = [&deadline] { return deadline.is_over(); }}));
-    model->graph_.outputs.assign(model->lifted_.graph.outputs.begin(),
-                                 model->lifted_.graph.outputs.begin() + static_cast<std::ptrdiff_t>(model->lifted_.output_count));
-    XFLOW_CHECK(model->bind_strings());
-    for (std::size_t k = 0; k < model->lifted_.inputs.size(); ++k) {
-      const std::string_view name = model->lifted_.input_names[k];
-      const onnx_io::Definition& definition = *model->document_.find(GraphId{0}, name);
-      if (definition.initializer) {
-        XFLOW_CHECK(model->set_default(name, model->lifted_.inputs[k], *definition.initializer));
-        model->inputs_.push_back(
-            {name, model->lifted_.inputs[k], model->document_.main().initializers[*definition.initializer].tensor.dims});
-      } else {
-        model->required_.push_back({name, model->lifted_.inputs[k]});
-        model->inputs_.push_back(model->required_.back());
-      }
-    }
-    return model;
-  }
-
-  const std::string& path() const { return path_; }
-  const ir::Arena& arena() const { return arena_; }
-  const Document& document() const { return document_; }
-  const std::vector<NamedInput>& inputs() const { return inputs_; }
-  // Inputs without defaults.
-  const std::vector<NamedInput>& required() const { return required_; }
-  std::vector<std::string_view> input_names() const { return lifted_.input_names; }
-  const DeclaredType& declared_input(std::string_view name) const {
-    return document_.main().inputs[*document_.find(GraphId{0}, name)->input].type;
-  }
-
-  // Error::unsupported, "cannot execute: If at NAME", if an output needs something that is outside xflow's operators.
-  Result<void> can_execute() const {
-    for (const ir::NodeId id : ir::topological_order(arena_, graph_)) {
-      const ir::Node& node = arena_.node(id);
-      if (node.kind == ir::NodeKind::opaque && !defaults_.contains({id, 0}))
-        return fail(ErrorCode::unsupported, fmt::format("cannot execute: {}; --runner CMD runs both models in a runtime", name_of(node)),
-                    path_);
-    }
-    return {};
-  }
-
-  // Error::ill_typed for a tensor that is not of the declared type; unsupported for sizes that do not fit together in some operator.
-  Result<void> accepts(const InputSet& set) {
-    std::unordered_map<ir::SymbolId, std::int64_t> sizes;
-    for (std::size_t k = 0; k < lifted_.inputs.size(); ++k) {
-      const auto given = set.tensors.find(std::string(lifted_.input_names[k]));
-      if (given == set.tensors.end()) continue;
-      const ir::TensorType& type = arena_.type(lifted_.inputs[k]);
-      if (type.data_type != given->second.data_type || !eval::bind_shape(arena_.symbols(), type, given->second.dims, sizes))
-        return fail(ErrorCode::ill_typed, fmt::format("input '{}' is {}, not {}", lifted_.input_names[k],
-                                                      declared_input(lifted_.input_names[k]).text(), eval::type_text(given->second)));
-    }
-    return take_sizes(arena_, graph_, sizes);
-  }
-
-  Result<std::vector<eval::Tensor>> run(const InputSet& set, eval::Number number, const std::function<void()>& progress) {
-    eval::Bindings bindings = defaults_;
-    for (std::size_t k = 0; k < lifted_.inputs.size(); ++k) {
-      const auto given = set.tensors.find(std::string(lifted_.input_names[k]));
-      if (given != set.tensors.end()) bindings.insert_or_assign(lifted_.inputs[k], given->second);
-    }
-    eval::Options options;
-    options.number = number;
-    options.name_of = [this](const ir::Node& node) { return name_of(node); };
-    options.stop = [&] {
-      progress();
-      return deadline_.is_over();
-    };
-    return eval::evaluate(arena_, graph_, bindings, options);
-  }
-
- private:
-  Runnable(Document document, std::string path, const Deadline& deadline)
-      : document_(std::move(document)), path_(std::move(path)), deadline_(deadline) {}
-
-  Result<void> set_default(std::string_view name, ir::ValueId value, std::uint32_t initializer) {
-    const onnx_io::TensorView& tensor = document_.main().initializers[initializer].tensor;
-    const auto placed = [&](const Error& error) {
-      return fail(error.code, error.message, fmt::format("{}: default of input '{}'", path_, name));
-    };
-    if (tensor.data_type == ir::DataType::string) {
-      if (const auto bound = bind_strings(value, tensor); !bound) return placed(bound.error());
-      return {};
-    }
-    auto constant = document_.constant(tensor);
-    if (!constant) return placed(constant.error());
-    defaults_.emplace(value, eval::Tensor::of(*std::move(constant)));
-    return {};
-  }
-
-  Result<void> bind_strings(ir::ValueId value, const onnx_io::TensorView& tensor) {
-    XFLOW_TRY(const auto strings, onnx_io::strings(tensor));
-    defaults_.emplace(value, eval::Tensor::of_strings(tensor.dims, {strings.begin(), strings.end()}));
-    return {};
-  }
-
-  // Constants of strings are opaque in the graph: they are bound like inputs.
-  Result<void> bind_strings() {
-    for (const onnx_io::Initializer& initializer : document_.main().initializers) {
-      const ir::ValueId value = lifted_.values.at(initializer.tensor.name);
-      if (initializer.tensor.data_type != ir::DataType::string || arena_.node(value.node).kind != ir::NodeKind::opaque) continue;
-      XFLOW_CHECK(bind_strings(value, initializer.tensor));
-    }
-    for (const onnx_io::OpaqueNode& opaque : lifted_.opaque) {
-      const onnx_io::Node& node = document_.node(opaque.node);
-      if (node.op_type != "Constant" || !onnx_io::is_default_domain(node.domain) || node.outputs.size() != 1) continue;
-      const ir::ValueId value = lifted_.values.at(node.outputs[0]);
-      if (const onnx_io::Attribute* tensor = node.find("value")) {
-        XFLOW_TRY(const onnx_io::TensorView view, document_.tensor(*tensor));
-        if (view.data_type == ir::DataType::string) XFLOW_CHECK(bind_strings(value, view));
-      } else if (const onnx_io::Attribute* string = node.find("value_string")) {
-        XFLOW_TRY(const std::string_view text, string->string());
-        defaults_.emplace(value, eval::Tensor::of_strings({}, {std::string(text)}));
-      } else if (const onnx_io::Attribute* strings = node.find("value_strings")) {
-        XFLOW_TRY(const auto texts, strings->strings());
-        defaults_.emplace(value, eval::Tensor::of_strings({static_cast<std::int64_t>(texts.size())}, {texts.begin(), texts.end()}));
-      }
-    }
-    return {};
-  }
-
-  // "If at NAME"; a node without a name is at its first output.
-  std::string name_of(const ir::Node& node) const {
-    if (node.kind == ir::NodeKind::input) return "an input";
-    if (node.serial >= document_.nodes().size()) return fmt::format("a constant of type {}", ir::name(node.outputs[0].data_type));
-    const onnx_io::Node& origin = document_.node(onnx_io::NodeId{node.serial});
-    std::string_view name = origin.name;
-    for (const std::string_view output : origin.outputs)
-      if (name.empty()) name = output;
-    return fmt::format("{} at {}", origin.op_type, name);
-  }
-
-  Document document_;
-  std::string path_;
-  const Deadline& deadline_;
-  ir::Arena arena_;
-  onnx_io::LiftedModel lifted_;
-  ir::Graph graph_;
-  std::vector<NamedInput> inputs_;
-  std::vector<NamedInput> required_;
-  eval::Bindings defaults_;
-};
-
-std::string_view plural(std::size_t count) { return count == 1 ? "" : "s"; }
-
-// Types that no tensor can have at the same time.
-bool contradict(const DeclaredType& a, const DeclaredType& b) {
-  if (a.kind == DeclaredType::Kind::missing || b.kind == DeclaredType::Kind::missing) return false;
-  if (a.kind != b.kind || a.data_type_number != b.data_type_number) return true;
-  if (!a.ranked || !b.ranked) return false;
-  if (a.dims.size() != b.dims.size()) return true;
-  for (std::size_t k = 0; k < a.dims.size(); ++k) {
-    const auto fixed = [](const onnx_io::Dimension& d) { return d.kind == onnx_io::Dimension::Kind::value && d.value >= 0; };
-    if (fixed(a.dims[k]) && fixed(b.dims[k]) && a.dims[k].value != b.dims[k].value) return true;
-  }
-  return false;
-}
-
-struct Port {
-  std::string_view name;
-  const DeclaredType* type;
-};
-
-// One line if the ports of the models are not the same, in order.
-std::optional<std::string> port_difference(std::string_view kind, const std::vector<Port>& a, const std::vector<Port>& b) {
-  if (a.size() != b.size()) return fmt::format("A has {} {}{}, B has {}", a.size(), kind, plural(a.size()), b.size());
-  for (std::size_t k = 0; k < a.size(); ++k)
-    if (a[k].name != b[k].name) return fmt::format("{} {} is '{}' in A and '{}' in B", kind, k, a[k].name, b[k].name);
-  for (std::size_t k = 0; k < a.size(); ++k)
-    if (contradict(*a[k].type, *b[k].type))
-      return fmt::format("{} '{}' is {} in A and {} in B", kind, a[k].name, a[k].type->text(), b[k].type->text());
-  return std::nullopt;
-}
-
-std::optional<std::string> interface_difference(const Runnable& a, const Runnable& b) {
-  const auto inputs = [](const Runnable& model) {
-    std::vector<Port> ports;
-    for (const NamedInput& input : model.required()) ports.push_back({input.name, &model.declared_input(input.name)});
-    return ports;
-  };
-  const auto outputs = [](const Runnable& model) {
-    std::vector<Port> ports;
-    for (const onnx_io::ValueInfo& output : model.document().main().outputs) ports.push_back({output.name, &output.type});
-    return ports;
-  };
-  if (auto difference = port_difference("input", inputs(a), inputs(b))) return difference;
-  return port_difference("output", outputs(a), outputs(b));
-}
-
-// Both models in a runner.
-class InRunner {
- public:
-  static Result<std::unique_ptr<InRunner>> open(const Runnable& a, const Runnable& b, const std::string& command,
-                                                const Deadline& deadline) {
-    auto executor = RunnerExecutor::open({command, 1, kStartSeconds, [&deadline] { return deadline.is_over(); }});
-    if (!executor) return fail(ErrorCode::unsupported, executor.error().text());
-    auto models = std::unique_ptr<InRunner>(new InRunner());
-    models->executor_ = *std::move(executor);
-    for (const Runnable* model : {&a, &b}) {
-      const bool is_whole = model->document().external_files().empty();
-      const std::string path = std::filesystem::absolute(model->path()).string();
-      models->programs_.push_back(
-          models->executor_->add({is_whole ? model->document().bytes() : std::string_view(), is_whole ? "" : path}));
-    }
-    for (const onnx_io::ValueInfo& output : a.document().main().outputs) models->outputs_.emplace_back(output.name);
-    return models;
-  }
-
-  // The inputs of the runs that follow, and the same perturbed.
-  Result<void> take(const InputSet& set) {
-    std::vector<NamedTensor> tensors;
-    std::vector<NamedTensor> perturbed_tensors;
-    for (const auto& [name, tensor] : set.tensors) {
-      tensors.push_back({name, tensor});
-      XFLOW_TRY(eval::Tensor other, perturbed(tensor, 1));
-      perturbed_tensors.push_back({name, std::move(other)});
-    }
-    executor_->add_inputs(std::move(tensors));
-    executor_->add_inputs(std::move(perturbed_tensors));
-    ++sets_;
-    return {};
-  }
-
-  // `model`: 0 for A, 1 for B. The outputs in A's order.
-  Result<std::vector<eval::Tensor>> run(std::size_t model, bool is_perturbed) {
-    XFLOW_TRY(std::vector<NamedTensor> named, executor_->outputs(programs_[model], 2 * (sets_ - 1) + (is_perturbed ? 1 : 0)));
-    std::vector<eval::Tensor> tensors;
-    for (const std::string& output : outputs_) {
-      const auto found = std::ranges::find(named, output, &NamedTensor::name);
-      if (found == named.end()) return fail(ErrorCode::unsupported, fmt::format("the runner gives no output '{}'", output));
-      tensors.push_back(std::move(found->tensor));
-    }
-    return tensors;
-  }
-
- private:
-  using RunnerExecutor = cost::runner::RunnerExecutor;
-  using NamedTensor = cost::NamedTensor;
-  static constexpr double kStartSeconds = 120;  // it may load a large runtime
-
-  InRunner() = default;
-
-  std::unique_ptr<RunnerExecutor> executor_;
-  std::vector<cost::ProgramId> programs_;
-  std::vector<std::string> outputs_;
-  std::size_t sets_ = 0;
-};
 
 eval::Tolerance tolerance_in_runner(const eval::Tensor& tensor) {
   const bool half = tensor.data_type == ir::DataType::float16 || tensor.data_type == ir::DataType::bfloat16;
@@ -299,7 +26,7 @@ eval::Tolerance tolerance_in_runner(const eval::Tensor& tensor) {
 class Check {
  public:
   // `runner` is null where the models are evaluated here.
-  Check(Runnable& a, Runnable& b, const CheckOptions& options, const Deadline& deadline, InRunner* runner)
+  Check(Runnable& a, Runnable& b, const CheckOptions& options, const Deadline& deadline, ModelsInRunner* runner)
       : a_(a), b_(b), options_(options), deadline_(deadline), runner_(runner) {
     for (const onnx_io::ValueInfo& output : a.document().main().outputs) report_.outputs.emplace_back().name = output.name;
     worst_.resize(report_.outputs.size());
@@ -489,7 +216,7 @@ class Check {
   const Deadline& deadline_;
   std::size_t wanted_ = 1;    // sets of inputs
   std::size_t compared_ = 0;  // of these, those that were, and those that A does not take
-  InRunner* runner_;
+  ModelsInRunner* runner_;
   CheckReport report_;
   std::vector<eval::Comparison> worst_;  // of all runs, by output
 };
@@ -513,7 +240,7 @@ Result<CheckReport> check_models(const std::string& a, const std::string& b, con
     return report;
   }
   if (!options.runner.empty()) {
-    XFLOW_TRY(const auto runner, InRunner::open(*first, *second, options.runner, deadline));
+    XFLOW_TRY(const auto runner, ModelsInRunner::open(*first, *second, options.runner, deadline));
     return Check(*first, *second, options, deadline, runner.get()).run();
   }
   XFLOW_CHECK(first->can_execute());

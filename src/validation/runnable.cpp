@@ -1,0 +1,133 @@
+#include "src/validation/runnable.h"
+
+#include <fmt/format.h>
+
+#include <unordered_map>
+#include <utility>
+
+namespace xflow::api {
+
+using onnx_io::DeclaredType;
+using onnx_io::Document;
+using onnx_io::GraphId;
+
+Result<std::unique_ptr<Runnable>> Runnable::open(const std::string& path, const CheckOptions& options, const Deadline& deadline) {
+  XFLOW_TRY(Document document, Document::open(path, options.allow_external));
+  auto model = std::unique_ptr<Runnable>(new Runnable(std::move(document), path, deadline));
+  XFLOW_TRY(model->lifted_, onnx_io::lift(model->document_, model->arena_, {.stop = [&deadline] { return deadline.is_over(); }}));
+  model->graph_.outputs.assign(model->lifted_.graph.outputs.begin(),
+                               model->lifted_.graph.outputs.begin() + static_cast<std::ptrdiff_t>(model->lifted_.output_count));
+  XFLOW_CHECK(model->bind_strings());
+  for (std::size_t k = 0; k < model->lifted_.inputs.size(); ++k) {
+    const std::string_view name = model->lifted_.input_names[k];
+    const onnx_io::Definition& definition = *model->document_.find(GraphId{0}, name);
+    if (definition.initializer) {
+      XFLOW_CHECK(model->set_default(name, model->lifted_.inputs[k], *definition.initializer));
+      model->inputs_.push_back({name, model->lifted_.inputs[k], model->document_.main().initializers[*definition.initializer].tensor.dims});
+    } else {
+      model->required_.push_back({name, model->lifted_.inputs[k]});
+      model->inputs_.push_back(model->required_.back());
+    }
+  }
+  return model;
+}
+
+const DeclaredType& Runnable::declared_input(std::string_view name) const {
+  return document_.main().inputs[*document_.find(GraphId{0}, name)->input].type;
+}
+
+Result<void> Runnable::can_execute() const {
+  for (const ir::NodeId id : ir::topological_order(arena_, graph_)) {
+    const ir::Node& node = arena_.node(id);
+    if (node.kind == ir::NodeKind::opaque && !defaults_.contains({id, 0}))
+      return fail(ErrorCode::unsupported, fmt::format("cannot execute: {}; --runner CMD runs both models in a runtime", name_of(node)),
+                  path_);
+  }
+  return {};
+}
+
+Result<void> Runnable::accepts(const InputSet& set) {
+  std::unordered_map<ir::SymbolId, std::int64_t> sizes;
+  for (std::size_t k = 0; k < lifted_.inputs.size(); ++k) {
+    const auto given = set.tensors.find(std::string(lifted_.input_names[k]));
+    if (given == set.tensors.end()) continue;
+    const ir::TensorType& type = arena_.type(lifted_.inputs[k]);
+    if (type.data_type != given->second.data_type || !eval::bind_shape(arena_.symbols(), type, given->second.dims, sizes))
+      return fail(ErrorCode::ill_typed, fmt::format("input '{}' is {}, not {}", lifted_.input_names[k],
+                                                    declared_input(lifted_.input_names[k]).text(), eval::type_text(given->second)));
+  }
+  return take_sizes(arena_, graph_, sizes);
+}
+
+Result<std::vector<eval::Tensor>> Runnable::run(const InputSet& set, eval::Number number, const std::function<void()>& progress) {
+  eval::Bindings bindings = defaults_;
+  for (std::size_t k = 0; k < lifted_.inputs.size(); ++k) {
+    const auto given = set.tensors.find(std::string(lifted_.input_names[k]));
+    if (given != set.tensors.end()) bindings.insert_or_assign(lifted_.inputs[k], given->second);
+  }
+  eval::Options options;
+  options.number = number;
+  options.name_of = [this](const ir::Node& node) { return name_of(node); };
+  options.stop = [&] {
+    progress();
+    return deadline_.is_over();
+  };
+  return eval::evaluate(arena_, graph_, bindings, options);
+}
+
+Result<void> Runnable::set_default(std::string_view name, ir::ValueId value, std::uint32_t initializer) {
+  const onnx_io::TensorView& tensor = document_.main().initializers[initializer].tensor;
+  const auto placed = [&](const Error& error) {
+    return fail(error.code, error.message, fmt::format("{}: default of input '{}'", path_, name));
+  };
+  if (tensor.data_type == ir::DataType::string) {
+    if (const auto bound = bind_strings(value, tensor); !bound) return placed(bound.error());
+    return {};
+  }
+  auto constant = document_.constant(tensor);
+  if (!constant) return placed(constant.error());
+  defaults_.emplace(value, eval::Tensor::of(*std::move(constant)));
+  return {};
+}
+
+Result<void> Runnable::bind_strings(ir::ValueId value, const onnx_io::TensorView& tensor) {
+  XFLOW_TRY(const auto strings, onnx_io::strings(tensor));
+  defaults_.emplace(value, eval::Tensor::of_strings(tensor.dims, {strings.begin(), strings.end()}));
+  return {};
+}
+
+Result<void> Runnable::bind_strings() {
+  for (const onnx_io::Initializer& initializer : document_.main().initializers) {
+    const ir::ValueId value = lifted_.values.at(initializer.tensor.name);
+    if (initializer.tensor.data_type != ir::DataType::string || arena_.node(value.node).kind != ir::NodeKind::opaque) continue;
+    XFLOW_CHECK(bind_strings(value, initializer.tensor));
+  }
+  for (const onnx_io::OpaqueNode& opaque : lifted_.opaque) {
+    const onnx_io::Node& node = document_.node(opaque.node);
+    if (node.op_type != "Constant" || !onnx_io::is_default_domain(node.domain) || node.outputs.size() != 1) continue;
+    const ir::ValueId value = lifted_.values.at(node.outputs[0]);
+    if (const onnx_io::Attribute* tensor = node.find("value")) {
+      XFLOW_TRY(const onnx_io::TensorView view, document_.tensor(*tensor));
+      if (view.data_type == ir::DataType::string) XFLOW_CHECK(bind_strings(value, view));
+    } else if (const onnx_io::Attribute* string = node.find("value_string")) {
+      XFLOW_TRY(const std::string_view text, string->string());
+      defaults_.emplace(value, eval::Tensor::of_strings({}, {std::string(text)}));
+    } else if (const onnx_io::Attribute* strings = node.find("value_strings")) {
+      XFLOW_TRY(const auto texts, strings->strings());
+      defaults_.emplace(value, eval::Tensor::of_strings({static_cast<std::int64_t>(texts.size())}, {texts.begin(), texts.end()}));
+    }
+  }
+  return {};
+}
+
+std::string Runnable::name_of(const ir::Node& node) const {
+  if (node.kind == ir::NodeKind::input) return "an input";
+  if (node.serial >= document_.nodes().size()) return fmt::format("a constant of type {}", ir::name(node.outputs[0].data_type));
+  const onnx_io::Node& origin = document_.node(onnx_io::NodeId{node.serial});
+  std::string_view name = origin.name;
+  for (const std::string_view output : origin.outputs)
+    if (name.empty()) name = output;
+  return fmt::format("{} at {}", origin.op_type, name);
+}
+
+}  // namespace xflow::api

@@ -1,0 +1,64 @@
+// A model of `xflow check` that is ready to run.
+#pragma once
+
+#include <xflow/check.h>
+#include <xflow/error.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/eval/evaluate.h"
+#include "src/onnx/document/document.h"
+#include "src/onnx/lift/lift.h"
+#include "src/validation/check_inputs.h"
+#include "src/validation/deadline.h"
+
+namespace xflow::api {
+
+class Runnable {
+ public:
+  // `deadline` outlives the model, whose runs it ends.
+  static Result<std::unique_ptr<Runnable>> open(const std::string& path, const CheckOptions& options, const Deadline& deadline);
+
+  const std::string& path() const { return path_; }
+  const ir::Arena& arena() const { return arena_; }
+  const onnx_io::Document& document() const { return document_; }
+  const std::vector<NamedInput>& inputs() const { return inputs_; }
+  // Inputs without defaults.
+  const std::vector<NamedInput>& required() const { return required_; }
+  std::vector<std::string_view> input_names() const { return lifted_.input_names; }
+  const onnx_io::DeclaredType& declared_input(std::string_view name) const;
+
+  // Error::unsupported, "cannot execute: If at NAME", if an output needs something that is outside xflow's operators.
+  Result<void> can_execute() const;
+  // Error::ill_typed for a tensor that is not of the declared type; unsupported for sizes that do not fit together in some operator.
+  Result<void> accepts(const InputSet& set);
+  Result<std::vector<eval::Tensor>> run(const InputSet& set, eval::Number number, const std::function<void()>& progress);
+
+ private:
+  Runnable(onnx_io::Document document, std::string path, const Deadline& deadline)
+      : document_(std::move(document)), path_(std::move(path)), deadline_(deadline) {}
+
+  Result<void> set_default(std::string_view name, ir::ValueId value, std::uint32_t initializer);
+  Result<void> bind_strings(ir::ValueId value, const onnx_io::TensorView& tensor);
+  // Constants of strings are opaque in the graph: they are bound like inputs.
+  Result<void> bind_strings();
+  // "If at NAME"; a node without a name is at its first output.
+  std::string name_of(const ir::Node& node) const;
+
+  onnx_io::Document document_;
+  std::string path_;
+  const Deadline& deadline_;
+  ir::Arena arena_;
+  onnx_io::LiftedModel lifted_;
+  ir::Graph graph_;
+  std::vector<NamedInput> inputs_;
+  std::vector<NamedInput> required_;
+  eval::Bindings defaults_;
+};
+
+}  // namespace xflow::api
