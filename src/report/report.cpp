@@ -104,6 +104,111 @@ std::string text_of(const BodyReport& body) {
   return text;
 }
 
+// What a report says of the sizes that costs and runs are for.
+template <typename Line>
+void describe(const SizesReport& report, const Line& line) {
+  const std::string because = report.refused.empty() ? "" : fmt::format(", as the model does not take 128 ({})", report.refused);
+  for (const std::string& assumed : report.assumed)
+    line("sizes", fmt::format("{} assumed for costs and runs{}; give others with --shape", assumed, because));
+  for (const std::string& assumed : report.assumed_inner)
+    line("sizes", assumed + " assumed for costs and runs; nothing tells them before a run");
+  for (const std::string& contradiction : report.contradictions) line("warning", contradiction + ": no rewrite relies on it");
+}
+
+// How kernels were timed.
+template <typename Line>
+void describe(const KernelReport& report, const Line& line) {
+  if (report.recorded + report.modelled > 0) {
+    line("kernels", fmt::format("{} recorded in the profile, {} modelled", report.recorded, report.modelled));
+  } else {
+    line("kernels", fmt::format("{} measured in {:.1f} s, {} known", report.measured, report.time.count(), report.known));
+  }
+  if (report.refused > 0) line("", fmt::format("{} of them cannot run there: the search does without", report.refused));
+  if (report.failed > 0) {
+    line("warning", fmt::format("{} could not be timed for now, which the next run tries again: {}",
+                                report.failed == 1 ? "1 kernel" : fmt::format("{} kernels", report.failed), report.failure));
+  }
+  if (report.device_bytes > 0) line("", fmt::format("{} of the device's memory were in use at most", bytes_text(report.device_bytes)));
+  if (report.outliers > 0) {
+    line("",
+         fmt::format("{} of {} samples were outliers (interrupted, or half as long again as the median)", report.outliers, report.samples));
+  }
+  if (report.disturbed > 0) {
+    line("", fmt::format("{} of them timed on a disturbed machine, {} of these measured again", report.disturbed, report.again));
+  }
+  if (report.provisional > 0) {
+    line("warning",
+         fmt::format("the machine was disturbed while {} of {} kernels were timed: their times may be too long, and the next run "
+                     "measures them again",
+                     report.provisional, report.measured + report.known));
+  }
+}
+
+// What rewritten regions were found to compute.
+template <typename Line>
+void describe(const RegionsReport& report, const Line& line) {
+  if (!report.checked.empty()) {
+    double worst = 0;
+    std::uint64_t checked = 0;
+    std::uint64_t values = 0;
+    for (const CheckedRegion& region : report.checked) {
+      worst = std::max(worst, region.error);
+      checked += region.checked_values;
+      values += region.values;
+    }
+    const std::string share = checked < values ? fmt::format("{} of {} values", checked, values) : fmt::format("{} values", checked);
+    line("checked", fmt::format("{} rewritten region{}, {}, largest relative error {:.1e}", report.checked.size(),
+                                report.checked.size() == 1 ? "" : "s", share, worst));
+    for (const std::string& at : report.sizes) line("", "at " + at);
+    for (const std::string& at : report.skipped_sizes) line("", "not at " + at);
+  }
+  for (const WithdrawnRewrite& rewrite : report.withdrawn) {
+    const std::string at = rewrite.where.empty() ? "" : " at " + rewrite.where;
+    const std::string value = rewrite.value.empty() ? "" : fmt::format(", whose value '{}'", rewrite.value);
+    line("taken back",
+         fmt::format("{}{}{} does not agree with the original: {}", rewrite.rule, at, value.empty() ? ", which" : value, rewrite.message));
+  }
+}
+
+template <typename Line>
+void describe(const std::vector<BodyReport>& bodies, const Line& line) {
+  std::map<std::string, std::size_t> left;
+  for (const BodyReport& body : bodies) {
+    if (body.improved) {
+      line("body", text_of(body));
+    } else {
+      ++left[body.reason];
+    }
+  }
+  for (const auto& [why, count] : left) line("bodies", fmt::format("{} as {}: {}", count, count == 1 ? "it was" : "they were", why));
+}
+
+// The rules of the steps, the one that gains most first.
+std::string rule_table(const SearchReport& search) {
+  std::string text = fmt::format("\n{:<44} {:>8} {:>12}\n", "rule", "applied", "gain");
+  struct Row {
+    std::string rule;
+    std::uint64_t applied = 0;
+    Nanoseconds gain{};
+  };
+  std::vector<Row> rows;
+  for (const RewriteStep& step : search.steps) {
+    auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.rule == step.rule; });
+    if (row == rows.end()) row = rows.insert(rows.end(), Row{step.rule, 0, {}});
+    ++row->applied;
+    row->gain += step.gain;
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.gain > b.gain; });
+  for (const Row& row : rows) {
+    const auto count = std::find_if(search.rules.begin(), search.rules.end(), [&](const RuleCount& c) { return c.rule == row.rule; });
+    const std::string numbers = count == search.rules.end() || count->numbers.empty() ? "" : "  " + count->numbers;
+    text += fmt::format("{:<44} {:>8} {:>12}{}\n", row.rule, row.applied,
+                        row.gain < Nanoseconds(0) ? "-" + time_text(-row.gain) : time_text(row.gain), numbers);
+  }
+  text += '\n';
+  return text;
+}
+
 double ratio(const PredictedTimes& times) { return times.before > Nanoseconds(0) ? times.after / times.before : 1; }
 
 }  // namespace
@@ -118,12 +223,7 @@ std::string OptimizeReport::to_text() const {
   const auto line = [&](std::string_view label, const std::string& value) {
     text += fmt::format("{:<12}{}\n", label, onnx_io::printable(value));
   };
-  const std::string because = sizes.refused.empty() ? "" : fmt::format(", as the model does not take 128 ({})", sizes.refused);
-  for (const std::string& assumed : sizes.assumed)
-    line("sizes", fmt::format("{} assumed for costs and runs{}; give others with --shape", assumed, because));
-  for (const std::string& assumed : sizes.assumed_inner)
-    line("sizes", assumed + " assumed for costs and runs; nothing tells them before a run");
-  for (const std::string& contradiction : sizes.contradictions) line("warning", contradiction + ": no rewrite relies on it");
+  describe(sizes, line);
   line("device", device);
   line("predicted",
        fmt::format("{} -> {} ({:.3f} of the original)", time_text(predicted.before), time_text(predicted.after), ratio(predicted)));
@@ -132,84 +232,11 @@ std::string OptimizeReport::to_text() const {
   line("constants", fmt::format("{} -> {}", bytes_text(constant_bytes.before), bytes_text(constant_bytes.after)));
   for (const std::string& reason : opaque) line("opaque", reason);
   line("search", fmt::format("{} graphs costed, {} expanded, {}", search.states, search.expanded, search.stop_reason));
-  if (kernels.recorded + kernels.modelled > 0) {
-    line("kernels", fmt::format("{} recorded in the profile, {} modelled", kernels.recorded, kernels.modelled));
-  } else {
-    line("kernels", fmt::format("{} measured in {:.1f} s, {} known", kernels.measured, kernels.time.count(), kernels.known));
-  }
-  if (kernels.refused > 0) line("", fmt::format("{} of them cannot run there: the search does without", kernels.refused));
-  if (kernels.failed > 0) {
-    line("warning", fmt::format("{} could not be timed for now, which the next run tries again: {}",
-                                kernels.failed == 1 ? "1 kernel" : fmt::format("{} kernels", kernels.failed), kernels.failure));
-  }
-  if (kernels.device_bytes > 0) line("", fmt::format("{} of the device's memory were in use at most", bytes_text(kernels.device_bytes)));
-  if (kernels.outliers > 0) {
-    line("", fmt::format("{} of {} samples were outliers (interrupted, or half as long again as the median)", kernels.outliers,
-                         kernels.samples));
-  }
-  if (kernels.disturbed > 0) {
-    line("", fmt::format("{} of them timed on a disturbed machine, {} of these measured again", kernels.disturbed, kernels.again));
-  }
-  if (kernels.provisional > 0) {
-    line("warning",
-         fmt::format("the machine was disturbed while {} of {} kernels were timed: their times may be too long, and the next run "
-                     "measures them again",
-                     kernels.provisional, kernels.measured + kernels.known));
-  }
-  if (!search.steps.empty()) {
-    text += fmt::format("\n{:<44} {:>8} {:>12}\n", "rule", "applied", "gain");
-    struct Row {
-      std::string rule;
-      std::uint64_t applied = 0;
-      Nanoseconds gain{};
-    };
-    std::vector<Row> rows;
-    for (const RewriteStep& step : search.steps) {
-      auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.rule == step.rule; });
-      if (row == rows.end()) row = rows.insert(rows.end(), Row{step.rule, 0, {}});
-      ++row->applied;
-      row->gain += step.gain;
-    }
-    std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.gain > b.gain; });
-    for (const Row& row : rows) {
-      const auto count = std::find_if(search.rules.begin(), search.rules.end(), [&](const RuleCount& c) { return c.rule == row.rule; });
-      const std::string numbers = count == search.rules.end() || count->numbers.empty() ? "" : "  " + count->numbers;
-      text += fmt::format("{:<44} {:>8} {:>12}{}\n", row.rule, row.applied,
-                          row.gain < Nanoseconds(0) ? "-" + time_text(-row.gain) : time_text(row.gain), numbers);
-    }
-    text += '\n';
-  }
-  if (!regions.checked.empty()) {
-    double worst = 0;
-    std::uint64_t checked = 0;
-    std::uint64_t values = 0;
-    for (const CheckedRegion& region : regions.checked) {
-      worst = std::max(worst, region.error);
-      checked += region.checked_values;
-      values += region.values;
-    }
-    const std::string share = checked < values ? fmt::format("{} of {} values", checked, values) : fmt::format("{} values", checked);
-    line("checked", fmt::format("{} rewritten region{}, {}, largest relative error {:.1e}", regions.checked.size(),
-                                regions.checked.size() == 1 ? "" : "s", share, worst));
-    for (const std::string& at : regions.sizes) line("", "at " + at);
-    for (const std::string& at : regions.skipped_sizes) line("", "not at " + at);
-  }
-  for (const WithdrawnRewrite& rewrite : regions.withdrawn) {
-    const std::string at = rewrite.where.empty() ? "" : " at " + rewrite.where;
-    const std::string value = rewrite.value.empty() ? "" : fmt::format(", whose value '{}'", rewrite.value);
-    line("taken back",
-         fmt::format("{}{}{} does not agree with the original: {}", rewrite.rule, at, value.empty() ? ", which" : value, rewrite.message));
-  }
+  describe(kernels, line);
+  if (!search.steps.empty()) text += rule_table(search);
+  describe(regions, line);
   describe(gate, line);
-  std::map<std::string, std::size_t> left;
-  for (const BodyReport& body : bodies) {
-    if (body.improved) {
-      line("body", text_of(body));
-    } else {
-      ++left[body.reason];
-    }
-  }
-  for (const auto& [why, count] : left) line("bodies", fmt::format("{} as {}: {}", count, count == 1 ? "it was" : "they were", why));
+  describe(bodies, line);
   if (clean_ups.nodes_before > 0) line("clean-ups", text_of(clean_ups));
   if (clean_ups.nodes_before == 0 && !clean_ups.reason.empty()) line("clean-ups", clean_ups.reason);
   line("result",

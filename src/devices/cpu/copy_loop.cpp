@@ -128,16 +128,7 @@ class CopyLoop final : public LoopKernel {
         position += part.dims[axis];
       }
     } else if (word == "slice") {
-      const Dims starts = integers("starts", Dims(rank, 0));
-      const Dims steps = integers("steps", Dims(rank, 1));
-      if (starts.size() != rank || steps.size() != rank) return cannot("this slice");
-      Dims from = x.strides;
-      std::int64_t offset = 0;
-      for (std::size_t k = 0; k < rank; ++k) {
-        offset += starts[k] * x.strides[k];
-        from[k] *= steps[k];
-      }
-      add(0, 0, results_[0].dims, from, results_[0].strides, offset, 0);
+      if (!add_slice(integers("starts", Dims(rank, 0)), integers("steps", Dims(rank, 1)))) return cannot("this slice");
     } else if (word == "pad") {
       return prepare_pad(integers("begins", {}), integers("ends", {}), spec);
     } else if (word == "expand") {
@@ -147,16 +138,7 @@ class CopyLoop final : public LoopKernel {
       for (std::size_t k = 0; k < own.size(); ++k) from.push_back(own[k] == 1 ? 0 : strides[k]);
       add(0, 0, results_[0].dims, from, results_[0].strides, 0, 0);
     } else if (word == "tile") {
-      // Dimension d repeated r times is the two dimensions r, d.
-      Dims dims;
-      Dims from;
-      Dims to;
-      for (std::size_t k = 0; k < rank; ++k) {
-        dims.insert(dims.end(), {results_[0].dims[k] / std::max<std::int64_t>(x.dims[k], 1), x.dims[k]});
-        from.insert(from.end(), {0, x.strides[k]});
-        to.insert(to.end(), {results_[0].strides[k] * x.dims[k], results_[0].strides[k]});
-      }
-      add(0, 0, dims, from, to, 0, 0);
+      add_tile();
     } else if (word == "depth_to_space" || word == "space_to_depth") {
       add_space_copy(integers("block", {1})[0], word == "depth_to_space", spec.word.ends_with("/depth_first"));
     } else if (word == "gather" && operands_.size() == 2 && operands_[1].element_size >= 4) {
@@ -195,6 +177,35 @@ class CopyLoop final : public LoopKernel {
   }
 
  private:
+  // False where starts or steps are not of all dimensions.
+  bool add_slice(const Dims& starts, const Dims& steps) {
+    const Tensor& x = operands_[0];
+    const std::size_t rank = x.dims.size();
+    if (starts.size() != rank || steps.size() != rank) return false;
+    Dims from = x.strides;
+    std::int64_t offset = 0;
+    for (std::size_t k = 0; k < rank; ++k) {
+      offset += starts[k] * x.strides[k];
+      from[k] *= steps[k];
+    }
+    add(0, 0, results_[0].dims, from, results_[0].strides, offset, 0);
+    return true;
+  }
+
+  // Dimension d repeated r times is the two dimensions r, d.
+  void add_tile() {
+    const Tensor& x = operands_[0];
+    Dims dims;
+    Dims from;
+    Dims to;
+    for (std::size_t k = 0; k < x.dims.size(); ++k) {
+      dims.insert(dims.end(), {results_[0].dims[k] / std::max<std::int64_t>(x.dims[k], 1), x.dims[k]});
+      from.insert(from.end(), {0, x.strides[k]});
+      to.insert(to.end(), {results_[0].strides[k] * x.dims[k], results_[0].strides[k]});
+    }
+    add(0, 0, dims, from, to, 0, 0);
+  }
+
   static Dims padded_strides(Dims strides, std::size_t rank) {
     strides.insert(strides.begin(), rank - strides.size(), 0);
     return strides;

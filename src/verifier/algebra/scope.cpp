@@ -35,6 +35,35 @@ Normalizer::Step Normalizer::tidy_conditions(const std::vector<SymbolId>& binder
   return result;
 }
 
+namespace {
+
+// Digits: e a + r >= 0 with 0 <= r < e is a >= 0, and with -e <= r < 0 is a >= 1; e a + r = 0 with |r| < e is a = 0 and r = 0. False where
+// condition k is none of these.
+bool divide_condition(const Symbols& symbols, const Ranges& ranges, Condition& conditions, std::size_t k) {
+  for (const Poly& e : divisors(symbols, conditions[k].poly)) {
+    const auto [a, r] = split_by(conditions[k].poly, e);
+    if (a.is_zero() || r.is_zero() || a.is_poisoned() || r.is_poisoned()) continue;
+    if (conditions[k].relation == Relation::at_least_zero && (ranges.in_range(r, e) || broken(Fault::scope_digit_with_any_rest))) {
+      conditions[k].poly = a;
+      return true;
+    }
+    if (conditions[k].relation == Relation::at_least_zero && ranges.in_range(r + e, e)) {
+      conditions[k].poly = broken(Fault::scope_negative_rest) ? a : a - Poly(1);
+      return true;
+    }
+    if (conditions[k].relation == Relation::zero && !r.is_constant() &&
+        (ranges.at_least_zero(e - Poly(1) - r) || broken(Fault::scope_digits_of_any_size)) &&
+        (ranges.at_least_zero(e - Poly(1) + r) || broken(Fault::scope_digits_of_any_size))) {
+      conditions[k].poly = a;
+      if (!broken(Fault::scope_second_digit_is_lost)) conditions.push_back({r, Relation::zero});
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 // What does not follow from the others does not follow from fewer of them either: where conditions were taken out, and none was changed,
 // the rest is tidy.
 Normalizer::Step Normalizer::tidy_all_conditions(const std::vector<SymbolId>& binders, Condition& conditions, const Condition& context,
@@ -65,7 +94,6 @@ Normalizer::Step Normalizer::tidy_all_conditions(const std::vector<SymbolId>& bi
       return Step::empty;
     result.push_back(std::move(next));
   }
-  // Digits: e a + r >= 0 with 0 <= r < e is a >= 0, and with -e <= r < 0 is a >= 1; e a + r = 0 with |r| < e is a = 0 and r = 0.
   std::optional<Ranges> all;  // that is known; made again when a condition changes
   for (std::size_t k = 0; k < result.size(); ++k) {
     if (result[k].relation == Relation::not_zero) continue;
@@ -81,30 +109,7 @@ Normalizer::Step Normalizer::tidy_all_conditions(const std::vector<SymbolId>& bi
       changed = true;
       continue;
     }
-    bool divided = false;
-    for (const Poly& e : divisors(symbols(), result[k].poly)) {
-      const auto [a, r] = split_by(result[k].poly, e);
-      if (a.is_zero() || r.is_zero() || a.is_poisoned() || r.is_poisoned()) continue;
-      if (result[k].relation == Relation::at_least_zero && (ranges.in_range(r, e) || broken(Fault::scope_digit_with_any_rest))) {
-        result[k].poly = a;
-        divided = true;
-        break;
-      }
-      if (result[k].relation == Relation::at_least_zero && ranges.in_range(r + e, e)) {
-        result[k].poly = broken(Fault::scope_negative_rest) ? a : a - Poly(1);
-        divided = true;
-        break;
-      }
-      if (result[k].relation == Relation::zero && !r.is_constant() &&
-          (ranges.at_least_zero(e - Poly(1) - r) || broken(Fault::scope_digits_of_any_size)) &&
-          (ranges.at_least_zero(e - Poly(1) + r) || broken(Fault::scope_digits_of_any_size))) {
-        result[k].poly = a;
-        if (!broken(Fault::scope_second_digit_is_lost)) result.push_back({r, Relation::zero});
-        divided = true;
-        break;
-      }
-    }
-    if (!divided) continue;
+    if (!divide_condition(symbols(), ranges, result, k)) continue;
     all.reset();
     changed = true;
     one_was_changed = true;
