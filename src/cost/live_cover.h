@@ -1,7 +1,7 @@
 // The cover of a graph that changes in place.
 //
 // What a cover says of a node depends on its neighbours alone: which composite it belongs to, which chain of operations runs as one kernel,
-// in which layout values lie. So after a change only the chains that the change touches are cut anew, and layouts are followed from there
+// in which layout values lie. So after a change only the chains that the change touches are cut again, and layouts are followed from there
 // as far as they change. The result is the same as that of a cover made from scratch.
 //
 // The rules, from inputs to outputs:
