@@ -25,20 +25,20 @@ Result<std::unique_ptr<ModelsInRunner>> ModelsInRunner::open(const Runnable& a, 
 
 Result<void> ModelsInRunner::take(const InputSet& set) {
   std::vector<NamedTensor> tensors;
-  std::vector<NamedTensor> nudged_tensors;
+  std::vector<NamedTensor> perturbed_tensors;
   for (const auto& [name, tensor] : set.tensors) {
     tensors.push_back({name, tensor});
-    XFLOW_TRY(eval::Tensor other, nudged(tensor, 1));
-    nudged_tensors.push_back({name, std::move(other)});
+    XFLOW_TRY(eval::Tensor other, perturbed(tensor, 1));
+    perturbed_tensors.push_back({name, std::move(other)});
   }
   executor_->add_inputs(std::move(tensors));
-  executor_->add_inputs(std::move(nudged_tensors));
+  executor_->add_inputs(std::move(perturbed_tensors));
   ++sets_;
   return {};
 }
 
-Result<std::vector<eval::Tensor>> ModelsInRunner::run(std::size_t model, bool is_nudged) {
-  XFLOW_TRY(std::vector<NamedTensor> named, executor_->outputs(programs_[model], 2 * (sets_ - 1) + (is_nudged ? 1 : 0)));
+Result<std::vector<eval::Tensor>> ModelsInRunner::run(std::size_t model, bool is_perturbed) {
+  XFLOW_TRY(std::vector<NamedTensor> named, executor_->outputs(programs_[model], 2 * (sets_ - 1) + (is_perturbed ? 1 : 0)));
   std::vector<eval::Tensor> tensors;
   for (const std::string& output : outputs_) {
     const auto found = std::ranges::find(named, output, &NamedTensor::name);

@@ -20,10 +20,10 @@ class ModelsInRunner {
   static Result<std::unique_ptr<ModelsInRunner>> open(const Runnable& a, const Runnable& b, const std::string& command,
                                                       const Deadline& deadline);
 
-  // The inputs of the runs that follow, and the same nudged.
+  // The inputs of the runs that follow, and the same perturbed.
   Result<void> take(const InputSet& set);
   // `model`: 0 for A, 1 for B. The outputs in A's order.
-  Result<std::vector<eval::Tensor>> run(std::size_t model, bool is_nudged);
+  Result<std::vector<eval::Tensor>> run(std::size_t model, bool is_perturbed);
 
  private:
   using RunnerExecutor = cost::runner::RunnerExecutor;
