@@ -25,7 +25,7 @@
 namespace xflow::api {
 namespace {
 
-constexpr double kSecondsForAgain = 10;  // of timing kernels again that were timed while something disturbed the machine, for each model
+constexpr double kSecondsForAgain = 10;  // of timing kernels again that were timed under interference, for each model
 
 Result<void> open_here(const OptimizeOptions& options, DeviceCosts& here, const std::function<std::size_t()>& bytes_of_run) {
   if (is_elsewhere(options))

@@ -1,4 +1,4 @@
-// A search whose result does not depend on kernels that were timed while something disturbed the machine.
+// A search whose result does not depend on kernels that were timed under interference.
 #pragma once
 
 #include <optional>

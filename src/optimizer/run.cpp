@@ -30,7 +30,7 @@ namespace xflow::api {
 namespace {
 
 constexpr int kMostThreads = 1024;
-// Of the budget of time: kernels that were timed on a disturbed machine are timed again for at most so long.
+// Of the budget of time: kernels that were timed under interference are timed again for at most so long.
 constexpr double kShareForAgain = 0.25;
 // Of two graphs that take equal time the one with fewer operations is better: an identity costs nothing and is still one too many.
 constexpr double kNanosecondsPerOperation = 0.05;

@@ -20,7 +20,7 @@ enum class Stage : std::uint8_t {
   load,       // the graph in the IR, sizes, rules, the device
   simplify,   // what holds by the definition of a graph
   search,     // rewrites by proved rules
-  remeasure,  // kernels that were timed while something disturbed the machine
+  remeasure,  // kernels that were timed under interference
   validate,   // what was rewritten, executed against what it replaced
   gate,       // whole models in turns
   write,      // the report of what is written

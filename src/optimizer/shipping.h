@@ -20,7 +20,7 @@ bool is_elsewhere(const OptimizeOptions& options);
 // What the report says of an end-to-end run that did not take place; `option` is how the caller said so.
 std::string why_not_run(const OptimizeOptions& options, std::string_view what, std::string_view option);
 
-// By how much predicted times may be wrong, as a part of them: 1 %, and 10 % of what kernels cost that were timed on a disturbed machine
+// By how much predicted times may be wrong, as a part of them: 1 %, and 10 % of what kernels cost that were timed under interference
 // alone, by their number (docs/cost.md, The noise of prices).
 double price_noise(const KernelReport& kernels);
 // Refuses a result whose predicted gain, `moves` included, is below the noise of the prices.
