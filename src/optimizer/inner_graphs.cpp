@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "src/onnx/lift/lift_operator.h"
+
 namespace xflow::api {
 namespace {
 
@@ -66,13 +68,6 @@ KnownValue common(const KnownValue& a, const KnownValue& b) {
 }
 
 }  // namespace
-
-const Function* called_function(const Document& document, const Node& node) {
-  const auto& functions = document.model().functions;
-  const auto found =
-      std::ranges::find_if(functions, [&](const Function& f) { return has_name(f, node.domain, node.op_type, node.overload); });
-  return found == functions.end() ? nullptr : &*found;
-}
 
 std::vector<GraphId> inner_graphs(const Document& document) {
   const std::map<GraphId, Calls> calls = calls_of(document);

@@ -40,7 +40,4 @@ class InnerValues {
   std::map<onnx_io::GraphId, onnx_io::KnownValues> inputs_;  // of functions
 };
 
-// The function that a node calls; null if it calls none.
-const onnx_io::Function* called_function(const onnx_io::Document& document, const onnx_io::Node& node);
-
 }  // namespace xflow::api

@@ -10,6 +10,7 @@
 #include "src/devices/device_costs.h"
 #include "src/onnx/document/body_document.h"
 #include "src/onnx/lift/lift.h"
+#include "src/onnx/lift/lift_operator.h"
 #include "src/optimizer/inner_graphs.h"
 #include "src/optimizer/rounds.h"
 

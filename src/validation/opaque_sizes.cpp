@@ -7,6 +7,15 @@
 #include "src/support/printable.h"
 
 namespace xflow::api {
+namespace {
+
+std::vector<std::optional<std::int64_t>> numbers_of(std::span<const std::optional<ir::Poly>> dims) {
+  std::vector<std::optional<std::int64_t>> numbers;
+  for (const auto& size : dims) numbers.push_back(size ? size->constant() : std::nullopt);
+  return numbers;
+}
+
+}  // namespace
 
 const SizeMap& OpaqueSizes::at(const SizeMap& inputs) {
   std::vector<std::pair<ir::SymbolId, std::int64_t>> key(inputs.begin(), inputs.end());
@@ -49,13 +58,14 @@ SizeMap OpaqueSizes::find(const SizeMap& inputs) {
     if (stop_ && stop_()) return found;
     const onnx_io::Node& node = document_.node(opaque.node);
     std::vector<ir::ValueId> operands;
-    operands.reserve(node.inputs.size());
+    operands.reserve(node.inputs.size() + node.captures.size());
     for (const std::string_view input : node.inputs) operands.push_back(input.empty() ? arena_.absent() : model_.values.at(input));
+    for (const std::string_view captured : node.captures) operands.push_back(model_.values.at(captured));
     const auto types = inference_.infer(node, operands, sizes);
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       const std::string_view name = node.outputs[k];
       if (name.empty() || !model_.values.contains(name)) continue;
-      if (add(name, types[k] ? types[k]->dims : Dims(), inputs, found)) open.push_back(name);
+      if (add(name, types[k] ? numbers_of(types[k]->dims) : Dims(), inputs, found)) open.push_back(name);
     }
   }
   if (!open.empty() && run_) see_in_a_run(open, inputs, found);

@@ -81,7 +81,7 @@ Result<std::unique_ptr<SizedModel>> SizedModel::lift(const onnx_io::Document& do
     bool is_new = false;
     for (const auto& [name, found] : model->opaque_sizes_->contradictory_names()) {
       if (!how.distrusted_dimensions.insert(name).second) continue;
-      contradictions.push_back(fmt::format("dimension {} is {} by ONNX's shape inference", onnx_io::in_quotes(name), found));
+      contradictions.push_back(fmt::format("dimension {} is {} by shape inference", onnx_io::in_quotes(name), found));
       is_new = true;
     }
     if (stop && stop()) return fail(ErrorCode::limit, "lifting was stopped");

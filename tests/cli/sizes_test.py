@@ -23,9 +23,10 @@ def resize(name, operand, scales, result):
 
 
 class Sizes(ProgramTest):
-    def optimized(self, nodes, inputs, outputs, initializers=(), value_infos=(), *arguments, gate=False):
+    def optimized(self, nodes, inputs, outputs, initializers=(), value_infos=(), *arguments, gate=False, functions=()):
         graph = helper.make_graph(nodes, "g", inputs, outputs, list(initializers), value_info=list(value_infos))
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("custom", 1)], ir_version=8)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("custom", 1)], ir_version=8,
+                                  functions=list(functions))
         path = self.folder / "model.onnx"
         onnx.save(model, path)
         report = self.folder / "report.json"
@@ -61,7 +62,7 @@ class Sizes(ProgramTest):
 
     def test_a_wrong_declaration_is_told_by_name(self):
         text, report = self.concatenated(info("r", [1, 4, 8, 8]))
-        told = "value 'r' is declared float32[1, 4, 8, 8], and is float32[1, 4, 16, 16] by ONNX's shape inference"
+        told = "value 'r' is declared float32[1, 4, 8, 8], and is float32[1, 4, 16, 16] by shape inference"
         self.assertEqual(report["contradictions"], [told])
         self.assertIn(f"warning     {told}: no rewrite relies on it\n", text)
         self.assertEqual(report["kernels"]["refused"], 0, text)
@@ -70,8 +71,8 @@ class Sizes(ProgramTest):
         nodes = [resize("twice", "x", "two", "b"), resize("once", "x", "one", "c"), helper.make_node("Relu", ["b"], ["d"]),
                  helper.make_node("Relu", ["c"], ["e"])]
         declared = [info("b", ["N", 4, "size", "size"]), info("c", ["N", 4, "size", "size"])]
-        for height, told in ((8, "dimension 'size' is 16 of 'b' and 8 of 'c' by ONNX's shape inference"),
-                             ("H", "dimension 'size' is 256 of 'b' and 128 of 'c' by ONNX's shape inference")):
+        for height, told in ((8, "dimension 'size' is 16 of 'b' and 8 of 'c' by shape inference"),
+                             ("H", "dimension 'size' is 256 of 'b' and 128 of 'c' by shape inference")):
             text, report = self.optimized(nodes, [info("x", ["N", 4, height, height])], [info("d", None), info("e", None)],
                                           [floats("two", [1, 1, 2, 2]), floats("one", [1, 1, 1, 1])], declared)
             self.assertEqual(report["contradictions"], [told])
@@ -103,6 +104,28 @@ class Sizes(ProgramTest):
         self.assertEqual(run.returncode, 0, run.stderr)
         text = (self.folder / "cpu.xprof").read_text()
         self.assertIn("copy:concat(float32[1,4,16,16], float32[1,4,16,16]) -> float32[1,8,16,16] axis=[1]", text)
+
+    def test_a_call_makes_what_its_function_makes(self):
+        """The second call is of an unknown size in its first dimension until the sizes of the inputs are known."""
+        function = helper.make_function("custom", "Enlarge", ["a", "by"], ["b"],
+                                        [helper.make_node("Resize", ["a", "", "by"], ["b"], mode="cubic")], [helper.make_opsetid("", 17)])
+        nodes = [helper.make_node("Enlarge", ["x", "scales"], ["r"], name="call", domain="custom"),
+                 helper.make_node("Concat", ["r", "z"], ["c"], name="cat", axis=1), helper.make_node("Relu", ["c"], ["a"], name="a"),
+                 helper.make_node("Relu", ["a"], ["y"], name="b")]
+        for batch in (1, "N"):
+            text, report = self.optimized(nodes, [info("x", [batch, 4, 8, 8]), info("z", [batch, 4, 16, 16])], [info("y", None)],
+                                          [floats("scales", [1, 1, 2, 2])], functions=[function])
+            self.assertEqual(report["assumed_inner_sizes"] + report["contradictions"], [], text)
+            self.assertEqual(report["kernels"]["refused"], 0, text)
+            self.assertEqual([step["rule"] for step in report["steps"]], ["relu-twice"], text)
+
+    def test_a_call_that_is_declared_wrong_is_told_by_name(self):
+        function = helper.make_function("custom", "Join", ["a", "b"], ["c"], [helper.make_node("Concat", ["a", "b"], ["c"], axis=1)],
+                                        [helper.make_opsetid("", 17)])
+        nodes = [helper.make_node("Join", ["x", "x"], ["r"], domain="custom"), helper.make_node("Relu", ["r"], ["y"])]
+        text, report = self.optimized(nodes, [info("x", [2, 3])], [info("y", None)], [], [info("r", [2, 7])], functions=[function])
+        told = "value 'r' is declared float32[2, 7], and is float32[2, 6] by shape inference"
+        self.assertEqual(report["contradictions"], [told], text)
 
     def test_sizes_that_do_not_fit_together_leave_that_part_alone(self):
         # Twice as large as x along two dimensions, and concatenated with it all the same.

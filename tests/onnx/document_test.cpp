@@ -36,7 +36,9 @@ TEST(Document, ReadsTheFieldsOfTheModel) {
   EXPECT_EQ(model.functions[0].name, "Double");
   EXPECT_EQ(model.functions[0].domain, "custom");
   EXPECT_EQ(model.functions[0].attributes, std::vector<std::string_view>{"alpha"});
-  EXPECT_EQ(model.functions[0].default_names, std::vector<std::string_view>{"beta"});
+  ASSERT_EQ(model.functions[0].defaults.size(), 1U);
+  EXPECT_EQ(model.functions[0].defaults[0].name, "beta");
+  EXPECT_EQ(*model.functions[0].defaults[0].integer(), 7);
 }
 
 TEST(Document, KnowsTheOpsetOfEachGraph) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "src/onnx/document/document_builder.h"
+#include "src/onnx/document/wire.h"
 #include "src/onnx/lift/lift.h"
 #include "tests/onnx/model_builder.h"
 
@@ -30,15 +31,15 @@ GraphParts cubic(const std::string& declared = {}) {
   return parts;
 }
 
-std::string text_of(const InferredType& type) {
+std::string text_of(const ir::Symbols& symbols, const InferredType& type) {
   std::string text;
-  for (const auto& dim : type.dims) text += (text.empty() ? "" : ",") + (dim ? std::to_string(*dim) : "?");
+  for (const auto& dim : type.dims) text += (text.empty() ? "" : ",") + (dim ? symbols.to_string(*dim) : "?");
   return fmt::format("{}[{}]", ir::name(type.data_type), text);
 }
 
 // The inferred types of the outputs of the first node, whose operands are inputs and initializers of the model; `n` is the size of N.
-std::string inferred(const GraphParts& parts, std::optional<std::int64_t> n = {}) {
-  const Document document = testing::parsed(testing::model_of(parts));
+std::string inferred(const std::string& bytes, std::optional<std::int64_t> n = {}) {
+  const Document document = testing::parsed(bytes);
   ir::Arena arena;
   const auto model = lift(document, arena);
   const Node& node = document.nodes()[0];
@@ -47,9 +48,11 @@ std::string inferred(const GraphParts& parts, std::optional<std::int64_t> n = {}
   NodeInference inference(document, arena);
   std::string text;
   for (const auto& type : inference.infer(node, operands, [n](ir::SymbolId) { return n; }))
-    text += (text.empty() ? "" : " ") + (type ? text_of(*type) : "-");
+    text += (text.empty() ? "" : " ") + (type ? text_of(arena.symbols(), *type) : "-");
   return text;
 }
+
+std::string inferred(const GraphParts& parts, std::optional<std::int64_t> n = {}) { return inferred(testing::model_of(parts), n); }
 
 TEST(InferredTypes, AreThoseOfOnnx) {
   EXPECT_EQ(inferred(cubic()), "float32[?,4,16,16]");
@@ -85,6 +88,43 @@ TEST(InferredTypes, AreNotThoseOfMalformedNodes) {
   parts.inputs = {float_info("x", {1, 1, 5, 5}), float_info("w", {1, 1, 3, 3})};
   parts.nodes = {NodeBuilder("Conv").input("x").input("w").output("y").integers("strides", zero).message()};
   EXPECT_EQ(inferred(parts), "-");
+}
+
+// Lists of ai.onnx.ml are read by their first dimension.
+TEST(InferredTypes, AreThoseOfMachineLearning) {
+  GraphParts parts;
+  parts.inputs = {dynamic_info("x", {"N", "2"})};
+  parts.outputs = {dynamic_info("y", {"?", "?"})};
+  const std::string opsets = WireWriter().bytes(8, WireWriter().bytes(1, "ai.onnx.ml").varint(2, 5).view()).take();
+  const auto float_list = [](std::string_view dims) { return WireWriter().raw(dims).varint(2, 1).bytes(9, std::string(4, '\0')).take(); };
+  const auto integers = [](std::string_view name) { return WireWriter().bytes(1, name).varint(8, 0).varint(20, 7).take(); };
+  const auto of = [&](std::string_view weights) {
+    const std::string modes = WireWriter().varint(1, 1).varint(2, 2).bytes(9, std::string(1, '\0')).take();
+    parts.nodes = {NodeBuilder("TreeEnsemble", "ai.onnx.ml")
+                       .input("x")
+                       .output("y")
+                       .integer("n_targets", 3)
+                       .tensor("nodes_splits", float_list(WireWriter().varint(1, 1).view()))
+                       .tensor("leaf_weights", weights)
+                       .tensor("nodes_modes", modes)
+                       .attribute(integers("tree_roots"))
+                       .attribute(integers("leaf_targetids"))
+                       .attribute(integers("nodes_featureids"))
+                       .attribute(integers("nodes_truenodeids"))
+                       .attribute(integers("nodes_falsenodeids"))
+                       .attribute(integers("nodes_trueleafs"))
+                       .attribute(integers("nodes_falseleafs"))
+                       .message()};
+    return inferred(testing::model_message(testing::graph_message(parts), opsets));
+  };
+  EXPECT_EQ(of(float_list(WireWriter().varint(1, 1).view())), "float32[?,3]");
+  EXPECT_EQ(of(float_list("")), "-") << "a number, whose first dimension would be read";
+  parts.nodes = {NodeBuilder("OneHotEncoder", "ai.onnx.ml")
+                     .input("x")
+                     .output("y")
+                     .integers("cats_int64s", std::vector<std::int64_t>{4, 5, 6})
+                     .message()};
+  EXPECT_EQ(inferred(testing::model_message(testing::graph_message(parts), opsets), 7), "float32[7,2,3]");
 }
 
 // ONNX would make a dimension for each element of the shape.
@@ -124,16 +164,24 @@ TEST(LiftedTypes, ThatAreDeclaredWrongAreUnknownThere) {
   std::vector<std::string> contradictions;
   EXPECT_EQ(lifted_type(cubic(dynamic_info("r", {"N", "4", "9", "16"})), true, contradictions), "float32[N, 4, r'1, 16]");
   EXPECT_EQ(contradictions,
-            std::vector<std::string>{"value 'r' is declared float32[N, 4, 9, 16], and is float32[?, 4, 16, 16] by ONNX's shape inference"});
+            std::vector<std::string>{"value 'r' is declared float32[N, 4, 9, 16], and is float32[?, 4, 16, 16] by shape inference"});
   EXPECT_EQ(lifted_type(cubic(float_info("r", {4, 16, 16})), true, contradictions), "float32[...]");
   EXPECT_EQ(contradictions.size(), 1U);
+}
+
+TEST(LiftedTypes, OfOtherElementsThanDeclaredAreUnknown) {
+  std::vector<std::string> contradictions;
+  const std::vector<Dimension> dims(4);
+  EXPECT_EQ(lifted_type(cubic(value_info_message("r", ir::DataType::int64, dims)), true, contradictions), "undefined[...]");
+  EXPECT_EQ(contradictions,
+            std::vector<std::string>{"value 'r' is declared int64[r'1, r'2, r'3, r'4], and is float32[?, 4, 16, 16] by shape inference"});
 }
 
 TEST(LiftedTypes, TellNamesThatStandForDifferentSizes) {
   std::vector<std::string> contradictions;
   GraphParts parts = cubic(dynamic_info("r", {"N", "size", "size", "16"}));
   EXPECT_EQ(lifted_type(parts, true, contradictions), "float32[N, 4, 16, 16]");
-  EXPECT_EQ(contradictions, std::vector<std::string>{"dimension 'size' is 4 of 'r' and 16 of 'r' by ONNX's shape inference"});
+  EXPECT_EQ(contradictions, std::vector<std::string>{"dimension 'size' is 4 of 'r' and 16 of 'r' by shape inference"});
 }
 
 }  // namespace

@@ -273,7 +273,7 @@ std::string digest(const Document& document) {
   for (const OperatorSet& opset : model.opsets) out << opset.domain << " " << opset.version << "\n";
   for (const auto& [key, value] : model.metadata) out << key << "=" << value << "\n";
   for (const Function& function : model.functions) {
-    out << function.domain << "." << function.name << " " << function.attributes.size() << function.default_names.size()
+    out << function.domain << "." << function.name << " " << function.attributes.size() << function.defaults.size()
         << function.opsets.size() << "\n";
   }
   std::vector<std::string> graphs;

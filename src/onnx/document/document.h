@@ -165,8 +165,8 @@ struct Function {
   std::string_view domain;
   std::string_view name;
   std::string_view overload;
-  std::vector<std::string_view> attributes;     // without defaults
-  std::vector<std::string_view> default_names;  // attributes with defaults (attribute_proto)
+  std::vector<std::string_view> attributes;  // without defaults
+  std::vector<Attribute> defaults;           // attributes with defaults (attribute_proto); graphs in them are not indexed
   std::vector<OperatorSet> opsets;
   std::string_view field;
 };

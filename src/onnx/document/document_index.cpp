@@ -120,6 +120,74 @@ Result<void> Indexer::model() {
   return {};
 }
 
+// The kind of an attribute whose file does not say: that of the last field that holds a value.
+AttributeType type_of_field(const WireField& field) {
+  switch (field.number) {
+    case 2:
+      return AttributeType::real;
+    case 3:
+      return AttributeType::integer;
+    case 4:
+      return AttributeType::string;
+    case 5:
+      return AttributeType::tensor;
+    case 6:
+      return AttributeType::graph;
+    case 7:
+      return AttributeType::reals;
+    case 8:
+      return AttributeType::integers;
+    case 9:
+      return AttributeType::strings;
+    case 10:
+      return AttributeType::tensors;
+    case 11:
+      return AttributeType::graphs;
+    case 14:
+      return AttributeType::type;
+    case 15:
+      return AttributeType::types;
+    case 22:
+      return AttributeType::sparse_tensor;
+    case 23:
+      return AttributeType::sparse_tensors;
+    default:
+      return AttributeType::undefined;
+  }
+}
+
+// An attribute without its bodies, whose messages are beside it.
+struct ReadAttribute {
+  Attribute attribute;
+  std::vector<std::string_view> graph;  // pieces of one
+  std::vector<std::string_view> graphs;
+  bool has_tensors = false;
+};
+
+ReadAttribute read_attribute(const WireField& whole, WireReader& reader) {
+  ReadAttribute read;
+  read.attribute.payload = whole.payload;
+  read.attribute.field = whole.whole;
+  AttributeType guess = AttributeType::undefined;
+  for (WireField field; reader.next(field);) {
+    if (field.is_bytes(1)) {
+      read.attribute.name = field.payload;
+    } else if (field.is_varint(20)) {
+      read.attribute.type = static_cast<AttributeType>(static_cast<std::int32_t>(field.value));
+    } else if (field.is_bytes(21)) {
+      read.attribute.reference = field.payload;
+    } else {
+      if (field.is_bytes(6)) read.graph.push_back(field.payload);
+      if (field.is_bytes(11)) read.graphs.push_back(field.payload);
+      read.has_tensors = read.has_tensors || field.is_bytes(5) || field.is_bytes(10) || field.is_bytes(22) || field.is_bytes(23);
+      const AttributeType type = type_of_field(field);
+      if (type != AttributeType::undefined) guess = type;
+    }
+  }
+  if (read.attribute.type == AttributeType::undefined) read.attribute.type = guess;
+  return read;
+}
+
 Result<void> Indexer::function(const WireField& whole) {
   Function function;
   function.field = whole.whole;
@@ -138,11 +206,9 @@ Result<void> Indexer::function(const WireField& whole) {
     } else if (field.is_bytes(10)) {
       function.domain = field.payload;
     } else if (field.is_bytes(11)) {
-      WireReader attribute(field.payload);
-      for (WireField part; attribute.next(part);) {
-        if (part.is_bytes(1)) function.default_names.push_back(part.payload);
-      }
-      if (attribute.fault() != WireFault::none) return faulty(attribute, field.payload, "an attribute of a function");
+      WireReader fields(field.payload);
+      function.defaults.push_back(read_attribute(field, fields).attribute);
+      if (fields.fault() != WireFault::none) return faulty(fields, field.payload, "an attribute of a function");
     } else if (field.is_bytes(13)) {
       function.overload = field.payload;
     }
@@ -281,70 +347,13 @@ Result<void> Indexer::node(Graph& graph, const WireField& whole) {
   return {};
 }
 
-// The kind of an attribute whose file does not say: that of the last field that holds a value.
-AttributeType type_of_field(const WireField& field) {
-  switch (field.number) {
-    case 2:
-      return AttributeType::real;
-    case 3:
-      return AttributeType::integer;
-    case 4:
-      return AttributeType::string;
-    case 5:
-      return AttributeType::tensor;
-    case 6:
-      return AttributeType::graph;
-    case 7:
-      return AttributeType::reals;
-    case 8:
-      return AttributeType::integers;
-    case 9:
-      return AttributeType::strings;
-    case 10:
-      return AttributeType::tensors;
-    case 11:
-      return AttributeType::graphs;
-    case 14:
-      return AttributeType::type;
-    case 15:
-      return AttributeType::types;
-    case 22:
-      return AttributeType::sparse_tensor;
-    case 23:
-      return AttributeType::sparse_tensors;
-    default:
-      return AttributeType::undefined;
-  }
-}
-
 Result<Attribute> Indexer::attribute(const Node& node, const WireField& whole) {
-  Attribute attribute;
-  attribute.payload = whole.payload;
-  attribute.field = whole.whole;
-  AttributeType guess = AttributeType::undefined;
-  std::vector<std::string_view> single;
-  std::vector<std::string_view> list;
-  bool has_tensors = false;
   WireReader reader(whole.payload);
-  for (WireField field; reader.next(field);) {
-    if (field.is_bytes(1)) {
-      attribute.name = field.payload;
-    } else if (field.is_varint(20)) {
-      attribute.type = static_cast<AttributeType>(static_cast<std::int32_t>(field.value));
-    } else if (field.is_bytes(21)) {
-      attribute.reference = field.payload;
-    } else {
-      if (field.is_bytes(6)) single.push_back(field.payload);
-      if (field.is_bytes(11)) list.push_back(field.payload);
-      has_tensors = has_tensors || field.is_bytes(5) || field.is_bytes(10) || field.is_bytes(22) || field.is_bytes(23);
-      const AttributeType type = type_of_field(field);
-      if (type != AttributeType::undefined) guess = type;
-    }
-  }
+  ReadAttribute read = read_attribute(whole, reader);
+  Attribute& attribute = read.attribute;
   if (reader.fault() != WireFault::none) {
     return faulty(reader, whole.payload, "attribute " + in_quotes(attribute.name) + " of " + describe(state_, node.id));
   }
-  if (attribute.type == AttributeType::undefined) attribute.type = guess;
   const auto add_body = [&](std::vector<std::string_view> pieces) {
     const GraphId id = add_graph(GraphKind::body);
     state_.graphs.back().owner = node.id;
@@ -352,10 +361,10 @@ Result<Attribute> Indexer::attribute(const Node& node, const WireField& whole) {
     state_.graphs.back().pieces = std::move(pieces);
     attribute.graphs.push_back(id);
   };
-  if (!single.empty()) add_body(std::move(single));
-  for (const std::string_view payload : list) add_body({payload});
-  if (has_tensors) XFLOW_CHECK(attribute_tensors(attribute, node));
-  return attribute;
+  if (!read.graph.empty()) add_body(std::move(read.graph));
+  for (const std::string_view payload : read.graphs) add_body({payload});
+  if (read.has_tensors) XFLOW_CHECK(attribute_tensors(attribute, node));
+  return std::move(attribute);
 }
 
 // Tensors in attributes are decoded when somebody asks, but a missing file of external data is found now.

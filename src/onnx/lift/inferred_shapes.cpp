@@ -12,10 +12,15 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "src/onnx/lift/body_types.h"
+#include "src/onnx/lift/lift_operator.h"
+
 namespace xflow::onnx_io {
 namespace {
 
 namespace proto = xflow_onnx;
+
+constexpr std::string_view kMachineLearning = "ai.onnx.ml";
 
 constexpr std::int64_t kMostElements = 1024;                // of a vector that may be a shape
 constexpr std::size_t kMostBytes = std::size_t{64} << 20U;  // of a node: more is a tensor in an attribute
@@ -83,8 +88,9 @@ std::optional<std::string> elements_of(const ir::Arena& arena, ops::IntegerConte
 
 bool has_word(std::string_view name, std::string_view word) { return name.find(word) != std::string_view::npos; }
 
-// Whether integers of this attribute are what ONNX's functions can take: they index and divide by them without a look.
-bool is_sound(const proto::AttributeProto& attribute, std::int64_t rank) {
+// Whether integers of this attribute are what ONNX's functions can take: they index and divide by them without a look. Tensors in
+// attributes of ai.onnx.ml are lists, whose length is read.
+bool is_sound(const proto::AttributeProto& attribute, std::int64_t rank, bool of_lists) {
   constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
   const std::string& name = attribute.name();
   const bool is_axis = has_word(name, "axis") || has_word(name, "axes") || name == "perm" || has_word(name, "_dims");
@@ -94,6 +100,7 @@ bool is_sound(const proto::AttributeProto& attribute, std::int64_t rank) {
     if (is_axis) return value >= -rank && value < std::max<std::int64_t>(rank, 1);
     return is_positive ? value >= 1 && value <= kLargest : value >= -kLargest && value <= kLargest;
   };
+  if (of_lists && attribute.type() == proto::AttributeProto::TENSOR && attribute.t().dims_size() != 1) return false;
   if (attribute.type() == proto::AttributeProto::INT && !fits(attribute.i())) return false;  // 0 where the field is missing
   return std::all_of(attribute.ints().begin(), attribute.ints().end(), fits);
 }
@@ -110,7 +117,7 @@ bool is_as_its_schema_says(const proto::OpSchema& schema, const proto::NodeProto
     rank = static_cast<std::int64_t>(operand.dims.size());
   }
   return std::all_of(node.attribute().begin(), node.attribute().end(),
-                     [&](const proto::AttributeProto& attribute) { return is_sound(attribute, rank); });
+                     [&](const proto::AttributeProto& attribute) { return is_sound(attribute, rank, node.domain() == kMachineLearning); });
 }
 
 std::optional<InferredType> inferred(const proto::TypeProto& type) {
@@ -120,7 +127,7 @@ std::optional<InferredType> inferred(const proto::TypeProto& type) {
   if (tensor.elem_type() > 0 && tensor.elem_type() <= static_cast<int>(ir::DataType::int2))
     result.data_type = static_cast<ir::DataType>(tensor.elem_type());
   for (const auto& dim : tensor.shape().dim())
-    result.dims.push_back(dim.has_dim_value() && dim.dim_value() >= 0 ? std::optional(dim.dim_value()) : std::nullopt);
+    result.dims.push_back(dim.has_dim_value() && dim.dim_value() >= 0 ? std::optional<ir::Poly>(dim.dim_value()) : std::nullopt);
   return result;
 }
 
@@ -142,30 +149,65 @@ proto::ModelProto model_of(const Document& document, const proto::NodeProto& nod
   return model;
 }
 
-bool calls_function(const Document& document, const Node& node) {
-  return std::ranges::any_of(document.model().functions, [&](const Function& function) { return function.name == node.op_type; });
+// The domain of an operator that ONNX defines.
+std::optional<std::string> domain_of_schema(const Node& node) {
+  if (is_default_domain(node.domain)) return std::string();
+  return node.domain == kMachineLearning ? std::optional(std::string(kMachineLearning)) : std::nullopt;
+}
+
+const proto::OpSchema* schema_of(const Document& document, const Node& node) {
+  const auto domain = domain_of_schema(node);
+  const auto version = domain ? document.opset(node.graph, *domain) : std::nullopt;
+  if (!version || *version < 1 || *version > std::numeric_limits<int>::max()) return nullptr;
+  return proto::OpSchemaRegistry::Schema(std::string(node.op_type), static_cast<int>(*version), *domain);
+}
+
+// The node with the attributes that `node` has now; false where it cannot be read or refers to an attribute of a function.
+bool read_node(const Node& node, std::span<const ir::ValueId> operands, const ir::Arena& arena, proto::NodeProto& message) {
+  if (!message.ParseFromArray(node.payload.data(), static_cast<int>(node.payload.size()))) return false;
+  const auto refers = [](const proto::AttributeProto& attribute) { return attribute.has_ref_attr_name(); };
+  if (std::ranges::any_of(message.attribute(), refers)) {
+    message.clear_attribute();
+    for (const Attribute& attribute : node.attributes) {
+      proto::AttributeProto& copy = *message.add_attribute();
+      if (!copy.ParseFromArray(attribute.payload.data(), static_cast<int>(attribute.payload.size()))) return false;
+      copy.set_name(std::string(attribute.name));
+    }
+    if (std::ranges::any_of(message.attribute(), refers)) return false;
+  }
+  for (std::size_t k = 0; k < node.inputs.size(); ++k)
+    if (arena.is_absent(operands[k])) message.mutable_input(static_cast<int>(k))->clear();
+  message.set_domain(*domain_of_schema(node));
+  return true;
 }
 
 }  // namespace
 
+bool NodeInference::has_schema(const Node& node) const { return schema_of(document_, node) != nullptr; }
+
 std::vector<std::optional<InferredType>> NodeInference::infer(const Node& node, std::span<const ir::ValueId> operands,
                                                               const ir::Symbols::Valuation& sizes) {
+  if (!node.has_bodies() && !calls_function(document_, node)) return infer_operator(node, operands.first(node.inputs.size()), sizes);
+  BodyTypes bodies(document_, arena_, *this, sizes, std::min(kMostNodes, kMostNodesInAll - visited_));
+  auto types = bodies.infer(node, operands);
+  visited_ = std::min(kMostNodesInAll, visited_ + bodies.visited());
+  return types;
+}
+
+std::vector<std::optional<InferredType>> NodeInference::infer_operator(const Node& node, std::span<const ir::ValueId> operands,
+                                                                       const ir::Symbols::Valuation& sizes) {
   std::vector<std::optional<InferredType>> types(node.outputs.size());
-  if (!is_default_domain(node.domain) || node.has_bodies() || calls_function(document_, node) || node.payload.size() > kMostBytes)
-    return types;
-  const auto version = document_.opset(node.graph, "");
-  if (!version || *version < 1 || *version > std::numeric_limits<int>::max()) return types;
-  const proto::OpSchema* schema = proto::OpSchemaRegistry::Schema(std::string(node.op_type), static_cast<int>(*version));
+  const proto::OpSchema* schema = node.payload.size() > kMostBytes ? nullptr : schema_of(document_, node);
   proto::NodeProto message;
-  if (schema == nullptr || !message.ParseFromArray(node.payload.data(), static_cast<int>(node.payload.size()))) return types;
-  message.clear_domain();
+  if (schema == nullptr || !read_node(node, operands, arena_, message)) return types;
+  const std::int64_t version = *document_.opset(node.graph, message.domain());
   const auto size_of = [&](const ir::Poly& poly) {
     return poly.is_constant() ? poly.constant() : sizes ? arena_.symbols().evaluate(poly, sizes) : std::nullopt;
   };
   std::vector<Operand> known;
   known.reserve(node.inputs.size());
   for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-    known.push_back({node.inputs[k], {}, false, {}, {}});
+    known.push_back({arena_.is_absent(operands[k]) ? std::string_view() : node.inputs[k], {}, false, {}, {}});
     if (arena_.is_absent(operands[k])) continue;
     const ir::TensorType type = arena_.type(operands[k]);
     known[k].data_type = type.data_type;
@@ -177,7 +219,7 @@ std::vector<std::optional<InferredType>> NodeInference::infer(const Node& node, 
     if (known[k].ranked) known[k].elements = elements_of(arena_, contents_, operands[k], known[k].dims, size_of);
   }
   if (!is_as_its_schema_says(*schema, message, known)) return types;
-  proto::ModelProto model = model_of(document_, message, *version, known);
+  proto::ModelProto model = model_of(document_, message, version, known);
   try {
     const proto::ShapeInferenceOptions options(/*check_type=*/false, /*strict_mode=*/0, /*data_prop=*/true);
     proto::shape_inference::InferShapes(model, proto::OpSchemaRegistry::Instance(), options);

@@ -4,13 +4,10 @@
 #include <cctype>
 #include <unordered_set>
 
-#include "src/onnx/document/node_view.h"
-#include "src/onnx/lift/composition.h"
 #include "src/onnx/lift/inferred_shapes.h"
+#include "src/onnx/lift/lift_operator.h"
 #include "src/onnx/lift/opaque_type.h"
-#include "src/onnx/lift/spelling_table.h"
 #include "src/ops/integer_content.h"
-#include "src/ops/operator.h"
 #include "src/support/printable.h"
 
 namespace xflow::onnx_io {
@@ -20,8 +17,6 @@ namespace {
 bool is_placeholder(std::string_view name) {
   return std::none_of(name.begin(), name.end(), [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }) || name == "None";
 }
-
-bool covers(int since, int until, int opset) { return since <= opset && opset <= until; }
 
 class Lifter {
  public:
@@ -100,12 +95,12 @@ class Lifter {
       } else {
         // Strings and types without arithmetic: a leaf of known type.
         ir::TensorType type{initializer.tensor.data_type, true, ir::polys(initializer.tensor.dims)};
-        define(initializer.tensor.name, {arena_.opaque(kLeaf, {}, {std::move(type)}), 0});
+        define(initializer.tensor.name, {arena_.opaque(kLeafSerial, {}, {std::move(type)}), 0});
       }
     }
     for (const SparseInitializer& sparse : document_.main().sparse_initializers) {
       ir::TensorType type{sparse.values.data_type, true, ir::polys(sparse.dims)};
-      define(sparse.values.name, {arena_.opaque(kLeaf, {}, {std::move(type)}), 0});
+      define(sparse.values.name, {arena_.opaque(kLeafSerial, {}, {std::move(type)}), 0});
     }
     return {};
   }
@@ -116,11 +111,11 @@ class Lifter {
     for (const std::string_view input : node.inputs) operands.push_back(input.empty() ? arena_.absent() : model_.values.at(input));
     for (const std::string_view captured : node.captures) pin(captured);
     const bool of_opaque = std::ranges::any_of(operands, [&](ir::ValueId operand) { return model_.of_opaque.contains(operand); });
-    std::string reason;
-    if (auto outputs = lift_known(node, operands, reason)) {
+    auto outputs = lift_operator(document_, arena_, node, operands);
+    if (outputs) {
       for (std::size_t k = 0; k < node.outputs.size(); ++k) {
         if (node.outputs[k].empty()) continue;
-        const ir::ValueId value = of_opaque ? (*outputs)[k] : known((*outputs)[k]);
+        const ir::ValueId value = of_opaque ? (*outputs)[k] : folded(arena_, contents_, (*outputs)[k]);
         if (of_opaque) model_.of_opaque.insert(value);
         // A value that was there before this node has another maker already, or is an operand of this node handed through.
         model_.origins.try_emplace(value, Origin{node.id, static_cast<std::uint32_t>(k)});
@@ -128,7 +123,7 @@ class Lifter {
       }
       return;
     }
-    model_.opaque.push_back({node.id, std::move(reason)});
+    model_.opaque.push_back({node.id, std::move(outputs.error().message)});
     for (const std::string_view captured : node.captures) operands.push_back(model_.values.at(captured));
     std::vector<ir::TensorType> types;
     std::vector<std::optional<InferredType>> inferred(node.outputs.size());
@@ -149,20 +144,6 @@ class Lifter {
     }
   }
 
-  // A constant in the place of integers that are known, and of its identity.
-  ir::ValueId known(ir::ValueId value) {
-    const ir::Node& node = arena_.node(value);
-    if (node.is_constant && node.kind == ir::NodeKind::operation && node.op == identity_) return node.operands[0];
-    const ir::TensorType type = arena_.type(value);
-    const bool of_integers =
-        type.data_type == ir::DataType::int64 || type.data_type == ir::DataType::int32 || type.data_type == ir::DataType::boolean;
-    if (node.is_constant || node.kind != ir::NodeKind::operation || !of_integers) return value;
-    const auto content = contents_.of(value);
-    const auto values = content ? ir::constant_shape(*content) : std::nullopt;
-    if (!values) return value;
-    return arena_.constant(ir::make_integer_constant(type.data_type, *ir::constant_shape(type.shape), *values));
-  }
-
   ir::TensorType declared_type(std::string_view name) {
     const auto found = declared_.find(name);
     if (found == declared_.end()) return ir::TensorType::unranked(ir::DataType::undefined);
@@ -178,93 +159,37 @@ class Lifter {
 
   // Completes the type of a result of an opaque node by shape inference. Where that contradicts the type, sizes are unknown.
   void complete(std::string_view name, const InferredType& inferred, ir::TensorType& type) {
-    if (type.data_type == ir::DataType::undefined) type.data_type = inferred.data_type;
-    const auto fresh = [&] { return ir::Poly(arena_.symbols().fresh(ir::SymbolKind::dimension, name)); };
     const ir::TensorType declared = type;
-    bool agrees = !type.ranked || type.rank() == inferred.dims.size();
+    const auto fresh = [&] { return ir::Poly(arena_.symbols().fresh(ir::SymbolKind::dimension, name)); };
+    const bool other_elements =
+        type.data_type != ir::DataType::undefined && inferred.data_type != ir::DataType::undefined && type.data_type != inferred.data_type;
+    if (type.data_type == ir::DataType::undefined) type.data_type = inferred.data_type;
+    if (other_elements) type.data_type = ir::DataType::undefined;
+    bool agrees = !other_elements && (!type.ranked || type.rank() == inferred.dims.size());
     if (!type.ranked) {
       type.ranked = true;
-      for (const auto& size : inferred.dims) type.shape.push_back(size ? ir::Poly(*size) : fresh());
+      for (const auto& size : inferred.dims) type.shape.push_back(size ? *size : fresh());
     } else if (!agrees) {
       type = ir::TensorType::unranked(type.data_type);
     } else {
       for (std::size_t k = 0; k < type.shape.size(); ++k) {
-        const auto size = inferred.dims[k];
-        if (!size) continue;
+        if (!inferred.dims[k]) continue;
+        const auto number = inferred.dims[k]->constant();
         const auto constant = type.shape[k].constant();
-        agrees = agrees && (!constant || *constant == *size);
-        if (!constant) name_size(name, k, *size);
-        type.shape[k] = !constant || *constant == *size ? ir::Poly(*size) : fresh();
+        if (constant && !number) continue;
+        agrees = agrees && (!constant || *constant == *number);
+        if (!constant && number) name_size(name, k, *number);
+        type.shape[k] = !constant || *constant == *number ? *inferred.dims[k] : fresh();
       }
     }
     if (agrees) return;
     std::string sizes;
-    for (const auto& size : inferred.dims) sizes += (sizes.empty() ? "" : ", ") + (size ? std::to_string(*size) : std::string("?"));
+    for (const auto& size : inferred.dims) sizes += (sizes.empty() ? "" : ", ") + (size ? arena_.symbols().to_string(*size) : "?");
     model_.contradictions.push_back("value " + in_quotes(name) + " is declared " + ir::to_string(arena_.symbols(), declared) + ", and is " +
-                                    std::string(ir::name(inferred.data_type)) + "[" + sizes + "] by ONNX's shape inference");
-  }
-
-  // The values of the node's outputs by a composition or a spelling; nothing, with the reason, where there is none.
-  std::optional<std::vector<ir::ValueId>> lift_known(const Node& node, const std::vector<ir::ValueId>& operands, std::string& reason) {
-    const std::string_view domain = is_default_domain(node.domain) ? std::string_view() : node.domain;
-    const auto version = document_.opset(GraphId{0}, domain);
-    if (node.has_bodies()) {
-      reason = "it has bodies";
-      return std::nullopt;
-    }
-    if (calls_function(node)) {
-      reason = "it calls a local function";
-      return std::nullopt;
-    }
-    for (const Attribute& attribute : node.attributes) {
-      if (attribute.reference.empty()) continue;
-      reason = "its attribute " + in_quotes(attribute.name) + " is the function's attribute " + in_quotes(attribute.reference);
-      return std::nullopt;
-    }
-    reason = "no operator set for domain " + in_quotes(domain);
-    if (!version) return std::nullopt;
-    if (domain.empty() && *version > kNewestOpset) {
-      reason = "opset " + std::to_string(*version) + " is newer than xflow knows (" + std::to_string(kNewestOpset) + ")";
-      return std::nullopt;
-    }
-    const int opset = static_cast<int>(*version);
-    for (const ir::ValueId operand : operands) {
-      if (!arena_.is_absent(operand) && arena_.type(operand).data_type == ir::DataType::undefined) {
-        reason = "the type of an operand is not known";
-        return std::nullopt;
-      }
-    }
-    const NodeView view(document_, node, opset, arena_, operands);
-    bool is_composition = false;
-    for (const Composition& composition : compositions()) {
-      if (composition.domain != domain || composition.type != node.op_type || !covers(composition.since, composition.until, opset))
-        continue;
-      auto outputs = composition.lift(view);
-      if (outputs && covers_outputs(view, outputs->size(), reason)) return *std::move(outputs);
-      if (!outputs) reason = outputs.error().text();
-      is_composition = true;
-    }
-    auto outputs = lift_spelled(view);
-    if (outputs && covers_outputs(view, outputs->size(), reason)) return *std::move(outputs);
-    if (!outputs && !is_composition) reason = outputs.error().text();
-    return std::nullopt;
-  }
-
-  bool calls_function(const Node& node) const {
-    return std::any_of(document_.model().functions.begin(), document_.model().functions.end(), [&](const Function& f) {
-      return f.name == node.op_type && (f.domain == node.domain || (is_default_domain(f.domain) && is_default_domain(node.domain)));
-    });
-  }
-
-  static bool covers_outputs(const NodeView& view, std::size_t outputs, std::string& reason) {
-    if (view.output_count() <= outputs) return true;
-    reason = std::string(view.type()) + ": output " + std::to_string(outputs) + " is not known";
-    return false;
+                                    std::string(ir::name(inferred.data_type)) + "[" + sizes + "] by shape inference");
   }
 
   static constexpr std::int64_t kFirstWithDefaults = 4;  // IR version
-  static constexpr std::int64_t kNewestOpset = 27;       // onnx 1.22
-  static constexpr std::uint32_t kLeaf = 0xFFFFFFFFU;    // serial of a leaf that is no node of the document
 
   // Dimension `k` of a declared value has a name and is of this size; a name of two sizes is reported once.
   void name_size(std::string_view name, std::size_t k, std::int64_t size) {
@@ -276,7 +201,7 @@ class Lifter {
     if (is_new || first->second.first == size || !contradictory_.insert(dim.parameter).second) return;
     model_.contradictions.push_back("dimension " + in_quotes(dim.parameter) + " is " + std::to_string(first->second.first) + " of " +
                                     in_quotes(first->second.second) + " and " + std::to_string(size) + " of " + in_quotes(name) +
-                                    " by ONNX's shape inference");
+                                    " by shape inference");
   }
 
   const Document& document_;
@@ -286,7 +211,6 @@ class Lifter {
   std::unordered_set<std::string_view> contradictory_;
   NodeInference inference_;
   ops::IntegerContent contents_;
-  const ir::OperatorId identity_ = *ops::find_operator("identity");
   LiftedModel model_;
   std::unordered_map<std::string_view, const ValueInfo*> declared_;
   std::vector<std::string_view> captures_;  // each once

@@ -50,7 +50,7 @@ struct LiftedModel {
   std::unordered_set<ir::ValueId> of_opaque;
   int opset = 0;  // of ONNX's own domain
   // Declared types of results of opaque nodes that ONNX's shape inference contradicts: "value 'r' is declared float32[1, 4, 8, 8], and is
-  // float32[1, 4, 16, 16] by ONNX's shape inference". Sizes that differ are unknown in the IR.
+  // float32[1, 4, 16, 16] by shape inference". Sizes that differ are unknown in the IR.
   std::vector<std::string> contradictions;
 };
 
