@@ -18,6 +18,7 @@ class Deadline {
   Deadline(Moment moment, std::function<bool()> stop)
       : moment_(moment), stop_(std::make_shared<const std::function<bool()>>(std::move(stop))) {}
 
+  bool can_stop() const { return stop_ != nullptr; }  // the caller may end it before the moment
   bool is_never() const { return moment_ == Moment::max() && stop_ == nullptr; }
   bool is_over() const {
     return (moment_ != Moment::max() && std::chrono::steady_clock::now() > moment_) || (stop_ != nullptr && (*stop_)());

@@ -1,6 +1,8 @@
 // A decision ends: the time that it is given is kept, and without one the resource units of Z3 are an end too.
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "src/rules/instantiate.h"
 #include "src/rules/rule_set.h"
 #include "src/verifier/counterexample/explain_rule.h"
@@ -52,6 +54,30 @@ TEST(Limits, StopADecisionInsideAQuestionToTheSolver) {
   const RuleDecision d = decide(rule(kCubes), limited(0.3));
   EXPECT_EQ(d.verdict, Verdict::timeout);
   EXPECT_EQ(d.decision.open, "the time was up");
+}
+
+// The question alone would take minutes.
+TEST(Limits, StopAQuestionToTheSolverWhereTheCallerSaysSo) {
+  using Clock = std::chrono::steady_clock;
+  Options options = limited(0);
+  options.z3_rlimit = 4'000'000'000;
+  const auto start = Clock::now();
+  options.deadline = Deadline(Deadline::Moment::max(), [start] { return Clock::now() - start > std::chrono::milliseconds(300); });
+  const RuleDecision d = decide(rule(kCubes), options);
+  EXPECT_EQ(d.verdict, Verdict::timeout);
+  EXPECT_EQ(d.decision.open, "the time was up");
+}
+
+// A caller that may stop and does not changes no verdict.
+TEST(Limits, AreNoneWhereTheCallerDoesNotStop) {
+  Options options = limited(0);
+  const RuleDecision plain = decide(rule(kBiased), options);
+  std::size_t asked = 0;
+  options.deadline = Deadline(Deadline::Moment::max(), [&asked] { return ++asked == 0; });
+  const RuleDecision asking = decide(rule(kBiased), options);
+  EXPECT_EQ(asking.verdict, Verdict::proved);
+  EXPECT_EQ(asking.explanation(), plain.explanation());
+  EXPECT_GT(asked, 0U);
 }
 
 // No number is an index of one row and not 0, so none can be drawn.

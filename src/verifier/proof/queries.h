@@ -16,7 +16,8 @@ namespace xflow::verifier {
 // abstracted. What is not decided within the limit is a no.
 class Queries {
  public:
-  // Both must outlive it. After `deadline` a question is interrupted, and not asked at all where the time is up already.
+  // Both must outlive it. After `deadline` a question is interrupted, and not asked at all where the time is up already. Where the caller
+  // may stop, it is asked on its thread every 20 ms while a question runs on another one.
   Queries(const ir::Symbols& symbols, const Ranges::ElementRanges& elements, std::uint64_t resource_limit, const Deadline& deadline);
   ~Queries();
   Queries(const Queries&) = delete;

@@ -3,6 +3,8 @@
 #include <z3++.h>
 
 #include <algorithm>
+#include <chrono>
+#include <future>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -31,6 +33,8 @@ std::string solver_version() {
 }
 
 namespace {
+
+constexpr std::chrono::milliseconds kBetweenLooks{20};  // at the caller's wish to stop
 
 // Diophantine equations of Z3's linear arithmetic count no resource units: one question about four dimensions ran for minutes.
 bool limit_linear_arithmetic() {
@@ -200,14 +204,27 @@ class Queries::Encoder {
 
   std::size_t undecided_models() const { return undecided_models_; }
 
-  // Z3's own timer interrupts it at the deadline.
+  // Z3's own timer interrupts it at the moment of the deadline.
   z3::check_result answer(z3::solver& s) {
     if (deadline_.is_over()) return z3::unknown;
-    if (deadline_.moment() == Deadline::Moment::max()) return s.check();
+    if (deadline_.moment() == Deadline::Moment::max()) return interruptible(s);
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_.moment() - std::chrono::steady_clock::now()).count();
     if (left <= 0) return z3::unknown;
     s.set("timeout", static_cast<unsigned>(std::min<std::int64_t>(left, 1'000'000'000)));
-    return s.check();
+    return interruptible(s);
+  }
+
+  // The caller is asked on its own thread whether it wants to stop, while another one waits for Z3. An interrupted question has no answer.
+  z3::check_result interruptible(z3::solver& s) {
+    if (!deadline_.can_stop()) return s.check();
+    auto found = std::async(std::launch::async, [&s] { return s.check(); });
+    bool stopped = false;
+    while (found.wait_for(kBetweenLooks) == std::future_status::timeout) {
+      stopped = stopped || deadline_.is_over();
+      if (stopped) context_.interrupt();  // again and again: the first may come before Z3 listens
+    }
+    const z3::check_result result = found.get();
+    return stopped ? z3::unknown : result;
   }
 
   void flush(z3::solver& s, Known& known) {
