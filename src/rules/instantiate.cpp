@@ -620,7 +620,7 @@ class Run {
 
 }  // namespace
 
-Result<void> for_each_instance(const Rule& rule, const std::function<bool(RuleInstance)>& use) {
+Result<void> for_each_instance(const Rule& rule, const std::function<bool(RuleInstance)>& use, const std::function<bool()>& ends) {
   Choices choices;
   std::string reason;
   std::size_t runs = 0;
@@ -633,6 +633,7 @@ Result<void> for_each_instance(const Rule& rule, const std::function<bool(RuleIn
           fmt::format("rule {}: more than {} choices are open; bound ranks by a guard such as rank(x) <= 4", rule.name, kMaxChoices),
           where);
     }
+    if (ends && ends()) return fail(ErrorCode::limit, "the time was up", where);
     auto instance = Run(rule, choices).build(reason);
     if (!instance) {
       Error error = std::move(instance).error();
@@ -651,14 +652,14 @@ Result<void> for_each_instance(const Rule& rule, const std::function<bool(RuleIn
 Result<std::vector<RuleInstance>> instantiate(const Rule& rule, std::size_t most, const std::function<bool()>& ends) {
   std::vector<RuleInstance> instances;
   bool too_many = false;
-  bool ended = false;
-  XFLOW_CHECK(for_each_instance(rule, [&](RuleInstance instance) {
-    too_many = instances.size() == most;
-    if (!too_many) instances.push_back(std::move(instance));
-    ended = ends && ends();
-    return !too_many && !ended;
-  }));
-  if (ended) return fail(ErrorCode::limit, "the time was up", place_text(rule.file, rule.place));
+  XFLOW_CHECK(for_each_instance(
+      rule,
+      [&](RuleInstance instance) {
+        too_many = instances.size() == most;
+        if (!too_many) instances.push_back(std::move(instance));
+        return !too_many;
+      },
+      ends));
   if (too_many)
     return fail(ErrorCode::limit, fmt::format("rule {}: more than {} choices are open", rule.name, most),
                 place_text(rule.file, rule.place));

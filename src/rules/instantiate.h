@@ -25,11 +25,12 @@ inline constexpr std::size_t kMaxListOperands = 4;
 inline constexpr std::size_t kMaxChoices = 20000;
 
 // The instances of a rule one after the other, so that they need not all be kept; `use` returns false where the rest does not matter.
+// `ends` is asked before every choice, also where none of them types; true stops.
 // Error::ill_typed: no choice types the source, or the target does not type for one; the message says what clashed. Error::limit: more than
-// kMaxChoices choices; bound ranks by guards such as rank(x) <= 4.
-Result<void> for_each_instance(const Rule& rule, const std::function<bool(RuleInstance)>& use);
+// kMaxChoices choices (bound ranks by guards such as rank(x) <= 4), or stopped by `ends`.
+Result<void> for_each_instance(const Rule& rule, const std::function<bool(RuleInstance)>& use, const std::function<bool()>& ends = {});
 
-// All of them. Errors: the same; limit also for more than `most` instances, and where `ends` is true after one.
+// All of them. Errors: the same; limit also for more than `most` instances.
 Result<std::vector<RuleInstance>> instantiate(const Rule& rule, std::size_t most = kMaxChoices, const std::function<bool()>& ends = {});
 
 }  // namespace xflow::rules

@@ -1,6 +1,7 @@
-// When a decision has to end: at a moment, or when the caller says so.
+// When a decision has to end: at a moment, or when the caller says so. What is over stays over.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -15,20 +16,32 @@ class Deadline {
   Deadline() = default;  // never
   explicit Deadline(Moment moment) : moment_(moment) {}
   // `stop` is asked at every step: true ends it, too.
-  Deadline(Moment moment, std::function<bool()> stop)
-      : moment_(moment), stop_(std::make_shared<const std::function<bool()>>(std::move(stop))) {}
+  Deadline(Moment moment, std::function<bool()> stop) : moment_(moment), stop_(std::make_shared<Stop>(std::move(stop))) {}
 
   bool can_stop() const { return stop_ != nullptr; }  // the caller may end it before the moment
   bool is_never() const { return moment_ == Moment::max() && stop_ == nullptr; }
   bool is_over() const {
-    return (moment_ != Moment::max() && std::chrono::steady_clock::now() > moment_) || (stop_ != nullptr && (*stop_)());
+    return (moment_ != Moment::max() && std::chrono::steady_clock::now() > moment_) || (stop_ != nullptr && stop_->is_over());
   }
   Moment moment() const { return moment_; }
   friend bool operator==(const Deadline&, const Deadline&) = default;
 
  private:
+  class Stop {
+   public:
+    explicit Stop(std::function<bool()> stop) : stop_(std::move(stop)) {}
+    bool is_over() {
+      if (!over_ && stop_()) over_ = true;
+      return over_;
+    }
+
+   private:
+    std::function<bool()> stop_;
+    std::atomic<bool> over_ = false;
+  };
+
   Moment moment_ = Moment::max();
-  std::shared_ptr<const std::function<bool()>> stop_;
+  std::shared_ptr<Stop> stop_;
 };
 
 }  // namespace xflow::verifier

@@ -163,6 +163,87 @@ TEST(Limits, EndTheMakingOfChoices) {
   EXPECT_EQ(asked, 3);
 }
 
+// No rank is above 8, so that no choice types the source.
+const char* const kNothing = R"(rule nothing
+  with
+    x: [S..]
+  source
+    y = relu(relu(x))
+  target
+    y = relu(x)
+  where rank(x) >= 9
+)";
+
+TEST(Limits, AreHeardAtChoicesThatTypeNothing) {
+  std::size_t choices = 0;
+  const auto use = [](const rules::RuleInstance&) { return true; };
+  auto all = rules::for_each_instance(rule(kNothing), use, [&] { return ++choices == 0; });
+  ASSERT_FALSE(all.has_value());
+  EXPECT_EQ(all.error().code, ErrorCode::ill_typed);
+  EXPECT_EQ(choices, 9U);
+  EXPECT_EQ(decide(rule(kNothing), Options()).verdict, Verdict::ill_typed);
+  for (std::size_t last = 1; last <= choices; ++last) {
+    std::size_t asked = 0;
+    const auto ended = rules::for_each_instance(rule(kNothing), use, [&] { return ++asked == last; });
+    ASSERT_FALSE(ended.has_value());
+    EXPECT_EQ(ended.error().code, ErrorCode::limit);
+    EXPECT_EQ(ended.error().text(), "a.rules:1:6: the time was up");
+    EXPECT_EQ(asked, last);
+
+    // Said once, it holds for all that follows.
+    asked = 0;
+    Options options;
+    options.deadline = Deadline(Deadline::Moment::max(), [&] { return ++asked == last; });
+    const RuleDecision d = decide(rule(kNothing), options);
+    EXPECT_EQ(d.verdict, Verdict::timeout) << last;
+    EXPECT_EQ(d.decision.open, "the time was up") << last;
+    EXPECT_EQ(asked, last) << "it goes on";
+  }
+}
+
+// 512 instances, which are made twice.
+TEST(Limits, AreHeardWhenChoicesAreMadeAgain) {
+  const rules::Rule r = rule(R"(rule sums
+  with
+    x: [A, B, C, D, E, F, G, H]
+  source
+    y = reduce_sum(-x, axes: a, keep_dims: k)
+  target
+    y = -reduce_sum(x, axes: a, keep_dims: k)
+)");
+  std::size_t choices = 0;
+  std::size_t instances = 0;
+  const auto use = [&](const rules::RuleInstance&) { return ++instances > 0; };
+  ASSERT_TRUE(rules::for_each_instance(r, use, [&] { return ++choices == 0; }).has_value());
+  ASSERT_EQ(instances, 512U);
+  for (std::size_t last = choices - 1; last <= choices + 4; ++last) {
+    std::size_t asked = 0;
+    Options options;
+    options.deadline = Deadline(Deadline::Moment::max(), [&] { return ++asked == last; });
+    const RuleDecision d = decide(r, options);
+    EXPECT_EQ(d.verdict, Verdict::timeout) << last;
+    EXPECT_EQ(d.decision.open, "the time was up") << last;
+    EXPECT_EQ(asked, last) << "it goes on";
+  }
+}
+
+TEST(Limits, EndTheSearchForGuardsAtAnyStep) {
+  for (std::size_t last = 1; last <= 9; ++last) {
+    std::size_t asked = 0;
+    Options options;
+    options.deadline = Deadline(Deadline::Moment::max(), [&] { return ++asked == last; });
+    EXPECT_TRUE(missing_value_guards(rule(kNothing), options).empty());
+    EXPECT_EQ(asked, last) << "it goes on";
+
+    asked = 0;
+    options.deadline = Deadline(Deadline::Moment::max(), [&] { return ++asked == last; });
+    const auto inference = infer_guards(rule(kNothing), options);
+    ASSERT_TRUE(inference.has_value()) << inference.error().text();
+    EXPECT_FALSE(inference->proved);
+    EXPECT_EQ(inference->open, "the time was up");
+  }
+}
+
 TEST(Limits, HoldForAllThatIsAskedOfARule) {
   // A time that is over already: nothing is asked any more.
   Options over;

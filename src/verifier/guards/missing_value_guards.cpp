@@ -49,7 +49,7 @@ std::vector<std::vector<Guard>> guards_on_values(const rules::Rule& rule, const 
 std::vector<Guard> missing_value_guards(const rules::Rule& rule, const Options& given) {
   const Options options = given.started();
   std::vector<std::vector<Guard>> candidates;
-  const auto first = rules::for_each_instance(rule, [&](const rules::RuleInstance& instance) {
+  const auto look = [&](const rules::RuleInstance& instance) {
     // Where data is moved alone, values change nothing.
     const auto computes = [&](const ir::Graph& graph) {
       const std::vector<ir::NodeId> nodes = ir::topological_order(*instance.arena, graph);
@@ -60,8 +60,8 @@ std::vector<Guard> missing_value_guards(const rules::Rule& rule, const Options& 
     };
     if (computes(instance.source) || computes(instance.target)) candidates = guards_on_values(rule, instance);
     return false;
-  });
-  if (!first) return {};
+  };
+  if (!rules::for_each_instance(rule, look, [&] { return is_over(options.deadline); })) return {};
   const auto is_proved = [&](const std::vector<Guard>& list) {
     std::vector<Guard> guards = rule.guards;
     guards.insert(guards.end(), list.begin(), list.end());
@@ -69,6 +69,7 @@ std::vector<Guard> missing_value_guards(const rules::Rule& rule, const Options& 
     return stricter && decide(*stricter, options).verdict == Verdict::proved;
   };
   for (std::vector<Guard>& list : candidates) {
+    if (is_over(options.deadline)) break;
     if (!is_proved(list)) continue;
     for (std::size_t k = list.size(); k-- > 0 && list.size() > 1;) {
       std::vector<Guard> fewer = list;

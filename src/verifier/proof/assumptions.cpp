@@ -129,7 +129,7 @@ bool is_obviously_wrong(rules::RuleInstance& instance, const Options& options) {
 bool is_proved_quickly(const rules::Rule& rule, Options options) {
   options.shrink = false;
   options.refute_first = true;
-  auto instances = rules::instantiate(rule, kChoices);
+  auto instances = rules::instantiate(rule, kChoices, [&] { return is_over(options.deadline); });
   if (!instances) return false;
   for (std::size_t k = 0; k < instances->size(); k += instances->size() / 4 + 1)
     if (is_obviously_wrong((*instances)[k], options)) return false;

@@ -73,21 +73,20 @@ class Instances {
   bool proved_one_ = false;
 };
 
-// Errors: those of the instantiation.
+// Errors: those of the instantiation, also where it is stopped by the deadline.
 Result<RuleDecision> decide_instances(const rules::Rule& rule, const Options& options) {
+  const auto ends = [&] { return is_over(options.deadline); };
   std::vector<rules::RuleInstance> kept;
   std::size_t count = 0;
-  XFLOW_CHECK(rules::for_each_instance(rule, [&](rules::RuleInstance instance) {
-    if (++count <= kMostKept) kept.push_back(std::move(instance));
-    if (count > kMostKept) kept.clear();
-    return !is_over(options.deadline);
-  }));
+  XFLOW_CHECK(rules::for_each_instance(
+      rule,
+      [&](rules::RuleInstance instance) {
+        if (++count <= kMostKept) kept.push_back(std::move(instance));
+        if (count > kMostKept) kept.clear();
+        return true;
+      },
+      ends));
   Instances instances(rule, count, options);
-  if (is_over(options.deadline)) {
-    instances.result().verdict = instances.result().decision.verdict = Verdict::timeout;
-    instances.result().decision.open = "the time was up";
-    return std::move(instances.result());
-  }
   RuleDecision& result = instances.result();
   RuleRecord record;
   if (count <= kMostKept) {
@@ -95,17 +94,12 @@ Result<RuleDecision> decide_instances(const rules::Rule& rule, const Options& op
     for (rules::RuleInstance& instance : kept)
       if (!instances.take(instance)) break;
   } else {
-    XFLOW_CHECK(rules::for_each_instance(rule, [&](rules::RuleInstance instance) { return instances.take(instance); }));
+    XFLOW_CHECK(rules::for_each_instance(
+        rule, [&](rules::RuleInstance instance) { return instances.take(instance); }, ends));
   }
   if (result.verdict != Verdict::proved || !options.record) return std::move(result);
   if (count > kMostKept) {
-    auto all = rules::instantiate(rule, rules::kMaxChoices, [&] { return is_over(options.deadline); });
-    if (!all && is_over(options.deadline)) {
-      result.verdict = Verdict::timeout;
-      result.decision.open = "the time was up";
-      return std::move(result);
-    }
-    XFLOW_TRY(kept, std::move(all));
+    XFLOW_TRY(kept, rules::instantiate(rule, rules::kMaxChoices, ends));
     record = describe(rule, kept);
   }
   record.proofs = std::move(instances.proofs().proofs);
@@ -120,12 +114,16 @@ Result<RuleDecision> decide_instances(const rules::Rule& rule, const Options& op
   return std::move(result);
 }
 
-// A rule with more instances than are looked at: one of small ranks may be a counterexample.
+// A rule of which not all instances were looked at: where there were too many, one of small ranks may be a counterexample.
 RuleDecision decide_by_small_ranks(const rules::Rule& rule, const Error& error, const Options& options) {
   RuleDecision result;
   result.rule = rule.name;
   result.verdict = result.decision.verdict = Verdict::timeout;
   result.decision.open = error.message;
+  if (is_over(options.deadline)) {
+    result.decision.open = "the time was up";
+    return result;
+  }
   const auto small = with_small_ranks(rule);
   if (!small) return result;
   Options without_record = options;
