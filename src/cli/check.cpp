@@ -58,7 +58,7 @@ void add_check(CLI::App& sub, Command& command) {
       ->excludes(inputs);
   sub.add_option("--runner", arguments->options.runner,
                  "command of a program that runs both models (docs/runner.md) in the place of xflow's own evaluation: for models with "
-                 "If, Loop, Scan, quantised and other operators that xflow does not evaluate");
+                 "If, Loop, Scan and other operators that xflow does not evaluate");
   sub.add_option(
          "--time-limit", arguments->time_limit,
          "when the comparison ends: 300s, 500ms, 5m; models that were not compared on all inputs by then are not equal: exit code 3")

@@ -52,6 +52,10 @@ struct AttributeSignature {
   // Kind integers, how many elements the list has for each spatial dimension of operand 0 (those after the first two): 1 for strides, 2
   // for pads. `apply` repeats the element of a list that has only one, so that [1] stands for all.
   int per_spatial = 0;
+  // Kind integers: the list has an element for each dimension of operand 0.
+  bool per_dimension = false;
+  bool permutation = false;  // and is an order of these dimensions
+  bool flag = false;         // kind integer: 0 or 1
 };
 
 struct Signature {

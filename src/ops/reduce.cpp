@@ -58,7 +58,8 @@ Signature reduce_signature(std::string_view name, TypeClass type_class) {
   signature.operands = {{"x", type_class}};
   AttributeSignature axes{"axes", AttributeKind::integers};
   axes.axis = true;
-  signature.attributes = {std::move(axes), {"keep_dims", AttributeKind::integer, ir::Poly(1)}};
+  signature.attributes = {std::move(axes),
+                          {.name = "keep_dims", .kind = AttributeKind::integer, .default_value = ir::Poly(1), .flag = true}};
   return signature;
 }
 

@@ -324,7 +324,7 @@ class TypeBinder {
   // Integers of an attribute that are not written in the rule become names; `numbers` says what they stand for. Axes, orders of dimensions
   // and flags are numbers in every proof.
   void name_integers(const PatternAttribute& pattern, ir::Attributes& attributes, ir::Symbols::Substitution& numbers) {
-    const bool list = pattern.attribute_kind == ops::AttributeKind::integers && pattern.attribute != "perm";
+    const bool list = pattern.attribute_kind == ops::AttributeKind::integers && !pattern.permutation;
     if (pattern.axis || !list || pattern.kind == PatternAttribute::Kind::fixed || pattern.kind == PatternAttribute::Kind::each) return;
     Polys elements = std::get<Polys>(*attributes.find(pattern.attribute));
     const Expression* e = pattern.expression;

@@ -370,11 +370,10 @@ std::optional<std::size_t> list_length(const ops::Signature& op, std::string_vie
   const std::size_t rank = operands[0].rank();
   const std::size_t spatial = rank >= 2 ? rank - 2 : 0;
   for (const ops::AttributeSignature& a : op.attributes) {
-    if (a.name == attribute && a.per_spatial > 0) return static_cast<std::size_t>(a.per_spatial) * spatial;
+    if (a.name != attribute) continue;
+    if (a.per_spatial > 0) return static_cast<std::size_t>(a.per_spatial) * spatial;
+    if (a.per_dimension) return rank;
   }
-  static constexpr std::array<std::string_view, 6> kPerDimension = {"perm", "begins", "ends", "starts", "steps", "repeats"};
-  if (std::find(kPerDimension.begin(), kPerDimension.end(), attribute) != kPerDimension.end()) return rank;
-  if (attribute == "sizes" && op.name == "slice") return rank;
   return std::nullopt;
 }
 

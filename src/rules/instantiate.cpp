@@ -83,10 +83,8 @@ class SourceBuilder : public TermBuilder {
   }
 
   ir::Poly integer(const std::string& name, const ops::AttributeSignature& expected, std::size_t rank) {
-    static constexpr std::array<std::string_view, 6> kFlags = {"keep_dims", "count_include_pad", "exclusive", "reverse", "upper", "flag"};
-    const bool flag = std::find(kFlags.begin(), kFlags.end(), expected.name) != kFlags.end();
-    if (!expected.axis && !flag) return parameter(name);
-    const std::size_t value = choices_.choose("attribute " + name, std::max<std::size_t>(flag ? 2 : rank, 1));
+    if (!expected.axis && !expected.flag) return parameter(name);
+    const std::size_t value = choices_.choose("attribute " + name, std::max<std::size_t>(expected.flag ? 2 : rank, 1));
     chosen_[name] = fmt::format("{} = {}", name, value);
     return ir::Poly(static_cast<std::int64_t>(value));
   }
@@ -100,7 +98,7 @@ class SourceBuilder : public TermBuilder {
       for (std::size_t k = 0; k < rank; ++k) {
         if ((set >> k & 1) != 0) result.emplace_back(static_cast<std::int64_t>(k));
       }
-    } else if (expected.name == "perm") {
+    } else if (expected.permutation) {
       std::vector<std::int64_t> order(rank);
       std::iota(order.begin(), order.end(), 0);
       for (std::size_t k = 0; k + 1 < rank; ++k) {

@@ -191,6 +191,7 @@ class PatternCompiler {
     result.attribute = signature.name;
     result.attribute_kind = signature.kind;
     result.axis = signature.axis;
+    result.permutation = signature.permutation;
     const auto given = std::find_if(term.attributes.begin(), term.attributes.end(),
                                     [&](const auto& attribute) { return attribute.name == signature.name; });
     if (given == term.attributes.end()) {

@@ -40,7 +40,8 @@ struct PatternAttribute {
   Kind kind = Kind::fixed;
   std::string_view attribute;
   ops::AttributeKind attribute_kind{};
-  bool axis = false;  // an axis or a set of axes of operand 0
+  bool axis = false;         // an axis or a set of axes of operand 0
+  bool permutation = false;  // an order of the dimensions of operand 0
   ir::AttributeValue value;
   std::string name;
   const Expression* expression = nullptr;

@@ -70,6 +70,11 @@ class CheckInRunnerTest(ProgramTest):
         self.succeed("simplify", "a.onnx", "b.onnx")
         self.assertEqual(0, self.run_program("check", "a.onnx", "b.onnx", "--runner", RUNNER).returncode)
 
+    def test_help_says_which_models_need_it(self):
+        text = " ".join(self.succeed("check", "--help").split())
+        self.assertIn("--runner TEXT command of a program that runs both models (docs/runner.md) in the place of xflow's own evaluation: for models "
+                      "with If, Loop, Scan and other operators that xflow does not evaluate", text)
+
     def test_without_a_runner_the_message_names_it(self):
         self.write("a.onnx", choice("Relu"))
         self.fail_with(

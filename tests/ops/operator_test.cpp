@@ -12,6 +12,49 @@
 namespace xflow::ops {
 namespace {
 
+// All that an operator defines; an operator without one of the parts does not compile.
+struct Complete {
+  static Signature signature();
+  static Result<std::vector<ir::TensorType>> type(Typing& typing, const Operation& operation);
+  static FloatEffect float_effect();
+  static Expr semantics(Builder& builder, const Operation& operation, int output, std::span<const ir::Poly> index);
+  static std::vector<Spelling> spellings();
+  static Result<KernelSpec> kernel(const Operation& operation);
+};
+struct WithoutSignature : Complete {
+  static Signature signature() = delete;
+};
+struct WithoutType : Complete {
+  static Result<std::vector<ir::TensorType>> type(Typing& typing, const Operation& operation) = delete;
+};
+struct WithoutFloatEffect : Complete {
+  static FloatEffect float_effect() = delete;
+};
+struct WithoutMeaning : Complete {
+  static Expr semantics(Builder& builder, const Operation& operation, int output, std::span<const ir::Poly> index) = delete;
+};
+struct WithoutSpellings : Complete {
+  static std::vector<Spelling> spellings() = delete;
+};
+struct WithoutKernel : Complete {
+  static Result<KernelSpec> kernel(const Operation& operation) = delete;
+};
+struct WithEffectOfAnotherType : Complete {
+  static FloatError float_effect();
+};
+template <typename T>
+concept IsDefined = requires {
+  make_operator<T>();
+};
+static_assert(IsDefined<Complete>);
+static_assert(!IsDefined<WithoutSignature>);
+static_assert(!IsDefined<WithoutType>);
+static_assert(!IsDefined<WithoutFloatEffect>);
+static_assert(!IsDefined<WithEffectOfAnotherType>);
+static_assert(!IsDefined<WithoutMeaning>);
+static_assert(!IsDefined<WithoutSpellings>);
+static_assert(!IsDefined<WithoutKernel>);
+
 TEST(Registry, IsInTheOrderOfNames) {
   const auto operators = all_operators();
   EXPECT_TRUE(std::is_sorted(operators.begin(), operators.end(),
@@ -46,6 +89,27 @@ TEST(Spellings, DoNotOverlap) {
         if (rows[i].domain != rows[j].domain || rows[i].type != rows[j].type) continue;
         EXPECT_TRUE(rows[i].until < rows[j].since || rows[j].until < rows[i].since) << op.signature.name << ": " << rows[i].type;
       }
+    }
+  }
+}
+
+TEST(Signatures, DeclareWhatRulesAskOfAttributes) {
+  const auto declared = [](const auto& is) {
+    std::set<std::string> result;
+    for (const Operator& op : all_operators())
+      for (const AttributeSignature& attribute : op.signature.attributes)
+        if (is(attribute)) result.insert(std::string(op.signature.name) + "." + std::string(attribute.name));
+    return result;
+  };
+  using Names = std::set<std::string>;
+  EXPECT_EQ(declared([](const AttributeSignature& a) { return a.permutation; }), Names{"transpose.perm"});
+  EXPECT_EQ(declared([](const AttributeSignature& a) { return a.per_dimension; }),
+            (Names{"pad.begins", "pad.ends", "slice.sizes", "slice.starts", "slice.steps", "tile.repeats", "transpose.perm"}));
+  for (const Operator& op : all_operators()) {
+    for (const AttributeSignature& a : op.signature.attributes) {
+      EXPECT_TRUE(!a.flag || a.kind == AttributeKind::integer) << op.signature.name << "." << a.name;
+      EXPECT_TRUE(!a.per_dimension || a.kind == AttributeKind::integers) << op.signature.name << "." << a.name;
+      EXPECT_TRUE(!a.permutation || a.per_dimension) << op.signature.name << "." << a.name;
     }
   }
 }

@@ -80,8 +80,9 @@ struct AveragePool {
     kernel.per_spatial = 1;
     signature.attributes = window_attributes();
     signature.attributes.push_back(std::move(kernel));
-    signature.attributes.push_back({"ceil_mode", AttributeKind::integer, ir::Poly(0)});
-    signature.attributes.push_back({"count_include_pad", AttributeKind::integer, ir::Poly(0)});
+    signature.attributes.push_back({.name = "ceil_mode", .kind = AttributeKind::integer, .default_value = ir::Poly(0), .flag = true});
+    signature.attributes.push_back(
+        {.name = "count_include_pad", .kind = AttributeKind::integer, .default_value = ir::Poly(0), .flag = true});
     return signature;
   }
 

@@ -36,8 +36,9 @@ struct Cumsum {
     signature.operands = {{"x", TypeClass::numeric}};
     AttributeSignature axis{"axis", AttributeKind::integer};
     axis.axis = true;
-    signature.attributes = {
-        std::move(axis), {"exclusive", AttributeKind::integer, ir::Poly(0)}, {"reverse", AttributeKind::integer, ir::Poly(0)}};
+    signature.attributes = {std::move(axis),
+                            {.name = "exclusive", .kind = AttributeKind::integer, .default_value = ir::Poly(0), .flag = true},
+                            {.name = "reverse", .kind = AttributeKind::integer, .default_value = ir::Poly(0), .flag = true}};
     return signature;
   }
   static Types type(Typing& /*typing*/, const Operation& operation) {

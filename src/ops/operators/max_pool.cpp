@@ -50,7 +50,7 @@ struct MaxPool {
     kernel.per_spatial = 1;
     signature.attributes = window_attributes();
     signature.attributes.push_back(std::move(kernel));
-    signature.attributes.push_back({"ceil_mode", AttributeKind::integer, ir::Poly(0)});
+    signature.attributes.push_back({.name = "ceil_mode", .kind = AttributeKind::integer, .default_value = ir::Poly(0), .flag = true});
     return signature;
   }
 

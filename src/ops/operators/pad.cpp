@@ -13,8 +13,8 @@ struct Pad {
   static Signature signature() {
     return {.name = "pad",
             .operands = {{.name = "x"}},
-            .attributes = {{.name = "begins", .kind = AttributeKind::integers},
-                           {.name = "ends", .kind = AttributeKind::integers},
+            .attributes = {{.name = "begins", .kind = AttributeKind::integers, .per_dimension = true},
+                           {.name = "ends", .kind = AttributeKind::integers, .per_dimension = true},
                            {.name = "mode", .kind = AttributeKind::word, .default_value = std::string("constant")},
                            {.name = "value", .kind = AttributeKind::real, .default_value = ir::Real(0)}},
             .moves_data = true};

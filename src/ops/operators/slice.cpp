@@ -102,9 +102,9 @@ struct Slice {
   static Signature signature() {
     return {.name = "slice",
             .operands = {{.name = "x"}},
-            .attributes = {{.name = "starts", .kind = AttributeKind::integers},
-                           {.name = "sizes", .kind = AttributeKind::integers},
-                           {.name = "steps", .kind = AttributeKind::integers}},
+            .attributes = {{.name = "starts", .kind = AttributeKind::integers, .per_dimension = true},
+                           {.name = "sizes", .kind = AttributeKind::integers, .per_dimension = true},
+                           {.name = "steps", .kind = AttributeKind::integers, .per_dimension = true}},
             .moves_data = true};
   }
 

@@ -7,7 +7,7 @@ struct Tile {
   static Signature signature() {
     return {.name = "tile",
             .operands = {{.name = "x"}},
-            .attributes = {{.name = "repeats", .kind = AttributeKind::integers}},
+            .attributes = {{.name = "repeats", .kind = AttributeKind::integers, .per_dimension = true}},
             .moves_data = true};
   }
 

@@ -11,7 +11,7 @@ struct Transpose {
   static Signature signature() {
     return {.name = "transpose",
             .operands = {{.name = "x"}},
-            .attributes = {{.name = "perm", .kind = AttributeKind::integers}},
+            .attributes = {{.name = "perm", .kind = AttributeKind::integers, .per_dimension = true, .permutation = true}},
             .moves_data = true};
   }
 

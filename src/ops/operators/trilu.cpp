@@ -11,7 +11,7 @@ struct Trilu {
     return {.name = "trilu",
             .operands = {{.name = "x"}},
             .attributes = {{.name = "diagonal", .kind = AttributeKind::integer, .default_value = ir::Poly(0)},
-                           {.name = "upper", .kind = AttributeKind::integer, .default_value = ir::Poly(1)}},
+                           {.name = "upper", .kind = AttributeKind::integer, .default_value = ir::Poly(1), .flag = true}},
             .moves_data = true};
   }
 
