@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "src/ir/constant.h"
+#include "src/ir/narrow.h"
 #include "src/ir/rational.h"
 #include "src/ir/type.h"
 #include "src/ops/expr.h"
@@ -43,8 +44,14 @@ inline std::int64_t wrap(std::int64_t value, ir::DataType type) {
     case ir::DataType::boolean:
       return value != 0 ? 1 : 0;
     default:
-      return value;
+      return ir::is_narrow_integer(type) ? ir::wrap_narrow(type, value) : value;
   }
+}
+
+// A double as an integer or boolean, or as the bits of a narrow floating type.
+inline std::int64_t narrowed(double value, ir::DataType type) {
+  if (ir::is_narrow_floating(type)) return ir::double_to_narrow(type, value);
+  return type == ir::DataType::boolean ? (value != 0 ? 1 : 0) : wrap(truncate(value), type);
 }
 
 // The nearest value of a floating type, widened.
@@ -73,6 +80,7 @@ class FloatingArithmetic {
   T from_integer(std::int64_t value) const { return static_cast<T>(value); }
   T from_unsigned(std::uint64_t value) const { return static_cast<T>(value); }
   T from_double(double value) const { return static_cast<T>(value); }
+  double to_double(T value) const { return static_cast<double>(value); }
   T from_literal(const ir::Real& value) const { return static_cast<T>(value.to_double()); }
   T from_rational(const ir::Rational& value) const { return static_cast<T>(value.to_double()); }
   T lowest() const { return -std::numeric_limits<T>::infinity(); }

@@ -11,6 +11,7 @@
 #include "src/eval/rational.h"
 #include "src/eval/run.h"
 #include "src/eval/stabilize.h"
+#include "src/ir/narrow.h"
 #include "src/ops/operator.h"
 
 namespace xflow::eval {
@@ -43,6 +44,11 @@ Result<Loaded> load(const Tensor& tensor, const Options& options) {
     return source(values->data(), tensor.data_type == ir::DataType::uint64 ? Format::uint64 : Format::int64);
   }
   if (const auto* constant = std::get_if<ir::Constant>(&tensor.elements)) {
+    if (ir::is_narrow(constant->data_type)) {
+      XFLOW_TRY(std::vector<std::int64_t> elements, narrow_elements(*constant));
+      auto owned = std::make_shared<std::vector<std::int64_t>>(std::move(elements));
+      return Loaded{Source{owned->data(), Format::int64, count}, owned};
+    }
     const auto format = format_of(constant->data_type);
     if (!format) return cannot_read(tensor);
     XFLOW_TRY(const auto bytes, constant->source->bytes());
@@ -340,8 +346,9 @@ Result<Tensor> evaluate(ir::Symbols& symbols, const ops::Expr& expression, const
   Tensor result{type, dims, std::vector<double>{}};
   const auto is_string = [](const Tensor* operand) { return operand->data_type == ir::DataType::string; };
   const bool of_strings = std::any_of(operands.begin(), operands.end(), is_string);
-  const bool computable =
-      of_strings ? type == ir::DataType::string : ir::is_floating(type) || ir::is_integer(type) || type == ir::DataType::boolean;
+  const bool computable = of_strings
+                              ? type == ir::DataType::string
+                              : ir::is_floating(type) || ir::is_integer(type) || ir::is_narrow(type) || type == ir::DataType::boolean;
   if (!computable) return cannot_read(result);
   StringNumbers numbers_of_strings;
   Program program;

@@ -113,17 +113,28 @@ View<T> Interpreter<A>::cast(const ValueNode& node, NodeState& state, Mask mask)
   const ir::DataType to = node.data_type;
   if constexpr (std::is_same_v<T, std::int64_t>) {
     if (!argument.real) {
-      return map(eval<std::int64_t>(node.arguments[0], mask), out, mask, [to](std::int64_t x) { return wrap(x, to); });
+      const ir::DataType from = argument.data_type;
+      return map(eval<std::int64_t>(node.arguments[0], mask), out, mask, [from, to](std::int64_t x) {
+        if (!ir::is_narrow_floating(from) && !ir::is_narrow_floating(to)) return wrap(x, to);
+        return narrowed(ir::is_narrow_floating(from) ? ir::narrow_to_double(from, static_cast<std::uint8_t>(x)) : static_cast<double>(x),
+                        to);
+      });
     }
     const View<Number> view = eval<Number>(node.arguments[0], mask);
     if (to == ir::DataType::boolean)
       return map(view, out, mask, [&](const Number& x) -> std::int64_t { return arithmetic_.nonzero(x) ? 1 : 0; });
+    if (ir::is_narrow_floating(to)) return map(view, out, mask, [&](const Number& x) { return narrowed(arithmetic_.to_double(x), to); });
     if (to == ir::DataType::uint64) return map(view, out, mask, [&](const Number& x) { return arithmetic_.to_unsigned(x); });
     return map(view, out, mask, [&](const Number& x) { return wrap(arithmetic_.to_integer(x), to); });
   } else {
     if (argument.real)
       return map(eval<Number>(node.arguments[0], mask), out, mask, [&](const Number& x) { return arithmetic_.round(x, to); });
     const View<std::int64_t> view = eval<std::int64_t>(node.arguments[0], mask);
+    if (ir::is_narrow_floating(argument.data_type)) {
+      return map(view, out, mask, [&](std::int64_t x) {
+        return arithmetic_.round(arithmetic_.from_double(ir::narrow_to_double(argument.data_type, static_cast<std::uint8_t>(x))), to);
+      });
+    }
     if (argument.data_type == ir::DataType::uint64) {
       return map(view, out, mask,
                  [&](std::int64_t x) { return arithmetic_.round(arithmetic_.from_unsigned(static_cast<std::uint64_t>(x)), to); });

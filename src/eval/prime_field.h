@@ -27,6 +27,7 @@ class PrimeField {
   Number from_unsigned(std::uint64_t value) const { return static_cast<Number>(value % prime_); }
   // The exact value of a double m * 2^e; undefined for infinities and NaN.
   Number from_double(double value) const;
+  double to_double(Number value) const { return value; }
   Number from_literal(const ir::Real& value) const;
   Number from_rational(const ir::Rational& value) const {
     return divide(from_integer(value.numerator()), from_integer(value.denominator()));

@@ -61,6 +61,7 @@ class RationalArithmetic {
   Exact from_integer(std::int64_t value) const { return Exact(Exact::Value(value)); }
   Exact from_unsigned(std::uint64_t value) const { return Exact(Exact::Value(value)); }
   Exact from_double(double value) const { return exact(value); }
+  double to_double(const Exact& value) const { return value.to_double(); }
   Exact from_literal(const ir::Real& value) const;
   Exact from_rational(const ir::Rational& value) const { return Exact(Exact::Value(value.numerator(), value.denominator())); }
   Exact lowest() const { return Exact::infinity(true); }

@@ -9,6 +9,7 @@
 #include "src/eval/arithmetic.h"
 #include "src/eval/prime_field.h"
 #include "src/eval/rational.h"
+#include "src/ir/narrow.h"
 
 namespace xflow::eval {
 
@@ -19,6 +20,7 @@ Unexpected no_numbers(const Tensor& tensor) {
 }
 
 double widened(std::int64_t value, ir::DataType type) {
+  if (ir::is_narrow_floating(type)) return ir::narrow_to_double(type, static_cast<std::uint8_t>(value));
   return type == ir::DataType::uint64 ? static_cast<double>(static_cast<std::uint64_t>(value)) : static_cast<double>(value);
 }
 
@@ -82,8 +84,22 @@ Result<std::vector<double>> doubles(const Tensor& tensor) {
 
 Result<std::vector<std::int64_t>> integers(const Tensor& tensor) {
   if (const auto* values = std::get_if<std::vector<std::int64_t>>(&tensor.elements)) return *values;
-  if (const auto* constant = std::get_if<ir::Constant>(&tensor.elements)) return ir::integers(*constant);
+  if (const auto* constant = std::get_if<ir::Constant>(&tensor.elements)) {
+    return ir::is_narrow(constant->data_type) ? narrow_elements(*constant) : ir::integers(*constant);
+  }
   return no_numbers(tensor);
+}
+
+Result<std::vector<std::int64_t>> narrow_elements(const ir::Constant& constant) {
+  XFLOW_TRY(const std::span<const std::byte> bytes, constant.source->bytes());
+  const std::uint64_t count = constant.elements();
+  if (bytes.size() < ir::storage_bytes(constant.data_type, count)) {
+    return fail(ErrorCode::unreadable, fmt::format("a constant {} has {} bytes only", type_text(Tensor::of(constant)), bytes.size()));
+  }
+  std::vector<std::int64_t> result(count);
+  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
+  for (std::uint64_t k = 0; k < count; ++k) result[k] = ir::narrow_element(constant.data_type, data, k);
+  return result;
 }
 
 Result<ir::Constant> to_constant(const Tensor& tensor) {
@@ -119,7 +135,7 @@ bool equal(const Tensor& a, const Tensor& b) {
   const auto* p = std::get_if<std::shared_ptr<const RationalElements>>(&a.elements);
   const auto* q = std::get_if<std::shared_ptr<const RationalElements>>(&b.elements);
   if (p != nullptr && q != nullptr) return (*p)->values == (*q)->values;
-  if (ir::is_floating(a.data_type)) return equal_numbers(a, b);
+  if (ir::is_floating(a.data_type) || ir::is_narrow_floating(a.data_type)) return equal_numbers(a, b);
   const auto m = integers(a);
   const auto n = integers(b);
   return m && n && *m == *n;
@@ -132,7 +148,8 @@ std::string element_text(const Tensor& tensor, std::uint64_t element) {
   if (const auto* values = std::get_if<ResidueElements>(&tensor.elements)) {
     return values->residues[k] == kUndefinedResidue ? "undefined" : fmt::format("{}", values->residues[k]);
   }
-  if (const auto values = integers(tensor); values && !ir::is_floating(tensor.data_type)) {
+  const bool is_floating = ir::is_floating(tensor.data_type) || ir::is_narrow_floating(tensor.data_type);
+  if (const auto values = integers(tensor); values && !is_floating) {
     if (tensor.data_type == ir::DataType::boolean) return (*values)[k] != 0 ? "true" : "false";
     if (tensor.data_type == ir::DataType::uint64) return fmt::format("{}", static_cast<std::uint64_t>((*values)[k]));
     return fmt::format("{}", (*values)[k]);

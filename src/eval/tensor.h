@@ -32,8 +32,8 @@ inline constexpr std::uint32_t kUndefinedResidue = 0xFFFFFFFF;
 
 // A dense tensor, row-major. `data_type` is its type in the graph; `elements` is how the numbers are kept:
 // double or float for floating types (narrower types widened, so that a reference keeps more digits than the type has), int64 for integers
-// and booleans (uint64 as its 64 bits), rationals or residues for floating types in exact evaluation, strings, or a constant as it lies in
-// its file.
+// and booleans (uint64 as its 64 bits) and for the bits of floating types of 8 bits and fewer, rationals or residues for floating types in
+// exact evaluation, strings, or a constant as it lies in its file.
 struct Tensor {
   using Elements = std::variant<std::vector<double>, std::vector<float>, std::vector<std::int64_t>, std::shared_ptr<const RationalElements>,
                                 ResidueElements, std::vector<std::string>, ir::Constant>;
@@ -55,10 +55,14 @@ struct Tensor {
 // "float32[2,3]"
 std::string type_text(const Tensor& tensor);
 
-// All elements as doubles (rationals: the nearest ones; undefined: NaN) or as integers (of integer and boolean tensors only).
+// All elements as doubles (rationals: the nearest ones; undefined: NaN) or as integers (of integer and boolean tensors, and the bits of
+// floating types of 8 bits and fewer).
 // Error::unsupported for strings, residues, and types without arithmetic.
 Result<std::vector<double>> doubles(const Tensor& tensor);
 Result<std::vector<std::int64_t>> integers(const Tensor& tensor);
+
+// Those of a constant of a narrow type (src/ir/narrow.h).
+Result<std::vector<std::int64_t>> narrow_elements(const ir::Constant& constant);
 
 // The tensor in its own data type, each element rounded once to the nearest value. Errors as `doubles`; unsupported for strings.
 Result<ir::Constant> to_constant(const Tensor& tensor);

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "src/ir/narrow.h"
+
 namespace xflow::ir {
 namespace {
 
@@ -65,8 +67,17 @@ bool for_each_element(DataType type, const std::byte* data, std::size_t count, c
       for (std::size_t i = 0; i < count; ++i) visit(i, bfloat16_to_float(load<std::uint16_t>(data + 2 * i)));
       return true;
     default:
-      return false;
+      break;
   }
+  if (!is_narrow(type)) return false;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(data);
+  const bool is_floating = is_narrow_floating(type);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int64_t element = narrow_element(type, bytes, i);
+    if (is_floating) visit(i, narrow_to_double(type, static_cast<std::uint8_t>(element)));
+    if (!is_floating) visit(i, element);
+  }
+  return true;
 }
 
 Result<std::span<const std::byte>> checked_bytes(const Constant& constant) {
@@ -135,7 +146,7 @@ std::uint64_t Constant::elements() const {
 }
 
 Result<std::vector<std::int64_t>> integers(const Constant& constant) {
-  if (!is_integer(constant.data_type) && constant.data_type != DataType::boolean)
+  if (!is_integer(constant.data_type) && !is_narrow_integer(constant.data_type) && constant.data_type != DataType::boolean)
     return fail(ErrorCode::unsupported, "expected an integer tensor, found " + std::string(name(constant.data_type)));
   XFLOW_TRY(const std::span<const std::byte> data, checked_bytes(constant));
   std::vector<std::int64_t> result(constant.elements());
@@ -194,6 +205,17 @@ Constant make_integer_constant(DataType type, std::vector<std::int64_t> dims, st
   const auto at = [&](std::size_t i) { return values[i]; };
   std::vector<std::byte> bytes;
   switch (bits(type)) {
+    case 2:
+    case 4: {
+      const auto width = static_cast<unsigned>(bits(type));
+      bytes.resize(storage_bytes(type, values.size()));
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const std::size_t bit = i * width;
+        const auto element = static_cast<unsigned>(values[i]) & ((1U << width) - 1);
+        bytes[bit / 8] |= static_cast<std::byte>(element << (bit % 8));
+      }
+      break;
+    }
     case 8:
       bytes = pack<std::uint8_t>(values.size(), at);
       break;

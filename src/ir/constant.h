@@ -40,7 +40,7 @@ struct Constant {
   bool is_small() const { return elements() <= kSmall; }
 };
 
-// All elements as integers (integer types and boolean) or doubles (integer, boolean and floating types; float16 and bfloat16 widened
+// All elements as integers (integer types, narrow ones too, and boolean) or doubles (these and floating types; narrower ones widened
 // exactly). Error::unsupported for types without arithmetic. Conversions of int64 to double round.
 Result<std::vector<std::int64_t>> integers(const Constant& constant);
 Result<std::vector<double>> doubles(const Constant& constant);

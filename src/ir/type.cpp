@@ -57,7 +57,8 @@ bool is_integer(DataType type) {
 }
 
 bool is_unsigned(DataType type) {
-  return type == DataType::uint8 || type == DataType::uint16 || type == DataType::uint32 || type == DataType::uint64;
+  return type == DataType::uint8 || type == DataType::uint16 || type == DataType::uint32 || type == DataType::uint64 ||
+         type == DataType::uint4 || type == DataType::uint2;
 }
 
 int mantissa_bits(DataType type) { return row(type).mantissa_bits; }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "src/ir/narrow.h"
+
 namespace xflow::ops {
 
 #define XFLOW_OPERATOR(T) Operator define_##T();
@@ -43,6 +45,8 @@ std::string_view describe(TypeClass type_class) {
       return "a floating type";
     case TypeClass::integer:
       return "an integer type";
+    case TypeClass::quantized:
+      return "an integer type or a floating type of 8 bits or fewer";
     case TypeClass::boolean:
       return "type bool";
     case TypeClass::numeric_or_boolean:
@@ -61,6 +65,8 @@ bool belongs(ir::DataType type, TypeClass type_class) {
       return ir::is_floating(type);
     case TypeClass::integer:
       return ir::is_integer(type);
+    case TypeClass::quantized:
+      return ir::is_integer(type) || ir::is_narrow(type);
     case TypeClass::boolean:
       return type == ir::DataType::boolean;
     case TypeClass::numeric_or_boolean:

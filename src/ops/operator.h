@@ -31,7 +31,8 @@
 namespace xflow::ops {
 
 // Which element types an operand or output may have.
-enum class TypeClass : std::uint8_t { any, numeric, floating, integer, boolean, numeric_or_boolean };
+// `quantized`: integers, narrow ones too, and narrow floating types (src/ir/narrow.h).
+enum class TypeClass : std::uint8_t { any, numeric, floating, integer, quantized, boolean, numeric_or_boolean };
 
 struct OperandSignature {
   std::string_view name;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "src/ir/narrow.h"
 #include "src/ops/product.h"
 #include "src/ops/window.h"
 
@@ -19,6 +20,14 @@ std::pair<std::int64_t, std::int64_t> range_of(ir::DataType type) {
       return {0, 255};
     case ir::DataType::int16:
       return {-32768, 32767};
+    case ir::DataType::int4:
+      return {-8, 7};
+    case ir::DataType::uint4:
+      return {0, 15};
+    case ir::DataType::int2:
+      return {-2, 1};
+    case ir::DataType::uint2:
+      return {0, 3};
     default:
       return {0, 65535};
   }
@@ -38,7 +47,25 @@ Expr less_zero(Builder& builder, const Operation& operation, const Expr& q, std:
 
 std::size_t axis_of(const Operation& operation) { return static_cast<std::size_t>(operation.attributes.known_integer("axis").value_or(0)); }
 
+// Products of scales are computed in float32, whatever type they have.
+Expr single(Builder& builder, const Operation& operation, int operand, Expr scale) {
+  const bool is_single = operation.operands[static_cast<std::size_t>(operand)].data_type == ir::DataType::float32;
+  return is_single ? scale : builder.cast(ir::DataType::float32, std::move(scale));
+}
+
 }  // namespace
+
+TypeSet stored_types(int opset) {
+  constexpr int kFirstWithFloat8 = 19;
+  constexpr int kFirstWithNibbles = 21;
+  constexpr int kFirstWithFloat4 = 23;
+  constexpr int kFirstWithPairs = 25;
+  TypeSet result = opset < kFirstWithNibbles ? kBytes : kQuantized | kNibbles;
+  if (opset >= kFirstWithFloat8) result |= kFloat8;
+  if (opset >= kFirstWithFloat4) result |= kFloat4;
+  if (opset >= kFirstWithPairs) result |= kPairs;
+  return result;
+}
 
 Result<void> check_scale(Typing& typing, const Operation& operation, std::size_t operand, std::string_view name) {
   const ir::TensorType& x = operation.operands[0];
@@ -123,6 +150,7 @@ Expr read_scale_along(Builder& builder, const Operation& operation, int operand,
 }
 
 Expr quantized(Builder& builder, ir::DataType to, ir::DataType computed_in, const Expr& x, const Expr& zero) {
+  if (ir::is_narrow_floating(to)) return builder.cast(to, zero ? x + builder.cast(computed_in, zero) : x);
   const auto [low, high] = range_of(to);
   Expr value = builder.apply(Function::round_even, x);
   if (zero) value = value + builder.cast(computed_in, zero);
@@ -160,7 +188,10 @@ Expr product_scale(Builder& builder, const Operation& operation, QuantizedOperan
   const bool has_rows = operation.operands[a.tensor].rank() >= 2;
   const ir::Poly row = has_rows ? index[index.size() - 1 - columns] : ir::Poly(0);
   const ir::Poly column = columns > 0 ? index.back() : ir::Poly(0);
-  return read_scale_along(builder, operation, number(a.parameter), row) * read_scale_along(builder, operation, number(b.parameter), column);
+  const auto scale = [&](std::size_t operand, const ir::Poly& at) {
+    return single(builder, operation, number(operand), read_scale_along(builder, operation, number(operand), at));
+  };
+  return scale(a.parameter, row) * scale(b.parameter, column);
 }
 
 Expr quantized_convolution(Builder& builder, const Operation& operation, QuantizedOperand x, QuantizedOperand w,
@@ -201,9 +232,9 @@ Result<void> require_left_zero(const Operation& operation) {
   return fail(ErrorCode::unsupported, "a zero point of the right operand alone");
 }
 
-Result<void> require_quantized(const Operation& operation, QuantizedTensor tensor, std::string_view name) {
+Result<void> require_quantized(const Operation& operation, QuantizedTensor tensor, std::string_view name, ir::DataType scale) {
   XFLOW_CHECK(require_bytes(operation, tensor.tensor, name));
-  XFLOW_CHECK(require_data_type(operation, tensor.scale, fmt::format("{}_scale", name), ir::DataType::float32));
+  XFLOW_CHECK(require_data_type(operation, tensor.scale, fmt::format("{}_scale", name), scale));
   return require_data_type(operation, tensor.zero, fmt::format("{}_zero", name), operation.operands[tensor.tensor].data_type);
 }
 

@@ -13,6 +13,13 @@ namespace xflow::ops {
 
 inline constexpr TypeSet kBytes = type_set({ir::DataType::int8, ir::DataType::uint8});
 inline constexpr TypeSet kQuantized = kBytes | type_set({ir::DataType::int16, ir::DataType::uint16});
+inline constexpr TypeSet kNibbles = type_set({ir::DataType::int4, ir::DataType::uint4});
+inline constexpr TypeSet kPairs = type_set({ir::DataType::int2, ir::DataType::uint2});
+inline constexpr TypeSet kFloat8 =
+    type_set({ir::DataType::float8e4m3fn, ir::DataType::float8e4m3fnuz, ir::DataType::float8e5m2, ir::DataType::float8e5m2fnuz});
+inline constexpr TypeSet kFloat4 = type_set({ir::DataType::float4e2m1});
+// What QuantizeLinear and DequantizeLinear of an opset store numbers in.
+TypeSet stored_types(int opset);
 
 // Scales and zero points of x, operand 0: of the whole tensor, a scalar or one element; of each position of the axis, a list; or of blocks
 // along the axis, a tensor of as many dimensions as x.
@@ -31,7 +38,8 @@ Result<void> check_scale_along(Typing& typing, const Operation& operation, std::
                                const ir::Poly& size);
 Expr read_scale_along(Builder& builder, const Operation& operation, int operand, const ir::Poly& index);
 
-// The nearest integer to `x`, ties to even, plus `zero` (null: none) and kept in the range of `to`.
+// The nearest integer to `x`, ties to even, plus `zero` (null: none) and kept in the range of `to`; for a floating type `to` the nearest
+// number of that type to their sum.
 Expr quantized(Builder& builder, ir::DataType to, ir::DataType computed_in, const Expr& x, const Expr& zero);
 
 // A tensor of a product or convolution and its zero point or scale, by the numbers of the operands.
@@ -58,13 +66,14 @@ Result<void> spell_convolution(const Operation& operation, std::size_t w, Spelle
 Result<Lifted> lift_with_zeros(const OnnxNode& node);
 Result<void> require_left_zero(const Operation& operation);
 
-// Operands of 8 bits with a scale of float32 and a zero point of their own type, by their numbers.
+// Operands of 8 bits with a scale of type `scale` and a zero point of their own type, by their numbers.
 struct QuantizedTensor {
   std::size_t tensor;
   std::size_t scale;
   std::size_t zero;
 };
-Result<void> require_quantized(const Operation& operation, QuantizedTensor tensor, std::string_view name);
+Result<void> require_quantized(const Operation& operation, QuantizedTensor tensor, std::string_view name,
+                               ir::DataType scale = ir::DataType::float32);
 // "expected 'zero' to be uint8, found int8".
 Result<void> require_data_type(const Operation& operation, std::size_t operand, std::string_view name, ir::DataType type);
 // "expected 'a' to be int8 or uint8, found int32".

@@ -62,7 +62,7 @@ std::optional<ir::DataType> asked_type(const Term& term, std::string_view variab
     if (operand.name == variable && operand.kind != Term::Kind::application) {
       const ops::TypeClass type_class = signature.operands[std::min(k, signature.operands.size() - 1)].type_class;
       if (type_class == ops::TypeClass::boolean) return ir::DataType::boolean;
-      if (type_class == ops::TypeClass::integer) return ir::DataType::int64;
+      if (type_class == ops::TypeClass::integer || type_class == ops::TypeClass::quantized) return ir::DataType::int64;
     }
     if (const auto inner = asked_type(operand, variable)) return inner;
   }

@@ -103,7 +103,8 @@ ElementSet Elements::of(const Term& term, const Definitions& definitions) {
   for (std::size_t k = 0; k < term.operands.size(); ++k) {
     if (term.operands[k].kind == Term::Kind::absent) continue;
     const ops::OperandSignature& declared = signature.operands[std::min(k, signature.operands.size() - 1)];
-    if (declared.type_class == ops::TypeClass::integer) continue;  // says which elements
+    if (declared.type_class == ops::TypeClass::integer || declared.type_class == ops::TypeClass::quantized)
+      continue;  // says which elements
     operands.push_back(of(term.operands[k], definitions));
     if (declared.type_class == ops::TypeClass::boolean && operands.back())
       for (const ElementId id : *operands.back()) nodes_[static_cast<std::size_t>(id)].boolean = true;

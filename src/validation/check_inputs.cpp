@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "src/eval/npz.h"
+#include "src/ir/narrow.h"
 #include "src/onnx/document/document_tensor.h"
 #include "src/support/file.h"
 
@@ -169,6 +170,16 @@ Result<eval::Tensor> draw(const ir::TensorType& type, std::vector<std::int64_t> 
     const std::uint64_t bound = type.data_type == ir::DataType::boolean ? 2 : static_cast<std::uint64_t>(values.integer_bound);
     std::vector<std::int64_t> drawn(count);
     for (std::int64_t& v : drawn) v = static_cast<std::int64_t>((random() >> 11) % bound);
+    return eval::Tensor::of_integers(type.data_type, std::move(dims), std::move(drawn));
+  }
+  if (ir::is_narrow(type.data_type)) {
+    std::vector<std::int64_t> drawn(count);
+    for (std::int64_t& v : drawn) {
+      const auto bits = static_cast<std::int64_t>(random() >> 11);
+      const bool is_integer = ir::is_narrow_integer(type.data_type);
+      v = is_integer ? ir::wrap_narrow(type.data_type, bits)
+                     : ir::double_to_narrow(type.data_type, static_cast<double>(bits) * 0x1p-52 - 1.0);
+    }
     return eval::Tensor::of_integers(type.data_type, std::move(dims), std::move(drawn));
   }
   if (type.data_type == ir::DataType::string) {

@@ -1,5 +1,10 @@
 """Quantised models: they are evaluated, data movement crosses them, and nothing is dequantised: quantized_test.py PROGRAM."""
 
+import os
+import pathlib
+import re
+import sys
+
 import numpy
 import onnx
 import onnxruntime
@@ -145,6 +150,41 @@ class Quantized(ProgramTest):
         self.assertEqual(["DequantizeLinear", "Add"], self.operators(result))  # rows are picked before the run
         _, result = self.improve(cut)
         self.assertEqual(["Slice", "QuantizeLinear", "DequantizeLinear", "Relu"], self.operators(result))
+
+    def test_cases_of_onnx_are_evaluated(self):
+        """All of them, with inputs that are given and with seeded ones."""
+        folder = pathlib.Path(sys.prefix) / "backend-data" / "node"
+        cases = [name for name in sorted(os.listdir(folder)) if re.search("quantizelinear|qlinear|matmulinteger|convinteger", name)]
+        self.assertEqual(45, len(cases))
+        for name in cases:
+            with self.subTest(case=name):
+                model = folder / name / "model.onnx"
+                self.succeed("check", model, model, "--inputs", folder / name / "test_data_set_0")
+                if not re.search("_axis|blocked|_expanded", name):
+                    self.succeed("check", model, model)
+
+    def test_numbers_of_few_bits_stay(self):
+        """Nothing crosses them, and they are priced by nobody."""
+        model = model_of(
+            [
+                helper.make_node("Transpose", ["x"], ["a"], perm=[1, 0]),
+                helper.make_node("QuantizeLinear", ["a", "scale", "zero"], ["q"]),
+                helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["d"]),
+                helper.make_node("Transpose", ["d"], ["b"], perm=[1, 0]),
+                helper.make_node("Transpose", ["b"], ["c"], perm=[1, 0]),
+                helper.make_node("Transpose", ["c"], ["y"], perm=[1, 0]),
+            ],
+            [float_info("x", [64, 96])],
+            [float_info("y", [64, 96])],
+            [tensor("scale", 0.25), helper.make_tensor("zero", TensorProto.INT4, [], [1])],
+            opset=21,
+        )
+        self.write("in.onnx", model)
+        (self.folder / "npu.xprof").write_text(ROOFLINE)
+        for device in [["--device", "profile:npu.xprof"], ["--device", "cpu"]]:
+            self.succeed("optimize", "in.onnx", "out.onnx", "--budget", "300states", "--no-gate", *device)
+            self.assertEqual(["Transpose", "QuantizeLinear", "DequantizeLinear", "Transpose"], self.operators(onnx.load(self.folder / "out.onnx")))
+            self.succeed("check", "in.onnx", "out.onnx")
 
     def test_are_compared(self):
         for make in [dense, turned, table, cut, integer_convolution]:

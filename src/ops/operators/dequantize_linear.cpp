@@ -1,9 +1,10 @@
-// dequantize_linear: the numbers that integers stand for (ONNX DequantizeLinear-25 without float8 and types below 8 bits).
+// dequantize_linear: the numbers that integers, or numbers of a narrow floating type, stand for (ONNX DequantizeLinear-25).
 //
 //   y[i] = (x[i] - zero) scale
 #include <fmt/format.h>
 
 #include "src/ir/data_type_from_number.h"
+#include "src/ir/narrow.h"
 #include "src/ops/quantization.h"
 
 namespace xflow::ops {
@@ -12,7 +13,7 @@ struct DequantizeLinear {
   static Signature signature() {
     Signature signature;
     signature.name = "dequantize_linear";
-    signature.operands = {{"x", TypeClass::integer}, {"scale", TypeClass::floating}, {"zero", TypeClass::integer, true}};
+    signature.operands = {{"x", TypeClass::quantized}, {"scale", TypeClass::floating}, {"zero", TypeClass::quantized, true}};
     signature.attributes = {{"axis", AttributeKind::integer, ir::Poly(0)}, {"block", AttributeKind::integer, ir::Poly(0)}};
     signature.at_run = true;
     return signature;
@@ -20,8 +21,9 @@ struct DequantizeLinear {
 
   static Types type(Typing& typing, const Operation& operation) {
     const ir::DataType from = operation.operands[0].data_type;
-    if (!contains(kQuantized, from) && from != ir::DataType::int32)
-      return fail(ErrorCode::ill_typed, fmt::format("expected x to be of 8 or 16 bits, or int32, found {}", ir::name(from)));
+    if (!contains(stored_types(kNewest), from) && from != ir::DataType::int32)
+      return fail(ErrorCode::ill_typed,
+                  fmt::format("expected x to be of 16 bits or fewer, int32, or a floating type of 8 or 4 bits, found {}", ir::name(from)));
     XFLOW_CHECK(check_scale(typing, operation, 1, "scale"));
     if (operation.has(2)) {
       XFLOW_CHECK(require_data_type(operation, 2, "zero", from));
@@ -34,9 +36,11 @@ struct DequantizeLinear {
 
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     // The difference of two bytes is no byte.
-    Expr x = builder.cast(ir::DataType::int32, builder.read(0, {index.begin(), index.end()}));
-    if (operation.has(2)) x = x - builder.cast(ir::DataType::int32, read_scale(builder, operation, 2, index));
-    return builder.cast(operation.operands[1].data_type, x) * read_scale(builder, operation, 1, index);
+    const bool is_floating = ir::is_narrow_floating(operation.operands[0].data_type);
+    const ir::DataType wide = is_floating ? operation.operands[1].data_type : ir::DataType::int32;
+    Expr x = builder.cast(wide, builder.read(0, {index.begin(), index.end()}));
+    if (operation.has(2)) x = x - builder.cast(wide, read_scale(builder, operation, 2, index));
+    return (is_floating ? x : builder.cast(operation.operands[1].data_type, x)) * read_scale(builder, operation, 1, index);
   }
 
   static std::vector<Spelling> spellings() { return {Spelling{"", "DequantizeLinear", 10, kNewest, &lift, &spell}}; }
@@ -59,9 +63,7 @@ struct DequantizeLinear {
 
   static Result<Spelled> spell(const Operation& operation, int opset) {
     constexpr int kFirstWithHalf = 19;
-    constexpr int kFirstWithWords = 21;
-    const TypeSet integers = opset < kFirstWithWords ? kBytes : kQuantized;
-    XFLOW_CHECK(require_spellable(operation, 0, integers | type_set({ir::DataType::int32})));
+    XFLOW_CHECK(require_spellable(operation, 0, stored_types(opset) | type_set({ir::DataType::int32})));
     const TypeSet floats = opset < kFirstWithHalf ? TypeSet{0} : type_set({ir::DataType::float16, ir::DataType::bfloat16});
     XFLOW_CHECK(require_spellable(operation, 1, floats | type_set({ir::DataType::float32})));
     XFLOW_TRY(Spelled spelled, spell_operands(operation, opset));

@@ -1,6 +1,7 @@
-// quantize_linear: the integers that stand for x (ONNX QuantizeLinear-25 without float8 and types below 8 bits).
+// quantize_linear: the integers, or numbers of a narrow floating type, that stand for x (ONNX QuantizeLinear-25).
 //
-//   y[i] = saturate(round_even(x[i] / scale) + zero),  to the type `to`
+//   y[i] = saturate(round_even(x[i] / scale) + zero),  to an integer type `to`
+//   y[i] = saturate(x[i] / scale + zero),  to a floating type `to`, rounded to even
 #include <fmt/format.h>
 
 #include "src/ir/data_type_from_number.h"
@@ -17,7 +18,7 @@ struct QuantizeLinear {
   static Signature signature() {
     Signature signature;
     signature.name = "quantize_linear";
-    signature.operands = {{"x", TypeClass::floating}, {"scale", TypeClass::floating}, {"zero", TypeClass::integer, true}};
+    signature.operands = {{"x", TypeClass::floating}, {"scale", TypeClass::floating}, {"zero", TypeClass::quantized, true}};
     signature.attributes = {
         {"to", AttributeKind::data_type}, {"axis", AttributeKind::integer, ir::Poly(0)}, {"block", AttributeKind::integer, ir::Poly(0)}};
     signature.at_run = true;
@@ -26,8 +27,10 @@ struct QuantizeLinear {
 
   static Types type(Typing& typing, const Operation& operation) {
     const ir::DataType to = operation.attributes.data_type("to");
-    if (!contains(kQuantized, to))
-      return fail(ErrorCode::ill_typed, fmt::format("expected 'to' to be an integer type of 8 or 16 bits, found {}", ir::name(to)));
+    if (!contains(stored_types(kNewest), to))
+      return fail(ErrorCode::ill_typed,
+                  fmt::format("expected 'to' to be an integer type of 16 bits or fewer, or a floating type of 8 or 4 bits, found {}",
+                              ir::name(to)));
     XFLOW_CHECK(require_same_data_type(operation, {0, 1}));
     XFLOW_CHECK(check_scale(typing, operation, 1, "scale"));
     if (operation.has(2)) {
@@ -61,6 +64,8 @@ struct QuantizeLinear {
                             : declared != 0   ? ir::data_type_from_number(declared)
                                               : ir::DataType::uint8;
     lifted.attributes.set("to", to);
+    if (contains(kFloat8, to) && node.integer("saturate", 1) == 0)
+      return fail(ErrorCode::unsupported, "a conversion that does not saturate");
     XFLOW_CHECK(lift_scale(node, lifted.attributes));
     if (const std::int64_t precision = node.integer("precision", 0);
         precision != 0 && ir::data_type_from_number(precision) != node.input_type(0).data_type)
@@ -73,7 +78,7 @@ struct QuantizeLinear {
     const ir::DataType to = operation.attributes.data_type("to");
     XFLOW_CHECK(require_spellable(operation, 0, opset < 19 ? type_set({ir::DataType::float32}) : kFloats | kBfloat));
     if (x == ir::DataType::float64) return fail(ErrorCode::unsupported, "cannot be spelled for float64");
-    if (opset < kFirstWithBlocks && !contains(kBytes, to))
+    if (!contains(stored_types(opset), to))
       return fail(ErrorCode::unsupported, fmt::format("cannot be spelled for {} in this opset", ir::name(to)));
     XFLOW_TRY(Spelled spelled, spell_operands(operation, opset));
     XFLOW_CHECK(spell_scale(operation, opset, spelled));
