@@ -56,7 +56,7 @@ class Classifier {
   explicit Classifier(const Rule& rule) : rule_(rule), source_(side_of(rule.source)), target_(side_of(rule.target)), elements_(rule) {}
 
   NumberClass run() {
-    if (is_exact()) return {FloatClass::exact, {}};
+    if (is_exact() || computes_the_same()) return {FloatClass::exact, {}};
     NumberClass result;
     result.effects.push_back(source_.rounding == target_.rounding
                                  ? "re-associates"
@@ -104,6 +104,17 @@ class Classifier {
       // Equal functions read equal elements only where each is read once and matters.
       if (elements_.moves() && !(same_places(s) && same_places(t))) return false;
       return special_change(elements_, rule_, s, t, Strictness::bits) == SpecialChange::none;
+    });
+  }
+  // Both sides apply the same functions to the same elements; the two terms of a sum, or factors of a product, may change their places.
+  bool computes_the_same() const {
+    if (elements_.moves() || !listed() || chooses_a_zero(elements_.source())) return false;
+    for (std::size_t k = 0; k < elements_.source().size(); ++k)
+      if (elements_.source()[k]->size() != 1 || *elements_.source()[k] != *elements_.target()[k]) return false;
+    const std::vector<ElementId> all = all_below(elements_.source());
+    return std::all_of(all.begin(), all.end(), [&](ElementId id) {
+      const Element& e = elements_[id];
+      return e.kind != Element::Kind::application || (e.evaluable && e.operands.size() <= 2);
     });
   }
   // ONNX leaves open which zero maximum(0, -0) is, and runtimes choose by the order of operands, which matching does not keep.

@@ -108,6 +108,21 @@ TEST(FloatClass, OfChoicesOfWhichOneIsNoZeroIsExact) {
   EXPECT_EQ(class_of_y("maximum(i, j)", "maximum(j, i)", "  with\n    i: int8[A], j: int8[A]\n"), "exact");
 }
 
+TEST(FloatClass, OfTwoTermsOrFactorsInAnotherOrderIsExact) {
+  for (const auto& [source, target] : std::vector<std::pair<std::string, std::string>>{
+           {"x + z", "z + x"},
+           {"x * z", "z * x"},
+           {"floor(relu(x + z * w) / s)", "floor(relu(w * z + x) / s)"},
+           {"exp(x + z) + tanh(w)", "tanh(w) + exp(z + x)"},
+       })
+    EXPECT_EQ(class_of_y(source, target), "exact") << source;
+  // Three have no order that is kept, and a sum over an axis has none.
+  EXPECT_EQ(class_of_y("(x + z) + w", "x + (z + w)"), "rounding: re-associates");
+  EXPECT_EQ(class_of_y("x + z + w", "w + x + z"), "rounding: re-associates");
+  EXPECT_EQ(class_of_y("matmul(x, z) + w", "w + matmul(x, z)"), "rounding: re-associates");
+  EXPECT_EQ(class_of_y("maximum(x + z, w)", "maximum(w, z + x)"), "rounding: re-associates");
+}
+
 TEST(FloatClass, OfJumpsWithOtherOperandsIsSpecial) {
   for (const auto& [source, target] : std::vector<std::pair<std::string, std::string>>{
            {"floor(x + 3)", "floor(x) + 3"},

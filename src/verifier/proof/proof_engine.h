@@ -2,6 +2,7 @@
 #pragma once
 
 #include "src/verifier/algebra/scalar.h"
+#include "src/verifier/faults.h"
 #include "src/verifier/proof/compose.h"
 #include "src/verifier/proof/matcher.h"
 #include "src/verifier/proof/proof.h"
@@ -28,6 +29,19 @@ class Proof::Engine {
       ir::Symbols& symbols = instance.arena->symbols();
       solver.assume_elements(tensor_number(f.value),
                              {symbols.substitute(f.low, solved.solved), symbols.substitute(f.end, solved.solved), true, {}, {}, {}});
+    }
+    assume_unsigned(instance);
+  }
+
+  // Elements of an unsigned variable are not negative, where they are indices too.
+  void assume_unsigned(const rules::RuleInstance& instance) {
+    constexpr int kMostBits = 32;
+    for (const ir::ValueId v : instance.variables) {
+      const ir::DataType type = instance.arena->type(v).data_type;
+      if (!ir::is_integer(type) || ir::bits(type) > kMostBits) continue;
+      const bool is_unsigned = ir::is_unsigned(type) || broken(Fault::algebra_integers_are_unsigned);
+      if (!is_unsigned) continue;
+      solver.assume_elements(tensor_number(v), {Poly(0), Poly(std::int64_t{1} << ir::bits(type)), true, {}, {}, {}});
     }
   }
 
