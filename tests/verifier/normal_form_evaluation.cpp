@@ -4,7 +4,6 @@
 
 #include <array>
 #include <functional>
-#include <limits>
 #include <map>
 
 #include "src/verifier/algebra/number.h"
@@ -143,7 +142,7 @@ class Evaluation {
         if (!best || less(*best, n)) best = n;
       });
     }
-    return best ? *best : Number::approximate(-std::numeric_limits<long double>::infinity());  // a window in the padding
+    return best ? *best : Number::negative_infinity();  // a window in the padding
   }
 
   Number read(ir::ValueId variable, const std::vector<Poly>& indices) const {

@@ -1,9 +1,12 @@
 #include "src/verifier/algebra/number.h"
 
+#include <algorithm>
 #include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
+#include <limits>
 #include <optional>
 
+#include "src/ir/narrow.h"
 #include "src/verifier/algebra/conversions.h"
 
 namespace xflow::verifier {
@@ -18,8 +21,21 @@ struct Number::Big {
 
 Number Number::approximate(long double value) {
   Number n;
-  n.state_ = std::isnan(value) ? State::unknown : State::approximate;
+  n.state_ = std::isfinite(value) ? State::approximate : State::unknown;
   n.approximation_ = value;
+  return n;
+}
+
+Number Number::negative_infinity() {
+  Number n;
+  n.state_ = State::infinite;
+  n.approximation_ = -std::numeric_limits<long double>::infinity();
+  return n;
+}
+
+Number Number::positive_infinity() {
+  Number n = negative_infinity();
+  n.approximation_ = -n.approximation_;
   return n;
 }
 
@@ -155,7 +171,8 @@ namespace {
 
 // Of two of which one has no value.
 Number without_value(const Number& a, const Number& b) {
-  return a.is_undefined() || b.is_undefined() ? Number::undefined() : Number::unknown();
+  const auto has_none = [](const Number& n) { return n.is_undefined() || n.is_infinite(); };
+  return has_none(a) || has_none(b) ? Number::undefined() : Number::unknown();
 }
 
 }  // namespace
@@ -181,11 +198,8 @@ Number multiply(const Number& a, const Number& b) {
     if (const auto product = ir::multiply(small(a), small(b))) return Number(*product);
   }
   if (a.is_exact() && b.is_exact()) return number(Exact(exact(a) * exact(b)));
-  // 0 times anything finite is exactly 0.
-  if ((a.is_exact() && a.is_zero() && std::isfinite(b.approximation())) ||
-      (b.is_exact() && b.is_zero() && std::isfinite(a.approximation()))) {
-    return Number();
-  }
+  // 0 times any number is exactly 0.
+  if ((a.is_exact() && a.is_zero()) || (b.is_exact() && b.is_zero())) return Number();
   return Number::approximate(a.approximation() * b.approximation());
 }
 
@@ -194,6 +208,9 @@ Number apply_function(Function function, std::span<const Number> arguments) {
     if (n.is_undefined()) return Number::undefined();
   for (const Number& n : arguments)
     if (n.is_unknown()) return Number::unknown();
+  const bool passes_infinities = function == Function::maximum || function == Function::minimum || function == Function::choose;
+  if (!passes_infinities && std::any_of(arguments.begin(), arguments.end(), [](const Number& n) { return n.is_infinite(); }))
+    return Number::undefined();
   const Number& a = arguments[0];
   const Number& b = arguments.size() > 1 ? arguments[1] : a;
   switch (function) {
@@ -311,7 +328,6 @@ Number converted_to_floating(ir::DataType type, const Number& value) {
     return result ? number(*result) : Number::unknown();
   }
   const long double x = value.approximation();
-  if (!std::isfinite(x)) return value;
   // Where all that the approximation stands for is rounded to one number.
   const long double error = std::fabs(x) * 1e-15L + 1e-18L;
   const auto low = rounded(type, Exact(x - error));
@@ -335,15 +351,19 @@ Number converted_to_integer(ir::DataType from, ir::DataType to, const Number& va
 }  // namespace
 
 Number convert(ir::DataType from, ir::DataType to, const Number& value) {
+  if (value.is_infinite()) return ir::is_floating(to) ? value : Number::undefined();
   if (!value.has_value() || from == to) return value;
   if (to == ir::DataType::boolean) return may_be_zero(value) ? Number::unknown() : boolean(!value.is_zero());
   if (keeps_values(from, to)) return value;
+  if (ir::is_narrow(from) || ir::is_narrow(to)) return Number::unknown();
   return ir::is_integer(to) ? converted_to_integer(from, to, value) : converted_to_floating(to, value);
 }
 
 Number from_literal(const ir::Real& value) {
   if (const auto r = value.rational()) return Number(*r);
-  return Number::approximate(value.to_double());
+  const double x = value.to_double();
+  if (std::isinf(x)) return x < 0 ? Number::negative_infinity() : Number::positive_infinity();
+  return Number::approximate(x);
 }
 
 Comparison compare(const Number& a, const Number& b) {
@@ -354,7 +374,6 @@ Comparison compare(const Number& a, const Number& b) {
   if (a.is_exact() && b.is_exact()) return exact(a) == exact(b) ? Comparison::equal : Comparison::different;
   const long double x = a.approximation();
   const long double y = b.approximation();
-  if (!std::isfinite(x) || !std::isfinite(y)) return x == y ? Comparison::equal : Comparison::unclear;
   const long double error = std::fabs(x - y) / (1 + std::fabs(x) + std::fabs(y));
   if (error < 1e-12L) return Comparison::equal;
   return error > 1e-6L ? Comparison::different : Comparison::unclear;

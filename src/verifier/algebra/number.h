@@ -23,7 +23,10 @@ class Number {
   explicit Number(std::int64_t integer) : numerator_(integer) {}
   explicit Number(const ir::Rational& value) : numerator_(value.numerator()), denominator_(value.denominator()) {}
   explicit Number(std::shared_ptr<const Big> big) : big_(std::move(big)) {}
-  static Number approximate(long double value);
+  static Number approximate(long double value);  // unknown where it is infinite: too large for these numbers
+  // No number, but the largest, or the least, of no numbers. Maxima and minima leave it out; nothing else has a value for it.
+  static Number negative_infinity();
+  static Number positive_infinity();
   static Number undefined();
   static Number unknown();
 
@@ -31,7 +34,8 @@ class Number {
   bool is_undefined() const { return state_ == State::undefined; }
   // There may be a value, which these numbers do not hold.
   bool is_unknown() const { return state_ == State::unknown; }
-  bool has_value() const { return !is_undefined() && !is_unknown(); }
+  bool is_infinite() const { return state_ == State::infinite; }
+  bool has_value() const { return state_ == State::exact || state_ == State::approximate; }
   bool is_exact() const { return state_ == State::exact; }
   bool is_small() const { return is_exact() && !big_; }
   bool is_zero() const { return is_exact() ? !big_ && numerator_ == 0 : approximation_ == 0; }
@@ -42,7 +46,7 @@ class Number {
   std::string to_string() const;
 
  private:
-  enum class State : unsigned char { exact, approximate, undefined, unknown };
+  enum class State : unsigned char { exact, approximate, infinite, undefined, unknown };
   State state_ = State::exact;
   std::int64_t numerator_ = 0;
   std::int64_t denominator_ = 1;

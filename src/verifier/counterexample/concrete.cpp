@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <random>
 #include <set>
 #include <span>
@@ -210,7 +209,10 @@ class Concrete::Implementation {
     std::vector<std::int64_t> at(t.dims.size(), 0);
     for (std::int64_t n = 0; n < count; ++n) {
       for (std::size_t k = 0; k < at.size(); ++k) set(s.index[k], at[k]);
-      t.values.push_back(number(*s.expr, frame));
+      const Number element = number(*s.expr, frame);
+      // The largest of no numbers, as of a window that lies in padding alone, is none.
+      const bool is_of_nothing = s.expr->kind == ExprKind::maximum && element.is_infinite();
+      t.values.push_back(is_of_nothing && !broken(Fault::refute_by_maxima_of_nothing) ? Number::undefined() : element);
       for (std::size_t k = at.size(); k-- > 0;) {
         if (++at[k] < t.dims[k]) break;
         at[k] = 0;
@@ -308,7 +310,7 @@ class Concrete::Implementation {
         const auto extent = integer(e.extent, frame);
         if (!extent) return Number::undefined();
         const bool sum = e.kind == ExprKind::sum;
-        Number result = sum ? Number() : Number::approximate(-std::numeric_limits<long double>::infinity());
+        Number result = sum ? Number() : Number::negative_infinity();
         for (std::int64_t k = 0; k < *extent; ++k) {
           set(e.binder, k);
           const Number next = number(*e.arguments[0], frame);
@@ -478,7 +480,8 @@ Concrete::Agreement Concrete::compare(const Assignment& assignment, const Inputs
       compared = true;
       // Where the source has a value, the target has to have one.
       const Number value = target->stops ? Number::undefined() : b.values[n];
-      const Comparison c = value.is_undefined() ? Comparison::different : verifier::compare(a.values[n], value);
+      const bool has_none = value.is_undefined() || value.is_infinite();
+      const Comparison c = has_none ? Comparison::different : verifier::compare(a.values[n], value);
       unclear = unclear || c == Comparison::unclear;
       if (c != Comparison::different) continue;
       if (where != nullptr) {

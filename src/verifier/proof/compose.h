@@ -89,10 +89,16 @@ class Composer {
   std::pair<std::string_view, std::size_t> demand_of(const ExprNode& e, Scope node) const;
   std::vector<SymbolId> elements_in(const ExprNode& e) const;
   bool has_demands(const ops::Expr& e, Scope node);
+  // It may be the largest of no numbers.
+  bool may_be_of_nothing(const ops::Expr& e, Scope node);
+  bool may_be_of_nothing(ir::ValueId value);
+  // Adds how many numbers a maximum is the largest of.
+  void count_numbers(const ops::Expr& e, Scope node, const Where& where, Expression& count);
   Where under(const Where& where, const Condition& condition) const;
   Where within(const Where& where, const ExprNode& e, Scope node);  // of a sum or maximum
   void demand(std::string name, std::vector<Expression> arguments, const Where& where, std::vector<Piece>& into) const;
   void collect(const ops::Expr& e, Scope node, const Where& where, std::vector<Piece>& into);
+  void collect_maximum(const ops::Expr& e, Scope node, const Where& where, std::vector<Piece>& into);
   void collect_read(ir::ValueId operand, const std::vector<Poly>& indices, Scope node, const Where& where, std::vector<Piece>& into);
   void collect_of_node(const ops::Expr& e, Scope node, const Where& where, const Known& known, std::vector<Piece>& into);
   void collect_indices(const ExprNode& e, Scope node, const Where& where, const Known& known, std::vector<Piece>& into);
@@ -108,6 +114,7 @@ class Composer {
   std::unordered_map<ir::ValueId, Generic> generic_;
   std::unordered_map<ir::ValueId, GenericPieces> generic_pieces_;
   std::unordered_map<ir::ValueId, bool> has_demands_;
+  std::unordered_map<ir::ValueId, bool> may_be_of_nothing_;
   std::unordered_map<ir::ValueId, GenericPieces> generic_demands_;
   int depth_ = 0;  // of integer tensors that are read by elements of others
 };

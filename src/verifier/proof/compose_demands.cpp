@@ -22,6 +22,10 @@ bool is_nonzero_literal(const ExprNode& e) {
   return value && !(*value == Rational(0));
 }
 
+bool is_negative_infinity(const ExprNode& e) {
+  return e.kind == ExprKind::literal && !e.literal.is_variable() && e.literal == ir::negative_infinity();
+}
+
 std::vector<Poly> polynomials_of(const std::vector<SymbolId>& symbols) { return {symbols.begin(), symbols.end()}; }
 
 }  // namespace
@@ -94,8 +98,10 @@ bool Composer::has_demands(const ops::Expr& e, Scope node) {
     case ExprKind::apply:
       if (!demand_of(*e, node).first.empty()) return true;
       break;
-    case ExprKind::sum:
     case ExprKind::maximum:
+      if (may_be_of_nothing(e, node)) return true;
+      break;
+    case ExprKind::sum:
     case ExprKind::select:
       break;
   }
@@ -166,6 +172,78 @@ void Composer::collect_read(ir::ValueId operand, const std::vector<Poly>& indice
   }
 }
 
+// A maximum is the largest of some numbers: their count is not 0.
+void Composer::collect_maximum(const ops::Expr& e, Scope node, const Where& where, std::vector<Piece>& into) {
+  if (may_be_of_nothing(e, node)) {
+    Expression count;
+    count_numbers(e, node, {}, count);
+    demand("nonzero", {std::move(count)}, where, into);
+  }
+  Where inside = where;
+  ops::Expr body = e;
+  for (; body->kind == ExprKind::maximum; body = body->arguments[0]) inside = within(inside, *body, node);
+  collect(body, node, inside, into);
+}
+
+bool Composer::may_be_of_nothing(const ops::Expr& e, Scope node) {
+  if (broken(Fault::demands_maxima_have_values)) return false;
+  const auto may_be = [&](const ops::Expr& a) { return may_be_of_nothing(a, node); };
+  switch (e->kind) {
+    case ExprKind::literal:
+      return is_negative_infinity(*e);
+    case ExprKind::read:
+      return may_be_of_nothing(node.operands[static_cast<std::size_t>(e->operand)]);
+    case ExprKind::maximum:
+    case ExprKind::select:
+      return std::any_of(e->arguments.begin(), e->arguments.end(), may_be);
+    case ExprKind::apply:
+      return e->function == Function::maximum && std::all_of(e->arguments.begin(), e->arguments.end(), may_be);
+    case ExprKind::integer:
+    case ExprKind::sum:
+    case ExprKind::cast:
+      break;
+  }
+  return false;
+}
+
+bool Composer::may_be_of_nothing(ir::ValueId value) {
+  const ir::Node& node = arena_.node(value);
+  if (node.kind != ir::NodeKind::operation) return false;
+  if (const auto found = may_be_of_nothing_.find(value); found != may_be_of_nothing_.end()) return found->second;
+  const bool result = may_be_of_nothing(semantics(value, polynomials_of(fresh_index(arena_.type(value).rank()))), node);
+  may_be_of_nothing_.emplace(value, result);
+  return result;
+}
+
+void Composer::count_numbers(const ops::Expr& e, Scope node, const Where& where, Expression& count) {
+  const bool is_number = !may_be_of_nothing(e, node);
+  if (!is_number && e->kind == ExprKind::read) {
+    const ir::ValueId operand = node.operands[static_cast<std::size_t>(e->operand)];
+    for (const Case& c : cases(e->indices, node))
+      count_numbers(semantics(operand, c.values), arena_.node(operand), under(where, c.condition), count);
+    return;
+  }
+  if (e->kind == ExprKind::maximum) return count_numbers(e->arguments[0], node, within(where, *e, node), count);
+  if (!is_number && e->kind == ExprKind::select) {
+    for (const Case& c : condition_cases(e->condition, node)) {
+      const Condition holds = with_values(e->condition, c.values);
+      count_numbers(e->arguments[0], node, under(where, joined(c.condition, holds)), count);
+      for (const Condition& fails : complement(holds))
+        count_numbers(e->arguments[1], node, under(where, joined(c.condition, fails)), count);
+    }
+    return;
+  }
+  if (!is_number) {
+    for (const ops::Expr& a : e->arguments) count_numbers(a, node, where, count);
+    return;
+  }
+  for (Term t : algebra_.constant(Rational(1)).terms) {
+    t.binders.insert(t.binders.end(), where.binders.begin(), where.binders.end());
+    t.conditions = joined(t.conditions, where.conditions);
+    count.terms.push_back(std::move(t));
+  }
+}
+
 void Composer::collect(const ops::Expr& e, Scope node, const Where& where, std::vector<Piece>& into) {
   if (!has_demands(e, node)) return;
   for (const SymbolId s : elements_in(*e)) {
@@ -179,8 +257,9 @@ void Composer::collect(const ops::Expr& e, Scope node, const Where& where, std::
     case ExprKind::read:
       return collect_read(node.operands[static_cast<std::size_t>(e->operand)], e->indices, node, where, into);
     case ExprKind::sum:
-    case ExprKind::maximum:
       return collect(e->arguments[0], node, within(where, *e, node), into);
+    case ExprKind::maximum:
+      return collect_maximum(e, node, where, into);
     case ExprKind::select:
       for (const Case& c : condition_cases(e->condition, node)) {
         const Condition holds = with_values(e->condition, c.values);

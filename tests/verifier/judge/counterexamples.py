@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy
 
-from exact import INTEGERS, Exact, Unsure, stopped
+from exact import INTEGERS, Exact, Unsure, is_number, stopped
 from operators import IllTyped
 from rule_text import TYPES
 from sampling import Pins, cases
@@ -107,7 +107,7 @@ def differing(case, values, counterexample):
             return "the source does not run"
         name, index = counterexample["output"], tuple(counterexample["index"])
         a = source[name].values[index]
-        if a != a:
+        if not is_number(a):
             return "the source is not defined there"
         made = target()
         if stopped[0]:

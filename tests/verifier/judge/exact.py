@@ -20,6 +20,11 @@ LARGEST = {"bfloat16": (2**8 - 1) * 2**120, "float16": 65504, "float32": (2**24 
 stopped = [False]
 
 
+def is_number(x):
+    """NaN stands for no value; -inf is a neutral element of maxima, and no value either."""
+    return x == x and x not in (math.inf, -math.inf)
+
+
 class Unsure(Exception):
     """The sample does not tell."""
 
@@ -47,6 +52,10 @@ def as_array(x):
     result = numpy.empty((), dtype=object)
     result[()] = x
     return result
+
+
+def are_numbers(values):
+    return as_array(numpy.frompyfunc(is_number, 1, 1)(values)).astype(bool)
 
 
 def is_close(a, b):

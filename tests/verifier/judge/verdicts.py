@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy
 
-from exact import CLOSE, Exact, Unsure, stopped
+from exact import CLOSE, Exact, Unsure, are_numbers, is_number, stopped
 from evaluation import Unknown
 from operators import IllTyped, Tensor, Unsupported
 from sampling import STRATEGIES, cases, values_of
@@ -49,11 +49,11 @@ def typed_difference(case):
 
 
 def largest(values):
-    return max((abs(x) for x in values.flat if isinstance(x, float) and x == x), default=0)
+    return max((abs(x) for x in values.flat if isinstance(x, float) and is_number(x)), default=0)
 
 
 def differs(a, b, scale):
-    if b != b:
+    if not is_number(b):
         return True
     if isinstance(a, float) or isinstance(b, float):
         return abs(a - b) > CLOSE * max(1, scale, abs(a), abs(b))
@@ -67,7 +67,7 @@ def difference_at(case, values):
         source, target = case.sides(Exact, values)
         if stopped[0]:
             return "", False
-        known = {name: numpy.equal(t.values, t.values).astype(bool) for name, t in source.items()}
+        known = {name: are_numbers(t.values) for name, t in source.items()}
         if not any(k.any() for k in known.values()):
             return "", False
         made = target()
