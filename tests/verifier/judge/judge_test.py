@@ -135,6 +135,34 @@ class Operators(unittest.TestCase):
             q = self.ran("QuantizeLinear", f"quantize_linear(x, s, z, to: {kind}{text})", attributes, x=x, s=scale, z=zero)
             self.ran("DequantizeLinear", f"dequantize_linear(q, s, z{text})", attributes, q=q.astype(kind), s=scale, z=zero)
 
+    def test_sums_of_quantised_numbers(self):
+        random = numpy.random.default_rng(2)
+        a, b = random.integers(0, 255, (2, 3, 4), dtype=numpy.uint8), random.integers(-127, 127, (4, 5), dtype=numpy.int8)
+        az, bz, by_column = numpy.uint8(120), numpy.int8(-3), random.integers(-9, 9, 5, dtype=numpy.int8)
+        scales = {"p": numpy.float32(0.25), "r": numpy.float32(0.5), "u": numpy.float32(64)}
+        self.ran("MatMulInteger", "matmul_integer(a, b)", {}, a=a, b=b)
+        self.ran("MatMulInteger", "matmul_integer(a, b, s, t)", {}, a=a, b=b, s=az, t=by_column)
+        self.ran("QLinearMatMul", "qlinear_matmul(a, p, q, b, r, s, u, v)", {}, a=a, p=scales["p"], q=az, b=b, r=scales["r"], s=bz, u=scales["u"],
+                 v=numpy.int8(5))
+        x, w = random.integers(0, 255, (2, 4, 5, 5), dtype=numpy.uint8), random.integers(0, 255, (6, 2, 3, 3), dtype=numpy.uint8)
+        window = {"pads": [1, 0, 1, 2], "strides": [2, 1], "group": 2}
+        self.ran("ConvInteger", "conv_integer(x, w, s, pads: [1, 0, 1, 2], strides: [2, 1], groups: 2)", window, x=x, w=w, s=az)
+        by_channel = random.choice(numpy.float32([0.5, 1, 2]), 6)
+        self.ran("QLinearConv", "qlinear_conv(x, c, d, w, e, f, g, h, b, pads: [1, 0, 1, 2], strides: [2, 1], groups: 2)", window, x=x,
+                 c=scales["p"], d=az, w=w, e=by_channel, f=random.integers(0, 255, 6, dtype=numpy.uint8), g=numpy.float32(512), h=numpy.uint8(100),
+                 b=random.integers(-999, 999, 6, dtype=numpy.int32))
+        self.ran("DynamicQuantizeLinear", "dynamic_quantize_linear(x)", {}, x=numpy.float32([[0.5, 1, -2], [3, 1.5, 2]]))
+        self.ran("DynamicQuantizeLinear", "dynamic_quantize_linear(x)", {}, x=numpy.zeros((2, 2), numpy.float32))
+
+    def test_infinity_is_no_value(self):
+        found = verdicts.search(rule("y = max_pool(pad(x, begins: [0, 0, 1], ends: 0, value: -inf), kernel: [1])", "y = max_pool(x, kernel: [1], pads: [1, 0])",
+                                     types="x: [N, C, H]"), 1)
+        self.assertEqual("", found.difference)
+        self.assertGreater(found.compared, 0)
+        found = verdicts.search(rule("y = pad(x, begins: [0, 0, 1], ends: 0)", "y = max_pool(pad(x, begins: [0, 0, 1], ends: 0, value: -inf), kernel: [1])",
+                                     types="x: [N, C, H]"), 1)
+        self.assertRegex(found.difference, "source 0, target -inf")
+
     def ran(self, onnx_type, text, attributes, **tensors):
         """What both compute, and compares it."""
         scope = Scope()
