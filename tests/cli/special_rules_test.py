@@ -1,0 +1,130 @@
+"""Rules of class special of a user: with the default --numbers finite inputs give no NaN after xflow optimize: special_rules_test.py PROGRAM."""
+
+import numpy
+import onnx
+import onnxruntime
+import program
+from onnx import helper, numpy_helper
+from program import ROOFLINE, ProgramTest, float_info, model_of
+
+SHAPE = [8, 64]
+# Differences of their squares cancel, and exp of them is infinite.
+LARGE = numpy.float32(1000) + numpy.random.default_rng(1).uniform(0, 1e-3, SHAPE).astype(numpy.float32)
+
+
+def reduce(operator, value, output):
+    return helper.make_node(operator, [value, "axis"] if operator == "ReduceSum" else [value], [output], keepdims=1,
+                            **({} if operator == "ReduceSum" else {"axes": [1]}))
+
+
+def node(operator, operands, output):
+    return helper.make_node(operator, operands, [output])
+
+
+def shifted():
+    return [reduce("ReduceMax", "x", "m"), node("Sub", ["x", "m"], "d"), node("Exp", ["d"], "e")]
+
+
+# Of each: the rule, and the nodes of a model of x that it would rewrite.
+RULES = {
+    "softmax-without-shift": (
+        """
+  with
+    x: [N, C]
+  source
+    m = reduce_max(x, axes: [1])
+    y = exp(x - m) / reduce_sum(exp(x - m), axes: [1])
+  target
+    y = exp(x) / reduce_sum(exp(x), axes: [1])
+""",
+        [*shifted(), reduce("ReduceSum", "e", "s"), node("Div", ["e", "s"], "y")],
+    ),
+    "softmax-without-shift-and-one-exp": (
+        """
+  with
+    x: [N, C]
+  source
+    e = exp(x - reduce_max(x, axes: [1]))
+    y = e / reduce_sum(e, axes: [1])
+  target
+    f = exp(x)
+    y = f / reduce_sum(f, axes: [1])
+""",
+        [*shifted(), reduce("ReduceSum", "e", "s"), node("Div", ["e", "s"], "y")],
+    ),
+    "logarithm-of-sum-without-shift": (
+        """
+  with
+    x: [N, C]
+  source
+    m = reduce_max(x, axes: [1])
+    y = (x - m) - log(reduce_sum(exp(x - m), axes: [1]))
+  target
+    y = x - log(reduce_sum(exp(x), axes: [1]))
+""",
+        [*shifted(), reduce("ReduceSum", "e", "s"), node("Log", ["s"], "l"), node("Sub", ["d", "l"], "y")],
+    ),
+    "deviation-by-moments": (
+        """
+  with
+    x: [N, C]
+  source
+    d = x - reduce_mean(x, axes: [1])
+    y = sqrt(reduce_mean(d * d, axes: [1]))
+  target
+    m = reduce_mean(x, axes: [1])
+    y = sqrt(reduce_mean(x * x, axes: [1]) - m * m)
+""",
+        [reduce("ReduceMean", "x", "m"), node("Sub", ["x", "m"], "d"), node("Mul", ["d", "d"], "q"), reduce("ReduceMean", "q", "v"),
+         node("Sqrt", ["v"], "y")],
+    ),
+    "product-of-exponentials": (
+        """
+  with
+    x: [N, C]
+  source
+    y = exp(x - abs(x)) * exp(-x + abs(x))
+  target
+    y = exp(x) * exp(-x)
+""",
+        [node("Abs", ["x"], "a"), node("Sub", ["x", "a"], "d"), node("Exp", ["d"], "e"), node("Neg", ["x"], "n"), node("Add", ["n", "a"], "p"),
+         node("Exp", ["p"], "f"), node("Mul", ["e", "f"], "y")],
+    ),
+}
+
+
+def evaluated(model):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"]).run(None, {"x": LARGE})[0]
+
+
+class SpecialRules(ProgramTest):
+    def optimized(self, *arguments):
+        self.succeed("optimize", "in.onnx", "out.onnx", "--budget", "300states", "--no-gate", "--device", "profile:npu.xprof", "--rules",
+                     "my.rules", *arguments)
+        return onnx.load(self.folder / "out.onnx")
+
+    def test_finite_inputs_give_no_nan(self):
+        (self.folder / "npu.xprof").write_text(ROOFLINE)
+        for name, (rule, nodes) in RULES.items():
+            with self.subTest(rule=name):
+                model = model_of(nodes, [float_info("x", SHAPE)], [float_info("y", None)],
+                                 [numpy_helper.from_array(numpy.array([1], numpy.int64), "axis")])
+                self.write("in.onnx", model)
+                self.write("my.rules", f"rule {name}{rule}")
+                verdict = self.succeed("verify", "my.rules").split("\n")[0].split()
+                self.assertEqual(["proved", "special"], [verdict[1], verdict[4]])
+                self.assertTrue(numpy.isfinite(evaluated(model)).all())
+
+                by_default = self.optimized()
+                self.assertEqual([n.op_type for n in nodes], [n.op_type for n in by_default.graph.node])
+                self.assertTrue(numpy.isfinite(evaluated(by_default)).all())
+                # The rule is found in the model, and would have given a NaN.
+                with_any = self.optimized("--numbers", "any")
+                self.assertNotEqual([n.op_type for n in nodes], [n.op_type for n in with_any.graph.node])
+                self.assertTrue(numpy.isnan(evaluated(with_any)).any())
+
+
+if __name__ == "__main__":
+    program.main()
