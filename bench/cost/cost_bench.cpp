@@ -26,6 +26,7 @@
 #include "src/devices/cpu/program.h"
 #include "src/onnx/document/document.h"
 #include "src/onnx/lift/lift.h"
+#include "src/ops/kernel_text.h"
 #include "src/validation/check_inputs.h"
 #include "src/validation/sizes.h"
 

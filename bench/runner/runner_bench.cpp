@@ -22,6 +22,7 @@
 #include "src/kernels/node_kernel.h"
 #include "src/onnx/document/document.h"
 #include "src/onnx/lift/lift.h"
+#include "src/ops/kernel_text.h"
 #include "src/validation/check_inputs.h"
 #include "src/validation/sizes.h"
 
@@ -84,9 +85,8 @@ Result<Timed> time_model(const std::string& path) {
   std::vector<NamedTensor> tensors;
   for (const api::NamedInput& input : inputs) tensors.push_back({std::string(input.name), set.tensors.at(std::string(input.name))});
   executor->add_inputs(std::move(tensors));
-  const ops::TensorSpec one{ir::DataType::float32, {1}, false};
-  XFLOW_TRY(const cost::runner::KernelModel nothing,
-            cost::runner::kernel_model({"pointwise/relu", "", {one}, {one}, {}, {}, {}}, 1, 1, cost::runner::Arrangement::chain));
+  XFLOW_TRY(const ops::KernelSpec relu, ops::parse_kernel("pointwise/relu(float32[1]) -> float32[1]"));
+  XFLOW_TRY(const cost::runner::KernelModel nothing, cost::runner::kernel_model(relu, 1, 1, cost::runner::Arrangement::chain));
   executor->add_inputs(nothing.inputs);
   const cost::ProgramId whole = executor->add({{}, std::filesystem::absolute(path).string()});
   XFLOW_TRY(timed.executed, time_beyond(*executor, whole, executor->add({nothing.bytes, {}})));

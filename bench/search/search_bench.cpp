@@ -14,6 +14,7 @@
 #include "src/cost/live_cost.h"
 #include "src/onnx/document/document.h"
 #include "src/onnx/lift/lift.h"
+#include "src/ops/op.h"
 #include "src/ops/operator.h"
 #include "src/optimizer/shipped_rules.h"
 #include "src/search/rule_rewriter.h"
@@ -104,7 +105,7 @@ class FormulaDevice final : public cost::Device {
   bool chooses_layout(const ops::KernelSpec&) const override { return false; }
   bool works_in(const ops::KernelSpec&, cost::Layout layout) const override { return layout == cost::Layout::plain; }
   bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation&) const override {
-    return base.kernel == "convolution" || base.kernel == "matmul" || base.kernel.starts_with("pointwise/");
+    return base.is(ops::Op::Conv) || base.is(ops::Op::Matmul) || is_pointwise(base);
   }
   Result<cost::KernelCost> measure(const ops::KernelSpec& spec, cost::Layout layout) override {
     const auto elements = [](const ops::TensorSpec& tensor) {
@@ -117,10 +118,10 @@ class FormulaDevice final : public cost::Device {
     for (const auto& tensor : spec.results) time += 0.1 * elements(tensor);
     for (const auto& post : spec.post)
       for (const auto& tensor : post.operands) time += 0.1 * elements(tensor);
-    const bool product = spec.kernel == "convolution" || spec.kernel == "matmul";
+    const bool product = spec.is(ops::Op::Conv) || spec.is(ops::Op::Matmul);
     if (product && spec.operands.size() > 1 && !spec.results.empty() && !spec.results[0].dims.empty()) {
       const double columns =
-          static_cast<double>(std::max<std::int64_t>(spec.kernel == "matmul" ? spec.results[0].dims.back() : spec.operands[1].dims[0], 1));
+          static_cast<double>(std::max<std::int64_t>(spec.is(ops::Op::Matmul) ? spec.results[0].dims.back() : spec.operands[1].dims[0], 1));
       time += 0.02 * elements(spec.results[0]) * elements(spec.operands[1]) / columns;
     }
     return cost::KernelCost{{time}, {0}, 1, layout, layout};

@@ -6,6 +6,8 @@
 #include <span>
 
 #include "src/kernels/kernel_graph.h"
+#include "src/ops/kernel_text.h"
+#include "src/ops/op.h"
 
 namespace xflow::cost {
 namespace {
@@ -13,7 +15,7 @@ namespace {
 constexpr int kMostAttempts = 8;
 constexpr int kRounds = 3;
 
-bool is_commutative(const std::string& operation) { return operation == "add" || operation == "mul"; }
+bool is_commutative(const ops::StepFunction& function) { return function.is(ops::Op::Add) || function.is(ops::Op::Mul); }
 
 // Constants before values, and of constants the largest first: a bias, which libraries want first, before a number.
 bool before(const ops::TensorSpec& a, const ops::TensorSpec& b) {
@@ -39,13 +41,18 @@ void sort_run(std::span<Placed> run) {
   std::ranges::stable_sort(run, [](const Placed& a, const Placed& b) { return before(a.post.operands[0], b.post.operands[0]); });
 }
 
+// Whether it is this function of the value of the chain and one more operand.
+bool adds(const Placed& placed, const ops::StepFunction& function) {
+  return placed.post.function == function && placed.post.position == 0 && placed.post.operands.size() == 1;
+}
+
 // The operators of a chain that add (or multiply) one operand each, one after the other.
 void sort_posts(std::vector<Placed>& posts) {
   for (std::size_t begin = 0; begin < posts.size();) {
     std::size_t end = begin + 1;
-    const std::string& name = posts[begin].post.name;
-    const auto joins = [&](const Placed& placed) { return placed.post.name == name && placed.post.operands.size() == 1; };
-    if (is_commutative(name) && joins(posts[begin])) {
+    const ops::StepFunction& function = posts[begin].post.function;
+    const auto joins = [&](const Placed& placed) { return adds(placed, function); };
+    if (is_commutative(function) && joins(posts[begin])) {
       while (end < posts.size() && joins(posts[end])) ++end;
       sort_run(std::span(posts).subspan(begin, end - begin));
     }
@@ -55,18 +62,16 @@ void sort_posts(std::vector<Placed>& posts) {
 
 // The first operator of a chain adds two operands; the second of them belongs to the row that may follow.
 void sort_first(ops::KernelSpec& spec, std::vector<std::size_t>& own, std::vector<Placed>& posts) {
-  if (!spec.kernel.starts_with("pointwise/") || spec.operands.size() != 2) return;
-  const std::string operation(parse_step(spec.kernel).operation);
-  if (!is_commutative(operation)) return;
+  if (!is_pointwise(spec) || spec.operands.size() != 2 || !is_commutative(spec.function)) return;
   if (spec.operands[0].dims != spec.results[0].dims) {
     std::swap(spec.operands[0], spec.operands[1]);
     std::swap(own[0], own[1]);
   }
   if (spec.operands[0].dims != spec.results[0].dims) return;
   std::size_t end = 0;
-  while (end < posts.size() && posts[end].post.name == operation && posts[end].post.operands.size() == 1) ++end;
+  while (end < posts.size() && adds(posts[end], spec.function)) ++end;
   std::vector<Placed> run(posts.begin(), posts.begin() + static_cast<std::ptrdiff_t>(end));
-  run.insert(run.begin(), Placed{{operation, {}, {spec.operands[1]}}, {own[1]}});
+  run.insert(run.begin(), Placed{{spec.function, 0, {}, {spec.operands[1]}}, {own[1]}});
   sort_run(run);
   spec.operands[1] = run[0].post.operands[0];
   own[1] = run[0].operands[0];

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "src/cost/live_cover.h"
+#include "src/ops/kernel_text.h"
 
 namespace xflow::cost {
 

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
-#include "src/kernels/kernel_text.h"
+#include "src/ops/kernel_text.h"
+#include "src/ops/op.h"
 #include "src/ops/operator.h"
 
 namespace xflow::cost {
@@ -17,10 +18,6 @@ using ir::ValueId;
 constexpr std::array<Layout, 5> kConcreteLayouts = {Layout::plain, Layout::channels_last, Layout::blocked4, Layout::blocked8,
                                                     Layout::blocked16};
 
-bool is_anchor(const ops::KernelSpec& spec) {
-  return spec.kernel == "matmul" || spec.kernel == "convolution" || spec.kernel == "transposed_convolution";
-}
-
 void mix(std::size_t& hash, std::size_t value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL; }
 
 void mix(std::size_t& hash, const ir::TensorType& type) {
@@ -29,13 +26,14 @@ void mix(std::size_t& hash, const ir::TensorType& type) {
 }
 
 // The exponent of a power decides what its kernel is.
-bool depends_on_constants(std::string_view operation) { return operation == "pow"; }
+bool depends_on_constants(const ir::Node& node) { return ops::get(node.op).op == ops::Op::Pow; }
 
 ir::NodeKind kind_of(const ir::Node& node) { return node.is_constant ? ir::NodeKind::constant : node.kind; }
 // Devices hold numbers. A node that reads sizes alone is none that moves something.
 bool moves_strings(const ops::KernelSpec& spec) {
   const auto is_string = [](const ops::TensorSpec& tensor) { return tensor.data_type == ir::DataType::string; };
-  return std::ranges::any_of(spec.results, is_string) || (spec.kernel != "none" && std::ranges::any_of(spec.operands, is_string));
+  return std::ranges::any_of(spec.results, is_string) ||
+         (!spec.is(ops::KernelFamily::none) && std::ranges::any_of(spec.operands, is_string));
 }
 
 std::uint32_t serial_of(const ir::Node& node) { return kind_of(node) == ir::NodeKind::opaque ? node.serial : 0; }
@@ -55,7 +53,7 @@ std::size_t hash_of(const ir::Arena& arena, const ir::Node& node) {
 
 // The exponent of a power, if it is one constant number.
 std::optional<double> exponent_of(const ir::Arena& arena, const ir::Node& node) {
-  if (!depends_on_constants(ops::get(node.op).signature.name) || node.operands.size() != 2) return std::nullopt;
+  if (!depends_on_constants(node) || node.operands.size() != 2) return std::nullopt;
   const ir::Node& exponent = arena.node(node.operands[1]);
   if (exponent.kind != ir::NodeKind::constant || exponent.constant.elements() != 1) return std::nullopt;
   const auto values = ir::doubles(exponent.constant);
@@ -83,7 +81,7 @@ NodeRecord Regions::record(const ir::Arena& arena, const ir::GraphView& graph, N
     record.composite = find_composite(arena, graph, id, &explored);
     if (record.composite) record.composite_shape = shape_of(arena, *record.composite);
     if (record.composite_shape == nullptr) record.composite.reset();
-  } else if (record.shape->spec.kernel == "matmul") {
+  } else if (record.shape->spec.is(ops::KernelFamily::product)) {
     record.composite = find_attention(arena, id, &explored);
     if (record.composite) record.composite_shape = shape_of(arena, *record.composite);
     if (record.composite_shape == nullptr || !costs_.device().has_attention(record.composite_shape->spec)) {
@@ -154,13 +152,13 @@ std::unique_ptr<KernelShape> Regions::make_shape(const ir::Arena& arena, NodeId 
     return shape;
   }
   shape->role = Role::single;
-  if (shape->spec.kernel == "none") {
+  if (shape->spec.is(ops::KernelFamily::none)) {
     shape->role = Role::free;
   } else if (is_anchor(shape->spec)) {
     shape->role = Role::anchor;
   } else if (is_pointwise(shape->spec)) {
     shape->role = Role::pointwise;
-    shape->operation = parse_step(shape->spec.kernel).operation;
+    shape->step = shape->spec.function;
     shape->reals = step_reals(node);
     shape->commutative = ops::get(node.op).signature.commutative;
   }
@@ -170,8 +168,9 @@ std::unique_ptr<KernelShape> Regions::make_shape(const ir::Arena& arena, NodeId 
 const KernelShape* Regions::shape_of(const ir::Arena& arena, const Composite& composite) {
   auto shape = std::make_unique<KernelShape>();
   ops::KernelSpec& spec = shape->spec;
-  spec.kernel = composite.kernel;
-  spec.word = composite.word;
+  spec.family = composite.family;
+  spec.function = composite.function;
+  if (!costs_.device().reads_spellings()) spec.function.graph.clear();
   std::vector<ValueId> operands = {composite.entry};
   operands.insert(operands.end(), composite.parameters.begin(), composite.parameters.end());
   for (const ValueId value : operands) {
@@ -191,11 +190,7 @@ const KernelShape* Regions::shape_of(const ir::Arena& arena, const Composite& co
     spec.reals = {{"scale", composite.scale}};
   }
   shape->role = is_pointwise(spec) ? Role::pointwise : Role::single;
-  shape->operation = parse_step(spec.kernel).operation;
-  if (!composite.spelling.empty() && costs_.device().reads_spellings()) {
-    spec.word = composite.spelling;
-    shape->operation += ":" + composite.spelling;
-  }
+  shape->step = spec.function;
   std::string text = ops::to_string(spec);
   const auto known = composite_shapes_.find(text);
   if (known != composite_shapes_.end()) return &this->shape(known->second);
@@ -225,8 +220,8 @@ std::unique_ptr<RegionKernel> Regions::make_region(const Chain& chain) {
       return nullptr;
     ops::PostOperation post;
     // Where the order of operands does not matter, all orders have one name.
-    const bool in_order = chain[k].position == 0 || next.commutative;
-    post.name = in_order ? next.operation : fmt::format("{}@{}", next.operation, chain[k].position);
+    post.function = next.step;
+    post.position = next.commutative ? 0 : chain[k].position;
     post.reals = next.reals;
     post.operands = next.spec.operands;
     post.operands.erase(post.operands.begin() + chain[k].position);
@@ -237,7 +232,7 @@ std::unique_ptr<RegionKernel> Regions::make_region(const Chain& chain) {
   region->chooses = device.chooses_layout(spec);
   for (const Layout layout : kConcreteLayouts) region->works[static_cast<std::size_t>(layout)] = device.works_in(spec, layout);
   // Tensors of the result's rank lie in the kernel's layout; weights and vectors do not. Products are row-major.
-  const bool product = spec.kernel == "matmul";
+  const bool product = spec.is(ops::KernelFamily::product);
   const std::size_t rank = spec.results.empty() ? 0 : spec.results[0].dims.size();
   for (std::size_t k = 0; k < spec.operands.size(); ++k) {
     const ops::TensorSpec& operand = spec.operands[k];

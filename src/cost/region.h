@@ -39,7 +39,7 @@ struct KernelShape {
   Role role = Role::absent;
   ops::KernelSpec spec;       // not of refused nodes
   std::string refusal;        // of refused nodes
-  std::string operation;      // of a pointwise kernel: as a post-operation
+  ops::StepFunction step;     // of a pointwise kernel: as a post-operation
   std::vector<double> reals;  // of a pointwise kernel, in the order of the signature
   bool commutative = false;
 };

@@ -35,7 +35,7 @@ class AttentionMatch {
     if (!key) return std::nullopt;
     const auto perm = arena_.node(first->at(1).node).attributes.known_integers("perm");
     if (!perm || perm->size() < 2 || perm->at(perm->size() - 2) != static_cast<std::int64_t>(perm->size()) - 1) return std::nullopt;
-    found.kernel = "attention";
+    found.family = ops::KernelFamily::attention;
     found.entry = first->at(0);
     found.exit = exit_;
     found.perm = *perm;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 namespace xflow::cost {
 namespace {
@@ -48,22 +47,13 @@ bool same_bytes(const ops::TensorSpec& tensor, Layout from, Layout to) {
 
 ops::KernelSpec reorder_spec(const ops::TensorSpec& tensor, Layout from, Layout to) {
   ops::KernelSpec spec;
-  spec.kernel = "reorder";
+  spec.family = ops::KernelFamily::reorder;
   spec.operands = {tensor};
   spec.results = {tensor};
   spec.results[0].constant = false;
   spec.integers = {{"from", {static_cast<std::int64_t>(from)}}, {"to", {static_cast<std::int64_t>(to)}}};
-  spec.word = fmt::format("{}>{}", name(from), name(to));
+  spec.words = {{"", fmt::format("{}>{}", name(from), name(to))}};
   return spec;
-}
-
-StepName parse_step(std::string_view name) {
-  if (name.starts_with("pointwise/")) name.remove_prefix(10);
-  const std::size_t at = name.find('@');
-  if (at == std::string_view::npos) return {name, 0};
-  std::size_t position = 0;
-  std::from_chars(name.data() + at + 1, name.data() + name.size(), position);
-  return {name.substr(0, at), position};
 }
 
 }  // namespace xflow::cost

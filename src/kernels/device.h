@@ -96,17 +96,17 @@ class Device {
   // That it can does not mean that it is faster.
   virtual bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const = 0;
 
-  // Whether "attention", a softmax between two products, is one kernel there (see Composite). Nobody else's cover looks for it.
+  // Whether an attention, a softmax between two products, is one kernel there (see Composite). Nobody else's cover looks for it.
   virtual bool has_attention(const ops::KernelSpec& /*spec*/) const { return false; }
 
   // Whether the time of a fused function depends on the graph that a model has for it: a runtime that is
-  // given a model finds some graphs and runs others operator by operator. The names of fused functions then
-  // have the graph behind ":" (see Composite).
+  // given a model finds some graphs and runs others operator by operator. Fused functions then have the graph
+  // (see Composite).
   virtual bool reads_spellings() const { return false; }
 
   // Times `spec`, its operands (those that have layouts) in `layout`. Returns Error::unsupported, 'cannot run ... here: ...', if the device
   // has no kernel for it, which is remembered; Error::limit, in the same words, if time is over or memory is short, and Error::io if the
-  // device is lost: another run may know. The kernel "reorder"
+  // device is lost: another run may know. A reorder
   // converts its operand from the layout in integer `from` to that in `to` (see reorder_spec).
   virtual Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) = 0;
 
@@ -147,16 +147,5 @@ class Device {
 
 // The kernel that brings `tensor` from one layout to another.
 ops::KernelSpec reorder_spec(const ops::TensorSpec& tensor, Layout from, Layout to);
-
-// Post-operations and "pointwise/..." kernels are named by pointwise operators and by fused functions
-// (ops/fused_functions.def). Where the running value is not operand 0 of the operator, "@" and its operand
-// number follow the name: sub@1 with operand c is c - value. Behind ":" stands the graph that a model has for
-// a fused function: "gelu_erf:x;1.4142135;div;erf;1;add;x;mul;0.5;mul" (see Composite), on devices where that
-// matters.
-struct StepName {
-  std::string_view operation;
-  std::size_t position = 0;  // operand number of the running value
-};
-StepName parse_step(std::string_view name);
 
 }  // namespace xflow::cost

@@ -6,10 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "src/kernels/device.h"
-#include "src/kernels/kernel_operation.h"
-#include "src/kernels/kernel_text.h"
+#include "src/kernels/node_kernel.h"
 #include "src/ops/fused_functions.h"
+#include "src/ops/kernel_text.h"
 #include "src/ops/operator.h"
 
 namespace xflow::cost {
@@ -23,28 +22,29 @@ class GraphMaker {
   explicit GraphMaker(ir::Arena& arena) : arena_(arena) {}
 
   // A pointwise operator or fused function of its operands.
-  Result<ValueId> pointwise(std::string_view name, const std::vector<double>& reals, const std::vector<ValueId>& operands) {
-    const auto op = ops::find_operator(name);
-    if (!op) {
-      XFLOW_TRY(const ops::FusedGraph graph, ops::graph_of_function(name));
+  Result<ValueId> pointwise(const ops::StepFunction& function, const std::vector<double>& reals, const std::vector<ValueId>& operands) {
+    if (!function.op) {
+      XFLOW_TRY(const ops::FusedGraph graph, ops::graph_of_function(function));
       const std::size_t count = ops::operand_count(graph);
       if (operands.size() != count)
-        return fail(ErrorCode::unsupported, fmt::format("'{}' has {} operand, found {}", name, count, operands.size()));
+        return fail(ErrorCode::unsupported,
+                    fmt::format("'{}' has {} operand, found {}", ops::function_name(function), count, operands.size()));
       return ops::apply_fused_graph(arena_, graph, operands);
     }
+    const ops::Signature& signature = ops::get(ops::id_of(*function.op)).signature;
     ir::Attributes attributes;
     std::size_t next = 0;
-    for (const ops::AttributeSignature& attribute : ops::get(*op).signature.attributes) {
+    for (const ops::AttributeSignature& attribute : signature.attributes) {
       if (attribute.kind == ops::AttributeKind::real && next < reals.size())
         attributes.set(attribute.name, ir::Real::from_double(reals[next++]));
     }
-    return apply(name, operands, std::move(attributes));
+    return apply(signature.name, operands, std::move(attributes));
   }
 
   // The steps of a normalisation in the order in which exporters write them.
   Result<ValueId> normalization(const ops::KernelSpec& spec, const std::vector<ValueId>& operands) {
     const ValueId x = operands.at(0);
-    const bool centered = spec.word == "layer";
+    const bool centered = spec.is(ops::KernelFamily::layer_normalization);
     ir::Attributes attributes;
     attributes.set("axes", ir::polys(*spec.find("axes")));
     attributes.set("keep_dims", ir::Poly(1));
@@ -97,19 +97,46 @@ class GraphMaker {
   ir::Arena& arena_;
 };
 
+// The attributes of the operator that a kernel has.
+ir::Attributes attributes_of(const ops::Signature& signature, const ops::KernelSpec& spec) {
+  ir::Attributes attributes;
+  for (const ops::AttributeSignature& attribute : signature.attributes) {
+    const std::string name(attribute.name);
+    const std::vector<std::int64_t>* integers = spec.find(name);
+    const std::optional<double> real = spec.real(name);
+    const std::string_view word = spec.word(name);
+    switch (attribute.kind) {
+      case ops::AttributeKind::integer:
+        if (integers != nullptr && integers->size() == 1) attributes.set(name, ir::Poly((*integers)[0]));
+        break;
+      case ops::AttributeKind::integers:
+        if (integers != nullptr) attributes.set(name, ir::polys(*integers));
+        break;
+      case ops::AttributeKind::real:
+        if (real) attributes.set(name, ir::Real::from_double(*real));
+        break;
+      case ops::AttributeKind::word:
+        if (!word.empty()) attributes.set(name, std::string(word));
+        break;
+      case ops::AttributeKind::data_type:
+        if (!spec.results.empty()) attributes.set(name, spec.results[0].data_type);
+        break;
+    }
+  }
+  return attributes;
+}
+
 Result<std::vector<ValueId>> base(ir::Arena& arena, GraphMaker& make, const ops::KernelSpec& spec, const std::vector<ValueId>& operands) {
-  if (spec.kernel == "normalization") {
+  if (ops::is_normalization(spec)) {
     XFLOW_TRY(const ValueId value, make.normalization(spec, operands));
     return std::vector<ValueId>{value};
   }
-  if (spec.kernel == "attention") {
+  if (spec.is(ops::KernelFamily::attention)) {
     XFLOW_TRY(const ValueId value, make.attention(spec, operands));
     return std::vector<ValueId>{value};
   }
-  if (is_pointwise(spec) && !ops::find_operator(parse_step(spec.kernel).operation)) {
-    std::string name(parse_step(spec.kernel).operation);
-    if (!spec.word.empty()) name += ":" + spec.word;
-    XFLOW_TRY(const ValueId value, make.pointwise(name, {}, operands));
+  if (is_pointwise(spec) && !spec.function.op) {
+    XFLOW_TRY(const ValueId value, make.pointwise(spec.function, {}, operands));
     return std::vector<ValueId>{value};
   }
   ir::Arena scratch(arena.shared_symbols());
@@ -123,18 +150,36 @@ Result<std::vector<ValueId>> base(ir::Arena& arena, GraphMaker& make, const ops:
 
 }  // namespace
 
+Result<ir::NodeId> operation_of(ir::Arena& arena, const ops::KernelSpec& spec) {
+  const auto none = [&] { return fail(ErrorCode::unsupported, fmt::format("{} is no single operator", ops::to_string(spec))); };
+  if (!spec.function.op) return none();
+  const ir::OperatorId op = ops::id_of(*spec.function.op);
+  std::vector<ValueId> operands;
+  operands.reserve(spec.operands.size());
+  for (const ops::TensorSpec& operand : spec.operands)
+    operands.push_back(arena.input({operand.data_type, true, ir::polys(operand.dims)}, static_cast<std::uint32_t>(operands.size())));
+  ops::Typing typing(arena.symbols());
+  const auto node = ops::apply(arena, typing, op, operands, attributes_of(ops::get(op).signature, spec));
+  if (!node) return none();
+  auto own = kernel_of(arena, *node, [](ir::SymbolId) { return std::nullopt; });
+  if (!own || own->spec.operands.size() != spec.operands.size()) return none();
+  for (std::size_t k = 0; k < spec.operands.size(); ++k) own->spec.operands[k].constant = spec.operands[k].constant;
+  own->spec.post = spec.post;
+  if (!(own->spec == spec)) return none();
+  return *node;
+}
+
 Result<std::vector<ValueId>> graph_of(ir::Arena& arena, const ops::KernelSpec& spec, std::span<const ValueId> operands) {
   GraphMaker make(arena);
   const std::vector<ValueId> own(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(spec.operands.size()));
   XFLOW_TRY(std::vector<ValueId> results, base(arena, make, spec, own));
   std::size_t next = own.size();
   for (const ops::PostOperation& post : spec.post) {
-    const StepName step = parse_step(post.name);
     std::vector<ValueId> values(operands.begin() + static_cast<std::ptrdiff_t>(next),
                                 operands.begin() + static_cast<std::ptrdiff_t>(next + post.operands.size()));
     next += post.operands.size();
-    values.insert(values.begin() + static_cast<std::ptrdiff_t>(step.position), results.at(0));
-    XFLOW_TRY(results[0], make.pointwise(step.operation, post.reals, values));
+    values.insert(values.begin() + static_cast<std::ptrdiff_t>(post.position), results.at(0));
+    XFLOW_TRY(results[0], make.pointwise(post.function, post.reals, values));
   }
   return results;
 }
@@ -143,7 +188,7 @@ Result<void> check_shapes(const ops::KernelSpec& spec) {
   const auto refuse = [&](const std::string& reason) {
     return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: {}", ops::to_string(spec), reason));
   };
-  if (spec.kernel == "reorder") {
+  if (spec.is(ops::KernelFamily::reorder)) {
     const bool same = spec.operands.size() == 1 && spec.results.size() == 1 && spec.operands[0].dims == spec.results[0].dims;
     return same ? Result<void>() : refuse("expected a result with the sizes of the operand");
   }

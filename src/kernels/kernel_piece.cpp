@@ -4,6 +4,8 @@
 #include <cmath>
 #include <span>
 
+#include "src/ops/op.h"
+
 namespace xflow::cost {
 namespace {
 
@@ -83,7 +85,7 @@ std::optional<ops::KernelSpec> piece_of_windows(ops::KernelSpec spec, const Wind
 
 // Weights [outputs, inputs / groups, kernel...], of a transposed convolution [inputs, outputs / groups, kernel...].
 std::optional<ops::KernelSpec> piece_of_convolution(ops::KernelSpec spec, int threads) {
-  const bool transposed = spec.kernel == "transposed_convolution";
+  const bool transposed = spec.is(ops::Op::ConvTranspose);
   if (spec.operands.size() < 2 || spec.results.size() != 1) return std::nullopt;
   Dims& x = spec.operands[0].dims;
   Dims& w = spec.operands[1].dims;
@@ -114,10 +116,10 @@ std::optional<ops::KernelSpec> piece_of_pooling(ops::KernelSpec spec, int thread
 
 double operations_of(const ops::KernelSpec& spec) {
   const double results = elements(spec.results[0].dims);
-  if (spec.kernel == "matmul") return results * static_cast<double>(spec.operands[0].dims.back());
-  if (spec.kernel.starts_with("pool")) return results * elements(*spec.find("kernel"));
+  if (spec.is(ops::KernelFamily::product)) return results * static_cast<double>(spec.operands[0].dims.back());
+  if (spec.is(ops::KernelFamily::pooling)) return results * elements(*spec.find("kernel"));
   const double each = elements(std::span(spec.operands[1].dims).subspan(1));
-  return each * (spec.kernel == "convolution" ? results : elements(spec.operands[0].dims));
+  return each * (spec.is(ops::Op::Conv) ? results : elements(spec.operands[0].dims));
 }
 
 }  // namespace
@@ -126,11 +128,11 @@ std::optional<KernelPiece> piece_of(const ops::KernelSpec& spec, int threads) {
   ops::KernelSpec bare = spec;
   bare.post.clear();
   std::optional<ops::KernelSpec> piece;
-  if (spec.kernel == "matmul") {
+  if (spec.is(ops::KernelFamily::product)) {
     piece = piece_of_product(std::move(bare), threads);
-  } else if (spec.kernel == "convolution" || spec.kernel == "transposed_convolution") {
+  } else if (spec.is(ops::KernelFamily::convolution)) {
     piece = piece_of_convolution(std::move(bare), threads);
-  } else if (spec.kernel == "pool_max" || spec.kernel == "pool_average") {
+  } else if (spec.is(ops::KernelFamily::pooling)) {
     piece = piece_of_pooling(std::move(bare), threads);
   }
   if (!piece) return std::nullopt;

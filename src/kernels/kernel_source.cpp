@@ -14,6 +14,7 @@
 #include "src/codegen/source_text.h"
 #include "src/kernels/device.h"
 #include "src/kernels/kernel_graph.h"
+#include "src/ops/op.h"
 #include "src/ops/operator.h"
 
 namespace xflow::cost {
@@ -60,7 +61,12 @@ Result<ops::KernelSpec> reorder_as_transpose(const ops::KernelSpec& spec) {
   const auto from = order_of(layout("from"), dims.size());
   const auto to = order_of(layout("to"), dims.size());
   if (!from || !to) return fail(ErrorCode::unsupported, "cannot bring tensors to and from blocks of channels");
-  ops::KernelSpec transpose{"copy", "transpose", spec.operands, spec.results, {{"perm", {}}}, {}, {}};
+  ops::KernelSpec transpose;
+  transpose.family = ops::KernelFamily::copy;
+  transpose.function.op = ops::Op::Transpose;
+  transpose.operands = spec.operands;
+  transpose.results = spec.results;
+  transpose.integers = {{"perm", {}}};
   for (std::size_t k = 0; k < dims.size(); ++k) {
     transpose.operands[0].dims[k] = dims[static_cast<std::size_t>((*from)[k])];
     transpose.results[0].dims[k] = dims[static_cast<std::size_t>((*to)[k])];
@@ -88,8 +94,8 @@ struct Rows {
 std::optional<Rows> rows_of(const ops::KernelSpec& spec) {
   constexpr std::int64_t kLeastRows = 64;
   constexpr std::int64_t kMostOfOneRow = 1 << 14;
-  if (spec.kernel != "softmax" && spec.kernel != "log_softmax" && spec.kernel != "normalization") return std::nullopt;
-  const std::vector<std::int64_t>* axes = spec.find(spec.kernel == "normalization" ? "axes" : "axis");
+  if (!spec.is(ops::KernelFamily::softmax) && !ops::is_normalization(spec)) return std::nullopt;
+  const std::vector<std::int64_t>* axes = spec.find(spec.is(ops::KernelFamily::softmax) ? "axis" : "axes");
   if (axes == nullptr || axes->empty()) return std::nullopt;
   const std::vector<std::int64_t>& dims = spec.results.at(0).dims;
   const auto rank = static_cast<std::int64_t>(dims.size());
@@ -424,7 +430,7 @@ std::string kernel_source_prelude() { return std::string(eval::source_prelude())
 Result<KernelSource> kernel_source(const ops::KernelSpec& spec, std::string_view name, SourceWay way) {
   const std::optional<Rows> rows = way == SourceWay::row ? rows_of(spec) : std::nullopt;
   if (way == SourceWay::row && !rows) return fail(ErrorCode::unsupported, "it has no rows");
-  if (spec.kernel == "reorder") {
+  if (spec.is(ops::KernelFamily::reorder)) {
     XFLOW_TRY(const ops::KernelSpec transpose, reorder_as_transpose(spec));
     return Writer(name, kLongSum, std::nullopt).write(transpose);
   }

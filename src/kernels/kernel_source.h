@@ -52,7 +52,7 @@ enum class SourceWay : std::uint8_t {
   row,     // a block computes a row in one launch: of softmax and normalisations along the last dimensions
 };
 
-// All operands and results are plain, but those of the kernel "reorder". `name` begins the names of all functions. Errors: unsupported for
+// All operands and results are plain, but those of a reorder. `name` begins the names of all functions. Errors: unsupported for
 // what has no index notation or no numbers, for reorders from and to blocked layouts, and for rows of what has none.
 Result<KernelSource> kernel_source(const ops::KernelSpec& spec, std::string_view name, SourceWay way = SourceWay::block);
 

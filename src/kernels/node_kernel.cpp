@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "src/ops/function_id.h"
+#include "src/ops/op.h"
 #include "src/ops/operator.h"
 
 namespace xflow::cost {
@@ -68,16 +70,22 @@ Result<void> check_types(const ops::Operator& op, ir::Symbols& symbols, const op
 
 // x^2, x^(1/2), x^-1 are cheaper than a power, and every library knows it.
 void simplify_power(const ir::Arena& arena, NodeKernel& kernel) {
-  if (kernel.spec.kernel != "pointwise/pow" || kernel.operands.size() != 2) return;
+  if (!kernel.spec.is(ops::Op::Pow) || kernel.operands.size() != 2) return;
   const ir::Node& exponent = arena.node(kernel.operands[1]);
   if (exponent.kind != ir::NodeKind::constant || exponent.constant.elements() != 1) return;
   if (kernel.spec.operands[0].dims != kernel.spec.results[0].dims) return;
   const auto values = ir::doubles(exponent.constant);
   if (!values) return;
   const double value = (*values)[0];
-  const char* name = value == 2 ? "square" : value == 0.5 ? "sqrt" : value == -1 ? "reciprocal" : nullptr;
-  if (name == nullptr) return;
-  kernel.spec.kernel = fmt::format("pointwise/{}", name);
+  if (value == 2) {
+    kernel.spec.function = {.fused = ops::FunctionId::square};
+  } else if (value == 0.5) {
+    kernel.spec.function = {.op = ops::Op::Sqrt};
+  } else if (value == -1) {
+    kernel.spec.function = {.op = ops::Op::Reciprocal};
+  } else {
+    return;
+  }
   kernel.spec.operands.pop_back();
   kernel.operands.pop_back();
 }

@@ -37,7 +37,7 @@ const std::vector<KnownFunction>& known_functions() {
     std::vector<KnownFunction> functions;
     for (const ops::FusedFunction& function : ops::fused_functions()) {
       if (function.is_operator()) continue;
-      auto operators = ops::unary_operators(ops::graph_of_function(function.name).value());
+      auto operators = ops::unary_operators(ops::graph_of_function({.fused = function.id}).value());
       if (!operators.empty()) functions.push_back({&function, std::move(operators)});
     }
     return functions;
@@ -50,7 +50,7 @@ bool may_end(std::string_view op) {
   static const std::set<std::string_view> kLast = [] {
     std::set<std::string_view> last = {"mul", "add", "div"};
     for (const KnownFunction& known : known_functions()) {
-      const ops::FusedGraph graph = ops::graph_of_function(known.function->name).value();
+      const ops::FusedGraph graph = ops::graph_of_function({.fused = known.function->id}).value();
       last.insert(ops::get(std::get<ops::FusedGraph::Apply>(graph.parts.back()).op).signature.name);
     }
     return last;
@@ -198,26 +198,26 @@ class Part {
     composite.exit = exit_;
     if (!(axes_.empty() ? match_function(*y, composite) : match_normalization(*y, compute, composite))) return std::nullopt;
     count_uses(composite);
-    if (axes_.empty()) composite.spelling = spelling_of(entry);
+    if (axes_.empty()) composite.function.graph = graph_text(entry);
     return composite;
   }
 
-  std::string spelling_of(ValueId entry) const {
+  std::string graph_text(ValueId entry) const {
     std::string text;
     std::map<NodeId, std::size_t> made;
     const auto write = [&](const std::string& token) { text += (text.empty() ? "" : ";") + token; };
-    const std::function<void(ValueId)> spell = [&](ValueId value) {
+    const std::function<void(ValueId)> add = [&](ValueId value) {
       if (value == entry) return write("x");
       if (const auto number = scalar_constant(arena_, value)) return write(fmt::format("{}", static_cast<float>(*number)));
       if (const auto known = made.find(value.node); known != made.end()) return write(fmt::format("#{}", known->second));
       const ir::Node& node = arena_.node(value);
-      for (const ValueId operand : node.operands) spell(operand);
+      for (const ValueId operand : node.operands) add(operand);
       made.emplace(value.node, made.size());
       std::string token(operator_name(node));
       for (const double real : step_reals(node)) token += fmt::format("~{}", static_cast<float>(real));
       write(token);
     };
-    spell({exit_, 0});
+    add({exit_, 0});
     return text;
   }
 
@@ -252,7 +252,7 @@ class Part {
       Row expected;
       for (const double x : kSamples) expected.push_back(f.function->value(x, 0, 0));
       if (!near(y, expected, 1e-5)) continue;
-      composite.kernel = fmt::format("pointwise/{}", f.function->name);
+      composite.function.fused = f.function->id;
       return true;
     }
     return false;
@@ -266,7 +266,7 @@ class Part {
     return parameter->second.size() == 1 ? parameter->second[0] : parameter->second[k];
   }
 
-  // The mean of the samples (0 for "rms") and the mean of the squares about it.
+  // The mean of the samples (0 where they are not centered) and the mean of the squares about it.
   static std::pair<double, double> moments(bool centered) {
     const auto n = static_cast<double>(kSamples.size());
     double mean = 0;
@@ -306,7 +306,7 @@ class Part {
     return epsilon;
   }
 
-  // With a scale, with or without shift; "rms" without mean.
+  // With a scale, with or without shift.
   bool match_normalization(const Row& y, const Compute& compute, Composite& composite) const {
     std::vector<const Parameter*> choices = {nullptr};
     for (const auto& parameter : parameters_) choices.push_back(&parameter);
@@ -318,8 +318,7 @@ class Part {
           if (!near(y, normalized(centered, scale, shift, 1, 0), 1e-3)) continue;
           const auto epsilon = find_epsilon(centered, scale, shift, compute);
           if (!epsilon) continue;
-          composite.kernel = "normalization";
-          composite.word = centered ? "layer" : "rms";
+          composite.family = centered ? ops::KernelFamily::layer_normalization : ops::KernelFamily::rms_normalization;
           composite.axes = axes_;
           composite.epsilon = *epsilon;
           // ONNX Runtime finds none without a scale, so that a scale that was multiplied into weights is not saved but paid for by the

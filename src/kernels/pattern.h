@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "src/ir/graph.h"
+#include "src/ops/kernel_spec.h"
 
 namespace xflow::cost {
 
 // A part of a graph with one exit that computes a known function of its entry; attention has others beside that.
 struct Composite {
-  std::string kernel;  // "pointwise/gelu_erf", "normalization", "attention"
-  std::string word;    // of a normalisation: "layer", "rms"
-  // Of a fused function: the graph as text (ops/fused_graph.h): "x;1.4142135;div;erf;1;add;x;mul;0.5;mul".
-  std::string spelling;
+  ops::KernelFamily family = ops::KernelFamily::pointwise;  // or a normalisation or attention
+  // Of family pointwise: with its graph as text (ops/fused_graph.h): "x;1.4142135;div;erf;1;add;x;mul;0.5;mul".
+  ops::StepFunction function;
   ir::ValueId entry;
   ir::NodeId exit{};
   std::vector<ir::NodeId> inner;        // without the exit

@@ -124,9 +124,9 @@ Result<TensorSpec> tensor_spec(const ir::TensorType& type) {
   return TensorSpec{type.data_type, *std::move(dims), false};
 }
 
-Result<KernelSpec> kernel_spec(std::string kernel, const Operation& operation) {
+Result<KernelSpec> kernel_spec(KernelFamily family, const Operation& operation) {
   KernelSpec spec;
-  spec.kernel = std::move(kernel);
+  spec.family = family;
   for (std::size_t k = 0; k < operation.operands.size(); ++k) {
     if (!operation.has(k)) continue;
     XFLOW_TRY(TensorSpec tensor, tensor_spec(operation.operands[k]));
@@ -140,7 +140,7 @@ Result<KernelSpec> kernel_spec(std::string kernel, const Operation& operation) {
 }
 
 Result<KernelSpec> pointwise_kernel(std::string_view name, const Operation& operation) {
-  XFLOW_TRY(KernelSpec spec, kernel_spec(fmt::format("pointwise/{}", name), operation));
+  XFLOW_TRY(KernelSpec spec, kernel_spec(KernelFamily::pointwise, operation));
   for (const AttributeSignature& attribute : get(id_of(name)).signature.attributes) {
     if (attribute.kind != AttributeKind::real) continue;
     spec.reals.emplace_back(attribute.name, operation.attributes.real(attribute.name).to_double());
@@ -148,13 +148,7 @@ Result<KernelSpec> pointwise_kernel(std::string_view name, const Operation& oper
   return spec;
 }
 
-Result<KernelSpec> copy_kernel(std::string word, const Operation& operation) {
-  XFLOW_TRY(KernelSpec spec, kernel_spec("copy", operation));
-  spec.word = std::move(word);
-  return spec;
-}
-
-Result<KernelSpec> none_kernel(const Operation& operation) { return kernel_spec("none", operation); }
+Result<KernelSpec> none_kernel(const Operation& operation) { return kernel_spec(KernelFamily::none, operation); }
 
 Result<void> add_integers(KernelSpec& spec, const Operation& operation, std::string_view name) {
   const ir::AttributeValue* value = operation.attributes.find(name);

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/ops/op.h"
 #include "src/ops/operator.h"
 
 namespace xflow::ops {
@@ -53,11 +54,10 @@ Signature pointwise_signature(std::string_view name, int operands, TypeClass typ
 
 Result<TensorSpec> tensor_spec(const ir::TensorType& type);
 // Operands that are present and results filled in.
-Result<KernelSpec> kernel_spec(std::string kernel, const Operation& operation);
-// "pointwise/NAME" with the real attributes of the operator of that name in the order of its signature.
+Result<KernelSpec> kernel_spec(KernelFamily family, const Operation& operation);
+// With the real attributes of the operator of that name in the order of its signature.
 Result<KernelSpec> pointwise_kernel(std::string_view name, const Operation& operation);
-// A kernel that moves data ("copy") or, for `word` "none" costs nothing ("none").
-Result<KernelSpec> copy_kernel(std::string word, const Operation& operation);
+// A kernel that costs nothing.
 Result<KernelSpec> none_kernel(const Operation& operation);
 // Adds the attribute of that name, an integer or a list, which is known.
 Result<void> add_integers(KernelSpec& spec, const Operation& operation, std::string_view name);

@@ -9,8 +9,9 @@ namespace xflow::ops::movement {
 Unexpected ill_typed(std::string message) { return fail(ErrorCode::ill_typed, std::move(message)); }
 Unexpected cannot(const std::string& message) { return fail(ErrorCode::unsupported, "cannot " + message); }
 
-Result<KernelSpec> copy_kernel(const Operation& operation, std::string_view word) {
-  XFLOW_TRY(KernelSpec spec, ops::copy_kernel(std::string(word), operation));
+Result<KernelSpec> copy_kernel(const Operation& operation, std::initializer_list<const char*> words) {
+  XFLOW_TRY(KernelSpec spec, kernel_spec(KernelFamily::copy, operation));
+  for (const char* word : words) spec.words.emplace_back(word, operation.attributes.word(word));
   for (const ir::Attribute& attribute : operation.attributes.list()) {
     if (const auto* real = std::get_if<ir::Real>(&attribute.value)) {
       spec.reals.emplace_back(attribute.name, real->to_double());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,9 +15,9 @@ namespace xflow::ops::movement {
 Unexpected ill_typed(std::string message);
 Unexpected cannot(const std::string& message);  // Error::unsupported: "cannot MESSAGE"
 
-// A kernel "copy" that reads the operands and writes the outputs; `word` says which operator, `integers` are its integer attributes.
-// Error::unsupported while a dimension or attribute is not a known integer.
-Result<KernelSpec> copy_kernel(const Operation& operation, std::string_view word);
+// A kernel that reads the operands and writes the outputs, with all attributes; `words` are those that are words, in the order of the
+// signature. Error::unsupported while a dimension or attribute is not a known integer.
+Result<KernelSpec> copy_kernel(const Operation& operation, std::initializer_list<const char*> words = {});
 
 // The value of an attribute that is a known axis of operand 0.
 std::size_t axis(const Operation& operation, std::string_view name = "axis");

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "src/ops/kernel_text.h"
 #include "src/ops/operator.h"
 
 namespace xflow::ops {
@@ -44,8 +45,6 @@ const std::vector<FusedFunction>& rows() {
 
 using in_double::rows;
 
-std::string_view without_graph(std::string_view name) { return name.substr(0, name.find(':')); }
-
 }  // namespace
 
 std::span<const FusedFunction> fused_functions() { return rows(); }
@@ -53,6 +52,11 @@ std::span<const FusedFunction> fused_functions() { return rows(); }
 const FusedFunction* find_function(std::string_view name) {
   const auto found = std::ranges::find(rows(), name, &FusedFunction::name);
   return found == rows().end() ? nullptr : &*found;
+}
+
+const FusedFunction* find_function(const StepFunction& function) {
+  if (function.fused) return &rows()[static_cast<std::size_t>(*function.fused)];
+  return function.op ? find_function(get(id_of(*function.op)).signature.name) : nullptr;
 }
 
 std::size_t real_count(const FusedFunction& function) {
@@ -75,15 +79,11 @@ std::array<double, 2> complete_reals(const FusedFunction& function, std::span<co
   return result;
 }
 
-bool is_fused_function(std::string_view name) {
-  const FusedFunction* function = find_function(without_graph(name));
-  return function != nullptr && !function->is_operator();
-}
-
-Result<FusedGraph> graph_of_function(std::string_view name) {
-  const std::string_view own = without_graph(name);
-  if (!is_fused_function(own)) return fail(ErrorCode::unsupported, fmt::format("'{}' is neither an operator nor a fused function", own));
-  return parse_fused_graph(own.size() == name.size() ? find_function(own)->graph : name.substr(own.size() + 1));
+Result<FusedGraph> graph_of_function(const StepFunction& function) {
+  const FusedFunction* row = function.fused ? find_function(function) : nullptr;
+  if (row == nullptr || row->is_operator())
+    return fail(ErrorCode::unsupported, fmt::format("'{}' is neither an operator nor a fused function", function_name(function)));
+  return parse_fused_graph(function.graph.empty() ? row->graph : function.graph);
 }
 
 OnnxFunction OnnxFunction::real(std::string_view name, float otherwise) && {

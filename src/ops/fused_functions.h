@@ -14,17 +14,12 @@
 #include <vector>
 
 #include "src/ir/rational.h"
+#include "src/ops/function_id.h"
 #include "src/ops/fused_graph.h"
+#include "src/ops/kernel_spec.h"
 #include "src/ops/spelling.h"
 
 namespace xflow::ops {
-
-// One for each function of one operand, in the order of the table.
-enum class FunctionId : std::uint8_t {
-#define XFLOW_OPERATOR_FUNCTION(NAME, TYPES, VALUE, LIBRARIES) NAME,
-#define XFLOW_FUSED_FUNCTION(NAME, TYPES, GRAPH, VALUE, LIBRARIES) NAME,
-#include "src/ops/fused_functions.def"
-};
 
 struct FusedFunction {
   FunctionId id{};
@@ -40,6 +35,7 @@ struct FusedFunction {
 std::span<const FusedFunction> fused_functions();
 // By the name in kernels; nothing where there is no row.
 const FusedFunction* find_function(std::string_view name);
+const FusedFunction* find_function(const StepFunction& function);
 inline std::string_view name(FunctionId id) { return fused_functions()[static_cast<std::size_t>(id)].name; }
 
 // How many real attributes a function has, and the first two, those that are not given as the operator's
@@ -47,12 +43,9 @@ inline std::string_view name(FunctionId id) { return fused_functions()[static_ca
 std::size_t real_count(const FusedFunction& function);
 std::array<double, 2> complete_reals(const FusedFunction& function, std::span<const double> given);
 
-// Whether this names a function that is several operators: "gelu_erf", also with the graph that a model has
-// for it behind ":".
-bool is_fused_function(std::string_view name);
-// Its graph: "gelu_erf:x;...": the one behind ":", otherwise that of its row. Error::unsupported where no row
-// has the name: "'foo' is neither an operator nor a fused function".
-Result<FusedGraph> graph_of_function(std::string_view name);
+// The graph of a function that is several operators: the one that a model has for it, otherwise that of its row.
+// Error::unsupported for one that is not: "'foo' is neither an operator nor a fused function".
+Result<FusedGraph> graph_of_function(const StepFunction& function);
 
 // An ONNX operator that is several operators of the IR, in one of the forms that it has.
 struct OnnxFunction {

@@ -55,7 +55,7 @@ struct IdentityKernel {
 
   static std::vector<Spelling> spellings() { return {}; }
 
-  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, "identity_kernel"); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(IdentityKernel)

@@ -238,6 +238,15 @@ ir::OperatorId id_of(std::string_view name) {
   return *id;
 }
 
+ir::OperatorId id_of(Op op) {
+  static const std::vector<ir::OperatorId> kIds = [] {
+    std::vector<ir::OperatorId> ids(registry().size());
+    for (std::size_t k = 0; k < ids.size(); ++k) ids[static_cast<std::size_t>(registry()[k].op)] = static_cast<ir::OperatorId>(k);
+    return ids;
+  }();
+  return kIds[static_cast<std::size_t>(op)];
+}
+
 Result<ir::Attributes> complete_attributes(const Operator& op, ir::Attributes attributes) {
   const std::vector<AttributeSignature>& expected = op.signature.attributes;
   const auto ill_typed = [&](std::string message) { return in_operator(op, Error{ErrorCode::ill_typed, std::move(message), {}}); };

@@ -7,7 +7,8 @@
 //   float_effect()                    -> FloatEffect       what it does to floating point numbers: NaN, infinities, -0, rounding
 //   semantics(Builder&, const Operation&, int output, std::span<const Poly> index) -> Expr     the element of an output at `index`
 //   spellings()                       -> std::vector<Spelling>   the ONNX operators that are exactly this one (may be empty)
-//   kernel(const Operation&)          -> Result<KernelSpec>      what a device is asked to time; all dimensions are constants here
+//   kernel(const Operation&)          -> Result<KernelSpec>      what a device is asked to time; all dimensions are constants here.
+//                                                                The operator itself is filled in.
 //
 // and ends with XFLOW_OPERATOR_DEFINITION(T). A missing part is a compile error (the concept OperatorStruct).
 #pragma once
@@ -106,6 +107,7 @@ class Typing {
 
 // A type-erased operator.
 struct Operator {
+  Op op{};
   Signature signature;
   Result<std::vector<ir::TensorType>> (*type)(Typing&, const Operation&);
   FloatEffect float_effect;
@@ -124,20 +126,29 @@ concept OperatorStruct = requires(Typing& typing, Builder& builder, const Operat
   { T::kernel(operation) } -> std::same_as<Result<KernelSpec>>;
 };
 
-template <OperatorStruct T>
+// The kernel of an operation of `T`, which is `op`; one that costs nothing has no operator.
+template <OperatorStruct T, Op op>
+Result<KernelSpec> kernel_of_operator(const Operation& operation) {
+  XFLOW_TRY(KernelSpec spec, T::kernel(operation));
+  if (!spec.is(KernelFamily::none)) spec.function.op = op;
+  return spec;
+}
+
+template <OperatorStruct T, Op op>
 Operator make_operator() {
-  return Operator{T::signature(), &T::type, T::float_effect(), &T::semantics, &T::spellings, &T::kernel};
+  return Operator{op, T::signature(), &T::type, T::float_effect(), &T::semantics, &T::spellings, &kernel_of_operator<T, op>};
 }
 
 // Ends an operator's file; ops.def has the line XFLOW_OPERATOR(T).
 #define XFLOW_OPERATOR_DEFINITION(T) \
-  Operator define_##T() { return make_operator<T>(); }
+  Operator define_##T() { return make_operator<T, Op::T>(); }
 
 // The registry: all operators of ops.def, numbered in the order of their names.
 std::span<const Operator> all_operators();
 const Operator& get(ir::OperatorId id);
 std::optional<ir::OperatorId> find_operator(std::string_view name);
 ir::OperatorId id_of(std::string_view name);  // the name is known to exist; assert otherwise
+ir::OperatorId id_of(Op op);
 
 // Checks operands (number, types, ranks known) and attributes (names, kinds; defaults filled in) against the signature, types the operation
 // and interns it. Errors are ill_typed and say what was expected: "matmul: expected ..., found ...".

@@ -99,9 +99,8 @@ Expr reduce_maximum(Builder& builder, const Operation& operation, std::span<cons
   });
 }
 
-Result<KernelSpec> reduce_kernel(std::string word, const Operation& operation) {
-  XFLOW_TRY(KernelSpec spec, kernel_spec("reduce", operation));
-  spec.word = std::move(word);
+Result<KernelSpec> reduce_kernel(const Operation& operation) {
+  XFLOW_TRY(KernelSpec spec, kernel_spec(KernelFamily::reduction, operation));
   XFLOW_CHECK(add_integers(spec, operation, "axes"));
   XFLOW_CHECK(add_integers(spec, operation, "keep_dims"));
   return spec;

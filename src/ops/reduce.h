@@ -27,7 +27,7 @@ Expr reduce_sum(Builder& builder, const Operation& operation, std::span<const ir
 Expr reduce_maximum(Builder& builder, const Operation& operation, std::span<const ir::Poly> index, const ReduceElement& element);
 
 // Kernel "reduce" of that word.
-Result<KernelSpec> reduce_kernel(std::string word, const Operation& operation);
+Result<KernelSpec> reduce_kernel(const Operation& operation);
 
 // Where an ONNX reduction has its axes.
 enum class AxesForm { attribute, input };

@@ -71,8 +71,8 @@ class Planner {
   }
 
   void add(const CoveredLaunch& launch) {
-    const bool reorder = launch.spec.kernel == "reorder";
-    if (launch.spec.kernel == "none") return add_free(launch);
+    const bool reorder = launch.spec.is(ops::KernelFamily::reorder);
+    if (launch.spec.is(ops::KernelFamily::none)) return add_free(launch);
     if (!reorder) plan_.nodes += launch.nodes.size();
     if (!launch.refusal.empty()) {
       plan_.refusals.push_back(launch.refusal);

@@ -10,6 +10,8 @@
 #include <functional>
 
 #include "src/cost/live_cost.h"
+#include "src/ops/kernel_text.h"
+#include "src/ops/op.h"
 #include "src/ops/operator.h"
 
 namespace xflow::cost {
@@ -27,19 +29,18 @@ class TableDevice final : public Device {
  public:
   TableDevice() { info_.name = "table"; }
   const DeviceInfo& info() const override { return info_; }
-  bool chooses_layout(const ops::KernelSpec& spec) const override { return spec.kernel == "convolution"; }
+  bool chooses_layout(const ops::KernelSpec& spec) const override { return spec.is(ops::Op::Conv); }
   bool works_in(const ops::KernelSpec& spec, Layout layout) const override {
-    return layout == Layout::plain ||
-           (layout == Layout::channels_last && (spec.kernel.starts_with("pointwise/") || spec.kernel == "pool_max"));
+    return layout == Layout::plain || (layout == Layout::channels_last && (is_pointwise(spec) || spec.is(ops::Op::MaxPool)));
   }
   bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const override {
-    if (fusion && !fusion(post.name)) return false;
-    return base.kernel == "convolution" || base.kernel == "matmul" || base.kernel.starts_with("pointwise/");
+    if (fusion && !fusion(ops::step_name(post))) return false;
+    return base.is(ops::Op::Conv) || base.is(ops::Op::Matmul) || is_pointwise(base);
   }
   Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override {
     ++measured;
     const double cost = price(spec);
-    if (cost < 0) return fail(ErrorCode::unsupported, fmt::format("cannot run {} here", spec.kernel));
+    if (cost < 0) return fail(ErrorCode::unsupported, fmt::format("cannot run {} here", ops::kernel_name(spec)));
     KernelCost result{{cost * (1 + slowdown)}, {0}, 1, layout, layout, slowdown};
     if (layout == Layout::any) result.operands = result.results = Layout::channels_last;
     return result;
@@ -55,8 +56,8 @@ class TableDevice final : public Device {
   // 100 a convolution or product, 10 for anything else, and 1 for each post-operation; reorders cost 7.
   static double usual(const ops::KernelSpec& spec) {
     const auto post = static_cast<double>(spec.post.size());
-    if (spec.kernel == "convolution" || spec.kernel == "matmul") return 100 + post;
-    if (spec.kernel == "reorder") return 7;
+    if (spec.is(ops::Op::Conv) || spec.is(ops::Op::Matmul)) return 100 + post;
+    if (spec.is(ops::KernelFamily::reorder)) return 7;
     return 10 + post;
   }
 
@@ -164,7 +165,7 @@ TEST_F(CoverTest, EachConvolutionOfASumAddsOneOther) {
 
 TEST_F(CoverTest, FusesOnlyWhereThatIsFaster) {
   device.price = [](const ops::KernelSpec& spec) {
-    return TableDevice::usual(spec) + (spec.kernel == "convolution" ? 50.0 * static_cast<double>(spec.post.size()) : 0);
+    return TableDevice::usual(spec) + (spec.is(ops::Op::Conv) ? 50.0 * static_cast<double>(spec.post.size()) : 0);
   };
   const ValueId y = op("relu", {bias(convolution(input({1, 8, 6, 6})))});
   EXPECT_EQ(kernels(Graph{{y}}),
@@ -173,7 +174,7 @@ TEST_F(CoverTest, FusesOnlyWhereThatIsFaster) {
 
 TEST_F(CoverTest, FusesTheBiasAloneWhereTheRestIsSlower) {
   device.price = [](const ops::KernelSpec& spec) {
-    return TableDevice::usual(spec) + (spec.kernel == "convolution" && spec.post.size() > 1 ? 1000 : 0);
+    return TableDevice::usual(spec) + (spec.is(ops::Op::Conv) && spec.post.size() > 1 ? 1000 : 0);
   };
   const ValueId y = op("tanh", {op("exp", {bias(convolution(input({1, 8, 6, 6})))})});
   EXPECT_EQ(kernels(Graph{{y}}),
@@ -366,7 +367,7 @@ TEST_F(CoverTest, NodesOfUnknownOrImpossibleSizeAreRefused) {
 }
 
 TEST_F(CoverTest, WhatTheDeviceCannotRunIsNeverFree) {
-  device.price = [](const ops::KernelSpec& spec) { return spec.kernel == "pointwise/erf" ? -1 : TableDevice::usual(spec); };
+  device.price = [](const ops::KernelSpec& spec) { return spec.is(ops::Op::Erf) ? -1 : TableDevice::usual(spec); };
   const ValueId x = input({4, 8});
   const Graph one{{op("erf", {op("transpose", {x}, {{"perm", ir::polys(std::vector<std::int64_t>{1, 0})}})})}};
   const Graph two{{op("erf", {op("erf", {x})})}};

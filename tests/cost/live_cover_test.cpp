@@ -7,6 +7,8 @@
 #include <random>
 
 #include "src/cost/cover.h"
+#include "src/ops/kernel_text.h"
+#include "src/ops/op.h"
 #include "src/ops/operator.h"
 
 namespace xflow::cost {
@@ -23,19 +25,20 @@ class ScatteredDevice final : public Device {
  public:
   ScatteredDevice() { info_.name = "scattered"; }
   const DeviceInfo& info() const override { return info_; }
-  bool chooses_layout(const ops::KernelSpec& spec) const override { return spec.kernel == "convolution"; }
+  bool chooses_layout(const ops::KernelSpec& spec) const override { return spec.is(ops::Op::Conv); }
   bool works_in(const ops::KernelSpec& spec, Layout layout) const override {
-    return layout == Layout::plain || (spec.kernel != "matmul" && scatter(spec.kernel, static_cast<unsigned>(layout)) % 3 != 0);
+    return layout == Layout::plain ||
+           (!spec.is(ops::Op::Matmul) && scatter(ops::kernel_name(spec), static_cast<unsigned>(layout)) % 3 != 0);
   }
   bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const override {
-    return base.kernel == "convolution" || base.kernel == "matmul" || base.kernel.starts_with("pointwise/")
-               ? scatter(base.kernel + post.name, base.post.size()) % 4 != 0
+    return base.is(ops::Op::Conv) || base.is(ops::Op::Matmul) || is_pointwise(base)
+               ? scatter(ops::kernel_name(base) + ops::step_name(post), base.post.size()) % 4 != 0
                : false;
   }
   bool has_attention(const ops::KernelSpec& spec) const override { return scatter(ops::to_string(spec), 1) % 4 != 0; }
   Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override {
-    if (spec.kernel == "attention") ++attentions;
-    if (spec.kernel == "pointwise/erf") return fail(ErrorCode::unsupported, "cannot run erf here");
+    if (spec.is(ops::KernelFamily::attention)) ++attentions;
+    if (spec.is(ops::Op::Erf)) return fail(ErrorCode::unsupported, "cannot run erf here");
     const std::uint64_t h = scatter(ops::to_string(spec), static_cast<unsigned>(layout));
     KernelCost cost{{1 + static_cast<double>(h % 100'000) / 7}, {0}, 1, layout, layout};
     if (layout == Layout::any) {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "src/cost/cover.h"
+#include "src/ops/op.h"
 #include "src/ops/operator.h"
 #include "tests/kernels/random_device.h"
 
@@ -145,7 +146,7 @@ TEST(Price, OfAChainIsNeverBelowThatOfTheChainWithoutSomeOfIt) {
 TEST(Price, IsWhatWasMeasuredWhereMeasurementsAgree) {
   // Each operator takes time of its own, and fused ones take less than apart: nothing is raised.
   const auto true_time = [](const ops::KernelSpec& spec, double) {
-    return (spec.kernel == "convolution" ? 100.0 : 10.0) + static_cast<double>(spec.post.size());
+    return (spec.is(ops::Op::Conv) ? 100.0 : 10.0) + static_cast<double>(spec.post.size());
   };
   RandomDevice device(1, true_time);
   Chains chains(1);

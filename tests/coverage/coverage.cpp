@@ -12,6 +12,7 @@
 #include "src/cost/live_cost.h"
 #include "src/devices/profile/profile_device.h"
 #include "src/eval/evaluate.h"
+#include "src/ops/op.h"
 #include "src/ops/operator.h"
 #include "src/optimizer/load_rules.h"
 #include "src/rules/apply.h"
@@ -49,12 +50,12 @@ class RooflineDevice final : public cost::Device {
   bool works_in(const ops::KernelSpec& spec, cost::Layout layout) const override { return plain_.works_in(spec, layout); }
   bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const override { return plain_.can_fuse(base, post); }
   Result<cost::KernelCost> measure(const ops::KernelSpec& spec, cost::Layout layout) override {
-    if (spec.kernel == "matmul") {
+    if (spec.is(ops::Op::Matmul)) {
       auto cost = plain_.measure(spec, layout);
       if (cost) cost->median.value = std::max(cost->median.value, roofline_.least_product);
       return cost;
     }
-    if (spec.kernel != "convolution") return plain_.measure(spec, layout);
+    if (!spec.is(ops::Op::Conv)) return plain_.measure(spec, layout);
     const std::vector<std::int64_t>& weight = spec.operands[1].dims;
     const bool small = std::all_of(weight.begin() + 2, weight.end(), [](std::int64_t size) { return size <= 3; });
     auto cost = (small ? quick_ : plain_).measure(spec, layout);

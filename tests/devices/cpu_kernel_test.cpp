@@ -1,4 +1,5 @@
 // Pooling, reductions, softmax, normalisations and copies that are timed compute what their specs say.
+#include "src/ops/kernel_text.h"
 #include "tests/devices/cpu_kernels.h"
 
 namespace xflow::cost::cpu {
@@ -12,8 +13,7 @@ TEST(CpuPool, ComputesItsSpec) {
   const Values x = random_values(x_dims, 1);
   for (const std::string kernel : {"pool_max", "pool_average"}) {
     for (const std::int64_t include : {0, 1}) {
-      KernelSpec spec;
-      spec.kernel = kernel;
+      KernelSpec spec = ops::kernel_named(kernel);
       spec.operands = {tensor(x_dims)};
       spec.results = {tensor(y_dims)};
       spec.integers = {
@@ -64,9 +64,7 @@ TEST(CpuReduce, ComputesItsSpec) {
         v = word == "max" ? std::max(v, e) : word == "min" ? std::min(v, e) : word == "l2" ? v + e * e : v + e;
       });
       for (double& v : y) v = word == "mean" ? v / n : word == "l2" ? std::sqrt(v) : v;
-      KernelSpec spec;
-      spec.kernel = "reduce";
-      spec.word = word;
+      KernelSpec spec = ops::kernel_named("reduce", word);
       spec.operands = {tensor(dims)};
       spec.results = {tensor(kept)};
       spec.integers = {{"axes", axes}, {"keep_dims", {1}}};
@@ -82,8 +80,7 @@ TEST(CpuSoftmax, ComputesItsSpec) {
   const Dims dims = {3, 5, 17};
   const Values x = random_values(dims, 1);
   for (const std::int64_t axis : {1, 2}) {
-    KernelSpec spec;
-    spec.kernel = "softmax";
+    KernelSpec spec = ops::kernel_named("softmax");
     spec.operands = {tensor(dims)};
     spec.results = {tensor(dims)};
     spec.integers = {{"axis", {axis}}};
@@ -107,9 +104,7 @@ TEST(CpuNormalization, ComputesItsSpec) {
   const Values scale = random_values({70}, 2);
   const Values shift = random_values({70}, 3);
   for (const std::string word : {"layer", "rms"}) {
-    KernelSpec spec;
-    spec.kernel = "normalization";
-    spec.word = word;
+    KernelSpec spec = ops::kernel_named("normalization", word);
     spec.operands = {tensor(dims), tensor({70}, true), tensor({70}, true)};
     spec.results = {tensor(dims)};
     spec.integers = {{"axes", {2}}};
@@ -130,9 +125,7 @@ TEST(CpuNormalization, ComputesItsSpec) {
 
 KernelSpec copy(const std::string& word, std::vector<TensorSpec> operands, std::vector<TensorSpec> results,
                 std::vector<std::pair<std::string, Dims>> integers) {
-  KernelSpec spec;
-  spec.kernel = "copy";
-  spec.word = word;
+  KernelSpec spec = ops::kernel_named("copy", word);
   spec.operands = std::move(operands);
   spec.results = std::move(results);
   spec.integers = std::move(integers);

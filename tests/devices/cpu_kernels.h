@@ -8,6 +8,7 @@
 #include <random>
 
 #include "src/devices/cpu/cpu_device.h"
+#include "src/ops/kernel_text.h"
 
 namespace xflow::cost::cpu {
 
@@ -101,8 +102,7 @@ struct Convolution {
   Dims strides = {1, 1}, begins = {0, 0}, ends = {0, 0}, dilations = {1, 1};
 
   KernelSpec spec(const char* kernel) const {
-    KernelSpec spec;
-    spec.kernel = kernel;
+    KernelSpec spec = ops::kernel_named(kernel);
     spec.operands = {tensor(x), tensor(w, true)};
     spec.results = {tensor(y)};
     spec.integers = {
@@ -208,8 +208,7 @@ inline const std::vector<Function>& loop_functions() {
 }
 
 inline KernelSpec pointwise(const std::string& operation, std::vector<TensorSpec> operands, const Dims& result, const Values& reals = {}) {
-  KernelSpec spec;
-  spec.kernel = "pointwise/" + operation;
+  KernelSpec spec = ops::kernel_named("pointwise/" + operation);
   spec.operands = std::move(operands);
   spec.results = {tensor(result)};
   if (operation == "clip") {

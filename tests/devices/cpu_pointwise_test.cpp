@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "tests/devices/cpu_kernels.h"
+#include "tests/ops/made_kernel.h"
 
 namespace xflow::cost::cpu {
 namespace {
@@ -53,7 +54,8 @@ TEST(CpuPointwise, RunsChainsInBlocks) {
   const Dims dims = {3, 48, 11, 9};
   const Dims channel = {1, 48, 1, 1};
   KernelSpec spec = pointwise("add", {tensor(dims), tensor({}, true)}, dims);
-  spec.post = {{"clip", {0, 6}, {}}, {"mul", {}, {tensor(dims)}}, {"div", {}, {tensor({1}, true)}}, {"sub@1", {}, {tensor(channel, true)}}};
+  spec.post = {ops::made_step("clip", {0, 6}), ops::made_step("mul", {}, {tensor(dims)}), ops::made_step("div", {}, {tensor({1}, true)}),
+               ops::made_step("sub@1", {}, {tensor(channel, true)})};
   const Values x = random_values(dims, 1, -5, 5);
   const Values c = random_values(channel, 2);
   Values y = mapped([](double v) { return v * clip(v + 3, 0, 6) / 6; }, x);

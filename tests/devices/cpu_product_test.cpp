@@ -5,6 +5,7 @@
 #include "src/devices/cpu/convert_kernel.h"
 #include "src/ir/constant.h"
 #include "tests/devices/cpu_kernels.h"
+#include "tests/ops/made_kernel.h"
 
 namespace xflow::cost::cpu {
 namespace {
@@ -23,7 +24,8 @@ TEST(CpuConvolution, FusesBiasResidualAndActivation) {
   for (const Convolution& c : convolutions()) {
     const Dims channel = {1, c.y[1], 1, 1};
     KernelSpec spec = c.spec("convolution");
-    spec.post = {{"add", {}, {tensor(channel, true)}}, {"mul", {}, {tensor(channel, true)}}, {"add", {}, {tensor(c.y)}}, {"relu", {}, {}}};
+    spec.post = {ops::made_step("add", {}, {tensor(channel, true)}), ops::made_step("mul", {}, {tensor(channel, true)}),
+                 ops::made_step("add", {}, {tensor(c.y)}), ops::made_step("relu")};
     const Values x = random_values(c.x, 1);
     const Values w = random_values(c.w, 2);
     const Values bias = random_values(channel, 3);
@@ -46,7 +48,7 @@ TEST(CpuConvolution, FusesEveryActivation) {
   for (const Function& f : unary_functions()) {
     if (f.name == "round") continue;  // a sum in another order rounds to another integer
     KernelSpec spec = c.spec("convolution");
-    const PostOperation post{f.name, f.reals, {}};
+    const PostOperation post = ops::made_step(f.name, f.reals);
     ASSERT_TRUE(device().can_fuse(spec, post)) << f.name;
     spec.post = {post};
     expect_computes(spec, Layout::any, {x, w}, {mapped(f.f, plain)}, 1e-4);
@@ -71,7 +73,7 @@ TEST(CpuConvolution, SubtractsAndDividesInBothOrders) {
     const std::string& operation = example.first;
     const auto& f = example.second;
     KernelSpec spec = c.spec("convolution");
-    spec.post = {{"add", {}, {tensor({1, 1, 1, 1}, true)}}, {operation, {}, {tensor(channel, true)}}};
+    spec.post = {ops::made_step("add", {}, {tensor({1, 1, 1, 1}, true)}), ops::made_step(operation, {}, {tensor(channel, true)})};
     Values y = plain;
     for_each_index(c.y, [&](const Dims& i) { y[row_major(c.y, i)] = f(y[row_major(c.y, i)] + 0.25, broadcast(other, channel, i)); });
     expect_computes(spec, Layout::any, {x, w, {0.25}, other}, {y});
@@ -101,8 +103,7 @@ TEST(CpuMatmul, ComputesItsSpec) {
   for (const Case& c : {Case{{5, 7}, {7, 9}, {5, 9}, true}, Case{{2, 3, 5, 7}, {7, 9}, {2, 3, 5, 9}, true},
                         Case{{2, 3, 5, 7}, {2, 3, 7, 4}, {2, 3, 5, 4}, false}, Case{{3, 5, 7}, {1, 7, 4}, {3, 5, 4}, false},
                         Case{{5, 7}, {3, 7, 4}, {3, 5, 4}, true}, Case{{1, 64}, {64, 32}, {1, 32}, true}}) {
-    KernelSpec spec;
-    spec.kernel = "matmul";
+    KernelSpec spec = ops::kernel_named("matmul");
     spec.operands = {tensor(c.a), tensor(c.b, c.constant)};
     spec.results = {tensor(c.y)};
     const Values a = random_values(c.a, 1);
@@ -111,7 +112,8 @@ TEST(CpuMatmul, ComputesItsSpec) {
     expect_computes(spec, Layout::plain, {a, b}, {y});
 
     const Dims bias_dims = {c.y.back()};
-    spec.post = {{"add", {}, {tensor(bias_dims, true)}}, {"add", {}, {tensor(c.y)}}, {"gelu_erf", {}, {}}};
+    spec.post = {ops::made_step("add", {}, {tensor(bias_dims, true)}), ops::made_step("add", {}, {tensor(c.y)}),
+                 ops::made_step("gelu_erf")};
     const Values bias = random_values(bias_dims, 3);
     const Values residual = random_values(c.y, 4);
     Values fused = y;
@@ -125,11 +127,10 @@ TEST(CpuMatmul, ComputesItsSpec) {
 }
 
 TEST(CpuMatmul, KeepsTheRankForPostOperationsThatBroadcastWithinIt) {
-  KernelSpec spec;
-  spec.kernel = "matmul";
+  KernelSpec spec = ops::kernel_named("matmul");
   spec.operands = {tensor({2, 5, 7}), tensor({7, 4}, true)};
   spec.results = {tensor({2, 5, 4})};
-  spec.post = {{"add", {}, {tensor({5, 4})}}};  // the same for both batches
+  spec.post = {ops::made_step("add", {}, {tensor({5, 4})})};  // the same for both batches
   const Values a = random_values({2, 5, 7}, 1);
   const Values b = random_values({7, 4}, 2);
   const Values c = random_values({5, 4}, 3);
@@ -149,7 +150,7 @@ std::set<std::string> implementations(const KernelSpec& spec, Layout layout) {
 TEST(CpuConvolution, MayAddAResidualInPlace) {
   const Convolution c{.x = {1, 16, 8, 8}, .w = {16, 16, 1, 1}, .y = {1, 16, 8, 8}};
   KernelSpec spec = c.spec("convolution");
-  spec.post = {{"add", {}, {tensor(c.y)}}, {"relu", {}, {}}};
+  spec.post = {ops::made_step("add", {}, {tensor(c.y)}), ops::made_step("relu")};
   const auto names = implementations(spec, Layout::channels_last);
   EXPECT_TRUE(std::ranges::any_of(names, [](const std::string& name) { return name.ends_with("+sum"); }));
   EXPECT_TRUE(std::ranges::any_of(names, [](const std::string& name) { return !name.ends_with("+sum"); }));
@@ -165,18 +166,17 @@ TEST(CpuConvolution, OfWindowsThatArePaddingAloneStandsAlone) {
   const Values x = random_values(c.x, 1);
   const Values w = random_values(c.w, 2);
   expect_computes(spec, Layout::channels_last, {x, w}, {naive_convolution(c, x, w)});
-  spec.post = {{"add", {}, {tensor(c.y)}}, {"neg", {}, {}}};
+  spec.post = {ops::made_step("add", {}, {tensor(c.y)}), ops::made_step("neg")};
   const auto fused = device().build(spec, Layout::channels_last);
   ASSERT_FALSE(fused);
   EXPECT_NE(fused.error().text().find("post-operations where a window is all padding"), std::string::npos) << fused.error().text();
 }
 
 TEST(CpuMatmul, WithConstantWeightsMayBeAnInnerProduct) {
-  KernelSpec spec;
-  spec.kernel = "matmul";
+  KernelSpec spec = ops::kernel_named("matmul");
   spec.operands = {tensor({2, 5, 16}), tensor({16, 24}, true)};
   spec.results = {tensor({2, 5, 24})};
-  spec.post = {{"add", {}, {tensor({24}, true)}}, {"relu", {}, {}}};
+  spec.post = {ops::made_step("add", {}, {tensor({24}, true)}), ops::made_step("relu")};
   const auto is_inner_product = [](const std::string& name) { return name.starts_with("inner_product:"); };
   EXPECT_TRUE(std::ranges::any_of(implementations(spec, Layout::plain), is_inner_product));
   const Values x = random_values({2, 5, 16}, 1);
@@ -211,7 +211,7 @@ TEST(CpuHalf, ConvertsEveryHalfAndRoundsToNearest) {
 TEST(CpuHalf, ConvolutionsAreConvertedComputedAndConvertedBack) {
   const Convolution c{.x = {1, 16, 8, 8}, .w = {16, 16, 1, 1}, .y = {1, 16, 8, 8}};
   KernelSpec spec = c.spec("convolution");
-  spec.post = {{"add", {}, {tensor(c.y)}}, {"relu", {}, {}}};
+  spec.post = {ops::made_step("add", {}, {tensor(c.y)}), ops::made_step("relu")};
   for (TensorSpec* tensor : {&spec.operands[0], &spec.operands[1], &spec.results[0], &spec.post[0].operands[0]}) {
     tensor->data_type = DataType::float16;
   }

@@ -10,6 +10,7 @@
 #include "src/devices/cpu/block_functions.h"
 #include "src/devices/gpu/kernels.h"
 #include "tests/devices/cpu_kernels.h"
+#include "tests/ops/made_kernel.h"
 
 namespace xflow::cost::cpu {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 template <typename T>
 void expect_block(const ops::FusedFunction& function, ir::DataType type, double tolerance) {
   SCOPED_TRACE(function.name);
-  const auto block = find_block_operator(function.name, type, type);
+  const auto block = find_block_operator(ops::step_named(function.name).function, type, type);
   ASSERT_TRUE(block);
   EXPECT_EQ(block->operands, 1);
   EXPECT_EQ(static_cast<std::size_t>(block->reals), ops::real_count(function));
@@ -47,15 +48,16 @@ TEST(FusedFunctionLoops, ComputeEveryRow) {
 TEST(FusedFunctionLoops, AreThereForIntegersWhereTheTableSaysNumeric) {
   std::set<std::string_view> numeric;
   for (const ops::FusedFunction& function : ops::fused_functions())
-    if (find_block_operator(function.name, ir::DataType::int32, ir::DataType::int32)) numeric.insert(function.name);
+    if (find_block_operator(ops::step_named(function.name).function, ir::DataType::int32, ir::DataType::int32))
+      numeric.insert(function.name);
   for (const char* name : {"abs", "clip", "identity", "neg", "relu", "sign", "square"}) EXPECT_TRUE(numeric.contains(name)) << name;
   for (const char* name : {"exp", "floor", "hard_swish", "sigmoid"}) EXPECT_FALSE(numeric.contains(name)) << name;
 }
 
 TEST(FusedFunctionLoops, AreNotThereForOtherNames) {
-  EXPECT_FALSE(find_block_operator("swoosh", ir::DataType::float32, ir::DataType::float32));
+  EXPECT_FALSE(find_block_operator(ops::step_named("swoosh").function, ir::DataType::float32, ir::DataType::float32));
   KernelSpec spec = pointwise("relu", {tensor({4})}, {4});
-  spec.post = {{"swoosh", {}, {}}};
+  spec.post = {ops::made_step("swoosh")};
   EXPECT_FALSE(device().can_fuse(pointwise("relu", {tensor({4})}, {4}), spec.post[0]));
   const auto cost = device().measure(spec, Layout::plain);
   ASSERT_FALSE(cost);
@@ -73,7 +75,7 @@ TEST(FusedFunctionsOfOneDnn, ComputeTheirScalarFunction) {
   for (const ops::FusedFunction& function : ops::fused_functions()) {
     SCOPED_TRACE(function.name);
     KernelSpec spec = c.spec("convolution");
-    PostOperation post{std::string(function.name), {}, {}};
+    PostOperation post = ops::made_step(function.name);
     if (ops::real_count(function) > 0) post.reals = {0.25};
     if (ops::real_count(function) > 1) post.reals = {0.25, 0.5};
     if (!device().can_fuse(spec, post)) continue;

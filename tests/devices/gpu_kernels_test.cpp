@@ -3,6 +3,7 @@
 
 #include "src/devices/device_plugin.h"
 #include "src/devices/gpu/kernels.h"
+#include "tests/ops/made_kernel.h"
 #include "tests/places.h"
 
 namespace xflow::cost::gpu {
@@ -17,17 +18,13 @@ TensorSpec tensor_of(std::vector<std::int64_t> dims, DataType type = DataType::f
 
 KernelSpec matmul(std::vector<std::int64_t> left, std::vector<std::int64_t> right, std::vector<std::int64_t> result,
                   std::vector<PostOperation> post = {}) {
-  return {"matmul", "", {tensor_of(std::move(left)), tensor_of(std::move(right))}, {tensor_of(std::move(result))}, {}, {}, std::move(post)};
+  return ops::made_kernel("matmul", "", {tensor_of(std::move(left)), tensor_of(std::move(right))}, {tensor_of(std::move(result))}, {}, {},
+                          std::move(post));
 }
 
 KernelSpec convolution(std::vector<PostOperation> post = {}) {
-  return {"convolution",
-          "",
-          {tensor_of({2, 8, 14, 12}), tensor_of({16, 4, 3, 3})},
-          {tensor_of({2, 16, 7, 6})},
-          {{"strides", {2, 2}}, {"pads", {1, 0, 1, 1}}, {"dilations", {1, 1}}, {"groups", {2}}},
-          {},
-          std::move(post)};
+  return ops::made_kernel("convolution", "", {tensor_of({2, 8, 14, 12}), tensor_of({16, 4, 3, 3})}, {tensor_of({2, 16, 7, 6})},
+                          {{"strides", {2, 2}}, {"pads", {1, 0, 1, 1}}, {"dilations", {1, 1}}, {"groups", {2}}}, {}, std::move(post));
 }
 
 TEST(GpuProduct, HasTheStridesOfItsBatches) {
@@ -50,10 +47,10 @@ TEST(GpuProduct, OfWeightsIsOneOfAllRows) {
 }
 
 TEST(GpuProduct, HasTheEpiloguesOfItsLibraryAndNoOthers) {
-  const PostOperation bias{"add", {}, {tensor_of({5})}};
-  const PostOperation residual{"add", {}, {tensor_of({3, 5})}};
+  const PostOperation bias = ops::made_step("add", {}, {tensor_of({5})});
+  const PostOperation residual = ops::made_step("add", {}, {tensor_of({3, 5})});
   const auto with = [](std::vector<PostOperation> post) { return product_of(matmul({3, 4}, {4, 5}, {3, 5}, std::move(post))); };
-  const auto all = with({bias, residual, {"relu", {}, {}}});
+  const auto all = with({bias, residual, ops::made_step("relu")});
   ASSERT_TRUE(all);
   EXPECT_EQ(all->bias, 2U);
   EXPECT_EQ(all->residual, 3U);
@@ -62,15 +59,15 @@ TEST(GpuProduct, HasTheEpiloguesOfItsLibraryAndNoOthers) {
   ASSERT_TRUE(other_order);
   EXPECT_EQ(other_order->residual, 2U);
   EXPECT_EQ(other_order->bias, 3U);
-  EXPECT_EQ(with({{"gelu_tanh", {}, {}}})->activation, Activation::gelu_tanh);
+  EXPECT_EQ(with({ops::made_step("gelu_tanh")})->activation, Activation::gelu_tanh);
   EXPECT_FALSE(with({bias, bias}));
   EXPECT_FALSE(with({residual, residual}));
-  EXPECT_FALSE(with({{"relu", {}, {}}, bias})) << "nothing follows an activation";
-  EXPECT_FALSE(with({{"gelu_erf", {}, {}}})) << "cuBLASLt's gelu is by tanh";
-  EXPECT_FALSE(with({{"sigmoid", {}, {}}}));
-  EXPECT_FALSE(with({{"mul", {}, {tensor_of({5})}}}));
-  EXPECT_FALSE(with({{"add", {}, {tensor_of({3, 1})}}}));
-  EXPECT_FALSE(with({{"sub", {}, {tensor_of({5})}}}));
+  EXPECT_FALSE(with({ops::made_step("relu"), bias})) << "nothing follows an activation";
+  EXPECT_FALSE(with({ops::made_step("gelu_erf")})) << "cuBLASLt's gelu is by tanh";
+  EXPECT_FALSE(with({ops::made_step("sigmoid")}));
+  EXPECT_FALSE(with({ops::made_step("mul", {}, {tensor_of({5})})}));
+  EXPECT_FALSE(with({ops::made_step("add", {}, {tensor_of({3, 1})})}));
+  EXPECT_FALSE(with({ops::made_step("sub", {}, {tensor_of({5})})}));
 }
 
 TEST(GpuProduct, IsOfTypesThatItsLibraryHas) {
@@ -104,31 +101,28 @@ TEST(GpuConvolution, HasWhatItsLibraryIsAskedFor) {
 
 TEST(GpuConvolution, AddsABiasOfItsChannels) {
   for (const std::vector<std::int64_t>& dims : {std::vector<std::int64_t>{16, 1, 1}, {1, 16, 1, 1}}) {
-    const auto found = convolution_of(convolution({{"add", {}, {tensor_of(dims)}}, {"swish", {}, {}}}), Layout::plain);
+    const auto found = convolution_of(convolution({ops::made_step("add", {}, {tensor_of(dims)}), ops::made_step("swish")}), Layout::plain);
     ASSERT_TRUE(found);
     EXPECT_EQ(found->bias, 2U);
     EXPECT_EQ(found->activation, Activation::swish);
   }
-  EXPECT_TRUE(convolution_of(convolution({{"add", {}, {tensor_of({2, 16, 7, 6})}}}), Layout::plain)->residual);
-  EXPECT_FALSE(convolution_of(convolution({{"add", {}, {tensor_of({16})}}}), Layout::plain)) << "16 elements of the last dimension";
-  EXPECT_FALSE(convolution_of(convolution({{"clip", {0, 6}, {}}}), Layout::plain));
+  EXPECT_TRUE(convolution_of(convolution({ops::made_step("add", {}, {tensor_of({2, 16, 7, 6})})}), Layout::plain)->residual);
+  EXPECT_FALSE(convolution_of(convolution({ops::made_step("add", {}, {tensor_of({16})})}), Layout::plain))
+      << "16 elements of the last dimension";
+  EXPECT_FALSE(convolution_of(convolution({ops::made_step("clip", {0, 6})}), Layout::plain));
 }
 
 TEST(GpuKernel, IsOfALibraryWhereThatHasItAndSourceTextOtherwise) {
   const auto text = [](const KernelSpec& spec, Layout layout) { return kernels_of(spec, layout, "k")->front().text; };
   EXPECT_EQ(text(matmul({2, 6, 3, 4}, {2, 6, 4, 5}, {2, 6, 3, 5}), Layout::plain), "cuBLASLt 3x5x4, 12 times");
   EXPECT_EQ(text(convolution(), Layout::channels_last), "cuDNN convolution of [2,8,14,12], channels_last");
-  EXPECT_EQ(text(matmul({3, 4}, {4, 5}, {3, 5}, {{"gelu_erf", {}, {}}}), Layout::plain), "source text, a thread an element");
+  EXPECT_EQ(text(matmul({3, 4}, {4, 5}, {3, 5}, {ops::made_step("gelu_erf")}), Layout::plain), "source text, a thread an element");
   EXPECT_EQ(text(reorder_spec(tensor_of({2, 3, 4, 5}), Layout::plain, Layout::channels_last), Layout::plain),
             "source text, a thread an element");
-  const auto elsewhere = kernels_of({"pool_max",
-                                     "",
-                                     {tensor_of({1, 2, 4, 4})},
-                                     {tensor_of({1, 2, 4, 4})},
-                                     {{"kernel", {1, 1}}, {"strides", {1, 1}}, {"pads", {0, 0, 0, 0}}, {"dilations", {1, 1}}},
-                                     {},
-                                     {}},
-                                    Layout::channels_last, "k");
+  const auto elsewhere =
+      kernels_of(ops::made_kernel("pool_max", "", {tensor_of({1, 2, 4, 4})}, {tensor_of({1, 2, 4, 4})},
+                                  {{"kernel", {1, 1}}, {"strides", {1, 1}}, {"pads", {0, 0, 0, 0}}, {"dilations", {1, 1}}}),
+                 Layout::channels_last, "k");
   ASSERT_FALSE(elsewhere);
   EXPECT_EQ(elsewhere.error().code, ErrorCode::unsupported);
   EXPECT_TRUE(elsewhere.error().message.starts_with("cannot run pool_max")) << elsewhere.error().message;
@@ -144,16 +138,16 @@ TEST(GpuKernel, OfSourceTextIsThereInSeveralWays) {
     return texts;
   };
   const auto softmax = [](std::int64_t axis) {
-    return KernelSpec{"softmax", "", {tensor_of({80, 80})}, {tensor_of({80, 80})}, {{"axis", {axis}}}, {}, {}};
+    return ops::made_kernel("softmax", "", {tensor_of({80, 80})}, {tensor_of({80, 80})}, {{"axis", {axis}}});
   };
   EXPECT_EQ(ways(softmax(1)), (Texts{"a block a row", "a block a sum", "a thread a sum"}));
   EXPECT_EQ(ways(softmax(0)), (Texts{"a block a sum", "a thread a sum"}));
-  EXPECT_EQ(ways({"pointwise/relu", "", {tensor_of({80, 8})}, {tensor_of({80, 8})}, {}, {}, {}}), (Texts{"a thread an element"}));
+  EXPECT_EQ(ways(ops::made_kernel("pointwise/relu", "", {tensor_of({80, 8})}, {tensor_of({80, 8})})), (Texts{"a thread an element"}));
 }
 
 KernelSpec attention(DataType type, std::optional<std::vector<std::int64_t>> mask = std::nullopt) {
   const auto of = [&](std::vector<std::int64_t> dims) { return TensorSpec{type, std::move(dims), false}; };
-  KernelSpec spec{"attention", "", {of({2, 3, 5, 16}), of({2, 7, 3, 16}), of({2, 3, 7, 8})}, {of({2, 3, 5, 8})}, {}, {}, {}};
+  KernelSpec spec = ops::made_kernel("attention", "", {of({2, 3, 5, 16}), of({2, 7, 3, 16}), of({2, 3, 7, 8})}, {of({2, 3, 5, 8})});
   if (mask) spec.operands.push_back(of(*std::move(mask)));
   spec.integers = {{"perm", {0, 2, 3, 1}}};
   spec.reals = {{"scale", 0.25}};
@@ -189,7 +183,7 @@ TEST(Attention, IsThereForWhatItsLibraryComputes) {
   spec.operands[1].dims[0] = 1;
   EXPECT_FALSE(attention_of(spec)) << "all batches have one key";
   spec = attention(DataType::float16);
-  spec.post.push_back({"relu", {}, {}});
+  spec.post.push_back(ops::made_step("relu"));
   EXPECT_FALSE(attention_of(spec));
   const auto kernels = kernels_of(attention(DataType::float16), Layout::plain, "k");
   ASSERT_TRUE(kernels) << kernels.error().text();
@@ -220,8 +214,9 @@ TEST(GpuKernel, IsTakenByItsLibraryAsFarAsThatIsKnownWithoutAGpu) {
     for (const Layout layout : {Layout::plain, Layout::channels_last}) {
       for (const Activation activation :
            {Activation::none, Activation::relu, Activation::gelu_tanh, Activation::sigmoid, Activation::tanh, Activation::swish}) {
-        Convolution made =
-            *convolution_of(convolution({{"add", {}, {tensor_of({16, 1, 1})}}, {"add", {}, {tensor_of({2, 16, 7, 6})}}}), layout);
+        Convolution made = *convolution_of(
+            convolution({ops::made_step("add", {}, {tensor_of({16, 1, 1})}), ops::made_step("add", {}, {tensor_of({2, 16, 7, 6})})}),
+            layout);
         made.type = type;
         made.activation = activation;
         take({made, "convolution"});
@@ -229,22 +224,18 @@ TEST(GpuKernel, IsTakenByItsLibraryAsFarAsThatIsKnownWithoutAGpu) {
     }
   }
   Convolution line = *convolution_of(
-      {"convolution", "", {tensor_of({2, 8, 14}), tensor_of({16, 8, 3})}, {tensor_of({2, 16, 12})}, {}, {}, {}}, Layout::plain);
+      ops::made_kernel("convolution", "", {tensor_of({2, 8, 14}), tensor_of({16, 8, 3})}, {tensor_of({2, 16, 12})}), Layout::plain);
   take({line, "one spatial dimension"});
-  Convolution up = *convolution_of({"transposed_convolution",
-                                    "",
-                                    {tensor_of({2, 16, 7, 6}), tensor_of({16, 8, 2, 2})},
-                                    {tensor_of({2, 8, 14, 12})},
-                                    {{"strides", {2, 2}}},
-                                    {},
-                                    {}},
+  Convolution up = *convolution_of(ops::made_kernel("transposed_convolution", "", {tensor_of({2, 16, 7, 6}), tensor_of({16, 8, 2, 2})},
+                                                    {tensor_of({2, 8, 14, 12})}, {{"strides", {2, 2}}}),
                                    Layout::plain);
   take({up, "transposed"});
   Convolution solid = *convolution_of(
-      {"convolution", "", {tensor_of({1, 4, 5, 6, 7}), tensor_of({8, 4, 3, 3, 3})}, {tensor_of({1, 8, 3, 4, 5})}, {}, {}, {}},
+      ops::made_kernel("convolution", "", {tensor_of({1, 4, 5, 6, 7}), tensor_of({8, 4, 3, 3, 3})}, {tensor_of({1, 8, 3, 4, 5})}),
       Layout::channels_last);
   take({solid, "three spatial dimensions"});
-  const auto softmax = kernels_of({"softmax", "", {tensor_of({8, 80})}, {tensor_of({8, 80})}, {{"axis", {1}}}, {}, {}}, Layout::plain, "k");
+  const auto softmax =
+      kernels_of(ops::made_kernel("softmax", "", {tensor_of({8, 80})}, {tensor_of({8, 80})}, {{"axis", {1}}}), Layout::plain, "k");
   ASSERT_TRUE(softmax);
   for (const Kernel& kernel : *softmax) take(kernel);
 }

@@ -9,6 +9,7 @@
 #include "tests/devices/expect_outputs.h"
 #include "tests/devices/host_gpu.h"
 #include "tests/kernels/graph_test.h"
+#include "tests/ops/made_kernel.h"
 
 namespace xflow::cost::gpu {
 namespace {
@@ -25,7 +26,9 @@ TensorSpec tensor(std::vector<std::int64_t> dims, DataType type = DataType::floa
   return {type, std::move(dims), constant};
 }
 
-KernelSpec product() { return {"matmul", "", {tensor({8, 16}), tensor({16, 8}, DataType::float32, true)}, {tensor({8, 8})}, {}, {}, {}}; }
+KernelSpec product() {
+  return ops::made_kernel("matmul", "", {tensor({8, 16}), tensor({16, 8}, DataType::float32, true)}, {tensor({8, 8})});
+}
 
 TEST(GpuDevice, TimesTheQuickestWay) {
   HostGpu gpu;
@@ -72,13 +75,8 @@ TEST(GpuDevice, SaysWhatItCannotRun) {
   gpu.refuses_convolutions = true;
   gpu.memory = 1000;
   GpuDevice device(gpu);
-  const KernelSpec convolution{"convolution",
-                               "",
-                               {tensor({1, 4, 8, 8}), tensor({4, 4, 1, 1})},
-                               {tensor({1, 4, 8, 8})},
-                               {{"strides", {1, 1}}, {"pads", {0, 0, 0, 0}}, {"dilations", {1, 1}}, {"groups", {1}}},
-                               {},
-                               {}};
+  const KernelSpec convolution = ops::made_kernel("convolution", "", {tensor({1, 4, 8, 8}), tensor({4, 4, 1, 1})}, {tensor({1, 4, 8, 8})},
+                                                  {{"strides", {1, 1}}, {"pads", {0, 0, 0, 0}}, {"dilations", {1, 1}}, {"groups", {1}}});
   const auto refused = device.measure(convolution, Layout::plain);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
@@ -123,11 +121,12 @@ TEST(GpuDevice, CountsWhatCouldNotBeTimedAndGoesOn) {
   Database database = Database::open("", device.info());
   KernelCosts costs(device, database);
   KernelSpec unknown = product();
-  unknown.kernel = "abacus";
+  unknown.family = ops::KernelFamily::other;
+  unknown.function = {.unknown = "abacus"};
   EXPECT_NE(costs.of(unknown, Layout::plain).refusal, "");
   EXPECT_NE(costs.of(product(), Layout::plain).refusal, "");
   gpu.memory = std::size_t{1} << 30U;
-  const KernelSpec other{"matmul", "", {tensor({4, 8}), tensor({8, 4})}, {tensor({4, 4})}, {}, {}, {}};
+  const KernelSpec other = ops::made_kernel("matmul", "", {tensor({4, 8}), tensor({8, 4})}, {tensor({4, 4})});
   EXPECT_EQ(costs.of(other, Layout::plain).refusal, "");
   EXPECT_EQ(costs.statistics().measured, 3U);
   EXPECT_EQ(costs.statistics().refused, 2U);
@@ -161,16 +160,17 @@ TEST(GpuDevice, TimesKernelsOnValuesThatAreNotZero) {
 TEST(GpuDevice, FusesWhatItsLibrariesAndItsTextsCan) {
   HostGpu gpu;
   const GpuDevice device(gpu);
-  EXPECT_TRUE(device.can_fuse(product(), {"relu", {}, {}}));
-  EXPECT_TRUE(device.can_fuse(product(), {"add", {}, {tensor({8})}}));
-  EXPECT_FALSE(device.can_fuse(product(), {"gelu_erf", {}, {}}));
-  EXPECT_FALSE(device.can_fuse(product(), {"mul", {}, {tensor({8})}}));
-  const KernelSpec pointwise{"pointwise/relu", "", {tensor({8, 8})}, {tensor({8, 8})}, {}, {}, {}};
-  EXPECT_TRUE(device.can_fuse(pointwise, {"gelu_erf", {}, {}}));
-  EXPECT_TRUE(device.can_fuse(pointwise, {"sub@1", {}, {tensor({8})}}));
-  EXPECT_FALSE(device.can_fuse(pointwise, {"add", {}, {tensor({2, 8, 8})}})) << "the result would be larger";
-  EXPECT_FALSE(device.can_fuse(pointwise, {"frobnicate", {}, {}}));
-  EXPECT_FALSE(device.can_fuse({"softmax", "", {tensor({8, 8})}, {tensor({8, 8})}, {{"axis", {1}}}, {}, {}}, {"relu", {}, {}}));
+  EXPECT_TRUE(device.can_fuse(product(), ops::made_step("relu")));
+  EXPECT_TRUE(device.can_fuse(product(), ops::made_step("add", {}, {tensor({8})})));
+  EXPECT_FALSE(device.can_fuse(product(), ops::made_step("gelu_erf")));
+  EXPECT_FALSE(device.can_fuse(product(), ops::made_step("mul", {}, {tensor({8})})));
+  const KernelSpec pointwise = ops::made_kernel("pointwise/relu", "", {tensor({8, 8})}, {tensor({8, 8})});
+  EXPECT_TRUE(device.can_fuse(pointwise, ops::made_step("gelu_erf")));
+  EXPECT_TRUE(device.can_fuse(pointwise, ops::made_step("sub@1", {}, {tensor({8})})));
+  EXPECT_FALSE(device.can_fuse(pointwise, ops::made_step("add", {}, {tensor({2, 8, 8})}))) << "the result would be larger";
+  EXPECT_FALSE(device.can_fuse(pointwise, ops::made_step("frobnicate")));
+  EXPECT_FALSE(
+      device.can_fuse(ops::made_kernel("softmax", "", {tensor({8, 8})}, {tensor({8, 8})}, {{"axis", {1}}}), ops::made_step("relu")));
 }
 
 TEST(GpuDevice, WorksInLayoutsInWhichItHasKernels) {
@@ -178,7 +178,7 @@ TEST(GpuDevice, WorksInLayoutsInWhichItHasKernels) {
   const GpuDevice device(gpu);
   const TensorSpec image = tensor({1, 4, 8, 8});
   const auto works = [&](std::vector<TensorSpec> operands, Layout layout) {
-    return device.works_in({"pointwise/add", "", std::move(operands), {image}, {}, {}, {}}, layout);
+    return device.works_in(ops::made_kernel("pointwise/add", "", std::move(operands), {image}), layout);
   };
   EXPECT_TRUE(works({image, image}, Layout::plain));
   EXPECT_TRUE(works({image, image}, Layout::channels_last));
@@ -188,7 +188,7 @@ TEST(GpuDevice, WorksInLayoutsInWhichItHasKernels) {
 }
 
 TEST(GpuDevice, TakesTheLayoutInWhichAConvolutionIsClearlyQuicker) {
-  const KernelSpec convolution{"convolution", "", {tensor({1, 4, 8, 8}), tensor({4, 4, 1, 1})}, {tensor({1, 4, 8, 8})}, {}, {}, {}};
+  const KernelSpec convolution = ops::made_kernel("convolution", "", {tensor({1, 4, 8, 8}), tensor({4, 4, 1, 1})}, {tensor({1, 4, 8, 8})});
   HostGpu gpu;
   gpu.computes = false;
   GpuDevice device(gpu);
@@ -212,7 +212,8 @@ class GpuTest : public xflow::testing::graphs::GraphTest {
     CostModel costs(arena, device_, database_, sizes_);
     gpu_.computes = false;
     XFLOW_TRY(const std::vector<CoveredLaunch> cover, costs.launches(graph));
-    reorders_ = static_cast<std::size_t>(std::ranges::count_if(cover, [](const CoveredLaunch& l) { return l.spec.kernel == "reorder"; }));
+    reorders_ = static_cast<std::size_t>(
+        std::ranges::count_if(cover, [](const CoveredLaunch& l) { return l.spec.is(ops::KernelFamily::reorder); }));
     auto program = GpuProgram::build(device_, arena, make_plan(arena, graph, cover, sizes_), sizes_);
     gpu_.computes = true;
     if (!program) return program;
@@ -290,7 +291,7 @@ TEST_F(GpuTest, RunsAttentionAsOneKernel) {
       auto program = build(graph);
       ASSERT_TRUE(program) << program.error().text();
       ASSERT_EQ(program->plan().launches.size(), 2U) << "the attention and what follows it";
-      EXPECT_EQ(program->plan().launches[0].spec.kernel, "attention");
+      EXPECT_TRUE(program->plan().launches[0].spec.is(ops::KernelFamily::attention));
       EXPECT_EQ(program->implementation(0) == "host attention", !refuses) << program->implementation(0);
       expect_computes(graph);
     }
@@ -303,7 +304,7 @@ TEST_F(GpuTest, AttentionOfFloatsIsTwoProductsAndASoftmax) {
   const ir::Graph graph{{op("matmul", {op("softmax", {op("matmul", {q, k})}, {{"axis", Poly(3)}}), input({2, 2, 6, 8})})}};
   const auto program = build(graph);
   ASSERT_TRUE(program);
-  for (const PlannedLaunch& launch : program->plan().launches) EXPECT_NE(launch.spec.kernel, "attention");
+  for (const PlannedLaunch& launch : program->plan().launches) EXPECT_FALSE(launch.spec.is(ops::KernelFamily::attention));
   expect_computes(graph);
 }
 
@@ -314,7 +315,7 @@ TEST_F(GpuTest, AttentionOfWhichAPartIsReadElsewhereIsNoKernel) {
   const ValueId weights = op("softmax", {op("matmul", {q, k})}, {{"axis", Poly(3)}});
   const auto program = build({{op("matmul", {weights, input({1, 2, 6, 8}, half)}), weights}});
   ASSERT_TRUE(program);
-  for (const PlannedLaunch& launch : program->plan().launches) EXPECT_NE(launch.spec.kernel, "attention");
+  for (const PlannedLaunch& launch : program->plan().launches) EXPECT_FALSE(launch.spec.is(ops::KernelFamily::attention));
 }
 
 TEST_F(GpuTest, HasConstantsInTheLayoutOfTheirKernel) {

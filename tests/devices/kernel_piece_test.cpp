@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include "src/kernels/kernel_graph.h"
+#include "src/ops/kernel_text.h"
+#include "src/ops/op.h"
 #include "tests/devices/cpu_kernels.h"
 #include "tests/kernels/kernel_cases.h"
 
@@ -11,8 +13,7 @@ namespace xflow::cost::cpu {
 namespace {
 
 KernelSpec product(Dims a, Dims b, Dims result, DataType type = DataType::float32) {
-  KernelSpec spec;
-  spec.kernel = "matmul";
+  KernelSpec spec = ops::kernel_named("matmul");
   spec.operands = {{type, std::move(a), false}, {type, std::move(b), false}};
   spec.results = {{type, std::move(result), false}};
   return spec;
@@ -40,8 +41,7 @@ std::vector<KernelSpec> large() {
       Convolution{.x = {4, 256, 64, 64}, .w = {256, 256, 2, 2}, .y = {4, 256, 128, 128}, .strides = {2, 2}}.spec("transposed_convolution"),
   };
   specs.back().integers.emplace_back("output_padding", Dims{0, 0});
-  KernelSpec pool;
-  pool.kernel = "pool_average";
+  KernelSpec pool = ops::kernel_named("pool_average");
   pool.operands = {tensor({4, 200, 256, 256})};
   pool.results = {tensor({4, 200, 256, 256})};
   pool.integers = {
@@ -57,7 +57,8 @@ TEST(KernelPiece, IsAKernelOfTheSameKindThatTakesAMoment) {
     for (const int threads : {1, 4}) {
       const auto piece = piece_of(spec, threads);
       ASSERT_TRUE(piece);
-      EXPECT_EQ(piece->spec.kernel, spec.kernel);
+      EXPECT_EQ(piece->spec.family, spec.family);
+      EXPECT_EQ(piece->spec.function, spec.function);
       const auto sound = check_shapes(piece->spec);
       EXPECT_TRUE(sound) << sound.error().text();
       EXPECT_GT(piece->operations, 2e9);
@@ -140,7 +141,8 @@ TEST(LongKernels, TakeAtLeastTheTimeThatTheirPieceSays) {
 TEST(LongKernels, OfOursEndInALaunch) {
   const std::vector<KernelSpec> specs = {square(1 << 12, DataType::int64), [] {
                                            KernelSpec spec = square(1 << 12, DataType::uint8);
-                                           spec.kernel = "matmul_integer";
+                                           spec.family = ops::KernelFamily::other;
+                                           spec.function.op = ops::Op::MatmulInteger;
                                            spec.operands[0].dims = spec.results[0].dims = {1 << 12, 1 << 12};
                                            spec.results[0].data_type = DataType::int32;
                                            return spec;

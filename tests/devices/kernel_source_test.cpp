@@ -10,6 +10,7 @@
 #include "tests/compiled_text.h"
 #include "tests/kernels/kernel_cases.h"
 #include "tests/kernels/run_text.h"
+#include "tests/ops/made_kernel.h"
 #include "tests/places.h"
 
 namespace xflow::cost {
@@ -45,8 +46,8 @@ class KernelSourceTest : public ::testing::Test {
 
   void add_halves() {
     for (const DataType type : {DataType::float16, DataType::bfloat16}) {
-      KernelSpec spec{"pointwise/mul", "", {tensor({40}, type), tensor({40}, type)}, {tensor({40}, type)}, {}, {}, {}};
-      spec.post = {{"relu", {}, {}}, {"add", {}, {tensor({40}, type)}}};
+      KernelSpec spec = ops::made_kernel("pointwise/mul", "", {tensor({40}, type), tensor({40}, type)}, {tensor({40}, type)});
+      spec.post = {ops::made_step("relu"), ops::made_step("add", {}, {tensor({40}, type)})};
       add(spec);
     }
   }
@@ -116,20 +117,21 @@ TEST_F(KernelSourceTest, OfEveryOperatorComputesItsGraph) {
 
 TEST_F(KernelSourceTest, ComputesPostOperationsInTheSameFunction) {
   const TensorSpec x = tensor({2, 3, 4});
-  KernelSpec chain{"pointwise/add", "", {x, tensor({4})}, {x}, {}, {}, {}};
-  chain.post = {{"relu", {}, {}}, {"mul", {}, {tensor({3, 1})}}, {"sub@1", {}, {x}}, {"clip", {-0.5, 0.5}, {}}};
+  KernelSpec chain = ops::made_kernel("pointwise/add", "", {x, tensor({4})}, {x});
+  chain.post = {ops::made_step("relu"), ops::made_step("mul", {}, {tensor({3, 1})}), ops::made_step("sub@1", {}, {x}),
+                ops::made_step("clip", {-0.5, 0.5})};
   add(chain);
   EXPECT_EQ(source(0).launches.size(), 1U);
   EXPECT_TRUE(source(0).scratch.empty());
   EXPECT_EQ(source(0).launches[0].arguments.size(), 5U) << "four operands and the result";
   for (const char* function :
        {"square", "hard_swish", "swish", "gelu_erf", "gelu_tanh", "mish", "softplus", "gelu_erf:x;1.4142135;div;erf;1;add;x;mul;0.5;mul"}) {
-    KernelSpec product{"matmul", "", {tensor({5, 7}), tensor({7, 6})}, {tensor({5, 6})}, {}, {}, {}};
-    product.post = {{"add", {}, {tensor({6})}}, {function, {}, {}}, {"add", {}, {tensor({5, 6})}}};
+    KernelSpec product = ops::made_kernel("matmul", "", {tensor({5, 7}), tensor({7, 6})}, {tensor({5, 6})});
+    product.post = {ops::made_step("add", {}, {tensor({6})}), ops::made_step(function), ops::made_step("add", {}, {tensor({5, 6})})};
     add(product);
   }
-  KernelSpec sum{"reduce", "sum", {tensor({3, 500})}, {tensor({3, 1})}, {{"axes", {1}}, {"keep_dims", {1}}}, {}, {}};
-  sum.post = {{"sqrt", {}, {}}, {"add", {}, {tensor({1})}}};
+  KernelSpec sum = ops::made_kernel("reduce", "sum", {tensor({3, 500})}, {tensor({3, 1})}, {{"axes", {1}}, {"keep_dims", {1}}});
+  sum.post = {ops::made_step("sqrt"), ops::made_step("add", {}, {tensor({1})})};
   add(sum, 0.1, 1);
   EXPECT_EQ(source(9).launches.size(), 1U) << "the block that makes a sum goes on with it";
   EXPECT_EQ(source(9).launches[0].blocks, 3);
@@ -139,28 +141,23 @@ TEST_F(KernelSourceTest, ComputesPostOperationsInTheSameFunction) {
 
 TEST_F(KernelSourceTest, ComputesNormalisationsAndSoftmaxInStages) {
   for (const char* word : {"layer", "rms"}) {
-    KernelSpec spec{"normalization",     word, {tensor({6, 300}), tensor({300}), tensor({300})}, {tensor({6, 300})}, {{"axes", {1}}},
-                    {{"epsilon", 1e-5}}, {}};
+    KernelSpec spec = ops::made_kernel("normalization", word, {tensor({6, 300}), tensor({300}), tensor({300})}, {tensor({6, 300})},
+                                       {{"axes", {1}}}, {{"epsilon", 1e-5}});
     add(spec);
   }
-  add(KernelSpec{"softmax", "", {tensor({6, 100})}, {tensor({6, 100})}, {{"axis", {1}}}, {}, {}});
+  add(ops::made_kernel("softmax", "", {tensor({6, 100})}, {tensor({6, 100})}, {{"axis", {1}}}));
   compare();
 }
 
 TEST_F(KernelSourceTest, ComputesRowsInOneLaunch) {
   std::vector<KernelSpec> specs;
   for (const char* word : {"layer", "rms"}) {
-    specs.push_back({"normalization",
-                     word,
-                     {tensor({2, 3, 30, 10}), tensor({30, 10})},
-                     {tensor({2, 3, 30, 10})},
-                     {{"axes", {2, 3}}},
-                     {{"epsilon", 1e-5}},
-                     {}});
+    specs.push_back(ops::made_kernel("normalization", word, {tensor({2, 3, 30, 10}), tensor({30, 10})}, {tensor({2, 3, 30, 10})},
+                                     {{"axes", {2, 3}}}, {{"epsilon", 1e-5}}));
   }
   for (const char* kernel : {"softmax", "log_softmax"}) {
-    specs.push_back({kernel, "", {tensor({6, 100})}, {tensor({6, 100})}, {{"axis", {1}}}, {}, {}});
-    specs.push_back({kernel, "", {tensor({5, 7})}, {tensor({5, 7})}, {{"axis", {1}}}, {}, {}});
+    specs.push_back(ops::made_kernel(kernel, "", {tensor({6, 100})}, {tensor({6, 100})}, {{"axis", {1}}}));
+    specs.push_back(ops::made_kernel(kernel, "", {tensor({5, 7})}, {tensor({5, 7})}, {{"axis", {1}}}));
   }
   for (const KernelSpec& spec : specs) {
     add(xflow::testing::case_of(spec), SourceWay::row);
@@ -208,7 +205,7 @@ TEST(KernelSource, BringsTensorsToOtherLayouts) {
 }
 
 TEST(KernelSource, HasNoLaunchWhereThereAreNoElements) {
-  const auto source = kernel_source({"pointwise/relu", "", {tensor({0, 4})}, {tensor({0, 4})}, {}, {}, {}}, "k");
+  const auto source = kernel_source(ops::made_kernel("pointwise/relu", "", {tensor({0, 4})}, {tensor({0, 4})}), "k");
   ASSERT_TRUE(source) << source.error().text();
   EXPECT_TRUE(source->launches.empty());
 }
@@ -219,17 +216,17 @@ TEST(KernelSource, HasRowsOnlyWhereTheyLieSideBySideAndThereAreEnough) {
     return source ? std::string() : source.error().message;
   };
   const auto softmax = [](const std::vector<std::int64_t>& dims, std::int64_t axis) {
-    return KernelSpec{"softmax", "", {tensor(dims)}, {tensor(dims)}, {{"axis", {axis}}}, {}, {}};
+    return ops::made_kernel("softmax", "", {tensor(dims)}, {tensor(dims)}, {{"axis", {axis}}});
   };
   EXPECT_EQ(refusal(softmax({6, 100}, 1)), "");
   EXPECT_EQ(refusal(softmax({6, 100, 1}, 1)), "");
   EXPECT_EQ(refusal(softmax({6, 100, 2}, 1)), "it has no rows");
   EXPECT_EQ(refusal(softmax({2, 100'000}, 1)), "it has no rows") << "two blocks would do all the work";
-  EXPECT_EQ(refusal({"pointwise/relu", "", {tensor({6})}, {tensor({6})}, {}, {}, {}}), "it has no rows");
+  EXPECT_EQ(refusal(ops::made_kernel("pointwise/relu", "", {tensor({6})}, {tensor({6})})), "it has no rows");
 }
 
 TEST(KernelSource, IsTheSameEachTime) {
-  const KernelSpec spec{"softmax", "", {tensor({6, 100})}, {tensor({6, 100})}, {{"axis", {1}}}, {}, {}};
+  const KernelSpec spec = ops::made_kernel("softmax", "", {tensor({6, 100})}, {tensor({6, 100})}, {{"axis", {1}}});
   EXPECT_EQ(kernel_source(spec, "k")->text, kernel_source(spec, "k")->text);
 }
 
@@ -240,7 +237,7 @@ TEST_F(KernelSourceTest, IsCompiledForGpus) {
   ASSERT_TRUE(plugin) << plugin.error().text();
   add_samples();
   add_halves();
-  add(xflow::testing::case_of({"softmax", "", {tensor({6, 100})}, {tensor({6, 100})}, {{"axis", {1}}}, {}, {}}), SourceWay::row);
+  add(xflow::testing::case_of(ops::made_kernel("softmax", "", {tensor({6, 100})}, {tensor({6, 100})}, {{"axis", {1}}})), SourceWay::row);
   for (const int kind : {80, 90}) {
     const auto binary = (*plugin)->compile(kernel_source_prelude() + kernels_text(), kind);
     ASSERT_TRUE(binary) << kind << ": " << binary.error().text();

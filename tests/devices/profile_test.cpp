@@ -10,7 +10,8 @@
 #include "src/devices/profile/calibration.h"
 #include "src/devices/profile/profile_device.h"
 #include "src/devices/profile/show.h"
-#include "src/kernels/kernel_text.h"
+#include "src/ops/kernel_text.h"
+#include "tests/ops/made_kernel.h"
 
 namespace xflow::cost::profile {
 namespace {
@@ -40,7 +41,7 @@ std::string products() {
   return lines;
 }
 
-ops::KernelSpec spec_of(const std::string& text) { return parse_kernel(text).value(); }
+ops::KernelSpec spec_of(const std::string& text) { return ops::parse_kernel(text).value(); }
 
 TEST(Profile, IsReadAsItIsWritten) {
   const std::string text =
@@ -237,10 +238,10 @@ TEST(ProfileDevice, FusesWhatTheProfileHoldsFused) {
                  "kernel channels_last channels_last channels_last 6 0 1 0 1 pool_max(float32[1,4,8,8]) -> float32[1,4,4,4]\n")
           .value());
   const ops::KernelSpec conv = spec_of(chain);
-  EXPECT_TRUE(device.can_fuse(conv, {"relu", {}, {}}));
-  EXPECT_FALSE(device.can_fuse(conv, {"tanh", {}, {}}));
-  EXPECT_FALSE(device.can_fuse(spec_of(chain + " | relu"), {"relu", {}, {}})) << "longer than any that it holds";
-  EXPECT_FALSE(device.can_fuse(spec_of(matmul(1, 2, 3)), {"relu", {}, {}}));
+  EXPECT_TRUE(device.can_fuse(conv, ops::made_step("relu")));
+  EXPECT_FALSE(device.can_fuse(conv, ops::made_step("tanh")));
+  EXPECT_FALSE(device.can_fuse(spec_of(chain + " | relu"), ops::made_step("relu"))) << "longer than any that it holds";
+  EXPECT_FALSE(device.can_fuse(spec_of(matmul(1, 2, 3)), ops::made_step("relu")));
   EXPECT_TRUE(device.chooses_layout(conv));
   EXPECT_FALSE(device.chooses_layout(spec_of(matmul(1, 2, 3))));
   EXPECT_TRUE(device.works_in(spec_of("pool_max(float32[1,6,8,8]) -> float32[1,6,4,4]"), Layout::channels_last));
@@ -257,8 +258,8 @@ TEST(ProfileDevice, OfARooflineAlonePricesKernelsByIt) {
   EXPECT_EQ(device.measure(spec_of("pointwise/relu(float64[10]) -> float64[10]"), Layout::plain).error().text(),
             "cannot run pointwise/relu(float64[10]) -> float64[10] here: the profile has no line 'roofline peak float64'");
   EXPECT_EQ(device.measure(spec_of("none(float32[4]) -> float32[4]"), Layout::plain)->median.value, 0);
-  EXPECT_TRUE(device.can_fuse(spec_of(matmul(1, 2, 3)), {"relu", {}, {}}));
-  EXPECT_FALSE(device.can_fuse(spec_of("copy:transpose(int64[10,10]) -> int64[10,10]"), {"relu", {}, {}}));
+  EXPECT_TRUE(device.can_fuse(spec_of(matmul(1, 2, 3)), ops::made_step("relu")));
+  EXPECT_FALSE(device.can_fuse(spec_of("copy:transpose(int64[10,10]) -> int64[10,10]"), ops::made_step("relu")));
 }
 
 TEST(ProfileDevice, WithoutAModelSaysWhatIsMissing) {

@@ -8,6 +8,7 @@
 #include "src/devices/cpu/footprint.h"
 #include "src/ops/operator.h"
 #include "tests/devices/cpu_kernels.h"
+#include "tests/ops/made_kernel.h"
 
 namespace xflow::cost::cpu {
 namespace {
@@ -58,7 +59,7 @@ class RotationTest : public ::testing::TestWithParam<bool> {
     const auto launches = std::make_shared<NotingKernel::Launches>();
     NotingKernel kernel(constant_bytes, 16 * kKiB, GetParam(), launches);
     own_ = kernel.result_bytes(0).data();
-    const ops::KernelSpec spec{"matmul", "", {tensor({4, 4}), tensor({4, 4}, true)}, {tensor({4, 4})}, {}, {}, {}};
+    const ops::KernelSpec spec = ops::made_kernel("matmul", "", {tensor({4, 4}), tensor({4, 4}, true)}, {tensor({4, 4})});
     Rotation rotation(kernel, spec, sizes);
     turns_ = rotation.turns();
     for (int k = 0; k < times; ++k) {
@@ -117,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(CopiedOrBound, RotationTest, ::testing::Bool(), [](cons
 
 TEST(Rotation, KernelsComputeTheSameInAllTurns) {
   // By oneDNN, in each way that it has, and by a loop of ours.
-  const ops::KernelSpec product{"matmul", "", {tensor({16, 64}), tensor({64, 64}, true)}, {tensor({16, 64})}, {}, {}, {}};
+  const ops::KernelSpec product = ops::made_kernel("matmul", "", {tensor({16, 64}), tensor({64, 64}, true)}, {tensor({16, 64})});
   const ops::KernelSpec chain = pointwise("add", {tensor({64, 64}), tensor({64, 64}, true)}, {64, 64});
   for (const ops::KernelSpec& spec : {product, chain}) {
     const auto kernels = device().build(spec, Layout::plain);

@@ -11,8 +11,8 @@
 #include "src/cost/database.h"
 #include "src/cost/kernel_costs.h"
 #include "src/devices/runner/kernel_model.h"
-#include "src/kernels/kernel_text.h"
 #include "src/onnx/document/document.h"
+#include "src/ops/kernel_text.h"
 #include "tests/places.h"
 
 namespace xflow::cost::runner {
@@ -35,7 +35,7 @@ std::unique_ptr<RunnerDevice> opened(const RunnerDeviceOptions& options) {
 }
 
 ops::KernelSpec kernel(const std::string& text) {
-  auto spec = parse_kernel(text);
+  auto spec = ops::parse_kernel(text);
   EXPECT_TRUE(spec) << spec.error().text();
   return *std::move(spec);
 }

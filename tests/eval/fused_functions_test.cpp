@@ -34,7 +34,7 @@ void expect_values(const ops::FusedFunction& function, const std::vector<double>
   }
   const auto result = function.is_operator()
                           ? ops::apply(arena, function.name, {input}, attributes)
-                          : ops::apply_fused_graph(arena, ops::graph_of_function(function.name).value(), std::span(&input, 1));
+                          : ops::apply_fused_graph(arena, ops::graph_of_function({.fused = function.id}).value(), std::span(&input, 1));
   ASSERT_TRUE(result) << result.error().text();
   const Bindings bindings = {{input, Tensor::of_doubles(ir::DataType::float64, {size}, x)}};
   const auto outputs = evaluate(arena, ir::Graph{{*result}}, bindings);

@@ -5,8 +5,9 @@
 #include "src/devices/profile/profile.h"
 #include "src/devices/profile/profile_device.h"
 #include "src/devices/profile/show.h"
-#include "src/kernels/kernel_text.h"
+#include "src/ops/kernel_text.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/ops/made_kernel.h"
 
 using xflow::fuzz::expect;
 namespace cost = xflow::cost;
@@ -28,10 +29,10 @@ void expect_time(const xflow::Result<cost::KernelCost>& answer) {
 void ask(const profile::Profile& read) {
   profile::ProfileDevice device(read);
   for (const auto& [key, entry] : read.kernels) {
-    auto spec = cost::parse_kernel(key.first);
+    auto spec = ops::parse_kernel(key.first);
     expect(spec.has_value(), "the key of a kernel is the text of a kernel");
     expect_time(device.measure(*spec, key.second));
-    if (spec->kernel == "reorder") continue;
+    if (spec->is(ops::KernelFamily::reorder)) continue;
     expect_time(device.measure(*spec, cost::Layout::any));
     expect_time(device.measure(*spec, cost::Layout::plain));
     // One that the profile does not hold.
@@ -41,7 +42,7 @@ void ask(const profile::Profile& read) {
     device.works_in(*spec, cost::Layout::blocked8);
   }
   const ops::TensorSpec matrix{xflow::ir::DataType::float32, {8, 8}, false};
-  expect_time(device.measure({"matmul", "", {matrix, matrix}, {matrix}, {}, {}, {}}, cost::Layout::plain));
+  expect_time(device.measure(ops::made_kernel("matmul", "", {matrix, matrix}, {matrix}), cost::Layout::plain));
   expect(!describe(read).empty() && !describe_check(read).empty(), "a profile can be shown");
 }
 

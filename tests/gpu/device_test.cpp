@@ -15,6 +15,7 @@
 #include "tests/devices/expect_outputs.h"
 #include "tests/kernels/graph_test.h"
 #include "tests/kernels/kernel_cases.h"
+#include "tests/ops/made_kernel.h"
 #include "tests/places.h"
 
 namespace xflow::cost::gpu {
@@ -139,21 +140,21 @@ TEST_F(OnGpu, EveryOperatorComputesItsGraph) {
 TEST_F(OnGpu, ProductsComputeWithEveryEpilogue) {
   for (const DataType type : {DataType::float32, DataType::float16, DataType::bfloat16}) {
     const auto tensor = [&](std::vector<std::int64_t> dims) { return tensor_spec(std::move(dims), type); };
-    const PostOperation bias{"add", {}, {tensor({24})}};
-    const PostOperation residual{"add", {}, {tensor({2, 16, 24})}};
+    const PostOperation bias = ops::made_step("add", {}, {tensor({24})});
+    const PostOperation residual = ops::made_step("add", {}, {tensor({2, 16, 24})});
     for (const std::vector<PostOperation>& post : {std::vector<PostOperation>{},
                                                    {bias},
                                                    {residual},
                                                    {bias, residual},
-                                                   {bias, {"relu", {}, {}}},
-                                                   {{"gelu_tanh", {}, {}}},
-                                                   {residual, bias, {"relu", {}, {}}}})
-      expect_computes(
-          xflow::testing::case_of({"matmul", "", {tensor({2, 16, 32}), tensor({32, 24})}, {tensor({2, 16, 24})}, {}, {}, post}, -0.5, 0.5));
+                                                   {bias, ops::made_step("relu")},
+                                                   {ops::made_step("gelu_tanh")},
+                                                   {residual, bias, ops::made_step("relu")}})
+      expect_computes(xflow::testing::case_of(
+          ops::made_kernel("matmul", "", {tensor({2, 16, 32}), tensor({32, 24})}, {tensor({2, 16, 24})}, {}, {}, post), -0.5, 0.5));
+    expect_computes(xflow::testing::case_of(
+        ops::made_kernel("matmul", "", {tensor({3, 16, 32}), tensor({3, 32, 24})}, {tensor({3, 16, 24})}), -0.5, 0.5));
     expect_computes(
-        xflow::testing::case_of({"matmul", "", {tensor({3, 16, 32}), tensor({3, 32, 24})}, {tensor({3, 16, 24})}, {}, {}, {}}, -0.5, 0.5));
-    expect_computes(
-        xflow::testing::case_of({"matmul", "", {tensor({16, 32}), tensor({3, 32, 24})}, {tensor({3, 16, 24})}, {}, {}, {}}, -0.5, 0.5));
+        xflow::testing::case_of(ops::made_kernel("matmul", "", {tensor({16, 32}), tensor({3, 32, 24})}, {tensor({3, 16, 24})}), -0.5, 0.5));
   }
 }
 
@@ -165,17 +166,15 @@ TEST_F(OnGpu, ConvolutionsCompute) {
     for (ops::PostOperation& p : post)
       for (ops::TensorSpec& operand : p.operands) operand.data_type = type;
     return xflow::testing::case_of(
-        {kernel,
-         "",
-         {tensor_spec(std::move(image), type), tensor_spec(std::move(weights), type)},
-         {tensor_spec(std::move(result), type)},
-         {{"strides", std::move(strides)}, {"pads", std::move(pads)}, {"dilations", std::move(dilations)}, {"groups", {groups}}},
-         {},
-         std::move(post)},
+        ops::made_kernel(
+            kernel, "", {tensor_spec(std::move(image), type), tensor_spec(std::move(weights), type)},
+            {tensor_spec(std::move(result), type)},
+            {{"strides", std::move(strides)}, {"pads", std::move(pads)}, {"dilations", std::move(dilations)}, {"groups", {groups}}}, {},
+            std::move(post)),
         -0.5, 0.5);
   };
-  const std::vector<PostOperation> everything = {
-      {"add", {}, {tensor_spec({16, 1, 1})}}, {"add", {}, {tensor_spec({2, 16, 10, 10})}}, {"relu", {}, {}}};
+  const std::vector<PostOperation> everything = {ops::made_step("add", {}, {tensor_spec({16, 1, 1})}),
+                                                 ops::made_step("add", {}, {tensor_spec({2, 16, 10, 10})}), ops::made_step("relu")};
   for (const DataType type : {DataType::float32, DataType::float16, DataType::bfloat16})
     expect_computes(
         convolution({2, 8, 10, 10}, {16, 8, 3, 3}, {2, 16, 10, 10}, {1, 1}, {1, 1, 1, 1}, {1, 1}, 1, everything, "convolution", type));
@@ -208,13 +207,9 @@ TEST_F(OnGpu, RunsAttention) {
 TEST_F(OnGpu, AttentionComputes) {
   for (const DataType type : {DataType::float16, DataType::bfloat16}) {
     for (const bool masked : {false, true}) {
-      KernelSpec spec{"attention",
-                      "",
-                      {tensor_spec({2, 3, 40, 64}, type), tensor_spec({2, 48, 3, 64}, type), tensor_spec({2, 3, 48, 64}, type)},
-                      {tensor_spec({2, 3, 40, 64}, type)},
-                      {{"perm", {0, 2, 3, 1}}},
-                      {{"scale", 0.125}},
-                      {}};
+      KernelSpec spec = ops::made_kernel(
+          "attention", "", {tensor_spec({2, 3, 40, 64}, type), tensor_spec({2, 48, 3, 64}, type), tensor_spec({2, 3, 48, 64}, type)},
+          {tensor_spec({2, 3, 40, 64}, type)}, {{"perm", {0, 2, 3, 1}}}, {{"scale", 0.125}});
       if (masked) spec.operands.push_back(tensor_spec({2, 1, 40, 48}, type));
       expect_computes(xflow::testing::case_of(spec, -0.5, 0.5));
     }
@@ -224,7 +219,7 @@ TEST_F(OnGpu, AttentionComputes) {
 TEST_F(OnGpu, TimesAreThoseOfTheWork) {
   GpuDevice device(*gpu_);
   const auto product = [](std::int64_t n) {
-    return KernelSpec{"matmul", "", {tensor_spec({n, n}), tensor_spec({n, n})}, {tensor_spec({n, n})}, {}, {}, {}};
+    return ops::made_kernel("matmul", "", {tensor_spec({n, n}), tensor_spec({n, n})}, {tensor_spec({n, n})});
   };
   const auto small = device.measure(product(256), Layout::plain);
   const auto large = device.measure(product(4096), Layout::plain);
@@ -238,7 +233,7 @@ TEST_F(OnGpu, SaysThatItsMemoryIsFullAndGoesOn) {
   ASSERT_FALSE(block);
   EXPECT_EQ(block.error().code, ErrorCode::limit);
   EXPECT_EQ(block.error().message, "the GPU has no 67108864 MiB left");
-  expect_computes(xflow::testing::case_of({"pointwise/relu", "", {tensor_spec({8})}, {tensor_spec({8})}, {}, {}, {}}));
+  expect_computes(xflow::testing::case_of(ops::made_kernel("pointwise/relu", "", {tensor_spec({8})}, {tensor_spec({8})})));
 }
 
 }  // namespace

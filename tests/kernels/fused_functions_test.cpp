@@ -7,8 +7,8 @@
 #include "src/kernels/device.h"
 #include "src/kernels/kernel_graph.h"
 #include "src/kernels/kernel_source.h"
-#include "src/kernels/kernel_text.h"
 #include "src/kernels/pattern.h"
+#include "src/ops/kernel_text.h"
 #include "tests/kernels/graph_test.h"
 
 namespace xflow::cost {
@@ -18,7 +18,7 @@ using ir::ValueId;
 using xflow::testing::graphs::GraphTest;
 
 ops::KernelSpec parsed(const std::string& text) {
-  auto spec = parse_kernel(text);
+  auto spec = ops::parse_kernel(text);
   EXPECT_TRUE(spec) << spec.error().text();
   return spec ? *std::move(spec) : ops::KernelSpec{};
 }
@@ -62,25 +62,26 @@ class FusedFunctionPattern : public GraphTest {
   // The function that the graph of `function` is found as; each as its row has it.
   std::string found(const ops::FusedFunction& function) {
     const ValueId x = input({3, 4});
-    const ops::FusedGraph graph = ops::graph_of_function(function.name).value();
+    const ops::FusedGraph graph = ops::graph_of_function({.fused = function.id}).value();
     const ValueId y = ops::apply_fused_graph(arena, graph, std::span(&x, 1)).value();
     const ir::WorkGraph work(arena, ir::Graph{{y}});
     const auto composite = find_composite(work.arena(), work, work.outputs()[0].node);
     if (!composite) return "";
     EXPECT_EQ(composite->entry.node, work.copy_of(x.node));
-    return composite->kernel + ":" + composite->spelling;
+    EXPECT_EQ(composite->family, ops::KernelFamily::pointwise);
+    return std::string(ops::function_name(composite->function)) + ":" + composite->function.graph;
   }
 };
 
 TEST_F(FusedFunctionPattern, FindsTheGraphOfEveryRow) {
   for (const ops::FusedFunction& function : ops::fused_functions()) {
     if (function.is_operator()) continue;
-    const ops::FusedGraph graph = ops::graph_of_function(function.name).value();
+    const ops::FusedGraph graph = ops::graph_of_function({.fused = function.id}).value();
     const bool is_looked_for = !ops::unary_operators(graph).empty();
     const std::string kernel = found(function);
-    EXPECT_EQ(kernel.substr(0, kernel.find(':')), is_looked_for ? "pointwise/" + std::string(function.name) : "") << function.name;
+    EXPECT_EQ(kernel.substr(0, kernel.find(':')), is_looked_for ? function.name : "") << function.name;
   }
-  EXPECT_EQ(found(*ops::find_function("hard_swish")), "pointwise/hard_swish:x;x;hard_sigmoid~0.16666667~0.5;mul");
+  EXPECT_EQ(found(*ops::find_function("hard_swish")), "hard_swish:x;x;hard_sigmoid~0.16666667~0.5;mul");
   EXPECT_EQ(found(*ops::find_function("square")), "") << "a power";
 }
 

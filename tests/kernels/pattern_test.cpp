@@ -48,7 +48,7 @@ TEST_F(AttentionTest, IsFoundWhereverItsScaleAndItsMaskStand) {
     for (const bool number_first : {false, true}) {
       const auto found = find({"mul", number_first, mask, {0, 2, 3, 1}, 3});
       ASSERT_TRUE(found) << mask;
-      EXPECT_EQ(found->kernel, "attention");
+      EXPECT_EQ(found->family, ops::KernelFamily::attention);
       EXPECT_EQ(found->entry, q_);
       EXPECT_EQ(found->entry_uses, 1U);
       EXPECT_EQ(found->scale, 4);

@@ -7,6 +7,8 @@
 #include <random>
 
 #include "src/kernels/device.h"
+#include "src/ops/kernel_text.h"
+#include "src/ops/op.h"
 
 namespace xflow::cost {
 
@@ -26,7 +28,7 @@ class RandomDevice final : public Device {
     };
     const double results = elements(spec.results[0]);
     double time = 200 + 0.1 * results;
-    if (spec.kernel == "convolution") time += 0.02 * results * elements(spec.operands[1]) / static_cast<double>(spec.operands[1].dims[0]);
+    if (spec.is(ops::Op::Conv)) time += 0.02 * results * elements(spec.operands[1]) / static_cast<double>(spec.operands[1].dims[0]);
     time += 0.01 * results * static_cast<double>(spec.post.size());
     return time * (0.7 + 0.6 * random);
   }
@@ -34,12 +36,10 @@ class RandomDevice final : public Device {
   RandomDevice(std::uint64_t seed, Times times) : seed_(seed), times_(std::move(times)) { info_.name = "random"; }
 
   const DeviceInfo& info() const override { return info_; }
-  bool chooses_layout(const ops::KernelSpec& spec) const override { return spec.kernel == "convolution"; }
-  bool works_in(const ops::KernelSpec& spec, Layout layout) const override {
-    return layout == Layout::plain || spec.kernel.starts_with("pointwise/");
-  }
+  bool chooses_layout(const ops::KernelSpec& spec) const override { return spec.is(ops::Op::Conv); }
+  bool works_in(const ops::KernelSpec& spec, Layout layout) const override { return layout == Layout::plain || is_pointwise(spec); }
   bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation&) const override {
-    return base.kernel == "convolution" || base.kernel == "matmul" || base.kernel.starts_with("pointwise/");
+    return base.is(ops::Op::Conv) || base.is(ops::Op::Matmul) || is_pointwise(base);
   }
   Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override {
     ++measured;

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "src/ops/kernel_text.h"
 #include "src/ops/operator.h"
 
 namespace xflow::ops {
@@ -34,14 +35,15 @@ TEST(FusedFunctions, AreOperatorsOrGraphsOfOperators) {
   for (const FusedFunction& function : fused_functions()) {
     SCOPED_TRACE(function.name);
     EXPECT_EQ(function.is_operator(), find_operator(function.name).has_value());
-    EXPECT_EQ(is_fused_function(function.name), !function.is_operator());
+    EXPECT_EQ(step_named(function.name).function.fused.has_value(), !function.is_operator());
+    EXPECT_EQ(find_function(step_named(function.name).function), &function);
     if (function.is_operator()) {
       EXPECT_EQ(get(id_of(function.name)).signature.operands.size(), 1U);
       EXPECT_LE(real_count(function), 2U);
       continue;
     }
     EXPECT_EQ(real_count(function), 0U);
-    const auto graph = graph_of_function(function.name);
+    const auto graph = graph_of_function({.fused = function.id});
     ASSERT_TRUE(graph) << graph.error().text();
     EXPECT_EQ(operand_count(*graph), 1U);
   }
@@ -56,14 +58,14 @@ TEST(FusedFunctions, HaveTheRealsOfTheirOperatorsWhereNoneAreGiven) {
 }
 
 TEST(FusedFunctions, ThatAreNoneAreErrors) {
-  const auto unknown = graph_of_function("swoosh");
+  const auto unknown = graph_of_function(step_named("swoosh").function);
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().text(), "'swoosh' is neither an operator nor a fused function");
   EXPECT_EQ(unknown.error().code, ErrorCode::unsupported);
-  EXPECT_EQ(graph_of_function("swoosh:x;x;mul").error().text(), "'swoosh' is neither an operator nor a fused function");
-  EXPECT_FALSE(is_fused_function("swoosh"));
-  EXPECT_TRUE(is_fused_function("swish:x;x;sigmoid;mul"));
-  EXPECT_FALSE(is_fused_function("relu")) << "an operator";
+  EXPECT_EQ(graph_of_function(step_named("swoosh:x;x;mul").function).error().text(),
+            "'swoosh' is neither an operator nor a fused function");
+  EXPECT_EQ(graph_of_function(step_named("relu").function).error().text(), "'relu' is neither an operator nor a fused function");
+  EXPECT_EQ(step_named("swish:x;x;sigmoid;mul").function, (StepFunction{.fused = FunctionId::swish, .graph = "x;x;sigmoid;mul"}));
 }
 
 TEST(FusedGraph, SaysWhatIsWrongWithAText) {

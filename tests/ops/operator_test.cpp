@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tests/ops/examples.h"
+#include "tests/ops/made_kernel.h"
 #include "tests/places.h"
 
 namespace xflow::ops {
@@ -178,13 +179,12 @@ TEST(KernelSpec, IsOneLine) {
   const TensorSpec x{ir::DataType::float32, {1, 3}, false};
   const TensorSpec w{ir::DataType::float32, {3, 2}, true};
   const TensorSpec y{ir::DataType::float32, {1, 2}, false};
-  KernelSpec spec;
-  spec.kernel = "matmul";
+  KernelSpec spec = ops::kernel_named("matmul");
   spec.operands = {x, w};
   spec.results = {y};
   spec.integers = {{"pads", {1, 2}}};
   spec.reals = {{"alpha", 0.1}};
-  spec.post = {{"clip", {0, 6}, {}}, {"add", {}, {y}}};
+  spec.post = {ops::made_step("clip", {0, 6}), ops::made_step("add", {}, {y})};
   EXPECT_EQ(to_string(spec),
             "matmul(float32[1,3], const float32[3,2]) -> float32[1,2] pads=[1,2] alpha=0.1 | clip{0,6} | add(float32[1,2])");
   EXPECT_EQ(*spec.find("pads"), (std::vector<std::int64_t>{1, 2}));

@@ -7,6 +7,8 @@
 #include <unordered_map>
 
 #include "src/ops/fused_functions.h"
+#include "src/ops/kernel_text.h"
+#include "src/ops/op.h"
 
 // The loops below are what is timed: they are optimised for the CPU that they run on, whatever the rest of the build is compiled for.
 #if defined(__GNUC__) && !defined(__clang__)
@@ -427,15 +429,15 @@ const Table* table_of(DataType type) {
 
 }  // namespace
 
-std::optional<BlockOperator> find_block_operator(std::string_view operation, DataType type, DataType result) {
-  if (operation == "cast") {
+std::optional<BlockOperator> find_block_operator(const ops::StepFunction& step, DataType type, DataType result) {
+  if (step.is(ops::Op::Cast)) {
     const BlockFunction function = cast_function(type, result);
     if (function == nullptr) return std::nullopt;
     return BlockOperator{function, 1, 0, result};
   }
   const Table* table = table_of(type);
   if (table == nullptr) return std::nullopt;
-  const auto found = table->find(operation);
+  const auto found = table->find(ops::function_name(step));
   if (found == table->end()) return std::nullopt;
   return found->second;
 }

@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <optional>
-#include <string_view>
 
 #include "src/ir/type.h"
+#include "src/ops/kernel_spec.h"
 
 namespace xflow::cost::cpu {
 
@@ -21,6 +21,6 @@ struct BlockOperator {
 
 // The operator for operands of element type `type` (of select: that of the values chosen from). `result` matters to cast alone.
 // Nothing where there is none. Functions of float32 have an absolute or relative error of a few 1e-7.
-std::optional<BlockOperator> find_block_operator(std::string_view operation, ir::DataType type, ir::DataType result);
+std::optional<BlockOperator> find_block_operator(const ops::StepFunction& step, ir::DataType type, ir::DataType result);
 
 }  // namespace xflow::cost::cpu

@@ -7,6 +7,8 @@
 
 #include "src/devices/cpu/loop_kernel.h"
 #include "src/ir/constant.h"
+#include "src/ops/kernel_text.h"
+#include "src/ops/op.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -194,8 +196,9 @@ void floats_to_halves(const float* from, std::uint16_t* to, std::size_t n) {
 
 bool computes_with_half(const ops::KernelSpec& spec) {
   const auto is_half = [](const ops::TensorSpec& tensor) { return tensor.data_type == DataType::float16; };
+  const bool interpolates = spec.is(ops::Op::Resize) && spec.word("mode") == "linear";
   const bool moves =
-      spec.kernel == "none" || spec.kernel == "reorder" || (spec.kernel == "copy" && !spec.word.starts_with("resize/linear"));
+      spec.is(ops::KernelFamily::none) || spec.is(ops::KernelFamily::reorder) || (spec.is(ops::KernelFamily::copy) && !interpolates);
   const auto operands = all_operands(spec);
   return !moves && (std::ranges::any_of(operands, is_half) || std::ranges::any_of(spec.results, is_half));
 }
@@ -217,7 +220,7 @@ std::unique_ptr<Kernel> convert_around(const ops::KernelSpec& spec, std::unique_
 }
 
 Result<std::unique_ptr<Kernel>> build_half_cast(const ops::KernelSpec& spec, Layout layout) {
-  const bool cast = spec.kernel == "pointwise/cast" && spec.post.empty() && spec.operands.size() == 1;
+  const bool cast = spec.is(ops::Op::Cast) && spec.post.empty() && spec.operands.size() == 1;
   const auto converts = [&](DataType from, DataType to) { return spec.operands[0].data_type == from && spec.results[0].data_type == to; };
   if (!cast || !(converts(DataType::float16, DataType::float32) || converts(DataType::float32, DataType::float16))) {
     return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: it is no cast of halves", ops::to_string(spec)));

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "src/devices/cpu/loop_kernel.h"
+#include "src/ops/kernel_text.h"
+#include "src/ops/op.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3")
@@ -92,9 +94,8 @@ class CopyLoop final : public LoopKernel {
     };
     if (!spec.post.empty()) return cannot("copies with post-operations");
     XFLOW_CHECK(add_buffers(spec));
-    if (operands_.empty()) return cannot(spec.word);
-    const std::size_t dot = spec.word.find('/');
-    const std::string_view word = std::string_view(spec.word).substr(0, dot);
+    if (operands_.empty() || !spec.function.op) return cannot(ops::kernel_word(spec));
+    const ops::Op op = *spec.function.op;
     const auto integers = [&](const char* name, const Dims& otherwise) {
       const Dims* found = spec.find(name);
       return found == nullptr ? otherwise : *found;
@@ -105,19 +106,19 @@ class CopyLoop final : public LoopKernel {
       const std::int64_t axis = integers("axis", {0})[0];
       return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
     };
-    if (word == "reshape") {
+    if (op == ops::Op::Reshape) {
       // In row-major order nothing but the dimensions changes.
       const Dims flat = {static_cast<std::int64_t>(x.elements())};
       add(0, 0, flat, {1}, {1}, 0, 0);
-    } else if (word == "transpose") {
+    } else if (op == ops::Op::Transpose) {
       const Dims perm = integers("perm", {});
       if (perm.size() != rank) return cannot("this permutation");
       Dims from;
       for (const std::int64_t p : perm) from.push_back(x.strides[static_cast<std::size_t>(p)]);
       add(0, 0, results_[0].dims, from, results_[0].strides, 0, 0);
-    } else if (word == "concat" || word == "split") {
+    } else if (op == ops::Op::Concat || op == ops::Op::Split) {
       const std::size_t axis = axis_of();
-      const bool concat = word == "concat";
+      const bool concat = op == ops::Op::Concat;
       std::int64_t position = 0;
       for (std::size_t k = 0; k < (concat ? operands_ : results_).size(); ++k) {
         const Tensor& part = concat ? operands_[k] : results_[k];
@@ -127,28 +128,28 @@ class CopyLoop final : public LoopKernel {
         if (!concat) add(0, k, part.dims, whole.strides, part.strides, offset, 0);
         position += part.dims[axis];
       }
-    } else if (word == "slice") {
+    } else if (op == ops::Op::Slice) {
       if (!add_slice(integers("starts", Dims(rank, 0)), integers("steps", Dims(rank, 1)))) return cannot("this slice");
-    } else if (word == "pad") {
+    } else if (op == ops::Op::Pad) {
       return prepare_pad(integers("begins", {}), integers("ends", {}), spec);
-    } else if (word == "expand") {
+    } else if (op == ops::Op::Expand) {
       const Dims own = padded_to(x.dims, results_[0].dims.size());
       const Dims strides = padded_strides(x.strides, own.size());
       Dims from;
       for (std::size_t k = 0; k < own.size(); ++k) from.push_back(own[k] == 1 ? 0 : strides[k]);
       add(0, 0, results_[0].dims, from, results_[0].strides, 0, 0);
-    } else if (word == "tile") {
+    } else if (op == ops::Op::Tile) {
       add_tile();
-    } else if (word == "depth_to_space" || word == "space_to_depth") {
-      add_space_copy(integers("block", {1})[0], word == "depth_to_space", spec.word.ends_with("/depth_first"));
-    } else if (word == "gather" && operands_.size() == 2 && operands_[1].element_size >= 4) {
+    } else if (op == ops::Op::DepthToSpace || op == ops::Op::SpaceToDepth) {
+      add_space_copy(integers("block", {1})[0], op == ops::Op::DepthToSpace, spec.word("order") == "depth_first");
+    } else if (op == ops::Op::Gather && operands_.size() == 2 && operands_[1].element_size >= 4) {
       gather_axis_ = static_cast<std::ptrdiff_t>(axis_of());
       if (operand_layout() != Layout::plain) return cannot("gather in this layout");
       spread_indices();
-    } else if (word == "resize") {
+    } else if (op == ops::Op::Resize) {
       return prepare_resize(spec);
     } else {
-      return cannot(spec.word);
+      return cannot(ops::kernel_word(spec));
     }
     return {};
   }
@@ -239,7 +240,7 @@ class CopyLoop final : public LoopKernel {
     const Tensor& x = operands_[0];
     const Tensor& y = results_[0];
     const std::size_t rank = x.dims.size();
-    if (begins.size() != rank || ends.size() != rank || !spec.word.ends_with("constant")) {
+    if (begins.size() != rank || ends.size() != rank || spec.word("mode") != "constant") {
       return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: there is no loop for it", ops::to_string(spec)));
     }
     std::int64_t from = 0;
@@ -251,9 +252,7 @@ class CopyLoop final : public LoopKernel {
       dims[k] += std::min<std::int64_t>(begins[k], 0) + std::min<std::int64_t>(ends[k], 0);
       if (dims[k] < 0) dims[k] = 0;
     }
-    double value = 0;
-    for (const auto& [name, real] : spec.reals) value = name == "value" ? real : value;
-    XFLOW_TRY(fill_, element_bytes(y.spec.data_type, value));
+    XFLOW_TRY(fill_, element_bytes(y.spec.data_type, spec.real("value").value_or(0)));
     add(0, 0, dims, x.strides, y.strides, from, to);
     return {};
   }

@@ -19,12 +19,11 @@
 #include "src/devices/cpu/pins.h"
 #include "src/devices/cpu/rotation.h"
 #include "src/kernels/kernel_piece.h"
-#include "src/kernels/kernel_text.h"
+#include "src/ops/kernel_text.h"
+#include "src/ops/op.h"
 
 namespace xflow::cost::cpu {
 namespace {
-
-bool is_convolution(std::string_view kernel) { return kernel == "convolution" || kernel == "transposed_convolution"; }
 
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
@@ -62,7 +61,7 @@ class Device final : public CpuDevice {
 
   const DeviceInfo& info() const override { return info_; }
 
-  bool chooses_layout(const ops::KernelSpec& spec) const override { return is_convolution(spec.kernel); }
+  bool chooses_layout(const ops::KernelSpec& spec) const override { return spec.is(ops::KernelFamily::convolution); }
 
   bool works_in(const ops::KernelSpec& spec, Layout layout) const override {
     if (layout == Layout::plain) return true;
@@ -72,32 +71,28 @@ class Device final : public CpuDevice {
     const bool single = type == ir::DataType::float32 || type == ir::DataType::float16;
     if (is_pointwise(spec)) {
       // Blocks are walked by oneDNN alone, for which a hard sigmoid is two operators, and not with padding that has to stay 0.
-      return !blocked ||
-             (library_steps(spec) && single && fills_blocks(spec, layout) && parse_step(spec.kernel).operation != "hard_sigmoid");
+      return !blocked || (library_steps(spec) && single && fills_blocks(spec, layout) && !spec.is(ops::Op::HardSigmoid));
     }
-    if (spec.kernel == "pool_max" || spec.kernel == "pool_average")
-      return has_layouts(spec.operands[0]) && (single || type == ir::DataType::bfloat16);
-    if (spec.kernel == "reduce") {
+    if (spec.is(ops::KernelFamily::pooling)) return has_layouts(spec.operands[0]) && (single || type == ir::DataType::bfloat16);
+    if (spec.is(ops::KernelFamily::reduction)) {
       const auto* keeps = spec.find("keep_dims");
       return !blocked && has_layouts(spec.operands[0]) && spec.operands[0].dims.size() == spec.results[0].dims.size() &&
              (keeps == nullptr || keeps->empty() || (*keeps)[0] != 0);
     }
-    if (spec.kernel != "copy" || blocked) return false;
-    if (spec.word.starts_with("resize")) return dnnl_resamples(spec);
-    for (const std::string_view word : {"concat", "split", "slice", "pad/constant"}) {
-      if (spec.word.starts_with(word)) return spec.operands[0].dims.size() == spec.results[0].dims.size();
-    }
-    return false;
+    if (!spec.is(ops::KernelFamily::copy) || blocked) return false;
+    if (spec.is(ops::Op::Resize)) return dnnl_resamples(spec);
+    const bool moves = spec.is(ops::Op::Concat) || spec.is(ops::Op::Split) || spec.is(ops::Op::Slice) ||
+                       (spec.is(ops::Op::Pad) && spec.word("mode") == "constant");
+    return moves && spec.operands[0].dims.size() == spec.results[0].dims.size();
   }
 
   bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const override {
     if (base.results.size() != 1 || post.operands.size() > 1) return false;
     const ops::TensorSpec& result = base.results[0];
-    const StepName name = parse_step(post.name);
     if (!std::ranges::all_of(post.operands, [&](const ops::TensorSpec& operand) { return broadcasts_to(operand, result); })) return false;
     const ir::DataType type = result.data_type == ir::DataType::float16 ? ir::DataType::float32 : result.data_type;
-    if (is_pointwise(base)) return find_block_operator(name.operation, type, type).has_value();
-    if (base.kernel != "matmul" && !is_convolution(base.kernel)) return false;
+    if (is_pointwise(base)) return find_block_operator(post.function, type, type).has_value();
+    if (!ops::is_anchor(base)) return false;
     if (type != ir::DataType::float32 && type != ir::DataType::bfloat16) return false;
     // Libraries and runtimes fuse one residual.
     const auto is_residual = [&](const ops::PostOperation& p) {
@@ -105,11 +100,11 @@ class Device final : public CpuDevice {
                                  [&](const ops::TensorSpec& operand) { return !operand.constant && operand.dims == result.dims; });
     };
     if (is_residual(post) && std::ranges::any_of(base.post, is_residual)) return false;
-    return base.post.size() < kMostPostOperations && dnnl_has_step(name.operation, name.position);
+    return base.post.size() < kMostPostOperations && dnnl_has_step(post.function, post.position);
   }
 
   Result<std::vector<std::unique_ptr<Kernel>>> build(const ops::KernelSpec& spec, Layout layout) override {
-    if (spec.kernel == "reorder" && spec.operands[0].data_type == ir::DataType::float16) {
+    if (spec.is(ops::KernelFamily::reorder) && spec.operands[0].data_type == ir::DataType::float16) {
       // Nothing but the places of elements of two bytes changes.
       ops::KernelSpec same = spec;
       same.operands[0].data_type = same.results[0].data_type = ir::DataType::bfloat16;
@@ -136,17 +131,17 @@ class Device final : public CpuDevice {
     };
     if (is_pointwise(spec)) {
       collect(build_pointwise_loop(spec, layout));
-    } else if (spec.kernel == "copy") {
+    } else if (spec.is(ops::KernelFamily::copy)) {
       collect(build_copy_loop(spec, layout));
       if (kernels.empty()) collect(build_index_loop(spec, layout));
-    } else if (spec.kernel == "matmul" && kernels.empty()) {
+    } else if (spec.is(ops::KernelFamily::product) && kernels.empty()) {
       collect(build_matmul_loop(spec));
-    } else if (spec.kernel == "cumsum") {
+    } else if (spec.is(ops::Op::Cumsum)) {
       collect(build_index_loop(spec, layout));
-    } else if ((spec.kernel == "reduce" || spec.kernel == "normalization") && !spec.operands.empty()) {
+    } else if ((spec.is(ops::KernelFamily::reduction) || ops::is_normalization(spec)) && !spec.operands.empty()) {
       collect(build_reduce_loop(spec, layout));
     }
-    const bool has_other_types = spec.kernel == "reduce" || spec.kernel == "softmax" || spec.kernel == "log_softmax";
+    const bool has_other_types = spec.is(ops::KernelFamily::reduction) || spec.is(ops::KernelFamily::softmax);
     if (kernels.empty() && has_other_types && !spec.operands.empty()) collect(build_other_types_loop(spec, layout));
     const bool plain = layout == Layout::plain || layout == Layout::any;
     if (kernels.empty() && plain && spec.post.empty()) {
@@ -159,7 +154,7 @@ class Device final : public CpuDevice {
   void use_threads() const override { library_->use_threads(); }
 
   Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override {
-    if (spec.kernel == "none") return KernelCost{};
+    if (spec.is(ops::KernelFamily::none)) return KernelCost{};
     if (std::ranges::all_of(spec.results, [](const ops::TensorSpec& result) { return elements(result) == 0; })) return KernelCost{};
     double bytes = 0;
     for (const ops::TensorSpec& tensor : all_operands(spec)) bytes += 8 * elements(tensor);
@@ -176,7 +171,7 @@ class Device final : public CpuDevice {
       return fail(ErrorCode::limit, fmt::format("cannot run {} here: timing was stopped", ops::to_string(spec)));
     };
     if (is_stopped()) return stopped();
-    if (spec.kernel == "reorder") {
+    if (spec.is(ops::KernelFamily::reorder)) {
       const auto from = static_cast<Layout>(spec.find("from")->at(0));
       const auto to = static_cast<Layout>(spec.find("to")->at(0));
       if (same_bytes(spec.operands[0], from, to)) return KernelCost{{}, {}, 0, from, to};
@@ -189,7 +184,7 @@ class Device final : public CpuDevice {
     library_->use_threads();
     XFLOW_TRY(std::vector<std::unique_ptr<Kernel>> kernels, build(spec, layout));
     for (const std::unique_ptr<Kernel>& kernel : kernels) kernel->stop_when(ask_);
-    if (layout == Layout::any && is_convolution(spec.kernel)) add_channels_last(spec, kernels);
+    if (layout == Layout::any && spec.is(ops::KernelFamily::convolution)) add_channels_last(spec, kernels);
     const Pins pins(options_.threads);
     drop_slow(kernels);
     std::vector<KernelCost> costs = time_quietly(kernels, spec);
@@ -316,7 +311,7 @@ class Device final : public CpuDevice {
     if (!launch_) {
       const ops::TensorSpec one{ir::DataType::float32, {1}, false};
       launch_ = Nanoseconds{};
-      const ops::KernelSpec spec{"pointwise/relu", "", {one}, {one}, {}, {}, {}};
+      const ops::KernelSpec spec = ops::pointwise_spec(ops::Op::Relu, {one}, one);
       auto relu = library_->build(spec, Layout::plain);
       // That is remembered, so it must not be cut short.
       const auto stop = std::exchange(stop_, nullptr);
@@ -359,13 +354,12 @@ class Device final : public CpuDevice {
     for (std::int64_t size = 1; size <= 4; ++size) {
       for (std::int64_t in = 8; in <= 32; in += 8) {
         for (std::int64_t out = 8; out <= 32; out += 8) {
-          const ops::KernelSpec spec{"convolution",
-                                     "",
-                                     {{ir::DataType::float32, {1, in, size, size}, false}, {ir::DataType::float32, {out, in, 1, 1}, true}},
-                                     {{ir::DataType::float32, {1, out, size, size}, false}},
-                                     {{"dilations", {1, 1}}, {"groups", {1}}, {"pads", {0, 0, 0, 0}}, {"strides", {1, 1}}},
-                                     {},
-                                     {}};
+          ops::KernelSpec spec;
+          spec.family = ops::KernelFamily::convolution;
+          spec.function.op = ops::Op::Conv;
+          spec.operands = {{ir::DataType::float32, {1, in, size, size}, false}, {ir::DataType::float32, {out, in, 1, 1}, true}};
+          spec.results = {{ir::DataType::float32, {1, out, size, size}, false}};
+          spec.integers = {{"dilations", {1, 1}}, {"groups", {1}}, {"pads", {0, 0, 0, 0}}, {"strides", {1, 1}}};
           auto built = library_->build(spec, Layout::channels_last);
           if (built) kernels.push_back(std::move(built->front()));
         }
@@ -414,7 +408,7 @@ class Device final : public CpuDevice {
   }
 
   static bool library_steps(const ops::KernelSpec& spec) {
-    return std::ranges::all_of(pointwise_steps(spec), [](const Step& step) { return dnnl_has_step(step.operation, step.position); });
+    return std::ranges::all_of(pointwise_steps(spec), [](const Step& step) { return dnnl_has_step(step.function, step.position); });
   }
 
   std::unique_ptr<DnnlLibrary> library_;

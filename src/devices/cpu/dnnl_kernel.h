@@ -32,7 +32,7 @@ class DnnlLibrary {
 };
 
 // Whether oneDNN can apply this step to a running value of type float within another kernel's launch.
-bool dnnl_has_step(std::string_view operation, std::size_t position);
+bool dnnl_has_step(const ops::StepFunction& step, std::size_t position);
 // Whether oneDNN resizes as this "copy:resize/..." kernel says.
 bool dnnl_resamples(const ops::KernelSpec& spec);
 

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "src/kernels/node_kernel.h"
+#include "src/ops/kernel_text.h"
 
 namespace xflow::cost::cpu {
 namespace {
@@ -40,7 +41,7 @@ std::size_t bytes_of_run(const ir::Arena& arena, const ir::Graph& graph, const i
     if (node.kind == ir::NodeKind::constant) constants += bytes_of({node.constant.data_type, node.constant.dims, true});
     if (node.kind != ir::NodeKind::operation || node.is_constant) continue;
     const auto kernel = kernel_of(arena, id, sizes);
-    if (!kernel || kernel->spec.kernel == "none") continue;
+    if (!kernel || kernel->spec.is(ops::KernelFamily::none)) continue;
     std::size_t bytes = 0;
     for (const ops::TensorSpec& operand : kernel->spec.operands)
       if (!operand.constant) bytes += bytes_of(operand);

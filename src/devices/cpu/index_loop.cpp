@@ -6,6 +6,8 @@
 #include <cstring>
 
 #include "src/devices/cpu/loop_kernel.h"
+#include "src/ops/kernel_text.h"
+#include "src/ops/op.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3")
@@ -86,12 +88,7 @@ class IndexLoop : public LoopKernel {
   static std::int64_t integer(const ops::KernelSpec& spec, const char* name, std::int64_t otherwise) {
     return integers(spec, name, {otherwise})[0];
   }
-  static double real(const ops::KernelSpec& spec, const char* name, double otherwise) {
-    for (const auto& [own, value] : spec.reals) {
-      if (own == name) return value;
-    }
-    return otherwise;
-  }
+  static double real(const ops::KernelSpec& spec, const char* name, double otherwise) { return spec.real(name).value_or(otherwise); }
   static Unexpected cannot(const ops::KernelSpec& spec) {
     return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: there is no loop for it", ops::to_string(spec)));
   }
@@ -314,13 +311,12 @@ class PlacesLoop final : public IndexLoop {
     const Dims& x = operands_[0].dims;
     const Dims& y = results_[0].dims;
     if (x.size() != y.size() || x.empty()) return cannot(spec);
-    const std::string_view word = spec.word;
     for (std::size_t k = 0; k < x.size(); ++k) {
-      if (word.starts_with("resize/nearest/")) {
+      if (spec.is(ops::Op::Resize)) {
         const auto places = nearest_places(spec, k);
         if (!places) return cannot(spec);
         tables_.push_back(*places);
-      } else if (word.starts_with("pad/")) {
+      } else if (spec.is(ops::Op::Pad)) {
         XFLOW_TRY(Dims table, padded_places(spec, k));
         tables_.push_back(std::move(table));
       } else {
@@ -341,14 +337,15 @@ class PlacesLoop final : public IndexLoop {
     const Dims& x = operands_[0].dims;
     const Dims begins = integers(spec, "begins", {});
     if (begins.size() != x.size() || x[k] == 0) return cannot(spec);
+    const std::string_view mode = spec.word("mode");
     Dims table;
     for (std::int64_t i = 0; i < results_[0].dims[k]; ++i) {
       std::int64_t place = i - begins[k];
-      if (spec.word == "pad/edge") {
+      if (mode == "edge") {
         place = std::clamp<std::int64_t>(place, 0, x[k] - 1);
-      } else if (spec.word == "pad/wrap") {
+      } else if (mode == "wrap") {
         place = (place % x[k] + x[k]) % x[k];
-      } else if (spec.word == "pad/reflect") {
+      } else if (mode == "reflect") {
         const std::int64_t period = std::max<std::int64_t>(2 * (x[k] - 1), 1);
         place = (place % period + period) % period;
         place = std::min(place, period - place);
@@ -454,27 +451,25 @@ Result<std::unique_ptr<Kernel>> prepared(const ops::KernelSpec& spec) {
 }  // namespace
 
 std::optional<Dims> nearest_places(const ops::KernelSpec& spec, std::size_t dimension) {
-  constexpr std::string_view kNearest = "resize/nearest/";
-  const std::string_view word = spec.word;
-  if (!word.starts_with(kNearest)) return std::nullopt;
-  const std::string_view rest = word.substr(kNearest.size());
-  const std::size_t slash = rest.find('/');
+  if (!spec.is(ops::Op::Resize) || spec.word("mode") != "nearest") return std::nullopt;
+  const std::string_view coordinates = spec.word("coordinates");
+  const std::string_view rounding = spec.word("rounding");
   const Dims* numerators = spec.find("numerators");
   const Dims* denominators = spec.find("denominators");
-  if (slash == std::string_view::npos || numerators == nullptr || denominators == nullptr) return std::nullopt;
+  if (rounding.empty() || numerators == nullptr || denominators == nullptr) return std::nullopt;
   return resized_places(spec.operands[0].dims.at(dimension), spec.results[0].dims.at(dimension), numerators->at(dimension),
-                        denominators->at(dimension), rest.substr(0, slash), rest.substr(slash + 1));
+                        denominators->at(dimension), coordinates, rounding);
 }
 
 Result<std::unique_ptr<Kernel>> build_index_loop(const ops::KernelSpec& spec, Layout layout) {
   const bool plain = layout == Layout::plain || layout == Layout::any;
   if (plain && spec.post.empty() && !spec.operands.empty() && spec.results.size() == 1) {
-    if (spec.kernel == "cumsum") return prepared<CumsumLoop>(spec);
-    if (spec.word == "gather_elements") return prepared<GatherElementsLoop>(spec);
-    if (spec.word == "gather_nd") return prepared<GatherNdLoop>(spec);
-    if (spec.word == "one_hot") return prepared<OneHotLoop>(spec);
-    if (spec.word == "trilu") return prepared<TriangleLoop>(spec);
-    if (spec.word.starts_with("resize/nearest/") || spec.word.starts_with("pad/")) return prepared<PlacesLoop>(spec);
+    if (spec.is(ops::Op::Cumsum)) return prepared<CumsumLoop>(spec);
+    if (spec.is(ops::Op::GatherElements)) return prepared<GatherElementsLoop>(spec);
+    if (spec.is(ops::Op::GatherNd)) return prepared<GatherNdLoop>(spec);
+    if (spec.is(ops::Op::OneHot)) return prepared<OneHotLoop>(spec);
+    if (spec.is(ops::Op::Trilu)) return prepared<TriangleLoop>(spec);
+    if (spec.is(ops::Op::Resize) || spec.is(ops::Op::Pad)) return prepared<PlacesLoop>(spec);
   }
   return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: there is no loop for it", ops::to_string(spec)));
 }

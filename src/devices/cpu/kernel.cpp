@@ -1,5 +1,7 @@
 #include "src/devices/cpu/kernel.h"
 
+#include "src/ops/op.h"
+
 namespace xflow::cost::cpu {
 
 Result<void> Kernel::write_constant(std::size_t operand, const ir::Constant& constant) {
@@ -11,8 +13,7 @@ std::vector<Step> post_steps(const ops::KernelSpec& spec) {
   std::vector<Step> steps;
   std::size_t next = spec.operands.size();
   for (const ops::PostOperation& post : spec.post) {
-    const StepName name = parse_step(post.name);
-    Step step{name.operation, name.position, post.reals, {}};
+    Step step{post.function, post.position, post.reals, {}};
     for (std::size_t k = 0; k < post.operands.size(); ++k) step.operands.push_back(next++);
     steps.push_back(std::move(step));
   }
@@ -20,10 +21,10 @@ std::vector<Step> post_steps(const ops::KernelSpec& spec) {
 }
 
 std::vector<Step> pointwise_steps(const ops::KernelSpec& spec) {
-  Step base{parse_step(spec.kernel).operation, 0, {}, {}};
+  Step base{spec.function, 0, {}, {}};
   for (const auto& [name, value] : spec.reals) base.reals.push_back(value);
   // The attributes of a spec are sorted by name, those of a step are in the order of the signature: clip(min, max).
-  if (base.operation == "clip" && spec.reals.size() == 2 && spec.reals[0].first == "max") std::swap(base.reals[0], base.reals[1]);
+  if (base.function.is(ops::Op::Clip) && spec.reals.size() == 2 && spec.reals[0].first == "max") std::swap(base.reals[0], base.reals[1]);
   for (std::size_t k = 1; k < spec.operands.size(); ++k) base.operands.push_back(k);
   std::vector<Step> steps = {std::move(base)};
   for (Step& step : post_steps(spec)) steps.push_back(std::move(step));

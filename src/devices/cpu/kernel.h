@@ -63,13 +63,13 @@ class Kernel {
 
 // One operator of a pointwise kernel. Operand numbers count as in ops::all_operands, without the running value.
 struct Step {
-  std::string_view operation;
+  ops::StepFunction function;
   std::size_t position = 0;  // operand number of the running value in the operation; for step 0 always 0: operand 0 is the running value
   std::vector<double> reals;
   std::vector<std::size_t> operands;
 };
 
-// The steps of a "pointwise/..." kernel, its own operator first.
+// The steps of a pointwise kernel, its own operator first.
 std::vector<Step> pointwise_steps(const ops::KernelSpec& spec);
 // The steps of the post-operations of any kernel.
 std::vector<Step> post_steps(const ops::KernelSpec& spec);

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "src/ir/constant.h"
+#include "src/ops/kernel_text.h"
 
 namespace xflow::cost::cpu {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "src/devices/cpu/loop_kernel.h"
+#include "src/ops/kernel_text.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3")

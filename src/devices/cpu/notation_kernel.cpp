@@ -4,7 +4,7 @@
 
 #include "src/devices/cpu/loop_kernel.h"
 #include "src/eval/loop.h"
-#include "src/kernels/kernel_operation.h"
+#include "src/kernels/kernel_graph.h"
 
 namespace xflow::cost::cpu {
 namespace {

@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "src/devices/cpu/loop_kernel.h"
+#include "src/ops/kernel_text.h"
+#include "src/ops/op.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3")
@@ -26,10 +28,14 @@ class OtherReduceLoop final : public LoopKernel {
   Result<void> prepare(const ops::KernelSpec& spec) {
     if (!spec.post.empty() || spec.operands.size() != 1 || spec.operands[0].data_type != spec.results[0].data_type)
       return no_loop_of_type(spec);
-    if (spec.word == "sum" || spec.word == "mean") {
-      kind_ = spec.word == "sum" ? Kind::sum : Kind::mean;
-    } else if (spec.word == "max" || spec.word == "min") {
-      kind_ = spec.word == "max" ? Kind::max : Kind::min;
+    if (spec.is(ops::Op::ReduceSum)) {
+      kind_ = Kind::sum;
+    } else if (spec.is(ops::Op::ReduceMean)) {
+      kind_ = Kind::mean;
+    } else if (spec.is(ops::Op::ReduceMax)) {
+      kind_ = Kind::max;
+    } else if (spec.is(ops::Op::ReduceMin)) {
+      kind_ = Kind::min;
     } else {
       return no_loop_of_type(spec);
     }
@@ -118,7 +124,7 @@ class DoubleSoftmax final : public LoopKernel {
     axis_ = axis == nullptr || axis->empty() ? -1 : (*axis)[0];
     if (axis_ < 0) axis_ += rank;
     if (axis_ < 0 || axis_ >= rank) return no_loop_of_type(spec);
-    logarithm_ = spec.kernel == "log_softmax";
+    logarithm_ = spec.is(ops::Op::LogSoftmax);
     return {};
   }
 
@@ -156,7 +162,7 @@ class DoubleSoftmax final : public LoopKernel {
 
 Result<std::unique_ptr<Kernel>> build_other_types_loop(const ops::KernelSpec& spec, Layout layout) {
   if (layout != Layout::plain && layout != Layout::any) return no_loop_of_type(spec);
-  if (spec.kernel == "reduce") {
+  if (spec.is(ops::KernelFamily::reduction)) {
     auto kernel = std::make_unique<OtherReduceLoop>();
     XFLOW_CHECK(kernel->prepare(spec));
     return std::unique_ptr<Kernel>(std::move(kernel));

@@ -7,6 +7,8 @@
 
 #include "src/devices/cpu/block_functions.h"
 #include "src/devices/cpu/loop_kernel.h"
+#include "src/ops/kernel_text.h"
+#include "src/ops/op.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3")
@@ -118,10 +120,10 @@ class PointwiseLoop final : public LoopKernel {
 
   template <typename TypeOf>
   Result<void> add_step(const ops::KernelSpec& spec, const Step& step, const std::vector<int>& order, const TypeOf& type_of) {
-    // An operator of two operands and more than two in the list (sum, max of several) is applied to them one by one.
-    const std::string_view operation = step.operation == "sum" ? "add" : step.operation;
-    const DataType type = operation == "select" && order.size() == 3 ? type_of(order[1]) : type_of(order[0]);
-    const auto found = find_block_operator(operation, type, spec.results[0].data_type);
+    // An operator of two operands and more than two in the list is applied to them one by one.
+    const std::string_view operation = ops::function_name(step.function);
+    const DataType type = step.function.is(ops::Op::Select) && order.size() == 3 ? type_of(order[1]) : type_of(order[0]);
+    const auto found = find_block_operator(step.function, type, spec.results[0].data_type);
     if (!found) return no_loop(spec, fmt::format("{} of {}", operation, ir::name(type)));
     if (static_cast<std::size_t>(found->reals) > step.reals.size())
       return no_loop(spec, fmt::format("{} without its attributes", operation));

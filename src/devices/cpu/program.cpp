@@ -12,6 +12,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "src/ops/kernel_text.h"
 #include "src/ops/operator.h"
 #include "src/runtime/plan_data.h"
 
@@ -85,7 +86,7 @@ class Program::Builder {
 
   // The layouts in which a kernel may be asked for so that it is the one that was timed.
   std::vector<Layout> requests(const PlannedLaunch& launch) const {
-    if (launch.spec.kernel == "reorder") return {Layout::any};
+    if (launch.spec.is(ops::KernelFamily::reorder)) return {Layout::any};
     if (!device_.chooses_layout(launch.spec)) return {launch.operand_layout};
     if (launch.operand_layout != launch.result_layout) return {Layout::any};
     return {launch.operand_layout, Layout::any};

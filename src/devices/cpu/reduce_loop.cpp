@@ -6,6 +6,8 @@
 #include <functional>
 
 #include "src/devices/cpu/loop_kernel.h"
+#include "src/ops/kernel_text.h"
+#include "src/ops/op.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")
@@ -120,19 +122,17 @@ class ReduceLoop final : public LoopKernel {
       return no_loop(spec, "this reduction");
     }
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    word_ = spec.word;
-    if (word_ == "sum" || word_ == "mean") {
+    function_ = spec.function;
+    if (function_.is(ops::Op::ReduceSum) || function_.is(ops::Op::ReduceMean)) {
       folder_ = folder<Fold::sum>(0);
-    } else if (word_ == "l2" || word_ == "sum_square") {
+    } else if (function_.is(ops::Op::ReduceL2)) {
       folder_ = folder<Fold::squares>(0);
-    } else if (word_ == "max") {
+    } else if (function_.is(ops::Op::ReduceMax)) {
       folder_ = folder<Fold::maximum>(-kInfinity);
-    } else if (word_ == "min") {
+    } else if (function_.is(ops::Op::ReduceMin)) {
       folder_ = folder<Fold::minimum>(kInfinity);
-    } else if (word_ == "prod") {
-      folder_ = folder<Fold::product>(1);
     } else {
-      return no_loop(spec, spec.word);
+      return no_loop(spec, ops::kernel_word(spec));
     }
     XFLOW_CHECK(add_buffers(spec));
     XFLOW_TRY(const std::vector<bool> reduced, reduced_dimensions(spec));
@@ -162,9 +162,9 @@ class ReduceLoop final : public LoopKernel {
     const std::size_t outputs = results_[0].elements();
     std::fill_n(y, outputs, folder_.start);
     if (operands_[0].elements() > 0) walk(x, y);
-    if (word_ == "mean") {
+    if (function_.is(ops::Op::ReduceMean)) {
       for (std::size_t i = 0; i < outputs; ++i) y[i] /= count_;
-    } else if (word_ == "l2") {
+    } else if (function_.is(ops::Op::ReduceL2)) {
       for (std::size_t i = 0; i < outputs; ++i) y[i] = std::sqrt(y[i]);
     }
   }
@@ -193,14 +193,15 @@ class ReduceLoop final : public LoopKernel {
     }
   }
 
-  std::string word_;
+  ops::StepFunction function_;
   Folder folder_{};
   LoopNest nest_;
   float count_ = 1;
 };
 
-// Normalisation over the last dimensions of a row-major tensor, row by row: (x - mean) / sqrt(variance + epsilon) * scale + shift, or for
-// "rms" x / sqrt(mean of squares + epsilon) * scale. Scale and shift vary along the row, or are one number a row (instance normalisation).
+// Normalisation over the last dimensions of a row-major tensor, row by row: (x - mean) / sqrt(variance + epsilon) * scale + shift, or
+// without mean x / sqrt(mean of squares + epsilon) * scale. Scale and shift vary along the row, or are one number a row (instance
+// normalisation).
 class NormalizationLoop final : public LoopKernel {
  public:
   NormalizationLoop() : LoopKernel(Layout::plain) {}
@@ -211,8 +212,8 @@ class NormalizationLoop final : public LoopKernel {
     }
     XFLOW_TRY(const std::vector<bool> reduced, reduced_dimensions(spec));
     if (!std::is_sorted(reduced.begin(), reduced.end())) return no_loop(spec, "normalisation over other than the last dimensions");
-    centered_ = spec.word != "rms";
-    for (const auto& [name, value] : spec.reals) epsilon_ = name == "epsilon" ? static_cast<float>(value) : epsilon_;
+    centered_ = spec.is(ops::KernelFamily::layer_normalization);
+    epsilon_ = static_cast<float>(spec.real("epsilon").value_or(epsilon_));
     XFLOW_CHECK(add_buffers(spec));
     for (std::size_t k = 0; k < reduced.size(); ++k) {
       (reduced[k] ? row_ : rows_) *= static_cast<std::size_t>(operands_[0].dims[k]);
@@ -270,7 +271,7 @@ class NormalizationLoop final : public LoopKernel {
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> build_reduce_loop(const ops::KernelSpec& spec, Layout layout) {
-  if (spec.kernel == "normalization") {
+  if (ops::is_normalization(spec)) {
     if (has_layouts(spec.operands.at(0)) && layout != Layout::plain) return no_loop(spec, "layouts");
     auto kernel = std::make_unique<NormalizationLoop>();
     XFLOW_CHECK(kernel->prepare(spec));

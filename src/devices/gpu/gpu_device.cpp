@@ -9,8 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/kernels/kernel_text.h"
-#include "src/ops/fused_functions.h"
+#include "src/ops/kernel_text.h"
 #include "src/ops/operator.h"
 #include "src/runtime/median.h"
 #include "src/runtime/plan.h"
@@ -35,9 +34,8 @@ std::string key_of(const KernelSpec& spec, Layout layout) { return fmt::format("
 
 // Operators of elements, and fused functions.
 bool is_known_step(const ops::PostOperation& post) {
-  const std::string_view operation = parse_step(post.name).operation;
-  const auto op = ops::find_operator(operation);
-  return op ? ops::get(*op).signature.pointwise : post.operands.empty() && ops::is_fused_function(operation);
+  const auto op = post.function.op;
+  return op ? ops::get(ops::id_of(*op)).signature.pointwise : post.operands.empty() && post.function.fused;
 }
 
 // Bytes of so many elements at most, to be written again and again: floating ones from 1/2 to 3/2, integers of 0, which may be indices.
@@ -187,9 +185,7 @@ double GpuDevice::longer_cycle() {
   return cycle.value / shortest_cycle_.value - 1;
 }
 
-bool GpuDevice::chooses_layout(const KernelSpec& spec) const {
-  return spec.kernel == "convolution" || spec.kernel == "transposed_convolution";
-}
+bool GpuDevice::chooses_layout(const KernelSpec& spec) const { return spec.is(ops::KernelFamily::convolution); }
 
 bool GpuDevice::works_in(const KernelSpec& spec, Layout layout) const {
   if (layout == Layout::plain) return true;
@@ -299,11 +295,11 @@ Result<KernelCost> GpuDevice::measure_in_any(const KernelSpec& spec) {
 
 Result<KernelCost> GpuDevice::measure(const KernelSpec& spec, Layout layout) {
   if (layout == Layout::any) return chooses_layout(spec) ? measure_in_any(spec) : measure(spec, Layout::plain);
-  if (spec.kernel == "none" || computes_nothing(spec)) return KernelCost{};
+  if (spec.is(ops::KernelFamily::none) || computes_nothing(spec)) return KernelCost{};
   KernelCost cost;
   cost.operands = layout;
   cost.results = layout;
-  if (spec.kernel == "reorder") {
+  if (spec.is(ops::KernelFamily::reorder)) {
     cost.operands = static_cast<Layout>(spec.find("from")->at(0));
     cost.results = static_cast<Layout>(spec.find("to")->at(0));
     if (same_bytes(spec.operands[0], cost.operands, cost.results)) return cost;

@@ -9,8 +9,9 @@
 #include <span>
 #include <utility>
 
-#include "src/kernels/kernel_text.h"
 #include "src/ops/fused_functions.h"
+#include "src/ops/kernel_text.h"
+#include "src/ops/op.h"
 
 namespace xflow::cost::gpu {
 namespace {
@@ -28,8 +29,8 @@ std::int64_t count(std::span<const std::int64_t> dims) {
 }
 
 // Of a step without attributes.
-std::optional<Activation> activation_of(std::string_view step) {
-  const ops::FusedFunction* function = ops::find_function(step.substr(0, step.find(':')));
+std::optional<Activation> activation_of(const ops::StepFunction& step) {
+  const ops::FusedFunction* function = ops::find_function(step);
   return function == nullptr ? std::nullopt : std::optional(static_cast<Activation>(static_cast<int>(function->id) + 1));
 }
 
@@ -47,12 +48,12 @@ std::optional<Epilogue> epilogue_of(const KernelSpec& spec, const std::function<
   for (const ops::PostOperation& post : spec.post) {
     if (epilogue.activation != Activation::none) return std::nullopt;
     if (post.operands.empty()) {
-      const auto activation = post.reals.empty() ? activation_of(post.name) : std::nullopt;
+      const auto activation = post.reals.empty() ? activation_of(post.function) : std::nullopt;
       if (!activation) return std::nullopt;
       epilogue.activation = *activation;
       continue;
     }
-    if (parse_step(post.name).operation != "add" || post.operands.size() != 1) return std::nullopt;
+    if (!post.function.is(ops::Op::Add) || post.operands.size() != 1) return std::nullopt;
     const TensorSpec& added = post.operands[0];
     if (added.data_type != spec.results[0].data_type) return std::nullopt;
     const bool is_residual = added.dims == spec.results[0].dims;
@@ -103,7 +104,7 @@ bool is_of_cublaslt(Activation activation) {
 }
 
 std::optional<Product> product_of(const KernelSpec& spec) {
-  if (spec.kernel != "matmul" || spec.operands.size() != 2 || spec.results.size() != 1 || !has_library_type(spec.results[0]))
+  if (!spec.is(ops::KernelFamily::product) || spec.operands.size() != 2 || spec.results.size() != 1 || !has_library_type(spec.results[0]))
     return std::nullopt;
   const std::vector<std::int64_t>& left = spec.operands[0].dims;
   const std::vector<std::int64_t>& right = spec.operands[1].dims;
@@ -142,8 +143,8 @@ std::optional<Product> product_of(const KernelSpec& spec) {
 }
 
 std::optional<Convolution> convolution_of(const KernelSpec& spec, Layout layout) {
-  const bool transposed = spec.kernel == "transposed_convolution";
-  if ((spec.kernel != "convolution" && !transposed) || spec.operands.size() != 2 || spec.results.size() != 1) return std::nullopt;
+  const bool transposed = spec.is(ops::Op::ConvTranspose);
+  if (!spec.is(ops::KernelFamily::convolution) || spec.operands.size() != 2 || spec.results.size() != 1) return std::nullopt;
   if (layout != Layout::plain && layout != Layout::channels_last) return std::nullopt;
   const TensorSpec& result = spec.results[0];
   const std::vector<std::int64_t>& image = spec.operands[0].dims;
@@ -209,7 +210,8 @@ std::optional<Attention> attention_of(const KernelSpec& spec) {
   constexpr std::size_t kMostDims = 4;
   constexpr std::int64_t kDepths = 8;  // a multiple of this
   constexpr std::int64_t kMostDepth = 256;
-  if (spec.kernel != "attention" || spec.operands.size() < 3 || spec.operands.size() > 4 || spec.results.size() != 1 || !spec.post.empty())
+  if (!spec.is(ops::KernelFamily::attention) || spec.operands.size() < 3 || spec.operands.size() > 4 || spec.results.size() != 1 ||
+      !spec.post.empty())
     return std::nullopt;
   const TensorSpec& result = spec.results[0];
   if (result.data_type != ir::DataType::float16 && result.data_type != ir::DataType::bfloat16) return std::nullopt;
@@ -253,14 +255,14 @@ Result<std::vector<Kernel>> kernels_of(const KernelSpec& spec, Layout layout, st
     return std::vector<Kernel>{{*product, fmt::format("cuBLASLt {}x{}x{}, {} times", product->m, product->n, product->k, product->batch)}};
   }
   if (const auto convolution = convolution_of(spec, layout)) {
-    return std::vector<Kernel>{
-        {*convolution, fmt::format("cuDNN {} of [{}], {}", spec.kernel, fmt::join(convolution->image, ","), cost::name(layout))}};
+    return std::vector<Kernel>{{*convolution, fmt::format("cuDNN {} of [{}], {}", ops::kernel_name(spec),
+                                                          fmt::join(convolution->image, ","), cost::name(layout))}};
   }
   const auto cannot = [&](const std::string& why) {
     return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: {}", ops::to_string(spec), why));
   };
   const auto lies_elsewhere = [&](const TensorSpec& tensor) { return has_layouts(tensor) && !same_bytes(tensor, Layout::plain, layout); };
-  if (spec.kernel != "reorder" && !is_plain(layout) &&
+  if (!spec.is(ops::KernelFamily::reorder) && !is_plain(layout) &&
       (std::ranges::any_of(spec.operands, lies_elsewhere) || std::ranges::any_of(spec.results, lies_elsewhere)))
     return cannot(fmt::format("there is no such kernel on {} tensors", cost::name(layout)));
   auto block = kernel_source(spec, name);

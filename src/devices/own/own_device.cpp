@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "src/ops/kernel_text.h"
+
 namespace xflow::cost::own {
 namespace {
 
@@ -17,10 +19,12 @@ std::vector<KernelTensor> tensors(const std::vector<ops::TensorSpec>& specs) {
   return result;
 }
 
-FusedOperation fused(const ops::PostOperation& post) { return {post.name, post.reals, tensors(post.operands)}; }
+FusedOperation fused(const ops::PostOperation& post) { return {ops::step_name(post), post.reals, tensors(post.operands)}; }
 
 Kernel kernel(const ops::KernelSpec& spec) {
-  Kernel result{spec.kernel, spec.word, tensors(spec.operands), tensors(spec.results), spec.integers, spec.reals, {}, ops::to_string(spec)};
+  Kernel result{
+      ops::kernel_name(spec), ops::kernel_word(spec), tensors(spec.operands), tensors(spec.results), spec.integers, spec.reals, {},
+      ops::to_string(spec)};
   for (const ops::PostOperation& post : spec.post) result.fused.push_back(fused(post));
   return result;
 }
@@ -41,11 +45,12 @@ bool OwnDevice::can_fuse(const ops::KernelSpec& base, const ops::PostOperation& 
 }
 
 Result<KernelCost> OwnDevice::measure(const ops::KernelSpec& spec, Layout /*layout*/) {
-  if (is_stopped()) return fail(ErrorCode::limit, fmt::format("cannot run {} here: time is over", spec.kernel));
+  if (is_stopped()) return fail(ErrorCode::limit, fmt::format("cannot run {} here: time is over", ops::kernel_name(spec)));
   const auto time = device_->measure(kernel(spec));
-  if (!time) return fail(time.error().code, fmt::format("cannot run {} here: {}", spec.kernel, time.error().text()));
+  if (!time) return fail(time.error().code, fmt::format("cannot run {} here: {}", ops::kernel_name(spec), time.error().text()));
   if (!std::isfinite(time->count()) || time->count() < 0)
-    return fail(ErrorCode::internal, fmt::format("device '{}' says that {} takes {} ns", info_.model, spec.kernel, time->count()));
+    return fail(ErrorCode::internal,
+                fmt::format("device '{}' says that {} takes {} ns", info_.model, ops::kernel_name(spec), time->count()));
   KernelCost cost;
   cost.median.value = time->count();
   cost.repeats = 1;

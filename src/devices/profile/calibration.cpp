@@ -7,7 +7,7 @@
 #include <numeric>
 #include <set>
 
-#include "src/kernels/kernel_text.h"
+#include "src/ops/kernel_text.h"
 
 namespace xflow::cost::profile {
 namespace {
@@ -111,7 +111,7 @@ std::vector<Sample> samples_of(const Profile& profile) {
   samples.reserve(profile.kernels.size());
   for (const auto& [key, entry] : profile.kernels) {
     if (!entry.refusal.empty() || entry.cost.median.value <= 0) continue;
-    const auto spec = parse_kernel(key.first);
+    const auto spec = ops::parse_kernel(key.first);
     if (!spec) continue;
     std::string base = key.first.substr(0, key.first.find(" | "));
     samples.push_back({class_of(*spec), std::move(base), features_of(*spec), entry.cost.median.value});

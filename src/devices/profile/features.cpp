@@ -6,7 +6,8 @@
 #include <cmath>
 #include <span>
 
-#include "src/kernels/kernel_text.h"
+#include "src/ops/kernel_text.h"
+#include "src/ops/op.h"
 
 namespace xflow::cost::profile {
 namespace {
@@ -24,15 +25,16 @@ double products(const ops::KernelSpec& spec) {
   if (spec.operands.empty() || spec.results.empty()) return 0;
   const ops::TensorSpec& x = spec.operands[0];
   const double results = elements(spec.results[0].dims);
-  if (spec.kernel == "matmul" && !x.dims.empty()) return 2 * results * static_cast<double>(x.dims.back());
+  if (spec.is(ops::KernelFamily::product) && !x.dims.empty()) return 2 * results * static_cast<double>(x.dims.back());
   if (spec.operands.size() > 1 && !spec.operands[1].dims.empty()) {
     const ops::TensorSpec& weight = spec.operands[1];
     const double each = elements(std::span(weight.dims).subspan(1));
-    if (spec.kernel == "convolution") return 2 * results * each;
-    if (spec.kernel == "transposed_convolution") return 2 * elements(x.dims) * each;
+    if (spec.is(ops::Op::Conv)) return 2 * results * each;
+    if (spec.is(ops::Op::ConvTranspose)) return 2 * elements(x.dims) * each;
   }
-  if (const auto* window = spec.find("kernel"); window != nullptr && spec.kernel.starts_with("pool")) return results * elements(*window);
-  if (spec.kernel == "copy" || spec.kernel == "reorder" || is_pointwise(spec)) return 0;
+  if (const auto* window = spec.find("kernel"); window != nullptr && spec.is(ops::KernelFamily::pooling))
+    return results * elements(*window);
+  if (spec.is(ops::KernelFamily::copy) || spec.is(ops::KernelFamily::reorder) || is_pointwise(spec)) return 0;
   return elements(x.dims);
 }
 
@@ -64,8 +66,8 @@ bool has_plausible_sizes(const ops::KernelSpec& spec) {
 }
 
 std::string class_of(const ops::KernelSpec& spec) {
-  std::string kind = is_pointwise(spec) ? "pointwise" : spec.kernel;
-  if (spec.kernel == "convolution" && spec.operands.size() > 1) {
+  std::string kind = is_pointwise(spec) ? "pointwise" : ops::kernel_name(spec);
+  if (spec.is(ops::Op::Conv) && spec.operands.size() > 1) {
     const std::vector<std::int64_t>& weight = spec.operands[1].dims;
     const auto* groups = spec.find("groups");
     const bool grouped = groups != nullptr && !groups->empty() && groups->front() > 1;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "src/devices/profile/features.h"
-#include "src/kernels/kernel_text.h"
+#include "src/ops/kernel_text.h"
 
 namespace xflow::cost::profile {
 namespace {
@@ -188,7 +188,7 @@ class Reader {
   }
 
   Result<void> add(const Line& line, std::string_view text, Layout layout, DatabaseEntry entry) {
-    const auto spec = parse_kernel(text);
+    const auto spec = ops::parse_kernel(text);
     if (!spec) return line.wrong(spec.error().message);
     if (!has_plausible_sizes(*spec)) return line.wrong(fmt::format("kernel '{}': expected sizes of tensors that a machine may hold", text));
     // The key is the text as it is written again, whatever number format a tool has.
@@ -267,7 +267,7 @@ Profile profile_of(const Database& database, const DeviceInfo& device) {
   Profile profile;
   profile.device = device;
   database.for_each([&](const DatabaseKey& key, const DatabaseEntry& entry) {
-    const auto spec = parse_kernel(key.kernel);
+    const auto spec = ops::parse_kernel(key.kernel);
     // A file may hold any text; one that is no kernel would make the profile unreadable.
     if (!spec || !has_plausible_sizes(*spec) || ops::to_string(*spec) != key.kernel) return;
     profile.kernels.emplace(Profile::Key{key.kernel, key.layout}, entry);

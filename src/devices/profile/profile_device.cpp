@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "src/kernels/kernel_text.h"
+#include "src/ops/kernel_text.h"
 
 namespace xflow::cost::profile {
 namespace {
@@ -14,14 +14,15 @@ constexpr std::size_t kUsualChain = 4;
 
 ir::DataType type_of(const ops::KernelSpec& spec) { return spec.results.empty() ? ir::DataType::undefined : spec.results[0].data_type; }
 
-std::string_view base_name(const ops::KernelSpec& spec) { return is_pointwise(spec) ? "pointwise" : std::string_view(spec.kernel); }
+std::string base_name(const ops::KernelSpec& spec) { return is_pointwise(spec) ? "pointwise" : ops::kernel_name(spec); }
 
 std::string layout_name(const ops::KernelSpec& spec, Layout layout) {
-  return fmt::format("{}:{} {} {}", spec.kernel, spec.word, ir::name(type_of(spec)), name(layout));
+  return fmt::format("{}:{} {} {}", ops::kernel_name(spec), ops::kernel_word(spec), ir::name(type_of(spec)), name(layout));
 }
 
-std::string fused_name(const ops::KernelSpec& base, std::string_view step) {
-  return fmt::format("{} {} {}", base_name(base), ir::name(type_of(base)), parse_step(step).operation);
+std::string fused_name(const ops::KernelSpec& base, const ops::StepFunction& step) {
+  const std::string graph = step.graph.empty() ? "" : ":" + step.graph;
+  return fmt::format("{} {} {}{}", base_name(base), ir::name(type_of(base)), ops::function_name(step), graph);
 }
 
 std::int64_t block_of(Layout layout) {
@@ -30,7 +31,7 @@ std::int64_t block_of(Layout layout) {
 
 bool takes_no_time(const ops::KernelSpec& spec) {
   const auto is_empty = [](const ops::TensorSpec& tensor) { return std::ranges::find(tensor.dims, 0) != tensor.dims.end(); };
-  return spec.kernel == "none" || std::ranges::all_of(spec.results, is_empty);
+  return spec.is(ops::KernelFamily::none) || std::ranges::all_of(spec.results, is_empty);
 }
 
 }  // namespace
@@ -40,26 +41,30 @@ ProfileDevice::ProfileDevice(Profile profile) : profile_(std::move(profile)), in
   info_.control.clear();
   for (const auto& [key, entry] : profile_.kernels) {
     if (!entry.refusal.empty()) continue;
-    if (const auto spec = parse_kernel(key.first)) learn(*spec, key.second, entry.cost);
+    if (const auto spec = ops::parse_kernel(key.first)) learn(*spec, key.second, entry.cost);
   }
 }
 
 void ProfileDevice::learn(const ops::KernelSpec& spec, Layout layout, const KernelCost& cost) {
-  for (const ops::PostOperation& post : spec.post) fused_.insert(fused_name(spec, post.name));
-  if (is_pointwise(spec) && !spec.post.empty()) fused_.insert(fused_name(spec, spec.kernel));
+  for (const ops::PostOperation& post : spec.post) fused_.insert(fused_name(spec, post.function));
+  if (is_pointwise(spec) && !spec.post.empty()) {
+    ops::StepFunction step = spec.function;
+    step.graph.clear();
+    fused_.insert(fused_name(spec, step));
+  }
   longest_ = std::max(longest_, spec.post.size());
-  const auto is_spelled = [](const ops::PostOperation& post) { return post.name.find(':') != std::string::npos; };
-  if ((is_pointwise(spec) && !spec.word.empty()) || std::ranges::any_of(spec.post, is_spelled)) reads_spellings_ = true;
-  if (spec.kernel == "reorder") return;
+  const auto is_spelled = [](const ops::PostOperation& post) { return !post.function.graph.empty(); };
+  if (!spec.function.graph.empty() || std::ranges::any_of(spec.post, is_spelled)) reads_spellings_ = true;
+  if (spec.is(ops::KernelFamily::reorder)) return;
   if (layout == Layout::any) {
-    chooses_.insert(spec.kernel);
+    chooses_.insert(ops::kernel_name(spec));
     chosen_.push_back({class_of(spec), features_of(spec), cost.operands, cost.results});
   } else {
     layouts_.insert(layout_name(spec, layout));
   }
 }
 
-bool ProfileDevice::chooses_layout(const ops::KernelSpec& spec) const { return chooses_.contains(spec.kernel); }
+bool ProfileDevice::chooses_layout(const ops::KernelSpec& spec) const { return chooses_.contains(ops::kernel_name(spec)); }
 
 bool ProfileDevice::works_in(const ops::KernelSpec& spec, Layout layout) const {
   if (layout == Layout::plain) return true;
@@ -79,10 +84,10 @@ bool ProfileDevice::can_fuse(const ops::KernelSpec& base, const ops::PostOperati
   };
   if (!is_pointwise(base) && is_residual(post) && std::ranges::any_of(base.post, is_residual)) return false;
   if (profile_.kernels.empty()) {
-    const bool usual = is_pointwise(base) || base.kernel == "matmul" || base.kernel.ends_with("convolution");
+    const bool usual = is_pointwise(base) || is_anchor(base);
     return usual && base.post.size() < kUsualChain;
   }
-  return base.post.size() < longest_ && fused_.contains(fused_name(base, post.name));
+  return base.post.size() < longest_ && fused_.contains(fused_name(base, post.function));
 }
 
 Result<KernelCost> ProfileDevice::measure(const ops::KernelSpec& spec, Layout layout) {
@@ -97,7 +102,7 @@ Result<KernelCost> ProfileDevice::measure(const ops::KernelSpec& spec, Layout la
   }
   KernelCost cost;
   cost.operands = cost.results = layout;
-  if (spec.kernel == "reorder") {
+  if (spec.is(ops::KernelFamily::reorder)) {
     cost.operands = static_cast<Layout>(spec.find("from")->at(0));
     cost.results = static_cast<Layout>(spec.find("to")->at(0));
     if (same_bytes(spec.operands[0], cost.operands, cost.results)) return cost;

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "src/devices/profile/calibration.h"
-#include "src/kernels/kernel_text.h"
+#include "src/ops/kernel_text.h"
 
 namespace xflow::cost::profile {
 namespace {
@@ -38,7 +38,7 @@ std::string describe(const Profile& profile) {
       continue;
     }
     if (is_provisional(entry.cost)) ++disturbed;
-    const auto spec = parse_kernel(key.first);
+    const auto spec = ops::parse_kernel(key.first);
     if (!spec) continue;
     Times& times = classes[class_of(*spec)];
     const Nanoseconds time = entry.cost.median;

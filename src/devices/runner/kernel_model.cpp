@@ -9,8 +9,8 @@
 
 #include "src/kernels/device.h"
 #include "src/kernels/kernel_graph.h"
-#include "src/kernels/kernel_text.h"
 #include "src/onnx/document/new_model.h"
+#include "src/ops/op.h"
 #include "src/ops/operator.h"
 
 namespace xflow::cost::runner {
@@ -21,7 +21,7 @@ using ir::ValueId;
 // Runtimes of the last years know it, and it has an operator for each function of src/ops.
 constexpr int kOpset = 17;
 
-bool slides(const ops::KernelSpec& spec) { return spec.kernel == "convolution" || spec.kernel == "transposed_convolution"; }
+bool slides(const ops::KernelSpec& spec) { return spec.is(ops::KernelFamily::convolution); }
 
 std::size_t changing(std::span<const ops::TensorSpec> operands) {
   return static_cast<std::size_t>(std::ranges::count(operands, false, &ops::TensorSpec::constant));
@@ -42,8 +42,8 @@ bool is_small(const ops::TensorSpec& tensor) {
 // Pools, and concats of channels, of values as convolutions make them.
 bool stands_between_convolutions(const ops::KernelSpec& spec) {
   const std::vector<std::int64_t>* axis = spec.find("axis");
-  const bool channels = spec.kernel == "copy" && spec.word == "concat" && axis != nullptr && *axis == std::vector<std::int64_t>{1};
-  if (!channels && spec.kernel != "pool_max" && spec.kernel != "pool_average") return false;
+  const bool channels = spec.is(ops::Op::Concat) && axis != nullptr && *axis == std::vector<std::int64_t>{1};
+  if (!channels && !spec.is(ops::KernelFamily::pooling)) return false;
   const auto fits = [](const ops::TensorSpec& tensor) {
     return !tensor.constant && tensor.data_type == ir::DataType::float32 && tensor.dims.size() == 4 && elements(tensor) > 0;
   };
@@ -52,7 +52,7 @@ bool stands_between_convolutions(const ops::KernelSpec& spec) {
 
 // The operand of a chained launch that is the result of the one before: the first of the result's type.
 std::optional<std::size_t> chained_operand(const ops::KernelSpec& spec) {
-  const bool same_size = is_pointwise(spec) || spec.kernel == "softmax" || spec.kernel == "log_softmax" || spec.kernel == "normalization";
+  const bool same_size = is_pointwise(spec) || spec.is(ops::KernelFamily::softmax) || ops::is_normalization(spec);
   if (!same_size || spec.results.size() != 1) return std::nullopt;
   for (std::size_t k = 0; k < spec.operands.size(); ++k) {
     if (spec.operands[k] == spec.results[0]) return k;
@@ -269,7 +269,7 @@ class Builder {
   std::optional<std::size_t> residual_operand() const {
     std::size_t k = spec_.operands.size();
     for (const ops::PostOperation& post : spec_.post) {
-      if (post.name == "add" && post.operands.size() == 1 && is_as_large_as_result(k)) return k;
+      if (post.function.is(ops::Op::Add) && post.position == 0 && post.operands.size() == 1 && is_as_large_as_result(k)) return k;
       k += post.operands.size();
     }
     return std::nullopt;
@@ -310,10 +310,10 @@ Arrangement arrangement_of(const ops::KernelSpec& spec) {
   if (chained_operand(spec)) return Arrangement::chain;
   if (stands_between_convolutions(spec)) return Arrangement::pooled;
   // Constants that are all the same would make the launches equal: only drawn ones differ.
-  const bool product = slides(spec) || spec.kernel == "matmul";
-  const bool own = product && spec.operands.size() > 1 && std::ranges::any_of(spec.operands, [](const ops::TensorSpec& operand) {
-                     return operand.constant && ir::is_floating(operand.data_type);
-                   });
+  const bool own =
+      ops::is_anchor(spec) && spec.operands.size() > 1 && std::ranges::any_of(spec.operands, [](const ops::TensorSpec& operand) {
+        return operand.constant && ir::is_floating(operand.data_type);
+      });
   return own ? Arrangement::weights : Arrangement::beside;
 }
 

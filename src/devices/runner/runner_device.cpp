@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/kernels/kernel_text.h"
+#include "src/ops/kernel_text.h"
+#include "src/ops/op.h"
 
 namespace xflow::cost::runner {
 namespace {
@@ -58,9 +59,9 @@ double bytes_of(const ops::KernelSpec& spec) {
 int launches_beside_first(const ops::KernelSpec& spec) {
   double work = bytes_of(spec);
   const bool product = spec.operands.size() > 1 && !spec.results.empty() && !spec.results[0].dims.empty();
-  if (product && spec.kernel == "matmul" && !spec.operands[0].dims.empty())
+  if (product && spec.is(ops::KernelFamily::product) && !spec.operands[0].dims.empty())
     work += 0.1 * elements_of(spec.results[0]) * static_cast<double>(spec.operands[0].dims.back());
-  if (product && spec.kernel.ends_with("convolution") && spec.results[0].dims.size() > 1 && spec.results[0].dims[1] > 0)
+  if (product && spec.is(ops::KernelFamily::convolution) && spec.results[0].dims.size() > 1 && spec.results[0].dims[1] > 0)
     work += 0.1 * elements_of(spec.results[0]) * elements_of(spec.operands[1]) / static_cast<double>(spec.results[0].dims[1]);
   constexpr double kLong = 4e6;  // some 300 us
   const double most = work > kLong ? 1 : work > kLong / 8 ? 3 : work > kLong / 32 ? 8 : kMostLaunches;
@@ -116,8 +117,8 @@ Result<void> RunnerDevice::start() {
 }
 
 bool RunnerDevice::can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const {
-  const bool anchor = base.kernel == "matmul" || base.kernel == "convolution" || base.kernel == "transposed_convolution";
-  if (!anchor || base.results.size() != 1 || base.post.size() >= kMostPostOperations || post.operands.size() > 1) return false;
+  if (!ops::is_anchor(base) || base.results.size() != 1 || base.post.size() >= kMostPostOperations || post.operands.size() > 1)
+    return false;
   const ops::TensorSpec& result = base.results[0];
   for (const ops::TensorSpec& operand : post.operands) {
     if (operand.dims.size() > result.dims.size() || operand.data_type != result.data_type) return false;
@@ -134,7 +135,7 @@ bool RunnerDevice::can_fuse(const ops::KernelSpec& base, const ops::PostOperatio
 }
 
 Result<KernelCost> RunnerDevice::measure(const ops::KernelSpec& spec, Layout /*layout*/) {
-  if (spec.kernel == "none") return KernelCost{};
+  if (spec.is(ops::KernelFamily::none)) return KernelCost{};
   if (std::ranges::all_of(spec.results, [](const ops::TensorSpec& result) { return elements_of(result) == 0; })) return KernelCost{};
   const auto refused = [&](ErrorCode code, std::string_view why) {
     return fail(code, fmt::format("cannot run {} here: {}", ops::to_string(spec), why));
@@ -183,7 +184,7 @@ double RunnerDevice::Overhead::of(const KernelExtras& extras) const {
 // How fast the runtime is now: a model of small kernels, which rises while neighbours share the core or its clock is low.
 Result<void> RunnerDevice::load_control() {
   const ops::TensorSpec some{ir::DataType::float32, {4096}, false};
-  XFLOW_TRY(const KernelModel control, kernel_model({"pointwise/sigmoid", "", {some}, {some}, {}, {}, {}}, 16, 16, Arrangement::chain));
+  XFLOW_TRY(const KernelModel control, kernel_model(ops::pointwise_spec(ops::Op::Sigmoid, {some}, some), 16, 16, Arrangement::chain));
   XFLOW_CHECK(runner_->load(kControl, {control.bytes, {}}));
   XFLOW_CHECK(runner_->set_inputs(kControl, control.inputs));
   XFLOW_CHECK(runner_->run(kControl, kControl, kControlRuns));
@@ -263,14 +264,14 @@ Result<RunnerDevice::Overhead> RunnerDevice::overhead() {
   if (overhead_) return *overhead_;
   const auto relu = [&](std::vector<std::int64_t> dims, Arrangement arrangement) -> Result<double> {
     const ops::TensorSpec x{ir::DataType::float32, std::move(dims), false};
-    XFLOW_TRY(const Slope time, slope({"pointwise/relu", "", {x}, {x}, {}, {}, {}}, arrangement, kLaunchesOfOverhead, kRoundsOfOverhead));
+    XFLOW_TRY(const Slope time, slope(ops::pointwise_spec(ops::Op::Relu, {x}, x), arrangement, kLaunchesOfOverhead, kRoundsOfOverhead));
     return time.time.value;
   };
   const auto add = [&](std::vector<std::int64_t> dims, Arrangement arrangement) -> Result<double> {
     const ops::TensorSpec x{ir::DataType::float32, dims, false};
     const ops::TensorSpec constant{ir::DataType::float32, std::move(dims), true};
     XFLOW_TRY(const Slope time,
-              slope({"pointwise/add", "", {x, constant}, {x}, {}, {}, {}}, arrangement, kLaunchesOfOverhead, kRoundsOfOverhead));
+              slope(ops::pointwise_spec(ops::Op::Add, {x, constant}, x), arrangement, kLaunchesOfOverhead, kRoundsOfOverhead));
     return time.time.value;
   };
   Overhead found;

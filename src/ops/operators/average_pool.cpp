@@ -129,7 +129,7 @@ struct AveragePool {
   }
 
   static Result<KernelSpec> kernel(const Operation& operation) {
-    XFLOW_TRY(KernelSpec spec, kernel_spec("pool_average", operation));
+    XFLOW_TRY(KernelSpec spec, kernel_spec(KernelFamily::pooling, operation));
     XFLOW_CHECK(add_integers(spec, operation, "kernel"));
     XFLOW_CHECK(add_window(spec, operation));
     XFLOW_CHECK(add_integers(spec, operation, "count_include_pad"));

@@ -66,7 +66,7 @@ struct Concat {
 
   static std::vector<Spelling> spellings() { return {{.domain = "", .type = "Concat", .since = 4, .lift = lift, .spell = spell}}; }
 
-  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, "concat"); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(Concat)

@@ -67,7 +67,7 @@ struct Conv {
   }
 
   static Result<KernelSpec> kernel(const Operation& operation) {
-    XFLOW_TRY(KernelSpec spec, kernel_spec("convolution", operation));
+    XFLOW_TRY(KernelSpec spec, kernel_spec(KernelFamily::convolution, operation));
     XFLOW_CHECK(add_window(spec, operation));
     XFLOW_CHECK(add_integers(spec, operation, "groups"));
     return spec;

@@ -40,7 +40,7 @@ struct ConvInteger {
 
   static Result<KernelSpec> kernel(const Operation& operation) {
     XFLOW_CHECK(require_left_zero(operation));
-    XFLOW_TRY(KernelSpec spec, kernel_spec("conv_integer", operation));
+    XFLOW_TRY(KernelSpec spec, kernel_spec(KernelFamily::other, operation));
     XFLOW_CHECK(add_window(spec, operation));
     XFLOW_CHECK(add_integers(spec, operation, "groups"));
     return spec;

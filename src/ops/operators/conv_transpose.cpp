@@ -171,7 +171,7 @@ struct ConvTranspose {
   }
 
   static Result<KernelSpec> kernel(const Operation& operation) {
-    XFLOW_TRY(KernelSpec spec, kernel_spec("transposed_convolution", operation));
+    XFLOW_TRY(KernelSpec spec, kernel_spec(KernelFamily::convolution, operation));
     XFLOW_CHECK(add_window(spec, operation));
     XFLOW_CHECK(add_integers(spec, operation, "groups"));
     XFLOW_CHECK(add_integers(spec, operation, "output_padding"));

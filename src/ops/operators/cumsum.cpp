@@ -66,7 +66,7 @@ struct Cumsum {
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) {
-    XFLOW_TRY(KernelSpec spec, kernel_spec("cumsum", operation));
+    XFLOW_TRY(KernelSpec spec, kernel_spec(KernelFamily::other, operation));
     for (const char* name : {"axis", "exclusive", "reverse"}) XFLOW_CHECK(add_integers(spec, operation, name));
     return spec;
   }

@@ -62,9 +62,7 @@ struct DepthToSpace {
 
   static std::vector<Spelling> spellings() { return {{.domain = "", .type = "DepthToSpace", .since = 1, .lift = lift, .spell = spell}}; }
 
-  static Result<KernelSpec> kernel(const Operation& operation) {
-    return movement::copy_kernel(operation, fmt::format("depth_to_space/{}", operation.attributes.word("order")));
-  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, {"order"}); }
 };
 
 XFLOW_OPERATOR_DEFINITION(DepthToSpace)

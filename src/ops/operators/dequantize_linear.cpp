@@ -46,7 +46,7 @@ struct DequantizeLinear {
   static std::vector<Spelling> spellings() { return {Spelling{"", "DequantizeLinear", 10, kNewest, &lift, &spell}}; }
 
   static Result<KernelSpec> kernel(const Operation& operation) {
-    XFLOW_TRY(KernelSpec spec, kernel_spec("dequantize_linear", operation));
+    XFLOW_TRY(KernelSpec spec, kernel_spec(KernelFamily::other, operation));
     for (const char* name : {"axis", "block"}) XFLOW_CHECK(add_integers(spec, operation, name));
     return spec;
   }

@@ -49,7 +49,7 @@ struct DynamicQuantizeLinear {
 
   static std::vector<Spelling> spellings() { return {Spelling{"", "DynamicQuantizeLinear", 11, kNewest, &lift_operands, &spell_operands}}; }
 
-  static Result<KernelSpec> kernel(const Operation& operation) { return kernel_spec("dynamic_quantize_linear", operation); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return kernel_spec(KernelFamily::other, operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(DynamicQuantizeLinear)

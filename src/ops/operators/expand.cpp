@@ -51,7 +51,7 @@ struct Expand {
 
   static std::vector<Spelling> spellings() { return {{.domain = "", .type = "Expand", .since = 8, .lift = lift, .spell = spell}}; }
 
-  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, "expand"); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(Expand)

@@ -48,7 +48,7 @@ struct Full {
 
   static std::vector<Spelling> spellings() { return {{.domain = "", .type = "ConstantOfShape", .since = 9, .lift = lift, .spell = spell}}; }
 
-  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, "full"); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(Full)

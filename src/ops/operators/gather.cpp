@@ -48,7 +48,7 @@ struct Gather {
 
   static std::vector<Spelling> spellings() { return {{.domain = "", .type = "Gather", .since = 1, .lift = lift, .spell = spell}}; }
 
-  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, "gather"); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(Gather)

@@ -46,7 +46,7 @@ struct GatherElements {
 
   static std::vector<Spelling> spellings() { return {{.domain = "", .type = "GatherElements", .since = 11, .lift = lift, .spell = spell}}; }
 
-  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, "gather_elements"); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(GatherElements)

@@ -66,7 +66,7 @@ struct GatherNd {
 
   static std::vector<Spelling> spellings() { return {{.domain = "", .type = "GatherND", .since = 11, .lift = lift, .spell = spell}}; }
 
-  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, "gather_nd"); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(GatherNd)

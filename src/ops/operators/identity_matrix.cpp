@@ -29,7 +29,7 @@ struct IdentityMatrix {
 
   static std::vector<Spelling> spellings() { return {}; }
 
-  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, "identity_matrix"); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(IdentityMatrix)

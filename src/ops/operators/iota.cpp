@@ -34,7 +34,7 @@ struct Iota {
 
   static std::vector<Spelling> spellings() { return {}; }
 
-  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, "iota"); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(Iota)

@@ -77,7 +77,7 @@ struct LogSoftmax {
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) {
-    XFLOW_TRY(KernelSpec spec, kernel_spec("log_softmax", operation));
+    XFLOW_TRY(KernelSpec spec, kernel_spec(KernelFamily::softmax, operation));
     XFLOW_CHECK(add_integers(spec, operation, "axis"));
     return spec;
   }

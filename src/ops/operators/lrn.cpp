@@ -69,7 +69,7 @@ struct Lrn {
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) {
-    XFLOW_TRY(KernelSpec spec, kernel_spec("lrn", operation));
+    XFLOW_TRY(KernelSpec spec, kernel_spec(KernelFamily::other, operation));
     XFLOW_CHECK(add_integers(spec, operation, "size"));
     for (const char* name : {"alpha", "beta", "bias"}) spec.reals.emplace_back(name, operation.attributes.real(name).to_double());
     return spec;

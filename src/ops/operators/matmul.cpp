@@ -33,7 +33,7 @@ struct Matmul {
     };
   }
 
-  static Result<KernelSpec> kernel(const Operation& operation) { return kernel_spec("matmul", operation); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return kernel_spec(KernelFamily::product, operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(Matmul)

@@ -37,7 +37,7 @@ struct MatmulInteger {
 
   static Result<KernelSpec> kernel(const Operation& operation) {
     XFLOW_CHECK(require_left_zero(operation));
-    return kernel_spec("matmul_integer", operation);
+    return kernel_spec(KernelFamily::other, operation);
   }
 };
 

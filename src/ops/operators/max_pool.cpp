@@ -96,7 +96,7 @@ struct MaxPool {
   }
 
   static Result<KernelSpec> kernel(const Operation& operation) {
-    XFLOW_TRY(KernelSpec spec, kernel_spec("pool_max", operation));
+    XFLOW_TRY(KernelSpec spec, kernel_spec(KernelFamily::pooling, operation));
     XFLOW_CHECK(add_integers(spec, operation, "kernel"));
     XFLOW_CHECK(add_window(spec, operation));
     return spec;

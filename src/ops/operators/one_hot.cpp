@@ -100,7 +100,7 @@ struct OneHot {
 
   static std::vector<Spelling> spellings() { return {{.domain = "", .type = "OneHot", .since = 9, .lift = lift, .spell = spell}}; }
 
-  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, "one_hot"); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(OneHot)

@@ -147,9 +147,7 @@ struct Pad {
     };
   }
 
-  static Result<KernelSpec> kernel(const Operation& operation) {
-    return movement::copy_kernel(operation, fmt::format("pad/{}", operation.attributes.word("mode")));
-  }
+  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, {"mode"}); }
 
  private:
   // The element of a dimension of size d that stands at j, which may be before 0 or at d and beyond where `before` or `after` says so.

@@ -52,7 +52,7 @@ struct QlinearConv {
   static std::vector<Spelling> spellings() { return {Spelling{"", "QLinearConv", 10, kNewest, &lift, &spell}}; }
 
   static Result<KernelSpec> kernel(const Operation& operation) {
-    XFLOW_TRY(KernelSpec spec, kernel_spec("qlinear_conv", operation));
+    XFLOW_TRY(KernelSpec spec, kernel_spec(KernelFamily::other, operation));
     XFLOW_CHECK(add_window(spec, operation));
     XFLOW_CHECK(add_integers(spec, operation, "groups"));
     return spec;

@@ -53,7 +53,7 @@ struct QlinearMatmul {
 
   static std::vector<Spelling> spellings() { return {Spelling{"", "QLinearMatMul", 10, kNewest, &lift_operands, &spell}}; }
 
-  static Result<KernelSpec> kernel(const Operation& operation) { return kernel_spec("qlinear_matmul", operation); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return kernel_spec(KernelFamily::other, operation); }
 
  private:
   static Result<Spelled> spell(const Operation& operation, int opset) {

@@ -51,7 +51,7 @@ struct QuantizeLinear {
   static std::vector<Spelling> spellings() { return {Spelling{"", "QuantizeLinear", 10, kNewest, &lift, &spell}}; }
 
   static Result<KernelSpec> kernel(const Operation& operation) {
-    XFLOW_TRY(KernelSpec spec, kernel_spec("quantize_linear", operation));
+    XFLOW_TRY(KernelSpec spec, kernel_spec(KernelFamily::other, operation));
     for (const char* name : {"axis", "block"}) XFLOW_CHECK(add_integers(spec, operation, name));
     return spec;
   }

@@ -84,7 +84,7 @@ struct Range {
 
   static std::vector<Spelling> spellings() { return {{.domain = "", .type = "Range", .since = 11, .lift = lift, .spell = spell}}; }
 
-  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, "range"); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(Range)

@@ -17,7 +17,7 @@ struct ReduceL2 {
         reduce_spelling<kFloats | kBfloat, AxesForm::input>("ReduceL2", 18),
     };
   }
-  static Result<KernelSpec> kernel(const Operation& operation) { return reduce_kernel("l2", operation); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return reduce_kernel(operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(ReduceL2)

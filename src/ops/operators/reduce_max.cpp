@@ -22,7 +22,7 @@ struct ReduceMax {
         reduce_spelling<kFloats | kBfloat | kWideIntegers | kBytes | kBoolean, AxesForm::input>("ReduceMax", 20),
     };
   }
-  static Result<KernelSpec> kernel(const Operation& operation) { return reduce_kernel("max", operation); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return reduce_kernel(operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(ReduceMax)

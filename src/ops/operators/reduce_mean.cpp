@@ -21,7 +21,7 @@ struct ReduceMean {
         reduce_spelling<kFloats | kBfloat | kWideIntegers, AxesForm::input>("ReduceMean", 18),
     };
   }
-  static Result<KernelSpec> kernel(const Operation& operation) { return reduce_kernel("mean", operation); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return reduce_kernel(operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(ReduceMean)

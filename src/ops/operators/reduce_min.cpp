@@ -23,7 +23,7 @@ struct ReduceMin {
         reduce_spelling<kFloats | kBfloat | kWideIntegers | kBytes | kBoolean, AxesForm::input>("ReduceMin", 20),
     };
   }
-  static Result<KernelSpec> kernel(const Operation& operation) { return reduce_kernel("min", operation); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return reduce_kernel(operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(ReduceMin)

@@ -16,7 +16,7 @@ struct ReduceSum {
         reduce_spelling<kFloats | kBfloat | kWideIntegers, AxesForm::input>("ReduceSum", 13),
     };
   }
-  static Result<KernelSpec> kernel(const Operation& operation) { return reduce_kernel("sum", operation); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return reduce_kernel(operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(ReduceSum)

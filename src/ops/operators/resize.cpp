@@ -268,9 +268,7 @@ struct Resize {
   }
 
   static Result<KernelSpec> kernel(const Operation& operation) {
-    const auto& words = operation.attributes;
-    return movement::copy_kernel(operation,
-                                 fmt::format("resize/{}/{}/{}", words.word("mode"), words.word("coordinates"), words.word("rounding")));
+    return movement::copy_kernel(operation, {"mode", "coordinates", "rounding"});
   }
 
  private:

@@ -48,7 +48,7 @@ struct SpaceToDepth {
 
   static std::vector<Spelling> spellings() { return {{.domain = "", .type = "SpaceToDepth", .since = 1, .lift = lift, .spell = spell}}; }
 
-  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, "space_to_depth"); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(SpaceToDepth)

@@ -95,7 +95,7 @@ struct Split {
 
   static std::vector<Spelling> spellings() { return {{.domain = "", .type = "Split", .since = 2, .lift = lift, .spell = spell}}; }
 
-  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, "split"); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(Split)

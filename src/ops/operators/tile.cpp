@@ -45,7 +45,7 @@ struct Tile {
 
   static std::vector<Spelling> spellings() { return {{.domain = "", .type = "Tile", .since = 6, .lift = lift, .spell = spell}}; }
 
-  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, "tile"); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(Tile)

@@ -59,7 +59,7 @@ struct Transpose {
 
   static std::vector<Spelling> spellings() { return {{.domain = "", .type = "Transpose", .since = 1, .lift = lift, .spell = spell}}; }
 
-  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, "transpose"); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(Transpose)

@@ -54,7 +54,7 @@ struct Trilu {
 
   static std::vector<Spelling> spellings() { return {{.domain = "", .type = "Trilu", .since = 14, .lift = lift, .spell = spell}}; }
 
-  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, "trilu"); }
+  static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };
 
 XFLOW_OPERATOR_DEFINITION(Trilu)

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cassert>
 
+#include "src/ops/kernel_text.h"
+#include "src/ops/op.h"
+
 namespace xflow::cost::cpu {
 
 using dnnl::algorithm;
@@ -113,17 +116,17 @@ dnnl::primitive_attr Build::attributes(std::span<const Step> steps, const Dims& 
   bool in_place = variant == Variant::in_place;
   for (const Step& step : steps) {
     if (step.operands.empty()) {
-      const std::vector<Eltwise> functions = eltwise_of(step.operation, step.reals);
-      if (functions.empty()) throw Lacking{fmt::format("the post-operation {}", step.operation)};
+      const std::vector<Eltwise> functions = eltwise_of(step.function, step.reals);
+      if (functions.empty()) throw Lacking{fmt::format("the post-operation {}", ops::function_name(step.function))};
       for (const Eltwise& f : functions) post.append_eltwise(1.0F, f.function, f.alpha, f.beta);
       continue;
     }
-    auto function = binary_of(step.operation);
-    if (!function || step.operands.size() != 1) throw Lacking{fmt::format("the post-operation {}", step.operation)};
-    if (step.position == 1 && step.operation == "sub") {  // c - v = -v + c
+    auto function = binary_of(step.function);
+    if (!function || step.operands.size() != 1) throw Lacking{fmt::format("the post-operation {}", ops::function_name(step.function))};
+    if (step.position == 1 && step.function.is(ops::Op::Sub)) {  // c - v = -v + c
       post.append_eltwise(1.0F, algorithm::eltwise_linear, -1.0F, 0.0F);
       function = algorithm::binary_add;
-    } else if (step.position == 1 && step.operation == "div") {  // c / v = v^-1 * c
+    } else if (step.position == 1 && step.function.is(ops::Op::Div)) {  // c / v = v^-1 * c
       post.append_eltwise(1.0F, algorithm::eltwise_pow, 1.0F, -1.0F);
       function = algorithm::binary_mul;
     }
@@ -136,7 +139,7 @@ dnnl::primitive_attr Build::attributes(std::span<const Step> steps, const Dims& 
     const bool in_layout = tensor.constant || tensor.dims.size() == dims.size();
     const memory::desc desc = layout_desc(own, type_of(tensor.data_type), in_layout ? layout : Layout::plain);
     const bool residual =
-        in_place && step.operation == "add" && !tensor.constant && own == dims && tensor.data_type == spec.results.at(0).data_type;
+        in_place && step.function.is(ops::Op::Add) && !tensor.constant && own == dims && tensor.data_type == spec.results.at(0).data_type;
     if (residual) in_place = false;
     post_operands.push_back({post.len(), desc, own, residual});
     if (residual) {
@@ -169,7 +172,7 @@ Dims Build::fold(const Dims& dims, std::size_t rank) const {
 }
 
 bool Build::first_is_bias(const Dims& dims, std::size_t channel, std::span<const Step> steps) const {
-  if (steps.empty() || steps[0].operation != "add" || steps[0].operands.size() != 1) return false;
+  if (steps.empty() || !steps[0].function.is(ops::Op::Add) || steps[0].operands.size() != 1) return false;
   const ops::TensorSpec tensor = all_operands(spec).at(steps[0].operands[0]);
   if (tensor.data_type != ir::DataType::float32) return false;
   const Dims own = fold(tensor.dims, dims.size());

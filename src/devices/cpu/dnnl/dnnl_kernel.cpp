@@ -6,6 +6,8 @@
 #include <map>
 
 #include "src/devices/cpu/dnnl/dnnl_build.h"
+#include "src/ops/kernel_text.h"
+#include "src/ops/op.h"
 
 // oneDNN brings the OpenMP runtime that it was built with; binding to it by name avoids a second one.
 extern "C" __attribute__((weak)) void omp_set_num_threads(int threads);
@@ -13,27 +15,38 @@ extern "C" __attribute__((weak)) void omp_set_num_threads(int threads);
 namespace xflow::cost::cpu {
 namespace {
 
-const std::map<std::string_view, void (*)(Build&)> kBuilders = {
-    {"matmul", build_matmul},
-    {"convolution", build_convolution},
-    {"transposed_convolution", build_transposed_convolution},
-    {"pointwise", build_pointwise},
-    {"pool_max", build_pool},
-    {"pool_average", build_pool},
-    {"reduce", build_spatial_mean},
-    {"softmax", build_softmax},
-    {"log_softmax", build_log_softmax},
-    {"lrn", build_lrn},
-    {"normalization", build_layer_normalization},
-    {"concat", build_concat},
-    {"resize", build_resample},
-    {"reorder", build_reorder},
-};
+using Builder = void (*)(Build&);
 
-// The name of a kernel; of a copy the first part of its word.
-std::string_view family_of(const ops::KernelSpec& spec) {
-  if (spec.kernel != "copy") return spec.kernel;
-  return std::string_view(spec.word).substr(0, spec.word.find('/'));
+// Nothing where oneDNN has no such kernel.
+Builder builder_of(const ops::KernelSpec& spec) {
+  using enum ops::KernelFamily;
+  switch (spec.family) {
+    case product:
+      return build_matmul;
+    case convolution:
+      return spec.is(ops::Op::Conv) ? build_convolution : build_transposed_convolution;
+    case pointwise:
+      return build_pointwise;
+    case pooling:
+      return build_pool;
+    case reduction:
+      return build_spatial_mean;
+    case softmax:
+      return spec.is(ops::Op::Softmax) ? build_softmax : build_log_softmax;
+    case layer_normalization:
+    case rms_normalization:
+      return build_layer_normalization;
+    case reorder:
+      return build_reorder;
+    case copy:
+      return spec.is(ops::Op::Concat) ? build_concat : spec.is(ops::Op::Resize) ? build_resample : nullptr;
+    case other:
+      return spec.is(ops::Op::Lrn) ? build_lrn : nullptr;
+    case attention:
+    case none:
+      break;
+  }
+  return nullptr;
 }
 
 class Library final : public DnnlLibrary {
@@ -80,13 +93,13 @@ class Library final : public DnnlLibrary {
  private:
   static std::vector<Variant> variants_of(const ops::KernelSpec& spec) {
     std::vector<Variant> variants = {Variant::usual};
-    const bool product = spec.kernel == "matmul";
-    if (!product && spec.kernel != "convolution" && spec.kernel != "transposed_convolution") return variants;
+    if (!ops::is_anchor(spec)) return variants;
     const auto adds_residual = [&](const ops::PostOperation& post) {
-      return post.name == "add" && post.operands.size() == 1 && !post.operands[0].constant && post.operands[0].dims == spec.results[0].dims;
+      return post.function.is(ops::Op::Add) && post.position == 0 && post.operands.size() == 1 && !post.operands[0].constant &&
+             post.operands[0].dims == spec.results[0].dims;
     };
     if (std::ranges::any_of(spec.post, adds_residual)) variants.push_back(Variant::in_place);
-    if (product && spec.operands[1].constant) variants.push_back(Variant::inner_product);
+    if (spec.is(ops::KernelFamily::product) && spec.operands[1].constant) variants.push_back(Variant::inner_product);
     return variants;
   }
 
@@ -96,10 +109,10 @@ class Library final : public DnnlLibrary {
     };
     try {
       use_threads();
-      const auto builder = kBuilders.find(spec.kernel.starts_with("pointwise/") ? "pointwise" : family_of(spec));
-      if (builder == kBuilders.end()) return refuse("such a kernel");
+      const Builder builder = builder_of(spec);
+      if (builder == nullptr) return refuse("such a kernel");
       Build build{spec, layout, engine_, std::make_unique<DnnlKernel>(engine_, stream_), variant, false, {}};
-      builder->second(build);
+      builder(build);
       return std::unique_ptr<Kernel>(std::move(build.kernel));
     } catch (const Lacking& lacking) {
       return refuse(lacking.what);
@@ -130,9 +143,9 @@ Result<std::unique_ptr<DnnlLibrary>> DnnlLibrary::open(int threads) {
   }
 }
 
-bool dnnl_has_step(std::string_view operation, std::size_t position) {
-  if (binary_of(operation)) return position <= 1;
-  return position == 0 && !eltwise_of(operation, {}).empty();
+bool dnnl_has_step(const ops::StepFunction& step, std::size_t position) {
+  if (binary_of(step)) return position <= 1;
+  return position == 0 && !eltwise_of(step, {}).empty();
 }
 
 }  // namespace xflow::cost::cpu

@@ -5,6 +5,7 @@
 
 #include "src/devices/cpu/dnnl/dnnl_build.h"
 #include "src/devices/cpu/loop_kernel.h"
+#include "src/ops/op.h"
 
 namespace xflow::cost::cpu {
 
@@ -46,7 +47,7 @@ void softmax(Build& build) {
 void build_pool(Build& build) {
   if (build.spec.operands.size() != 1 || build.spec.results.size() != 1 || !build.spec.post.empty()) throw Lacking{"such a pooling"};
   const bool include = build.integers("count_include_pad", {0})[0] != 0;
-  const algorithm function = build.spec.kernel == "pool_max" ? algorithm::pooling_max
+  const algorithm function = build.spec.is(ops::Op::MaxPool) ? algorithm::pooling_max
                              : include                       ? algorithm::pooling_avg_include_padding
                                                              : algorithm::pooling_avg_exclude_padding;
   pool_with(build, build.integers("kernel"), function, build.result_dims());
@@ -57,7 +58,7 @@ void build_spatial_mean(Build& build) {
   const Dims& x = build.operand_dims(0);
   Dims axes;
   for (std::size_t k = 2; k < x.size(); ++k) axes.push_back(static_cast<std::int64_t>(k));
-  if (build.spec.word != "mean" || x.size() < 3 || x.size() > 5 || build.integers("axes") != axes || !build.spec.post.empty())
+  if (!build.spec.is(ops::Op::ReduceMean) || x.size() < 3 || x.size() > 5 || build.integers("axes") != axes || !build.spec.post.empty())
     throw Lacking{"this reduction"};
   Dims y = x;
   std::fill(y.begin() + 2, y.end(), 1);
@@ -69,8 +70,8 @@ void build_log_softmax(Build& build) { softmax<dnnl::logsoftmax_forward>(build);
 
 void build_lrn(Build& build) {
   const auto real = [&](std::string_view name, float otherwise) {
-    for (const auto& [own, value] : build.spec.reals) otherwise = own == name ? static_cast<float>(value) : otherwise;
-    return otherwise;
+    const auto value = build.spec.real(name);
+    return value ? static_cast<float>(*value) : otherwise;
   };
   const memory::desc desc = layout_desc(build.operand_dims(0), build.operand_type(0), build.layout);
   const dnnl::lrn_forward::primitive_desc pd({kInference, algorithm::lrn_across_channels, desc, build.integers("size", {1})[0],
@@ -79,11 +80,12 @@ void build_lrn(Build& build) {
   build.one_operand(dnnl::lrn_forward(pd), desc, desc, pd.impl_info_str());
 }
 
-// "normalization:layer": operands x, scale, shift over the last dimension.
+// Operands x, scale, shift over the last dimension.
 void build_layer_normalization(Build& build) {
   const Dims& x = build.operand_dims(0);
   const Dims last = {static_cast<std::int64_t>(x.size()) - 1};
-  if (build.spec.word != "layer" || build.integers("axes") != last || x.size() < 2) throw Lacking{"this normalisation"};
+  if (!build.spec.is(ops::KernelFamily::layer_normalization) || build.integers("axes") != last || x.size() < 2)
+    throw Lacking{"this normalisation"};
   // Scale and shift vary along the rows alone.
   for (std::size_t k = 1; k < build.spec.operands.size(); ++k) {
     Dims row(build.operand_dims(k).size(), 1);
@@ -95,8 +97,7 @@ void build_layer_normalization(Build& build) {
   Flags flags = Flags::none;
   if (build.spec.operands.size() > 1) flags |= Flags::use_scale;
   if (build.spec.operands.size() > 2) flags |= Flags::use_shift;
-  float epsilon = 1e-5F;
-  for (const auto& [name, value] : build.spec.reals) epsilon = name == "epsilon" ? static_cast<float>(value) : epsilon;
+  const auto epsilon = static_cast<float>(build.spec.real("epsilon").value_or(1e-5F));
   const dnnl::layer_normalization_forward::primitive_desc pd({kInference, desc, epsilon, flags}, build.engine);
   std::unordered_map<int, memory> arguments = {{DNNL_ARG_SRC, build.operand(desc, x)}};
   const memory::desc vector = plain_desc({x.back()}, memory::data_type::f32);
@@ -128,7 +129,7 @@ void build_concat(Build& build) {
 // repeated.
 void build_resample(Build& build) {
   if (!dnnl_resamples(build.spec)) throw Lacking{"this resizing"};
-  const bool nearest = !build.spec.word.starts_with("resize/linear");
+  const bool nearest = build.spec.word("mode") != "linear";
   const memory::desc source = layout_desc(build.operand_dims(0), build.operand_type(0), build.layout);
   const memory::desc target = layout_desc(build.result_dims(), build.operand_type(0), build.layout);
   const dnnl::resampling_forward::desc desc(kInference, nearest ? algorithm::resampling_nearest : algorithm::resampling_linear, source,
@@ -143,7 +144,8 @@ bool dnnl_resamples(const ops::KernelSpec& spec) {
   const Dims& y = spec.results[0].dims;
   const Dims* numerators = spec.find("numerators");
   const Dims* denominators = spec.find("denominators");
-  if (!spec.word.starts_with("resize/linear/half_pixel/") || numerators == nullptr || denominators == nullptr) return false;
+  if (!spec.is(ops::Op::Resize) || spec.word("mode") != "linear" || spec.word("coordinates") != "half_pixel") return false;
+  if (numerators == nullptr || denominators == nullptr) return false;
   if (x.size() != y.size() || x.size() < 3 || x.size() > 5 || x[0] != y[0] || x[1] != y[1]) return false;
   for (std::size_t k = 0; k < x.size(); ++k)
     if (x[k] * (*numerators)[k] != y[k] * (*denominators)[k]) return false;

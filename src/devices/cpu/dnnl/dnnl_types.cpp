@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "src/ops/fused_functions.h"
+#include "src/ops/op.h"
 
 namespace xflow::cost::cpu {
 
@@ -79,20 +80,31 @@ std::vector<Eltwise> steps_of(ops::FunctionId function, [[maybe_unused]] float p
 
 }  // namespace
 
-std::vector<Eltwise> eltwise_of(std::string_view operation, const std::vector<double>& reals) {
-  const ops::FusedFunction* function = ops::find_function(operation);
+std::vector<Eltwise> eltwise_of(const ops::StepFunction& step, const std::vector<double>& reals) {
+  const ops::FusedFunction* function = ops::find_function(step);
   if (function == nullptr) return {};
   const auto [p, q] = ops::complete_reals(*function, reals);
   return steps_of(function->id, static_cast<float>(p), static_cast<float>(q));
 }
 
-std::optional<algorithm> binary_of(std::string_view operation) {
-  static const std::unordered_map<std::string_view, algorithm> kBinary = {
-      {"add", algorithm::binary_add}, {"sub", algorithm::binary_sub},     {"mul", algorithm::binary_mul},
-      {"div", algorithm::binary_div}, {"maximum", algorithm::binary_max}, {"minimum", algorithm::binary_min},
-  };
-  const auto found = kBinary.find(operation);
-  return found == kBinary.end() ? std::nullopt : std::optional(found->second);
+std::optional<algorithm> binary_of(const ops::StepFunction& step) {
+  if (!step.op) return std::nullopt;
+  switch (*step.op) {
+    case ops::Op::Add:
+      return algorithm::binary_add;
+    case ops::Op::Sub:
+      return algorithm::binary_sub;
+    case ops::Op::Mul:
+      return algorithm::binary_mul;
+    case ops::Op::Div:
+      return algorithm::binary_div;
+    case ops::Op::Maximum:
+      return algorithm::binary_max;
+    case ops::Op::Minimum:
+      return algorithm::binary_min;
+    default:
+      return std::nullopt;
+  }
 }
 
 }  // namespace xflow::cost::cpu

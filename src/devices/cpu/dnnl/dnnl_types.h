@@ -38,7 +38,7 @@ struct Eltwise {
 
 // The eltwise functions that a function of one operand is (ops/fused_functions.def), applied one after the
 // other; empty if oneDNN has none. Reals that are not given are the operator's defaults.
-std::vector<Eltwise> eltwise_of(std::string_view operation, const std::vector<double>& reals);
-std::optional<dnnl::algorithm> binary_of(std::string_view operation);
+std::vector<Eltwise> eltwise_of(const ops::StepFunction& step, const std::vector<double>& reals);
+std::optional<dnnl::algorithm> binary_of(const ops::StepFunction& step);
 
 }  // namespace xflow::cost::cpu
