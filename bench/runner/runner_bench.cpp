@@ -19,7 +19,7 @@
 #include "src/devices/runner/kernel_model.h"
 #include "src/devices/runner/runner_device.h"
 #include "src/devices/runner/runner_executor.h"
-#include "src/kernels/node_kernel.h"
+#include "src/kernels/node_launch.h"
 #include "src/onnx/document/document.h"
 #include "src/onnx/lift/lift.h"
 #include "src/ops/kernel_text.h"
@@ -86,7 +86,7 @@ Result<Timed> time_model(const std::string& path) {
   for (const api::NamedInput& input : inputs) tensors.push_back({std::string(input.name), set.tensors.at(std::string(input.name))});
   executor->add_inputs(std::move(tensors));
   XFLOW_TRY(const ops::KernelSpec relu, ops::parse_kernel("pointwise/relu(float32[1]) -> float32[1]"));
-  XFLOW_TRY(const cost::runner::KernelModel nothing, cost::runner::kernel_model(relu, 1, 1, cost::runner::Arrangement::chain));
+  XFLOW_TRY(const cost::runner::TimedModel nothing, cost::runner::kernel_model(relu, 1, 1, cost::runner::Arrangement::chain));
   executor->add_inputs(nothing.inputs);
   const cost::ProgramId whole = executor->add({{}, std::filesystem::absolute(path).string()});
   XFLOW_TRY(timed.executed, time_beyond(*executor, whole, executor->add({nothing.bytes, {}})));

@@ -64,7 +64,7 @@ class LiveCover final : public LiveCost {
   // A kernel of the cover: nodes in a row of which the last one's value leaves it.
   struct Region {
     std::vector<Link> links;
-    RegionKernel* kernel = nullptr;     // nullptr: nothing is launched (reshapes), or the node is refused
+    FusedChain* kernel = nullptr;       // nullptr: nothing is launched (reshapes), or the node is refused
     std::vector<ir::ValueId> operands;  // in the order of the kernel
     ir::NodeId exit() const { return links.back().node; }
   };

@@ -125,7 +125,7 @@ LiveCover::Price LiveCover::price_of(const Region& region) {
   Price price;
   const NodeId id = region.exit();
   const ir::Node& node = arena_.node(id);
-  const KernelShape& shape = *read(region.links[0].node).record->shape;
+  const NodeShape& shape = *read(region.links[0].node).record->shape;
   if (shape.role == Role::refused) {
     for (const ValueId operand : node.operands) price.wants.emplace_back(operand, Layout::plain);
     price.refusals.push_back(shape.refusal);
@@ -143,7 +143,7 @@ LiveCover::Price LiveCover::price_of(const Region& region) {
     }
     return price;
   }
-  RegionKernel& kernel = *region.kernel;
+  FusedChain& kernel = *region.kernel;
   const std::vector<ValueId>& values = region.operands;
   Layout layout = kernel.chooses ? Layout::any : Layout::plain;
   if (!kernel.chooses) {

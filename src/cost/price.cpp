@@ -12,7 +12,7 @@ namespace xflow::cost {
 
 // Kernels that choose their layouts choose them without post-operations; what is fused must not change them, because a neighbour would
 // pay for it.
-const DatabaseEntry& Regions::measured(const RegionKernel& region, Layout layout) {
+const DatabaseEntry& Regions::measured(const FusedChain& region, Layout layout) {
   if (layout != Layout::any || region.chain.size() == 1) return costs_.of(region.spec, layout);
   const DatabaseEntry& alone = costs_.of(shape(region.chain[0].shape).spec, Layout::any);
   if (!alone.refusal.empty() || alone.cost.operands != alone.cost.results) return costs_.of(region.spec, Layout::any);
@@ -20,7 +20,7 @@ const DatabaseEntry& Regions::measured(const RegionKernel& region, Layout layout
   return same.refusal.empty() ? same : costs_.of(region.spec, Layout::any);
 }
 
-const DatabaseEntry& Regions::cost(RegionKernel& region, Layout layout) {
+const DatabaseEntry& Regions::cost(FusedChain& region, Layout layout) {
   const DatabaseEntry*& price = region.prices[static_cast<std::size_t>(layout)];
   if (price != nullptr) return *price;
   const DatabaseEntry& own = measured(region, layout);
@@ -30,7 +30,7 @@ const DatabaseEntry& Regions::cost(RegionKernel& region, Layout layout) {
     Chain part = chain;
     part.erase(part.begin() + static_cast<std::ptrdiff_t>(k));
     part[0].position = Element::kFirst;
-    RegionKernel* contained = this->region(part);
+    FusedChain* contained = this->region(part);
     if (contained == nullptr || (layout != Layout::any && !contained->works[static_cast<std::size_t>(layout)])) continue;
     const DatabaseEntry& less = cost(*contained, layout);
     if (less.refusal.empty() && less.cost.median > most->cost.median) most = &less;
@@ -47,7 +47,7 @@ const DatabaseEntry& Regions::cost(RegionKernel& region, Layout layout) {
 
 std::optional<Regions::Launch> Regions::launch(Chain chain, Layout arrives) {
   chain[0].position = Element::kFirst;
-  RegionKernel* kernel = region(chain);
+  FusedChain* kernel = region(chain);
   if (kernel == nullptr) return std::nullopt;
   const bool works = kernel->works[static_cast<std::size_t>(arrives)];
   const DatabaseEntry& entry = cost(*kernel, kernel->chooses ? Layout::any : works ? arrives : Layout::plain);
@@ -86,7 +86,7 @@ std::size_t Regions::best_prefix(const Chain& chain, Layout arrives) {
   return links;
 }
 
-const DatabaseEntry* Regions::reorder(const ir::Arena& arena, const KernelShape& shape, ir::ValueId value, Layout from, Layout to) {
+const DatabaseEntry* Regions::reorder(const ir::Arena& arena, const NodeShape& shape, ir::ValueId value, Layout from, Layout to) {
   const std::tuple key(shape.id, value.output, from, to);
   if (const auto found = reorders_.find(key); found != reorders_.end()) return found->second;
   std::optional<ops::TensorSpec> spec = tensor(arena, value);

@@ -92,7 +92,7 @@ NodeRecord Regions::record(const ir::Arena& arena, const ir::GraphView& graph, N
   return record;
 }
 
-const KernelShape* Regions::add_shape(std::unique_ptr<KernelShape> shape) {
+const NodeShape* Regions::add_shape(std::unique_ptr<NodeShape> shape) {
   shape->id = static_cast<ShapeId>(shapes_.size());
   shapes_.push_back(std::move(shape));
   return shapes_.back().get();
@@ -119,27 +119,27 @@ bool Regions::fits(const ShapeKey& key, const ir::Arena& arena, const ir::Node& 
   return key.attributes == node.attributes && key.exponent == exponent_of(arena, node);
 }
 
-const KernelShape* Regions::find_shape(const ir::Arena& arena, NodeId id) {
+const NodeShape* Regions::find_shape(const ir::Arena& arena, NodeId id) {
   const ir::Node& node = arena.node(id);
   const std::size_t hash = hash_of(arena, node);
   const auto [begin, end] = shape_index_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
     if (fits(it->second.first, arena, node)) return &shape(it->second.second);
   }
-  const KernelShape* made = add_shape(make_shape(arena, id));
+  const NodeShape* made = add_shape(make_shape(arena, id));
   shape_index_.emplace(hash, std::pair(key_of(arena, node), made->id));
   return made;
 }
 
-std::unique_ptr<KernelShape> Regions::make_shape(const ir::Arena& arena, NodeId id) {
+std::unique_ptr<NodeShape> Regions::make_shape(const ir::Arena& arena, NodeId id) {
   const ir::Node& node = arena.node(id);
-  auto shape = std::make_unique<KernelShape>();
+  auto shape = std::make_unique<NodeShape>();
   if (kind_of(node) == ir::NodeKind::opaque) {
     shape->role = Role::refused;
     shape->refusal = fmt::format("cannot run opaque node {} here", node.serial);
   }
   if (kind_of(node) != ir::NodeKind::operation) return shape;
-  Result<NodeKernel> kernel = kernel_of(arena, id, sizes_);
+  Result<NodeLaunch> kernel = kernel_of(arena, id, sizes_);
   if (!kernel) {  // a size that is not known, a combination that the operator has no kernel for: nothing to measure
     shape->role = Role::refused;
     shape->refusal = fmt::format("{}: {}", ops::get(node.op).signature.name, kernel.error().message);
@@ -165,8 +165,8 @@ std::unique_ptr<KernelShape> Regions::make_shape(const ir::Arena& arena, NodeId 
   return shape;
 }
 
-const KernelShape* Regions::shape_of(const ir::Arena& arena, const Composite& composite) {
-  auto shape = std::make_unique<KernelShape>();
+const NodeShape* Regions::shape_of(const ir::Arena& arena, const Composite& composite) {
+  auto shape = std::make_unique<NodeShape>();
   ops::KernelSpec& spec = shape->spec;
   spec.family = composite.family;
   spec.function = composite.function;
@@ -194,26 +194,26 @@ const KernelShape* Regions::shape_of(const ir::Arena& arena, const Composite& co
   std::string text = ops::to_string(spec);
   const auto known = composite_shapes_.find(text);
   if (known != composite_shapes_.end()) return &this->shape(known->second);
-  const KernelShape* made = add_shape(std::move(shape));
+  const NodeShape* made = add_shape(std::move(shape));
   composite_shapes_.emplace(std::move(text), made->id);
   return made;
 }
 
 std::optional<ops::TensorSpec> Regions::tensor(const ir::Arena& arena, ValueId value) { return tensor_of(arena, value, sizes_); }
 
-RegionKernel* Regions::region(const Chain& chain) {
+FusedChain* Regions::region(const Chain& chain) {
   const auto found = regions_.find(chain);
   if (found != regions_.end()) return found->second.get();
   return regions_.emplace(chain, make_region(chain)).first->second.get();
 }
 
-std::unique_ptr<RegionKernel> Regions::make_region(const Chain& chain) {
+std::unique_ptr<FusedChain> Regions::make_region(const Chain& chain) {
   const Device& device = costs_.device();
-  auto region = std::make_unique<RegionKernel>();
+  auto region = std::make_unique<FusedChain>();
   ops::KernelSpec& spec = region->spec;
   spec = shape(chain[0].shape).spec;
   for (std::size_t k = 1; k < chain.size(); ++k) {
-    const KernelShape& next = shape(chain[k].shape);
+    const NodeShape& next = shape(chain[k].shape);
     // What has integer attributes (fmod) is no post-operation: those have none.
     if (next.role != Role::pointwise || next.spec.results.size() != 1 || !next.spec.integers.empty() ||
         !(next.spec.results[0] == spec.results[0]))

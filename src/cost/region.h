@@ -16,7 +16,7 @@
 
 #include "src/cost/kernel_costs.h"
 #include "src/ir/graph.h"
-#include "src/kernels/node_kernel.h"
+#include "src/kernels/node_launch.h"
 #include "src/kernels/pattern.h"
 
 namespace xflow::cost {
@@ -34,7 +34,7 @@ enum class Role : std::uint8_t {
 enum class ShapeId : std::uint32_t {};
 
 // What nodes of one kind have in common.
-struct KernelShape {
+struct NodeShape {
   ShapeId id{};
   Role role = Role::absent;
   ops::KernelSpec spec;       // not of refused nodes
@@ -45,10 +45,10 @@ struct KernelShape {
 };
 
 struct NodeRecord {
-  const KernelShape* shape = nullptr;
+  const NodeShape* shape = nullptr;
   std::vector<ir::ValueId> operands;   // of the spec
   std::optional<Composite> composite;  // with this node as the exit
-  const KernelShape* composite_shape = nullptr;
+  const NodeShape* composite_shape = nullptr;
 };
 
 // A kernel in a chain and how it reads the value before it: which of its operands that is.
@@ -61,7 +61,7 @@ struct Element {
 using Chain = std::vector<Element>;
 
 // A chain as one kernel.
-struct RegionKernel {
+struct FusedChain {
   Chain chain;
   ops::KernelSpec spec;
   bool chooses = false;                          // the library chooses its layouts
@@ -79,15 +79,15 @@ class Regions {
   // composite that ends here.
   NodeRecord record(const ir::Arena& arena, const ir::GraphView& graph, ir::NodeId node, std::vector<ir::NodeId>& explored);
   // The kernel of this chain; nullptr if the device cannot run it in one launch.
-  RegionKernel* region(const Chain& chain);
+  FusedChain* region(const Chain& chain);
   // How many elements of the chain, which starts at an anchor or at a pointwise kernel whose operand arrives in `arrives`, are best run as
   // one kernel.
   std::size_t best_prefix(const Chain& chain, Layout arrives);
   // What the kernel is priced at: the longest of its own time and the prices of the kernels that it contains, which are the same chain
   // without one of its elements (but an anchor stays). A kernel with less to do is never dearer, whatever was measured.
-  const DatabaseEntry& cost(RegionKernel& region, Layout layout);
+  const DatabaseEntry& cost(FusedChain& region, Layout layout);
   // The time of bringing a value of a node of this shape from one layout to another; nullptr if its size is not known.
-  const DatabaseEntry* reorder(const ir::Arena& arena, const KernelShape& shape, ir::ValueId value, Layout from, Layout to);
+  const DatabaseEntry* reorder(const ir::Arena& arena, const NodeShape& shape, ir::ValueId value, Layout from, Layout to);
   std::optional<ops::TensorSpec> tensor(const ir::Arena& arena, ir::ValueId value);
 
  private:
@@ -106,13 +106,13 @@ class Regions {
     std::optional<double> exponent;  // of a power, if it is one constant number
   };
 
-  const KernelShape* find_shape(const ir::Arena& arena, ir::NodeId node);
+  const NodeShape* find_shape(const ir::Arena& arena, ir::NodeId node);
   static ShapeKey key_of(const ir::Arena& arena, const ir::Node& node);
   static bool fits(const ShapeKey& key, const ir::Arena& arena, const ir::Node& node);
-  std::unique_ptr<KernelShape> make_shape(const ir::Arena& arena, ir::NodeId node);
-  const KernelShape* add_shape(std::unique_ptr<KernelShape> shape);
-  const KernelShape* shape_of(const ir::Arena& arena, const Composite& composite);
-  std::unique_ptr<RegionKernel> make_region(const Chain& chain);
+  std::unique_ptr<NodeShape> make_shape(const ir::Arena& arena, ir::NodeId node);
+  const NodeShape* add_shape(std::unique_ptr<NodeShape> shape);
+  const NodeShape* shape_of(const ir::Arena& arena, const Composite& composite);
+  std::unique_ptr<FusedChain> make_region(const Chain& chain);
   struct Launch {
     Nanoseconds time;
     Layout results;
@@ -121,16 +121,16 @@ class Regions {
   std::optional<Launch> launch(Chain chain, Layout arrives);
   // The least time for the chain, cut anywhere; `links`: where that cuts first.
   std::optional<Nanoseconds> least_time(const Chain& chain, Layout arrives, std::size_t* links);
-  const DatabaseEntry& measured(const RegionKernel& region, Layout layout);
+  const DatabaseEntry& measured(const FusedChain& region, Layout layout);
   bool begins_with_anchor(const Chain& chain) const { return shape(chain[0].shape).role == Role::anchor; }
-  const KernelShape& shape(ShapeId id) const { return *shapes_[static_cast<std::size_t>(id)]; }
+  const NodeShape& shape(ShapeId id) const { return *shapes_[static_cast<std::size_t>(id)]; }
 
   KernelCosts& costs_;
   ir::Symbols::Valuation sizes_;
-  std::vector<std::unique_ptr<KernelShape>> shapes_;  // by id
+  std::vector<std::unique_ptr<NodeShape>> shapes_;  // by id
   std::unordered_multimap<std::size_t, std::pair<ShapeKey, ShapeId>> shape_index_;
   std::map<std::string, ShapeId> composite_shapes_;  // by kernel text
-  std::unordered_map<Chain, std::unique_ptr<RegionKernel>, ChainHash> regions_;
+  std::unordered_map<Chain, std::unique_ptr<FusedChain>, ChainHash> regions_;
   std::array<std::unordered_map<Chain, std::size_t, ChainHash>, 6> decisions_;  // by layout
   std::map<std::tuple<ShapeId, std::uint32_t, Layout, Layout>, const DatabaseEntry*> reorders_;
   std::deque<DatabaseEntry> raised_;  // prices that are those of a contained kernel

@@ -117,7 +117,7 @@ class Writer {
  public:
   Writer(std::string_view name, std::int64_t least_terms, std::optional<Rows> rows) : name_(name), least_terms_(least_terms), rows_(rows) {}
 
-  Result<KernelSource> write(const ops::KernelSpec& spec) {
+  Result<SourceProgram> write(const ops::KernelSpec& spec) {
     std::vector<ValueId> operands;
     for (const ops::TensorSpec& tensor : all_operands(spec)) {
       const ValueId operand = arena_.input({tensor.data_type, true, ir::polys(tensor.dims)}, static_cast<std::uint32_t>(operands.size()));
@@ -420,14 +420,14 @@ class Writer {
   std::map<ValueId, std::set<NodeId>> users_;
   std::set<ValueId> heads_;
   std::map<ValueId, SourceArgument> places_;  // of what lies in memory
-  KernelSource source_;
+  SourceProgram source_;
 };
 
 }  // namespace
 
 std::string kernel_source_prelude() { return std::string(eval::source_prelude()) + std::string(kMacros); }
 
-Result<KernelSource> kernel_source(const ops::KernelSpec& spec, std::string_view name, SourceWay way) {
+Result<SourceProgram> kernel_source(const ops::KernelSpec& spec, std::string_view name, SourceWay way) {
   const std::optional<Rows> rows = way == SourceWay::row ? rows_of(spec) : std::nullopt;
   if (way == SourceWay::row && !rows) return fail(ErrorCode::unsupported, "it has no rows");
   if (spec.is(ops::KernelFamily::reorder)) {

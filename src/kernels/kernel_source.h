@@ -32,7 +32,7 @@ struct SourceLaunch {
   std::vector<SourceArgument> arguments;  // in the order of the function's parameters; results and scratch may be written
 };
 
-struct KernelSource {
+struct SourceProgram {
   // Begins after source_prelude(). For CUDA each function is
   //     extern "C" __global__ void FUNCTION(const void* a0, ...);
   // elsewhere what one block of it does, whose threads take turns:
@@ -54,6 +54,6 @@ enum class SourceWay : std::uint8_t {
 
 // All operands and results are plain, but those of a reorder. `name` begins the names of all functions. Errors: unsupported for
 // what has no index notation or no numbers, for reorders from and to blocked layouts, and for rows of what has none.
-Result<KernelSource> kernel_source(const ops::KernelSpec& spec, std::string_view name, SourceWay way = SourceWay::block);
+Result<SourceProgram> kernel_source(const ops::KernelSpec& spec, std::string_view name, SourceWay way = SourceWay::block);
 
 }  // namespace xflow::cost

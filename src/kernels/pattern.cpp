@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "src/kernels/node_kernel.h"
+#include "src/kernels/node_launch.h"
 #include "src/ops/fused_functions.h"
 #include "src/ops/operator.h"
 

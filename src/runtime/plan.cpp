@@ -6,7 +6,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "src/kernels/node_kernel.h"
+#include "src/kernels/node_launch.h"
 #include "src/ops/operator.h"
 
 namespace xflow::cost {

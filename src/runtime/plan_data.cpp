@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/eval/evaluate.h"
-#include "src/kernels/node_kernel.h"
+#include "src/kernels/node_launch.h"
 
 namespace xflow::cost {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "src/cost/kernel_costs.h"
 #include "src/kernels/kernel_graph.h"
-#include "src/kernels/node_kernel.h"
+#include "src/kernels/node_launch.h"
 #include "src/ops/operator.h"
 #include "tests/kernels/kernel_cases.h"
 #include "tests/kernels/random_device.h"

@@ -34,7 +34,7 @@ class HostGpu final : public cost::gpu::Gpu {
   Result<std::vector<std::unique_ptr<cost::gpu::Ready>>> prepare(const cost::gpu::Kernel& kernel) override {
     ++prepared;
     std::vector<std::unique_ptr<cost::gpu::Ready>> ways;
-    if (const auto* source = std::get_if<cost::KernelSource>(&kernel.work)) {
+    if (const auto* source = std::get_if<cost::SourceProgram>(&kernel.work)) {
       ways.push_back(std::make_unique<SourceReady>(*source, kernel.text));
     } else if (const auto* product = std::get_if<cost::gpu::Product>(&kernel.work)) {
       for (int k = 0; k < ways_of_products; ++k) ways.push_back(std::make_unique<ProductReady>(*product, k));
@@ -128,7 +128,7 @@ class HostGpu final : public cost::gpu::Gpu {
 
   class SourceReady final : public HostReady {
    public:
-    SourceReady(const cost::KernelSource& source, const std::string& name) : source_(source) {
+    SourceReady(const cost::SourceProgram& source, const std::string& name) : source_(source) {
       name_ = name;
       scratch_ = source.scratch;
     }
@@ -154,7 +154,7 @@ class HostGpu final : public cost::gpu::Gpu {
       run_ = reinterpret_cast<void (*)(void* const*, void* const*, void* const*)>(dlsym(library_, "all_run"));
     }
 
-    cost::KernelSource source_;
+    cost::SourceProgram source_;
     void* library_ = nullptr;
     void (*run_)(void* const*, void* const*, void* const*) = nullptr;
   };

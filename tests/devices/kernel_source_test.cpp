@@ -52,7 +52,7 @@ class KernelSourceTest : public ::testing::Test {
     }
   }
 
-  const KernelSource& source(std::size_t k) const { return cases_.at(k).source; }
+  const SourceProgram& source(std::size_t k) const { return cases_.at(k).source; }
 
   std::size_t count() const { return cases_.size(); }
   // Without what only this test's host needs.
@@ -80,7 +80,7 @@ class KernelSourceTest : public ::testing::Test {
  private:
   struct Case {
     KernelCase made;
-    KernelSource source;
+    SourceProgram source;
   };
 
   template <typename Run>
@@ -176,7 +176,7 @@ TEST_F(KernelSourceTest, ComputesInHalfPrecision) {
   compare();
 }
 
-TEST(KernelSource, BringsTensorsToOtherLayouts) {
+TEST(SourceProgram, BringsTensorsToOtherLayouts) {
   const TensorSpec image = tensor({2, 3, 4, 5});
   const auto there = kernel_source(reorder_spec(image, Layout::plain, Layout::channels_last), "there");
   const auto back = kernel_source(reorder_spec(image, Layout::channels_last, Layout::plain), "back");
@@ -204,13 +204,13 @@ TEST(KernelSource, BringsTensorsToOtherLayouts) {
   EXPECT_EQ(blocked.error().message, "cannot bring tensors to and from blocks of channels");
 }
 
-TEST(KernelSource, HasNoLaunchWhereThereAreNoElements) {
+TEST(SourceProgram, HasNoLaunchWhereThereAreNoElements) {
   const auto source = kernel_source(ops::made_kernel("pointwise/relu", "", {tensor({0, 4})}, {tensor({0, 4})}), "k");
   ASSERT_TRUE(source) << source.error().text();
   EXPECT_TRUE(source->launches.empty());
 }
 
-TEST(KernelSource, HasRowsOnlyWhereTheyLieSideBySideAndThereAreEnough) {
+TEST(SourceProgram, HasRowsOnlyWhereTheyLieSideBySideAndThereAreEnough) {
   const auto refusal = [](const KernelSpec& spec) {
     const auto source = kernel_source(spec, "k", SourceWay::row);
     return source ? std::string() : source.error().message;
@@ -225,7 +225,7 @@ TEST(KernelSource, HasRowsOnlyWhereTheyLieSideBySideAndThereAreEnough) {
   EXPECT_EQ(refusal(ops::made_kernel("pointwise/relu", "", {tensor({6})}, {tensor({6})})), "it has no rows");
 }
 
-TEST(KernelSource, IsTheSameEachTime) {
+TEST(SourceProgram, IsTheSameEachTime) {
   const KernelSpec spec = ops::made_kernel("softmax", "", {tensor({6, 100})}, {tensor({6, 100})}, {{"axis", {1}}});
   EXPECT_EQ(kernel_source(spec, "k")->text, kernel_source(spec, "k")->text);
 }

@@ -11,7 +11,7 @@
 #include "src/devices/cpu/cpu_device.h"
 #include "src/eval/evaluate.h"
 #include "src/kernels/kernel_graph.h"
-#include "src/kernels/node_kernel.h"
+#include "src/kernels/node_launch.h"
 #include "src/ops/kernel_text.h"
 #include "src/ops/operator.h"
 #include "tests/devices/allocations.h"

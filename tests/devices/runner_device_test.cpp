@@ -146,7 +146,7 @@ TEST(RunnerDevice, NothingIsTimedWhenTimeIsOver) {
   EXPECT_EQ(cost.error().message, std::string("cannot run ") + kSoftmax + " here: the time for timing kernels is over");
 }
 
-TEST(KernelModel, HasEachLaunchOnceMore) {
+TEST(TimedModel, HasEachLaunchOnceMore) {
   for (const std::string& text : {
            std::string(kSoftmax),
            std::string(kTranspose),
@@ -186,7 +186,7 @@ std::vector<std::string> operators_of(const std::string& text) {
   return result;
 }
 
-TEST(KernelModel, SpellsFunctionsAsTheGraphDoes) {
+TEST(TimedModel, SpellsFunctionsAsTheGraphDoes) {
   using Names = std::vector<std::string>;
   const std::string tensor = "(float32[4,8]) -> float32[4,8]";
   EXPECT_EQ(operators_of("pointwise/gelu_erf:x;x;1.4142135;div;erf;1;add;0.5;mul;mul" + tensor),
@@ -202,7 +202,7 @@ TEST(KernelModel, SpellsFunctionsAsTheGraphDoes) {
   }
 }
 
-TEST(KernelModel, OperandsOfConvolutionsComeOutOfOne) {
+TEST(TimedModel, OperandsOfConvolutionsComeOutOfOne) {
   using Names = std::vector<std::string>;
   const std::string rest = " strides=[1,1] pads=[0,0,0,0] dilations=[1,1] groups=[1]";
   // Both launches and where their operand comes from; each result goes to a pool.

@@ -10,7 +10,7 @@
 
 #include "src/eval/evaluate.h"
 #include "src/kernels/kernel_graph.h"
-#include "src/kernels/node_kernel.h"
+#include "src/kernels/node_launch.h"
 #include "src/ops/operator.h"
 #include "tests/eval/operator_samples.h"
 

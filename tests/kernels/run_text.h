@@ -10,7 +10,7 @@
 namespace xflow::testing {
 
 // A function that runs all launches, block after block.
-inline std::string run_text(const cost::KernelSource& source, const std::string& name) {
+inline std::string run_text(const cost::SourceProgram& source, const std::string& name) {
   std::string text = fmt::format("extern \"C\" void {}_run(void* const* operands, void* const* results, void* const* scratch) {{\n", name);
   for (const cost::SourceLaunch& launch : source.launches) {
     text += fmt::format("  for (long long block = 0; block < {}; ++block) {}(block", launch.blocks, launch.function);

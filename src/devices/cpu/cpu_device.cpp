@@ -18,7 +18,7 @@
 #include "src/devices/cpu/loop_kernel.h"
 #include "src/devices/cpu/pins.h"
 #include "src/devices/cpu/rotation.h"
-#include "src/kernels/kernel_piece.h"
+#include "src/kernels/piece.h"
 #include "src/ops/kernel_text.h"
 #include "src/ops/op.h"
 

@@ -26,7 +26,7 @@ class CpuDevice : public Device {
   // The kernel for `spec` with its operands in `layout`; where oneDNN and a loop of ours both can, both are built. Error::unsupported,
   // "cannot run ... here: ..." if neither can.
   virtual Result<std::vector<std::unique_ptr<Kernel>>> build(const ops::KernelSpec& spec, Layout layout) = 0;
-  // What one launch takes at least, for kernels of which that may be long: by the time of a piece of it (kernel_piece.h), as if all of it
+  // What one launch takes at least, for kernels of which that may be long: by the time of a piece of it (piece.h), as if all of it
   // ran twice as fast. 0 for all others, and where no time is bounded.
   virtual Nanoseconds least_time(const ops::KernelSpec& spec, Layout layout) = 0;
   // What Kernel::stop_when takes: whether this device is stopped.

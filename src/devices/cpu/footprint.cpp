@@ -7,7 +7,7 @@
 #include <string>
 #include <unordered_set>
 
-#include "src/kernels/node_kernel.h"
+#include "src/kernels/node_launch.h"
 #include "src/ops/kernel_text.h"
 
 namespace xflow::cost::cpu {

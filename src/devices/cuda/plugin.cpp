@@ -32,7 +32,7 @@ class Plugin final : public DevicePlugin {
     if (const auto* product = std::get_if<gpu::Product>(&kernel.work)) return check_product(*product);
     if (const auto* convolution = std::get_if<gpu::Convolution>(&kernel.work)) return check_convolution(*convolution, kind);
     if (const auto* attention = std::get_if<gpu::Attention>(&kernel.work)) return check_attention(*attention, kind);
-    XFLOW_CHECK(compile(std::get<KernelSource>(kernel.work).text, kind));
+    XFLOW_CHECK(compile(std::get<SourceProgram>(kernel.work).text, kind));
     return {};
   }
 

@@ -10,7 +10,7 @@ namespace {
 
 class ReadySource final : public CudaReady {
  public:
-  ReadySource(const Runtime& runtime, KernelSource source, std::string name)
+  ReadySource(const Runtime& runtime, SourceProgram source, std::string name)
       : runtime_(runtime), source_(std::move(source)), name_(std::move(name)) {}
   ~ReadySource() override {
     if (module_ != nullptr) runtime_.unload_module(module_);
@@ -47,7 +47,7 @@ class ReadySource final : public CudaReady {
 
  private:
   const Runtime& runtime_;
-  KernelSource source_;
+  SourceProgram source_;
   std::string name_;
   CUmodule module_ = nullptr;
   std::vector<CUfunction> functions_;
@@ -56,7 +56,7 @@ class ReadySource final : public CudaReady {
 }  // namespace
 
 Result<Ways> ready_source(const Runtime& runtime, const Compiler& compiler, int kind, const gpu::Kernel& kernel) {
-  const auto& source = std::get<KernelSource>(kernel.work);
+  const auto& source = std::get<SourceProgram>(kernel.work);
   constexpr std::int64_t kMostBlocks = 0x7FFFFFFF;
   for (const SourceLaunch& launch : source.launches)
     if (launch.blocks > kMostBlocks) return fail(ErrorCode::unsupported, fmt::format("{} blocks are too many", launch.blocks));

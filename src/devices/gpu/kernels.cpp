@@ -270,7 +270,7 @@ Result<std::vector<Kernel>> kernels_of(const KernelSpec& spec, Layout layout, st
   std::vector<Kernel> kernels;
   if (const auto attention = attention_of(spec))
     kernels.push_back({*attention, fmt::format("cuDNN attention of [{}]", fmt::join(attention->query.dims, ","))});
-  const auto add = [&](KernelSource source, const char* way) {
+  const auto add = [&](SourceProgram source, const char* way) {
     source.text = kernel_source_prelude() + source.text;
     kernels.push_back({std::move(source), fmt::format("source text, {}", way)});
   };

@@ -89,8 +89,8 @@ struct Attention {
 };
 
 struct Kernel {
-  std::variant<Product, Convolution, Attention, KernelSource> work;  // source text has its prelude
-  std::string text;                                                  // one line, for reports; different for each of the ways of source text
+  std::variant<Product, Convolution, Attention, SourceProgram> work;  // source text has its prelude
+  std::string text;  // one line, for reports; different for each of the ways of source text
 };
 
 // The kernels of `spec`, whose operands and results that have layouts lie in `layout`, of which each computes it: one product or

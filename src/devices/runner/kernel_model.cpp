@@ -103,7 +103,7 @@ class Builder {
         operands_(all_operands(spec)),
         residual_(residual_operand()) {}
 
-  Result<KernelModel> build() {
+  Result<TimedModel> build() {
     if (changing(operands_) == 0) return fail(ErrorCode::unsupported, "it has no operand that changes");
     if (arrangement_ == Arrangement::pooled) return build_pooled();
     const bool chain = arrangement_ == Arrangement::chain;
@@ -140,7 +140,7 @@ class Builder {
 
  private:
   // Where a launch is missing, its operands go to the pools alone. So many pools are there in both models.
-  Result<KernelModel> build_pooled() {
+  Result<TimedModel> build_pooled() {
     std::vector<ValueId> outputs;
     const auto sink = [&](ValueId value, const ops::TensorSpec& tensor) -> Result<void> {
       XFLOW_TRY(const ValueId one, pool(value, {tensor.dims.begin() + 2, tensor.dims.end()}));
@@ -282,7 +282,7 @@ class Builder {
 
   void count_extras() {
     if (arrangement_ == Arrangement::chain) return;
-    KernelExtras& extras = model_.extras;
+    ModelExtras& extras = model_.extras;
     if (!residual_) {
       for (std::size_t k = 0; k < spec_.results.size(); ++k) ++(is_gathered(k) ? extras.gathered : extras.outputs);
       if (has_sink()) ++extras.nodes;
@@ -301,7 +301,7 @@ class Builder {
   std::vector<ops::TensorSpec> operands_;
   std::optional<std::size_t> residual_;  // of operands_
   std::vector<ValueId> inputs_;
-  KernelModel model_;
+  TimedModel model_;
 };
 
 }  // namespace
@@ -317,7 +317,7 @@ Arrangement arrangement_of(const ops::KernelSpec& spec) {
   return own ? Arrangement::weights : Arrangement::beside;
 }
 
-Result<KernelModel> kernel_model(const ops::KernelSpec& spec, int launches, int places, Arrangement arrangement) {
+Result<TimedModel> kernel_model(const ops::KernelSpec& spec, int launches, int places, Arrangement arrangement) {
   return Builder(spec, launches, places, arrangement).build();
 }
 

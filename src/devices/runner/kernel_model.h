@@ -20,7 +20,7 @@ enum class Arrangement : std::uint8_t {
 };
 
 // What a model has beside each launch.
-struct KernelExtras {
+struct ModelExtras {
   std::size_t inputs = 0;  // of the model
   std::size_t outputs = 0;
   std::size_t split = 0;     // small operands that are parts of one input
@@ -28,10 +28,10 @@ struct KernelExtras {
   std::size_t nodes = 0;
 };
 
-struct KernelModel {
+struct TimedModel {
   std::string bytes;
   std::vector<NamedTensor> inputs;
-  KernelExtras extras;
+  ModelExtras extras;
 };
 
 // In which a kernel is timed.
@@ -42,6 +42,6 @@ Arrangement arrangement_of(const ops::KernelSpec& spec);
 // image, with up to four), and its result goes to a pool that reads one of its elements. What it adds is the result of the launch before,
 // for the first one another value out of a convolution. `pooled` has what surrounds `places` launches, of which `launches` are there.
 // Errors: unsupported for kernels that no ONNX model has alone: without operands that change, reorders, and what opset 17 cannot spell.
-Result<KernelModel> kernel_model(const ops::KernelSpec& spec, int launches, int places, Arrangement arrangement);
+Result<TimedModel> kernel_model(const ops::KernelSpec& spec, int launches, int places, Arrangement arrangement);
 
 }  // namespace xflow::cost::runner

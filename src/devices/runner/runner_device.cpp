@@ -175,7 +175,7 @@ Result<KernelCost> RunnerDevice::timed(const ops::KernelSpec& spec) {
   return cost;
 }
 
-double RunnerDevice::Overhead::of(const KernelExtras& extras) const {
+double RunnerDevice::Overhead::of(const ModelExtras& extras) const {
   const auto times = [](double each, std::size_t count) { return each * static_cast<double>(count); };
   return times(node, extras.nodes) + times(input, extras.inputs) + times(output, extras.outputs) + times(split, extras.split) +
          times(gathered, extras.gathered);
@@ -184,7 +184,7 @@ double RunnerDevice::Overhead::of(const KernelExtras& extras) const {
 // How fast the runtime is now: a model of small kernels, which rises while neighbours share the core or its clock is low.
 Result<void> RunnerDevice::load_control() {
   const ops::TensorSpec some{ir::DataType::float32, {4096}, false};
-  XFLOW_TRY(const KernelModel control, kernel_model(ops::pointwise_spec(ops::Op::Sigmoid, {some}, some), 16, 16, Arrangement::chain));
+  XFLOW_TRY(const TimedModel control, kernel_model(ops::pointwise_spec(ops::Op::Sigmoid, {some}, some), 16, 16, Arrangement::chain));
   XFLOW_CHECK(runner_->load(kControl, {control.bytes, {}}));
   XFLOW_CHECK(runner_->set_inputs(kControl, control.inputs));
   XFLOW_CHECK(runner_->run(kControl, kControl, kControlRuns));
@@ -216,18 +216,18 @@ Result<Nanoseconds> RunnerDevice::control() {
 }
 
 Result<RunnerDevice::Slope> RunnerDevice::slope(const ops::KernelSpec& spec, Arrangement arrangement, int more, int rounds) {
-  XFLOW_TRY(const KernelModel few, kernel_model(spec, 1, 1 + more, arrangement));
-  XFLOW_TRY(const KernelModel many, kernel_model(spec, 1 + more, 1 + more, arrangement));
+  XFLOW_TRY(const TimedModel few, kernel_model(spec, 1, 1 + more, arrangement));
+  XFLOW_TRY(const TimedModel many, kernel_model(spec, 1 + more, 1 + more, arrangement));
   XFLOW_TRY(const Pair pair, time(few, many, rounds));
   return Slope{{pair.more.value / more}, {pair.spread.value / more}, pair.runs, many.extras, pair.control};
 }
 
 // Both take turns with the control. What disturbs the machine for a while disturbs all three: the rounds count in which the control was
 // quickest, and of these the median of how much more the second model takes.
-Result<RunnerDevice::Pair> RunnerDevice::time(const KernelModel& few, const KernelModel& many, int rounds) {
+Result<RunnerDevice::Pair> RunnerDevice::time(const TimedModel& few, const TimedModel& many, int rounds) {
   std::array<int, 2> repeats{};
   for (std::uint32_t k = 0; k < 2; ++k) {
-    const KernelModel& model = k == 0 ? few : many;
+    const TimedModel& model = k == 0 ? few : many;
     XFLOW_CHECK(runner_->load(k, {model.bytes, {}}));
     XFLOW_CHECK(runner_->set_inputs(k, model.inputs));
     XFLOW_CHECK(runner_->run(k, k, 1));

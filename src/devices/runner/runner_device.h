@@ -51,7 +51,7 @@ class RunnerDevice final : public Device {
     Nanoseconds time;
     Nanoseconds spread;
     int runs = 0;
-    KernelExtras extras;
+    ModelExtras extras;
     Nanoseconds control;
   };
   // What a launch has beside its kernel in a model.
@@ -61,13 +61,13 @@ class RunnerDevice final : public Device {
     double output = 0;
     double split = 0;
     double gathered = 0;
-    double of(const KernelExtras& extras) const;
+    double of(const ModelExtras& extras) const;
   };
 
   explicit RunnerDevice(RunnerDeviceOptions options) : options_(std::move(options)) {}
   Result<void> start();
   Result<KernelCost> timed(const ops::KernelSpec& spec);
-  Result<Pair> time(const KernelModel& few, const KernelModel& many, int rounds);
+  Result<Pair> time(const TimedModel& few, const TimedModel& many, int rounds);
   Result<Slope> slope(const ops::KernelSpec& spec, Arrangement arrangement, int more, int rounds);
   Result<Overhead> overhead();
   Result<void> load_control();

@@ -1,5 +1,5 @@
 // Kernels that no launch of which can be ended are refused where they cannot be timed in the time that is left, and no others.
-#include "src/kernels/kernel_piece.h"
+#include "src/kernels/piece.h"
 
 #include <fmt/format.h>
 
@@ -50,7 +50,7 @@ std::vector<KernelSpec> large() {
   return specs;
 }
 
-TEST(KernelPiece, IsAKernelOfTheSameKindThatTakesAMoment) {
+TEST(Piece, IsAKernelOfTheSameKindThatTakesAMoment) {
   for (const KernelSpec& spec : large()) {
     SCOPED_TRACE(ops::to_string(spec));
     EXPECT_TRUE(check_shapes(spec));
@@ -68,7 +68,7 @@ TEST(KernelPiece, IsAKernelOfTheSameKindThatTakesAMoment) {
   }
 }
 
-TEST(KernelPiece, CountsOperations) {
+TEST(Piece, CountsOperations) {
   EXPECT_EQ(piece_of(square(1024))->operations, std::pow(1024.0, 3));
   EXPECT_EQ(piece_of(product({8, 2, 3}, {3, 5}, {8, 2, 5}))->operations, 8 * 2 * 3 * 5);
   EXPECT_EQ(piece_of(product({3}, {3, 5}, {5}))->operations, 3 * 5);
@@ -76,7 +76,7 @@ TEST(KernelPiece, CountsOperations) {
   EXPECT_EQ(piece_of(grouped.spec("convolution"))->operations, 2 * 4 * 4 * 4 * (2 * 3 * 3));
 }
 
-TEST(KernelPiece, OfASmallKernelIsTheKernel) {
+TEST(Piece, OfASmallKernelIsTheKernel) {
   for (const testing::KernelCase& kernel : testing::operator_cases()) {
     const auto piece = piece_of(kernel.spec);
     if (!piece) continue;

@@ -12,7 +12,7 @@
 namespace xflow::cost {
 
 // A kernel and the values that it reads: one for each operand of the spec.
-struct NodeKernel {
+struct NodeLaunch {
   ops::KernelSpec spec;
   std::vector<ir::ValueId> operands;
 };
@@ -20,7 +20,7 @@ struct NodeKernel {
 // The kernel of an operation whose dimensions and attributes `sizes` makes integers. Operands that are constant are marked, because a
 // device packs them before the run. A power with a constant exponent of 2, 1/2 or -1 is the function that it is.
 // Error::unsupported if a dimension has no value in `sizes`, or one below 0, or the operator has no kernel.
-Result<NodeKernel> kernel_of(const ir::Arena& arena, ir::NodeId node, const ir::Symbols::Valuation& sizes);
+Result<NodeLaunch> kernel_of(const ir::Arena& arena, ir::NodeId node, const ir::Symbols::Valuation& sizes);
 
 // A value as a tensor of these sizes; nothing where one is not known or below 0.
 std::optional<ops::TensorSpec> tensor_of(const ir::Arena& arena, ir::ValueId value, const ir::Symbols::Valuation& sizes);

@@ -1,4 +1,4 @@
-#include "src/kernels/kernel_piece.h"
+#include "src/kernels/piece.h"
 
 #include <algorithm>
 #include <cmath>
@@ -124,7 +124,7 @@ double operations_of(const ops::KernelSpec& spec) {
 
 }  // namespace
 
-std::optional<KernelPiece> piece_of(const ops::KernelSpec& spec, int threads) {
+std::optional<Piece> piece_of(const ops::KernelSpec& spec, int threads) {
   ops::KernelSpec bare = spec;
   bare.post.clear();
   std::optional<ops::KernelSpec> piece;
@@ -138,7 +138,7 @@ std::optional<KernelPiece> piece_of(const ops::KernelSpec& spec, int threads) {
   if (!piece) return std::nullopt;
   const double operations = operations_of(spec);
   if (!(operations > 0)) return std::nullopt;
-  return KernelPiece{*piece, operations, operations_of(*piece) / operations};
+  return Piece{*piece, operations, operations_of(*piece) / operations};
 }
 
 }  // namespace xflow::cost

@@ -1,4 +1,4 @@
-#include "src/kernels/node_kernel.h"
+#include "src/kernels/node_launch.h"
 
 #include <fmt/format.h>
 
@@ -69,7 +69,7 @@ Result<void> check_types(const ops::Operator& op, ir::Symbols& symbols, const op
 }
 
 // x^2, x^(1/2), x^-1 are cheaper than a power, and every library knows it.
-void simplify_power(const ir::Arena& arena, NodeKernel& kernel) {
+void simplify_power(const ir::Arena& arena, NodeLaunch& kernel) {
   if (!kernel.spec.is(ops::Op::Pow) || kernel.operands.size() != 2) return;
   const ir::Node& exponent = arena.node(kernel.operands[1]);
   if (exponent.kind != ir::NodeKind::constant || exponent.constant.elements() != 1) return;
@@ -104,11 +104,11 @@ std::optional<ops::TensorSpec> tensor_of(const ir::Arena& arena, ir::ValueId val
   return spec;
 }
 
-Result<NodeKernel> kernel_of(const ir::Arena& arena, ir::NodeId id, const ir::Symbols::Valuation& sizes) {
+Result<NodeLaunch> kernel_of(const ir::Arena& arena, ir::NodeId id, const ir::Symbols::Valuation& sizes) {
   const ir::Node& node = arena.node(id);
   std::vector<ir::TensorType> operands = ops::operand_types(arena, node);
   std::vector<ir::TensorType> outputs = node.outputs;
-  NodeKernel kernel;
+  NodeLaunch kernel;
   for (std::size_t k = 0; k < operands.size(); ++k) {
     if (operands[k].data_type == ir::DataType::undefined) continue;  // an operand that is not there
     XFLOW_TRY(operands[k], known(arena, std::move(operands[k]), sizes));
