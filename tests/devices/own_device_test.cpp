@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/devices/own/own_executor.h"
+#include "tests/ops/made_kernel.h"
 
 namespace xflow::cost::own {
 namespace {
@@ -56,7 +57,7 @@ class OwnDeviceTest : public ::testing::Test {
   }
   std::string refusal_of_launch() {
     const ops::TensorSpec tensor{ir::DataType::float32, {4}, false};
-    const auto cost = device_.measure({"softmax", "", {tensor}, {tensor}, {}, {}, {}}, Layout::plain);
+    const auto cost = device_.measure(ops::made_kernel("softmax", "", {tensor}, {tensor}), Layout::plain);
     return cost ? "" : cost.error().text();
   }
   std::string refusal_of_run() {

@@ -480,8 +480,7 @@ Concrete::Agreement Concrete::compare(const Assignment& assignment, const Inputs
       compared = true;
       // Where the source has a value, the target has to have one.
       const Number value = target->stops ? Number::undefined() : b.values[n];
-      const bool has_none = value.is_undefined() || value.is_infinite();
-      const Comparison c = has_none ? Comparison::different : verifier::compare(a.values[n], value);
+      const Comparison c = value.is_undefined() || value.is_infinite() ? Comparison::different : verifier::compare(a.values[n], value);
       unclear = unclear || c == Comparison::unclear;
       if (c != Comparison::different) continue;
       if (where != nullptr) {
