@@ -275,8 +275,8 @@ Result<bool> RuleCollector::prove(const std::function<const GraphSignature&(cons
       deriver_.enable(k.number, false);
       k.number = *added;
       k.variant = variant;
-      if (k.equal != texts[variant].equal) {
-        k.equal = texts[variant].equal;
+      if (k.equal != forms[variant].equal) {
+        k.equal = forms[variant].equal;
         k.equation = GeneralShapes(signature, k.candidate, k.equal).concrete(deriver_.vocabulary());
       }
       k.rule = *std::move(proof.rule);
