@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "src/ops/kernel_text.h"
 #include "tests/ops/examples.h"
 
 namespace xflow::ops {

@@ -45,7 +45,7 @@ struct WithEffectOfAnotherType : Complete {
 };
 template <typename T>
 concept IsDefined = requires {
-  make_operator<T>();
+  make_operator<T, Op{}>();
 };
 static_assert(IsDefined<Complete>);
 static_assert(!IsDefined<WithoutSignature>);

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "src/ops/kernel_text.h"
 #include "tests/ops/examples.h"
 
 namespace xflow::ops {
