@@ -45,7 +45,7 @@ class DeviceGateTest : public ::testing::Test {
     const std::vector<std::string> names{"y", "z"};
     const std::span<const std::string> outputs(names.begin(), named_outputs_);
     report_ = {};
-    return judge_on_device({arena, original, inputs_, defaults_, outputs, runs_, options_, costs_, limits_}, candidate, {}, report_);
+    return judge_on_device({arena, original, inputs_, defaults_, outputs, runs_, options_, costs_, limits_}, candidate, {}, report_).reason;
   }
   // A GPU that is this CPU, in the place of it.
   void use_gpu(bool computes = true) {
@@ -249,13 +249,13 @@ TEST(EndToEnd, SaysWhatDeclaringShapesGained) {
   add(15, 0.942, 0.93, 0.95);
   add(31, 1, 0.99, 1.01);
   GateReport report;
-  list_declared(trial, 214, "", report);
+  list_declared(trial, 214, accepted(), report);
   EXPECT_EQ(report.declared,
             "214, 0.942 of the time without [0.930, 0.950] in 15 pairs, 1.000 of the time without [0.990, 1.010] in 31 pairs");
   EXPECT_EQ(report.time, Seconds(3));
   EXPECT_TRUE(report.others.empty());
   report.declared.clear();
-  list_declared(trial, 214, "it is not faster: ...", report);
+  list_declared(trial, 214, refused("it is not faster: ..."), report);
   EXPECT_EQ(report.declared, "");
   EXPECT_EQ(report.others, std::vector<std::string>{
                                "with the shapes of 214 values declared, where the original is the result without: it is not faster: ..."});

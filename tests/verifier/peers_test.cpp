@@ -66,10 +66,10 @@ std::set<std::string> row(const std::string& title, const std::vector<peers::Rul
   return refuted;
 }
 
-using Names = std::set<std::string>;
+using RuleNames = std::set<std::string>;
 
 // Concatenations of two convolutions with inputs of their own: true only where both have as many output channels.
-const Names kTasoRefuted = {"99", "100", "130", "131"};
+const RuleNames kTasoRefuted = {"99", "100", "130", "131"};
 
 TEST(Peers, TasoAsPublished) {
   if (std::getenv("XFLOW_TEST_PEERS") == nullptr) GTEST_SKIP() << "XFLOW_TEST_PEERS is not set";
@@ -87,7 +87,7 @@ TEST(Peers, TasoWithSymbolicWindows) {
 
 TEST(Peers, TasoWithSymbolicWindowsAndGroups) {
   if (std::getenv("XFLOW_TEST_PEERS") == nullptr) GTEST_SKIP() << "XFLOW_TEST_PEERS is not set";
-  Names expected = kTasoRefuted;
+  RuleNames expected = kTasoRefuted;
   expected.insert({"98", "105", "125", "126", "127", "128", "129"});
   EXPECT_EQ(row("the same, groups of each convolution", with_convolution(taso()), {.window = true, .groups = true}), expected);
 }
@@ -100,7 +100,7 @@ TEST(Peers, TensatAsPublished) {
   const auto rules = peers::read_tensat(*single, *pairs);
   ASSERT_TRUE(rules.has_value()) << rules.error().text();
   ASSERT_EQ(rules->size(), 133U);
-  EXPECT_EQ(row("TENSAT: any kernel, stride 1, SAME, one group", *rules, {}), (Names{"91", "92", "117", "118"}));
+  EXPECT_EQ(row("TENSAT: any kernel, stride 1, SAME, one group", *rules, {}), (RuleNames{"91", "92", "117", "118"}));
 }
 
 TEST(Peers, MalformedFilesAreErrors) {
