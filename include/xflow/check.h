@@ -60,8 +60,8 @@ struct CheckReport {
 // Compares the models in the files `a` and `b`. One of the paths may be "-", standard input.
 //
 // Without a runner, A runs in double and in float, and B in float. B is equal if its error against A's result in
-// double is at most 4 times A's own error in float plus 1e-5 of the output's largest magnitude. Integers, booleans
-// and strings must be identical, and NaN must be where A has NaN.
+// double is at most 4 times A's own error in float plus 1e-5 of the output's largest magnitude. Integers and booleans
+// must be those that A has in double or in float, strings must be identical, and NaN must be where A has NaN.
 //
 // With a runner, A runs on the inputs and on perturbed inputs, which differ by eight units in the last place. B
 // runs on the inputs. B may differ from A by 4 times the difference of A's two results, plus 1e-3 of the output's

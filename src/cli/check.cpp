@@ -66,9 +66,10 @@ void add_check(CLI::App& sub, Command& command) {
   add_allow_external(sub, arguments->options.allow_external);
   sub.footer(
       "B is equal if its error against A's result in double precision is at most 4 times A's own error\n"
-      "in float plus 1e-5 of the output's largest magnitude; integers, booleans and strings exactly; NaN\n"
-      "where A has NaN. With --runner it is at most 4 times what A changes by where its inputs change by\n"
-      "rounding, plus 1e-3 of that magnitude (5e-2 in half precision).\n\n" +
+      "in float plus 1e-5 of the output's largest magnitude; integers and booleans as A has them in\n"
+      "double or in float, strings exactly; NaN where A has NaN. With --runner it is at most 4 times\n"
+      "what A changes by where its inputs change by rounding, plus 1e-3 of that magnitude (5e-2 in half\n"
+      "precision).\n\n" +
       examples({"xflow check model.onnx faster.onnx", "xflow check model.onnx faster.onnx --shape x:1,3,48,192 --runs 3",
                 "xflow check model.onnx faster.onnx --inputs inputs.npz",
                 "xflow check model.onnx faster.onnx --runner 'python3 -m xflow_onnx.runner_ort'",

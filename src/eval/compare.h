@@ -13,8 +13,8 @@
 namespace xflow::eval {
 
 // B agrees with A if B's error against A's double-precision result is at most `own_error_factor` times A's own error in float plus
-// `magnitude_factor` times the largest finite magnitude of the output; it is NaN where A is NaN and infinite where A is; integers,
-// booleans and strings are equal.
+// `magnitude_factor` times the largest finite magnitude of the output; it is NaN where A is NaN and infinite where A is; integers
+// and booleans are what A has in double or in float, strings are equal.
 struct Tolerance {
   double own_error_factor = 4;
   double magnitude_factor = 1e-5;

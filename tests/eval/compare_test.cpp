@@ -49,6 +49,15 @@ TEST(Compare, WantsIntegersAndStringsExactly) {
   EXPECT_EQ(compare(s, s, t).reason, "y instead of x at [0]");
 }
 
+// 25.5 in double and slightly less in float, rounded.
+TEST(Compare, TakesAnIntegerThatAHasInFloat) {
+  const auto bytes = [](std::vector<std::int64_t> values) { return Tensor::of_integers(ir::DataType::uint8, {2}, std::move(values)); };
+  EXPECT_TRUE(compare(bytes({26, 1}), bytes({25, 1}), bytes({25, 1})).agrees);
+  EXPECT_TRUE(compare(bytes({26, 1}), bytes({25, 1}), bytes({26, 1})).agrees);
+  EXPECT_EQ(compare(bytes({26, 1}), bytes({25, 1}), bytes({24, 1})).reason, "24 instead of 26 at [0]");
+  EXPECT_EQ(compare(bytes({26, 1}), bytes({25, 1}), bytes({25, 2})).reason, "2 instead of 1 at [1]");
+}
+
 TEST(Compare, WantsTheSameTypeAndShape) {
   EXPECT_EQ(compare(floats({1}), floats({1}), floats({1, 2})).reason, "shape [2] instead of [1]");
   const Tensor wide = Tensor::of_doubles(ir::DataType::float64, {1}, {1});
