@@ -9,6 +9,8 @@
 #include "src/onnx/document/document_writer.h"
 #include "src/onnx/document/external.h"
 #include "src/onnx/document/wire.h"
+#include "src/onnx/lift/lift.h"
+#include "src/onnx/lower/lower.h"
 #include "tests/onnx/model_builder.h"
 
 namespace xflow::onnx_io {
@@ -240,6 +242,58 @@ TEST(ExternalData, IsRemovedAgainWhereTheModelCannotBeWritten) {
   EXPECT_EQ(write_document(*document, {}, target.file("out.onnx")).error().text(),
             target.file("out.onnx") + ": cannot write: Is a directory");
   EXPECT_EQ(target.list(), std::vector<std::string>{"out.onnx"});
+}
+
+// Shape inference reads such integers, and refuses them in another file where a rewrite lets it know more shapes.
+TEST(ExternalData, OfIntegersThatMayBeAShapeIsInlinedWhereTheGraphChanges) {
+  const TemporaryFolder folder;
+  folder.write("w.bin", std::string(16 * 1025, '\1'));
+  const auto external = [&](std::string_view name, ir::DataType type, std::int64_t elements) {
+    const auto entry = [](std::string_view key, std::string_view value) { return WireWriter().bytes(1, key).bytes(2, value).take(); };
+    return WireWriter()
+        .varint(1, elements)
+        .varint(2, static_cast<int>(type))
+        .bytes(8, name)
+        .bytes(12, "a text")
+        .bytes(13, entry("location", "w.bin"))
+        .bytes(13, entry("length", std::to_string(elements * ir::bits(type) / 8)))
+        .varint(14, 1)
+        .take();
+  };
+  GraphParts parts;
+  parts.inputs = {float_info("x")};
+  parts.initializers = {external("ints", ir::DataType::int64, 2), external("many", ir::DataType::int64, 1025),
+                        external("floats", ir::DataType::float32, 2)};
+  parts.nodes = {testing::node("Relu", "", {"x"}, {"a"}), testing::node("Relu", "", {"a"}, {"b"}),
+                 NodeBuilder("Foo", "custom").input("b").input("ints").input("many").input("floats").output("y").message()};
+  parts.outputs = {float_info("y")};
+  const std::string bytes = testing::model_message(testing::graph_message(parts),
+                                                   WireWriter().bytes(8, WireWriter().bytes(1, "custom").varint(2, 1).view()).view());
+  const auto document = Document::parse(bytes, DocumentOrigin{"", folder.path()});
+  ASSERT_TRUE(document) << document.error().text();
+  ir::Arena arena;
+  const auto model = lift(*document, arena);
+  ASSERT_TRUE(model);
+  const Fold fold = [](ir::ValueId) -> Result<ir::Constant> { return fail(ErrorCode::internal, "nothing to fold"); };
+  const auto same = lower(*document, *model, arena, model->graph, {}, fold);
+  ASSERT_TRUE(same);
+  EXPECT_TRUE(same->edits.empty()) << "nothing changes";
+  ir::ValueMap replacements{{model->values.at("b"), model->values.at("a")}};
+  const auto graph = ir::replace(arena, model->graph, replacements);
+  ASSERT_TRUE(graph);
+  const auto lowered = lower(*document, *model, arena, *graph, replacements, fold);
+  ASSERT_TRUE(lowered) << lowered.error().text();
+  const auto written = write_bytes(*document, lowered->edits);
+  ASSERT_TRUE(written) << written.error().text();
+  EXPECT_NE(written->find("a text", written->find("ints")), std::string::npos) << "the other fields stay";
+  const auto again = Document::parse(*written, DocumentOrigin{"", folder.path()});
+  ASSERT_TRUE(again) << again.error().text();
+  const auto& list = again->main().initializers;
+  ASSERT_EQ(list.size(), 3U);
+  EXPECT_EQ(list[0].tensor.storage, TensorStorage::raw);
+  EXPECT_EQ(list[0].tensor.bytes, std::string(16, '\1'));
+  EXPECT_EQ(list[1].tensor.storage, TensorStorage::external);
+  EXPECT_EQ(list[2].tensor.storage, TensorStorage::external);
 }
 
 }  // namespace

@@ -112,6 +112,18 @@ std::string value_info_message(std::string_view name, ir::DataType type, std::sp
   return WireWriter().bytes(1, name).bytes(2, WireWriter().bytes(1, tensor).view()).take();
 }
 
+std::string inlined_tensor(const TensorView& tensor) {
+  constexpr std::uint32_t kRawData = 9;
+  constexpr std::uint32_t kExternalData = 13;
+  constexpr std::uint32_t kDataLocation = 14;
+  WireWriter writer;
+  WireReader reader(tensor.payload);
+  for (WireField field; reader.next(field);) {
+    if (field.number != kRawData && field.number != kExternalData && field.number != kDataLocation) writer.raw(field.whole);
+  }
+  return writer.bytes(kRawData, tensor.bytes).take();
+}
+
 std::string renamed_value_info(std::string_view info, std::string_view name) {
   WireWriter writer;
   writer.bytes(1, name);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/ir/type.h"
+#include "src/onnx/document/document_tensor.h"
 #include "src/onnx/document/document_type.h"
 #include "src/onnx/document/wire.h"
 
@@ -51,6 +52,9 @@ std::string tensor_message(std::string_view name, ir::DataType type, std::span<c
 
 // The same without its last `raw_size` bytes, the elements: give them to Entry::add as the tail.
 std::string tensor_header(std::string_view name, ir::DataType type, std::span<const std::int64_t> dims, std::uint64_t raw_size);
+
+// The TensorProto of external data with its elements in raw_data instead; everything else is kept.
+std::string inlined_tensor(const TensorView& tensor);
 
 // A ValueInfoProto of a tensor with a shape. Dimensions: see Dimension.
 std::string value_info_message(std::string_view name, ir::DataType type, std::span<const Dimension> dims);

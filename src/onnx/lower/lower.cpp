@@ -224,6 +224,14 @@ class ModelWriter {
     return name;
   }
 
+  // Shape inference reads such integers where it knows the operand's shape, but not from external data: onnx.checker and ONNX Runtime
+  // refuse a model in which more shapes are known than in the original.
+  static bool may_be_shape(const TensorView& tensor) {
+    const bool of_integers = tensor.data_type == ir::DataType::int64 || tensor.data_type == ir::DataType::int32;
+    const auto elements = tensor.elements();
+    return tensor.storage == TensorStorage::external && of_integers && elements && *elements <= ir::Constant::kSmall;
+  }
+
   Result<void> write_initializers(GraphEdit& edit) {
     std::vector<Entry> entries;
     const Graph& main = document_.main();
@@ -232,7 +240,8 @@ class ModelWriter {
       const Definition* definition = document_.find(GraphId{0}, name);
       // The default of an input stays: callers rely on it.
       if ((definition != nullptr && definition->input) || plan_.kept_initializers.contains(i)) {
-        entries.push_back(Entry::keep(i));
+        const TensorView& tensor = main.initializers[i].tensor;
+        entries.push_back(may_be_shape(tensor) ? Entry::add(inlined_tensor(tensor)) : Entry::keep(i));
         written_.emplace(name);
       } else {
         result_.dropped_constant_bytes += main.initializers[i].field.size();
