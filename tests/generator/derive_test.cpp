@@ -396,7 +396,9 @@ rule r
     y = relu(concat(x, z, axis: a))
   target
     y = concat(relu(x), relu(z), axis: a)
-  where replace(dims(x), a, 1) = replace(dims(z), a, 1) and rank(x) <= 4
+  where
+    replace(dims(x), a, 1) = replace(dims(z), a, 1) and
+    4 >= rank(x)
 )");
 }
 

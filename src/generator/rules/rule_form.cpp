@@ -57,7 +57,7 @@ class FormWriter {
     rule.file = "generated";
     std::vector<std::string> leaves;
     for (std::size_t k = 0; k < signature_.leaves().size(); ++k) leaves.push_back(leaf_text(static_cast<std::uint8_t>(k)));
-    rule.comment = {equation_text(signature_, candidate_, leaves)};
+    rule.comment = {" " + equation_text(signature_, candidate_, leaves)};
     rule.source = side(candidate_.source, true);
     rule.target = side(candidate_.target, false);
     if (failed_.empty()) rule.declarations = declarations();
