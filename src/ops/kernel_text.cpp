@@ -238,7 +238,7 @@ std::string kernel_name(const KernelSpec& spec) {
 
 std::string kernel_word(const KernelSpec& spec) {
   if (const Named* named = find_named(spec); named != nullptr && !named->word.empty()) return std::string(named->word);
-  const std::string words = joined_words(spec);
+  std::string words = joined_words(spec);
   switch (spec.family) {
     case KernelFamily::pointwise:
       return spec.function.graph;

@@ -9,6 +9,7 @@
 
 #include "src/eval/evaluate.h"
 #include "src/onnx/document/document_writer.h"
+#include "src/optimizer/clean_up.h"
 #include "src/optimizer/shipping.h"
 
 namespace xflow::api {

@@ -231,6 +231,7 @@ class Job {
     const std::string kind = name(signatures_[u].kind());
     const std::size_t ranges = ranges_of(options_, graphs.records);
     std::vector<std::pair<std::string, std::string>> pieces;
+    pieces.reserve(ranges);
     for (std::size_t r = 0; r < ranges; ++r) pieces.emplace_back(fmt::format("candidates {} {} {}", u, r, ranges), candidates_name(u, r));
     XFLOW_CHECK(run_missing(options_, checkpoint_, workers_, worker_, kind + ": ranges of fingerprints", pieces));
     ranges_.push_back(ranges);

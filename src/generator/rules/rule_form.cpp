@@ -400,6 +400,7 @@ class FormWriter {
 
   std::vector<rules::Guard> guards() {
     std::vector<rules::Guard> result;
+    result.reserve(scalars_.size() + batch_names_.size());
     for (const auto& [leaf, name] : scalars_) result.push_back(rules::predicate(rules::Guard::Kind::is_scalar, name));
     if (form_ == Form::batches || form_ == Form::batch) {
       for (const auto& [root, name] : batch_names_)
