@@ -27,6 +27,14 @@ inline Expression named(Expression::Kind kind, std::string name) {
 }
 inline Expression named(std::string name) { return named(Expression::Kind::name, std::move(name)); }
 inline Expression sequence(std::string name) { return named(Expression::Kind::sequence, std::move(name)); }
+// Two arguments, moved where a list in braces would copy them.
+inline std::vector<Expression> both(Expression a, Expression b) {
+  std::vector<Expression> arguments;
+  arguments.reserve(2);
+  arguments.push_back(std::move(a));
+  arguments.push_back(std::move(b));
+  return arguments;
+}
 inline Expression compound(Expression::Kind kind, std::vector<Expression> arguments, std::string name = {}) {
   Expression e = named(kind, std::move(name));
   e.arguments = std::move(arguments);
@@ -37,7 +45,7 @@ inline Expression call(std::string function, std::vector<Expression> arguments) 
 }
 inline Expression list(std::vector<Expression> elements) { return compound(Expression::Kind::list, std::move(elements)); }
 inline Expression optional(Expression dim) { return compound(Expression::Kind::optional, {std::move(dim)}); }
-inline Expression add(Expression a, Expression b) { return compound(Expression::Kind::add, {std::move(a), std::move(b)}); }
+inline Expression add(Expression a, Expression b) { return compound(Expression::Kind::add, both(std::move(a), std::move(b))); }
 
 inline Term variable(std::string name) {
   Term term;
@@ -61,7 +69,9 @@ inline Term application(std::string op, std::vector<Term> operands, std::vector<
 }
 
 // A relation between two expressions, or a predicate on a variable.
-inline Guard relation(Guard::Kind kind, Expression a, Expression b) { return {kind, {std::move(a), std::move(b)}, {}, {}}; }
+inline Guard relation(Guard::Kind kind, Expression a, Expression b) { return {kind, both(std::move(a), std::move(b)), {}, {}}; }
+inline Guard equal(Expression a, Expression b) { return relation(Guard::Kind::equal, std::move(a), std::move(b)); }
+inline Guard at_least(Expression a, Expression b) { return relation(Guard::Kind::at_least, std::move(a), std::move(b)); }
 inline Guard predicate(Guard::Kind kind, std::string variable) { return {kind, {}, std::move(variable), {}}; }
 
 // The rule with what the type check finds. Errors: as parse_rules, at the place of the rule.

@@ -393,10 +393,7 @@ class FormWriter {
     return sum(std::move(terms));
   }
 
-  static rules::Guard at_most(Expression value, std::int64_t most) {
-    return rules::relation(rules::Guard::Kind::at_least, rules::number(most), std::move(value));
-  }
-  static rules::Guard equal(Expression a, Expression b) { return rules::relation(rules::Guard::Kind::equal, std::move(a), std::move(b)); }
+  static rules::Guard at_most(Expression value, std::int64_t most) { return rules::at_least(rules::number(most), std::move(value)); }
 
   std::vector<rules::Guard> guards() {
     std::vector<rules::Guard> result;
@@ -433,10 +430,10 @@ class FormWriter {
         left = rules::call("replace", {std::move(left), rules::named(axis_name(axis)), rules::number(1)});
         right = rules::call("replace", {std::move(right), rules::named(axis_name(axis)), rules::number(1)});
       }
-      result.push_back(equal(std::move(left), std::move(right)));
+      result.push_back(rules::equal(std::move(left), std::move(right)));
       for (std::size_t axis = 0; axis < dims.size() && axis < 2; ++axis) {
         if (other[axis] == dims[axis]) continue;
-        if (auto value = known_dim(known, other[axis], axis)) result.push_back(equal(dim_of(input, axis), *std::move(value)));
+        if (auto value = known_dim(known, other[axis], axis)) result.push_back(rules::equal(dim_of(input, axis), *std::move(value)));
         known.try_emplace(other[axis], input, axis);
       }
     }

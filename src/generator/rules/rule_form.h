@@ -7,6 +7,7 @@
 
 #include "src/generator/enumerate/candidates.h"
 #include "src/generator/rules/shapes.h"
+#include "src/rules/rule.h"
 
 namespace xflow::generator {
 
