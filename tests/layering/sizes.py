@@ -15,10 +15,8 @@ TREES = ("include", "src")
 CODE = (".h", ".cpp", ".cu", ".def", ".inc")
 
 # What is still too long. An entry that is not needed fails.
-LONG_FILES = ["src/rules/instantiate.cpp"]
-LONG_FUNCTIONS = [
-    "src/verifier/proof/verifier.cpp: decide_in_time",
-]
+LONG_FILES = []
+LONG_FUNCTIONS = []
 
 RAW_STRING = re.compile(r'(?:u8|[uUL])?R"([^()\\\s]{0,16})\(')
 STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')

@@ -96,106 +96,143 @@ Options Options::started() const {
 
 namespace {
 
-Decision decide_in_time(rules::RuleInstance& instance, const Options& options) {
-  Decision decision;
-  Concrete concrete(instance);
-  Sampler sampler(instance, concrete, options.seed, options.z3_rlimit, options.deadline);
-  std::vector<Assignment> samples = sampler.assignments(kAgreements + 4);
+constexpr const char* kDisagreement = "agreement: the normal forms are equal, but direct evaluation differs (please report this)";
 
-  Proof proof(instance, options);
-  if (samples.empty() && proof.facts_are_contradictory() && !broken(Fault::verdict_of_no_shapes)) {
-    decision.verdict = Verdict::ill_typed;
-    decision.open = "vacuous: no shapes satisfy the guards and the typing of the source";
-    return decision;
-  }
-  const auto divisor = broken(Fault::verdict_divides_by_anything) ? std::nullopt : proof.unguarded_division();
-  if (divisor) return explain_obligation(instance, concrete, sampler, samples, proof, *divisor);
-  const auto failed = broken(Fault::verdict_of_an_untyped_target) ? std::nullopt : proof.failed_obligation();
-  if (failed) {
-    return explain_obligation(instance, concrete, sampler, samples, proof, instance.obligations[*failed]);
-  }
-  Refuter refuter(instance, concrete, options);
-  std::optional<Refuter::Result> first;
-  if (options.refute_first && !options.normal_forms) first = refuter.try_all(samples, Refuter::Purpose::agreement);
-  if (first && first->counterexample) {
-    decision.counterexample = first->counterexample;
-    decision.verdict = Verdict::refuted;
-    return decision;
-  }
-  const bool matched = proof.run() || broken(Fault::verdict_without_proof);
-  decision.steps = proof.steps();
-  if (options.record) decision.shown = proof.shown();
-  if (options.record) decision.given = proof.given();
-  if (options.normal_forms) {
-    decision.normal_source = proof.normal_source();
-    decision.normal_target = proof.normal_target();
-  }
-  for (const Proof::OutputProof& p : proof.outputs()) {
-    if (options.normal_forms) {
-      if (!decision.certificate.empty()) decision.certificate += '\n';
-      decision.certificate += explain(Names{instance.arena->symbols(), instance.variables, instance.variable_names}, p);
+// Decides one instance: obligations, the proof, and direct evaluation, which has to agree with it.
+class Decider {
+ public:
+  Decider(rules::RuleInstance& instance, const Options& options)
+      : instance_(instance),
+        options_(options),
+        concrete_(instance),
+        sampler_(instance, concrete_, options.seed, options.z3_rlimit, options.deadline),
+        samples_(sampler_.assignments(kAgreements + 4)),
+        proof_(instance, options),
+        refuter_(instance, concrete_, options) {}
+
+  Decision run() {
+    if (std::optional<Decision> early = decide_obligations()) return *std::move(early);
+    std::optional<Refuter::Result> first;
+    if (options_.refute_first && !options_.normal_forms) first = refuter_.try_all(samples_, Refuter::Purpose::agreement);
+    if (first && first->counterexample) return refuted(first->counterexample);
+    const bool matched = proof_.run() || broken(Fault::verdict_without_proof);
+    if (const auto kept = keep_proof(matched); !kept) {
+      decision_.open = kept.error().message;
+      return std::move(decision_);
     }
-    if (!matched || !options.record) continue;
-    auto text = write_certificate(instance.arena->symbols(), p);
-    if (!text) {
-      decision.open = text.error().message;
-      return decision;
+    const Refuter::Result evaluated = first ? *std::move(first) : refuter_.try_all(samples_, Refuter::Purpose::agreement);
+    if (evaluated.counterexample) {
+      refuted(evaluated.counterexample);
+      // A proof and a counterexample cannot both be right.
+      if (matched) decision_.verdict = Verdict::unknown;
+      if (matched) decision_.open = kDisagreement;
+    } else if (matched) {
+      confirm(evaluated.agreed);
+    } else {
+      refute();
     }
-    decision.certificates.push_back(*std::move(text));
+    return std::move(decision_);
   }
 
-  const Refuter::Result evaluated = first ? *std::move(first) : refuter.try_all(samples, Refuter::Purpose::agreement);
-  if (evaluated.counterexample) {
-    decision.counterexample = evaluated.counterexample;
-    // A proof and a counterexample cannot both be right.
-    decision.verdict = matched ? Verdict::unknown : Verdict::refuted;
-    if (matched) decision.open = "agreement: the normal forms are equal, but direct evaluation differs (please report this)";
-    return decision;
+ private:
+  // The decision, if it does not take a proof: no shapes at all, or an obligation of the types that does not hold.
+  std::optional<Decision> decide_obligations() {
+    if (samples_.empty() && proof_.facts_are_contradictory() && !broken(Fault::verdict_of_no_shapes)) {
+      decision_.verdict = Verdict::ill_typed;
+      decision_.open = "vacuous: no shapes satisfy the guards and the typing of the source";
+      return std::move(decision_);
+    }
+    const auto divisor = broken(Fault::verdict_divides_by_anything) ? std::nullopt : proof_.unguarded_division();
+    if (divisor) return explain_obligation(instance_, concrete_, sampler_, samples_, proof_, *divisor);
+    const auto failed = broken(Fault::verdict_of_an_untyped_target) ? std::nullopt : proof_.failed_obligation();
+    if (failed) return explain_obligation(instance_, concrete_, sampler_, samples_, proof_, instance_.obligations[*failed]);
+    return std::nullopt;
   }
-  if (!matched) {
-    // More shapes before giving up; then those on which the terms that were left say that the sides may differ, which take a solver.
-    Refuter::Result more = refuter.try_all(sampler.assignments(4 * kAgreements), Refuter::Purpose::refutation);
+
+  // The decision with this counterexample.
+  Decision& refuted(const std::optional<Counterexample>& counterexample) {
+    decision_.counterexample = counterexample;
+    decision_.verdict = Verdict::refuted;
+    return decision_;
+  }
+
+  // Keeps what the options ask for: steps, normal forms, certificates. Errors: a certificate that cannot be written.
+  Result<void> keep_proof(bool matched) {
+    decision_.steps = proof_.steps();
+    if (options_.record) decision_.shown = proof_.shown();
+    if (options_.record) decision_.given = proof_.given();
+    if (options_.normal_forms) {
+      decision_.normal_source = proof_.normal_source();
+      decision_.normal_target = proof_.normal_target();
+    }
+    for (const Proof::OutputProof& p : proof_.outputs()) {
+      if (options_.normal_forms) {
+        if (!decision_.certificate.empty()) decision_.certificate += '\n';
+        decision_.certificate += explain(Names{instance_.arena->symbols(), instance_.variables, instance_.variable_names}, p);
+      }
+      if (!matched || !options_.record) continue;
+      XFLOW_TRY(std::string text, write_certificate(instance_.arena->symbols(), p));
+      decision_.certificates.push_back(std::move(text));
+    }
+    return {};
+  }
+
+  // More shapes before giving up; then those on which the terms that were left say that the sides may differ, which take a solver.
+  void refute() {
+    Refuter::Result more = refuter_.try_all(sampler_.assignments(4 * kAgreements), Refuter::Purpose::refutation);
     if (!more.counterexample) {
       std::vector<Assignment> shapes;
-      for (const Condition& hint : proof.hints()) {
-        if (is_over(options.deadline)) break;
-        if (auto a = sampler.satisfying(hint)) shapes.push_back(*std::move(a));
+      for (const Condition& hint : proof_.hints()) {
+        if (is_over(options_.deadline)) break;
+        if (auto a = sampler_.satisfying(hint)) shapes.push_back(*std::move(a));
       }
-      more = refuter.try_all(shapes, Refuter::Purpose::refutation);
+      more = refuter_.try_all(shapes, Refuter::Purpose::refutation);
     }
-    decision.counterexample = more.counterexample;
-    decision.verdict = more.counterexample ? Verdict::refuted : proof.stopped_by_steps() ? Verdict::timeout : Verdict::unknown;
-    if (!more.counterexample) decision.open = proof.open();
-    return decision;
-  }
-  // Shapes that say nothing (an element is undefined, or there are too many) are replaced. Fewer are enough only if there are no more.
-  std::size_t agreed = evaluated.agreed;
-  for (int round = 0; round < 3 && agreed < kAgreements && !is_over(options.deadline); ++round) {
-    const std::vector<Assignment> others = sampler.others(samples, 2 * kAgreements);
-    if (others.empty()) break;
-    const Refuter::Result more = refuter.try_all(others, Refuter::Purpose::agreement);
     if (more.counterexample) {
-      decision.counterexample = more.counterexample;
-      decision.open = "agreement: the normal forms are equal, but direct evaluation differs (please report this)";
-      return decision;
+      refuted(more.counterexample);
+      return;
     }
-    agreed += more.agreed;
-    samples.insert(samples.end(), others.begin(), others.end());
+    decision_.verdict = proof_.stopped_by_steps() ? Verdict::timeout : Verdict::unknown;
+    decision_.open = proof_.open();
   }
-  const bool enough = agreed >= kAgreements || (agreed > 0 && sampler.are_all(samples));
-  if (!enough && !broken(Fault::verdict_without_agreement)) {
-    decision.open = "agreement: only " + std::to_string(agreed) + " shapes were found on which both sides can be evaluated, " +
-                    std::to_string(kAgreements) + " are needed";
-    return decision;
+
+  // Shapes that say nothing (an element is undefined, or there are too many) are replaced. Fewer are enough only if there are no more.
+  void confirm(std::size_t agreed) {
+    for (int round = 0; round < 3 && agreed < kAgreements && !is_over(options_.deadline); ++round) {
+      const std::vector<Assignment> others = sampler_.others(samples_, 2 * kAgreements);
+      if (others.empty()) break;
+      const Refuter::Result more = refuter_.try_all(others, Refuter::Purpose::agreement);
+      if (more.counterexample) {
+        decision_.counterexample = more.counterexample;
+        decision_.open = kDisagreement;
+        return;
+      }
+      agreed += more.agreed;
+      samples_.insert(samples_.end(), others.begin(), others.end());
+    }
+    const bool enough = agreed >= kAgreements || (agreed > 0 && sampler_.are_all(samples_));
+    if (!enough && !broken(Fault::verdict_without_agreement)) {
+      decision_.open = "agreement: only " + std::to_string(agreed) + " shapes were found on which both sides can be evaluated, " +
+                       std::to_string(kAgreements) + " are needed";
+      return;
+    }
+    decision_.verdict = Verdict::proved;
   }
-  decision.verdict = Verdict::proved;
-  return decision;
-}
+
+  rules::RuleInstance& instance_;
+  const Options& options_;
+  Concrete concrete_;
+  Sampler sampler_;
+  std::vector<Assignment> samples_;
+  Proof proof_;
+  Refuter refuter_;
+  Decision decision_;
+};
 
 }  // namespace
 
 Decision decide(rules::RuleInstance& instance, const Options& options) {
-  Decision decision = decide_in_time(instance, options);
+  Decision decision = Decider(instance, options).run();
   // What is known by then counts; what is not known may have lacked the time.
   const bool is_known = decision.verdict == Verdict::proved || decision.verdict == Verdict::refuted;
   if (!is_known && is_over(options.deadline)) {
