@@ -4,6 +4,7 @@
 
 #include <xflow/error.h>
 #include <xflow/export.h>
+#include <xflow/time.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -17,9 +18,9 @@
 namespace xflow {
 
 struct GenerateOptions {
-  // Names of operators and constants, from generator_words() or generator_preset(). Empty: the job in `out`
+  // Names of operators and constants, from generator_operators() or generator_preset(). Empty: the job in `out`
   // continues with its own options.
-  std::vector<std::string> words;
+  std::vector<std::string> operators;
   std::size_t max_operators = 3;  // operators in a graph
   // Inputs of the main data type. 0: one more than the number of operators, at most 4.
   std::size_t inputs = 0;
@@ -43,10 +44,16 @@ struct GenerateSummary {
   std::uint64_t candidates = 0;  // pairs of graphs that seem equal
   std::uint64_t rules = 0;       // kept rules
   std::uint64_t unproved = 0;    // candidates without a proof
+
+  // Wall clock of the steps in this process. A step that an earlier call finished takes none.
+  Seconds enumerating{};
+  Seconds grouping{};
+  Seconds deriving{};
+  Seconds proving{};  // and writing the files
 };
 
 // Names of all operators and constants that can be enumerated, in alphabetical order.
-XFLOW_API std::vector<std::string> generator_words();
+XFLOW_API std::vector<std::string> generator_operators();
 // The names of a preset: cnn, transformer, rnn, all. Errors: invalid_argument for another name.
 XFLOW_API Result<std::vector<std::string>> generator_preset(std::string_view name);
 // The options of the job in the folder `out`, without `beside` and `jobs`. Empty if there is no job. Errors: io;
@@ -54,7 +61,7 @@ XFLOW_API Result<std::vector<std::string>> generator_preset(std::string_view nam
 XFLOW_API Result<std::optional<GenerateOptions>> generator_job(const std::string& out);
 
 // Computes a task of a job. The task and its result are texts.
-using GeneratorPiece = std::function<Result<std::string>(const std::string& piece)>;
+using GeneratorTask = std::function<Result<std::string>(const std::string& task)>;
 
 // Runs the tasks of a job elsewhere than in threads of this process: in other processes, which have the same
 // options and see the folder `out` under the same path.
@@ -68,8 +75,8 @@ class XFLOW_API GeneratorWorkers {
   // Runs all tasks, in any order and several at a time. `work` computes one in this process. `done` is called in
   // the calling thread once for each task, in the order in which they end. The first error ends the call and is
   // returned.
-  virtual Result<void> run(const std::vector<std::string>& pieces, const GeneratorPiece& work,
-                           const std::function<Result<void>(std::size_t piece, std::string result)>& done) = 0;
+  virtual Result<void> run(const std::vector<std::string>& tasks, const GeneratorTask& work,
+                           const std::function<Result<void>(std::size_t task, std::string result)>& done) = 0;
   // Number of tasks that run at a time.
   virtual std::size_t width() const = 0;
   // Number of threads of this process for its own work.
@@ -84,7 +91,7 @@ class XFLOW_API GeneratorWorker {
   GeneratorWorker(GeneratorWorker&&) noexcept;
   ~GeneratorWorker();
   // Computes a task. Several threads may call it at a time.
-  Result<std::string> run(const std::string& piece);
+  Result<std::string> run(const std::string& task);
 
  private:
   struct State;

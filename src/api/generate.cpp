@@ -27,7 +27,7 @@ Result<std::vector<rules::Rule>> rules_beside(const GenerateOptions& options) {
 // All but `beside`.
 generator::GenerateOptions internal(const GenerateOptions& options) {
   generator::GenerateOptions result;
-  result.words = options.words;
+  result.words = options.operators;
   result.max_operators = options.max_operators;
   result.inputs = options.inputs;
   result.pairs = options.pairs;
@@ -51,14 +51,16 @@ Result<GenerateSummary> run(const GenerateOptions& options, GeneratorWorkers* wo
   XFLOW_TRY(const generator::GenerateOptions job, with_rules(options));
   generator::Threads threads(options.jobs);
   XFLOW_TRY(const generator::GenerateSummary summary, generator::generate(job, workers == nullptr ? threads : *workers));
-  return GenerateSummary{summary.graphs, summary.candidates, summary.rules, summary.unproved};
+  const generator::StepTimes& times = summary.times;
+  return GenerateSummary{summary.graphs,   summary.candidates, summary.rules, summary.unproved,
+                         times.enumerated, times.grouped,      times.derived, times.proved};
 }
 
 Result<std::optional<GenerateOptions>> job_in(const std::string& out) {
   XFLOW_TRY(const std::optional<generator::GenerateOptions> job, generator::job_in(out));
   if (!job) return std::optional<GenerateOptions>();
   GenerateOptions options;
-  options.words = job->words;
+  options.operators = job->words;
   options.max_operators = job->max_operators;
   options.inputs = job->inputs;
   options.pairs = job->pairs;
@@ -71,7 +73,7 @@ Result<std::optional<GenerateOptions>> job_in(const std::string& out) {
 
 }  // namespace
 
-std::vector<std::string> generator_words() { return generator::GraphSignature::known_words(); }
+std::vector<std::string> generator_operators() { return generator::GraphSignature::known_words(); }
 
 Result<std::vector<std::string>> generator_preset(std::string_view name) {
   auto words = generator::GraphSignature::preset(name);
@@ -99,8 +101,8 @@ Result<GeneratorWorker> GeneratorWorker::make(const GenerateOptions& options) {
   });
 }
 
-Result<std::string> GeneratorWorker::run(const std::string& piece) {
-  return api::guarded<std::string>([&] { return state_->worker.run(piece); });
+Result<std::string> GeneratorWorker::run(const std::string& task) {
+  return api::guarded<std::string>([&] { return state_->worker.run(task); });
 }
 
 Result<GenerateSummary> generate(const GenerateOptions& options, GeneratorWorkers* workers) {

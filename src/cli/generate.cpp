@@ -25,7 +25,7 @@ Result<void> take_job(GenerateArguments& a) {
   XFLOW_TRY(const std::optional<GenerateOptions> job, generator_job(a.options.out));
   if (!job) return {};
   const auto is_given = [&](const char* option) { return a.given->count(option) > 0; };
-  a.options.words = job->words;
+  a.options.operators = job->operators;
   if (!is_given("--max-ops")) a.options.max_operators = job->max_operators;
   if (!is_given("--inputs")) a.options.inputs = job->inputs;
   if (!is_given("--seed")) a.options.seed = job->seed;
@@ -37,12 +37,12 @@ Result<void> take_job(GenerateArguments& a) {
 // What the options say together.
 Result<void> complete(GenerateArguments& a) {
   if (!a.preset.empty()) {
-    XFLOW_TRY(a.options.words, generator_preset(a.preset));
+    XFLOW_TRY(a.options.operators, generator_preset(a.preset));
   }
-  if (a.options.words.empty()) XFLOW_CHECK(take_job(a));
-  if (a.options.words.empty()) {
+  if (a.options.operators.empty()) XFLOW_CHECK(take_job(a));
+  if (a.options.operators.empty()) {
     return fail(ErrorCode::invalid_argument,
-                fmt::format("no operators; name some with --ops or --preset: {}", fmt::join(generator_words(), ", ")));
+                fmt::format("no operators; name some with --ops or --preset: {}", fmt::join(generator_operators(), ", ")));
   }
   XFLOW_TRY(a.options.memory, read_size(a.memory));
   a.options.pairs = !a.no_pairs;
@@ -87,7 +87,7 @@ ExitCode run(GenerateArguments& a) {
 void add_generate(CLI::App& sub, Command& command) {
   auto a = std::make_shared<GenerateArguments>();
   a->given = &sub;
-  CLI::Option* ops = sub.add_option("--ops", a->options.words,
+  CLI::Option* ops = sub.add_option("--ops", a->options.operators,
                                     "operators and constants, as matmul,add,concat; none: go on with the job in the folder --out")
                          ->delimiter(',');
   sub.add_option("--preset", a->preset, "a set of operators: cnn, transformer, rnn or all")->excludes(ops);

@@ -24,17 +24,19 @@ std::filesystem::path folder(const char* name) {
 
 TEST(Generate, FindsRules) {
   GenerateOptions options;
-  options.words = {"relu", "transpose"};
+  options.operators = {"relu", "transpose"};
   options.max_operators = 2;
   options.out = folder("generate");
   const auto summary = generate(options);
   ASSERT_TRUE(summary) << summary.error().text();
   EXPECT_GT(summary->graphs, 0U);
+  EXPECT_GT(summary->enumerating, Seconds(0));
+  EXPECT_GT(summary->proving, Seconds(0));
   EXPECT_TRUE(std::filesystem::exists(options.out + "/generated.rules"));
   const auto job = generator_job(options.out);
   ASSERT_TRUE(job);
   ASSERT_TRUE(*job);
-  EXPECT_EQ((*job)->words, options.words);
+  EXPECT_EQ((*job)->operators, options.operators);
   EXPECT_EQ((*job)->max_operators, 2U);
   EXPECT_FALSE(*generator_job(folder("no_job")));
 }
@@ -42,7 +44,7 @@ TEST(Generate, FindsRules) {
 TEST(Generate, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(generator_preset("vit").error().message, "unknown preset 'vit'; there are cnn, transformer, rnn and all");
   EXPECT_FALSE(generator_preset("cnn")->empty());
-  const std::vector<std::string> words = generator_words();
+  const std::vector<std::string> words = generator_operators();
   EXPECT_TRUE(std::ranges::is_sorted(words));
   GenerateOptions options;
   options.jobs = 0;
@@ -53,7 +55,7 @@ TEST(Generate, RefusesWhatItDoesNotKnow) {
 class CountingWorkers final : public GeneratorWorkers {
  public:
   explicit CountingWorkers(const GenerateOptions& options) : worker_(*GeneratorWorker::make(options)) {}
-  Result<void> run(const std::vector<std::string>& pieces, const GeneratorPiece& /*work*/,
+  Result<void> run(const std::vector<std::string>& pieces, const GeneratorTask& /*work*/,
                    const std::function<Result<void>(std::size_t, std::string)>& done) override {
     for (std::size_t k = 0; k < pieces.size(); ++k) {
       XFLOW_TRY(std::string result, worker_.run(pieces[k]));
@@ -71,7 +73,7 @@ class CountingWorkers final : public GeneratorWorkers {
 
 TEST(Generate, LetsOthersDoTheWork) {
   GenerateOptions options;
-  options.words = {"relu", "transpose"};
+  options.operators = {"relu", "transpose"};
   options.max_operators = 2;
   options.out = folder("generate_alone");
   ASSERT_TRUE(generate(options));
@@ -154,7 +156,7 @@ TEST(Profile, IsReadMergedAndWritten) {
   EXPECT_EQ(profile->text(), kProfile);
   Profile copy = *profile;
   EXPECT_EQ(*copy.merge(*profile), 0U);
-  EXPECT_EQ(copy.prune({.disturbed = true, .refused = false, .only = ""}), 0U);
+  EXPECT_EQ(copy.prune({.with_interference = true, .refused = false, .only = ""}), 0U);
   ASSERT_TRUE(copy.write(at / "copy.xprof"));
   EXPECT_EQ(Profile::read(at / "copy.xprof")->text(), kProfile);
   EXPECT_FALSE(profile->describe().empty());

@@ -48,7 +48,7 @@ class Place final : public Messages {
 // The first process and `others` that do `work`.
 class Job {
  public:
-  Job(std::size_t others, const GeneratorPiece& work) : network_(others + 1) {
+  Job(std::size_t others, const GeneratorTask& work) : network_(others + 1) {
     for (std::size_t k = 1; k <= others; ++k) {
       threads_.emplace_back([this, k, work] {
         Place place(network_, k);
@@ -66,7 +66,7 @@ class Job {
 
   Result<std::map<std::size_t, std::string>> run(const std::vector<std::string>& pieces) {
     std::map<std::size_t, std::string> results;
-    const GeneratorPiece unused = [](const std::string&) -> Result<std::string> {
+    const GeneratorTask unused = [](const std::string&) -> Result<std::string> {
       return fail(ErrorCode::internal, "the first process works");
     };
     XFLOW_CHECK(processes_->run(pieces, unused, [&](std::size_t piece, std::string result) -> Result<void> {

@@ -66,7 +66,7 @@ int main() {
   EXPECT((*decided)[0].verdict == xflow::Verdict::proved);
   EXPECT(xflow::explain(rules->rules)->proved);
   EXPECT(xflow::derive(rules->rules, rules->others).has_value());
-  EXPECT(!xflow::generator_words().empty());
+  EXPECT(!xflow::generator_operators().empty());
   EXPECT(!xflow::generate({}).has_value());
   EXPECT(!xflow::Profile::read("no.xprof").has_value());
   EXPECT(!xflow::inspect_model("no.onnx").has_value());

@@ -20,6 +20,6 @@ MpiPlace mpi_place();
 // the object. In the others: does pieces of `work` until the first has no more, and returns nothing. Once in a process.
 // Errors, of the first process alone, and the others return nothing: unsupported where this build has no MPI, or not the one of that
 // mpirun, as every process would do the whole job.
-Result<std::unique_ptr<GeneratorWorkers>> join_processes(const GeneratorPiece& work);
+Result<std::unique_ptr<GeneratorWorkers>> join_processes(const GeneratorTask& work);
 
 }  // namespace xflow::cli

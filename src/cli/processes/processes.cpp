@@ -27,7 +27,7 @@ Result<std::string> answered(const std::string& text) {
 }
 
 // No exception may keep the first process waiting for an answer.
-Result<std::string> do_piece(const GeneratorPiece& work, const std::string& piece) {
+Result<std::string> do_piece(const GeneratorTask& work, const std::string& piece) {
   try {
     return work(piece);
   } catch (const std::exception& e) {  // of the standard library: no memory
@@ -41,7 +41,7 @@ Processes::~Processes() {
   for (std::size_t process = 1; process <= messages_->others(); ++process) messages_->send(process, std::string(1, kStop));
 }
 
-Result<void> Processes::run(const std::vector<std::string>& pieces, const GeneratorPiece& /*work*/,
+Result<void> Processes::run(const std::vector<std::string>& pieces, const GeneratorTask& /*work*/,
                             const std::function<Result<void>(std::size_t piece, std::string result)>& done) {
   std::vector<std::size_t> piece_of(messages_->others() + 1);  // by process
   std::size_t next = 0;
@@ -65,7 +65,7 @@ Result<void> Processes::run(const std::vector<std::string>& pieces, const Genera
   return outcome;
 }
 
-void serve(Messages& messages, const GeneratorPiece& work) {
+void serve(Messages& messages, const GeneratorTask& work) {
   for (;;) {
     const std::string text = messages.receive().text;
     if (text.starts_with(kStop)) return;

@@ -33,7 +33,7 @@ class Processes final : public GeneratorWorkers {
   ~Processes() override;
 
   // The work is done by what the others gave to `serve`. After an error no piece is handed out, and those under way come to their end.
-  Result<void> run(const std::vector<std::string>& pieces, const GeneratorPiece& work,
+  Result<void> run(const std::vector<std::string>& pieces, const GeneratorTask& work,
                    const std::function<Result<void>(std::size_t piece, std::string result)>& done) override;
   std::size_t width() const override { return messages_->others(); }
 
@@ -42,6 +42,6 @@ class Processes final : public GeneratorWorkers {
 };
 
 // In another process: does the pieces that the first one sends and answers with the result or the error, until it is told to stop.
-void serve(Messages& messages, const GeneratorPiece& work);
+void serve(Messages& messages, const GeneratorTask& work);
 
 }  // namespace xflow::cli

@@ -185,8 +185,8 @@ class Job {
       XFLOW_TRY(all_proved_, collector_.prove(signature_of()));
       times_.proved += times_.lap();
     }
-    times_.derived -= collector_.proving().count();
-    times_.proved += collector_.proving().count();
+    times_.derived -= collector_.proving();
+    times_.proved += collector_.proving();
     return collector_.direct(signature_of());
   }
 
@@ -196,6 +196,7 @@ class Job {
     XFLOW_CHECK(write_results(options_, checkpoint_, texts.directed, texts.equations, report_.dump(1) + "\n", workers_.threads()));
     times_.proved += times_.lap();
     XFLOW_CHECK(checkpoint_.write("seconds", times_.text()));
+    summary_.times = times_;
     return summary_;
   }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "src/generator/enumerate/plan_cache.h"
+#include "src/generator/jobs/step_times.h"
 #include "src/generator/jobs/workers.h"
 #include "src/generator/rules/derive.h"
 
@@ -44,6 +45,7 @@ struct GenerateSummary {
   std::uint64_t candidates = 0;
   std::uint64_t rules = 0;
   std::uint64_t unproved = 0;
+  StepTimes times;
 };
 
 // Writes OUT/NAME.rules, rules that can make some graph cheaper, towards what is cheaper; OUT/equations/NAME.rules, what else the

@@ -2,29 +2,31 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <xflow/time.h>
 
 #include <chrono>
 #include <string>
 
 namespace xflow::generator {
 
-// Wall time in this process, in seconds; what was there from before took none.
+// Wall clock in this process. A step that an earlier call finished took none.
 class StepTimes {
  public:
-  double enumerated = 0;
-  double grouped = 0;
-  double derived = 0;
-  double proved = 0;
+  Seconds enumerated{};
+  Seconds grouped{};
+  Seconds derived{};
+  Seconds proved{};
 
   // Since the last call, or since it was made.
-  double lap() {
+  Seconds lap() {
     const auto now = std::chrono::steady_clock::now();
-    const std::chrono::duration<double> passed = now - last_;
+    const Seconds passed = now - last_;
     last_ = now;
-    return passed.count();
+    return passed;
   }
   std::string text() const {
-    return fmt::format("enumerated {:.2f}\ngrouped {:.2f}\nderived {:.2f}\nproved {:.2f}\n", enumerated, grouped, derived, proved);
+    return fmt::format("enumerated {:.2f}\ngrouped {:.2f}\nderived {:.2f}\nproved {:.2f}\n", enumerated.count(), grouped.count(),
+                       derived.count(), proved.count());
   }
 
  private:

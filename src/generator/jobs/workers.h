@@ -10,7 +10,7 @@
 
 namespace xflow::generator {
 
-using Piece = GeneratorPiece;
+using Piece = GeneratorTask;
 using Workers = GeneratorWorkers;
 
 // `jobs` threads.

@@ -59,7 +59,7 @@ class MpiMessages final : public Messages {
 
 }  // namespace
 
-Result<std::unique_ptr<GeneratorWorkers>> join_processes(const GeneratorPiece& work) {
+Result<std::unique_ptr<GeneratorWorkers>> join_processes(const GeneratorTask& work) {
   const MpiPlace place = mpi_place();
   auto messages = std::make_unique<MpiMessages>();
   if (messages->processes() != place.processes) {

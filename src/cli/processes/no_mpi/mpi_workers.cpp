@@ -4,7 +4,7 @@
 
 namespace xflow::cli {
 
-Result<std::unique_ptr<GeneratorWorkers>> join_processes(const GeneratorPiece& /*work*/) {
+Result<std::unique_ptr<GeneratorWorkers>> join_processes(const GeneratorTask& /*work*/) {
   const MpiPlace place = mpi_place();
   if (place.process != 0) return std::unique_ptr<GeneratorWorkers>();
   return fail(ErrorCode::unsupported, fmt::format("started as {} processes, but built without MPI, so that each would do the whole job; "
