@@ -5,10 +5,10 @@
 // error_percent (of the prediction, corrected by what its kernels take more or less when they are timed again between runs: the speed of a
 // machine changes), error_then_percent (of the prediction as it was made), run_MB (what a run goes through, by which the caches are
 // chosen), not_run_percent (of the nodes: opaque ones), kernels, unmeasured (launches that this device cannot run, which are in neither
-// time), profiled (kernels timed), disturbed (of these, while the machine was slowed by something else), profile_s (seconds that timing
-// them took) and warm_ms (opening the device and a database that has all of them, and costing the graph). The time of the benchmark is that
-// of costing a graph that is known. CostRebuilt is the time of costing a graph of which every node is new, as after a rewrite at its first
-// node. With XFLOW_BENCH_COVER=1 the cover itself is printed.
+// time), profiled (kernels timed), with_interference (of these, while the machine was slowed by something else), profile_s (seconds that
+// timing them took) and warm_ms (opening the device and a database that has all of them, and costing the graph). The time of the benchmark
+// is that of costing a graph that is known. CostRebuilt is the time of costing a graph of which every node is new, as after a rewrite at
+// its first node. With XFLOW_BENCH_COVER=1 the cover itself is printed.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ namespace {
 
 struct Executed {
   double microseconds = 0;  // a run: the median of some
-  std::vector<cost::Nanoseconds> launches;
+  std::vector<Nanoseconds> launches;
 };
 
 // Of a model with opaque nodes what is between them.
@@ -47,13 +47,13 @@ Executed execute(cost::cpu::Program& program) {
   };
   program.run();
   std::vector<double> runs;
-  for (int k = 0; k < kRuns; ++k) runs.push_back(program.run().thread.value);
-  Executed executed{median(runs) / 1e3, std::vector<cost::Nanoseconds>(program.plan().launches.size())};
+  for (int k = 0; k < kRuns; ++k) runs.push_back(program.run().thread.count());
+  Executed executed{median(runs) / 1e3, std::vector<Nanoseconds>(program.plan().launches.size())};
   std::vector<std::vector<double>> times(executed.launches.size());
-  std::vector<cost::Nanoseconds> one(executed.launches.size());
+  std::vector<Nanoseconds> one(executed.launches.size());
   for (int k = 0; k < kRuns; ++k) {
     program.run(one);
-    for (std::size_t i = 0; i < one.size(); ++i) times[i].push_back(one[i].value);
+    for (std::size_t i = 0; i < one.size(); ++i) times[i].push_back(one[i].count());
   }
   for (std::size_t i = 0; i < times.size(); ++i) executed.launches[i] = {median(times[i])};
   return executed;
@@ -99,8 +99,8 @@ double error_in_turns(Profiled& p, cost::cpu::Program& program) {
     const cost::Layout layout = p.device->chooses_layout(spec) ? cost::Layout::any : launch.operand_layout;
     const cost::DatabaseKey key{ops::to_string(spec), layout};
     const cost::DatabaseEntry* entry = p.database->find(key);
-    if (entry == nullptr || entry->cost.median.value <= 0) continue;
-    ++kernels.try_emplace(fmt::format("{}@{}", key.kernel, cost::name(layout)), Timed{spec, layout, entry->cost.median.value, 0})
+    if (entry == nullptr || entry->cost.median.count() <= 0) continue;
+    ++kernels.try_emplace(fmt::format("{}@{}", key.kernel, cost::name(layout)), Timed{spec, layout, entry->cost.median.count(), 0})
           .first->second.launches;
   }
   std::vector<double> errors;
@@ -108,7 +108,7 @@ double error_in_turns(Profiled& p, cost::cpu::Program& program) {
     std::vector<double> runs;
     double now = 0;
     double then = 0;
-    const auto run = [&] { runs.push_back(program.run().thread.value); };
+    const auto run = [&] { runs.push_back(program.run().thread.count()); };
     std::size_t n = 0;
     program.run();
     for (const auto& [text, kernel] : kernels) {
@@ -118,11 +118,11 @@ double error_in_turns(Profiled& p, cost::cpu::Program& program) {
       }
       const auto cost = p.device->measure(kernel.spec, kernel.layout);
       if (!cost) continue;
-      now += cost->median.value * kernel.launches;
+      now += cost->median.count() * kernel.launches;
       then += kernel.then * kernel.launches;
     }
     std::ranges::sort(runs);
-    if (then > 0) errors.push_back(p.cost.time.value * now / then / runs[runs.size() / 2] - 1);
+    if (then > 0) errors.push_back(p.cost.time.count() * now / then / runs[runs.size() / 2] - 1);
   }
   std::ranges::sort(errors);
   return errors.empty() ? 0 : errors[errors.size() / 2];
@@ -178,16 +178,16 @@ void cost_model(benchmark::State& state, const std::string& path) {
   if (!profiled) return state.SkipWithError(profiled.error().text().c_str());
   cost::CostModel& costs = *(*profiled)->costs;
   for (auto _ : state) benchmark::DoNotOptimize(costs.cost((*profiled)->model.graph));
-  state.counters["predicted_us"] = (*profiled)->cost.time.value / 1e3;
+  state.counters["predicted_us"] = (*profiled)->cost.time.count() / 1e3;
   state.counters["run_MB"] = static_cast<double>((*profiled)->bytes) / 1e6;
   state.counters["kernels"] = static_cast<double>((*profiled)->cost.kernels);
   state.counters["unmeasured"] = static_cast<double>((*profiled)->cost.unmeasured);
   const double executed = (*profiled)->executed.microseconds;
   state.counters["executed_us"] = executed;
   if (executed > 0) state.counters["error_percent"] = 100 * (*profiled)->error;
-  if (executed > 0) state.counters["error_then_percent"] = 100 * ((*profiled)->cost.time.value / 1e3 / executed - 1);
+  if (executed > 0) state.counters["error_then_percent"] = 100 * ((*profiled)->cost.time.count() / 1e3 / executed - 1);
   state.counters["not_run_percent"] = 100 * (*profiled)->share_not_run;
-  state.counters["disturbed"] = static_cast<double>(costs.statistics().disturbed);
+  state.counters["with_interference"] = static_cast<double>(costs.statistics().with_interference);
   state.counters["profiled"] = static_cast<double>(costs.statistics().measured);
   state.counters["warm_ms"] = 1e3 * (*profiled)->warm_seconds;
   state.counters["profile_s"] = costs.statistics().measured_seconds;

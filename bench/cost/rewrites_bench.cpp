@@ -136,7 +136,7 @@ class Cpu final : public Machine {
     program->run();
     return Sample([program](int repeats) -> Result<double> {
       double time = 0;
-      for (int k = 0; k < repeats; ++k) time += program->run().thread.value;
+      for (int k = 0; k < repeats; ++k) time += program->run().thread.count();
       return time;
     });
   }
@@ -171,7 +171,7 @@ class InRunner final : public Machine {
     XFLOW_CHECK(executor_->run(id, 0, 1));
     return Sample([executor = executor_.get(), id, loaded](int repeats) -> Result<double> {
       XFLOW_TRY(const cost::RunTimes mean, executor->run(id, 0, repeats));
-      return mean.time.value * repeats;
+      return mean.time.count() * repeats;
     });
   }
 
@@ -206,7 +206,7 @@ Result<Seen> compare(const std::string& path, int count) {
   for (int attempt = 0; attempt < 5 * count && static_cast<int>(seen.predicted.size()) < count; ++attempt) {
     const ir::Graph graph = random_graph(arena, whole, rewriter, random);
     XFLOW_TRY(const cost::Cost cost, costs.cost(graph));
-    if (cost.unmeasured > before.unmeasured || !known.insert(cost.time.value).second) continue;
+    if (cost.unmeasured > before.unmeasured || !known.insert(cost.time.count()).second) continue;
     const auto rewritten = machine->prepare(graph, costs);
     if (!rewritten) continue;
     std::vector<double> ratios;
@@ -215,7 +215,7 @@ Result<Seen> compare(const std::string& path, int count) {
       XFLOW_TRY(const double b, (*rewritten)(repeats));
       ratios.push_back(b / a);
     }
-    seen.predicted.push_back(cost.time.value / before.time.value);
+    seen.predicted.push_back(cost.time.count() / before.time.count());
     seen.executed.push_back(median(ratios));
     if (std::getenv("XFLOW_BENCH_COVER") != nullptr) fmt::print("{:.3f} {:.3f}\n", seen.predicted.back(), seen.executed.back());
   }

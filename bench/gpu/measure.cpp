@@ -65,7 +65,7 @@ class Runs {
     XFLOW_TRY(covered.cost, costs.cost(model.model.graph));
     XFLOW_TRY(const std::vector<cost::CoveredLaunch> launches, costs.launches(model.model.graph));
     for (const cost::CoveredLaunch& launch : launches)
-      if (!launch.refusal.empty()) ++covered.refusals[launch.refusal];
+      if (!launch.supported) ++covered.refusals[launch.supported.reason];
     covered.plan = cost::make_plan(model.arena, model.model.graph, launches, model.sizes->valuation());
     covered.statistics = costs.statistics();
     costs_.database->flush();
@@ -79,12 +79,12 @@ class Runs {
   Result<int> repeats_for(cost::ProgramId program, double nanoseconds) {
     XFLOW_CHECK(executor_->run(program, 0, kWarmUps));
     XFLOW_TRY(const cost::RunTimes once, executor_->run(program, 0, 1));
-    return std::max(1, static_cast<int>(std::ceil(nanoseconds / std::max(once.time.value, 1.0))));
+    return std::max(1, static_cast<int>(std::ceil(nanoseconds / std::max(once.time.count(), 1.0))));
   }
 
   Result<double> sample(cost::ProgramId program, int repeats) {
     XFLOW_TRY(const cost::RunTimes times, executor_->run(program, 0, repeats));
-    return times.time.value;
+    return times.time.count();
   }
 
   // What it computes.
@@ -175,7 +175,7 @@ Result<Json> run_in_turns(Runs& runs, cost::ProgramId original, cost::ProgramId 
 Result<void> measure(Runs& runs, Lifted& model, const std::string& path, const std::string& output, const MeasureOptions& options,
                      Json& told) {
   XFLOW_TRY(const Runs::Covered covered, runs.cover(model));
-  told["predicted"] = covered.cost.time.value;
+  told["predicted"] = covered.cost.time.count();
   told["launches"] = covered.plan.launches.size();
   told["share_not_run"] = covered.plan.share_not_run();
   told["profiling"] = {{"kernels", covered.statistics.measured},
@@ -189,7 +189,7 @@ Result<void> measure(Runs& runs, Lifted& model, const std::string& path, const s
   }
   XFLOW_TRY(told["original"], run_original(runs, original, options));
   const cost::MedianInterval time = cost::median_interval(told["original"]["samples"].get<std::vector<double>>());
-  told["error"] = covered.cost.time.value / time.median - 1;
+  told["error"] = covered.cost.time.count() / time.median - 1;
   XFLOW_TRY(const OptimizeReport report, optimize_file(path, output, options.optimize));
   told["report"] = Json::parse(report.to_json());
   if (report.improved) {

@@ -1,4 +1,4 @@
-// What networks are made of, spelled as the exporters of frameworks spell it. Every block takes the model, its operand, and the place that
+// What networks are made of, exported as the exporters of frameworks write it. Every block takes the model, its operand, and the place that
 // its weights and nodes are named after.
 #pragma once
 

@@ -3,9 +3,9 @@
 //
 // Counters: predicted_us (the sum of the kernels), executed_us (a run of the model less that of a model with one kernel that does nothing:
 // what the runtime takes for a run as such is in no kernel; the median of 25), error_percent (of the prediction), unmeasured (launches
-// that the runner cannot run alone, in no prediction), disturbed (of the timed kernels, how many while the machine was slowed by something
-// else), timed (kernels), timed_s (seconds that this took). With XFLOW_BENCH_COSTS=FILE costs are
-// kept there. With XFLOW_BENCH_COVER=1 the inputs and the cover are printed, which bench/runner/nodes_ort.py compares with nodes.
+// that the runner cannot run alone, in no prediction), with_interference (of the timed kernels, how many while the machine was slowed by
+// something else), timed (kernels), timed_s (seconds that this took). With XFLOW_BENCH_COSTS=FILE costs are kept there. With
+// XFLOW_BENCH_COVER=1 the inputs and the cover are printed, which bench/runner/nodes_ort.py compares with nodes.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -42,14 +42,14 @@ struct Timed {
   double executed = 0;  // nanoseconds
 };
 
-// Two programs in turns; what the first takes more: as kernels are timed, so that what disturbs the machine meets both.
+// Two programs in turns; what the first takes more: as kernels are timed, so that interference meets both.
 Result<double> time_beyond(cost::runner::RunnerExecutor& executor, cost::ProgramId program, cost::ProgramId empty) {
   constexpr int kRuns = 25;
   std::vector<double> more;
   for (int k = 0; k < kRuns; ++k) {
     XFLOW_TRY(const cost::RunTimes one, executor.run(program, 0, 5));
     XFLOW_TRY(const cost::RunTimes other, executor.run(empty, 1, 20));
-    more.push_back(one.time.value - other.time.value);
+    more.push_back(one.time.count() - other.time.count());
   }
   std::ranges::sort(more);
   return more[kRuns / 2];
@@ -77,8 +77,8 @@ Result<Timed> time_model(const std::string& path) {
         fmt::print("input {} {} [{}]\n", input.name, ir::name(tensor->data_type), fmt::join(tensor->dims, ","));
     }
     for (const cost::CoveredRegion& region : regions)
-      fmt::print("kernel {} {}\n", region.refusal.empty() ? fmt::format("{:.0f}", region.cost.median.value) : "-",
-                 region.refusal.empty() ? region.kernel : region.refusal);
+      fmt::print("kernel {} {}\n", region.measured ? fmt::format("{:.0f}", region.cost.median.count()) : "-",
+                 region.measured ? region.kernel : region.measured.reason);
   }
   XFLOW_TRY(const auto executor, cost::runner::RunnerExecutor::open(runner));
   XFLOW_TRY(api::InputSet set, api::seeded_inputs(arena, inputs, sizes, {}));
@@ -100,11 +100,11 @@ void runner_model(benchmark::State& state, const std::string& path) {
   const Result<Timed>& timed = known.at(path);
   if (!timed) return state.SkipWithError(timed.error().text().c_str());
   for (auto _ : state) benchmark::DoNotOptimize(timed);
-  state.counters["predicted_us"] = timed->cost.time.value / 1e3;
+  state.counters["predicted_us"] = timed->cost.time.count() / 1e3;
   state.counters["executed_us"] = timed->executed / 1e3;
-  state.counters["error_percent"] = 100 * (timed->cost.time.value / timed->executed - 1);
+  state.counters["error_percent"] = 100 * (timed->cost.time.count() / timed->executed - 1);
   state.counters["unmeasured"] = static_cast<double>(timed->cost.unmeasured);
-  state.counters["disturbed"] = static_cast<double>(timed->statistics.disturbed);
+  state.counters["with_interference"] = static_cast<double>(timed->statistics.with_interference);
   state.counters["timed"] = static_cast<double>(timed->statistics.measured);
   state.counters["timed_s"] = timed->statistics.measured_seconds;
 }

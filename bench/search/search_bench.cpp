@@ -11,7 +11,7 @@
 #include <cstdlib>
 
 #include "src/cost/cover.h"
-#include "src/cost/live_cost.h"
+#include "src/cost/incremental_cost.h"
 #include "src/onnx/document/document.h"
 #include "src/onnx/lift/lift.h"
 #include "src/ops/op.h"
@@ -164,7 +164,7 @@ void search_from(benchmark::State& state, ir::Arena& arena, const ir::Graph& gra
   getrusage(RUSAGE_SELF, &usage);
   state.counters["states"] = benchmark::Counter(graphs, benchmark::Counter::kIsRate);
   state.counters["to_best_s"] = outcome.best_seconds;
-  state.counters["after"] = outcome.before.value > 0 ? outcome.after.value / outcome.before.value : 1;
+  state.counters["after"] = outcome.before.count() > 0 ? outcome.after.count() / outcome.before.count() : 1;
   state.counters["peak_MB"] = static_cast<double>(usage.ru_maxrss) / 1024;
 }
 

@@ -47,9 +47,9 @@ class XFLOW_API Profile {
   Result<std::size_t> merge(const Profile& other);
 
   struct Prune {
-    bool disturbed = false;  // drop kernels that were timed under interference
-    bool refused = false;    // drop kernels that the device refused
-    std::string only;        // keep kernels whose text contains this
+    bool with_interference = false;  // drop kernels that were timed under interference
+    bool refused = false;            // drop kernels that the device refused
+    std::string only;                // keep kernels whose text contains this
   };
   // Drops kernels and returns how many.
   std::size_t prune(const Prune& what);

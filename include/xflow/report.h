@@ -56,20 +56,20 @@ struct SearchReport {
 
 // The kernels whose times the search used.
 struct KernelReport {
-  std::uint64_t measured = 0;      // kernels timed for the first time in this run
-  std::uint64_t known = 0;         // kernels found in the cost database
-  std::uint64_t disturbed = 0;     // measured or known kernels timed under interference of more than a tenth
-  std::uint64_t again = 0;         // disturbed kernels that were timed again in this run
-  std::uint64_t provisional = 0;   // disturbed kernels without a better time so far; a later run tries again
-  Seconds time{};                  // time spent on timing kernels, which the search budget does not count
-  std::uint64_t samples = 0;       // samples of all timings
-  std::uint64_t outliers = 0;      // samples that were interrupted or took at least 1.5 times the median
-  std::uint64_t recorded = 0;      // with a profile: kernels with a recorded time
-  std::uint64_t modelled = 0;      // with a profile: kernels with a modelled time
-  std::uint64_t refused = 0;       // measured and known kernels that the device cannot run; the search avoids them
-  std::uint64_t failed = 0;        // refused kernels for lack of time or memory, or after the device was lost
-  std::string failure = {};        // the message of the first failed kernel
-  std::uint64_t device_bytes = 0;  // peak memory of a GPU in use, runs of whole models included
+  std::uint64_t measured = 0;           // kernels timed for the first time in this run
+  std::uint64_t known = 0;              // kernels found in the cost database
+  std::uint64_t with_interference = 0;  // measured or known kernels timed under interference of more than a tenth
+  std::uint64_t again = 0;              // kernels with interference that were timed again in this run
+  std::uint64_t provisional = 0;        // kernels with interference without a better time so far; a later run tries again
+  Seconds time{};                       // time spent on timing kernels, which the search budget does not count
+  std::uint64_t samples = 0;            // samples of all timings
+  std::uint64_t outliers = 0;           // samples that were interrupted or took at least 1.5 times the median
+  std::uint64_t recorded = 0;           // with a profile: kernels with a recorded time
+  std::uint64_t modelled = 0;           // with a profile: kernels with a modelled time
+  std::uint64_t refused = 0;            // measured and known kernels that the device cannot run; the search avoids them
+  std::uint64_t failed = 0;             // refused kernels for lack of time or memory, or after the device was lost
+  std::string failure = {};             // the message of the first failed kernel
+  std::uint64_t device_bytes = 0;       // peak memory of a GPU in use, runs of whole models included
 };
 
 // Nodes of the main graph.

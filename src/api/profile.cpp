@@ -90,7 +90,9 @@ Result<std::size_t> Profile::merge(const Profile& other) {
   return api::guarded<std::size_t>([&] { return cost::profile::merge(state_->profile, other.state_->profile); });
 }
 
-std::size_t Profile::prune(const Prune& what) { return cost::profile::prune(state_->profile, {what.disturbed, what.refused, what.only}); }
+std::size_t Profile::prune(const Prune& what) {
+  return cost::profile::prune(state_->profile, {what.with_interference, what.refused, what.only});
+}
 
 Result<Profile::Imported> Profile::add_to_costs(const std::string& database) const {
   return api::guarded<Imported>([&]() -> Result<Imported> {

@@ -57,7 +57,7 @@ Result<void> merge(ProfileArguments& a) {
     if (!more) return fail(more.error().code, more.error().message, a.others[k]);
     taken += *more;
   }
-  return write(merged, a.output, fmt::format(", {} of them new or less disturbed than in {}", taken, a.others[0]));
+  return write(merged, a.output, fmt::format(", {} of them new or with less interference than in {}", taken, a.others[0]));
 }
 
 Result<void> export_costs(ProfileArguments& a) {
@@ -125,7 +125,7 @@ void add_profile(CLI::App& sub, Command& command) {
   out(recording);
   file(add("show", "Say what a profile holds", show));
   file(add("check", "Fit the model on four fifths of the kernels and predict the rest", check));
-  CLI::App* merging = add("merge", "Join profiles of one device; the less disturbed times stay", merge);
+  CLI::App* merging = add("merge", "Join profiles of one device; the times with less interference stay", merge);
   merging->add_option("FILES", a->others, "profiles")->required()->expected(2, -1);
   out(merging);
   CLI::App* exporting = add("export", "Write what a file of measured costs holds for a device", export_costs);
@@ -137,7 +137,7 @@ void add_profile(CLI::App& sub, Command& command) {
   costs(importing, "file of measured costs")->required();
   CLI::App* pruning = add("prune", "Write a profile without some of its kernels", prune);
   file(pruning);
-  pruning->add_flag("--disturbed", a->pruned.disturbed, "drop kernels that were timed while something disturbed the machine");
+  pruning->add_flag("--interference", a->pruned.with_interference, "drop kernels that were timed under interference");
   pruning->add_flag("--refused", a->pruned.refused, "drop kernels that the device refused");
   pruning->add_option("--only", a->pruned.only, "keep kernels whose text contains this, such as 'matmul('");
   out(pruning);

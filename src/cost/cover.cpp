@@ -2,8 +2,8 @@
 
 #include <map>
 
+#include "src/cost/incremental_cover.h"
 #include "src/cost/kernel_costs.h"
-#include "src/cost/live_cover.h"
 #include "src/cost/region.h"
 
 namespace xflow::cost {
@@ -28,19 +28,19 @@ CostModel::~CostModel() = default;
 
 Result<Cost> CostModel::cost(const ir::Graph& graph) {
   const ir::WorkGraph work(implementation_->arena, graph);
-  const LiveCover cover(work, *implementation_->regions);
+  const IncrementalCover cover(work, *implementation_->regions);
   return Cost{nanoseconds(cover.time()), cover.kernels(), cover.unmeasured()};
 }
 
-std::unique_ptr<LiveCost> CostModel::follow(const ir::WorkGraph& graph) {
-  auto cover = std::make_unique<LiveCover>(graph, *implementation_->regions);
+std::unique_ptr<IncrementalCost> CostModel::follow(const ir::WorkGraph& graph) {
+  auto cover = std::make_unique<IncrementalCover>(graph, *implementation_->regions);
   cover->accept(cover->refusals());
   return cover;
 }
 
 Result<std::vector<CoveredRegion>> CostModel::explain(const ir::Graph& graph) {
   const ir::WorkGraph work(implementation_->arena, graph);
-  std::vector<CoveredRegion> regions = LiveCover(work, *implementation_->regions).explain();
+  std::vector<CoveredRegion> regions = IncrementalCover(work, *implementation_->regions).explain();
   for (CoveredRegion& region : regions)
     for (ir::NodeId& node : region.nodes) node = *work.source_of(node);
   return regions;
@@ -57,7 +57,7 @@ bool CostModel::measure_again(std::span<const ir::Graph> graphs) {
     model.costs.record(&names);
     Regions regions(model.costs, model.sizes);
     const ir::WorkGraph work(model.arena, graph);
-    const LiveCover cover(work, regions);
+    const IncrementalCover cover(work, regions);
     model.costs.record(nullptr);
     for (const std::string& name : names) ++asked[name];
   }
@@ -71,7 +71,7 @@ void CostModel::forget() { implementation_->forget(); }
 
 Result<std::vector<CoveredLaunch>> CostModel::launches(const ir::Graph& graph) {
   const ir::WorkGraph work(implementation_->arena, graph);
-  std::vector<CoveredLaunch> launches = LiveCover(work, *implementation_->regions).launches();
+  std::vector<CoveredLaunch> launches = IncrementalCover(work, *implementation_->regions).launches();
   const auto put_back = [&](ir::NodeId& node) { node = *work.source_of(node); };
   for (CoveredLaunch& launch : launches) {
     for (ir::NodeId& node : launch.nodes) put_back(node);

@@ -18,11 +18,12 @@
 #include "src/cost/database.h"
 #include "src/ir/work_graph.h"
 #include "src/kernels/device.h"
+#include "src/support/acceptance.h"
 
 namespace xflow::cost {
 
 struct Cost {
-  Nanoseconds time;            // predicted time of one run: the sum of all kernels that can be measured
+  Nanoseconds time{};          // predicted time of one run: the sum of all kernels that can be measured
   std::size_t kernels = 0;     // launches
   std::size_t unmeasured = 0;  // of these, how many this device cannot run, opaque nodes included: their time is in no sum
   friend bool operator==(const Cost&, const Cost&) = default;
@@ -34,7 +35,7 @@ struct CoveredRegion {
   Layout layout = Layout::plain;  // of operands that have layouts
   std::vector<ir::NodeId> nodes;  // of the graph, in order; the node whose value is converted for a change of layout
   KernelCost cost;
-  std::string refusal;  // why it was not measured; empty if it was
+  Acceptance measured = {};  // else why it was not
 };
 
 // A launch of the cover with the values that it reads and makes, for a plan (src/runtime/plan.h). Constants are read as well.
@@ -49,25 +50,25 @@ struct CoveredLaunch {
   std::vector<ir::ValueId> results;
   std::vector<ir::NodeId> nodes;  // that it computes; none for a reorder
   KernelCost cost;
-  std::string refusal;  // why nothing can be launched; then there is no spec
+  Acceptance supported = {};  // else why nothing can be launched; then there is no spec
 };
 
 struct CostStatistics {
-  std::size_t measured = 0;     // kernels timed by this model for the first time
-  std::size_t known = 0;        // kernels found in the database
-  std::size_t disturbed = 0;    // of both, how many were provisional (see is_provisional) when they were first asked for
-  std::size_t again = 0;        // of these, how many were timed again
-  std::size_t provisional = 0;  // of these, how many are provisional still
-  std::size_t refused = 0;      // of both, how many the device cannot run
-  std::size_t failed = 0;       // of these, how many only because time was over, memory was short or the device was lost
-  std::string failure;          // what the first of these was told
-  std::size_t samples = 0;      // of timing, and how many of them were outliers (see KernelCost)
+  std::size_t measured = 0;           // kernels timed by this model for the first time
+  std::size_t known = 0;              // kernels found in the database
+  std::size_t with_interference = 0;  // of both, how many were provisional (see is_provisional) when they were first asked for
+  std::size_t again = 0;              // of these, how many were timed again
+  std::size_t provisional = 0;        // of these, how many are provisional still
+  std::size_t refused = 0;            // of both, how many the device cannot run
+  std::size_t failed = 0;             // of these, how many only because time was over, memory was short or the device was lost
+  std::string failure;                // what the first of these was told
+  std::size_t samples = 0;            // of timing, and how many of them were outliers (see KernelCost)
   std::size_t outliers = 0;
   double measured_seconds = 0;  // wall clock spent timing
   double again_seconds = 0;     // of this, for timing again
 };
 
-class LiveCost;
+class IncrementalCost;
 
 // Costs graphs of one arena on one device at one set of sizes. Kernels and regions are remembered. Deterministic given the database.
 class CostModel {
@@ -82,14 +83,14 @@ class CostModel {
   Result<Cost> cost(const ir::Graph& graph);
   // The same, for a search: follows a graph that changes in place. Comparable with how it is now is what has no kernel that the device
   // cannot run and that it does not have as often now. What cannot be measured must not look free. The model must outlive the result.
-  std::unique_ptr<LiveCost> follow(const ir::WorkGraph& graph);
+  std::unique_ptr<IncrementalCost> follow(const ir::WorkGraph& graph);
 
   // The cover itself, in the order in which it would run.
   Result<std::vector<CoveredRegion>> explain(const ir::Graph& graph);
 
   // What timing provisional kernels again may take in all; nothing before this is called.
   void allow_again(double seconds);
-  // Times kernels again that were timed on a disturbed machine, while it is calmer: first those by which the covers of the graphs differ,
+  // Times kernels again that were timed under interference, while it is calmer: first those by which the covers of the graphs differ,
   // each once whatever the time, then others. True if a cost changed: then what this model told before is outdated, and it is to forget
   // that before another graph is costed.
   bool measure_again(std::span<const ir::Graph> graphs);

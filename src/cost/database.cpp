@@ -46,7 +46,8 @@ constexpr std::array<const char*, Database::kSchemaVersion - 1> kMigrations = {
 constexpr const char* kSelect =
     "SELECT kernel, layout, median, spread, repeats, operands, results, refusal, disturbance, attempts FROM cost"
     " WHERE device = ? AND model = ? AND library = ? AND threads = ?";
-// What is there stays, so that all processes see the same costs, unless it is provisional (see is_provisional) and this was disturbed less.
+// A row stays, so that all processes see the same costs, unless it is provisional (see is_provisional) and the new one had less
+// interference, which is the column `disturbance`.
 constexpr const char* kInsert =
     "INSERT INTO cost (device, model, library, threads, kernel, layout, median, spread, repeats, operands, results, clock, refusal,"
     " disturbance, attempts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET median = excluded.median,"
@@ -66,7 +67,7 @@ constexpr const char* kInsertControl =
 
 // Whether a measurement takes the place of another of the same kernel.
 bool replaces(const DatabaseEntry& fresh, const DatabaseEntry& old) {
-  return old.refusal.empty() && fresh.refusal.empty() && is_provisional(old.cost) && fresh.cost.disturbance < old.cost.disturbance;
+  return old.ran && fresh.ran && is_provisional(old.cost) && fresh.cost.interference < old.cost.interference;
 }
 
 // A prepared statement.
@@ -134,7 +135,7 @@ struct Database::State {
   std::unordered_map<DatabaseKey, DatabaseEntry, KeyHash> entries;
   std::vector<DatabaseKey> waiting;
   std::vector<DatabaseKey> no_costs;  // keys of rows in the file that say none
-  Nanoseconds fastest_control;
+  Nanoseconds fastest_control{};
   bool control_waits = false;
   std::uintmax_t steps_left = 0;
 
@@ -222,11 +223,11 @@ struct Database::State {
     const auto results = layout_from_name(row.text(6));
     if (!operands || !results) return std::nullopt;
     DatabaseEntry entry;
-    entry.cost = KernelCost{{row.real(2)}, {row.real(3)}, row.integer(4), *operands, *results};
-    entry.refusal = row.text(7);
-    entry.cost.disturbance = row.real(8);
+    entry.cost = KernelCost{Nanoseconds(row.real(2)), Nanoseconds(row.real(3)), row.integer(4), *operands, *results};
+    if (std::string reason = row.text(7); !reason.empty()) entry.ran = refused(std::move(reason));
+    entry.cost.interference = row.real(8);
     entry.attempts = std::min(row.integer(9), kMostAttemptsKept);
-    const bool numbers = is_time(entry.cost.median.value) && is_time(entry.cost.spread.value) && is_time(entry.cost.disturbance);
+    const bool numbers = is_time(entry.cost.median.count()) && is_time(entry.cost.spread.count()) && is_time(entry.cost.interference);
     if (!numbers || entry.cost.repeats < 0 || entry.attempts < 1) return std::nullopt;
     return entry;
   }
@@ -304,7 +305,7 @@ struct Database::State {
     bind_control(control);
     if (control.step() != SQLITE_ROW) return;
     const double fastest = control.real(0);
-    if (fastest > 0 && std::isfinite(fastest)) fastest_control = {fastest};
+    if (fastest > 0 && std::isfinite(fastest)) fastest_control = Nanoseconds(fastest);
   }
 
   void bind_control(Statement& statement) const {
@@ -329,7 +330,7 @@ struct Database::State {
     Statement insert(connection, kInsertControl);
     if (!insert) return false;
     bind_control(insert);
-    insert.bind(5, fastest_control.value);
+    insert.bind(5, fastest_control.count());
     control_waits = false;
     return insert.step() == SQLITE_DONE;
   }
@@ -351,14 +352,14 @@ struct Database::State {
           remove.reset();
         }
         bind_key(insert, 1, key);
-        insert.bind(7, entry.cost.median.value);
-        insert.bind(8, entry.cost.spread.value);
+        insert.bind(7, entry.cost.median.count());
+        insert.bind(8, entry.cost.spread.count());
         insert.bind(9, entry.cost.repeats);
         insert.bind(10, name(entry.cost.operands));
         insert.bind(11, name(entry.cost.results));
         insert.bind(12, device.clock);
-        insert.bind(13, entry.refusal);
-        insert.bind(14, entry.cost.disturbance);
+        insert.bind(13, entry.ran.reason);
+        insert.bind(14, entry.cost.interference);
         insert.bind(15, entry.attempts);
         insert.bind(16, kProvisional);
         count.bind(1, entry.attempts);
@@ -415,7 +416,7 @@ const DatabaseEntry& Database::insert(const DatabaseKey& key, DatabaseEntry entr
 Nanoseconds Database::fastest_control() const { return state_->fastest_control; }
 
 void Database::insert_control(Nanoseconds time) {
-  if (time.value <= 0 || (state_->fastest_control.value > 0 && time >= state_->fastest_control)) return;
+  if (time.count() <= 0 || (state_->fastest_control.count() > 0 && time >= state_->fastest_control)) return;
   state_->fastest_control = time;
   state_->control_waits = true;
 }

@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "src/kernels/device.h"
+#include "src/support/acceptance.h"
 
 namespace xflow::cost {
 
@@ -25,14 +26,14 @@ struct DatabaseKey {
 // A cost, or the message with which the device refused the kernel ("cannot run ... here"), which is kept as well.
 struct DatabaseEntry {
   KernelCost cost;
-  std::string refusal;  // empty if the kernel ran
-  int attempts = 1;     // how often it was timed; the cost is that of the least disturbed one
+  Acceptance ran = {};  // whether the kernel ran, else the message of the device
+  int attempts = 1;     // how often it was timed; the cost is that with the least interference
   friend bool operator==(const DatabaseEntry&, const DatabaseEntry&) = default;
 };
 
 // The costs of one device. Reads everything that the file has for the device when it is opened; new costs are written by `flush` or when
 // enough of them wait. A cost stays once it is there, so that all processes see the same, unless it is provisional and the new one was
-// disturbed less. A file of an older schema is brought up to date, and its costs stay. A file that cannot be used (corrupted,
+// less interference. A file of an older schema is brought up to date, and its costs stay. A file that cannot be used (corrupted,
 // read-only, of a newer schema) gives one warning, and the database works in memory. Used by one thread at a time; several processes may
 // use one file.
 class Database {

@@ -122,11 +122,11 @@ const DatabaseEntry& KernelCosts::of(const ops::KernelSpec& written, Layout layo
     const DatabaseEntry now = measure(key, spec, &lasting);
     entry = lasting ? database_.insert(key, now) : now;
     ++statistics_.measured;
-    if (!lasting && statistics_.failed++ == 0) statistics_.failure = now.refusal;
+    if (!lasting && statistics_.failed++ == 0) statistics_.failure = now.ran.reason;
   }
-  if (!entry.refusal.empty()) ++statistics_.refused;
+  if (!entry.ran) ++statistics_.refused;
   if (!is_provisional(entry.cost)) return entry;
-  ++statistics_.disturbed;
+  ++statistics_.with_interference;
   ++statistics_.provisional;
   provisional_.push_back({std::move(name_in_memory), std::move(key), spec, &entry});
   if (stored != nullptr && has_time() && may_gain(provisional_.back())) measure_again(provisional_.back());
@@ -145,7 +145,7 @@ DatabaseEntry KernelCosts::measure(const DatabaseKey& key, const ops::KernelSpec
     // What others see of it is what the database keeps.
     entry.cost.samples = entry.cost.outliers = 0;
   } else {
-    entry.refusal = cost.error().message;
+    entry.ran = refused(cost.error().message);
     // Time that is over and a device that is lost say nothing of the kernel.
     if (lasting != nullptr) *lasting = cost.error().code != ErrorCode::limit && cost.error().code != ErrorCode::io;
   }
@@ -157,7 +157,7 @@ DatabaseEntry KernelCosts::measure(const DatabaseKey& key, const ops::KernelSpec
 // A kernel that was timed so often stays as it is, so that a machine that is never calm does not time it for ever.
 bool KernelCosts::may_gain(const Provisional& kernel) {
   return is_provisional(kernel.entry->cost) && kernel.entry->attempts < kMostAttempts &&
-         device_.disturbance() < kernel.entry->cost.disturbance;
+         device_.interference() < kernel.entry->cost.interference;
 }
 
 bool KernelCosts::measure_again(Provisional& kernel) {
@@ -174,7 +174,7 @@ bool KernelCosts::measure_again(Provisional& kernel) {
 }
 
 bool KernelCosts::again(const Names& first) {
-  const auto error = [](const Provisional& kernel) { return kernel.entry->cost.median.value * kernel.entry->cost.disturbance; };
+  const auto error = [](const Provisional& kernel) { return kernel.entry->cost.median.count() * kernel.entry->cost.interference; };
   std::ranges::stable_sort(provisional_, [&](const Provisional& a, const Provisional& b) {
     const bool a_first = first.contains(a.name);
     const bool b_first = first.contains(b.name);
@@ -182,7 +182,7 @@ bool KernelCosts::again(const Names& first) {
   });
   bool changed = false;
   if (device_.is_stopped()) return false;
-  // Round and round, so that what disturbs the machine for a while does not meet one kernel alone.
+  // Round and round, so that what slows the machine for a while does not meet one kernel alone.
   for (int round = 0; round < kRounds; ++round) {
     for (Provisional& kernel : provisional_) {
       const bool once = round == 0 && first.contains(kernel.name);

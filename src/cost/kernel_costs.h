@@ -22,7 +22,7 @@ class KernelCosts {
  public:
   KernelCosts(Device& device, Database& database);
 
-  // The entry stays where it is until the end. What an earlier run timed on a disturbed machine is timed again here, while there is time
+  // The entry stays where it is until the end. What an earlier run timed under interference is timed again here, while there is time
   // for that and the machine is calmer.
   const DatabaseEntry& of(const ops::KernelSpec& spec, Layout layout);
   const CostStatistics& statistics() const { return statistics_; }

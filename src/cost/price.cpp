@@ -15,9 +15,9 @@ namespace xflow::cost {
 const DatabaseEntry& Regions::measured(const FusedChain& region, Layout layout) {
   if (layout != Layout::any || region.chain.size() == 1) return costs_.of(region.spec, layout);
   const DatabaseEntry& alone = costs_.of(shape(region.chain[0].shape).spec, Layout::any);
-  if (!alone.refusal.empty() || alone.cost.operands != alone.cost.results) return costs_.of(region.spec, Layout::any);
+  if (!alone.ran || alone.cost.operands != alone.cost.results) return costs_.of(region.spec, Layout::any);
   const DatabaseEntry& same = costs_.of(region.spec, alone.cost.results);
-  return same.refusal.empty() ? same : costs_.of(region.spec, Layout::any);
+  return same.ran ? same : costs_.of(region.spec, Layout::any);
 }
 
 const DatabaseEntry& Regions::cost(FusedChain& region, Layout layout) {
@@ -26,14 +26,14 @@ const DatabaseEntry& Regions::cost(FusedChain& region, Layout layout) {
   const DatabaseEntry& own = measured(region, layout);
   const DatabaseEntry* most = &own;
   const Chain& chain = region.chain;
-  for (std::size_t k = begins_with_anchor(chain) ? 1 : 0; own.refusal.empty() && chain.size() > 1 && k < chain.size(); ++k) {
+  for (std::size_t k = begins_with_anchor(chain) ? 1 : 0; own.ran && chain.size() > 1 && k < chain.size(); ++k) {
     Chain part = chain;
     part.erase(part.begin() + static_cast<std::ptrdiff_t>(k));
     part[0].position = Element::kFirst;
     FusedChain* contained = this->region(part);
     if (contained == nullptr || (layout != Layout::any && !contained->works[static_cast<std::size_t>(layout)])) continue;
     const DatabaseEntry& less = cost(*contained, layout);
-    if (less.refusal.empty() && less.cost.median > most->cost.median) most = &less;
+    if (less.ran && less.cost.median > most->cost.median) most = &less;
   }
   if (most != &own) {
     raised_.push_back(own);
@@ -51,11 +51,11 @@ std::optional<Regions::Launch> Regions::launch(Chain chain, Layout arrives) {
   if (kernel == nullptr) return std::nullopt;
   const bool works = kernel->works[static_cast<std::size_t>(arrives)];
   const DatabaseEntry& entry = cost(*kernel, kernel->chooses ? Layout::any : works ? arrives : Layout::plain);
-  if (!entry.refusal.empty()) return std::nullopt;
+  if (!entry.ran) return std::nullopt;
   if (kernel->chooses) return Launch{entry.cost.median, entry.cost.results};
   if (works) return Launch{entry.cost.median, arrives};
   const DatabaseEntry& reorder = costs_.of(reorder_spec(kernel->spec.results[0], arrives, Layout::plain), Layout::any);
-  if (!reorder.refusal.empty()) return std::nullopt;
+  if (!reorder.ran) return std::nullopt;
   return Launch{entry.cost.median + reorder.cost.median, Layout::plain};
 }
 

@@ -136,19 +136,19 @@ std::unique_ptr<NodeShape> Regions::make_shape(const ir::Arena& arena, NodeId id
   auto shape = std::make_unique<NodeShape>();
   if (kind_of(node) == ir::NodeKind::opaque) {
     shape->role = Role::refused;
-    shape->refusal = fmt::format("cannot run opaque node {} here", node.serial);
+    shape->supported = refused(fmt::format("cannot run opaque node {} here", node.serial));
   }
   if (kind_of(node) != ir::NodeKind::operation) return shape;
   Result<NodeLaunch> kernel = kernel_of(arena, id, sizes_);
   if (!kernel) {  // a size that is not known, a combination that the operator has no kernel for: nothing to measure
     shape->role = Role::refused;
-    shape->refusal = fmt::format("{}: {}", ops::get(node.op).signature.name, kernel.error().message);
+    shape->supported = refused(fmt::format("{}: {}", ops::get(node.op).signature.name, kernel.error().message));
     return shape;
   }
   shape->spec = std::move(kernel->spec);
   if (moves_strings(shape->spec)) {
     shape->role = Role::refused;
-    shape->refusal = fmt::format("{}: strings are not moved here", ops::get(node.op).signature.name);
+    shape->supported = refused(fmt::format("{}: strings are not moved here", ops::get(node.op).signature.name));
     return shape;
   }
   shape->role = Role::single;
@@ -170,7 +170,7 @@ const NodeShape* Regions::shape_of(const ir::Arena& arena, const Composite& comp
   ops::KernelSpec& spec = shape->spec;
   spec.family = composite.family;
   spec.function = composite.function;
-  if (!costs_.device().reads_spellings()) spec.function.graph.clear();
+  if (!costs_.device().reads_function_graphs()) spec.function.graph.clear();
   std::vector<ValueId> operands = {composite.entry};
   operands.insert(operands.end(), composite.parameters.begin(), composite.parameters.end());
   for (const ValueId value : operands) {

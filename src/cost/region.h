@@ -18,6 +18,7 @@
 #include "src/ir/graph.h"
 #include "src/kernels/node_launch.h"
 #include "src/kernels/pattern.h"
+#include "src/support/acceptance.h"
 
 namespace xflow::cost {
 
@@ -38,7 +39,7 @@ struct NodeShape {
   ShapeId id{};
   Role role = Role::absent;
   ops::KernelSpec spec;       // not of refused nodes
-  std::string refusal;        // of refused nodes
+  Acceptance supported = {};  // else why nothing here can run it
   ops::StepFunction step;     // of a pointwise kernel: as a post-operation
   std::vector<double> reals;  // of a pointwise kernel, in the order of the signature
   bool commutative = false;
@@ -114,7 +115,7 @@ class Regions {
   const NodeShape* shape_of(const ir::Arena& arena, const Composite& composite);
   std::unique_ptr<FusedChain> make_region(const Chain& chain);
   struct Launch {
-    Nanoseconds time;
+    Nanoseconds time{};
     Layout results;
   };
   // The chain as one kernel, where its value arrives in `arrives`: with the reorder that it may need.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/devices/gpu/gpu.h"
+#include "src/support/acceptance.h"
 
 namespace xflow::cost {
 
@@ -28,8 +29,8 @@ class DevicePlugin {
   DevicePlugin& operator=(const DevicePlugin&) = delete;
 
   struct Listed {
-    std::string text;     // "NVIDIA H100 80GB HBM3, compute capability 9.0, 79.2 GiB, driver for CUDA 13.0, cuDNN 9.13.0, cuBLAS 13.0.2"
-    std::string refusal;  // why it cannot be used; empty if it can
+    std::string text;        // "NVIDIA H100 80GB HBM3, compute capability 9.0, 79.2 GiB, driver for CUDA 13.0, cuDNN 9.13.0, cuBLAS 13.0.2"
+    Acceptance usable = {};  // else why it cannot be used
   };
   // By their numbers. Errors: unsupported, with why there is none.
   virtual Result<std::vector<Listed>> devices() = 0;

@@ -13,7 +13,7 @@ constexpr std::array<std::string_view, 6> kLayoutNames = {"any", "plain", "chann
 }  // namespace
 
 std::string to_string(Nanoseconds time) {
-  const double ns = time.value;
+  const double ns = time.count();
   if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
   if (ns < 1e6) return fmt::format("{:.3g} us", ns / 1e3);
   if (ns < 1e9) return fmt::format("{:.3g} ms", ns / 1e6);

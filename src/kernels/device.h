@@ -2,6 +2,7 @@
 #pragma once
 
 #include <xflow/error.h>
+#include <xflow/time.h>
 
 #include <cstdint>
 #include <functional>
@@ -14,21 +15,6 @@
 #include "src/ops/kernel_spec.h"
 
 namespace xflow::cost {
-
-struct Nanoseconds {
-  double value = 0;
-  friend auto operator<=>(const Nanoseconds&, const Nanoseconds&) = default;
-  Nanoseconds& operator+=(Nanoseconds other) {
-    value += other.value;
-    return *this;
-  }
-  Nanoseconds& operator-=(Nanoseconds other) {
-    value -= other.value;
-    return *this;
-  }
-  friend Nanoseconds operator+(Nanoseconds a, Nanoseconds b) { return a += b; }
-  friend Nanoseconds operator-(Nanoseconds a, Nanoseconds b) { return a -= b; }
-};
 
 std::string to_string(Nanoseconds time);  // "812 ns", "3.41 us", "12.7 ms", "1.02 s"
 
@@ -52,13 +38,13 @@ inline bool is_plain(Layout layout) { return layout == Layout::plain; }
 
 // The cost of one kernel launch on one device.
 struct KernelCost {
-  Nanoseconds median;               // of samples taken one after the other, after warm-up, while nothing disturbed them
-  Nanoseconds spread;               // their interquartile range
+  Nanoseconds median{};             // of samples taken one after the other, after warm-up, while nothing else ran
+  Nanoseconds spread{};             // their interquartile range
   int repeats = 0;                  // launches that were timed in all
   Layout operands = Layout::plain;  // where the device had the choice: the layout of operands that have layouts, and of the results
   Layout results = Layout::plain;
   // By how much this machine was slower than at its best while the kernel was timed: 0.2 for a fifth; what remains in the time.
-  double disturbance = 0;
+  double interference = 0;
   // Samples that were taken, where the device takes some, and how many of them are outliers: interrupted, or half as long again as the
   // median. No database keeps them.
   int samples = 0;
@@ -68,7 +54,7 @@ struct KernelCost {
 
 // A cost timed on a machine that was slower by more than this is provisional: used while there is nothing better, and to be timed again.
 constexpr double kProvisional = 0.1;
-inline bool is_provisional(const KernelCost& cost) { return cost.disturbance > kProvisional; }
+inline bool is_provisional(const KernelCost& cost) { return cost.interference > kProvisional; }
 
 // Together with the kernel's text and layout this is the key of a cost in the database.
 struct DeviceInfo {
@@ -77,7 +63,7 @@ struct DeviceInfo {
   std::string library;  // libraries and versions whose kernels are timed: "oneDNN 2.6.3, loops 1"
   int threads = 1;
   std::string clock;  // what is read: "thread CPU time"
-  // The fixed piece of arithmetic by which disturbance is judged; machines and builds with equal text take equal time for it. Empty: none.
+  // The fixed piece of arithmetic by which interference is judged; machines and builds with equal text take equal time for it. Empty: none.
   std::string control = {};
 };
 
@@ -102,7 +88,7 @@ class Device {
   // Whether the time of a fused function depends on the graph that a model has for it: a runtime that is
   // given a model finds some graphs and runs others operator by operator. Fused functions then have the graph
   // (see Composite).
-  virtual bool reads_spellings() const { return false; }
+  virtual bool reads_function_graphs() const { return false; }
 
   // Times `spec`, its operands (those that have layouts) in `layout`. Returns Error::unsupported, 'cannot run ... here: ...', if the device
   // has no kernel for it, which is remembered; Error::limit, in the same words, if time is over or memory is short, and Error::io if the
@@ -125,7 +111,7 @@ class Device {
   double seconds_left() const { return seconds_left_ ? seconds_left_() : std::numeric_limits<double>::infinity(); }
 
   // By how much this machine is slower now than at its best.
-  virtual double disturbance() { return 0; }
+  virtual double interference() { return 0; }
   // The time of the control on this machine at its best, as far as the device has seen; 0 before that.
   virtual Nanoseconds fastest_control() const { return {}; }
   // What earlier runs have seen of it.

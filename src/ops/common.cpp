@@ -163,10 +163,10 @@ Result<void> add_integers(KernelSpec& spec, const Operation& operation, std::str
   return {};
 }
 
-Result<void> require_spellable(const Operation& operation, std::size_t operand, TypeSet types) {
+Result<void> require_exportable(const Operation& operation, std::size_t operand, TypeSet types) {
   const ir::DataType type = operation.operands[operand].data_type;
   if (contains(types, type)) return {};
-  return fail(ErrorCode::unsupported, fmt::format("cannot be spelled for {} in this opset", ir::name(type)));
+  return fail(ErrorCode::unsupported, fmt::format("cannot be exported for {} in this opset", ir::name(type)));
 }
 
 Result<Lifted> lift_two_operands(const OnnxNode& node) {
@@ -176,17 +176,17 @@ Result<Lifted> lift_two_operands(const OnnxNode& node) {
 
 Result<std::int64_t> known_integer(const Operation& operation, std::string_view name) {
   if (const auto value = operation.attributes.known_integer(name)) return *value;
-  return fail(ErrorCode::unsupported, fmt::format("cannot spell a symbolic '{}'", name));
+  return fail(ErrorCode::unsupported, fmt::format("cannot export a symbolic '{}'", name));
 }
 
 Result<std::vector<std::int64_t>> known_integers(const Operation& operation, std::string_view name) {
   if (auto values = operation.attributes.known_integers(name)) return *std::move(values);
-  return fail(ErrorCode::unsupported, fmt::format("cannot spell a symbolic '{}'", name));
+  return fail(ErrorCode::unsupported, fmt::format("cannot export a symbolic '{}'", name));
 }
 
 Result<float> known_real(const Operation& operation, std::string_view name) {
   const ir::Real& value = operation.attributes.real(name);
-  if (value.is_variable()) return fail(ErrorCode::unsupported, fmt::format("cannot spell a variable '{}'", name));
+  if (value.is_variable()) return fail(ErrorCode::unsupported, fmt::format("cannot export a variable '{}'", name));
   return static_cast<float>(value.to_double());
 }
 

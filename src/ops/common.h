@@ -1,4 +1,4 @@
-// What the files of operators share: pointwise operators, checks of type rules, kernels, and spellings.
+// What the files of operators share: pointwise operators, checks of type rules, kernels, and ONNX mappings.
 #pragma once
 
 #include <xflow/error.h>
@@ -62,7 +62,7 @@ Result<KernelSpec> none_kernel(const Operation& operation);
 // Adds the attribute of that name, an integer or a list, which is known.
 Result<void> add_integers(KernelSpec& spec, const Operation& operation, std::string_view name);
 
-// Spellings. -----------------------------------------------------------------------------------------------------------------------
+// ONNX mappings. -------------------------------------------------------------------------------------------------------------------
 
 // Sets of element types, one bit a type.
 using TypeSet = std::uint32_t;
@@ -83,18 +83,18 @@ inline constexpr TypeSet kBoolean = type_set({ir::DataType::boolean});
 inline constexpr TypeSet kNumeric = kFloats | kBfloat | kIntegers;
 
 // Error::unsupported if ONNX does not define the row for operand `operand`'s element type.
-Result<void> require_spellable(const Operation& operation, std::size_t operand, TypeSet types);
-// spell_operands for a row that ONNX defines for these element types of operand 0 alone.
+Result<void> require_exportable(const Operation& operation, std::size_t operand, TypeSet types);
+// export_operands for a row that ONNX defines for these element types of operand 0 alone.
 template <TypeSet types>
-Result<Spelled> spell_operands_of(const Operation& operation, int opset) {
-  XFLOW_CHECK(require_spellable(operation, 0, types));
-  return spell_operands(operation, opset);
+Result<Exported> export_operands_of(const Operation& operation, int opset) {
+  XFLOW_CHECK(require_exportable(operation, 0, types));
+  return export_operands(operation, opset);
 }
 
 // Rows of an operator whose ONNX inputs are its operands and that has no attributes.
 template <TypeSet types>
-Spelling plain_spelling(std::string_view type, int since, int until = kNewest) {
-  return Spelling{"", type, since, until, &lift_operands, &spell_operands_of<types>};
+OnnxMapping plain_mapping(std::string_view type, int since, int until = kNewest) {
+  return OnnxMapping{"", type, since, until, &lift_operands, &export_operands_of<types>};
 }
 
 // lift_operands for a variadic ONNX operator of which this operator is the case of two inputs.

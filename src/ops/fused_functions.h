@@ -17,7 +17,7 @@
 #include "src/ops/function_id.h"
 #include "src/ops/fused_graph.h"
 #include "src/ops/kernel_spec.h"
-#include "src/ops/spelling.h"
+#include "src/ops/onnx_mapping.h"
 
 namespace xflow::ops {
 

@@ -53,7 +53,7 @@ struct IdentityKernel {
     return builder.select(std::move(one), builder.literal(1), builder.literal(0));
   }
 
-  static std::vector<Spelling> spellings() { return {}; }
+  static std::vector<OnnxMapping> onnx_mappings() { return {}; }
 
   static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };

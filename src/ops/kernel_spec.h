@@ -27,7 +27,7 @@ struct TensorSpec {
 struct StepFunction {
   std::optional<Op> op = {};
   std::optional<FunctionId> fused = {};
-  // Of a fused function, where its time depends on it (Device::reads_spellings): the graph that a model has, "x;x;sigmoid;mul".
+  // Of a fused function, where its time depends on it (Device::reads_function_graphs): the graph that a model has, "x;x;sigmoid;mul".
   std::string graph = {};
   std::string unknown = {};  // the name of something that is neither: profiles have what other devices and versions know
 
@@ -63,7 +63,7 @@ enum class KernelFamily : std::uint8_t {
 
 // One kernel: what is computed.
 struct KernelSpec {
-  KernelFamily family = KernelFamily::none;
+  KernelFamily family = KernelFamily::other;
   StepFunction function;
   std::vector<TensorSpec> operands;
   std::vector<TensorSpec> results;

@@ -6,7 +6,7 @@
 //   type(Typing&, const Operation&)   -> Result<std::vector<TensorType>>   output types, or what was expected
 //   float_effect()                    -> FloatEffect       what it does to floating point numbers: NaN, infinities, -0, rounding
 //   semantics(Builder&, const Operation&, int output, std::span<const Poly> index) -> Expr     the element of an output at `index`
-//   spellings()                       -> std::vector<Spelling>   the ONNX operators that are exactly this one (may be empty)
+//   onnx_mappings()                       -> std::vector<OnnxMapping>   the ONNX operators that are exactly this one (may be empty)
 //   kernel(const Operation&)          -> Result<KernelSpec>      what a device is asked to time; all dimensions are constants here.
 //                                                                The operator itself is filled in.
 //
@@ -27,7 +27,7 @@
 #include "src/ops/expr.h"
 #include "src/ops/float_effect.h"
 #include "src/ops/kernel_spec.h"
-#include "src/ops/spelling.h"
+#include "src/ops/onnx_mapping.h"
 
 namespace xflow::ops {
 
@@ -112,7 +112,7 @@ struct Operator {
   Result<std::vector<ir::TensorType>> (*type)(Typing&, const Operation&);
   FloatEffect float_effect;
   Expr (*semantics)(Builder&, const Operation&, int output, std::span<const ir::Poly> index);
-  std::vector<Spelling> (*spellings)();
+  std::vector<OnnxMapping> (*onnx_mappings)();
   Result<KernelSpec> (*kernel)(const Operation&);
 };
 
@@ -122,7 +122,7 @@ concept OperatorStruct = requires(Typing& typing, Builder& builder, const Operat
   { T::type(typing, operation) } -> std::same_as<Result<std::vector<ir::TensorType>>>;
   { T::float_effect() } -> std::same_as<FloatEffect>;
   { T::semantics(builder, operation, 0, index) } -> std::same_as<Expr>;
-  { T::spellings() } -> std::same_as<std::vector<Spelling>>;
+  { T::onnx_mappings() } -> std::same_as<std::vector<OnnxMapping>>;
   { T::kernel(operation) } -> std::same_as<Result<KernelSpec>>;
 };
 
@@ -136,7 +136,7 @@ Result<KernelSpec> kernel_of_operator(const Operation& operation) {
 
 template <OperatorStruct T, Op op>
 Operator make_operator() {
-  return Operator{op, T::signature(), &T::type, T::float_effect(), &T::semantics, &T::spellings, &kernel_of_operator<T, op>};
+  return Operator{op, T::signature(), &T::type, T::float_effect(), &T::semantics, &T::onnx_mappings, &kernel_of_operator<T, op>};
 }
 
 // Ends an operator's file; ops.def has the line XFLOW_OPERATOR(T).

@@ -118,16 +118,16 @@ Result<void> lift_scale(const OnnxNode& node, ir::Attributes& attributes) {
   return {};
 }
 
-Result<void> spell_scale(const Operation& operation, int opset, Spelled& spelled) {
+Result<void> export_scale(const Operation& operation, int opset, Exported& exported) {
   constexpr int kFirstWithAxis = 13;
   constexpr int kFirstWithBlocks = 21;
   if (is_single(operation.operands[1])) return {};
   XFLOW_TRY(const std::int64_t axis, known_integer(operation, "axis"));
   XFLOW_TRY(const std::int64_t block, known_integer(operation, "block"));
   if (opset < kFirstWithAxis || (block > 0 && opset < kFirstWithBlocks))
-    return fail(ErrorCode::unsupported, "cannot spell a scale that is no scalar in this opset");
-  spelled.attributes.emplace_back("axis", axis);
-  if (block > 0) spelled.attributes.emplace_back("block_size", block);
+    return fail(ErrorCode::unsupported, "cannot export a scale that is no scalar in this opset");
+  exported.attributes.emplace_back("axis", axis);
+  if (block > 0) exported.attributes.emplace_back("block_size", block);
   return {};
 }
 
@@ -212,13 +212,13 @@ Result<ir::Attributes> lift_convolution(const OnnxNode& node, std::size_t w) {
   return attributes;
 }
 
-Result<void> spell_convolution(const Operation& operation, std::size_t w_operand, Spelled& spelled) {
+Result<void> export_convolution(const Operation& operation, std::size_t w_operand, Exported& exported) {
   const ir::Shape& w = operation.operands[w_operand].shape;
   if (auto kernel = ir::constant_shape(ir::Shape(w.begin() + 2, w.end())))
-    spelled.attributes.emplace_back("kernel_shape", *std::move(kernel));
-  XFLOW_CHECK(spell_window(operation, spelled, true));
+    exported.attributes.emplace_back("kernel_shape", *std::move(kernel));
+  XFLOW_CHECK(export_window(operation, exported, true));
   XFLOW_TRY(const std::int64_t groups, known_integer(operation, "groups"));
-  spelled.attributes.emplace_back("group", groups);
+  exported.attributes.emplace_back("group", groups);
   return {};
 }
 

@@ -31,7 +31,7 @@ Expr read_scale(Builder& builder, const Operation& operation, int operand, std::
 
 // The attributes axis and block of an ONNX node whose scale is input 1, and back.
 Result<void> lift_scale(const OnnxNode& node, ir::Attributes& attributes);
-Result<void> spell_scale(const Operation& operation, int opset, Spelled& spelled);
+Result<void> export_scale(const Operation& operation, int opset, Exported& exported);
 
 // The same without blocks, for operand `operand` as the scale of the dimension of size `size`: a scalar, one element or a list.
 Result<void> check_scale_along(Typing& typing, const Operation& operation, std::size_t operand, std::string_view name,
@@ -60,7 +60,7 @@ Expr quantized_convolution(Builder& builder, const Operation& operation, Quantiz
 
 // The attributes of a convolution of input 0 with input `w`, and back.
 Result<ir::Attributes> lift_convolution(const OnnxNode& node, std::size_t w);
-Result<void> spell_convolution(const Operation& operation, std::size_t w, Spelled& spelled);
+Result<void> export_convolution(const Operation& operation, std::size_t w, Exported& exported);
 // lift_operands of MatMulInteger and ConvInteger. A zero point of the right operand alone is not supported: kernels tell operands that are
 // not there by their number.
 Result<Lifted> lift_with_zeros(const OnnxNode& node);

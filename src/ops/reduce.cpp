@@ -123,19 +123,19 @@ Result<Lifted> lift_reduce_input(const OnnxNode& node) {
   return reduction(node, all_axes(rank));
 }
 
-Result<Spelled> spell_reduce(const Operation& operation, int opset, TypeSet types, AxesForm form) {
-  XFLOW_CHECK(require_spellable(operation, 0, types));
-  XFLOW_TRY(Spelled spelled, spell_operands(operation, opset));
+Result<Exported> export_reduce(const Operation& operation, int opset, TypeSet types, AxesForm form) {
+  XFLOW_CHECK(require_exportable(operation, 0, types));
+  XFLOW_TRY(Exported exported, export_operands(operation, opset));
   XFLOW_TRY(std::vector<std::int64_t> axes, known_integers(operation, "axes"));
-  if (axes.empty()) return fail(ErrorCode::unsupported, "a reduction over no axis cannot be spelled");
+  if (axes.empty()) return fail(ErrorCode::unsupported, "a reduction over no axis cannot be exported");
   if (form == AxesForm::attribute) {
-    spelled.attributes.emplace_back("axes", std::move(axes));
+    exported.attributes.emplace_back("axes", std::move(axes));
   } else {
-    spelled.inputs.emplace_back(Spelled::IntegersInput{ir::polys(axes)});
+    exported.inputs.emplace_back(Exported::IntegersInput{ir::polys(axes)});
   }
   XFLOW_TRY(const std::int64_t keep_dims, known_integer(operation, "keep_dims"));
-  spelled.attributes.emplace_back("keepdims", keep_dims);
-  return spelled;
+  exported.attributes.emplace_back("keepdims", keep_dims);
+  return exported;
 }
 
 Result<Lifted> lift_global(const OnnxNode& node) {
@@ -144,13 +144,13 @@ Result<Lifted> lift_global(const OnnxNode& node) {
   return reduction(node, all_axes(rank, 2));
 }
 
-Result<Spelled> spell_global(const Operation& operation, int opset, TypeSet types) {
-  XFLOW_CHECK(require_spellable(operation, 0, types));
+Result<Exported> export_global(const Operation& operation, int opset, TypeSet types) {
+  XFLOW_CHECK(require_exportable(operation, 0, types));
   const std::size_t rank = operation.operands[0].rank();
   if (rank < 3 || !operation.attributes.integer("keep_dims").is_one() || operation.attributes.integers("axes") != all_axes(rank, 2)) {
     return fail(ErrorCode::unsupported, "not a reduction over all spatial dimensions");
   }
-  return spell_operands(operation, opset);
+  return export_operands(operation, opset);
 }
 
 }  // namespace xflow::ops

@@ -34,27 +34,27 @@ enum class AxesForm { attribute, input };
 
 Result<Lifted> lift_reduce_attribute(const OnnxNode& node);
 Result<Lifted> lift_reduce_input(const OnnxNode& node);
-Result<Spelled> spell_reduce(const Operation& operation, int opset, TypeSet types, AxesForm form);
+Result<Exported> export_reduce(const Operation& operation, int opset, TypeSet types, AxesForm form);
 
 template <TypeSet types, AxesForm form>
-Spelling reduce_spelling(std::string_view type, int since, int until = kNewest) {
-  return Spelling{"",
-                  type,
-                  since,
-                  until,
-                  form == AxesForm::attribute ? &lift_reduce_attribute : &lift_reduce_input,
-                  [](const Operation& operation, int opset) { return spell_reduce(operation, opset, types, form); }};
+OnnxMapping reduce_mapping(std::string_view type, int since, int until = kNewest) {
+  return OnnxMapping{"",
+                     type,
+                     since,
+                     until,
+                     form == AxesForm::attribute ? &lift_reduce_attribute : &lift_reduce_input,
+                     [](const Operation& operation, int opset) { return export_reduce(operation, opset, types, form); }};
 }
 
 // ONNX GlobalAveragePool and its like: all dimensions after the first two, kept as 1.
 Result<Lifted> lift_global(const OnnxNode& node);
-Result<Spelled> spell_global(const Operation& operation, int opset, TypeSet types);
+Result<Exported> export_global(const Operation& operation, int opset, TypeSet types);
 
 template <TypeSet types>
-Spelling global_spelling(std::string_view type, int since, int until = kNewest) {
-  return Spelling{"",    type,         since,
-                  until, &lift_global, [](const Operation& operation, int opset) {
-                    return spell_global(operation, opset, types); }};
+OnnxMapping global_mapping(std::string_view type, int since, int until = kNewest) {
+  return OnnxMapping{"",    type,         since,
+                     until, &lift_global, [](const Operation& operation, int opset) {
+                    return export_global(operation, opset, types); }};
 }
 
 }  // namespace xflow::ops

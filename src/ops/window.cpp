@@ -94,14 +94,14 @@ Result<ir::Attributes> lift_window(const OnnxNode& node, std::span<const ir::Pol
   return attributes;
 }
 
-Result<void> spell_window(const Operation& operation, Spelled& spelled, bool always_dilations) {
+Result<void> export_window(const Operation& operation, Exported& exported, bool always_dilations) {
   XFLOW_TRY(std::vector<std::int64_t> strides, known_integers(operation, "strides"));
   XFLOW_TRY(std::vector<std::int64_t> dilations, known_integers(operation, "dilations"));
   XFLOW_TRY(std::vector<std::int64_t> pads, known_integers(operation, "pads"));
-  spelled.attributes.emplace_back("strides", std::move(strides));
-  spelled.attributes.emplace_back("pads", std::move(pads));
+  exported.attributes.emplace_back("strides", std::move(strides));
+  exported.attributes.emplace_back("pads", std::move(pads));
   const bool dense = std::all_of(dilations.begin(), dilations.end(), [](std::int64_t d) { return d == 1; });
-  if (always_dilations || !dense) spelled.attributes.emplace_back("dilations", std::move(dilations));
+  if (always_dilations || !dense) exported.attributes.emplace_back("dilations", std::move(dilations));
   return {};
 }
 

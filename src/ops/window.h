@@ -44,7 +44,7 @@ void add_in_range(Condition& condition, const WindowAxis& axis, const ir::Poly& 
 // The attributes strides, dilations and pads of an ONNX node with the given window, auto_pad resolved.
 Result<ir::Attributes> lift_window(const OnnxNode& node, std::span<const ir::Poly> kernel);
 // The ONNX attributes strides, pads and, where they are not all 1 or `always_dilations`, dilations.
-Result<void> spell_window(const Operation& operation, Spelled& spelled, bool always_dilations);
+Result<void> export_window(const Operation& operation, Exported& exported, bool always_dilations);
 
 // The output shape of a convolution of operand 0 with operand `w`, [O, C / groups, window...]; the attributes are those of conv.
 Result<ir::Shape> convolution_shape(Typing& typing, const Operation& operation, std::size_t w);

@@ -58,7 +58,7 @@ Result<ir::Constant> BuiltModel::fold(ir::ValueId value) {
 void BuiltModel::list_steps(const search::Finalist& found, OptimizeReport& report) const {
   report.search.steps.clear();
   for (const search::Step& step : found.steps)
-    report.search.steps.push_back({step.rule, step.originals.empty() ? "" : place_of(step.originals[0]), Nanoseconds(step.gain.value)});
+    report.search.steps.push_back({step.rule, step.originals.empty() ? "" : place_of(step.originals[0]), step.gain});
 }
 
 Acceptance BuiltModel::lower(const search::Finalist& found) {
@@ -79,9 +79,9 @@ Acceptance BuiltModel::judge(const Problem& problem, const search::Finalist& fou
 
 std::string BuiltModel::why_not_run(const OptimizeOptions& options) const { return api::why_not_run(options, "graph", "gate = false"); }
 
-void BuiltModel::count_nodes(const search::Finalist& found, std::span<const GraphMove> moves, OptimizeReport& report) const {
-  report.nodes.merged =
-      static_cast<std::uint64_t>(std::ranges::count_if(moves, [](const GraphMove& move) { return move.rule == "merge-equal-nodes"; }));
+void BuiltModel::count_nodes(const search::Finalist& found, std::span<const Simplification> simplifications, OptimizeReport& report) const {
+  report.nodes.merged = static_cast<std::uint64_t>(std::ranges::count_if(
+      simplifications, [](const Simplification& simplification) { return simplification.rule == "merge-equal-nodes"; }));
   report.nodes.after = count_operations(arena_, found.graph);
   report.nodes.kept = 0;
   const ir::Uses before(arena_, built_.graph);

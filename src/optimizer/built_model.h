@@ -23,13 +23,13 @@ class BuiltModel final : public Model {
   Result<void> lift(const OptimizeOptions& options, const RunLimits& limits, OptimizeReport& report) override;
   Problem problem() override;
   const RunInputs& runs() const override { return runs_; }
-  std::vector<GraphMove> simplifications() override { return graph_moves(graph_, built_, arena_); }
+  std::vector<Simplification> simplifications() override { return find_simplifications(graph_, built_, arena_); }
   void list_steps(const search::Finalist& found, OptimizeReport& report) const override;
   Acceptance lower(const search::Finalist& found) override;
   Acceptance judge(const Problem& problem, const search::Finalist& found, const OptimizeOptions& options,
                    const std::function<void()>& progress, OptimizeReport& report) override;
   std::string why_not_run(const OptimizeOptions& options) const override;
-  void count_nodes(const search::Finalist& found, std::span<const GraphMove> moves, OptimizeReport& report) const override;
+  void count_nodes(const search::Finalist& found, std::span<const Simplification> simplifications, OptimizeReport& report) const override;
 
   Graph take_lowered() { return *std::move(lowered_); }
 

@@ -14,8 +14,8 @@
 #include "src/eval/evaluate.h"
 #include "src/onnx/document/body_document.h"
 #include "src/onnx/lower/folded_constants.h"
-#include "src/optimizer/graph_moves.h"
 #include "src/optimizer/inner_graphs.h"
+#include "src/optimizer/simplifications.h"
 #include "src/search/rule_rewriter.h"
 #include "src/search/simplify.h"
 
@@ -95,7 +95,7 @@ class GraphCleanUp {
     search::SimplifyOptions options;
     options.max_growth = 0;
     options.admissible = [&](const ir::Arena& arena, ir::NodeId node) {
-      return onnx_io::can_spell(arena, node, task_.model.opset).has_value();
+      return onnx_io::can_export(arena, node, task_.model.opset).has_value();
     };
     options.excluded = [&](std::string_view rule, std::span<const ir::ValueId>) { return without.contains(rule); };
     options.stop = task_.options.evaluation.stop;

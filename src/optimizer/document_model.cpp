@@ -54,14 +54,14 @@ Result<void> DocumentModel::lift(const OptimizeOptions& options, const RunLimits
   report.sizes.contradictions = sized_->contradictions();
   report.opaque = opaque_nodes(document_, model());
   folds_ = onnx_io::fold_shapes(document_, model(), sized_->arena(), options.search.numerics == Numerics::exact);
-  moves_ = graph_moves(document_, model(), folds_, sized_->arena());
+  simplifications_ = find_simplifications(document_, model(), folds_, sized_->arena());
   places_.emplace(document_, model(), sized_->arena());
   return {};
 }
 
 Problem DocumentModel::problem() {
   Problem problem{sized_->arena(), model().graph, sized_->inputs()};
-  problem.can_spell = [this](const ir::Arena& in, ir::NodeId node) { return onnx_io::can_spell(in, node, model().opset); };
+  problem.can_export = [this](const ir::Arena& in, ir::NodeId node) { return onnx_io::can_export(in, node, model().opset); };
   problem.name_of = [this](ir::ValueId value) {
     const auto found = model().names.find(value);
     return found == model().names.end() ? "inside " + places_->of(value) : std::string(found->second);
@@ -73,7 +73,7 @@ Problem DocumentModel::problem() {
   return problem;
 }
 
-std::vector<GraphMove> DocumentModel::simplifications() { return moves_; }
+std::vector<Simplification> DocumentModel::simplifications() { return simplifications_; }
 
 Result<void> DocumentModel::open_runner(const OptimizeOptions& options, const RunLimits& limits) {
   XFLOW_TRY(gate_, RunnerGate::open(options, runs(), limits));
@@ -104,7 +104,7 @@ Acceptance DocumentModel::lower(const search::Finalist& found) {
   auto result = lowered(found, false);
   if (!result) return refused(result.error().text());
   lowered_ = *std::move(result);
-  if (lowered_->edits.empty()) return refused("the cheaper graph is spelled like the original");
+  if (lowered_->edits.empty()) return refused("the cheaper graph is exported like the original");
   return accepted();
 }
 
@@ -135,13 +135,14 @@ Acceptance DocumentModel::accept_size(const OptimizeReport& report) const {
   return refused(fmt::format("the result has {} nodes in the place of {}, and was not run", nodes_after(), report.nodes.before));
 }
 
-Acceptance DocumentModel::accept_gain(const OptimizeReport& report, std::span<const GraphMove> moves) const {
-  return above_noise(report, moves);
+Acceptance DocumentModel::accept_gain(const OptimizeReport& report, std::span<const Simplification> simplifications) const {
+  return above_noise(report, simplifications);
 }
 
 std::string DocumentModel::why_not_run(const OptimizeOptions& options) const { return api::why_not_run(options, "model", "--no-gate"); }
 
-void DocumentModel::count_nodes(const search::Finalist& /*found*/, std::span<const GraphMove> /*moves*/, OptimizeReport& report) const {
+void DocumentModel::count_nodes(const search::Finalist& /*found*/, std::span<const Simplification> /*simplifications*/,
+                                OptimizeReport& report) const {
   report.nodes.kept = owned_ ? count_kept(first_, document_, lowered_->edits[0]) : lowered_->kept_nodes;
   report.nodes.merged = lowered_->merged_nodes;
   report.nodes.after = nodes_after();

@@ -35,7 +35,7 @@ class DocumentModel final : public Model {
   Result<void> lift(const OptimizeOptions& options, const RunLimits& limits, OptimizeReport& report) override;
   Problem problem() override;
   const RunInputs& runs() const override { return sized_->runs(); }
-  std::vector<GraphMove> simplifications() override;
+  std::vector<Simplification> simplifications() override;
   Result<void> open_runner(const OptimizeOptions& options, const RunLimits& limits) override;
   bool has_runner() const override { return gate_ != nullptr; }
   void close_runner() override { gate_ = nullptr; }
@@ -46,9 +46,9 @@ class DocumentModel final : public Model {
   void refine(const Problem& problem, const search::Finalist& found, const RunLimits& limits, const std::function<void()>& progress,
               OptimizeReport& report) override;
   Acceptance accept_size(const OptimizeReport& report) const override;
-  Acceptance accept_gain(const OptimizeReport& report, std::span<const GraphMove> moves) const override;
+  Acceptance accept_gain(const OptimizeReport& report, std::span<const Simplification> simplifications) const override;
   std::string why_not_run(const OptimizeOptions& options) const override;
-  void count_nodes(const search::Finalist& found, std::span<const GraphMove> moves, OptimizeReport& report) const override;
+  void count_nodes(const search::Finalist& found, std::span<const Simplification> simplifications, OptimizeReport& report) const override;
   std::unique_ptr<Model> next(const RunLimits& limits) override;
 
   // What was lowered last; its edits are of the document that is taken, or of the one that was given where that is null.
@@ -73,7 +73,7 @@ class DocumentModel final : public Model {
   const RunLimits* limits_ = nullptr;
   std::unique_ptr<SizedModel> sized_;
   onnx_io::FoldedShapes folds_;
-  std::vector<GraphMove> moves_;
+  std::vector<Simplification> simplifications_;
   std::optional<Places> places_;
   std::map<ir::ValueId, ir::Constant> folded_;
   std::unique_ptr<RunnerGate> gate_;

@@ -31,7 +31,7 @@ std::optional<std::size_t> judge_in_turn(const Problem& problem, const RunInputs
     if (acceptance) {
       run.others = std::move(others);
       run.others.insert(run.others.begin(), against);
-      report.predicted.after = Nanoseconds(finalists[k].after.value);
+      report.predicted.after = finalists[k].after;
       report.constant_bytes.after = finalists[k].constant_bytes;
       for (RuleCount& count : report.search.rules) {
         const auto applied = std::ranges::count(finalists[k].steps, count.rule, &search::Step::rule);

@@ -30,7 +30,7 @@ class Model {
   virtual Problem problem() = 0;
   virtual const RunInputs& runs() const = 0;
   // What lifting simplified, since it holds by the definition of a graph.
-  virtual std::vector<GraphMove> simplifications() = 0;
+  virtual std::vector<Simplification> simplifications() = 0;
 
   // Starts what runs whole models, where that is not the device of the kernels. `options` and `limits` must outlive the model.
   virtual Result<void> open_runner(const OptimizeOptions& /*options*/, const RunLimits& /*limits*/) { return {}; }
@@ -50,11 +50,14 @@ class Model {
   // Of what was lowered last where nothing is run: whether it is small enough to be written, whether its predicted gain is large enough,
   // and what the report says of that nothing was run.
   virtual Acceptance accept_size(const OptimizeReport& /*report*/) const { return accepted(); }
-  virtual Acceptance accept_gain(const OptimizeReport& /*report*/, std::span<const GraphMove> /*moves*/) const { return accepted(); }
+  virtual Acceptance accept_gain(const OptimizeReport& /*report*/, std::span<const Simplification> /*simplifications*/) const {
+    return accepted();
+  }
   virtual std::string why_not_run(const OptimizeOptions& options) const = 0;
 
   // Counts the nodes of what was lowered last, made of `found`, in the report.
-  virtual void count_nodes(const search::Finalist& found, std::span<const GraphMove> moves, OptimizeReport& report) const = 0;
+  virtual void count_nodes(const search::Finalist& found, std::span<const Simplification> simplifications,
+                           OptimizeReport& report) const = 0;
   // What was lowered last as a model of its own, in which more may be found. Null: nothing more is looked for.
   virtual std::unique_ptr<Model> next(const RunLimits& /*limits*/) { return nullptr; }
 };

@@ -14,7 +14,7 @@ void list_steps(const Places& places, const search::Finalist& found, OptimizeRep
   }
   report.search.steps.clear();
   for (const search::Step& step : found.steps) {
-    RewriteStep line{step.rule, {}, Nanoseconds(step.gain.value)};
+    RewriteStep line{step.rule, {}, step.gain};
     for (const ir::ValueId value : step.replaced) {
       line.where = places.of(value);
       if (line.where.empty()) {

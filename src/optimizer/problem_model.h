@@ -17,7 +17,7 @@ class ProblemModel final : public Model {
   Result<void> lift(const OptimizeOptions& /*options*/, const RunLimits& /*limits*/, OptimizeReport& /*report*/) override { return {}; }
   Problem problem() override { return problem_; }
   const RunInputs& runs() const override { return problem_.runs == nullptr ? at_shapes_ : *problem_.runs; }
-  std::vector<GraphMove> simplifications() override { return {}; }
+  std::vector<Simplification> simplifications() override { return {}; }
   void list_steps(const search::Finalist& /*found*/, OptimizeReport& /*report*/) const override {}
   Acceptance lower(const search::Finalist& /*found*/) override { return accepted(); }
   Acceptance judge(const Problem& /*problem*/, const search::Finalist& /*found*/, const OptimizeOptions& /*options*/,
@@ -25,7 +25,8 @@ class ProblemModel final : public Model {
     return accepted();
   }
   std::string why_not_run(const OptimizeOptions& /*options*/) const override { return {}; }
-  void count_nodes(const search::Finalist& /*found*/, std::span<const GraphMove> /*moves*/, OptimizeReport& /*report*/) const override {}
+  void count_nodes(const search::Finalist& /*found*/, std::span<const Simplification> /*simplifications*/,
+                   OptimizeReport& /*report*/) const override {}
 
  private:
   const Problem& problem_;

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "src/cost/live_cost.h"
+#include "src/cost/incremental_cost.h"
 
 namespace xflow::api {
 

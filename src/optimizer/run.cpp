@@ -78,7 +78,7 @@ struct Round {
   OptimizeReport report;
   double start = 0;  // seconds
   std::optional<Problem> problem;
-  std::vector<GraphMove> moves;
+  std::vector<Simplification> simplifications;
   Sizes sizes;
   std::optional<rules::VerifiedRules> loaded;
   const rules::VerifiedRules* rules = nullptr;
@@ -212,7 +212,7 @@ class Optimization {
   // --- simplify -------------------------------------------------------------------------------------------------------------------
 
   Result<Next> simplify() {
-    round_->moves = round_->model->simplifications();
+    round_->simplifications = round_->model->simplifications();
     return prepare();
   }
 
@@ -251,15 +251,15 @@ class Optimization {
     if (!given.max_states && !given.max_time) options.max_seconds = kDefaultSeconds;
     options.seconds = [this] { return search_seconds(); };
     options.stop = [this] { return limits_.ends_search(); };
-    if (r.problem->can_spell)
-      options.admissible = [this](const ir::Arena& arena, ir::NodeId node) { return round_->problem->can_spell(arena, node).has_value(); };
+    if (r.problem->can_export)
+      options.admissible = [this](const ir::Arena& arena, ir::NodeId node) { return round_->problem->can_export(arena, node).has_value(); };
     options.progress = [this](const search::Progress& p) {
       round_->progress.states = p.states;
-      round_->progress.predicted = {Nanoseconds(p.original.value), Nanoseconds(p.best.value)};
+      round_->progress.predicted = {p.original, p.best};
       tell(Phase::searching);
     };
     if (r.options.validation.gate) options.finalists = kFinalists;
-    options.per_operation = cost::Nanoseconds{kNanosecondsPerOperation};
+    options.per_operation = Nanoseconds{kNanosecondsPerOperation};
     return options;
   }
 
@@ -287,7 +287,7 @@ class Optimization {
     Round& r = *round_;
     const auto checking = [&](const search::Outcome& found) {
       r.progress.states = found.states;
-      r.progress.predicted = {Nanoseconds(found.before.value), Nanoseconds(found.after.value)};
+      r.progress.predicted = {found.before, found.after};
       tell(Phase::checking);
     };
     if (r.validation->restarts(r.outcome, checking)) {
@@ -295,10 +295,10 @@ class Optimization {
       return at(Stage::search);
     }
     XFLOW_CHECK(limits_.check());
-    for (GraphMove& move : r.moves) {
+    for (Simplification& simplification : r.simplifications) {
       if (limits_.is_over()) break;
-      XFLOW_TRY(const cost::Cost cost, r.cost_model->cost(move.part));
-      move.gain = cost.time;
+      XFLOW_TRY(const cost::Cost cost, r.cost_model->cost(simplification.part));
+      simplification.gain = cost.time;
     }
     r.costs->database->flush();
     report_search();
@@ -313,7 +313,7 @@ class Optimization {
   void report_search() {
     Round& r = *round_;
     const cost::CostStatistics& kernels = r.cost_model->statistics();
-    r.report.kernels = {kernels.measured, kernels.known,       kernels.disturbed,
+    r.report.kernels = {kernels.measured, kernels.known,       kernels.with_interference,
                         kernels.again,    kernels.provisional, Seconds(kernels.measured_seconds),
                         kernels.samples,  kernels.outliers};
     r.report.kernels.refused = kernels.refused;
@@ -321,7 +321,7 @@ class Optimization {
     r.report.kernels.failure = kernels.failure;
     if (r.costs->opened_gpu) r.report.kernels.device_bytes = r.costs->opened_gpu->peak_bytes();
     if (r.costs->profile) r.report.kernels = {.recorded = r.costs->profile->recorded(), .modelled = r.costs->profile->modelled()};
-    r.report.predicted = {Nanoseconds(r.outcome.before.value), Nanoseconds(r.outcome.after.value)};
+    r.report.predicted = {r.outcome.before, r.outcome.after};
     r.report.search.states = r.outcome.states;
     r.report.search.expanded = r.outcome.expanded;
     r.report.search.stop_reason = search::name(r.outcome.stop);
@@ -350,22 +350,23 @@ class Optimization {
     OptimizeReport& report = r.report;
     r.finalists = finalists(std::move(r.outcome));
     r.model->list_steps(r.finalists[0], report);
-    const bool moves_alone = r.finalists[0].steps.empty();
+    const bool only_simplified = r.finalists[0].steps.empty();
     const bool has_runner = r.model->has_runner();
     // What a runtime makes of a model without them, only running it tells.
-    if (moves_alone && !gain_time(r.moves) && (!has_runner || r.moves.empty())) return keep_original(report.reason);
-    if (moves_alone && r.options.validation.gate && !has_runner) return keep_original(report.gate.reason = no_gain_of_moves(r.moves));
+    if (only_simplified && !gain_time(r.simplifications) && (!has_runner || r.simplifications.empty())) return keep_original(report.reason);
+    if (only_simplified && r.options.validation.gate && !has_runner)
+      return keep_original(report.gate.reason = no_gain_of_simplifications(r.simplifications));
     report.reason.clear();
     // Where no rewrite is faster in the runner, the original without the nodes that can go may be. It takes the place of the last result:
     // the gate's level is for so many.
-    if (has_runner && !moves_alone && !r.moves.empty()) {
+    if (has_runner && !only_simplified && !r.simplifications.empty()) {
       if (r.finalists.size() >= kFinalists) r.finalists.pop_back();
-      r.finalists.push_back({r.problem->graph, {}, cost::Nanoseconds{report.predicted.before.count()}, {}, report.constant_bytes.before});
+      r.finalists.push_back({r.problem->graph, {}, report.predicted.before, {}, report.constant_bytes.before});
     }
     if (const Acceptance lowered = r.model->lower(r.finalists[0]); !lowered) return keep_original(lowered.reason);
     if (r.options.validation.gate) return judge();
     if (const Acceptance acceptance = r.model->accept_size(report); !acceptance) return keep_original(acceptance.reason);
-    if (const Acceptance acceptance = r.model->accept_gain(report, r.moves); !acceptance)
+    if (const Acceptance acceptance = r.model->accept_gain(report, r.simplifications); !acceptance)
       return keep_original(acceptance.reason, report.predicted.after);
     report.gate.reason = r.model->why_not_run(r.options);
     r.improved = true;
@@ -398,9 +399,9 @@ class Optimization {
   Result<Next> write() {
     Round& r = *round_;
     if (r.improved) {
-      list_moves(r.moves, r.report);
+      list_simplifications(r.simplifications, r.report);
       r.report.improved = true;
-      r.model->count_nodes(r.finalists[r.shipped], r.moves, r.report);
+      r.model->count_nodes(r.finalists[r.shipped], r.simplifications, r.report);
     }
     r.model->close_runner();
     r.report.time = Seconds(limits_.seconds() - r.start);

@@ -24,14 +24,14 @@ std::string why_not_run(const OptimizeOptions& options, std::string_view what, s
 
 double price_noise(const KernelReport& kernels) {
   constexpr double kLeast = 0.01;
-  constexpr double kDisturbed = 0.1;
+  constexpr double kInterference = 0.1;
   const std::uint64_t all = kernels.measured + kernels.known;
-  return all == 0 ? kLeast : kLeast + kDisturbed * static_cast<double>(kernels.provisional) / static_cast<double>(all);
+  return all == 0 ? kLeast : kLeast + kInterference * static_cast<double>(kernels.provisional) / static_cast<double>(all);
 }
 
-Acceptance above_noise(const OptimizeReport& report, std::span<const GraphMove> moves) {
+Acceptance above_noise(const OptimizeReport& report, std::span<const Simplification> simplifications) {
   Nanoseconds before = report.predicted.before;
-  for (const GraphMove& move : moves) before += Nanoseconds(move.gain.value);
+  for (const Simplification& each : simplifications) before += each.gain;
   const double gain = before > Nanoseconds(0) ? 1 - report.predicted.after / before : 0;
   const double noise = price_noise(report.kernels);
   if (gain >= noise) return accepted();

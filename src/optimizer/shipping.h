@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/optimizer/graph_moves.h"
+#include "src/optimizer/simplifications.h"
 #include "src/search/run_limits.h"
 #include "src/support/acceptance.h"
 
@@ -23,8 +23,8 @@ std::string why_not_run(const OptimizeOptions& options, std::string_view what, s
 // By how much predicted times may be wrong, as a part of them: 1 %, and 10 % of what kernels cost that were timed under interference
 // alone, by their number (docs/cost.md, The noise of prices).
 double price_noise(const KernelReport& kernels);
-// Refuses a result whose predicted gain, `moves` included, is below the noise of the prices.
-Acceptance above_noise(const OptimizeReport& report, std::span<const GraphMove> moves);
+// Refuses a result whose predicted gain, `simplifications` included, is below the noise of the prices.
+Acceptance above_noise(const OptimizeReport& report, std::span<const Simplification> simplifications);
 // Whether a candidate was run and measured to be faster or equal at every choice of sizes.
 bool is_no_slower(const GateReport& run);
 

@@ -182,7 +182,7 @@ Result<ir::Graph> cleaned_graph(const onnx_io::LiftedModel& model, ir::Arena& ar
   search::RuleRewriter rewriter(rules, rules::MatchOptions{false, options.search.numerics == Numerics::exact});
   search::SimplifyOptions how;
   how.max_growth = 0;
-  how.admissible = [&](const ir::Arena& in, ir::NodeId node) { return onnx_io::can_spell(in, node, model.opset).has_value(); };
+  how.admissible = [&](const ir::Arena& in, ir::NodeId node) { return onnx_io::can_export(in, node, model.opset).has_value(); };
   how.stop = stop;
   return search::simplify(arena, model.graph, rewriter, how).graph;
 }

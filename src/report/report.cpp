@@ -12,7 +12,7 @@
 namespace xflow {
 namespace {
 
-std::string time_text(Nanoseconds time) { return cost::to_string(cost::Nanoseconds{time.count()}); }
+std::string time_text(Nanoseconds time) { return cost::to_string(time); }
 
 std::string bytes_text(std::uint64_t bytes) {
   if (bytes < 10'000) return fmt::format("{} B", bytes);
@@ -133,12 +133,12 @@ void describe(const KernelReport& report, const Line& line) {
     line("",
          fmt::format("{} of {} samples were outliers (interrupted, or half as long again as the median)", report.outliers, report.samples));
   }
-  if (report.disturbed > 0) {
-    line("", fmt::format("{} of them timed on a disturbed machine, {} of these measured again", report.disturbed, report.again));
+  if (report.with_interference > 0) {
+    line("", fmt::format("{} of them timed under interference, {} of these measured again", report.with_interference, report.again));
   }
   if (report.provisional > 0) {
     line("warning",
-         fmt::format("the machine was disturbed while {} of {} kernels were timed: their times may be too long, and the next run "
+         fmt::format("something else slowed the machine while {} of {} kernels were timed: their times may be too long, and the next run "
                      "measures them again",
                      report.provisional, report.measured + report.known));
   }
@@ -256,13 +256,20 @@ std::string OptimizeReport::to_json() const {
   json["contradictions"] = sizes.contradictions;
   json["predicted_nanoseconds"] = {{"before", predicted.before.count()}, {"after", predicted.after.count()}};
   json["search"] = {{"states", search.states}, {"expanded", search.expanded}, {"stop_reason", search.stop_reason}};
-  json["kernels"] = {{"measured", kernels.measured},       {"known", kernels.known},
-                     {"disturbed", kernels.disturbed},     {"measured_again", kernels.again},
-                     {"provisional", kernels.provisional}, {"seconds", kernels.time.count()},
-                     {"samples", kernels.samples},         {"outliers", kernels.outliers},
-                     {"recorded", kernels.recorded},       {"modelled", kernels.modelled},
-                     {"refused", kernels.refused},         {"failed", kernels.failed},
-                     {"failure", kernels.failure},         {"device_bytes", kernels.device_bytes}};
+  json["kernels"] = {{"measured", kernels.measured},
+                     {"known", kernels.known},
+                     {"with_interference", kernels.with_interference},
+                     {"measured_again", kernels.again},
+                     {"provisional", kernels.provisional},
+                     {"seconds", kernels.time.count()},
+                     {"samples", kernels.samples},
+                     {"outliers", kernels.outliers},
+                     {"recorded", kernels.recorded},
+                     {"modelled", kernels.modelled},
+                     {"refused", kernels.refused},
+                     {"failed", kernels.failed},
+                     {"failure", kernels.failure},
+                     {"device_bytes", kernels.device_bytes}};
   json["nodes"] = {{"before", nodes.before}, {"after", nodes.after}, {"kept", nodes.kept}, {"merged", nodes.merged}};
   json["constant_bytes"] = {{"before", constant_bytes.before}, {"after", constant_bytes.after}};
   json["opaque"] = opaque;

@@ -72,10 +72,10 @@ class Planner {
 
   void add(const CoveredLaunch& launch) {
     const bool reorder = launch.spec.is(ops::KernelFamily::reorder);
-    if (launch.refusal.empty() && launch.spec.is(ops::KernelFamily::none)) return add_free(launch);
+    if (launch.spec.is(ops::KernelFamily::none)) return add_free(launch);
     if (!reorder) plan_.nodes += launch.nodes.size();
-    if (!launch.refusal.empty()) {
-      plan_.refusals.push_back(launch.refusal);
+    if (!launch.supported) {
+      plan_.refusals.push_back(launch.supported.reason);
       return;
     }
     if (!reorder) plan_.nodes_run += launch.nodes.size();

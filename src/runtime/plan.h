@@ -61,7 +61,7 @@ struct PlannedLaunch {
   std::vector<ir::ValueId> values;                // of the operands
   std::vector<BufferId> results;
   std::optional<std::size_t> in_place;  // the operand in whose memory result 0 lies
-  Nanoseconds predicted;
+  Nanoseconds predicted{};
 };
 
 struct Plan {
@@ -78,7 +78,7 @@ struct Plan {
   std::vector<std::string> refusals;  // the reasons, one for each kernel that is missing
   std::size_t nodes = 0;              // operations of the graph that do something
   std::size_t nodes_run = 0;          // of these, how many the launches compute
-  Nanoseconds predicted;              // the sum over the launches
+  Nanoseconds predicted{};            // the sum over the launches
 
   Buffer& buffer(BufferId id) { return buffers[static_cast<std::size_t>(id)]; }
   const Buffer& buffer(BufferId id) const { return buffers[static_cast<std::size_t>(id)]; }

@@ -9,7 +9,7 @@ namespace xflow::cost {
 
 struct RunTimes {
   // By the clock of the device: the mean of several runs, their median where the clock is that on the wall.
-  Nanoseconds time;
+  Nanoseconds time{};
   // Beside the clock on the wall, of all threads of the process, also while they wait in a loop: the median. Absent where that is not known
   // or is not what a run costs, because another processor works.
   std::optional<Nanoseconds> processor;

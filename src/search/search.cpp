@@ -12,7 +12,6 @@
 namespace xflow::search {
 namespace {
 
-using cost::Nanoseconds;
 using cost::Ticks;
 using ir::NodeId;
 using ir::ValueId;

@@ -36,8 +36,8 @@ const char* name(StopReason reason);
 
 struct Progress {
   std::uint64_t states = 0;  // costed so far
-  cost::Nanoseconds original;
-  cost::Nanoseconds best;
+  Nanoseconds original{};
+  Nanoseconds best{};
   double seconds = 0;
 };
 
@@ -48,8 +48,8 @@ struct Options {
   // Bytes of constants (see ir::WorkGraph) that a graph may have, as a factor of the original's.
   double max_growth = 0.05;
   // Of two graphs that take equal time the one with fewer operations is better: this is added for each of them.
-  cost::Nanoseconds per_operation{0};
-  // Whether an operation that the original does not have may stand in a result: it can be spelled. It lies in the arena that is given.
+  Nanoseconds per_operation{0};
+  // Whether an operation that the original does not have may stand in a result: it can be exported. It lies in the arena that is given.
   std::function<bool(const ir::Arena&, ir::NodeId)> admissible;
   std::function<void(const Progress&)> progress;  // at most a few times a second
   // Seconds that count against max_seconds since some fixed moment; null: wall clock. A caller whose costs are measured leaves out that
@@ -74,7 +74,7 @@ struct Step {
   std::vector<ir::ValueId> replaced;
   // The same, and where it rewrote what a step had made, the values in whose place that step worked.
   std::vector<ir::ValueId> originals;
-  cost::Nanoseconds gain;  // what it saved at that point; negative if it cost time and paid later
+  Nanoseconds gain{};  // what it saved at that point; negative if it cost time and paid later
 };
 
 struct RuleCount {
@@ -87,7 +87,7 @@ struct RuleCount {
 struct Finalist {
   ir::Graph graph;
   ir::ValueMap correspondence;  // values of the original graph that are another value of `graph` now, and their equals there
-  cost::Nanoseconds after;
+  Nanoseconds after{};
   std::vector<Step> steps;
   std::uint64_t constant_bytes = 0;  // see ir::WorkGraph
 };
@@ -95,8 +95,8 @@ struct Finalist {
 struct Outcome {
   ir::Graph best;
   ir::ValueMap correspondence;  // as of a finalist
-  cost::Nanoseconds before;
-  cost::Nanoseconds after;
+  Nanoseconds before{};
+  Nanoseconds after{};
   std::vector<Step> steps;
   std::uint64_t constant_bytes_before = 0;  // see ir::WorkGraph
   std::uint64_t constant_bytes_after = 0;

@@ -20,7 +20,7 @@ void insert(std::vector<NodeId>& nodes, NodeId node) {
 }  // namespace
 
 Workspace::Workspace(const ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Follow& follow, Limits limits,
-                     cost::Nanoseconds per_operation)
+                     Nanoseconds per_operation)
     : graph_(arena, graph),
       rewriter_(rewriter),
       limits_(std::move(limits)),

@@ -17,7 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "src/cost/live_cost.h"
+#include "src/cost/incremental_cost.h"
 #include "src/ir/work_graph.h"
 
 namespace xflow::search {
@@ -50,7 +50,7 @@ struct Candidate {
   Rewrite rewrite;
   ir::NodeId root{};
   bool costed = false;
-  bool possible = false;  // it changes something, can be spelled, and costs are known
+  bool possible = false;  // it changes something, can be exported, and costs are known
   cost::Ticks change{};
   std::uint64_t hash = 0;     // to be added to the hash of the graph
   std::int64_t bytes = 0;     // of constants, to be added
@@ -67,7 +67,7 @@ struct FoundCandidates {
 
 class Workspace {
  public:
-  using Follow = std::function<std::unique_ptr<cost::LiveCost>(const ir::WorkGraph&)>;
+  using Follow = std::function<std::unique_ptr<cost::IncrementalCost>(const ir::WorkGraph&)>;
   using Admissible = std::function<bool(const ir::Arena&, ir::NodeId)>;
   using Excluded = std::function<bool(std::string_view rule, std::span<const ir::ValueId> originals)>;
   // What may be done; both may be null.
@@ -78,7 +78,7 @@ class Workspace {
 
   // `per_operation` is added to the time of a graph for each operation.
   Workspace(const ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Follow& follow, Limits limits,
-            cost::Nanoseconds per_operation);
+            Nanoseconds per_operation);
 
   const ir::WorkGraph& graph() const { return graph_; }
   cost::Ticks time() const { return time_of(graph_.operations()); }
@@ -134,7 +134,7 @@ class Workspace {
   ir::WorkGraph graph_;
   Rewriter& rewriter_;
   Limits limits_;
-  std::unique_ptr<cost::LiveCost> cost_;
+  std::unique_ptr<cost::IncrementalCost> cost_;
   cost::Ticks per_operation_;
   std::vector<Step> steps_;
   std::vector<std::uint32_t> versions_;                             // by node: the state in which something changed there last

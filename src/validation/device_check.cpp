@@ -172,9 +172,9 @@ Result<DeviceCheck> check_device(cost::Device& device, cost::Database& database,
   for (const SampleGraph& sample : graphs) {
     cost::CostModel costs(arena, device, database, sizes);
     XFLOW_TRY(const std::vector<cost::CoveredLaunch> cover, costs.launches(sample.graph));
-    const auto refused = std::ranges::find_if(cover, [](const cost::CoveredLaunch& launch) { return !launch.refusal.empty(); });
+    const auto refused = std::ranges::find_if(cover, [](const cost::CoveredLaunch& launch) { return !launch.supported; });
     if (refused != cover.end()) {
-      told.failure = fmt::format("the graph of {}: {}", sample.name, refused->refusal);
+      told.failure = fmt::format("the graph of {}: {}", sample.name, refused->supported.reason);
       return told;
     }
     const auto found = run(arena, cost::make_plan(arena, sample.graph, cover, sizes), sample);

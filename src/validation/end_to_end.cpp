@@ -29,15 +29,7 @@ double tolerance(const eval::Tensor& tensor) {
 }
 
 PairedTimes times_of(const cost::GateTimes& times) {
-  return {times.faster,
-          times.slower,
-          times.ratio,
-          times.low,
-          times.high,
-          times.p_value,
-          times.again,
-          Nanoseconds(times.original.value),
-          Nanoseconds(times.candidate.value)};
+  return {times.faster, times.slower, times.ratio, times.low, times.high, times.p_value, times.again, times.original, times.candidate};
 }
 
 // What is not measured to be faster by the time of an interruption is not faster.

@@ -38,8 +38,8 @@ class ByClock {
     times_.ratio = interval.median;
     times_.low = interval.low;
     times_.high = interval.high;
-    times_.original = {median_interval(originals_).median};
-    times_.candidate = {median_interval(candidates_).median};
+    times_.original = Nanoseconds(median_interval(originals_).median);
+    times_.candidate = Nanoseconds(median_interval(candidates_).median);
     times_.p_value = sign_test(times_.faster, times_.faster + times_.slower);
     return times_;
   }
@@ -129,11 +129,11 @@ class Duel {
         }
         const auto times = run(who);
         if (!times) return false;
-        if (who == 0 && (k == 0 || times->time.value < least)) least = times->time.value;
+        if (who == 0 && (k == 0 || times->time.count() < least)) least = times->time.count();
         if (times->processor) clocks_.resize(2);
       }
     }
-    const double sample = (executor_.clock() == Clock::wall_time ? options_.wall_sample : options_.sample).value;
+    const double sample = (executor_.clock() == Clock::wall_time ? options_.wall_sample : options_.sample).count();
     const double repeats = std::ceil(sample / std::max(least, 1.0));
     state_.repeats = static_cast<int>(std::clamp(repeats, 1.0, static_cast<double>(kMostRepeats)));
     return true;
@@ -147,7 +147,7 @@ class Duel {
       if (!one) return false;
       times[who] = *one;
     }
-    const auto positive = [](Nanoseconds time) { return std::max(time.value, 1e-3); };
+    const auto positive = [](Nanoseconds time) { return std::max(time.count(), 1e-3); };
     clocks_[0].add(positive(times[0].time), positive(times[1].time));
     // A clock that fails once is none.
     if (!times[0].processor || !times[1].processor) clocks_.resize(1);

@@ -58,8 +58,8 @@ struct GateTimes {
   double high = 1;
   double p_value = 1;         // of the sign test: the chance that a program which is not faster does so well
   std::vector<double> again;  // the ratios of the settings-up after the first alone
-  Nanoseconds original;       // median time of one run
-  Nanoseconds candidate;
+  Nanoseconds original{};     // median time of one run
+  Nanoseconds candidate{};
 };
 
 // Two programs at one choice of sizes, by the clock of the executor.

@@ -1,5 +1,5 @@
 // Every ONNX operator and version that the importer claims has a case: one of ONNX's backend data, or one that make_cases.py writes by
-// respelling such a case for an older version and asking ONNX Runtime for the outputs.
+// reexport such a case for an older version and asking ONNX Runtime for the outputs.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ std::string claims() {
     out << (domain.empty() ? "-" : std::string(domain)) << ' ' << type << ' ' << since << ' ' << until << '\n';
   };
   for (const ops::Operator& op : ops::all_operators()) {
-    for (const ops::Spelling& row : op.spellings()) {
+    for (const ops::OnnxMapping& row : op.onnx_mappings()) {
       if (row.lift != nullptr) line(row.domain, row.type, row.since, row.until);
     }
   }

@@ -2,7 +2,7 @@
 
 make_cases.py BACKEND_DATA CLAIMS OUT: CLAIMS has a line "DOMAIN TYPE SINCE UNTIL" for each row of the importer. For each version of a
 schema in such a range, OUT/pairs.txt gets a line with the folders of its cases, separated by tabs. Where the backend data has no case of
-that version, a case of another version is respelled: inputs that were attributes become attributes, attributes that did not exist yet go if
+that version, a case of another version is reexported: inputs that were attributes become attributes, attributes that did not exist yet go if
 they hold their default. ONNX Runtime computes the outputs, or ONNX's reference implementation where ONNX Runtime lacks the version.
 """
 import collections
@@ -76,7 +76,7 @@ def attribute_of(schema, name, array):
 RENAMED = {("Pad", "pads"): "paddings", ("Cast", "to"): "to", ("Pad", "constant_value"): "value"}
 
 
-def respell(case, old, new, opset):
+def reexport(case, old, new, opset):
     """The node and the inputs of the case in the version of schema `old`, or None."""
     values = case.values()
     node = onnx.NodeProto(op_type=case.node.op_type, output=[name for name in case.node.output][: old.max_output])
@@ -190,7 +190,7 @@ def own_cases(cases, schemas, old, out):
             break
         new = onnx.defs.get_schema(old.name, case.opset, "")
         try:
-            made = respell(case, old, new, opset)
+            made = reexport(case, old, new, opset)
         except Exception:  # inputs that are no tensors, element types that numpy lacks
             made = None
         if made is None:
@@ -207,7 +207,7 @@ def own_cases(cases, schemas, old, out):
 
 
 def node_cases():
-    """Cases by hand, by operator and version, where all that can be respelled use what is not covered: nodes and inputs."""
+    """Cases by hand, by operator and version, where all that can be reexported use what is not covered: nodes and inputs."""
     x = numpy.arange(24, dtype=numpy.float32).reshape(1, 2, 3, 4) / 8 - 1
     scale = numpy.linspace(0.5, 2, 4, dtype=numpy.float32)
     scales = numpy.array([1, 1, 2, 1.5], dtype=numpy.float32)

@@ -372,7 +372,7 @@ class Optimizing(ProgramTest):
         self.assertLess(report["predicted_nanoseconds"]["after"], report["predicted_nanoseconds"]["before"])
         self.assertEqual({"states", "expanded", "stop_reason"}, set(report["search"]))
         self.assertEqual(
-            {"measured", "known", "disturbed", "measured_again", "provisional", "seconds", "samples", "outliers", "recorded", "modelled"}
+            {"measured", "known", "with_interference", "measured_again", "provisional", "seconds", "samples", "outliers", "recorded", "modelled"}
             | {"refused", "failed", "failure", "device_bytes"},
             set(report["kernels"]),
         )

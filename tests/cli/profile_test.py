@@ -59,9 +59,9 @@ class Profiles(ProgramTest):
         self.write("a.xprof", HEAD + one)
         self.write("b.xprof", HEAD + more + other)
         said = self.succeed("profile", "merge", "a.xprof", "b.xprof", "--out", "c.xprof")
-        self.assertEqual("c.xprof: 2 kernels, 2 of them new or less disturbed than in a.xprof\n", said)
+        self.assertEqual("c.xprof: 2 kernels, 2 of them new or with less interference than in a.xprof\n", said)
         self.assertEqual(HEAD + other + more, (self.folder / "c.xprof").read_text())
-        self.assertEqual("d.xprof: 0 kernels, 1 dropped\n", self.succeed("profile", "prune", "a.xprof", "--disturbed", "--out", "d.xprof"))
+        self.assertEqual("d.xprof: 0 kernels, 1 dropped\n", self.succeed("profile", "prune", "a.xprof", "--interference", "--out", "d.xprof"))
         self.succeed("profile", "prune", "c.xprof", "--only", "matmul(", "--out", "d.xprof")
         self.assertEqual(HEAD + other, (self.folder / "d.xprof").read_text())
 

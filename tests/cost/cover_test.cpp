@@ -9,7 +9,7 @@
 #include <cmath>
 #include <functional>
 
-#include "src/cost/live_cost.h"
+#include "src/cost/incremental_cost.h"
 #include "src/ops/kernel_text.h"
 #include "src/ops/op.h"
 #include "src/ops/operator.h"
@@ -46,11 +46,11 @@ class TableDevice final : public Device {
     return result;
   }
 
-  bool reads_spellings() const override { return spellings; }
-  double disturbance() override { return slowdown; }
+  bool reads_function_graphs() const override { return reads_graphs; }
+  double interference() override { return slowdown; }
   Nanoseconds fastest_control() const override { return control; }
   void know_fastest_control(Nanoseconds time) override {
-    if (time.value > 0) control = std::min(control, time);
+    if (time.count() > 0) control = std::min(control, time);
   }
 
   // 100 a convolution or product, 10 for anything else, and 1 for each post-operation; reorders cost 7.
@@ -63,10 +63,10 @@ class TableDevice final : public Device {
 
   std::function<double(const ops::KernelSpec&)> price = usual;
   std::function<bool(const std::string&)> fusion;
-  bool spellings = false;
+  bool reads_graphs = false;
   int measured = 0;
   double slowdown = 0;
-  Nanoseconds control;
+  Nanoseconds control{};
 
  private:
   DeviceInfo info_;
@@ -143,14 +143,14 @@ TEST_F(CoverTest, ConstantsCostNothing) {
   EXPECT_EQ(cost(Graph{{folded}}), Cost{});
   EXPECT_EQ(device.measured, 0);
   const ValueId x = input({4, 8});
-  EXPECT_EQ(cost(Graph{{op("matmul", {x, folded})}}).time.value, 100);
+  EXPECT_EQ(cost(Graph{{op("matmul", {x, folded})}}).time.count(), 100);
 }
 
 TEST_F(CoverTest, FusesBiasResidualAndActivationIntoAConvolution) {
   const ValueId x = input({1, 8, 6, 6});
   const ValueId y = op("relu", {op("add", {bias(convolution(x)), x})});
   EXPECT_EQ(kernels(Graph{{y}}), (Names{"reorder:plain>channels_last", "convolution|add|add|relu", "reorder:channels_last>plain"}));
-  EXPECT_EQ(cost(Graph{{y}}).time.value, 7 + 103 + 7);
+  EXPECT_EQ(cost(Graph{{y}}).time.count(), 7 + 103 + 7);
 }
 
 // A kernel adds one value that is no constant: the second sum goes with the third convolution, not with the first one.
@@ -202,7 +202,7 @@ TEST_F(CoverTest, RunsPointwiseChainsAsOneKernel) {
   const ValueId y =
       op("div", {op("mul", {x, op("clip", {op("add", {x, scalar(3)})}, {{"min", ir::Real(0)}, {"max", ir::Real(6)}})}), scalar(6)});
   EXPECT_EQ(kernels(Graph{{y}}), (Names{"pointwise/add|clip|mul|div"}));
-  EXPECT_EQ(cost(Graph{{y}}).time.value, 13);
+  EXPECT_EQ(cost(Graph{{y}}).time.count(), 13);
 }
 
 TEST_F(CoverTest, SumsInEveryOrderAreOneMeasurement) {
@@ -211,7 +211,7 @@ TEST_F(CoverTest, SumsInEveryOrderAreOneMeasurement) {
   const ValueId c = constant({8});
   for (const ValueId sum : {op("add", {op("add", {op("exp", {x}), y}), c}), op("add", {op("add", {op("exp", {x}), c}), y}),
                             op("add", {c, op("add", {y, op("exp", {x})})})}) {
-    EXPECT_EQ(cost(Graph{{sum}}).time.value, 12);
+    EXPECT_EQ(cost(Graph{{sum}}).time.count(), 12);
   }
   cost(Graph{{op("add", {op("add", {x, y}), c})}});
   const int first = device.measured;
@@ -257,14 +257,14 @@ TEST_F(CoverTest, MovementIsNotFree) {
   const ValueId x = input({4, 8});
   const ValueId t = op("transpose", {x}, {{"perm", ir::polys(std::vector<std::int64_t>{1, 0})}});
   EXPECT_EQ(kernels(Graph{{t}}), (Names{"copy:transpose"}));
-  EXPECT_EQ(cost(Graph{{t}}).time.value, 10);
-  EXPECT_EQ(cost(Graph{{op("concat", {x, x}, {{"axis", Poly(0)}})}}).time.value, 10);
+  EXPECT_EQ(cost(Graph{{t}}).time.count(), 10);
+  EXPECT_EQ(cost(Graph{{op("concat", {x, x}, {{"axis", Poly(0)}})}}).time.count(), 10);
 }
 
 TEST_F(CoverTest, ReshapeIsFreeUnlessItMustMove) {
   const ValueId x = input({1, 8, 6, 6});
   const auto flat = [&](ValueId v) { return op("reshape", {v}, {{"shape", ir::polys(std::vector<std::int64_t>{8, 36})}}); };
-  EXPECT_EQ(cost(Graph{{flat(x)}}).time.value, 0);
+  EXPECT_EQ(cost(Graph{{flat(x)}}).time.count(), 0);
   EXPECT_EQ(kernels(Graph{{flat(convolution(x))}}), (Names{"reorder:plain>channels_last", "convolution", "reorder:channels_last>plain"}));
 }
 
@@ -297,8 +297,8 @@ TEST_F(CoverTest, GeluIsOneKernelInAnyOrderOfItsFactors) {
 }
 
 // A runtime that is given a model may find one of them alone.
-TEST_F(CoverTest, GeluIsSeveralKernelsWhereItsSpellingMatters) {
-  device.spellings = true;
+TEST_F(CoverTest, GeluIsSeveralKernelsWhereItsGraphMatters) {
+  device.reads_graphs = true;
   const ValueId x = input({4, 8});
   const ValueId erf = op("add", {op("erf", {op("div", {x, scalar(std::sqrt(2))})}), scalar(1)});
   EXPECT_EQ(kernels(Graph{{op("mul", {op("mul", {x, scalar(0.5)}), erf})}}),
@@ -376,7 +376,7 @@ TEST_F(CoverTest, WhatTheDeviceCannotRunIsNeverFree) {
   ir::WorkGraph work(arena, one);
   const auto live = model().follow(work);
   EXPECT_TRUE(live->comparable());
-  EXPECT_EQ(nanoseconds(live->time()).value, 10);
+  EXPECT_EQ(nanoseconds(live->time()).count(), 10);
   const auto mark = work.mark();
   const ValueId output = work.outputs()[0];
   const ValueId more = ops::apply(work.arena(), "erf", {output}, {}).value();
@@ -414,30 +414,30 @@ TEST_F(CoverTest, IsDeterministicAndMeasuresEachKernelOnce) {
   EXPECT_EQ(*other.cost(graph), first);
 }
 
-TEST_F(CoverTest, CountsTheKernelsThatWereTimedOnADisturbedMachine) {
+TEST_F(CoverTest, CountsTheKernelsThatWereTimedUnderInterference) {
   const ValueId x = input({4, 8});
   const Graph first{{op("relu", {x})}};
   const Graph second{{op("exp", {x})}};
   device.slowdown = 0.05;
   cost(first);
-  EXPECT_EQ(model().statistics().disturbed, 0U);
+  EXPECT_EQ(model().statistics().with_interference, 0U);
   device.slowdown = 0.2;
   cost(second);
   cost(second);
   EXPECT_EQ(model().statistics().measured, 2U);
-  EXPECT_EQ(model().statistics().disturbed, 1U);
+  EXPECT_EQ(model().statistics().with_interference, 1U);
   EXPECT_EQ(model().statistics().provisional, 1U);
 }
 
-TEST_F(CoverTest, KernelsOfADisturbedMachineAreTimedAgainWhenItIsCalmer) {
+TEST_F(CoverTest, KernelsTimedUnderInterferenceAreTimedAgainWhenTheMachineIsCalmer) {
   const ValueId x = input({4, 8});
   const Graph graph{{op("relu", {x})}};
   const Graph calm{{op("exp", {x})}};
   cost(calm);
   device.slowdown = 0.5;
-  EXPECT_EQ(cost(graph).time.value, 15);
+  EXPECT_EQ(cost(graph).time.count(), 15);
   model().allow_again(1e9);
-  // As disturbed as it was: nothing is gained.
+  // As much interference as there was: nothing is gained.
   EXPECT_FALSE(model().measure_again({}));
   EXPECT_EQ(device.measured, 2);
   // Calmer, but not calm: better than nothing, and still provisional.
@@ -445,18 +445,18 @@ TEST_F(CoverTest, KernelsOfADisturbedMachineAreTimedAgainWhenItIsCalmer) {
   EXPECT_TRUE(model().measure_again({}));
   EXPECT_EQ(device.measured, 3);
   model().forget();
-  EXPECT_EQ(cost(graph).time.value, 12);
+  EXPECT_EQ(cost(graph).time.count(), 12);
   device.slowdown = 0.7;
   EXPECT_FALSE(model().measure_again({}));
   EXPECT_EQ(model().statistics().provisional, 1U);
   device.slowdown = 0;
   EXPECT_TRUE(model().measure_again({}));
   model().forget();
-  EXPECT_EQ(cost(graph).time.value, 10);
+  EXPECT_EQ(cost(graph).time.count(), 10);
   EXPECT_FALSE(model().measure_again({}));  // once is enough
   EXPECT_EQ(device.measured, 4);
   EXPECT_EQ(model().statistics().measured, 2U);
-  EXPECT_EQ(model().statistics().disturbed, 1U);
+  EXPECT_EQ(model().statistics().with_interference, 1U);
   EXPECT_EQ(model().statistics().again, 1U);
   EXPECT_EQ(model().statistics().provisional, 0U);
 }
@@ -490,38 +490,38 @@ TEST_F(CoverTest, AMachineThatIsNeverCalmDoesNotTimeAKernelForEver) {
   EXPECT_EQ(device.measured, 8);
 }
 
-TEST_F(CoverTest, ALaterRunTimesAgainWhatADisturbedOneLeft) {
+TEST_F(CoverTest, ALaterRunTimesAgainWhatOneUnderInterferenceLeft) {
   const Graph graph{{op("relu", {input({4, 8})})}};
   Database database = Database::open("", device.info());
   const auto none = [](ir::SymbolId) { return std::nullopt; };
   device.slowdown = 0.5;
-  EXPECT_EQ(CostModel(arena, device, database, none).cost(graph)->time.value, 15);
+  EXPECT_EQ(CostModel(arena, device, database, none).cost(graph)->time.count(), 15);
   CostModel still(arena, device, database, none);
   still.allow_again(1);
-  EXPECT_EQ(still.cost(graph)->time.value, 15);
+  EXPECT_EQ(still.cost(graph)->time.count(), 15);
   EXPECT_EQ(device.measured, 1);
   device.slowdown = 0;
   CostModel calm(arena, device, database, none);
   calm.allow_again(1);
-  EXPECT_EQ(calm.cost(graph)->time.value, 10);
+  EXPECT_EQ(calm.cost(graph)->time.count(), 10);
   EXPECT_EQ(calm.statistics().again, 1U);
   EXPECT_EQ(calm.statistics().provisional, 0U);
   CostModel last(arena, device, database, none);
   last.allow_again(1);
-  EXPECT_EQ(last.cost(graph)->time.value, 10);
-  EXPECT_EQ(last.statistics().disturbed, 0U);
+  EXPECT_EQ(last.cost(graph)->time.count(), 10);
+  EXPECT_EQ(last.statistics().with_interference, 0U);
   EXPECT_EQ(device.measured, 2);
 }
 
 TEST_F(CoverTest, WhatTheMachineWasAtItsBestIsKeptBetweenRuns) {
   Database database = Database::open("", device.info());
   const auto none = [](ir::SymbolId) { return std::nullopt; };
-  device.control = {10};
+  device.control = Nanoseconds(10);
   CostModel(arena, device, database, none).cost(Graph{{op("relu", {input({4, 8})})}}).value();
   TableDevice later;
-  later.control = {14};
+  later.control = Nanoseconds(14);
   const CostModel model(arena, later, database, none);
-  EXPECT_EQ(later.control.value, 10);
+  EXPECT_EQ(later.control.count(), 10);
 }
 
 TEST_F(CoverTest, AskedOutOfOrderGivesTheSameCosts) {

@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 
 DeviceInfo device_info() { return {"cpu", "a processor", "oneDNN 1.2.3", 1, "thread CPU time", "arithmetic"}; }
 
-DatabaseEntry entry(double median, double disturbance = 0) {
-  return {{{median}, {0.5}, 7, Layout::channels_last, Layout::blocked16, disturbance}, {}};
+DatabaseEntry entry(double median, double interference = 0) {
+  return {{Nanoseconds(median), Nanoseconds(0.5), 7, Layout::channels_last, Layout::blocked16, interference}, {}};
 }
 
 class DatabaseTest : public ::testing::Test {
@@ -50,12 +50,12 @@ TEST_F(DatabaseTest, KeepsEntriesBetweenRuns) {
     EXPECT_TRUE(database.persistent());
     EXPECT_EQ(database.find(kernel), nullptr);
     database.insert(kernel, entry(12.25));
-    database.insert(refused, {{}, "cannot run erf here"});
+    database.insert(refused, {{}, xflow::refused("cannot run erf here")});
   }
   Database database = open(path());
   ASSERT_NE(database.find(kernel), nullptr);
   EXPECT_EQ(*database.find(kernel), entry(12.25));
-  EXPECT_EQ(database.find(refused)->refusal, "cannot run erf here");
+  EXPECT_EQ(database.find(refused)->ran.reason, "cannot run erf here");
   EXPECT_EQ(database.find({kernel.kernel, Layout::channels_last}), nullptr);
   EXPECT_EQ(database.size(), 2U);
   EXPECT_TRUE(warnings.empty());
@@ -144,7 +144,7 @@ TEST_F(DatabaseTest, TheFirstMeasurementStays) {
   EXPECT_EQ(*open(path()).find({"k", Layout::plain}), entry(1));
 }
 
-TEST_F(DatabaseTest, ACostOfADisturbedMachineGivesWayToABetterOneAndNeverToAWorse) {
+TEST_F(DatabaseTest, ACostUnderInterferenceGivesWayToABetterOneAndNeverToAWorse) {
   const DatabaseKey key{"k", Layout::plain};
   // What is there, what comes, and what stands: in memory, in the file, and where two processes write the same file.
   struct Case {
@@ -159,12 +159,12 @@ TEST_F(DatabaseTest, ACostOfADisturbedMachineGivesWayToABetterOneAndNeverToAWors
         EXPECT_EQ(first.insert(key, entry(1, c.old)), entry(1, c.old));
         first.flush();
         const DatabaseEntry kept = (other_process ? second : first).insert(key, entry(2, c.fresh));
-        EXPECT_EQ(kept.cost.disturbance, other_process ? c.fresh : c.stands);
+        EXPECT_EQ(kept.cost.interference, other_process ? c.fresh : c.stands);
       }
       const Database database = open(file);
       ASSERT_NE(database.find(key), nullptr);
-      EXPECT_EQ(database.find(key)->cost.disturbance, c.stands) << c.old << " then " << c.fresh;
-      EXPECT_EQ(database.find(key)->cost.median.value, c.stands == c.old ? 1 : 2);
+      EXPECT_EQ(database.find(key)->cost.interference, c.stands) << c.old << " then " << c.fresh;
+      EXPECT_EQ(database.find(key)->cost.median.count(), c.stands == c.old ? 1 : 2);
       EXPECT_EQ(database.find(key)->attempts, other_process ? 1 : 2);
     }
   }
@@ -173,27 +173,27 @@ TEST_F(DatabaseTest, ACostOfADisturbedMachineGivesWayToABetterOneAndNeverToAWors
 
 TEST_F(DatabaseTest, ARefusalStays) {
   const DatabaseKey key{"k", Layout::plain};
-  open(path()).insert(key, {{}, "cannot run k here"});
+  open(path()).insert(key, {{}, xflow::refused("cannot run k here")});
   open(path()).insert(key, entry(1));
-  EXPECT_EQ(open(path()).find(key)->refusal, "cannot run k here");
+  EXPECT_EQ(open(path()).find(key)->ran.reason, "cannot run k here");
 }
 
 TEST_F(DatabaseTest, KnowsTheMachineAtItsBest) {
-  EXPECT_EQ(open(path()).fastest_control().value, 0);
+  EXPECT_EQ(open(path()).fastest_control().count(), 0);
   {
     Database first = open(path());
     Database second = open(path());
     first.insert_control({12});
     first.insert_control({15});
-    EXPECT_EQ(first.fastest_control().value, 12);
+    EXPECT_EQ(first.fastest_control().count(), 12);
     second.insert_control({14});
     first.flush();
     second.flush();
   }
-  EXPECT_EQ(open(path()).fastest_control().value, 12);
+  EXPECT_EQ(open(path()).fastest_control().count(), 12);
   DeviceInfo other = device_info();
   other.control = "other arithmetic";
-  EXPECT_EQ(Database::open(path(), other).fastest_control().value, 0);
+  EXPECT_EQ(Database::open(path(), other).fastest_control().count(), 0);
   EXPECT_TRUE(warnings.empty());
 }
 
@@ -325,30 +325,30 @@ TEST_F(DatabaseTest, NothingInAFileIsExecuted) {
 }
 
 TEST_F(DatabaseTest, AnOlderSchemaIsBroughtUpToDateAndItsCostsStay) {
-  // Written by the first version, which did not say how disturbed the machine was.
+  // Written by the first version, which did not say how much interference there was.
   fs::copy_file(fs::path(places::repository()) / "tests/cost/data/schema1.db", path());
   const DatabaseKey old{"relu(float32[4]) -> float32[4]", Layout::plain};
-  DatabaseEntry disturbed = entry(3);
-  disturbed.cost.disturbance = 0.25;
+  DatabaseEntry with_interference = entry(3);
+  with_interference.cost.interference = 0.25;
   {
     // Two at once: the second finds that the first has done it.
     Database database = open(path());
     Database other = open(path());
     ASSERT_NE(database.find(old), nullptr);
     EXPECT_EQ(*database.find(old), entry(12.25));
-    EXPECT_EQ(database.find({"erf(float16[4]) -> float16[4]", Layout::any})->refusal, "cannot run erf here");
+    EXPECT_EQ(database.find({"erf(float16[4]) -> float16[4]", Layout::any})->ran.reason, "cannot run erf here");
     EXPECT_TRUE(other.persistent());
-    database.insert({"new", Layout::plain}, disturbed);
+    database.insert({"new", Layout::plain}, with_interference);
   }
   Database database = open(path());
   EXPECT_EQ(database.size(), 3U);
-  EXPECT_EQ(*database.find({"new", Layout::plain}), disturbed);
+  EXPECT_EQ(*database.find({"new", Layout::plain}), with_interference);
   EXPECT_TRUE(warnings.empty());
   EXPECT_TRUE(database.persistent());
 }
 
 TEST_F(DatabaseTest, TheSecondSchemaIsBroughtUpToDateToo) {
-  // It said how disturbed the machine was, but not how often a kernel was timed.
+  // It said how much interference there was, but not how often a kernel was timed.
   fs::copy_file(fs::path(places::repository()) / "tests/cost/data/schema2.db", path());
   const DatabaseKey old{"relu(float32[4]) -> float32[4]", Layout::plain};
   {
@@ -361,7 +361,7 @@ TEST_F(DatabaseTest, TheSecondSchemaIsBroughtUpToDateToo) {
   const Database database = open(path());
   EXPECT_EQ(database.find(old)->cost, entry(11).cost);
   EXPECT_EQ(database.find(old)->attempts, 2);
-  EXPECT_EQ(database.fastest_control().value, 3);
+  EXPECT_EQ(database.fastest_control().count(), 3);
   EXPECT_TRUE(warnings.empty());
   EXPECT_TRUE(database.persistent());
 }

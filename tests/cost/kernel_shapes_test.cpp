@@ -69,8 +69,9 @@ TEST(KernelShapes, ThatContradictEachOtherAreNotTimed) {
   spec.results = {tensor_spec({8, 8})};
   spec.integers = {{"axis", {1}}};
   const DatabaseEntry& entry = costs.of(spec, Layout::plain);
-  EXPECT_NE(entry.refusal.find("cannot run copy:concat(float32[128,4], float32[8,4]) -> float32[8,8] axis=[1] here: "), std::string::npos)
-      << entry.refusal;
+  EXPECT_NE(entry.ran.reason.find("cannot run copy:concat(float32[128,4], float32[8,4]) -> float32[8,8] axis=[1] here: "),
+            std::string::npos)
+      << entry.ran.reason;
   EXPECT_EQ(device.measured, 0);
 }
 

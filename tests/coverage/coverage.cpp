@@ -9,7 +9,7 @@
 
 #include "src/cost/cover.h"
 #include "src/cost/database.h"
-#include "src/cost/live_cost.h"
+#include "src/cost/incremental_cost.h"
 #include "src/devices/profile/profile_device.h"
 #include "src/eval/evaluate.h"
 #include "src/ops/op.h"
@@ -30,7 +30,7 @@ const rules::VerifiedRules& shipped() {
 cost::profile::Profile profile_of(const Roofline& roofline) {
   cost::profile::Profile profile;
   profile.device.name = "roofline";
-  profile.roofline.launch = cost::Nanoseconds{roofline.launch};
+  profile.roofline.launch = Nanoseconds{roofline.launch};
   profile.roofline.bandwidth = roofline.bandwidth;
   profile.roofline.peak = {{ir::DataType::float32, roofline.peak}};
   return profile;
@@ -52,7 +52,7 @@ class RooflineDevice final : public cost::Device {
   Result<cost::KernelCost> measure(const ops::KernelSpec& spec, cost::Layout layout) override {
     if (spec.is(ops::Op::Matmul)) {
       auto cost = plain_.measure(spec, layout);
-      if (cost) cost->median.value = std::max(cost->median.value, roofline_.least_product);
+      if (cost) cost->median = Nanoseconds(std::max(cost->median.count(), roofline_.least_product));
       return cost;
     }
     if (!spec.is(ops::Op::Conv)) return plain_.measure(spec, layout);
@@ -60,7 +60,7 @@ class RooflineDevice final : public cost::Device {
     const bool small = std::all_of(weight.begin() + 2, weight.end(), [](std::int64_t size) { return size <= 3; });
     auto cost = (small ? quick_ : plain_).measure(spec, layout);
     const auto* groups = spec.find("groups");
-    if (cost && groups != nullptr) cost->median.value += roofline_.per_group * static_cast<double>(groups->front() - 1);
+    if (cost && groups != nullptr) cost->median += Nanoseconds(roofline_.per_group * static_cast<double>(groups->front() - 1));
     return cost;
   }
 
@@ -206,7 +206,7 @@ Found Coverage::search(const std::vector<ValueId>& outputs, const SearchOptions&
   search::Options search_options;
   search_options.max_states = options.max_states;
   search_options.max_growth = options.max_growth;
-  search_options.per_operation = cost::Nanoseconds{0.05};
+  search_options.per_operation = Nanoseconds{0.05};
   const auto follow = [&](const ir::WorkGraph& work) { return model.follow(work); };
   const Graph graph{outputs};
   const search::Outcome outcome = search::search(arena, graph, rewriter, follow, search_options);

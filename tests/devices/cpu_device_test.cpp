@@ -9,19 +9,19 @@ namespace {
 TEST(CpuDevice, MeasuresAndSaysWhichLayoutItChose) {
   const auto cost = device().measure(convolutions()[1].spec("convolution"), Layout::any);
   ASSERT_TRUE(cost) << cost.error().text();
-  EXPECT_GT(cost->median.value, 0);
-  EXPECT_GE(cost->spread.value, 0);
+  EXPECT_GT(cost->median.count(), 0);
+  EXPECT_GE(cost->spread.count(), 0);
   EXPECT_GE(cost->repeats, 3);
   EXPECT_NE(cost->results, Layout::any);
   EXPECT_EQ(device().info().name, "cpu");
 }
 
 TEST(CpuDevice, ReordersOfEqualBytesAreFree) {
-  EXPECT_EQ(device().measure(reorder_spec(tensor({1, 32, 1, 1}), Layout::channels_last, Layout::plain), Layout::any)->median.value, 0);
-  EXPECT_EQ(device().measure(reorder_spec(tensor({1, 1, 8, 8}), Layout::channels_last, Layout::plain), Layout::any)->median.value, 0);
-  EXPECT_EQ(device().measure(reorder_spec(tensor({1, 32, 1, 1}), Layout::blocked16, Layout::plain), Layout::any)->median.value, 0);
-  EXPECT_GT(device().measure(reorder_spec(tensor({1, 24, 1, 1}), Layout::blocked16, Layout::plain), Layout::any)->median.value, 0);
-  EXPECT_GT(device().measure(reorder_spec(tensor({1, 32, 8, 8}), Layout::channels_last, Layout::plain), Layout::any)->median.value, 0);
+  EXPECT_EQ(device().measure(reorder_spec(tensor({1, 32, 1, 1}), Layout::channels_last, Layout::plain), Layout::any)->median.count(), 0);
+  EXPECT_EQ(device().measure(reorder_spec(tensor({1, 1, 8, 8}), Layout::channels_last, Layout::plain), Layout::any)->median.count(), 0);
+  EXPECT_EQ(device().measure(reorder_spec(tensor({1, 32, 1, 1}), Layout::blocked16, Layout::plain), Layout::any)->median.count(), 0);
+  EXPECT_GT(device().measure(reorder_spec(tensor({1, 24, 1, 1}), Layout::blocked16, Layout::plain), Layout::any)->median.count(), 0);
+  EXPECT_GT(device().measure(reorder_spec(tensor({1, 32, 8, 8}), Layout::channels_last, Layout::plain), Layout::any)->median.count(), 0);
 }
 
 TEST(CpuDevice, TimesWithSeveralThreads) {
@@ -29,11 +29,11 @@ TEST(CpuDevice, TimesWithSeveralThreads) {
   ASSERT_TRUE(two) << two.error().text();
   EXPECT_EQ((*two)->info().threads, 2);
   EXPECT_EQ((*two)->info().clock, "wall time");
-  EXPECT_GT((*two)->measure(convolutions()[1].spec("convolution"), Layout::any)->median.value, 0);
+  EXPECT_GT((*two)->measure(convolutions()[1].spec("convolution"), Layout::any)->median.count(), 0);
 }
 
 TEST(CpuDevice, NothingToComputeCostsNothing) {
-  EXPECT_EQ(device().measure(pointwise("exp", {tensor({4, 0})}, {4, 0}), Layout::plain)->median.value, 0);
+  EXPECT_EQ(device().measure(pointwise("exp", {tensor({4, 0})}, {4, 0}), Layout::plain)->median.count(), 0);
 }
 
 TEST(CpuDevice, RefusesKernelsThatDoNotFitInMemory) {
@@ -53,7 +53,7 @@ TEST(CpuDevice, SaysWhatRanBetweenLaunches) {
   for (const ops::KernelSpec& spec : {convolutions()[1].spec("convolution"), pointwise("exp", {tensor({4, 64})}, {4, 64})}) {
     const auto cost = cold->measure(spec, cold->chooses_layout(spec) ? Layout::any : Layout::plain);
     ASSERT_TRUE(cost) << cost.error().text();
-    EXPECT_GT(cost->median.value, 0);
+    EXPECT_GT(cost->median.count(), 0);
   }
 }
 

@@ -223,7 +223,7 @@ TEST(CpuHalf, ConvolutionsAreConvertedComputedAndConvertedBack) {
   for (const Layout layout : {Layout::plain, Layout::channels_last}) expect_computes(spec, layout, {x, w, residual}, {y}, 2e-3);
   const auto half = device().measure(spec, Layout::any);
   ASSERT_TRUE(half) << half.error().text();
-  EXPECT_GT(half->median.value, 0);
+  EXPECT_GT(half->median.count(), 0);
 }
 
 }  // namespace

@@ -37,8 +37,8 @@ TEST(GpuDevice, TimesTheQuickestWay) {
   GpuDevice device(gpu);
   const auto cost = device.measure(product(), Layout::plain);
   ASSERT_TRUE(cost) << cost.error().text();
-  EXPECT_EQ(cost->median.value, 2000) << "of 3000, 2000 and 2000 the first that is least";
-  EXPECT_EQ(cost->spread.value, 0);
+  EXPECT_EQ(cost->median.count(), 2000) << "of 3000, 2000 and 2000 the first that is least";
+  EXPECT_EQ(cost->spread.count(), 0);
   EXPECT_EQ(cost->samples, 5);
   EXPECT_EQ(cost->outliers, 0);
   EXPECT_EQ(cost->repeats, 100) << "20 launches in each recorded graph";
@@ -110,7 +110,7 @@ TEST(GpuDevice, ThatIsLostRefusesKernelsThatAreTriedAgainLater) {
   GpuDevice device(lost);
   Database database = Database::open("", device.info());
   KernelCosts costs(device, database);
-  EXPECT_EQ(costs.of(product(), Layout::plain).refusal, "the GPU is lost");
+  EXPECT_EQ(costs.of(product(), Layout::plain).ran.reason, "the GPU is lost");
   EXPECT_EQ(database.size(), 0U);
 }
 
@@ -123,11 +123,11 @@ TEST(GpuDevice, CountsWhatCouldNotBeTimedAndGoesOn) {
   KernelSpec unknown = product();
   unknown.family = ops::KernelFamily::other;
   unknown.function = {.unknown = "abacus"};
-  EXPECT_NE(costs.of(unknown, Layout::plain).refusal, "");
-  EXPECT_NE(costs.of(product(), Layout::plain).refusal, "");
+  EXPECT_NE(costs.of(unknown, Layout::plain).ran.reason, "");
+  EXPECT_NE(costs.of(product(), Layout::plain).ran.reason, "");
   gpu.memory = std::size_t{1} << 30U;
   const KernelSpec other = ops::made_kernel("matmul", "", {tensor({4, 8}), tensor({8, 4})}, {tensor({4, 4})});
-  EXPECT_EQ(costs.of(other, Layout::plain).refusal, "");
+  EXPECT_EQ(costs.of(other, Layout::plain).ran.reason, "");
   EXPECT_EQ(costs.statistics().measured, 3U);
   EXPECT_EQ(costs.statistics().refused, 2U);
   EXPECT_EQ(costs.statistics().failed, 1U);
@@ -140,14 +140,14 @@ TEST(GpuDevice, TimesAtALowerClockAreProvisional) {
   gpu.cycle_time = 0.5;
   GpuDevice device(gpu);
   EXPECT_EQ(device.info().control, "cycle");
-  EXPECT_EQ(device.measure(product(), Layout::plain)->disturbance, 0);
+  EXPECT_EQ(device.measure(product(), Layout::plain)->interference, 0);
   gpu.cycle_time = 0.75;
-  EXPECT_NEAR(device.measure(product(), Layout::plain)->disturbance, 0.5, 1e-9);
-  EXPECT_EQ(device.fastest_control().value, 0.5);
+  EXPECT_NEAR(device.measure(product(), Layout::plain)->interference, 0.5, 1e-9);
+  EXPECT_EQ(device.fastest_control().count(), 0.5);
   // As a database tells of an earlier run.
   GpuDevice later(gpu);
   later.know_fastest_control(Nanoseconds{0.6});
-  EXPECT_NEAR(later.measure(product(), Layout::plain)->disturbance, 0.25, 1e-9);
+  EXPECT_NEAR(later.measure(product(), Layout::plain)->interference, 0.25, 1e-9);
 }
 
 TEST(GpuDevice, TimesKernelsOnValuesThatAreNotZero) {

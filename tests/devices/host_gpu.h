@@ -73,7 +73,7 @@ class HostGpu final : public cost::gpu::Gpu {
     return {};
   }
   std::size_t peak_bytes() const override { return peak_; }
-  cost::Nanoseconds cycle() override { return cost::Nanoseconds{cycle_time}; }
+  Nanoseconds cycle() override { return Nanoseconds{cycle_time}; }
 
   Result<std::unique_ptr<cost::gpu::Recorded>> record(std::span<const cost::gpu::Launch> launches) override {
     auto recorded = std::make_unique<HostRecorded>();
@@ -82,7 +82,7 @@ class HostGpu final : public cost::gpu::Gpu {
     return std::unique_ptr<cost::gpu::Recorded>(std::move(recorded));
   }
   // A clock of its own: what each way says that it takes.
-  Result<cost::Nanoseconds> run(cost::gpu::Recorded& recorded, int repeats) override {
+  Result<Nanoseconds> run(cost::gpu::Recorded& recorded, int repeats) override {
     ++runs;
     if (lost_after > 0 && runs > lost_after) return fail(ErrorCode::io, "the GPU is lost");
     double time = 0;
@@ -96,7 +96,7 @@ class HostGpu final : public cost::gpu::Gpu {
         time += ready.nanoseconds();
       }
     }
-    return cost::Nanoseconds{time / repeats};
+    return Nanoseconds{time / repeats};
   }
 
   std::size_t memory = std::size_t{1} << 30U;

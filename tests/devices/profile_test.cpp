@@ -28,8 +28,8 @@ std::string error_of_lines(const std::string& lines) {
 std::string matmul(int m, int k, int n) {
   return fmt::format("matmul(float32[{0},{1}], const float32[{1},{2}]) -> float32[{0},{2}]", m, k, n);
 }
-std::string kernel_line(double time, const std::string& kernel, double disturbance = 0) {
-  return fmt::format("kernel plain plain plain {} 1 30 {} 1 {}\n", time, disturbance, kernel);
+std::string kernel_line(double time, const std::string& kernel, double interference = 0) {
+  return fmt::format("kernel plain plain plain {} 1 30 {} 1 {}\n", time, interference, kernel);
 }
 // Products that take 300 ns, and 1 ns for 4 operations.
 double true_time(int m, int k, int n) { return 300 + 0.5 * m * k * n; }
@@ -124,7 +124,7 @@ TEST(Profile, MangledIsAProfileOrAnErrorOfALine) {
   EXPECT_GT(accepted, 300U);
 }
 
-TEST(Profile, OfOneDeviceAreMergedAndTheLessDisturbedMeasurementStays) {
+TEST(Profile, OfOneDeviceAreMergedAndTheMeasurementWithLessInterferenceStays) {
   Profile a = read_lines(kernel_line(1, matmul(1, 2, 3)) + kernel_line(9, matmul(1, 2, 4), 0.5) + kernel_line(5, matmul(1, 2, 5))).value();
   const Profile b = read_lines(kernel_line(7, matmul(1, 2, 3)) + kernel_line(2, matmul(1, 2, 4)) + kernel_line(3, matmul(1, 2, 6))).value();
   EXPECT_EQ(merge(a, b).value(), 2U);
@@ -142,7 +142,7 @@ TEST(Profile, IsPruned) {
   const std::string refused = "refused plain sort(float32[4]) -> float32[4]\tno kernel\n";
   Profile profile = read_lines(good + kernel_line(9, matmul(1, 2, 4), 0.5) + refused).value();
   EXPECT_EQ(prune(profile, {}), 0U);
-  EXPECT_EQ(prune(profile, {.disturbed = true}), 1U);
+  EXPECT_EQ(prune(profile, {.with_interference = true}), 1U);
   EXPECT_EQ(to_text(profile), to_text(read_lines(good + refused).value()));
   EXPECT_EQ(prune(profile, {.only = "matmul("}), 1U);
   EXPECT_EQ(to_text(profile), to_text(read_lines(good).value()));
@@ -170,7 +170,7 @@ TEST(Calibration, FollowsKernelsNearby) {
   // Products over 64 take twice as long as others.
   Profile profile = read_lines(products()).value();
   for (auto& [key, entry] : profile.kernels)
-    if (key.first.find(",64],") != std::string::npos) entry.cost.median.value *= 2;
+    if (key.first.find(",64],") != std::string::npos) entry.cost.median *= 2;
   const Calibration calibration(samples_of(profile));
   const auto factor = [&](int m, int k, int n) {
     const ops::KernelSpec spec = spec_of(matmul(m, k, n));
@@ -184,7 +184,7 @@ TEST(Calibration, IsJudgedOnKernelsThatItWasNotFittedOn) {
   // Times with an error of a tenth, one way or the other, and one kernel of another class.
   Profile profile = read_lines(products() + kernel_line(1, "softmax(float32[4]) -> float32[4]")).value();
   bool up = false;
-  for (auto& [key, entry] : profile.kernels) entry.cost.median.value *= (up = !up) ? 1.1 : 1 / 1.1;
+  for (auto& [key, entry] : profile.kernels) entry.cost.median *= (up = !up) ? 1.1 : 1 / 1.1;
   const std::vector<HeldOut> rows = check(profile);
   ASSERT_EQ(rows.size(), 3U);
   EXPECT_EQ(rows[0].group, "matmul float32");
@@ -219,13 +219,13 @@ TEST(ProfileDevice, AnswersWhatWasMeasuredAndModelsTheRest) {
       read_lines(products() + kernel_line(77, matmul(5, 5, 5), 0.4) + "refused plain sort(float32[4]) -> float32[4]\tno kernel\n").value());
   EXPECT_EQ(device.info().name, "profile of npu");
   const KernelCost known = device.measure(spec_of(matmul(5, 5, 5)), Layout::plain).value();
-  EXPECT_EQ(known.median.value, 77);
+  EXPECT_EQ(known.median.count(), 77);
   EXPECT_FALSE(is_provisional(known)) << "nothing can be timed again";
   EXPECT_EQ(device.measure(spec_of("sort(float32[4]) -> float32[4]"), Layout::plain).error().text(), "no kernel");
   EXPECT_EQ(device.recorded(), 2U);
   EXPECT_EQ(device.modelled(), 0U);
   const KernelCost modelled = device.measure(spec_of(matmul(17, 90, 55)), Layout::plain).value();
-  EXPECT_GT(modelled.median.value, 0.5 * true_time(17, 90, 55));
+  EXPECT_GT(modelled.median.count(), 0.5 * true_time(17, 90, 55));
   EXPECT_EQ(modelled.repeats, 0);
   EXPECT_EQ(device.modelled(), 1U);
 }
@@ -252,12 +252,12 @@ TEST(ProfileDevice, FusesWhatTheProfileHoldsFused) {
 TEST(ProfileDevice, OfARooflineAlonePricesKernelsByIt) {
   ProfileDevice device(read_lines("roofline launch 1000\nroofline bandwidth 1e9\nroofline peak float32 1e12\n").value());
   // 2 Mop in 2 us, 40 kB in 40 us; 2 Gop in 2 ms, 12 MB in 12 ms.
-  EXPECT_DOUBLE_EQ(device.measure(spec_of(matmul(100, 100, 100)), Layout::plain)->median.value, 1000 + 120000);
-  EXPECT_DOUBLE_EQ(device.measure(spec_of("pointwise/relu(float32[1000]) -> float32[1000]"), Layout::plain)->median.value, 1000 + 8000);
-  EXPECT_DOUBLE_EQ(device.measure(spec_of("copy:transpose(int64[10,10]) -> int64[10,10]"), Layout::plain)->median.value, 1000 + 1600);
+  EXPECT_DOUBLE_EQ(device.measure(spec_of(matmul(100, 100, 100)), Layout::plain)->median.count(), 1000 + 120000);
+  EXPECT_DOUBLE_EQ(device.measure(spec_of("pointwise/relu(float32[1000]) -> float32[1000]"), Layout::plain)->median.count(), 1000 + 8000);
+  EXPECT_DOUBLE_EQ(device.measure(spec_of("copy:transpose(int64[10,10]) -> int64[10,10]"), Layout::plain)->median.count(), 1000 + 1600);
   EXPECT_EQ(device.measure(spec_of("pointwise/relu(float64[10]) -> float64[10]"), Layout::plain).error().text(),
             "cannot run pointwise/relu(float64[10]) -> float64[10] here: the profile has no line 'roofline peak float64'");
-  EXPECT_EQ(device.measure(spec_of("none(float32[4]) -> float32[4]"), Layout::plain)->median.value, 0);
+  EXPECT_EQ(device.measure(spec_of("none(float32[4]) -> float32[4]"), Layout::plain)->median.count(), 0);
   EXPECT_TRUE(device.can_fuse(spec_of(matmul(1, 2, 3)), ops::made_step("relu")));
   EXPECT_FALSE(device.can_fuse(spec_of("copy:transpose(int64[10,10]) -> int64[10,10]"), ops::made_step("relu")));
 }

@@ -43,7 +43,7 @@ ops::KernelSpec kernel(const std::string& text) {
 double nanoseconds_of(RunnerDevice& device, const std::string& text) {
   const auto cost = device.measure(kernel(text), Layout::plain);
   EXPECT_TRUE(cost) << cost.error().text();
-  return cost ? cost->median.value : -1;
+  return cost ? cost->median.count() : -1;
 }
 
 TEST(RunnerDevice, SaysInWhichRuntimeItTimes) {
@@ -130,9 +130,9 @@ TEST(RunnerDevice, AKernelThatTakesForEverIsNotRemembered) {
   Database database = Database::open("", device->info());
   KernelCosts costs(*device, database);
   const DatabaseEntry& entry = costs.of(kernel(kSoftmax), Layout::plain);
-  EXPECT_EQ(entry.refusal, std::string("cannot run ") + kSoftmax + " here: it did not answer within 0.2 s");
+  EXPECT_EQ(entry.ran.reason, std::string("cannot run ") + kSoftmax + " here: it did not answer within 0.2 s");
   EXPECT_EQ(database.size(), 0U);
-  EXPECT_EQ(costs.of(kernel(kRelu), Layout::plain).refusal, "");
+  EXPECT_EQ(costs.of(kernel(kRelu), Layout::plain).ran.reason, "");
   EXPECT_EQ(database.size(), 1U);
 }
 
@@ -186,7 +186,7 @@ std::vector<std::string> operators_of(const std::string& text) {
   return result;
 }
 
-TEST(TimedModel, SpellsFunctionsAsTheGraphDoes) {
+TEST(TimedModel, WritesFunctionsAsTheGraphDoes) {
   using Names = std::vector<std::string>;
   const std::string tensor = "(float32[4,8]) -> float32[4,8]";
   EXPECT_EQ(operators_of("pointwise/gelu_erf:x;x;1.4142135;div;erf;1;add;0.5;mul;mul" + tensor),

@@ -28,8 +28,8 @@ KernelCost time_one(Machine& machine, const std::function<void()>& run, bool thr
 TEST(Timing, OfAQuietMachineIsExact) {
   Machine machine;
   const KernelCost cost = time_one(machine, [&] { machine.pass(750, 750); });
-  EXPECT_NEAR(cost.median.value, 750, 1e-6);
-  EXPECT_NEAR(cost.spread.value, 0, 1e-6);
+  EXPECT_NEAR(cost.median.count(), 750, 1e-6);
+  EXPECT_NEAR(cost.spread.count(), 0, 1e-6);
   EXPECT_GE(cost.repeats, 900'000 / 750);
 }
 
@@ -37,10 +37,10 @@ TEST(Timing, ForgetsAWhileInWhichEverythingIsSlow) {
   // A neighbour slows every launch of half the time by a third, for 400 us in turns.
   Machine machine;
   const KernelCost cost = time_one(machine, [&] {
-    const bool slow = static_cast<std::int64_t>(machine.clocks.wall.value / 400e3) % 2 == 0;
+    const bool slow = static_cast<std::int64_t>(machine.clocks.wall.count() / 400e3) % 2 == 0;
     machine.pass(slow ? 1333 : 1000, slow ? 1333 : 1000);
   });
-  EXPECT_NEAR(cost.median.value, 1000, 1);
+  EXPECT_NEAR(cost.median.count(), 1000, 1);
 }
 
 TEST(Timing, DoesNotCountSamplesInWhichTheThreadWaited) {
@@ -54,7 +54,7 @@ TEST(Timing, DoesNotCountSamplesInWhichTheThreadWaited) {
     const double own = cold-- > 0 ? 2000 : 1000;
     machine.pass(own, own + (lost ? 1e6 : 0));
   });
-  EXPECT_NEAR(cost.median.value, 1000, 1);
+  EXPECT_NEAR(cost.median.count(), 1000, 1);
 }
 
 TEST(Timing, CountsOutliersAndLeavesThemOut) {
@@ -67,7 +67,7 @@ TEST(Timing, CountsOutliersAndLeavesThemOut) {
     if (interrupted || late) ++slow;
     machine.pass(late ? 90e3 : 30e3, (late ? 90e3 : 30e3) + (interrupted ? 1e6 : 0));
   });
-  EXPECT_NEAR(cost.median.value, 30e3, 1);
+  EXPECT_NEAR(cost.median.count(), 30e3, 1);
   EXPECT_EQ(cost.samples, cost.repeats);  // of one launch each
   EXPECT_GT(cost.outliers, 0);
   EXPECT_LE(cost.outliers, slow);
@@ -77,21 +77,21 @@ TEST(Timing, CountsOutliersAndLeavesThemOut) {
 TEST(Timing, CountsCpuTimeOrTheWallAsItIsTold) {
   Machine machine;
   const auto waits = [&] { machine.pass(1000, 3000); };  // half-used cores: no sample is whole, so all count
-  EXPECT_NEAR(time_one(machine, waits, true).median.value, 1000, 1e-6);
-  EXPECT_NEAR(time_one(machine, waits, false).median.value, 3000, 1e-6);
+  EXPECT_NEAR(time_one(machine, waits, true).median.count(), 1000, 1e-6);
+  EXPECT_NEAR(time_one(machine, waits, false).median.count(), 3000, 1e-6);
 }
 
-TEST(Timing, FunctionsThatTakeTurnsAreDisturbedAlike) {
+TEST(Timing, FunctionsThatTakeTurnsMeetTheSameInterference) {
   // The machine slows down for good while it is used: one after the other, the second function would look slower.
   Machine machine;
   const auto launch = [&](double time) {
-    const double now = time * (1 + machine.clocks.wall.value / 20e6);
+    const double now = time * (1 + machine.clocks.wall.count() / 20e6);
     machine.pass(now, now);
   };
   const std::vector<std::function<void()>> runs = {[&] { launch(1050); }, [&] { launch(1000); }};
   const std::vector<KernelCost> costs = time_in_turns(runs, {}, true, machine.reader());
-  EXPECT_LT(costs[1].median.value, costs[0].median.value);
-  EXPECT_LT(costs[0].median.value, 1100);
+  EXPECT_LT(costs[1].median.count(), costs[0].median.count());
+  EXPECT_LT(costs[0].median.count(), 1100);
 }
 
 TEST(Timing, EndsWhereNothingIsEverStable) {
@@ -101,7 +101,7 @@ TEST(Timing, EndsWhereNothingIsEverStable) {
     const double time = std::pow(10.0, std::uniform_real_distribution<double>(2, 6)(random));
     machine.pass(time, time);
   });
-  EXPECT_GT(cost.median.value, 0);
+  EXPECT_GT(cost.median.count(), 0);
   EXPECT_GT(cost.repeats, 0);
 }
 

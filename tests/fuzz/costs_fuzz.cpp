@@ -37,13 +37,13 @@ void expect_costs(const cost::Database& database) {
   database.for_each([&](const cost::DatabaseKey& key, const cost::DatabaseEntry& entry) {
     ++count;
     expect(database.find(key) == &entry, "an entry is found by its key");
-    expect(entry.cost.median.value >= 0 && std::isfinite(entry.cost.median.value), "a time is a number that is not negative");
-    expect(entry.cost.spread.value >= 0 && std::isfinite(entry.cost.spread.value), "a spread is a number that is not negative");
-    expect(entry.cost.disturbance >= 0 && std::isfinite(entry.cost.disturbance), "a disturbance is a number that is not negative");
+    expect(entry.cost.median.count() >= 0 && std::isfinite(entry.cost.median.count()), "a time is a number that is not negative");
+    expect(entry.cost.spread.count() >= 0 && std::isfinite(entry.cost.spread.count()), "a spread is a number that is not negative");
+    expect(entry.cost.interference >= 0 && std::isfinite(entry.cost.interference), "interference is a number that is not negative");
     expect(entry.cost.repeats >= 0 && entry.attempts >= 1, "counts are not negative");
   });
   expect(count == database.size(), "a database visits as many entries as it has");
-  expect(database.fastest_control().value >= 0 && std::isfinite(database.fastest_control().value), "a control takes a time");
+  expect(database.fastest_control().count() >= 0 && std::isfinite(database.fastest_control().count()), "a control takes a time");
   const std::string text = to_text(cost::profile::profile_of(database, device()));
   const auto read = cost::profile::parse_profile(text, "exported");
   if (!read) std::fprintf(stderr, "%s\n%s\n", text.c_str(), read.error().text().c_str());
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     cost::Database database = cost::Database::open(path, device(), warn);
     expect_costs(database);
     cost::DatabaseEntry entry;
-    entry.cost.median.value = 5;
+    entry.cost.median = Nanoseconds(5);
     database.insert(key, entry);
     database.insert_control({3});
     database.flush();

@@ -20,7 +20,7 @@ constexpr std::size_t kMostKernels = 50;  // of a profile that is calibrated
 
 void expect_time(const xflow::Result<cost::KernelCost>& answer) {
   if (answer) {
-    expect(answer->median.value >= 0 && std::isfinite(answer->median.value), "a time is a number that is not negative");
+    expect(answer->median.count() >= 0 && std::isfinite(answer->median.count()), "a time is a number that is not negative");
   } else {
     xflow::fuzz::expect_message(answer.error().message);
   }

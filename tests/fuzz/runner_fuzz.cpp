@@ -91,7 +91,7 @@ void converse(runner::Runner& peer, const std::string& name, const std::string& 
                                                         {"words", eval::Tensor::of_strings({2}, {name, "b"})}};
   answered(peer.set_inputs(0, inputs));
   if (const auto times = peer.run(0, 0, 3); answered(times)) {
-    expect(times->time.value >= 0 && std::isfinite(times->time.value), "a time is a number that is not negative");
+    expect(times->time.count() >= 0 && std::isfinite(times->time.count()), "a time is a number that is not negative");
     if (times->processor)
       expect(times->processor->value >= 0 && std::isfinite(times->processor->value), "a time is a number that is not negative");
   }

@@ -1,4 +1,4 @@
-// Compositions in versions and with attributes that ONNX's backend cases (respell_test.cpp) do not have.
+// Compositions in versions and with attributes that ONNX's backend cases (reexport_test.cpp) do not have.
 #include "src/onnx/lift/composition.h"
 
 #include <gtest/gtest.h>
@@ -150,13 +150,13 @@ TEST(Compositions, ComputeWhatTheirOperatorsDo) {
     ASSERT_TRUE(model->opaque.empty()) << model->opaque[0].reason;
     const Fold fold = [](ir::ValueId) -> Result<ir::Constant> { return fail(ErrorCode::internal, "nothing to fold"); };
     LowerOptions options;
-    options.respell = true;
+    options.reexport = true;
     const auto lowered = lower(document, *model, arena, model->graph, {}, fold, options);
     ASSERT_TRUE(lowered) << lowered.error().text();
     EXPECT_EQ(lowered->kept_nodes, 0U);
-    const auto respelled = write_bytes(document, lowered->edits);
-    ASSERT_TRUE(respelled) << respelled.error().text();
-    pairs.push_back({folder.write(name + "_a.onnx", bytes), folder.write(name + "_b.onnx", *respelled), ""});
+    const auto reexported = write_bytes(document, lowered->edits);
+    ASSERT_TRUE(reexported) << reexported.error().text();
+    pairs.push_back({folder.write(name + "_a.onnx", bytes), folder.write(name + "_b.onnx", *reexported), ""});
   }
   EXPECT_EQ(testing::disagreements(pairs), "");
 }

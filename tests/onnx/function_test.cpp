@@ -68,7 +68,7 @@ TEST(OnnxFunctions, ComputeWhatOnnxsReferenceDoes) {
       ASSERT_TRUE(model->opaque.empty()) << model->opaque[0].reason;
       const Fold fold = [](ValueId) -> Result<ir::Constant> { return fail(ErrorCode::internal, "nothing to fold"); };
       LowerOptions options;
-      options.respell = true;
+      options.reexport = true;
       const auto lowered = lower(document, *model, arena, model->graph, {}, fold, options);
       ASSERT_TRUE(lowered) << lowered.error().text();
       EXPECT_EQ(lowered->kept_nodes, 0U);

@@ -46,8 +46,8 @@ std::string concat(std::vector<std::string> inputs, const std::string& output) {
   return builder.output(output).integer("axis", 0).message();
 }
 
-// The model with every operation spelled anew.
-std::string respelled(const std::string& bytes) {
+// The model with every operation exported anew.
+std::string reexported(const std::string& bytes) {
   const Document document = testing::parsed(bytes);
   ir::Arena arena;
   const auto model = lift(document, arena);
@@ -55,7 +55,7 @@ std::string respelled(const std::string& bytes) {
   EXPECT_TRUE(model->opaque.empty()) << model->opaque[0].reason;
   const Fold fold = [](ir::ValueId) -> Result<ir::Constant> { return fail(ErrorCode::internal, "nothing to fold"); };
   LowerOptions options;
-  options.respell = true;
+  options.reexport = true;
   const auto lowered = lower(document, *model, arena, model->graph, {}, fold, options);
   EXPECT_TRUE(lowered) << lowered.error().text();
   return *write_bytes(document, lowered->edits);
@@ -67,7 +67,7 @@ TEST(SymbolicSizes, OneUnknownDimensionOfAReshapeIsInferred) {
   parts.initializers = {integers("shape", {2, -1})};
   parts.nodes = {node("Reshape", "", {"x", "shape"}, {"y"})};
   parts.outputs = {dynamic_info("y", {"2", "M"})};
-  const Document written = testing::parsed(respelled(model_of_opset(parts, 17)));
+  const Document written = testing::parsed(reexported(model_of_opset(parts, 17)));
   ASSERT_EQ(written.nodes().size(), 1U);
   const std::string_view shape = written.nodes()[0].inputs[1];
   EXPECT_EQ(*onnx_io::integers(written.main().initializers[*written.find(GraphId{0}, shape)->initializer].tensor),
@@ -78,7 +78,7 @@ TEST(SymbolicSizes, SeveralUnknownDimensionsAreReadFromShapes) {
   GraphParts parts = with_shapes();
   parts.nodes.push_back(concat({"h", "n", "c"}, "t"));
   parts.nodes.push_back(node("Reshape", "", {"x", "t"}, {"y"}));
-  EXPECT_EQ(testing::node_lines(testing::parsed(respelled(model_of_opset(parts, 17)))),
+  EXPECT_EQ(testing::node_lines(testing::parsed(reexported(model_of_opset(parts, 17)))),
             "Shape x -> xflow_Shape_3\n"
             "Gather xflow_Shape_3 xflow_constant_5 -> xflow_Gather_4\n"
             "Gather xflow_Shape_3 xflow_constant_7 -> xflow_Gather_6\n"
@@ -94,7 +94,7 @@ TEST(SymbolicSizes, AreComputedAsTheModelDoes) {
   const auto add = [&](const GraphParts& parts, int opset) {
     const std::string name = "model" + std::to_string(pairs.size());
     const std::string bytes = model_of_opset(parts, opset);
-    pairs.push_back({folder.write(name + "_a.onnx", bytes), folder.write(name + "_b.onnx", respelled(bytes)), ""});
+    pairs.push_back({folder.write(name + "_a.onnx", bytes), folder.write(name + "_b.onnx", reexported(bytes)), ""});
   };
   for (const int opset : {11, 13, 17}) {
     {  // [H * N, C]

@@ -184,7 +184,7 @@ TEST(Lowering, ACompositionDownstreamStaysByteForByte) {
   }
 }
 
-TEST(Lowering, TheRestOfACompositionIsSpelled) {
+TEST(Lowering, TheRestOfACompositionIsExported) {
   GraphParts parts;
   parts.inputs = {float_info("x", {2, 4})};
   parts.initializers = {float_tensor("scale", {1, 2, 3, 4}), float_tensor("bias", {0, 0, 1, 1})};
@@ -357,15 +357,15 @@ TEST(Lowering, ADefaultOfAnInputStaysAndIsNoConstant) {
   EXPECT_EQ(model.initializers(), "w");
 }
 
-TEST(Lowering, SaysWhatCannotBeSpelled) {
+TEST(Lowering, SaysWhatCannotBeExported) {
   GraphParts parts = chain();
   const std::string bytes = WireWriter().varint(1, 8).bytes(8, WireWriter().varint(2, 6).view()).bytes(7, graph_message(parts)).take();
   Rewritten model(bytes);
   const ir::ValueId sum = model.op("add", {model.value("a"), model.value("a")});
   model.replace("b", sum);
   EXPECT_EQ(model.error(), "no ONNX operator of opset 6 for add");
-  EXPECT_EQ(can_spell(model.arena(), sum.node, 6).error().text(), "no ONNX operator of opset 6 for add");
-  EXPECT_TRUE(can_spell(model.arena(), sum.node, 7));
+  EXPECT_EQ(can_export(model.arena(), sum.node, 6).error().text(), "no ONNX operator of opset 6 for add");
+  EXPECT_TRUE(can_export(model.arena(), sum.node, 7));
 }
 
 TEST(Lowering, AnUnchangedModelHasNoEdits) {

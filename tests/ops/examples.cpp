@@ -31,7 +31,7 @@ ir::Poly parse_dimension(ir::Symbols& symbols, std::string_view text) {
   return product;
 }
 
-std::string show(const Spelled::AttributeValue& value) {
+std::string show(const Exported::AttributeValue& value) {
   struct Show {
     std::string operator()(std::int64_t v) const { return std::to_string(v); }
     std::string operator()(float v) const { return fmt::format("{}", v); }
@@ -46,22 +46,22 @@ std::string show(const Spelled::AttributeValue& value) {
   return std::visit(Show{}, value);
 }
 
-// The node that a spelling wrote, as a reader sees it.
-FakeOnnxNode as_node(ir::Arena& arena, const ir::Node& node, const Spelled& spelled, std::string_view type, int opset,
+// The node that a mapping wrote, as a reader sees it.
+FakeOnnxNode as_node(ir::Arena& arena, const ir::Node& node, const Exported& exported, std::string_view type, int opset,
                      std::string_view domain) {
   FakeOnnxNode fake(arena.symbols(), std::string(type), opset, std::string(domain));
-  for (const Spelled::Input& input : spelled.inputs) {
-    if (const auto* operand = std::get_if<Spelled::OperandInput>(&input)) {
+  for (const Exported::Input& input : exported.inputs) {
+    if (const auto* operand = std::get_if<Exported::OperandInput>(&input)) {
       fake.input(arena.type(node.operands[static_cast<std::size_t>(operand->operand)]));
-    } else if (const auto* integers = std::get_if<Spelled::IntegersInput>(&input)) {
+    } else if (const auto* integers = std::get_if<Exported::IntegersInput>(&input)) {
       fake.input(integers->values, integers->scalar);
-    } else if (const auto* constant = std::get_if<Spelled::ConstantInput>(&input)) {
+    } else if (const auto* constant = std::get_if<Exported::ConstantInput>(&input)) {
       fake.input(constant->constant);
     } else {
       fake.absent();
     }
   }
-  for (const auto& [name, value] : spelled.attributes) fake.attribute(name, value);
+  for (const auto& [name, value] : exported.attributes) fake.attribute(name, value);
   return fake.outputs(node.outputs.size());
 }
 
@@ -150,9 +150,9 @@ void expect_golden(const std::string& file, const std::vector<Example>& examples
 std::vector<Row> rows_for(std::string_view domain, std::string_view type, int opset) {
   std::vector<Row> rows;
   for (std::size_t k = 0; k < all_operators().size(); ++k) {
-    for (const Spelling& spelling : all_operators()[k].spellings()) {
-      if (spelling.domain == domain && spelling.type == type && spelling.since <= opset && opset <= spelling.until) {
-        rows.push_back({static_cast<ir::OperatorId>(k), spelling});
+    for (const OnnxMapping& mapping : all_operators()[k].onnx_mappings()) {
+      if (mapping.domain == domain && mapping.type == type && mapping.since <= opset && opset <= mapping.until) {
+        rows.push_back({static_cast<ir::OperatorId>(k), mapping});
       }
     }
   }
@@ -164,8 +164,8 @@ Result<ir::NodeId> lift(ir::Arena& arena, const FakeOnnxNode& node, const std::v
   if (rows.empty()) return fail(ErrorCode::unsupported, "no row reads this node");
   Error last;
   for (const Row& row : rows) {
-    if (row.spelling.lift == nullptr) continue;
-    auto lifted = row.spelling.lift(node);
+    if (row.mapping.lift == nullptr) continue;
+    auto lifted = row.mapping.lift(node);
     if (!lifted) {
       last = lifted.error();
       continue;
@@ -195,31 +195,31 @@ std::string lifted(const FakeOnnxNode& node, ir::Arena& arena) {
   return fmt::format("{}({}){}", get(result.op).signature.name, operands, attributes.empty() ? "" : " {" + attributes + "}");
 }
 
-std::string spelled(const Example& example, std::string_view type, int opset) {
+std::string exported(const Example& example, std::string_view type, int opset) {
   ir::Arena arena;
   const auto id = make_node(arena, example);
   if (!id) return id.error().text();
   const ir::Node& node = arena.node(*id);
   const std::vector<ir::TensorType> types = operand_types(arena, node);
   for (const Row& row : rows_for("", type, opset)) {
-    if (row.op != node.op || row.spelling.spell == nullptr) continue;
-    const auto spelled = row.spelling.spell(Operation{types, node.attributes, node.outputs}, opset);
-    if (!spelled) return spelled.error().text();
+    if (row.op != node.op || row.mapping.to_onnx == nullptr) continue;
+    const auto exported = row.mapping.to_onnx(Operation{types, node.attributes, node.outputs}, opset);
+    if (!exported) return exported.error().text();
     std::string inputs;
-    for (const Spelled::Input& input : spelled->inputs) {
+    for (const Exported::Input& input : exported->inputs) {
       inputs += inputs.empty() ? "" : ", ";
-      if (const auto* operand = std::get_if<Spelled::OperandInput>(&input)) {
+      if (const auto* operand = std::get_if<Exported::OperandInput>(&input)) {
         inputs += fmt::format("%{}", operand->operand);
-      } else if (const auto* integers = std::get_if<Spelled::IntegersInput>(&input)) {
+      } else if (const auto* integers = std::get_if<Exported::IntegersInput>(&input)) {
         inputs += arena.symbols().to_string(integers->values);
-      } else if (const auto* constant = std::get_if<Spelled::ConstantInput>(&input)) {
+      } else if (const auto* constant = std::get_if<Exported::ConstantInput>(&input)) {
         inputs += show(constant->constant);
       } else {
         inputs += "absent";
       }
     }
     std::string attributes;
-    for (const auto& [name, value] : spelled->attributes) {
+    for (const auto& [name, value] : exported->attributes) {
       attributes += fmt::format("{}{}: {}", attributes.empty() ? "" : ", ", name, show(value));
     }
     return fmt::format("{}({}){}", type, inputs, attributes.empty() ? "" : " {" + attributes + "}");
@@ -235,19 +235,19 @@ void expect_round_trips(const Example& example) {
   const ir::Node& node = arena.node(*id);
   const std::vector<ir::TensorType> types = operand_types(arena, node);
   int written = 0;
-  for (const Spelling& row : get(node.op).spellings()) {
-    if (row.spell == nullptr) continue;
+  for (const OnnxMapping& row : get(node.op).onnx_mappings()) {
+    if (row.to_onnx == nullptr) continue;
     for (int opset = row.since; opset <= std::min(row.until, kNewestOpset); ++opset) {
-      const auto spelled = row.spell(Operation{types, node.attributes, node.outputs}, opset);
-      if (!spelled) {
-        EXPECT_EQ(spelled.error().code, ErrorCode::unsupported) << spelled.error().text();
+      const auto exported = row.export_node(Operation{types, node.attributes, node.outputs}, opset);
+      if (!exported) {
+        EXPECT_EQ(exported.error().code, ErrorCode::unsupported) << exported.error().text();
         continue;
       }
       ++written;
-      const FakeOnnxNode fake = as_node(arena, node, *spelled, row.type, opset, row.domain);
+      const FakeOnnxNode fake = as_node(arena, node, *exported, row.type, opset, row.domain);
       std::vector<ir::ValueId> inputs;
-      for (const Spelled::Input& input : spelled->inputs) {
-        const auto* operand = std::get_if<Spelled::OperandInput>(&input);
+      for (const Exported::Input& input : exported->inputs) {
+        const auto* operand = std::get_if<Exported::OperandInput>(&input);
         inputs.push_back(operand != nullptr ? node.operands[static_cast<std::size_t>(operand->operand)] : arena.absent());
       }
       const auto again = lift(arena, fake, inputs);

@@ -34,14 +34,14 @@ std::string describe(const Example& example);
 // Compares all examples' descriptions with tests/ops/FILE; with XFLOW_RENEW_GOLDENS set in the environment, writes the file instead.
 void expect_golden(const std::string& file, const std::vector<Example>& examples);
 
-// For every row and opset of the operator's spellings that can write the example: writes it, reads it, and expects the same node.
+// For every row and opset of the operator's ONNX mappings that can write the example: writes it, reads it, and expects the same node.
 // Expects at least one row to do it.
 void expect_round_trips(const Example& example);
 
 // The one row of the registry that reads (domain, type, opset), and its operator.
 struct Row {
   ir::OperatorId op;
-  Spelling spelling;
+  OnnxMapping mapping;
 };
 std::vector<Row> rows_for(std::string_view domain, std::string_view type, int opset);
 
@@ -50,6 +50,6 @@ Result<ir::NodeId> lift(ir::Arena& arena, const FakeOnnxNode& node, const std::v
 // Lifts a node on fresh inputs and prints it: "clip(float32[N]) {max: 6, min: 0}", or the error.
 std::string lifted(const FakeOnnxNode& node, ir::Arena& arena);
 // Prints how the example is written as `type` in `opset`: "Clip(%0, float32[] 0) {alpha: 1}", or the error.
-std::string spelled(const Example& example, std::string_view type, int opset);
+std::string exported(const Example& example, std::string_view type, int opset);
 
 }  // namespace xflow::ops

@@ -1,4 +1,4 @@
-// An ONNX node made by hand, for tests of spellings.
+// An ONNX node made by hand, for tests of ONNX mappings.
 #pragma once
 
 #include <cassert>
@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "src/ops/onnx_mapping.h"
 #include "src/ops/operator.h"
-#include "src/ops/spelling.h"
 
 namespace xflow::ops {
 
@@ -31,7 +31,7 @@ class FakeOnnxNode : public OnnxNode {
   FakeOnnxNode& input(ir::Constant constant) {
     return add(Input{ir::TensorType{constant.data_type, true, ir::polys(constant.dims)}, std::nullopt, std::move(constant)});
   }
-  FakeOnnxNode& attribute(std::string name, Spelled::AttributeValue value) {
+  FakeOnnxNode& attribute(std::string name, Exported::AttributeValue value) {
     attributes_[std::move(name)] = std::move(value);
     return *this;
   }
@@ -114,7 +114,7 @@ class FakeOnnxNode : public OnnxNode {
   std::string domain_;
   int opset_;
   std::vector<std::optional<Input>> inputs_;
-  std::map<std::string, Spelled::AttributeValue> attributes_;
+  std::map<std::string, Exported::AttributeValue> attributes_;
   std::size_t output_count_ = 1;
 };
 

@@ -19,7 +19,7 @@ struct Complete {
   static Result<std::vector<ir::TensorType>> type(Typing& typing, const Operation& operation);
   static FloatEffect float_effect();
   static Expr semantics(Builder& builder, const Operation& operation, int output, std::span<const ir::Poly> index);
-  static std::vector<Spelling> spellings();
+  static std::vector<OnnxMapping> onnx_mappings();
   static Result<KernelSpec> kernel(const Operation& operation);
 };
 struct WithoutSignature : Complete {
@@ -34,8 +34,8 @@ struct WithoutFloatEffect : Complete {
 struct WithoutMeaning : Complete {
   static Expr semantics(Builder& builder, const Operation& operation, int output, std::span<const ir::Poly> index) = delete;
 };
-struct WithoutSpellings : Complete {
-  static std::vector<Spelling> spellings() = delete;
+struct WithoutFunctionGraphs : Complete {
+  static std::vector<OnnxMapping> onnx_mappings() = delete;
 };
 struct WithoutKernel : Complete {
   static Result<KernelSpec> kernel(const Operation& operation) = delete;
@@ -53,7 +53,7 @@ static_assert(!IsDefined<WithoutType>);
 static_assert(!IsDefined<WithoutFloatEffect>);
 static_assert(!IsDefined<WithEffectOfAnotherType>);
 static_assert(!IsDefined<WithoutMeaning>);
-static_assert(!IsDefined<WithoutSpellings>);
+static_assert(!IsDefined<WithoutFunctionGraphs>);
 static_assert(!IsDefined<WithoutKernel>);
 
 TEST(Registry, IsInTheOrderOfNames) {
@@ -81,9 +81,9 @@ TEST(Registry, ListsOperatorsAlphabetically) {
 }
 
 // A row of an operator is the only one of that operator for its ONNX operator and opset.
-TEST(Spellings, DoNotOverlap) {
+TEST(OnnxMappings, DoNotOverlap) {
   for (const Operator& op : all_operators()) {
-    const std::vector<Spelling> rows = op.spellings();
+    const std::vector<OnnxMapping> rows = op.onnx_mappings();
     for (std::size_t i = 0; i < rows.size(); ++i) {
       EXPECT_LE(rows[i].since, rows[i].until) << rows[i].type;
       for (std::size_t j = i + 1; j < rows.size(); ++j) {

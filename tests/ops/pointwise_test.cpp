@@ -104,20 +104,20 @@ TEST(Pointwise, AnIntegerIsARealAttribute) {
 }
 
 TEST(Pointwise, IsWrittenOnlyForTypesThatTheOpsetHas) {
-  EXPECT_EQ(spelled({"add", {"int8[2]", "int8[2]"}, {}}, "Add", 13), "cannot be spelled for int8 in this opset");
-  EXPECT_EQ(spelled({"add", {"int8[2]", "int8[2]"}, {}}, "Add", 14), "Add(%0, %1)");
-  EXPECT_EQ(spelled({"relu", {"bfloat16[2]"}, {}}, "Relu", 12), "cannot be spelled for bfloat16 in this opset");
-  EXPECT_EQ(spelled({"relu", {"bfloat16[2]"}, {}}, "Relu", 13), "Relu(%0)");
-  EXPECT_EQ(spelled({"pow", {"float32[2]", "int64[2]"}, {}}, "Pow", 11), "cannot be spelled with two element types in this opset");
+  EXPECT_EQ(exported({"add", {"int8[2]", "int8[2]"}, {}}, "Add", 13), "cannot be exported for int8 in this opset");
+  EXPECT_EQ(exported({"add", {"int8[2]", "int8[2]"}, {}}, "Add", 14), "Add(%0, %1)");
+  EXPECT_EQ(exported({"relu", {"bfloat16[2]"}, {}}, "Relu", 12), "cannot be exported for bfloat16 in this opset");
+  EXPECT_EQ(exported({"relu", {"bfloat16[2]"}, {}}, "Relu", 13), "Relu(%0)");
+  EXPECT_EQ(exported({"pow", {"float32[2]", "int64[2]"}, {}}, "Pow", 11), "cannot be exported with two element types in this opset");
 }
 
 TEST(Clip, HasBoundsAsAttributesThenAsInputs) {
   const Example relu6{"clip", {"float32[2]"}, {{"min", ir::Real(0)}, {"max", ir::Real(6)}}};
-  EXPECT_EQ(spelled(relu6, "Clip", 10), "Clip(%0) {min: 0, max: 6}");
-  EXPECT_EQ(spelled(relu6, "Clip", 11), "Clip(%0, float32[] 0, float32[] 6)");
-  EXPECT_EQ(spelled({"clip", {"float32[2]"}, {{"max", ir::Real(6)}}}, "Clip", 13), "Clip(%0, absent, float32[] 6)");
-  EXPECT_EQ(spelled({"clip", {"float32[2]"}, {{"min", ir::Real(0)}}}, "Clip", 13), "Clip(%0, float32[] 0)");
-  EXPECT_EQ(spelled({"clip", {"int32[2]"}, {{"min", rational(1, 2)}}}, "Clip", 13), "cannot spell a fraction as the bound of integers");
+  EXPECT_EQ(exported(relu6, "Clip", 10), "Clip(%0) {min: 0, max: 6}");
+  EXPECT_EQ(exported(relu6, "Clip", 11), "Clip(%0, float32[] 0, float32[] 6)");
+  EXPECT_EQ(exported({"clip", {"float32[2]"}, {{"max", ir::Real(6)}}}, "Clip", 13), "Clip(%0, absent, float32[] 6)");
+  EXPECT_EQ(exported({"clip", {"float32[2]"}, {{"min", ir::Real(0)}}}, "Clip", 13), "Clip(%0, float32[] 0)");
+  EXPECT_EQ(exported({"clip", {"int32[2]"}, {{"min", rational(1, 2)}}}, "Clip", 13), "cannot export a fraction as the bound of integers");
 }
 
 TEST(Clip, ReadsConstantBoundsAlone) {

@@ -130,8 +130,8 @@ TEST(Conv, IsNotAnOperatorWithBias) {
 TEST(Conv, IsNotWrittenWithSymbolicPads) {
   ir::Arena arena;
   const ir::Poly pad(arena.symbols().named(ir::SymbolKind::parameter, "p"));
-  EXPECT_EQ(spelled({"conv", {"float32[1, 3, 9]", "float32[4, 3, 4]"}, {{"pads", std::vector<ir::Poly>{pad, pad}}}}, "Conv", 11),
-            "cannot spell a symbolic 'pads'");
+  EXPECT_EQ(exported({"conv", {"float32[1, 3, 9]", "float32[4, 3, 4]"}, {{"pads", std::vector<ir::Poly>{pad, pad}}}}, "Conv", 11),
+            "cannot export a symbolic 'pads'");
 }
 
 TEST(ConvTranspose, HasTheShapesOfOnnx) {
@@ -168,7 +168,7 @@ TEST(ConvTranspose, ResolvesOutputShapeAndAutoPad) {
 TEST(ConvTranspose, IsNotWrittenWithMoreOutputPaddingThanOnnxHas) {
   const Example example{
       "conv_transpose", {"float32[1, 1, 3]", "float32[1, 2, 1]"}, {{"strides", list({2})}, {"output_padding", list({2})}}};
-  EXPECT_EQ(spelled(example, "ConvTranspose", 11), "output_padding must be less than the stride or the dilation");
+  EXPECT_EQ(exported(example, "ConvTranspose", 11), "output_padding must be less than the stride or the dilation");
 }
 
 TEST(MaxPool, RoundsTheNumberOfWindows) {
@@ -199,11 +199,11 @@ TEST(Pools, AreReadWhereTheyHaveOneMeaning) {
 
 TEST(Pools, AreWrittenWithAttributesThatTheOpsetHas) {
   const Example dilated{"max_pool", {"float32[1, 2, 8]"}, pool({2}, {{"dilations", list({2})}})};
-  EXPECT_EQ(spelled(dilated, "MaxPool", 9), "MaxPool has no dilations in this opset");
-  EXPECT_EQ(spelled(dilated, "MaxPool", 10), "MaxPool(%0) {kernel_shape: [2], strides: [1], pads: [0, 0], dilations: [2]}");
+  EXPECT_EQ(exported(dilated, "MaxPool", 9), "MaxPool has no dilations in this opset");
+  EXPECT_EQ(exported(dilated, "MaxPool", 10), "MaxPool(%0) {kernel_shape: [2], strides: [1], pads: [0, 0], dilations: [2]}");
   const Example average{"average_pool", {"float32[1, 2, 8]"}, pool({2}, {{"dilations", list({2})}})};
-  EXPECT_EQ(spelled(average, "AveragePool", 18), "AveragePool has no dilations in this opset");
-  EXPECT_EQ(spelled(average, "AveragePool", 19), "AveragePool(%0) {kernel_shape: [2], strides: [1], pads: [0, 0], dilations: [2]}");
+  EXPECT_EQ(exported(average, "AveragePool", 18), "AveragePool has no dilations in this opset");
+  EXPECT_EQ(exported(average, "AveragePool", 19), "AveragePool(%0) {kernel_shape: [2], strides: [1], pads: [0, 0], dilations: [2]}");
 }
 
 TEST(Window, HasKernelsWithTheirAttributes) {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "src/cost/cover.h"
-#include "src/cost/live_cost.h"
+#include "src/cost/incremental_cost.h"
 #include "src/ops/operator.h"
 #include "src/optimizer/load_rules.h"
 #include "src/optimizer/remeasured_search.h"
@@ -34,7 +34,7 @@ class NoisyCosts : public ::testing::Test {
   }
   ValueId number(double value) { return arena.constant(ir::make_constant(ir::DataType::float32, {}, std::vector<double>{value}).value()); }
 
-  // Two blocks of convolution, batch normalisation and a hard swish spelled out, and the sum of both.
+  // Two blocks of convolution, batch normalisation and a hard swish exported out, and the sum of both.
   ir::Graph network() {
     ValueId value = arena.input(ir::TensorType{ir::DataType::float32, true, ir::polys(std::vector<std::int64_t>{1, 3, 32, 32})}, 0);
     std::vector<ValueId> blocks;
@@ -89,11 +89,11 @@ TEST_F(NoisyCosts, KeepNoBatchNormalisationThatFoldsIntoItsConvolution) {
     search::RuleRewriter rewriter(*rules, rules::MatchOptions{});
     search::Options options;
     options.max_states = 200;
-    options.per_operation = cost::Nanoseconds{0.05};
+    options.per_operation = Nanoseconds{0.05};
     const auto follow = [&](const ir::WorkGraph& work) { return model.follow(work); };
     const search::Outcome outcome = search::search(arena, graph, rewriter, follow, options);
     EXPECT_EQ(scales_after_convolutions(outcome.best), 0U) << "seed " << seed;
-    predicted.insert(outcome.after.value);
+    predicted.insert(outcome.after.count());
   }
   EXPECT_EQ(predicted.size(), 24U);  // the devices differ
 }
@@ -116,7 +116,7 @@ class Spikes : public NoisyCosts {
     search::RuleRewriter rewriter(rules_, rules::MatchOptions{});
     search::Options options;
     options.max_states = states;
-    options.per_operation = cost::Nanoseconds{0.05};
+    options.per_operation = Nanoseconds{0.05};
     return {remeasured_search(arena, graph_, model, rewriter, options), model.statistics(), device.measured};
   }
   Searched run(std::function<double(int)> slowdowns, bool tells = true) {
@@ -141,7 +141,7 @@ TEST_F(Spikes, DuringTheFirstMeasurementOfAKernelDoNotChangeTheResult) {
     const Searched run = this->run(spike(kernel));
     EXPECT_EQ(run.outcome.best, quiet.outcome.best) << "spike at measurement " << kernel;
     EXPECT_EQ(run.outcome.after, quiet.outcome.after);
-    EXPECT_EQ(run.kernels.disturbed, 1U);
+    EXPECT_EQ(run.kernels.with_interference, 1U);
     EXPECT_EQ(run.kernels.again, 1U);
     EXPECT_EQ(run.kernels.provisional, 0U);
     // A device that does not notice is deceived, at some kernel at least.

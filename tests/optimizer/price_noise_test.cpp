@@ -20,7 +20,7 @@ TEST(PriceNoise, IsOnePercentAtLeast) {
   EXPECT_DOUBLE_EQ(price_noise(predicted(1000, 900).kernels), 0.01);
 }
 
-TEST(PriceNoise, GrowsWithKernelsThatWereTimedOnADisturbedMachine) {
+TEST(PriceNoise, GrowsWithKernelsThatWereTimedUnderInterference) {
   OptimizeReport report = predicted(1000, 970);
   EXPECT_TRUE(above_noise(report, {}));
   report.kernels.provisional = 5;
@@ -35,9 +35,9 @@ TEST(PriceNoise, HidesSmallerGains) {
 }
 
 TEST(PriceNoise, CountsWhatBuiltInSimplificationsSave) {
-  std::vector<GraphMove> moves(1);
-  moves[0].gain = cost::Nanoseconds{100};
-  EXPECT_TRUE(above_noise(predicted(1000, 1000), moves));
+  std::vector<Simplification> simplifications(1);
+  simplifications[0].gain = Nanoseconds{100};
+  EXPECT_TRUE(above_noise(predicted(1000, 1000), simplifications));
 }
 
 TEST(NoSlower, IsEqualOrFasterAtEveryChoiceOfSizes) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "src/cost/cover.h"
-#include "src/cost/live_cost.h"
+#include "src/cost/incremental_cost.h"
 #include "src/ops/operator.h"
 #include "src/optimizer/load_rules.h"
 #include "src/search/rule_rewriter.h"
@@ -62,20 +62,20 @@ TEST_F(LargeGraph, EveryBlockBecomesOneConvolution) {
   const search::Outcome outcome = run(8000);
   EXPECT_EQ(operations(graph), 5U * kBlocks);
   EXPECT_LE(operations(outcome.best), 3U * kBlocks) << outcome.states;  // a convolution, at most its bias, relu
-  EXPECT_LT(outcome.after.value, 0.6 * outcome.before.value);
+  EXPECT_LT(outcome.after.count(), 0.6 * outcome.before.count());
 }
 
 TEST_F(LargeGraph, MoreBudgetIsNeverWorseAndEqualBudgetsGiveTheSame) {
   double last = 1e300;
   for (const std::uint64_t states : {1, 300, 1500, 4000}) {
     const search::Outcome outcome = run(states);
-    EXPECT_LE(outcome.after.value, last);
+    EXPECT_LE(outcome.after.count(), last);
     EXPECT_LE(outcome.states, states);
     EXPECT_EQ(outcome.stop, search::StopReason::states);
-    last = outcome.after.value;
+    last = outcome.after.count();
     const search::Outcome again = run(states);
     EXPECT_EQ(again.best, outcome.best);
-    EXPECT_EQ(again.after.value, outcome.after.value);
+    EXPECT_EQ(again.after.count(), outcome.after.count());
   }
 }
 

@@ -18,7 +18,7 @@ bool says(const OptimizeReport& report, const std::string& line) { return report
 
 TEST(Report, SaysWhatWasMeasured) {
   EXPECT_TRUE(says(report(), "kernels     12 measured in 1.2 s, 300 known")) << report().to_text();
-  EXPECT_EQ(report().to_text().find("disturbed"), std::string::npos);
+  EXPECT_EQ(report().to_text().find("with_interference"), std::string::npos);
   EXPECT_EQ(report().to_text().find("warning"), std::string::npos);
 }
 
@@ -30,25 +30,27 @@ TEST(Report, SaysHowMuchWasNotRun) {
       << partly.to_text();
 }
 
-TEST(Report, SaysHowManyKernelsWereTimedOnADisturbedMachineAndWhatBecameOfThem) {
-  OptimizeReport disturbed = report();
-  disturbed.kernels.samples = 4000;
-  disturbed.kernels.outliers = 12;
-  EXPECT_TRUE(says(disturbed, "            12 of 4000 samples were outliers (interrupted, or half as long again as the median)"))
-      << disturbed.to_text();
-  disturbed.kernels.disturbed = 7;
-  disturbed.kernels.again = 7;
-  EXPECT_TRUE(says(disturbed, "            7 of them timed on a disturbed machine, 7 of these measured again")) << disturbed.to_text();
-  EXPECT_EQ(disturbed.to_text().find("warning"), std::string::npos);
-  disturbed.kernels.provisional = 2;
-  EXPECT_TRUE(says(disturbed,
-                   "warning     the machine was disturbed while 2 of 312 kernels were timed: their times may be too long, and the next run "
-                   "measures them again"))
-      << disturbed.to_text();
-  EXPECT_NE(disturbed.to_json().find(R"("kernels": {
+TEST(Report, SaysHowManyKernelsWereTimedUnderInterferenceAndWhatBecameOfThem) {
+  OptimizeReport with_interference = report();
+  with_interference.kernels.samples = 4000;
+  with_interference.kernels.outliers = 12;
+  EXPECT_TRUE(says(with_interference, "            12 of 4000 samples were outliers (interrupted, or half as long again as the median)"))
+      << with_interference.to_text();
+  with_interference.kernels.with_interference = 7;
+  with_interference.kernels.again = 7;
+  EXPECT_TRUE(says(with_interference, "            7 of them timed under interference, 7 of these measured again"))
+      << with_interference.to_text();
+  EXPECT_EQ(with_interference.to_text().find("warning"), std::string::npos);
+  with_interference.kernels.provisional = 2;
+  EXPECT_TRUE(
+      says(with_interference,
+           "warning     something else slowed the machine while 2 of 312 kernels were timed: their times may be too long, and the next run "
+           "measures them again"))
+      << with_interference.to_text();
+  EXPECT_NE(with_interference.to_json().find(R"("kernels": {
     "measured": 12,
     "known": 300,
-    "disturbed": 7,
+    "with_interference": 7,
     "measured_again": 7,
     "provisional": 2,
     "seconds": 1.25,
@@ -62,7 +64,7 @@ TEST(Report, SaysHowManyKernelsWereTimedOnADisturbedMachineAndWhatBecameOfThem) 
     "device_bytes": 0
   })"),
             std::string::npos)
-      << disturbed.to_json();
+      << with_interference.to_json();
 }
 
 TEST(Report, SaysWhatCouldNotBeTimedAndHowMuchMemoryItTook) {

@@ -1,7 +1,7 @@
 // How much the descents of a search look at in a long chain.
 #include <gtest/gtest.h>
 
-#include "src/cost/live_cost.h"
+#include "src/cost/incremental_cost.h"
 #include "src/search/search.h"
 
 namespace xflow::search {
@@ -13,7 +13,7 @@ constexpr double kDearPrice = 100;
 constexpr double kCheapPrice = 60;
 
 // The sum of the prices of operations, kept up to date by what changes.
-class ChainCost final : public cost::LiveCost {
+class ChainCost final : public cost::IncrementalCost {
  public:
   explicit ChainCost(const ir::WorkGraph& graph) : graph_(graph) {
     for (const ir::NodeId id : graph.order()) set(id);
@@ -80,7 +80,7 @@ Outcome search_chain(std::size_t length) {
       arena, graph, rewriter, [](const ir::WorkGraph& work) { return std::make_unique<ChainCost>(work); }, options);
   EXPECT_EQ(outcome.stop, StopReason::exhausted);
   EXPECT_EQ(outcome.steps.size(), length);
-  EXPECT_EQ(outcome.after.value, kCheapPrice * static_cast<double>(length));
+  EXPECT_EQ(outcome.after.count(), kCheapPrice * static_cast<double>(length));
   return outcome;
 }
 

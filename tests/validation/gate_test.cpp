@@ -116,8 +116,8 @@ TEST(Gate, LetsAFasterCandidatePassAfterTheLeastNumberOfPairs) {
   EXPECT_NEAR(c.ratio, 0.5, 1e-9);
   EXPECT_NEAR(c.low, 0.5, 1e-9);
   EXPECT_NEAR(c.high, 0.5, 1e-9);
-  EXPECT_NEAR(c.original.value, 20e6, 1);
-  EXPECT_NEAR(c.candidate.value, 10e6, 1);
+  EXPECT_NEAR(c.original.count(), 20e6, 1);
+  EXPECT_NEAR(c.candidate.count(), 10e6, 1);
   EXPECT_NEAR(c.p_value, std::pow(0.5, 39), 1e-15);
   EXPECT_EQ(machine.renewals, 3);
   ASSERT_EQ(c.again.size(), 3U);
@@ -189,8 +189,8 @@ TEST(Gate, WantsTheCandidateFasterByOneClockAndNotSlowerByTheOther) {
   const GateTimes& processor = *both.comparisons[0].processor;
   EXPECT_NEAR(both.comparisons[0].ratio, 0.9, 1e-9);
   EXPECT_NEAR(processor.ratio, 0.8, 1e-9);
-  EXPECT_NEAR(processor.original.value, 200e6, 1);
-  EXPECT_NEAR(processor.candidate.value, 160e6, 1);
+  EXPECT_NEAR(processor.original.count(), 200e6, 1);
+  EXPECT_NEAR(processor.candidate.count(), 160e6, 1);
   EXPECT_EQ(processor.faster, 39U);
   EXPECT_EQ(processor.slower, 0U);
   EXPECT_EQ(processor.again.size(), 3U);

@@ -176,7 +176,7 @@ class Device final : public CpuDevice {
       const auto to = static_cast<Layout>(spec.find("to")->at(0));
       if (same_bytes(spec.operands[0], from, to)) return KernelCost{{}, {}, 0, from, to};
     }
-    const double seconds = kLeastLaunches * least_time(spec, layout).value / 1e9;
+    const double seconds = kLeastLaunches * least_time(spec, layout).count() / 1e9;
     if (const double left = seconds_left(); seconds > left) {
       return fail(ErrorCode::limit, fmt::format("cannot run {} here: timing it takes at least {:.2g} s, and {:.2g} s are left",
                                                 ops::to_string(spec), seconds, left));
@@ -194,7 +194,7 @@ class Device final : public CpuDevice {
     for (std::size_t k = 0; k < kernels.size(); ++k) {
       KernelCost& cost = costs[k];
       if (kernels[k]->implementation().ends_with("loop")) {
-        cost.median += Nanoseconds{kLaunchesOfARuntime * launch_time().value};
+        cost.median += Nanoseconds{kLaunchesOfARuntime * launch_time().count()};
       } else {
         cost.median += time_between_others();
       }
@@ -202,9 +202,9 @@ class Device final : public CpuDevice {
       cost.results = kernels[k]->result_layout();
       // Where the library may choose, another layout than channels last must be clearly quicker: it costs reorders.
       const double handicap = layout == Layout::any && !is_channels_last(*kernels[k]) ? kReorderShare : 1;
-      if (best != nullptr && cost.median.value * handicap >= least) continue;
+      if (best != nullptr && cost.median.count() * handicap >= least) continue;
       best = &cost;
-      least = cost.median.value * handicap;
+      least = cost.median.count() * handicap;
     }
     return *best;
   }
@@ -220,19 +220,19 @@ class Device final : public CpuDevice {
       if (is_stopped()) return {};
       known = pieces_.emplace(text, time).first;
     }
-    return Nanoseconds{known->second.value / piece->share / kFasterThanItsPiece};
+    return Nanoseconds{known->second.count() / piece->share / kFasterThanItsPiece};
   }
 
   const std::function<bool()>& stop_of_kernels() const override { return ask_; }
 
-  double disturbance() override {
+  double interference() override {
     const Nanoseconds control = control_time(options_.threads == 1);
     fastest_control_ = std::min(fastest_control_, control);
-    return control.value / fastest_control_.value - 1;
+    return control.count() / fastest_control_.count() - 1;
   }
   Nanoseconds fastest_control() const override { return fastest_control_ == kNever ? Nanoseconds{} : fastest_control_; }
   void know_fastest_control(Nanoseconds time) override {
-    if (time.value > 0) fastest_control_ = std::min(fastest_control_, time);
+    if (time.count() > 0) fastest_control_ = std::min(fastest_control_, time);
   }
 
  private:
@@ -271,7 +271,7 @@ class Device final : public CpuDevice {
   static constexpr std::size_t kOtherBytes = std::size_t{4} << 20U;
   static constexpr std::size_t kCacheLine = 64;
   static constexpr Nanoseconds kNever{1e18};
-  static constexpr double kQuiet = 1.15;  // a control this much slower than the fastest seen says that the machine is disturbed
+  static constexpr double kQuiet = 1.15;  // a control this much slower than the fastest seen says that something else runs
 
   static bool is_channels_last(const Kernel& kernel) {
     return kernel.operand_layout() == Layout::channels_last && kernel.result_layout() == Layout::channels_last;
@@ -290,11 +290,11 @@ class Device final : public CpuDevice {
   // Of several kernels those that are clearly slower at first sight.
   void drop_slow(std::vector<std::unique_ptr<Kernel>>& kernels) const {
     if (kernels.size() < 2) return;
-    const TimingOptions glance{.sample = {5e3}, .round = {}, .most = {}, .least_rounds = 4, .stop = stop_};
+    const TimingOptions glance{.sample = Nanoseconds(5e3), .round = {}, .most = {}, .least_rounds = 4, .stop = stop_};
     const std::vector<KernelCost> times = time_in_turns(runs_of(kernels), glance, options_.threads == 1);
-    const double least = std::ranges::min(times, {}, &KernelCost::median).median.value;
+    const double least = std::ranges::min(times, {}, &KernelCost::median).median.count();
     for (std::size_t k = kernels.size(); k-- > 0;) {
-      if (times[k].median.value > kClearlySlower * least) kernels.erase(kernels.begin() + static_cast<std::ptrdiff_t>(k));
+      if (times[k].median.count() > kClearlySlower * least) kernels.erase(kernels.begin() + static_cast<std::ptrdiff_t>(k));
     }
   }
 
@@ -343,7 +343,7 @@ class Device final : public CpuDevice {
       };
       const std::array<std::function<void()>, 2> functions = {walk, walk_and_run};
       const std::vector<KernelCost> costs = time_in_turns(functions, options_.timing, thread_time);
-      const double more = (costs[1].median - costs[0].median - alone).value / static_cast<double>(runs.size());
+      const double more = (costs[1].median - costs[0].median - alone).count() / static_cast<double>(runs.size());
       between_others_ = Nanoseconds{std::max(0.0, more)};
     }
     return *between_others_;
@@ -370,7 +370,7 @@ class Device final : public CpuDevice {
 
   static bool is_reference(const Kernel& kernel) { return kernel.implementation().find("ref") != std::string_view::npos; }
 
-  // Times again, a few times, while the control says that the machine is disturbed; the measurement with the fastest control counts.
+  // Times again, a few times, while the control says that something else runs; the measurement with the fastest control counts.
   std::vector<KernelCost> time_quietly(std::span<const std::unique_ptr<Kernel>> kernels, const ops::KernelSpec& spec) {
     TimingOptions timing = options_.timing;
     timing.stop = stop_;
@@ -392,9 +392,9 @@ class Device final : public CpuDevice {
         best = std::move(costs);
         best_control = control;
       }
-      if (control.value <= kQuiet * fastest_control_.value) break;
+      if (control.count() <= kQuiet * fastest_control_.count()) break;
     }
-    for (KernelCost& cost : best) cost.disturbance = best_control.value / fastest_control_.value - 1;
+    for (KernelCost& cost : best) cost.interference = best_control.count() / fastest_control_.count() - 1;
     return best;
   }
 

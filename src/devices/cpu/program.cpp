@@ -78,7 +78,7 @@ class Program::Builder {
 
   // No launch of a library can be ended, so none begins of a program that is not run in time.
   Result<void> take_time(const PlannedLaunch& launch) {
-    least_seconds_ += device_.least_time(launch.spec, requests(launch).front()).value / 1e9;
+    least_seconds_ += device_.least_time(launch.spec, requests(launch).front()).count() / 1e9;
     const double left = device_.seconds_left();
     if (least_seconds_ <= left) return {};
     return fail(ErrorCode::limit, fmt::format("a run takes at least {:.2g} s, and {:.2g} s are left", least_seconds_, left));
@@ -182,7 +182,7 @@ class Program::Builder {
     std::vector<std::function<void()>> runs;
     runs.reserve(kernels.size());
     for (const auto& kernel : kernels) runs.emplace_back([run = kernel.get()] { run->run(); });
-    const TimingOptions glance{.sample = {10e3}, .round = {}, .most = {}, .least_rounds = 5, .stop = device_.stop_of_kernels()};
+    const TimingOptions glance{.sample = Nanoseconds(10e3), .round = {}, .most = {}, .least_rounds = 5, .stop = device_.stop_of_kernels()};
     const std::vector<KernelCost> times = time_in_turns(runs, glance, device_.info().threads == 1);
     if (device_.is_stopped()) return 0;  // they say nothing then
     const auto least = std::ranges::min_element(times, {}, &KernelCost::median) - times.begin();

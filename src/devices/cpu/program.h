@@ -48,8 +48,8 @@ class Program {
   Result<void> write(ir::ValueId input, const eval::Tensor& tensor);
 
   struct Times {
-    Nanoseconds thread;  // CPU time of the calling thread
-    Nanoseconds wall;
+    Nanoseconds thread{};  // CPU time of the calling thread
+    Nanoseconds wall{};
   };
   Times run();
   // Whether the last run was ended by Device::stop_when: then outputs and times mean nothing.

@@ -11,7 +11,7 @@ namespace {
 Nanoseconds read(clockid_t clock) {
   timespec time{};
   clock_gettime(clock, &time);
-  return {static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec)};
+  return Nanoseconds(static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec));
 }
 
 // The wall clock may be ahead of the thread's by so much and the thread still count as running: reading two clocks takes a moment.
@@ -44,10 +44,10 @@ struct Timed {
 
   bool is_stable(double spread) const {
     if (rounds.size() < 2) return false;
-    std::array<double, 2> quickest = {rounds[0].median.value, rounds[1].median.value};
+    std::array<double, 2> quickest = {rounds[0].median.count(), rounds[1].median.count()};
     if (quickest[1] < quickest[0]) std::swap(quickest[0], quickest[1]);
     for (std::size_t k = 2; k < rounds.size(); ++k) {
-      const double median = rounds[k].median.value;
+      const double median = rounds[k].median.count();
       if (median < quickest[0]) {
         quickest = {median, quickest[0]};
       } else {
@@ -62,8 +62,8 @@ KernelCost summary(std::vector<Sample> samples) {
   if (std::ranges::any_of(samples, &Sample::whole)) std::erase_if(samples, [](const Sample& sample) { return !sample.whole; });
   std::ranges::sort(samples, {}, &Sample::time);
   KernelCost cost;
-  cost.median = {samples[samples.size() / 2].time};
-  cost.spread = {samples[samples.size() * 3 / 4].time - samples[samples.size() / 4].time};
+  cost.median = Nanoseconds(samples[samples.size() / 2].time);
+  cost.spread = Nanoseconds(samples[samples.size() * 3 / 4].time - samples[samples.size() / 4].time);
   return cost;
 }
 
@@ -77,8 +77,8 @@ std::vector<KernelCost> time_in_turns(std::span<const std::function<void()>> fun
     const Clocks begin = read();
     for (int k = 0; k < launches; ++k) run();
     const Clocks end = read();
-    const double thread = (end.thread - begin.thread).value;
-    const double wall = (end.wall - begin.wall).value;
+    const double thread = (end.thread - begin.thread).count();
+    const double wall = (end.wall - begin.wall).count();
     return Sample{(thread_time ? thread : wall) / launches, wall - thread <= kIdleShare * wall + kIdleLeast};
   };
   const auto is_stopped = [&] { return options.stop && options.stop(); };
@@ -88,9 +88,9 @@ std::vector<KernelCost> time_in_turns(std::span<const std::function<void()>> fun
     functions[f]();
     // The second launch finds code and data in place: from it on the number of launches a sample is chosen.
     const double once = std::max(sample_of(functions[f], 1).time, 1.0);
-    timed[f].launches = std::clamp(static_cast<int>(std::ceil(options.sample.value / once)), 1, kMostLaunches);
+    timed[f].launches = std::clamp(static_cast<int>(std::ceil(options.sample.count() / once)), 1, kMostLaunches);
   }
-  const auto enough = [&](const Timed& function) { return function.is_stable(options.spread) || function.total > options.most.value; };
+  const auto enough = [&](const Timed& function) { return function.is_stable(options.spread) || function.total > options.most.count(); };
   for (int round = 0; round < options.least_rounds || !std::ranges::all_of(timed, enough); ++round) {
     for (std::size_t f = 0; f < functions.size(); ++f) {
       Timed& function = timed[f];
@@ -100,7 +100,7 @@ std::vector<KernelCost> time_in_turns(std::span<const std::function<void()>> fun
         if (is_stopped()) return std::vector<KernelCost>(functions.size());
         samples.push_back(sample_of(functions[f], function.launches));
         total += samples.back().time * function.launches;
-      } while (total < options.round.value && static_cast<int>(samples.size()) < options.most_samples);
+      } while (total < options.round.count() && static_cast<int>(samples.size()) < options.most_samples);
       function.total += total;
       function.repeats += static_cast<int>(samples.size()) * function.launches;
       function.samples += static_cast<int>(samples.size());
@@ -113,7 +113,7 @@ std::vector<KernelCost> time_in_turns(std::span<const std::function<void()>> fun
   for (const Timed& function : timed) {
     costs.push_back(*std::ranges::min_element(function.rounds, {}, &KernelCost::median));
     costs.back().repeats = function.repeats;
-    const double usual = kOutlier * costs.back().median.value;
+    const double usual = kOutlier * costs.back().median.count();
     const auto near = std::ranges::count_if(function.uninterrupted, [&](double time) { return time <= usual; });
     costs.back().samples = function.samples;
     costs.back().outliers = function.samples - static_cast<int>(near);

@@ -22,8 +22,8 @@ struct TimingOptions {
 
 // Two clocks read one after the other: the CPU time of the calling thread, and the wall.
 struct Clocks {
-  Nanoseconds thread;
-  Nanoseconds wall;
+  Nanoseconds thread{};
+  Nanoseconds wall{};
 };
 Clocks now();
 
@@ -31,7 +31,7 @@ Clocks now();
 using ClockReader = std::function<Clocks()>;
 
 // Times functions that compute the same in different ways, or one alone. Each is run once to warm up, then they take turns in rounds, so
-// that what disturbs the machine for a while disturbs all of them. The time of a function is the median of its quickest round: noise only
+// that what slows the machine for a while slows all of them. The time of a function is the median of its quickest round: noise only
 // adds, and a median forgets what a single sample loses. A sample during which the thread did not run (its CPU time is well below the wall
 // clock) found its caches used by others and does not count, unless its round has no better one. `thread_time`: the clock that counts is
 // the CPU time of the calling thread, which leaves out what other processes take; otherwise the wall clock.

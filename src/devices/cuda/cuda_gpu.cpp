@@ -90,7 +90,7 @@ class CudaGpu final : public gpu::Gpu {
   std::size_t peak_bytes() const override { return peak_; }
   Nanoseconds cycle() override {
     const double megahertz = clock_ ? clock_->megahertz() : 0;
-    return {megahertz > 0 ? 1e3 / megahertz : 0};
+    return Nanoseconds(megahertz > 0 ? 1e3 / megahertz : 0);
   }
 
   Result<std::vector<std::unique_ptr<gpu::Ready>>> prepare(const gpu::Kernel& kernel) override {

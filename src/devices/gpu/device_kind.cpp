@@ -49,8 +49,8 @@ std::vector<DeviceDescription> list_gpus() {
   std::vector<DeviceDescription> found;
   for (std::size_t k = 0; k < listed->size(); ++k) {
     const cost::DevicePlugin::Listed& gpu = (*listed)[k];
-    const std::string text = gpu.refusal.empty() ? gpu.text : fmt::format("{}: {}", gpu.refusal, gpu.text);
-    found.push_back({fmt::format("cuda:{}", k), text, gpu.refusal.empty()});
+    const std::string text = gpu.usable ? gpu.text : fmt::format("{}: {}", gpu.usable.reason, gpu.text);
+    found.push_back({fmt::format("cuda:{}", k), text, gpu.usable.accepted});
   }
   return found;
 }

@@ -169,20 +169,20 @@ bool computes_nothing(const KernelSpec& spec) {
 }
 
 GpuDevice::GpuDevice(Gpu& gpu, const GpuOptions& options) : gpu_(gpu), options_(options), info_(gpu.info()) {
-  if (gpu.cycle().value > 0) info_.control = "cycle";
+  if (gpu.cycle().count() > 0) info_.control = "cycle";
   if (options.between > 0) info_.library += fmt::format(", {} MiB between launches", options.between >> 20U);
 }
 
 void GpuDevice::know_fastest_control(Nanoseconds time) {
-  if (time.value > 0 && (shortest_cycle_.value == 0 || time.value < shortest_cycle_.value)) shortest_cycle_ = time;
+  if (time.count() > 0 && (shortest_cycle_.count() == 0 || time.count() < shortest_cycle_.count())) shortest_cycle_ = time;
 }
 
 // By which share a cycle takes longer now than at its shortest.
 double GpuDevice::longer_cycle() {
   const Nanoseconds cycle = gpu_.cycle();
-  if (cycle.value <= 0) return 0;
+  if (cycle.count() <= 0) return 0;
   know_fastest_control(cycle);
-  return cycle.value / shortest_cycle_.value - 1;
+  return cycle.count() / shortest_cycle_.count() - 1;
 }
 
 bool GpuDevice::chooses_layout(const KernelSpec& spec) const { return spec.is(ops::KernelFamily::convolution); }
@@ -269,7 +269,7 @@ Result<double> GpuDevice::glance(Recorded& recorded) {
   double least = 0;
   for (int k = 0; k < kGlances; ++k) {
     XFLOW_TRY(const Nanoseconds time, gpu_.run(recorded, 1));
-    if (k == 0 || time.value < least) least = time.value;
+    if (k == 0 || time.count() < least) least = time.count();
   }
   return least;
 }
@@ -290,7 +290,7 @@ Result<KernelCost> GpuDevice::measure_in_any(const KernelSpec& spec) {
   if (!convolution_of(spec, Layout::channels_last)) return plain;
   auto last = measure(spec, Layout::channels_last);
   if (!last) return plain;
-  return !plain || last->median.value * kReorderShare < plain->median.value ? last : plain;
+  return !plain || last->median.count() * kReorderShare < plain->median.count() ? last : plain;
 }
 
 Result<KernelCost> GpuDevice::measure(const KernelSpec& spec, Layout layout) {
@@ -310,15 +310,15 @@ Result<KernelCost> GpuDevice::measure(const KernelSpec& spec, Layout layout) {
   MedianInterval interval;
   while (samples.size() < kMostSamples) {
     XFLOW_TRY(const Nanoseconds time, gpu_.run(*choice.recorded, 1));
-    samples.push_back(time.value / static_cast<double>(choice.launches));
+    samples.push_back(time.count() / static_cast<double>(choice.launches));
     if (samples.size() < kLeastSamples) continue;
     interval = median_interval(samples);
     if (interval.high - interval.low <= kStable * interval.median) break;
   }
-  cost.disturbance = std::max(before, longer_cycle());
+  cost.interference = std::max(before, longer_cycle());
   std::ranges::sort(samples);
-  cost.median = {interval.median};
-  cost.spread = {samples[samples.size() * 3 / 4] - samples[samples.size() / 4]};
+  cost.median = Nanoseconds(interval.median);
+  cost.spread = Nanoseconds(samples[samples.size() * 3 / 4] - samples[samples.size() / 4]);
   cost.repeats = static_cast<int>(samples.size() * choice.launches);
   cost.samples = static_cast<int>(samples.size());
   cost.outliers = static_cast<int>(std::ranges::count_if(samples, [&](double time) { return time > kOutlier * interval.median; }));

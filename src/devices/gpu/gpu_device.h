@@ -60,7 +60,7 @@ class GpuDevice final : public Device {
   Gpu& gpu_;
   GpuOptions options_;
   DeviceInfo info_;
-  Nanoseconds shortest_cycle_;
+  Nanoseconds shortest_cycle_{};
   std::map<std::string, std::string> chosen_;  // implementations, by kernel and layout
 };
 

@@ -52,7 +52,7 @@ Result<KernelCost> OwnDevice::measure(const ops::KernelSpec& spec, Layout /*layo
     return fail(ErrorCode::internal,
                 fmt::format("device '{}' says that {} takes {} ns", info_.model, ops::kernel_name(spec), time->count()));
   KernelCost cost;
-  cost.median.value = time->count();
+  cost.median = *time;
   cost.repeats = 1;
   return cost;
 }

@@ -75,7 +75,7 @@ Result<RunTimes> OwnExecutor::run(ProgramId program, std::size_t sizes, int repe
   if (!std::isfinite(time.count()) || time.count() < 0)
     return fail(ErrorCode::internal, fmt::format("device '{}' says that a run takes {} ns", info_.model, time.count()));
   RunTimes times;
-  times.time.value = time.count();
+  times.time = time;
   return times;
 }
 

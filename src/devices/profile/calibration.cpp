@@ -110,11 +110,11 @@ std::vector<Sample> samples_of(const Profile& profile) {
   std::vector<Sample> samples;
   samples.reserve(profile.kernels.size());
   for (const auto& [key, entry] : profile.kernels) {
-    if (!entry.refusal.empty() || entry.cost.median.value <= 0) continue;
+    if (!entry.ran || entry.cost.median.count() <= 0) continue;
     const auto spec = ops::parse_kernel(key.first);
     if (!spec) continue;
     std::string base = key.first.substr(0, key.first.find(" | "));
-    samples.push_back({class_of(*spec), std::move(base), features_of(*spec), entry.cost.median.value});
+    samples.push_back({class_of(*spec), std::move(base), features_of(*spec), entry.cost.median.count()});
   }
   return samples;
 }
@@ -189,7 +189,7 @@ std::vector<HeldOut> check(const Profile& profile) {
     for (const Sample& sample : members) {
       if (!out.contains(sample.base)) continue;
       if (const auto time = calibration.of_class(group, sample.features))
-        factors.push_back(std::exp(std::abs(std::log(time->value / sample.time))));
+        factors.push_back(std::exp(std::abs(std::log(time->count() / sample.time))));
     }
     all.insert(all.end(), factors.begin(), factors.end());
     result.push_back(judged(group, members.size(), std::move(factors)));

@@ -45,6 +45,10 @@ class Line {
       return wrong(fmt::format("expected {}, found '{}'", what, text));
     return value;
   }
+  Result<Nanoseconds> time(std::string_view what) {
+    XFLOW_TRY(const double nanoseconds, number<double>(what, 0));
+    return Nanoseconds(nanoseconds);
+  }
 
   Result<Layout> layout(std::string_view what) {
     const std::string_view text = word();
@@ -90,7 +94,7 @@ class Reader {
     if (number == 0) return fail(ErrorCode::syntax, "expected 'xflow profile 1', found nothing", place(1));
     for (const std::string_view name : {"device", "model", "library", "threads"})
       if (!seen_.contains(name)) return fail(ErrorCode::syntax, fmt::format("the profile has no line '{}'", name), file_);
-    const bool peaks = !profile_.roofline.peak.empty() || profile_.roofline.launch.value > 0;
+    const bool peaks = !profile_.roofline.peak.empty() || profile_.roofline.launch.count() > 0;
     if (peaks && !profile_.roofline.given())
       return fail(ErrorCode::syntax, "the profile has lines 'roofline', but none of them says the bandwidth", file_);
     return std::move(profile_);
@@ -146,7 +150,7 @@ class Reader {
     const std::string_view what = line.word();
     if (what == "launch") {
       XFLOW_CHECK(once(line, "roofline launch"));
-      XFLOW_TRY(profile_.roofline.launch.value, line.number<double>("nanoseconds", 0));
+      XFLOW_TRY(profile_.roofline.launch, line.time("nanoseconds"));
     } else if (what == "bandwidth") {
       XFLOW_CHECK(once(line, "roofline bandwidth"));
       XFLOW_TRY(profile_.roofline.bandwidth, line.number<double>("bytes a second, more than 0", 1e-300));
@@ -162,16 +166,16 @@ class Reader {
     return line.end();
   }
 
-  // kernel LAYOUT OPERANDS RESULTS MEDIAN SPREAD REPEATS DISTURBANCE ATTEMPTS TEXT
+  // kernel LAYOUT OPERANDS RESULTS MEDIAN SPREAD REPEATS INTERFERENCE ATTEMPTS TEXT
   Result<void> measured(Line line) {
     DatabaseEntry entry;
     XFLOW_TRY(const Layout layout, line.layout("a layout"));
     XFLOW_TRY(entry.cost.operands, line.layout("the layout of operands"));
     XFLOW_TRY(entry.cost.results, line.layout("the layout of results"));
-    XFLOW_TRY(entry.cost.median.value, line.number<double>("a median in nanoseconds", 0));
-    XFLOW_TRY(entry.cost.spread.value, line.number<double>("a spread in nanoseconds", 0));
+    XFLOW_TRY(entry.cost.median, line.time("a median in nanoseconds"));
+    XFLOW_TRY(entry.cost.spread, line.time("a spread in nanoseconds"));
     XFLOW_TRY(entry.cost.repeats, line.number<int>("a number of repeats", 0));
-    XFLOW_TRY(entry.cost.disturbance, line.number<double>("a disturbance (0.1 for a tenth)", 0));
+    XFLOW_TRY(entry.cost.interference, line.number<double>("an interference (0.1 for a tenth)", 0));
     XFLOW_TRY(entry.attempts, line.number<int>("a number of attempts", 1));
     return add(line, line.rest(), layout, std::move(entry));
   }
@@ -183,7 +187,7 @@ class Reader {
     if (tab == std::string_view::npos || tab + 1 == line.rest().size())
       return line.wrong("expected the kernel, a tab, and the reason why it was refused");
     DatabaseEntry entry;
-    entry.refusal = one_line(std::string(line.rest().substr(tab + 1)));
+    entry.ran = xflow::refused(one_line(std::string(line.rest().substr(tab + 1))));
     return add(line, line.rest().substr(0, tab), layout, std::move(entry));
   }
 
@@ -204,8 +208,8 @@ class Reader {
 
 // Whether a measurement takes the place of another of the same kernel, as in a database.
 bool replaces(const DatabaseEntry& fresh, const DatabaseEntry& old) {
-  if (old.refusal.empty() != fresh.refusal.empty()) return false;
-  return is_provisional(old.cost) && fresh.cost.disturbance < old.cost.disturbance;
+  if (old.ran.accepted != fresh.ran.accepted) return false;
+  return is_provisional(old.cost) && fresh.cost.interference < old.cost.interference;
 }
 
 }  // namespace
@@ -226,17 +230,17 @@ std::string to_text(const Profile& profile) {
                                  one_line(device.model), one_line(device.library), device.threads);
   if (!device.clock.empty()) text += fmt::format("clock {}\n", one_line(device.clock));
   if (profile.roofline.given()) {
-    text += fmt::format("roofline launch {}\nroofline bandwidth {}\n", profile.roofline.launch.value, profile.roofline.bandwidth);
+    text += fmt::format("roofline launch {}\nroofline bandwidth {}\n", profile.roofline.launch.count(), profile.roofline.bandwidth);
     for (const auto& [type, peak] : profile.roofline.peak) text += fmt::format("roofline peak {} {}\n", ir::name(type), peak);
   }
   for (const auto& [key, entry] : profile.kernels) {
-    if (!entry.refusal.empty()) {
-      text += fmt::format("refused {} {}\t{}\n", name(key.second), key.first, one_line(entry.refusal));
+    if (!entry.ran) {
+      text += fmt::format("refused {} {}\t{}\n", name(key.second), key.first, one_line(entry.ran.reason));
       continue;
     }
     const KernelCost& cost = entry.cost;
-    text += fmt::format("kernel {} {} {} {} {} {} {} {} {}\n", name(key.second), name(cost.operands), name(cost.results), cost.median.value,
-                        cost.spread.value, cost.repeats, cost.disturbance, entry.attempts, key.first);
+    text += fmt::format("kernel {} {} {} {} {} {} {} {} {}\n", name(key.second), name(cost.operands), name(cost.results),
+                        cost.median.count(), cost.spread.count(), cost.repeats, cost.interference, entry.attempts, key.first);
   }
   return text;
 }
@@ -283,8 +287,8 @@ void add_to(Database& database, const Profile& profile) {
 std::size_t prune(Profile& profile, const PruneOptions& options) {
   return std::erase_if(profile.kernels, [&](const auto& kernel) {
     const DatabaseEntry& entry = kernel.second;
-    if (options.disturbed && is_provisional(entry.cost)) return true;
-    if (options.refused && !entry.refusal.empty()) return true;
+    if (options.with_interference && is_provisional(entry.cost)) return true;
+    if (options.refused && !entry.ran) return true;
     return kernel.first.first.find(options.only) == std::string::npos;
   });
 }

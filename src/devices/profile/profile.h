@@ -17,7 +17,7 @@ namespace xflow::cost::profile {
 
 // What a device does at most. Without measured kernels this alone says what a kernel takes.
 struct Roofline {
-  Nanoseconds launch;                   // of a kernel that has nothing to do
+  Nanoseconds launch{};                 // of a kernel that has nothing to do
   double bandwidth = 0;                 // bytes a second
   std::map<ir::DataType, double> peak;  // operations a second
   bool given() const { return bandwidth > 0; }
@@ -40,8 +40,8 @@ Result<Profile> read_profile(const std::string& path);
 // The text: the inverse of parse_profile, sorted, equal for equal profiles.
 std::string to_text(const Profile& profile);
 
-// Adds the kernels of `other` to `into`; of a kernel that both have the less disturbed measurement stays, of two alike that of `into`.
-// Gives back how many kernels are new or better. Errors: invalid_argument for profiles of different devices or rooflines.
+// Adds the kernels of `other` to `into`; of a kernel that both have the measurement with less interference stays, of two alike that of
+// `into`. Gives back how many kernels are new or better. Errors: invalid_argument for profiles of different devices or rooflines.
 Result<std::size_t> merge(Profile& into, const Profile& other);
 
 // A profile of what a database holds for its device.
@@ -50,9 +50,9 @@ Profile profile_of(const Database& database, const DeviceInfo& device);
 void add_to(Database& database, const Profile& profile);
 
 struct PruneOptions {
-  bool disturbed = false;      // drop what was timed on a disturbed machine
-  bool refused = false;        // drop what the device refused
-  std::string_view only = {};  // keep kernels whose text contains this
+  bool with_interference = false;  // drop what was timed under interference
+  bool refused = false;            // drop what the device refused
+  std::string_view only = {};      // keep kernels whose text contains this
 };
 // Gives back how many kernels were dropped.
 std::size_t prune(Profile& profile, const PruneOptions& options);

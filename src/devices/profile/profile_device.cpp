@@ -40,7 +40,7 @@ ProfileDevice::ProfileDevice(Profile profile) : profile_(std::move(profile)), in
   info_.name = "profile of " + info_.name;
   info_.control.clear();
   for (const auto& [key, entry] : profile_.kernels) {
-    if (!entry.refusal.empty()) continue;
+    if (!entry.ran) continue;
     if (const auto spec = ops::parse_kernel(key.first)) learn(*spec, key.second, entry.cost);
   }
 }
@@ -53,8 +53,8 @@ void ProfileDevice::learn(const ops::KernelSpec& spec, Layout layout, const Kern
     fused_.insert(fused_name(spec, step));
   }
   longest_ = std::max(longest_, spec.post.size());
-  const auto is_spelled = [](const ops::PostOperation& post) { return !post.function.graph.empty(); };
-  if (!spec.function.graph.empty() || std::ranges::any_of(spec.post, is_spelled)) reads_spellings_ = true;
+  const auto has_graph = [](const ops::PostOperation& post) { return !post.function.graph.empty(); };
+  if (!spec.function.graph.empty() || std::ranges::any_of(spec.post, has_graph)) reads_function_graphs_ = true;
   if (spec.is(ops::KernelFamily::reorder)) return;
   if (layout == Layout::any) {
     chooses_.insert(ops::kernel_name(spec));
@@ -95,9 +95,9 @@ Result<KernelCost> ProfileDevice::measure(const ops::KernelSpec& spec, Layout la
   const auto known = profile_.kernels.find(Profile::Key{ops::to_string(spec), layout});
   if (known != profile_.kernels.end()) {
     ++recorded_;
-    if (!known->second.refusal.empty()) return fail(ErrorCode::unsupported, known->second.refusal);
+    if (!known->second.ran) return fail(ErrorCode::unsupported, known->second.ran.reason);
     KernelCost cost = known->second.cost;
-    cost.disturbance = 0;  // nothing here can time it again
+    cost.interference = 0;  // nothing here can time it again
     return cost;
   }
   KernelCost cost;
@@ -147,7 +147,7 @@ Result<Nanoseconds> ProfileDevice::roofline_time(const ops::KernelSpec& spec) co
                                                       ops::to_string(spec), ir::name(type_of(spec))));
     seconds = std::max(seconds, operations / peak->second);
   }
-  return Nanoseconds{profile_.roofline.launch.value + kNanoseconds * seconds};
+  return Nanoseconds{profile_.roofline.launch.count() + kNanoseconds * seconds};
 }
 
 }  // namespace xflow::cost::profile

@@ -24,7 +24,7 @@ class ProfileDevice final : public Device {
   bool works_in(const ops::KernelSpec& spec, Layout layout) const override;
   bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const override;
   // If it was recorded on a device that does.
-  bool reads_spellings() const override { return reads_spellings_; }
+  bool reads_function_graphs() const override { return reads_function_graphs_; }
   Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override;
 
   // How many kernels were asked for that the profile holds, and that it does not.
@@ -49,7 +49,7 @@ class ProfileDevice final : public Device {
   std::set<std::string> layouts_;  // "kernel:word type layout"
   std::set<std::string> fused_;    // "kernel type operation"
   std::size_t longest_ = 0;        // chain that the profile holds
-  bool reads_spellings_ = false;
+  bool reads_function_graphs_ = false;
   std::size_t recorded_ = 0;
   std::size_t modelled_ = 0;
 };

@@ -23,21 +23,21 @@ std::string head(const Profile& profile) {
 
 struct Times {
   std::size_t kernels = 0;
-  Nanoseconds least, most;
+  Nanoseconds least{}, most{};
 };
 
 }  // namespace
 
 std::string describe(const Profile& profile) {
   std::size_t refused = 0;
-  std::size_t disturbed = 0;
+  std::size_t with_interference = 0;
   std::map<std::string, Times> classes;
   for (const auto& [key, entry] : profile.kernels) {
-    if (!entry.refusal.empty()) {
+    if (!entry.ran) {
       ++refused;
       continue;
     }
-    if (is_provisional(entry.cost)) ++disturbed;
+    if (is_provisional(entry.cost)) ++with_interference;
     const auto spec = ops::parse_kernel(key.first);
     if (!spec) continue;
     Times& times = classes[class_of(*spec)];
@@ -45,7 +45,7 @@ std::string describe(const Profile& profile) {
     times = {times.kernels + 1, times.kernels == 0 ? time : std::min(times.least, time), std::max(times.most, time)};
   }
   std::string text = head(profile) + fmt::format("kernels     {} with times, {} refused\n", profile.kernels.size() - refused, refused);
-  if (disturbed > 0) text += fmt::format("            {} timed while something disturbed the machine\n", disturbed);
+  if (with_interference > 0) text += fmt::format("            {} timed under interference\n", with_interference);
   if (classes.empty()) return text;
   text += fmt::format("\n{:<36}{:>8}{:>10}{:>10}\n", "class", "kernels", "least", "most");
   for (const auto& [group, times] : classes)

@@ -41,7 +41,7 @@ Arrangement arrangement_of(const ops::KernelSpec& spec);
 // need not change it for a launch, the operand of one with constant weights comes out of a convolution of one channel (not that of an
 // image, with up to four), and its result goes to a pool that reads one of its elements. What it adds is the result of the launch before,
 // for the first one another value out of a convolution. `pooled` has what surrounds `places` launches, of which `launches` are there.
-// Errors: unsupported for kernels that no ONNX model has alone: without operands that change, reorders, and what opset 17 cannot spell.
+// Errors: unsupported for kernels that no ONNX model has alone: without operands that change, reorders, and what opset 17 cannot express.
 Result<TimedModel> kernel_model(const ops::KernelSpec& spec, int launches, int places, Arrangement arrangement);
 
 }  // namespace xflow::cost::runner

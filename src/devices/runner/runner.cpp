@@ -222,7 +222,7 @@ Result<RunTimes> Runner::run(std::uint32_t model, std::uint32_t inputs, int repe
   const Json json = Json::parse(answer.text, nullptr, false);
   const auto time = number_in(json, "nanoseconds");
   if (!time || !(*time >= 0)) return nonsense<RunTimes>("to 'run' has no time in 'nanoseconds'");
-  RunTimes times{{*time}, std::nullopt};
+  RunTimes times{Nanoseconds(*time), std::nullopt};
   if (clock_ != xflow::Clock::wall_time || !json.contains("processor_nanoseconds")) return times;
   const auto processor = number_in(json, "processor_nanoseconds");
   if (!processor || !(*processor >= 0)) return nonsense<RunTimes>("to 'run' has something else than a time in 'processor_nanoseconds'");

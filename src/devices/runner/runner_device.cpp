@@ -165,13 +165,13 @@ double RunnerDevice::seconds_left() const { return options_.max_seconds - used_;
 Result<KernelCost> RunnerDevice::timed(const ops::KernelSpec& spec) {
   const Arrangement arrangement = arrangement_of(spec);
   XFLOW_TRY(const Slope slope, this->slope(spec, arrangement, launches_beside_first(spec), kRounds));
-  double time = slope.time.value;
+  double time = slope.time.count();
   if (arrangement != Arrangement::chain && arrangement != Arrangement::pooled) {
     XFLOW_TRY(const Overhead extra, overhead());
     time -= extra.of(slope.extras);
   }
-  KernelCost cost{{std::max(time, 0.0)}, slope.spread, slope.runs, Layout::plain, Layout::plain, 0};
-  cost.disturbance = slope.control.value / std::max(fastest_control_.value, 1.0) - 1;
+  KernelCost cost{Nanoseconds(std::max(time, 0.0)), slope.spread, slope.runs, Layout::plain, Layout::plain, 0};
+  cost.interference = slope.control.count() / std::max(fastest_control_.count(), 1.0) - 1;
   return cost;
 }
 
@@ -192,20 +192,20 @@ Result<void> RunnerDevice::load_control() {
 }
 
 void RunnerDevice::know_fastest_control(Nanoseconds time) {
-  if (time.value > 0) fastest_control_ = fastest_control_.value > 0 ? std::min(fastest_control_, time) : time;
+  if (time.count() > 0) fastest_control_ = fastest_control_.count() > 0 ? std::min(fastest_control_, time) : time;
 }
 
-double RunnerDevice::disturbance() {
+double RunnerDevice::interference() {
   if (!runner_ || !runner_->is_running()) return 0;
   std::vector<Round> rounds;
   for (int k = 0; k < kRounds; ++k) {
     const auto time = control();
     if (!time) return 0;
-    rounds.push_back({time->value, 0});
+    rounds.push_back({time->count(), 0});
   }
   const Nanoseconds now{quietest(std::move(rounds)).control};
   know_fastest_control(now);
-  return fastest_control_.value > 0 ? now.value / fastest_control_.value - 1 : 0;
+  return fastest_control_.count() > 0 ? now.count() / fastest_control_.count() - 1 : 0;
 }
 
 // What ran before has left little of it in the caches, so that the first run does not count.
@@ -219,10 +219,10 @@ Result<RunnerDevice::Slope> RunnerDevice::slope(const ops::KernelSpec& spec, Arr
   XFLOW_TRY(const TimedModel few, kernel_model(spec, 1, 1 + more, arrangement));
   XFLOW_TRY(const TimedModel many, kernel_model(spec, 1 + more, 1 + more, arrangement));
   XFLOW_TRY(const Pair pair, time(few, many, rounds));
-  return Slope{{pair.more.value / more}, {pair.spread.value / more}, pair.runs, many.extras, pair.control};
+  return Slope{pair.more / more, pair.spread / more, pair.runs, many.extras, pair.control};
 }
 
-// Both take turns with the control. What disturbs the machine for a while disturbs all three: the rounds count in which the control was
+// Both take turns with the control. What slows the machine for a while slows all three: the rounds count in which the control was
 // quickest, and of these the median of how much more the second model takes.
 Result<RunnerDevice::Pair> RunnerDevice::time(const TimedModel& few, const TimedModel& many, int rounds) {
   std::array<int, 2> repeats{};
@@ -232,29 +232,30 @@ Result<RunnerDevice::Pair> RunnerDevice::time(const TimedModel& few, const Timed
     XFLOW_CHECK(runner_->set_inputs(k, model.inputs));
     XFLOW_CHECK(runner_->run(k, k, 1));
     XFLOW_TRY(const RunTimes once, runner_->run(k, k, 1));
-    repeats[k] = static_cast<int>(std::clamp(std::ceil(kSample / std::max(once.time.value, 1.0)), 1.0, static_cast<double>(kMostRepeats)));
+    repeats[k] =
+        static_cast<int>(std::clamp(std::ceil(kSample / std::max(once.time.count(), 1.0)), 1.0, static_cast<double>(kMostRepeats)));
   }
   std::vector<Round> done;
   Pair pair;
   double used = 0;
   for (int round = 0; round < std::max(rounds, kMostRounds); ++round) {
-    if (round >= rounds && (used > kMostNanoseconds || is_stable(done, fastest_control_.value))) break;
+    if (round >= rounds && (used > kMostNanoseconds || is_stable(done, fastest_control_.count()))) break;
     std::array<double, 2> times{};
     for (std::uint32_t k = 0; k < 2; ++k) {
       XFLOW_TRY(const RunTimes run, runner_->run(k, k, repeats[k]));
-      times[k] = run.time.value;
-      used += run.time.value * repeats[k];
+      times[k] = run.time.count();
+      used += run.time.count() * repeats[k];
       pair.runs += repeats[k];
     }
     XFLOW_TRY(const Nanoseconds control, this->control());
-    done.push_back({control.value, times[1] - times[0]});
+    done.push_back({control.count(), times[1] - times[0]});
   }
   for (std::uint32_t k = 0; k < 2; ++k) XFLOW_CHECK(runner_->unload(k));
   const Quiet quiet = quietest(std::move(done));
-  pair.more = {quiet.more};
-  pair.spread = {quiet.spread};
-  pair.control = {quiet.control};
-  // Of as many rounds as all are: the quickest of all that were ever run would make every machine a disturbed one.
+  pair.more = Nanoseconds(quiet.more);
+  pair.spread = Nanoseconds(quiet.spread);
+  pair.control = Nanoseconds(quiet.control);
+  // Of as many rounds as all are: the quickest of all that were ever run would find interference on every machine.
   know_fastest_control(pair.control);
   return pair;
 }
@@ -265,14 +266,14 @@ Result<RunnerDevice::Overhead> RunnerDevice::overhead() {
   const auto relu = [&](std::vector<std::int64_t> dims, Arrangement arrangement) -> Result<double> {
     const ops::TensorSpec x{ir::DataType::float32, std::move(dims), false};
     XFLOW_TRY(const Slope time, slope(ops::pointwise_spec(ops::Op::Relu, {x}, x), arrangement, kLaunchesOfOverhead, kRoundsOfOverhead));
-    return time.time.value;
+    return time.time.count();
   };
   const auto add = [&](std::vector<std::int64_t> dims, Arrangement arrangement) -> Result<double> {
     const ops::TensorSpec x{ir::DataType::float32, dims, false};
     const ops::TensorSpec constant{ir::DataType::float32, std::move(dims), true};
     XFLOW_TRY(const Slope time,
               slope(ops::pointwise_spec(ops::Op::Add, {x, constant}, x), arrangement, kLaunchesOfOverhead, kRoundsOfOverhead));
-    return time.time.value;
+    return time.time.count();
   };
   Overhead found;
   XFLOW_TRY(found.node, relu({1}, Arrangement::chain));

@@ -29,10 +29,10 @@ class RunnerDevice final : public Device {
   bool chooses_layout(const ops::KernelSpec&) const override { return false; }
   bool works_in(const ops::KernelSpec&, Layout layout) const override { return layout == Layout::plain; }
   bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const override;
-  bool reads_spellings() const override { return true; }
+  bool reads_function_graphs() const override { return true; }
   Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override;
 
-  double disturbance() override;
+  double interference() override;
   Nanoseconds fastest_control() const override { return fastest_control_; }
   void know_fastest_control(Nanoseconds time) override;
 
@@ -41,18 +41,18 @@ class RunnerDevice final : public Device {
  private:
   // What the second of two models takes more.
   struct Pair {
-    Nanoseconds more;
-    Nanoseconds spread;
+    Nanoseconds more{};
+    Nanoseconds spread{};
     int runs = 0;
-    Nanoseconds control;  // meanwhile
+    Nanoseconds control{};  // meanwhile
   };
   // The time of one launch more, and of what the model has more with it.
   struct Slope {
-    Nanoseconds time;
-    Nanoseconds spread;
+    Nanoseconds time{};
+    Nanoseconds spread{};
     int runs = 0;
     ModelExtras extras;
-    Nanoseconds control;
+    Nanoseconds control{};
   };
   // What a launch has beside its kernel in a model.
   struct Overhead {
@@ -80,7 +80,7 @@ class RunnerDevice final : public Device {
   std::size_t starts_ = 0;
   double used_ = 0;
   std::optional<Overhead> overhead_;
-  Nanoseconds fastest_control_;
+  Nanoseconds fastest_control_{};
 };
 
 }  // namespace xflow::cost::runner

@@ -12,7 +12,7 @@ namespace xflow::onnx_io {
 
 // The bytes of a model that computes `graph`: its inputs are x0, x1, ... in the order of `inputs`, its outputs y0, y1, ... All sizes of
 // both are numbers. The graph must not read inputs that are not listed. Adds nodes to `arena`. Errors: unsupported for an operation that
-// cannot be spelled at `opset`, and for sizes that are not known.
+// cannot be exported at `opset`, and for sizes that are not known.
 Result<std::string> new_model(ir::Arena& arena, const ir::Graph& graph, std::span<const ir::ValueId> inputs, int opset);
 
 }  // namespace xflow::onnx_io

@@ -1,11 +1,11 @@
-// A node of the document as the spellings of src/ops see it.
+// A node of the document as the ONNX mappings of src/ops see it.
 #pragma once
 
 #include <unordered_map>
 
 #include "src/ir/graph.h"
 #include "src/onnx/document/document.h"
-#include "src/ops/spelling.h"
+#include "src/ops/onnx_mapping.h"
 
 namespace xflow::onnx_io {
 

@@ -24,7 +24,7 @@ struct Composition {
   std::function<Result<std::vector<ir::ValueId>>(const NodeView&)> lift;
 };
 
-// Every composition. A node is looked up here first, then among the spellings of operators.
+// Every composition. A node is looked up here first, then among the ONNX mappings of operators.
 std::span<const Composition> compositions();
 
 }  // namespace xflow::onnx_io

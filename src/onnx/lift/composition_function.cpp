@@ -47,7 +47,7 @@ CompositionValues lift_onnx_function(const NodeView& node, std::span<const ops::
 // Clip(x, low, high) = min(max(x, low), high) for bounds that are not numbers: those are an operator of their
 // own.
 CompositionValues lift_clip(const NodeView& node) {
-  if (auto numbers = lift_spelled(node)) return numbers;
+  if (auto numbers = lift_mapped(node)) return numbers;
   CompositionMaker make(node);
   ValueId y = node.operand(0);
   if (node.has_input(1)) y = make.op("maximum", {y, node.operand(1)});

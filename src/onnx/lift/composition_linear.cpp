@@ -8,11 +8,11 @@ using ir::ValueId;
 
 // Conv(x, w, b) = conv(x, w) + b[C, 1, ..., 1]; ConvTranspose likewise.
 CompositionValues lift_convolution_with_bias(const NodeView& node) {
-  if (!node.has_input(2)) return lift_spelled(node);
+  if (!node.has_input(2)) return lift_mapped(node);
   XFLOW_TRY(const std::size_t rank, rank_of(node, 0));
   XFLOW_CHECK(require_vector(node, 2));
   const NodeView without_bias(node.document(), node.node(), node.opset(), node.arena(), {node.operand(0), node.operand(1)});
-  XFLOW_TRY(const std::vector<ValueId> y, lift_spelled(without_bias));
+  XFLOW_TRY(const std::vector<ValueId> y, lift_mapped(without_bias));
   CompositionMaker make(node);
   return make.finish({make.add(y[0], make.per_channel(node.operand(2), rank))});
 }

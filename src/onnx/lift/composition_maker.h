@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "src/onnx/document/node_view.h"
-#include "src/onnx/lift/spelling_table.h"
+#include "src/onnx/lift/mapping_table.h"
 #include "src/ops/operator.h"
 
 namespace xflow::ops {

@@ -5,7 +5,7 @@
 
 #include "src/onnx/document/node_view.h"
 #include "src/onnx/lift/composition.h"
-#include "src/onnx/lift/spelling_table.h"
+#include "src/onnx/lift/mapping_table.h"
 #include "src/ops/operator.h"
 #include "src/support/printable.h"
 
@@ -60,7 +60,7 @@ Result<std::vector<ir::ValueId>> lift_operator(const Document& document, ir::Are
     reason = outputs ? covered.error().message : outputs.error().text();
     is_composition = true;
   }
-  auto outputs = lift_spelled(view);
+  auto outputs = lift_mapped(view);
   if (outputs) {
     XFLOW_CHECK(covers_outputs(view, outputs->size()));
     return outputs;

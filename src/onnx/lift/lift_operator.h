@@ -15,8 +15,8 @@ namespace xflow::onnx_io {
 constexpr std::int64_t kNewestOpset = 27;           // onnx 1.22
 constexpr std::uint32_t kLeafSerial = 0xFFFFFFFFU;  // of an opaque leaf that is no node of the document
 
-// The values of the node's outputs by a composition or a spelling. Error::unsupported, whose message is the reason, where there is none:
-// the node has bodies, calls a local function, refers to attributes of a function, or is not what an operator of xflow covers.
+// The values of the node's outputs by a composition or an ONNX mapping. Error::unsupported, whose message is the reason, where there is
+// none: the node has bodies, calls a local function, refers to attributes of a function, or is not what an operator of xflow covers.
 Result<std::vector<ir::ValueId>> lift_operator(const Document& document, ir::Arena& arena, const Node& node,
                                                const std::vector<ir::ValueId>& operands);
 

@@ -7,7 +7,7 @@
 
 #include "src/onnx/document/document_builder.h"
 #include "src/onnx/lift/declared_shapes.h"
-#include "src/onnx/lift/spelling_table.h"
+#include "src/onnx/lift/mapping_table.h"
 #include "src/onnx/lower/lower_names.h"
 #include "src/onnx/lower/lower_plan.h"
 #include "src/ops/operator.h"
@@ -108,8 +108,8 @@ class ModelWriter {
       }
       case PlanItem::Kind::integers:
         return write_integers_item(item);
-      case PlanItem::Kind::spelled:
-        return write_spelled(item);
+      case PlanItem::Kind::exported:
+        return write_exported(item);
     }
     return {};
   }
@@ -148,7 +148,7 @@ class ModelWriter {
     return write_integers(item.integers, item.scalar, item.sources, name);
   }
 
-  Result<void> write_spelled(const PlanItem& item) {
+  Result<void> write_exported(const PlanItem& item) {
     NodeBuilder node(item.type);
     std::vector<std::string> outputs;
     outputs.reserve(item.outputs.size());
@@ -157,24 +157,24 @@ class ModelWriter {
     const std::string title = plan_.given.contains(item.outputs[0]) ? fresh_.next(item.type) : outputs[0];
     if (named_) node.name(title);
     std::vector<std::string> inputs;
-    for (const ops::Spelled::Input& input : item.spelled.inputs) {
-      XFLOW_TRY(std::string name, spelled_input(item, input));
+    for (const ops::Exported::Input& input : item.exported.inputs) {
+      XFLOW_TRY(std::string name, exported_input(item, input));
       inputs.push_back(std::move(name));
     }
     while (!inputs.empty() && inputs.back().empty()) inputs.pop_back();
     for (const std::string& name : inputs) node.input(name);
     for (const std::string& name : outputs) node.output(name);
-    for (const auto& [name, value] : item.spelled.attributes) XFLOW_CHECK(add_attribute(node, name, value));
+    for (const auto& [name, value] : item.exported.attributes) XFLOW_CHECK(add_attribute(node, name, value));
     add_node(node.message());
     written_.insert(outputs.begin(), outputs.end());
     return {};
   }
 
-  Result<std::string> spelled_input(const PlanItem& item, const ops::Spelled::Input& input) {
-    if (const auto* operand = std::get_if<ops::Spelled::OperandInput>(&input))
+  Result<std::string> exported_input(const PlanItem& item, const ops::Exported::Input& input) {
+    if (const auto* operand = std::get_if<ops::Exported::OperandInput>(&input))
       return input_name(item.operands[static_cast<std::size_t>(operand->operand)]);
-    if (const auto* constant = std::get_if<ops::Spelled::ConstantInput>(&input)) return constant_name(constant->constant);
-    const auto* integers = std::get_if<ops::Spelled::IntegersInput>(&input);
+    if (const auto* constant = std::get_if<ops::Exported::ConstantInput>(&input)) return constant_name(constant->constant);
+    const auto* integers = std::get_if<ops::Exported::IntegersInput>(&input);
     if (integers == nullptr) return std::string();
     if (const auto known = ir::constant_shape(integers->values)) return integers_name(*known, integers->scalar);
     std::string name = fresh_.next("shape");
@@ -182,7 +182,7 @@ class ModelWriter {
     return name;
   }
 
-  static Result<void> add_attribute(NodeBuilder& node, const std::string& name, const ops::Spelled::AttributeValue& value) {
+  static Result<void> add_attribute(NodeBuilder& node, const std::string& name, const ops::Exported::AttributeValue& value) {
     if (const auto* integer = std::get_if<std::int64_t>(&value)) node.integer(name, *integer);
     if (const auto* real = std::get_if<float>(&value)) node.real(name, *real);
     if (const auto* word = std::get_if<std::string>(&value)) node.string(name, *word);
@@ -334,9 +334,9 @@ Result<LoweredModel> lower(const Document& document, const LiftedModel& model, i
   return ModelWriter(task, std::move(plan)).run();
 }
 
-Result<void> can_spell(const ir::Arena& arena, ir::NodeId node, int opset) {
+Result<void> can_export(const ir::Arena& arena, ir::NodeId node, int opset) {
   if (arena.node(node).kind != ir::NodeKind::operation || arena.node(node).is_constant) return {};
-  XFLOW_CHECK(spell(arena, node, opset));
+  XFLOW_CHECK(export_node(arena, node, opset));
   return {};
 }
 

@@ -1,6 +1,6 @@
 // From the IR back to the document.
 //
-// A value that a node of the document makes is written as that node, byte for byte; what a rewrite made is spelled as new nodes with fresh
+// A value that a node of the document makes is written as that node, byte for byte; what a rewrite made is exported as new nodes with fresh
 // names; an expression of constants becomes one initializer. Names of inputs, outputs and captured values stay.
 #pragma once
 
@@ -21,8 +21,8 @@ namespace xflow::onnx_io {
 using Fold = std::function<Result<ir::Constant>(ir::ValueId)>;
 
 struct LowerOptions {
-  // Spells every operation from the IR, as if no node of the document had made it: a test of lifting and spelling. Constants stay.
-  bool respell = false;
+  // Exports every operation from the IR, as if no node of the document had made it: a test of lifting and export. Constants stay.
+  bool reexport = false;
   // Values to be written as the constants that they are, and identities to be read past. Null: they are computed as the document does.
   const FoldedShapes* folds = nullptr;
   // Declares the shapes of values of the written graph that have no declaration. Sizes that are not numbers are declared by the names of
@@ -53,11 +53,11 @@ struct LoweredModel {
 
 // Writes `graph`, whose outputs correspond to model.graph.outputs. `correspondence` says what became of the model's values: where one was
 // replaced or rebuilt, an equal value of `graph` (see ir::replace); nodes of the document that read it then stay as they are.
-// Error::unsupported if an operation cannot be spelled at the model's opset.
+// Error::unsupported if an operation cannot be exported at the model's opset.
 Result<LoweredModel> lower(const Document& document, const LiftedModel& model, ir::Arena& arena, const ir::Graph& graph,
                            const ir::ValueMap& correspondence, const Fold& fold, const LowerOptions& options = {});
 
 // Whether an operation can be written at `opset`: what lower would say of it, without writing.
-Result<void> can_spell(const ir::Arena& arena, ir::NodeId node, int opset);
+Result<void> can_export(const ir::Arena& arena, ir::NodeId node, int opset);
 
 }  // namespace xflow::onnx_io

@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "src/onnx/lift/spelling_table.h"
+#include "src/onnx/lift/mapping_table.h"
 #include "src/onnx/lower/lower_planner.h"
 #include "src/ops/integer_content.h"
 #include "src/ops/operator.h"
@@ -16,7 +16,7 @@ using ir::ValueId;
 
 namespace {
 
-bool is_known(const ops::Spelled::IntegersInput& input) { return ir::constant_shape(input.values).has_value(); }
+bool is_known(const ops::Exported::IntegersInput& input) { return ir::constant_shape(input.values).has_value(); }
 
 }  // namespace
 
@@ -26,12 +26,12 @@ Planner::Planner(const LowerTask& task)
       arena_(task.arena),
       graph_(task.graph),
       fold_(task.fold),
-      respell_(task.options.respell),
+      reexport_(task.options.reexport),
       fuse_(task.options.fuse),
-      folds_(task.options.respell ? nullptr : task.options.folds),
+      folds_(task.options.reexport ? nullptr : task.options.folds),
       correspondence_(task.correspondence),
       uses_(task.arena, task.graph) {
-  if (!respell_) rebuilt_ = rebuilt_values(document_, model_, arena_, uses_, correspondence_);
+  if (!reexport_) rebuilt_ = rebuilt_values(document_, model_, arena_, uses_, correspondence_);
   for (std::size_t i = 0; i < graph_.outputs.size(); ++i) output_numbers_.try_emplace(model_.output_names[i], i);
   index_sizes();
 }
@@ -39,7 +39,7 @@ Planner::Planner(const LowerTask& task)
 Result<Plan> Planner::run() {
   while (true) {
     XFLOW_CHECK(collect());
-    // A value that a fused node was to hide is needed by itself: spell the parts.
+    // A value that a fused node was to hide is needed by itself: export the parts.
     bool again = false;
     for (const ValueId v : absorbed_) again = (plan_.homes.contains(v) && not_absorbed_.insert(v).second) || again;
     if (again) continue;
@@ -67,18 +67,18 @@ bool Planner::is_fused(ValueId v) const {
          });
 }
 
-std::optional<FusedSpelling> Planner::fused(ValueId v) const {
+std::optional<FusedExport> Planner::fused(ValueId v) const {
   const auto may_absorb = [&](ValueId inner, std::size_t uses) {
-    const bool is_shown = !respell_ && !fuse_ && (model_.origins.contains(inner) || rebuilt_.contains(inner));
+    const bool is_shown = !reexport_ && !fuse_ && (model_.origins.contains(inner) || rebuilt_.contains(inner));
     return uses_.use_count(inner) == uses && !not_absorbed_.contains(inner) && !is_shown;
   };
-  auto found = fused_spelling(arena_, v, model_.opset, may_absorb);
-  return found || !fuse_ ? found : gemm_spelling(arena_, v, model_.opset, may_absorb);
+  auto found = fused_export(arena_, v, model_.opset, may_absorb);
+  return found || !fuse_ ? found : gemm_export(arena_, v, model_.opset, may_absorb);
 }
 
 bool Planner::is_by_definition(std::size_t output) const {
   const ValueId v = graph_.outputs[output];
-  return is_original(output) && !is_respelled(v) && !is_fused(v) && !is_stored(output);
+  return is_original(output) && !is_reexported(v) && !is_fused(v) && !is_stored(output);
 }
 
 void Planner::index_sizes() {
@@ -120,7 +120,7 @@ Result<void> Planner::collect() {
 }
 
 const Node* Planner::copy_of_output(std::size_t output) const {
-  if (respell_ || is_stored(output) || !needs_copy(output)) return nullptr;
+  if (reexport_ || is_stored(output) || !needs_copy(output)) return nullptr;
   return copying_node(document_, model_, arena_, correspondence_, model_.output_names[output], graph_.outputs[output]);
 }
 
@@ -150,7 +150,7 @@ Result<void> Planner::demand_value(ValueId value) {
   if (plan_.homes.contains(value)) return {};
   const ir::Node& node = arena_.node(value);
   const auto named = model_.names.find(value);
-  if (is_respelled(value) || is_fused(value)) return demand_spelled(value);
+  if (is_reexported(value) || is_fused(value)) return demand_exported(value);
   if (named != model_.names.end() && !is_folded(named->second)) {
     plan_.homes.emplace(value, Home{Home::Kind::document, named->second, 0});
     if (const auto origin = model_.origins.find(value); origin != model_.origins.end() && !node.is_constant) {
@@ -182,7 +182,7 @@ Result<void> Planner::demand_value(ValueId value) {
     demand_document_node(maker.id, true, limit_of(value));
     return {};
   }
-  return demand_spelled(value);
+  return demand_exported(value);
 }
 
 bool Planner::demand_document_node(NodeId id, bool mapped, std::size_t limit) {
@@ -252,17 +252,17 @@ bool Planner::drags(ValueId value) const {
   return false;
 }
 
-Result<void> Planner::demand_spelled(ValueId value) {
+Result<void> Planner::demand_exported(ValueId value) {
   if (const auto found = node_items_.find(value.node); found != node_items_.end()) {
     plan_.homes.emplace(value, Home{Home::Kind::item, {}, found->second});
     return {};
   }
   PlanItem item;
-  item.kind = PlanItem::Kind::spelled;
+  item.kind = PlanItem::Kind::exported;
   std::vector<ValueId> operands;
   if (auto found = fused(value)) {
     item.type = found->type;
-    item.spelled = std::move(found->spelled);
+    item.exported = std::move(found->exported);
     operands = std::move(found->operands);
     absorbed_.insert(absorbed_.end(), found->absorbed.begin(), found->absorbed.end());
     if (is_fused(value))
@@ -270,9 +270,9 @@ Result<void> Planner::demand_spelled(ValueId value) {
           static_cast<std::size_t>(std::ranges::count_if(found->absorbed, [&](ValueId v) { return model_.origins.contains(v); }));
     item.outputs.push_back(value);
   } else {
-    XFLOW_TRY(SpelledNode spelled, spell(arena_, value.node, model_.opset));
-    item.type = spelled.type;
-    item.spelled = std::move(spelled.spelled);
+    XFLOW_TRY(ExportedNode exported, export_node(arena_, value.node, model_.opset));
+    item.type = exported.type;
+    item.exported = std::move(exported.exported);
     operands = arena_.node(value).operands;
     for (std::uint32_t k = 0; k < arena_.node(value).outputs.size(); ++k) item.outputs.push_back({value.node, k});
   }
@@ -286,17 +286,17 @@ Result<void> Planner::demand_spelled(ValueId value) {
 
 Result<void> Planner::find_size_sources(PlanItem& item, ValueId value) {
   const std::size_t limit = limit_of(value);
-  for (ops::Spelled::Input& input : item.spelled.inputs) {
-    auto* integers = std::get_if<ops::Spelled::IntegersInput>(&input);
+  for (ops::Exported::Input& input : item.exported.inputs) {
+    auto* integers = std::get_if<ops::Exported::IntegersInput>(&input);
     if (integers == nullptr || is_known(*integers)) continue;
     if (item.type == "Reshape") infer_one_dimension(*integers);
     if (is_known(*integers)) continue;
     if (const Node* node = node_with_shape(item, value)) {
       item.operands.push_back(input_of(node->inputs[1], true, limit));
-      input = ops::Spelled::OperandInput{static_cast<int>(item.operands.size()) - 1};
+      input = ops::Exported::OperandInput{static_cast<int>(item.operands.size()) - 1};
       for (const Attribute& attribute : node->attributes) {
         XFLOW_TRY(const std::int64_t integer, attribute.integer());
-        item.spelled.attributes.emplace_back(attribute.name, integer);
+        item.exported.attributes.emplace_back(attribute.name, integer);
       }
       continue;
     }
@@ -308,7 +308,7 @@ Result<void> Planner::find_size_sources(PlanItem& item, ValueId value) {
 }
 
 const Node* Planner::node_with_shape(const PlanItem& item, ValueId value) const {
-  if (respell_ || recompute_shapes_ || (item.type != "Reshape" && item.type != "Expand") || !item.spelled.attributes.empty())
+  if (reexport_ || recompute_shapes_ || (item.type != "Reshape" && item.type != "Expand") || !item.exported.attributes.empty())
     return nullptr;
   const ir::TensorType& from = arena_.type(item.operands[0].value);
   for (const Node& node : document_.nodes(GraphId{0})) {
@@ -321,7 +321,7 @@ const Node* Planner::node_with_shape(const PlanItem& item, ValueId value) const 
   return nullptr;
 }
 
-void Planner::infer_one_dimension(ops::Spelled::IntegersInput& shape) {
+void Planner::infer_one_dimension(ops::Exported::IntegersInput& shape) {
   const auto is_unknown = [](const ir::Poly& p) { return !p.is_constant(); };
   if (std::count_if(shape.values.begin(), shape.values.end(), is_unknown) != 1) return;
   if (std::any_of(shape.values.begin(), shape.values.end(), [](const ir::Poly& p) { return p.is_zero(); })) return;

@@ -14,7 +14,7 @@
 
 #include "src/onnx/lower/lower.h"
 #include "src/onnx/lower/lower_shapes.h"
-#include "src/ops/spelling.h"
+#include "src/ops/onnx_mapping.h"
 
 namespace xflow::onnx_io {
 
@@ -38,18 +38,18 @@ struct PlanInput {
 
 // A node (or a short run of nodes) to be written.
 struct PlanItem {
-  enum class Kind : std::uint8_t { document, spelled, identity, integers };
+  enum class Kind : std::uint8_t { document, exported, identity, integers };
   Kind kind = Kind::document;
   NodeId document_node{};            // document
   std::vector<PlanInput> inputs;     // document: in the order of the ONNX node; otherwise values that have to be there before it
-  std::vector<ir::ValueId> outputs;  // spelled, integers (one): the values that it makes
-  std::string_view type;             // spelled
-  ops::Spelled spelled;              // spelled; OperandInput counts `operands`
-  std::vector<PlanInput> operands;   // spelled
+  std::vector<ir::ValueId> outputs;  // exported, integers (one): the values that it makes
+  std::string_view type;             // exported
+  ops::Exported exported;            // exported; OperandInput counts `operands`
+  std::vector<PlanInput> operands;   // exported
   std::string_view name;             // identity: of the output
   std::vector<ir::Poly> integers;    // integers: the elements
   bool scalar = false;               // integers
-  std::vector<SizeSource> sources;   // integers, and spelled with symbolic integers
+  std::vector<SizeSource> sources;   // integers, and exported with symbolic integers
 };
 
 using ItemId = std::size_t;
@@ -58,7 +58,7 @@ using ItemId = std::size_t;
 struct Home {
   enum class Kind : std::uint8_t {
     document,  // an input, an initializer or a node's output that the document defines as `name`
-    item,      // spelled or integers
+    item,      // exported or integers
     folded,    // a new initializer
   };
   Kind kind = Kind::document;

@@ -11,7 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "src/onnx/lower/fused_spelling.h"
+#include "src/onnx/lower/fused_export.h"
 #include "src/onnx/lower/lower_match.h"
 #include "src/onnx/lower/lower_plan.h"
 
@@ -28,10 +28,10 @@ class Planner {
   ir::ValueId current(ir::ValueId v) const;
   bool is_original(std::size_t output) const { return model_.values.at(model_.output_names[output]) == graph_.outputs[output]; }
   // Whether the value is written by the definition of the document that made it, where that is possible.
-  bool is_respelled(ir::ValueId v) const { return respell_ && arena_.node(v).kind == ir::NodeKind::operation; }
+  bool is_reexported(ir::ValueId v) const { return reexport_ && arena_.node(v).kind == ir::NodeKind::operation; }
   // Whether the value is written by one node for it and for what other nodes of the document make.
   bool is_fused(ir::ValueId v) const;
-  std::optional<FusedSpelling> fused(ir::ValueId v) const;
+  std::optional<FusedExport> fused(ir::ValueId v) const;
   // Whether an output is a captured constant that becomes an initializer.
   bool is_stored(std::size_t output) const { return output >= model_.output_count && is_folded(model_.output_names[output]); }
   // Whether an output is written by the definition that it has in the document.
@@ -63,13 +63,13 @@ class Planner {
   void compute_integers_of(ir::ValueId value, std::size_t limit);
   // Whether writing the document's nodes for `value` needs a value that is no part of the graph.
   bool drags(ir::ValueId value) const;
-  Result<void> demand_spelled(ir::ValueId value);
+  Result<void> demand_exported(ir::ValueId value);
   // Symbolic integers of a new node need values whose shapes show them, unless the document has them.
   Result<void> find_size_sources(PlanItem& item, ir::ValueId value);
   // A node of the document that makes the same shape of the same shape by the same operator. None where that may depend on `value`.
   const Node* node_with_shape(const PlanItem& item, ir::ValueId value) const;
   // Reshape finds one dimension by itself: -1.
-  static void infer_one_dimension(ops::Spelled::IntegersInput& shape);
+  static void infer_one_dimension(ops::Exported::IntegersInput& shape);
 
   // Every output keeps its name: its own definition has it, or the value that took its place gets it, or an Identity gives it.
   Result<void> name_outputs();
@@ -90,7 +90,7 @@ class Planner {
   ir::Arena& arena_;
   const ir::Graph& graph_;
   const Fold& fold_;
-  const bool respell_;
+  const bool reexport_;
   const bool fuse_;
   const FoldedShapes* const folds_;
   const ir::ValueMap& correspondence_;
@@ -102,7 +102,7 @@ class Planner {
   bool recompute_shapes_ = false;
 
   Plan plan_;
-  std::unordered_map<ir::NodeId, ItemId> node_items_;  // spelled
+  std::unordered_map<ir::NodeId, ItemId> node_items_;  // exported
   std::unordered_map<NodeId, bool> mapped_;            // nodes of the document: on what became of their operands
   std::unordered_map<std::string_view, ItemId> identities_;
   std::set<std::string_view> copies_;  // outputs that their own nodes copy

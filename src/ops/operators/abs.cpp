@@ -16,10 +16,10 @@ struct Abs {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::abs, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats | kIntegers>("Abs", 6, 12),
-        plain_spelling<kNumeric>("Abs", 13),
+        plain_mapping<kFloats | kIntegers>("Abs", 6, 12),
+        plain_mapping<kNumeric>("Abs", 13),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("abs", operation); }

@@ -17,12 +17,12 @@ struct Add {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::add, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats | kWideIntegers>("Add", 7, 12),
-        plain_spelling<kFloats | kBfloat | kWideIntegers>("Add", 13, 13),
-        plain_spelling<kNumeric>("Add", 14),
-        Spelling{"", "Sum", 8, kNewest, &lift_two_operands, nullptr},
+        plain_mapping<kFloats | kWideIntegers>("Add", 7, 12),
+        plain_mapping<kFloats | kBfloat | kWideIntegers>("Add", 13, 13),
+        plain_mapping<kNumeric>("Add", 14),
+        OnnxMapping{"", "Sum", 8, kNewest, &lift_two_operands, nullptr},
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("add", operation); }

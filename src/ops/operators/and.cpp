@@ -16,9 +16,9 @@ struct And {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::logical_and, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kBoolean>("And", 7),
+        plain_mapping<kBoolean>("And", 7),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("and", operation); }

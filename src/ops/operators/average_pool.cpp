@@ -25,21 +25,21 @@ Result<Lifted> lift_average_pool(const OnnxNode& node) {
 }
 
 template <TypeSet types>
-Result<Spelled> spell_average_pool(const Operation& operation, int opset) {
-  XFLOW_TRY(Spelled spelled, spell_operands_of<types>(operation, opset));
+Result<Exported> export_average_pool(const Operation& operation, int opset) {
+  XFLOW_TRY(Exported exported, export_operands_of<types>(operation, opset));
   XFLOW_TRY(std::vector<std::int64_t> kernel, known_integers(operation, "kernel"));
-  spelled.attributes.emplace_back("kernel_shape", std::move(kernel));
-  XFLOW_CHECK(spell_window(operation, spelled, false));
+  exported.attributes.emplace_back("kernel_shape", std::move(kernel));
+  XFLOW_CHECK(export_window(operation, exported, false));
   for (const char* name : {"ceil_mode", "count_include_pad"}) {
     XFLOW_TRY(const std::int64_t flag, known_integer(operation, name));
-    if (flag != 0) spelled.attributes.emplace_back(name, flag);
+    if (flag != 0) exported.attributes.emplace_back(name, flag);
   }
-  for (const auto& [name, value] : spelled.attributes) {
+  for (const auto& [name, value] : exported.attributes) {
     if ((name == "dilations" && opset < 19) || (name == "ceil_mode" && opset < 10)) {
       return fail(ErrorCode::unsupported, "AveragePool has no " + name + " in this opset");
     }
   }
-  return spelled;
+  return exported;
 }
 
 // How many positions of the window at `index` count: a product over the axes, most of which count them all.
@@ -121,10 +121,10 @@ struct AveragePool {
     return total / counted_positions(builder, axes, index, include_pad, ceil_mode);
   }
 
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        Spelling{"", "AveragePool", 7, 21, &lift_average_pool, &spell_average_pool<kFloats>},
-        Spelling{"", "AveragePool", 22, kNewest, &lift_average_pool, &spell_average_pool<kFloats | kBfloat>},
+        OnnxMapping{"", "AveragePool", 7, 21, &lift_average_pool, &export_average_pool<kFloats>},
+        OnnxMapping{"", "AveragePool", 22, kNewest, &lift_average_pool, &export_average_pool<kFloats | kBfloat>},
     };
   }
 

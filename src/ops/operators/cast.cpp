@@ -19,12 +19,12 @@ Result<Lifted> lift_cast(const OnnxNode& node) {
 }
 
 template <TypeSet types>
-Result<Spelled> spell_cast(const Operation& operation, int opset) {
-  XFLOW_TRY(Spelled spelled, spell_operands_of<types>(operation, opset));
+Result<Exported> export_cast(const Operation& operation, int opset) {
+  XFLOW_TRY(Exported exported, export_operands_of<types>(operation, opset));
   const ir::DataType to = operation.attributes.data_type("to");
-  if (!contains(types, to)) return fail(ErrorCode::unsupported, fmt::format("cannot be spelled for {} in this opset", ir::name(to)));
-  spelled.attributes.emplace_back("to", static_cast<std::int64_t>(to));
-  return spelled;
+  if (!contains(types, to)) return fail(ErrorCode::unsupported, fmt::format("cannot be exported for {} in this opset", ir::name(to)));
+  exported.attributes.emplace_back("to", static_cast<std::int64_t>(to));
+  return exported;
 }
 
 }  // namespace
@@ -44,10 +44,10 @@ struct Cast {
     const Expr x = read_broadcast(builder, operation, 0, index);
     return to == operation.operands[0].data_type ? x : builder.cast(to, x);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        Spelling{"", "Cast", 6, 12, &lift_cast, &spell_cast<kFloats | kIntegers | kBoolean>},
-        Spelling{"", "Cast", 13, kNewest, &lift_cast, &spell_cast<kNumeric | kBoolean>},
+        OnnxMapping{"", "Cast", 6, 12, &lift_cast, &export_cast<kFloats | kIntegers | kBoolean>},
+        OnnxMapping{"", "Cast", 13, kNewest, &lift_cast, &export_cast<kNumeric | kBoolean>},
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("cast", operation); }

@@ -14,10 +14,10 @@ struct Ceil {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::ceil, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats>("Ceil", 6, 12),
-        plain_spelling<kFloats | kBfloat>("Ceil", 13),
+        plain_mapping<kFloats>("Ceil", 6, 12),
+        plain_mapping<kFloats | kBfloat>("Ceil", 13),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("ceil", operation); }

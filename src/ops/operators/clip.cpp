@@ -41,35 +41,35 @@ Result<Lifted> lift_clip_inputs(const OnnxNode& node) {
   return lifted;
 }
 
-Result<Spelled> spell_clip_attributes(const Operation& operation, int opset) {
-  XFLOW_TRY(Spelled spelled, spell_operands_of<kFloats>(operation, opset));
+Result<Exported> export_clip_attributes(const Operation& operation, int opset) {
+  XFLOW_TRY(Exported exported, export_operands_of<kFloats>(operation, opset));
   for (const char* name : {"min", "max"}) {
     XFLOW_TRY(const float bound, known_real(operation, name));
-    if (std::isfinite(bound)) spelled.attributes.emplace_back(name, bound);
+    if (std::isfinite(bound)) exported.attributes.emplace_back(name, bound);
   }
-  return spelled;
+  return exported;
 }
 
 template <TypeSet types>
-Result<Spelled> spell_clip_inputs(const Operation& operation, int opset) {
-  XFLOW_TRY(Spelled spelled, spell_operands_of<types>(operation, opset));
+Result<Exported> export_clip_inputs(const Operation& operation, int opset) {
+  XFLOW_TRY(Exported exported, export_operands_of<types>(operation, opset));
   const ir::DataType type = operation.operands[0].data_type;
   for (const char* name : {"min", "max"}) {
     const ir::Real& bound = operation.attributes.real(name);
-    if (bound.is_variable()) return fail(ErrorCode::unsupported, "cannot spell a variable bound");
+    if (bound.is_variable()) return fail(ErrorCode::unsupported, "cannot export a variable bound");
     const double value = bound.to_double();
     if (std::isinf(value)) {
-      spelled.inputs.emplace_back(Spelled::Absent{});
+      exported.inputs.emplace_back(Exported::Absent{});
     } else {
       if (ir::is_integer(type) && value != std::floor(value)) {
-        return fail(ErrorCode::unsupported, "cannot spell a fraction as the bound of integers");
+        return fail(ErrorCode::unsupported, "cannot export a fraction as the bound of integers");
       }
       XFLOW_TRY(ir::Constant constant, ir::make_constant(type, {}, std::span(&value, 1)));
-      spelled.inputs.emplace_back(Spelled::ConstantInput{std::move(constant)});
+      exported.inputs.emplace_back(Exported::ConstantInput{std::move(constant)});
     }
   }
-  while (std::holds_alternative<Spelled::Absent>(spelled.inputs.back())) spelled.inputs.pop_back();
-  return spelled;
+  while (std::holds_alternative<Exported::Absent>(exported.inputs.back())) exported.inputs.pop_back();
+  return exported;
 }
 
 }  // namespace
@@ -96,12 +96,12 @@ struct Clip {
     if (!(high == ir::positive_infinity())) x = builder.apply(Function::minimum, x, builder.literal(high));
     return x;
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        Spelling{"", "Clip", 6, 10, &lift_clip_attributes, &spell_clip_attributes},
-        Spelling{"", "Clip", 11, 11, &lift_clip_inputs, &spell_clip_inputs<kFloats>},
-        Spelling{"", "Clip", 12, 12, &lift_clip_inputs, &spell_clip_inputs<kFloats | kIntegers>},
-        Spelling{"", "Clip", 13, kNewest, &lift_clip_inputs, &spell_clip_inputs<kNumeric>},
+        OnnxMapping{"", "Clip", 6, 10, &lift_clip_attributes, &export_clip_attributes},
+        OnnxMapping{"", "Clip", 11, 11, &lift_clip_inputs, &export_clip_inputs<kFloats>},
+        OnnxMapping{"", "Clip", 12, 12, &lift_clip_inputs, &export_clip_inputs<kFloats | kIntegers>},
+        OnnxMapping{"", "Clip", 13, kNewest, &lift_clip_inputs, &export_clip_inputs<kNumeric>},
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("clip", operation); }

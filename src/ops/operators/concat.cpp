@@ -58,13 +58,15 @@ struct Concat {
     return lifted;
   }
 
-  static Result<Spelled> spell(const Operation& operation, int opset) {
-    XFLOW_TRY(Spelled spelled, spell_operands(operation, opset));
-    spelled.attributes.emplace_back("axis", *operation.attributes.known_integer("axis"));
-    return spelled;
+  static Result<Exported> to_onnx(const Operation& operation, int opset) {
+    XFLOW_TRY(Exported exported, export_operands(operation, opset));
+    exported.attributes.emplace_back("axis", *operation.attributes.known_integer("axis"));
+    return exported;
   }
 
-  static std::vector<Spelling> spellings() { return {{.domain = "", .type = "Concat", .since = 4, .lift = lift, .spell = spell}}; }
+  static std::vector<OnnxMapping> onnx_mappings() {
+    return {{.domain = "", .type = "Concat", .since = 4, .lift = lift, .to_onnx = to_onnx}};
+  }
 
   static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };

@@ -22,15 +22,15 @@ Result<Lifted> lift_conv(const OnnxNode& node) {
 }
 
 template <TypeSet types>
-Result<Spelled> spell_conv(const Operation& operation, int opset) {
-  XFLOW_TRY(Spelled spelled, spell_operands_of<types>(operation, opset));
+Result<Exported> export_conv(const Operation& operation, int opset) {
+  XFLOW_TRY(Exported exported, export_operands_of<types>(operation, opset));
   const ir::Shape& w = operation.operands[1].shape;
   if (auto kernel = ir::constant_shape(ir::Shape(w.begin() + 2, w.end())))
-    spelled.attributes.emplace_back("kernel_shape", *std::move(kernel));
-  XFLOW_CHECK(spell_window(operation, spelled, true));
+    exported.attributes.emplace_back("kernel_shape", *std::move(kernel));
+  XFLOW_CHECK(export_window(operation, exported, true));
   XFLOW_TRY(const std::int64_t groups, known_integer(operation, "groups"));
-  spelled.attributes.emplace_back("group", groups);
-  return spelled;
+  exported.attributes.emplace_back("group", groups);
+  return exported;
 }
 
 }  // namespace
@@ -59,10 +59,10 @@ struct Conv {
     });
   }
 
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        Spelling{"", "Conv", 1, 21, &lift_conv, &spell_conv<kFloats>},
-        Spelling{"", "Conv", 22, kNewest, &lift_conv, &spell_conv<kFloats | kBfloat>},
+        OnnxMapping{"", "Conv", 1, 21, &lift_conv, &export_conv<kFloats>},
+        OnnxMapping{"", "Conv", 22, kNewest, &lift_conv, &export_conv<kFloats | kBfloat>},
     };
   }
 

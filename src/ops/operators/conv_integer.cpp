@@ -36,7 +36,7 @@ struct ConvInteger {
     return quantized_convolution(builder, operation, {0, 2}, {1, 3}, index);
   }
 
-  static std::vector<Spelling> spellings() { return {Spelling{"", "ConvInteger", 10, kNewest, &lift, &spell}}; }
+  static std::vector<OnnxMapping> onnx_mappings() { return {OnnxMapping{"", "ConvInteger", 10, kNewest, &lift, &to_onnx}}; }
 
   static Result<KernelSpec> kernel(const Operation& operation) {
     XFLOW_CHECK(require_left_zero(operation));
@@ -52,10 +52,10 @@ struct ConvInteger {
     XFLOW_TRY(lifted.attributes, lift_convolution(node, 1));
     return lifted;
   }
-  static Result<Spelled> spell(const Operation& operation, int opset) {
-    XFLOW_TRY(Spelled spelled, spell_operands(operation, opset));
-    XFLOW_CHECK(spell_convolution(operation, 1, spelled));
-    return spelled;
+  static Result<Exported> to_onnx(const Operation& operation, int opset) {
+    XFLOW_TRY(Exported exported, export_operands(operation, opset));
+    XFLOW_CHECK(export_convolution(operation, 1, exported));
+    return exported;
   }
 };
 

@@ -75,14 +75,14 @@ Result<Lifted> lift_conv_transpose(const OnnxNode& node) {
 }
 
 template <TypeSet types>
-Result<Spelled> spell_conv_transpose(const Operation& operation, int opset) {
-  XFLOW_TRY(Spelled spelled, spell_operands_of<types>(operation, opset));
+Result<Exported> export_conv_transpose(const Operation& operation, int opset) {
+  XFLOW_TRY(Exported exported, export_operands_of<types>(operation, opset));
   const ir::Shape& w = operation.operands[1].shape;
   if (auto kernel = ir::constant_shape(ir::Shape(w.begin() + 2, w.end())))
-    spelled.attributes.emplace_back("kernel_shape", *std::move(kernel));
-  XFLOW_CHECK(spell_window(operation, spelled, true));
+    exported.attributes.emplace_back("kernel_shape", *std::move(kernel));
+  XFLOW_CHECK(export_window(operation, exported, true));
   XFLOW_TRY(const std::int64_t groups, known_integer(operation, "groups"));
-  spelled.attributes.emplace_back("group", groups);
+  exported.attributes.emplace_back("group", groups);
   XFLOW_TRY(std::vector<std::int64_t> output_padding, known_integers(operation, "output_padding"));
   if (output_padding != std::vector<std::int64_t>(output_padding.size(), 0)) {
     XFLOW_TRY(const std::vector<std::int64_t> strides, known_integers(operation, "strides"));
@@ -91,9 +91,9 @@ Result<Spelled> spell_conv_transpose(const Operation& operation, int opset) {
       if (output_padding[k] < std::max(strides[k], dilations[k])) continue;
       return fail(ErrorCode::unsupported, "output_padding must be less than the stride or the dilation");
     }
-    spelled.attributes.emplace_back("output_padding", std::move(output_padding));
+    exported.attributes.emplace_back("output_padding", std::move(output_padding));
   }
-  return spelled;
+  return exported;
 }
 
 }  // namespace
@@ -163,10 +163,10 @@ struct ConvTranspose {
     });
   }
 
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        Spelling{"", "ConvTranspose", 1, 21, &lift_conv_transpose, &spell_conv_transpose<kFloats>},
-        Spelling{"", "ConvTranspose", 22, kNewest, &lift_conv_transpose, &spell_conv_transpose<kFloats | kBfloat>},
+        OnnxMapping{"", "ConvTranspose", 1, 21, &lift_conv_transpose, &export_conv_transpose<kFloats>},
+        OnnxMapping{"", "ConvTranspose", 22, kNewest, &lift_conv_transpose, &export_conv_transpose<kFloats | kBfloat>},
     };
   }
 

@@ -17,14 +17,14 @@ Result<Lifted> lift_cumsum(const OnnxNode& node) {
 }
 
 template <TypeSet types>
-Result<Spelled> spell_cumsum(const Operation& operation, int opset) {
-  XFLOW_TRY(Spelled spelled, spell_operands_of<types>(operation, opset));
-  spelled.inputs.emplace_back(Spelled::IntegersInput{{operation.attributes.integer("axis")}, true});
+Result<Exported> export_cumsum(const Operation& operation, int opset) {
+  XFLOW_TRY(Exported exported, export_operands_of<types>(operation, opset));
+  exported.inputs.emplace_back(Exported::IntegersInput{{operation.attributes.integer("axis")}, true});
   for (const char* name : {"exclusive", "reverse"}) {
     XFLOW_TRY(const std::int64_t flag, known_integer(operation, name));
-    if (flag != 0) spelled.attributes.emplace_back(name, flag);
+    if (flag != 0) exported.attributes.emplace_back(name, flag);
   }
-  return spelled;
+  return exported;
 }
 
 }  // namespace
@@ -58,11 +58,11 @@ struct Cumsum {
       return builder.select({at_least(distance, exclusive)}, builder.read(0, at), builder.literal(0));
     });
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     constexpr TypeSet kFirst = kWideIntegers | type_set({ir::DataType::float32, ir::DataType::float64});
     return {
-        Spelling{"", "CumSum", 11, 13, &lift_cumsum, &spell_cumsum<kFirst>},
-        Spelling{"", "CumSum", 14, kNewest, &lift_cumsum, &spell_cumsum<kFloats | kBfloat | kWideIntegers>},
+        OnnxMapping{"", "CumSum", 11, 13, &lift_cumsum, &export_cumsum<kFirst>},
+        OnnxMapping{"", "CumSum", 14, kNewest, &lift_cumsum, &export_cumsum<kFloats | kBfloat | kWideIntegers>},
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) {

@@ -50,17 +50,19 @@ struct DepthToSpace {
         {0}, {{"block", ir::Poly(node.integer("blocksize", 0))}, {"order", std::string(mode == "DCR" ? "depth_first" : "column_first")}}};
   }
 
-  static Result<Spelled> spell(const Operation& operation, int opset) {
+  static Result<Exported> to_onnx(const Operation& operation, int opset) {
     XFLOW_TRY(const std::int64_t block, known_integer(operation, "block"));
-    Spelled spelled{{Spelled::OperandInput{0}}, {{"blocksize", block}}};
+    Exported exported{{Exported::OperandInput{0}}, {{"blocksize", block}}};
     if (operation.attributes.word("order") == "column_first") {
       if (opset < 11) return movement::cannot("write DepthToSpace in mode CRD before opset 11");
-      spelled.attributes.emplace_back("mode", std::string("CRD"));
+      exported.attributes.emplace_back("mode", std::string("CRD"));
     }
-    return spelled;
+    return exported;
   }
 
-  static std::vector<Spelling> spellings() { return {{.domain = "", .type = "DepthToSpace", .since = 1, .lift = lift, .spell = spell}}; }
+  static std::vector<OnnxMapping> onnx_mappings() {
+    return {{.domain = "", .type = "DepthToSpace", .since = 1, .lift = lift, .to_onnx = to_onnx}};
+  }
 
   static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, {"order"}); }
 };

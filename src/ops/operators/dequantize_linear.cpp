@@ -43,7 +43,7 @@ struct DequantizeLinear {
     return (is_floating ? x : builder.cast(operation.operands[1].data_type, x)) * read_scale(builder, operation, 1, index);
   }
 
-  static std::vector<Spelling> spellings() { return {Spelling{"", "DequantizeLinear", 10, kNewest, &lift, &spell}}; }
+  static std::vector<OnnxMapping> onnx_mappings() { return {OnnxMapping{"", "DequantizeLinear", 10, kNewest, &lift, &to_onnx}}; }
 
   static Result<KernelSpec> kernel(const Operation& operation) {
     XFLOW_TRY(KernelSpec spec, kernel_spec(KernelFamily::other, operation));
@@ -61,14 +61,14 @@ struct DequantizeLinear {
     return lifted;
   }
 
-  static Result<Spelled> spell(const Operation& operation, int opset) {
+  static Result<Exported> to_onnx(const Operation& operation, int opset) {
     constexpr int kFirstWithHalf = 19;
-    XFLOW_CHECK(require_spellable(operation, 0, stored_types(opset) | type_set({ir::DataType::int32})));
+    XFLOW_CHECK(require_exportable(operation, 0, stored_types(opset) | type_set({ir::DataType::int32})));
     const TypeSet floats = opset < kFirstWithHalf ? TypeSet{0} : type_set({ir::DataType::float16, ir::DataType::bfloat16});
-    XFLOW_CHECK(require_spellable(operation, 1, floats | type_set({ir::DataType::float32})));
-    XFLOW_TRY(Spelled spelled, spell_operands(operation, opset));
-    XFLOW_CHECK(spell_scale(operation, opset, spelled));
-    return spelled;
+    XFLOW_CHECK(require_exportable(operation, 1, floats | type_set({ir::DataType::float32})));
+    XFLOW_TRY(Exported exported, export_operands(operation, opset));
+    XFLOW_CHECK(export_scale(operation, opset, exported));
+    return exported;
   }
 };
 

@@ -15,11 +15,11 @@ struct Div {
     const Function function = ir::is_integer(operation.operands[0].data_type) ? Function::integer_divide : Function::divide;
     return pointwise(builder, function, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats | kWideIntegers>("Div", 7, 12),
-        plain_spelling<kFloats | kBfloat | kWideIntegers>("Div", 13, 13),
-        plain_spelling<kNumeric>("Div", 14),
+        plain_mapping<kFloats | kWideIntegers>("Div", 7, 12),
+        plain_mapping<kFloats | kBfloat | kWideIntegers>("Div", 13, 13),
+        plain_mapping<kNumeric>("Div", 14),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("div", operation); }

@@ -31,10 +31,10 @@ struct Dropout {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return read_broadcast(builder, operation, 0, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        Spelling{"", "Dropout", 7, 12, &lift_dropout, &spell_operands_of<kFloats>},
-        Spelling{"", "Dropout", 13, kNewest, &lift_dropout, &spell_operands_of<kFloats | kBfloat>},
+        OnnxMapping{"", "Dropout", 7, 12, &lift_dropout, &export_operands_of<kFloats>},
+        OnnxMapping{"", "Dropout", 13, kNewest, &lift_dropout, &export_operands_of<kFloats | kBfloat>},
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return none_kernel(operation); }

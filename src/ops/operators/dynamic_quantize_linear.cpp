@@ -47,7 +47,9 @@ struct DynamicQuantizeLinear {
     return quantized(builder, ir::DataType::uint8, ir::DataType::float32, x / scale, zero);
   }
 
-  static std::vector<Spelling> spellings() { return {Spelling{"", "DynamicQuantizeLinear", 11, kNewest, &lift_operands, &spell_operands}}; }
+  static std::vector<OnnxMapping> onnx_mappings() {
+    return {OnnxMapping{"", "DynamicQuantizeLinear", 11, kNewest, &lift_operands, &export_operands}};
+  }
 
   static Result<KernelSpec> kernel(const Operation& operation) { return kernel_spec(KernelFamily::other, operation); }
 };

@@ -13,11 +13,11 @@ Result<Lifted> lift_elu(const OnnxNode& node) {
 }
 
 template <TypeSet types>
-Result<Spelled> spell_elu(const Operation& operation, int opset) {
-  XFLOW_TRY(Spelled spelled, spell_operands_of<types>(operation, opset));
+Result<Exported> export_elu(const Operation& operation, int opset) {
+  XFLOW_TRY(Exported exported, export_operands_of<types>(operation, opset));
   XFLOW_TRY(const float alpha, known_real(operation, "alpha"));
-  spelled.attributes.emplace_back("alpha", alpha);
-  return spelled;
+  exported.attributes.emplace_back("alpha", alpha);
+  return exported;
 }
 
 }  // namespace
@@ -35,10 +35,10 @@ struct Elu {
     const Expr below = builder.literal(operation.attributes.real("alpha")) * (builder.apply(Function::exp, x) - builder.literal(1));
     return builder.apply(Function::choose, builder.apply(Function::less, x, builder.literal(0)), below, x);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        Spelling{"", "Elu", 6, 21, &lift_elu, &spell_elu<kFloats>},
-        Spelling{"", "Elu", 22, kNewest, &lift_elu, &spell_elu<kFloats | kBfloat>},
+        OnnxMapping{"", "Elu", 6, 21, &lift_elu, &export_elu<kFloats>},
+        OnnxMapping{"", "Elu", 22, kNewest, &lift_elu, &export_elu<kFloats | kBfloat>},
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("elu", operation); }

@@ -16,11 +16,11 @@ struct Equal {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::equal, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kBoolean | type_set({ir::DataType::int32, ir::DataType::int64})>("Equal", 7, 10),
-        plain_spelling<kBoolean | kFloats | kIntegers>("Equal", 11, 12),
-        plain_spelling<kBoolean | kNumeric>("Equal", 13),
+        plain_mapping<kBoolean | type_set({ir::DataType::int32, ir::DataType::int64})>("Equal", 7, 10),
+        plain_mapping<kBoolean | kFloats | kIntegers>("Equal", 11, 12),
+        plain_mapping<kBoolean | kNumeric>("Equal", 13),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("equal", operation); }

@@ -16,10 +16,10 @@ struct Erf {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::erf, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats>("Erf", 9, 12),
-        plain_spelling<kFloats | kBfloat>("Erf", 13),
+        plain_mapping<kFloats>("Erf", 9, 12),
+        plain_mapping<kFloats | kBfloat>("Erf", 13),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("erf", operation); }

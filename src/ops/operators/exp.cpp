@@ -17,10 +17,10 @@ struct Exp {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::exp, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats>("Exp", 6, 12),
-        plain_spelling<kFloats | kBfloat>("Exp", 13),
+        plain_mapping<kFloats>("Exp", 6, 12),
+        plain_mapping<kFloats | kBfloat>("Exp", 13),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("exp", operation); }

@@ -45,11 +45,13 @@ struct Expand {
     return Lifted{{0}, {{"shape", std::move(shape)}}};
   }
 
-  static Result<Spelled> spell(const Operation& operation, int /*opset*/) {
-    return Spelled{{Spelled::OperandInput{0}, Spelled::IntegersInput{operation.attributes.integers("shape")}}, {}};
+  static Result<Exported> to_onnx(const Operation& operation, int /*opset*/) {
+    return Exported{{Exported::OperandInput{0}, Exported::IntegersInput{operation.attributes.integers("shape")}}, {}};
   }
 
-  static std::vector<Spelling> spellings() { return {{.domain = "", .type = "Expand", .since = 8, .lift = lift, .spell = spell}}; }
+  static std::vector<OnnxMapping> onnx_mappings() {
+    return {{.domain = "", .type = "Expand", .since = 8, .lift = lift, .to_onnx = to_onnx}};
+  }
 
   static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };

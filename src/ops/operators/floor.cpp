@@ -14,10 +14,10 @@ struct Floor {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::floor, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats>("Floor", 6, 12),
-        plain_spelling<kFloats | kBfloat>("Floor", 13),
+        plain_mapping<kFloats>("Floor", 6, 12),
+        plain_mapping<kFloats | kBfloat>("Floor", 13),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("floor", operation); }

@@ -40,13 +40,15 @@ struct Full {
     return Lifted{{}, {{"value", value}, {"shape", std::move(shape)}, {"data_type", type}}};
   }
 
-  static Result<Spelled> spell(const Operation& operation, int /*opset*/) {
+  static Result<Exported> to_onnx(const Operation& operation, int /*opset*/) {
     const ir::DataType type = operation.attributes.data_type("data_type");
     XFLOW_TRY(ir::Constant value, movement::fill_constant(type, {1}, operation.attributes.real("value")));
-    return Spelled{{Spelled::IntegersInput{operation.attributes.integers("shape")}}, {{"value", std::move(value)}}};
+    return Exported{{Exported::IntegersInput{operation.attributes.integers("shape")}}, {{"value", std::move(value)}}};
   }
 
-  static std::vector<Spelling> spellings() { return {{.domain = "", .type = "ConstantOfShape", .since = 9, .lift = lift, .spell = spell}}; }
+  static std::vector<OnnxMapping> onnx_mappings() {
+    return {{.domain = "", .type = "ConstantOfShape", .since = 9, .lift = lift, .to_onnx = to_onnx}};
+  }
 
   static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };

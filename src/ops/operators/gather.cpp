@@ -39,14 +39,16 @@ struct Gather {
 
   static Result<Lifted> lift(const OnnxNode& node) { return Lifted{{0, 1}, {{"axis", ir::Poly(node.integer("axis", 0))}}}; }
 
-  static Result<Spelled> spell(const Operation& operation, int opset) {
-    XFLOW_CHECK(require_spellable(operation, 1, type_set({ir::DataType::int32, ir::DataType::int64})));
-    XFLOW_TRY(Spelled spelled, spell_operands(operation, opset));
-    spelled.attributes.emplace_back("axis", *operation.attributes.known_integer("axis"));
-    return spelled;
+  static Result<Exported> to_onnx(const Operation& operation, int opset) {
+    XFLOW_CHECK(require_exportable(operation, 1, type_set({ir::DataType::int32, ir::DataType::int64})));
+    XFLOW_TRY(Exported exported, export_operands(operation, opset));
+    exported.attributes.emplace_back("axis", *operation.attributes.known_integer("axis"));
+    return exported;
   }
 
-  static std::vector<Spelling> spellings() { return {{.domain = "", .type = "Gather", .since = 1, .lift = lift, .spell = spell}}; }
+  static std::vector<OnnxMapping> onnx_mappings() {
+    return {{.domain = "", .type = "Gather", .since = 1, .lift = lift, .to_onnx = to_onnx}};
+  }
 
   static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };

@@ -54,17 +54,19 @@ struct GatherNd {
 
   static Result<Lifted> lift(const OnnxNode& node) { return Lifted{{0, 1}, {{"batch", ir::Poly(node.integer("batch_dims", 0))}}}; }
 
-  static Result<Spelled> spell(const Operation& operation, int opset) {
-    XFLOW_CHECK(require_spellable(operation, 1, type_set({ir::DataType::int64})));
-    XFLOW_TRY(Spelled spelled, spell_operands(operation, opset));
+  static Result<Exported> to_onnx(const Operation& operation, int opset) {
+    XFLOW_CHECK(require_exportable(operation, 1, type_set({ir::DataType::int64})));
+    XFLOW_TRY(Exported exported, export_operands(operation, opset));
     const std::int64_t batch = *operation.attributes.known_integer("batch");
-    if (batch == 0) return spelled;
+    if (batch == 0) return exported;
     if (opset < 12) return movement::cannot("write GatherND with batch dimensions before opset 12");
-    spelled.attributes.emplace_back("batch_dims", batch);
-    return spelled;
+    exported.attributes.emplace_back("batch_dims", batch);
+    return exported;
   }
 
-  static std::vector<Spelling> spellings() { return {{.domain = "", .type = "GatherND", .since = 11, .lift = lift, .spell = spell}}; }
+  static std::vector<OnnxMapping> onnx_mappings() {
+    return {{.domain = "", .type = "GatherND", .since = 11, .lift = lift, .to_onnx = to_onnx}};
+  }
 
   static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };

@@ -12,11 +12,11 @@ struct Greater {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return builder.apply(Function::less, read_broadcast(builder, operation, 1, index), read_broadcast(builder, operation, 0, index));
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats>("Greater", 7, 8),
-        plain_spelling<kFloats | kIntegers>("Greater", 9, 12),
-        plain_spelling<kNumeric>("Greater", 13),
+        plain_mapping<kFloats>("Greater", 7, 8),
+        plain_mapping<kFloats | kIntegers>("Greater", 9, 12),
+        plain_mapping<kNumeric>("Greater", 13),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("greater", operation); }

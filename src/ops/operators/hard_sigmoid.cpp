@@ -12,13 +12,13 @@ Result<Lifted> lift_hard_sigmoid(const OnnxNode& node) {
 }
 
 template <TypeSet types>
-Result<Spelled> spell_hard_sigmoid(const Operation& operation, int opset) {
-  XFLOW_TRY(Spelled spelled, spell_operands_of<types>(operation, opset));
+Result<Exported> export_hard_sigmoid(const Operation& operation, int opset) {
+  XFLOW_TRY(Exported exported, export_operands_of<types>(operation, opset));
   XFLOW_TRY(const float alpha, known_real(operation, "alpha"));
-  spelled.attributes.emplace_back("alpha", alpha);
+  exported.attributes.emplace_back("alpha", alpha);
   XFLOW_TRY(const float beta, known_real(operation, "beta"));
-  spelled.attributes.emplace_back("beta", beta);
-  return spelled;
+  exported.attributes.emplace_back("beta", beta);
+  return exported;
 }
 
 }  // namespace
@@ -44,10 +44,10 @@ struct HardSigmoid {
     const Expr below_one = builder.apply(Function::minimum, line, builder.literal(1));
     return builder.apply(Function::maximum, below_one, builder.literal(0));
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        Spelling{"", "HardSigmoid", 6, 21, &lift_hard_sigmoid, &spell_hard_sigmoid<kFloats>},
-        Spelling{"", "HardSigmoid", 22, kNewest, &lift_hard_sigmoid, &spell_hard_sigmoid<kFloats | kBfloat>},
+        OnnxMapping{"", "HardSigmoid", 6, 21, &lift_hard_sigmoid, &export_hard_sigmoid<kFloats>},
+        OnnxMapping{"", "HardSigmoid", 22, kNewest, &lift_hard_sigmoid, &export_hard_sigmoid<kFloats | kBfloat>},
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("hard_sigmoid", operation); }

@@ -4,11 +4,11 @@
 namespace xflow::ops {
 namespace {
 
-Result<Spelled> spell_identity_before_13(const Operation& operation, int opset) {
+Result<Exported> export_identity_before_13(const Operation& operation, int opset) {
   if (operation.operands[0].data_type == ir::DataType::bfloat16) {
-    return fail(ErrorCode::unsupported, "cannot be spelled for bfloat16 in this opset");
+    return fail(ErrorCode::unsupported, "cannot be exported for bfloat16 in this opset");
   }
-  return spell_operands(operation, opset);
+  return export_operands(operation, opset);
 }
 
 }  // namespace
@@ -24,10 +24,10 @@ struct Identity {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return read_broadcast(builder, operation, 0, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        Spelling{"", "Identity", 1, 12, &lift_operands, &spell_identity_before_13},
-        Spelling{"", "Identity", 13, kNewest, &lift_operands, &spell_operands},
+        OnnxMapping{"", "Identity", 1, 12, &lift_operands, &export_identity_before_13},
+        OnnxMapping{"", "Identity", 13, kNewest, &lift_operands, &export_operands},
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return none_kernel(operation); }

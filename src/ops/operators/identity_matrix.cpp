@@ -27,7 +27,7 @@ struct IdentityMatrix {
     return builder.select({equal(index[0], index[1])}, builder.literal(1), builder.literal(0));
   }
 
-  static std::vector<Spelling> spellings() { return {}; }
+  static std::vector<OnnxMapping> onnx_mappings() { return {}; }
 
   static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };

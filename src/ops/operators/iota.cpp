@@ -32,7 +32,7 @@ struct Iota {
     return builder.integer(index[movement::axis(operation)]);
   }
 
-  static std::vector<Spelling> spellings() { return {}; }
+  static std::vector<OnnxMapping> onnx_mappings() { return {}; }
 
   static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };

@@ -14,10 +14,10 @@ struct IsNan {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::is_nan, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats>("IsNaN", 9, 12),
-        plain_spelling<kFloats | kBfloat>("IsNaN", 13),
+        plain_mapping<kFloats>("IsNaN", 9, 12),
+        plain_mapping<kFloats | kBfloat>("IsNaN", 13),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("is_nan", operation); }

@@ -11,11 +11,11 @@ Result<Lifted> lift_leaky_relu(const OnnxNode& node) {
 }
 
 template <TypeSet types>
-Result<Spelled> spell_leaky_relu(const Operation& operation, int opset) {
-  XFLOW_TRY(Spelled spelled, spell_operands_of<types>(operation, opset));
+Result<Exported> export_leaky_relu(const Operation& operation, int opset) {
+  XFLOW_TRY(Exported exported, export_operands_of<types>(operation, opset));
   XFLOW_TRY(const float alpha, known_real(operation, "alpha"));
-  spelled.attributes.emplace_back("alpha", alpha);
-  return spelled;
+  exported.attributes.emplace_back("alpha", alpha);
+  return exported;
 }
 
 }  // namespace
@@ -36,10 +36,10 @@ struct LeakyRelu {
     const Expr scaled = builder.literal(operation.attributes.real("alpha")) * x;
     return builder.apply(Function::choose, builder.apply(Function::less, x, builder.literal(0)), scaled, x);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        Spelling{"", "LeakyRelu", 6, 15, &lift_leaky_relu, &spell_leaky_relu<kFloats>},
-        Spelling{"", "LeakyRelu", 16, kNewest, &lift_leaky_relu, &spell_leaky_relu<kFloats | kBfloat>},
+        OnnxMapping{"", "LeakyRelu", 6, 15, &lift_leaky_relu, &export_leaky_relu<kFloats>},
+        OnnxMapping{"", "LeakyRelu", 16, kNewest, &lift_leaky_relu, &export_leaky_relu<kFloats | kBfloat>},
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("leaky_relu", operation); }

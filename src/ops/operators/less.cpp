@@ -12,11 +12,11 @@ struct Less {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::less, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats>("Less", 7, 8),
-        plain_spelling<kFloats | kIntegers>("Less", 9, 12),
-        plain_spelling<kNumeric>("Less", 13),
+        plain_mapping<kFloats>("Less", 7, 8),
+        plain_mapping<kFloats | kIntegers>("Less", 9, 12),
+        plain_mapping<kNumeric>("Less", 13),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("less", operation); }

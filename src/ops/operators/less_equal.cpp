@@ -14,10 +14,10 @@ struct LessEqual {
     const Expr b = read_broadcast(builder, operation, 1, index);
     return builder.apply(Function::logical_or, builder.apply(Function::less, a, b), builder.apply(Function::equal, a, b));
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats | kIntegers>("LessOrEqual", 12, 15),
-        plain_spelling<kNumeric>("LessOrEqual", 16),
+        plain_mapping<kFloats | kIntegers>("LessOrEqual", 12, 15),
+        plain_mapping<kNumeric>("LessOrEqual", 16),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("less_equal", operation); }

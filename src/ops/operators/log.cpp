@@ -16,10 +16,10 @@ struct Log {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::log, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats>("Log", 6, 12),
-        plain_spelling<kFloats | kBfloat>("Log", 13),
+        plain_mapping<kFloats>("Log", 6, 12),
+        plain_mapping<kFloats | kBfloat>("Log", 13),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("log", operation); }

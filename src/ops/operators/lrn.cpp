@@ -17,15 +17,15 @@ Result<Lifted> lift_lrn(const OnnxNode& node) {
 }
 
 template <TypeSet types>
-Result<Spelled> spell_lrn(const Operation& operation, int opset) {
-  XFLOW_TRY(Spelled spelled, spell_operands_of<types>(operation, opset));
+Result<Exported> export_lrn(const Operation& operation, int opset) {
+  XFLOW_TRY(Exported exported, export_operands_of<types>(operation, opset));
   XFLOW_TRY(const std::int64_t size, known_integer(operation, "size"));
-  spelled.attributes.emplace_back("size", size);
+  exported.attributes.emplace_back("size", size);
   for (const char* name : {"alpha", "beta", "bias"}) {
     XFLOW_TRY(const float value, known_real(operation, name));
-    spelled.attributes.emplace_back(name, value);
+    exported.attributes.emplace_back(name, value);
   }
-  return spelled;
+  return exported;
 }
 
 }  // namespace
@@ -62,10 +62,10 @@ struct Lrn {
     const Expr base = builder.literal(operation.attributes.real("bias")) + scale * squares;
     return x / builder.apply(Function::power, base, builder.literal(operation.attributes.real("beta")));
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        Spelling{"", "LRN", 1, 12, &lift_lrn, &spell_lrn<kFloats>},
-        Spelling{"", "LRN", 13, kNewest, &lift_lrn, &spell_lrn<kFloats | kBfloat>},
+        OnnxMapping{"", "LRN", 1, 12, &lift_lrn, &export_lrn<kFloats>},
+        OnnxMapping{"", "LRN", 13, kNewest, &lift_lrn, &export_lrn<kFloats | kBfloat>},
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) {

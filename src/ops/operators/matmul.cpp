@@ -25,11 +25,11 @@ struct Matmul {
                        [&](const auto& a, const auto& b) { return builder.read(0, a) * builder.read(1, b); });
   }
 
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats>("MatMul", 1, 8),
-        plain_spelling<kFloats | kWideIntegers>("MatMul", 9, 12),
-        plain_spelling<kFloats | kBfloat | kWideIntegers>("MatMul", 13),
+        plain_mapping<kFloats>("MatMul", 1, 8),
+        plain_mapping<kFloats | kWideIntegers>("MatMul", 9, 12),
+        plain_mapping<kFloats | kBfloat | kWideIntegers>("MatMul", 13),
     };
   }
 

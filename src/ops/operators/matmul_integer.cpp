@@ -33,7 +33,9 @@ struct MatmulInteger {
     return quantized_product(builder, operation, {0, 2}, {1, 3}, index);
   }
 
-  static std::vector<Spelling> spellings() { return {Spelling{"", "MatMulInteger", 10, kNewest, &lift_with_zeros, &spell_operands}}; }
+  static std::vector<OnnxMapping> onnx_mappings() {
+    return {OnnxMapping{"", "MatMulInteger", 10, kNewest, &lift_with_zeros, &export_operands}};
+  }
 
   static Result<KernelSpec> kernel(const Operation& operation) {
     XFLOW_CHECK(require_left_zero(operation));

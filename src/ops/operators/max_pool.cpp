@@ -24,19 +24,19 @@ Result<Lifted> lift_max_pool(const OnnxNode& node) {
 }
 
 template <TypeSet types>
-Result<Spelled> spell_max_pool(const Operation& operation, int opset) {
-  XFLOW_TRY(Spelled spelled, spell_operands_of<types>(operation, opset));
+Result<Exported> export_max_pool(const Operation& operation, int opset) {
+  XFLOW_TRY(Exported exported, export_operands_of<types>(operation, opset));
   XFLOW_TRY(std::vector<std::int64_t> kernel, known_integers(operation, "kernel"));
-  spelled.attributes.emplace_back("kernel_shape", std::move(kernel));
-  XFLOW_CHECK(spell_window(operation, spelled, false));
+  exported.attributes.emplace_back("kernel_shape", std::move(kernel));
+  XFLOW_CHECK(export_window(operation, exported, false));
   XFLOW_TRY(const std::int64_t ceil_mode, known_integer(operation, "ceil_mode"));
-  if (ceil_mode != 0) spelled.attributes.emplace_back("ceil_mode", ceil_mode);
+  if (ceil_mode != 0) exported.attributes.emplace_back("ceil_mode", ceil_mode);
   if (opset < 10) {
-    for (const auto& [name, value] : spelled.attributes) {
+    for (const auto& [name, value] : exported.attributes) {
       if (name == "dilations" || name == "ceil_mode") return fail(ErrorCode::unsupported, "MaxPool has no " + name + " in this opset");
     }
   }
-  return spelled;
+  return exported;
 }
 
 }  // namespace
@@ -86,12 +86,12 @@ struct MaxPool {
     });
   }
 
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     constexpr TypeSet kBytes = type_set({ir::DataType::int8, ir::DataType::uint8});
     return {
-        Spelling{"", "MaxPool", 1, 11, &lift_max_pool, &spell_max_pool<kFloats>},
-        Spelling{"", "MaxPool", 12, 21, &lift_max_pool, &spell_max_pool<kFloats | kBytes>},
-        Spelling{"", "MaxPool", 22, kNewest, &lift_max_pool, &spell_max_pool<kFloats | kBfloat | kBytes>},
+        OnnxMapping{"", "MaxPool", 1, 11, &lift_max_pool, &export_max_pool<kFloats>},
+        OnnxMapping{"", "MaxPool", 12, 21, &lift_max_pool, &export_max_pool<kFloats | kBytes>},
+        OnnxMapping{"", "MaxPool", 22, kNewest, &lift_max_pool, &export_max_pool<kFloats | kBfloat | kBytes>},
     };
   }
 

@@ -22,11 +22,11 @@ struct Maximum {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::maximum, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        Spelling{"", "Max", 8, 11, &lift_two_operands, &spell_operands_of<kFloats>},
-        Spelling{"", "Max", 12, 12, &lift_two_operands, &spell_operands_of<kFloats | kIntegers>},
-        Spelling{"", "Max", 13, kNewest, &lift_two_operands, &spell_operands_of<kNumeric>},
+        OnnxMapping{"", "Max", 8, 11, &lift_two_operands, &export_operands_of<kFloats>},
+        OnnxMapping{"", "Max", 12, 12, &lift_two_operands, &export_operands_of<kFloats | kIntegers>},
+        OnnxMapping{"", "Max", 13, kNewest, &lift_two_operands, &export_operands_of<kNumeric>},
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("maximum", operation); }

@@ -22,11 +22,11 @@ struct Minimum {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::minimum, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        Spelling{"", "Min", 8, 11, &lift_two_operands, &spell_operands_of<kFloats>},
-        Spelling{"", "Min", 12, 12, &lift_two_operands, &spell_operands_of<kFloats | kIntegers>},
-        Spelling{"", "Min", 13, kNewest, &lift_two_operands, &spell_operands_of<kNumeric>},
+        OnnxMapping{"", "Min", 8, 11, &lift_two_operands, &export_operands_of<kFloats>},
+        OnnxMapping{"", "Min", 12, 12, &lift_two_operands, &export_operands_of<kFloats | kIntegers>},
+        OnnxMapping{"", "Min", 13, kNewest, &lift_two_operands, &export_operands_of<kNumeric>},
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("minimum", operation); }

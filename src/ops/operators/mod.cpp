@@ -11,11 +11,11 @@ Result<Lifted> lift_mod(const OnnxNode& node) {
 }
 
 template <TypeSet types>
-Result<Spelled> spell_mod(const Operation& operation, int opset) {
-  XFLOW_TRY(Spelled spelled, spell_operands_of<types>(operation, opset));
+Result<Exported> export_mod(const Operation& operation, int opset) {
+  XFLOW_TRY(Exported exported, export_operands_of<types>(operation, opset));
   XFLOW_TRY(const std::int64_t fmod, known_integer(operation, "fmod"));
-  if (fmod != 0) spelled.attributes.emplace_back("fmod", fmod);
-  return spelled;
+  if (fmod != 0) exported.attributes.emplace_back("fmod", fmod);
+  return exported;
 }
 
 }  // namespace
@@ -38,10 +38,10 @@ struct Mod {
     const bool fmod = operation.attributes.integer("fmod").is_one();
     return pointwise(builder, fmod ? Function::remainder : Function::modulo, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        Spelling{"", "Mod", 10, 12, &lift_mod, &spell_mod<kFloats | kIntegers>},
-        Spelling{"", "Mod", 13, kNewest, &lift_mod, &spell_mod<kNumeric>},
+        OnnxMapping{"", "Mod", 10, 12, &lift_mod, &export_mod<kFloats | kIntegers>},
+        OnnxMapping{"", "Mod", 13, kNewest, &lift_mod, &export_mod<kNumeric>},
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) {

@@ -17,11 +17,11 @@ struct Mul {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::multiply, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats | kWideIntegers>("Mul", 7, 12),
-        plain_spelling<kFloats | kBfloat | kWideIntegers>("Mul", 13, 13),
-        plain_spelling<kNumeric>("Mul", 14),
+        plain_mapping<kFloats | kWideIntegers>("Mul", 7, 12),
+        plain_mapping<kFloats | kBfloat | kWideIntegers>("Mul", 13, 13),
+        plain_mapping<kNumeric>("Mul", 14),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("mul", operation); }

@@ -13,10 +13,10 @@ struct Neg {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::negate, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats | kSignedIntegers>("Neg", 6, 12),
-        plain_spelling<kFloats | kBfloat | kSignedIntegers>("Neg", 13),
+        plain_mapping<kFloats | kSignedIntegers>("Neg", 6, 12),
+        plain_mapping<kFloats | kBfloat | kSignedIntegers>("Neg", 13),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("neg", operation); }

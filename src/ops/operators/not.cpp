@@ -12,9 +12,9 @@ struct Not {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::logical_not, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kBoolean>("Not", 1),
+        plain_mapping<kBoolean>("Not", 1),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("not", operation); }

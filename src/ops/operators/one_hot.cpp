@@ -81,7 +81,7 @@ struct OneHot {
                    {"data_type", values->data_type}}};
   }
 
-  static Result<Spelled> spell(const Operation& operation, int /*opset*/) {
+  static Result<Exported> to_onnx(const Operation& operation, int /*opset*/) {
     const ir::DataType type = operation.attributes.data_type("data_type");
     const ir::Real& off = operation.attributes.real("off");
     const ir::Real& on = operation.attributes.real("on");
@@ -93,12 +93,14 @@ struct OneHot {
     } else {
       values = ir::make_integer_constant(type, {2}, std::vector<std::int64_t>{off.rational()->numerator(), on.rational()->numerator()});
     }
-    return Spelled{{Spelled::OperandInput{0}, Spelled::IntegersInput{{operation.attributes.integer("depth")}, true},
-                    Spelled::ConstantInput{std::move(values)}},
-                   {{"axis", *operation.attributes.known_integer("axis")}}};
+    return Exported{{Exported::OperandInput{0}, Exported::IntegersInput{{operation.attributes.integer("depth")}, true},
+                     Exported::ConstantInput{std::move(values)}},
+                    {{"axis", *operation.attributes.known_integer("axis")}}};
   }
 
-  static std::vector<Spelling> spellings() { return {{.domain = "", .type = "OneHot", .since = 9, .lift = lift, .spell = spell}}; }
+  static std::vector<OnnxMapping> onnx_mappings() {
+    return {{.domain = "", .type = "OneHot", .since = 9, .lift = lift, .to_onnx = to_onnx}};
+  }
 
   static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };

@@ -16,9 +16,9 @@ struct Or {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::logical_or, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kBoolean>("Or", 7),
+        plain_mapping<kBoolean>("Or", 7),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("or", operation); }

@@ -112,38 +112,38 @@ struct Pad {
     return Lifted{{0}, {{"begins", std::move(begins)}, {"ends", std::move(ends)}, {"mode", mode}, {"value", value}}};
   }
 
-  static Result<Spelled> spell_attributes(const Operation& operation, int /*opset*/) {
+  static Result<Exported> export_attributes(const Operation& operation, int /*opset*/) {
     XFLOW_TRY(std::vector<std::int64_t> pads, known_integers(operation, "begins"));
     XFLOW_TRY(const std::vector<std::int64_t> ends, known_integers(operation, "ends"));
     XFLOW_TRY(const float value, known_real(operation, "value"));
-    XFLOW_CHECK(require_spellable(operation, 0, kFloats));
+    XFLOW_CHECK(require_exportable(operation, 0, kFloats));
     const std::string& mode = operation.attributes.word("mode");
     if (mode == "wrap") return movement::cannot("write Pad in mode wrap before opset 19");
     pads.insert(pads.end(), ends.begin(), ends.end());
-    Spelled spelled{{Spelled::OperandInput{0}}, {{"mode", mode}, {"pads", std::move(pads)}}};
-    if (mode == "constant") spelled.attributes.emplace_back("value", value);
-    return spelled;
+    Exported exported{{Exported::OperandInput{0}}, {{"mode", mode}, {"pads", std::move(pads)}}};
+    if (mode == "constant") exported.attributes.emplace_back("value", value);
+    return exported;
   }
 
-  static Result<Spelled> spell_inputs(const Operation& operation, int opset) {
+  static Result<Exported> export_inputs(const Operation& operation, int opset) {
     const std::string& mode = operation.attributes.word("mode");
     if (mode == "wrap" && opset < 19) return movement::cannot("write Pad in mode wrap before opset 19");
     std::vector<ir::Poly> pads = operation.attributes.integers("begins");
     const std::vector<ir::Poly>& ends = operation.attributes.integers("ends");
     pads.insert(pads.end(), ends.begin(), ends.end());
-    Spelled spelled{{Spelled::OperandInput{0}, Spelled::IntegersInput{std::move(pads)}}, {{"mode", mode}}};
+    Exported exported{{Exported::OperandInput{0}, Exported::IntegersInput{std::move(pads)}}, {{"mode", mode}}};
     const ir::Real& value = operation.attributes.real("value");
     if (mode == "constant" && !value.is_zero()) {
       XFLOW_TRY(ir::Constant constant, movement::fill_constant(operation.operands[0].data_type, {}, value));
-      spelled.inputs.emplace_back(Spelled::ConstantInput{std::move(constant)});
+      exported.inputs.emplace_back(Exported::ConstantInput{std::move(constant)});
     }
-    return spelled;
+    return exported;
   }
 
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        {.domain = "", .type = "Pad", .since = 2, .until = 10, .lift = lift, .spell = spell_attributes},
-        {.domain = "", .type = "Pad", .since = 11, .lift = lift, .spell = spell_inputs},
+        {.domain = "", .type = "Pad", .since = 2, .until = 10, .lift = lift, .to_onnx = export_attributes},
+        {.domain = "", .type = "Pad", .since = 11, .lift = lift, .to_onnx = export_inputs},
     };
   }
 

@@ -9,12 +9,12 @@ namespace {
 constexpr TypeSet kPowIntegers = type_set({ir::DataType::int32, ir::DataType::int64});
 
 // Before opset 12 base and exponent have one floating type.
-Result<Spelled> spell_pow_of_one_type(const Operation& operation, int opset) {
-  XFLOW_CHECK(require_spellable(operation, 0, kFloats));
+Result<Exported> export_pow_of_one_type(const Operation& operation, int opset) {
+  XFLOW_CHECK(require_exportable(operation, 0, kFloats));
   if (operation.operands[0].data_type != operation.operands[1].data_type) {
-    return fail(ErrorCode::unsupported, "cannot be spelled with two element types in this opset");
+    return fail(ErrorCode::unsupported, "cannot be exported with two element types in this opset");
   }
-  return spell_operands(operation, opset);
+  return export_operands(operation, opset);
 }
 
 }  // namespace
@@ -37,11 +37,11 @@ struct Pow {
     const bool truncates = ir::is_integer(base) && ir::is_floating(operation.operands[1].data_type);
     return truncates ? builder.cast(base, power) : power;
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        Spelling{"", "Pow", 7, 11, &lift_operands, &spell_pow_of_one_type},
-        plain_spelling<kFloats | kPowIntegers>("Pow", 12, 12),
-        plain_spelling<kFloats | kBfloat | kPowIntegers>("Pow", 13),
+        OnnxMapping{"", "Pow", 7, 11, &lift_operands, &export_pow_of_one_type},
+        plain_mapping<kFloats | kPowIntegers>("Pow", 12, 12),
+        plain_mapping<kFloats | kBfloat | kPowIntegers>("Pow", 13),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("pow", operation); }

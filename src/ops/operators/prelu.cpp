@@ -29,11 +29,11 @@ struct Prelu {
     const Expr scaled = read_broadcast(builder, operation, 1, index) * x;
     return builder.apply(Function::choose, builder.apply(Function::less, x, builder.literal(0)), scaled, x);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats>("PRelu", 7, 8),
-        plain_spelling<kFloats | kWideIntegers>("PRelu", 9, 15),
-        plain_spelling<kFloats | kBfloat | kWideIntegers>("PRelu", 16),
+        plain_mapping<kFloats>("PRelu", 7, 8),
+        plain_mapping<kFloats | kWideIntegers>("PRelu", 9, 15),
+        plain_mapping<kFloats | kBfloat | kWideIntegers>("PRelu", 16),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("prelu", operation); }

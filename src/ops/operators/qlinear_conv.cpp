@@ -49,7 +49,7 @@ struct QlinearConv {
                      read_scale_along(builder, operation, 7, ir::Poly(0)));
   }
 
-  static std::vector<Spelling> spellings() { return {Spelling{"", "QLinearConv", 10, kNewest, &lift, &spell}}; }
+  static std::vector<OnnxMapping> onnx_mappings() { return {OnnxMapping{"", "QLinearConv", 10, kNewest, &lift, &to_onnx}}; }
 
   static Result<KernelSpec> kernel(const Operation& operation) {
     XFLOW_TRY(KernelSpec spec, kernel_spec(KernelFamily::other, operation));
@@ -64,10 +64,10 @@ struct QlinearConv {
     XFLOW_TRY(lifted.attributes, lift_convolution(node, 3));
     return lifted;
   }
-  static Result<Spelled> spell(const Operation& operation, int opset) {
-    XFLOW_TRY(Spelled spelled, spell_operands(operation, opset));
-    XFLOW_CHECK(spell_convolution(operation, 3, spelled));
-    return spelled;
+  static Result<Exported> to_onnx(const Operation& operation, int opset) {
+    XFLOW_TRY(Exported exported, export_operands(operation, opset));
+    XFLOW_CHECK(export_convolution(operation, 3, exported));
+    return exported;
   }
 };
 

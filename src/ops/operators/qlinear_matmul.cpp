@@ -51,15 +51,15 @@ struct QlinearMatmul {
                      read_scale_along(builder, operation, 7, ir::Poly(0)));
   }
 
-  static std::vector<Spelling> spellings() { return {Spelling{"", "QLinearMatMul", 10, kNewest, &lift_operands, &spell}}; }
+  static std::vector<OnnxMapping> onnx_mappings() { return {OnnxMapping{"", "QLinearMatMul", 10, kNewest, &lift_operands, &to_onnx}}; }
 
   static Result<KernelSpec> kernel(const Operation& operation) { return kernel_spec(KernelFamily::other, operation); }
 
  private:
-  static Result<Spelled> spell(const Operation& operation, int opset) {
+  static Result<Exported> to_onnx(const Operation& operation, int opset) {
     constexpr int kFirstWithHalf = 21;
-    XFLOW_CHECK(require_spellable(operation, 1, opset < kFirstWithHalf ? type_set({ir::DataType::float32}) : kScales));
-    return spell_operands(operation, opset);
+    XFLOW_CHECK(require_exportable(operation, 1, opset < kFirstWithHalf ? type_set({ir::DataType::float32}) : kScales));
+    return export_operands(operation, opset);
   }
 };
 

@@ -48,7 +48,7 @@ struct QuantizeLinear {
     return quantized(builder, operation.attributes.data_type("to"), operation.operands[0].data_type, x, zero);
   }
 
-  static std::vector<Spelling> spellings() { return {Spelling{"", "QuantizeLinear", 10, kNewest, &lift, &spell}}; }
+  static std::vector<OnnxMapping> onnx_mappings() { return {OnnxMapping{"", "QuantizeLinear", 10, kNewest, &lift, &to_onnx}}; }
 
   static Result<KernelSpec> kernel(const Operation& operation) {
     XFLOW_TRY(KernelSpec spec, kernel_spec(KernelFamily::other, operation));
@@ -73,20 +73,20 @@ struct QuantizeLinear {
     return lifted;
   }
 
-  static Result<Spelled> spell(const Operation& operation, int opset) {
+  static Result<Exported> to_onnx(const Operation& operation, int opset) {
     const ir::DataType x = operation.operands[0].data_type;
     const ir::DataType to = operation.attributes.data_type("to");
-    XFLOW_CHECK(require_spellable(operation, 0, opset < 19 ? type_set({ir::DataType::float32}) : kFloats | kBfloat));
-    if (x == ir::DataType::float64) return fail(ErrorCode::unsupported, "cannot be spelled for float64");
+    XFLOW_CHECK(require_exportable(operation, 0, opset < 19 ? type_set({ir::DataType::float32}) : kFloats | kBfloat));
+    if (x == ir::DataType::float64) return fail(ErrorCode::unsupported, "cannot be exported for float64");
     if (!contains(stored_types(opset), to))
-      return fail(ErrorCode::unsupported, fmt::format("cannot be spelled for {} in this opset", ir::name(to)));
-    XFLOW_TRY(Spelled spelled, spell_operands(operation, opset));
-    XFLOW_CHECK(spell_scale(operation, opset, spelled));
+      return fail(ErrorCode::unsupported, fmt::format("cannot be exported for {} in this opset", ir::name(to)));
+    XFLOW_TRY(Exported exported, export_operands(operation, opset));
+    XFLOW_CHECK(export_scale(operation, opset, exported));
     if (!operation.has(2) && to != ir::DataType::uint8) {
-      if (opset < kFirstWithBlocks) return fail(ErrorCode::unsupported, "cannot be spelled without a zero point in this opset");
-      spelled.attributes.emplace_back("output_dtype", static_cast<std::int64_t>(to));
+      if (opset < kFirstWithBlocks) return fail(ErrorCode::unsupported, "cannot be exported without a zero point in this opset");
+      exported.attributes.emplace_back("output_dtype", static_cast<std::int64_t>(to));
     }
-    return spelled;
+    return exported;
   }
 };
 

@@ -64,25 +64,27 @@ struct Range {
     return Lifted{{}, {{"start", start}, {"step", delta}, {"size", symbols.max(size, 0)}, {"data_type", type}}};
   }
 
-  static Result<Spelled> spell(const Operation& operation, int /*opset*/) {
+  static Result<Exported> to_onnx(const Operation& operation, int /*opset*/) {
     const ir::DataType type = operation.attributes.data_type("data_type");
     const ir::Poly& start = operation.attributes.integer("start");
     const ir::Poly& step = operation.attributes.integer("step");
-    Spelled spelled;
+    Exported exported;
     for (const ir::Poly& value : {start, start + step * operation.attributes.integer("size"), step}) {
       if (type == ir::DataType::int64) {
-        spelled.inputs.emplace_back(Spelled::IntegersInput{{value}, true});
+        exported.inputs.emplace_back(Exported::IntegersInput{{value}, true});
         continue;
       }
       const auto known = value.constant();
       if (!known) return movement::cannot(fmt::format("write a symbolic bound of Range as {}", ir::name(type)));
       XFLOW_TRY(ir::Constant constant, movement::fill_constant(type, {}, ir::Real(*known)));
-      spelled.inputs.emplace_back(Spelled::ConstantInput{std::move(constant)});
+      exported.inputs.emplace_back(Exported::ConstantInput{std::move(constant)});
     }
-    return spelled;
+    return exported;
   }
 
-  static std::vector<Spelling> spellings() { return {{.domain = "", .type = "Range", .since = 11, .lift = lift, .spell = spell}}; }
+  static std::vector<OnnxMapping> onnx_mappings() {
+    return {{.domain = "", .type = "Range", .since = 11, .lift = lift, .to_onnx = to_onnx}};
+  }
 
   static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };

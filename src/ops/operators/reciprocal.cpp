@@ -14,10 +14,10 @@ struct Reciprocal {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::reciprocal, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats>("Reciprocal", 6, 12),
-        plain_spelling<kFloats | kBfloat>("Reciprocal", 13),
+        plain_mapping<kFloats>("Reciprocal", 6, 12),
+        plain_mapping<kFloats | kBfloat>("Reciprocal", 13),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("reciprocal", operation); }

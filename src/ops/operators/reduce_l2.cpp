@@ -10,11 +10,11 @@ struct ReduceL2 {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return builder.apply(Function::sqrt, reduce_sum(builder, operation, index, [](const Expr& x) { return x * x; }));
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        reduce_spelling<kFloats, AxesForm::attribute>("ReduceL2", 1, 12),
-        reduce_spelling<kFloats | kBfloat, AxesForm::attribute>("ReduceL2", 13, 17),
-        reduce_spelling<kFloats | kBfloat, AxesForm::input>("ReduceL2", 18),
+        reduce_mapping<kFloats, AxesForm::attribute>("ReduceL2", 1, 12),
+        reduce_mapping<kFloats | kBfloat, AxesForm::attribute>("ReduceL2", 13, 17),
+        reduce_mapping<kFloats | kBfloat, AxesForm::input>("ReduceL2", 18),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return reduce_kernel(operation); }

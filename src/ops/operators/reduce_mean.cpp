@@ -12,13 +12,13 @@ struct ReduceMean {
     const Expr count = builder.integer(reduced_elements(operation));
     return builder.apply(ir::is_integer(operation.operands[0].data_type) ? Function::integer_divide : Function::divide, total, count);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        global_spelling<kFloats>("GlobalAveragePool", 1, 21),
-        global_spelling<kFloats | kBfloat>("GlobalAveragePool", 22),
-        reduce_spelling<kFloats | kWideIntegers, AxesForm::attribute>("ReduceMean", 1, 12),
-        reduce_spelling<kFloats | kBfloat | kWideIntegers, AxesForm::attribute>("ReduceMean", 13, 17),
-        reduce_spelling<kFloats | kBfloat | kWideIntegers, AxesForm::input>("ReduceMean", 18),
+        global_mapping<kFloats>("GlobalAveragePool", 1, 21),
+        global_mapping<kFloats | kBfloat>("GlobalAveragePool", 22),
+        reduce_mapping<kFloats | kWideIntegers, AxesForm::attribute>("ReduceMean", 1, 12),
+        reduce_mapping<kFloats | kBfloat | kWideIntegers, AxesForm::attribute>("ReduceMean", 13, 17),
+        reduce_mapping<kFloats | kBfloat | kWideIntegers, AxesForm::input>("ReduceMean", 18),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return reduce_kernel(operation); }

@@ -13,14 +13,14 @@ struct ReduceMin {
     const Function negation = boolean ? Function::logical_not : Function::negate;
     return builder.apply(negation, reduce_maximum(builder, operation, index, [&](const Expr& x) { return builder.apply(negation, x); }));
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     constexpr TypeSet kBytes = type_set({ir::DataType::int8, ir::DataType::uint8});
     return {
-        reduce_spelling<kFloats | kWideIntegers, AxesForm::attribute>("ReduceMin", 1, 11),
-        reduce_spelling<kFloats | kWideIntegers | kBytes, AxesForm::attribute>("ReduceMin", 12, 12),
-        reduce_spelling<kFloats | kBfloat | kWideIntegers | kBytes, AxesForm::attribute>("ReduceMin", 13, 17),
-        reduce_spelling<kFloats | kBfloat | kWideIntegers | kBytes, AxesForm::input>("ReduceMin", 18, 19),
-        reduce_spelling<kFloats | kBfloat | kWideIntegers | kBytes | kBoolean, AxesForm::input>("ReduceMin", 20),
+        reduce_mapping<kFloats | kWideIntegers, AxesForm::attribute>("ReduceMin", 1, 11),
+        reduce_mapping<kFloats | kWideIntegers | kBytes, AxesForm::attribute>("ReduceMin", 12, 12),
+        reduce_mapping<kFloats | kBfloat | kWideIntegers | kBytes, AxesForm::attribute>("ReduceMin", 13, 17),
+        reduce_mapping<kFloats | kBfloat | kWideIntegers | kBytes, AxesForm::input>("ReduceMin", 18, 19),
+        reduce_mapping<kFloats | kBfloat | kWideIntegers | kBytes | kBoolean, AxesForm::input>("ReduceMin", 20),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return reduce_kernel(operation); }

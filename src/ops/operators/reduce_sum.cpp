@@ -10,10 +10,10 @@ struct ReduceSum {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return reduce_sum(builder, operation, index, [](const Expr& x) { return x; });
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        reduce_spelling<kFloats | kWideIntegers, AxesForm::attribute>("ReduceSum", 1, 12),
-        reduce_spelling<kFloats | kBfloat | kWideIntegers, AxesForm::input>("ReduceSum", 13),
+        reduce_mapping<kFloats | kWideIntegers, AxesForm::attribute>("ReduceSum", 1, 12),
+        reduce_mapping<kFloats | kBfloat | kWideIntegers, AxesForm::input>("ReduceSum", 13),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return reduce_kernel(operation); }

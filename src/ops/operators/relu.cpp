@@ -14,11 +14,11 @@ struct Relu {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return builder.apply(Function::maximum, read_broadcast(builder, operation, 0, index), builder.literal(0));
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats>("Relu", 6, 12),
-        plain_spelling<kFloats | kBfloat>("Relu", 13, 13),
-        plain_spelling<kFloats | kBfloat | kSignedIntegers>("Relu", 14),
+        plain_mapping<kFloats>("Relu", 6, 12),
+        plain_mapping<kFloats | kBfloat>("Relu", 13, 13),
+        plain_mapping<kFloats | kBfloat | kSignedIntegers>("Relu", 14),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("relu", operation); }

@@ -151,10 +151,10 @@ struct Reshape {
   }
 
   // Symbolic sizes are written as 0 (the operand's size at that position) and -1 (what is left) where that says the same.
-  static Result<Spelled> spell(const Operation& operation, int opset) {
+  static Result<Exported> to_onnx(const Operation& operation, int opset) {
     const ir::Shape& from = operation.operands[0].shape;
     std::vector<ir::Poly> shape = operation.attributes.integers("shape");
-    Spelled spelled{{Spelled::OperandInput{0}}, {}};
+    Exported exported{{Exported::OperandInput{0}}, {}};
     const bool has_zero = std::any_of(shape.begin(), shape.end(), [](const ir::Poly& d) { return d.is_zero(); });
     if (has_zero) {
       const bool copies = ir::constant_shape(shape) && [&] {
@@ -165,7 +165,7 @@ struct Reshape {
       }();
       if (!copies) {
         if (opset < 14) return movement::cannot("write a dimension of size 0 in Reshape before opset 14");
-        spelled.attributes.emplace_back("allowzero", std::int64_t{1});
+        exported.attributes.emplace_back("allowzero", std::int64_t{1});
       }
     } else {
       std::optional<std::size_t> symbolic;
@@ -181,8 +181,8 @@ struct Reshape {
       }
       if (left == 1) shape[*symbolic] = -1;
     }
-    spelled.inputs.emplace_back(Spelled::IntegersInput{std::move(shape)});
-    return spelled;
+    exported.inputs.emplace_back(Exported::IntegersInput{std::move(shape)});
+    return exported;
   }
 
   // Flatten: the dimensions before `axis` as one, and those from it on.
@@ -231,9 +231,9 @@ struct Reshape {
     return Lifted{{0}, {{"shape", std::move(to)}}};
   }
 
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        {.domain = "", .type = "Reshape", .since = 5, .lift = lift, .spell = spell},
+        {.domain = "", .type = "Reshape", .since = 5, .lift = lift, .to_onnx = to_onnx},
         {.domain = "", .type = "Flatten", .since = 1, .lift = lift_flatten},
         {.domain = "", .type = "Squeeze", .since = 1, .lift = lift_squeeze},
         {.domain = "", .type = "Unsqueeze", .since = 1, .lift = lift_unsqueeze},

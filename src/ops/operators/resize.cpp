@@ -228,25 +228,25 @@ struct Resize {
                    {"rounding", std::move(rounding)}}};
   }
 
-  static Result<Spelled> spell(const Operation& operation, int opset) {
-    if (opset < 11) return spell_plain(operation, opset);
-    Spelled spelled{
-        {Spelled::OperandInput{0}},
+  static Result<Exported> to_onnx(const Operation& operation, int opset) {
+    if (opset < 11) return export_plain(operation, opset);
+    Exported exported{
+        {Exported::OperandInput{0}},
         {{"coordinate_transformation_mode", operation.attributes.word("coordinates")}, {"mode", operation.attributes.word("mode")}}};
     if (operation.attributes.word("mode") == "nearest")
-      spelled.attributes.emplace_back("nearest_mode", operation.attributes.word("rounding"));
+      exported.attributes.emplace_back("nearest_mode", operation.attributes.word("rounding"));
     // roi and, beside sizes, scales are empty before opset 13, and left out from then on.
-    const auto nothing = [&]() -> Result<Spelled::Input> {
-      if (opset >= 13) return Spelled::Input(Spelled::Absent{});
+    const auto nothing = [&]() -> Result<Exported::Input> {
+      if (opset >= 13) return Exported::Input(Exported::Absent{});
       XFLOW_TRY(ir::Constant empty, ir::make_constant(ir::DataType::float32, {0}, std::vector<double>{}));
-      return Spelled::Input(Spelled::ConstantInput{std::move(empty)});
+      return Exported::Input(Exported::ConstantInput{std::move(empty)});
     };
-    XFLOW_TRY(Spelled::Input roi, nothing());
-    spelled.inputs.push_back(std::move(roi));
+    XFLOW_TRY(Exported::Input roi, nothing());
+    exported.inputs.push_back(std::move(roi));
     if (const auto scales = float_scales(operation)) {
       XFLOW_TRY(ir::Constant constant, scales_constant(*scales));
-      spelled.inputs.emplace_back(Spelled::ConstantInput{std::move(constant)});
-      return spelled;
+      exported.inputs.emplace_back(Exported::ConstantInput{std::move(constant)});
+      return exported;
     }
     const ir::Shape& shape = operation.operands[0].shape;
     for (std::size_t k = 0; k < shape.size(); ++k) {
@@ -254,16 +254,16 @@ struct Resize {
                          shape[k] * operation.attributes.integers("numerators")[k];
       if (!exact) return movement::cannot("write a scale that is neither a float nor a ratio of sizes");
     }
-    XFLOW_TRY(Spelled::Input scales, nothing());
-    spelled.inputs.push_back(std::move(scales));
-    spelled.inputs.emplace_back(Spelled::IntegersInput{operation.outputs[0].shape});
-    return spelled;
+    XFLOW_TRY(Exported::Input scales, nothing());
+    exported.inputs.push_back(std::move(scales));
+    exported.inputs.emplace_back(Exported::IntegersInput{operation.outputs[0].shape});
+    return exported;
   }
 
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        {.domain = "", .type = "Resize", .since = 10, .lift = lift, .spell = spell},
-        {.domain = "", .type = "Upsample", .since = 7, .until = 9, .lift = lift, .spell = spell_plain},
+        {.domain = "", .type = "Resize", .since = 10, .lift = lift, .to_onnx = to_onnx},
+        {.domain = "", .type = "Upsample", .since = 7, .until = 9, .lift = lift, .to_onnx = export_plain},
     };
   }
 
@@ -378,7 +378,7 @@ struct Resize {
   }
 
   // Upsample and Resize-10: asymmetric, nearest with floor or linear, and growing.
-  static Result<Spelled> spell_plain(const Operation& operation, int opset) {
+  static Result<Exported> export_plain(const Operation& operation, int opset) {
     const ir::Attributes& attributes = operation.attributes;
     if (attributes.word("coordinates") != "asymmetric" || attributes.word("rounding") != "floor") {
       return movement::cannot("write coordinates other than asymmetric, rounded down, before opset 11");
@@ -387,14 +387,14 @@ struct Resize {
     if (std::any_of(scales.begin(), scales.end(), [](float scale) { return scale < 1; })) {
       return movement::cannot("write a resize that shrinks before opset 11");
     }
-    Spelled spelled{{Spelled::OperandInput{0}}, {{"mode", attributes.word("mode")}}};
+    Exported exported{{Exported::OperandInput{0}}, {{"mode", attributes.word("mode")}}};
     if (opset < 9) {
-      spelled.attributes.emplace_back("scales", scales);
-      return spelled;
+      exported.attributes.emplace_back("scales", scales);
+      return exported;
     }
     XFLOW_TRY(ir::Constant constant, scales_constant(scales));
-    spelled.inputs.emplace_back(Spelled::ConstantInput{std::move(constant)});
-    return spelled;
+    exported.inputs.emplace_back(Exported::ConstantInput{std::move(constant)});
+    return exported;
   }
 };
 

@@ -14,10 +14,10 @@ struct Round {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::round_even, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats>("Round", 11, 21),
-        plain_spelling<kFloats | kBfloat>("Round", 22),
+        plain_mapping<kFloats>("Round", 11, 21),
+        plain_mapping<kFloats | kBfloat>("Round", 22),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("round", operation); }

@@ -4,11 +4,11 @@
 namespace xflow::ops {
 namespace {
 
-Result<Spelled> spell_select_before_16(const Operation& operation, int opset) {
+Result<Exported> export_select_before_16(const Operation& operation, int opset) {
   if (operation.operands[1].data_type == ir::DataType::bfloat16) {
-    return fail(ErrorCode::unsupported, "cannot be spelled for bfloat16 in this opset");
+    return fail(ErrorCode::unsupported, "cannot be exported for bfloat16 in this opset");
   }
-  return spell_operands(operation, opset);
+  return export_operands(operation, opset);
 }
 
 }  // namespace
@@ -36,10 +36,10 @@ struct Select {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::choose, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        Spelling{"", "Where", 9, 15, &lift_operands, &spell_select_before_16},
-        Spelling{"", "Where", 16, kNewest, &lift_operands, &spell_operands},
+        OnnxMapping{"", "Where", 9, 15, &lift_operands, &export_select_before_16},
+        OnnxMapping{"", "Where", 16, kNewest, &lift_operands, &export_operands},
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("select", operation); }

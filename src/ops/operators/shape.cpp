@@ -46,17 +46,19 @@ struct ShapeOf {
     return Lifted{{0}, {{"start", ir::Poly(start)}, {"end", ir::Poly(std::max(start, end))}}};
   }
 
-  static Result<Spelled> spell(const Operation& operation, int opset) {
+  static Result<Exported> to_onnx(const Operation& operation, int opset) {
     const std::int64_t start = *operation.attributes.known_integer("start");
     const std::int64_t end = *operation.attributes.known_integer("end");
-    Spelled spelled{{Spelled::OperandInput{0}}, {}};
-    if (start == 0 && end == static_cast<std::int64_t>(operation.operands[0].rank())) return spelled;
+    Exported exported{{Exported::OperandInput{0}}, {}};
+    if (start == 0 && end == static_cast<std::int64_t>(operation.operands[0].rank())) return exported;
     if (opset < 15) return movement::cannot("write a part of a shape before opset 15");
-    spelled.attributes = {{"start", start}, {"end", end}};
-    return spelled;
+    exported.attributes = {{"start", start}, {"end", end}};
+    return exported;
   }
 
-  static std::vector<Spelling> spellings() { return {{.domain = "", .type = "Shape", .since = 1, .lift = lift, .spell = spell}}; }
+  static std::vector<OnnxMapping> onnx_mappings() {
+    return {{.domain = "", .type = "Shape", .since = 1, .lift = lift, .to_onnx = to_onnx}};
+  }
 
   static Result<KernelSpec> kernel(const Operation& operation) { return none_kernel(operation); }
 };

@@ -19,10 +19,10 @@ struct Sigmoid {
     const Expr decay = builder.apply(Function::exp, builder.apply(Function::negate, x));
     return builder.apply(Function::reciprocal, builder.literal(1) + decay);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats>("Sigmoid", 6, 12),
-        plain_spelling<kFloats | kBfloat>("Sigmoid", 13),
+        plain_mapping<kFloats>("Sigmoid", 6, 12),
+        plain_mapping<kFloats | kBfloat>("Sigmoid", 13),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("sigmoid", operation); }

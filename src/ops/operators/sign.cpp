@@ -10,10 +10,10 @@ struct Sign {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::sign, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats | kIntegers>("Sign", 9, 12),
-        plain_spelling<kNumeric>("Sign", 13),
+        plain_mapping<kFloats | kIntegers>("Sign", 9, 12),
+        plain_mapping<kNumeric>("Sign", 13),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("sign", operation); }

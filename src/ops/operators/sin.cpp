@@ -16,10 +16,10 @@ struct Sin {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::sin, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats>("Sin", 7, 21),
-        plain_spelling<kFloats | kBfloat>("Sin", 22),
+        plain_mapping<kFloats>("Sin", 7, 21),
+        plain_mapping<kFloats | kBfloat>("Sin", 22),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("sin", operation); }

@@ -14,8 +14,8 @@ struct SizeOf {
     return builder.integer(ir::element_count(operation.operands[0].shape));
   }
 
-  static std::vector<Spelling> spellings() {
-    return {{.domain = "", .type = "Size", .since = 1, .lift = lift_operands, .spell = spell_operands}};
+  static std::vector<OnnxMapping> onnx_mappings() {
+    return {{.domain = "", .type = "Size", .since = 1, .lift = lift_operands, .to_onnx = export_operands}};
   }
 
   static Result<KernelSpec> kernel(const Operation& operation) { return none_kernel(operation); }

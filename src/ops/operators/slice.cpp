@@ -189,7 +189,7 @@ struct Slice {
     return Lifted{{0}, {{"starts", std::move(starts)}, {"sizes", std::move(sizes)}, {"steps", std::move(steps)}}};
   }
 
-  static Result<Spelled> spell_attributes(const Operation& operation, int /*opset*/) {
+  static Result<Exported> export_attributes(const Operation& operation, int /*opset*/) {
     XFLOW_TRY(const SliceParts parts, slice_parts(operation));
     std::vector<std::int64_t> starts;
     std::vector<std::int64_t> ends;
@@ -200,24 +200,24 @@ struct Slice {
       starts.push_back(*start);
       ends.push_back(*end);
     }
-    return Spelled{{Spelled::OperandInput{0}}, {{"starts", std::move(starts)}, {"ends", std::move(ends)}, {"axes", parts.axes}}};
+    return Exported{{Exported::OperandInput{0}}, {{"starts", std::move(starts)}, {"ends", std::move(ends)}, {"axes", parts.axes}}};
   }
 
-  static Result<Spelled> spell_inputs(const Operation& operation, int /*opset*/) {
+  static Result<Exported> export_inputs(const Operation& operation, int /*opset*/) {
     XFLOW_TRY(SliceParts parts, slice_parts(operation));
-    Spelled spelled{{Spelled::OperandInput{0}, Spelled::IntegersInput{std::move(parts.starts)},
-                     Spelled::IntegersInput{std::move(parts.ends)}, Spelled::IntegersInput{ir::polys(parts.axes)}},
-                    {}};
+    Exported exported{{Exported::OperandInput{0}, Exported::IntegersInput{std::move(parts.starts)},
+                       Exported::IntegersInput{std::move(parts.ends)}, Exported::IntegersInput{ir::polys(parts.axes)}},
+                      {}};
     if (std::any_of(parts.steps.begin(), parts.steps.end(), [](const ir::Poly& step) { return !step.is_one(); })) {
-      spelled.inputs.emplace_back(Spelled::IntegersInput{std::move(parts.steps)});
+      exported.inputs.emplace_back(Exported::IntegersInput{std::move(parts.steps)});
     }
-    return spelled;
+    return exported;
   }
 
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        {.domain = "", .type = "Slice", .since = 1, .until = 9, .lift = lift, .spell = spell_attributes},
-        {.domain = "", .type = "Slice", .since = 10, .lift = lift, .spell = spell_inputs},
+        {.domain = "", .type = "Slice", .since = 1, .until = 9, .lift = lift, .to_onnx = export_attributes},
+        {.domain = "", .type = "Slice", .since = 10, .lift = lift, .to_onnx = export_inputs},
     };
   }
 

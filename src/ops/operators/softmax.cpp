@@ -34,14 +34,14 @@ Result<Lifted> lift_softmax(const OnnxNode& node) {
 }
 
 template <TypeSet types>
-Result<Spelled> spell_softmax(const Operation& operation, int opset) {
-  XFLOW_TRY(Spelled spelled, spell_operands_of<types>(operation, opset));
+Result<Exported> export_softmax(const Operation& operation, int opset) {
+  XFLOW_TRY(Exported exported, export_operands_of<types>(operation, opset));
   XFLOW_TRY(const std::int64_t axis, known_integer(operation, "axis"));
   if (opset < 13 && !softmax_is_one_axis(operation.operands[0].shape, static_cast<std::size_t>(axis))) {
-    return fail(ErrorCode::unsupported, "Softmax over an axis that is not the last cannot be spelled in this opset");
+    return fail(ErrorCode::unsupported, "Softmax over an axis that is not the last cannot be exported in this opset");
   }
-  spelled.attributes.emplace_back("axis", axis);
-  return spelled;
+  exported.attributes.emplace_back("axis", axis);
+  return exported;
 }
 
 }  // namespace
@@ -70,10 +70,10 @@ struct Softmax {
     });
     return builder.apply(Function::exp, x) / total;
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        Spelling{"", "Softmax", 1, 12, &lift_softmax_matrix, &spell_softmax<kFloats>},
-        Spelling{"", "Softmax", 13, kNewest, &lift_softmax, &spell_softmax<kFloats | kBfloat>},
+        OnnxMapping{"", "Softmax", 1, 12, &lift_softmax_matrix, &export_softmax<kFloats>},
+        OnnxMapping{"", "Softmax", 13, kNewest, &lift_softmax, &export_softmax<kFloats | kBfloat>},
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) {

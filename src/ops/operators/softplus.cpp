@@ -19,10 +19,10 @@ struct Softplus {
     const Expr x = read_broadcast(builder, operation, 0, index);
     return builder.apply(Function::log, builder.apply(Function::exp, x) + builder.literal(1));
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats>("Softplus", 1, 21),
-        plain_spelling<kFloats | kBfloat>("Softplus", 22),
+        plain_mapping<kFloats>("Softplus", 1, 21),
+        plain_mapping<kFloats | kBfloat>("Softplus", 22),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("softplus", operation); }

@@ -41,12 +41,14 @@ struct SpaceToDepth {
 
   static Result<Lifted> lift(const OnnxNode& node) { return Lifted{{0}, {{"block", ir::Poly(node.integer("blocksize", 0))}}}; }
 
-  static Result<Spelled> spell(const Operation& operation, int /*opset*/) {
+  static Result<Exported> to_onnx(const Operation& operation, int /*opset*/) {
     XFLOW_TRY(const std::int64_t block, known_integer(operation, "block"));
-    return Spelled{{Spelled::OperandInput{0}}, {{"blocksize", block}}};
+    return Exported{{Exported::OperandInput{0}}, {{"blocksize", block}}};
   }
 
-  static std::vector<Spelling> spellings() { return {{.domain = "", .type = "SpaceToDepth", .since = 1, .lift = lift, .spell = spell}}; }
+  static std::vector<OnnxMapping> onnx_mappings() {
+    return {{.domain = "", .type = "SpaceToDepth", .since = 1, .lift = lift, .to_onnx = to_onnx}};
+  }
 
   static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };

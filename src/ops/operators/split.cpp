@@ -81,19 +81,21 @@ struct Split {
     return Lifted{{0}, {{"axis", ir::Poly(static_cast<std::int64_t>(axis))}, {"sizes", std::move(sizes)}}};
   }
 
-  static Result<Spelled> spell(const Operation& operation, int opset) {
-    Spelled spelled{{Spelled::OperandInput{0}}, {{"axis", *operation.attributes.known_integer("axis")}}};
+  static Result<Exported> to_onnx(const Operation& operation, int opset) {
+    Exported exported{{Exported::OperandInput{0}}, {{"axis", *operation.attributes.known_integer("axis")}}};
     if (opset >= 13) {
-      spelled.inputs.emplace_back(Spelled::IntegersInput{operation.attributes.integers("sizes")});
-      return spelled;
+      exported.inputs.emplace_back(Exported::IntegersInput{operation.attributes.integers("sizes")});
+      return exported;
     }
     auto sizes = operation.attributes.known_integers("sizes");
     if (!sizes) return movement::cannot("write symbolic sizes as an attribute of Split");
-    spelled.attributes.emplace_back("split", *std::move(sizes));
-    return spelled;
+    exported.attributes.emplace_back("split", *std::move(sizes));
+    return exported;
   }
 
-  static std::vector<Spelling> spellings() { return {{.domain = "", .type = "Split", .since = 2, .lift = lift, .spell = spell}}; }
+  static std::vector<OnnxMapping> onnx_mappings() {
+    return {{.domain = "", .type = "Split", .since = 2, .lift = lift, .to_onnx = to_onnx}};
+  }
 
   static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };

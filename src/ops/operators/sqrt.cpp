@@ -17,10 +17,10 @@ struct Sqrt {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::sqrt, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats>("Sqrt", 6, 12),
-        plain_spelling<kFloats | kBfloat>("Sqrt", 13),
+        plain_mapping<kFloats>("Sqrt", 6, 12),
+        plain_mapping<kFloats | kBfloat>("Sqrt", 13),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("sqrt", operation); }

@@ -13,11 +13,11 @@ struct Sub {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::subtract, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats | kWideIntegers>("Sub", 7, 12),
-        plain_spelling<kFloats | kBfloat | kWideIntegers>("Sub", 13, 13),
-        plain_spelling<kNumeric>("Sub", 14),
+        plain_mapping<kFloats | kWideIntegers>("Sub", 7, 12),
+        plain_mapping<kFloats | kBfloat | kWideIntegers>("Sub", 13, 13),
+        plain_mapping<kNumeric>("Sub", 14),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("sub", operation); }

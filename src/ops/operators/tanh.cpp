@@ -16,10 +16,10 @@ struct Tanh {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::tanh, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kFloats>("Tanh", 6, 12),
-        plain_spelling<kFloats | kBfloat>("Tanh", 13),
+        plain_mapping<kFloats>("Tanh", 6, 12),
+        plain_mapping<kFloats | kBfloat>("Tanh", 13),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("tanh", operation); }

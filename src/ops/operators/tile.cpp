@@ -39,11 +39,11 @@ struct Tile {
     return Lifted{{0}, {{"repeats", std::move(repeats)}}};
   }
 
-  static Result<Spelled> spell(const Operation& operation, int /*opset*/) {
-    return Spelled{{Spelled::OperandInput{0}, Spelled::IntegersInput{operation.attributes.integers("repeats")}}, {}};
+  static Result<Exported> to_onnx(const Operation& operation, int /*opset*/) {
+    return Exported{{Exported::OperandInput{0}, Exported::IntegersInput{operation.attributes.integers("repeats")}}, {}};
   }
 
-  static std::vector<Spelling> spellings() { return {{.domain = "", .type = "Tile", .since = 6, .lift = lift, .spell = spell}}; }
+  static std::vector<OnnxMapping> onnx_mappings() { return {{.domain = "", .type = "Tile", .since = 6, .lift = lift, .to_onnx = to_onnx}}; }
 
   static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };

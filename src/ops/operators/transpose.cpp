@@ -53,11 +53,13 @@ struct Transpose {
     return Lifted{{0}, {{"perm", ir::polys(*perm)}}};
   }
 
-  static Result<Spelled> spell(const Operation& operation, int /*opset*/) {
-    return Spelled{{Spelled::OperandInput{0}}, {{"perm", *operation.attributes.known_integers("perm")}}};
+  static Result<Exported> to_onnx(const Operation& operation, int /*opset*/) {
+    return Exported{{Exported::OperandInput{0}}, {{"perm", *operation.attributes.known_integers("perm")}}};
   }
 
-  static std::vector<Spelling> spellings() { return {{.domain = "", .type = "Transpose", .since = 1, .lift = lift, .spell = spell}}; }
+  static std::vector<OnnxMapping> onnx_mappings() {
+    return {{.domain = "", .type = "Transpose", .since = 1, .lift = lift, .to_onnx = to_onnx}};
+  }
 
   static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };

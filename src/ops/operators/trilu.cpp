@@ -45,14 +45,16 @@ struct Trilu {
     return Lifted{{0}, {{"diagonal", diagonal}, {"upper", ir::Poly(node.integer("upper", 1) != 0 ? 1 : 0)}}};
   }
 
-  static Result<Spelled> spell(const Operation& operation, int /*opset*/) {
-    Spelled spelled{{Spelled::OperandInput{0}}, {{"upper", *operation.attributes.known_integer("upper")}}};
+  static Result<Exported> to_onnx(const Operation& operation, int /*opset*/) {
+    Exported exported{{Exported::OperandInput{0}}, {{"upper", *operation.attributes.known_integer("upper")}}};
     const ir::Poly& diagonal = operation.attributes.integer("diagonal");
-    if (!diagonal.is_zero()) spelled.inputs.emplace_back(Spelled::IntegersInput{{diagonal}, true});
-    return spelled;
+    if (!diagonal.is_zero()) exported.inputs.emplace_back(Exported::IntegersInput{{diagonal}, true});
+    return exported;
   }
 
-  static std::vector<Spelling> spellings() { return {{.domain = "", .type = "Trilu", .since = 14, .lift = lift, .spell = spell}}; }
+  static std::vector<OnnxMapping> onnx_mappings() {
+    return {{.domain = "", .type = "Trilu", .since = 14, .lift = lift, .to_onnx = to_onnx}};
+  }
 
   static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation); }
 };

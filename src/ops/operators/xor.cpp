@@ -17,9 +17,9 @@ struct Xor {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::logical_xor, operation, index);
   }
-  static std::vector<Spelling> spellings() {
+  static std::vector<OnnxMapping> onnx_mappings() {
     return {
-        plain_spelling<kBoolean>("Xor", 7),
+        plain_mapping<kBoolean>("Xor", 7),
     };
   }
   static Result<KernelSpec> kernel(const Operation& operation) { return pointwise_kernel("xor", operation); }

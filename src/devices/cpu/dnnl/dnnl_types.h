@@ -29,7 +29,7 @@ Layout layout_of(const dnnl::memory::desc& desc);
 
 bool is_reference(const char* implementation);
 
-// One step of a post-operation chain as oneDNN spells it.
+// One step of a post-operation chain as oneDNN writes it.
 struct Eltwise {
   dnnl::algorithm function;
   float alpha = 0;

@@ -54,7 +54,7 @@ std::size_t applied(const OptimizeReport& report, const std::string& rule) {
   return static_cast<std::size_t>(steps);
 }
 
-TEST(GraphMoves, EqualAndUnusedNodesAreReportedLikeRules) {
+TEST(Simplifications, EqualAndUnusedNodesAreReportedLikeRules) {
   const std::string model = model_of({
       node("Erf", {"x"}, "a"),
       node("Erf", {"x"}, "b"),
@@ -76,7 +76,7 @@ TEST(GraphMoves, EqualAndUnusedNodesAreReportedLikeRules) {
   EXPECT_EQ(written->nodes(onnx_io::GraphId{0}).size(), 3U);
 }
 
-TEST(GraphMoves, AreNoGainThatTheGateMeasures) {
+TEST(Simplifications, AreNoGainThatTheGateMeasures) {
   const std::string model = model_of({node("Erf", {"x"}, "a"), node("Erf", {"x"}, "b"), node("MatMul", {"a", "b"}, "y")});
   OptimizeOptions options = few_states();
   options.validation.gate = true;
@@ -92,7 +92,7 @@ TEST(GraphMoves, AreNoGainThatTheGateMeasures) {
       << result->report.reason;
 }
 
-TEST(GraphMoves, AModelWithoutThemStaysAsItIs) {
+TEST(Simplifications, AModelWithoutThemStaysAsItIs) {
   const std::string model = model_of({node("Erf", {"x"}, "a"), node("Tanh", {"a"}, "y")});
   const auto result = optimize(model, few_states());
   ASSERT_TRUE(result) << result.error().text();

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "src/cost/live_cover.h"
+#include "src/cost/incremental_cover.h"
 #include "src/ops/kernel_text.h"
 
 namespace xflow::cost {
@@ -12,7 +12,7 @@ using ir::ValueId;
 
 // --- Prices -------------------------------------------------------------------------------------------------------------------------
 
-void LiveCover::refuse(const std::string& refusal, bool in) {
+void IncrementalCover::refuse(const std::string& refusal, bool in) {
   if (!moments_.empty() && !moments_.back().refusals) moments_.back().refusals = refusals_;
   std::size_t& count = refusals_[refusal];
   const auto allowed = accepted_.find(refusal);
@@ -27,13 +27,13 @@ void LiveCover::refuse(const std::string& refusal, bool in) {
   if (count == 0) refusals_.erase(refusal);
 }
 
-void LiveCover::add(const Price& price, bool in) {
+void IncrementalCover::add(const Price& price, bool in) {
   sums_.time = in ? sums_.time + price.time : sums_.time - price.time;
   sums_.kernels = in ? sums_.kernels + price.kernels : sums_.kernels - price.kernels;
   for (const std::string& refusal : price.refusals) refuse(refusal, in);
 }
 
-void LiveCover::want(const Want& wanted, bool more) {
+void IncrementalCover::want(const Want& wanted, bool more) {
   const auto& [value, layout] = wanted;
   if (more && arena_.is_constant(value)) return;
   std::vector<Asked>& asked = edit(value.node).asked;
@@ -54,7 +54,7 @@ void LiveCover::want(const Want& wanted, bool more) {
   unconverted_.push_back(value.node);
 }
 
-void LiveCover::set_price(NodeId exit, const std::shared_ptr<const Price>& price) {
+void IncrementalCover::set_price(NodeId exit, const std::shared_ptr<const Price>& price) {
   const std::shared_ptr<const Price> old = read(exit).price;
   edit(exit).price = price;
   if (price) {
@@ -67,7 +67,7 @@ void LiveCover::set_price(NodeId exit, const std::shared_ptr<const Price>& price
   }
 }
 
-void LiveCover::queue_users(NodeId id) {
+void IncrementalCover::queue_users(NodeId id) {
   for (const NodeId user : graph_.users(id)) {
     const Info& info = read(user);
     const NodeId at = info.inside ? info.owner : user;
@@ -80,7 +80,7 @@ void LiveCover::queue_users(NodeId id) {
 }
 
 // In the order of the graph: where a kernel is cut and priced, the layouts of what it reads are known.
-void LiveCover::price_regions() {
+void IncrementalCover::price_regions() {
   using Work = std::pair<NodeId, bool>;
   const auto earlier = [&](const Work& a, const Work& b) {
     const std::size_t at_a = graph_.position(a.first);
@@ -109,7 +109,7 @@ void LiveCover::price_regions() {
   for (const NodeId id : values) set_conversions(id);
 }
 
-void LiveCover::price(const Region& region) {
+void IncrementalCover::price(const Region& region) {
   const NodeId exit = region.exit();
   auto price = std::make_shared<Price>(price_of(region));
   const Layout before = read(exit).layout;
@@ -121,14 +121,14 @@ void LiveCover::price(const Region& region) {
   queue_users(exit);
 }
 
-LiveCover::Price LiveCover::price_of(const Region& region) {
+IncrementalCover::Price IncrementalCover::price_of(const Region& region) {
   Price price;
   const NodeId id = region.exit();
   const ir::Node& node = arena_.node(id);
   const NodeShape& shape = *read(region.links[0].node).record->shape;
   if (shape.role == Role::refused) {
     for (const ValueId operand : node.operands) price.wants.emplace_back(operand, Layout::plain);
-    price.refusals.push_back(shape.refusal);
+    price.refusals.push_back(shape.supported.reason);
     price.kernels = 1;
     return price;
   }
@@ -164,36 +164,35 @@ LiveCover::Price LiveCover::price_of(const Region& region) {
   }
   if (!kernel.spec.results.empty() && has_layouts(kernel.spec.results[0])) price.results = results;
   price.kernels = 1;
-  if (entry.refusal.empty()) {
+  if (entry.ran) {
     price.time = ticks_of(entry.cost.median);
     price.cost = &entry.cost;
   } else {
-    price.refusals.push_back(entry.refusal);
+    price.refusals.push_back(entry.ran.reason);
   }
   return price;
 }
 
 namespace {
 
-// Why a value cannot be converted; empty if it can.
-std::string refusal_of(const DatabaseEntry* conversion) {
-  return conversion == nullptr ? "cannot convert a tensor of unknown size here" : conversion->refusal;
+// Whether a value can be converted.
+Acceptance may_convert(const DatabaseEntry* conversion) {
+  return conversion == nullptr ? refused("cannot convert a tensor of unknown size here") : conversion->ran;
 }
 
 }  // namespace
 
 // What it takes to bring a node's values to the layouts in which they are asked for.
-void LiveCover::set_conversions(NodeId id) {
+void IncrementalCover::set_conversions(NodeId id) {
   const Info& info = read(id);
   auto price = std::make_shared<Price>();
   for (const Asked& asked : info.asked) {
     if (asked.layout == info.layout || info.record == nullptr) continue;
     const DatabaseEntry* entry = regions_.reorder(arena_, *info.record->shape, {id, asked.output}, info.layout, asked.layout);
-    if (entry != nullptr && entry->refusal.empty() && entry->cost.median.value <= 0) continue;  // the same bytes
+    if (entry != nullptr && entry->ran && entry->cost.median.count() <= 0) continue;  // the same bytes
     ++price->kernels;
-    const std::string refusal = refusal_of(entry);
-    if (!refusal.empty()) {
-      price->refusals.push_back(refusal);
+    if (const Acceptance converts = may_convert(entry); !converts) {
+      price->refusals.push_back(converts.reason);
     } else {
       price->time = price->time + ticks_of(entry->cost.median);
     }
@@ -205,7 +204,7 @@ void LiveCover::set_conversions(NodeId id) {
   edit(id).conversions = price->kernels > 0 ? std::move(price) : nullptr;
 }
 
-void LiveCover::update_outputs() {
+void IncrementalCover::update_outputs() {
   // A constant is not converted.
   std::vector<ValueId> now = graph_.outputs();
   for (ValueId& output : now)
@@ -221,7 +220,7 @@ void LiveCover::update_outputs() {
 
 // --- Explanation --------------------------------------------------------------------------------------------------------------------
 
-std::vector<NodeId> LiveCover::nodes_of(const Region& region) const {
+std::vector<NodeId> IncrementalCover::nodes_of(const Region& region) const {
   std::vector<NodeId> nodes;
   for (const Link& link : region.links) {
     if (link.composite) {
@@ -233,8 +232,8 @@ std::vector<NodeId> LiveCover::nodes_of(const Region& region) const {
   return nodes;
 }
 
-void LiveCover::visit(const std::function<void(const Want&, const DatabaseEntry*)>& conversion,
-                      const std::function<void(const Info&)>& kernel) const {
+void IncrementalCover::visit(const std::function<void(const Want&, const DatabaseEntry*)>& conversion,
+                             const std::function<void(const Info&)>& kernel) const {
   std::set<Want> converted;
   const auto convert = [&](const Want& wanted) {
     const auto& [value, layout] = wanted;
@@ -252,15 +251,14 @@ void LiveCover::visit(const std::function<void(const Want&, const DatabaseEntry*
   for (const ValueId output : outputs_) convert({output, Layout::plain});
 }
 
-std::vector<CoveredRegion> LiveCover::explain() const {
+std::vector<CoveredRegion> IncrementalCover::explain() const {
   std::vector<CoveredRegion> result;
   const auto conversion = [&](const Want& wanted, const DatabaseEntry* entry) {
     const auto& [value, layout] = wanted;
     const Layout from = infos_[index_of(value.node)].layout;
-    const std::string refusal = refusal_of(entry);
-    if (!refusal.empty()) {
-      result.push_back({refusal, Layout::plain, {value.node}, {}, refusal});
-    } else if (entry->cost.median.value > 0) {
+    if (const Acceptance converts = may_convert(entry); !converts) {
+      result.push_back({converts.reason, Layout::plain, {value.node}, {}, converts});
+    } else if (entry->cost.median.count() > 0) {
       const ops::KernelSpec spec = reorder_spec(*regions_.tensor(arena_, value), from, layout);
       result.push_back({ops::to_string(spec), from, {value.node}, entry->cost, {}});
     }
@@ -269,7 +267,8 @@ std::vector<CoveredRegion> LiveCover::explain() const {
     if (info.price->kernels == 0) return;
     std::vector<NodeId> nodes = nodes_of(*info.region);
     if (info.price->cost == nullptr) {
-      result.push_back({info.price->refusals[0], Layout::plain, std::move(nodes), {}, info.price->refusals[0]});
+      const std::string& reason = info.price->refusals[0];
+      result.push_back({reason, Layout::plain, std::move(nodes), {}, refused(reason)});
     } else {
       result.push_back({ops::to_string(info.region->kernel->spec), info.price->operands, std::move(nodes), *info.price->cost, {}});
     }
@@ -280,11 +279,11 @@ std::vector<CoveredRegion> LiveCover::explain() const {
 
 // --- Launches -----------------------------------------------------------------------------------------------------------------------
 
-CoveredLaunch LiveCover::launch_of(const Region& region, const Price& price) const {
+CoveredLaunch IncrementalCover::launch_of(const Region& region, const Price& price) const {
   CoveredLaunch launch;
   launch.nodes = nodes_of(region);
   if (!price.refusals.empty()) {
-    launch.refusal = price.refusals[0];
+    launch.supported = refused(price.refusals[0]);
     return launch;
   }
   const NodeId exit = region.exit();
@@ -310,13 +309,13 @@ CoveredLaunch LiveCover::launch_of(const Region& region, const Price& price) con
   return launch;
 }
 
-std::vector<CoveredLaunch> LiveCover::launches() const {
+std::vector<CoveredLaunch> IncrementalCover::launches() const {
   std::vector<CoveredLaunch> result;
   const auto conversion = [&](const Want& wanted, const DatabaseEntry* entry) {
     const auto& [value, layout] = wanted;
     CoveredLaunch launch;
-    launch.refusal = refusal_of(entry);
-    if (launch.refusal.empty()) {
+    launch.supported = may_convert(entry);
+    if (launch.supported) {
       const Layout from = infos_[index_of(value.node)].layout;
       launch.spec = reorder_spec(*regions_.tensor(arena_, value), from, layout);
       launch.operand_layout = from;

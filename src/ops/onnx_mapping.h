@@ -21,7 +21,7 @@ namespace xflow::ops {
 
 struct Operation;
 
-// A node of an ONNX model as a spelling sees it. Input and output positions are those of the ONNX operator.
+// A node of an ONNX model as a mapping sees it. Input and output positions are those of the ONNX operator.
 class OnnxNode {
  public:
   virtual ~OnnxNode() = default;
@@ -51,14 +51,14 @@ class OnnxNode {
   virtual std::optional<ir::Constant> tensor(std::string_view name) const = 0;
 };
 
-// What a spelling makes of an ONNX node: which inputs are operands, and the attributes.
+// What a mapping makes of an ONNX node: which inputs are operands, and the attributes.
 struct Lifted {
   std::vector<int> operands;  // positions of ONNX inputs; -1 for an absent optional operand
   ir::Attributes attributes;
 };
 
 // An ONNX node to be written for an operation.
-struct Spelled {
+struct Exported {
   struct Absent {};
   struct OperandInput {
     int operand;  // number of the operation's operand
@@ -80,7 +80,7 @@ struct Spelled {
 inline constexpr int kNewest = std::numeric_limits<int>::max();
 
 // One row: an ONNX operator of versions [since, until] of its domain that is exactly this operator.
-struct Spelling {
+struct OnnxMapping {
   std::string_view domain;
   std::string_view type;
   int since = 1;
@@ -89,11 +89,11 @@ struct Spelling {
   Result<Lifted> (*lift)(const OnnxNode&) = nullptr;
   // How an operation is written at `opset`. Error::unsupported where this row cannot express it (symbolic pads as an attribute). Null:
   // lifted only.
-  Result<Spelled> (*spell)(const Operation&, int opset) = nullptr;
+  Result<Exported> (*to_onnx)(const Operation&, int opset) = nullptr;
 };
 
 // The functions of operators whose inputs are their operands in order and that have no attributes.
 Result<Lifted> lift_operands(const OnnxNode& node);
-Result<Spelled> spell_operands(const Operation& operation, int opset);
+Result<Exported> export_operands(const Operation& operation, int opset);
 
 }  // namespace xflow::ops

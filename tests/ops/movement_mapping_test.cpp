@@ -20,7 +20,7 @@ ir::Constant floats(std::vector<double> values) {
   return *ir::make_constant(ir::DataType::float32, {size}, values);
 }
 
-TEST(MovementSpelling, IsReadAsItIsWrittenInEveryOpset) {
+TEST(MovementExport, IsReadAsItIsWrittenInEveryOpset) {
   const std::vector<Example> examples = {
       {"transpose", {"float32[N, 3, 4]"}, {{"perm", list({2, 0, 1})}}},
       {"reshape", {"float32[N, 3, 4]"}, {{"shape", list({6, 2})}}},
@@ -83,7 +83,7 @@ TEST(MovementSpelling, IsReadAsItIsWrittenInEveryOpset) {
   for (const Example& example : examples) expect_round_trips(example);
 }
 
-TEST(ReshapeSpelling, ReadsZeroAndMinusOne) {
+TEST(ReshapeExport, ReadsZeroAndMinusOne) {
   ir::Arena arena;
   const auto read = [&](int opset, std::initializer_list<std::int64_t> shape, std::int64_t allow_zero = 0) {
     return lifted(FakeOnnxNode(arena.symbols(), "Reshape", opset)
@@ -101,7 +101,7 @@ TEST(ReshapeSpelling, ReadsZeroAndMinusOne) {
             "cannot lift Reshape with a shape that is not known");
 }
 
-TEST(ReshapeSpelling, WritesSymbolicSizesWithoutComputingThem) {
+TEST(ReshapeExport, WritesSymbolicSizesWithoutComputingThem) {
   ir::Arena arena;
   const auto dim = [&](const char* name) { return Poly(arena.symbols().named(ir::SymbolKind::dimension, name)); };
   const auto write = [&](std::string_view from, ir::Shape shape) {
@@ -110,15 +110,15 @@ TEST(ReshapeSpelling, WritesSymbolicSizesWithoutComputingThem) {
     const ir::Node& node = arena.node(y->node);
     const auto types = operand_types(arena, node);
     const auto row = rows_for("", "Reshape", 11)[0];
-    const auto spelled = row.spelling.spell(Operation{types, node.attributes, node.outputs}, 11);
-    return arena.symbols().to_string(std::get<Spelled::IntegersInput>(spelled->inputs[1]).values);
+    const auto exported = row.mapping.to_onnx(Operation{types, node.attributes, node.outputs}, 11);
+    return arena.symbols().to_string(std::get<Exported::IntegersInput>(exported->inputs[1]).values);
   };
   EXPECT_EQ(write("float32[N, H, 4]", {dim("N"), 4 * dim("H")}), "[0, -1]");
   EXPECT_EQ(write("float32[N, 4, H]", {4, dim("N"), dim("H")}), "[4, -1, 0]");
   EXPECT_EQ(write("float32[N, 4, H]", {dim("H"), 4, dim("N")}), "[H, 4, N]");
 }
 
-TEST(ReshapeSpelling, ReadsFlattenSqueezeAndUnsqueeze) {
+TEST(ReshapeExport, ReadsFlattenSqueezeAndUnsqueeze) {
   ir::Arena arena;
   const auto read = [&](const char* op, int opset, std::string_view x, std::vector<std::int64_t> axes, bool as_input) {
     FakeOnnxNode node(arena.symbols(), op, opset);
@@ -145,7 +145,7 @@ TEST(ReshapeSpelling, ReadsFlattenSqueezeAndUnsqueeze) {
             "cannot lift Squeeze of [N, 1] without axes");
 }
 
-TEST(SliceSpelling, ReadsBoundsAsOnnxClampsThem) {
+TEST(SliceExport, ReadsBoundsAsOnnxClampsThem) {
   ir::Arena arena;
   const auto read = [&](std::string_view x, std::int64_t start, std::int64_t end, std::int64_t step) {
     return lifted(FakeOnnxNode(arena.symbols(), "Slice", 13)
@@ -172,7 +172,7 @@ TEST(SliceSpelling, ReadsBoundsAsOnnxClampsThem) {
   EXPECT_EQ(read("float32[10]", 1, 2, 0), "expected steps other than 0");
 }
 
-TEST(SliceSpelling, OfDynamicSizesSelectsWhatNumpyDoes) {
+TEST(SliceExport, OfDynamicSizesSelectsWhatNumpyDoes) {
   // Every constant start and end of a dynamic dimension, evaluated at small sizes.
   ir::Arena arena;
   const ir::SymbolId n = arena.symbols().named(ir::SymbolKind::dimension, "N");
@@ -212,7 +212,7 @@ TEST(SliceSpelling, OfDynamicSizesSelectsWhatNumpyDoes) {
   }
 }
 
-TEST(SliceSpelling, ReadsAttributesBeforeOpset10) {
+TEST(SliceExport, ReadsAttributesBeforeOpset10) {
   ir::Arena arena;
   EXPECT_EQ(lifted(FakeOnnxNode(arena.symbols(), "Slice", 9)
                        .input(type(arena, "float32[4, 5]"))
@@ -222,11 +222,11 @@ TEST(SliceSpelling, ReadsAttributesBeforeOpset10) {
                    arena),
             "slice(float32[4, 5]) {sizes: [4, 3], starts: [0, 1], steps: [1, 1]}");
   const Example steps{"slice", {"float32[8]"}, {{"starts", list({0})}, {"sizes", list({4})}, {"steps", list({2})}}};
-  EXPECT_EQ(spelled(steps, "Slice", 9), "cannot write symbolic bounds or steps as attributes of Slice");
-  EXPECT_EQ(spelled(steps, "Slice", 10), "Slice(%0, [0], [8], [0], [2])");
+  EXPECT_EQ(exported(steps, "Slice", 9), "cannot write symbolic bounds or steps as attributes of Slice");
+  EXPECT_EQ(exported(steps, "Slice", 10), "Slice(%0, [0], [8], [0], [2])");
 }
 
-TEST(SplitSpelling, ReadsEqualParts) {
+TEST(SplitExport, ReadsEqualParts) {
   ir::Arena arena;
   const auto read = [&](int opset, std::string_view x, std::size_t outputs) {
     return lifted(FakeOnnxNode(arena.symbols(), "Split", opset).input(type(arena, x)).outputs(outputs), arena);
@@ -238,19 +238,19 @@ TEST(SplitSpelling, ReadsEqualParts) {
   EXPECT_EQ(read(18, "float32[7]", 2), "split(float32[7]) {axis: 0, sizes: [4, 3]}");
 }
 
-TEST(SplitSpelling, TakesNoMemoryForPartsThatNoModelHas) {
+TEST(SplitExport, TakesNoMemoryForPartsThatNoModelHas) {
   ir::Arena arena;
   EXPECT_EQ(lifted(FakeOnnxNode(arena.symbols(), "Split", 18).input(type(arena, "float32[0]")).attribute("num_outputs", kLast), arena),
             "cannot lift Split into 9223372036854775807 parts");
 }
 
-TEST(SplitSpelling, IsAnAttributeBeforeOpset13) {
+TEST(SplitExport, IsAnAttributeBeforeOpset13) {
   const Example example{"split", {"float32[7]"}, {{"axis", Poly(0)}, {"sizes", list({3, 4})}}};
-  EXPECT_EQ(spelled(example, "Split", 12), "Split(%0) {axis: 0, split: [3, 4]}");
-  EXPECT_EQ(spelled(example, "Split", 13), "Split(%0, [3, 4]) {axis: 0}");
+  EXPECT_EQ(exported(example, "Split", 12), "Split(%0) {axis: 0, split: [3, 4]}");
+  EXPECT_EQ(exported(example, "Split", 13), "Split(%0, [3, 4]) {axis: 0}");
 }
 
-TEST(PadSpelling, ReadsAxesAndRefusesWhatMayShrink) {
+TEST(PadExport, ReadsAxesAndRefusesWhatMayShrink) {
   ir::Arena arena;
   EXPECT_EQ(lifted(FakeOnnxNode(arena.symbols(), "Pad", 18)
                        .input(type(arena, "float32[2, 3]"))
@@ -264,16 +264,16 @@ TEST(PadSpelling, ReadsAxesAndRefusesWhatMayShrink) {
   EXPECT_EQ(lifted(FakeOnnxNode(arena.symbols(), "Pad", 11).input(type(arena, "float32[3]")).input(list({1, 2, 3})), arena),
             "expected 2 pads, found 3");
   const Example wrap{"pad", {"float32[4]"}, {{"begins", list({1})}, {"ends", list({2})}, {"mode", std::string("wrap")}}};
-  EXPECT_EQ(spelled(wrap, "Pad", 18), "cannot write Pad in mode wrap before opset 19");
+  EXPECT_EQ(exported(wrap, "Pad", 18), "cannot write Pad in mode wrap before opset 19");
 }
 
-TEST(ExpandSpelling, BroadcastsBothWays) {
+TEST(ExpandExport, BroadcastsBothWays) {
   ir::Arena arena;
   EXPECT_EQ(lifted(FakeOnnxNode(arena.symbols(), "Expand", 13).input(type(arena, "float32[N, 1, 4]")).input(list({1, 3, 1})), arena),
             "expand(float32[N, 1, 4]) {shape: [N, 3, 4]}");
 }
 
-TEST(RangeSpelling, CountsElements) {
+TEST(RangeExport, CountsElements) {
   ir::Arena arena;
   const Poly n = arena.symbols().named(ir::SymbolKind::dimension, "N");
   const auto read = [&](Poly start, Poly limit, Poly delta) {
@@ -289,7 +289,7 @@ TEST(RangeSpelling, CountsElements) {
   EXPECT_EQ(read(5, 6, n), "cannot lift Range with a step that is not known");
 }
 
-TEST(ResizeSpelling, ReadsScalesAndSizes) {
+TEST(ResizeExport, ReadsScalesAndSizes) {
   ir::Arena arena;
   const Poly h = arena.symbols().named(ir::SymbolKind::dimension, "H");
   const auto node = [&](int opset, std::string_view x) {
@@ -315,15 +315,15 @@ TEST(ResizeSpelling, ReadsScalesAndSizes) {
             "cannot lift Resize that shrinks");
 }
 
-TEST(ResizeSpelling, GrowsInUpsampleToo) {
+TEST(ResizeExport, GrowsInUpsampleToo) {
   ir::Arena arena;
   EXPECT_EQ(lifted(FakeOnnxNode(arena.symbols(), "Upsample", 7).input(type(arena, "float32[4]")).attribute("scales", std::vector<float>{2}),
                    arena),
             "resize(float32[4]) {coordinates: asymmetric, denominators: [1], mode: nearest, numerators: [2], rounding: floor}");
   const Example twice{"resize", {"float32[4]"}, {{"numerators", list({2})}, {"denominators", list({1})}}};
-  EXPECT_EQ(spelled(twice, "Upsample", 8), "Upsample(%0) {mode: nearest, scales: [2]}");
-  EXPECT_EQ(spelled(twice, "Upsample", 9), "Upsample(%0, float32[1] 2) {mode: nearest}");
-  EXPECT_EQ(spelled(twice, "Resize", 11),
+  EXPECT_EQ(exported(twice, "Upsample", 8), "Upsample(%0) {mode: nearest, scales: [2]}");
+  EXPECT_EQ(exported(twice, "Upsample", 9), "Upsample(%0, float32[1] 2) {mode: nearest}");
+  EXPECT_EQ(exported(twice, "Resize", 11),
             "Resize(%0, float32[0] , float32[1] 2) {coordinate_transformation_mode: asymmetric, mode: nearest, nearest_mode: floor}");
 }
 

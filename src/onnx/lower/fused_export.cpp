@@ -1,11 +1,11 @@
-#include "src/onnx/lower/fused_spelling.h"
+#include "src/onnx/lower/fused_export.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
 
-#include "src/onnx/lift/spelling_table.h"
+#include "src/onnx/lift/mapping_table.h"
 #include "src/onnx/lower/function_match.h"
 #include "src/ops/fused_functions.h"
 #include "src/ops/operator.h"
@@ -39,7 +39,7 @@ std::optional<ValueId> channel_vector(ir::Arena& arena, ValueId v, const ir::Pol
 }
 
 // conv(x, w) + b[C, 1, ..., 1] = Conv(x, w, b); ConvTranspose likewise.
-std::optional<FusedSpelling> convolution_with_bias(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
+std::optional<FusedExport> convolution_with_bias(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
   if (!is_operation(arena, value, "add")) return std::nullopt;
   const std::vector<ValueId> sides = arena.node(value).operands;
   for (std::size_t k = 0; k < 2; ++k) {
@@ -48,10 +48,10 @@ std::optional<FusedSpelling> convolution_with_bias(ir::Arena& arena, ValueId val
     if (!may_absorb(y, 1) || !(arena.type(y) == arena.type(value))) continue;
     const auto bias = channel_vector(arena, sides[1 - k], arena.type(y).shape.at(1), arena.type(y).rank());
     if (!bias) continue;
-    auto spelled = spell(arena, y.node, opset);
-    if (!spelled || spelled->spelled.inputs.size() != 2) continue;
-    FusedSpelling result{spelled->type, std::move(spelled->spelled), arena.node(y).operands, {y}};
-    result.spelled.inputs.emplace_back(ops::Spelled::OperandInput{static_cast<int>(result.operands.size())});
+    auto exported = export_node(arena, y.node, opset);
+    if (!exported || exported->exported.inputs.size() != 2) continue;
+    FusedExport result{exported->type, std::move(exported->exported), arena.node(y).operands, {y}};
+    result.exported.inputs.emplace_back(ops::Exported::OperandInput{static_cast<int>(result.operands.size())});
     result.operands.push_back(*bias);
     return result;
   }
@@ -59,23 +59,23 @@ std::optional<FusedSpelling> convolution_with_bias(ir::Arena& arena, ValueId val
 }
 
 // An ONNX operator of the table of functions (ops/fused_functions.def).
-std::optional<FusedSpelling> function(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
+std::optional<FusedExport> function(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
   const bool is_bfloat16 = arena.type(value).data_type == ir::DataType::bfloat16;
   for (const ops::OnnxFunction& candidate : ops::onnx_functions()) {
     const int since = is_bfloat16 ? candidate.exported_bfloat16_since : candidate.exported_since;
     if (opset < since || !candidate.domain.empty()) continue;
     auto match = match_function(arena, value, candidate, may_absorb);
     if (!match) continue;
-    ops::Spelled spelled;
-    for (int k = 0; k < static_cast<int>(match->operands.size()); ++k) spelled.inputs.emplace_back(ops::Spelled::OperandInput{k});
+    ops::Exported exported;
+    for (int k = 0; k < static_cast<int>(match->operands.size()); ++k) exported.inputs.emplace_back(ops::Exported::OperandInput{k});
     if (candidate.condition)
-      spelled.attributes.emplace_back(std::string(candidate.condition->name), std::string(candidate.condition->value));
-    return FusedSpelling{candidate.type, std::move(spelled), std::move(match->operands), std::move(match->absorbed)};
+      exported.attributes.emplace_back(std::string(candidate.condition->name), std::string(candidate.condition->value));
+    return FusedExport{candidate.type, std::move(exported), std::move(match->operands), std::move(match->absorbed)};
   }
   return std::nullopt;
 }
 
-// (x - mean) / sqrt(mean of (x - mean)^2 + epsilon), means over `axes`, as lifting spells it.
+// (x - mean) / sqrt(mean of (x - mean)^2 + epsilon), means over `axes`, as lifting writes it.
 struct Normalized {
   ValueId x;
   std::vector<std::int64_t> axes;
@@ -161,7 +161,7 @@ WithConstant split_constant(const ir::Arena& arena, ValueId value, std::string_v
 // The parameters of a normalisation as its node takes them.
 struct Parameters {
   std::vector<ValueId> operands;
-  std::vector<ops::Spelled::Input> inputs;
+  std::vector<ops::Exported::Input> inputs;
 };
 
 // One of them: fitted to the node, or all of it `otherwise` where the graph has none. False if it has one that does not fit.
@@ -172,7 +172,7 @@ bool add_parameter(Parameters& parameters, std::optional<ValueId> value, const F
     const std::optional<ValueId> fitted = fit(*value);
     if (!fitted) return false;
     parameters.operands.push_back(*fitted);
-    parameters.inputs.emplace_back(ops::Spelled::OperandInput{static_cast<int>(parameters.operands.size())});
+    parameters.inputs.emplace_back(ops::Exported::OperandInput{static_cast<int>(parameters.operands.size())});
     return true;
   }
   const auto elements = ir::element_count(shape).constant();
@@ -180,22 +180,22 @@ bool add_parameter(Parameters& parameters, std::optional<ValueId> value, const F
   if (!elements || !dims) return false;
   auto made = ir::make_constant(type, *dims, std::vector<double>(static_cast<std::size_t>(*elements), otherwise));
   if (!made) return false;
-  parameters.inputs.emplace_back(ops::Spelled::ConstantInput{*std::move(made)});
+  parameters.inputs.emplace_back(ops::Exported::ConstantInput{*std::move(made)});
   return true;
 }
 
-FusedSpelling normalization_node(std::string_view type, Normalized parts, Parameters parameters) {
-  FusedSpelling result{type, {}, {parts.x}, std::move(parts.absorbed)};
+FusedExport normalization_node(std::string_view type, Normalized parts, Parameters parameters) {
+  FusedExport result{type, {}, {parts.x}, std::move(parts.absorbed)};
   result.operands.insert(result.operands.end(), parameters.operands.begin(), parameters.operands.end());
-  result.spelled.inputs.emplace_back(ops::Spelled::OperandInput{0});
-  for (ops::Spelled::Input& input : parameters.inputs) result.spelled.inputs.push_back(std::move(input));
-  result.spelled.attributes.emplace_back("epsilon", parts.epsilon);
+  result.exported.inputs.emplace_back(ops::Exported::OperandInput{0});
+  for (ops::Exported::Input& input : parameters.inputs) result.exported.inputs.push_back(std::move(input));
+  result.exported.attributes.emplace_back("epsilon", parts.epsilon);
   return result;
 }
 
 // normalized(x) * s + t = InstanceNormalization(x, s, t), from opset 6, or LayerNormalization(x, s, t), from opset 17. Without s and t it
 // is that with ones and zeros.
-std::optional<FusedSpelling> normalization(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
+std::optional<FusedExport> normalization(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
   const ir::TensorType type = arena.type(value);
   if (!type.ranked) return std::nullopt;
   const WithConstant sum = split_constant(arena, value, "add");
@@ -225,8 +225,8 @@ std::optional<FusedSpelling> normalization(ir::Arena& arena, ValueId value, int 
     const auto fit = [&](ValueId v) { return of_shape(arena, v, row); };
     if (!add_parameter(parameters, product.constant, fit, type.data_type, row, 1)) return std::nullopt;
     if (sum.constant && !add_parameter(parameters, sum.constant, fit, type.data_type, row, 0)) return std::nullopt;
-    FusedSpelling result = normalization_node("LayerNormalization", *std::move(parts), std::move(parameters));
-    result.spelled.attributes.emplace_back("axis", static_cast<std::int64_t>(first) - static_cast<std::int64_t>(type.rank()));
+    FusedExport result = normalization_node("LayerNormalization", *std::move(parts), std::move(parameters));
+    result.exported.attributes.emplace_back("axis", static_cast<std::int64_t>(first) - static_cast<std::int64_t>(type.rank()));
     return result;
   }
   return std::nullopt;
@@ -234,7 +234,7 @@ std::optional<FusedSpelling> normalization(ir::Arena& arena, ValueId value, int 
 
 }  // namespace
 
-std::optional<FusedSpelling> gemm_spelling(const ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
+std::optional<FusedExport> gemm_export(const ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
   if (opset < 7 || !is_operation(arena, value, "add")) return std::nullopt;
   const ir::TensorType& type = arena.type(value);
   const bool has_type = type.data_type == ir::DataType::float32 || type.data_type == ir::DataType::float64;
@@ -252,14 +252,14 @@ std::optional<FusedSpelling> gemm_spelling(const ir::Arena& arena, ValueId value
       fits = fits && (size.is_one() || size == type.shape[1 - d]);
     }
     if (!fits) continue;
-    ops::Spelled spelled;
-    for (int operand = 0; operand < 3; ++operand) spelled.inputs.emplace_back(ops::Spelled::OperandInput{operand});
-    return FusedSpelling{"Gemm", std::move(spelled), {factors[0], factors[1], sides[1 - k]}, {product}};
+    ops::Exported exported;
+    for (int operand = 0; operand < 3; ++operand) exported.inputs.emplace_back(ops::Exported::OperandInput{operand});
+    return FusedExport{"Gemm", std::move(exported), {factors[0], factors[1], sides[1 - k]}, {product}};
   }
   return std::nullopt;
 }
 
-std::optional<FusedSpelling> fused_spelling(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
+std::optional<FusedExport> fused_export(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
   if (auto found = convolution_with_bias(arena, value, opset, may_absorb)) return found;
   if (auto found = normalization(arena, value, opset, may_absorb)) return found;
   return function(arena, value, opset, may_absorb);

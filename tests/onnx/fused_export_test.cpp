@@ -1,5 +1,5 @@
 // Nodes that say what several operations compute, written after a rewrite.
-#include "src/onnx/lower/fused_spelling.h"
+#include "src/onnx/lower/fused_export.h"
 
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ ValueId quotient_of(Rewritten& model) {
 
 ValueId constant(Rewritten& model, const std::vector<ir::Poly>& shape) { return model.op("expand", {model.scalar(3)}, {{"shape", shape}}); }
 
-TEST(FusedSpelling, InstanceNormalizationWithOtherConstants) {
+TEST(FusedExport, InstanceNormalizationWithOtherConstants) {
   Rewritten model(model_of(normalised("InstanceNormalization", 3)));
   const ValueId scaled = model.op("mul", {quotient_of(model), constant(model, {3, 1})});
   model.replace("n", model.op("add", {constant(model, {1, 3, 1}), scaled}));
@@ -51,7 +51,7 @@ TEST(FusedSpelling, InstanceNormalizationWithOtherConstants) {
   for (const Initializer& made : written.main().initializers) EXPECT_EQ(made.tensor.dims, std::vector<std::int64_t>{3}) << made.tensor.name;
 }
 
-TEST(FusedSpelling, LayerNormalizationWithOtherConstants) {
+TEST(FusedExport, LayerNormalizationWithOtherConstants) {
   Rewritten model(model_of(normalised("LayerNormalization", 4)));
   const ValueId scaled = model.op("mul", {constant(model, {1, 1, 4}), quotient_of(model)});
   model.replace("n", model.op("add", {scaled, constant(model, {4})}));
@@ -64,7 +64,7 @@ TEST(FusedSpelling, LayerNormalizationWithOtherConstants) {
   for (const Initializer& made : written.main().initializers) EXPECT_EQ(made.tensor.dims, std::vector<std::int64_t>{4}) << made.tensor.name;
 }
 
-TEST(FusedSpelling, LayerNormalizationWithoutAShift) {
+TEST(FusedExport, LayerNormalizationWithoutAShift) {
   Rewritten model(model_of(normalised("LayerNormalization", 4)));
   model.replace("n", model.op("mul", {constant(model, {4}), quotient_of(model)}));
   EXPECT_EQ(model.nodes(),
@@ -75,7 +75,7 @@ TEST(FusedSpelling, LayerNormalizationWithoutAShift) {
 // How the text begins where the normalisation is written in parts.
 bool is_in_parts(const std::string& nodes) { return nodes.find("Normalization") == std::string::npos && nodes.find("ReduceMean") == 0; }
 
-TEST(FusedSpelling, WhatDoesNotFitIsWrittenBehindTheNode) {
+TEST(FusedExport, WhatDoesNotFitIsWrittenBehindTheNode) {
   Rewritten model(model_of(normalised("InstanceNormalization", 3)));
   const ValueId scaled = model.op("mul", {quotient_of(model), constant(model, {3, 4})});
   model.replace("n", model.op("add", {scaled, constant(model, {2, 1, 1})}));
@@ -89,7 +89,7 @@ TEST(FusedSpelling, WhatDoesNotFitIsWrittenBehindTheNode) {
   EXPECT_EQ(*ir::doubles(*written.constant(written.main().initializers[1].tensor)), (std::vector<double>{0, 0, 0}));
 }
 
-TEST(FusedSpelling, ANormalisationOfWhichAPartIsReadElsewhereIsWrittenInParts) {
+TEST(FusedExport, ANormalisationOfWhichAPartIsReadElsewhereIsWrittenInParts) {
   GraphParts parts = normalised("InstanceNormalization", 3);
   parts.nodes.push_back(node("Abs", "", {"x"}, {"z"}));
   parts.outputs.push_back(float_info("z", {2, 3, 4}));
@@ -101,7 +101,7 @@ TEST(FusedSpelling, ANormalisationOfWhichAPartIsReadElsewhereIsWrittenInParts) {
   EXPECT_TRUE(is_in_parts(model.nodes())) << model.nodes();
 }
 
-TEST(FusedSpelling, LayerNormalizationIsThereFromOpset17) {
+TEST(FusedExport, LayerNormalizationIsThereFromOpset17) {
   for (const int opset : {16, 17}) {
     const std::string graph = graph_message(normalised("InstanceNormalization", 3));
     Rewritten model(WireWriter().varint(1, 8).bytes(8, WireWriter().varint(2, opset).view()).bytes(7, graph).take());
@@ -111,7 +111,7 @@ TEST(FusedSpelling, LayerNormalizationIsThereFromOpset17) {
   }
 }
 
-TEST(FusedSpelling, InstanceNormalizationOfBfloat16IsThereFromOpset22) {
+TEST(FusedExport, InstanceNormalizationOfBfloat16IsThereFromOpset22) {
   for (const int opset : {17, 22}) {
     GraphParts parts;
     parts.inputs = {value_info_message("x", ir::DataType::bfloat16, std::vector<Dimension>(3, {Dimension::Kind::value, 4, {}}))};
@@ -129,7 +129,7 @@ TEST(FusedSpelling, InstanceNormalizationOfBfloat16IsThereFromOpset22) {
   }
 }
 
-TEST(FusedSpelling, TwoScalesAreOneNodeAndAProduct) {
+TEST(FusedExport, TwoScalesAreOneNodeAndAProduct) {
   Rewritten model(model_of(normalised("LayerNormalization", 4)));
   const ValueId scaled = model.op("mul", {model.op("mul", {quotient_of(model), constant(model, {4})}), constant(model, {1, 4})});
   model.replace("n", model.op("add", {scaled, constant(model, {4})}));

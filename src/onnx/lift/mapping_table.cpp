@@ -1,4 +1,4 @@
-#include "src/onnx/lift/spelling_table.h"
+#include "src/onnx/lift/mapping_table.h"
 
 #include <map>
 #include <string>
@@ -10,7 +10,7 @@ namespace {
 
 struct Row {
   ir::OperatorId op;
-  ops::Spelling spelling;
+  ops::OnnxMapping mapping;
 };
 
 using Table = std::multimap<std::string, Row, std::less<>>;
@@ -22,26 +22,26 @@ const Table& table() {
     Table result;
     const auto all = ops::all_operators();
     for (std::size_t i = 0; i < all.size(); ++i)
-      for (const ops::Spelling& spelling : all[i].spellings())
-        result.emplace(key(spelling.domain, spelling.type), Row{static_cast<ir::OperatorId>(i), spelling});
+      for (const ops::OnnxMapping& mapping : all[i].onnx_mappings())
+        result.emplace(key(mapping.domain, mapping.type), Row{static_cast<ir::OperatorId>(i), mapping});
     return result;
   }();
   return rows;
 }
 
-bool covers(const ops::Spelling& spelling, int opset) { return spelling.since <= opset && opset <= spelling.until; }
+bool covers(const ops::OnnxMapping& mapping, int opset) { return mapping.since <= opset && opset <= mapping.until; }
 
 }  // namespace
 
-Result<std::vector<ir::ValueId>> lift_spelled(const NodeView& node) {
+Result<std::vector<ir::ValueId>> lift_mapped(const NodeView& node) {
   const auto [begin, end] = table().equal_range(key(node.domain(), node.type()));
   Error error{ErrorCode::unsupported,
               "no operator for " + (node.domain().empty() ? std::string() : std::string(node.domain()) + ".") + std::string(node.type()),
               ""};
   for (auto it = begin; it != end; ++it) {
-    const ops::Spelling& spelling = it->second.spelling;
-    if (spelling.lift == nullptr || !covers(spelling, node.opset())) continue;
-    auto lifted = spelling.lift(node);
+    const ops::OnnxMapping& mapping = it->second.mapping;
+    if (mapping.lift == nullptr || !covers(mapping, node.opset())) continue;
+    auto lifted = mapping.lift(node);
     if (!lifted) {
       error = std::move(lifted).error();
       continue;
@@ -63,24 +63,24 @@ Result<std::vector<ir::ValueId>> lift_spelled(const NodeView& node) {
   return fail(std::move(error));
 }
 
-Result<SpelledNode> spell(const ir::Arena& arena, ir::NodeId id, int opset) {
+Result<ExportedNode> export_node(const ir::Arena& arena, ir::NodeId id, int opset) {
   const ir::Node& node = arena.node(id);
   const ops::Operator& op = ops::get(node.op);
   const std::vector<ir::TensorType> operand_types = ops::operand_types(arena, node);
   const ops::Operation operation{operand_types, node.attributes, node.outputs};
   Error error{ErrorCode::unsupported, "no ONNX operator of opset " + std::to_string(opset) + " for " + std::string(op.signature.name), ""};
-  std::optional<SpelledNode> best;
+  std::optional<ExportedNode> best;
   int best_since = 0;
-  for (const ops::Spelling& spelling : op.spellings()) {
-    if (spelling.spell == nullptr || !covers(spelling, opset) || !spelling.domain.empty()) continue;
-    if (best && spelling.since <= best_since) continue;
-    auto spelled = spelling.spell(operation, opset);
-    if (!spelled) {
-      error = std::move(spelled).error();
+  for (const ops::OnnxMapping& mapping : op.onnx_mappings()) {
+    if (mapping.to_onnx == nullptr || !covers(mapping, opset) || !mapping.domain.empty()) continue;
+    if (best && mapping.since <= best_since) continue;
+    auto exported = mapping.to_onnx(operation, opset);
+    if (!exported) {
+      error = std::move(exported).error();
       continue;
     }
-    best = SpelledNode{spelling.domain, spelling.type, *std::move(spelled)};
-    best_since = spelling.since;
+    best = ExportedNode{mapping.domain, mapping.type, *std::move(exported)};
+    best_since = mapping.since;
   }
   if (!best) return fail(std::move(error));
   return *std::move(best);

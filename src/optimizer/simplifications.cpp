@@ -1,4 +1,4 @@
-#include "src/optimizer/graph_moves.h"
+#include "src/optimizer/simplifications.h"
 
 #include <fmt/format.h>
 
@@ -83,19 +83,19 @@ std::vector<RemovableNode> removable_nodes(const Document& document, const Lifte
   return nodes;
 }
 
-std::vector<GraphMove> graph_moves(const Document& document, const LiftedModel& model, const onnx_io::FoldedShapes& folds,
-                                   ir::Arena& arena) {
-  std::vector<GraphMove> moves;
+std::vector<Simplification> find_simplifications(const Document& document, const LiftedModel& model, const onnx_io::FoldedShapes& folds,
+                                                 ir::Arena& arena) {
+  std::vector<Simplification> simplifications;
   for (const RemovableNode& removable : removable_nodes(document, model, folds, arena)) {
     const onnx_io::Node& node = document.node(removable.node);
     const std::vector<ValueId> values = made_by(model, node);
     ir::Graph part = arena.is_constant(values[0]) ? ir::Graph{values} : alone(values, read_by(model, node), arena);
-    moves.push_back({std::string(removable.rule), onnx_io::describe(document, removable.node), std::move(part), {}});
+    simplifications.push_back({std::string(removable.rule), onnx_io::describe(document, removable.node), std::move(part), {}});
   }
-  return moves;
+  return simplifications;
 }
 
-std::vector<GraphMove> graph_moves(const Graph& graph, const BuiltGraph& built, ir::Arena& arena) {
+std::vector<Simplification> find_simplifications(const Graph& graph, const BuiltGraph& built, ir::Arena& arena) {
   // Values that something needs, from the outputs back.
   std::unordered_set<Value> used;
   for (const GraphOutput& output : graph.outputs()) used.insert(output.value);
@@ -106,7 +106,7 @@ std::vector<GraphMove> graph_moves(const Graph& graph, const BuiltGraph& built, 
     if (needed[k]) used.insert(node.operands.begin(), node.operands.end());
   }
   std::unordered_set<ir::NodeId> computed;
-  std::vector<GraphMove> moves;
+  std::vector<Simplification> simplifications;
   for (std::size_t k = 0; k < built.nodes.size(); ++k) {
     const ir::NodeId id = built.nodes[k];
     // Copied, because new inputs move the nodes of the arena.
@@ -117,28 +117,28 @@ std::vector<GraphMove> graph_moves(const Graph& graph, const BuiltGraph& built, 
     std::vector<ValueId> made;
     made.reserve(outputs);
     for (std::uint32_t output = 0; output < outputs; ++output) made.push_back({id, output});
-    moves.push_back({needed[k] ? "merge-equal-nodes" : "drop-unused",
-                     fmt::format("node {} ({})", k, graph.nodes()[k].op),
-                     alone(std::move(made), operands, arena),
-                     {}});
+    simplifications.push_back({needed[k] ? "merge-equal-nodes" : "drop-unused",
+                               fmt::format("node {} ({})", k, graph.nodes()[k].op),
+                               alone(std::move(made), operands, arena),
+                               {}});
   }
-  return moves;
+  return simplifications;
 }
 
-bool gain_time(std::span<const GraphMove> moves) {
-  return std::ranges::any_of(moves, [](const GraphMove& move) { return move.gain.value > 0; });
+bool gain_time(std::span<const Simplification> simplifications) {
+  return std::ranges::any_of(simplifications, [](const Simplification& simplification) { return simplification.gain.count() > 0; });
 }
 
-void list_moves(std::span<const GraphMove> moves, OptimizeReport& report) {
+void list_simplifications(std::span<const Simplification> simplifications, OptimizeReport& report) {
   std::vector<RewriteStep> steps;
   std::map<std::string, RuleCount> counts;
-  for (const GraphMove& move : moves) {
-    steps.push_back({move.rule, move.where, Nanoseconds(move.gain.value)});
-    RuleCount& count = counts[move.rule];
+  for (const Simplification& simplification : simplifications) {
+    steps.push_back({simplification.rule, simplification.where, simplification.gain});
+    RuleCount& count = counts[simplification.rule];
     ++count.matched;
     ++count.applied;
-    if (move.gain.value > 0) ++count.improved;
-    report.predicted.before += Nanoseconds(move.gain.value);
+    if (simplification.gain.count() > 0) ++count.improved;
+    report.predicted.before += simplification.gain;
   }
   report.search.steps.insert(report.search.steps.begin(), steps.begin(), steps.end());
   for (auto& [rule, count] : counts) {
@@ -147,8 +147,8 @@ void list_moves(std::span<const GraphMove> moves, OptimizeReport& report) {
   }
 }
 
-std::string no_gain_of_moves(std::span<const GraphMove> moves) {
-  const auto count = [&](std::string_view rule) { return std::ranges::count(moves, rule, &GraphMove::rule); };
+std::string no_gain_of_simplifications(std::span<const Simplification> simplifications) {
+  const auto count = [&](std::string_view rule) { return std::ranges::count(simplifications, rule, &Simplification::rule); };
   return fmt::format(
       "only nodes that are equal to others ({}), unused ({}), copies of constants ({}) or compute shapes that are known ({}) can go, and "
       "what is run of the original is without them as well: no gain that is measured; --runner measures it, --no-gate leaves them out",

@@ -1,6 +1,6 @@
-// The moves that need no rule, because they hold by the definition of a graph: equal deterministic nodes are one, a value that nobody uses
-// is not computed, and neither is a copy of a constant or a shape that is known before the model runs. Lifting does the first two and
-// leaves out the nodes of the third; here they are found, so that they can be costed and reported like rules.
+// The simplifications that need no rule, because they hold by the definition of a graph: equal deterministic nodes are one, a value that
+// nobody uses is not computed, and neither is a copy of a constant or a shape that is known before the model runs. Lifting does the first
+// two and leaves out the nodes of the third; here they are found, so that they can be costed and reported like rules.
 #pragma once
 
 #include <xflow/optimize.h>
@@ -30,26 +30,26 @@ std::vector<RemovableNode> removable_nodes(const onnx_io::Document& document, co
                                            const onnx_io::FoldedShapes& folds, const ir::Arena& arena);
 
 // The same with what the node costs.
-struct GraphMove {
+struct Simplification {
   std::string rule;
-  std::string where;       // "node 'conv1' (Conv)"
-  ir::Graph part;          // what the node computes, alone: its operands are inputs
-  cost::Nanoseconds gain;  // what it costs; for the caller to find out
+  std::string where;   // "node 'conv1' (Conv)"
+  ir::Graph part;      // what the node computes, alone: its operands are inputs
+  Nanoseconds gain{};  // what it costs; for the caller to find out
 };
 
 // In the order of the document. Nodes that compute constants cost nothing; of them only those are listed that do so from sizes, and
 // identities.
-std::vector<GraphMove> graph_moves(const onnx_io::Document& document, const onnx_io::LiftedModel& model, const onnx_io::FoldedShapes& folds,
-                                   ir::Arena& arena);
+std::vector<Simplification> find_simplifications(const onnx_io::Document& document, const onnx_io::LiftedModel& model,
+                                                 const onnx_io::FoldedShapes& folds, ir::Arena& arena);
 // The same for a graph that was built in code: "node 3 (relu)", counted from 0.
-std::vector<GraphMove> graph_moves(const Graph& graph, const BuiltGraph& built, ir::Arena& arena);
+std::vector<Simplification> find_simplifications(const Graph& graph, const BuiltGraph& built, ir::Arena& arena);
 
 // True if one of them saves time: nodes that cost nothing are no reason to write another model.
-bool gain_time(std::span<const GraphMove> moves);
+bool gain_time(std::span<const Simplification> simplifications);
 // Puts them before the steps of the search, which began with the graph that they leave.
-void list_moves(std::span<const GraphMove> moves, OptimizeReport& report);
+void list_simplifications(std::span<const Simplification> simplifications, OptimizeReport& report);
 
-// Why a result of `moves` alone is not shipped where no runner runs the model itself.
-std::string no_gain_of_moves(std::span<const GraphMove> moves);
+// Why a result of `simplifications` alone is not shipped where no runner runs the model itself.
+std::string no_gain_of_simplifications(std::span<const Simplification> simplifications);
 
 }  // namespace xflow::api

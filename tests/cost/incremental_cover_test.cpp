@@ -1,5 +1,5 @@
 // Covers that follow a graph cost what covers made from scratch cost.
-#include "src/cost/live_cover.h"
+#include "src/cost/incremental_cover.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ class ScatteredDevice final : public Device {
 };
 
 // Random graphs over tensors of one type, and random changes of them: what they compute does not matter here.
-class LiveCoverTest : public ::testing::Test {
+class IncrementalCoverTest : public ::testing::Test {
  protected:
   ValueId op(ir::Arena& in, const std::string& name, std::vector<ValueId> operands, ir::Attributes attributes = {}) {
     auto value = ops::apply(in, name, std::move(operands), std::move(attributes));
@@ -171,13 +171,13 @@ class LiveCoverTest : public ::testing::Test {
   std::mt19937 generator_{7};
 };
 
-TEST_F(LiveCoverTest, CostsAfterEachChangeWhatACoverFromScratchCosts) {
+TEST_F(IncrementalCoverTest, CostsAfterEachChangeWhatACoverFromScratchCosts) {
   int changes = 0;
   for (int round = 0; round < 40; ++round) {
     WorkGraph work(arena, random_graph(10 + static_cast<std::size_t>(round)));
     KernelCosts costs(device, database);
     Regions regions(costs, [](ir::SymbolId) { return std::nullopt; });
-    LiveCover cover(work, regions);
+    IncrementalCover cover(work, regions);
     const auto now = [&] { return Cost{nanoseconds(cover.time()), cover.kernels(), cover.unmeasured()}; };
     struct Moment {
       WorkGraph::Mark graph;
@@ -218,7 +218,7 @@ TEST_F(LiveCoverTest, CostsAfterEachChangeWhatACoverFromScratchCosts) {
   EXPECT_GT(device.attentions, 3) << "different ones";
 }
 
-TEST_F(LiveCoverTest, UndoingFreesTheNodesThatWereMade) {
+TEST_F(IncrementalCoverTest, UndoingFreesTheNodesThatWereMade) {
   WorkGraph work(arena, random_graph(30));
   const std::size_t nodes = work.arena().size();
   const auto mark = work.mark();
@@ -228,7 +228,7 @@ TEST_F(LiveCoverTest, UndoingFreesTheNodesThatWereMade) {
   EXPECT_EQ(work.arena().size(), nodes);
 }
 
-TEST_F(LiveCoverTest, OperationsThatBecomeEqualAreMerged) {
+TEST_F(IncrementalCoverTest, OperationsThatBecomeEqualAreMerged) {
   const ValueId x = arena.input(ir::TensorType{ir::DataType::float32, true, ir::polys(std::vector<std::int64_t>{4})}, 0);
   const ValueId a = op(arena, "exp", {op(arena, "identity", {x})});
   const ValueId b = op(arena, "exp", {x});
@@ -241,7 +241,7 @@ TEST_F(LiveCoverTest, OperationsThatBecomeEqualAreMerged) {
   EXPECT_EQ(work.extract(arena), (Graph{{op(arena, "add", {op(arena, "relu", {b}), op(arena, "relu", {b})})}}));
 }
 
-TEST_F(LiveCoverTest, TheOrderOfRewritesDoesNotShowInTheHash) {
+TEST_F(IncrementalCoverTest, TheOrderOfRewritesDoesNotShowInTheHash) {
   const ValueId x = arena.input(ir::TensorType{ir::DataType::float32, true, ir::polys(std::vector<std::int64_t>{4})}, 0);
   const ValueId a = op(arena, "exp", {x});
   const ValueId b = op(arena, "sqrt", {a});

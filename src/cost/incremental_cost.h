@@ -14,18 +14,18 @@ namespace xflow::cost {
 
 // Time in units of 1/1024 ns. Sums of integers do not depend on their order, so a cost found by difference equals one found from scratch.
 enum class Ticks : std::int64_t {};
-inline Ticks ticks_of(Nanoseconds time) { return static_cast<Ticks>(std::llround(time.value * 1024)); }
-inline Nanoseconds nanoseconds(Ticks ticks) { return {static_cast<double>(ticks) / 1024}; }
+inline Ticks ticks_of(Nanoseconds time) { return static_cast<Ticks>(std::llround(time.count() * 1024)); }
+inline Nanoseconds nanoseconds(Ticks ticks) { return Nanoseconds(static_cast<double>(ticks) / 1024); }
 inline Ticks operator+(Ticks a, Ticks b) { return static_cast<Ticks>(static_cast<std::int64_t>(a) + static_cast<std::int64_t>(b)); }
 inline Ticks operator-(Ticks a, Ticks b) { return static_cast<Ticks>(static_cast<std::int64_t>(a) - static_cast<std::int64_t>(b)); }
 
 // Follows one WorkGraph.
-class LiveCost {
+class IncrementalCost {
  public:
-  LiveCost() = default;
-  virtual ~LiveCost() = default;
-  LiveCost(const LiveCost&) = delete;
-  LiveCost& operator=(const LiveCost&) = delete;
+  IncrementalCost() = default;
+  virtual ~IncrementalCost() = default;
+  IncrementalCost(const IncrementalCost&) = delete;
+  IncrementalCost& operator=(const IncrementalCost&) = delete;
 
   // To be called after the graph was changed, with what changed.
   virtual void update(std::span<const ir::WorkGraph::Change> changes) = 0;

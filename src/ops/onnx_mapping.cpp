@@ -1,4 +1,4 @@
-#include "src/ops/spelling.h"
+#include "src/ops/onnx_mapping.h"
 
 #include "src/ops/operator.h"
 
@@ -10,16 +10,16 @@ Result<Lifted> lift_operands(const OnnxNode& node) {
   return lifted;
 }
 
-Result<Spelled> spell_operands(const Operation& operation, int /*opset*/) {
-  Spelled spelled;
+Result<Exported> export_operands(const Operation& operation, int /*opset*/) {
+  Exported exported;
   for (std::size_t k = 0; k < operation.operands.size(); ++k) {
     if (operation.has(k)) {
-      spelled.inputs.emplace_back(Spelled::OperandInput{static_cast<int>(k)});
+      exported.inputs.emplace_back(Exported::OperandInput{static_cast<int>(k)});
     } else {
-      spelled.inputs.emplace_back(Spelled::Absent{});
+      exported.inputs.emplace_back(Exported::Absent{});
     }
   }
-  return spelled;
+  return exported;
 }
 
 }  // namespace xflow::ops

@@ -24,15 +24,15 @@
 #include <vector>
 
 #include "src/cost/cover.h"
-#include "src/cost/live_cost.h"
+#include "src/cost/incremental_cost.h"
 #include "src/cost/region.h"
 
 namespace xflow::cost {
 
-class LiveCover final : public LiveCost {
+class IncrementalCover final : public IncrementalCost {
  public:
   // Both must outlive it.
-  LiveCover(const ir::WorkGraph& graph, Regions& regions);
+  IncrementalCover(const ir::WorkGraph& graph, Regions& regions);
 
   void update(std::span<const ir::WorkGraph::Change> changes) override;
   Ticks time() const override { return sums_.time; }

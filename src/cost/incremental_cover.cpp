@@ -1,4 +1,4 @@
-#include "src/cost/live_cover.h"
+#include "src/cost/incremental_cover.h"
 
 #include <algorithm>
 #include <set>
@@ -15,7 +15,7 @@ constexpr std::size_t kLongestChain = 5;
 
 }  // namespace
 
-LiveCover::LiveCover(const ir::WorkGraph& graph, Regions& regions) : graph_(graph), arena_(graph.arena()), regions_(regions) {
+IncrementalCover::IncrementalCover(const ir::WorkGraph& graph, Regions& regions) : graph_(graph), arena_(graph.arena()), regions_(regions) {
   std::vector<ir::WorkGraph::Change> all;
   for (const NodeId id : graph.order()) all.push_back({id, true});
   update(all);
@@ -23,7 +23,7 @@ LiveCover::LiveCover(const ir::WorkGraph& graph, Regions& regions) : graph_(grap
 
 // --- Reading, changing, undoing -----------------------------------------------------------------------------------------------------
 
-const LiveCover::Info& LiveCover::read(NodeId id) {
+const IncrementalCover::Info& IncrementalCover::read(NodeId id) {
   const std::size_t index = index_of(id);
   if (read_at_[index] != update_) {
     read_at_[index] = update_;
@@ -32,7 +32,7 @@ const LiveCover::Info& LiveCover::read(NodeId id) {
   return infos_[index];
 }
 
-LiveCover::Info& LiveCover::edit(NodeId id) {
+IncrementalCover::Info& IncrementalCover::edit(NodeId id) {
   read(id);
   const std::size_t index = index_of(id);
   if (saved_at_[index] != moment_) {
@@ -42,13 +42,13 @@ LiveCover::Info& LiveCover::edit(NodeId id) {
   return infos_[index];
 }
 
-std::size_t LiveCover::mark() {
+std::size_t IncrementalCover::mark() {
   ++moment_;
   moments_.push_back({saved_.size(), sums_, outputs_, std::nullopt});
   return moments_.size() - 1;
 }
 
-void LiveCover::undo(std::size_t mark) {
+void IncrementalCover::undo(std::size_t mark) {
   const Moment& moment = moments_[mark];
   while (saved_.size() > moment.saved) {
     infos_[index_of(saved_.back().node)] = std::move(saved_.back().info);
@@ -64,19 +64,19 @@ void LiveCover::undo(std::size_t mark) {
   if (infos_.size() > arena_.size()) infos_.resize(arena_.size());
 }
 
-std::vector<NodeId> LiveCover::changed(std::size_t mark) const {
+std::vector<NodeId> IncrementalCover::changed(std::size_t mark) const {
   std::vector<NodeId> result;
   for (std::size_t k = moments_[mark].saved; k < saved_.size(); ++k) result.push_back(saved_[k].node);
   return result;
 }
 
-void LiveCover::touch(NodeId id) {
+void IncrementalCover::touch(NodeId id) {
   if (touched_at_[index_of(id)] == update_) return;
   touched_at_[index_of(id)] = update_;
   touched_.push_back(id);
 }
 
-void LiveCover::accept(std::map<std::string, std::size_t> accepted) {
+void IncrementalCover::accept(std::map<std::string, std::size_t> accepted) {
   accepted_ = std::move(accepted);
   sums_.excess = 0;
   for (const auto& [refusal, count] : refusals_) {
@@ -86,7 +86,7 @@ void LiveCover::accept(std::map<std::string, std::size_t> accepted) {
   }
 }
 
-void LiveCover::update(std::span<const ir::WorkGraph::Change> changes) {
+void IncrementalCover::update(std::span<const ir::WorkGraph::Change> changes) {
   ++update_;
   footprint_.clear();
   touched_.clear();
@@ -115,7 +115,7 @@ void LiveCover::update(std::span<const ir::WorkGraph::Change> changes) {
   price_regions();
 }
 
-void LiveCover::start(NodeId id) {
+void IncrementalCover::start(NodeId id) {
   if (index_of(id) >= arena_.size()) return;
   if (!graph_.contains(id) || arena_.is_constant(ValueId{id, 0})) {
     if (read(id).region || read(id).record) touch(id);
@@ -128,7 +128,7 @@ void LiveCover::start(NodeId id) {
 
 // --- Records and composites -------------------------------------------------------------------------------------------------------------
 
-void LiveCover::record(NodeId id) {
+void IncrementalCover::record(NodeId id) {
   auto made = std::make_shared<Record>();
   std::vector<NodeId> explored;
   static_cast<NodeRecord&>(*made) = regions_.record(arena_, graph_, id, explored);
@@ -137,7 +137,7 @@ void LiveCover::record(NodeId id) {
   edit(id).record = std::move(made);
 }
 
-void LiveCover::forget_record(NodeId id) {
+void IncrementalCover::forget_record(NodeId id) {
   if (read(id).record == nullptr) return;
   deselect(id);
   const std::shared_ptr<const Record> old = read(id).record;
@@ -146,7 +146,7 @@ void LiveCover::forget_record(NodeId id) {
   edit(id).record.reset();
 }
 
-void LiveCover::deselect(NodeId exit) {
+void IncrementalCover::deselect(NodeId exit) {
   if (!read(exit).selected) return;
   edit(exit).selected = false;
   touch(exit);
@@ -161,13 +161,13 @@ void LiveCover::deselect(NodeId exit) {
 }
 
 // What makes them may or may not run in one kernel with a node of the composite now.
-void LiveCover::touch_operands(const Composite& composite) {
+void IncrementalCover::touch_operands(const Composite& composite) {
   touch(composite.entry.node);
   for (const ValueId parameter : composite.parameters)
     if (!arena_.is_constant(parameter)) touch(parameter.node);
 }
 
-bool LiveCover::closed(const Record& record) const {
+bool IncrementalCover::closed(const Record& record) const {
   const Composite& composite = *record.composite;
   for (std::size_t k = 0; k < composite.inner.size(); ++k)
     if (graph_.total_uses(composite.inner[k]) != composite.inner_uses[k]) return false;
@@ -175,7 +175,7 @@ bool LiveCover::closed(const Record& record) const {
 }
 
 // From the last to the first: a composite that is inside another one is none.
-void LiveCover::select_composites() {
+void IncrementalCover::select_composites() {
   const auto later = [&](NodeId a, NodeId b) {
     return graph_.position(a) != graph_.position(b) ? graph_.position(a) > graph_.position(b) : a > b;
   };
@@ -217,24 +217,24 @@ void LiveCover::select_composites() {
 // --- Paths and kernels --------------------------------------------------------------------------------------------------------------
 
 // Whether operations may follow this one in a kernel.
-bool LiveCover::chains(const Info& info) const {
+bool IncrementalCover::chains(const Info& info) const {
   if (info.record == nullptr || info.inside) return false;
   const Role role = info.record->shape->role;
   return role == Role::anchor || role == Role::pointwise;
 }
 
-ShapeId LiveCover::shape_of(const Link& link) {
+ShapeId IncrementalCover::shape_of(const Link& link) {
   const Record& record = *read(link.node).record;
   return (link.composite ? record.composite_shape : record.shape)->id;
 }
 
-const ops::TensorSpec& LiveCover::result_of(NodeId id) {
+const ops::TensorSpec& IncrementalCover::result_of(NodeId id) {
   const Info& info = read(id);
   return (info.selected ? info.record->composite_shape : info.record->shape)->spec.results[0];
 }
 
 // The operation, or composite, that alone reads this node's value and may run in one kernel with it.
-std::optional<LiveCover::Link> LiveCover::next(NodeId id) {
+std::optional<IncrementalCover::Link> IncrementalCover::next(NodeId id) {
   const Info& info = read(id);
   if (!chains(info)) return std::nullopt;
   const std::span<const NodeId> users = graph_.users(id);
@@ -257,7 +257,7 @@ std::optional<LiveCover::Link> LiveCover::next(NodeId id) {
 }
 
 // The nodes whose next() is this one, in the order of its operands.
-std::vector<NodeId> LiveCover::links_into(NodeId id) {
+std::vector<NodeId> IncrementalCover::links_into(NodeId id) {
   std::vector<NodeId> result;
   const Info& info = read(id);
   const auto consider = [&](ValueId value) {
@@ -275,7 +275,7 @@ std::vector<NodeId> LiveCover::links_into(NodeId id) {
 }
 
 // Takes the kernel of this node away; its other nodes need new ones.
-void LiveCover::dissolve(NodeId id) {
+void IncrementalCover::dissolve(NodeId id) {
   const std::shared_ptr<const Region> region = read(id).region;
   if (region == nullptr) return;
   set_price(region->exit(), nullptr);
@@ -285,7 +285,7 @@ void LiveCover::dissolve(NodeId id) {
   }
 }
 
-void LiveCover::make_regions() {
+void IncrementalCover::make_regions() {
   // What may have lost or won a link: the whole tree of links of each touched node and of what it reads.
   const std::size_t seeds = touched_.size();
   for (std::size_t k = 0; k < seeds; ++k) {
@@ -312,7 +312,7 @@ void LiveCover::make_regions() {
 }
 
 // A node and all from which links lead to it.
-std::vector<NodeId> LiveCover::tree_of(NodeId root) {
+std::vector<NodeId> IncrementalCover::tree_of(NodeId root) {
   std::vector<NodeId> tree{root};
   for (std::size_t k = 0; k < tree.size(); ++k) {
     if (!chains(read(tree[k]))) continue;
@@ -323,14 +323,14 @@ std::vector<NodeId> LiveCover::tree_of(NodeId root) {
 }
 
 // Whether an operation reads a second value besides the one that it may follow: kernels have one such.
-bool LiveCover::adds_residual(NodeId id) {
+bool IncrementalCover::adds_residual(NodeId id) {
   const Info& info = read(id);
   if (info.selected) return false;
   return std::ranges::count_if(info.record->operands, [&](ValueId operand) { return !arena_.is_constant(operand); }) > 1;
 }
 
 // Cuts the paths of a tree of links into kernels.
-void LiveCover::make_tree(NodeId root) {
+void IncrementalCover::make_tree(NodeId root) {
   std::vector<NodeId> tree{root};
   std::vector<std::vector<NodeId>> into;
   for (std::size_t k = 0; k < tree.size(); ++k) {
@@ -375,7 +375,7 @@ void LiveCover::make_tree(NodeId root) {
 }
 
 // The layout in which the first operand of a chain arrives that lies in one.
-Layout LiveCover::arriving_layout(NodeId begin) {
+Layout IncrementalCover::arriving_layout(NodeId begin) {
   const Info& info = read(begin);
   if (info.selected) return read(info.record->composite->entry.node).layout;
   for (const ValueId operand : info.record->operands) {
@@ -387,7 +387,7 @@ Layout LiveCover::arriving_layout(NodeId begin) {
 }
 
 // Makes the kernel that begins a path, or goes on with one. What follows it is cut later: its operand comes from this one.
-void LiveCover::cut(NodeId begin) {
+void IncrementalCover::cut(NodeId begin) {
   std::vector<Link> links{{begin, read(begin).selected}};
   Chain chain{{shape_of(links[0]), Element::kFirst}};
   while (links.size() < kLongestChain) {
@@ -418,7 +418,7 @@ void LiveCover::cut(NodeId begin) {
   if (next == nullptr || next->links[0].node != follower->node) unpriced_.emplace_back(follower->node, true);
 }
 
-void LiveCover::add_region(std::vector<Link> links, const Chain& chain) {
+void IncrementalCover::add_region(std::vector<Link> links, const Chain& chain) {
   const Record& first = *read(links[0].node).record;
   const Role role = first.shape->role;
   if (role == Role::absent) return;

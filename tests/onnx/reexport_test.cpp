@@ -1,4 +1,4 @@
-// Every operation of a model spelled anew from the IR computes what the model computes: lifting, compositions and spellings agree.
+// Every operation of a model exported again from the IR computes what the model computes: lifting, compositions and ONNX mappings agree.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -19,14 +19,14 @@ namespace {
 
 const Fold kNothingIsFolded = [](ir::ValueId) -> Result<ir::Constant> { return fail(ErrorCode::internal, "nothing to fold"); };
 
-// Writes the model at `path` spelled anew to `target`; nothing is written where every node is opaque.
-Result<void> respell(const std::string& path, const std::string& target) {
+// Writes the model at `path` exported anew to `target`; nothing is written where every node is opaque.
+Result<void> reexport(const std::string& path, const std::string& target) {
   XFLOW_TRY(const Document document, Document::open(path));
   ir::Arena arena;
   XFLOW_TRY(const LiftedModel model, lift(document, arena));
   XFLOW_CHECK(ir::verify(arena, model.graph));
   LowerOptions options;
-  options.respell = true;
+  options.reexport = true;
   XFLOW_TRY(const LoweredModel lowered, lower(document, model, arena, model.graph, {}, kNothingIsFolded, options));
   // What is left of the document is what xflow does not compute with, and constants.
   std::size_t constants = 0;
@@ -39,7 +39,7 @@ Result<void> respell(const std::string& path, const std::string& target) {
   return {};
 }
 
-TEST(Respelling, OfEachModelComputesTheSameInOnnxRuntime) {
+TEST(Reexport, OfEachModelComputesTheSameInOnnxRuntime) {
   const char* folder = std::getenv("XFLOW_TEST_MODELS");
   if (folder == nullptr) GTEST_SKIP() << "XFLOW_TEST_MODELS is not set";
   const testing::TemporaryFolder temporary;
@@ -50,7 +50,7 @@ TEST(Respelling, OfEachModelComputesTheSameInOnnxRuntime) {
   std::vector<testing::ModelPair> pairs;
   for (const std::string& path : paths) {
     const std::string target = temporary.file(std::filesystem::path(path).filename().string());
-    const auto done = respell(path, target);
+    const auto done = reexport(path, target);
     EXPECT_TRUE(done) << path << ": " << done.error().text();
     const std::string inputs = std::filesystem::path(path).replace_extension(".npz").string();
     pairs.push_back({path, target, std::filesystem::exists(inputs) ? inputs : ""});
@@ -58,7 +58,7 @@ TEST(Respelling, OfEachModelComputesTheSameInOnnxRuntime) {
   EXPECT_EQ(testing::disagreements(pairs), "");
 }
 
-TEST(Respelling, IsComparedSoThatAWrongModelShows) {
+TEST(Reexport, IsComparedSoThatAWrongModelShows) {
   const testing::TemporaryFolder temporary;
   testing::GraphParts parts;
   parts.inputs = {testing::float_info("x")};
@@ -78,13 +78,13 @@ struct BackendCase {
   std::string data;
 };
 
-void compare_respelled(std::vector<BackendCase> cases, std::size_t at_least) {
+void compare_reexported(std::vector<BackendCase> cases, std::size_t at_least) {
   const testing::TemporaryFolder temporary;
   std::vector<testing::ModelPair> pairs;
   std::sort(cases.begin(), cases.end(), [](const auto& a, const auto& b) { return a.model < b.model; });
   for (const BackendCase& backend_case : cases) {
     const std::string target = temporary.file(backend_case.name + ".onnx");
-    const auto done = respell(backend_case.model, target);
+    const auto done = reexport(backend_case.model, target);
     // Before opset 7 the pointwise operators had another broadcast, which xflow does not write.
     if (!done && done.error().text().find("no ONNX operator of opset 6") != std::string::npos) continue;
     EXPECT_TRUE(done) << backend_case.model << ": " << done.error().text();
@@ -94,7 +94,7 @@ void compare_respelled(std::vector<BackendCase> cases, std::size_t at_least) {
   EXPECT_EQ(testing::disagreements(pairs), "");
 }
 
-TEST(Respelling, OfEachBackendCaseComputesTheSameInOnnxRuntime) {
+TEST(Reexport, OfEachBackendCaseComputesTheSameInOnnxRuntime) {
   std::vector<BackendCase> cases;
   for (const char* suite : {"node", "simple", "pytorch-converted", "pytorch-operator"}) {
     for (const auto& entry : std::filesystem::directory_iterator(places::backend_data() + "/" + suite)) {
@@ -102,11 +102,11 @@ TEST(Respelling, OfEachBackendCaseComputesTheSameInOnnxRuntime) {
       cases.push_back({entry.path().filename().string(), folder + "/model.onnx", folder + "/test_data_set_0"});
     }
   }
-  compare_respelled(std::move(cases), 800);
+  compare_reexported(std::move(cases), 800);
 }
 
 // Many cases have axes or a shape as inputs; models have them as constants.
-TEST(Respelling, OfEachBackendCaseWithKnownShapesComputesTheSameInOnnxRuntime) {
+TEST(Reexport, OfEachBackendCaseWithKnownShapesComputesTheSameInOnnxRuntime) {
   const testing::TemporaryFolder temporary;
   const std::string command = fmt::format("{} {}/tests/onnx/bind_inputs.py {} {}", places::testenv_python(), places::repository(),
                                           places::backend_data(), temporary.path());
@@ -116,7 +116,7 @@ TEST(Respelling, OfEachBackendCaseWithKnownShapesComputesTheSameInOnnxRuntime) {
     const std::string name = entry.path().stem().string();
     cases.push_back({name, entry.path().string(), fmt::format("{}/node/{}/test_data_set_0", places::backend_data(), name)});
   }
-  compare_respelled(std::move(cases), 150);
+  compare_reexported(std::move(cases), 150);
 }
 
 }  // namespace

@@ -9,20 +9,20 @@
 
 #include "src/ir/graph.h"
 #include "src/onnx/lower/may_absorb.h"
-#include "src/ops/spelling.h"
+#include "src/ops/onnx_mapping.h"
 
 namespace xflow::onnx_io {
 
-struct FusedSpelling {
-  std::string_view type;  // of ONNX's own domain
-  ops::Spelled spelled;   // OperandInput counts `operands`
+struct FusedExport {
+  std::string_view type;   // of ONNX's own domain
+  ops::Exported exported;  // OperandInput counts `operands`
   std::vector<ir::ValueId> operands;
   std::vector<ir::ValueId> absorbed;  // inner values that the node computes without showing them
 };
 
 // The longest match at `value`; nothing where none fits. May add operations (a bias reshaped to a vector) to the arena.
-std::optional<FusedSpelling> fused_spelling(ir::Arena& arena, ir::ValueId value, int opset, const MayAbsorb& may_absorb);
+std::optional<FusedExport> fused_export(ir::Arena& arena, ir::ValueId value, int opset, const MayAbsorb& may_absorb);
 // The same for Gemm(a, b, c) = a b + c, from opset 7. A runtime adds to c in another order than a MatMul and an Add do.
-std::optional<FusedSpelling> gemm_spelling(const ir::Arena& arena, ir::ValueId value, int opset, const MayAbsorb& may_absorb);
+std::optional<FusedExport> gemm_export(const ir::Arena& arena, ir::ValueId value, int opset, const MayAbsorb& may_absorb);
 
 }  // namespace xflow::onnx_io
