@@ -19,7 +19,7 @@ using ir::ValueId;
 
 // So often only the places are excluded at which a rewrite did not agree; then a rule that does not agree is excluded everywhere.
 constexpr int kRoundsByPlace = 3;
-constexpr int kMostSearches = 6;
+constexpr int kMostChecks = 6;
 
 eval::Options options_of(const Problem& problem) { return problem.limits == nullptr ? eval::Options() : within(*problem.limits); }
 
@@ -80,7 +80,7 @@ bool RegionValidation::restarts(search::Outcome& outcome, const std::function<vo
   }
   const bool excluded = exclude(outcome, *checked, round < kRoundsByPlace);
   const auto wrong = std::ranges::find_if(checked->regions, [](const CheckedRegion& region) { return !region.agrees; });
-  if (wrong != checked->regions.end() && excluded && round < kMostSearches) {
+  if (wrong != checked->regions.end() && excluded && round < kMostChecks) {
     begin_next(outcome);
     return true;
   }
