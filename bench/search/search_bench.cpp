@@ -124,7 +124,7 @@ class FormulaDevice final : public cost::Device {
           static_cast<double>(std::max<std::int64_t>(spec.is(ops::Op::Matmul) ? spec.results[0].dims.back() : spec.operands[1].dims[0], 1));
       time += 0.02 * elements(spec.results[0]) * elements(spec.operands[1]) / columns;
     }
-    return cost::KernelCost{{time}, {0}, 1, layout, layout};
+    return cost::KernelCost{Nanoseconds(time), Nanoseconds(0), 1, layout, layout};
   }
 
  private:

@@ -41,7 +41,7 @@ class TableDevice final : public Device {
     ++measured;
     const double cost = price(spec);
     if (cost < 0) return fail(ErrorCode::unsupported, fmt::format("cannot run {} here", ops::kernel_name(spec)));
-    KernelCost result{{cost * (1 + slowdown)}, {0}, 1, layout, layout, slowdown};
+    KernelCost result{Nanoseconds(cost * (1 + slowdown)), Nanoseconds(0), 1, layout, layout, slowdown};
     if (layout == Layout::any) result.operands = result.results = Layout::channels_last;
     return result;
   }
@@ -361,7 +361,7 @@ TEST_F(CoverTest, NodesOfUnknownOrImpossibleSizeAreRefused) {
   const ValueId y = arena.input(TensorType{DataType::float32, true, {Poly(m) - 3}}, 1);
   sizes = [m](ir::SymbolId s) { return s == m ? std::optional<std::int64_t>(2) : std::nullopt; };
   const Graph graph{{op("relu", {x}), op("exp", {y})}};
-  EXPECT_EQ(cost(graph), (Cost{{0}, 2, 2}));
+  EXPECT_EQ(cost(graph), (Cost{Nanoseconds(0), 2, 2}));
   EXPECT_EQ(kernels(graph),
             (Names{"relu: cannot cost a graph: N has no value at these sizes", "exp: cannot cost a graph: M - 3 is -1 at these sizes"}));
 }
@@ -371,7 +371,7 @@ TEST_F(CoverTest, WhatTheDeviceCannotRunIsNeverFree) {
   const ValueId x = input({4, 8});
   const Graph one{{op("erf", {op("transpose", {x}, {{"perm", ir::polys(std::vector<std::int64_t>{1, 0})}})})}};
   const Graph two{{op("erf", {op("erf", {x})})}};
-  EXPECT_EQ(cost(one), (Cost{{10}, 2, 1}));
+  EXPECT_EQ(cost(one), (Cost{Nanoseconds(10), 2, 1}));
   // A search may keep what the original has, and may not add to it.
   ir::WorkGraph work(arena, one);
   const auto live = model().follow(work);

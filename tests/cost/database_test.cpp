@@ -183,10 +183,10 @@ TEST_F(DatabaseTest, KnowsTheMachineAtItsBest) {
   {
     Database first = open(path());
     Database second = open(path());
-    first.insert_control({12});
-    first.insert_control({15});
+    first.insert_control(Nanoseconds(12));
+    first.insert_control(Nanoseconds(15));
     EXPECT_EQ(first.fastest_control().count(), 12);
-    second.insert_control({14});
+    second.insert_control(Nanoseconds(14));
     first.flush();
     second.flush();
   }
@@ -356,7 +356,7 @@ TEST_F(DatabaseTest, TheSecondSchemaIsBroughtUpToDateToo) {
     ASSERT_NE(database.find(old), nullptr);
     EXPECT_EQ(*database.find(old), entry(12.25, 0.5));
     database.insert(old, entry(11));
-    database.insert_control({3});
+    database.insert_control(Nanoseconds(3));
   }
   const Database database = open(path());
   EXPECT_EQ(database.find(old)->cost, entry(11).cost);

@@ -40,7 +40,7 @@ class ScatteredDevice final : public Device {
     if (spec.is(ops::KernelFamily::attention)) ++attentions;
     if (spec.is(ops::Op::Erf)) return fail(ErrorCode::unsupported, "cannot run erf here");
     const std::uint64_t h = scatter(ops::to_string(spec), static_cast<unsigned>(layout));
-    KernelCost cost{{1 + static_cast<double>(h % 100'000) / 7}, {0}, 1, layout, layout};
+    KernelCost cost{Nanoseconds(1 + static_cast<double>(h % 100'000) / 7), Nanoseconds(0), 1, layout, layout};
     if (layout == Layout::any) {
       cost.operands = h % 2 == 0 ? Layout::channels_last : Layout::blocked8;
       cost.results = h % 3 == 0 ? Layout::plain : cost.operands;

@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     cost::DatabaseEntry entry;
     entry.cost.median = Nanoseconds(5);
     database.insert(key, entry);
-    database.insert_control({3});
+    database.insert_control(Nanoseconds(3));
     database.flush();
     persistent = database.persistent();
     expect_costs(database);

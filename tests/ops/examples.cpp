@@ -238,7 +238,7 @@ void expect_round_trips(const Example& example) {
   for (const OnnxMapping& row : get(node.op).onnx_mappings()) {
     if (row.to_onnx == nullptr) continue;
     for (int opset = row.since; opset <= std::min(row.until, kNewestOpset); ++opset) {
-      const auto exported = row.export_node(Operation{types, node.attributes, node.outputs}, opset);
+      const auto exported = row.to_onnx(Operation{types, node.attributes, node.outputs}, opset);
       if (!exported) {
         EXPECT_EQ(exported.error().code, ErrorCode::unsupported) << exported.error().text();
         continue;

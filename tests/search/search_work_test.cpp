@@ -39,7 +39,7 @@ class ChainCost final : public cost::IncrementalCost {
   void set(ir::NodeId id) {
     cost::Ticks price{};
     if (graph_.contains(id) && graph_.arena().node(id).kind == ir::NodeKind::operation)
-      price = cost::ticks_of({graph_.arena().node(id).op == kDear ? kDearPrice : kCheapPrice});
+      price = cost::ticks_of(Nanoseconds(graph_.arena().node(id).op == kDear ? kDearPrice : kCheapPrice));
     cost::Ticks& now = prices_[id];
     undo_.emplace_back(id, now);
     sum_ = sum_ + price - now;
