@@ -9,7 +9,7 @@ namespace {
 using ir::NodeId;
 using ir::ValueId;
 
-// From the last product to the first, taking each node once.
+// Matches attention from the second product back to the first, visiting each node once.
 class AttentionMatch {
  public:
   AttentionMatch(const ir::Arena& arena, NodeId exit, std::vector<NodeId>* explored) : arena_(arena), exit_(exit), explored_(explored) {}
@@ -71,7 +71,7 @@ class AttentionMatch {
     return std::ranges::any_of(arena_.node(value.node).operands, [&](ValueId operand) { return is(operand, "matmul"); });
   }
 
-  // The value and the number that it is multiplied by.
+  // Splits a value into a value and its constant factor.
   std::optional<std::pair<ValueId, double>> scaled(ValueId value) {
     const bool product = is(value, "mul");
     if (!product && !is(value, "div")) return std::nullopt;

@@ -1,4 +1,5 @@
-// Devices: what can time a kernel. A device is a plugin over plain data: kernels come in as KernelSpec, times go out.
+// Devices: the interface of what can time a kernel. A device is a plugin over plain data: it takes a
+// KernelSpec and returns a time.
 #pragma once
 
 #include <xflow/error.h>
@@ -18,9 +19,9 @@ namespace xflow::cost {
 
 std::string to_string(Nanoseconds time);  // "812 ns", "3.41 us", "12.7 ms", "1.02 s"
 
-// How the elements of a tensor [N, C, spatial...] lie in memory. Tensors of rank below 3 are plain in every layout.
+// The memory layout of a tensor [N, C, spatial...]. Tensors of rank below 3 are plain in every layout.
 enum class Layout : std::uint8_t {
-  any,            // in a request: the device chooses, and says what it chose
+  any,  // in a request: the device chooses the layout and reports it
   plain,          // row-major in the order of the dimensions (NCHW)
   channels_last,  // NHWC
   blocked4,       // [N, ceil(C/4), spatial..., 4], padded with zeros
@@ -30,96 +31,107 @@ enum class Layout : std::uint8_t {
 
 std::string_view name(Layout layout);                           // "plain"
 std::optional<Layout> layout_from_name(std::string_view name);  // the inverse
-bool has_layouts(const ops::TensorSpec& tensor);                // rank 3 to 5: a layout other than plain makes a difference
-// Whether a tensor is the same bytes in both: conversions between plain and channels_last, and from blocks that divide the channels, change
-// nothing where only one spatial element or one channel is there.
+bool has_layouts(const ops::TensorSpec& tensor);  // true for rank 3 to 5, where layouts differ
+// Whether the bytes of a tensor are equal in both layouts. A conversion between plain and channels_last
+// changes no byte if the tensor has one spatial element or one channel. A conversion to or from blocks needs
+// channels that are a multiple of the block; it changes no byte if there is one spatial element, or if there
+// is one block and the other layout is channels_last.
 bool same_bytes(const ops::TensorSpec& tensor, Layout from, Layout to);
 inline bool is_plain(Layout layout) { return layout == Layout::plain; }
 
-// The cost of one kernel launch on one device.
+// The measured cost of one kernel launch on one device.
 struct KernelCost {
-  Nanoseconds median{};             // of samples taken one after the other, after warm-up, while nothing else ran
-  Nanoseconds spread{};             // their interquartile range
-  int repeats = 0;                  // launches that were timed in all
-  Layout operands = Layout::plain;  // where the device had the choice: the layout of operands that have layouts, and of the results
+  Nanoseconds median{};  // of consecutive samples, taken after warm-up while nothing else ran
+  Nanoseconds spread{};  // interquartile range of the samples
+  int repeats = 0;  // number of timed launches
+  // The layouts of the operands that have layouts and of the results, where the device chose them.
+  Layout operands = Layout::plain;
   Layout results = Layout::plain;
-  // By how much this machine was slower than at its best while the kernel was timed: 0.2 for a fifth; what remains in the time.
+  // How much slower than its best this machine was while the kernel was timed: 0.2 means 20% slower. The time
+  // is not corrected for it.
   double interference = 0;
-  // Samples that were taken, where the device takes some, and how many of them are outliers: interrupted, or half as long again as the
-  // median. No database keeps them.
+  // The number of samples, where the device samples, and how many of them are outliers: interrupted, or 1.5
+  // times the median and more. The database does not store these counts.
   int samples = 0;
   int outliers = 0;
   friend bool operator==(const KernelCost&, const KernelCost&) = default;
 };
 
-// A cost timed on a machine that was slower by more than this is provisional: used while there is nothing better, and to be timed again.
+// Interference above which a cost is provisional: it is used until a better one is known, and timed again.
 constexpr double kProvisional = 0.1;
 inline bool is_provisional(const KernelCost& cost) { return cost.interference > kProvisional; }
 
-// Together with the kernel's text and layout this is the key of a cost in the database.
+// Identifies a device. Together with the kernel's text and layout it is the key of a cost in the database.
 struct DeviceInfo {
   std::string name;     // "cpu"
-  std::string model;    // "Intel(R) Xeon(R) Processor, avx512_core": two machines with equal text are taken to be equal
-  std::string library;  // libraries and versions whose kernels are timed: "oneDNN 2.6.3, loops 1"
+  std::string model;  // "Intel(R) Xeon(R) Processor, avx512_core"; machines with equal text count as equal
+  std::string library;  // the timed libraries and their versions: "oneDNN 2.6.3, loops 1"
   int threads = 1;
-  std::string clock;  // what is read: "thread CPU time"
-  // The fixed piece of arithmetic by which interference is judged; machines and builds with equal text take equal time for it. Empty: none.
+  std::string clock;  // the clock that is read: "thread CPU time"
+  // The calibration kernel by which interference is measured. It takes equal time on machines and builds with
+  // equal text. Empty: none.
   std::string control = {};
 };
 
-// One device, used by one thread at a time.
+// One device. It is not thread-safe.
 class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
 
-  // Layouts. True if the library itself chooses the layouts of this kernel (convolutions): it is requested with Layout::any.
+  // True if the library itself chooses the layouts of this kernel (convolutions). Such a kernel is requested
+  // with Layout::any.
   virtual bool chooses_layout(const ops::KernelSpec& spec) const = 0;
-  // True if the kernel works on operands in `layout` and leaves its results in it.
+  // True if the kernel reads operands in `layout` and writes its results in it.
   virtual bool works_in(const ops::KernelSpec& spec, Layout layout) const = 0;
 
-  // Whether the library can apply `post` within the launch of `base`, after the post-operations that `base` already has.
-  // That it can does not mean that it is faster.
+  // Whether the library can apply `post` within the launch of `base`, after the post-operations that `base`
+  // already has. Fusing is not necessarily faster.
   virtual bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const = 0;
 
-  // Whether an attention, a softmax between two products, is one kernel there (see Composite). Nobody else's cover looks for it.
+  // Whether attention (a softmax between two products) is one kernel on this device (see Composite). Kernel
+  // covers look for attention only on such devices.
   virtual bool has_attention(const ops::KernelSpec& /*spec*/) const { return false; }
 
-  // Whether the time of a fused function depends on the graph that a model has for it: a runtime that is
-  // given a model finds some graphs and runs others operator by operator. Fused functions then have the graph
-  // (see Composite).
+  // Whether the time of a fused function depends on its graph in the model. A runtime that receives a model
+  // recognises some graphs and runs others operator by operator. For such a device the fused functions of a
+  // kernel carry their graph (see Composite).
   virtual bool reads_function_graphs() const { return false; }
 
-  // Times `spec`, its operands (those that have layouts) in `layout`. Returns Error::unsupported, 'cannot run ... here: ...', if the device
-  // has no kernel for it, which is remembered; Error::limit, in the same words, if time is over or memory is short, and Error::io if the
-  // device is lost: another run may know. A reorder
-  // converts its operand from the layout in integer `from` to that in `to` (see reorder_spec).
+  // Times `spec` with its operands (those that have layouts) in `layout`. Errors, with the message 'cannot
+  // run ... here: ...':
+  // - Error::unsupported if the device has no kernel for `spec`. The refusal is remembered.
+  // - Error::limit if time or memory runs out, and Error::io if the device is lost. Another run may succeed.
+  // A reorder converts its operand from the layout in integer `from` to the layout in `to` (see
+  // reorder_spec).
   virtual Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) = 0;
 
-  // Asked between samples: true ends measure() with Error::limit. Null: never. It must outlive the device's use.
+  // Sets a callback that is called between samples: true ends measure() with Error::limit. Null: never. It
+  // must outlive the device's use.
   void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
   bool is_stopped() const { return stop_ && stop_(); }
-  // Bytes that the tensors of one kernel may have; a larger one is refused with Error::limit.
+  // Sets the limit in bytes of the tensors of one kernel. A larger kernel is refused with Error::limit.
   void set_most_bytes(std::uint64_t bytes) { most_bytes_ = bytes; }
-  // Asked before the tensors of a kernel of 1 MiB and more are made: bytes that may still be allocated. Null: no bound. It must outlive the
-  // device's use.
+  // Sets a callback that returns the bytes that may still be allocated. It is called before allocating 1 MiB
+  // or more for the tensors of a kernel. Null: no bound. It must outlive the device's use.
   void set_bytes_left(std::function<std::uint64_t()> bytes_left) { bytes_left_ = std::move(bytes_left); }
 
-  // Asked before a kernel that may take long is launched: the seconds that are left for it. Nothing can end a launch of a library, so a
-  // kernel that cannot be timed within them is refused with Error::limit. Null: no bound. It must outlive the device's use.
+  // Sets a callback that returns the seconds left. It is called before a launch that may take long. A library
+  // launch cannot be interrupted, so a kernel that cannot be timed within this time is refused with
+  // Error::limit. Null: no bound. It must outlive the device's use.
   void set_seconds_left(std::function<double()> seconds_left) { seconds_left_ = std::move(seconds_left); }
   double seconds_left() const { return seconds_left_ ? seconds_left_() : std::numeric_limits<double>::infinity(); }
 
-  // By how much this machine is slower now than at its best.
+  // How much slower than its best this machine is now (as KernelCost::interference).
   virtual double interference() { return 0; }
-  // The time of the control on this machine at its best, as far as the device has seen; 0 before that.
+  // The shortest time of the calibration kernel that the device has seen on this machine; 0 before the first.
   virtual Nanoseconds fastest_control() const { return {}; }
-  // What earlier runs have seen of it.
+  // Passes on the shortest time that earlier runs have seen.
   virtual void know_fastest_control(Nanoseconds /*time*/) {}
 
  protected:
   std::function<bool()> stop_;
-  // Of the tensors of a kernel that take `bytes`.
+  // Whether tensors of a kernel that take `bytes` exceed the limits.
   bool is_too_large(double bytes) const {
     constexpr double kSmall = 1 << 20;
     if (bytes > static_cast<double>(most_bytes_)) return true;
@@ -131,7 +143,7 @@ class Device {
   std::function<double()> seconds_left_;
 };
 
-// The kernel that brings `tensor` from one layout to another.
+// The kernel that converts `tensor` from one layout to another.
 ops::KernelSpec reorder_spec(const ops::TensorSpec& tensor, Layout from, Layout to);
 
 }  // namespace xflow::cost

@@ -16,12 +16,12 @@ namespace {
 
 using ir::ValueId;
 
-// Kernels as operators of the IR.
+// Builds kernels from operators of the IR.
 class GraphMaker {
  public:
   explicit GraphMaker(ir::Arena& arena) : arena_(arena) {}
 
-  // A pointwise operator or fused function of its operands.
+  // Applies a pointwise operator or fused function to its operands.
   Result<ValueId> pointwise(const ops::StepFunction& function, const std::vector<double>& reals, const std::vector<ValueId>& operands) {
     if (!function.op) {
       XFLOW_TRY(const ops::FusedGraph graph, ops::graph_of_function(function));
@@ -41,7 +41,7 @@ class GraphMaker {
     return apply(signature.name, operands, std::move(attributes));
   }
 
-  // The steps of a normalisation in the order in which exporters write them.
+  // Builds a normalisation from its steps, in the order in which exporters write them.
   Result<ValueId> normalization(const ops::KernelSpec& spec, const std::vector<ValueId>& operands) {
     const ValueId x = operands.at(0);
     const bool centered = spec.is(ops::KernelFamily::layer_normalization);
@@ -68,7 +68,7 @@ class GraphMaker {
     return y;
   }
 
-  // softmax(query transpose(key) * scale + mask) value
+  // softmax(query transpose(key) * scale + mask) value.
   Result<ValueId> attention(const ops::KernelSpec& spec, const std::vector<ValueId>& operands) {
     const std::vector<std::int64_t>* perm = spec.find("perm");
     if (perm == nullptr || operands.size() < 3) return fail(ErrorCode::unsupported, "an attention needs a query, a key and a value");
@@ -97,7 +97,7 @@ class GraphMaker {
   ir::Arena& arena_;
 };
 
-// The attributes of the operator that a kernel has.
+// The attributes of the kernel's operator.
 ir::Attributes attributes_of(const ops::Signature& signature, const ops::KernelSpec& spec) {
   ir::Attributes attributes;
   for (const ops::AttributeSignature& attribute : signature.attributes) {

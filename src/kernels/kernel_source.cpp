@@ -26,8 +26,8 @@ using ir::NodeId;
 using ir::ValueId;
 using Kind = SourceArgument::Kind;
 
-constexpr int kThreads = 256;          // of a block that computes an element each
-constexpr std::int64_t kLongSum = 64;  // terms, from which on a block computes one element
+constexpr int kThreads = 256;  // of a block in which each thread computes an element
+constexpr std::int64_t kLongSum = 64;  // number of terms from which on a block computes one element
 constexpr int kLeastThreads = 32;
 
 constexpr std::string_view kMacros = R"(#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
@@ -45,7 +45,8 @@ constexpr std::string_view kMacros = R"(#if defined(__CUDACC__) || defined(__CUD
 #endif
 )";
 
-// The tensor of a layout in the order in which its elements lie: which dimension of the plain one each of its own is.
+// The order in which a layout stores dimensions: for each stored dimension its number in the plain tensor.
+// nullopt for blocked layouts.
 std::optional<std::vector<std::int64_t>> order_of(Layout layout, std::size_t rank) {
   std::vector<std::int64_t> order(rank);
   std::iota(order.begin(), order.end(), 0);
@@ -54,7 +55,7 @@ std::optional<std::vector<std::int64_t>> order_of(Layout layout, std::size_t ran
   return std::nullopt;
 }
 
-// A reorder is a transposition of the tensor as it lies.
+// A reorder as a transposition of the tensor in its storage order.
 Result<ops::KernelSpec> reorder_as_transpose(const ops::KernelSpec& spec) {
   const auto layout = [&](const char* name) { return static_cast<Layout>(spec.find(name)->at(0)); };
   const std::vector<std::int64_t>& dims = spec.operands.at(0).dims;
@@ -75,22 +76,22 @@ Result<ops::KernelSpec> reorder_as_transpose(const ops::KernelSpec& spec) {
   return transpose;
 }
 
-// Of a block that makes a sum of so many terms.
+// The number of threads of a block that computes a sum of `terms` terms.
 int threads_for(std::int64_t terms) {
   int threads = kThreads;
   while (threads > kLeastThreads && threads >= 2 * terms) threads /= 2;
   return threads;
 }
 
-// A tensor as rows of elements that lie side by side.
+// A tensor as rows of contiguous elements.
 struct Rows {
   std::int64_t count = 0;
   std::int64_t length = 0;
-  int threads = 0;  // for each
+  int threads = 0;  // of each row
 };
 
-// The rows of a kernel all of whose parts are of single rows: sums and maxima along the last dimensions, and what is done with them.
-// Nothing where there are too few rows for a block each.
+// The rows of a softmax or normalisation along the last dimensions, whose parts all stay within one row.
+// nullopt for other kernels, and where long rows are too few to give each one a block.
 std::optional<Rows> rows_of(const ops::KernelSpec& spec) {
   constexpr std::int64_t kLeastRows = 64;
   constexpr std::int64_t kMostOfOneRow = 1 << 14;
@@ -112,7 +113,8 @@ std::optional<Rows> rows_of(const ops::KernelSpec& spec) {
   return rows;
 }
 
-// Writes the functions of a graph, of which some values are handed on within one function and others lie in memory.
+// Writes the functions of a graph. Some values are passed on within a function ("handed"), others are stored
+// in memory.
 class Writer {
  public:
   Writer(std::string_view name, std::int64_t least_terms, std::optional<Rows> rows) : name_(name), least_terms_(least_terms), rows_(rows) {}
@@ -138,7 +140,7 @@ class Writer {
   const ir::Node& node(NodeId id) const { return arena_.node(id); }
   const ir::Shape& dims(ValueId value) const { return arena_.type(value).shape; }
 
-  // The operations in the order in which they can be computed.
+  // Sorts the operations topologically into nodes_.
   void order(std::span<const ValueId> results) {
     std::vector<std::pair<NodeId, std::size_t>> stack;
     std::set<NodeId> seen;
@@ -157,7 +159,7 @@ class Writer {
     }
   }
 
-  // Whether the operation is one function of elements that stand at the same place, those of smaller operands apart.
+  // Whether the operation is a function of the elements at one position (operands may be broadcast).
   bool is_elementwise(NodeId id) const {
     const std::vector<SourceText>& own = texts_.at(id);
     return ops::get(node(id).op).signature.pointwise && own.size() == 1 && own[0].stages.size() == 1 && own[0].stages[0].terms == 0;
@@ -176,7 +178,7 @@ class Writer {
 
   bool is_result(ValueId value) const { return std::ranges::find(results_, value) != results_.end(); }
 
-  // Whether the value is computed where it is used: everybody who does is elementwise and of its size.
+  // Whether the value may be computed where it is used: all its users are elementwise and of its size.
   bool may_be_handed(ValueId value) const {
     const auto users = users_.find(value);
     if (is_result(value) || users == users_.end() || node(value.node).outputs.size() != 1) return false;
@@ -187,7 +189,7 @@ class Writer {
            (is_elementwise(value.node) || heads_.contains(value));
   }
 
-  // The values in memory for which `value` is computed.
+  // Collects the values in memory that are computed from `value`.
   void roots_of(ValueId value, std::set<ValueId>& roots) const {
     if (!may_be_handed(value)) {
       roots.insert(value);
@@ -196,7 +198,8 @@ class Writer {
     for (const NodeId user : users_.at(value)) roots_of({user, 0}, roots);
   }
 
-  // What is no function of one place begins a function, where it is used in one alone and nothing else begins that.
+  // Chooses heads: operations that are not elementwise and begin a function. A head feeds one value in
+  // memory, and each such value has at most one head.
   void choose_heads() {
     std::set<ValueId> taken;
     for (const NodeId id : nodes_) {
@@ -213,7 +216,7 @@ class Writer {
     return {Kind::scratch, source_.scratch.size() - 1};
   }
 
-  // What one function is called with.
+  // The arguments of one function.
   struct Function {
     std::vector<SourceArgument> arguments;
 
@@ -225,14 +228,14 @@ class Writer {
     }
   };
 
-  // The functions that make a value that lies in memory.
+  // Writes the functions that compute a value in memory.
   Result<void> root(ValueId value) {
     if (is_handed(value) || (!is_result(value) && !users_.contains(value))) return {};
     if (texts_.at(value.node)[value.output].stages.empty()) return {};  // no elements
     std::vector<NodeId> chain;
     std::optional<ValueId> head;
     collect(value, chain, head);
-    // Everything but the last stage of the head lies in memory.
+    // All stages of the head but the last are stored in memory.
     std::vector<SourceArgument> stages;
     if (head) {
       const SourceText& text = texts_.at(head->node)[head->output];
@@ -247,7 +250,7 @@ class Writer {
     return function(head.value_or(value), SIZE_MAX, stages, chain, out);
   }
 
-  // The elementwise operations that end in `value`, in order, and what they begin with.
+  // Collects the elementwise operations that end in `value`, in order, and the head that they begin with.
   void collect(ValueId value, std::vector<NodeId>& chain, std::optional<ValueId>& head) {
     if (std::ranges::find(chain, value.node) != chain.end()) return;
     if (!is_elementwise(value.node)) {
@@ -259,7 +262,7 @@ class Writer {
     chain.push_back(value.node);
   }
 
-  // The places of stage `k` of a text, of which the function reads them: "p0.x0 = (decltype(p0.x0))a0;".
+  // Writes the assignments of the pointers that stage `k` of a text reads: "p0.x0 = (decltype(p0.x0))a0;".
   std::string fill(Function& function, const std::string& places, const SourceText& text, std::size_t k, NodeId id,
                    std::span<const SourceArgument> stages, const std::map<ValueId, std::string>& elements) {
     std::string lines;
@@ -278,19 +281,20 @@ class Writer {
     return lines;
   }
 
-  // What computes the elements of one tensor in memory.
+  // The statements that compute the elements of one tensor in memory.
   struct Piece {
-    std::string places;     // statements before the threads part
-    std::string sum_of;     // the namespace of the sum that a block makes as "parts[0]"; empty where a thread computes an element
-    std::size_t stage = 0;  // of that
+    std::string places;  // statements before the threads diverge
+    // The namespace of the sum that a block computes as "parts[0]"; empty if a thread computes an element.
+    std::string sum_of;
+    std::size_t stage = 0;  // the stage of that sum
     std::string element;    // statements that compute the element `at`
-    std::string value;      // its name then
+    std::string value;  // the name of the computed element
     std::string type;
     std::int64_t count = 0;
     int threads = kThreads;
   };
 
-  // Adds the function that computes stage `k` of `first` (its last one: SIZE_MAX) and then `chain`.
+  // Writes the function that computes stage `k` of `first` (SIZE_MAX: its last stage), followed by `chain`.
   Result<void> function(ValueId first, std::size_t k, std::span<const SourceArgument> stages, std::span<const NodeId> chain,
                         SourceArgument out) {
     Function own;
@@ -345,7 +349,7 @@ class Writer {
     return made;
   }
 
-  // Each thread of a block makes a part of the sum of element `at`, of which one remains.
+  // Each thread of a block computes a partial sum of element `at`; a tree reduction combines them.
   static std::string sum_by(const Piece& made, int threads) {
     if (made.sum_of.empty()) return {};
     return fmt::format(
@@ -357,7 +361,7 @@ class Writer {
         made.sum_of, made.stage, threads, threads / 2);
   }
 
-  // A function of its own: a block or a thread for each element.
+  // Writes a separate function with a block or a thread for each element.
   void write_function(const Piece& made, Function& function, SourceArgument out) {
     const std::string name = fmt::format("{}_{}", name_, source_.launches.size());
     std::string body = made.places;
@@ -382,7 +386,7 @@ class Writer {
     source_.launches.push_back(std::move(launch));
   }
 
-  // A part of the function that computes all of a row: one number for it, or each of its elements.
+  // Appends to the function that computes a whole row: one number of the row, or each of its elements.
   Result<void> add_to_row(const Piece& made, SourceArgument out) {
     const std::string to = row_.parameter(out);
     std::string body = "    {\n" + made.places;
@@ -408,18 +412,18 @@ class Writer {
   }
 
   std::string name_;
-  std::int64_t least_terms_;  // of sums that a block makes
-  std::optional<Rows> rows_;  // where one function computes all, a block a row
+  std::int64_t least_terms_;  // of sums that a block computes
+  std::optional<Rows> rows_;  // set if one function computes everything, a block for each row
   Function row_;
   std::string row_body_;
   std::size_t pieces_ = 0;
   ir::Arena arena_;
   std::vector<ValueId> results_;
   std::vector<NodeId> nodes_;
-  std::map<NodeId, std::vector<SourceText>> texts_;  // for each output
+  std::map<NodeId, std::vector<SourceText>> texts_;  // by output
   std::map<ValueId, std::set<NodeId>> users_;
   std::set<ValueId> heads_;
-  std::map<ValueId, SourceArgument> places_;  // of what lies in memory
+  std::map<ValueId, SourceArgument> places_;  // of values in memory
   SourceProgram source_;
 };
 

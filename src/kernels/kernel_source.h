@@ -1,7 +1,9 @@
-// Kernels as source text, for devices that compile what they run: C++ that the compilers of a host and of CUDA read alike.
+// Source text of kernels, for devices that compile what they run. The text is C++ that both host compilers
+// and CUDA compilers accept.
 //
-// A kernel is the graph of what it computes (kernel_graph.h). Each operation becomes functions of one element (eval/source_text.h); those
-// of pointwise operations are called by the function whose element they change, so that a chain reads and writes memory once.
+// A kernel is the graph that it computes (kernel_graph.h). Each operation becomes functions of one element
+// (eval/source_text.h). The function whose elements a pointwise operation changes calls the function of that
+// operation, so a chain reads and writes memory once.
 #pragma once
 
 #include <xflow/error.h>
@@ -16,15 +18,15 @@
 
 namespace xflow::cost {
 
-// A pointer that a function is called with.
+// A pointer argument of a function.
 struct SourceArgument {
   enum class Kind : std::uint8_t { operand, result, scratch };
   Kind kind = Kind::operand;
-  std::size_t number = 0;  // operands of post-operations follow the kernel's own
+  std::size_t number = 0;  // the kernel's own operands come first, then those of post-operations
   friend bool operator==(const SourceArgument&, const SourceArgument&) = default;
 };
 
-// `blocks` blocks of `threads` threads run one function.
+// A launch of one function with `blocks` blocks of `threads` threads.
 struct SourceLaunch {
   std::string function;
   std::int64_t blocks = 0;
@@ -33,27 +35,28 @@ struct SourceLaunch {
 };
 
 struct SourceProgram {
-  // Begins after source_prelude(). For CUDA each function is
+  // Belongs after source_prelude(). For CUDA each function is
   //     extern "C" __global__ void FUNCTION(const void* a0, ...);
-  // elsewhere what one block of it does, whose threads take turns:
+  // Elsewhere a function does the work of one block and loops over its threads:
   //     extern "C" void FUNCTION(long long xflow_block, const void* a0, ...);
   std::string text;
-  std::vector<std::size_t> scratch;    // bytes of the tensors that one launch leaves for a later one
-  std::vector<SourceLaunch> launches;  // one after the other; none where the results have no elements
+  std::vector<std::size_t> scratch;  // bytes of the tensors that one launch passes to a later one
+  std::vector<SourceLaunch> launches;  // run in order; empty if the results have no elements
 };
 
-// What stands once before the kernels of a file; has that of eval/source_text.h.
+// The text that precedes the kernels of a file, once. It includes the prelude of eval/source_text.h.
 std::string kernel_source_prelude();
 
-// Who computes an element that is a sum or maximum of many terms.
+// What computes an element that is a sum or maximum of many terms.
 enum class SourceWay : std::uint8_t {
-  block,   // a block, from 64 terms on
-  thread,  // a thread: neighbours then read side by side where the terms of a sum do not lie so
-  row,     // a block computes a row in one launch: of softmax and normalisations along the last dimensions
+  block,  // a block, from 64 terms on
+  thread,  // a thread: faster where neighbouring threads read neighbouring elements but the terms of a sum are not contiguous
+  row,  // one launch with a block for each row: for softmax and normalisations along the last dimensions
 };
 
-// All operands and results are plain, but those of a reorder. `name` begins the names of all functions. Errors: unsupported for
-// what has no index notation or no numbers, for reorders from and to blocked layouts, and for rows of what has none.
+// The source text of `spec`. All operands and results are plain, except those of a reorder. The names of all
+// functions begin with `name`. Error::unsupported for kernels without index notation or without numbers, for
+// reorders to or from blocked layouts, and for SourceWay::row where the kernel has no rows.
 Result<SourceProgram> kernel_source(const ops::KernelSpec& spec, std::string_view name, SourceWay way = SourceWay::block);
 
 }  // namespace xflow::cost

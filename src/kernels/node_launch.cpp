@@ -50,8 +50,9 @@ Result<ir::Attributes> known(const ir::Arena& arena, const ir::Attributes& attri
   return result;
 }
 
-// Whether the operator, at these sizes, makes outputs of these types. Sizes behind opaque nodes are declared or assumed, and nothing else
-// has compared them: a kernel with operands that contradict its results would read or write out of range.
+// Checks that the operator, at these sizes, produces outputs of these types. Sizes behind opaque nodes are
+// declared or assumed and have not been compared otherwise. A kernel whose operands contradict its results
+// would read or write out of range.
 Result<void> check_types(const ops::Operator& op, ir::Symbols& symbols, const ops::Operation& operation) {
   const auto refuse = [&](const std::string& reason) {
     return fail(ErrorCode::unsupported, fmt::format("cannot cost a graph whose sizes contradict each other: {}", reason));
@@ -68,7 +69,7 @@ Result<void> check_types(const ops::Operator& op, ir::Symbols& symbols, const op
   return {};
 }
 
-// x^2, x^(1/2), x^-1 are cheaper than a power, and every library knows it.
+// x^2, x^(1/2) and x^-1 are cheaper than a general power, and every library supports them.
 void simplify_power(const ir::Arena& arena, NodeLaunch& kernel) {
   if (!kernel.spec.is(ops::Op::Pow) || kernel.operands.size() != 2) return;
   const ir::Node& exponent = arena.node(kernel.operands[1]);
@@ -110,7 +111,7 @@ Result<NodeLaunch> kernel_of(const ir::Arena& arena, ir::NodeId id, const ir::Sy
   std::vector<ir::TensorType> outputs = node.outputs;
   NodeLaunch kernel;
   for (std::size_t k = 0; k < operands.size(); ++k) {
-    if (operands[k].data_type == ir::DataType::undefined) continue;  // an operand that is not there
+    if (operands[k].data_type == ir::DataType::undefined) continue;  // an absent operand
     XFLOW_TRY(operands[k], known(arena, std::move(operands[k]), sizes));
     kernel.operands.push_back(node.operands[k]);
   }
@@ -121,7 +122,7 @@ Result<NodeLaunch> kernel_of(const ir::Arena& arena, ir::NodeId id, const ir::Sy
   const ops::Operation operation{operands, attributes, outputs};
   XFLOW_CHECK(check_types(ops::get(node.op), *arena.shared_symbols(), operation));
   XFLOW_TRY(kernel.spec, ops::get(node.op).kernel(operation));
-  // Some kernels need fewer operands than their operator, never others.
+  // Some kernels read fewer operands than their operator has, never different ones.
   kernel.operands.resize(std::min(kernel.operands.size(), kernel.spec.operands.size()));
   for (std::size_t k = 0; k < kernel.operands.size(); ++k) kernel.spec.operands[k].constant = arena.is_constant(kernel.operands[k]);
   simplify_power(arena, kernel);

@@ -19,19 +19,19 @@ namespace {
 
 using ir::NodeId;
 using ir::ValueId;
-using Row = std::vector<double>;  // of kSamples elements, or of one where all are equal
+using Row = std::vector<double>;  // kSamples.size() elements, or one element if all are equal
 
 constexpr std::size_t kMostNodes = 16;
-// Samples on both sides of every bend of the known functions; their mean is not 0.
+// Samples on both sides of every kink of the known functions. Their mean is not 0.
 const Row kSamples = {-4.7, -3.1, -2.2, -1.3, -0.6, -0.15, 0.2, 0.7, 1.1, 1.9, 2.6, 3.4, 5.2};
 
-// A fused function that a graph can be.
+// A fused function that a subgraph may compute.
 struct KnownFunction {
   const ops::FusedFunction* function;
-  std::vector<std::string_view> operators;  // that the graph must have: those of one operand
+  std::vector<std::string_view> operators;  // the unary operators that the subgraph must have
 };
 
-// Those that have such operators: nothing else tells where to look.
+// The fused functions whose graphs have unary operators. Functions without them are not searched for.
 const std::vector<KnownFunction>& known_functions() {
   static const std::vector<KnownFunction> kFunctions = [] {
     std::vector<KnownFunction> functions;
@@ -83,7 +83,8 @@ class Part {
       if (frontier_.size() == 1 && nodes_.size() > 1) {
         if (auto composite = recognise(*frontier_.begin())) largest = std::move(composite);
       }
-      // The last value in the order of the graph: what it depends on comes before it. An entry that is still to be found is the first.
+      // Adds the last value in graph order: the values that it depends on come before it. So the entry is
+      // reached last.
       const auto before = [&](ValueId a, ValueId b) { return graph_.position(a.node) < graph_.position(b.node); };
       if (!add(std::max_element(frontier_.begin(), frontier_.end(), before)->node)) break;
     }
@@ -112,7 +113,8 @@ class Part {
     return true;
   }
 
-  // The dimensions of a constant, aligned at the end with the entry's: does it vary along the axes, along others, or both?
+  // Aligns the dimensions of a constant at the end with the entry's. True if the constant varies along the
+  // axes, false if along other dimensions only; nullopt if along both.
   std::optional<bool> varies_along_axes(const ir::Shape& shape, std::size_t rank) const {
     bool along = false;
     bool across = false;
@@ -131,7 +133,7 @@ class Part {
     if (axes_.empty() || !type.ranked || type.shape.size() > rank) return std::nullopt;
     const auto along = varies_along_axes(type.shape, rank);
     if (!along) return std::nullopt;
-    // Any numbers will do, different ones for different constants.
+    // The values are arbitrary but differ between constants.
     Row row(*along ? kSamples.size() : 1);
     for (std::size_t k = 0; k < row.size(); ++k) {
       row[k] = 0.5 + std::fmod(static_cast<double>(parameters_.size() + 1) * 0.37 + static_cast<double>(k) * 0.61803, 1.0);
@@ -221,7 +223,7 @@ class Part {
     return text;
   }
 
-  // The value of the exit for the samples times `scale`.
+  // The value of the exit for samples times `scale`.
   std::optional<Row> exit_values(const std::vector<NodeId>& order, ValueId entry, double scale) {
     samples_ = kSamples;
     for (double& x : samples_) x *= scale;
@@ -266,7 +268,7 @@ class Part {
     return parameter->second.size() == 1 ? parameter->second[0] : parameter->second[k];
   }
 
-  // The mean of the samples (0 where they are not centered) and the mean of the squares about it.
+  // The mean of the samples (0 if not centered) and the mean of their squared deviations from it.
   static std::pair<double, double> moments(bool centered) {
     const auto n = static_cast<double>(kSamples.size());
     double mean = 0;
@@ -276,7 +278,7 @@ class Part {
     return {mean, squares};
   }
 
-  // (x - mean) / sqrt(variance + epsilon) * scale + shift, the samples times `factor`.
+  // (x - mean) / sqrt(variance + epsilon) * scale + shift, for samples times `factor`.
   static Row normalized(bool centered, const Parameter* scale, const Parameter* shift, double factor, double epsilon) {
     const auto [mean, squares] = moments(centered);
     Row result;
@@ -288,7 +290,8 @@ class Part {
     return result;
   }
 
-  // With samples so small that epsilon is most of what is divided by. Nothing where it is not added to the variance.
+  // Finds epsilon from samples so small that epsilon dominates the divisor. nullopt if it is not added to the
+  // variance.
   static std::optional<double> find_epsilon(bool centered, const Parameter* scale, const Parameter* shift, const Compute& compute) {
     constexpr double kTiny = 1e-6;
     const std::optional<Row> y = compute(kTiny);
@@ -306,7 +309,7 @@ class Part {
     return epsilon;
   }
 
-  // With a scale, with or without shift.
+  // Matches a normalisation with a scale, with or without shift.
   bool match_normalization(const Row& y, const Compute& compute, Composite& composite) const {
     std::vector<const Parameter*> choices = {nullptr};
     for (const auto& parameter : parameters_) choices.push_back(&parameter);
@@ -321,8 +324,8 @@ class Part {
           composite.family = centered ? ops::KernelFamily::layer_normalization : ops::KernelFamily::rms_normalization;
           composite.axes = axes_;
           composite.epsilon = *epsilon;
-          // ONNX Runtime finds none without a scale, so that a scale that was multiplied into weights is not saved but paid for by the
-          // parts.
+          // ONNX Runtime recognises no normalisation without a scale. So folding the scale into weights is
+          // not a saving: such a graph is priced by its parts.
           if (scale == nullptr) return false;
           composite.parameters.push_back(scale->first);
           if (shift != nullptr) composite.parameters.push_back(shift->first);
@@ -359,7 +362,7 @@ class Part {
   Row samples_;
 };
 
-// Of an expression that is not deeper than 8.
+// The value of an expression of at most depth 8.
 std::optional<double> constant_at_depth(const ir::Arena& arena, ValueId value, int depth) {
   const ir::Node& node = arena.node(value);
   if (!node.is_constant || node.is_absent || depth > 8) return std::nullopt;

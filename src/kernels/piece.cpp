@@ -11,10 +11,10 @@ namespace {
 
 using Dims = std::vector<std::int64_t>;
 
-constexpr std::int64_t kRows = 256;  // rows and columns of a product
+constexpr std::int64_t kRows = 256;  // rows (of each thread) and columns of a product
 constexpr std::int64_t kTerms = 1024;
 constexpr std::int64_t kChannels = 128;
-constexpr double kOperations = 1e8;         // of a convolution or pooling, about
+constexpr double kOperations = 1e8;  // of a convolution or pooling, approximately
 constexpr std::int64_t kMostPlaces = 1024;  // along one dimension
 constexpr std::int64_t kLeastPlaces = 2;
 
@@ -26,7 +26,7 @@ double elements(std::span<const std::int64_t> dims) {
 
 void cut(std::int64_t& dim, std::int64_t most) { dim = std::min(dim, most); }
 
-// a[..., M, K], b[..., K, N]; a vector is a matrix of one row or one column that the result does not have.
+// a[..., M, K], b[..., K, N]. A vector is a matrix with one row or column that is missing in the result.
 std::optional<ops::KernelSpec> piece_of_product(ops::KernelSpec spec, int threads) {
   if (spec.operands.size() < 2 || spec.results.size() != 1) return std::nullopt;
   Dims& a = spec.operands[0].dims;
@@ -61,7 +61,8 @@ void set_zero(ops::KernelSpec& spec, std::string_view name) {
     if (known == name) std::ranges::fill(values, 0);
 }
 
-// x[N, C, spatial...] and the result likewise. `each`: operations for one place of the smaller of the two and all channels.
+// x and the result are [N, C, spatial...]. `each` counts the operations, over all channels, for one position
+// of the smaller of the two.
 std::optional<ops::KernelSpec> piece_of_windows(ops::KernelSpec spec, const Window& window, double each, bool transposed, int threads) {
   Dims& x = spec.operands[0].dims;
   Dims& result = spec.results[0].dims;
@@ -83,7 +84,8 @@ std::optional<ops::KernelSpec> piece_of_windows(ops::KernelSpec spec, const Wind
   return spec;
 }
 
-// Weights [outputs, inputs / groups, kernel...], of a transposed convolution [inputs, outputs / groups, kernel...].
+// Weights are [outputs, inputs / groups, kernel...], for a transposed convolution [inputs, outputs / groups,
+// kernel...].
 std::optional<ops::KernelSpec> piece_of_convolution(ops::KernelSpec spec, int threads) {
   const bool transposed = spec.is(ops::Op::ConvTranspose);
   if (spec.operands.size() < 2 || spec.results.size() != 1) return std::nullopt;
@@ -95,7 +97,7 @@ std::optional<ops::KernelSpec> piece_of_convolution(ops::KernelSpec spec, int th
   if (groups == nullptr || groups->empty() || groups->front() == 1) {
     for (std::int64_t* channels : {&x[1], &result[1], &w[0], &w[1]}) cut(*channels, kChannels);
   }
-  // A bias, as an operand of the kernel, has the channels of the result.
+  // A bias is an operand of the kernel and has as many elements as the result has channels.
   for (std::size_t k = 2; k < spec.operands.size(); ++k) {
     if (spec.operands[k].dims.size() != 1) return std::nullopt;
     spec.operands[k].dims[0] = std::min(spec.operands[k].dims[0], result[1]);

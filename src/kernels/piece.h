@@ -1,4 +1,4 @@
-// A small kernel of the same kind as a large one, whose time tells what the large one takes at least.
+// Small kernels of the same kind as a large one. Their times give a lower bound for the large one.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,14 @@ namespace xflow::cost {
 
 struct Piece {
   ops::KernelSpec spec;
-  double operations = 0;  // of the whole kernel: multiplications with additions, or elements that are looked at
-  double share = 1;       // of these, what the piece has
+  double operations = 0;  // of the whole kernel: multiply-adds, or elements that a pooling reads
+  double share = 1;  // the fraction of the operations that the small kernel has
 };
 
-// A product, a convolution or a pooling of which each size that makes work is cut to a few hundred, times `threads` in the first one;
-// without post-operations and padding. Nothing for other kernels, which pass over their tensors a few times: their bytes bound their time.
+// A product, convolution or pooling with the dimensions that determine its work cut to at most about a
+// thousand, and without post-operations and padding. The outermost dimension of the work (rows of a product,
+// batch of a convolution or pooling) is cut to a multiple of `threads`. nullopt for other kernels: they pass
+// over their tensors a few times, so their bytes bound their time.
 std::optional<Piece> piece_of(const ops::KernelSpec& spec, int threads = 1);
 
 }  // namespace xflow::cost
