@@ -18,10 +18,11 @@
 namespace xflow::cost {
 namespace {
 
-// How long a process waits for another that writes. A transaction of ours takes milliseconds.
+// How long a process waits for another process that writes. An xflow transaction takes milliseconds.
 constexpr int kBusyMilliseconds = 10'000;
 constexpr std::size_t kWaiting = 64;
-// Of a file that anybody may have written: bytes of one value, and steps of SQLite's machine for a byte of the file, and for any file.
+// Limits for untrusted files: bytes of one value, and steps of SQLite's virtual machine for each byte of the
+// file plus a constant.
 constexpr int kMostValue = 1 << 20;
 constexpr std::uintmax_t kStepsOfAByte = 100;
 constexpr std::uintmax_t kSteps = 10'000'000;
@@ -36,7 +37,7 @@ constexpr const char* kSchema =
     " PRIMARY KEY (device, model, library, threads, kernel, layout)) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS control (device TEXT NOT NULL, model TEXT NOT NULL, threads INTEGER NOT NULL, control TEXT NOT NULL,"
     " fastest REAL NOT NULL, PRIMARY KEY (device, model, threads, control)) WITHOUT ROWID";
-// What brings a file of schema version k + 1 to k + 2.
+// kMigrations[k] migrates a file from schema version k + 1 to k + 2.
 constexpr std::array<const char*, Database::kSchemaVersion - 1> kMigrations = {
     "ALTER TABLE cost ADD COLUMN disturbance REAL NOT NULL DEFAULT 0",
     "ALTER TABLE cost ADD COLUMN attempts INTEGER NOT NULL DEFAULT 1;"
@@ -46,8 +47,8 @@ constexpr std::array<const char*, Database::kSchemaVersion - 1> kMigrations = {
 constexpr const char* kSelect =
     "SELECT kernel, layout, median, spread, repeats, operands, results, refusal, disturbance, attempts FROM cost"
     " WHERE device = ? AND model = ? AND library = ? AND threads = ?";
-// A row stays, so that all processes see the same costs, unless it is provisional (see is_provisional) and the new one had less
-// interference, which is the column `disturbance`.
+// A row is kept, so that all processes see the same costs, unless it is provisional (see is_provisional) and
+// the new one had less interference. The column `disturbance` stores the interference.
 constexpr const char* kInsert =
     "INSERT INTO cost (device, model, library, threads, kernel, layout, median, spread, repeats, operands, results, clock, refusal,"
     " disturbance, attempts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET median = excluded.median,"
@@ -57,7 +58,7 @@ constexpr const char* kInsert =
 constexpr const char* kCount =
     "UPDATE cost SET attempts = max(attempts, ?) WHERE device = ? AND model = ? AND library = ? AND threads = ? AND kernel = ? AND layout "
     "= ?";
-// A row that says no costs would stay: what is measured does not take its place.
+// Deletes a row with invalid costs, which kInsert would keep instead of the new measurement.
 constexpr const char* kDelete =
     "DELETE FROM cost WHERE device = ? AND model = ? AND library = ? AND threads = ? AND kernel = ? AND layout = ?";
 constexpr const char* kSelectControl = "SELECT fastest FROM control WHERE device = ? AND model = ? AND threads = ? AND control = ?";
@@ -65,7 +66,7 @@ constexpr const char* kInsertControl =
     "INSERT INTO control (device, model, threads, control, fastest) VALUES (?, ?, ?, ?, ?)"
     " ON CONFLICT DO UPDATE SET fastest = min(fastest, excluded.fastest)";
 
-// Whether a measurement takes the place of another of the same kernel.
+// Whether a new measurement of a kernel replaces the old one.
 bool replaces(const DatabaseEntry& fresh, const DatabaseEntry& old) {
   return old.ran && fresh.ran && is_provisional(old.cost) && fresh.cost.interference < old.cost.interference;
 }
@@ -112,7 +113,7 @@ std::optional<std::string> why_not_shared(const std::string& path, std::uint64_t
                                                                                      {0x0BD00BD0, "Lustre"},
                                                                                      {0x47504653, "GPFS"}}};
   for (const auto& [number, name] : kNetworks) {
-    // The kernel's type may be signed and wider than the number.
+    // The kernel's type of this number may be signed and wider than 32 bits.
     if ((file_system & 0xFFFFFFFFU) != number) continue;
     return fmt::format(
         "{}: the cost database needs shared memory, which a network folder ({}) has not; costs are kept in memory for this run "
@@ -134,7 +135,7 @@ struct Database::State {
   sqlite3* connection = nullptr;
   std::unordered_map<DatabaseKey, DatabaseEntry, KeyHash> entries;
   std::vector<DatabaseKey> waiting;
-  std::vector<DatabaseKey> no_costs;  // keys of rows in the file that say none
+  std::vector<DatabaseKey> no_costs;  // keys of rows in the file with invalid costs
   Nanoseconds fastest_control{};
   bool control_waits = false;
   std::uintmax_t steps_left = 0;
@@ -146,11 +147,11 @@ struct Database::State {
     connection = nullptr;
   }
 
-  // Goes on in memory; one warning, because there is no file after the first.
+  // Continues in memory. There is one warning only, since the file is not used afterwards.
   void give_up(const std::string& doing) { give_up(doing, connection == nullptr ? "" : fmt::format(": {}", sqlite3_errmsg(connection))); }
   void give_up(const std::string& doing, std::string reason) {
     for (char& c : reason)
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';  // it may cite the file
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';  // the reason may quote the file
     close();
     waiting.clear();
     if (warn) warn(fmt::format("{}: cannot {} the cost database{}; costs are kept in memory for this run only", path, doing, reason));
@@ -158,8 +159,9 @@ struct Database::State {
 
   bool execute(const char* sql) { return sqlite3_exec(connection, sql, nullptr, nullptr, nullptr) == SQLITE_OK; }
 
-  // WAL: readers never wait for the writer. A process that is killed loses at most its last transaction. The switch wants the file for
-  // itself while it already reads it; of two processes that do so at once SQLite refuses one without waiting, so the waiting is done here.
+  // In WAL mode readers never wait for the writer, and a killed process loses at most its last transaction.
+  // The switch needs an exclusive lock while it already holds a read lock. If two processes switch at once,
+  // SQLite refuses one of them without waiting, so this loop waits.
   bool switch_to_wal() {
     constexpr int kTry = 5;
     for (int waited = 0;; waited += kTry) {
@@ -174,8 +176,8 @@ struct Database::State {
     return statement && statement.step() == SQLITE_ROW ? statement.integer(0) : -1;
   }
 
-  // To the current schema, from that of any version or of none. Inside one exclusive transaction, because another process may do the same
-  // now: what is to be done is asked after it has begun.
+  // Migrates any older schema, or an empty file, to the current one. The version is read again inside the
+  // exclusive transaction, because another process may migrate at the same time.
   bool migrate() {
     if (!execute("BEGIN IMMEDIATE")) return false;
     const int found = schema_version();
@@ -188,7 +190,8 @@ struct Database::State {
     return execute(done ? "COMMIT" : "ROLLBACK") && done;
   }
 
-  // The file may be anybody's: nothing that it holds is executed, and reading it ends (https://www.sqlite.org/security.html).
+  // The file is untrusted: none of its contents are executed, and reading it terminates
+  // (https://www.sqlite.org/security.html).
   void distrust() {
     sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
@@ -209,14 +212,14 @@ struct Database::State {
         &steps_left);
   }
 
-  // For opening and reading, or for one transaction.
+  // Resets the step limit, for opening and reading or for one transaction.
   void allow_steps() {
     std::error_code none;
     const std::uintmax_t bytes = std::filesystem::file_size(path, none);
     steps_left = kSteps + (none ? 0 : std::min(bytes, std::uintmax_t{1} << 40U) * kStepsOfAByte);
   }
 
-  // What a row says, if these are costs.
+  // The costs of a row; nullopt if they are invalid.
   static std::optional<DatabaseEntry> entry_of(Statement& row) {
     const auto is_time = [](double value) { return value >= 0 && std::isfinite(value); };
     const auto operands = layout_from_name(row.text(5));
@@ -233,7 +236,7 @@ struct Database::State {
   }
 
   void open() {
-    std::error_code ignored;  // a folder that cannot be made shows when the file cannot be opened
+    std::error_code ignored;  // if the folder cannot be created, opening the file fails
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();
     if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
 #ifdef __linux__
@@ -265,16 +268,16 @@ struct Database::State {
     if (!switch_to_wal() || !execute("PRAGMA synchronous = NORMAL")) return give_up("write");
     if (found < kSchemaVersion) {
       if (!migrate()) return give_up("write");
-    } else if (!execute("BEGIN IMMEDIATE") || !execute("ROLLBACK")) {  // a read-only file fails here and not after the measuring
+    } else if (!execute("BEGIN IMMEDIATE") || !execute("ROLLBACK")) {  // detects a read-only file before kernels are measured
       return give_up("write");
     }
     read();
   }
 
-  // What is written to a file whose pages contradict each other may not be found again, and SQLite does not say so.
+  // Rows written to a file with inconsistent pages may not be found again, and SQLite reports no error.
   bool is_damaged() {
     Statement check(connection, "PRAGMA integrity_check(1)");
-    if (!check) return false;  // reading says why
+    if (!check) return false;  // the error is reported on reading
     if (check.step() != SQLITE_ROW || check.text(0) == "ok") return false;
     give_up("use", fmt::format(", which is damaged: {}", check.text(0)));
     return true;
@@ -293,7 +296,7 @@ struct Database::State {
       const auto layout = layout_from_name(select.text(1));
       auto entry = entry_of(select);
       if (!layout) continue;  // written by a version with more layouts
-      if (!entry) {           // no costs: measured again at need
+      if (!entry) {           // invalid costs: measured again if needed
         no_costs.push_back({select.text(0), *layout});
         continue;
       }
@@ -315,7 +318,7 @@ struct Database::State {
     statement.bind(4, device.control);
   }
 
-  // The columns of a kernel's key, from the given one on.
+  // Binds the key of a kernel to the columns from `first` on.
   void bind_key(Statement& statement, int first, const DatabaseKey& key) const {
     statement.bind(first, device.name);
     statement.bind(first + 1, device.model);

@@ -10,7 +10,7 @@ using ir::ValueId;
 
 namespace {
 
-// No runtime fuses more, and every combination would have to be measured.
+// No runtime fuses longer chains, and every combination would have to be measured.
 constexpr std::size_t kLongestChain = 5;
 
 }  // namespace
@@ -97,7 +97,8 @@ void IncrementalCover::update(std::span<const ir::WorkGraph::Change> changes) {
   if (infos_.size() < size) infos_.resize(size);
   for (auto* stamps : {&saved_at_, &read_at_, &touched_at_, &tree_at_})
     if (stamps->size() < size) stamps->resize(size, 0);
-  // Nodes that left or read something else are forgotten first, with the composites that were found in them.
+  // First drops the data of nodes that were removed or have new operands, with the composites that contain
+  // them.
   for (const auto& [id, operands] : changes) {
     const std::vector<NodeId> readers = read(id).readers;
     for (const NodeId exit : readers) {
@@ -160,7 +161,7 @@ void IncrementalCover::deselect(NodeId exit) {
   }
 }
 
-// What makes them may or may not run in one kernel with a node of the composite now.
+// The producers of these operands may have gained or lost a link to the composite.
 void IncrementalCover::touch_operands(const Composite& composite) {
   touch(composite.entry.node);
   for (const ValueId parameter : composite.parameters)
@@ -174,7 +175,7 @@ bool IncrementalCover::closed(const Record& record) const {
   return true;
 }
 
-// From the last to the first: a composite that is inside another one is none.
+// From the last exit to the first: a composite inside another composite is not taken.
 void IncrementalCover::select_composites() {
   const auto later = [&](NodeId a, NodeId b) {
     return graph_.position(a) != graph_.position(b) ? graph_.position(a) > graph_.position(b) : a > b;
@@ -216,7 +217,7 @@ void IncrementalCover::select_composites() {
 
 // --- Paths and kernels --------------------------------------------------------------------------------------------------------------
 
-// Whether operations may follow this one in a kernel.
+// Whether other operations may follow this one in a kernel.
 bool IncrementalCover::chains(const Info& info) const {
   if (info.record == nullptr || info.inside) return false;
   const Role role = info.record->shape->role;
@@ -233,7 +234,7 @@ const ops::TensorSpec& IncrementalCover::result_of(NodeId id) {
   return (info.selected ? info.record->composite_shape : info.record->shape)->spec.results[0];
 }
 
-// The operation, or composite, that alone reads this node's value and may run in one kernel with it.
+// The operation or composite that is the only reader of this node's value and may be fused with it.
 std::optional<IncrementalCover::Link> IncrementalCover::next(NodeId id) {
   const Info& info = read(id);
   if (!chains(info)) return std::nullopt;
@@ -250,13 +251,13 @@ std::optional<IncrementalCover::Link> IncrementalCover::next(NodeId id) {
     return Link{exit, true};
   }
   if (uses != 1 || user.record->shape->role != Role::pointwise) return std::nullopt;
-  // The kernel may not read it: an exponent that it knows.
+  // A kernel may not read an operand of its operation, for example a known exponent.
   const auto& operands = user.record->operands;
   if (std::ranges::find(operands, ValueId{id, 0}) == operands.end() || !(result_of(users[0]) == result_of(id))) return std::nullopt;
   return Link{users[0], false};
 }
 
-// The nodes whose next() is this one, in the order of its operands.
+// The nodes whose next() is this node, in the order of its operands.
 std::vector<NodeId> IncrementalCover::links_into(NodeId id) {
   std::vector<NodeId> result;
   const Info& info = read(id);
@@ -274,7 +275,7 @@ std::vector<NodeId> IncrementalCover::links_into(NodeId id) {
   return result;
 }
 
-// Takes the kernel of this node away; its other nodes need new ones.
+// Removes the kernel that contains this node. The other nodes of the kernel need new ones.
 void IncrementalCover::dissolve(NodeId id) {
   const std::shared_ptr<const Region> region = read(id).region;
   if (region == nullptr) return;
@@ -286,7 +287,7 @@ void IncrementalCover::dissolve(NodeId id) {
 }
 
 void IncrementalCover::make_regions() {
-  // What may have lost or won a link: the whole tree of links of each touched node and of what it reads.
+  // A link may have been lost or gained in the whole tree of links of each touched node and of its operands.
   const std::size_t seeds = touched_.size();
   for (std::size_t k = 0; k < seeds; ++k) {
     const NodeId id = touched_[k];
@@ -299,7 +300,7 @@ void IncrementalCover::make_regions() {
     const NodeId id = touched_[k];
     dissolve(id);
     if (!graph_.contains(id) || read(id).record == nullptr || read(id).inside) continue;
-    if (tree_at_[index_of(id)] == update_) continue;  // of a tree that is known: long chains are walked once
+    if (tree_at_[index_of(id)] == update_) continue;  // already in a visited tree: long chains are walked once
     NodeId root = id;
     while (const auto link = next(root)) root = link->node;
     roots.push_back(root);
@@ -311,7 +312,7 @@ void IncrementalCover::make_regions() {
   for (const NodeId root : roots) make_tree(root);
 }
 
-// A node and all from which links lead to it.
+// A node and all nodes from which links lead to it.
 std::vector<NodeId> IncrementalCover::tree_of(NodeId root) {
   std::vector<NodeId> tree{root};
   for (std::size_t k = 0; k < tree.size(); ++k) {
@@ -322,7 +323,7 @@ std::vector<NodeId> IncrementalCover::tree_of(NodeId root) {
   return tree;
 }
 
-// Whether an operation reads a second value besides the one that it may follow: kernels have one such.
+// Whether an operation reads a second value that is not constant. A kernel has at most one such operation.
 bool IncrementalCover::adds_residual(NodeId id) {
   const Info& info = read(id);
   if (info.selected) return false;
@@ -337,7 +338,8 @@ void IncrementalCover::make_tree(NodeId root) {
     into.push_back(chains(read(tree[k])) ? links_into(tree[k]) : std::vector<NodeId>());
     tree.insert(tree.end(), into.back().begin(), into.back().end());
   }
-  // From the beginnings: which link each node takes, whether its path begins at an anchor, and whether it has a residual.
+  // From the leaves to the root: which link each node takes, whether its path begins at an anchor, and
+  // whether it has a residual.
   struct Path {
     bool anchored = false;
     bool residual = false;
@@ -360,7 +362,7 @@ void IncrementalCover::make_tree(NodeId root) {
     }
     paths.emplace(id, path);
   }
-  // The path of a node that its follower did not take ends there.
+  // If the next operation took another link, the path ends here.
   for (const NodeId id : tree) {
     if (read(id).follower) edit(id).follower.reset();
   }
@@ -374,7 +376,7 @@ void IncrementalCover::make_tree(NodeId root) {
   }
 }
 
-// The layout in which the first operand of a chain arrives that lies in one.
+// The layout of the first operand of a chain that is not plain.
 Layout IncrementalCover::arriving_layout(NodeId begin) {
   const Info& info = read(begin);
   if (info.selected) return read(info.record->composite->entry.node).layout;
@@ -386,7 +388,8 @@ Layout IncrementalCover::arriving_layout(NodeId begin) {
   return Layout::plain;
 }
 
-// Makes the kernel that begins a path, or goes on with one. What follows it is cut later: its operand comes from this one.
+// Makes the kernel that starts at `begin`. The rest of the path is cut later, because its operand is the
+// result of this kernel.
 void IncrementalCover::cut(NodeId begin) {
   std::vector<Link> links{{begin, read(begin).selected}};
   Chain chain{{shape_of(links[0]), Element::kFirst}};

@@ -1,17 +1,19 @@
-// The cover of a graph that changes in place.
+// The kernel cover of a graph that changes in place.
 //
-// What a cover says of a node depends on its neighbours alone: which composite it belongs to, which chain of operations runs as one kernel,
-// in which layout values lie. So after a change only the chains that the change touches are cut again, and layouts are followed from there
-// as far as they change. The result is the same as that of a cover made from scratch.
+// The cover of a node depends on its neighbourhood only: which composite it belongs to, which chain of
+// operations runs as one kernel, and the layout of its values. So an update cuts only the chains that a
+// change touches, and propagates layouts from there until they no longer change. The result equals that of a
+// cover made from scratch.
 //
 // The rules, from inputs to outputs:
-// - A composite is taken if nobody else reads its inside and it is not inside another one.
-// - A value that one pointwise operation alone reads is its link to it. An operation with several links takes the first that begins at a
-//   convolution or product and has no operation with several operands yet, else the first that begins at one, else the first: of a sum
-//   of convolutions each but the first adds what is there before. That makes paths; a path is cut into kernels from its beginning, as
-//   Regions::best_prefix says for the layout in which its operand arrives.
-// - A kernel that does not choose its layouts takes the one in which its first operand with layouts arrives. Values are converted once for
-//   each layout in which they are asked for. Graph outputs are plain.
+// - A composite is taken if no node outside reads its inner nodes and it is not inside another composite.
+// - A value that is read by one pointwise operation only is a link to it. An operation with several links
+//   takes the first one that begins at a convolution or product and has no operation with several operands
+//   yet, else the first that begins at one, else the first. So in a sum of convolutions each convolution but
+//   the first adds the previous partial sum. The links form paths. A path is cut into kernels from its
+//   beginning by Regions::best_prefix for the layout in which its operand arrives.
+// - A kernel that does not choose its layouts takes the layout in which its first operand with layouts
+//   arrives. A value is converted once for each layout that is requested. Graph outputs are plain.
 #pragma once
 
 #include <functional>
@@ -31,7 +33,7 @@ namespace xflow::cost {
 
 class IncrementalCover final : public IncrementalCost {
  public:
-  // Both must outlive it.
+  // The graph and the regions must outlive it.
   IncrementalCover(const ir::WorkGraph& graph, Regions& regions);
 
   void update(std::span<const ir::WorkGraph::Change> changes) override;
@@ -44,12 +46,13 @@ class IncrementalCover final : public IncrementalCost {
 
   std::size_t kernels() const { return sums_.kernels; }
   std::size_t unmeasured() const { return sums_.unmeasured; }
-  // What could not be costed, and how often. It is 'excess' beyond the times given to accept().
+  // The kernels that could not be costed, by message, with their counts. Counts above those passed to
+  // accept() are the excess.
   const std::map<std::string, std::size_t>& refusals() const { return refusals_; }
   void accept(std::map<std::string, std::size_t> accepted);
-  // The cover in the order in which it would run, with the nodes of the work graph.
+  // The kernels of the cover in execution order, with nodes of the work graph.
   std::vector<CoveredRegion> explain() const;
-  // The same as launches with their operands.
+  // The launches of the cover with their operands, in execution order.
   std::vector<CoveredLaunch> launches() const;
 
  private:
@@ -61,11 +64,11 @@ class IncrementalCover final : public IncrementalCost {
   struct Record : NodeRecord {
     std::vector<ir::NodeId> explored;
   };
-  // A kernel of the cover: nodes in a row of which the last one's value leaves it.
+  // A kernel of the cover: consecutive nodes of which only the last one's value leaves the kernel.
   struct Region {
     std::vector<Link> links;
     FusedChain* kernel = nullptr;       // nullptr: nothing is launched (reshapes), or the node is refused
-    std::vector<ir::ValueId> operands;  // in the order of the kernel
+    std::vector<ir::ValueId> operands;  // in the operand order of the kernel
     ir::NodeId exit() const { return links.back().node; }
   };
   using Want = std::pair<ir::ValueId, Layout>;
@@ -83,18 +86,18 @@ class IncrementalCover final : public IncrementalCost {
     Layout layout = Layout::plain;
     std::uint32_t count = 0;
   };
-  // What is known of a node.
+  // The data of a node.
   struct Info {
     std::shared_ptr<const Record> record;  // null: not in the graph, or a constant
-    std::shared_ptr<const Region> region;  // that it is a link of
-    std::shared_ptr<const Price> price;    // of the region, if this is its exit
+    std::shared_ptr<const Region> region;  // the region that contains the node
+    std::shared_ptr<const Price> price;    // of the region, if the node is its exit
     std::shared_ptr<const Price> conversions;
-    std::vector<ir::NodeId> readers;  // exits whose composite was looked for here
-    std::vector<Asked> asked;         // layouts in which its outputs are wanted
-    ir::NodeId owner{};               // exit of the composite that it is inside of
+    std::vector<ir::NodeId> readers;  // exits whose search for a composite read this node
+    std::vector<Asked> asked;         // layouts in which its outputs are requested
+    ir::NodeId owner{};               // exit of the composite that contains the node
     std::optional<Link> follower;     // the next link of its path
     bool inside = false;
-    bool selected = false;  // the composite that ends here is taken
+    bool selected = false;  // the composite that ends at the node is taken
     Layout layout = Layout::plain;
   };
   struct Sums {
@@ -141,7 +144,8 @@ class IncrementalCover final : public IncrementalCost {
   void refuse(const std::string& refusal, bool in);
   void update_outputs();
   std::vector<ir::NodeId> nodes_of(const Region& region) const;
-  // All kernels in the order of the graph, and each conversion (once, with what it costs) before the kernel that asks for it first.
+  // Visits all kernels in graph order. Each conversion is visited once, with its cost, before the first
+  // kernel that requests it.
   void visit(const std::function<void(const Want&, const DatabaseEntry*)>& conversion,
              const std::function<void(const Info&)>& kernel) const;
   CoveredLaunch launch_of(const Region& region, const Price& price) const;
@@ -165,14 +169,14 @@ class IncrementalCover final : public IncrementalCost {
     std::size_t saved;
     Sums sums;
     std::vector<ir::ValueId> outputs;
-    std::optional<std::map<std::string, std::size_t>> refusals;  // if they changed since
+    std::optional<std::map<std::string, std::size_t>> refusals;  // the refusals at the mark, if they changed since
   };
   std::vector<Saved> saved_;
   std::vector<std::uint64_t> saved_at_;  // by node: the moment of the last copy
   std::vector<Moment> moments_;
   std::uint64_t moment_ = 1;
 
-  // While updating.
+  // State of the current update.
   std::vector<ir::NodeId> footprint_;
   std::vector<std::uint64_t> read_at_;     // by node
   std::vector<std::uint64_t> touched_at_;  // by node
@@ -180,7 +184,8 @@ class IncrementalCover final : public IncrementalCost {
   std::uint64_t update_ = 0;
   std::vector<ir::NodeId> touched_;
   std::vector<ir::NodeId> pending_exits_;
-  std::vector<std::pair<ir::NodeId, bool>> unpriced_;  // beginnings of chains to be cut (true), exits of kernels to be priced (false)
+  // Beginnings of chains to cut (true) and exits of kernels to price (false).
+  std::vector<std::pair<ir::NodeId, bool>> unpriced_;
   std::vector<ir::NodeId> unconverted_;
 };
 

@@ -1,4 +1,4 @@
-// Prices of the kernels of a cover, conversions between them, and the explanation of both.
+// Prices of the kernels of a cover, conversions between them, and lists of both.
 #include <algorithm>
 #include <set>
 
@@ -48,7 +48,7 @@ void IncrementalCover::want(const Want& wanted, bool more) {
       return;
     }
   } else {
-    if (found == asked.end() || --found->count > 0) return;  // a constant is not asked for
+    if (found == asked.end() || --found->count > 0) return;  // constants are never requested
     asked.erase(found);
   }
   unconverted_.push_back(value.node);
@@ -72,14 +72,14 @@ void IncrementalCover::queue_users(NodeId id) {
     const Info& info = read(user);
     const NodeId at = info.inside ? info.owner : user;
     const std::shared_ptr<const Region>& region = read(at).region;
-    if (region == nullptr) continue;  // waits to be cut
-    // Where a chain begins, its layout decides how it is cut.
+    if (region == nullptr) continue;  // not cut yet
+    // At the beginning of a chain, the layout decides how the chain is cut.
     const bool begins = region->links[0].node == at;
     unpriced_.emplace_back(begins ? at : region->exit(), begins);
   }
 }
 
-// In the order of the graph: where a kernel is cut and priced, the layouts of what it reads are known.
+// Proceeds in graph order, so that the layouts of a kernel's operands are known when it is cut and priced.
 void IncrementalCover::price_regions() {
   using Work = std::pair<NodeId, bool>;
   const auto earlier = [&](const Work& a, const Work& b) {
@@ -96,7 +96,7 @@ void IncrementalCover::price_regions() {
     queue.erase(queue.begin());
     const std::shared_ptr<const Region> region = read(id).region;
     if (begins) {
-      // It may have become a later link of a kernel since.
+      // The node may have become a later link of a kernel in the meantime.
       if (region == nullptr || region->links[0].node == id) cut(id);
     } else if (region != nullptr && region->exit() == id) {
       price(*region);
@@ -133,7 +133,7 @@ IncrementalCover::Price IncrementalCover::price_of(const Region& region) {
     return price;
   }
   if (shape.role == Role::free) {
-    // The same elements in the same order: only a plain tensor can be seen in another shape.
+    // The elements keep their order. Only a plain tensor can be viewed in another shape.
     if (node.operands.empty() || arena_.is_constant(node.operands[0])) return price;
     const ValueId operand = node.operands[0];
     if (arena_.type(operand).shape == node.outputs[0].shape) {
@@ -147,7 +147,7 @@ IncrementalCover::Price IncrementalCover::price_of(const Region& region) {
   const std::vector<ValueId>& values = region.operands;
   Layout layout = kernel.chooses ? Layout::any : Layout::plain;
   if (!kernel.chooses) {
-    // The layout in which the first operand arrives, if the kernel works in it.
+    // The first layout, in operand order, that is not plain and in which the kernel works.
     for (std::size_t k = 0; k < values.size() && layout == Layout::plain; ++k) {
       if (!kernel.takes[k]) continue;
       const Layout arrives = read(values[k].node).layout;
@@ -158,7 +158,7 @@ IncrementalCover::Price IncrementalCover::price_of(const Region& region) {
   price.operands = kernel.chooses ? entry.cost.operands : layout;
   const Layout results = kernel.chooses ? entry.cost.results : layout;
   for (std::size_t k = 0; k < values.size(); ++k) {
-    // Operands of post-operations lie as the result does.
+    // Operands of post-operations have the layout of the result.
     const Layout own = k >= kernel.spec.operands.size() ? results : price.operands;
     price.wants.emplace_back(values[k], kernel.takes[k] ? own : Layout::plain);
   }
@@ -182,14 +182,14 @@ Acceptance may_convert(const DatabaseEntry* conversion) {
 
 }  // namespace
 
-// What it takes to bring a node's values to the layouts in which they are asked for.
+// Prices the conversions of a node's values to the requested layouts.
 void IncrementalCover::set_conversions(NodeId id) {
   const Info& info = read(id);
   auto price = std::make_shared<Price>();
   for (const Asked& asked : info.asked) {
     if (asked.layout == info.layout || info.record == nullptr) continue;
     const DatabaseEntry* entry = regions_.reorder(arena_, *info.record->shape, {id, asked.output}, info.layout, asked.layout);
-    if (entry != nullptr && entry->ran && entry->cost.median.count() <= 0) continue;  // the same bytes
+    if (entry != nullptr && entry->ran && entry->cost.median.count() <= 0) continue;  // the bytes are equal
     ++price->kernels;
     if (const Acceptance converts = may_convert(entry); !converts) {
       price->refusals.push_back(converts.reason);
@@ -205,7 +205,7 @@ void IncrementalCover::set_conversions(NodeId id) {
 }
 
 void IncrementalCover::update_outputs() {
-  // A constant is not converted.
+  // Constants are not converted.
   std::vector<ValueId> now = graph_.outputs();
   for (ValueId& output : now)
     if (arena_.is_constant(output)) output = arena_.absent();

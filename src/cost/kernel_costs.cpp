@@ -17,7 +17,8 @@ constexpr int kRounds = 3;
 
 bool is_commutative(const ops::StepFunction& function) { return function.is(ops::Op::Add) || function.is(ops::Op::Mul); }
 
-// Constants before values, and of constants the largest first: a bias, which libraries want first, before a number.
+// Constants precede other operands. Larger constants precede smaller ones: libraries want a bias before a
+// number.
 bool before(const ops::TensorSpec& a, const ops::TensorSpec& b) {
   const auto elements = [](const ops::TensorSpec& tensor) {
     double n = 1;
@@ -31,7 +32,7 @@ bool before(const ops::TensorSpec& a, const ops::TensorSpec& b) {
   return a.dims < b.dims;
 }
 
-// A post-operation, and which operands of the whole kernel it has.
+// A post-operation with the numbers of its operands in the whole kernel.
 struct Placed {
   ops::PostOperation post;
   std::vector<std::size_t> operands;
@@ -41,12 +42,12 @@ void sort_run(std::span<Placed> run) {
   std::ranges::stable_sort(run, [](const Placed& a, const Placed& b) { return before(a.post.operands[0], b.post.operands[0]); });
 }
 
-// Whether it is this function of the value of the chain and one more operand.
+// Whether the post-operation applies this function to the value of the chain and one more operand.
 bool adds(const Placed& placed, const ops::StepFunction& function) {
   return placed.post.function == function && placed.post.position == 0 && placed.post.operands.size() == 1;
 }
 
-// The operators of a chain that add (or multiply) one operand each, one after the other.
+// Sorts each run of consecutive post-operations that add (or multiply) one operand.
 void sort_posts(std::vector<Placed>& posts) {
   for (std::size_t begin = 0; begin < posts.size();) {
     std::size_t end = begin + 1;
@@ -60,7 +61,8 @@ void sort_posts(std::vector<Placed>& posts) {
   }
 }
 
-// The first operator of a chain adds two operands; the second of them belongs to the row that may follow.
+// The first operator of a chain may add (or multiply) two operands. The second one belongs to the run that
+// may follow.
 void sort_first(ops::KernelSpec& spec, std::vector<std::size_t>& own, std::vector<Placed>& posts) {
   if (!is_pointwise(spec) || spec.operands.size() != 2 || !is_commutative(spec.function)) return;
   if (spec.operands[0].dims != spec.results[0].dims) {
@@ -142,11 +144,11 @@ DatabaseEntry KernelCosts::measure(const DatabaseKey& key, const ops::KernelSpec
     entry.cost = *cost;
     statistics_.samples += static_cast<std::size_t>(cost->samples);
     statistics_.outliers += static_cast<std::size_t>(cost->outliers);
-    // What others see of it is what the database keeps.
+    // Entries do not contain sample counts, in memory as in the database.
     entry.cost.samples = entry.cost.outliers = 0;
   } else {
     entry.ran = refused(cost.error().message);
-    // Time that is over and a device that is lost say nothing of the kernel.
+    // A timeout or a lost device says nothing about the kernel.
     if (lasting != nullptr) *lasting = cost.error().code != ErrorCode::limit && cost.error().code != ErrorCode::io;
   }
   statistics_.measured_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -154,7 +156,7 @@ DatabaseEntry KernelCosts::measure(const DatabaseKey& key, const ops::KernelSpec
   return entry;
 }
 
-// A kernel that was timed so often stays as it is, so that a machine that is never calm does not time it for ever.
+// The number of attempts is bounded, so that a machine that is never calm does not time a kernel forever.
 bool KernelCosts::may_gain(const Provisional& kernel) {
   return is_provisional(kernel.entry->cost) && kernel.entry->attempts < kMostAttempts &&
          device_.interference() < kernel.entry->cost.interference;
@@ -182,7 +184,7 @@ bool KernelCosts::again(const Names& first) {
   });
   bool changed = false;
   if (device_.is_stopped()) return false;
-  // Round and round, so that what slows the machine for a while does not meet one kernel alone.
+  // Loops over all kernels several times, so that temporary interference does not affect one kernel only.
   for (int round = 0; round < kRounds; ++round) {
     for (Provisional& kernel : provisional_) {
       const bool once = round == 0 && first.contains(kernel.name);

@@ -1,4 +1,4 @@
-// The costs of kernels on one device: remembered, in the database, or measured now.
+// The costs of kernels on one device: cached, from the database, or measured now.
 #pragma once
 
 #include <functional>
@@ -13,30 +13,31 @@
 
 namespace xflow::cost {
 
-// The same kernel with what is added (or multiplied) in a row in one order: it computes the same, and a library takes the order that it
-// likes. One measurement then serves all orders in which a graph may do it. `order`, where given, gets for each operand of the result,
-// those of post-operations after, which operand of `spec` it is.
+// The same kernel with runs of additions (or multiplications) in a canonical order. It computes the same, so
+// one measurement serves all orders in a graph; libraries accept some orders only. `order`, if given,
+// receives for each operand of the result (those of post-operations last) its number in `spec`.
 ops::KernelSpec in_measured_order(ops::KernelSpec spec, std::vector<std::size_t>* order = nullptr);
 
 class KernelCosts {
  public:
   KernelCosts(Device& device, Database& database);
 
-  // The entry stays where it is until the end. What an earlier run timed under interference is timed again here, while there is time
-  // for that and the machine is calmer.
+  // The cost of a kernel. The reference stays valid as long as this object. A kernel that an earlier run
+  // timed under interference is timed again while time is left and the machine is calmer.
   const DatabaseEntry& of(const ops::KernelSpec& spec, Layout layout);
   const CostStatistics& statistics() const { return statistics_; }
   Device& device() const { return device_; }
 
-  // Names of kernels that are asked for from now on are added to the set; null: to none.
+  // Adds the names of all kernels requested from now on to the set. Null stops it.
   using Names = std::set<std::string>;
   void record(Names* names) { names_ = names; }
-  // Times provisional kernels again where the machine is calmer now: those that are named first, and once whatever the time, then those
-  // whose error may be largest. True if a cost changed; it did so in place.
+  // Times provisional kernels again where the machine is calmer now: first the kernels in `first`, once
+  // regardless of the time limit, then those with the largest possible error. True if a cost changed; entries
+  // change in place.
   bool again(const Names& first);
 
   std::function<void(const std::string&)> on_measure;
-  double seconds_for_again = 0;  // what timing again may take in all
+  double seconds_for_again = 0;  // total time for timing kernels again
 
  private:
   struct Provisional {
@@ -44,9 +45,9 @@ class KernelCosts {
     DatabaseKey key;
     ops::KernelSpec spec;
     DatabaseEntry* entry = nullptr;
-    bool again = false;  // it was timed again
+    bool again = false;  // whether it was timed again
   };
-  // `lasting`: false for what is not known only because some time was over.
+  // `lasting` becomes false if the kernel failed only because time or memory ran out or the device was lost.
   DatabaseEntry measure(const DatabaseKey& key, const ops::KernelSpec& spec, bool* lasting = nullptr);
   bool measure_again(Provisional& kernel);
   bool may_gain(const Provisional& kernel);
@@ -55,7 +56,7 @@ class KernelCosts {
   Device& device_;
   Database& database_;
   std::unordered_map<std::string, DatabaseEntry> entries_;
-  std::vector<Provisional> provisional_;  // that were so when they were first met in this run
+  std::vector<Provisional> provisional_;  // kernels that were provisional when this run first met them
   CostStatistics statistics_;
   Names* names_ = nullptr;
 };

@@ -1,8 +1,8 @@
-// What regions cost: prices from measurements.
+// Prices of fused kernels, computed from measurements.
 //
-// A measurement errs, and a rewrite that takes work away must never look worse for it. So a price is a maximum over kernels that are
-// contained in one another, and a chain is cut where the sum of the prices is least among all cuts: both fall, or stay, when an element
-// of the chain goes away.
+// Measurements have errors, and a rewrite that removes work must never look worse because of them. So a price
+// is a maximum over the kernels that are contained in a kernel, and a chain is cut where the sum of the
+// prices is minimal. Both are monotone: they fall or stay the same when an element of the chain is removed.
 #include <algorithm>
 #include <tuple>
 
@@ -10,8 +10,8 @@
 
 namespace xflow::cost {
 
-// Kernels that choose their layouts choose them without post-operations; what is fused must not change them, because a neighbour would
-// pay for it.
+// A kernel that chooses its layouts chooses them as if it had no post-operations. Fusing must not change
+// these layouts, because the neighbours would pay for it.
 const DatabaseEntry& Regions::measured(const FusedChain& region, Layout layout) {
   if (layout != Layout::any || region.chain.size() == 1) return costs_.of(region.spec, layout);
   const DatabaseEntry& alone = costs_.of(shape(region.chain[0].shape).spec, Layout::any);
@@ -69,7 +69,7 @@ std::optional<Nanoseconds> Regions::least_time(const Chain& chain, Layout arrive
     const std::optional<Nanoseconds> rest = least_time(Chain(cut, chain.end()), first->results, nullptr);
     if (!rest) continue;
     const Nanoseconds time = first->time + *rest;
-    if (least && *least <= time) continue;  // of equal ones the longest
+    if (least && *least <= time) continue;  // ties go to the longest first part
     least = time;
     if (links != nullptr) *links = n;
   }

@@ -25,11 +25,11 @@ void mix(std::size_t& hash, const ir::TensorType& type) {
   for (const ir::Poly& dim : type.shape) mix(hash, dim.is_constant() ? static_cast<std::size_t>(dim.constant_term()) : dim.hash());
 }
 
-// The exponent of a power decides what its kernel is.
+// The exponent of a power decides its kernel.
 bool depends_on_constants(const ir::Node& node) { return ops::get(node.op).op == ops::Op::Pow; }
 
 ir::NodeKind kind_of(const ir::Node& node) { return node.is_constant ? ir::NodeKind::constant : node.kind; }
-// Devices hold numbers. A node that reads sizes alone is none that moves something.
+// Devices store numbers only. A node that reads only the sizes of a tensor does not move its elements.
 bool moves_strings(const ops::KernelSpec& spec) {
   const auto is_string = [](const ops::TensorSpec& tensor) { return tensor.data_type == ir::DataType::string; };
   return std::ranges::any_of(spec.results, is_string) ||
@@ -51,7 +51,7 @@ std::size_t hash_of(const ir::Arena& arena, const ir::Node& node) {
   return hash;
 }
 
-// The exponent of a power, if it is one constant number.
+// The exponent of a power, if it is a constant of one element.
 std::optional<double> exponent_of(const ir::Arena& arena, const ir::Node& node) {
   if (!depends_on_constants(node) || node.operands.size() != 2) return std::nullopt;
   const ir::Node& exponent = arena.node(node.operands[1]);
@@ -140,7 +140,7 @@ std::unique_ptr<NodeShape> Regions::make_shape(const ir::Arena& arena, NodeId id
   }
   if (kind_of(node) != ir::NodeKind::operation) return shape;
   Result<NodeLaunch> kernel = kernel_of(arena, id, sizes_);
-  if (!kernel) {  // a size that is not known, a combination that the operator has no kernel for: nothing to measure
+  if (!kernel) {  // an unknown size, or a combination without a kernel
     shape->role = Role::refused;
     shape->supported = refused(fmt::format("{}: {}", ops::get(node.op).signature.name, kernel.error().message));
     return shape;
@@ -214,12 +214,12 @@ std::unique_ptr<FusedChain> Regions::make_region(const Chain& chain) {
   spec = shape(chain[0].shape).spec;
   for (std::size_t k = 1; k < chain.size(); ++k) {
     const NodeShape& next = shape(chain[k].shape);
-    // What has integer attributes (fmod) is no post-operation: those have none.
+    // Post-operations have no integer attributes, so an operator with some (fmod) cannot be one.
     if (next.role != Role::pointwise || next.spec.results.size() != 1 || !next.spec.integers.empty() ||
         !(next.spec.results[0] == spec.results[0]))
       return nullptr;
     ops::PostOperation post;
-    // Where the order of operands does not matter, all orders have one name.
+    // Commutative functions have one canonical operand position.
     post.function = next.step;
     post.position = next.commutative ? 0 : chain[k].position;
     post.reals = next.reals;
@@ -231,7 +231,8 @@ std::unique_ptr<FusedChain> Regions::make_region(const Chain& chain) {
   region->chain = chain;
   region->chooses = device.chooses_layout(spec);
   for (const Layout layout : kConcreteLayouts) region->works[static_cast<std::size_t>(layout)] = device.works_in(spec, layout);
-  // Tensors of the result's rank lie in the kernel's layout; weights and vectors do not. Products are row-major.
+  // Operands of the result's rank have the kernel's layout; weights and vectors do not. Products are
+  // row-major.
   const bool product = spec.is(ops::KernelFamily::product);
   const std::size_t rank = spec.results.empty() ? 0 : spec.results[0].dims.size();
   for (std::size_t k = 0; k < spec.operands.size(); ++k) {

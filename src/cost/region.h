@@ -1,7 +1,7 @@
-// Regions of a cover as kernels.
+// Fused kernels: chains of operations as one kernel.
 //
-// What is remembered depends neither on the node nor on its arena: nodes of one operator with equal attributes and operand types share a
-// shape, and a chain of shapes is one kernel.
+// The caches depend neither on a node nor on its arena. Nodes of one operator with equal attributes and
+// operand types share a shape, and a chain of shapes is one kernel.
 #pragma once
 
 #include <xflow/error.h>
@@ -22,72 +22,74 @@
 
 namespace xflow::cost {
 
-// How a node takes part in a cover.
+// The role of a node in a kernel cover.
 enum class Role : std::uint8_t {
-  absent,     // inputs, constants, expressions of constants: no region
-  free,       // changes nothing but the type: reshape, identity
-  anchor,     // convolution or product: others may be fused into it
+  absent,     // inputs, constants, expressions of constants: no kernel
+  free,       // changes the type only: reshape, identity
+  anchor,     // convolution or product: other nodes may be fused into it
   pointwise,  // may be fused into an anchor or a chain
-  single,     // a kernel of its own
-  refused,    // nothing here can run it, or it is opaque
+  single,     // a separate kernel
+  refused,    // the device cannot run it, or it is opaque
 };
 
 enum class ShapeId : std::uint32_t {};
 
-// What nodes of one kind have in common.
+// The common properties of nodes of one kind.
 struct NodeShape {
   ShapeId id{};
   Role role = Role::absent;
-  ops::KernelSpec spec;       // not of refused nodes
-  Acceptance supported = {};  // else why nothing here can run it
-  ops::StepFunction step;     // of a pointwise kernel: as a post-operation
+  ops::KernelSpec spec;       // empty for refused nodes
+  Acceptance supported = {};  // or the reason why the device cannot run it
+  ops::StepFunction step;     // of a pointwise kernel: its function as a post-operation
   std::vector<double> reals;  // of a pointwise kernel, in the order of the signature
   bool commutative = false;
 };
 
 struct NodeRecord {
   const NodeShape* shape = nullptr;
-  std::vector<ir::ValueId> operands;   // of the spec
-  std::optional<Composite> composite;  // with this node as the exit
+  std::vector<ir::ValueId> operands;   // the operands of the spec
+  std::optional<Composite> composite;  // the composite whose exit is this node
   const NodeShape* composite_shape = nullptr;
 };
 
-// A kernel in a chain and how it reads the value before it: which of its operands that is.
+// A kernel of a chain and the number of the operand through which it reads the previous value.
 struct Element {
-  static constexpr std::uint32_t kFirst = 0xFFFF;  // there is no value before it
+  static constexpr std::uint32_t kFirst = 0xFFFF;  // the first kernel of a chain has no previous value
   ShapeId shape{};
   std::uint32_t position = kFirst;
   friend bool operator==(const Element&, const Element&) = default;
 };
 using Chain = std::vector<Element>;
 
-// A chain as one kernel.
+// A chain fused into one kernel.
 struct FusedChain {
   Chain chain;
   ops::KernelSpec spec;
-  bool chooses = false;                          // the library chooses its layouts
-  std::vector<bool> takes;                       // for each operand, those of post-operations included: it lies in the kernel's layout
-  std::array<bool, 6> works{};                   // layouts that it works in
-  std::array<const DatabaseEntry*, 6> prices{};  // by layout, once known
+  bool chooses = false;  // whether the library chooses its layouts
+  // For each operand, including those of post-operations: whether it is in the kernel's layout.
+  std::vector<bool> takes;
+  std::array<bool, 6> works{};                   // by layout: whether the kernel works in it
+  std::array<const DatabaseEntry*, 6> prices{};  // by layout; null until known
 };
 
 class Regions {
  public:
-  // All arenas whose nodes are asked for share their symbols.
+  // The arenas of all nodes that are passed in must share their symbols.
   Regions(KernelCosts& costs, ir::Symbols::Valuation sizes) : costs_(costs), sizes_(std::move(sizes)) {}
 
-  // A node that cannot be described at these sizes is refused, with the reason. `explored` gets the nodes that were read to find the
-  // composite that ends here.
+  // Describes a node. A node that cannot be described at these sizes is refused with a reason. `explored`
+  // receives the nodes that were read to find the composite that ends at the node.
   NodeRecord record(const ir::Arena& arena, const ir::GraphView& graph, ir::NodeId node, std::vector<ir::NodeId>& explored);
-  // The kernel of this chain; nullptr if the device cannot run it in one launch.
+  // The fused kernel of a chain; nullptr if the device cannot run the chain in one launch.
   FusedChain* region(const Chain& chain);
-  // How many elements of the chain, which starts at an anchor or at a pointwise kernel whose operand arrives in `arrives`, are best run as
-  // one kernel.
+  // The number of leading elements of the chain that are best run as one kernel. The chain starts at an
+  // anchor or at a pointwise kernel, and its operand arrives in layout `arrives`.
   std::size_t best_prefix(const Chain& chain, Layout arrives);
-  // What the kernel is priced at: the longest of its own time and the prices of the kernels that it contains, which are the same chain
-  // without one of its elements (but an anchor stays). A kernel with less to do is never dearer, whatever was measured.
+  // The price of a kernel: the maximum of its own time and the prices of the kernels that it contains. These
+  // are the same chain without one element; an anchor stays. So a kernel with less work never has a higher
+  // price, whatever was measured.
   const DatabaseEntry& cost(FusedChain& region, Layout layout);
-  // The time of bringing a value of a node of this shape from one layout to another; nullptr if its size is not known.
+  // The time of converting a value of a node of this shape between layouts; nullptr if its size is unknown.
   const DatabaseEntry* reorder(const ir::Arena& arena, const NodeShape& shape, ir::ValueId value, Layout from, Layout to);
   std::optional<ops::TensorSpec> tensor(const ir::Arena& arena, ir::ValueId value);
 
@@ -96,15 +98,16 @@ class Regions {
     std::size_t operator()(const Chain& chain) const;
   };
 
-  // What decides the shape of a node: of operations that run all of it, of constants and inputs the type, of opaque nodes which it is.
+  // The key of a node's shape: for operations all fields, for constants and inputs the types, for opaque
+  // nodes the serial number.
   struct ShapeKey {
     ir::NodeKind kind{};
     std::uint32_t serial = 0;
     ir::OperatorId op{};
     ir::Attributes attributes;
-    std::vector<std::pair<ir::TensorType, bool>> operands;  // and whether they are constant
+    std::vector<std::pair<ir::TensorType, bool>> operands;  // with a flag for constants
     std::vector<ir::TensorType> outputs;
-    std::optional<double> exponent;  // of a power, if it is one constant number
+    std::optional<double> exponent;  // of a power, if it is a constant of one element
   };
 
   const NodeShape* find_shape(const ir::Arena& arena, ir::NodeId node);
@@ -118,9 +121,9 @@ class Regions {
     Nanoseconds time{};
     Layout results;
   };
-  // The chain as one kernel, where its value arrives in `arrives`: with the reorder that it may need.
+  // The chain as one kernel whose operand arrives in `arrives`, including the reorder that it may need.
   std::optional<Launch> launch(Chain chain, Layout arrives);
-  // The least time for the chain, cut anywhere; `links`: where that cuts first.
+  // The least time of the chain over all ways to cut it. `links` receives the length of the first part.
   std::optional<Nanoseconds> least_time(const Chain& chain, Layout arrives, std::size_t* links);
   const DatabaseEntry& measured(const FusedChain& region, Layout layout);
   bool begins_with_anchor(const Chain& chain) const { return shape(chain[0].shape).role == Role::anchor; }
@@ -134,7 +137,7 @@ class Regions {
   std::unordered_map<Chain, std::unique_ptr<FusedChain>, ChainHash> regions_;
   std::array<std::unordered_map<Chain, std::size_t, ChainHash>, 6> decisions_;  // by layout
   std::map<std::tuple<ShapeId, std::uint32_t, Layout, Layout>, const DatabaseEntry*> reorders_;
-  std::deque<DatabaseEntry> raised_;  // prices that are those of a contained kernel
+  std::deque<DatabaseEntry> raised_;  // prices taken from a contained kernel
 };
 
 }  // namespace xflow::cost

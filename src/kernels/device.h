@@ -21,7 +21,7 @@ std::string to_string(Nanoseconds time);  // "812 ns", "3.41 us", "12.7 ms", "1.
 
 // The memory layout of a tensor [N, C, spatial...]. Tensors of rank below 3 are plain in every layout.
 enum class Layout : std::uint8_t {
-  any,  // in a request: the device chooses the layout and reports it
+  any,            // in a request: the device chooses the layout and reports it
   plain,          // row-major in the order of the dimensions (NCHW)
   channels_last,  // NHWC
   blocked4,       // [N, ceil(C/4), spatial..., 4], padded with zeros
@@ -31,7 +31,7 @@ enum class Layout : std::uint8_t {
 
 std::string_view name(Layout layout);                           // "plain"
 std::optional<Layout> layout_from_name(std::string_view name);  // the inverse
-bool has_layouts(const ops::TensorSpec& tensor);  // true for rank 3 to 5, where layouts differ
+bool has_layouts(const ops::TensorSpec& tensor);                // true for rank 3 to 5, where layouts differ
 // Whether the bytes of a tensor are equal in both layouts. A conversion between plain and channels_last
 // changes no byte if the tensor has one spatial element or one channel. A conversion to or from blocks needs
 // channels that are a multiple of the block; it changes no byte if there is one spatial element, or if there
@@ -43,7 +43,7 @@ inline bool is_plain(Layout layout) { return layout == Layout::plain; }
 struct KernelCost {
   Nanoseconds median{};  // of consecutive samples, taken after warm-up while nothing else ran
   Nanoseconds spread{};  // interquartile range of the samples
-  int repeats = 0;  // number of timed launches
+  int repeats = 0;       // number of timed launches
   // The layouts of the operands that have layouts and of the results, where the device chose them.
   Layout operands = Layout::plain;
   Layout results = Layout::plain;
@@ -64,7 +64,7 @@ inline bool is_provisional(const KernelCost& cost) { return cost.interference > 
 // Identifies a device. Together with the kernel's text and layout it is the key of a cost in the database.
 struct DeviceInfo {
   std::string name;     // "cpu"
-  std::string model;  // "Intel(R) Xeon(R) Processor, avx512_core"; machines with equal text count as equal
+  std::string model;    // "Intel(R) Xeon(R) Processor, avx512_core"; machines with equal text count as equal
   std::string library;  // the timed libraries and their versions: "oneDNN 2.6.3, loops 1"
   int threads = 1;
   std::string clock;  // the clock that is read: "thread CPU time"
@@ -90,7 +90,7 @@ class Device {
   virtual bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const = 0;
 
   // Whether attention (a softmax between two products) is one kernel on this device (see Composite). Kernel
-  // covers look for attention only on such devices.
+  // covers contain attention only on such devices.
   virtual bool has_attention(const ops::KernelSpec& /*spec*/) const { return false; }
 
   // Whether the time of a fused function depends on its graph in the model. A runtime that receives a model

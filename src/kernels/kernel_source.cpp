@@ -26,7 +26,7 @@ using ir::NodeId;
 using ir::ValueId;
 using Kind = SourceArgument::Kind;
 
-constexpr int kThreads = 256;  // of a block in which each thread computes an element
+constexpr int kThreads = 256;          // of a block in which each thread computes an element
 constexpr std::int64_t kLongSum = 64;  // number of terms from which on a block computes one element
 constexpr int kLeastThreads = 32;
 
@@ -288,7 +288,7 @@ class Writer {
     std::string sum_of;
     std::size_t stage = 0;  // the stage of that sum
     std::string element;    // statements that compute the element `at`
-    std::string value;  // the name of the computed element
+    std::string value;      // the name of the computed element
     std::string type;
     std::int64_t count = 0;
     int threads = kThreads;

@@ -40,7 +40,7 @@ struct SourceProgram {
   // Elsewhere a function does the work of one block and loops over its threads:
   //     extern "C" void FUNCTION(long long xflow_block, const void* a0, ...);
   std::string text;
-  std::vector<std::size_t> scratch;  // bytes of the tensors that one launch passes to a later one
+  std::vector<std::size_t> scratch;    // bytes of the tensors that one launch passes to a later one
   std::vector<SourceLaunch> launches;  // run in order; empty if the results have no elements
 };
 
@@ -49,9 +49,9 @@ std::string kernel_source_prelude();
 
 // What computes an element that is a sum or maximum of many terms.
 enum class SourceWay : std::uint8_t {
-  block,  // a block, from 64 terms on
+  block,   // a block, from 64 terms on
   thread,  // a thread: faster where neighbouring threads read neighbouring elements but the terms of a sum are not contiguous
-  row,  // one launch with a block for each row: for softmax and normalisations along the last dimensions
+  row,     // one launch with a block for each row: for softmax and normalisations along the last dimensions
 };
 
 // The source text of `spec`. All operands and results are plain, except those of a reorder. The names of all

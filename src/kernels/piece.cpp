@@ -14,7 +14,7 @@ using Dims = std::vector<std::int64_t>;
 constexpr std::int64_t kRows = 256;  // rows (of each thread) and columns of a product
 constexpr std::int64_t kTerms = 1024;
 constexpr std::int64_t kChannels = 128;
-constexpr double kOperations = 1e8;  // of a convolution or pooling, approximately
+constexpr double kOperations = 1e8;         // of a convolution or pooling, approximately
 constexpr std::int64_t kMostPlaces = 1024;  // along one dimension
 constexpr std::int64_t kLeastPlaces = 2;
 

@@ -10,7 +10,7 @@ namespace xflow::cost {
 struct Piece {
   ops::KernelSpec spec;
   double operations = 0;  // of the whole kernel: multiply-adds, or elements that a pooling reads
-  double share = 1;  // the fraction of the operations that the small kernel has
+  double share = 1;       // the fraction of the operations that the small kernel has
 };
 
 // A product, convolution or pooling with the dimensions that determine its work cut to at most about a
