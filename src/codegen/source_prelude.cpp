@@ -3,7 +3,7 @@
 namespace xflow::eval {
 namespace {
 
-// Functions that the text uses, written in it because no library has them with these meanings: as in arithmetic.h and integer.cpp.
+// Functions that no library has with these meanings. They match arithmetic.h and integer.cpp.
 constexpr std::string_view kPrelude =
     "#if defined(__CUDACC__) || defined(__CUDACC_RTC__)\n"
     "#define XFLOW_FUNCTION __device__ __forceinline__\n"

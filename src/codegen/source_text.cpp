@@ -19,14 +19,14 @@ using ops::Function;
 using ops::Relation;
 using Kind = ValueNode::Kind;
 
-// How the text has an operand.
+// How the text receives an operand.
 struct Given {
   enum class Kind : std::uint8_t { array, element, number };
   Kind kind = Kind::array;
-  std::string number;  // in C
+  std::string number;  // as a C literal
 };
 
-// The functions of one stage.
+// Writes the functions of one stage.
 class StageText {
  public:
   StageText(const Stage& stage, std::size_t number, const std::vector<Source>& sources, std::span<const Given> operands, bool in_double,
@@ -51,7 +51,7 @@ class StageText {
 
   std::string type() const { return std::string(c_type(stored(), in_double_)); }
   std::size_t bytes() const { return bytes_of(stored(), in_double_); }
-  const std::set<int>& reads() const { return reads_; }  // sources
+  const std::set<int>& reads() const { return reads_; }  // numbers of sources
 
  private:
   Format stored() const {
@@ -81,7 +81,7 @@ class StageText {
     return text + "};\n";
   }
 
-  // The element as it is stored.
+  // Converts a value to the stored type of an element.
   std::string finished(const std::string& value) const {
     if (!stage_.real) return fmt::format("({})({})", type(), wrapped("(" + value + ")", stage_.data_type));
     switch (stored()) {
@@ -128,7 +128,7 @@ class StageText {
     return text;
   }
 
-  // The variables of a number that counts through them.
+  // Declares the loop variables that a linear number `from` encodes.
   void decode(const std::vector<int>& variables, const std::string& from) {
     std::int64_t below = 1;
     std::vector<std::string> lines;
@@ -151,7 +151,8 @@ class StageText {
   void open() { scopes_.emplace_back(); }
   void close() { scopes_.pop_back(); }
 
-  // What has a name in the block that is being written, or in one around it: nodes by their numbers, slots by -1 - number.
+  // The name of a node or slot that is already defined in the current block or an enclosing one. Keys are
+  // node numbers, and -1 - number for slots.
   const std::string* known(int key) const {
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
       if (const auto found = scope->find(key); found != scope->end()) return &found->second;
@@ -207,7 +208,7 @@ class StageText {
     return named(key, 's', "xflow_index", value);
   }
 
-  // Writes what computes the node, where it has not been written, and gives its name.
+  // Writes the definition of a node, unless it exists, and returns its name.
   std::string node(int number) {
     if (const std::string* name = known(number)) return *name;
     const ValueNode& n = stage_.nodes[static_cast<std::size_t>(number)];
@@ -245,12 +246,12 @@ class StageText {
     return fmt::format("({}){:a}", number_type(), value);
   }
 
-  // Also the smallest, whose absolute value is none.
+  // The minimum is a special case, because its absolute value is not representable.
   static std::string integer(std::int64_t value) {
     return value == std::numeric_limits<std::int64_t>::min() ? "(xflow_integer)(1ull << 63)" : fmt::format("{}ll", value);
   }
 
-  // As it is stored.
+  // The C expression of a stored element.
   std::string element(int source, const std::string& at) {
     if (kind_of(source) == Given::Kind::number) return operands_[static_cast<std::size_t>(source)].number;
     reads_.insert(source);
@@ -342,17 +343,17 @@ class StageText {
 
   const Stage& stage_;
   const std::size_t number_;
-  const std::vector<Source>& sources_;  // operands, then the tensors of all stages before
+  const std::vector<Source>& sources_;  // operands, then the tensors of all earlier stages
   const std::span<const Given> operands_;
   const bool in_double_;
-  const ir::DataType result_;  // undefined for a stage that is not the last
+  const ir::DataType result_;  // undefined for all stages but the last
   std::string body_;
   std::vector<std::map<int, std::string>> scopes_;
   std::set<int> reads_;
   int names_ = 0;
 };
 
-// Whether all indices and what is computed on the way to them are far from the bounds of 32 bits.
+// Whether all indices and their intermediate values are far from the 32-bit bounds.
 bool fits_in_int(const Stage& stage, const std::vector<Source>& sources) {
   constexpr double kMost = 1 << 30;
   if (static_cast<double>(stage.output_count()) > kMost || static_cast<double>(stage.lane_count()) > kMost) return false;
@@ -373,7 +374,7 @@ bool fits_in_int(const Stage& stage, const std::vector<Source>& sources) {
   });
 }
 
-// An element as it is stored, as a number in C.
+// A stored element as a C literal.
 std::string number_of(const Source& source) {
   std::string text;
   with_elements(source, [&](const auto& load) {

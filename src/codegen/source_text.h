@@ -1,7 +1,9 @@
-// Programs as source text: C++ that the compilers of a host and of CUDA read alike, for devices that compile what they run.
+// Source text of programs, for devices that compile what they run. The text is C++ that both host compilers
+// and CUDA compilers accept.
 //
-// Every operator has index notation, so every operator has such a text; it computes what the interpreter computes over float (over double
-// where an operand or the result is), up to the order of sums and the accuracy of the functions of the compiler's library.
+// Every operator has index notation, so every operator has a source text. The text computes what the
+// interpreter computes in float (in double if an operand or the result is double), up to the order of sums
+// and the accuracy of the compiler's math library.
 #pragma once
 
 #include <xflow/error.h>
@@ -17,37 +19,40 @@
 
 namespace xflow::eval {
 
-// What stands once before all texts of a file: types and functions whose names begin with xflow_.
+// The text that precedes all other texts of a file, once: types and functions whose names begin with xflow_.
 std::string_view source_prelude();
 
-// One tensor that the text computes: an array of `elements`, in the order of its indices.
+// A tensor that the text computes: an array of `elements`, in the order of its indices.
 struct SourceStage {
-  std::string type;           // of an element in C: "float", "unsigned short" (half precision), "long long"
+  std::string type;           // C type of an element: "float", "unsigned short" (half precision), "long long"
   std::size_t bytes = 0;      // of an element
-  std::int64_t elements = 0;  // each computed for itself
-  std::int64_t terms = 0;     // of the sum or maximum that each element is; 0: it is none
+  std::int64_t elements = 0;  // number of elements, each computed independently
+  std::int64_t terms = 0;     // number of terms of the sum or maximum that an element is; 0: an element is neither
 };
 
 struct SourceText {
-  // Has, for each stage k,
-  //     struct xflow_places_k { const TYPE* x0; ... };     operands that are read and tensors of stages before (t0, t1, ...)
+  // For each stage k the text contains
+  //     struct xflow_places_k { const TYPE* x0; ... };     the operands and the earlier stages (t0, t1, ...)
+  //     that it reads
   //     XFLOW_FUNCTION TYPE xflow_element_k(const xflow_places_k& p, xflow_index at);
-  // and, where it has terms, for those `first`, `first + step`, ... of them alone, and what makes one of two such numbers, and an element
-  // of the last,
-  //     XFLOW_FUNCTION NUMBER xflow_part_k(const xflow_places_k& p, xflow_index at, xflow_index first, xflow_index step);
+  // If the stage has terms, it also contains a function for the partial result over the terms `first`, `first
+  // + step`, ..., one that combines two partial results, and one that converts the total to an element:
+  //     XFLOW_FUNCTION NUMBER xflow_part_k(const xflow_places_k& p, xflow_index at, xflow_index first,
+  //     xflow_index step);
   //     XFLOW_FUNCTION NUMBER xflow_combine_k(NUMBER a, NUMBER b);
   //     XFLOW_FUNCTION TYPE xflow_finish_k(NUMBER a);
-  // XFLOW_FUNCTION is `__device__ __forceinline__` for CUDA and `static inline` elsewhere, where the prelude includes <math.h>.
-  // xflow_index is an int where all indices fit, a long long elsewhere. Several texts of one file stand in a namespace each.
+  // XFLOW_FUNCTION is `__device__ __forceinline__` for CUDA and `static inline` elsewhere, where the prelude
+  // includes <math.h>. xflow_index is int if all indices fit, otherwise long long. Several texts in one file
+  // need a namespace each.
   std::string text;
   std::vector<SourceStage> stages;             // the last one is the result
-  std::vector<std::vector<int>> operands;      // by stage: those it reads, ascending
+  std::vector<std::vector<int>> operands;      // by stage: the operands that it reads, ascending
   std::vector<std::vector<int>> intermediate;  // by stage: the stages it reads, ascending
 };
 
-// Of output `output` of an operation all of whose sizes are numbers. Operands that are constants of one element stand in the text as
-// numbers. Of a pointwise operator, operands of the size of its result may be `handed` in: their place is not an array, but the element
-// that stands where the result's does. Errors: unsupported, as for Loop::compile.
+// The text of output `output` of an operation whose sizes are all numbers. Operands that are constants of one
+// element appear as numbers. For a pointwise operator, `handed` lists operands of the result's size whose
+// current element is passed instead of an array. Error::unsupported as for Loop::compile.
 Result<SourceText> source_text(ir::Arena& arena, ir::NodeId operation, int output, std::span<const int> handed = {});
 
 }  // namespace xflow::eval

@@ -1,4 +1,4 @@
-// What runs whole models.
+// The interface of executors of whole models.
 #pragma once
 
 #include <xflow/error.h>
@@ -12,11 +12,12 @@
 
 namespace xflow::cost {
 
-// A model that an executor has loaded.
+// The id of a model that an executor has loaded.
 enum class ProgramId : std::uint32_t {};
 
-// Runs whole models: in this process, or in another one. How a program gets here, and from what, is between the executor and its owner;
-// each can be run on the same inputs at each choice of sizes, which are numbered from 0.
+// Runs whole models, in this process or in another one. How a program is loaded, and from what, is up to the
+// executor and its owner. Each program can run on the same inputs at each choice of sizes; the choices are
+// numbered from 0.
 class Executor {
  public:
   Executor() = default;
@@ -28,11 +29,13 @@ class Executor {
 
   virtual Clock clock() const = 0;
 
-  // One run, of `repeats` in a row. An error is this program's alone: others can still be run.
+  // Times one run, from `repeats` consecutive runs. An error concerns this program only: other programs can
+  // still run.
   virtual Result<RunTimes> run(ProgramId program, std::size_t sizes, int repeats) = 0;
 
-  // Has all programs set up again before their next run, in the order of these runs, so that they lie elsewhere in memory: that alone can
-  // make one of two equal programs faster by a percent. One that cannot be set up again stays as it is.
+  // Makes all programs be set up again before their next run, in the order of these runs, so that their
+  // memory moves. Placement in memory alone can make one of two equal programs faster by 1%. A program that
+  // cannot be set up again stays unchanged.
   virtual void renew() {}
 };
 

@@ -7,7 +7,7 @@
 namespace xflow::cost {
 
 double chance_of_heads(std::size_t heads, std::size_t throws) {
-  // By logarithms: 2^throws is beyond a double where throws are many.
+  // Uses logarithms, because 2^throws overflows a double for many throws.
   const auto log_factorial = [](std::size_t n) { return std::lgamma(static_cast<double>(n) + 1); };
   return std::exp(log_factorial(throws) - log_factorial(heads) - log_factorial(throws - heads) -
                   static_cast<double>(throws) * std::log(2.0));
@@ -18,7 +18,7 @@ MedianInterval median_interval(std::span<const double> values, double confidence
   std::vector<double> sorted(values.begin(), values.end());
   std::sort(sorted.begin(), sorted.end());
   const std::size_t n = sorted.size();
-  // The median lies below the k-th least value (from 0) as often as a coin shows heads at most k times in n.
+  // P(the median is below the k-th smallest value, counted from 0) = P(at most k heads in n throws).
   double below = chance_of_heads(0, n);
   std::size_t k = 0;
   while (k + 1 < (n + 1) / 2 && 2 * (below + chance_of_heads(k + 1, n)) <= 1 - confidence) below += chance_of_heads(++k, n);

@@ -1,4 +1,4 @@
-// The median of what was sampled, and how well it is known.
+// The median of samples and its confidence interval.
 #pragma once
 
 #include <cstddef>
@@ -6,11 +6,12 @@
 
 namespace xflow::cost {
 
-// The chance that a fair coin shows heads exactly `heads` times in `throws`.
+// The probability that `throws` throws of a fair coin show exactly `heads` heads.
 double chance_of_heads(std::size_t heads, std::size_t throws);
 
-// The median, and the ends of an interval that holds the median of what was sampled with at least the given confidence: order statistics,
-// so that nothing is assumed. Where there are too few values for that, the least and the largest.
+// The median and an interval that contains the median of the sampled distribution with at least the given
+// confidence. The ends are order statistics, so no distribution is assumed. With too few values they are the
+// minimum and the maximum.
 struct MedianInterval {
   double median = 0;
   double low = 0;

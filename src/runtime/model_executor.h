@@ -1,4 +1,4 @@
-// What runs whole ONNX models: a runner, or a device of the caller.
+// The interface of executors of whole ONNX models: a runner, or a device of the caller.
 #pragma once
 
 #include <cstddef>
@@ -16,23 +16,24 @@ struct NamedTensor {
   eval::Tensor tensor;
 };
 
-// Where a model is: its bytes, or a file, which a model with external data needs. The bytes must live as long as whoever keeps this.
+// The location of a model: its bytes, or a file, which a model with external data needs. The bytes must
+// outlive every ModelSource that refers to them.
 struct ModelSource {
   std::string_view bytes;
-  std::string path;  // absolute; used where it is not empty
+  std::string path;  // absolute; used if it is not empty
 };
 
 class ModelExecutor : public Executor {
  public:
-  // Loaded when it is run for the first time.
+  // Adds a model. It is loaded on its first run.
   virtual ProgramId add(ModelSource source) = 0;
-  // No run of it follows; frees what is held of it.
+  // Frees a model. It must not run afterwards.
   virtual void remove(ProgramId program) = 0;
-  // The inputs for a further choice of sizes.
+  // Adds the inputs for another choice of sizes.
   virtual void add_inputs(std::vector<NamedTensor> inputs) = 0;
-  // Of one run, in the order of the model.
+  // The outputs of one run, in the order of the model.
   virtual Result<std::vector<NamedTensor>> outputs(ProgramId program, std::size_t sizes) = 0;
-  // Seconds that an answer may take from now on, where it can be waited for.
+  // Sets how many seconds later answers may take, for executors that wait for answers.
   virtual void set_patience(double /*seconds*/) {}
 };
 

@@ -29,7 +29,7 @@ class Planner {
     for (const ValueId output : graph_.outputs) {
       Plan::Output planned{output, std::nullopt};
       const auto tensor = tensor_of(arena_, output, sizes_);
-      const bool is_string = arena_.type(output).data_type == ir::DataType::string;  // what makes it is not run
+      const bool is_string = arena_.type(output).data_type == ir::DataType::string;  // strings are not computed
       if (!arena_.is_constant(output) && tensor && !is_string) planned.buffer = operand(output, *tensor, Layout::plain);
       plan_.outputs.push_back(planned);
     }
@@ -59,10 +59,10 @@ class Planner {
     return found == known_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  // The buffer of a value that a launch reads; one that nothing made is an input or is not run.
+  // The buffer of a value that a launch reads. A value that no launch wrote is an input or is not computed.
   BufferId operand(ValueId value, const ops::TensorSpec& tensor, Layout layout) {
     if (const auto known = find(value, layout)) return *known;
-    // The same elements may be there in a layout that is the same bytes, or were never computed.
+    // The value may exist in a layout with equal bytes. Otherwise it was never computed.
     for (const Layout other : {Layout::plain, Layout::channels_last, Layout::blocked4, Layout::blocked8, Layout::blocked16}) {
       const auto known = find(value, other);
       if (known && same_bytes(tensor, other, layout)) return add_view(tensor, layout, value, *known);
@@ -106,7 +106,7 @@ class Planner {
     plan_.launches.push_back(std::move(planned));
   }
 
-  // A node that costs nothing: another view of its operand, or something that sizes alone decide.
+  // Adds a node that costs nothing: a view of its operand, or a value that depends on sizes alone.
   void add_free(const CoveredLaunch& launch) {
     const ops::TensorSpec& result = launch.spec.results[0];
     const bool view = is_seen_again(ops::get(arena_.node(launch.results[0]).op).signature.name) && !arena_.is_constant(launch.operands[0]);
@@ -125,12 +125,12 @@ class Planner {
   Plan plan_;
 };
 
-// When each memory is needed.
+// The launches between which a piece of memory is needed.
 struct Span {
   std::size_t first = 0;
   std::size_t last = 0;
-  bool kept = false;  // for the whole run
-  bool read = false;  // after the run
+  bool kept = false;  // during the whole run
+  bool read = false;  // after the run: it holds an output
   bool used = false;
 };
 
@@ -164,12 +164,12 @@ Placement place(std::span<const Lifetime> lifetimes, std::size_t alignment) {
   std::vector<std::size_t> order(lifetimes.size());
   for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
-  std::vector<std::size_t> placed;  // ascending in their offsets
+  std::vector<std::size_t> placed;  // in ascending order of offset
   for (const std::size_t k : order) {
     const Lifetime& own = lifetimes[k];
     const std::size_t bytes = aligned(own.bytes, alignment);
     if (bytes == 0) continue;
-    std::size_t end = 0;  // of what was seen so far
+    std::size_t end = 0;  // end of the pieces visited so far
     std::optional<std::size_t> best;
     std::size_t least = 0;
     for (const std::size_t other : placed) {
@@ -196,7 +196,7 @@ Plan make_plan(const ir::Arena& arena, const ir::Graph& graph, const std::vector
 
 bool run_alike(const Plan& a, const Plan& b) {
   if (a.launches.size() != b.launches.size()) return false;
-  // Memory by the order in which it is used first: views have numbers of their own, and cost nothing.
+  // Compares memory by the order of first use: views have separate buffer numbers, but cost nothing.
   std::map<BufferId, BufferId> partners;
   std::map<BufferId, BufferId> back;
   const auto same_memory = [&](BufferId x, BufferId y) {
@@ -234,7 +234,7 @@ void put_in_place(Plan& plan, std::size_t launch, std::size_t operand) {
   own.in_place = operand;
   const BufferId from = plan.memory_of(own.results[0]);
   const BufferId to = plan.memory_of(*own.operands[operand]);
-  // What is a view of the result follows it.
+  // Views of the result move with it.
   for (Buffer& buffer : plan.buffers)
     if (buffer.memory == from) buffer.memory = to;
 }

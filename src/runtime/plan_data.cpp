@@ -14,7 +14,8 @@ namespace {
 
 using ir::ValueId;
 
-// Values of the type: floating ones in [-1, 1), booleans of both kinds; integers are 0, because they may be indices.
+// Values of the tensor's type: floating ones in [-1, 1), both booleans; integers are 0, because they may be
+// indices.
 std::vector<double> seeded_values(const ops::TensorSpec& tensor, std::uint64_t seed) {
   std::size_t n = 1;
   for (const std::int64_t d : tensor.dims) n *= static_cast<std::size_t>(d);
@@ -48,14 +49,14 @@ Result<std::optional<ir::Constant>> PlanData::written(const Buffer& buffer, std:
   return std::optional(std::move(constant));
 }
 
-// What a node makes that reads the sizes of its operand alone.
+// The result of a node that reads only the sizes of its operands.
 Result<ir::Constant> PlanData::of_sizes(const Buffer& buffer) const {
   eval::Bindings bindings;
   eval::Options options;
   for (const ValueId operand : arena_.node(buffer.value).operands) {
     const auto tensor = tensor_of(arena_, operand, sizes_);
     if (!tensor) return fail(ErrorCode::unsupported, "a size is not known");
-    // Which sizes the dimensions are computed from, the dimensions do not tell.
+    // The dimensions alone do not give the sizes that they are computed from.
     for (const ir::Poly& dimension : arena_.type(operand).shape) {
       for (const ir::SymbolId symbol : arena_.symbols().all_symbols(dimension)) {
         if (arena_.symbols().info(symbol).kind != ir::SymbolKind::dimension) continue;

@@ -1,4 +1,4 @@
-// What is in memory before a plan is run.
+// The data that is in memory before a plan runs.
 #pragma once
 
 #include <xflow/error.h>
@@ -15,14 +15,15 @@ namespace xflow::cost {
 
 class PlanData {
  public:
-  // Of plans of graphs in `arena` at `sizes`, which both must outlive this.
+  // For plans of graphs in `arena` at `sizes`. Both must outlive this object.
   PlanData(ir::Arena& arena, const ir::Symbols::Valuation& sizes) : arena_(arena), sizes_(sizes) {}
 
-  // What an expression of constants is; computed once. Errors: those of constants that cannot be read.
+  // The value of an expression of constants, cached. Errors: those of constants that cannot be read.
   Result<ir::Constant> constant(ir::ValueId value);
 
-  // What buffer number `number` is written with once: of kind sized what the sizes decide, of kind seeded any values: floating ones in
-  // [-1, 1), booleans of both kinds, integers of 0, because they may be indices. Nothing for other kinds.
+  // The initial contents of buffer number `number`. A buffer of kind sized gets the value that the sizes
+  // determine. A buffer of kind seeded gets arbitrary values: floating ones in [-1, 1), both booleans, and 0
+  // for integers, because they may be indices. nullopt for other kinds.
   Result<std::optional<ir::Constant>> written(const Buffer& buffer, std::size_t number) const;
 
  private:
@@ -33,7 +34,8 @@ class PlanData {
   std::map<ir::ValueId, ir::Constant> constants_;
 };
 
-// The elements of a tensor as the buffer of an input has them. Errors: invalid_argument, "an input is float32[4,8], float32[4] was given".
+// The elements of a tensor in the type of an input's buffer. Errors: invalid_argument, "an input is
+// float32[4,8], float32[4] was given".
 Result<ir::Constant> input_for(const Buffer& buffer, const eval::Tensor& tensor);
 
 }  // namespace xflow::cost

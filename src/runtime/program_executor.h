@@ -1,4 +1,5 @@
-// What executors of this process have in common: programs at each choice of sizes, which are set up again on request.
+// The common base of in-process executors: programs for each choice of sizes, which are set up again on
+// request.
 #pragma once
 
 #include <xflow/error.h>
@@ -15,12 +16,12 @@ namespace xflow::cost {
 template <typename Device, typename Program>
 class ProgramExecutor : public Executor {
  public:
-  // The device must outlive it.
+  // The device must outlive the executor.
   explicit ProgramExecutor(Device& device) : device_(device) {}
 
-  // Builds a graph at each choice of sizes, from 0 on, with its inputs written.
+  // Builds the programs of a graph with their inputs written, one for each choice of sizes, starting at 0.
   using Make = std::function<Result<std::vector<Program>>()>;
-  // Errors: those of `make`, which is called again for each renewal.
+  // Adds a program. Errors: those of `make`, which is called again for each renewal.
   Result<ProgramId> add(Make make) {
     XFLOW_TRY(std::vector<Program> at_sizes, make());
     programs_.push_back({std::move(make), std::move(at_sizes)});
@@ -35,11 +36,12 @@ class ProgramExecutor : public Executor {
   }
 
  protected:
-  // The program, set up again if it has to be.
+  // The program, set up again if needed.
   Result<Program*> ready(ProgramId id, std::size_t sizes) {
     Loaded& loaded = programs_.at(static_cast<std::size_t>(id));
     if (loaded.is_old) {
-      // What there was is freed afterwards, so that its memory is not that of the new one.
+      // The old programs are freed only after the new ones are built, so that the new ones get different
+      // memory.
       XFLOW_TRY(loaded.at_sizes, loaded.make());
       loaded.is_old = false;
     }

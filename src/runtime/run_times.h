@@ -1,4 +1,4 @@
-// What one run of a whole model takes.
+// The time of one run of a whole model.
 #pragma once
 
 #include <optional>
@@ -8,10 +8,10 @@
 namespace xflow::cost {
 
 struct RunTimes {
-  // By the clock of the device: the mean of several runs, their median where the clock is that on the wall.
+  // By the device's clock: the mean of several runs, or their median if it is a wall clock.
   Nanoseconds time{};
-  // Beside the clock on the wall, of all threads of the process, also while they wait in a loop: the median. Absent where that is not known
-  // or is not what a run costs, because another processor works.
+  // With a wall clock: the processor time of all threads of the process, including busy waiting; the median.
+  // Absent if it is unknown, or if another processor does the work, so that it is not the cost of a run.
   std::optional<Nanoseconds> processor;
 };
 
