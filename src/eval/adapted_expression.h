@@ -1,4 +1,4 @@
-// The semantics of a value, for chosen elements. Private to src/eval.
+// The semantics of a value restricted to chosen elements. Private to src/eval.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace xflow::eval {
 
-// The semantics of one value, for chosen elements of it and of its operands: indices of the result are read from lists of positions, and
-// indices of operands become those among their chosen positions.
+// The semantics of one value for chosen elements of it and of its operands. Indices of the result are read
+// from lists of positions. Indices of operands are mapped to indices among their chosen positions.
 class AdaptedExpression {
  public:
   AdaptedExpression(ir::Symbols& symbols, const ops::Expr& meaning, std::vector<ir::Poly> index, const Sample& sample,
@@ -26,11 +26,12 @@ class AdaptedExpression {
   const std::vector<Tensor>& tables() const { return tables_; }
 
  private:
-  // Entry `at` of a table, which becomes one more operand.
+  // Entry `at` of a table, which becomes an additional operand.
   ir::Poly table(const std::vector<std::int64_t>& entries, const ir::Poly& at);
   ir::Poly table_of(std::size_t operand, std::size_t dimension, const Positions& positions, const ir::Poly& at);
   std::vector<ir::Poly> read_at(std::size_t operand, std::span<const ir::Poly> indices);
-  // An index with the positions of the result in it, and with elements of integer operands where these hold them.
+  // Substitutes the chosen positions of the result into an index, and adapts the indices of integer elements
+  // in it.
   ir::Poly poly(const ir::Poly& p);
   ops::Expr rewrite(const ops::Expr& expr);
 

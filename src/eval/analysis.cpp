@@ -58,8 +58,6 @@ Nest nest_of(const Expr& expr) {
   return nest;
 }
 
-// What is known of expressions without a stage.
-
 std::optional<ir::DataType> Analysis::type(const Expr& expr) {
   if (const auto at = types_.find(expr.get()); at != types_.end()) return at->second;
   const std::optional<ir::DataType> result = compute_type(*expr);

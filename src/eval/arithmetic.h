@@ -1,6 +1,7 @@
 // Arithmetics: the number types that the interpreter runs over. Private to src/eval.
 //
-// An arithmetic A has a type A::Number and says which functions it has (`supports`, `ordered`); the interpreter asks before it starts.
+// An arithmetic A has a type A::Number and states which functions it has (`supports`, `kOrdered`). The
+// interpreter checks this before it starts.
 #pragma once
 
 #include <cmath>
@@ -18,7 +19,8 @@ namespace xflow::eval {
 
 using ops::Function;
 
-// What a double becomes as an integer: truncated; NaN and what does not fit give the smallest integer, as x86 does.
+// Converts a double to an integer by truncation. NaN and values out of range give the smallest integer, as on
+// x86.
 inline std::int64_t truncate(double value) {
   if (!(value > -9.3e18 && value < 9.3e18)) return std::numeric_limits<std::int64_t>::min();
   const double whole = std::trunc(value);
@@ -26,7 +28,7 @@ inline std::int64_t truncate(double value) {
   return static_cast<std::int64_t>(whole);
 }
 
-// Wraps an integer to the range of an integer type; uint64 keeps its bits, booleans are != 0.
+// Wraps an integer to the range of an integer type. uint64 keeps its bits; a boolean is value != 0.
 inline std::int64_t wrap(std::int64_t value, ir::DataType type) {
   switch (type) {
     case ir::DataType::int8:
@@ -48,13 +50,13 @@ inline std::int64_t wrap(std::int64_t value, ir::DataType type) {
   }
 }
 
-// A double as an integer or boolean, or as the bits of a narrow floating type.
+// Converts a double to an integer or boolean, or to the bits of a narrow floating type.
 inline std::int64_t narrowed(double value, ir::DataType type) {
   if (ir::is_narrow_floating(type)) return ir::double_to_narrow(type, value);
   return type == ir::DataType::boolean ? (value != 0 ? 1 : 0) : wrap(truncate(value), type);
 }
 
-// The nearest value of a floating type, widened.
+// Rounds to the nearest value of a floating type, widened to double.
 inline double round_to(double value, ir::DataType type) {
   switch (type) {
     case ir::DataType::float32:
@@ -68,13 +70,13 @@ inline double round_to(double value, ir::DataType type) {
   }
 }
 
-// IEEE 754 binary64 or binary32: every operation rounds to T. minimum and maximum hand on NaN.
+// IEEE 754 binary64 or binary32: every operation rounds to T. minimum and maximum propagate NaN.
 template <typename T>
 class FloatingArithmetic {
  public:
   using Number = T;
   static constexpr bool kOrdered = true;
-  static constexpr bool kCheap = true;  // copying and computing an element costs next to nothing
+  static constexpr bool kCheap = true;  // copying and computing an element is nearly free
 
   static bool supports(Function) { return true; }
   T from_integer(std::int64_t value) const { return static_cast<T>(value); }
@@ -86,7 +88,7 @@ class FloatingArithmetic {
   T lowest() const { return -std::numeric_limits<T>::infinity(); }
   T round(T value, ir::DataType type) const { return static_cast<T>(round_to(static_cast<double>(value), type)); }
   std::int64_t to_integer(T value) const { return truncate(static_cast<double>(value)); }
-  // To uint64, as its bits.
+  // Converts to uint64, returned as its bits.
   std::int64_t to_unsigned(T value) const {
     if (value >= T(0x1p63) && value < T(0x1p64)) return static_cast<std::int64_t>(static_cast<std::uint64_t>(value));
     return truncate(static_cast<double>(value));

@@ -19,7 +19,7 @@ std::string index_text(std::uint64_t element, const std::vector<std::int64_t>& d
   return fmt::format("[{}]", fmt::join(index, ","));
 }
 
-// An element that no error bound excuses.
+// The result for an element that no error bound permits.
 Comparison differs(const Tensor& reference, const Tensor& actual, std::uint64_t element) {
   Comparison result;
   result.worst = element;
@@ -36,7 +36,8 @@ Comparison unusable(std::string reason) {
   return result;
 }
 
-// An element is what A has in double or, where a number was rounded to an integer or compared, in float.
+// Each element must equal A's result in double or, for numbers that were compared or rounded to integers, in
+// float.
 template <typename T>
 Comparison compare_exactly(const Tensor& reference, const Tensor& actual, const std::vector<T>& a, const std::vector<T>& f,
                            const std::vector<T>& b) {
@@ -48,7 +49,7 @@ Comparison compare_exactly(const Tensor& reference, const Tensor& actual, const 
   return result;
 }
 
-// The largest difference of finite elements, and the largest magnitude of finite elements of `a`.
+// The largest difference between finite elements of `a` and `b`.
 double largest_error(const std::vector<double>& a, const std::vector<double>& b) {
   double error = 0;
   for (std::size_t k = 0; k < a.size(); ++k) {
@@ -78,7 +79,8 @@ Comparison compare_numbers(const Tensor& reference, const Tensor& own, const Ten
         result.worst = k;
       }
     } else if (x != y) {
-      // What overflows in A's own float arithmetic may overflow in B, with the same sign or as NaN where A's float result is NaN.
+      // An element that overflows in A's own float arithmetic may overflow in B, with the same sign, or as
+      // NaN if A's float result is NaN.
       const double z = (*f)[k];
       if (!(z == y || (std::isnan(z) && std::isnan(y) && !std::isnan(x)))) return differs(reference, actual, k);
     }

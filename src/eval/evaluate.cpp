@@ -25,7 +25,8 @@ bool computes_in_double(const Options& options, ir::DataType type, const std::ve
   return std::any_of(operands.begin(), operands.end(), [](const Tensor* operand) { return operand->data_type == ir::DataType::float64; });
 }
 
-// The elements of a tensor for an arithmetic: where they lie if it can read them there, otherwise converted into `owned`.
+// The elements of a tensor in a form that the arithmetic reads: in place if possible, otherwise converted
+// into `owned`.
 struct Loaded {
   Source source;
   std::shared_ptr<const void> owned;
@@ -74,7 +75,7 @@ Result<Loaded> load(const Tensor& tensor, const Options& options) {
   return cannot_read(tensor);
 }
 
-// Strings are moved as numbers; nothing is computed with them. The empty string is 0, which padding writes.
+// Strings are moved as numbers; no operator computes with them. The empty string is 0, which padding writes.
 class StringNumbers {
  public:
   std::vector<std::int64_t> of(const std::vector<std::string>& strings) {
@@ -96,7 +97,7 @@ class StringNumbers {
 
  private:
   std::unordered_map<std::string_view, std::int64_t> numbers_{{"", 0}};
-  std::vector<std::string_view> strings_{""};  // of the operands
+  std::vector<std::string_view> strings_{""};  // by number
 };
 
 Result<std::int64_t> checked_count(const std::vector<std::int64_t>& dims, std::uint64_t most) {
@@ -111,7 +112,7 @@ Result<std::int64_t> checked_count(const std::vector<std::int64_t>& dims, std::u
   return count;
 }
 
-// Error::limit where a result of `count` elements and copies of its operands do not fit into what may still be allocated.
+// Error::limit if a result of `count` elements and copies of its operands exceed Options::bytes_left.
 Result<void> check_room(std::int64_t count, const std::vector<const Tensor*>& operands, const Options& options) {
   constexpr std::uint64_t kSmall = std::uint64_t{1} << 20;
   constexpr std::uint64_t kElement = sizeof(double);
@@ -180,7 +181,8 @@ class Evaluation {
   }
 
  private:
-  // Nodes that the outputs need where bound values need nothing, operands before users; counts how often each value is used.
+  // The nodes that the outputs depend on, without those behind bound values, operands before users. Counts
+  // the uses of each value.
   std::vector<ir::NodeId> needed(const ir::Graph& graph) {
     std::vector<ir::NodeId> order;
     struct Visit {

@@ -1,5 +1,5 @@
-// Constant expressions. Chains of operations on single elements and of movements of data become one expression, which is evaluated in
-// tiles of the result, so that large weights are never held in double.
+// Folds constant expressions. Chains of pointwise operations and data movements become one expression, which
+// is evaluated in tiles of the result, so that large weights are never stored in double.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,10 +15,10 @@ namespace {
 using ops::Expr;
 using ops::ExprKind;
 
-constexpr std::int64_t kTile = std::int64_t{1} << 20;  // elements that are computed at once
-constexpr std::size_t kDeepest = 64;                   // operations in one expression, one after the other
+constexpr std::int64_t kTile = std::int64_t{1} << 20;  // elements computed at a time
+constexpr std::size_t kDeepest = 64;                   // nested operations in one expression, at most
 
-// True if an index of the expression is an element of an operand: such an operand has to be a tensor.
+// Whether an index of the expression is an element of an operand. Such an operand must be a tensor.
 bool asks_for_elements(const ir::Symbols& symbols, const Expr& expr) {
   std::vector<ir::Poly> polys = expr->indices;
   polys.push_back(expr->integer);
@@ -56,7 +56,8 @@ class Folder {
   }
 
  private:
-  // Expressions of values that are read in one place and computed element by element go into their user's expression.
+  // Whether the expression of a value is inlined into its user: it has one use and is pointwise or moves
+  // data.
   bool goes_inside(ir::ValueId value, std::size_t depth) const {
     const ir::Node& node = arena_.node(value);
     if (node.kind != ir::NodeKind::operation || depth >= kDeepest || uses_.use_count(value) != 1) return false;
@@ -70,7 +71,8 @@ class Folder {
     ir::Symbols::Substitution substitution;
     for (std::size_t k = 0; k < index.size(); ++k) substitution[*index[k].as_symbol()] = at[k];
     const std::vector<ir::ValueId> operands = arena_.node(value).operands;
-    // Elements name operands by number, so those operands keep their numbers: such an operation comes first and has leaves only.
+    // Element symbols refer to operands by number, so the operands must keep their numbers. Such an operation
+    // comes first and its operands are all leaves.
     const bool elements = asks_for_elements(arena_.symbols(), expression);
     if (elements && (depth > 0 || !leaves_.empty())) return leaf_read(value, at);
     if (elements) leaves_ = operands;

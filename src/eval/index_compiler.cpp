@@ -8,10 +8,10 @@ namespace xflow::eval {
 
 namespace {
 
-// Bounds larger than this are no bounds: sums and products of them stay within 64 bits by saturation.
+// Values beyond this count as unbounded. Saturation at it keeps sums and products within 64 bits.
 constexpr std::int64_t kFar = std::int64_t{1} << 62;
 
-__extension__ using Wide = __int128;  // no overflow of a product of two 64-bit numbers
+__extension__ using Wide = __int128;  // holds the product of two 64-bit numbers
 
 std::int64_t saturate(Wide value) {
   if (value > kFar) return kFar;
@@ -47,7 +47,7 @@ void add_terms(std::vector<IndexForm::Term>& terms, const std::vector<IndexForm:
   }
 }
 
-// The part of a form whose coefficients are multiples of `divisor`, and the rest.
+// Splits a form into the part whose coefficients are multiples of `divisor`, and the rest.
 std::pair<IndexForm, IndexForm> split_by(const IndexForm& form, std::int64_t divisor) {
   IndexForm multiple;
   IndexForm rest;
@@ -118,7 +118,7 @@ Result<IndexForm> IndexCompiler::floor_div(const IndexForm& a, const IndexForm& 
   if (b.is_constant()) {
     const std::int64_t divisor = b.constant;
     if (divisor < 1) return fail(ErrorCode::unsupported, fmt::format("cannot evaluate an index divided by {}", divisor));
-    // floor((d m + r) / d) = m + floor(r / d), and floor(r / d) is one number where the bounds of r say so.
+    // floor((d m + r) / d) = m + floor(r / d), and floor(r / d) is constant if the bounds of r say so.
     auto [multiple, rest] = split_by(a, divisor);
     IndexForm quotient;
     quotient.constant = multiple.constant / divisor;

@@ -1,4 +1,5 @@
-// Index polynomials as linear forms over loop variables and slots, with the bounds of each. Private to src/eval.
+// Compiles index polynomials to linear forms over loop variables and slots, with the bounds of each. Private
+// to src/eval.
 #pragma once
 
 #include <span>
@@ -9,7 +10,8 @@
 
 namespace xflow::eval {
 
-// Adds forms and slots to one stage. Known symbols become numbers, floor_div and max disappear where bounds decide them.
+// Adds forms and slots to one stage. Known symbols are replaced by numbers. floor_div and max are removed
+// where bounds decide them.
 class IndexCompiler {
  public:
   IndexCompiler(const ProgramInput& input, Stage& stage) : input_(input), stage_(stage) {}
@@ -17,9 +19,9 @@ class IndexCompiler {
   void bind(ir::SymbolId symbol, int variable) { variables_[symbol] = variable; }
 
   Result<IndexForm> form(const ir::Poly& poly);
-  // The row-major offset of `indices` in a tensor of these dims.
+  // The row-major offset of `indices` in a tensor of these dimensions.
   Result<IndexForm> offset(std::span<const ir::Poly> indices, std::span<const std::int64_t> dims);
-  int add(IndexForm form);  // its number in the stage; equal forms share one
+  int add(IndexForm form);  // the number of the form in the stage; equal forms share one
   Range range(const IndexForm& form) const;
   std::uint64_t depends(const IndexForm& form) const;
 

@@ -1,4 +1,4 @@
-// Runs a program over one arithmetic. Private to src/eval: included once for each arithmetic.
+// Runs a program over one arithmetic. Private to src/eval: included in one file for each arithmetic.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,11 +18,11 @@
 
 namespace xflow::eval {
 
-// Integer arithmetic of the type `type`; what has no value (x / 0) is 0.
+// Integer arithmetic of `type`. Undefined results (x / 0) are 0.
 std::int64_t integer_unary(Function function, std::int64_t a);
 std::int64_t integer_binary(Function function, std::int64_t a, std::int64_t b, ir::DataType type);
 
-// The numbers of a node on the lanes of the block: one for all, or one for each.
+// The values of a node on the lanes of a block: one value for all lanes (uniform), or one for each.
 template <typename T>
 struct View {
   const T* data = nullptr;
@@ -68,8 +68,8 @@ class Interpreter {
     return {};
   }
 
-  // Writes the tensor of the stage to `out`, output_count() numbers, of what the sources hold now. False for a read out of range. Allocates
-  // nothing where the numbers do not.
+  // Computes the stage from the current contents of the sources and writes its output_count() elements to
+  // `out`. False for a read out of range, or if stopped. Allocates nothing unless the numbers do.
   template <typename T>
   bool run(T* out) {
     out_of_range_ = false;
@@ -90,7 +90,8 @@ class Interpreter {
     return !out_of_range_;
   }
 
-  // Asked now and then; true ends a run, which then returns false.
+  // Sets a callback that is called at intervals during a run. If it returns true the run ends and returns
+  // false.
   void stop_when(const std::function<bool()>& stop) { stop_ = &stop; }
   bool is_stopped() const { return stopped_; }
 
@@ -98,7 +99,7 @@ class Interpreter {
   static constexpr std::int64_t kMaxLanes = A::kCheap ? 512 : 64;
   static constexpr std::int64_t kFewTerms = 4;
   using Kind = ValueNode::Kind;
-  using Mask = const std::uint8_t*;  // which lanes are evaluated; null: all
+  using Mask = const std::uint8_t*;  // 1 for each lane to evaluate; null: all lanes
 
   struct NodeState {
     std::vector<Number> numbers;
@@ -107,12 +108,12 @@ class Interpreter {
     std::uint64_t stamp = 0;
     bool uniform = false;
     const void* data = nullptr;
-    std::vector<std::int64_t> offsets[2];  // of a product of reads
+    std::vector<std::int64_t> offsets[2];  // for product_of_reads
     std::vector<Number> accumulators;
     std::vector<std::int64_t> active;
   };
 
-  // Writes an element of the stage's tensor.
+  // Converts a value to an element of the stage's tensor.
   template <typename T>
   void store(const T& value, T& element) const {
     if constexpr (std::is_same_v<T, std::int64_t>) {
@@ -140,7 +141,7 @@ class Interpreter {
     }
   }
 
-  // Each output is one sum or maximum over all lanes.
+  // Computes each output as a sum or maximum over all lanes.
   template <typename T>
   void reduce(T* out) {
     const bool is_sum = stage_.kind == Stage::Kind::sum;
@@ -175,7 +176,8 @@ class Interpreter {
     }
   }
 
-  // The node on the lanes of `mask`; other lanes hold anything. What has not changed since it was computed is not computed again.
+  // Evaluates a node on the lanes of `mask`; the values of other lanes are unspecified. A value is reused
+  // until something that it depends on changes.
   template <typename T>
   View<T> eval(int number, Mask mask) {
     const ValueNode& node = stage_.nodes[static_cast<std::size_t>(number)];
@@ -244,7 +246,7 @@ class Interpreter {
     return {out, view.is_uniform()};
   }
 
-  // Numbers of T as they lie in the source: then reads need no conversion.
+  // Whether the source stores numbers of type T, so that reads need no conversion.
   template <typename T>
   static bool is_native(const Source& source) {
     if (source.format == Format::number) return !std::is_same_v<T, std::int64_t>;
@@ -270,7 +272,7 @@ class Interpreter {
     if constexpr (!std::is_same_v<T, std::int64_t>) return arithmetic_.from_unsigned(value);
   }
 
-  // True if all offsets of the active lanes are within the source.
+  // Whether all offsets of the active lanes are within the source.
   bool in_range(const IndexView& view, const Source& source, Mask mask) {
     const bool fine = all_within(view, mask, loops_.lanes(), static_cast<std::int64_t>(source.count));
     if (!fine) out_of_range_ = true;
@@ -286,11 +288,11 @@ class Interpreter {
   template <typename T>
   View<T> loop(const ValueNode& node, NodeState& state, Mask mask);
 
-  // A sum of products of two reads over one variable, without a step of the interpreter for each term.
+  // Computes a sum of products of two reads over one variable, without an interpreter step for each term.
   template <typename T>
   View<T> dot(const ValueNode& node, NodeState& state, Mask mask, const ValueNode& a, const ValueNode& b);
 
-  // On every lane. False where its bounds do not tell.
+  // Whether the relation holds on every lane; false if the bounds do not decide it.
   static bool always_holds(ops::Relation relation, const IndexView& view) {
     switch (relation) {
       case ops::Relation::at_least_zero:
@@ -336,7 +338,7 @@ class Interpreter {
     const View<T> a = eval<T>(node.arguments[0], then);
     const View<T> b = eval<T>(node.arguments[1], otherwise);
     T* const out = buffer<T>(state);
-    if constexpr (A::kCheap) {  // whatever stands where nobody asks
+    if constexpr (A::kCheap) {  // lanes outside both masks are unspecified
       for (std::int64_t lane = 0; lane < lanes; ++lane) out[lane] = then[lane] != 0 ? a[lane] : b[lane];
       return {out, false};
     }
@@ -433,7 +435,8 @@ class Interpreter {
   const std::vector<Source>& sources_;
   LoopState loops_;
   std::vector<NodeState> states_;
-  // Whether to stop, now and then: so many steps were made.
+  // Counts steps and calls `stop_` every kStepsBetweenLooks steps. Stopping sets out_of_range_, which ends
+  // the run.
   void look(std::uint64_t steps = 1) {
     if (stop_ == nullptr) return;
     steps_ += steps;
@@ -443,7 +446,7 @@ class Interpreter {
     stopped_ = out_of_range_ = true;
   }
 
-  static constexpr std::uint64_t kStepsBetweenLooks = 1024;  // blocks and terms
+  static constexpr std::uint64_t kStepsBetweenLooks = 1024;  // a step is a block or a term
   const std::function<bool()>* stop_ = nullptr;
   std::uint64_t steps_ = 0;
   bool stopped_ = false;

@@ -1,4 +1,4 @@
-// How the interpreter applies functions and casts: a part of the class template of interpreter.h, which includes this file.
+// Functions and casts: a part of the class template of interpreter.h, which includes this file.
 #pragma once
 
 #include "src/eval/interpreter.h"

@@ -59,7 +59,8 @@ View<T> Interpreter<A>::dot(const ValueNode& node, NodeState& state, Mask mask, 
   look(static_cast<std::uint64_t>(terms));
   T* const out = buffer<T>(state);
   std::int64_t lanes = loops_.lanes();
-  // Of a few terms, lanes that are not asked for are computed like one that is; otherwise those that are asked for stand close together.
+  // With few terms, inactive lanes are computed as copies of an active one. Otherwise the active lanes are
+  // compacted.
   std::int64_t some = 0;
   const bool all = mask == nullptr || terms <= kFewTerms;
   if (!all) {
@@ -93,7 +94,7 @@ View<T> Interpreter<A>::dot(const ValueNode& node, NodeState& state, Mask mask, 
       factor.data += view.base;
       continue;
     }
-    // Lanes that are not asked for may be read where that is within the source.
+    // Inactive lanes may be read if their offsets are within the source.
     const auto anywhere = [&](const IndexView& x) { return all_within(x, nullptr, lanes, static_cast<std::int64_t>(source.count)); };
     const bool everything = mask == nullptr || (all && anywhere(view) && (terms == 1 || anywhere(last[k])));
     if (everything && view.values == nullptr && view.stride == 1) {

@@ -55,7 +55,8 @@ void contiguous_gathered(T* __restrict acc, std::int64_t lanes, std::int64_t ter
   }
 }
 
-// Few lanes have long dot products: one lane after the other, in blocks that stay in the cache.
+// With few lanes the dot products are long: computes one lane after the other, in blocks of terms that stay
+// in the cache.
 template <typename T>
 void gathered_gathered(T* __restrict acc, std::int64_t lanes, std::int64_t terms, Factor<T> a, Factor<T> b) {
   constexpr std::int64_t kBlock = 64;
@@ -92,7 +93,8 @@ void dispatch(T* acc, std::int64_t lanes, std::int64_t terms, Factor<T> a, Facto
   }
 }
 
-// Indices wrap around like the hardware's: one that does not fit 64 bits is that of a lane that nobody asked for (see evaluate.h).
+// Indices wrap around as in hardware. An index that does not fit 64 bits belongs to an inactive lane (see
+// evaluate.h).
 constexpr std::uint64_t bits(std::int64_t x) { return static_cast<std::uint64_t>(x); }
 constexpr std::int64_t wrapped(std::uint64_t x) { return static_cast<std::int64_t>(x); }
 
@@ -137,7 +139,7 @@ XFLOW_VECTORIZED MaskCounts complement(std::uint8_t* __restrict rest, const std:
   return counts;
 }
 
-// x | (count - 1 - x) is negative where x is outside of [0, count).
+// x | (count - 1 - x) is negative if x is outside of [0, count).
 XFLOW_VECTORIZED bool all_inside(const IndexView& view, std::int64_t lanes, std::int64_t count) {
   const std::int64_t base = view.base;
   const std::int64_t last = wrapped(bits(count) - 1 - bits(base));
@@ -162,7 +164,7 @@ XFLOW_VECTORIZED bool asked_inside(const IndexView& view, const std::uint8_t* ma
 void add_lanes(double* acc, const double* x, std::int64_t lanes) { add(acc, x, lanes); }
 void add_lanes(float* acc, const float* x, std::int64_t lanes) { add(acc, x, lanes); }
 
-// Without vectors of integers that multiply, a factor of 1 or -1 takes a fraction of the time.
+// Without vector multiplication of integers, special code for the factors 1 and -1 is several times faster.
 void scale_lanes(std::int64_t* out, const std::int64_t* x, std::int64_t coefficient, std::int64_t lanes) {
   if (coefficient == 1) return for_lanes(out, x, lanes, [](std::int64_t, std::int64_t y) { return y; });
   if (coefficient == -1) return for_lanes(out, x, lanes, [](std::int64_t, std::int64_t y) { return wrapped(0 - bits(y)); });

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Range kUnbounded{std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
 
-// sum += coefficient * term. False if that is beyond the integers.
+// sum += coefficient * term. False on overflow.
 bool add_scaled(Range& sum, std::int64_t coefficient, const Range& term) {
   std::int64_t low = 0;
   std::int64_t high = 0;
@@ -50,7 +50,8 @@ LoopState::LoopState(const Stage& stage, const std::vector<Source>& sources, std
 }
 
 std::int64_t LoopState::block_end(std::int64_t first) const {
-  // Whole rows of the innermost loops as long as they fit, then a piece of the next loop, never across its end.
+  // A block has whole rows of the innermost loops as long as they fit, then a part of the next loop, and
+  // never crosses its end.
   std::int64_t rows = 1;
   for (std::size_t k = stage_.lanes.size(); k-- > 0;) {
     const std::int64_t extent = stage_.extents[static_cast<std::size_t>(stage_.lanes[k])];
@@ -67,15 +68,15 @@ std::int64_t LoopState::block_end(std::int64_t first) const {
 void LoopState::set_block(std::int64_t first, std::int64_t count) {
   lanes_ = count;
   block_stamp_ = ++clock_;
-  // The value of a lane loop is a digit of the lane's number in the mixed radix of the loops: it stays for as many lanes as the loops
-  // inside have together.
+  // The value of a lane loop is a digit of the lane number in the mixed radix of the loops. It is constant
+  // for as many lanes as the product of the inner extents.
   std::int64_t inside = 1;
   for (std::size_t k = stage_.lanes.size(); k-- > 0;) {
     const auto variable = static_cast<std::size_t>(stage_.lanes[k]);
     const std::int64_t extent = stage_.extents[variable];
     std::int64_t* const values = lane_values_[variable].data();
     std::int64_t digit = first / inside % extent;
-    std::int64_t left = inside - first % inside;  // lanes until it changes
+    std::int64_t left = inside - first % inside;  // lanes until the digit changes
     const bool wraps = digit + (count > left ? (count - left - 1) / inside + 1 : 0) >= extent;
     for (std::int64_t lane = 0; lane < count;) {
       const std::int64_t end = std::min(count, lane + left);
@@ -110,7 +111,7 @@ void LoopState::refresh(const IndexForm& form, FormState& state) {
   }
   if (!bounded) state.bounds = kUnbounded;
   state.first = values[0];
-  // Indices wrap around (see kernels.cpp).
+  // Wraps around on overflow (see kernels.cpp).
   const auto bits = [](std::int64_t x) { return static_cast<std::uint64_t>(x); };
   state.stride = lanes_ > 1 ? static_cast<std::int64_t>(bits(values[1]) - bits(values[0])) : 0;
   state.linear = subtract_first(values, state.first, state.stride, lanes_);
@@ -123,7 +124,7 @@ IndexView LoopState::form(int number) {
   IndexView view;
   view.base = form.constant;
   for (const IndexForm::Term& term : form.variables) {
-    // The scalar of a lane variable stays 0.
+    // Lane variables have the scalar 0.
     view.base += term.coefficient * scalars_[static_cast<std::size_t>(term.id)];
   }
   view.bounds = {view.base, view.base};
@@ -140,7 +141,7 @@ IndexView LoopState::form(int number) {
 }
 
 std::int64_t LoopState::element(const Source& source, std::int64_t offset) const {
-  // Lanes that a condition excludes may ask for anything.
+  // Lanes that a condition excludes may have any offset.
   if (offset < 0 || static_cast<std::uint64_t>(offset) >= source.count) return 0;
   std::int64_t result = 0;
   with_elements(source, [&](const auto& load) { result = static_cast<std::int64_t>(load(offset)); });
@@ -170,7 +171,7 @@ LoopState::SlotState& LoopState::slot(int number) {
         value = element(sources_[static_cast<std::size_t>(slot.source)], x);
         break;
       case IndexSlot::Kind::floor_div:
-        if (y >= 1) {  // lanes that a condition excludes may divide by anything
+        if (y >= 1) {  // lanes that a condition excludes may have any divisor
           value = x / y;
           if (x % y < 0) --value;
         }

@@ -9,8 +9,8 @@
 
 namespace xflow::eval {
 
-// The value of an index form on each lane of a block: base + stride * lane, or base + values[lane] where `values` is set. All of them
-// are within the bounds, which need not be taken.
+// The value of an index form on each lane of a block: base + stride * lane, or base + values[lane] if
+// `values` is set. All values are within the bounds; the bounds may not be attained.
 struct IndexView {
   std::int64_t base = 0;
   std::int64_t stride = 0;
@@ -20,16 +20,17 @@ struct IndexView {
   std::int64_t at(std::int64_t lane) const { return base + (values != nullptr ? values[lane] : stride * lane); }
 };
 
-// The state of the loops of a stage: which block of lanes is worked on and where the scalar loops stand. Whatever is computed from some
-// variables is valid until one of them changes; time stamps tell.
+// The state of the loops of a stage: the current block of lanes and the values of the scalar loops. Time
+// stamps tell whether a value that was computed from some variables is still valid: none of the variables has
+// changed since.
 class LoopState {
  public:
   LoopState(const Stage& stage, const std::vector<Source>& sources, std::int64_t max_lanes);
 
-  // Stands at `count` consecutive lanes from number `first` on.
+  // Moves to the block of `count` consecutive lanes that starts at lane `first`.
   void set_block(std::int64_t first, std::int64_t count);
   std::int64_t lanes() const { return lanes_; }
-  // The next block should end here: at a border of rows where that makes reads contiguous.
+  // The preferred end of the block that starts at `first`: the end of a row if that makes reads contiguous.
   std::int64_t block_end(std::int64_t first) const;
 
   void set(int variable, std::int64_t value) {
@@ -37,7 +38,7 @@ class LoopState {
     stamps_[static_cast<std::size_t>(variable)] = ++clock_;
   }
   std::uint64_t now() const { return clock_; }
-  // True if nothing that is computed from `depends` has changed since `stamp`.
+  // True if none of the variables in `depends` has changed since `stamp`.
   bool valid(std::uint64_t stamp, std::uint64_t depends) const {
     if (stamp < block_stamp_) return false;
     for (std::uint64_t rest = depends & scalar_mask_; rest != 0; rest &= rest - 1) {
@@ -50,14 +51,14 @@ class LoopState {
 
  private:
   struct FormState {
-    std::vector<std::int64_t> values;  // of lane variables and slots, less `first`
+    std::vector<std::int64_t> values;  // contribution of lane variables and slots, minus `first`
     std::int64_t first = 0;
     std::int64_t stride = 0;
     Range bounds;  // of `values`
     bool linear = true;
     std::uint64_t stamp = 0;
     std::uint64_t slot_depends = 0;
-    bool varies = false;  // has lane variables or slots
+    bool varies = false;  // it has lane variables or slots
   };
   struct SlotState {
     std::vector<std::int64_t> values;
@@ -79,8 +80,8 @@ class LoopState {
   std::uint64_t block_stamp_ = 1;
   std::vector<std::int64_t> scalars_;
   std::vector<std::uint64_t> stamps_;
-  std::vector<std::vector<std::int64_t>> lane_values_;  // of each variable; empty for scalar ones
-  std::vector<Range> lane_bounds_;                      // of lane_values_, in this block
+  std::vector<std::vector<std::int64_t>> lane_values_;  // by variable; empty for scalar ones
+  std::vector<Range> lane_bounds_;                      // of lane_values_ in the current block
   std::vector<FormState> forms_;
   std::vector<SlotState> slots_;
 };

@@ -12,9 +12,9 @@ namespace xflow::eval {
 struct Loop::Compiled {
   Program program;
   ir::DataType type{};
-  std::unique_ptr<Runner<float>> in_float;  // one of the two; none for an empty result
+  std::unique_ptr<Runner<float>> in_float;  // one of the two is set; neither for an empty result
   std::unique_ptr<Runner<double>> in_double;
-  // The result before it is stored in its type: one of the three.
+  // The result before conversion to its type: one of the three.
   std::vector<float> floats;
   std::vector<double> doubles;
   std::vector<std::int64_t> integers;

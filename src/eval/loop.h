@@ -1,4 +1,4 @@
-// An operation compiled once and run many times on memory of the caller: the reference's loops, in float.
+// An operation that is compiled once and run many times on memory of the caller, by the interpreter in float.
 #pragma once
 
 #include <xflow/error.h>
@@ -16,20 +16,23 @@ namespace xflow::eval {
 
 class Loop {
  public:
-  // Output `output` of an operation all of whose sizes are numbers. Numbers are computed as with Number::float32: in float, in double where
-  // an operand or the result is. Error::unsupported for types without arithmetic.
+  // Compiles output `output` of an operation whose sizes are all numbers. Numbers are computed as with
+  // Number::float32: in float, or in double if an operand or the result is double. Error::unsupported for
+  // types without arithmetic.
   static Result<Loop> compile(ir::Arena& arena, ir::NodeId operation, int output);
   Loop(Loop&&) noexcept;
   Loop& operator=(Loop&&) noexcept;
   ~Loop();
 
-  // Operands (one for each of the operation, null where it has none) and the result row-major, in their types. False for a read out of
-  // range: then the result stays as it is. Allocates nothing. One thread at a time.
+  // Runs on operands (one for each of the operation, null for absent ones) and writes the result. Both are
+  // row-major in their own types. False for a read out of range, with the result unchanged. Allocates
+  // nothing. Not thread-safe.
   bool run(std::span<const std::byte* const> operands, std::byte* result);
-  // Asked now and then in a run: true ends it, which then returns false. It must outlive the loop.
+  // Sets a callback that is called at intervals during a run. If it returns true the run ends and returns
+  // false. It must outlive the loop.
   void stop_when(const std::function<bool()>& stop);
   bool was_stopped() const;
-  // Memory that it keeps for its steps.
+  // Bytes of the intermediate tensors and of the result before conversion to its type.
   std::size_t bytes() const;
 
  private:

@@ -16,13 +16,14 @@ namespace {
 Unexpected cut(std::string_view what) { return fail(ErrorCode::unreadable, fmt::format("the {} is cut or damaged", what)); }
 
 template <typename T>
-T load(std::string_view bytes, std::size_t offset) {  // in range is the caller's duty
+T load(std::string_view bytes, std::size_t offset) {  // the caller checks the range
   T value;
   std::memcpy(&value, bytes.data() + offset, sizeof(T));
   return value;
 }
 
-// The text between the quotes or brackets after 'key': in a NumPy header, which is a Python dictionary of literals.
+// The text between the quotes or brackets after 'key' in a NumPy header, which is a Python dictionary of
+// literals.
 std::optional<std::string_view> header_value(std::string_view header, std::string_view key, char begin, char end) {
   const std::size_t at = header.find(fmt::format("'{}'", key));
   if (at == std::string_view::npos) return std::nullopt;
@@ -60,7 +61,7 @@ ir::DataType data_type_of(std::string_view descr) {
   return at != types.end() ? at->second : ir::DataType::undefined;
 }
 
-// Column-major elements in row-major order.
+// Reorders column-major elements to row-major order.
 std::vector<std::byte> to_row_major(std::string_view bytes, const std::vector<std::int64_t>& dims, std::size_t size) {
   std::vector<std::byte> result(bytes.size());
   std::vector<std::int64_t> index(dims.size());
@@ -77,7 +78,7 @@ std::vector<std::byte> to_row_major(std::string_view bytes, const std::vector<st
 }
 
 Result<std::string> inflate_raw(std::string_view compressed, std::uint64_t size) {
-  // deflate reaches a factor of 1032 at most: a larger size is a lie.
+  // deflate compresses by a factor of 1032 at most, so a larger size is invalid.
   if (size > 1032 * static_cast<std::uint64_t>(compressed.size()) + 64 || size >= (std::uint64_t{1} << 32)) return cut("archive");
   std::string result(static_cast<std::size_t>(size), '\0');
   z_stream stream{};
@@ -95,13 +96,13 @@ Result<std::string> inflate_raw(std::string_view compressed, std::uint64_t size)
 
 struct Entry {
   std::string name;
-  std::uint64_t offset = 0;  // of the local header
+  std::uint64_t offset = 0;  // offset of the local header
   std::uint64_t compressed = 0;
   std::uint64_t size = 0;
   std::uint16_t method = 0;
 };
 
-// Sizes and offset of an entry that do not fit 32 bits stand in the extra field 1.
+// Reads the sizes and offset that do not fit 32 bits from the extra field with id 1.
 void read_zip64(std::string_view extra, Entry& entry) {
   while (extra.size() >= 4) {
     const auto id = load<std::uint16_t>(extra, 0);
@@ -152,7 +153,7 @@ Result<std::vector<Entry>> read_directory(std::string_view bytes) {
     entry.name = bytes.substr(at + 46, name);
     read_zip64(bytes.substr(at + 46 + name, extra), entry);
     at += 46 + name + extra + comment;
-    // Entries that share their bytes would inflate the same ones again and again.
+    // Entries that overlap would inflate the same bytes several times.
     if (entry.compressed > bytes.size() - content) return cut("archive");
     content += entry.compressed;
     const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
@@ -197,7 +198,7 @@ Result<Tensor> parse_npy(std::string_view bytes) {
       if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
     return fail(ErrorCode::unsupported, fmt::format("cannot read a NumPy array of type '{}'", found));
   }
-  // Sizes beside a 0 count as well: strides are products of them.
+  // Dimensions next to a 0 are counted too, because strides are products of them.
   std::uint64_t count = 1;
   for (const std::int64_t dim : *dims)
     if (dim != 0 && __builtin_mul_overflow(count, static_cast<std::uint64_t>(dim), &count)) return cut("NumPy array");

@@ -12,15 +12,15 @@ using ops::ExprKind;
 
 namespace {
 
-constexpr std::int64_t kMostPositions = std::int64_t{1} << 24;  // of a dimension of which single positions are asked for
-constexpr std::uint64_t kMostIndices = std::uint64_t{1} << 12;  // values of one index that are enumerated
+constexpr std::int64_t kMostPositions = std::int64_t{1} << 24;  // larger dimensions are requested as a whole
+constexpr std::uint64_t kMostIndices = std::uint64_t{1} << 12;  // enumerated values of one index, at most
 
 }  // namespace
 
 Demand::Demand(std::int64_t size) : size_(size), all_(size > kMostPositions) {}
 
 void Demand::add(std::int64_t position) {
-  if (all_ || position < 0 || position >= size_) return;  // a condition excludes what is out of range
+  if (all_ || position < 0 || position >= size_) return;  // a condition excludes positions out of range
   if (asked_.empty()) asked_.resize(static_cast<std::size_t>(size_), false);
   asked_[static_cast<std::size_t>(position)] = true;
 }

@@ -1,4 +1,4 @@
-// The positions of operands that chosen elements of a result read. Private to src/eval.
+// The positions of operands that are read for chosen elements of a result. Private to src/eval.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,15 @@
 
 namespace xflow::eval {
 
-// The positions of a dimension that are asked for.
+// The requested positions of a dimension.
 class Demand {
  public:
   explicit Demand(std::int64_t size);
   void add_all() { all_ = true; }
   bool all() const { return all_; }
   void add(std::int64_t position);
-  // Where much of a dimension is asked for it is computed as a whole, which needs no table.
+  // The positions to compute. If more than half of the dimension is requested, all of it is computed, which
+  // needs no table.
   Positions positions() const;
 
  private:
@@ -29,7 +30,7 @@ class Demand {
 };
 using Demands = std::vector<Demand>;  // by dimension
 
-// What an expression asks of operands for chosen elements of its result.
+// Collects the positions of operands that an expression reads for chosen elements of its result.
 class OperandReads {
  public:
   OperandReads(const ir::Symbols& symbols, const ir::Symbols::Valuation& sizes, std::vector<Demands*> operands)
@@ -38,13 +39,13 @@ class OperandReads {
   void visit(const ops::Expr& expr);
 
  private:
-  // Operands whose elements are indices are needed as a whole.
+  // Requests all elements of operands whose elements are used as indices.
   void elements(const ir::Poly& poly);
   void ask(const ir::Poly& index, Demand& demand);
 
   const ir::Symbols& symbols_;
   const ir::Symbols::Valuation& sizes_;
-  std::vector<Demands*> operands_;  // null: not asked
+  std::vector<Demands*> operands_;  // null: not collected
   std::map<ir::SymbolId, Positions> domains_;
   std::map<const ops::ExprNode*, bool> seen_;
 };

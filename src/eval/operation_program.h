@@ -13,14 +13,14 @@ namespace xflow::eval {
 
 struct OperationProgram {
   ir::DataType type{};          // of the result
-  std::int64_t elements = 0;    // without any the program has no stages
-  bool in_double = false;       // an operand or the result is
-  std::vector<Source> sources;  // the operands, without data; those that are absent have no elements
+  std::int64_t elements = 0;    // if 0, the program has no stages
+  bool in_double = false;       // whether an operand or the result is double
+  std::vector<Source> sources;  // the operands without data; absent operands have no elements
   Program program;
 };
 
-// Of output `output` of an operation all of whose sizes are numbers; `divides_sums` as in ProgramInput. Error::unsupported for types
-// without arithmetic.
+// The program of output `output` of an operation whose sizes are all numbers. `divides_sums` as in
+// ProgramInput. Error::unsupported for types without arithmetic.
 Result<OperationProgram> program_of(ir::Arena& arena, ir::NodeId operation, int output, bool divides_sums = false);
 
 }  // namespace xflow::eval

@@ -1,4 +1,4 @@
-// Arithmetic modulo a prime: where the generator's fingerprints live.
+// Arithmetic modulo a prime, for the fingerprints of the generator.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace xflow::eval {
 
-// The field of integers modulo a prime p, 2 < p < 2^31. Numbers are residues; kUndefinedResidue stands for what has no value (1/0) and is
-// handed on by every operation. There is no order and no exp, sqrt, ... here.
+// The field of integers modulo a prime p, 2 < p < 2^31. Numbers are residues. kUndefinedResidue represents
+// undefined values (1/0) and is propagated by every operation. There is no order, and no exp or sqrt.
 class PrimeField {
  public:
   using Number = std::uint32_t;

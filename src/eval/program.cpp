@@ -31,7 +31,9 @@ std::int64_t Stage::lane_count() const {
 
 namespace {
 
-constexpr std::int64_t kFewOutputs = 32;  // fewer lanes than this are not worth a block: sums over kManyTerms run over their terms
+// With fewer outputs than kFewOutputs, a sum of at least kManyTerms terms runs over blocks of terms: blocks
+// of outputs would be too short.
+constexpr std::int64_t kFewOutputs = 32;
 constexpr std::int64_t kManyTerms = 64;
 
 struct Loop {
@@ -40,7 +42,7 @@ struct Loop {
   int variable;
 };
 
-// A condition around an expression, and on which side of it the expression is.
+// A condition around an expression, and the side of it that contains the expression.
 struct Branch {
   const Condition* condition;
   bool then;
@@ -50,7 +52,7 @@ class Compiler {
  public:
   explicit Compiler(const ProgramInput& input) : input_(input), analysis_(input) { program_.operands = input.operands.size(); }
 
-  // Adds the stage that computes `expr` over `outputs`; the number of its tensor as a source.
+  // Adds a stage that computes `expr` over `outputs`. Returns the source number of its tensor.
   Result<int> build(const Expr& expr, const std::vector<std::pair<ir::SymbolId, std::int64_t>>& outputs, ir::DataType type);
 
   const ProgramInput& input() const { return input_; }
@@ -63,7 +65,7 @@ class Compiler {
   Program program_;
 };
 
-// Lowers one expression into one stage.
+// Lowers one expression to one stage.
 class StageBuilder {
  public:
   explicit StageBuilder(Compiler& compiler) : compiler_(compiler), index_(compiler.input(), stage_) { memo_.emplace_back(); }
@@ -99,7 +101,7 @@ class StageBuilder {
     return std::move(stage_);
   }
 
-  // Makes the variable of a loop and puts it in scope.
+  // Adds the variable of a loop and puts it in scope.
   Result<int> open(ir::SymbolId symbol, std::int64_t extent) {
     if (stage_.extents.size() == 64) return fail(ErrorCode::unsupported, "cannot evaluate an expression of more than 64 loops");
     const auto variable = static_cast<int>(stage_.extents.size());
@@ -141,7 +143,7 @@ class StageBuilder {
     return node;
   }
 
-  // The node of an expression as a number of the class (real or integer) of `wanted`.
+  // Lowers an expression to a node of the class (real or integer) of `wanted`.
   Result<int> lower(const Expr& expr, ir::DataType wanted) {
     const ir::DataType type = compiler_.analysis().type(expr).value_or(wanted);
     const auto key = std::pair(expr.get(), type);
@@ -241,11 +243,11 @@ class StageBuilder {
       XFLOW_TRY(const int argument, lower(expr.arguments[k], condition ? ir::DataType::boolean : operand));
       node.arguments.push_back(argument);
     }
-    if (!node.real) node.data_type = operand;  // comparisons follow the type of what they compare
+    if (!node.real) node.data_type = operand;  // comparisons have the type of their operands
     return add(std::move(node));
   }
 
-  // The atoms that bounds do not decide; nothing if one of them never holds.
+  // The atoms that bounds do not decide; nullopt if one of them never holds.
   Result<std::optional<std::vector<std::pair<int, Relation>>>> lower_condition(const Condition& condition) {
     std::vector<std::pair<int, Relation>> atoms;
     for (const ops::Atom& atom : condition) {
@@ -281,7 +283,8 @@ class StageBuilder {
     return result;
   }
 
-  // Runs `body` on one side of a condition. Nodes there are evaluated for some lanes only, so they are not shared with nodes outside.
+  // Runs `body` on one side of a condition. Nodes created there are evaluated for some lanes only, so they
+  // are not shared with nodes outside.
   template <typename Body>
   auto within(const Condition& condition, bool then, std::uint64_t condition_depends, const Body& body) {
     const std::uint64_t outer = path_depends_;
@@ -313,8 +316,8 @@ class StageBuilder {
     return add(std::move(node));
   }
 
-  // The loops of a sum or maximum in an order of our choice: those that its condition mentions outside (so that the condition is asked
-  // once for all the others), and the longest innermost.
+  // Orders the loops of a sum or maximum: loops that occur in its condition are outermost, so that the
+  // condition is evaluated once for all the others, and the longest loop is innermost.
   Result<int> lower_nest(const Expr& expr, ir::DataType type) {
     XFLOW_TRY(const std::optional<int> hoisted, hoist(expr, type));
     if (hoisted) return *hoisted;
@@ -371,7 +374,7 @@ class StageBuilder {
     node.arguments = {body};
     node.product_of_reads = is_sum && node.real && is_product_of_reads(stage_.nodes[static_cast<std::size_t>(body)], loop.variable);
     const int number = add(std::move(node));
-    // The loop itself gives its variable its values.
+    // The loop sets its own variable, so the sum does not depend on it.
     stage_.nodes[static_cast<std::size_t>(number)].depends &= ~(std::uint64_t{1} << loop.variable) | path_depends_;
     return number;
   }
@@ -388,8 +391,9 @@ class StageBuilder {
     });
   }
 
-  // A sum or maximum that fewer loops determine than are open becomes a stage of its own, and so does one with many terms for few
-  // outputs (its lanes are its terms). The conditions around it go with it, since they keep its reads in range.
+  // Makes a separate stage of a sum or maximum that the open loops would compute at least twice, or that has
+  // many terms for few outputs (its lanes are the terms). The enclosing conditions are moved with it, since
+  // they keep its reads in range.
   Result<std::optional<int>> hoist(const Expr& expr, ir::DataType type) {
     Analysis& analysis = compiler_.analysis();
     SymbolSet needed = analysis.free(expr);
@@ -437,7 +441,7 @@ class StageBuilder {
   std::vector<Branch> path_;
   std::uint64_t path_depends_ = 0;
   std::vector<std::map<std::pair<const ops::ExprNode*, ir::DataType>, int>> memo_;
-  std::vector<Expr> keep_;  // addresses are keys
+  std::vector<Expr> keep_;  // keeps the expressions alive whose addresses are keys
 };
 
 Result<int> Compiler::build(const Expr& expr, const std::vector<std::pair<ir::SymbolId, std::int64_t>>& outputs, ir::DataType type) {

@@ -1,8 +1,10 @@
-// From index notation to loops: an expression with all sizes known, as stages of strided loops. Private to src/eval and its tests.
+// Compiles an expression of index notation with known sizes to stages of strided loops. Private to src/eval
+// and its tests.
 //
-// A stage computes one tensor. Its innermost loops run over *lanes*: blocks of consecutive elements of the tensor (a map stage) or of
-// consecutive terms of the outermost sum or maximum (a reduce stage), so that a step of the interpreter works on hundreds of numbers.
-// All other loops are scalar. A sum that does not depend on every loop around it (the sum of a softmax) becomes a stage of its own.
+// A stage computes one tensor. Its innermost loops run over *lanes*: blocks of consecutive elements of the
+// tensor (a map stage) or of consecutive terms of the outermost sum or maximum (a reduce stage), so that an
+// interpreter step processes hundreds of numbers. All other loops are scalar. A sum that does not depend on
+// every loop around it (the sum of a softmax) becomes a separate stage.
 #pragma once
 
 #include <xflow/error.h>
@@ -22,7 +24,8 @@
 
 namespace xflow::eval {
 
-// constant + sum of coefficient * variable + sum of coefficient * slot. Variables are loops, slots are what is not affine in them.
+// constant + sum of coefficient * variable + sum of coefficient * slot. Variables are loops; slots are
+// subexpressions that are not affine in the loops.
 struct IndexForm {
   struct Term {
     int id;
@@ -36,7 +39,7 @@ struct IndexForm {
   friend bool operator==(const IndexForm&, const IndexForm&) = default;
 };
 
-// Bounds of an index, inclusive.
+// Inclusive bounds of an index.
 struct Range {
   std::int64_t low = 0;
   std::int64_t high = 0;
@@ -50,10 +53,10 @@ struct IndexSlot {
     element,    // integer element of `source` at offset arguments[0]
   };
   Kind kind{};
-  std::vector<int> arguments;  // forms
+  std::vector<int> arguments;  // numbers of forms
   int source = -1;
   Range range;
-  std::uint64_t depends = 0;  // variables, one bit each
+  std::uint64_t depends = 0;  // bit set of variables
 };
 
 struct ValueNode {
@@ -68,20 +71,20 @@ struct ValueNode {
     cast,     // arguments[0] to `data_type`
   };
   Kind kind{};
-  bool real = false;                                 // its value is a number of the arithmetic; otherwise an int64
-  ir::DataType data_type = ir::DataType::undefined;  // of integers: what the value wraps to
+  bool real = false;                                 // the value is a number of the arithmetic; otherwise an int64
+  ir::DataType data_type = ir::DataType::undefined;  // of integers: the type to which the value wraps
   ir::Real literal;
   int form = -1;
   int source = -1;
-  std::vector<int> arguments;  // nodes
+  std::vector<int> arguments;  // numbers of nodes
   int variable = -1;
-  std::vector<std::pair<int, ops::Relation>> condition;  // forms
+  std::vector<std::pair<int, ops::Relation>> condition;  // numbers of forms
   ops::Function function{};
-  std::uint64_t depends = 0;      // variables, also of the conditions around it
+  std::uint64_t depends = 0;      // bit set of variables, including those of enclosing conditions
   bool product_of_reads = false;  // a sum of read * read whose offsets are affine in its variable
 };
 
-// One tensor: dims are the extents of `outputs`.
+// A tensor whose dimensions are the extents of `outputs`.
 struct Stage {
   enum class Kind : std::uint8_t { map, sum, maximum };
   Kind kind = Kind::map;
@@ -89,7 +92,8 @@ struct Stage {
   ir::DataType data_type = ir::DataType::undefined;  // as in ValueNode
   std::vector<std::int64_t> extents;                 // of all variables
   std::vector<int> outputs;                          // variables, outermost first
-  std::vector<int> lanes;  // the variables that lanes run over, outermost first: `outputs` of a map, the terms of a sum or maximum
+  // The variables of the lanes, outermost first: `outputs` of a map, the terms of a sum or maximum.
+  std::vector<int> lanes;
   std::vector<IndexForm> forms;
   std::vector<IndexSlot> slots;
   std::vector<ValueNode> nodes;  // arguments before users
@@ -99,7 +103,8 @@ struct Stage {
   std::int64_t lane_count() const;
 };
 
-// Sources 0 .. operands - 1 are operands; operands + k is the tensor of stage k. The last stage is the result.
+// Sources 0 .. operands - 1 are the operands; source operands + k is the tensor of stage k. The last stage is
+// the result.
 struct Program {
   std::size_t operands = 0;
   std::vector<Stage> stages;
@@ -113,16 +118,18 @@ struct OperandShape {
 struct ProgramInput {
   const ir::Symbols* symbols = nullptr;
   ops::Expr expression;
-  std::vector<ir::Poly> index;     // output indices: a symbol each
+  std::vector<ir::Poly> index;     // output indices, one symbol for each dimension
   std::vector<std::int64_t> dims;  // of the output
   ir::DataType data_type{};        // of the output
   std::vector<OperandShape> operands;
   ir::Symbols::Valuation symbol_values;                                        // of dimensions and parameters
   std::function<std::optional<ir::Rational>(const std::string&)> real_values;  // of real variables; may be empty
-  bool divides_sums = false;  // every stage that is a sum or maximum is one of that kind, not only where that is quicker here
+  // Make every stage that is a sum or maximum of several terms a reduce stage, not only where that is faster
+  // in the interpreter.
+  bool divides_sums = false;
 };
 
-// Errors: unsupported where a size is not known or depends on an index.
+// Errors: unsupported if a size is unknown or depends on an index.
 Result<Program> compile(const ProgramInput& input);
 
 }  // namespace xflow::eval

@@ -1,5 +1,5 @@
-// A whole program over one arithmetic: its stages in order, with the room that their results need. Private to src/eval: included
-// once for each arithmetic.
+// Runs a program over one arithmetic: its stages in order, with memory for their results. Private to
+// src/eval: included in one file for each arithmetic.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,8 @@
 
 namespace xflow::eval {
 
-// All stages of a program, which must outlive it. The last one writes `numbers` or `integers`, whichever its type needs.
+// Runs all stages of a program, which must outlive the runner. The last stage writes `numbers` or `integers`,
+// depending on its type.
 template <typename A>
 class ProgramRunner final : public Runner<typename A::Number> {
  public:
@@ -92,7 +93,7 @@ class ProgramRunner final : public Runner<typename A::Number> {
   std::vector<Interpreter<A>> interpreters_;
 };
 
-// Error::unsupported for functions that the arithmetic lacks.
+// A runner for the program. Error::unsupported for functions that the arithmetic lacks.
 template <typename A>
 Result<std::unique_ptr<Runner<typename A::Number>>> make_runner(const A& arithmetic, const Program& program, std::vector<Source> sources) {
   auto runner = std::make_unique<ProgramRunner<A>>(arithmetic, program, std::move(sources));
@@ -100,7 +101,7 @@ Result<std::unique_ptr<Runner<typename A::Number>>> make_runner(const A& arithme
   return std::unique_ptr<Runner<typename A::Number>>(std::move(runner));
 }
 
-// Errors: unsupported as above; internal for a read out of range.
+// Runs a program once. Errors: unsupported as above; limit if stopped; internal for a read out of range.
 template <typename A>
 Result<void> run_program(const A& arithmetic, const Program& program, std::vector<Source> sources, typename A::Number* numbers,
                          std::int64_t* integers, const std::function<bool()>& stop = {}) {

@@ -19,7 +19,7 @@ Integer floor_of(const Exact::Value& value) {
   return quotient;
 }
 
-// The square root of a rational that is the square of one.
+// The square root of a rational, if it is rational.
 std::optional<Exact::Value> exact_root(const Exact::Value& value) {
   if (value < 0) return std::nullopt;
   const Integer n = sqrt(Integer(numerator(value)));
@@ -35,7 +35,7 @@ std::uint64_t mix(std::uint64_t x) {  // splitmix64
   return x ^ (x >> 31);
 }
 
-// A small rational in (0, 4) that depends on the function and its arguments alone.
+// A pseudo-random rational in (0, 4) that depends only on the function and its arguments.
 Exact::Value drawn(Function function, std::initializer_list<const Exact*> arguments) {
   std::uint64_t hash = mix(static_cast<std::uint64_t>(function));
   for (const Exact* argument : arguments) {

@@ -1,4 +1,5 @@
-// Exact rationals with two infinities and an undefined value. Private to src/eval: the only header that includes the number library.
+// Exact rationals with two infinities and an undefined value. Private to src/eval: the only header that
+// includes the number library.
 #pragma once
 
 #include <boost/multiprecision/cpp_int.hpp>
@@ -10,8 +11,8 @@
 
 namespace xflow::eval {
 
-// A rational, an infinity (bounds of clip, padding of maxima), or undefined (0/0, 1/0, infinity - infinity), which every operation hands
-// on.
+// A rational, an infinity (bounds of clip, padding of maxima), or undefined (0/0, 1/0, infinity - infinity).
+// Every operation propagates undefined.
 class Exact {
  public:
   enum class Kind : std::uint8_t { finite, positive_infinity, negative_infinity, undefined };
@@ -27,7 +28,7 @@ class Exact {
   bool is_finite() const { return kind_ == Kind::finite; }
   bool is_undefined() const { return kind_ == Kind::undefined; }
   const Value& value() const { return value_; }
-  int sign() const;  // of a defined number: -1, 0, 1
+  int sign() const;  // of a defined number: -1, 0 or 1
   double to_double() const;
   std::string to_string() const;
   // False if either is undefined.
@@ -43,12 +44,13 @@ class RationalElements {
   std::vector<Exact> values;
 };
 
-// The exact value of a double; NaN is undefined.
+// The exact value of a double; NaN becomes undefined.
 Exact exact(double value);
 
-// Exact rationals. Functions whose value is no rational number are not supported, unless `uninterpreted`: then each of them is some fixed
-// function from rationals to rationals, its value drawn from a hash of its name and argument (positive for exp, and sqrt, exp(0) = 1 and
-// so on kept), so that what holds for every function holds for it.
+// Exact rational arithmetic. Functions with irrational values are not supported unless `uninterpreted`. In
+// that case each of them is a fixed function from rationals to rationals whose values come from a hash of its
+// name and argument. exp and sqrt are positive, and exp(0) = 1 and similar identities hold. So what holds for
+// every function holds for it.
 class RationalArithmetic {
  public:
   using Number = Exact;

@@ -8,9 +8,9 @@
 namespace xflow::eval {
 namespace {
 
-constexpr std::int64_t kMostChosen = std::int64_t{1} << 20;  // positions of a dimension that are not all of them
+constexpr std::int64_t kMostChosen = std::int64_t{1} << 20;  // chosen positions of a dimension, unless all are chosen
 
-// A number that depends on its arguments alone and looks random (splitmix64).
+// A hash of the arguments (splitmix64).
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   std::uint64_t z = a * 0x9E3779B97F4A7C15ULL + b + 0x9E3779B97F4A7C15ULL;
   z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9ULL;

@@ -26,7 +26,7 @@ ir::Symbols::Valuation valuation_of(const Options& options) {
   };
 }
 
-// For every node of every stage, how often it is evaluated.
+// The total number of evaluations of the nodes of all stages.
 std::uint64_t work_of(const Program& program) {
   std::uint64_t sum = 0;
   for (const Stage& stage : program.stages) {
@@ -146,7 +146,7 @@ Result<SampledTensor> SampledEvaluation::part_of(const SampledTensor& tensor, co
 }
 
 Result<SampledEvaluation::Plan> SampledEvaluation::plan(ir::ValueId value, const Sample& sample, const Lookup& given) {
-  // Values between the result and what is given, operands before users.
+  // The values between the result and the given values, operands before users.
   std::vector<ir::ValueId> order;
   std::unordered_map<ir::ValueId, Demands> demands;
   std::vector<std::pair<ir::ValueId, std::size_t>> stack{{value, 0}};

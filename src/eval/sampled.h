@@ -1,5 +1,5 @@
-// Evaluation of some elements of a graph's values, for values that have too many to compute all of them. Which elements are computed
-// depends on sizes alone.
+// Evaluation of chosen elements of a graph's values, for values that are too large to compute as a whole. The
+// choice of elements depends on sizes only.
 #pragma once
 
 #include <xflow/error.h>
@@ -15,21 +15,23 @@
 
 namespace xflow::eval {
 
-// Values of a graph one after the other. `options` as for evaluate; its `symbols` give all sizes.
+// Evaluates values of a graph one at a time. `options` as for evaluate; its `symbols` must give all sizes.
 class SampledEvaluation {
  public:
-  // A value that is known; null for one that is not.
+  // Returns a known value; null for an unknown one.
   using Lookup = std::function<const SampledTensor*(ir::ValueId)>;
 
   SampledEvaluation(ir::Arena& arena, const Options& options) : arena_(arena), options_(options) {}
 
   Result<std::vector<std::int64_t>> dims_of(ir::ValueId value) const;
-  // How many evaluations of an element these elements of a value take, with all terms of its sums. Errors: those of evaluate.
+  // The number of evaluations of expression nodes for these elements of a value, including all terms of sums.
+  // Errors: those of evaluate.
   Result<std::uint64_t> work(ir::ValueId value, const Sample& sample);
-  // The elements of a value: from a tensor that is given, or from its operands, which are given or constants. Errors: those of evaluate.
+  // The elements of a value, taken from `given` or computed from its operands, which must be given or
+  // constants. Errors: those of evaluate.
   Result<SampledTensor> compute(ir::ValueId value, const Sample& sample, const Lookup& given);
 
-  // What these elements of a value need of everything between it and what is given.
+  // The elements of intermediate values that are needed to compute elements of a value from given ones.
   struct Plan {
     struct Step {
       ir::ValueId value;
@@ -37,10 +39,11 @@ class SampledEvaluation {
     };
     std::vector<Step> steps;     // operands before users
     std::uint64_t work = 0;      // of all steps
-    std::uint64_t elements = 0;  // likewise
+    std::uint64_t elements = 0;  // of all steps
   };
   Result<Plan> plan(ir::ValueId value, const Sample& sample, const Lookup& given);
-  // The elements of the plan's last step, each as it would be if all values between were computed as a whole.
+  // The elements of the plan's last step. Each equals the element that a computation of all intermediate
+  // values as a whole gives.
   Result<SampledTensor> run(const Plan& plan, const Lookup& given);
 
  private:

@@ -1,4 +1,4 @@
-// Counts that may be larger than any number. Private to src/eval.
+// Counts that saturate instead of overflowing. Private to src/eval.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Where a program's reads find their elements. Private to src/eval.
+// The data that a program reads. Private to src/eval.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace xflow::eval {
 
-// How elements lie in memory: numbers of the arithmetic, int64, or one of ONNX's types as in a file (unaligned, little-endian).
+// The storage format of elements: numbers of the arithmetic, int64, or an ONNX type as in a file (unaligned,
+// little-endian).
 enum class Format : std::uint8_t { number, float64, float32, float16, bfloat16, int64, uint64, int32, uint32, int16, uint16, int8, uint8 };
 
 struct Source {
@@ -20,10 +21,11 @@ struct Source {
   std::uint64_t count = 0;
 };
 
-// How the elements of a constant of this type lie; nothing for types without arithmetic.
+// The storage format of a constant of this type; nullopt for types without arithmetic.
 std::optional<Format> format_of(ir::DataType type);
 
-// Calls use(load) where load(k) is element k as a double, int64 or uint64, whichever holds it exactly. Not for Format::number.
+// Calls use(load), where load(k) returns element k as the double, int64 or uint64 that holds it exactly. Does
+// nothing for Format::number.
 template <typename Use>
 void with_elements(const Source& source, const Use& use) {
   const auto* bytes = static_cast<const unsigned char*>(source.data);

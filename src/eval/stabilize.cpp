@@ -89,7 +89,7 @@ class Stabilizer {
     return expr;
   }
 
-  // max(k, b) over loops of its own.
+  // max(k, b) over new loop variables.
   Expr maximum(const SumOfExp& sum) {
     ir::Symbols::Substitution renamed;
     std::vector<ir::SymbolId> binders;

@@ -1,4 +1,4 @@
-// Tensors with values: what evaluation reads and makes.
+// Tensors with values, the inputs and outputs of evaluation.
 #pragma once
 
 #include <xflow/error.h>
@@ -18,11 +18,11 @@
 
 namespace xflow::eval {
 
-// Elements that are exact rationals, or infinite, or undefined (a result without an exact value, such as 1/0). The library of numbers
-// stays inside src/eval/rational.h.
+// Elements that are exact rationals, infinite, or undefined (a result without an exact value, such as 1/0).
+// Only src/eval/rational.h includes the number library.
 class RationalElements;
 
-// Elements of a prime field: residues in [0, prime), or kUndefinedResidue where there is no value (1/0).
+// Elements of a prime field: residues in [0, prime), or kUndefinedResidue for undefined values (1/0).
 struct ResidueElements {
   std::uint32_t prime = 0;
   std::vector<std::uint32_t> residues;
@@ -30,10 +30,15 @@ struct ResidueElements {
 };
 inline constexpr std::uint32_t kUndefinedResidue = 0xFFFFFFFF;
 
-// A dense tensor, row-major. `data_type` is its type in the graph; `elements` is how the numbers are kept:
-// double or float for floating types (narrower types widened, so that a reference keeps more digits than the type has), int64 for integers
-// and booleans (uint64 as its 64 bits) and for the bits of floating types of 8 bits and fewer, rationals or residues for floating types in
-// exact evaluation, strings, or a constant as it lies in its file.
+// A dense row-major tensor. `data_type` is its type in the graph. `elements` depends on the type and the
+// evaluation:
+// - floating types: double or float. Narrower types are widened, so that a reference keeps more digits than
+//   the type has.
+// - floating types in exact evaluation: rationals or residues.
+// - integers and booleans: int64 (uint64 as its 64 bits).
+// - floating types of at most 8 bits: their bits as int64.
+// - strings.
+// - a constant in its stored form.
 struct Tensor {
   using Elements = std::variant<std::vector<double>, std::vector<float>, std::vector<std::int64_t>, std::shared_ptr<const RationalElements>,
                                 ResidueElements, std::vector<std::string>, ir::Constant>;
@@ -44,7 +49,7 @@ struct Tensor {
 
   std::uint64_t count() const;  // product of dims
 
-  // No copy: the bytes of the constant are read where they lie.
+  // Does not copy: the bytes of the constant are read in place.
   static Tensor of(ir::Constant constant);
   static Tensor of_doubles(ir::DataType type, std::vector<std::int64_t> dims, std::vector<double> values);
   static Tensor of_integers(ir::DataType type, std::vector<std::int64_t> dims, std::vector<std::int64_t> values);
@@ -55,18 +60,20 @@ struct Tensor {
 // "float32[2,3]"
 std::string type_text(const Tensor& tensor);
 
-// All elements as doubles (rationals: the nearest ones; undefined: NaN) or as integers (of integer and boolean tensors, and the bits of
-// floating types of 8 bits and fewer).
-// Error::unsupported for strings, residues, and types without arithmetic.
+// All elements as doubles (rationals are rounded to nearest, undefined becomes NaN), or as integers (of
+// integer and boolean tensors, and the bits of floating types of at most 8 bits). Error::unsupported for
+// strings, residues, and types without arithmetic.
 Result<std::vector<double>> doubles(const Tensor& tensor);
 Result<std::vector<std::int64_t>> integers(const Tensor& tensor);
 
-// Those of a constant of a narrow type (src/ir/narrow.h).
+// The elements of a constant of a narrow type (src/ir/narrow.h).
 Result<std::vector<std::int64_t>> narrow_elements(const ir::Constant& constant);
 
-// The tensor in its own data type, each element rounded once to the nearest value. Errors as `doubles`; unsupported for strings.
+// The tensor in its own data type, with each element rounded once to nearest. Errors as `doubles`;
+// unsupported for strings.
 Result<ir::Constant> to_constant(const Tensor& tensor);
-// The same values rounded to the data type and held widened again: what a runtime that computes in the reference's precision would return.
+// The values rounded to the data type and widened again: the result of a runtime that computes in the
+// reference's precision.
 Result<Tensor> rounded(const Tensor& tensor);
 
 // Exact comparison: same data type, dims and values. NaN equals NaN, 0.0 equals -0.0; an undefined element equals nothing.
