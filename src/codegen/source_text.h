@@ -27,9 +27,10 @@ struct SourceStage {
   std::string type;           // C type of an element: "float", "unsigned short" (half precision), "long long"
   std::size_t bytes = 0;      // of an element
   std::int64_t elements = 0;  // number of elements, each computed independently
-  std::int64_t terms = 0;     // number of terms of the sum or maximum that an element is; 0: an element is neither
+  std::int64_t terms = 0;     // terms of the sum or maximum that an element is; 0: it is neither
 };
 
+// The functions of one operation and what they read.
 struct SourceText {
   // For each stage k the text contains
   //     struct xflow_places_k { const TYPE* x0; ... };     the operands and the earlier stages (t0, t1, ...)

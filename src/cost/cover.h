@@ -22,10 +22,11 @@
 
 namespace xflow::cost {
 
+// The predicted cost of a graph.
 struct Cost {
   Nanoseconds time{};          // predicted time of one run: the sum over the kernels that can be measured
   std::size_t kernels = 0;     // launches
-  std::size_t unmeasured = 0;  // launches that this device cannot run, opaque nodes included; `time` does not contain them
+  std::size_t unmeasured = 0;  // launches that this device cannot run (not in `time`); includes opaque nodes
   friend bool operator==(const Cost&, const Cost&) = default;
 };
 
@@ -54,14 +55,15 @@ struct CoveredLaunch {
   Acceptance supported = {};  // or the reason why nothing can be launched; then there is no spec
 };
 
+// Counts and times of the measurements of a cost model. Provisional costs: see is_provisional.
 struct CostStatistics {
   std::size_t measured = 0;           // kernels timed by this model for the first time
   std::size_t known = 0;              // kernels found in the database
-  std::size_t with_interference = 0;  // measured or known kernels that were provisional (see is_provisional) when first requested
+  std::size_t with_interference = 0;  // measured or known kernels that were provisional at first
   std::size_t again = 0;              // kernels with interference that were timed again
   std::size_t provisional = 0;        // kernels with interference that are still provisional
   std::size_t refused = 0;            // measured or known kernels that the device cannot run
-  std::size_t failed = 0;             // refused kernels that failed only because time or memory ran out or the device was lost
+  std::size_t failed = 0;             // refused kernels for lack of time or memory or a lost device
   std::string failure;                // message of the first such failure
   std::size_t samples = 0;            // timing samples, and how many of them were outliers (see KernelCost)
   std::size_t outliers = 0;

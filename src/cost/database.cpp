@@ -268,7 +268,7 @@ struct Database::State {
     if (!switch_to_wal() || !execute("PRAGMA synchronous = NORMAL")) return give_up("write");
     if (found < kSchemaVersion) {
       if (!migrate()) return give_up("write");
-    } else if (!execute("BEGIN IMMEDIATE") || !execute("ROLLBACK")) {  // detects a read-only file before kernels are measured
+    } else if (!execute("BEGIN IMMEDIATE") || !execute("ROLLBACK")) {  // the file is read-only
       return give_up("write");
     }
     read();

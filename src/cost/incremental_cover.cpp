@@ -300,7 +300,7 @@ void IncrementalCover::make_regions() {
     const NodeId id = touched_[k];
     dissolve(id);
     if (!graph_.contains(id) || read(id).record == nullptr || read(id).inside) continue;
-    if (tree_at_[index_of(id)] == update_) continue;  // already in a visited tree: long chains are walked once
+    if (tree_at_[index_of(id)] == update_) continue;  // in a visited tree: long chains are walked once
     NodeId root = id;
     while (const auto link = next(root)) root = link->node;
     roots.push_back(root);

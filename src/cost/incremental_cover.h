@@ -31,6 +31,7 @@
 
 namespace xflow::cost {
 
+// Implements IncrementalCost by a kernel cover.
 class IncrementalCover final : public IncrementalCost {
  public:
   // The graph and the regions must outlive it.
@@ -169,7 +170,7 @@ class IncrementalCover final : public IncrementalCost {
     std::size_t saved;
     Sums sums;
     std::vector<ir::ValueId> outputs;
-    std::optional<std::map<std::string, std::size_t>> refusals;  // the refusals at the mark, if they changed since
+    std::optional<std::map<std::string, std::size_t>> refusals;  // at the mark, if changed since
   };
   std::vector<Saved> saved_;
   std::vector<std::uint64_t> saved_at_;  // by node: the moment of the last copy

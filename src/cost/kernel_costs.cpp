@@ -148,7 +148,7 @@ DatabaseEntry KernelCosts::measure(const DatabaseKey& key, const ops::KernelSpec
     entry.cost.samples = entry.cost.outliers = 0;
   } else {
     entry.ran = refused(cost.error().message);
-    // A timeout or a lost device says nothing about the kernel.
+    // Lack of time or memory and a lost device say nothing about the kernel.
     if (lasting != nullptr) *lasting = cost.error().code != ErrorCode::limit && cost.error().code != ErrorCode::io;
   }
   statistics_.measured_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

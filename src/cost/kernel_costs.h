@@ -13,11 +13,12 @@
 
 namespace xflow::cost {
 
-// The same kernel with runs of additions (or multiplications) in a canonical order. It computes the same, so
-// one measurement serves all orders in a graph; libraries accept some orders only. `order`, if given,
-// receives for each operand of the result (those of post-operations last) its number in `spec`.
+// The same kernel with runs of additions (or multiplications) in one canonical order, which libraries prefer.
+// It computes the same, so one measurement serves all orders in a graph. `order`, if given, receives for each
+// operand of the result (those of post-operations last) its number in `spec`.
 ops::KernelSpec in_measured_order(ops::KernelSpec spec, std::vector<std::size_t>* order = nullptr);
 
+// Looks up and measures the costs of kernels on one device.
 class KernelCosts {
  public:
   KernelCosts(Device& device, Database& database);

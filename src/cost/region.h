@@ -45,6 +45,7 @@ struct NodeShape {
   bool commutative = false;
 };
 
+// The kernel of a node, and the composite that ends at it.
 struct NodeRecord {
   const NodeShape* shape = nullptr;
   std::vector<ir::ValueId> operands;   // the operands of the spec
@@ -59,6 +60,7 @@ struct Element {
   std::uint32_t position = kFirst;
   friend bool operator==(const Element&, const Element&) = default;
 };
+// Kernels that each read the result of the previous one.
 using Chain = std::vector<Element>;
 
 // A chain fused into one kernel.
@@ -72,6 +74,7 @@ struct FusedChain {
   std::array<const DatabaseEntry*, 6> prices{};  // by layout; null until known
 };
 
+// Builds, caches and prices fused kernels on one device at one choice of sizes.
 class Regions {
  public:
   // The arenas of all nodes that are passed in must share their symbols.

@@ -16,6 +16,7 @@ namespace xflow::eval {
 
 using SymbolSet = std::set<ir::SymbolId>;
 
+// Constructors of expressions.
 ops::Expr literal(const ir::Real& value);
 ops::Expr select(const ops::Condition& condition, ops::Expr then, ops::Expr otherwise);
 bool is_literal(const ops::Expr& expr, const ir::Real& value);
@@ -31,6 +32,7 @@ struct Nest {
   const ops::Condition* condition = nullptr;
   ops::Expr term;
 };
+// The loop nest of a sum or maximum.
 Nest nest_of(const ops::Expr& expr);
 
 // Types and free symbols of expressions, cached.

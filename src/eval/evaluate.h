@@ -29,11 +29,12 @@ enum class Number : std::uint8_t {
   prime,     // modulo Options::prime; +, -, *, /, = only
 };
 
+// Options of an evaluation.
 struct Options {
   Number number = Number::float64;
   std::uint32_t prime = 2147483647;  // below 2^31
-  // Over rationals: exp, log, ... are fixed functions with pseudo-random values. What holds for every function
-  // holds for them.
+  // Over rationals: exp, log, ... are fixed functions with pseudo-random values. What holds for every
+  // function holds for them.
   bool uninterpreted = false;
   // Values of dimensions and parameters in addition to those that the shapes of inputs determine.
   std::unordered_map<ir::SymbolId, std::int64_t> symbols;

@@ -14,6 +14,7 @@
 
 namespace xflow::eval {
 
+// A compiled operation.
 class Loop {
  public:
   // Compiles output `output` of an operation whose sizes are all numbers. Numbers are computed as with

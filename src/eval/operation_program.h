@@ -11,6 +11,7 @@
 
 namespace xflow::eval {
 
+// A program with the properties of its result and operands.
 struct OperationProgram {
   ir::DataType type{};          // of the result
   std::int64_t elements = 0;    // if 0, the program has no stages

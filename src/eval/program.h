@@ -45,6 +45,7 @@ struct Range {
   std::int64_t high = 0;
 };
 
+// A subexpression of an index that is not affine in the loops.
 struct IndexSlot {
   enum class Kind : std::uint8_t {
     product,    // arguments[0] * arguments[1]
@@ -59,6 +60,7 @@ struct IndexSlot {
   std::uint64_t depends = 0;  // bit set of variables
 };
 
+// A node of the expression that a stage computes for each element.
 struct ValueNode {
   enum class Kind : std::uint8_t {
     literal,
@@ -71,7 +73,7 @@ struct ValueNode {
     cast,     // arguments[0] to `data_type`
   };
   Kind kind{};
-  bool real = false;                                 // the value is a number of the arithmetic; otherwise an int64
+  bool real = false;                                 // a number of the arithmetic; otherwise an int64
   ir::DataType data_type = ir::DataType::undefined;  // of integers: the type to which the value wraps
   ir::Real literal;
   int form = -1;
@@ -115,6 +117,7 @@ struct OperandShape {
   std::vector<std::int64_t> dims;
 };
 
+// An expression with the sizes and values that it is compiled for.
 struct ProgramInput {
   const ir::Symbols* symbols = nullptr;
   ops::Expr expression;

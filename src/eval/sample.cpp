@@ -8,7 +8,7 @@
 namespace xflow::eval {
 namespace {
 
-constexpr std::int64_t kMostChosen = std::int64_t{1} << 20;  // chosen positions of a dimension, unless all are chosen
+constexpr std::int64_t kMostChosen = std::int64_t{1} << 20;  // of a dimension, unless all are chosen
 
 // A hash of the arguments (splitmix64).
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {

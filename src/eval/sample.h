@@ -36,6 +36,7 @@ Sample sample_of(const std::vector<std::int64_t>& dims, std::uint64_t most);
 // than one position.
 bool halve(Sample& sample);
 
+// The chosen elements of a tensor.
 struct SampledTensor {
   Tensor tensor;  // the chosen elements; its dims are the numbers of chosen positions
   Sample sample;

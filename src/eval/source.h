@@ -15,6 +15,7 @@ namespace xflow::eval {
 // little-endian).
 enum class Format : std::uint8_t { number, float64, float32, float16, bfloat16, int64, uint64, int32, uint32, int16, uint16, int8, uint8 };
 
+// An operand or a tensor of an earlier stage.
 struct Source {
   const void* data = nullptr;
   Format format = Format::number;

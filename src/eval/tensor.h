@@ -76,7 +76,8 @@ Result<ir::Constant> to_constant(const Tensor& tensor);
 // reference's precision.
 Result<Tensor> rounded(const Tensor& tensor);
 
-// Exact comparison: same data type, dims and values. NaN equals NaN, 0.0 equals -0.0; an undefined element equals nothing.
+// Exact comparison: same data type, dims and values. NaN equals NaN and 0.0 equals -0.0. An undefined element
+// differs from every element.
 bool equal(const Tensor& a, const Tensor& b);
 
 // One element as text: "0.5", "-7/3", "true", "inf", "undefined".

@@ -1,5 +1,5 @@
-// Devices: the interface of what can time a kernel. A device is a plugin over plain data: it takes a
-// KernelSpec and returns a time.
+// The interface of devices, which time kernels. A device is a plugin over plain data: it takes a KernelSpec
+// and returns a time.
 #pragma once
 
 #include <xflow/error.h>
@@ -68,8 +68,8 @@ struct DeviceInfo {
   std::string library;  // the timed libraries and their versions: "oneDNN 2.6.3, loops 1"
   int threads = 1;
   std::string clock;  // the clock that is read: "thread CPU time"
-  // The calibration kernel by which interference is measured. It takes equal time on machines and builds with
-  // equal text. Empty: none.
+  // The calibration kernel: a fixed computation by which interference is measured. It takes equal time on
+  // machines and builds with equal text. Empty: none.
   std::string control = {};
 };
 
@@ -98,10 +98,11 @@ class Device {
   // kernel carry their graph (see Composite).
   virtual bool reads_function_graphs() const { return false; }
 
-  // Times `spec` with its operands (those that have layouts) in `layout`. Errors, with the message 'cannot
-  // run ... here: ...':
-  // - Error::unsupported if the device has no kernel for `spec`. The refusal is remembered.
-  // - Error::limit if time or memory runs out, and Error::io if the device is lost. Another run may succeed.
+  // Times `spec` with its operands (those that have layouts) in `layout`. Errors:
+  // - unsupported, 'cannot run ... here: ...', if the device has no kernel for `spec`. The refusal is
+  //   remembered.
+  // - limit, in the same words, if time or memory runs out. Another run may succeed.
+  // - io if the device is lost. Another run may succeed.
   // A reorder converts its operand from the layout in integer `from` to the layout in `to` (see
   // reorder_spec).
   virtual Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) = 0;

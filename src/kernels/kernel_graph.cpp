@@ -16,7 +16,7 @@ namespace {
 
 using ir::ValueId;
 
-// Builds kernels from operators of the IR.
+// Converts kernels to operators of the IR.
 class GraphMaker {
  public:
   explicit GraphMaker(ir::Arena& arena) : arena_(arena) {}

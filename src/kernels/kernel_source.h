@@ -2,8 +2,8 @@
 // and CUDA compilers accept.
 //
 // A kernel is the graph that it computes (kernel_graph.h). Each operation becomes functions of one element
-// (eval/source_text.h). The function whose elements a pointwise operation changes calls the function of that
-// operation, so a chain reads and writes memory once.
+// (codegen/source_text.h). The function whose elements a pointwise operation changes calls the function of
+// that operation, so a chain reads and writes memory once.
 #pragma once
 
 #include <xflow/error.h>
@@ -34,8 +34,9 @@ struct SourceLaunch {
   std::vector<SourceArgument> arguments;  // in the order of the function's parameters; results and scratch may be written
 };
 
+// The functions of one kernel and how to launch them.
 struct SourceProgram {
-  // Belongs after source_prelude(). For CUDA each function is
+  // Belongs after kernel_source_prelude(). For CUDA each function is
   //     extern "C" __global__ void FUNCTION(const void* a0, ...);
   // Elsewhere a function does the work of one block and loops over its threads:
   //     extern "C" void FUNCTION(long long xflow_block, const void* a0, ...);
@@ -44,14 +45,15 @@ struct SourceProgram {
   std::vector<SourceLaunch> launches;  // run in order; empty if the results have no elements
 };
 
-// The text that precedes the kernels of a file, once. It includes the prelude of eval/source_text.h.
+// The text that precedes the kernels of a file, once. It includes the prelude of codegen/source_text.h.
 std::string kernel_source_prelude();
 
-// What computes an element that is a sum or maximum of many terms.
+// The threads that compute an element which is a sum or maximum of many terms.
 enum class SourceWay : std::uint8_t {
-  block,   // a block, from 64 terms on
-  thread,  // a thread: faster where neighbouring threads read neighbouring elements but the terms of a sum are not contiguous
-  row,     // one launch with a block for each row: for softmax and normalisations along the last dimensions
+  block,  // a block, from 64 terms on
+  // A thread. Neighbouring threads then read contiguous elements where the terms of a sum are not contiguous.
+  thread,
+  row,  // one launch with a block for each row: for softmax and normalisations along the last dimensions
 };
 
 // The source text of `spec`. All operands and results are plain, except those of a reorder. The names of all

@@ -20,13 +20,14 @@ struct Composite {
   ir::ValueId entry;
   ir::NodeId exit{};
   std::vector<ir::NodeId> inner;        // nodes without the exit
-  std::vector<std::size_t> inner_uses;  // number of operand slots inside the composite that read each inner node
-  std::size_t entry_uses = 0;           // number of operand slots inside the composite that read the entry
-  // Constant operands besides the entry: scale, shift. For attention: key (before its transposition), value, mask.
+  std::vector<std::size_t> inner_uses;  // operand slots inside the composite that read each inner node
+  std::size_t entry_uses = 0;           // operand slots inside the composite that read the entry
+  // Constant operands besides the entry: scale, shift. For attention: key (before its transposition), value,
+  // mask.
   std::vector<ir::ValueId> parameters;
   std::vector<std::int64_t> axes;  // of a normalisation
   double epsilon = 0;              // of a normalisation: added to the variance
-  std::vector<std::int64_t> perm;  // of attention: transposes the key from [..., rows, depth] to [..., depth, rows]
+  std::vector<std::int64_t> perm;  // of attention: transposes the key to [..., depth, rows]
   double scale = 1;                // of attention: factor of the first product
 };
 

@@ -7,15 +7,16 @@
 
 namespace xflow::cost {
 
+// A small kernel and its share of the work of the large one.
 struct Piece {
   ops::KernelSpec spec;
   double operations = 0;  // of the whole kernel: multiply-adds, or elements that a pooling reads
   double share = 1;       // the fraction of the operations that the small kernel has
 };
 
-// A product, convolution or pooling with the dimensions that determine its work cut to at most about a
-// thousand, and without post-operations and padding. The outermost dimension of the work (rows of a product,
-// batch of a convolution or pooling) is cut to a multiple of `threads`. nullopt for other kernels: they pass
+// A product, convolution or pooling without post-operations and padding whose dimensions that determine its
+// work are cut to at most 128 to 1024. The outermost of these dimensions is cut to 256 times `threads` for a
+// product (rows) and to `threads` for a convolution or pooling (batch). nullopt for other kernels: they pass
 // over their tensors a few times, so their bytes bound their time.
 std::optional<Piece> piece_of(const ops::KernelSpec& spec, int threads = 1);
 

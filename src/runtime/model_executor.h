@@ -23,6 +23,7 @@ struct ModelSource {
   std::string path;  // absolute; used if it is not empty
 };
 
+// Runs ONNX models.
 class ModelExecutor : public Executor {
  public:
   // Adds a model. It is loaded on its first run.

@@ -67,6 +67,7 @@ struct PlannedLaunch {
   Nanoseconds predicted{};
 };
 
+// The launches of a graph and their buffers.
 struct Plan {
   struct Output {
     ir::ValueId value;

@@ -13,6 +13,7 @@
 
 namespace xflow::cost {
 
+// Computes constants and the initial contents of the buffers of plans.
 class PlanData {
  public:
   // For plans of graphs in `arena` at `sizes`. Both must outlive this object.

@@ -13,6 +13,7 @@
 
 namespace xflow::cost {
 
+// Implements setting up and renewing programs for an executor of `Program` on `Device`.
 template <typename Device, typename Program>
 class ProgramExecutor : public Executor {
  public:

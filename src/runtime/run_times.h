@@ -7,6 +7,7 @@
 
 namespace xflow::cost {
 
+// The time of one run by the clocks that are available.
 struct RunTimes {
   // By the device's clock: the mean of several runs, or their median if it is a wall clock.
   Nanoseconds time{};
