@@ -50,8 +50,8 @@ struct KernelCost {
   // How much slower than its best this machine was while the kernel was timed: 0.2 means 20% slower. The time
   // is not corrected for it.
   double interference = 0;
-  // The number of samples, where the device samples, and how many of them are outliers: interrupted, or 1.5
-  // times the median and more. The database does not store these counts.
+  // The number of samples, where the device samples, and how many of them are outliers: interrupted, or
+  // above 1.5 times the median. The database does not store these counts.
   int samples = 0;
   int outliers = 0;
   friend bool operator==(const KernelCost&, const KernelCost&) = default;
