@@ -8,7 +8,7 @@ namespace xflow {
 
 struct [[nodiscard]] Acceptance {
   bool accepted = true;
-  std::string reason = {};  // why it is refused, a clause for people; empty where it is accepted
+  std::string reason = {};  // for people, a clause; empty if accepted
 
   explicit operator bool() const { return accepted; }
   friend bool operator==(const Acceptance&, const Acceptance&) = default;

@@ -1,4 +1,4 @@
-// Bytes to and from a runner.
+// Byte stream to and from a runner.
 #pragma once
 
 #include <xflow/error.h>
@@ -15,8 +15,8 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // All bytes, in at most `seconds`. Errors: io if the other side has ended, limit if it takes longer. After an error the channel is of no
-  // use any more.
+  // Transfers all bytes within `seconds`. Errors: io if the other side has ended, limit if the transfer takes
+  // longer. The channel must not be used after an error.
   virtual Result<void> write(std::string_view bytes, double seconds) = 0;
   virtual Result<void> read(std::span<char> bytes, double seconds) = 0;
 };

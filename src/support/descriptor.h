@@ -1,4 +1,4 @@
-// A file descriptor that closes itself.
+// A file descriptor that is closed by its destructor.
 #pragma once
 
 #include <unistd.h>
@@ -24,9 +24,9 @@ class Descriptor {
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
 
-  int number() const { return number_; }  // negative where nothing is open
+  int number() const { return number_; }  // negative if nothing is open
   explicit operator bool() const { return number_ >= 0; }
-  // Closes now. Returns the error number of close, 0 if it succeeded or nothing was open.
+  // Closes now. Returns the errno of close, or 0 if it succeeded or nothing was open.
   int close() {
     const int number = std::exchange(number_, -1);
     return number < 0 || ::close(number) == 0 ? 0 : errno;

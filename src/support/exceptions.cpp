@@ -14,7 +14,7 @@ Error error_of_exception() {
     throw;
   } catch (const std::bad_alloc&) {
     return {ErrorCode::limit, "out of memory", {}};
-  } catch (const std::length_error&) {  // of a container that was asked for more than there are addresses
+  } catch (const std::length_error&) {  // a container exceeded max_size()
     return {ErrorCode::limit, "out of memory", {}};
   } catch (const std::filesystem::filesystem_error& e) {
     return {ErrorCode::io, "cannot be used: " + e.code().message(), e.path1().string()};

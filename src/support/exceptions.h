@@ -1,14 +1,15 @@
-// Exceptions of the standard library as errors: none crosses the public interface, and nobody reads their texts.
+// Converts exceptions of the standard library to errors. No exception crosses the public interface, and users
+// do not see the texts of exceptions, except in bug reports.
 #pragma once
 
 #include <xflow/error.h>
 
 namespace xflow::api {
 
-// What the exception that is being handled means. Call it in a catch block.
+// Converts the exception that is being handled to an error. Call it in a catch block.
 Error error_of_exception();
 
-// The result of `body`, or the error of the exception that it threw.
+// Returns the result of `body`, or the error for the exception that it threw.
 template <typename T, typename Body>
 Result<T> guarded(const Body& body) {
   try {

@@ -32,7 +32,7 @@ Result<void> write_in_place(const OutputPlace& place, std::span<const std::strin
   return {};
 }
 
-constexpr std::size_t kBlock = std::size_t{1} << 23;  // bytes of a mapped file that are in memory at a time
+constexpr std::size_t kBlock = std::size_t{1} << 23;  // bytes between two releases of a mapped file's pages
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void FileBytes::release(std::string_view part) const {
   const auto begin = reinterpret_cast<std::uintptr_t>(part.data());
   if (begin < first || begin + part.size() > first + bytes_.size()) return;
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  const std::size_t offset = (begin - first) / page * page;  // a mapping begins with a page
+  const std::size_t offset = (begin - first) / page * page;  // madvise needs a page boundary
   ::madvise(static_cast<char*>(mapping_) + offset, begin - first + part.size() - offset, MADV_DONTNEED);
 }
 
@@ -92,7 +92,7 @@ Result<std::shared_ptr<const FileBytes>> FileBytes::open(const std::string& path
   return std::shared_ptr<const FileBytes>(std::move(file));
 }
 
-// strerror_r has two signatures; the C++ library has one.
+// strerror_r has two signatures; std::system_category has one.
 std::string system_reason(int error) { return std::system_category().message(error); }
 
 std::string folder_of(const std::string& path) {
@@ -115,14 +115,15 @@ Result<void> write_file(const std::string& path, std::span<const std::string_vie
     ::unlink(temporary.c_str());
     return cannot_write(path, error);
   }
-  // The rename itself must reach the disk too. A file system that cannot flush a folder has nothing to flush, so a failure is no error.
+  // Flush the rename to the disk, too. Failures are ignored: a file system that cannot flush a folder has
+  // nothing to flush.
   const Descriptor parent(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (parent) ::fsync(parent.number());
   return {};
 }
 
 int write_all(int descriptor, std::string_view bytes) {
-  constexpr std::size_t kLargestWrite = std::size_t{1} << 30;  // Linux writes at most 2^31 - 4096 bytes a call
+  constexpr std::size_t kLargestWrite = std::size_t{1} << 30;  // Linux writes at most 2^31 - 4096 bytes per call
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor, bytes.data(), std::min(bytes.size(), kLargestWrite));
     if (written < 0) {
@@ -134,7 +135,7 @@ int write_all(int descriptor, std::string_view bytes) {
   return 0;
 }
 
-// Gathers small chunks so that a model of many nodes does not cost a system call each.
+// Gathers small chunks in a buffer: a model of many nodes would otherwise cost a system call per chunk.
 int write_chunks(int descriptor, std::span<const std::string_view> chunks, const FileBytes* source) {
   constexpr std::size_t kBuffer = std::size_t{1} << 18;
   std::string buffer;
@@ -167,7 +168,7 @@ int copy_bytes(int descriptor, const std::string& path, const FileBytes& file) {
     while (!left.empty()) {
       const ssize_t count = ::copy_file_range(in.number(), nullptr, descriptor, nullptr, left.size(), 0);
       if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) break;  // between these file systems it is not possible, or the file was cut
+      if (count <= 0) break;  // not supported between these file systems, or the file was truncated
       left.remove_prefix(static_cast<std::size_t>(count));
     }
   }

@@ -1,4 +1,4 @@
-// Files: read-only bytes of one, and one written so that a crash or a full disk leaves what was there.
+// Reads files, and writes them so that a crash or a full disk leaves the previous file intact.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,16 @@
 
 namespace xflow::onnx_io {
 
-// The bytes of a file, mapped read-only, or bytes in memory. Nothing is read before it is looked at. A file that another process cuts
-// shorter while it is mapped ends the program (SIGBUS), as with any mapping; replacing it by renaming is safe.
+// Read-only bytes: a memory-mapped file or an owned string. Pages of a mapped file are read on first access.
+// If another process truncates a mapped file, access ends the program with SIGBUS; replacing the file by a
+// rename is safe.
 class FileBytes {
  public:
-  // Maps a regular file; reads anything else (a pipe) into memory. "-" is standard input. Errors: unreadable, with the reason of the
-  // operating system.
+  // Maps a regular file; reads anything else (such as a pipe) into memory. "-" is standard input. Errors:
+  // unreadable, with the reason given by the operating system.
   static Result<std::shared_ptr<const FileBytes>> open(const std::string& path);
-  // Maps the regular file of an open descriptor, which may be closed afterwards; `path` is for messages. Errors: unreadable.
+  // Maps the regular file of an open descriptor, which may be closed afterwards. `path` is for messages.
+  // Errors: unreadable.
   static Result<std::shared_ptr<const FileBytes>> map(int descriptor, const std::string& path);
   static std::shared_ptr<const FileBytes> own(std::string bytes);
 
@@ -28,7 +30,8 @@ class FileBytes {
 
   std::string_view bytes() const { return bytes_; }
 
-  // Gives the memory of a part of a mapped file back; its bytes are read again when they are looked at. Does nothing for other bytes.
+  // Drops the pages of a part of a mapped file from memory; they are read again on the next access. Does
+  // nothing for other bytes.
   void release(std::string_view part) const;
 
  private:
@@ -43,27 +46,29 @@ class FileBytes {
   friend int copy_bytes(int descriptor, const std::string& path, const FileBytes& file);
 };
 
-// Writes the chunks one after the other to a temporary file in the folder of `path`, flushes it to the disk and renames it to `path`, so
-// that `path` is at every moment either what it was or complete. A symbolic link is followed; the permissions of an existing file are kept.
-// Standard output, a pipe or a device is written in place. Errors: io, with the reason of the operating system; see output_place.
-// `source`: where chunks are parts of a mapped file, its bytes do not stay in memory.
+// Writes the chunks in order to a temporary file in the folder of `path`, flushes it to the disk and renames
+// it to `path`. At every moment `path` is either unchanged or complete. A symbolic link is followed; the
+// permissions of an existing file are kept. Standard output, a pipe or a device is written in place.
+// `source`: the mapped file that contains chunks; the pages of large chunks are released once written.
+// Errors: io, with the reason given by the operating system; see output_place.
 Result<void> write_file(const std::string& path, std::span<const std::string_view> chunks, const FileBytes* source = nullptr);
 
-// Writes to a descriptor; the error number, 0 if it succeeded.
+// Writes all bytes to a descriptor. Returns an errno, 0 on success.
 int write_all(int descriptor, std::string_view bytes);
 int write_chunks(int descriptor, std::span<const std::string_view> chunks, const FileBytes* source = nullptr);
 
-// Writes the bytes of `file` to a descriptor; the error number, 0 if it succeeded. If `path` still leads to that file the kernel copies
-// them, which takes no space where the file system shares blocks; otherwise they are read from memory.
+// Writes the bytes of `file` to a descriptor. Returns an errno, 0 on success. If `path` still leads to that
+// file, the kernel copies the bytes, which takes no space on file systems that share blocks; otherwise they
+// are written from memory.
 int copy_bytes(int descriptor, const std::string& path, const FileBytes& file);
 
-// Whether both files have the same bytes, which do not stay in memory.
+// Whether both files have the same bytes. Releases the pages of both while it compares.
 bool same_bytes(const FileBytes& one, const FileBytes& other);
 
-// What the operating system says of an error number.
+// The operating system's message for an error number.
 std::string system_reason(int error);
 
-// The folder of a path: "." where it names none.
+// The folder of a path; "." if the path names none.
 std::string folder_of(const std::string& path);
 
 }  // namespace xflow::onnx_io

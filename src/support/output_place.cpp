@@ -29,7 +29,7 @@ bool names_standard_output(std::string_view path) {
   return std::find(kNames.begin(), kNames.end(), path) != kNames.end();
 }
 
-// Where a file is or would be: its folder without links, and its name.
+// The absolute path of a file that may not exist, with the links of its existing part resolved.
 fs::path resolved(const std::string& path) {
   std::error_code error;
   const fs::path absolute = fs::absolute(path, error);
@@ -63,7 +63,8 @@ Result<OutputPlace> output_place(const std::string& path) {
     return place;
   }
   if (S_ISDIR(status.st_mode)) return refused(path, system_reason(EISDIR));
-  // A superuser may write what nobody else may; that a file was made read-only says what its owner wants.
+  // Root may write read-only files. The permission bits state the owner's intent, so they are checked as
+  // well.
   const bool writable = (status.st_mode & 0222U) != 0 && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0;
   if (!writable) return refused(path, "the file is read-only");
   if (!S_ISREG(status.st_mode)) {
@@ -118,7 +119,7 @@ int create_temporary(const std::string& folder, const std::string& base, std::st
       if (errno == EEXIST) continue;
       return -1;
     }
-    // Where the file system has no locks, nobody else can lock the file either, and it is left alone.
+    // If the file system has no locks, no other run can lock the file either: keep it.
     struct stat status {};
     const bool locked = ::flock(descriptor, LOCK_EX | LOCK_NB) == 0;
     const bool taken = locked ? ::fstat(descriptor, &status) == 0 && status.st_nlink == 0 : errno == EWOULDBLOCK;

@@ -1,4 +1,4 @@
-// Checks paths to write to before the work begins.
+// Checks output paths before the work begins.
 #pragma once
 
 #include <sys/types.h>
@@ -11,39 +11,42 @@
 
 namespace xflow::onnx_io {
 
-// What a path names as a place to write to.
+// The kind and location of an output path.
 struct OutputPlace {
   enum class Kind : std::uint8_t {
-    file,             // a regular file, or nothing yet: written to a temporary file that is renamed
-    standard_output,  // "-", "/dev/stdout" and the other names of it
+    file,             // a regular file or a new one: written to a temporary file, then renamed
+    standard_output,  // "-", "/dev/stdout" or another name of it
     other,            // a pipe or a device: written in place
   };
   Kind kind = Kind::file;
   std::string path;        // as given
-  std::string folder;      // of `path`: where external data belongs
-  std::string target;      // of a file: what is replaced, behind all symbolic links
-  bool exists = false;     // a regular file is there
-  mode_t permissions = 0;  // of the file that is there
+  std::string folder;      // of `path`; external data is written there
+  std::string target;      // the file to replace, all symbolic links resolved
+  bool exists = false;     // whether a regular file exists
+  mode_t permissions = 0;  // of the existing file
 };
 
-// Errors (io, "cannot write: ..."): a folder; a dangling symbolic link; a file that is read-only, for everybody or for this user; a folder
-// that does not exist.
+// Resolves `path`. Errors (io, "cannot write: ..."): `path` is a folder, a dangling symbolic link or a
+// read-only file (for everybody or for this user); its folder does not exist.
 Result<OutputPlace> output_place(const std::string& path);
 
-// Whether both paths name the same file, through links and other names of its folder as well, and also where it does not exist yet.
+// Whether both paths name the same file. Resolves links and other names of its folder; the file need not
+// exist.
 bool same_place(const std::string& one, const std::string& other);
 
-// Checks that `path` can be written, as output_place, and that a file can be created in its folder. Leaves nothing behind.
+// Checks that `path` can be written (see output_place) and that a file can be created in its folder. Leaves
+// no file behind.
 Result<void> check_output(const std::string& path);
 
-// The name of a new temporary file in `folder` beside `base`, and its descriptor, open for writing and locked (flock) so that other runs
-// know that its owner lives; a negative descriptor leaves the reason in errno. Names match is_temporary.
+// Creates a temporary file in `folder` named after `base`, sets `path` to its path and returns its
+// descriptor. The file is open for writing and locked (flock), so that other runs see that its owner is
+// alive. Returns a negative descriptor on failure, with the reason in errno. Names match is_temporary.
 int create_temporary(const std::string& folder, const std::string& base, std::string_view ending, std::string& path);
 
-// The path of a temporary file beside an output that is a file, which does not exist yet. Errors: io.
+// Returns an unused path for a temporary file beside `place`, which must be a file. Errors: io.
 Result<std::string> temporary_name(const OutputPlace& place, std::string_view ending);
 
-// ".BASE.xflow-PID-NUMBER" followed by `ending`.
+// Whether `name` is ".BASE.xflow-PID-NUMBER" followed by `ending`.
 bool is_temporary(std::string_view name, std::string_view ending);
 
 }  // namespace xflow::onnx_io

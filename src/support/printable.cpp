@@ -8,7 +8,8 @@ namespace xflow::onnx_io {
 
 namespace {
 
-// A character of UTF-8: its code and length; length 0 where the bytes are not UTF-8 (also overlong forms and surrogates).
+// A decoded UTF-8 character: code and length. Length 0: the bytes are not UTF-8 (includes overlong forms and
+// surrogates).
 struct Character {
   std::uint32_t code = 0;
   std::size_t length = 0;
@@ -30,7 +31,8 @@ Character first_character(std::string_view text) {
   return {code, length};
 }
 
-// Controls of ASCII and of Latin-1, marks and overrides of text direction, line separators, and the invisible U+FEFF.
+// Control characters of ASCII and Latin-1, marks and overrides of text direction, line separators, and the
+// invisible U+FEFF.
 bool is_unsafe(std::uint32_t code) {
   return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || code == 0x200e || code == 0x200f ||
          (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;

@@ -1,4 +1,4 @@
-// Texts of a model on a terminal and in messages.
+// Makes text from a model safe for terminals and messages.
 #pragma once
 
 #include <string>
@@ -6,12 +6,12 @@
 
 namespace xflow::onnx_io {
 
-// `text` on one line, without anything that a terminal obeys or that changes how the rest is shown: control characters of ASCII and of
-// Unicode, bidirectional formatting and line separators are written as escapes of C (\n, \x1b, \u202e), and so are bytes that are not
-// UTF-8.
+// `text` on one line. Control characters of ASCII and Unicode, bidirectional formatting, line separators and
+// bytes that are not UTF-8 are written as C escapes (\n, \x1b, \u202e), so that a terminal neither obeys them
+// nor shows the rest differently.
 std::string printable(std::string_view text);
 
-// The same for a text of several lines: the ends of lines stay.
+// The same for a text of several lines: newlines are kept.
 std::string printable_lines(std::string_view text);
 
 // A name in quotes.

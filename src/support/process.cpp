@@ -29,15 +29,15 @@ namespace {
 
 constexpr std::size_t kKeptErrors = 4096;  // bytes of standard error
 constexpr double kFarewell = 2;            // seconds
-constexpr double kBetweenLooks = 0.1;      // likewise, at whether waiting is to be stopped
+constexpr double kBetweenLooks = 0.1;      // seconds between two calls of stop_
 constexpr double kBetweenMemoryLooks = 0.5;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-// Writing to a pipe that nobody reads raises SIGPIPE, for which the program that uses this library may have plans of its own. Within this
-// scope the calling thread does not get it.
+// Blocks SIGPIPE for the calling thread within its scope. Writing to a closed pipe raises SIGPIPE, and the
+// program that uses this library may handle it in its own way.
 class WithoutBrokenPipes {
  public:
   WithoutBrokenPipes() {
@@ -64,7 +64,7 @@ class WithoutBrokenPipes {
   bool was_pending_ = false;
 };
 
-// The last line that says something.
+// The last line with text.
 std::string last_line(std::string_view text) {
   const auto end = text.find_last_not_of(" \t\r\n");
   if (end == std::string_view::npos) return {};
@@ -76,18 +76,18 @@ std::string last_line(std::string_view text) {
   return line;
 }
 
-// What /proc/NUMBER/stat says of a process (proc(5)).
+// Fields of /proc/NUMBER/stat (proc(5)).
 struct ProcessState {
   pid_t group = 0;
   std::uint64_t resident_pages = 0;
 };
 
-// Nothing for a process that has gone.
+// Nothing if the process has gone.
 std::optional<ProcessState> read_state(const std::filesystem::path& folder) {
   std::ifstream file(folder / "stat");
   std::string text;
   if (!std::getline(file, text)) return std::nullopt;
-  // The second field is a name in brackets, which may hold anything.
+  // The second field is a name in parentheses, which may contain any character.
   const auto name_end = text.rfind(')');
   if (name_end == std::string::npos) return std::nullopt;
   std::istringstream fields(text.substr(name_end + 1));
@@ -112,7 +112,7 @@ void Process::close_pipe(int& descriptor) {
 }
 
 Result<std::unique_ptr<Process>> Process::start(const std::string& command) {
-  std::array<std::array<int, 2>, 3> pairs{};  // input, output, errors: the end to read, the end to write
+  std::array<std::array<int, 2>, 3> pairs{};  // input, output, errors: {read end, write end}
   for (std::size_t k = 0; k < pairs.size(); ++k) {
     if (pipe2(pairs[k].data(), O_CLOEXEC) == 0) continue;
     const int error = errno;
@@ -156,8 +156,9 @@ Result<std::unique_ptr<Process>> Process::start(const std::string& command) {
   return process;
 }
 
-// The end of a pipe is what every end of this process brings about. PR_SET_PDEATHSIG is no help: it reaches the shell alone, and comes when
-// the thread is gone that started it. Without a guard a runner ends when its input does.
+// Starts a process that waits for the end of a pipe and then kills the group. The pipe ends whichever way
+// this process ends. PR_SET_PDEATHSIG is no alternative: it reaches the shell alone, and it fires when the
+// thread that started the shell ends. Without a guard a runner ends when its input does.
 void Process::start_guard() {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
@@ -187,7 +188,7 @@ void Process::start_guard() {
   close_pipe(lifeline_);
 }
 
-// Before the number of the group is given to another process.
+// Must be called before the number of the group can be given to another process.
 void Process::end_guard() {
   if (guard_ == 0) return;
   kill(guard_, SIGKILL);
@@ -210,14 +211,15 @@ Process::~Process() {
   close_pipe(pipes_.errors);
 }
 
-// It stays a zombie, so that its number is not given to another process.
+// The child stays a zombie, so that its number is not given to another process.
 bool Process::has_ended() const {
   siginfo_t info{};
   const int found = waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT);
   return found != 0 || info.si_pid == id_;
 }
 
-// Ends what is left of the group; gives the status of waitpid, or -1 where the program around this library has taken it.
+// Kills the rest of the group. Returns the status of waitpid, or -1 if the host program has already collected
+// it.
 int Process::reap() {
   end_guard();
   if (id_ == 0) return -1;

@@ -1,4 +1,4 @@
-// Libraries that are found by name while the program runs, because they may not be there.
+// Shared libraries that are loaded by name at run time because they may be missing.
 #pragma once
 
 #include <xflow/error.h>
@@ -10,18 +10,19 @@ namespace xflow::cost {
 
 class SharedLibrary {
  public:
-  // The first of `paths` that can be loaded; a name without a folder is looked up by the system. It stays to the end of the process.
-  // Errors: unsupported: "libcudnn.so.9 was not found", or, of a file that is there, "libcudnn.so.9 cannot be loaded: ...".
+  // Opens the first of `paths` that can be loaded. The system's search path is used for a name without a
+  // folder. The library stays loaded until the process ends. Errors: unsupported, "libcudnn.so.9 was not
+  // found", or "libcudnn.so.9 cannot be loaded: ..." for a file that exists.
   static Result<SharedLibrary> open(std::span<const std::string> paths);
 
-  // A function that it has. Errors: unsupported: "libcuda.so.1 has no function cuInit".
+  // Looks up a function. Errors: unsupported, "libcuda.so.1 has no function cuInit".
   template <typename Function>
   Result<Function*> function(const char* name) const {
     XFLOW_TRY(void* const found, symbol(name));
     return reinterpret_cast<Function*>(found);
   }
 
-  // As dlopen gives it.
+  // The handle returned by dlopen.
   void* handle() const { return handle_; }
 
  private:
@@ -31,7 +32,7 @@ class SharedLibrary {
   void* handle_ = nullptr;
 };
 
-// The folder of the file, program or library, that holds this function.
+// The folder of the program or library that contains this function.
 std::string own_folder();
 
 }  // namespace xflow::cost
