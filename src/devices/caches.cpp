@@ -7,7 +7,7 @@
 namespace xflow::api {
 
 namespace {
-constexpr auto kFirst = static_cast<std::size_t>(CacheState::warm);  // the states after it are those of kBetween, in its order
+constexpr auto kFirst = static_cast<std::size_t>(CacheState::warm);  // the states after it are in the order of kBetween
 }
 
 std::optional<std::size_t> caches_of(const DeviceOptions& options) {

@@ -1,4 +1,4 @@
-// What the caches hold when a kernel is timed, as the options say it.
+// Converts between CacheState and the number of bytes that a run accesses between two launches of a kernel.
 #pragma once
 
 #include <xflow/device.h>
@@ -8,9 +8,9 @@
 
 namespace xflow::api {
 
-// Bytes that a run goes through between two launches of a kernel: 0 where caches are warm; nothing for automatic.
+// The bytes accessed between two launches of a kernel: 0 for warm caches, nothing for CacheState::automatic.
 std::optional<std::size_t> caches_of(const DeviceOptions& options);
-// The state of one of cost::cpu::kBetween.
+// The state for an element of cost::cpu::kBetween.
 CacheState cache_state(std::size_t between);
 
 }  // namespace xflow::api

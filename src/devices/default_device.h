@@ -1,4 +1,4 @@
-// The device of a program whose user names none.
+// Chooses the device if the user names none.
 #pragma once
 
 #include <xflow/device.h>
@@ -7,7 +7,8 @@
 
 namespace xflow::cost {
 
-// default_device of <xflow/device.h>, for GPUs that are there. `check`: a command of the shell that checks the first GPU.
+// Implements default_device of <xflow/device.h>. `has_gpu`: whether a GPU exists. `check`: shell command that
+// checks the first GPU. `seconds`: timeout of the command.
 DefaultDevice choose_device(bool has_gpu, const std::string& check, double seconds);
 
 }  // namespace xflow::cost

@@ -16,7 +16,7 @@
 namespace xflow::api {
 namespace {
 
-constexpr double kStartPatience = 120;  // of a runner that is started: it may load a large runtime
+constexpr double kStartPatience = 120;  // seconds; a started runner may load a large runtime
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// The device of the options, opened, and what is known of its costs.
+// Opens the device that the options name and holds its cost database.
 #pragma once
 
 #include <xflow/error.h>
@@ -30,40 +30,43 @@ class RunnerDevice;
 
 namespace xflow::api {
 
-constexpr double kLeastPatience = 1;  // seconds that a runner has for an answer, whatever the budget
+constexpr double kLeastPatience = 1;  // minimum timeout of a runner in seconds, whatever the budget
 
-// Seconds that a runner may take until it answers for the first time.
+// The timeout for the first answer of a runner, in seconds.
 double start_patience(const OptimizeOptions& options, double seconds_left);
 
-// Whether whole ONNX models are run by the runner of the options, or by a device of the caller.
+// Whether whole ONNX models are run by the options' runner or by a device of the caller.
 bool runs_models(const DeviceOptions& options);
 
-// The device of the options, and what is known of its costs.
+// The open device and its measured costs.
 struct DeviceCosts {
   DeviceCosts();
   ~DeviceCosts();
-  // The kind that the options name opens the device (device_kind.h). `bytes_of_run`: of what is going to be run there, for the caches of
-  // this CPU, which is asked for where it matters. `seconds_left`: that a runner may take to start. Errors: unsupported for a device that
-  // is not here and a runner that cannot be started, those of reading a profile.
+  // Opens the device with the kind that the options name (device_kind.h). `bytes_of_run`: the memory
+  // footprint of the graph to run; it decides the cache state in which kernels are timed, and is called only
+  // if that depends on it. `seconds_left`: upper bound for starting a runner. Errors: unsupported for an
+  // unknown device and for a runner that cannot be started; those of reading a profile.
   Result<void> open(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run,
                     double seconds_left = std::numeric_limits<double>::infinity());
   cost::Device& device() const;
-  // Whether open() would open the same device again.
+  // Whether open() would open the same device.
   bool serves(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run) const;
-  // Whether it may stay open when nobody uses it: a runner holds memory and may be gone, a profile's file may be another by then, and a GPU
-  // that was lost does nothing any more.
+  // Whether the device may stay open while unused. A runner holds memory and may end; a profile's file may
+  // change; a lost GPU can run nothing.
   bool can_be_kept() const;
-  std::unique_ptr<cost::gpu::Gpu> opened_gpu;  // what `gpu` is on
-  std::unique_ptr<cost::cpu::CpuDevice> cpu;   // one of these
+  std::unique_ptr<cost::gpu::Gpu> opened_gpu;  // the GPU under `gpu`
+  // Exactly one of the devices cpu, gpu, profile, runner and other is set.
+  std::unique_ptr<cost::cpu::CpuDevice> cpu;
   std::unique_ptr<cost::gpu::GpuDevice> gpu;
   std::unique_ptr<cost::profile::ProfileDevice> profile;
   std::unique_ptr<cost::runner::RunnerDevice> runner;
   std::unique_ptr<cost::Device> other;
   std::shared_ptr<cost::Database> database;
-  std::optional<DeviceOptions> options;  // that it was opened for
-  // What the caches hold after a run through so many bytes; null: the device has no such choice.
+  std::optional<DeviceOptions> options;  // the options passed to open()
+  // Maps the memory footprint of a run to the cache state to time kernels in. Null if the device has no cache
+  // states.
   std::function<std::size_t(std::size_t)> between_for;
-  std::size_t between = 0;  // the same for the run that it was opened for
+  std::size_t between = 0;  // the cache state that the device was opened with
 };
 
 }  // namespace xflow::api

@@ -1,6 +1,7 @@
-// The kinds of devices: what OptimizeOptions::device may name.
+// Device kinds: the values that OptimizeOptions::device accepts.
 //
-// A kind is a folder of src/devices with a device_kind.cpp, which the build finds (docs/dev/adding.md). It defines
+// A kind is a folder of src/devices with a device_kind.cpp. The build finds it (docs/dev/adding.md). The file
+// defines
 //
 //   DeviceKind device_kind_FOLDER();
 #pragma once
@@ -21,31 +22,31 @@ namespace xflow::api {
 
 struct DeviceCosts;
 
-// What a device is opened for.
+// The arguments for opening a device.
 struct DeviceRequest {
   const OptimizeOptions& options;
   std::optional<std::string> argument;               // "1" of "cuda:1"
-  const std::function<std::size_t()>& bytes_of_run;  // as in DeviceCosts::open
+  const std::function<std::size_t()>& bytes_of_run;  // see DeviceCosts::open
   double seconds_left = 0;
 };
 
 struct DeviceKind {
-  std::string_view name;     // in front of ":": "cuda"
-  std::string_view form;     // in messages: "cuda:N"
-  bool runs_graphs = false;  // otherwise nothing is run there: all times are predicted, and there is no gate
-  // Puts the device that is asked for into `costs`. Errors: no_device for an argument that the kind does not take.
+  std::string_view name;     // the part before ":", such as "cuda"
+  std::string_view form;     // shown in messages, such as "cuda:N"
+  bool runs_graphs = false;  // if false, all times are predicted and there is no gate
+  // Opens the requested device and stores it in `costs`. Errors: no_device for an invalid argument.
   Result<void> (*open)(DeviceCosts& costs, const DeviceRequest& request) = nullptr;
-  // The devices of this machine, for `xflow devices`; what cannot be used says why. Null: none is listed.
+  // Lists the devices of this machine for `xflow devices`, unusable ones with the reason. Null: lists none.
   std::vector<DeviceDescription> (*list)() = nullptr;
 };
 
-// In the order of their folders.
+// All kinds, ordered by folder.
 std::span<const DeviceKind> device_kinds();
 
-// The kind of "cuda" and "cuda:1"; nothing where there is none.
+// The kind for a device name such as "cuda" or "cuda:1"; null if there is none.
 const DeviceKind* find_device_kind(std::string_view device);
 
-// "no device 'abacus'; there are: cpu, cuda:N, profile:FILE, runner".
+// The error "no device 'abacus'; there are: cpu, cuda:N, profile:FILE, runner".
 Unexpected no_device(std::string_view device);
 
 }  // namespace xflow::api

@@ -1,4 +1,5 @@
-// Devices in a shared library of their own, which is loaded when they are asked for: xflow runs where what they need is not.
+// Device plugins: shared libraries that are loaded on demand, so that xflow also runs on machines without the
+// libraries that a device needs.
 #pragma once
 
 #include <xflow/error.h>
@@ -16,11 +17,12 @@
 namespace xflow::cost {
 
 struct GpuSettings {
-  bool tf32 = false;                                    // products and convolutions of float may round operands to 10 bits
-  std::size_t most_workspace = std::size_t{32} << 20U;  // bytes that a library may use beside its tensors
+  bool tf32 = false;                                    // float products and convolutions may round operands to 10 mantissa bits
+  std::size_t most_workspace = std::size_t{32} << 20U;  // in bytes, of a library call
 };
 
-// What such a library has. Its interface is that of C++, so both have to be of one build: see kPluginBuild.
+// The interface of a plugin. It is a C++ interface, so xflow and the plugin must come from the same build;
+// see kPluginBuild.
 class DevicePlugin {
  public:
   virtual ~DevicePlugin() = default;
@@ -29,37 +31,43 @@ class DevicePlugin {
   DevicePlugin& operator=(const DevicePlugin&) = delete;
 
   struct Listed {
-    std::string text;        // "NVIDIA H100 80GB HBM3, compute capability 9.0, 79.2 GiB, driver for CUDA 13.0, cuDNN 9.13.0, cuBLAS 13.0.2"
-    Acceptance usable = {};  // else why it cannot be used
+    // Such as "NVIDIA H100 80GB HBM3, compute capability 9.0, 79.2 GiB, driver for CUDA 13.0, cuDNN 9.13.0,
+    // cuBLAS 13.0.2".
+    std::string text;
+    Acceptance usable = {};  // with the reason if the device is unusable
   };
-  // By their numbers. Errors: unsupported, with why there is none.
+  // The devices of this machine, ordered by number. Errors: unsupported if there are none, with the reason.
   virtual Result<std::vector<Listed>> devices() = 0;
 
-  // Errors: unsupported where the device, its driver or a library is missing or too old, limit where it has no memory left.
+  // Opens a device. Errors: unsupported if the device, its driver or a library is missing or too old; limit
+  // if the device has no free memory.
   virtual Result<std::unique_ptr<gpu::Gpu>> open(int number, const GpuSettings& settings) = 0;
 
-  // Whether the libraries take the description of a kernel, as far as that is known without a device; of source text whether it compiles
-  // for the kind. Errors: as compile; unsupported, with what a library says.
+  // Checks a kernel without a device. For a library kernel: whether the library accepts the description, as
+  // far as that can be decided without a device. For source text: whether it compiles for `kind`. Errors: as
+  // compile; unsupported, with the library's message.
   virtual Result<void> check(const gpu::Kernel& kernel, int kind) = 0;
 
-  // Compiles source text (kernel_source.h) for devices of this kind, 90 for compute capability 9.0, on a machine that need not have one.
-  // Gives what such a device loads. Errors: unsupported where the compiler is missing or does not know the kind, internal with what it says
-  // of a text that it does not take.
+  // Compiles source text (kernel_source.h) for devices of `kind` (90 for compute capability 9.0). The machine
+  // need not have such a device. Returns a binary that such a device loads. Errors: unsupported if the
+  // compiler is missing or does not know the kind; internal, with the compiler's message, if it rejects the
+  // text.
   virtual Result<std::string> compile(const std::string& text, int kind) = 0;
 };
 
-// Changes with everything that both sides see.
+// To be changed with every type that xflow and plugins share.
 constexpr std::string_view kPluginBuild = "xflow " XFLOW_VERSION ", interface 5";
 
-// Loads libxflow_NAME.so from beside this program or library, or from the folder `xflow` of libraries beside it; once. Errors: unsupported:
-// "this xflow was built without cuda: libxflow_cuda.so was not found", "libxflow_cuda.so is of another build: ...".
+// Loads libxflow_NAME.so from the folder of this program or library, or from its subfolder `xflow` or
+// ../lib/xflow. Later calls return the first result. Errors: unsupported, "this xflow was built without cuda:
+// libxflow_cuda.so was not found" or "libxflow_cuda.so is of another build: ...".
 Result<DevicePlugin*> load_plugin(std::string_view name);
-// The same from `folder`, each time.
+// Loads a plugin from `folder` (or its subfolders as above) on every call.
 Result<DevicePlugin*> load_plugin_from(const std::string& folder, std::string_view name);
 
 }  // namespace xflow::cost
 
-// What the library exports: itself, and the build that it is of.
+// The symbols that a plugin exports: xflow_plugin_build returns its build, xflow_plugin the plugin.
 extern "C" {
 using xflow_plugin_build_function = const char*();
 using xflow_plugin_function = xflow::cost::DevicePlugin*();

@@ -10,7 +10,8 @@
 #include "src/ops/kernel_text.h"
 #include "src/ops/op.h"
 
-// The loops below are what is timed: they are optimised for the CPU that they run on, whatever the rest of the build is compiled for.
+// These loops are timed, so they are optimised and compiled for the CPU that they run on, whatever flags the
+// rest of the build has.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")
 #endif
@@ -19,7 +20,7 @@
 #else
 #define XFLOW_CLONES
 #endif
-// Each iteration reads and writes elements of its own, also where a result lies in the place of an operand.
+// Iterations are independent, also if the result shares the buffer of an operand.
 #if defined(__clang__)
 #define XFLOW_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -28,7 +29,7 @@
 #define XFLOW_INLINE inline __attribute__((always_inline))
 
 #if defined(__clang__)
-#pragma clang diagnostic ignored "-Wpass-failed"  // with little optimisation clang does not vectorise what is asked for
+#pragma clang diagnostic ignored "-Wpass-failed"  // at low optimisation levels clang does not vectorise these loops
 #endif
 
 namespace xflow::cost::cpu {
@@ -107,7 +108,7 @@ XFLOW_INLINE float sine(float x) {
   return (static_cast<std::int32_t>(k) & 1) != 0 ? -y : y;
 }
 
-// Functions of <cmath> are not inlined into loops that are optimised differently; the compiler's own are.
+// Calls to <cmath> are not inlined into functions with other optimisation attributes; compiler builtins are.
 template <typename T>
 XFLOW_INLINE T floor_of(T x) {
   if constexpr (std::is_same_v<T, float>) return __builtin_floorf(x);
@@ -129,7 +130,7 @@ XFLOW_INLINE T sqrt_of(T x) {
   return static_cast<T>(__builtin_sqrt(static_cast<double>(x)));
 }
 
-// The other types: precise and slow; models compute in float32.
+// Other types: precise and slow. Models compute in float32.
 template <typename T>
 XFLOW_INLINE T exp_of(T x) {
   if constexpr (std::is_same_v<T, float>) return exponential(x);
@@ -177,7 +178,7 @@ XFLOW_INLINE T softplus_of(T x) {
 
 // Operators. ------------------------------------------------------------------------------------------------------------------------
 
-// Functions of one operand: the column VALUE of the table.
+// Functions of one operand, from the column VALUE of the table.
 template <ops::FunctionId id>
 struct Value;
 #define XFLOW_OPERATOR_FUNCTION(NAME, TYPES, VALUE, LIBRARIES)                     \
@@ -191,7 +192,7 @@ struct Value;
 #define XFLOW_FUSED_FUNCTION(NAME, TYPES, GRAPH, VALUE, LIBRARIES) XFLOW_OPERATOR_FUNCTION(NAME, TYPES, VALUE, LIBRARIES)
 #include "src/ops/fused_functions.def"
 
-// Of integers with the sign of b, as graphs use it; of floating numbers with the sign of a.
+// For integers the result has the sign of b, as Mod in graphs; for floating-point numbers the sign of a.
 template <typename T>
 XFLOW_INLINE T remainder_of(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -295,7 +296,7 @@ XFLOW_CLONES void logical_not(const void* const* operands, void* out, std::size_
 
 using Table = std::unordered_map<std::string_view, BlockOperator>;
 
-// Which of the table's functions there are for a type: those of TYPES numeric for all.
+// The functions of the table that exist for a type: functions with TYPES numeric exist for all types.
 template <typename T>
 struct Types {
   static constexpr bool numeric = true;

@@ -1,4 +1,4 @@
-// Pointwise operators on blocks of contiguous elements, vectorised by the compiler.
+// Pointwise operators on blocks of contiguous elements; the compiler vectorises them.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace xflow::cost::cpu {
 
-// out[i] = f(operands[0][i], operands[1][i], ...) for n elements. `reals` are the operator's real attributes.
+// Computes out[i] = f(operands[0][i], operands[1][i], ...) for n elements. `reals`: the operator's real
+// attributes.
 using BlockFunction = void (*)(const void* const* operands, void* out, std::size_t n, const double* reals);
 
 struct BlockOperator {
@@ -19,8 +20,9 @@ struct BlockOperator {
   ir::DataType result = ir::DataType::undefined;
 };
 
-// The operator for operands of element type `type` (of select: that of the values chosen from). `result` matters to cast alone.
-// Nothing where there is none. Functions of float32 have an absolute or relative error of a few 1e-7.
+// Finds the block function for operands of element type `type` (for select: the type of the chosen values).
+// `result` is used for cast only. Returns nothing if there is none. Functions of float32 have an absolute or
+// relative error of a few 1e-7.
 std::optional<BlockOperator> find_block_operator(const ops::StepFunction& step, ir::DataType type, ir::DataType result);
 
 }  // namespace xflow::cost::cpu

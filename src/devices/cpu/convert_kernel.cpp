@@ -36,7 +36,7 @@ __attribute__((target("avx2,f16c"))) std::size_t floats_to_halves_by_8(const flo
   return k;
 }
 
-// Every CPU with AVX2 converts halves as well.
+// Every CPU with AVX2 has the F16C conversions, too.
 bool converts_by_8() { return __builtin_cpu_supports("avx2") != 0; }
 #endif
 
@@ -52,7 +52,7 @@ class ConvertKernel final : public Kernel {
     for (const ops::TensorSpec& operand : all_operands(spec)) {
       const bool half = operand.data_type == DataType::float16;
       const std::size_t n = half && !operand.constant ? single_->operand_bytes(operands_.size()).size() / sizeof(float) : 0;
-      constexpr std::uint16_t kOneHalf = 0x3800;  // an ordinary number
+      constexpr std::uint16_t kOneHalf = 0x3800;  // a normal number, no denormal
       operands_.push_back({Memory(n * sizeof(std::uint16_t)), n, half, operand.constant});
       std::fill_n(operands_.back().values(), n, kOneHalf);
     }
@@ -113,7 +113,7 @@ class ConvertKernel final : public Kernel {
   }
   std::optional<std::size_t> overwritten() const override {
     const auto lost = single_->overwritten();
-    // What is converted for each launch is not lost.
+    // An operand that is converted for each launch is not overwritten.
     return lost && !operands_[*lost].half ? lost : std::nullopt;
   }
   std::unique_ptr<Kernel> copy() const override {
@@ -127,7 +127,7 @@ class ConvertKernel final : public Kernel {
 
  private:
   struct Port {
-    Memory memory;  // of a half
+    Memory memory;  // of a float16 tensor
     std::size_t count = 0;
     bool half = false;
     bool constant = false;
@@ -141,7 +141,7 @@ class ConvertKernel final : public Kernel {
     }
   };
 
-  // On the memory of another one.
+  // Shares the memory of `other`.
   ConvertKernel(const ConvertKernel& other, std::unique_ptr<Kernel> single)
       : single_(std::move(single)), implementation_(other.implementation_) {
     for (const Port& port : other.operands_) operands_.push_back(port.in_place());

@@ -1,5 +1,5 @@
-// Kernels on float16, which oneDNN computes with on no CPU: operands are converted to float32, the kernel runs, the results are converted
-// back. Runtimes do the same.
+// Kernels on float16, which oneDNN computes on no CPU. Operands are converted to float32, the float32 kernel
+// runs, and the results are converted back. Runtimes do the same.
 #pragma once
 
 #include <xflow/error.h>
@@ -11,13 +11,14 @@
 
 namespace xflow::cost::cpu {
 
-// Whether the kernel computes with float16. Copies do not.
+// Whether the kernel computes with float16. Copies only move elements, so they do not.
 bool computes_with_half(const ops::KernelSpec& spec);
-// The same kernel on float32.
+// The same kernel with float32 in place of float16.
 ops::KernelSpec on_float(ops::KernelSpec spec);
-// `single`: a kernel for on_float(spec). Constant operands are converted before the run.
+// Wraps `single`, a kernel for on_float(spec), in conversions. Constant operands are converted before the
+// run.
 std::unique_ptr<Kernel> convert_around(const ops::KernelSpec& spec, std::unique_ptr<Kernel> single);
-// The cast of float16 to float32 or back, which is one conversion. Error::unsupported for other kernels.
+// Builds a cast between float16 and float32 as one conversion. Error::unsupported for other kernels.
 Result<std::unique_ptr<Kernel>> build_half_cast(const ops::KernelSpec& spec, Layout layout);
 
 void halves_to_floats(const std::uint16_t* from, float* to, std::size_t n);

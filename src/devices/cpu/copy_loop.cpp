@@ -14,18 +14,18 @@
 namespace xflow::cost::cpu {
 namespace {
 
-// A copy between two strided views of equal size.
+// A copy between two strided views of the same size.
 struct StridedCopy {
   std::size_t operand = 0;
   std::size_t result = 0;
-  std::int64_t from = 0;  // offsets and strides in elements
+  std::int64_t from = 0;  // offsets and strides are in elements
   std::int64_t to = 0;
-  LoopNest nest;  // strides: source, target
+  LoopNest nest;  // strides of the source and the target
 };
 
 constexpr std::int64_t kTile = 16;
 
-// target[i, j] = source[i, j] where the source is contiguous along i and the target along j.
+// target[i, j] = source[i, j], with the source contiguous along i and the target along j.
 template <typename T>
 void transpose_tile(const T* source, T* target, std::int64_t rows, std::int64_t columns, std::int64_t source_stride,
                     std::int64_t target_stride) {
@@ -56,7 +56,7 @@ void copy_strided(const StridedCopy& copy, const std::byte* source, std::byte* t
   const LoopNest& nest = copy.nest;
   const std::size_t rank = nest.dims.size();
   const std::size_t last = rank - 1;
-  // A transposition: the source is contiguous along another dimension than the last.
+  // In a transposition the source is contiguous along another dimension than the last.
   std::size_t other = last;
   if (nest.strides[0][last] != 1 && nest.strides[1][last] == 1) {
     for (std::size_t k = 0; k < last; ++k) other = nest.strides[0][k] == 1 ? k : other;
@@ -107,7 +107,7 @@ class CopyLoop final : public LoopKernel {
       return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
     };
     if (op == ops::Op::Reshape) {
-      // In row-major order nothing but the dimensions changes.
+      // In row-major order only the dimensions change.
       const Dims flat = {static_cast<std::int64_t>(x.elements())};
       add(0, 0, flat, {1}, {1}, 0, 0);
     } else if (op == ops::Op::Transpose) {
@@ -178,7 +178,7 @@ class CopyLoop final : public LoopKernel {
   }
 
  private:
-  // False where starts or steps are not of all dimensions.
+  // Returns false if starts or steps do not cover all dimensions.
   bool add_slice(const Dims& starts, const Dims& steps) {
     const Tensor& x = operands_[0];
     const std::size_t rank = x.dims.size();
@@ -193,7 +193,7 @@ class CopyLoop final : public LoopKernel {
     return true;
   }
 
-  // Dimension d repeated r times is the two dimensions r, d.
+  // Dimension d repeated r times is equal to two dimensions r, d.
   void add_tile() {
     const Tensor& x = operands_[0];
     Dims dims;
@@ -220,7 +220,7 @@ class CopyLoop final : public LoopKernel {
     copy.result = result;
     copy.from = from_offset;
     copy.to = to_offset;
-    // In the order of the target's memory.
+    // Dimensions in the order of the target's memory.
     std::vector<std::size_t> order(dims.size());
     for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return to[a] > to[b]; });
@@ -235,7 +235,7 @@ class CopyLoop final : public LoopKernel {
     copies_.push_back(std::move(copy));
   }
 
-  // The inside is a copy; the border is filled, for every mode: reading it from the inside costs the same up to the border's share.
+  // Fills the whole result, then copies the inside. Other modes than constant are index loops.
   Result<void> prepare_pad(const Dims& begins, const Dims& ends, const ops::KernelSpec& spec) {
     const Tensor& x = operands_[0];
     const Tensor& y = results_[0];
@@ -246,7 +246,7 @@ class CopyLoop final : public LoopKernel {
     std::int64_t from = 0;
     std::int64_t to = 0;
     Dims dims = x.dims;
-    for (std::size_t k = 0; k < rank; ++k) {  // negative padding removes
+    for (std::size_t k = 0; k < rank; ++k) {  // negative padding crops
       from += std::max<std::int64_t>(-begins[k], 0) * x.strides[k];
       to += std::max<std::int64_t>(begins[k], 0) * y.strides[k];
       dims[k] += std::min<std::int64_t>(begins[k], 0) + std::min<std::int64_t>(ends[k], 0);
@@ -289,7 +289,7 @@ class CopyLoop final : public LoopKernel {
     return {};
   }
 
-  // Indices that are spread over the axis, so that what is read is not one row.
+  // Spreads the initial indices over the axis, so that a launch does not read the same row again and again.
   void spread_indices() {
     const std::int64_t extent = std::max<std::int64_t>(operands_[0].dims[static_cast<std::size_t>(gather_axis_)], 1);
     for (std::size_t k = 0; k < operands_[1].elements(); ++k) {
@@ -329,7 +329,7 @@ class CopyLoop final : public LoopKernel {
       for (std::size_t k = 0; k < count; ++k, to += row) {
         std::int64_t index = operands_[1].element_size == 8 ? reinterpret_cast<const std::int64_t*>(indices)[k]
                                                             : reinterpret_cast<const std::int32_t*>(indices)[k];
-        // The nearest element where an index names none.
+        // Out-of-range indices read the nearest element.
         index = std::clamp<std::int64_t>(index < 0 ? index + static_cast<std::int64_t>(extent) : index, 0,
                                          static_cast<std::int64_t>(extent) - 1);
         std::memcpy(to, from + static_cast<std::size_t>(index) * row, row);
@@ -338,7 +338,7 @@ class CopyLoop final : public LoopKernel {
   }
 
   std::vector<StridedCopy> copies_;
-  std::vector<std::byte> fill_;  // the element that the result has where nothing is copied to
+  std::vector<std::byte> fill_;  // the value of result elements that no copy writes
   std::ptrdiff_t gather_axis_ = -1;
 };
 

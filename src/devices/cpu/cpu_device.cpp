@@ -35,7 +35,7 @@ std::string processor_name() {
   return "unknown processor";
 }
 
-// A measurement may take so much memory, and no more.
+// Upper bound of the memory of a measurement.
 constexpr double kMostBytes = 8.0 * (1ULL << 30U);
 
 double elements(const ops::TensorSpec& tensor) {
@@ -52,7 +52,7 @@ class Device final : public CpuDevice {
     info_.threads = options.threads;
     info_.clock = to_string(options.threads == 1 ? xflow::Clock::thread_cpu_time : xflow::Clock::wall_time);
     info_.control = control_name();
-    // Constants are read once a run; the places of results are shared by kernels that are not far from one another.
+    // A run reads constants once; kernels that run shortly after each other share result buffers.
     rotation_ = {options.between, std::min(options.between / 2, kResultBytes)};
   }
 
@@ -70,7 +70,8 @@ class Device final : public CpuDevice {
     const ir::DataType type = spec.results[0].data_type;
     const bool single = type == ir::DataType::float32 || type == ir::DataType::float16;
     if (is_pointwise(spec)) {
-      // Blocks are walked by oneDNN alone, for which a hard sigmoid is two operators, and not with padding that has to stay 0.
+      // Only oneDNN handles blocked layouts. It needs two eltwise steps for a hard sigmoid, and does not keep
+      // the padding of blocks at 0.
       return !blocked || (library_steps(spec) && single && fills_blocks(spec, layout) && !spec.is(ops::Op::HardSigmoid));
     }
     if (spec.is(ops::KernelFamily::pooling)) return has_layouts(spec.operands[0]) && (single || type == ir::DataType::bfloat16);
@@ -94,7 +95,7 @@ class Device final : public CpuDevice {
     if (is_pointwise(base)) return find_block_operator(post.function, type, type).has_value();
     if (!ops::is_anchor(base)) return false;
     if (type != ir::DataType::float32 && type != ir::DataType::bfloat16) return false;
-    // Libraries and runtimes fuse one residual.
+    // Libraries and runtimes fuse one residual at most.
     const auto is_residual = [&](const ops::PostOperation& p) {
       return std::ranges::any_of(p.operands,
                                  [&](const ops::TensorSpec& operand) { return !operand.constant && operand.dims == result.dims; });
@@ -105,7 +106,7 @@ class Device final : public CpuDevice {
 
   Result<std::vector<std::unique_ptr<Kernel>>> build(const ops::KernelSpec& spec, Layout layout) override {
     if (spec.is(ops::KernelFamily::reorder) && spec.operands[0].data_type == ir::DataType::float16) {
-      // Nothing but the places of elements of two bytes changes.
+      // Only moves elements of two bytes.
       ops::KernelSpec same = spec;
       same.operands[0].data_type = same.results[0].data_type = ir::DataType::bfloat16;
       return build(same, layout);
@@ -200,7 +201,8 @@ class Device final : public CpuDevice {
       }
       cost.operands = kernels[k]->operand_layout();
       cost.results = kernels[k]->result_layout();
-      // Where the library may choose, another layout than channels last must be clearly quicker: it costs reorders.
+      // If oneDNN may choose, a layout other than channels last must be clearly faster, because it causes
+      // reorders.
       const double handicap = layout == Layout::any && !is_channels_last(*kernels[k]) ? kReorderShare : 1;
       if (best != nullptr && cost.median.count() * handicap >= least) continue;
       best = &cost;
@@ -247,7 +249,7 @@ class Device final : public CpuDevice {
     return kernels;
   }
 
-  // The quickest of its implementations; 0 where there is none.
+  // The time of the fastest implementation; 0 if there is none.
   Nanoseconds time_of_piece(const ops::KernelSpec& piece, Layout layout) {
     library_->use_threads();
     const auto kernels = build(piece, layout);
@@ -258,27 +260,31 @@ class Device final : public CpuDevice {
     return std::ranges::min(times, {}, &KernelCost::median).median;
   }
 
-  static constexpr double kLongOperations = 2e9;    // a second at least on a slow machine, by a slow kernel
-  static constexpr double kFasterThanItsPiece = 2;  // a kernel may be, as the margin of the bound
-  static constexpr double kLeastLaunches = 5;       // of one that is timed: to warm up, to see how long it takes, and three rounds
+  static constexpr double kLongOperations = 2e9;    // at least a second on a slow machine, by a slow kernel
+  static constexpr double kFasterThanItsPiece = 2;  // safety margin of the lower bound
+  // Launches that timing needs: a warm-up, one that determines the sample size, and three rounds.
+  static constexpr double kLeastLaunches = 5;
   static constexpr std::size_t kMostPostOperations = 8;
-  static constexpr double kReorderShare = 1.25;  // a convolution in the common layout may be this much slower: it needs no reorders
+  // A convolution in channels last may be slower by this factor, because it needs no reorders.
+  static constexpr double kReorderShare = 1.25;
   static constexpr double kClearlySlower = 1.6;
-  // Chosen by hand: ONNX Runtime 1.31 was seen to take 0.8 to 1.3 us for an operator on 384 elements where oneDNN takes 0.28 for one.
+  // Chosen by hand: ONNX Runtime 1.31 took 0.8 to 1.3 us for an operator on 384 elements that takes oneDNN
+  // 0.28 us.
   static constexpr double kLaunchesOfARuntime = 4;
   static constexpr int kAttempts = 2;
   static constexpr std::size_t kResultBytes = std::size_t{2} << 20U;
   static constexpr std::size_t kOtherBytes = std::size_t{4} << 20U;
   static constexpr std::size_t kCacheLine = 64;
   static constexpr Nanoseconds kNever{1e18};
-  static constexpr double kQuiet = 1.15;  // a control this much slower than the fastest seen says that something else runs
+  // If the calibration kernel is slower than its fastest time by this factor, other processes interfere.
+  static constexpr double kQuiet = 1.15;
 
   static bool is_channels_last(const Kernel& kernel) {
     return kernel.operand_layout() == Layout::channels_last && kernel.result_layout() == Layout::channels_last;
   }
 
-  // Where oneDNN chooses another layout than channels last, both are timed. Channels last is what nearly all its kernels choose, so it
-  // saves reorders, and some kernels that it prefers are slower.
+  // If oneDNN chooses a layout other than channels last, channels last is timed as well. Nearly all kernels
+  // of oneDNN choose channels last, so it saves reorders, and some kernels that oneDNN prefers are slower.
   void add_channels_last(const ops::KernelSpec& spec, std::vector<std::unique_ptr<Kernel>>& kernels) {
     if (std::ranges::any_of(kernels, [](const auto& kernel) { return is_channels_last(*kernel); })) return;
     auto others = build(spec, Layout::channels_last);
@@ -287,7 +293,7 @@ class Device final : public CpuDevice {
     for (std::unique_ptr<Kernel>& other : *others) kernels.push_back(std::move(other));
   }
 
-  // Of several kernels those that are clearly slower at first sight.
+  // Drops kernels that are clearly slower in a short measurement.
   void drop_slow(std::vector<std::unique_ptr<Kernel>>& kernels) const {
     if (kernels.size() < 2) return;
     const TimingOptions glance{.sample = Nanoseconds(5e3), .round = {}, .most = {}, .least_rounds = 4, .stop = stop_};
@@ -304,16 +310,17 @@ class Device final : public CpuDevice {
     return runs;
   }
 
-  // What oneDNN takes to launch a kernel that does next to nothing. Loops of ours are called directly; in a runtime they would be nodes
-  // like others, so some of this is added to their times: a rewrite that trades products for copies that cost nothing here would be slower
-  // there.
+  // The time oneDNN takes to launch a kernel with almost no work. The loops are called directly, but in a
+  // runtime they would be nodes like others. kLaunchesOfARuntime times this time is therefore added to their
+  // times: otherwise a rewrite that replaces products by copies that are free here would be slower in the
+  // runtime.
   Nanoseconds launch_time() {
     if (!launch_) {
       const ops::TensorSpec one{ir::DataType::float32, {1}, false};
       launch_ = Nanoseconds{};
       const ops::KernelSpec spec = ops::pointwise_spec(ops::Op::Relu, {one}, one);
       auto relu = library_->build(spec, Layout::plain);
-      // That is remembered, so it must not be cut short.
+      // The result is cached, so the measurement must not be cut short.
       const auto stop = std::exchange(stop_, nullptr);
       if (relu) launch_ = time_quietly(*relu, spec)[0].median;
       stop_ = stop;
@@ -321,8 +328,9 @@ class Device final : public CpuDevice {
     return *launch_;
   }
 
-  // What a launch of oneDNN takes more where a run of a whole graph has put its code and description out of the nearest caches: seen on
-  // small convolutions, all different, one after the other behind a walk through some memory, and each alone.
+  // The additional time of a oneDNN launch whose code and description have been evicted from the nearest
+  // caches by the rest of the graph. It is the difference per launch between different small convolutions run
+  // one after the other behind a walk through kOtherBytes of memory, and each convolution timed alone.
   Nanoseconds time_between_others() {
     if (options_.between == 0) return {};
     if (!between_others_) {
@@ -370,7 +378,8 @@ class Device final : public CpuDevice {
 
   static bool is_reference(const Kernel& kernel) { return kernel.implementation().find("ref") != std::string_view::npos; }
 
-  // Times again, a few times, while the control says that something else runs; the measurement with the fastest control counts.
+  // Repeats the timing, kAttempts times at most, while the calibration kernel shows interference. The attempt
+  // with the fastest calibration time counts.
   std::vector<KernelCost> time_quietly(std::span<const std::unique_ptr<Kernel>> kernels, const ops::KernelSpec& spec) {
     TimingOptions timing = options_.timing;
     timing.stop = stop_;
@@ -398,7 +407,8 @@ class Device final : public CpuDevice {
     return best;
   }
 
-  // No block is padded, and no value of lower rank, which would be row-major, is read.
+  // Whether no block is padded and no operand computed at run time has a lower rank, which would be
+  // row-major.
   static bool fills_blocks(const ops::KernelSpec& spec, Layout layout) {
     const std::int64_t block = layout == Layout::blocked4 ? 4 : layout == Layout::blocked8 ? 8 : 16;
     const std::size_t rank = spec.results[0].dims.size();
@@ -417,7 +427,7 @@ class Device final : public CpuDevice {
   Nanoseconds fastest_control_ = kNever;
   std::optional<Nanoseconds> launch_;
   std::optional<Nanoseconds> between_others_;
-  std::map<std::string, Nanoseconds> pieces_;  // times, by text and layout
+  std::map<std::string, Nanoseconds> pieces_;  // times by text and layout
   const std::function<bool()> ask_ = [this] { return is_stopped(); };
   RotationSizes rotation_;
 };

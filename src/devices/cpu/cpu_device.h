@@ -1,4 +1,4 @@
-// This CPU as a device: oneDNN's kernels, and loops of ours for what it lacks.
+// This CPU as a device: oneDNN's kernels, and xflow's own loops for kernels that oneDNN lacks.
 #pragma once
 
 #include <xflow/error.h>
@@ -15,27 +15,28 @@ namespace xflow::cost::cpu {
 struct CpuOptions {
   int threads = 1;
   TimingOptions timing;
-  // What a run of the whole graph goes through, in bytes, before it comes to the same kernel again: kernels find as much of their constants
-  // and of the places of their results in the caches as is left after that. 0: all of it.
+  // Bytes that a run of the whole graph accesses between two launches of the same kernel. Kernels are timed
+  // with their constants and result buffers evicted from the caches accordingly. 0: caches are warm.
   std::size_t between = 0;
 };
 
-// The device, which builds kernels as well: for running them.
+// A CPU device that can also build kernels to run them.
 class CpuDevice : public Device {
  public:
-  // The kernel for `spec` with its operands in `layout`; where oneDNN and a loop of ours both can, both are built. Error::unsupported,
-  // "cannot run ... here: ..." if neither can.
+  // Builds the kernel for `spec` with its operands in `layout`. Returns the implementations of both oneDNN
+  // and the loops if both exist. Error::unsupported, "cannot run ... here: ...", if neither exists.
   virtual Result<std::vector<std::unique_ptr<Kernel>>> build(const ops::KernelSpec& spec, Layout layout) = 0;
-  // What one launch takes at least, for kernels of which that may be long: by the time of a piece of it (piece.h), as if all of it
-  // ran twice as fast. 0 for all others, and where no time is bounded.
+  // A lower bound of the time of one launch, for kernels that may take long. It scales the time of a piece of
+  // the kernel (piece.h) and assumes that the whole kernel runs twice as fast. 0 for all other kernels, and
+  // if the device has no time limit.
   virtual Nanoseconds least_time(const ops::KernelSpec& spec, Layout layout) = 0;
-  // What Kernel::stop_when takes: whether this device is stopped.
+  // Whether this device is stopped; the argument for Kernel::stop_when.
   virtual const std::function<bool()>& stop_of_kernels() const = 0;
-  // Sets the number of threads for kernels that the calling thread runs.
+  // Sets the number of threads for kernels run by the calling thread.
   virtual void use_threads() const = 0;
 };
 
-// Error::unsupported if oneDNN cannot be set up.
+// Opens the device. Error::unsupported if oneDNN cannot be set up; invalid_argument for less than one thread.
 Result<std::unique_ptr<CpuDevice>> open_cpu_device(const CpuOptions& options = {});
 
 }  // namespace xflow::cost::cpu

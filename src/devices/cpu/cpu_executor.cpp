@@ -17,8 +17,9 @@ Result<RunTimes> CpuExecutor::run(ProgramId id, std::size_t sizes, int repeats) 
     if (graph->was_stopped()) return stopped();
     return RunTimes{sum / repeats, std::nullopt};
   }
-  // The wall clock goes on while others have a processor: a run that was interrupted is left out. Threads of OpenMP spin while they wait,
-  // so that their processor time is the wall clock's once more, and noise.
+  // The median ignores runs that were interrupted: the wall clock continues while other processes have the
+  // processor. CPU time is no alternative: OpenMP threads spin while they wait, so their CPU time is the
+  // wall-clock time plus noise.
   std::vector<double> wall;
   wall.reserve(static_cast<std::size_t>(repeats));
   for (int k = 0; k < repeats && !graph->was_stopped(); ++k) wall.push_back(graph->run().wall.count());

@@ -1,4 +1,4 @@
-// Whole graphs in this process, for the gate.
+// Runs whole graphs in this process, for the gate.
 #pragma once
 
 #include "src/devices/cpu/program.h"

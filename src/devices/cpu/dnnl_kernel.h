@@ -1,5 +1,5 @@
-// Kernels of oneDNN. Nothing of oneDNN leaves the folder dnnl; its exceptions end in dnnl_kernel.cpp and dnnl_build.cpp there. A build
-// without oneDNN has no_dnnl instead.
+// Kernels of oneDNN. No type of oneDNN is visible outside the folder dnnl, whose dnnl_kernel.cpp and
+// dnnl_build.cpp catch its exceptions. A build without oneDNN uses the folder no_dnnl instead.
 #pragma once
 
 #include <xflow/error.h>
@@ -12,7 +12,7 @@
 
 namespace xflow::cost::cpu {
 
-// oneDNN's engine and stream. oneDNN uses OpenMP, whose number of threads belongs to the calling thread.
+// oneDNN's engine and stream. oneDNN uses OpenMP; OpenMP's number of threads belongs to the calling thread.
 class DnnlLibrary {
  public:
   // Error::unsupported if oneDNN cannot be set up.
@@ -22,18 +22,19 @@ class DnnlLibrary {
   virtual const std::string& version() const = 0;          // "oneDNN 2.6.3"
   virtual const std::string& instruction_set() const = 0;  // "avx512_core"
 
-  // Builds the kernel with operands in `layout` (Layout::any: oneDNN chooses), in each way that oneDNN has: a residual may be added to the
-  // result in place, a product with constant weights may be an inner product. Error::unsupported, "cannot run ... here: ...", where oneDNN
-  // has no kernel, or only its reference implementation where ours is better.
+  // Builds the kernel with operands in `layout` (Layout::any: oneDNN chooses), once for each variant that
+  // oneDNN has: a residual may be added to the result in place, and a product with constant weights may use
+  // the inner-product primitive. Error::unsupported, "cannot run ... here: ...", if oneDNN has no kernel, or
+  // only its reference implementation where the loops are better.
   virtual Result<std::vector<std::unique_ptr<Kernel>>> build(const ops::KernelSpec& spec, Layout layout) = 0;
 
   // Sets the number of threads for oneDNN calls of the calling thread.
   virtual void use_threads() const = 0;
 };
 
-// Whether oneDNN can apply this step to a running value of type float within another kernel's launch.
+// Whether oneDNN can apply this step to a float running value within the launch of another kernel.
 bool dnnl_has_step(const ops::StepFunction& step, std::size_t position);
-// Whether oneDNN resizes as this "copy:resize/..." kernel says.
+// Whether oneDNN's resampling computes this "copy:resize/..." kernel.
 bool dnnl_resamples(const ops::KernelSpec& spec);
 
 }  // namespace xflow::cost::cpu

@@ -14,7 +14,7 @@ namespace xflow::cost::cpu {
 namespace {
 
 constexpr std::size_t kKernelBytes = std::size_t{16} << 10U;
-constexpr std::size_t kUsualSecondLevel = std::size_t{1} << 20U;  // where the system does not say
+constexpr std::size_t kUsualSecondLevel = std::size_t{1} << 20U;  // used if the system does not report the size
 
 std::size_t bytes_of(const ops::TensorSpec& tensor) {
   double bits = static_cast<double>(ir::bits(tensor.data_type));

@@ -1,5 +1,5 @@
-// Loops of ours for operators whose elements come from places that a table or an operand names: gathers by element, resizing, padding by
-// reflection, triangles, one-hot vectors, running sums.
+// Loops for operators whose elements are looked up by a table or an operand: gathers by element, resize, pad
+// by reflection, triangles, one-hot vectors, cumulative sums.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,8 @@ std::int64_t product(std::span<const std::int64_t> dims) {
   return n;
 }
 
-// Calls body(row, offset) for each index of all dimensions but the last, in row-major order; offset: its sum of strides.
+// Calls body(row, offset) for each index of all dimensions but the last, in row-major order. `offset`: the
+// sum of index times stride.
 template <typename Body>
 void for_each_row(const Dims& dims, const Dims& strides, const Body& body) {
   const std::size_t outer = dims.empty() ? 0 : dims.size() - 1;
@@ -42,7 +43,7 @@ void for_each_row(const Dims& dims, const Dims& strides, const Body& body) {
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
-// The place u = above / below of index i (docstring of src/ops/operators/resize.cpp).
+// The source coordinate u = above / below of index i (docstring of src/ops/operators/resize.cpp).
 struct Place {
   std::int64_t above;
   std::int64_t below;
@@ -74,7 +75,7 @@ Dims resized_places(std::int64_t size, std::int64_t result, std::int64_t numerat
   return table;
 }
 
-// What the loops of this file have in common: row-major buffers, and integers of the spec.
+// Base class of the loops in this file: row-major buffers, and access to integers of the spec.
 class IndexLoop : public LoopKernel {
  public:
   IndexLoop() : LoopKernel(Layout::plain) {}
@@ -93,7 +94,7 @@ class IndexLoop : public LoopKernel {
     return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: there is no loop for it", ops::to_string(spec)));
   }
 
-  // Calls run(T()) with the unsigned integer type of the size of operand 0's elements.
+  // Calls run(T()) with the unsigned integer type that has the size of operand 0's elements.
   template <typename Run>
   static void with_elements_of(std::size_t size, const Run& run) {
     if (size == 1) return run(std::uint8_t());
@@ -110,7 +111,8 @@ class IndexLoop : public LoopKernel {
     return reinterpret_cast<T*>(results_[0].bytes.get());
   }
 
-  // Operand 1 as indices below `extents` in turns, spread so that what is read is not one row.
+  // Fills `operand` with indices below the elements of `extents` in alternation, spread so that a launch does
+  // not read the same row again and again.
   void spread_indices(std::size_t operand, const Dims& extents) {
     const std::size_t n = operands_[operand].elements();
     for (std::size_t k = 0; k < n; ++k) {
@@ -126,7 +128,7 @@ class IndexLoop : public LoopKernel {
       reinterpret_cast<std::int32_t*>(bytes)[k] = static_cast<std::int32_t>(index);
     }
   }
-  // What an index names; the nearest element where it names none.
+  // The position that an index names; out-of-range indices are clamped to the nearest element.
   static std::int64_t place_of(std::int64_t index, std::int64_t extent) {
     return std::clamp<std::int64_t>(index < 0 ? index + extent : index, 0, extent - 1);
   }
@@ -134,7 +136,7 @@ class IndexLoop : public LoopKernel {
     return operands_.size() > operand &&
            (operands_[operand].spec.data_type == ir::DataType::int64 || operands_[operand].spec.data_type == ir::DataType::int32);
   }
-  // Runs run(I()) with the type of the indices in `operand`.
+  // Calls run(I()) with the type of the indices in `operand`.
   template <typename Run>
   void with_indices_of(std::size_t operand, const Run& run) const {
     if (operands_[operand].element_size == 8) return run(std::int64_t());
@@ -153,7 +155,7 @@ class GatherElementsLoop final : public IndexLoop {
     axis_ = static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
     spread_indices(1, {operands_[0].dims[axis_]});
     strides_ = operands_[0].strides;
-    strides_[axis_] = 0;  // that part of the place is in the index
+    strides_[axis_] = 0;  // the index replaces this part of the offset
     return {};
   }
   void run() override {
@@ -229,7 +231,7 @@ class GatherNdLoop final : public IndexLoop {
   std::size_t named_ = 0;
 };
 
-// `on` at the position along `axis` that each index names, `off` elsewhere.
+// y = `on` at the position along `axis` that each index names, `off` elsewhere.
 class OneHotLoop final : public IndexLoop {
  public:
   Result<void> prepare(const ops::KernelSpec& spec) override {
@@ -272,7 +274,7 @@ class OneHotLoop final : public IndexLoop {
   std::vector<std::byte> off_;
 };
 
-// Of each matrix the upper or lower triangle, 0 elsewhere.
+// The upper or lower triangle of each matrix, 0 elsewhere.
 class TriangleLoop final : public IndexLoop {
  public:
   Result<void> prepare(const ops::KernelSpec& spec) override {
@@ -303,7 +305,7 @@ class TriangleLoop final : public IndexLoop {
   bool upper_ = true;
 };
 
-// y[i] = x[table[0][i[0]], table[1][i[1]], ...]: nearest resizing, padding by reflection, by the edge and around.
+// y[i] = x[table[0][i[0]], table[1][i[1]], ...]: nearest resize; pad by reflect, edge and wrap.
 class PlacesLoop final : public IndexLoop {
  public:
   Result<void> prepare(const ops::KernelSpec& spec) override {
@@ -385,7 +387,7 @@ class PlacesLoop final : public IndexLoop {
   bool contiguous_ = false;
 };
 
-// Sums along an axis up to each element.
+// Cumulative sums along an axis.
 class CumsumLoop final : public IndexLoop {
  public:
   Result<void> prepare(const ops::KernelSpec& spec) override {

@@ -23,7 +23,7 @@ std::vector<Step> post_steps(const ops::KernelSpec& spec) {
 std::vector<Step> pointwise_steps(const ops::KernelSpec& spec) {
   Step base{spec.function, 0, {}, {}};
   for (const auto& [name, value] : spec.reals) base.reals.push_back(value);
-  // The attributes of a spec are sorted by name, those of a step are in the order of the signature: clip(min, max).
+  // The spec sorts its attributes by name; a step has them in the order of the signature, clip(min, max).
   if (base.function.is(ops::Op::Clip) && spec.reals.size() == 2 && spec.reals[0].first == "max") std::swap(base.reals[0], base.reals[1]);
   for (std::size_t k = 1; k < spec.operands.size(); ++k) base.operands.push_back(k);
   std::vector<Step> steps = {std::move(base)};

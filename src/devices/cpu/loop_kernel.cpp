@@ -49,7 +49,7 @@ double load(const std::byte* place) {
   return static_cast<double>(value);
 }
 
-// Types that are stored as the bits of another.
+// Types that are stored as the bits of another type.
 template <std::uint16_t (*Narrow)(float)>
 void store_bits(std::byte* place, double value) {
   const std::uint16_t bits = Narrow(static_cast<float>(value));
@@ -119,12 +119,12 @@ Result<LoopKernel::Tensor> LoopKernel::make(const ops::TensorSpec& spec, std::si
   if (layouts && layout_ != Layout::plain && layout_ != Layout::channels_last) {
     return fail(ErrorCode::unsupported, fmt::format("cannot run loops here on layout {}", name(layout_)));
   }
-  // What has another rank than the kernel's tensors comes to it row-major.
+  // A run-time tensor whose rank differs from that of the kernel's tensors is row-major.
   const bool own_rank = spec.constant || tensor.dims.size() == spec.dims.size();
   tensor.strides = layout_strides(tensor.dims, own_rank ? layout_ : Layout::plain);
   tensor.bytes = Memory(tensor.elements() * tensor.element_size);
   if (spec.data_type == DataType::float32) {
-    // Ordinary numbers: no denormals, no branch that is always taken.
+    // Normal numbers: no denormals, and branches that are not always taken.
     auto* values = reinterpret_cast<float*>(tensor.bytes.get());
     for (std::size_t k = 0; k < tensor.elements(); ++k) values[k] = 0.5F + static_cast<float>(k % 61) / 61.0F;
   }

@@ -1,4 +1,4 @@
-// Kernels that oneDNN lacks, as plain loops of ours over real buffers.
+// Kernels that oneDNN lacks, as plain loops over buffers.
 #pragma once
 
 #include <xflow/error.h>
@@ -17,24 +17,25 @@
 
 namespace xflow::cost::cpu {
 
-// Raises with every change that makes the loops faster or slower, or that times kernels in another way: costs of other versions are not
-// comparable.
+// Must be raised with every change that makes the loops faster or slower or that times kernels differently:
+// costs of different versions are not comparable.
 inline constexpr int kLoopVersion = 8;
 
 using Dims = std::vector<std::int64_t>;
 
-// Chains of pointwise operators, blocks of which stay in the first-level cache from the first operator to the last.
+// Chains of pointwise operators. A block stays in the first-level cache from the first operator to the last.
 Result<std::unique_ptr<Kernel>> build_pointwise_loop(const ops::KernelSpec& spec, Layout layout);
 // Kernels "copy" (transpose, concat, split, slice, pad, gather, expand, tile, reshape, nearest resize).
 Result<std::unique_ptr<Kernel>> build_copy_loop(const ops::KernelSpec& spec, Layout layout);
-// Kernels whose elements come from places that a table or an operand names: gather_elements, gather_nd, one_hot, trilu, nearest resizing,
-// padding by reflection, the edge and around; and "cumsum".
+// Kernels whose elements are looked up by a table or an operand (gather_elements, gather_nd, one_hot, trilu,
+// nearest resize, pad by reflect, edge and wrap), and "cumsum".
 Result<std::unique_ptr<Kernel>> build_index_loop(const ops::KernelSpec& spec, Layout layout);
-// The place in operand 0 of each index along a dimension of a "copy:resize/nearest/..." kernel; nothing for other kernels.
+// The index in operand 0 for each index along a dimension of a "copy:resize/nearest/..." kernel; nothing for
+// other kernels.
 std::optional<std::vector<std::int64_t>> nearest_places(const ops::KernelSpec& spec, std::size_t dimension);
-// Whether that kernel repeats every element, as often along each dimension.
+// Whether `spec` is such a kernel and repeats every element equally often along each dimension.
 bool repeats_elements(const ops::KernelSpec& spec);
-// Products of doubles and integers.
+// Matrix products of doubles and integers.
 Result<std::unique_ptr<Kernel>> build_matmul_loop(const ops::KernelSpec& spec);
 // Kernels "reduce" (sum, mean, max, min, l2) and "normalization" (layer, rms).
 Result<std::unique_ptr<Kernel>> build_reduce_loop(const ops::KernelSpec& spec, Layout layout);
@@ -42,11 +43,11 @@ Result<std::unique_ptr<Kernel>> build_reduce_loop(const ops::KernelSpec& spec, L
 // Kernels "reduce" (sum, mean, max, min) of doubles and integers, "softmax" and "log_softmax" of doubles.
 Result<std::unique_ptr<Kernel>> build_other_types_loop(const ops::KernelSpec& spec, Layout layout);
 
-// Bytes of our own, or somebody else's.
+// A buffer that is owned or bound to memory of the caller.
 class Memory {
  public:
   Memory() = default;
-  // Aligned, zeroed, with the slack that kernels may read.
+  // Allocates zeroed memory aligned to 64 bytes, with Kernel::kSlack bytes after it.
   explicit Memory(std::size_t bytes);
   std::byte* get() const { return place_; }
   void bind(std::byte* place) {
@@ -62,13 +63,14 @@ class Memory {
   std::byte* place_ = nullptr;
 };
 
-// Any kernel that is one operator, in its index notation; one without operands is a table that is copied. Slow.
+// Any kernel of a single operator, interpreted from its index notation. Slow. An operator without operands
+// becomes a table that is copied.
 Result<std::unique_ptr<Kernel>> build_notation_kernel(const ops::KernelSpec& spec);
 
-// That there is no loop of ours for what the kernel needs.
+// The error for a kernel that needs `what`, which the loops lack.
 Unexpected no_loop(const ops::KernelSpec& spec, std::string_view what);
 
-// What these kernels share: buffers in a layout that is not padded, written and read in row-major order.
+// The base class of the loops: buffers in a layout without padding, written and read in row-major order.
 class LoopKernel : public Kernel {
  public:
   Result<void> write(std::size_t operand, std::span<const double> values) override;
@@ -85,7 +87,7 @@ class LoopKernel : public Kernel {
  protected:
   struct Tensor {
     ops::TensorSpec spec;
-    std::vector<std::int64_t> dims;     // as the kernel sees them: of the rank of the result where the kernel broadcasts
+    std::vector<std::int64_t> dims;     // of the rank of the result if the kernel broadcasts
     std::vector<std::int64_t> strides;  // in elements
     std::size_t element_size = 0;
     Memory bytes;
@@ -93,7 +95,7 @@ class LoopKernel : public Kernel {
   };
 
   explicit LoopKernel(Layout layout) : layout_(layout) {}
-  // Error::unsupported for element types without a byte size, for more than 16 dimensions, and for blocked layouts.
+  // Error::unsupported for element types without a byte size, more than 16 dimensions, and blocked layouts.
   Result<void> add_buffers(const ops::KernelSpec& spec, std::size_t broadcast_rank = 0);
 
   std::vector<Tensor> operands_;
@@ -105,10 +107,10 @@ class LoopKernel : public Kernel {
   Layout layout_;
 };
 
-// One element of a type as it lies in memory. Error::unsupported for types of less than a byte.
+// The bytes of one element of a type. Error::unsupported for types smaller than a byte.
 Result<std::vector<std::byte>> element_bytes(ir::DataType type, double value);
 
-// Numbers that begin with 0, as many as a loop nest has dimensions: of a run, which may not allocate.
+// One index per dimension of a loop nest, initially 0. Does not allocate, so that a run may use it.
 class Indices {
  public:
   explicit Indices(std::size_t count) : count_(count) { assert(count <= kMost); }
@@ -121,8 +123,9 @@ class Indices {
   std::size_t count_;
 };
 
-// Dimensions that a loop nest walks, with the strides of each tensor in it. Dimensions of size 1 are dropped and neighbours that are
-// contiguous in every tensor are joined, so that the last dimension is as long as it can be.
+// The dimensions of a loop nest, with the strides of each tensor. Dimensions of size 1 are dropped, and
+// neighbouring dimensions that are contiguous in every tensor are joined, so that the last dimension is as
+// long as possible.
 struct LoopNest {
   std::vector<std::int64_t> dims;
   std::vector<std::vector<std::int64_t>> strides;  // [tensor][dimension]

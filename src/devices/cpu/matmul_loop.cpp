@@ -1,4 +1,4 @@
-// Products of element types that oneDNN does not multiply: doubles and integers.
+// Matrix products of element types that oneDNN does not multiply: doubles and integers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class MatmulLoop final : public LoopKernel {
         return cannot();
     }
     XFLOW_CHECK(add_buffers(spec));
-    // A vector is a matrix of one row or one column.
+    // Vectors are matrices of one row or one column.
     a_ = spec.operands[0].dims;
     b_ = spec.operands[1].dims;
     outer_ = spec.results[0].dims;
@@ -56,7 +56,7 @@ class MatmulLoop final : public LoopKernel {
   bool was_stopped() const override { return stopped_; }
 
  private:
-  // The strides, in matrices, of the outer dimensions of an operand that is broadcast to outer_.
+  // The strides, in matrices, of the outer dimensions of an operand that broadcasts to outer_.
   Dims outer_strides(const Dims& dims) const {
     const Dims own = padded_to(Dims(dims.begin(), dims.end() - 2), outer_.size());
     Dims strides(own.size());
@@ -112,7 +112,7 @@ class MatmulLoop final : public LoopKernel {
   Dims a_strides_;
   Dims b_strides_;
   void (MatmulLoop::*multiply_)() = nullptr;
-  static constexpr std::int64_t kBetweenLooks = 1 << 20;  // products
+  static constexpr std::int64_t kBetweenLooks = 1 << 20;  // products between two calls of stop_
   const std::function<bool()>* stop_ = nullptr;
   bool stopped_ = false;
 };

@@ -1,4 +1,4 @@
-// Kernels made of an operator's index notation: what computes where neither oneDNN nor a loop of ours does.
+// Kernels that interpret an operator's index notation, used when neither oneDNN nor a loop has the kernel.
 #include <algorithm>
 #include <cstring>
 
@@ -25,7 +25,7 @@ class NotationKernel final : public LoopKernel {
     return {};
   }
 
-  // What is read outside of a tensor has no value: then the result stays as it is.
+  // Reads outside of a tensor have no value; the result is left unchanged then.
   void run() override {
     for (std::size_t k = 0; k < places_.size(); ++k) places_[k] = operands_[k].bytes.get();
     for (std::size_t k = 0; k < loops_.size(); ++k) {
@@ -46,10 +46,10 @@ class NotationKernel final : public LoopKernel {
 
  private:
   std::vector<eval::Loop> loops_;
-  std::vector<const std::byte*> places_;  // of the operands, in a run
+  std::vector<const std::byte*> places_;  // of the operands, during a run
 };
 
-// Results that depend on no operand are computed before; a launch writes them.
+// Results that depend on no operand are computed at build time; a launch copies them.
 class TableKernel final : public LoopKernel {
  public:
   TableKernel() : LoopKernel(Layout::plain) {}

@@ -20,7 +20,7 @@ Unexpected no_loop_of_type(const ops::KernelSpec& spec) {
   return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: there is no loop for it", ops::to_string(spec)));
 }
 
-// Walks the operand once in its order; the place of each row's results follows.
+// Walks the operand once in memory order and advances the position in the result alongside.
 class OtherReduceLoop final : public LoopKernel {
  public:
   OtherReduceLoop() : LoopKernel(Layout::plain) {}
@@ -107,7 +107,7 @@ class OtherReduceLoop final : public LoopKernel {
 
   Kind kind_ = Kind::sum;
   Dims dims_;
-  Dims to_;  // strides of the result along the operand's dimensions: 0 where they are reduced
+  Dims to_;  // strides of the result along the operand's dimensions: 0 if reduced
   void (OtherReduceLoop::*reduce_)() = nullptr;
 };
 

@@ -13,7 +13,7 @@
 #endif
 
 extern "C" {
-// Of the OpenMP that oneDNN was linked with, if it was.
+// From the OpenMP runtime that oneDNN was linked with; null if there is none.
 __attribute__((weak)) void GOMP_parallel(void (*function)(void*), void* data, unsigned threads, unsigned flags);
 __attribute__((weak)) int omp_get_thread_num();
 }
@@ -30,7 +30,7 @@ void on_each_thread(int threads, const std::function<void(int)>& run) {
 
 namespace {
 
-// The core of each processor, as a text that processors of one core share.
+// The core of each processor, as a string that is equal for processors of the same core.
 const std::vector<std::string>& cores() {
   static const std::vector<std::string> found = [] {
     std::vector<std::string> result;
@@ -45,7 +45,8 @@ const std::vector<std::string>& cores() {
   return found;
 }
 
-// The processor on which the calling thread is, and so many that it may use: of other cores first. Fewer if there are not so many.
+// The current processor of the calling thread, followed by other allowed processors, those of unused cores
+// first. At most `count`; fewer if not enough are allowed.
 std::vector<int> processors(const cpu_set_t& allowed, std::size_t count) {
   std::vector<int> result;
   const int here = sched_getcpu();

@@ -1,4 +1,4 @@
-// Threads that stay on their processors while kernels are timed.
+// Pins threads to processors while kernels are timed.
 #pragma once
 
 #include <functional>
@@ -6,13 +6,14 @@
 
 namespace xflow::cost::cpu {
 
-// Runs `run` on each of the threads with which oneDNN computes: on the calling one, number 0, and where it was built with OpenMP on the
-// others of the team. In no order; not one after the other.
+// Runs `run` concurrently on each thread that oneDNN computes with: on the calling thread with number 0 and,
+// in a build with OpenMP, on the other threads of the team. The order is undefined.
 void on_each_thread(int threads, const std::function<void(int)>& run);
 
-// While it lives, each of the threads runs on a processor of its own: the calling one where it is, the others on the next ones that they
-// may use, of other cores as long as there are some. Then all may run where they could before. Where there are fewer processors than
-// threads, or the system has no such thing, nothing is done.
+// While it exists, each thread runs on a processor of its own: the calling thread on its current one, the
+// others on the next allowed ones, on other cores while there are any. The destructor restores the previous
+// affinities. Does nothing if there are fewer processors than threads or if the system has no thread
+// affinity.
 class Pins {
  public:
   explicit Pins(int threads);

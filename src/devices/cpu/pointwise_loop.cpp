@@ -18,7 +18,7 @@ namespace xflow::cost::cpu {
 namespace {
 
 using ir::DataType;
-constexpr std::size_t kBlock = 1024;  // elements; a few blocks of them fit the first-level cache
+constexpr std::size_t kBlock = 1024;  // elements; a few blocks fit into the first-level cache
 constexpr std::size_t kMaxElementSize = 8;
 using Block = std::array<std::byte, kBlock * kMaxElementSize>;
 
@@ -43,7 +43,7 @@ class PointwiseLoop final : public LoopKernel {
     }
     DataType running = DataType::undefined;
     for (const Step& step : pointwise_steps(spec)) {
-      // Operands in the operator's order; -1 is the running value.
+      // The operator's operands in order; -1 is the running value.
       std::vector<int> order;
       order.reserve(step.operands.size() + 1);
       for (const std::size_t operand : step.operands) order.push_back(static_cast<int>(operand));
@@ -66,13 +66,14 @@ class PointwiseLoop final : public LoopKernel {
   }
 
  private:
-  // How an operand is read for a block of results.
+  // The way to read an operand for a block of results.
   struct Source {
-    // The same elements as the result; a row that repeats (a scalar is a row of one element); anything else.
+    // contiguous: the same elements as the result; periodic: a repeated row (a scalar is a row of one
+    // element); broadcast: anything else.
     enum class Kind : std::uint8_t { contiguous, periodic, broadcast } kind;
-    LoopNest nest;  // over the result's elements in memory order; strides of the operand
+    LoopNest nest;  // over the result's elements in memory order, with the strides of the operand
     std::size_t period = 0;
-    std::vector<std::byte> expanded;  // periodic: a period and a block; broadcast: a block
+    std::vector<std::byte> expanded;  // periodic: one period plus one block; broadcast: one block
   };
 
   struct Call {
@@ -120,7 +121,7 @@ class PointwiseLoop final : public LoopKernel {
 
   template <typename TypeOf>
   Result<void> add_step(const ops::KernelSpec& spec, const Step& step, const std::vector<int>& order, const TypeOf& type_of) {
-    // An operator of two operands and more than two in the list is applied to them one by one.
+    // An operator of two operands with more than two in the list is applied to them one after the other.
     const std::string_view operation = ops::function_name(step.function);
     const DataType type = step.function.is(ops::Op::Select) && order.size() == 3 ? type_of(order[1]) : type_of(order[0]);
     const auto found = find_block_operator(step.function, type, spec.results[0].data_type);
@@ -152,7 +153,7 @@ class PointwiseLoop final : public LoopKernel {
     for (std::size_t done = size; done < to.size(); done *= 2) std::memcpy(to.data() + done, to.data(), std::min(done, to.size() - done));
   }
 
-  // The operand's values for the block of results, contiguous.
+  // The operand's values for the block of results, contiguous in memory.
   const std::byte* operand_block(std::size_t k, std::size_t begin, std::size_t count) {
     const Tensor& tensor = operands_[k];
     Source& source = sources_[k];
@@ -167,7 +168,7 @@ class PointwiseLoop final : public LoopKernel {
     const std::size_t last = nest.dims.size() - 1;
     std::size_t done = 0;
     while (done < count) {
-      // The position of the next result, dimension by dimension.
+      // Decompose the index of the next result into dimensions.
       std::size_t rest = begin + done;
       std::int64_t offset = 0;
       std::size_t inner = 0;

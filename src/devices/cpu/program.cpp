@@ -68,7 +68,7 @@ class Program::Builder {
     return check_room(used_, options_.most_bytes);
   }
 
-  // Kernels have tensors of their own until they are bound to those of the program.
+  // Kernels own their tensors until they are bound to the memory of the program.
   Result<void> check_room_of(const ops::KernelSpec& spec) const {
     double bytes = 0;
     for (const std::vector<ops::TensorSpec>* list : {&spec.operands, &spec.results})
@@ -76,7 +76,7 @@ class Program::Builder {
     return check_room(used_ + bytes, options_.most_bytes_in_setting_up);
   }
 
-  // No launch of a library can be ended, so none begins of a program that is not run in time.
+  // A library launch cannot be stopped, so a program that would not finish in time is not started.
   Result<void> take_time(const PlannedLaunch& launch) {
     least_seconds_ += device_.least_time(launch.spec, requests(launch).front()).count() / 1e9;
     const double left = device_.seconds_left();
@@ -84,7 +84,7 @@ class Program::Builder {
     return fail(ErrorCode::limit, fmt::format("a run takes at least {:.2g} s, and {:.2g} s are left", least_seconds_, left));
   }
 
-  // The layouts in which a kernel may be asked for so that it is the one that was timed.
+  // The layouts to request so that the built kernel is the timed one.
   std::vector<Layout> requests(const PlannedLaunch& launch) const {
     if (launch.spec.is(ops::KernelFamily::reorder)) return {Layout::any};
     if (!device_.chooses_layout(launch.spec)) return {launch.operand_layout};
@@ -101,7 +101,7 @@ class Program::Builder {
     return !lost || lies_alike(launch, *lost, index);
   }
 
-  // Whether the operand may lie where the result does.
+  // Whether the operand may share the buffer of the result.
   bool lies_alike(const PlannedLaunch& launch, std::size_t operand, std::size_t index) const {
     if (!launch.operands[operand]) return false;
     const Plan& plan = program_.plan_;
@@ -147,7 +147,7 @@ class Program::Builder {
       XFLOW_CHECK(kernel->write_constant(k, constant));
       XFLOW_CHECK(share(*kernel, k));
     }
-    // What is not constant will lie elsewhere.
+    // Tensors that are not constant are bound later; free the kernel's own buffers.
     for (std::size_t k = 0; k < launch.operands.size(); ++k)
       if (launch.operands[k]) kernel->bind_operand(k, nullptr);
     for (std::size_t k = 0; k < launch.results.size(); ++k) kernel->bind_result(k, nullptr);
@@ -157,13 +157,13 @@ class Program::Builder {
     return {};
   }
 
-  // Constants that are packed to the same bytes lie in memory once: a cache then holds them once, too.
+  // Constants that are packed to the same bytes share memory, so that a cache holds them once, too.
   Result<void> share(Kernel& kernel, std::size_t operand) {
     const std::span<std::byte> bytes = kernel.operand_bytes(operand);
     if (bytes.empty()) return {};
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (const auto same = packed_.find(text); same != packed_.end()) {
-      // The owner does not change them.
+      // const_cast: the kernel that owns the bytes does not change them.
       kernel.bind_operand(operand, reinterpret_cast<std::byte*>(const_cast<char*>(same->data())));
       return {};
     }
@@ -171,7 +171,7 @@ class Program::Builder {
     return take(static_cast<double>(bytes.size()));
   }
 
-  // The implementation that is fastest at first sight; the same for equal kernels.
+  // The fastest implementation in a short measurement; the choice is kept for equal kernels.
   std::size_t quickest(const PlannedLaunch& launch, const std::vector<std::unique_ptr<Kernel>>& kernels) {
     if (kernels.size() == 1) return 0;
     const std::string text = fmt::format("{}@{}", ops::to_string(launch.spec), name(launch.operand_layout));
@@ -184,7 +184,7 @@ class Program::Builder {
     for (const auto& kernel : kernels) runs.emplace_back([run = kernel.get()] { run->run(); });
     const TimingOptions glance{.sample = Nanoseconds(10e3), .round = {}, .most = {}, .least_rounds = 5, .stop = device_.stop_of_kernels()};
     const std::vector<KernelCost> times = time_in_turns(runs, glance, device_.info().threads == 1);
-    if (device_.is_stopped()) return 0;  // they say nothing then
+    if (device_.is_stopped()) return 0;  // the times are meaningless then
     const auto least = std::ranges::min_element(times, {}, &KernelCost::median) - times.begin();
     chosen_.insert_or_assign(text, std::string(kernels[static_cast<std::size_t>(least)]->implementation()));
     return static_cast<std::size_t>(least);
@@ -241,7 +241,7 @@ class Program::Builder {
   std::map<std::string, std::string> own_chosen_;
   std::map<std::string, std::string>& chosen_;  // implementations, by kernel and layout
   PlanData data_;
-  std::unordered_set<std::string_view> packed_;  // constants in the memory of kernels of the program
+  std::unordered_set<std::string_view> packed_;  // constants in the memory of the program's kernels
   double used_ = 0;
   double least_seconds_ = 0;  // of one run
 };

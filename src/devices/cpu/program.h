@@ -1,4 +1,4 @@
-// Runs a whole graph on this CPU: the kernels of its cover, one after the other, on the values of the graph.
+// Runs a whole graph on this CPU: the kernels of its kernel cover, in order, on the values of the graph.
 #pragma once
 
 #include <xflow/error.h>
@@ -18,33 +18,35 @@
 namespace xflow::cost::cpu {
 
 struct ProgramOptions {
-  double most_bytes = 8e9;  // of weights and of the memory of a run, with that of the steps in index notation
-  // The same while it is set up, when a kernel has tensors of its own beside it, among them constants that turn out to be there already.
+  double most_bytes = 8e9;  // for weights and the memory of a run, including that of index notation
+  // The same bound during set-up, when a kernel temporarily has its own tensors, including constants that
+  // turn out to be duplicates.
   double most_bytes_in_setting_up = std::numeric_limits<double>::infinity();
-  // Implementations that were chosen, by kernel, where there are several: what stands there is taken, and what is chosen is added. Programs
-  // that share it run equal kernels alike. Null: the program's own.
+  // The chosen implementation of each kernel that has several. Existing entries are used, new choices are
+  // added: programs that share the map run equal kernels alike. Null: the program uses a map of its own.
   std::map<std::string, std::string>* chosen = nullptr;
 };
 
-// A run allocates nothing of its own: kernels, packed weights and the block of memory are made before. (oneDNN makes a table of the
-// arguments within each launch.) Used by one thread; the device must outlive it.
+// A run allocates no memory of its own: kernels, packed weights and the memory block are created before.
+// (oneDNN creates a table of arguments in each launch.) Used by one thread; the device must outlive it.
 class Program {
  public:
-  // The kernels that were timed for the cover, by `costs`, of a graph in `arena` at `sizes`. Where the device can run a kernel in several
-  // ways the one that is fastest at first sight is taken. Errors: limit for more than most_bytes, unsupported where a kernel that was timed
-  // cannot be made or a run takes longer than the time that is left, and those of constants that cannot be read.
+  // Builds the kernels that `costs` timed for the kernel cover of a graph in `arena` at `sizes`. If the
+  // device has several implementations of a kernel, a short measurement chooses the fastest. Errors: limit
+  // for more than most_bytes; unsupported if a timed kernel cannot be built; limit if a run takes longer than
+  // the time that is left; those of reading constants.
   static Result<Program> build(CpuDevice& device, ir::Arena& arena, const ir::Graph& graph, CostModel& costs,
                                const ir::Symbols::Valuation& sizes, const ProgramOptions& options = {});
 
-  // The same of a plan that was made at `sizes`.
+  // Builds a program from a plan that was made at `sizes`.
   static Result<Program> build(CpuDevice& device, ir::Arena& arena, Plan plan, const ir::Symbols::Valuation& sizes,
                                const ProgramOptions& options = {});
 
   const Plan& plan() const { return plan_; }
-  std::size_t memory_bytes() const { return bytes_; }  // of the block
+  std::size_t memory_bytes() const { return bytes_; }  // size of the memory block
 
-  // Inputs are 0 until they are written, and stay as they are. An input that no kernel reads is accepted. Errors: invalid_argument for a
-  // tensor of another type or size.
+  // Sets an input. Inputs are 0 until they are written and keep their values over runs. An input that no
+  // kernel reads is accepted. Errors: invalid_argument for a tensor of another type or size.
   Result<void> write(ir::ValueId input, const eval::Tensor& tensor);
 
   struct Times {
@@ -52,15 +54,16 @@ class Program {
     Nanoseconds wall{};
   };
   Times run();
-  // Whether the last run was ended by Device::stop_when: then outputs and times mean nothing.
+  // Whether Device::stop_when ended the last run. Outputs and times are undefined then.
   bool was_stopped() const;
-  // The time of each launch, by the clock of the device. The clock is read between them, which takes a moment each time.
+  // Runs once and gives the time of each launch by the clock of the device. The clock is read between
+  // launches, which adds to each time.
   void run(std::span<Nanoseconds> launches);
 
-  // An output of the last run. Errors: unsupported for one that is not run.
+  // An output of the last run. Errors: unsupported for an output that the program does not compute.
   Result<eval::Tensor> read(std::size_t output) const;
 
-  // How launch k is run: "brgconv:avx512_core", "loop".
+  // The implementation of launch k: "brgconv:avx512_core", "loop".
   std::string_view implementation(std::size_t launch) const { return kernels_[launch]->implementation(); }
 
  private:
@@ -69,7 +72,7 @@ class Program {
 
   CpuDevice* device_ = nullptr;
   Plan plan_;
-  std::vector<std::unique_ptr<Kernel>> kernels_;  // by launch; nullptr where there is nothing to compute
+  std::vector<std::unique_ptr<Kernel>> kernels_;  // by launch; nullptr if the launch computes nothing
   struct Free {
     void operator()(std::byte* bytes) const;
   };

@@ -21,7 +21,7 @@
 namespace xflow::cost::cpu {
 namespace {
 
-constexpr std::size_t kLanes = 32;  // partial results of one row, so that the loop has no chain of dependences
+constexpr std::size_t kLanes = 32;  // independent partial results of one row, which break the dependence chain of the loop
 
 enum class Fold : std::uint8_t { sum, squares, maximum, minimum, product };
 
@@ -34,7 +34,7 @@ inline __attribute__((always_inline)) float combine(float a, float x) {
   return a * x;
 }
 template <Fold fold>
-inline __attribute__((always_inline)) float join(float a, float b) {  // of two partial results
+inline __attribute__((always_inline)) float join(float a, float b) {  // combines two partial results
   return combine < fold == Fold::squares ? Fold::sum : fold > (a, b);
 }
 
@@ -69,7 +69,7 @@ Folder folder(float start) {
   return {&fold_row<fold>, &fold_rows<fold>, &join<fold>, start};
 }
 
-// y = (x - mean) * factor, elementwise scale and shift where there are some.
+// y = (x - mean) * factor, followed by an elementwise scale and shift if they are not null.
 XFLOW_CLONES void normalize_row(const float* x, float* y, std::size_t n, float mean, float factor, const float* scale, const float* shift) {
   for (std::size_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * factor;
   if (scale != nullptr) {
@@ -105,7 +105,7 @@ Result<std::vector<bool>> reduced_dimensions(const ops::KernelSpec& spec) {
   return reduced;
 }
 
-// Dimensions sorted from the slowest to the fastest in memory.
+// The dimensions from the slowest to the fastest in memory.
 std::vector<std::size_t> memory_order(const Dims& strides) {
   std::vector<std::size_t> order(strides.size());
   for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
@@ -137,7 +137,7 @@ class ReduceLoop final : public LoopKernel {
     XFLOW_CHECK(add_buffers(spec));
     XFLOW_TRY(const std::vector<bool> reduced, reduced_dimensions(spec));
     const Tensor& x = operands_[0];
-    // The result as if the reduced dimensions were kept: their strides are 0.
+    // The result with the reduced dimensions kept: their strides are 0.
     Dims kept = x.dims;
     for (std::size_t k = 0; k < kept.size(); ++k) kept[k] = reduced[k] ? 1 : kept[k];
     const bool keeps = results_[0].dims.size() == kept.size();
@@ -199,9 +199,9 @@ class ReduceLoop final : public LoopKernel {
   float count_ = 1;
 };
 
-// Normalisation over the last dimensions of a row-major tensor, row by row: (x - mean) / sqrt(variance + epsilon) * scale + shift, or
-// without mean x / sqrt(mean of squares + epsilon) * scale. Scale and shift vary along the row, or are one number a row (instance
-// normalisation).
+// Normalisation over the last dimensions of a row-major tensor, row by row: (x - mean) / sqrt(variance +
+// epsilon) * scale + shift, or without mean x / sqrt(mean of squares + epsilon) * scale. Scale and shift vary
+// along the row, or are one number per row (instance normalisation).
 class NormalizationLoop final : public LoopKernel {
  public:
   NormalizationLoop() : LoopKernel(Layout::plain) {}
@@ -225,7 +225,8 @@ class NormalizationLoop final : public LoopKernel {
       const auto is_one = [](std::int64_t d) { return d == 1; };
       const auto inner = own.begin() + static_cast<std::ptrdiff_t>(first);
       const auto& dims = operands_[0].dims;
-      // All of a row, or one number for each row; rows repeat along leading dimensions.
+      // Scale and shift cover a whole row, or have one number per row; they may repeat along leading
+      // dimensions.
       const bool along = std::all_of(own.begin(), inner, is_one) && std::equal(inner, own.end(), dims.begin() + (inner - own.begin()));
       const auto varying = std::find_if_not(own.begin(), inner, is_one);
       const bool across = std::all_of(inner, own.end(), is_one) && std::equal(varying, inner, dims.begin() + (varying - own.begin()));
@@ -265,7 +266,7 @@ class NormalizationLoop final : public LoopKernel {
   float epsilon_ = 1e-5F;
   std::size_t rows_ = 1;
   std::size_t row_ = 1;
-  std::array<bool, 2> along_{};  // scale and shift vary along the row
+  std::array<bool, 2> along_{};  // whether scale and shift vary along the row
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace xflow::cost::cpu {
 namespace {
 
-// Smaller ones are fetched at once from any cache.
+// Smaller tensors are fetched quickly from any cache.
 constexpr std::size_t kLeastConstants = 256;
 constexpr std::size_t kLeastResults = 4096;
 constexpr std::size_t kMostTurns = 256;
@@ -57,7 +57,7 @@ Rotation::Rotation(Kernel& kernel, const ops::KernelSpec& spec, const RotationSi
     std::byte* place = results_.get();
     for (std::vector<Port>& ports : result_ports) {
       for (std::size_t k = 0; k < spec.results.size(); ++k) {
-        // What a kernel adds to in place holds ordinary numbers.
+        // A kernel that adds to its result in place must find normal numbers there.
         const std::span<std::byte> bytes = kernel.result_bytes(k);
         if (!bytes.empty()) std::memcpy(place, bytes.data(), bytes.size());
         ports.push_back({k, place});

@@ -1,4 +1,4 @@
-// Launches of one kernel as a run of a whole graph makes them: on constants and results that are not in the nearest caches any more.
+// Launches one kernel as in a run of a whole graph: its constants and results have left the nearest caches.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,18 @@
 
 namespace xflow::cost::cpu {
 
-// How much memory launches go through before they come to the same place again, in bytes.
+// Bytes of memory that launches cycle through before they use the same buffer again.
 struct RotationSizes {
   std::size_t constants = 0;
   std::size_t results = 0;
 };
 
-// A kernel on places that take turns: as many copies of its constants, and places of its results, as fill the sizes. Its other operands
-// stay where they are: in a run the kernel before has just written them. Constants below 256 bytes and results below 4 KiB stay, too.
+// A kernel that cycles through buffers: as many copies of its constants and as many result buffers as fill
+// the sizes. Its other operands keep their buffers, because in a run the preceding kernel has just written
+// them. Constants below 256 bytes and results below 4 KiB keep their buffers, too.
 class Rotation {
  public:
-  // The kernel must outlive the rotation and is bound to it. With sizes of 0 it is run as it is.
+  // Binds the kernel, which must outlive the rotation. With sizes of 0 the kernel runs on its own buffers.
   Rotation(Kernel& kernel, const ops::KernelSpec& spec, const RotationSizes& sizes);
 
   void launch() {
@@ -30,8 +31,8 @@ class Rotation {
     for (const auto& [operand, place] : turn.constants) turn.kernel->bind_operand(operand, place);
     turn.kernel->run();
   }
-  std::size_t turns() const { return turns_.size(); }  // launches before the same places come again
-  // Where result 0 of a turn lies.
+  std::size_t turns() const { return turns_.size(); }  // launches before the same buffers are used again
+  // The buffer of result 0 in a turn.
   const std::byte* result(std::size_t turn) const { return turns_[turn].result; }
 
  private:
@@ -42,7 +43,7 @@ class Rotation {
   struct Turn {
     Kernel* kernel;
     const std::byte* result;
-    std::vector<Port> results;  // what has to be bound before the launch; nothing where a kernel of its own is
+    std::vector<Port> results;  // to bind before the launch; empty if the turn has a kernel of its own
     std::vector<Port> constants;
   };
 

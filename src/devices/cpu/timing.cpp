@@ -14,13 +14,14 @@ Nanoseconds read(clockid_t clock) {
   return Nanoseconds(static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec));
 }
 
-// The wall clock may be ahead of the thread's by so much and the thread still count as running: reading two clocks takes a moment.
+// A sample counts as uninterrupted if its CPU time falls short of the wall clock by at most this share:
+// reading two clocks takes a moment.
 constexpr double kIdleShare = 0.1;
 constexpr double kIdleLeast = 3e3;
 constexpr int kMostLaunches = 10'000;
 constexpr double kOutlier = 1.5;  // times the median
 
-// The same instructions in every build.
+// Compiles to the same instructions in every build.
 #if defined(__GNUC__) && !defined(__clang__)
 __attribute__((optimize("O3"), noinline))
 #endif
@@ -30,12 +31,12 @@ void multiply_and_add(std::array<float, 1024>& values) {
 
 struct Sample {
   double time;  // of one launch
-  bool whole;   // the thread ran all the time
+  bool whole;   // the thread was never interrupted
 };
 
-// What is known of one function.
+// The measurements of one function.
 struct Timed {
-  int launches = 1;  // a sample
+  int launches = 1;  // per sample
   std::vector<KernelCost> rounds;
   std::vector<double> uninterrupted;  // samples of all rounds
   double total = 0;
@@ -86,7 +87,7 @@ std::vector<KernelCost> time_in_turns(std::span<const std::function<void()>> fun
   for (std::size_t f = 0; f < functions.size(); ++f) {
     if (is_stopped()) return std::vector<KernelCost>(functions.size());
     functions[f]();
-    // The second launch finds code and data in place: from it on the number of launches a sample is chosen.
+    // The second launch runs with warm code and data; its time determines the number of launches per sample.
     const double once = std::max(sample_of(functions[f], 1).time, 1.0);
     timed[f].launches = std::clamp(static_cast<int>(std::ceil(options.sample.count() / once)), 1, kMostLaunches);
   }
@@ -121,7 +122,7 @@ std::vector<KernelCost> time_in_turns(std::span<const std::function<void()>> fun
   return costs;
 }
 
-// Machines and builds with equal text take equal time for the control.
+// Machines and builds with equal text take equal time for the calibration kernel.
 std::string control_name() {
 #ifdef __SANITIZE_ADDRESS__
   return "arithmetic 1, " __VERSION__ ", sanitized";
@@ -138,7 +139,7 @@ Nanoseconds control_time(bool thread_time) {
     const Nanoseconds start = clock();
     for (int pass = 0; pass < 20; ++pass) {
       multiply_and_add(values);
-      // Each pass is done: the compiler must take it that the values are read.
+      // Keeps the compiler from removing a pass: it must assume that the values are read.
       asm volatile("" : : "r"(values.data()) : "memory");
     }
     least = std::min(least, clock() - start);

@@ -1,4 +1,4 @@
-// Repeated timing of functions until what was seen can be repeated.
+// Times functions repeatedly until the result is reproducible.
 #pragma once
 
 #include <functional>
@@ -11,37 +11,43 @@
 namespace xflow::cost::cpu {
 
 struct TimingOptions {
-  Nanoseconds sample{20e3};  // launches are grouped into samples of at least this, so that reading the clocks does not count
-  Nanoseconds round{300e3};  // a round of samples takes at least this
-  Nanoseconds most{10e6};    // no further round begins after this much, except for the `least_rounds`
+  // Launches are grouped into samples of at least this time, so that reading the clocks is negligible.
+  Nanoseconds sample{20e3};
+  Nanoseconds round{300e3};  // minimum time of a round of samples
+  // No round begins after this time, except the first `least_rounds`.
+  Nanoseconds most{10e6};
   int least_rounds = 3;
-  int most_samples = 1000;          // of one round
-  std::function<bool()> stop = {};  // asked between samples; true ends timing, and no time that is given then means anything
-  double spread = 0.02;             // enough if the medians of the two quickest rounds differ by at most this share
+  int most_samples = 1000;  // of one round
+  // Called between samples. If it returns true, timing ends and the returned times are meaningless.
+  std::function<bool()> stop = {};
+  // Timing ends when the medians of the two fastest rounds differ by at most this share.
+  double spread = 0.02;
 };
 
-// Two clocks read one after the other: the CPU time of the calling thread, and the wall.
+// Two clocks read one after the other: the CPU time of the calling thread and the wall clock.
 struct Clocks {
   Nanoseconds thread{};
   Nanoseconds wall{};
 };
 Clocks now();
 
-// Where the clocks are read. Tests hand in clocks of their own.
+// Reads the clocks. Tests pass clocks of their own.
 using ClockReader = std::function<Clocks()>;
 
-// Times functions that compute the same in different ways, or one alone. Each is run once to warm up, then they take turns in rounds, so
-// that what slows the machine for a while slows all of them. The time of a function is the median of its quickest round: noise only
-// adds, and a median forgets what a single sample loses. A sample during which the thread did not run (its CPU time is well below the wall
-// clock) found its caches used by others and does not count, unless its round has no better one. `thread_time`: the clock that counts is
-// the CPU time of the calling thread, which leaves out what other processes take; otherwise the wall clock.
+// Times one function, or several that compute the same in different ways. Each runs once to warm up. Then
+// they run in alternating rounds, so that a temporary slowdown of the machine affects all of them. The time
+// of a function is the median of its fastest round: noise only adds time, and the median ignores outliers
+// within a round. A sample is interrupted if its CPU time is well below its wall-clock time; other processes
+// have used the caches then. Interrupted samples do not count, unless all samples of the round are.
+// `thread_time`: measure the CPU time of the calling thread, which excludes other processes; otherwise the
+// wall clock.
 std::vector<KernelCost> time_in_turns(std::span<const std::function<void()>> functions, const TimingOptions& options, bool thread_time,
                                       const ClockReader& read = now);
 
-// How fast this CPU is now: the time of a fixed piece of arithmetic of some ten microseconds, the least of three. It rises while
-// neighbours share the core or its clock is low.
+// The current speed of this CPU: the time of a calibration kernel, fixed arithmetic of some ten microseconds,
+// the minimum of three runs. The time rises while other processes share the core or its clock is low.
 Nanoseconds control_time(bool thread_time);
-// What this arithmetic is and what compiled it: equal text takes equal time on equal machines.
+// Names the calibration kernel and its compiler. Equal texts imply equal times on equal machines.
 std::string control_name();
 
 }  // namespace xflow::cost::cpu

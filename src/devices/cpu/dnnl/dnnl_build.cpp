@@ -13,7 +13,7 @@ namespace xflow::cost::cpu {
 using dnnl::algorithm;
 using dnnl::memory;
 
-// The arguments are listed once: a launch makes nothing new.
+// The arguments are listed once, so that a launch of this code allocates nothing.
 void DnnlKernel::run() {
   [[maybe_unused]] const dnnl_status_t status =
       dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(list_.size()), list_.data());
@@ -26,7 +26,7 @@ void DnnlKernel::list_arguments() {
   for (const auto& [argument, buffer] : arguments_) list_.push_back({argument, buffer.get()});
 }
 
-// Another memory in the place of one that operands and arguments may share.
+// Replaces a buffer in all memory objects of operands, results and arguments that share it.
 void DnnlKernel::bind(const memory& buffer, std::byte* place) {
   const dnnl_memory_t old = buffer.get();
   const memory fresh(buffer.get_desc(), engine_, place == nullptr ? DNNL_MEMORY_NONE : static_cast<void*>(place));
@@ -94,7 +94,7 @@ void DnnlKernel::finish(dnnl::primitive primitive, std::unordered_map<int, memor
   if (overwritten_) implementation_ += "+sum";
   operand_layout_ = operands;
   result_layout_ = results;
-  // Ordinary numbers: no denormals.
+  // Normal numbers: no denormals.
   for (Port& port : operands_) {
     const memory::desc desc = port.buffer.get_desc();
     const bool single = desc.data_type() == memory::data_type::f32;
@@ -135,7 +135,7 @@ dnnl::primitive_attr Build::attributes(std::span<const Step> steps, const Dims& 
     for (std::size_t k = 0; k < own.size(); ++k) {
       if (own[k] != dims[k] && own[k] != 1) throw Lacking{"a post-operation with this operand"};
     }
-    // A value of lower rank comes row-major.
+    // A run-time value of lower rank is row-major.
     const bool in_layout = tensor.constant || tensor.dims.size() == dims.size();
     const memory::desc desc = layout_desc(own, type_of(tensor.data_type), in_layout ? layout : Layout::plain);
     const bool residual =

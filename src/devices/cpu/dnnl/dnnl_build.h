@@ -1,4 +1,4 @@
-// How one kernel of oneDNN is put together. Included by dnnl_*.cpp alone.
+// Builds one kernel of oneDNN. Included by dnnl_*.cpp only.
 #pragma once
 
 #include <memory>
@@ -28,12 +28,12 @@ class DnnlKernel final : public Kernel {
   void bind_operand(std::size_t operand, std::byte* place) override { bind(operands_.at(operand).buffer, place); }
   void bind_result(std::size_t result, std::byte* place) override { bind(results_.at(result).buffer, place); }
 
-  // While building. `user`: the spec's row-major tensor in the dimensions that the kernel sees.
+  // Functions for building. `user`: the spec's row-major tensor in the dimensions that the kernel sees.
   dnnl::memory add_operand(const dnnl::memory::desc& desc, const dnnl::memory::desc& user);
   dnnl::memory add_result(const dnnl::memory::desc& desc, const dnnl::memory::desc& user);
-  // Operand k may lie where the result does.
+  // Operand k may share the buffer of the result.
   void allow_in_place(std::size_t operand) { in_place_ = operand; }
-  // The next operand lies where result 0 does, and is lost in a launch.
+  // The next operand shares the buffer of result 0 and is overwritten by a launch.
   void add_overwritten_operand();
   void finish(dnnl::primitive primitive, std::unordered_map<int, dnnl::memory> arguments, std::string implementation, Layout operands,
               Layout results);
@@ -54,7 +54,7 @@ class DnnlKernel final : public Kernel {
   mutable dnnl::stream stream_;
   dnnl::primitive primitive_;
   std::unordered_map<int, dnnl::memory> arguments_;
-  std::vector<dnnl_exec_arg_t> list_;  // the same, as the library wants them
+  std::vector<dnnl_exec_arg_t> list_;  // arguments_ in the form that the library takes
   std::vector<Port> operands_;
   std::vector<Port> results_;
   std::optional<std::size_t> overwritten_;
@@ -64,28 +64,28 @@ class DnnlKernel final : public Kernel {
   Layout result_layout_ = Layout::plain;
 };
 
-// Ways in which oneDNN can compute the same kernel.
+// The ways in which oneDNN can compute the same kernel.
 enum class Variant : std::uint8_t {
   usual,
-  in_place,       // a residual lies in the buffer of the result (`sum`)
-  inner_product,  // a product with constant weights by the primitive for fully connected layers
+  in_place,       // a residual shares the buffer of the result (`sum`)
+  inner_product,  // a product with constant weights by the inner-product primitive
 };
 
-// What the parts of a build share. The operands of a kernel are added in the order of its spec.
+// The state of a build. Operands are added to the kernel in the order of its spec.
 struct Build {
   const ops::KernelSpec& spec;
   Layout layout;
   const dnnl::engine& engine;
   std::unique_ptr<DnnlKernel> kernel;
   Variant variant = Variant::usual;
-  bool flattened = false;  // a product whose leading dimensions are joined
+  bool flattened = false;  // the leading dimensions of a product are joined
 
   const Dims& operand_dims(std::size_t k) const { return spec.operands.at(k).dims; }
   const Dims& result_dims() const { return spec.results.at(0).dims; }
   dnnl::memory::data_type operand_type(std::size_t k) const { return type_of(spec.operands.at(k).data_type); }
   Dims integers(const std::string& name, const Dims& otherwise = {}) const;
 
-  // An operand that the kernel wants in `wanted`, whose row-major tensor has the dimensions `dims`.
+  // Adds an operand that the kernel takes as `wanted`. `dims`: the dimensions of its row-major tensor.
   dnnl::memory operand(const dnnl::memory::desc& wanted, const Dims& dims) {
     return kernel->add_operand(wanted, plain_desc(dims, dnnl::memory::data_type::f32));
   }
@@ -93,20 +93,23 @@ struct Build {
     return kernel->add_result(wanted, plain_desc(dims, wanted.data_type()));
   }
 
-  // The post-operations `steps` for a result of size `dims`. Their operands lie in the layout of the result; its descriptor is known for
-  // post-operations only after the kernel was chosen, so the layout is asked for before. Operands are added to the kernel by bind_post.
+  // The attributes for the post-operations `steps` of a result of size `dims`. The operands of
+  // post-operations have the layout of the result. Its descriptor is known only after the kernel was chosen
+  // with its post-operations, so the caller passes the layout. bind_post adds the operands to the kernel.
   dnnl::primitive_attr attributes(std::span<const Step> steps, const Dims& dims, Layout layout);
-  // After the result was added.
+  // Binds the operands of the post-operations. To be called after the result was added.
   void bind_post(std::unordered_map<int, dnnl::memory>& arguments);
-  // Dimensions of a broadcast operand as the kernel sees it: rank `rank`; leading dimensions are joined where a product was flattened.
+  // The dimensions of a broadcast operand as the kernel sees them, with rank `rank`. Leading dimensions are
+  // joined if the product is flattened.
   Dims fold(const Dims& dims, std::size_t rank) const;
-  // If the first post-operation adds a tensor that varies along dimension `channel` alone, that is the kernel's bias.
+  // Whether the first post-operation adds a tensor that varies along dimension `channel` only; it is then the
+  // kernel's bias.
   bool first_is_bias(const Dims& dims, std::size_t channel, std::span<const Step> steps) const;
 
   void one_operand(const dnnl::primitive& primitive, const dnnl::memory::desc& src, const dnnl::memory::desc& dst,
                    const char* implementation);
 
-  // What bind_post binds.
+  // An operand for bind_post.
   struct PostOperand {
     int index;
     dnnl::memory::desc desc;
@@ -116,7 +119,7 @@ struct Build {
   std::vector<PostOperand> post_operands;
 };
 
-// One function a family of kernels. They end in kernel->finish or throw Lacking or dnnl::error.
+// Builders, one per kernel family. They end with kernel->finish or throw Lacking or dnnl::error.
 void build_matmul(Build& build);
 void build_convolution(Build& build);
 void build_transposed_convolution(Build& build);

@@ -1,4 +1,4 @@
-// Convolutions of oneDNN, transposed and not.
+// Convolutions and transposed convolutions of oneDNN.
 #include <algorithm>
 
 #include "src/devices/cpu/dnnl/dnnl_build.h"
@@ -10,7 +10,8 @@ using dnnl::memory;
 
 namespace {
 
-// The descriptor of weights that lie row-major as [outer, inner, kernel...] or, transposed, [inner, outer, kernel...], split by groups.
+// The dimensions of weights that are row-major as [outer, inner, kernel...] or, transposed, [inner, outer,
+// kernel...], split by groups.
 Dims grouped(const Dims& weights, std::int64_t groups, bool transposed) {
   Dims dims = weights;
   if (transposed) {
@@ -27,7 +28,7 @@ struct Window {
   Dims strides, dilations, begin, end;
 };
 
-// Padding at the end is what makes the result's size come out.
+// The padding at the end is computed from the size of the result.
 Window window(const Build& build, const Dims& kernel, bool transposed) {
   const std::size_t spatial = kernel.size();
   Window w;
@@ -45,7 +46,7 @@ Window window(const Build& build, const Dims& kernel, bool transposed) {
   return w;
 }
 
-// Whether some element of the result is computed of padding alone.
+// Whether some element of the result is computed from padding only.
 bool sees_padding_alone(const Window& w, const Dims& kernel) {
   for (std::size_t k = 0; k < kernel.size(); ++k) {
     const std::int64_t extent = (kernel[k] - 1) * (w.dilations[k] + 1) + 1;
@@ -54,7 +55,7 @@ bool sees_padding_alone(const Window& w, const Dims& kernel) {
   return false;
 }
 
-// Weights of a transposed convolution lie as [groups * inner, outer, kernel...].
+// Weights of a transposed convolution are stored as [groups * inner, outer, kernel...].
 memory::desc transposed_weights(const Dims& weights, bool groups) {
   Dims order = weights;
   const std::size_t first = groups ? 1 : 0;
@@ -84,9 +85,10 @@ void convolve(Build& build, algorithm function, bool transposed) {
   typename Primitive::primitive_desc pd = make({});
   const std::span<const Step> post = std::span(steps).subspan(bias ? 1 : 0);
   if (!post.empty()) {
-    // There, of oneDNN 2.6.3, one kernel ends the process and others compute something else.
+    // With such windows one kernel of oneDNN 2.6.3 crashes the process, and others compute wrong results.
     if (sees_padding_alone(win, Dims(w.begin() + 2, w.end()))) throw Lacking{"post-operations where a window is all padding"};
-    // Binary post-operations need the layout of the result, which may change with them: ask until it stays.
+    // Binary post-operations need the layout of the result, which may change with them: repeat until it is
+    // stable.
     Layout layout = layout_of(pd.dst_desc());
     for (int attempt = 0; attempt < 3; ++attempt) {
       pd = make(build.attributes(post, y, layout));
@@ -98,7 +100,7 @@ void convolve(Build& build, algorithm function, bool transposed) {
     if (is_reference(pd.impl_info_str())) throw Lacking{"these post-operations"};
   }
   std::unordered_map<int, memory> arguments = {{DNNL_ARG_SRC, build.operand(pd.src_desc(), x)}};
-  // The user's weights, seen with the groups apart.
+  // The user's weights with the groups as a separate dimension.
   const memory::desc user = transposed ? transposed_weights(weights, groups > 1) : plain_desc(weights, memory::data_type::f32);
   arguments.insert({DNNL_ARG_WEIGHTS, build.kernel->add_operand(pd.weights_desc(), user)});
   if (bias) arguments.insert({DNNL_ARG_BIAS, build.operand(pd.bias_desc(), {y[1]})});

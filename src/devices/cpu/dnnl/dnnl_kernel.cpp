@@ -9,7 +9,7 @@
 #include "src/ops/kernel_text.h"
 #include "src/ops/op.h"
 
-// oneDNN brings the OpenMP runtime that it was built with; binding to it by name avoids a second one.
+// oneDNN brings the OpenMP runtime that it was built with; binding to it by name avoids a second runtime.
 extern "C" __attribute__((weak)) void omp_set_num_threads(int threads);
 
 namespace xflow::cost::cpu {
@@ -17,7 +17,7 @@ namespace {
 
 using Builder = void (*)(Build&);
 
-// Nothing where oneDNN has no such kernel.
+// Null if oneDNN has no such kernel.
 Builder builder_of(const ops::KernelSpec& spec) {
   using enum ops::KernelFamily;
   switch (spec.family) {

@@ -11,7 +11,7 @@ using dnnl::memory;
 
 namespace {
 
-// The primitive for fully connected layers: c[m, n] = a[m, k] b[k, n] with constant b, whose weights are [n, k].
+// The inner-product primitive: c[m, n] = a[m, k] b[k, n] with constant b; its weights are [n, k].
 void inner_product(Build& build, const Dims& a, const Dims& b, const Dims& c) {
   if (c.size() != 2 || !build.spec.operands[1].constant) throw Lacking{"an inner product of these operands"};
   const memory::data_type type = build.operand_type(0);
@@ -41,7 +41,7 @@ void build_matmul(Build& build) {
   Dims c = build.result_dims();
   const std::vector<Step> steps = post_steps(build.spec);
   if ((a.size() < 2 || b.size() < 2) && !steps.empty()) throw Lacking{"products of vectors with post-operations"};
-  // A vector is a matrix of one row or one column.
+  // Vectors are matrices of one row or one column.
   if (b.size() < 2) {
     b.push_back(1);
     c.push_back(1);
@@ -50,7 +50,7 @@ void build_matmul(Build& build) {
     a.insert(a.begin(), 1);
     c.insert(c.end() - 1, 1);
   }
-  // A weight of rank 2 multiplies all rows at once.
+  // Weights of rank 2 multiply all rows at once.
   const auto outer = [](const Dims& dims) { return std::accumulate(dims.begin(), dims.end() - 2, std::int64_t{1}, std::multiplies<>()); };
   build.flattened = c.size() > 2 && outer(b) == 1 && std::ranges::all_of(steps, [&](const Step& step) {
                       return std::ranges::all_of(step.operands, [&](std::size_t k) {
@@ -68,7 +68,7 @@ void build_matmul(Build& build) {
     b = padded_to(b, c.size());
   }
   const memory::data_type type = build.operand_type(0);
-  // Constants are packed before; values computed at run time are row-major.
+  // Constants are packed at build time; values computed at run time are row-major.
   const auto desc = [&](const Dims& dims, bool constant) { return constant ? any_desc(dims, type) : plain_desc(dims, type); };
   const memory::desc a_desc = desc(a, false);
   const memory::desc b_desc = desc(b, build.spec.operands[1].constant && outer(b) == 1);

@@ -31,7 +31,7 @@ void build_pointwise(Build& build) {
     const std::vector<Eltwise> functions = eltwise_of(base.function, base.reals);
     if (functions.empty()) throw Lacking{std::string(name)};
     const Eltwise& f = functions[0];
-    // What else the operator needs comes first among the post-operations.
+    // If the operator needs several functions, all but the first become post-operations.
     dnnl::primitive_attr attr = build.attributes(std::span(steps).subspan(1), y, build.layout);
     if (functions.size() > 1) {
       dnnl::post_ops post;
@@ -49,7 +49,7 @@ void build_pointwise(Build& build) {
   const auto function = binary_of(base.function);
   if (!function || base.operands.size() != 1) throw Lacking{std::string(name)};
   const std::array<Dims, 2> own = {padded_to(build.operand_dims(0), y.size()), padded_to(build.operand_dims(1), y.size())};
-  // A value of lower rank comes row-major.
+  // A run-time value of lower rank is row-major.
   const auto layout_of_operand = [&](std::size_t k) {
     const ops::TensorSpec& tensor = build.spec.operands[k];
     return tensor.constant || tensor.dims.size() == y.size() ? build.layout : Layout::plain;
@@ -57,7 +57,7 @@ void build_pointwise(Build& build) {
   std::array<memory::desc, 2> sources = {layout_desc(own[0], type, layout_of_operand(0)),
                                          layout_desc(own[1], build.operand_type(1), layout_of_operand(1))};
   std::array<int, 2> places = {DNNL_ARG_SRC_0, DNNL_ARG_SRC_1};
-  if (own[0] != y) {  // the full operand comes first
+  if (own[0] != y) {  // the operand of full size comes first
     if (!commutes(base.function) || own[1] != y) throw Lacking{"broadcasting of the first operand"};
     std::swap(sources[0], sources[1]);
     std::swap(places[0], places[1]);

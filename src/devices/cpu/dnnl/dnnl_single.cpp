@@ -1,4 +1,4 @@
-// Kernels of oneDNN without post-operations: pooling, softmax, normalisation, and those that move data.
+// Kernels of oneDNN without post-operations: pooling, softmax, normalisation and data movement.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -53,7 +53,8 @@ void build_pool(Build& build) {
   pool_with(build, build.integers("kernel"), function, build.result_dims());
 }
 
-// The mean over all spatial dimensions is one pooling; oneDNN's own reductions of other kinds are reference code.
+// Computes the mean over all spatial dimensions as one pooling: other reductions are reference code in
+// oneDNN.
 void build_spatial_mean(Build& build) {
   const Dims& x = build.operand_dims(0);
   Dims axes;
@@ -80,13 +81,13 @@ void build_lrn(Build& build) {
   build.one_operand(dnnl::lrn_forward(pd), desc, desc, pd.impl_info_str());
 }
 
-// Operands x, scale, shift over the last dimension.
+// Operands: x, scale and shift over the last dimension.
 void build_layer_normalization(Build& build) {
   const Dims& x = build.operand_dims(0);
   const Dims last = {static_cast<std::int64_t>(x.size()) - 1};
   if (!build.spec.is(ops::KernelFamily::layer_normalization) || build.integers("axes") != last || x.size() < 2)
     throw Lacking{"this normalisation"};
-  // Scale and shift vary along the rows alone.
+  // Scale and shift must vary along the rows only.
   for (std::size_t k = 1; k < build.spec.operands.size(); ++k) {
     Dims row(build.operand_dims(k).size(), 1);
     if (!row.empty()) row.back() = x.back();
@@ -125,8 +126,8 @@ void build_concat(Build& build) {
   build.kernel->finish(dnnl::concat(pd), std::move(arguments), pd.impl_info_str(), layout_of(target), layout_of(target));
 }
 
-// oneDNN samples at half pixels, at the scale of the sizes; nearest in a rounding of its own, which matters where elements are not just
-// repeated.
+// oneDNN samples at half pixels, with the scale given by the sizes. Its rounding for nearest differs from
+// ONNX, which matters unless elements are just repeated.
 void build_resample(Build& build) {
   if (!dnnl_resamples(build.spec)) throw Lacking{"this resizing"};
   const bool nearest = build.spec.word("mode") != "linear";

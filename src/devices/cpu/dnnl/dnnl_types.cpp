@@ -58,13 +58,13 @@ bool is_reference(const char* implementation) { return std::string_view(implemen
 
 namespace {
 
-// Infinite bounds are the largest numbers to oneDNN.
+// oneDNN takes the largest finite numbers for infinite bounds.
 Eltwise step(algorithm function, float alpha = 0, float beta = 0) {
   constexpr float kMax = std::numeric_limits<float>::max();
   return {function, std::clamp(alpha, -kMax, kMax), std::clamp(beta, -kMax, kMax)};
 }
 
-// The steps of each function; p and q are its real attributes.
+// The eltwise steps of each function; p and q are its real attributes.
 std::vector<Eltwise> steps_of(ops::FunctionId function, [[maybe_unused]] float p, [[maybe_unused]] float q) {
   using enum algorithm;
   std::vector<Eltwise> steps;

@@ -1,4 +1,4 @@
-// What the files that build oneDNN's kernels share: its types, layouts and functions. Included in this folder alone.
+// Types, layouts and functions shared by the files that build oneDNN's kernels. Included in this folder only.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace xflow::cost::cpu {
 using Dims = std::vector<std::int64_t>;
 inline constexpr auto kInference = dnnl::prop_kind::forward_inference;
 
-// What oneDNN lacks, found while a kernel is built. Ends in build().
+// Thrown for a feature that oneDNN lacks while a kernel is built; caught in build().
 struct Lacking {
   std::string what;
 };
@@ -29,15 +29,15 @@ Layout layout_of(const dnnl::memory::desc& desc);
 
 bool is_reference(const char* implementation);
 
-// One step of a post-operation chain as oneDNN writes it.
+// One eltwise step of a oneDNN post-operation chain.
 struct Eltwise {
   dnnl::algorithm function;
   float alpha = 0;
   float beta = 0;
 };
 
-// The eltwise functions that a function of one operand is (ops/fused_functions.def), applied one after the
-// other; empty if oneDNN has none. Reals that are not given are the operator's defaults.
+// The chain of eltwise functions that computes a function of one operand (ops/fused_functions.def); empty if
+// oneDNN has none. Missing reals take the operator's defaults.
 std::vector<Eltwise> eltwise_of(const ops::StepFunction& step, const std::vector<double>& reals);
 std::optional<dnnl::algorithm> binary_of(const ops::StepFunction& step);
 

@@ -1,4 +1,4 @@
-// A build without oneDNN: the CPU is no device of it.
+// For builds without oneDNN, in which the CPU is not a device.
 #include "src/devices/cpu/dnnl_kernel.h"
 
 namespace xflow::cost::cpu {
