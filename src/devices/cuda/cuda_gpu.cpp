@@ -18,7 +18,7 @@ namespace {
 
 using gpu::Address;
 
-// A graph that is instantiated.
+// An instantiated graph.
 class CudaRecorded final : public gpu::Recorded {
  public:
   CudaRecorded(const Runtime& runtime, CUgraph graph) : runtime_(runtime), graph_(graph) {}
@@ -40,7 +40,7 @@ class CudaGpu final : public gpu::Gpu {
   CudaGpu(const Driver& driver, const Runtime& runtime, const Compiler& compiler, const GpuSettings& settings)
       : driver_(driver), runtime_(runtime), compiler_(compiler), settings_(settings) {}
   ~CudaGpu() override {
-    // The libraries hold memory of the context.
+    // The libraries hold memory of the context, so they are closed before it is released.
     graphs_.reset();
     products_.reset();
     for (CUevent event : events_)
@@ -67,7 +67,7 @@ class CudaGpu final : public gpu::Gpu {
     cache_bytes_ = static_cast<std::size_t>(cache);
     XFLOW_CHECK(runtime_.check(runtime_.retain_context(&context_, device_), "be opened"));
     XFLOW_CHECK(runtime_.check(runtime_.set_context(context_), "be opened"));
-    // One that waits for copies, which may still be under way when they have returned.
+    // A stream that synchronises with the default stream: copies may still be in progress when they return.
     XFLOW_CHECK(runtime_.check(runtime_.create_stream(&stream_, CU_STREAM_DEFAULT), "make a stream"));
     for (CUevent& event : events_) XFLOW_CHECK(runtime_.check(runtime_.create_event(&event, CU_EVENT_DEFAULT), "make an event"));
     XFLOW_TRY(products_, Products::open(settings_));
@@ -127,7 +127,8 @@ class CudaGpu final : public gpu::Gpu {
   }
 
   Result<std::unique_ptr<gpu::Recorded>> record(std::span<const gpu::Launch> launches) override {
-    // Libraries load code when a kernel is launched for the first time, which may not be recorded.
+    // Libraries load code on the first launch of a kernel, which must not be captured, so each kernel is
+    // launched once before.
     std::set<const gpu::Ready*> launched_before;
     for (const gpu::Launch& launch : launches)
       if (launched_before.insert(launch.kernel).second) XFLOW_CHECK(static_cast<CudaReady*>(launch.kernel)->launch(stream_, launch));
@@ -162,7 +163,7 @@ class CudaGpu final : public gpu::Gpu {
   }
 
  private:
-  static constexpr int kKernelVersion = 1;  // changes with the text of kernels
+  static constexpr int kKernelVersion = 1;  // to be raised when the text of kernels changes
 
   Result<Ways> ways_of(const gpu::Kernel& kernel) {
     if (const auto* product = std::get_if<gpu::Product>(&kernel.work)) return products_->ready(*product);

@@ -1,4 +1,4 @@
-// A GPU over CUDA.
+// Implements Gpu with CUDA.
 #pragma once
 
 #include <xflow/error.h>
@@ -10,9 +10,10 @@
 
 namespace xflow::cost::cuda {
 
-constexpr int kLeastMajor = 8;  // of the compute capability, for which kernels are built
+constexpr int kLeastMajor = 8;  // of the compute capability that kernels are built for
 
-// Errors: unsupported where the driver, a library or the device is missing, limit where the device has no memory for it.
+// Errors: unsupported if the driver, a library or the device is missing; limit if the device has too little
+// memory.
 Result<std::unique_ptr<gpu::Gpu>> open_gpu(int number, const GpuSettings& settings);
 
 }  // namespace xflow::cost::cuda

@@ -1,4 +1,5 @@
-// Convolutions and attention by the graphs of cuDNN. The one file that includes its frontend, which takes half a minute to compile.
+// Convolutions and attention by cuDNN graphs. Only this file includes cuDNN's frontend, which takes half a
+// minute to compile.
 #include <cudnn_frontend.h>
 #include <fmt/format.h>
 
@@ -14,7 +15,7 @@
 #include "src/devices/cuda/ready.h"
 
 namespace cudnn_frontend {
-void* cudnn_dlhandle = nullptr;  // where the frontend looks for cuDNN's functions
+void* cudnn_dlhandle = nullptr;  // the frontend looks up cuDNN's functions in this handle
 }
 
 namespace xflow::cost::cuda {
@@ -25,7 +26,7 @@ using Dims = std::vector<std::int64_t>;
 
 constexpr std::int64_t kMostPlans = 8;
 
-// The tensors of a graph are known by numbers from 1 on: operands by their own in the kernel, after the result.
+// The uids of a graph's tensors start at 1: first the result, then the operands in the kernel's order.
 constexpr std::int64_t kResult = 1;
 std::int64_t uid_of(std::size_t operand) { return kResult + 1 + static_cast<std::int64_t>(operand); }
 
@@ -37,7 +38,7 @@ Result<void> check(fe::error_t error, const char* what) {
   return fail(ErrorCode::unsupported, fmt::format("cuDNN cannot {}: {}", what, text));
 }
 
-// The frontend throws where a function of the library is missing.
+// Catches the exceptions that the frontend throws if the library lacks a function.
 template <typename Work>
 auto guarded(const Work& work) -> decltype(work()) {
   try {
@@ -53,7 +54,7 @@ fe::DataType_t data_type(ir::DataType type) {
                                           : fe::DataType_t::FLOAT;
 }
 
-// Of [N, C, spatial...], in elements.
+// The strides of [N, C, spatial...], in elements.
 Dims strides_of(const Dims& dims, Layout layout) {
   Dims strides(dims.size(), 1);
   std::int64_t next = layout == Layout::channels_last ? dims[1] : 1;
@@ -69,7 +70,7 @@ Dims strides_of(const Dims& dims, Layout layout) {
   return strides;
 }
 
-// cuDNN has two spatial dimensions or three: a single one is the second of two.
+// cuDNN needs two or three spatial dimensions: a single one becomes the second of two.
 gpu::Convolution with_two_spatial_dimensions(gpu::Convolution c) {
   if (c.image.size() != 3) return c;
   for (Dims* dims : {&c.image, &c.weights, &c.result}) dims->insert(dims->begin() + 2, 1);
@@ -80,7 +81,8 @@ gpu::Convolution with_two_spatial_dimensions(gpu::Convolution c) {
 
 using GraphTensor = std::shared_ptr<fe::graph::Tensor_attributes>;
 
-// `kind`: of the device, its compute capability times ten, which the frontend would ask CUDA's runtime for otherwise.
+// `kind`: the compute capability of the device times ten. Without it the frontend would call the CUDA
+// runtime.
 std::shared_ptr<fe::graph::Graph> empty_graph(ir::DataType type, int kind) {
   auto graph = std::make_shared<fe::graph::Graph>();
   graph->set_sm_version(kind);
@@ -88,7 +90,7 @@ std::shared_ptr<fe::graph::Graph> empty_graph(ir::DataType type, int kind) {
   return graph;
 }
 
-// The operations of a convolution with what follows it.
+// Builds the graph of a convolution and its epilogue.
 class GraphBuilder {
  public:
   GraphBuilder(gpu::Convolution convolution, int kind)
@@ -225,7 +227,7 @@ class CudnnGraphs final : public DnnGraphs {
   }
 
   Result<Ways> ready(const gpu::Convolution& convolution) override {
-    // Tensor cores have no other way to take floats than to round them.
+    // Tensor cores round float operands, so they are excluded unless tf32 is allowed.
     const bool in_full = convolution.type == ir::DataType::float32 && !settings_.tf32;
     return guarded([&] { return plans_of(graph_of(convolution, kind_), "take a convolution", in_full); });
   }

@@ -22,7 +22,7 @@ std::string environment(const char* name) {
 
 std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
-// Folders below `path` whose names begin with `start`; none where there is no such path.
+// Folders in `path` whose names begin with `start`, sorted; empty if `path` does not exist.
 std::vector<fs::path> folders_in(const fs::path& path, std::string_view start = {}) {
   std::vector<fs::path> found;
   std::error_code none;
@@ -38,14 +38,14 @@ void add_packages(const fs::path& site, std::vector<std::string>& folders) {
 
 Result<SharedLibrary> open(const std::string& name) { return SharedLibrary::open(places_of(name)); }
 
-// One that computes.
+// Opens a library other than the driver; the error says how to install it.
 Result<SharedLibrary> open_library(const std::string& name) {
   auto library = open(name);
   if (library) return library;
   return fail(ErrorCode::unsupported, library.error().message + ": install it, or name its folder in XFLOW_CUDA_FOLDERS");
 }
 
-// Of a compiler's log, on one line.
+// The beginning of a compiler log, on one line.
 std::string first_lines(std::string log) {
   constexpr std::size_t kMost = 400;
   if (log.size() > kMost) log.replace(kMost, std::string::npos, "...");
@@ -167,7 +167,7 @@ Result<std::string> Compiler::run(const std::string& text, int kind) const {
   return result;
 }
 
-// The name under which a library has a function: headers give newer versions of some the name of the first by macros.
+// The name that a library exports for a function: headers rename some functions to newer versions by macros.
 #define XFLOW_TEXT(name) #name
 #define XFLOW_NAME(name) XFLOW_TEXT(name)
 
@@ -213,7 +213,7 @@ Result<void> Runtime::check(CUresult result, const char* what) const {
     case CUDA_ERROR_OUT_OF_MEMORY:
       code = ErrorCode::limit;
       break;
-    // After these every call of the process fails.
+    // After these errors every further call of the process fails.
     case CUDA_ERROR_ILLEGAL_ADDRESS:
     case CUDA_ERROR_ILLEGAL_INSTRUCTION:
     case CUDA_ERROR_MISALIGNED_ADDRESS:

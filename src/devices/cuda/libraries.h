@@ -1,4 +1,4 @@
-// The CUDA driver and libraries, found by name while the program runs.
+// The CUDA driver and libraries, loaded by name at run time.
 #pragma once
 
 #include <cublasLt.h>
@@ -12,7 +12,7 @@
 
 namespace xflow::cost::cuda {
 
-// Of <cuda.h>, the driver API of CUDA 13.
+// Functions of <cuda.h>, the driver API of CUDA 13, for finding devices.
 struct Driver {
   decltype(&cuInit) init = nullptr;
   decltype(&cuDriverGetVersion) version = nullptr;
@@ -23,13 +23,14 @@ struct Driver {
   decltype(&cuDeviceGetAttribute) device_attribute = nullptr;
   decltype(&cuDeviceTotalMem) device_memory = nullptr;
 
-  // Initialises it. Errors: unsupported, one line for each way in which it cannot be used: "there is no CUDA driver: libcuda.so.1 was not
-  // found", "the CUDA driver is too old: it is for CUDA 12.2, CUDA 13.0 is needed", "the CUDA driver sees no device", "the CUDA driver
-  // cannot be used: ...".
+  // Initialises the driver. Errors: unsupported, one line per cause: "there is no CUDA driver: libcuda.so.1
+  // was not found", "the CUDA driver is too old: it is for CUDA 12.2, CUDA 13.0 is needed", "the CUDA driver
+  // sees no device", "the CUDA driver cannot be used: ...".
   static Result<Driver> load();
 };
 
-// Of <cuda.h>, what runs kernels; of one device, whose context is current in the thread that opens it.
+// Functions of <cuda.h> for running kernels on one device. Its context is current in the thread that opens
+// it.
 struct Runtime {
   decltype(&cuGetErrorString) error_string = nullptr;
   decltype(&cuDevicePrimaryCtxRetain) retain_context = nullptr;
@@ -59,14 +60,14 @@ struct Runtime {
   decltype(&cuEventElapsedTime) elapsed = nullptr;
   decltype(&cuDeviceGetPCIBusId) bus = nullptr;
 
-  // Errors: unsupported where the driver lacks a function.
+  // Errors: unsupported if the driver lacks a function.
   static Result<Runtime> load();
-  // What a result says: limit where memory is short, io where the device cannot be used any more, otherwise unsupported: "the GPU cannot
-  // WHAT: TEXT (700)".
+  // Converts a result: limit if memory is exhausted, io if the device is lost, otherwise unsupported: "the
+  // GPU cannot WHAT: TEXT (700)".
   Result<void> check(CUresult result, const char* what) const;
 };
 
-// Of <cublasLt.h>.
+// Functions of <cublasLt.h>.
 struct Blas {
   decltype(&cublasLtCreate) create = nullptr;
   decltype(&cublasLtDestroy) destroy = nullptr;
@@ -89,20 +90,20 @@ struct Blas {
   Result<void> check(cublasStatus_t status, const char* what) const;
 };
 
-// Of <cudnn.h>, what its frontend does not look up itself.
+// Functions of <cudnn.h> that its frontend does not look up itself.
 struct Dnn {
-  void* library = nullptr;  // as dlopen gives it
+  void* library = nullptr;  // handle returned by dlopen
   decltype(&cudnnDestroy) destroy = nullptr;
 
   // Errors: as library_versions.
   static Result<Dnn> load();
 };
 
-// The versions of what computes: "cuDNN 9.13.0, cuBLAS 13.0.2, NVRTC 13.0". Errors: unsupported: "libcudnn.so.9 was not found: install it,
-// or name its folder in XFLOW_CUDA_FOLDERS".
+// The versions of the libraries: "cuDNN 9.13.0, cuBLAS 13.0.2, NVRTC 13.0". Errors: unsupported,
+// "libcudnn.so.9 was not found: install it, or name its folder in XFLOW_CUDA_FOLDERS".
 Result<std::string> library_versions();
 
-// Of <nvrtc.h>, the compiler.
+// Functions of <nvrtc.h>, the run-time compiler.
 struct Compiler {
   decltype(&nvrtcVersion) version = nullptr;
   decltype(&nvrtcCreateProgram) create = nullptr;
@@ -120,9 +121,10 @@ struct Compiler {
   Result<std::string> run(const std::string& text, int kind) const;
 };
 
-// Where a library may be, in this order: in the folders of XFLOW_CUDA_FOLDERS (with ":" between them), where the system looks, and in the
-// folders of the toolkit (CUDA_HOME, CUDA_PATH, /usr/local/cuda) and of the Python packages nvidia-* in VIRTUAL_ENV, in CONDA_PREFIX, in
-// ~/.local, in /usr/local and where this library itself lies.
+// The paths to try for a library, in this order: the folders of XFLOW_CUDA_FOLDERS (separated by ":"), the
+// system's search path, and the folders of the toolkit (CUDA_HOME, CUDA_PATH, /usr/local/cuda) and of the
+// Python packages nvidia-* in VIRTUAL_ENV, in CONDA_PREFIX, in ~/.local, in /usr/local and where this library
+// itself is installed.
 std::vector<std::string> places_of(const std::string& name);
 
 }  // namespace xflow::cost::cuda

@@ -1,4 +1,4 @@
-// What libxflow_cuda.so exports.
+// The symbols that libxflow_cuda.so exports.
 #include <fmt/format.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// Products of matrices by cuBLASLt.
+// Matrix products by cuBLASLt.
 #include <fmt/format.h>
 
 #include <array>
@@ -15,7 +15,7 @@ cudaDataType_t data_type(ir::DataType type) {
   return type == ir::DataType::float16 ? CUDA_R_16F : type == ir::DataType::bfloat16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 
-// A library of descriptions, each freed once.
+// The cuBLASLt descriptors of a product; the destructor frees them.
 class Descriptions {
  public:
   explicit Descriptions(const Blas& blas) : blas_(blas) {}
@@ -27,7 +27,8 @@ class Descriptions {
   Descriptions(const Descriptions&) = delete;
   Descriptions& operator=(const Descriptions&) = delete;
 
-  // Row by row is column by column of the transposed matrices, so the operands change places: result^T = right^T left^T.
+  // A row-major matrix is the transposed column-major one, so the operands are swapped: result^T = right^T
+  // left^T.
   Result<void> make(const gpu::Product& product, bool tf32) {
     const bool is_float = product.type == ir::DataType::float32;
     const cublasComputeType_t compute = is_float && tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;

@@ -1,4 +1,4 @@
-// Ways to run a kernel through CUDA. Private to src/devices/cuda.
+// Implementations of kernels with CUDA. Private to src/devices/cuda.
 #pragma once
 
 #include <cuda.h>
@@ -15,7 +15,7 @@ namespace xflow::cost::cuda {
 
 class CudaReady : public gpu::Ready {
  public:
-  // Starts it on the stream, which may record.
+  // Launches on the stream, which may be capturing.
   virtual Result<void> launch(CUstream stream, const gpu::Launch& launch) = 0;
   std::span<const std::size_t> scratch() const override { return {}; }
 };
@@ -28,7 +28,7 @@ inline void* pointer(gpu::Address address) {
 // Source text, compiled for the device.
 Result<Ways> ready_source(const Runtime& runtime, const Compiler& compiler, int kind, const gpu::Kernel& kernel);
 
-// cuBLASLt, as its heuristic proposes.
+// Products by cuBLASLt, with the algorithms that its heuristic proposes.
 class Products {
  public:
   static Result<std::unique_ptr<Products>> open(const GpuSettings& settings);
@@ -36,7 +36,7 @@ class Products {
   virtual Result<Ways> ready(const gpu::Product& product) = 0;
 };
 
-// cuDNN's graphs, as its heuristics propose.
+// Kernels by cuDNN graphs, with the plans that its heuristics propose.
 class DnnGraphs {
  public:
   // `kind`: the compute capability times ten.
@@ -46,7 +46,7 @@ class DnnGraphs {
   virtual Result<Ways> ready(const gpu::Attention& attention) = 0;
 };
 
-// Without a device; see DevicePlugin::check.
+// Checks a description without a device; see DevicePlugin::check.
 Result<void> check_product(const gpu::Product& product);
 Result<void> check_convolution(const gpu::Convolution& convolution, int kind);
 Result<void> check_attention(const gpu::Attention& attention, int kind);

@@ -1,4 +1,4 @@
-// Source text, compiled by NVRTC and loaded.
+// Kernels in source text, compiled by NVRTC and loaded.
 #include <fmt/format.h>
 
 #include <utility>

@@ -12,7 +12,7 @@
 namespace xflow::api {
 namespace {
 
-// "cuda" is the first one, "cuda:1" the second.
+// "cuda" is the first GPU, "cuda:1" the second.
 std::optional<int> gpu_number(const std::optional<std::string>& argument) {
   if (!argument) return 0;
   int number = 0;
@@ -33,7 +33,7 @@ Result<void> open_gpu(DeviceCosts& costs, const DeviceRequest& request) {
   auto opened = (*plugin)->open(*number, settings);
   if (!opened) return fail(opened.error().code, fmt::format("device '{}' cannot be used: {}", options.device.name, opened.error().message));
   costs.opened_gpu = *std::move(opened);
-  // What does not fit into the cache of the device is not there when the next run comes.
+  // A run that accesses more bytes than the device's cache holds finds nothing of the previous run in it.
   const auto caches = caches_of(options.device);
   cost::gpu::GpuOptions gpu_options;
   costs.between_for = [cache = costs.opened_gpu->cache_bytes()](std::size_t bytes) { return bytes > cache ? 2 * cache : 0; };

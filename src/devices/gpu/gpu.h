@@ -1,5 +1,5 @@
-// A GPU as what runs kernels: its memory, kernels that are ready to be launched, and launches recorded to run as one. A plugin is one over
-// CUDA; what is above it knows no CUDA and is tested without a GPU.
+// The interface of a GPU: its memory, kernels that are ready to launch, and launches recorded as one graph.
+// The CUDA plugin implements it. The code above it does not depend on CUDA and is tested without a GPU.
 #pragma once
 
 #include <xflow/error.h>
@@ -17,15 +17,15 @@
 
 namespace xflow::cost::gpu {
 
-// A place in the memory of the device.
+// An address in device memory.
 enum class Address : std::uint64_t {};
 constexpr Address operator+(Address address, std::size_t bytes) { return Address{static_cast<std::uint64_t>(address) + bytes}; }
 
-// Places of every tensor are multiples of this.
+// The alignment of every tensor, in bytes.
 constexpr std::size_t kAlignment = 256;
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// One way to run a kernel. It needs no tensors yet.
+// One implementation of a kernel, ready to launch. It is not bound to tensors.
 class Ready {
  public:
   Ready() = default;
@@ -33,9 +33,9 @@ class Ready {
   Ready(const Ready&) = delete;
   Ready& operator=(const Ready&) = delete;
 
-  virtual std::string_view implementation() const = 0;       // "cublasLt 3", for reports
-  virtual std::size_t workspace_bytes() const { return 0; }  // that a launch needs beside its tensors, for itself alone
-  virtual std::span<const std::size_t> scratch() const = 0;  // bytes of each tensor between the parts of a launch
+  virtual std::string_view implementation() const = 0;       // for reports, such as "cublasLt 3"
+  virtual std::size_t workspace_bytes() const { return 0; }  // for the exclusive use of a launch, beside its tensors
+  virtual std::span<const std::size_t> scratch() const = 0;  // bytes of each tensor passed between the parts of a launch
 };
 
 struct Launch {
@@ -46,7 +46,7 @@ struct Launch {
   Address workspace{};
 };
 
-// Launches that run in order, started as one.
+// Launches that are recorded in order and started as one.
 class Recorded {
  public:
   Recorded() = default;
@@ -55,8 +55,8 @@ class Recorded {
   Recorded& operator=(const Recorded&) = delete;
 };
 
-// Used by one thread at a time. Errors of the device are unsupported where another kernel may do, limit where memory is short, and io where
-// the device is lost.
+// Used by one thread at a time. Errors of the device: unsupported if another kernel may work, limit if memory
+// is exhausted, io if the device is lost.
 class Gpu {
  public:
   Gpu() = default;
@@ -65,27 +65,29 @@ class Gpu {
   Gpu& operator=(const Gpu&) = delete;
 
   virtual const DeviceInfo& info() const = 0;
-  virtual std::size_t cache_bytes() const = 0;  // of the cache that all of the device shares
+  virtual std::size_t cache_bytes() const = 0;  // of the cache shared by the whole device
 
-  // The ways to run a kernel, at least one, the most promising first. Errors: unsupported, with the reason.
+  // The implementations of a kernel, at least one, the most promising first. Errors: unsupported, with the
+  // reason.
   virtual Result<std::vector<std::unique_ptr<Ready>>> prepare(const Kernel& kernel) = 0;
 
-  // Memory, aligned and not initialised. Errors: limit, "the GPU has no 512 MiB left".
+  // Allocates aligned, uninitialised memory. Errors: limit, "the GPU has no 512 MiB left".
   virtual Result<Address> allocate(std::size_t bytes) = 0;
   virtual void release(Address address) = 0;
   virtual Result<void> write(Address to, std::span<const std::byte> bytes) = 0;
   virtual Result<void> read(Address from, std::span<std::byte> bytes) = 0;
-  virtual std::size_t peak_bytes() const = 0;  // the most that was allocated at a time
+  virtual std::size_t peak_bytes() const = 0;  // the most bytes that were allocated at a time
 
-  // The time of a cycle of its processors now, which is the shorter the less they have to be cooled; 0 where nobody tells.
+  // The current cycle time of the processors. It is longer while the device throttles because of heat. 0 if
+  // unknown.
   virtual Nanoseconds cycle() { return {}; }
 
   virtual Result<std::unique_ptr<Recorded>> record(std::span<const Launch> launches) = 0;
-  // The time of one run, of `repeats` in a row, by the clock of the device.
+  // Runs the recording `repeats` times in a row. Returns the time of one run by the clock of the device.
   virtual Result<Nanoseconds> run(Recorded& recorded, int repeats) = 0;
 };
 
-// Memory that is given back.
+// Device memory that its destructor releases.
 class Block {
  public:
   static Result<Block> allocate(Gpu& gpu, std::size_t bytes) {

@@ -20,7 +20,7 @@ namespace {
 using ops::KernelSpec;
 using ops::TensorSpec;
 
-constexpr int kLeastLaunches = 20;  // of one recorded graph: starting it takes some microseconds
+constexpr int kLeastLaunches = 20;  // of one recorded graph, because starting it takes some microseconds
 constexpr std::size_t kMostSets = 64;
 constexpr int kLeastSamples = 5;
 constexpr int kMostSamples = 40;
@@ -32,14 +32,15 @@ constexpr std::size_t kMostPostOperations = 8;
 
 std::string key_of(const KernelSpec& spec, Layout layout) { return fmt::format("{}@{}", ops::to_string(spec), name(layout)); }
 
-// Operators of elements, and fused functions.
+// Whether the step is a pointwise operator or a fused function.
 bool is_known_step(const ops::PostOperation& post) {
   const auto op = post.function.op;
   return op ? ops::get(ops::id_of(*op)).signature.pointwise : post.operands.empty() && post.function.fused;
 }
 
-// Bytes of so many elements at most, to be written again and again: floating ones from 1/2 to 3/2, integers of 0, which may be indices.
-// What a product of zeros takes is not what others take: it needs less power, so that the clock stays higher.
+// The bytes of up to 2^18 elements, which are written repeatedly: floating-point values in [1/2, 3/2),
+// integers of 0, because they may be indices. Not zeros: products of zeros need less power, so the clock
+// stays higher and they run faster than others.
 Result<std::vector<std::byte>> some_values(ir::DataType type, std::size_t bytes, std::uint64_t seed) {
   constexpr std::size_t kMost = std::size_t{1} << 18U;
   const auto size = static_cast<std::size_t>(std::max(ir::bits(type), 8)) / 8;
@@ -53,14 +54,14 @@ Result<std::vector<std::byte>> some_values(ir::DataType type, std::size_t bytes,
   return std::vector<std::byte>(found.begin(), found.end());
 }
 
-// The same function of elements on tensors whose elements lie in the order of channels last, as one of plain tensors. Nothing where an
-// operand lies in another order.
+// Converts a pointwise kernel on channels-last tensors to an equal one on plain tensors with the dimensions
+// in memory order. Nothing if an operand has another memory order.
 std::optional<KernelSpec> as_it_lies(const KernelSpec& spec) {
   const std::size_t rank = spec.results[0].dims.size();
   const auto turned = [&](const TensorSpec& tensor) -> std::optional<TensorSpec> {
     TensorSpec result = tensor;
     result.dims.insert(result.dims.begin(), rank - tensor.dims.size(), 1);
-    // What has fewer dimensions is plain in every layout.
+    // Tensors of lower rank are plain in every layout.
     if (tensor.dims.size() < rank && !same_bytes(result, Layout::plain, Layout::channels_last)) return std::nullopt;
     std::rotate(result.dims.begin() + 1, result.dims.begin() + 2, result.dims.end());
     return result;
@@ -82,7 +83,8 @@ std::optional<KernelSpec> as_it_lies(const KernelSpec& spec) {
 
 }  // namespace
 
-// The tensors of launches that are timed: sets that take turns, where the memory between two launches of a run is gone through.
+// The tensors of timed launches. Launches cycle through sets of them to access as much memory as a run does
+// between two launches.
 struct GpuDevice::Tensors {
   std::optional<Block> block;
   std::vector<std::vector<Address>> operands;  // by set
@@ -136,7 +138,7 @@ struct GpuDevice::Tensors {
     return tensors;
   }
 
-  // As many launches as make a sample; each set at least once.
+  // Enough launches for a sample; each set is used at least once.
   std::vector<Launch> launches(Ready& way) const {
     std::vector<Launch> made;
     const std::size_t count = std::max<std::size_t>(kLeastLaunches, operands.size());
@@ -177,7 +179,7 @@ void GpuDevice::know_fastest_control(Nanoseconds time) {
   if (time.count() > 0 && (shortest_cycle_.count() == 0 || time.count() < shortest_cycle_.count())) shortest_cycle_ = time;
 }
 
-// By which share a cycle takes longer now than at its shortest.
+// The share by which the current cycle time exceeds the shortest one.
 double GpuDevice::longer_cycle() {
   const Nanoseconds cycle = gpu_.cycle();
   if (cycle.count() <= 0) return 0;
@@ -224,7 +226,7 @@ Result<std::vector<std::unique_ptr<Ready>>> GpuDevice::ways(const KernelSpec& sp
   return ways;
 }
 
-// A way to run a kernel, recorded on tensors of its own.
+// An implementation of a kernel, recorded on its own tensors.
 struct GpuDevice::Choice {
   std::unique_ptr<Ready> way;
   Tensors tensors;
@@ -232,7 +234,7 @@ struct GpuDevice::Choice {
   std::size_t launches = 0;
 };
 
-// The way that is quickest at first sight; one that fails is none.
+// The fastest implementation in a short measurement; implementations that fail are skipped.
 Result<GpuDevice::Choice> GpuDevice::choose(const KernelSpec& spec, Layout layout) {
   const auto cannot = [&](const Error& error) {
     return fail(error.code, fmt::format("cannot run {} here: {}", ops::to_string(spec), error.message));
@@ -263,7 +265,7 @@ Result<GpuDevice::Choice> GpuDevice::choose(const KernelSpec& spec, Layout layou
   return best;
 }
 
-// The least of a few runs, after one that does not count.
+// The minimum of a few runs after a warm-up run.
 Result<double> GpuDevice::glance(Recorded& recorded) {
   XFLOW_CHECK(gpu_.run(recorded, 1));
   double least = 0;

@@ -1,4 +1,4 @@
-// A GPU as a device: kernels timed in graphs of many launches.
+// A GPU as a device: times kernels in recorded graphs of many launches.
 #pragma once
 
 #include <xflow/error.h>
@@ -15,37 +15,39 @@
 namespace xflow::cost::gpu {
 
 struct GpuOptions {
-  // What a run of the whole graph goes through, in bytes, before it comes to the same kernel again: launches that are timed in a row have
-  // constants and results of their own in as much memory. 0: all are in the cache.
+  // Bytes that a run of the whole graph accesses between two launches of the same kernel. Consecutive timed
+  // launches cycle through as much memory of constants and results. 0: everything stays in the cache.
   std::size_t between = 0;
-  std::size_t most_bytes = std::size_t{8} << 30U;  // of the tensors of one kernel
-  std::size_t most_ways = 8;                       // of running a kernel that are tried
+  std::size_t most_bytes = std::size_t{8} << 30U;  // for the tensors of one kernel
+  std::size_t most_ways = 8;                       // maximum number of implementations tried per kernel
 };
 
-// No result has elements.
+// Whether no result has elements.
 bool computes_nothing(const ops::KernelSpec& spec);
 
 class GpuDevice final : public Device {
  public:
-  // The GPU must outlive it.
+  // `gpu` must outlive the device.
   explicit GpuDevice(Gpu& gpu, const GpuOptions& options = {});
 
   const DeviceInfo& info() const override { return info_; }
   Gpu& gpu() const { return gpu_; }
 
-  // Convolutions are timed in both layouts. Channels last is taken where it is quicker by a tenth: it costs conversions.
+  // Convolutions are timed in both layouts. Channels last is chosen if it is faster by a tenth, because it
+  // causes conversions.
   bool chooses_layout(const ops::KernelSpec& spec) const override;
   bool works_in(const ops::KernelSpec& spec, Layout layout) const override;
   bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const override;
   bool has_attention(const ops::KernelSpec& spec) const override { return attention_of(spec).has_value(); }
   Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override;
-  // By cycles, read before and after: a kernel that was timed while the clock was lower than at its best is timed again.
+  // Interference is measured by the cycle time, read before and after timing: a kernel timed while the clock
+  // was lower than its maximum is timed again.
   Nanoseconds fastest_control() const override { return shortest_cycle_; }
   void know_fastest_control(Nanoseconds time) override;
 
-  // The way that measure() timed, or, where an earlier run of the program did, the one that is quickest at first sight; the same for equal
-  // kernels.
-  // Errors: unsupported, 'cannot run ... here: ...'.
+  // The implementation that measure() timed for the kernel. If an earlier run of the program timed it, a
+  // short measurement chooses the fastest. Equal kernels get the same implementation. Errors: unsupported,
+  // 'cannot run ... here: ...'.
   Result<std::unique_ptr<Ready>> quickest(const ops::KernelSpec& spec, Layout layout);
 
  private:

@@ -14,7 +14,7 @@
 namespace xflow::cost::gpu {
 namespace {
 
-// The elements of a plain tensor in the order of channels last.
+// Reorders the elements of a plain tensor to channels last.
 std::vector<std::byte> channels_last(const ops::TensorSpec& tensor, std::span<const std::byte> plain) {
   const auto outer = static_cast<std::size_t>(tensor.dims[0]);
   const auto channels = static_cast<std::size_t>(tensor.dims[1]);
@@ -62,8 +62,8 @@ class GpuProgram::Builder {
     return {};
   }
 
-  // One block: what lives during a run, constants, and what kernels need for themselves, which they share, because they run one after the
-  // other.
+  // Allocates one block for run-time tensors, constants, and workspace and scratch memory. Kernels share the
+  // latter because they run one after the other.
   Result<void> place_all() {
     const Placement placement = place(program_.plan_, 0, kAlignment);
     program_.offsets_ = placement.offsets;
@@ -140,7 +140,7 @@ class GpuProgram::Builder {
   ir::Arena& arena_;
   PlanData data_;
   GpuProgram program_;
-  std::map<std::pair<ir::ValueId, Layout>, std::size_t> constants_;  // where they lie
+  std::map<std::pair<ir::ValueId, Layout>, std::size_t> constants_;  // offsets in the block
   std::size_t shared_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Runs a whole graph on a GPU: the kernels of its cover on one block of memory, recorded to be started as one.
+// Runs a whole graph on a GPU: the kernels of its kernel cover on one block of memory, recorded as one graph.
 #pragma once
 
 #include <xflow/error.h>
@@ -19,21 +19,22 @@ namespace xflow::cost::gpu {
 // Used by one thread; the device must outlive it.
 class GpuProgram {
  public:
-  // A plan of a graph in `arena`, made at `sizes` of a cover by this device. Errors: limit where the device has not the memory, unsupported
-  // where a kernel that was timed cannot be made, and those of constants that cannot be read.
+  // Builds the program from a plan of a graph in `arena`, made at `sizes` from a kernel cover by this device.
+  // Errors: limit if the device has too little memory, unsupported if a timed kernel cannot be built, those
+  // of reading constants.
   static Result<GpuProgram> build(GpuDevice& device, ir::Arena& arena, Plan plan, const ir::Symbols::Valuation& sizes);
 
   const Plan& plan() const { return plan_; }
   std::size_t memory_bytes() const { return bytes_; }
 
-  // As those of cpu::Program.
+  // See cpu::Program.
   Result<void> write(ir::ValueId input, const eval::Tensor& tensor);
   Result<eval::Tensor> read(std::size_t output) const;
 
-  // The time of one run, of `repeats` in a row.
+  // Runs `repeats` times in a row. Returns the time of one run.
   Result<Nanoseconds> run(int repeats = 1);
 
-  // How launch k is run; empty where there is nothing to compute.
+  // The implementation of launch k; empty if it computes nothing.
   std::string_view implementation(std::size_t launch) const;
 
  private:
@@ -42,7 +43,7 @@ class GpuProgram {
 
   Gpu* gpu_ = nullptr;
   Plan plan_;
-  std::vector<std::unique_ptr<Ready>> kernels_;  // by launch; nullptr where there is nothing to compute
+  std::vector<std::unique_ptr<Ready>> kernels_;  // by launch; nullptr if the launch computes nothing
   std::optional<Block> memory_;
   std::size_t bytes_ = 0;
   std::vector<std::size_t> offsets_;  // by buffer
@@ -50,7 +51,7 @@ class GpuProgram {
   std::vector<std::optional<eval::Tensor>> fixed_;  // outputs that are constants
 };
 
-// Whole graphs for the gate.
+// Runs whole graphs for the gate.
 class GpuExecutor final : public ProgramExecutor<GpuDevice, GpuProgram> {
  public:
   using ProgramExecutor::ProgramExecutor;

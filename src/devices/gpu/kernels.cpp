@@ -28,20 +28,21 @@ std::int64_t count(std::span<const std::int64_t> dims) {
   return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-// Of a step without attributes.
+// The activation of a step without attributes; nothing if there is none.
 std::optional<Activation> activation_of(const ops::StepFunction& step) {
   const ops::FusedFunction* function = ops::find_function(step);
   return function == nullptr ? std::nullopt : std::optional(static_cast<Activation>(static_cast<int>(function->id) + 1));
 }
 
-// What the post-operations add, and the activation that ends them.
+// The tensors that the post-operations add, and the activation that ends them.
 struct Epilogue {
   std::optional<std::size_t> bias;
   std::optional<std::size_t> residual;
   Activation activation = Activation::none;
 };
 
-// `is_bias`: whether a tensor is a bias of the result. Nothing for what no library computes so.
+// `is_bias`: whether a tensor is a bias of the result. Nothing if no library can compute these
+// post-operations.
 std::optional<Epilogue> epilogue_of(const KernelSpec& spec, const std::function<bool(const TensorSpec&)>& is_bias) {
   Epilogue epilogue;
   std::size_t operand = spec.operands.size();
@@ -122,11 +123,11 @@ std::optional<Product> product_of(const KernelSpec& spec) {
   const std::int64_t lefts = count(batch(left));
   const std::int64_t rights = count(batch(right));
   if (rights == 1 && lefts == product.batch) {
-    // One product of all rows.
+    // Joins all rows into one product.
     product.m *= product.batch;
     product.batch = 1;
   } else {
-    // Each operand has a matrix for each result, or one for all: what is between has no single stride.
+    // Each operand must have one matrix per result or one for all: partial broadcasting has no single stride.
     if ((lefts != 1 && lefts != product.batch) || (rights != 1 && rights != product.batch)) return std::nullopt;
     product.left_stride = lefts == 1 ? 0 : product.m * product.k;
     product.right_stride = rights == 1 ? 0 : product.k * product.n;
@@ -162,14 +163,15 @@ std::optional<Convolution> convolution_of(const KernelSpec& spec, Layout layout)
   convolution.strides = integers(spec, "strides", spatial, 1);
   convolution.dilations = integers(spec, "dilations", spatial, 1);
   const std::vector<std::int64_t> pads = integers(spec, "pads", 2 * spatial, 0);
-  if (!std::ranges::all_of(pads, [](std::int64_t pad) { return pad >= 0; })) return std::nullopt;  // cuDNN crops nothing
+  if (!std::ranges::all_of(pads, [](std::int64_t pad) { return pad >= 0; })) return std::nullopt;  // cuDNN cannot crop
   convolution.pads_before.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(spatial));
   convolution.pads_after.assign(pads.begin() + static_cast<std::ptrdiff_t>(spatial), pads.end());
   convolution.groups = integers(spec, "groups", 1, 1)[0];
   const auto is_bias = [&](const TensorSpec& added) {
     const std::int64_t channels = result.dims[1];
     if (count(added.dims) != channels || added.dims.size() > result.dims.size()) return false;
-    const std::size_t axis = added.dims.size() + 1 - result.dims.size();  // of the channels, counted from the end as the result's
+    const std::size_t axis =
+        added.dims.size() + 1 - result.dims.size();  // axis of the channels in `added`, which is aligned to the end of the result
     return channels == 1 || (added.dims.size() + 1 >= result.dims.size() && added.dims[axis] == channels);
   };
   const auto epilogue = epilogue_of(spec, is_bias);
@@ -182,7 +184,8 @@ std::optional<Convolution> convolution_of(const KernelSpec& spec, Layout layout)
 
 namespace {
 
-// A tensor of up to four dimensions, the missing ones before the others; `order` says where each of them lies in memory.
+// A tensor of up to four dimensions, with leading dimensions of 1 added. `order`: dimension k of the tensor
+// is dims[order[k]].
 Strided strided(std::vector<std::int64_t> dims, std::vector<std::int64_t> order = {}) {
   Strided result;
   const std::size_t missing = result.dims.size() - dims.size();
@@ -190,7 +193,7 @@ Strided strided(std::vector<std::int64_t> dims, std::vector<std::int64_t> order 
     order.resize(dims.size());
     std::iota(order.begin(), order.end(), 0);
   }
-  // `dims` as they lie; dimension k of the result is the one at order[k].
+  // The strides of `dims` in memory order.
   std::vector<std::int64_t> steps(dims.size(), 1);
   for (std::size_t k = dims.size(); k-- > 1;) steps[k - 1] = steps[k] * dims[k];
   for (std::size_t k = 0; k < dims.size(); ++k) {
@@ -208,7 +211,7 @@ Strided strided(std::vector<std::int64_t> dims, std::vector<std::int64_t> order 
 
 std::optional<Attention> attention_of(const KernelSpec& spec) {
   constexpr std::size_t kMostDims = 4;
-  constexpr std::int64_t kDepths = 8;  // a multiple of this
+  constexpr std::int64_t kDepths = 8;  // the depth must be a multiple of this
   constexpr std::int64_t kMostDepth = 256;
   if (!spec.is(ops::KernelFamily::attention) || spec.operands.size() < 3 || spec.operands.size() > 4 || spec.results.size() != 1 ||
       !spec.post.empty())
@@ -223,7 +226,7 @@ std::optional<Attention> attention_of(const KernelSpec& spec) {
   }
   const std::vector<std::int64_t>* perm = spec.find("perm");
   if (perm == nullptr || perm->size() != rank) return std::nullopt;
-  // The key is transposed by `perm` before it is multiplied by: columns last there, the depth before them.
+  // `perm` transposes the key before the product, with the columns last and the depth before them.
   std::vector<std::int64_t> order = *perm;
   std::swap(order[rank - 2], order[rank - 1]);
   Attention attention;

@@ -1,4 +1,4 @@
-// A device of the caller as one that the search can ask.
+// Adapts a device of the caller to the interface that the search uses.
 #pragma once
 
 #include <xflow/device.h>
@@ -9,7 +9,7 @@
 
 namespace xflow::cost::own {
 
-// `threads`: of one kernel.
+// `threads`: per kernel.
 DeviceInfo info_of(const xflow::Device& device, int threads);
 
 class OwnDevice final : public Device {
@@ -20,7 +20,7 @@ class OwnDevice final : public Device {
   bool chooses_layout(const ops::KernelSpec& /*spec*/) const override { return false; }
   bool works_in(const ops::KernelSpec& /*spec*/, Layout layout) const override { return is_plain(layout); }
   bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const override;
-  // A time that is negative or no number is an error: internal.
+  // Errors: internal for a time that is negative or not finite.
   Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override;
 
  private:

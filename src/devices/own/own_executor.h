@@ -1,4 +1,4 @@
-// Whole models on a device of the caller, for the gate.
+// Runs whole models on a device of the caller, for the gate.
 #pragma once
 
 #include <xflow/device.h>
@@ -23,7 +23,7 @@ class OwnExecutor final : public ModelExecutor {
   void add_inputs(std::vector<NamedTensor> inputs) override { inputs_.push_back({std::move(inputs), {}}); }
   Result<RunTimes> run(ProgramId program, std::size_t sizes, int repeats) override;
   Result<std::vector<NamedTensor>> outputs(ProgramId program, std::size_t sizes) override;
-  // Loads all models again.
+  // Unloads all models; they are loaded again on demand.
   void renew() override;
 
  private:
@@ -33,7 +33,7 @@ class OwnExecutor final : public ModelExecutor {
   };
   struct Inputs {
     std::vector<NamedTensor> tensors;
-    std::vector<ModelTensor> made;  // of these, when they are needed
+    std::vector<ModelTensor> made;  // `tensors` for the device, made on demand
   };
   Result<LoadedModel*> load(ProgramId program);
   Result<const std::vector<ModelTensor>*> inputs(std::size_t sizes);

@@ -15,15 +15,16 @@ namespace {
 constexpr std::size_t kFeatures = std::tuple_size_v<Rates>;
 constexpr int kSteps = 100;
 constexpr std::size_t kFold = 5;
-constexpr double kNear = 0.3;   // distance (see features.h) at which a kernel counts 1/e
-constexpr double kDoubt = 0.5;  // as much as half a kernel at distance 0 that takes what the rates say
+constexpr double kNear = 0.3;  // distance (see features.h) at which a kernel has weight 1/e
+// The weight of the uncorrected rates, as half a kernel at distance 0 without error.
+constexpr double kDoubt = 0.5;
 
 double time_of(const Rates& rates, const Features& features) {
   const Rates list = features.list();
   return std::inner_product(rates.begin(), rates.end(), list.begin(), 0.0);
 }
 
-// The solution of a·x = b for a symmetric matrix with a positive diagonal, which damping makes regular.
+// Solves a·x = b for a symmetric matrix with a positive diagonal; damping makes it regular.
 Rates solve(std::array<Rates, kFeatures> a, Rates b) {
   for (std::size_t k = 0; k < kFeatures; ++k)
     for (std::size_t row = k + 1; row < kFeatures; ++row) {
@@ -47,7 +48,7 @@ double squares(const Rates& rates, std::span<const Sample> samples) {
   return sum;
 }
 
-// One step of Levenberg and Marquardt over the logarithms of the rates. A rate of 0 stays 0.
+// One Levenberg-Marquardt step over the logarithms of the rates. A rate of 0 stays 0.
 Rates stepped(const Rates& rates, std::span<const Sample> samples, double damping) {
   std::array<Rates, kFeatures> normal{};
   Rates right{};
@@ -80,7 +81,8 @@ std::map<std::string, std::vector<Sample>> by_class(std::span<const Sample> samp
   return classes;
 }
 
-// Every fifth of the texts without post-operations. They come sorted, and neighbours are alike, so a fixed permutation stands before.
+// Every fifth text without post-operations. Sorted neighbours are similar, so a fixed permutation comes
+// first.
 std::set<std::string> held_out(std::span<const Sample> samples) {
   std::set<std::string> sorted;
   for (const Sample& sample : samples) sorted.insert(sample.base);
@@ -120,7 +122,7 @@ std::vector<Sample> samples_of(const Profile& profile) {
 }
 
 Rates fit(std::span<const Sample> samples) {
-  // As if each feature alone took a quarter of the time.
+  // Initial rates: each feature alone takes a quarter of the time.
   Rates rates{};
   for (std::size_t k = 0; k < kFeatures; ++k) {
     std::vector<double> each;

@@ -1,9 +1,12 @@
-// Times of kernels that a profile does not hold, from those that it holds.
+// Predicts times of kernels that a profile does not contain from the kernels that it contains.
 //
-// Of each class of kernels time = a·launches + b·operations + c·bytes + d·elementwise, with rates that are not negative. The rates
-// make the sum of squares of log(predicted / measured) least: an error of a factor counts the same for kernels of all sizes. What kernels
-// nearby took more or less than that, a kernel takes as well: otherwise a rewrite to shapes that the profile lacks would look good where
-// the class is slower than its model. Classes with few kernels are modelled by all kernels together, by rates alone.
+// For each class of kernels, time = a·launches + b·operations + c·bytes + d·elementwise with non-negative
+// rates. The rates minimise the sum of squares of log(predicted / measured): an error by a factor counts the
+// same for kernels of all sizes.
+// The prediction is then corrected by the errors of similar kernels. Otherwise a rewrite to shapes that the
+// profile lacks would look good where the class is slower than its model.
+// Classes with few kernels have no model of their own; of_all predicts from all kernels together, by rates
+// alone.
 #pragma once
 
 #include <array>
@@ -20,27 +23,27 @@
 
 namespace xflow::cost::profile {
 
-// A measured kernel, as the model sees it.
+// A measured kernel as input of the model.
 struct Sample {
-  std::string group;  // class_of the kernel
+  std::string group;  // its text without post-operations; kernels with the same base are similar
   std::string base;   // its text without post-operations: kernels with the same are much alike
   Features features;
-  double time = 0;  // nanoseconds, more than 0
+  double time = 0;  // in nanoseconds, greater than 0
 };
-// In the order of the profile; kernels that were refused, or take no time, are none.
+// The samples of a profile, in its order. Refused kernels and kernels that take no time are omitted.
 std::vector<Sample> samples_of(const Profile& profile);
 
-using Rates = std::array<double, 4>;  // nanoseconds for one of each feature
-// The rates for these samples, of which there is at least one.
+using Rates = std::array<double, 4>;  // nanoseconds per unit of each feature
+// Fits rates to the samples; needs at least one.
 Rates fit(std::span<const Sample> samples);
 
 class Calibration {
  public:
   explicit Calibration(std::span<const Sample> samples);
 
-  // By the model of its class; nothing if the class has fewer than kLeast samples.
+  // Predicts with the model of the class; nothing if the class has fewer than kLeast samples.
   std::optional<Nanoseconds> of_class(const std::string& group, const Features& features) const;
-  // By the rates of all kernels together; nothing if there are fewer than kLeast.
+  // Predicts with the rates of all kernels together; nothing if there are fewer than kLeast.
   std::optional<Nanoseconds> of_all(const Features& features) const;
 
   static constexpr std::size_t kLeast = 8;
@@ -48,7 +51,7 @@ class Calibration {
  private:
   struct Neighbour {
     Features features;
-    double error = 0;  // log(measured / by the rates)
+    double error = 0;  // log(measured / predicted by the rates)
   };
   struct ClassModel {
     Rates rates{};
@@ -58,16 +61,17 @@ class Calibration {
   std::optional<Rates> all_;
 };
 
-// How well kernels of a class are predicted that the model was not fitted on.
+// The prediction errors for kernels of a class that were held out from the fit.
 struct HeldOut {
-  std::string group;         // or "all"
-  std::size_t kernels = 0;   // of the class, with times
-  std::size_t held_out = 0;  // of these
-  double median = 1;         // of the factors by which predicted times are too long or too short
-  double most = 1;           // within which 9 of 10 are
+  std::string group;         // the class, or "all"
+  std::size_t kernels = 0;   // kernels of the class with times
+  std::size_t held_out = 0;  // held-out kernels among them
+  double median = 1;         // median factor between predicted and measured time, at least 1
+  double most = 1;           // 90th percentile of this factor
 };
-// Fits on four fifths of each class and compares with the rest: every fifth in an order that has to do with nothing, where kernels that
-// differ in post-operations alone go together. Classes by name, then all together.
+// Cross-checks the model: fits on four fifths of each class and compares with the remaining fifth. The fifth
+// is every fifth kernel in a fixed pseudo-random order; kernels that differ in post-operations only stay
+// together. Returns the classes by name, then all kernels together.
 std::vector<HeldOut> check(const Profile& profile);
 
 }  // namespace xflow::cost::profile

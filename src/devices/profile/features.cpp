@@ -20,7 +20,8 @@ double elements(std::span<const std::int64_t> dims) {
 
 double bytes(const ops::TensorSpec& tensor) { return elements(tensor.dims) * static_cast<double>(ir::bits(tensor.data_type)) / 8; }
 
-// Weights of a convolution: [outputs, inputs / groups, kernel...]; of a transposed one: [inputs, outputs / groups, kernel...].
+// Weights are [outputs, inputs / groups, kernel...] for a convolution and [inputs, outputs / groups,
+// kernel...] for a transposed one.
 double products(const ops::KernelSpec& spec) {
   if (spec.operands.empty() || spec.results.empty()) return 0;
   const ops::TensorSpec& x = spec.operands[0];

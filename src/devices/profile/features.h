@@ -1,4 +1,4 @@
-// What a kernel has to do, for models of its time.
+// Features of a kernel's work, for models of its time.
 #pragma once
 
 #include <array>
@@ -8,12 +8,12 @@
 
 namespace xflow::cost::profile {
 
-// Multiplied by a rate each, and added up, they are a time.
+// The features of a kernel. Its time is the sum of each feature times a rate.
 struct Features {
   double launches = 1;
-  double products = 0;     // arithmetic of convolutions, products, pooling, reductions: operations
+  double products = 0;     // operations of convolutions, products, pooling and reductions
   double bytes = 0;        // of operands and results
-  double elementwise = 0;  // operators of chains, once for each element
+  double elementwise = 0;  // operators of pointwise chains, once per element
   std::array<double, 4> list() const { return {launches, products, bytes, elementwise}; }
 };
 Features features_of(const ops::KernelSpec& spec);
@@ -21,10 +21,11 @@ Features features_of(const ops::KernelSpec& spec);
 // Whether no size is negative and all tensors together have less than 10^18 bytes.
 bool has_plausible_sizes(const ops::KernelSpec& spec);
 
-// Kernels whose times have one model: "convolution 1x1 float32", "pointwise float32", "copy int64".
+// The class of a kernel, such as "convolution 1x1 float32", "pointwise float32", "copy int64". Kernels of a
+// class share a model.
 std::string class_of(const ops::KernelSpec& spec);
 
-// How far apart two kernels are: the sum of the differences of the logarithms of what they have to do.
+// The distance of two kernels: the sum over the features of |log(1 + a) - log(1 + b)|.
 double distance(const Features& a, const Features& b);
 
 }  // namespace xflow::cost::profile

@@ -20,7 +20,7 @@ namespace {
 constexpr int kVersion = 1;
 constexpr std::string_view kFirstLine = "xflow profile ";
 
-// One line, read word by word. A word ends at a space.
+// Reads a line word by word. A word ends at a space.
 class Line {
  public:
   Line(std::string_view text, std::string where) : text_(text), where_(std::move(where)) {}
@@ -66,7 +66,7 @@ class Line {
   std::string where_;
 };
 
-// Texts are lines: what is read is what would be written.
+// Replaces line breaks, so that the written text can be read again.
 std::string one_line(std::string text) {
   for (char& c : text)
     if (c == '\n' || c == '\r') c = ' ';
@@ -195,7 +195,7 @@ class Reader {
     const auto spec = ops::parse_kernel(text);
     if (!spec) return line.wrong(spec.error().message);
     if (!has_plausible_sizes(*spec)) return line.wrong(fmt::format("kernel '{}': expected sizes of tensors that a machine may hold", text));
-    // The key is the text as it is written again, whatever number format a tool has.
+    // The key is normalised text, whatever number format the tool that wrote the file used.
     if (!profile_.kernels.emplace(Profile::Key{ops::to_string(*spec), layout}, std::move(entry)).second)
       return line.wrong(fmt::format("a second line for this kernel in layout {}", name(layout)));
     return {};
@@ -206,7 +206,8 @@ class Reader {
   std::set<std::string, std::less<>> seen_;
 };
 
-// Whether a measurement takes the place of another of the same kernel, as in a database.
+// Whether `fresh` replaces `old`, a measurement of the same kernel: as in a database, a provisional one is
+// replaced by one with less interference.
 bool replaces(const DatabaseEntry& fresh, const DatabaseEntry& old) {
   if (old.ran.accepted != fresh.ran.accepted) return false;
   return is_provisional(old.cost) && fresh.cost.interference < old.cost.interference;
@@ -272,7 +273,7 @@ Profile profile_of(const Database& database, const DeviceInfo& device) {
   profile.device = device;
   database.for_each([&](const DatabaseKey& key, const DatabaseEntry& entry) {
     const auto spec = ops::parse_kernel(key.kernel);
-    // A file may hold any text; one that is no kernel would make the profile unreadable.
+    // A database may hold any text; an invalid kernel would make the profile unreadable.
     if (!spec || !has_plausible_sizes(*spec) || ops::to_string(*spec) != key.kernel) return;
     profile.kernels.emplace(Profile::Key{key.kernel, key.layout}, entry);
   });

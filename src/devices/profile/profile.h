@@ -1,4 +1,5 @@
-// What is known of a device that is not here, as text: measured kernels of it, and what it does at most (docs/cost.md, *Profiles*).
+// Profiles: text files that describe a device which is not in this machine by measured kernels and its
+// roofline (docs/cost.md, *Profiles*).
 #pragma once
 
 #include <xflow/error.h>
@@ -15,46 +16,48 @@
 
 namespace xflow::cost::profile {
 
-// What a device does at most. Without measured kernels this alone says what a kernel takes.
+// The roofline of a device. Without measured kernels it alone predicts times.
 struct Roofline {
-  Nanoseconds launch{};                 // of a kernel that has nothing to do
-  double bandwidth = 0;                 // bytes a second
-  std::map<ir::DataType, double> peak;  // operations a second
+  Nanoseconds launch{};                 // overhead of a kernel launch
+  double bandwidth = 0;                 // bytes per second
+  std::map<ir::DataType, double> peak;  // operations per second
   bool given() const { return bandwidth > 0; }
   friend bool operator==(const Roofline&, const Roofline&) = default;
 };
 
 struct Profile {
-  using Key = std::pair<std::string, Layout>;  // the kernel's text, the layout that it was asked for in
+  using Key = std::pair<std::string, Layout>;  // the kernel's text and the requested layout
 
   DeviceInfo device;
   Roofline roofline;
   std::map<Key, DatabaseEntry> kernels;
 };
 
-// Errors: syntax, `where` is file:line, with what was expected there; for a version that this xflow does not know.
+// Parses a profile. Errors: syntax, with `where` as file:line and what was expected, also for an unknown
+// version.
 Result<Profile> parse_profile(std::string_view text, const std::string& file);
-// The same, from a file. Errors: io, if it cannot be read.
+// Reads a profile from a file. Errors: those of parse_profile; io if the file cannot be read.
 Result<Profile> read_profile(const std::string& path);
 
-// The text: the inverse of parse_profile, sorted, equal for equal profiles.
+// Writes a profile: the inverse of parse_profile. Kernels are sorted; equal profiles give equal texts.
 std::string to_text(const Profile& profile);
 
-// Adds the kernels of `other` to `into`; of a kernel that both have the measurement with less interference stays, of two alike that of
-// `into`. Gives back how many kernels are new or better. Errors: invalid_argument for profiles of different devices or rooflines.
+// Adds the kernels of `other` to `into`. If both have a kernel, a provisional measurement in `into` is
+// replaced by one with less interference; otherwise the measurement in `into` stays. Returns the number of
+// new or replaced kernels. Errors: invalid_argument for profiles of different devices or rooflines.
 Result<std::size_t> merge(Profile& into, const Profile& other);
 
-// A profile of what a database holds for its device.
+// The profile of a device with its kernels from a database.
 Profile profile_of(const Database& database, const DeviceInfo& device);
-// Adds what a profile holds to a database of its device.
+// Adds the kernels of a profile to a database of its device.
 void add_to(Database& database, const Profile& profile);
 
 struct PruneOptions {
-  bool with_interference = false;  // drop what was timed under interference
-  bool refused = false;            // drop what the device refused
-  std::string_view only = {};      // keep kernels whose text contains this
+  bool with_interference = false;  // drop kernels that were timed under interference
+  bool refused = false;            // drop kernels that the device refused
+  std::string_view only = {};      // keep only kernels whose text contains this
 };
-// Gives back how many kernels were dropped.
+// Returns the number of dropped kernels.
 std::size_t prune(Profile& profile, const PruneOptions& options);
 
 }  // namespace xflow::cost::profile

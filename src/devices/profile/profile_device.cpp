@@ -97,7 +97,7 @@ Result<KernelCost> ProfileDevice::measure(const ops::KernelSpec& spec, Layout la
     ++recorded_;
     if (!known->second.ran) return fail(ErrorCode::unsupported, known->second.ran.reason);
     KernelCost cost = known->second.cost;
-    cost.interference = 0;  // nothing here can time it again
+    cost.interference = 0;  // a profile cannot time a kernel again
     return cost;
   }
   KernelCost cost;
@@ -107,7 +107,7 @@ Result<KernelCost> ProfileDevice::measure(const ops::KernelSpec& spec, Layout la
     cost.results = static_cast<Layout>(spec.find("to")->at(0));
     if (same_bytes(spec.operands[0], cost.operands, cost.results)) return cost;
   } else if (layout == Layout::any) {
-    // What the device chose for the kernel that is most like it.
+    // The layouts that the device chose for the most similar kernel.
     cost.operands = cost.results = Layout::plain;
     const std::string group = class_of(spec);
     const Features features = features_of(spec);

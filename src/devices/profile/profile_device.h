@@ -1,4 +1,4 @@
-// A device that is not here: it answers from a profile.
+// A device that answers from a profile; the device itself need not be in this machine.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,10 @@
 
 namespace xflow::cost::profile {
 
-// Kernels that the profile holds take what was measured; others what its model says, its roofline where the model has no class for them.
-// What is fused, and in which layouts kernels work, is what the profile holds: a chain of operators that the device was never asked for is
-// none. A profile without kernels fuses what most runtimes do and knows one layout.
+// Kernels in the profile take their measured times. Other kernels take the time predicted by the model of
+// their class, or else by the roofline, or else by all kernels. The profile also decides which operators can
+// be fused and in which layouts kernels work: a chain that the device was never asked for cannot be fused. A
+// profile without kernels fuses what most runtimes fuse and knows one layout.
 class ProfileDevice final : public Device {
  public:
   explicit ProfileDevice(Profile profile);
@@ -23,11 +24,11 @@ class ProfileDevice final : public Device {
   bool chooses_layout(const ops::KernelSpec& spec) const override;
   bool works_in(const ops::KernelSpec& spec, Layout layout) const override;
   bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const override;
-  // If it was recorded on a device that does.
+  // True if the profile was recorded on a device that reads them.
   bool reads_function_graphs() const override { return reads_function_graphs_; }
   Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override;
 
-  // How many kernels were asked for that the profile holds, and that it does not.
+  // The number of measured kernels that the profile contained, and of those that were predicted.
   std::size_t recorded() const { return recorded_; }
   std::size_t modelled() const { return modelled_; }
 
@@ -48,7 +49,7 @@ class ProfileDevice final : public Device {
   std::set<std::string> chooses_;  // kernels
   std::set<std::string> layouts_;  // "kernel:word type layout"
   std::set<std::string> fused_;    // "kernel type operation"
-  std::size_t longest_ = 0;        // chain that the profile holds
+  std::size_t longest_ = 0;        // longest chain in the profile
   bool reads_function_graphs_ = false;
   std::size_t recorded_ = 0;
   std::size_t modelled_ = 0;

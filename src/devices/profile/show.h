@@ -1,4 +1,4 @@
-// Profiles for people.
+// Describes profiles for people.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace xflow::cost::profile {
 
-// Device, roofline, and how many kernels of each class there are.
+// The device, its roofline, and the number of kernels of each class.
 std::string describe(const Profile& profile);
-// How well the model predicts kernels that it was not fitted on, for each class.
+// The prediction errors on held-out kernels, for each class (see check).
 std::string describe_check(const Profile& profile);
 
 }  // namespace xflow::cost::profile

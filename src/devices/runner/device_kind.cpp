@@ -13,7 +13,8 @@ Result<void> open_runner(DeviceCosts& costs, const DeviceRequest& request) {
   if (request.argument) return no_device(options.device.name);
   if (options.device.runner.empty()) return fail(ErrorCode::invalid_argument, "the device 'runner' needs the command of a runner");
   cost::runner::RunnerDeviceOptions runner_options;
-  // What is left is less when another runner is started later: then Device::stop_when says what ends it.
+  // If a runner is restarted later, less time is left than this timeout assumes; Device::stop_when ends it
+  // then.
   runner_options.runner = {options.device.runner, options.device.threads, start_patience(options, request.seconds_left)};
   runner_options.max_seconds = options.device.max_kernel_time.count();
   runner_options.patience = std::clamp(options.device.max_kernel_time.count(), kLeastPatience, runner_options.patience);

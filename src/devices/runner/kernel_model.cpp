@@ -18,7 +18,7 @@ namespace {
 
 using ir::ValueId;
 
-// Runtimes of the last years know it, and it has an operator for each function of src/ops.
+// Runtimes of recent years support this opset, and it has an operator for each function of src/ops.
 constexpr int kOpset = 17;
 
 bool slides(const ops::KernelSpec& spec) { return spec.is(ops::KernelFamily::convolution); }
@@ -33,13 +33,14 @@ std::uint64_t elements(const ops::TensorSpec& tensor) {
   return count;
 }
 
-// What is so small that copying it is cheaper than handing it in or out comes out of one split, and goes into one concat.
+// Small tensors are cheaper to copy than to pass as inputs and outputs, so they come from one split and go to
+// one concat.
 bool is_small(const ops::TensorSpec& tensor) {
   constexpr std::uint64_t kSmall = 4096;
   return !tensor.dims.empty() && elements(tensor) <= kSmall && elements(tensor) > 0;
 }
 
-// Pools, and concats of channels, of values as convolutions make them.
+// Pools, and concats along channels, of values in the layout of convolutions.
 bool stands_between_convolutions(const ops::KernelSpec& spec) {
   const std::vector<std::int64_t>* axis = spec.find("axis");
   const bool channels = spec.is(ops::Op::Concat) && axis != nullptr && *axis == std::vector<std::int64_t>{1};
@@ -50,7 +51,8 @@ bool stands_between_convolutions(const ops::KernelSpec& spec) {
   return spec.post.empty() && spec.results.size() == 1 && std::ranges::all_of(spec.operands, fits) && fits(spec.results[0]);
 }
 
-// The operand of a chained launch that is the result of the one before: the first of the result's type.
+// The operand of a chained launch that is the result of the launch before: the first one of the result's
+// type.
 std::optional<std::size_t> chained_operand(const ops::KernelSpec& spec) {
   const bool same_size = is_pointwise(spec) || spec.is(ops::KernelFamily::softmax) || ops::is_normalization(spec);
   if (!same_size || spec.results.size() != 1) return std::nullopt;
@@ -60,7 +62,8 @@ std::optional<std::size_t> chained_operand(const ops::KernelSpec& spec) {
   return std::nullopt;
 }
 
-// Numbers for which no operator leaves the range of its type: floating ones in [1/2, 3/2). An index is 0, and what may divide 1.
+// Values for which no operator leaves the range of its type: floating-point values in [1/2, 3/2), integers 0,
+// which may be indices, or 1 in pointwise kernels, which may divide by them.
 class Values {
  public:
   explicit Values(const ops::KernelSpec& spec) : whole_(is_pointwise(spec) ? 1 : 0) {}
@@ -139,7 +142,8 @@ class Builder {
   }
 
  private:
-  // Where a launch is missing, its operands go to the pools alone. So many pools are there in both models.
+  // The operands of a missing launch go to pools directly. Both models therefore have the same number of
+  // pools.
   Result<TimedModel> build_pooled() {
     std::vector<ValueId> outputs;
     const auto sink = [&](ValueId value, const ops::TensorSpec& tensor) -> Result<void> {
@@ -165,7 +169,7 @@ class Builder {
     return std::move(model_);
   }
 
-  // Whether each launch has this operand for itself.
+  // Whether each launch has an operand k of its own.
   bool is_own(std::size_t k) const {
     const bool constant = operands_[k].constant;
     switch (arrangement_) {
@@ -182,7 +186,7 @@ class Builder {
 
   bool is_split(std::size_t k) const { return !operands_[k].constant && is_small(operands_[k]); }
 
-  // The values of all launches as one input.
+  // One input that holds the values of all launches, split into one per launch.
   Result<ir::NodeId> split(ops::TensorSpec tensor) {
     const std::int64_t rows = tensor.dims[0];
     tensor.dims[0] *= launches_;
@@ -194,7 +198,7 @@ class Builder {
     return ops::apply(arena_, typing, ops::id_of("split"), {whole}, std::move(attributes));
   }
 
-  // The results of all launches, the small ones as one output.
+  // The outputs of all launches; small results are joined into one output.
   Result<std::vector<ValueId>> gathered(const std::vector<ValueId>& results) {
     const std::size_t each = spec_.results.size();
     std::vector<ValueId> outputs;
@@ -223,9 +227,9 @@ class Builder {
     return input;
   }
 
-  // An operand in the layout that it has in a model: what a convolution of one channel makes; few channels are those of an image, which the
-  // model is given. A runtime with a layout of its own may have it for any number of channels that come out of a convolution, and for some
-  // that do not.
+  // An operand in the layout that it would have in a model: the result of a convolution with one input
+  // channel. Operands with few channels are images, which are model inputs. A runtime with its own layout may
+  // use it for any number of channels that come out of a convolution, and for some tensors that do not.
   Result<ValueId> out_of_convolution(const ops::TensorSpec& tensor) {
     constexpr std::int64_t kMostOfAnImage = 4;
     if (tensor.constant || tensor.dims[1] <= kMostOfAnImage) return operand(tensor);
@@ -244,7 +248,7 @@ class Builder {
     return ops::apply(arena_, "conv", {x, weights}, std::move(attributes));
   }
 
-  // A pool over single elements, which changes nothing but how many there are along each spatial dimension.
+  // A pool over single elements, which only reduces the size of each spatial dimension by the strides.
   Result<ValueId> pool(ValueId value, const std::vector<std::int64_t>& strides) {
     ir::Attributes attributes;
     attributes.set("kernel", ir::polys(std::vector<std::int64_t>(strides.size(), 1)));
@@ -252,7 +256,7 @@ class Builder {
     return ops::apply(arena_, "max_pool", {value}, std::move(attributes));
   }
 
-  // Lets what a launch makes end in a pool where it slides.
+  // Sends the result of a launch of a sliding kernel to a pool.
   Result<void> sink(std::vector<ValueId>& results) {
     if (!has_sink()) return {};
     const std::vector<std::int64_t>& dims = spec_.results[0].dims;
@@ -264,8 +268,8 @@ class Builder {
     return has_sink() && k >= spec_.operands.size() && !operands_[k].constant && operands_[k].dims == spec_.results[0].dims;
   }
 
-  // What a convolution adds to its result: a launch adds the result of the one before. One value for all launches could be added in place
-  // by the last of them alone.
+  // The residual that a convolution adds to its result, which is the result of the launch before. With one
+  // value for all launches only the last launch could add in place.
   std::optional<std::size_t> residual_operand() const {
     std::size_t k = spec_.operands.size();
     for (const ops::PostOperation& post : spec_.post) {
@@ -299,7 +303,7 @@ class Builder {
   ir::Arena arena_;
   Values values_;
   std::vector<ops::TensorSpec> operands_;
-  std::optional<std::size_t> residual_;  // of operands_
+  std::optional<std::size_t> residual_;  // index into operands_
   std::vector<ValueId> inputs_;
   TimedModel model_;
 };
@@ -309,7 +313,8 @@ class Builder {
 Arrangement arrangement_of(const ops::KernelSpec& spec) {
   if (chained_operand(spec)) return Arrangement::chain;
   if (stands_between_convolutions(spec)) return Arrangement::pooled;
-  // Constants that are all the same would make the launches equal: only drawn ones differ.
+  // Constants that are all equal would make the launches equal; only floating-point constants have different
+  // values.
   const bool own =
       ops::is_anchor(spec) && spec.operands.size() > 1 && std::ranges::any_of(spec.operands, [](const ops::TensorSpec& operand) {
         return operand.constant && ir::is_floating(operand.data_type);

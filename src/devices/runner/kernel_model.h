@@ -1,4 +1,4 @@
-// Kernels as small ONNX models, to be timed in a runner.
+// Builds small ONNX models of a kernel, to be timed in a runner.
 #pragma once
 
 #include <xflow/error.h>
@@ -11,20 +11,22 @@
 
 namespace xflow::cost::runner {
 
-// How several launches of a kernel stand in one model, so that no runtime can take two of them for one.
+// The arrangement of several launches of a kernel in one model. It keeps a runtime from merging two launches.
 enum class Arrangement : std::uint8_t {
-  chain,    // each reads the result of the one before
-  weights,  // all read the same values, each with constants of its own
-  beside,   // each reads values of its own
-  pooled,   // the same, and these come out of convolutions, and results go to pools: in the layout that a runtime keeps between both
+  chain,    // each launch reads the result of the one before
+  weights,  // all launches read the same values, each with its own constants
+  beside,   // each launch reads its own values
+  // As beside, but the values come out of convolutions and the results go to pools, so that they have the
+  // layout that a runtime uses between convolutions and pools.
+  pooled,
 };
 
-// What a model has beside each launch.
+// The parts of a model that each further launch adds besides its kernel.
 struct ModelExtras {
-  std::size_t inputs = 0;  // of the model
+  std::size_t inputs = 0;  // model inputs
   std::size_t outputs = 0;
-  std::size_t split = 0;     // small operands that are parts of one input
-  std::size_t gathered = 0;  // small results that are parts of one output
+  std::size_t split = 0;     // small operands, taken from a common input by a split
+  std::size_t gathered = 0;  // small results, joined into a common output by a concat
   std::size_t nodes = 0;
 };
 
@@ -34,14 +36,18 @@ struct TimedModel {
   ModelExtras extras;
 };
 
-// In which a kernel is timed.
+// The arrangement for timing a kernel.
 Arrangement arrangement_of(const ops::KernelSpec& spec);
 
-// A model of `launches` launches of the kernel with its post-operations. So that a runtime that keeps convolutions in a layout of its own
-// need not change it for a launch, the operand of one with constant weights comes out of a convolution of one channel (not that of an
-// image, with up to four), and its result goes to a pool that reads one of its elements. What it adds is the result of the launch before,
-// for the first one another value out of a convolution. `pooled` has what surrounds `places` launches, of which `launches` are there.
-// Errors: unsupported for kernels that no ONNX model has alone: without operands that change, reorders, and what opset 17 cannot express.
+// A model of `launches` launches of the kernel with its post-operations.
+// Some runtimes keep convolutions in a layout of their own. So that a launch needs no layout conversion, the
+// operand of a convolution with constant weights comes out of a convolution of one channel (except for an
+// image, an operand of up to four channels), and its result goes to a pool that reads one of its elements. A
+// residual is the result of the launch before; that of the first launch is another value out of a
+// convolution.
+// `pooled`: the model has the surroundings of `places` launches, but only `launches` launches.
+// Errors: unsupported for kernels that cannot be a model alone: those without run-time operands, reorders,
+// and those that opset 17 cannot express.
 Result<TimedModel> kernel_model(const ops::KernelSpec& spec, int launches, int places, Arrangement arrangement);
 
 }  // namespace xflow::cost::runner

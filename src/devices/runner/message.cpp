@@ -19,7 +19,7 @@ std::uint64_t number(std::string_view bytes) {
   return value;
 }
 
-// What somebody printed, for a message of one line.
+// Converts arbitrary bytes to printable text for a one-line message.
 std::string printable(std::string_view bytes) {
   std::string text;
   for (const char c : bytes) text += c >= ' ' && c <= '~' ? c : '.';
@@ -58,7 +58,7 @@ Result<Message> receive(Channel& channel, double seconds) {
   Message message;
   message.text.resize(text);
   XFLOW_CHECK(channel.read(message.text, seconds));
-  // Memory is taken as the bytes arrive: the length is only somebody's word.
+  // Memory grows as bytes arrive, because the announced length is not trustworthy.
   constexpr std::uint64_t kChunk = 64ULL << 20U;
   while (message.payload.size() < payload) {
     const std::size_t known = message.payload.size();

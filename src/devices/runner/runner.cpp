@@ -18,7 +18,7 @@ constexpr int kProtocol = 1;
 
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// The member of this name, if it is of this type.
+// The member `key` if it exists and is a string.
 std::optional<std::string> text_in(const Json& json, const char* key) {
   const auto found = json.find(key);
   return found != json.end() && found->is_string() ? std::optional(found->get<std::string>()) : std::nullopt;
@@ -28,17 +28,18 @@ std::optional<double> number_in(const Json& json, const char* key) {
   return found != json.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
 }
 
-// A text of the runner for messages, reports and keys of costs: terminals obey control characters.
+// Replaces control characters in a runner's text, because it is used in messages, reports and keys of costs
+// and terminals obey them.
 std::string one_line(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   return text;
 }
 
-// Tensors as text and bytes.
+// Tensors encoded as JSON and payload.
 struct Encoded {
   Json list = Json::array();
-  std::vector<ir::Constant> constants;  // own the bytes
+  std::vector<ir::Constant> constants;  // keep the bytes of `payload` alive
   std::vector<std::string_view> payload;
 };
 
@@ -60,7 +61,7 @@ Result<Encoded> encode(std::span<const NamedTensor> tensors) {
   return encoded;
 }
 
-// The sizes in a list, and their product.
+// The sizes of a tensor and their product.
 struct Sizes {
   std::vector<std::int64_t> sizes;
   std::uint64_t count = 1;
@@ -72,7 +73,7 @@ std::optional<Sizes> dims_in(const Json& json) {
   for (const Json& dim : *list) {
     if (!dim.is_number_unsigned() || dim.get<std::uint64_t>() > kMostPayload) return std::nullopt;
     dims.sizes.push_back(dim.get<std::int64_t>());
-    // Sizes beside a 0 count as well: strides are products of them.
+    // Sizes next to a 0 count as well, because strides are products of them.
     const std::uint64_t factor = std::max<std::uint64_t>(dim.get<std::uint64_t>(), 1);
     if (__builtin_mul_overflow(dims.count, factor, &dims.count) || dims.count > kMostPayload) return std::nullopt;
   }
@@ -92,7 +93,8 @@ std::optional<eval::Tensor> strings_in(const Json& json, Sizes dims) {
   return eval::Tensor::of_strings(std::move(dims.sizes), std::move(values));
 }
 
-// Takes the bytes of the tensor from the front of `payload`. Nothing for what is no tensor that fits these.
+// Takes the bytes of a tensor from the front of `payload`. Nothing for an invalid description or too few
+// bytes.
 std::optional<eval::Tensor> tensor_in(const Json& json, std::string_view& payload) {
   const ir::DataType type = ir::data_type_from_name(text_in(json, "type").value_or("")).value_or(ir::DataType::undefined);
   auto dims = dims_in(json);
@@ -105,7 +107,7 @@ std::optional<eval::Tensor> tensor_in(const Json& json, std::string_view& payloa
   return eval::Tensor::of(ir::Constant{type, std::move(dims->sizes), ir::owned_bytes(std::vector<std::byte>(first, first + size))});
 }
 
-// Nothing for what is no list of tensors that fits the bytes.
+// Nothing for an invalid list of tensors, or if they do not match the payload.
 std::optional<std::vector<NamedTensor>> decode(const Json& json, std::string_view payload) {
   const auto list = json.find("outputs");
   if (list == json.end() || !list->is_array()) return std::nullopt;
@@ -120,7 +122,7 @@ std::optional<std::vector<NamedTensor>> decode(const Json& json, std::string_vie
   return payload.empty() ? std::optional(std::move(tensors)) : std::nullopt;
 }
 
-// What to do where Python does not find the runner for ONNX Runtime, or nothing.
+// Advice if Python does not find the runner for ONNX Runtime; empty otherwise.
 std::string_view advice(std::string_view message) {
   if (message.find("No module named 'xflow_onnx") == std::string_view::npos) return "";
   return "; install it for this Python: pip install './python[onnxruntime]' in the repository of xflow (docs/runner.md)";
@@ -157,7 +159,7 @@ Result<T> Runner::nonsense(const std::string& what) {
   return fail(ErrorCode::unreadable, fmt::format("its answer {}", what));
 }
 
-// The answer to a request, which is an object without "error".
+// Sends a request and returns the answer, a JSON object without "error".
 Result<Message> Runner::ask(const std::string& text, std::span<const std::string_view> payload) {
   if (!is_running()) return fail(ErrorCode::io, "it has ended");
   if (auto sent = send(*channel_, text, payload, patience_); !sent) {

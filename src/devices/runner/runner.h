@@ -1,4 +1,4 @@
-// A runtime in another process: it runs whole models and says how long they take. The protocol is docs/runner.md.
+// A runtime in another process that runs and times whole models. docs/runner.md describes the protocol.
 #pragma once
 
 #include <xflow/error.h>
@@ -22,39 +22,43 @@ class Channel;
 struct Message;
 
 struct RunnerOptions {
-  std::string command;              // of the shell
-  int threads = 1;                  // of one run
-  double patience = 60;             // seconds within which it has to answer
-  std::function<bool()> stop = {};  // asked while it is waited for: true ends it with Error::limit; null: never
-  // Asked likewise: a runner that holds more bytes of memory is ended with Error::limit. Null: no bound.
+  std::string command;   // a shell command
+  int threads = 1;       // per run
+  double patience = 60;  // timeout of an answer in seconds
+  // Called while waiting for an answer: true ends the runner with Error::limit. Null: never.
+  std::function<bool()> stop = {};
+  // Called likewise: a runner that holds more bytes of memory is ended with Error::limit. Null: no bound.
   std::function<std::uint64_t()> bytes_left = {};
 };
 
-// One running process. Errors of a request: unsupported, with what the runner said of it, where the runner goes on; anything else (it
-// ended, it did not answer, it wrote nonsense) ends it: is_running() is false, and a new one has to be started.
+// A running process. A request that the runner refuses gives Error::unsupported with the runner's message,
+// and the runner goes on. After any other error (it ended, did not answer or sent an invalid answer)
+// is_running() is false, and a new runner must be started.
 class Runner {
  public:
-  // Errors: io (it cannot be started, or ended), limit (no answer), unreadable (no answer of this protocol).
+  // Starts a runner. Errors: io (it cannot be started, or it ended), limit (no answer), unreadable (an answer
+  // that violates the protocol).
   static Result<std::unique_ptr<Runner>> start(const RunnerOptions& options);
-  // The same with a runner that was started already; `options.command` names it in errors.
+  // Uses a runner that was already started; `options.command` names it in errors.
   static Result<std::unique_ptr<Runner>> over(std::unique_ptr<Channel> channel, const RunnerOptions& options);
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  // name: "runner", model: the device as the runner calls it, library: name and version of the runtime, clock: what it reads.
+  // name: "runner"; model: the runner's name of the device; library: name and version of the runtime; clock:
+  // the clock that it reads.
   const DeviceInfo& info() const { return info_; }
-  // Whether that goes on while others have the processor.
+  // The kind of that clock: whether it continues while other processes use the processor.
   xflow::Clock clock() const { return clock_; }
   bool is_running() const { return channel_ != nullptr; }
 
-  // Models and sets of inputs have numbers that the caller chooses.
+  // The caller chooses the numbers of models and of sets of inputs.
   Result<void> load(std::uint32_t model, const ModelSource& source);
   Result<void> unload(std::uint32_t model);
   Result<void> set_inputs(std::uint32_t inputs, std::span<const NamedTensor> tensors);
-  // One run, of `repeats` in a row.
+  // Runs `repeats` times in a row and returns the time of one run.
   Result<RunTimes> run(std::uint32_t model, std::uint32_t inputs, int repeats);
-  // Runs once, and gives back the results.
+  // Runs once and returns the results.
   Result<std::vector<NamedTensor>> outputs(std::uint32_t model, std::uint32_t inputs);
 
   void set_patience(double seconds) { patience_ = seconds; }

@@ -18,24 +18,26 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What is measured: to be raised when the same kernel would get another time.
+// The version of the measurement, to be raised when a change affects the times of kernels.
 constexpr int kMethod = 4;
 
 constexpr std::size_t kMostPostOperations = 4;
-constexpr int kMostLaunches = 16;        // beside the first
-constexpr int kLaunchesOfOverhead = 48;  // so exactly is known what is taken off every kernel
+constexpr int kMostLaunches = 16;        // in addition to the first
+constexpr int kLaunchesOfOverhead = 48;  // many, because the overhead is subtracted from every kernel's time
 constexpr double kMostBytes = 1.0 * (1ULL << 30U);
-// A sample takes at least so long, so that reading the clock does not count.
+// Minimum time of a sample in nanoseconds, so that reading the clock is negligible.
 constexpr double kSample = 1e6;
 constexpr int kMostRepeats = 50;
-constexpr int kRounds = 7;  // at least
+constexpr int kRounds = 7;  // minimum
 constexpr int kRoundsOfOverhead = 25;
 constexpr int kMostRounds = 25;
-constexpr double kMostNanoseconds = 50e6;  // of rounds, beyond the least ones
-constexpr double kQuiet = 0.05;            // rounds go on while the control is slower than at its best by more than this share
-constexpr double kAgree = 0.04;            // enough if the middle half of the rounds differs by at most this share
+constexpr double kMostNanoseconds = 50e6;  // for the rounds beyond the minimum
+// Rounds continue while the calibration kernel is slower than its fastest time by more than this share.
+constexpr double kQuiet = 0.05;
+// Rounds end when the interquartile range is at most this share of the median.
+constexpr double kAgree = 0.04;
 constexpr int kAttempts = 2;
-constexpr std::uint32_t kControl = 2;  // the number of a model and its inputs, after those that are timed
+constexpr std::uint32_t kControl = 2;  // number of the calibration model and its inputs, after those of the timed models
 constexpr int kControlRuns = 4;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
@@ -55,7 +57,8 @@ double bytes_of(const ops::KernelSpec& spec) {
   return 4 * count;
 }
 
-// So many launches more that they take about as long as what surrounds them, as far as can be guessed before the first is timed.
+// The number of additional launches that together take about as long as the rest of the model, estimated
+// without timing.
 int launches_beside_first(const ops::KernelSpec& spec) {
   double work = bytes_of(spec);
   const bool product = spec.operands.size() > 1 && !spec.results.empty() && !spec.results[0].dims.empty();
@@ -63,7 +66,7 @@ int launches_beside_first(const ops::KernelSpec& spec) {
     work += 0.1 * elements_of(spec.results[0]) * static_cast<double>(spec.operands[0].dims.back());
   if (product && spec.is(ops::KernelFamily::convolution) && spec.results[0].dims.size() > 1 && spec.results[0].dims[1] > 0)
     work += 0.1 * elements_of(spec.results[0]) * elements_of(spec.operands[1]) / static_cast<double>(spec.results[0].dims[1]);
-  constexpr double kLong = 4e6;  // some 300 us
+  constexpr double kLong = 4e6;  // about 300 us
   const double most = work > kLong ? 1 : work > kLong / 8 ? 3 : work > kLong / 32 ? 8 : kMostLaunches;
   return static_cast<int>(std::clamp(std::floor(kMostBytes / bytes_of(spec)) - 1, 1.0, most));
 }
@@ -73,8 +76,8 @@ struct Round {
   double more = 0;
 };
 
-// The rounds with the quickest control, half of them: the slowest of these controls, the median of what they say, and by how much it
-// varies.
+// The half of the rounds with the fastest calibration times: the slowest of these calibration times, and the
+// median and interquartile range of the measured difference.
 struct Quiet {
   double control = 0;
   double more = 0;
@@ -127,7 +130,7 @@ bool RunnerDevice::can_fuse(const ops::KernelSpec& base, const ops::PostOperatio
       if (operand.dims[k] != 1 && operand.dims[k] != result.dims[offset + k]) return false;
     }
   }
-  // Runtimes fuse one residual.
+  // Runtimes fuse one residual at most.
   const auto is_residual = [](const ops::PostOperation& p) {
     return std::ranges::any_of(p.operands, [](const ops::TensorSpec& operand) { return !operand.constant; });
   };
@@ -181,7 +184,8 @@ double RunnerDevice::Overhead::of(const ModelExtras& extras) const {
          times(gathered, extras.gathered);
 }
 
-// How fast the runtime is now: a model of small kernels, which rises while neighbours share the core or its clock is low.
+// Loads the calibration kernel, a model of small kernels. Its time rises while other processes share the core
+// or its clock is low.
 Result<void> RunnerDevice::load_control() {
   const ops::TensorSpec some{ir::DataType::float32, {4096}, false};
   XFLOW_TRY(const TimedModel control, kernel_model(ops::pointwise_spec(ops::Op::Sigmoid, {some}, some), 16, 16, Arrangement::chain));
@@ -208,7 +212,7 @@ double RunnerDevice::interference() {
   return fastest_control_.count() > 0 ? now.count() / fastest_control_.count() - 1 : 0;
 }
 
-// What ran before has left little of it in the caches, so that the first run does not count.
+// The first run does not count, because previous models have evicted it from the caches.
 Result<Nanoseconds> RunnerDevice::control() {
   XFLOW_CHECK(runner_->run(kControl, kControl, 1));
   XFLOW_TRY(const RunTimes times, runner_->run(kControl, kControl, kControlRuns));
@@ -222,8 +226,9 @@ Result<RunnerDevice::Slope> RunnerDevice::slope(const ops::KernelSpec& spec, Arr
   return Slope{pair.more / more, pair.spread / more, pair.runs, many.extras, pair.control};
 }
 
-// Both take turns with the control. What slows the machine for a while slows all three: the rounds count in which the control was
-// quickest, and of these the median of how much more the second model takes.
+// Times both models and the calibration kernel in alternating rounds, so that a temporary slowdown of the
+// machine affects all three. The result is the median difference of the two models over the rounds with the
+// fastest calibration times.
 Result<RunnerDevice::Pair> RunnerDevice::time(const TimedModel& few, const TimedModel& many, int rounds) {
   std::array<int, 2> repeats{};
   for (std::uint32_t k = 0; k < 2; ++k) {
@@ -255,12 +260,13 @@ Result<RunnerDevice::Pair> RunnerDevice::time(const TimedModel& few, const Timed
   pair.more = Nanoseconds(quiet.more);
   pair.spread = Nanoseconds(quiet.spread);
   pair.control = Nanoseconds(quiet.control);
-  // Of as many rounds as all are: the quickest of all that were ever run would find interference on every machine.
+  // The fastest calibration time is taken over the kept half of the rounds: the fastest single run would show
+  // interference on every machine.
   know_fastest_control(pair.control);
   return pair;
 }
 
-// By kernels that do next to nothing: where they are chained there is nothing but nodes.
+// Measures kernels with almost no work: in a chain they consist of nodes only.
 Result<RunnerDevice::Overhead> RunnerDevice::overhead() {
   if (overhead_) return *overhead_;
   const auto relu = [&](std::vector<std::int64_t> dims, Arrangement arrangement) -> Result<double> {
@@ -277,7 +283,7 @@ Result<RunnerDevice::Overhead> RunnerDevice::overhead() {
   };
   Overhead found;
   XFLOW_TRY(found.node, relu({1}, Arrangement::chain));
-  // Of one element, which is small, and of rank 0, which is handed in and out alone.
+  // One element is small, so it is split and joined; rank 0 is passed as an input and output of its own.
   for (const bool small : {true, false}) {
     const std::vector<std::int64_t> dims(small ? 1 : 0, 1);
     XFLOW_TRY(const double in_a_row, add(dims, Arrangement::chain));

@@ -1,4 +1,5 @@
-// Kernels timed in a runner, as small models: what they take in the runtime that will serve the model. docs/cost.md says how.
+// Times kernels in a runner as small models, that is, in the runtime that will serve the model
+// (docs/cost.md).
 #pragma once
 
 #include <chrono>
@@ -13,19 +14,19 @@ namespace xflow::cost::runner {
 
 struct RunnerDeviceOptions {
   RunnerOptions runner;
-  double max_seconds = 300;  // that timing kernels may take in all
-  double patience = 20;      // that the runner may take for one answer once it runs
+  double max_seconds = 300;  // time limit for timing kernels, in total
+  double patience = 20;      // timeout of an answer of the running runner
 };
 
-// A kernel that ends the runner is tried once more, in another one, and refused if it does so again; the next kernel gets a new runner.
-// What is not known because time was over is Error::limit: a later run may know.
+// If a kernel ends the runner, it is tried once more in a new runner and refused if it ends that one, too.
+// Kernels that are not timed because time ran out get Error::limit: a later run may time them.
 class RunnerDevice final : public Device {
  public:
-  // Starts the runner. Errors: as Runner::start.
+  // Starts the runner. Errors: see Runner::start.
   static Result<std::unique_ptr<RunnerDevice>> open(const RunnerDeviceOptions& options);
 
   const DeviceInfo& info() const override { return info_; }
-  // The runtime keeps its layouts to itself: all that is seen of a model is row-major.
+  // The runtime hides its layouts: all inputs and outputs of a model are row-major.
   bool chooses_layout(const ops::KernelSpec&) const override { return false; }
   bool works_in(const ops::KernelSpec&, Layout layout) const override { return layout == Layout::plain; }
   bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const override;
@@ -39,14 +40,14 @@ class RunnerDevice final : public Device {
   std::size_t starts() const { return starts_; }  // of runners so far
 
  private:
-  // What the second of two models takes more.
+  // The additional time of the second of two models.
   struct Pair {
     Nanoseconds more{};
     Nanoseconds spread{};
     int runs = 0;
-    Nanoseconds control{};  // meanwhile
+    Nanoseconds control{};  // calibration time during the measurement
   };
-  // The time of one launch more, and of what the model has more with it.
+  // The time of one additional launch, including the extras that it adds to the model.
   struct Slope {
     Nanoseconds time{};
     Nanoseconds spread{};
@@ -54,9 +55,9 @@ class RunnerDevice final : public Device {
     ModelExtras extras;
     Nanoseconds control{};
   };
-  // What a launch has beside its kernel in a model.
+  // The times of the extras of a launch, in nanoseconds each.
   struct Overhead {
-    double node = 0;  // nanoseconds
+    double node = 0;
     double input = 0;
     double output = 0;
     double split = 0;
@@ -71,7 +72,7 @@ class RunnerDevice final : public Device {
   Result<Slope> slope(const ops::KernelSpec& spec, Arrangement arrangement, int more, int rounds);
   Result<Overhead> overhead();
   Result<void> load_control();
-  Result<Nanoseconds> control();  // one round
+  Result<Nanoseconds> control();  // one round of the calibration kernel
   double seconds_left() const;
 
   RunnerDeviceOptions options_;

@@ -34,7 +34,7 @@ void RunnerExecutor::add_inputs(std::vector<NamedTensor> inputs) {
 
 void RunnerExecutor::remove(ProgramId program) {
   const auto number = static_cast<std::size_t>(program);
-  // A runner that cannot forget it is ended, and the next one does not know it.
+  // A runner that fails to unload the model is ended; a new one does not have it.
   if (runner_ && has_program_[number] && runner_->is_running() && !runner_->unload(static_cast<std::uint32_t>(program))) runner_.reset();
   has_program_[number] = false;
   programs_[number] = {};
@@ -45,7 +45,7 @@ void RunnerExecutor::set_patience(double seconds) {
   if (runner_) runner_->set_patience(seconds);
 }
 
-// The runner with this program and these inputs.
+// Makes sure that the runner has this program and these inputs.
 Result<void> RunnerExecutor::prepare(ProgramId program, std::size_t sizes) {
   if (!runner_ || !runner_->is_running()) XFLOW_CHECK(start());
   const auto number = static_cast<std::size_t>(program);

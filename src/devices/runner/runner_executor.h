@@ -1,4 +1,4 @@
-// Whole models in another process, for the gate.
+// Runs whole models in another process, for the gate.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@
 
 namespace xflow::cost::runner {
 
-// Starts its runner when it needs one, and another after one has ended: what was loaded is loaded again. A model that ends its runner costs
-// itself its run, nothing else.
+// Starts a runner on demand, and a new one after one has ended; models are then loaded again. If a model ends
+// its runner, only its own run fails.
 class RunnerExecutor final : public ModelExecutor {
  public:
-  // Errors: as Runner::start.
+  // Errors: see Runner::start.
   static Result<std::unique_ptr<RunnerExecutor>> open(const RunnerOptions& options);
 
   ProgramId add(ModelSource source) override;
@@ -24,11 +24,11 @@ class RunnerExecutor final : public ModelExecutor {
   const DeviceInfo& info() const override { return info_; }
   xflow::Clock clock() const override { return clock_; }
   Result<RunTimes> run(ProgramId program, std::size_t sizes, int repeats) override;
-  // By another runner.
+  // Continues with a new runner.
   void renew() override { runner_.reset(); }
   Result<std::vector<NamedTensor>> outputs(ProgramId program, std::size_t sizes) override;
 
-  // Of the runner.
+  // Sets the timeout of the runner's answers.
   void set_patience(double seconds) override;
   std::size_t starts() const { return starts_; }  // of runners so far
 
@@ -44,7 +44,7 @@ class RunnerExecutor final : public ModelExecutor {
   std::size_t starts_ = 0;
   std::vector<ModelSource> programs_;
   std::vector<std::vector<NamedTensor>> inputs_;
-  // What the runner that is running has.
+  // What the current runner has loaded.
   std::vector<bool> has_program_;
   std::vector<bool> has_inputs_;
 };
