@@ -18,7 +18,7 @@ namespace xflow::cost {
 
 struct GpuSettings {
   bool tf32 = false;                                    // float products and convolutions may round operands to 10 mantissa bits
-  std::size_t most_workspace = std::size_t{32} << 20U;  // in bytes, of a library call
+  std::size_t most_workspace = std::size_t{32} << 20U;  // maximum bytes of a library's workspace
 };
 
 // The interface of a plugin. It is a C++ interface, so xflow and the plugin must come from the same build;

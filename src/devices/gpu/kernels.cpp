@@ -170,8 +170,8 @@ std::optional<Convolution> convolution_of(const KernelSpec& spec, Layout layout)
   const auto is_bias = [&](const TensorSpec& added) {
     const std::int64_t channels = result.dims[1];
     if (count(added.dims) != channels || added.dims.size() > result.dims.size()) return false;
-    const std::size_t axis =
-        added.dims.size() + 1 - result.dims.size();  // axis of the channels in `added`, which is aligned to the end of the result
+    // The axis of the channels in `added`, which is aligned to the end of the result's dimensions.
+    const std::size_t axis = added.dims.size() + 1 - result.dims.size();
     return channels == 1 || (added.dims.size() + 1 >= result.dims.size() && added.dims[axis] == channels);
   };
   const auto epilogue = epilogue_of(spec, is_bias);

@@ -25,8 +25,8 @@ namespace xflow::cost::profile {
 
 // A measured kernel as input of the model.
 struct Sample {
-  std::string group;  // its text without post-operations; kernels with the same base are similar
-  std::string base;   // its text without post-operations: kernels with the same are much alike
+  std::string group;  // class_of the kernel
+  std::string base;   // its text without post-operations; kernels with the same base are similar
   Features features;
   double time = 0;  // in nanoseconds, greater than 0
 };
