@@ -19,7 +19,7 @@ std::optional<ir::ValueMap> apply(ir::Arena& arena, const Match& match) {
   Environment environment = match.environment;
   for (const std::string& output : rule.outputs) environment.values.erase(output);
   ops::Typing typing(arena.symbols());
-  // Numbers were proved as scalars.
+  // The proof treats variables under guard scalar(x) as scalars.
   for (const PatternVariable& variable : pattern.variables()) {
     if (!variable.scalar || variable.is_list || rule.pointwise) continue;
     ir::ValueId& value = environment.values.at(variable.name);

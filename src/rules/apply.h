@@ -1,4 +1,4 @@
-// What a graph becomes where a rule matches.
+// Applies a matched rule.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,9 @@
 
 namespace xflow::rules {
 
-// Builds the rule's target in the arena and returns what stands in place of what: for ir::replace. Nothing where the target does not have
-// exactly the types of what it replaces (canonical equality), or where it is the same graph.
+// Builds the rule's target in the arena and returns the replacements for ir::replace: source output -> target
+// output. Returns nothing if a target output does not have exactly the type of the value it replaces
+// (canonical equality), or if the target is the same graph as the source.
 std::optional<ir::ValueMap> apply(ir::Arena& arena, const Match& match);
 
 }  // namespace xflow::rules

@@ -17,7 +17,7 @@ const std::string* sequence_name(const Expression& dim) {
   return dim.kind == Expression::Kind::sequence || dim.kind == Expression::Kind::ones ? &dim.name : nullptr;
 }
 
-// Collects what a type rule asks for.
+// Collects the requirements of a type rule.
 class Asking : public ops::Typing {
  public:
   using Typing::Typing;
@@ -65,7 +65,7 @@ class TypeBinder {
     if (!type.ranked) return false;
     if (!rule_.pointwise) {
       if (type.rank() > kMaxRank) return false;
-      // Dimensions are at least 1 in what was proved.
+      // The proof assumes that dimensions are at least 1.
       for (const ir::Poly& dim : type.shape) {
         if (const auto known = dim.constant(); known && *known < 1) return false;
       }
@@ -85,7 +85,7 @@ class TypeBinder {
     }
     return true;
   }
-  // A constant that the model makes has the data type that a variable would have.
+  // A generated constant must be floating, as a variable must be.
   bool generated_fit() const {
     for (std::size_t k = 0; k < pattern_.nodes().size(); ++k) {
       if (!pattern_.nodes()[k].generates || rule_.moves_data) continue;
@@ -93,7 +93,8 @@ class TypeBinder {
     }
     return true;
   }
-  // Numbers were proved as scalars; one of higher rank is the same unless it gives the result more dimensions.
+  // The proof treats one-element operands as scalars. An operand of higher rank computes the same unless it
+  // raises the rank of the result.
   bool small_operands_fit() const {
     if (rule_.pointwise) return true;
     for (std::size_t k = 0; k < pattern_.nodes().size(); ++k) {
@@ -114,7 +115,8 @@ class TypeBinder {
     return true;
   }
 
-  // Lengths of sequences from ranks: declaration by declaration; where one leaves several lengths open, all are tried.
+  // Finds the lengths of sequences from ranks, declaration by declaration. If several lengths are possible,
+  // all are tried.
   bool lengths(std::size_t at) {
     if (at == declared_.size()) return dimensions();
     const auto& [declaration, type] = declared_[at];
@@ -160,7 +162,8 @@ class TypeBinder {
     ir::Poly actual;
   };
 
-  // Each dimension of a declared type is that of the matched value; unknown dimensions are solved for.
+  // Equates each dimension of a declared type with that of the matched value and solves for unknown
+  // dimensions.
   bool dimensions() {
     const auto attributes = environment_.attributes;
     if (solve() && computed_attributes() && guards() && typed_as_proved()) return true;
@@ -188,7 +191,7 @@ class TypeBinder {
         if (!bind(*name, actual)) return false;
       }
     }
-    // A sequence that stands for ones only has no dimensions of its own.
+    // A sequence that occurs only as 1^S has no dimensions of its own.
     for (const auto& [name, length] : lengths_) {
       if (environment_.attribute(name) == nullptr) environment_.attributes[name] = Polys(length, ir::Poly(1));
     }
@@ -206,7 +209,7 @@ class TypeBinder {
       equations = std::move(open);
       if (equations.size() == before) return false;
     }
-    // Where every N? is 1, N is 1 as well.
+    // If every N? is 1, N is 1 as well.
     for (const auto& [declaration, type] : declared_) {
       for (const Expression& dim : declaration->dims) {
         if (dim.kind != Expression::Kind::optional || dim.arguments[0].kind != Expression::Kind::name) continue;
@@ -223,7 +226,7 @@ class TypeBinder {
     }
     return *bound == ir::AttributeValue(actual);
   }
-  // Nothing: more than one dimension is unknown yet.
+  // Nothing: more than one dimension is still unknown.
   std::optional<bool> solve(const Equation& equation) {
     const Expression& dim = *equation.dim;
     if (dim.kind == Expression::Kind::optional && equation.actual.is_one()) return true;
@@ -262,7 +265,7 @@ class TypeBinder {
     for (const Expression& argument : e.arguments) unknown(argument, open);
   }
 
-  // Dimensions are at least 1, and attributes that are expressions have their values.
+  // Checks that dimensions are at least 1 and that computed attributes have their values.
   bool computed_attributes() {
     for (const auto& [name, kind] : rule_.names) {
       if (kind != NameKind::dimension) continue;
@@ -297,9 +300,11 @@ class TypeBinder {
     return *value == stored;
   }
 
-  // A rule was proved with names for the integers that its source binds, and a type rule can ask more of a name than of a number: a slice
-  // with unknown steps takes steps of at least 1, one with steps of -1 has a type of its own. What was asked of names is asked of what
-  // stands for them here; what stays open holds because the matched operation has that type.
+  // The proof uses symbols for the integers that the source binds, and a type rule can require more of a
+  // symbol than of a number: a slice with symbolic steps requires steps of at least 1, while a slice with
+  // steps of -1 has a type rule of its own. The requirements on the symbols are therefore tested for the
+  // integers that they stand for here. Undecidable requirements hold, because the matched operation has that
+  // type.
   bool typed_as_proved() {
     for (std::size_t k = 0; k < pattern_.nodes().size(); ++k) {
       const ir::Node& matched = arena_.node(nodes_[k].id);
@@ -312,7 +317,7 @@ class TypeBinder {
       for (const ir::ValueId v : matched.operands)
         operands.push_back(arena_.is_absent(v) ? ir::TensorType::unranked(ir::DataType::undefined) : arena_.type(v));
       Asking asking(symbols());
-      // A type rule that wants to know a number was not asked with a name when the rule was proved.
+      // A type rule that needs a known number was not applied to a symbol in the proof.
       if (!ops::get(matched.op).type(asking, {operands, attributes, {}})) continue;
       for (const auto& [a, b] : asking.equal)
         if (holds(Guard::Kind::equal, symbols().substitute(a, numbers), symbols().substitute(b, numbers), symbols()) == false) return false;
@@ -321,8 +326,8 @@ class TypeBinder {
     }
     return true;
   }
-  // Integers of an attribute that are not written in the rule become names; `numbers` says what they stand for. Axes, orders of dimensions
-  // and flags are numbers in every proof.
+  // Replaces the integers of an attribute that the rule does not give by symbols; `numbers` maps the symbols
+  // to their values. Axes, permutations and flags are numbers in every proof.
   void name_integers(const PatternAttribute& pattern, ir::Attributes& attributes, ir::Symbols::Substitution& numbers) {
     const bool list = pattern.attribute_kind == ops::AttributeKind::integers && !pattern.permutation;
     if (pattern.axis || !list || pattern.kind == PatternAttribute::Kind::fixed || pattern.kind == PatternAttribute::Kind::each) return;
@@ -370,7 +375,7 @@ class TypeBinder {
       case Guard::Kind::is_constant:
         return for_all(guard.value, [&](ir::ValueId value) { return arena_.is_constant(value); });
       case Guard::Kind::is_scalar:
-        return true;  // tested with the types
+        return true;  // tested in fits()
       case Guard::Kind::equals_value:
         return for_all(guard.value, [&](ir::ValueId value) { return is_literal(arena_, value, guard.arguments[0].number); });
       case Guard::Kind::is_nonzero:
@@ -392,7 +397,7 @@ class TypeBinder {
         return relation(guard);
     }
   }
-  // Known elements only: constants and sizes computed from them, at most ir::Constant::kSmall elements.
+  // Tests known elements only: constants and sizes computed from them, at most ir::Constant::kSmall elements.
   bool in_range(const Guard& guard) {
     const auto low = evaluate_integer(guard.arguments[0], environment_, symbols());
     const auto end = evaluate_integer(guard.arguments[1], environment_, symbols());

@@ -1,4 +1,4 @@
-// The second half of matching: declared types, attributes that are expressions, and guards.
+// The second phase of matching: declared types, computed attributes and guards.
 #pragma once
 
 #include "src/rules/match.h"
@@ -11,8 +11,9 @@ struct MatchedNode {
   bool swapped = false;  // its two operands were matched in the other order
 };
 
-// Completes `environment`, in which the values of the source and its attribute variables stand, by the dimensions of declared types. False
-// where a type does not fit or a guard does not hold for certain. `nodes` are the operations that pattern nodes matched.
+// Solves the dimensions of declared types and adds them to `environment`, which holds the source's values and
+// attribute variables. Returns false if a type does not fit or a guard cannot be shown to hold. `nodes` are
+// the operations that the pattern nodes matched.
 bool bind_types(const Pattern& pattern, ir::Arena& arena, const ir::GraphView& uses, const std::vector<MatchedNode>& nodes,
                 const MatchOptions& options, Environment& environment);
 

@@ -113,7 +113,7 @@ Result<std::vector<ir::ValueId>> TermBuilder::build(const Term& term, ir::DataTy
 
 Result<std::vector<ir::ValueId>> TermBuilder::application(const Term& term, ir::DataType type) {
   const ops::Signature& signature = *find_signature(term.name);
-  // Literals take the data type of the operands beside them, so those come first.
+  // Literals take the data type of the operands beside them, so those operands are built first.
   std::vector<std::vector<ir::ValueId>> built(term.operands.size());
   for (const bool literals : {false, true}) {
     for (std::size_t k = 0; k < term.operands.size(); ++k) {

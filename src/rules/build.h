@@ -1,4 +1,4 @@
-// Terms of rules as operations in an arena.
+// Builds the terms of a rule as operations in an arena.
 #pragma once
 
 #include <xflow/error.h>
@@ -13,18 +13,21 @@
 
 namespace xflow::rules {
 
-// The signature of an operator of rules: those of src/ops, and zeros and ones, which are full with a value. Null where there is none.
+// The signature of an operator of the rule language: the operators of src/ops, and zeros and ones, which are
+// full with a fixed value. Null for an unknown name.
 const ops::Signature* find_signature(std::string_view name);
-// What the operator of that name, which exists, does to floating point numbers.
+// The effect of the operator `name` on floating point numbers. The operator must exist.
 const ops::FloatEffect& float_effect(std::string_view name);
+// The attribute `name` of an operator; null if the operator has no such attribute.
 const ops::AttributeSignature* find_attribute(const ops::Signature& signature, std::string_view name);
-// True for operators without operands: they make constants.
+// True for operators without operands, which make constants.
 bool is_generator(std::string_view name);
 
-// The data type that the operators that read a variable ask for: boolean for a condition, int64 for an index. Nothing where none does.
+// The data type that the operators reading a variable require: boolean for a condition, int64 for an index.
+// Nothing if no operator requires one.
 std::optional<ir::DataType> asked_type(const Term& term, std::string_view variable);
 
-// What the names of a rule stand for in an arena.
+// The bindings of a rule's names in an arena: attributes, values and lists of values.
 class Environment : public Scope {
  public:
   explicit Environment(const ir::Arena& arena) : arena_(&arena) {}
@@ -40,23 +43,27 @@ class Environment : public Scope {
   const ir::Arena* arena_;
 };
 
-// How terms become operations.
+// Builds operations from terms.
 class TermBuilder {
  public:
-  // Literals become operations `full`, which keep their exact value, or constants, rounded once to the data type they are combined with.
+  // exact: a literal becomes an operation `full`, which keeps the exact value. rounded: a literal becomes a
+  // constant, rounded once to the data type of the operands beside it.
   enum class Literals { exact, rounded };
   TermBuilder(ir::Arena& arena, ops::Typing& typing, const Environment& environment, Literals literals)
       : arena_(arena), typing_(typing), environment_(environment), literals_(literals) {}
   virtual ~TermBuilder() = default;
 
-  // The outputs of a term. `type` is the data type of literals and generated constants that are combined with nothing else.
+  // Returns the outputs of a term. `type` is the data type of literals and generated constants that have no
+  // other operand beside them.
   Result<std::vector<ir::ValueId>> build(const Term& term, ir::DataType type);
 
  protected:
-  // Called before an operation is typed, for each attribute that the term gives, so that instances can choose what is open.
+  // Called before an operation is typed. The builder of an instance's source overrides it to choose the
+  // attributes that the rule leaves open.
   virtual Result<void> before(const Term& /*term*/, const ops::Signature& /*signature*/, std::span<const ir::TensorType> /*operands*/) {
     return {};
   }
+  // Adds the operation to the arena.
   virtual Result<ir::NodeId> apply(const Term& term, ir::OperatorId op, std::vector<ir::ValueId> operands, ir::Attributes attributes);
 
   ir::Arena& arena_;

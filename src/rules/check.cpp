@@ -1,4 +1,5 @@
-// The type check of a rule: what each name stands for, and that operators, attributes and guards are well formed.
+// The type check of a rule: finds the kind of each name and checks that operators, attributes and guards are
+// well formed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,7 +67,7 @@ class Checker {
     return {};
   }
 
-  // Source statements: operators, and which names are tensors.
+  // Checks the operators of a source statement and finds the names of tensors.
   Result<void> source_statement(const Statement& statement) {
     if (statement.term.kind != Term::Kind::application) {
       return error(statement.term.place, "expected an operator: a source statement is 'y = OPERATOR(...)'");
@@ -223,7 +224,7 @@ class Checker {
     return {};
   }
 
-  // A bare name as an attribute of the source binds it, unless it is a dimension already.
+  // A bare name as an attribute of the source binds the name, unless it is already a dimension.
   Result<void> bind_attributes() {
     for (const auto& [expression, kind] : pending_) {
       if (expression->kind == Expression::Kind::name) {
@@ -247,7 +248,7 @@ class Checker {
     return {};
   }
 
-  // Every name inside attributes is known.
+  // Checks that every name inside attributes is known.
   Result<void> attribute_names(const Term& term) {
     for (const Term& operand : term.operands) XFLOW_CHECK(attribute_names(operand));
     if (term.kind != Term::Kind::application) return {};
@@ -401,8 +402,8 @@ class Checker {
     return {};
   }
 
-  // Each name of a declared type must be found by matching: it stands alone in some type or attribute, also as N?, or is the one
-  // unknown of a dimension.
+  // Checks that matching can find each dimension of a declared type: the name occurs alone in some type or
+  // attribute, also as N?, or it is the only unknown of a dimension.
   Result<void> bound_dimensions() {
     std::set<std::string, std::less<>> bound;
     for (const auto& [expression, kind] : pending_) {
@@ -421,7 +422,7 @@ class Checker {
         }
       }
     }
-    // N of N? is the one that is not 1, or 1.
+    // Matching finds N from N?: the size that is not 1, or 1.
     for (const Declaration& declaration : rule_.declarations)
       for (const Expression& dim : declaration.dims)
         if (dim.kind == Expression::Kind::optional && dim.arguments[0].kind == Expression::Kind::name) bound.insert(dim.arguments[0].name);

@@ -1,4 +1,4 @@
-// Nondeterminism by replay: a run asks for choices by name, and is run again until all combinations have been seen.
+// Nondeterminism by replay: a run asks for choices by name and is repeated until all combinations were tried.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@ namespace xflow::rules {
 
 class Choices {
  public:
-  // A number in [0, options), options >= 1. Asking twice by one name in one run gives the same answer.
+  // Returns a number in [0, options), options >= 1. Two calls with the same name in one run return the same
+  // number.
   std::size_t choose(const std::string& name, std::size_t options) {
     for (const Decision& decision : decisions_) {
       if (decision.name == name) return decision.chosen;
@@ -18,7 +19,8 @@ class Choices {
     return 0;
   }
 
-  // The next combination; false after the last. Forgets what the run did not ask for before its last change.
+  // Moves to the next combination; false after the last one. Drops the decisions that follow the one it
+  // changes.
   bool advance() {
     while (!decisions_.empty() && decisions_.back().chosen + 1 == decisions_.back().options) decisions_.pop_back();
     if (decisions_.empty()) return false;

@@ -1,4 +1,4 @@
-// The value of an expression of a rule: dimensions, attributes and guards.
+// Evaluates expressions of a rule: dimensions, attributes and guards.
 #pragma once
 
 #include <xflow/error.h>
@@ -13,27 +13,31 @@
 
 namespace xflow::rules {
 
-// What the names of a rule stand for at one place: symbols in an instance, what was matched in a graph.
+// The bindings of a rule's names: symbols in an instance, matched values in a graph.
 class Scope {
  public:
   virtual ~Scope() = default;
-  // A dimension or an attribute variable (a polynomial, a list, a real number); a sequence (its dimensions). Null where unbound.
+  // The value of a dimension or an attribute variable (a polynomial, a list or a real number), or the
+  // dimensions of a sequence. Null if unbound.
   virtual const ir::AttributeValue* attribute(std::string_view name) const = 0;
-  // The type of a tensor. Null where unbound.
+  // The type of a tensor. Null if unbound.
   virtual const ir::TensorType* type(std::string_view name) const = 0;
-  // The types of the operands of a list. Empty where unbound.
+  // The types of the operands of a list. Empty if unbound.
   virtual std::vector<ir::TensorType> types(std::string_view name) const = 0;
 };
 
-// Error::ill_typed: a name that is not bound, an index out of range, a list where an integer is needed.
+// Evaluates an expression. Error::ill_typed: an unbound name, an index out of range, or a list where an
+// integer is needed.
 Result<ir::AttributeValue> evaluate(const Expression& expression, const Scope& scope, ir::Symbols& symbols);
 Result<ir::Poly> evaluate_integer(const Expression& expression, const Scope& scope, ir::Symbols& symbols);
 
-// The value of an attribute of kind `kind`. A single integer where a list is expected stands for a list of `length` such integers.
+// Evaluates an attribute of kind `kind`. If a list is expected, a single integer stands for a list of
+// `length` copies.
 Result<ir::AttributeValue> evaluate_attribute(const Expression& expression, ops::AttributeKind kind, std::optional<std::size_t> length,
                                               const Scope& scope, ir::Symbols& symbols);
 
-// How many elements the list attribute `attribute` of `op` has for these operands; nothing where any number will do.
+// The number of elements of the list attribute `attribute` of `op` for these operands. Nothing if the
+// signature does not fix it.
 std::optional<std::size_t> list_length(const ops::Signature& op, std::string_view attribute, std::span<const ir::TensorType> operands);
 
 struct FunctionSignature {
@@ -41,12 +45,12 @@ struct FunctionSignature {
   int arguments;
   std::string_view meaning;
 };
-// The functions that expressions may call.
+// The functions that expressions can call.
 std::span<const FunctionSignature> functions();
 // True for functions whose first argument is a tensor or a list of operands: dim, rank, dims, ...
 bool takes_tensor(std::string_view function);
 
-// Whether a relation holds: by canonical equality and by bounds of symbols. Nothing: unknown.
+// Decides a relation by canonical equality and by the bounds of symbols. Nothing: unknown.
 std::optional<bool> holds(Guard::Kind relation, const ir::Poly& a, const ir::Poly& b, const ir::Symbols& symbols);
 
 }  // namespace xflow::rules

@@ -1,4 +1,5 @@
-// Integers and numbers of rule text: dimensions, attributes, sides of guards. Private to the parser.
+// Parses the integer and number expressions of rule text: dimensions, attributes, sides of guards. Private to
+// the parser.
 #pragma once
 
 #include <optional>
@@ -14,8 +15,9 @@ class ExpressionParser : public TokenReader {
   using TokenReader::TokenReader;
 
  protected:
+  // The height of the expression tree; 0 for a leaf.
   static int height(const Expression& expression);
-  // Of two numbers; nothing where the result is not a number that fits 64 bits.
+  // Folds an operator on two numbers. Nothing if the result does not fit 64 bits or does not exist.
   static std::optional<ir::Real> fold(std::string_view op, const ir::Real& a, const ir::Real& b);
 
   Result<ir::Real> number();

@@ -16,14 +16,15 @@ using ops::FloatDomain;
 using ops::FloatEffect;
 using ops::FloatWork;
 
-// Results between these are far from where float16 overflows and from 0.
+// Divisors of at least kSmallestDivisor and exponents of at most kLargestExponent give results far from 0 and
+// from the overflow of float16.
 constexpr double kSmallestDivisor = 1e-3;
 constexpr double kLargestExponent = 10;
 
 // The operators and variables of one side.
 struct FloatSide {
   std::set<std::string> variables;
-  std::set<std::string> rounding;  // operators that round
+  std::set<std::string> rounding;  // names of operators that round
   bool only_moves = true;
   bool exact = true;
 };
@@ -44,9 +45,10 @@ FloatSide side_of(const std::vector<Statement>& statements) {
   return side;
 }
 
-// What can make an infinity or NaN of finite numbers, or a step of a rounding error, with what decides about it.
+// An operation that can turn finite numbers into an infinity or NaN, or a rounding error into a jump, and the
+// element that decides it.
 struct Critical {
-  std::string name;  // for people: "division", "exp"
+  std::string name;  // for messages: "division", "exp"
   ElementId operand = 0;
   auto operator<=>(const Critical&) const = default;
 };
@@ -94,19 +96,20 @@ class Classifier {
     return true;
   }
 
-  // What is proved of operators that move data and choose by booleans holds for every bit.
+  // A proof about operators that only move data and choose by booleans holds for every bit pattern.
   bool is_exact() const {
     if (!source_.exact || !target_.exact) return false;
     if (source_.only_moves && target_.only_moves) return true;
     if (!listed() || chooses_a_zero(elements_.source()) || chooses_a_zero(elements_.target())) return false;
     return for_pairs([&](ElementId s, ElementId t) {
       if (!may_be_equal(elements_, s, t)) return true;
-      // Equal functions read equal elements only where each is read once and matters.
+      // Equal functions read equal elements only if each element is read once and affects the result.
       if (elements_.moves() && !(same_places(s) && same_places(t))) return false;
       return special_change(elements_, rule_, s, t, Strictness::bits) == SpecialChange::none;
     });
   }
-  // Both sides apply the same functions to the same elements; the two terms of a sum, or factors of a product, may change their places.
+  // Both sides apply the same functions to the same elements. The operands of a sum or product of two may be
+  // swapped.
   bool computes_the_same() const {
     if (elements_.moves() || !listed() || chooses_a_zero(elements_.source())) return false;
     for (std::size_t k = 0; k < elements_.source().size(); ++k)
@@ -117,7 +120,8 @@ class Classifier {
       return e.kind != Element::Kind::application || (e.evaluable && e.operands.size() <= 2);
     });
   }
-  // ONNX leaves open which zero maximum(0, -0) is, and runtimes choose by the order of operands, which matching does not keep.
+  // ONNX does not define the sign of maximum(0, -0). Runtimes decide by the order of operands, which matching
+  // does not preserve.
   bool chooses_a_zero(const std::vector<ElementSet>& side) const {
     const std::vector<ElementId> all = all_below(side);
     return std::any_of(all.begin(), all.end(), [&](ElementId id) {
@@ -129,7 +133,7 @@ class Classifier {
   bool may_be_zero(ElementId id) const {
     const Element& e = elements_[id];
     const Declaration* declared = e.kind == Element::Kind::variable ? rule_.declaration(e.name) : nullptr;
-    if (declared != nullptr && declared->data_type && !ir::is_floating(*declared->data_type)) return false;  // one zero
+    if (declared != nullptr && declared->data_type && !ir::is_floating(*declared->data_type)) return false;  // only one zero
     const auto [low, high] = elements_.range(id);
     return low <= 0 && high >= 0;
   }
@@ -142,7 +146,8 @@ class Classifier {
     return elements_.below(roots, true);
   }
 
-  // The operations of a side that can leave their domain. `known` are those that constants decide about.
+  // The operations of a side that can leave their domain. `known` includes those that are decided by
+  // constants.
   std::set<Critical> domains(const std::vector<ElementSet>& side, bool known) const {
     std::set<Critical> result;
     for (const ElementId id : all_below(side)) {
@@ -172,8 +177,9 @@ class Classifier {
     }
     return true;
   }
-  // The divisors of a side that may be 0, each with whether what is divided is a term of a sum over many elements: of 0 / 0 and 1 / 0 the
-  // sum is NaN, and the sum of 0 and 1 divided by 0 is an infinity.
+  // The divisors of a side that can be 0, each with whether the quotient is a term of a sum over many
+  // elements. The two differ: the sum of 0 / 0 and 1 / 0 is NaN, while the sum of 0 and 1, divided by 0, is
+  // an infinity.
   std::set<std::pair<ElementId, bool>> divisors(const std::vector<ElementSet>& side) const {
     std::set<ElementId> terms;
     for (const ElementId id : all_below(side)) {
@@ -190,7 +196,7 @@ class Classifier {
     }
     return result;
   }
-  // A constant that is known not to be 0.
+  // True for a constant that a guard requires to be nonzero or positive.
   bool is_guarded(ElementId id) const {
     const Element& e = elements_[id];
     return e.kind == Element::Kind::variable && elements_.known(id) &&
@@ -217,7 +223,7 @@ class Classifier {
       const Element& e = elements_[id];
       if (e.kind != Element::Kind::application || e.effect->work != FloatWork::jumps) continue;
       result.insert({e.name, id});
-      // Equal elements at other places may be added in another order.
+      // Equal elements at other positions may be summed in another order.
       if (elements_.moves() && !is_plain(id)) found_.insert(fmt::format("changes the operands of {}", e.name));
     }
     return result;

@@ -13,17 +13,22 @@ struct NumberClass {
   std::vector<std::string> effects;  // as Rule::number_effects
 };
 
-// Decides the class of a rule whose names are resolved, which is taken to be true for real numbers.
+// Computes the float class of a rule. Names must be resolved, and the rule is assumed to hold for real
+// numbers.
 //
-// Exact: no operator rounds, and no two elements of source and target that are equal for ordinary numbers differ in the bits of an
-// infinity, a NaN or a -0.
+// Exact: no operator rounds, and source and target elements that are equal for ordinary numbers also agree
+// bit for bit on infinities, NaN and -0.
 //
-// Rounding: nothing of this is found:
-// - a variable is dropped;
-// - a comparison, a rounding to integers or a conversion has no counterpart on the other side with the same operands;
-// - a division, logarithm, root, power or exponential that can leave its domain has none either;
+// Rounding: none of the following is found:
+// - the target drops a variable;
+// - one side has a comparison, a rounding to integers or a conversion that the other side does not apply to
+//   the same operands;
+// - one side has a division, logarithm, root, power or exponential that can leave its domain, and the other
+//   side does not have it;
 // - the bound of the target's rounding error is not within that of the source;
-// - two elements that are equal for ordinary numbers differ for infinities, NaN or zeros.
+// - source and target elements that are equal for ordinary numbers differ for infinities, NaN or zeros.
+//
+// Special: every other rule.
 NumberClass classify(const Rule& rule);
 
 }  // namespace xflow::rules

@@ -1,4 +1,4 @@
-// Trees of numbers for the elements of a rule's two sides.
+// Builds the expression trees of the elements of a rule's two sides.
 #include "src/rules/float_elements.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ using ops::FloatError;
 using ops::FloatRange;
 using ops::FloatWork;
 
-constexpr std::size_t kMostElements = 48;  // in one set
+constexpr std::size_t kMostElements = 48;  // elements in one set
 
 void sort_unique(std::vector<ElementId>& ids) {
   std::sort(ids.begin(), ids.end());
@@ -24,7 +24,7 @@ void sort_unique(std::vector<ElementId>& ids) {
 
 ElementSet one_element(ElementId id) { return std::vector<ElementId>{id}; }
 
-// The number that an expression is; NaN for others.
+// The value of an expression that is a number; NaN for other expressions.
 double number_of(const Expression& e) {
   if (e.kind == Expression::Kind::negate) return -number_of(e.arguments[0]);
   return e.kind == Expression::Kind::number ? e.number.to_double() : kNan;
@@ -104,7 +104,7 @@ ElementSet Elements::of(const Term& term, const Definitions& definitions) {
     if (term.operands[k].kind == Term::Kind::absent) continue;
     const ops::OperandSignature& declared = signature.operands[std::min(k, signature.operands.size() - 1)];
     if (declared.type_class == ops::TypeClass::integer || declared.type_class == ops::TypeClass::quantized)
-      continue;  // says which elements
+      continue;  // selects elements only
     operands.push_back(of(term.operands[k], definitions));
     if (declared.type_class == ops::TypeClass::boolean && operands.back())
       for (const ElementId id : *operands.back()) nodes_[static_cast<std::size_t>(id)].boolean = true;
@@ -131,7 +131,8 @@ ElementSet Elements::of(const Term& term, const Definitions& definitions) {
   return all.size() > kMostElements ? std::nullopt : ElementSet(std::move(all));
 }
 
-// zeros and ones are known; of other constants no more than that they are one of two numbers or unknown.
+// zeros, ones and generators with a number as `value` make that number. Other generated constants are
+// variables, named by their term.
 ElementSet Elements::made(const Term& term) {
   if (term.name == "zeros" || term.name == "ones") return one_element(number(term.name == "ones" ? 1 : 0));
   const Expression* value = attribute_of(term, "value");
@@ -152,7 +153,7 @@ ElementSet Elements::applied(const Term& term, const std::vector<ElementSet>& op
   std::string text;
   for (const ops::AttributeSignature& a : signature.attributes) {
     const Expression* given = attribute_of(term, a.name);
-    // Axes and windows change with the place of the elements.
+    // Axes and windows change when elements move to other positions.
     if (given != nullptr && (signature.pointwise || !moves_)) text += fmt::format("{}={};", a.name, print(*given));
     double value = 0;
     if (a.kind == ops::AttributeKind::real) {
@@ -162,7 +163,7 @@ ElementSet Elements::applied(const Term& term, const std::vector<ElementSet>& op
     }
     element.attributes.push_back(value);
   }
-  // Every choice of one element for each operand.
+  // All combinations of one element per operand.
   std::vector<std::vector<ElementId>> choices = {{}};
   for (const ElementSet& set : operands) {
     if (!set) return std::nullopt;

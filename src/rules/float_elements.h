@@ -1,7 +1,8 @@
-// The elements of a rule's two sides as trees of numbers: what the float class is decided on.
+// The elements of a rule's two sides as expression trees over numbers. The float class is computed from them.
 //
-// Operators that move data are gone: an element of concat(relu(x), z) is relu(x) or z, for some elements of x and z. An operator whose
-// result depends on many elements is a function of one element of each operand of which nothing more is known.
+// Operators that move data disappear: an element of concat(relu(x), z) is relu(x) or z, for some elements of
+// x and z. An operator whose result depends on many elements is an opaque function of one element of each
+// operand.
 #pragma once
 
 #include <array>
@@ -24,44 +25,48 @@ inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 using ElementId = int;
-// What an element of a tensor can be; nothing where that is too much to list.
+// The possible elements of a tensor. Nothing if there are too many to list.
 using ElementSet = std::optional<std::vector<ElementId>>;
 
 struct Element {
   enum class Kind : std::uint8_t { number, variable, application };
   Kind kind = Kind::number;
-  std::string name;  // of a variable or an operator
+  std::string name;  // variables and applications: the name of the variable or operator
   double number = 0;
-  const ops::FloatEffect* effect = nullptr;  // of an application
+  const ops::FloatEffect* effect = nullptr;  // applications only
   std::vector<ElementId> operands;
-  std::vector<double> attributes;  // in the order of the signature; those that are no real numbers are 0
-  bool evaluable = false;          // an application whose result is effect->scalar
+  std::vector<double> attributes;  // in the order of the signature; 0 for attributes that are not real numbers
+  bool evaluable = false;          // an application whose result is effect->scalar of its operands
   bool boolean = false;
 };
 
-// True for a difference, false for a sum.
+// True for a difference, false for a sum. The effect must be one that adds.
 inline bool subtracts(const ops::FloatEffect& effect) {
   constexpr std::array<double, 2> kOperands = {0, 1};
   return effect.scalar(kOperands, {}) < 0;
 }
 
-// All elements of both sides; equal ones have one id, and operands have smaller ids than what they are operands of.
+// All elements of both sides of a rule. Equal elements have one id. The ids of operands are smaller than the
+// ids of the elements that use them.
 class Elements {
  public:
   explicit Elements(const Rule& rule);
 
   const Element& operator[](ElementId id) const { return nodes_[static_cast<std::size_t>(id)]; }
   std::size_t size() const { return nodes_.size(); }
-  // For each output of the rule: what its elements can be.
+  // The possible elements of each output of the rule.
   const std::vector<ElementSet>& source() const { return source_; }
   const std::vector<ElementSet>& target() const { return target_; }
-  // True if an operator moves elements to other places.
+  // True if some operator moves elements to other positions.
   bool moves() const { return moves_; }
-  // Everything below `roots`, and they themselves, in the order of ids. With `into_opaque` also the operands of what is not evaluable.
+  // The transitive operands of `roots`, including the roots, in the order of ids. `into_opaque` also enters
+  // the operands of elements that are not evaluable.
   std::vector<ElementId> below(std::span<const ElementId> roots, bool into_opaque) const;
-  // True for numbers, for variables that are known before the run, and for what is computed from these alone.
+  // True for numbers, for variables whose value is known before the run, and for elements computed from these
+  // alone.
   bool known(ElementId id) const;
-  // The smallest interval that the declared ranges of operators give for finite variables.
+  // An interval that contains the element for all finite values of the variables, by the declared ranges of
+  // operators.
   std::pair<double, double> range(ElementId id) const;
 
  private:
@@ -81,22 +86,23 @@ class Elements {
   std::vector<ElementSet> target_;
 };
 
-// What tells two elements apart that are equal for ordinary numbers.
+// How two elements that are equal for ordinary numbers differ.
 enum class SpecialChange : std::uint8_t { none, infinity, nan, zero_sign };
 
 // How strictly results are compared.
 enum class Strictness : std::uint8_t {
-  bits,     // ONNX leaves nothing open that could differ
-  rounding  // 0 that a runtime may give either sign, and what becomes of infinities that meet, may differ
+  bits,     // results are equal bit for bit on every runtime
+  rounding  // may differ: the sign of a 0 that ONNX leaves open, and results after infinities have met
 };
 
-// Evaluates two elements for ordinary numbers. True if none was found for which they differ.
+// Evaluates two elements for ordinary numbers. True if no difference was found.
 bool may_be_equal(const Elements& elements, ElementId a, ElementId b);
 // True if, for some ordinary numbers, `id` changes with each variable below it.
 bool depends_on_all(const Elements& elements, ElementId id);
-// True if no variable occurs twice in `id`, and a function of which nothing is known counts as one.
+// True if no variable occurs twice in `id`, operands of opaque functions included.
 bool reads_once(const Elements& elements, ElementId id);
-// Evaluates `a` of the source and `b` of the target for infinities, NaN, zeros of both signs and numbers about those that occur.
+// Compares `a` of the source and `b` of the target on infinities, NaN, zeros of both signs, and numbers near
+// the literals that occur.
 SpecialChange special_change(const Elements& elements, const Rule& rule, ElementId a, ElementId b, Strictness strictness);
 
 }  // namespace xflow::rules

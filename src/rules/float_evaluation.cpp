@@ -1,4 +1,4 @@
-// Elements evaluated for ordinary and for special numbers.
+// Evaluates elements for ordinary and for special numbers.
 #include <algorithm>
 #include <array>
 
@@ -10,14 +10,14 @@ namespace {
 using ops::FloatError;
 using ops::ZeroSign;
 
-constexpr std::size_t kTuples = 12;  // of ordinary numbers
+constexpr std::size_t kTuples = 12;  // tuples of ordinary numbers that are tried
 constexpr std::size_t kMostAssignments = 1500;
 
-// A result, and what may differ between runtimes or between orders of operations.
+// A result, and how it may differ between runtimes or orders of operations.
 struct Number {
   double value = 0;
-  bool either = false;  // a 0 of either sign
-  bool loose = false;   // infinities of opposite sign, or an infinity and 0, have met: anything
+  bool either = false;  // it is a 0 whose sign is open
+  bool loose = false;   // undefined: infinities of opposite sign have met, or an infinity and 0
 };
 
 class Evaluation {
@@ -75,7 +75,7 @@ class Evaluation {
     return result;
   }
 
-  // True if the sign of the result, which is 0, may differ.
+  // True if the sign of a result of 0 may differ.
   bool open_sign(const Element& e, const std::array<double, 3>& v) const {
     const bool mixed = e.operands.size() == 2 && v[0] == 0 && v[1] == 0 && std::signbit(v[0]) != std::signbit(v[1]);
     if (e.effect->zero == ZeroSign::either && (mixed || strictness_ == Strictness::rounding)) return true;
@@ -95,7 +95,7 @@ class Evaluation {
   std::vector<double> literals_;
 };
 
-// Tuple `k` of ordinary numbers for the leaves; the first ones are positive.
+// Tuple `k` of ordinary numbers for the leaves. The first tuples are positive.
 std::vector<double> ordinary(const Elements& elements, const Evaluation& evaluation, std::size_t k) {
   static constexpr std::array<double, 12> kNumbers = {0.6, 1.3, 2.2, 3.7, 0.25, 5.1, -0.45, -1.7, -2.9, -0.2, 7.3, -6.4};
   std::vector<double> result;
@@ -110,7 +110,7 @@ std::vector<double> ordinary(const Elements& elements, const Evaluation& evaluat
 
 bool close(double a, double b) { return std::abs(a - b) <= 1e-6 * std::max({1.0, std::abs(a), std::abs(b)}); }
 
-// The special numbers that leaf `id` can be under the rule's guards.
+// The special numbers that the rule's guards allow for leaf `id`.
 std::vector<double> specials(const Elements& elements, const Evaluation& evaluation, const Rule& rule, ElementId id, bool few) {
   const Element& e = elements[id];
   if (e.boolean) return {0, 1};
@@ -146,8 +146,9 @@ SpecialChange change(const Number& a, const Number& b, Strictness strictness) {
   return same || a.either || b.either ? SpecialChange::none : SpecialChange::zero_sign;
 }
 
-// Calls `visit` with every assignment of the leaves' numbers, or, where these are too many, with those in which at most two leaves are
-// special. Stops where `visit` returns false.
+// Calls `visit` with every assignment of numbers to the leaves. If there are more than kMostAssignments,
+// calls it with the assignments in which at most two leaves differ from `usual`. Stops when `visit` returns
+// false.
 template <typename Visit>
 void for_assignments(const std::vector<std::vector<double>>& numbers, const std::vector<double>& usual, Visit visit) {
   std::size_t count = 1;

@@ -40,7 +40,7 @@ SizeProducts Sizes::times(const SizeProducts& a, const SizeProducts& b) {
   SizeProducts all;
   for (const SizeProduct& x : a)
     for (const SizeProduct& y : b) {
-      // Nothing is computed any more once the answer is known: products of products double their length.
+      // Stops once the limit is reached: products of products double in length.
       if (too_many_) return {};
       SizeProduct product = product_of(x, y);
       too_many_ = product.size() > kLongestProduct;
@@ -86,7 +86,7 @@ Sizes::Size Sizes::computed(ElementId id, const Element& e) {
     case FloatError::continuous:
       return {own, merged(joined(e, &Size::expanded), one), merged(joined(e, &Size::error), one)};
     case FloatError::bounded:
-      // Rounded like any result: where it is far below 1, so is its error.
+      // The result is rounded like any other: if it is far below 1, so is its error.
       return {own, one, merged(joined(e, &Size::error), own)};
     case FloatError::multiplies:
     case FloatError::contracts: {
@@ -114,7 +114,7 @@ Sizes::Size Sizes::computed(ElementId id, const Element& e) {
     case FloatError::own:
       break;
   }
-  // A whole power is a product.
+  // A power with an integer exponent from 1 to 8 is a product.
   if (e.effect->domain == ops::FloatDomain::power && elements_[e.operands[1]].kind == Element::Kind::number) {
     const double n = elements_[e.operands[1]].number;
     if (n >= 1 && n <= 8 && n == std::floor(n)) {
@@ -175,9 +175,10 @@ bool Sizes::multiplies_sums(const std::vector<ElementId>& roots) {
 }
 
 bool Sizes::within(const std::vector<ElementId>& target, const std::vector<ElementId>& source) {
-  // Equal polynomials whose coefficients are all positive have the same products, and the source's error has all of them.
+  // Equal polynomials with positive coefficients have the same products, and the source's error contains all
+  // of them.
   if (is_positive_sum(target) && is_positive_sum(source) && !multiplies_sums(source)) return !too_many_;
-  // The results are equal numbers, and each side rounds its own.
+  // The results are equal as real numbers, and each side rounds its own result.
   SizeProducts allowed;
   for (const ElementId id : target) allowed = merged(std::move(allowed), of(id).size);
   for (const ElementId id : source) allowed = merged(std::move(allowed), of(id).error);

@@ -1,8 +1,9 @@
 // Bounds of rounding errors, as sets of products.
 //
-// To first order the error of a result is at most some units in the last place of a sum of products of sizes: of |x| |s| + |b| |s| for
-// (x + b) * s. A side whose products are among those of the other side has, up to a factor, no larger an error. Variance as
-// mean(x x) - mean(x) mean(x) has the product |x| |x|, and as mean((x - m) (x - m)) only |x - m| |x|, which can be much smaller.
+// To first order the error of a result is at most a few units in the last place of a sum of products of
+// sizes: |x| |s| + |b| |s| for (x + b) * s. If the products of one side are among those of the other side,
+// its error is no larger, up to a factor. For example, variance as mean(x x) - mean(x) mean(x) has the
+// product |x| |x|; variance as mean((x - m) (x - m)) has only |x - m| |x|, which can be much smaller.
 #pragma once
 
 #include <map>
@@ -13,22 +14,24 @@
 
 namespace xflow::rules {
 
-// A product of sizes of elements, sorted; -1 - id is the inverse of the size of element id. The empty product is 1.
+// A sorted product of the sizes of elements. Factor -1 - id is the inverse of the size of element id. The
+// empty product is 1.
 using SizeProduct = std::vector<int>;
 using SizeProducts = std::set<SizeProduct>;
 
+// Computes and compares the error bounds of elements.
 class Sizes {
  public:
   explicit Sizes(const Elements& elements) : elements_(elements) {}
 
-  // True if the error bound of `target` is within that of `source`, where both are equal for real numbers. False also where the products
-  // are too many to tell.
+  // True if the error bound of `target` is within that of `source`. Both must be equal for real numbers. Also
+  // false if there are too many products to decide.
   bool within(const std::vector<ElementId>& target, const std::vector<ElementId>& source);
 
  private:
   struct Size {
-    SizeProducts size;      // of the result, with sums that can cancel as elements of their own
-    SizeProducts expanded;  // the same with each sum as the sum of the sizes of its terms
+    SizeProducts size;      // size of the result; a sum that can cancel is a factor of its own
+    SizeProducts expanded;  // the same, with each sum replaced by the sizes of its terms
     SizeProducts error;
   };
   const Size& of(ElementId id);
@@ -36,10 +39,11 @@ class Sizes {
   SizeProducts times(const SizeProducts& a, const SizeProducts& b);
   const SizeProducts& inverse(ElementId id);
   SizeProducts joined(const Element& e, SizeProducts Size::*part);
-  // Only sums and products of variables and of numbers that are not negative.
+  // True if all elements are sums and products of variables and nonnegative numbers.
   bool is_positive_sum(const std::vector<ElementId>& roots) const;
-  // Some product has two factors that can cancel.
+  // True if some product has two factors that are sums and so can cancel.
   bool multiplies_sums(const std::vector<ElementId>& roots);
+  // True if `product`, with factors replaced by their expanded sizes as needed, consists of products in `by`.
   bool covered(const SizeProduct& product, const SizeProducts& by, int depth);
 
   const Elements& elements_;

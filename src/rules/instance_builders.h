@@ -1,4 +1,4 @@
-// The builders of the two sides of an instance: what a rule leaves open is chosen while its source is built.
+// Builders of the two sides of an instance. The source builder chooses what the rule leaves open.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@
 #include "src/rules/instantiate.h"
 
 namespace xflow::rules {
-// Builds source terms, choosing what attributes leave open.
+// Builds source terms and chooses the attributes that the rule leaves open.
 class SourceBuilder : public TermBuilder {
  public:
   SourceBuilder(ir::Arena& arena, SourceTyping& typing, Environment& environment, Choices& choices,

@@ -24,7 +24,8 @@ Result<std::optional<RuleInstance>> InstanceRun::build(std::string& reason) {
     if (stop == Stop::rejected) return std::optional<RuleInstance>();
     if (stop == Stop::restart) continue;
     auto instance = finish();
-    // Matching asks for the types of the source: a target that has no type for other floating types is not applied to these.
+    // Matching requires the types of the source. If the target has no type for other floating types, the rule
+    // is not applied to them.
     if (!instance && instance.error().code == ErrorCode::ill_typed && has_other_types_) {
       reason = instance.error().message;
       return std::optional<RuleInstance>();
@@ -175,7 +176,7 @@ Result<RuleInstance> InstanceRun::finish() {
     if (guard.kind != Guard::Kind::is_in_range) continue;
     XFLOW_TRY(const ir::Poly low, evaluate_integer(guard.arguments[0], environment_, symbols()));
     XFLOW_TRY(const ir::Poly end, evaluate_integer(guard.arguments[1], environment_, symbols()));
-    // Of a tensor that has an element: there is a number in the range.
+    // Dimensions are at least 1, so the tensor has an element and the range is not empty.
     add_fact(instance.facts, {ops::less_than(low, end), "guard " + print(guard)});
     instance.value_facts.push_back({environment_.values.at(guard.value), ValueFact::Kind::in_range,
                                     symbols().substitute(low, substitution_), symbols().substitute(end, substitution_)});

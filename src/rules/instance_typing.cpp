@@ -7,7 +7,7 @@
 namespace xflow::rules {
 namespace {
 
-// The size of a broadcast with b, where an equation says it.
+// The size of a broadcast with b, if an equation among the facts gives it.
 std::optional<ir::Poly> broadcast_by(const std::vector<Fact>& facts, const ir::Poly& a, const ir::Poly& b) {
   for (const Fact& fact : facts) {
     if (fact.atom.relation != ops::Relation::zero) continue;
@@ -43,7 +43,7 @@ Result<ir::Poly> SourceTyping::broadcast(const ir::Poly& a, const ir::Poly& b) {
     restart = true;
     return fail(ErrorCode::ill_typed, "a guard was used");
   }
-  // Equal, or one of them 1; a constant other than 1 is not 1.
+  // Cases: the sizes are equal, or one of them is 1. A constant other than 1 cannot be 1.
   std::vector<ir::Poly> cases = {a - b};
   if (!a.is_constant()) cases.push_back(a - 1);
   if (!b.is_constant()) cases.push_back(b - 1);

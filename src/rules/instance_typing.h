@@ -1,4 +1,4 @@
-// How the two sides of a rule are typed: the source gives facts, the target needs proofs.
+// Typing of the two sides of a rule: the source yields facts, the target yields proof obligations.
 #pragma once
 
 #include <xflow/error.h>
@@ -14,21 +14,22 @@
 
 namespace xflow::rules {
 
-// Records what the typing of the source implies. Where two dimensions may broadcast in several ways, one of them is chosen and assumed.
+// Records the facts that the typing of the source implies. If two dimensions can broadcast in several ways,
+// one way is chosen and assumed.
 class SourceTyping : public ops::Typing {
  public:
   SourceTyping(ir::Symbols& symbols, Choices& choices, std::vector<Fact>& assumed)
       : Typing(symbols), choices_(choices), assumed_(assumed) {}
 
-  // The operation that is typed from now on, for reasons: "6:9 conv".
+  // Sets the operation that is typed next; reasons name it: "6:9 conv".
   void enter(std::string where) { where_ = std::move(where); }
   Result<void> require_equal(const ir::Poly& a, const ir::Poly& b, std::string_view what) override;
   Result<void> require_at_least_zero(const ir::Poly& a, std::string_view what) override;
   Result<ir::Poly> broadcast(const ir::Poly& a, const ir::Poly& b) override;
 
   std::vector<Fact> facts;
-  bool restart = false;          // an assumption was added or a guard used: build the source again
-  std::function<bool()> refine;  // asks whether the guards say more by now; then all is built again
+  bool restart = false;          // an assumption was added or a guard was used: build the source again
+  std::function<bool()> refine;  // evaluates the guards again; true if they replaced a symbol, then the source is built again
 
  private:
   Choices& choices_;
@@ -36,10 +37,10 @@ class SourceTyping : public ops::Typing {
   std::string where_;
 };
 
-// Records what the typing of the target needs.
+// Records the proof obligations of the typing of the target.
 class TargetTyping : public ops::Typing {
  public:
-  // `known`: the facts of the source, which say where a size is 1.
+  // `known`: the facts of the source. They tell which sizes are equal or 1.
   TargetTyping(ir::Symbols& symbols, const std::vector<Fact>& known) : Typing(symbols), known_(known) {}
   void enter(std::string where) { where_ = std::move(where); }
   Result<void> require_equal(const ir::Poly& a, const ir::Poly& b, std::string_view what) override;

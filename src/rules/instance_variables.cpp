@@ -1,4 +1,4 @@
-// The variables of an instance: their ranks, shapes and types, as far as a rule leaves them open.
+// Creates the variables of an instance and chooses the ranks, shapes and types that the rule leaves open.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -209,7 +209,7 @@ std::optional<std::size_t> InstanceRun::length_of(const Expression& e) const {
 Result<void> InstanceRun::make_variable(const std::string& variable, ir::Shape shape) {
   const ir::DataType type = data_type(variable);
   if (const Guard* guard = guard_of(variable, Guard::Kind::equals_value)) {
-    // The variable is that number everywhere: no variable of the instance.
+    // The variable equals that number everywhere, so it is not a variable of the instance.
     ops::Typing typing(symbols());
     ir::Attributes attributes{{"value", guard->arguments[0].number}, {"shape", std::move(shape)}, {"data_type", type}};
     XFLOW_TRY(const ir::NodeId node, ops::apply(*arena_, typing, ops::id_of("full"), {}, std::move(attributes)));

@@ -10,7 +10,7 @@ namespace {
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// "'x'", or the byte's number where it cannot be shown.
+// "'x'", or the number of the byte if it is not printable.
 std::string describe(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte > 32 && byte < 127 ? fmt::format("'{}'", c) : fmt::format("byte {}", static_cast<int>(byte));
@@ -62,7 +62,7 @@ class Lexer {
   Place place() const { return {line_, static_cast<std::uint32_t>(at_ - line_start_ + 1)}; }
   void advance(std::size_t n) { at_ += n; }
   void add(Token::Kind kind, std::string text) { tokens_.push_back({kind, std::move(text), place()}); }
-  // Names of rules may have dashes, so they are read as a whole.
+  // True after the word `rule`. Rule names can contain dashes, so they are read as a whole.
   bool after_rule() const {
     if (tokens_.empty() || tokens_.back().kind != Token::Kind::word || tokens_.back().text != "rule") return false;
     return tokens_.size() == 1 || tokens_[tokens_.size() - 2].kind == Token::Kind::newline ||

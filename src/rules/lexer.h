@@ -1,4 +1,4 @@
-// Words, numbers and punctuation of rule files.
+// The lexer of rule files.
 #pragma once
 
 #include <xflow/error.h>
@@ -14,12 +14,13 @@ namespace xflow::rules {
 struct Token {
   enum class Kind { word, number, symbol, newline, comment, end };
   Kind kind = Kind::end;
-  std::string text;  // of a word, a number ("12", "0.5"), a symbol ("..", ">=", "("), a comment without '#'
+  std::string text;  // a word, a number ("12", "0.5"), a symbol ("..", ">=", "("), or a comment without '#'
   Place place;
 };
 
-// The tokens of a file, ended by one of kind end. Newlines inside parentheses and brackets are left out, and so are comments that do not
-// begin their line. Error::syntax names the place of the first character that no token begins with.
+// Returns the tokens of a file; the last one has kind end. Newlines inside parentheses and brackets, and
+// comments that do not begin their line, are left out. Error::syntax with the place of the first character
+// that begins no token.
 Result<std::vector<Token>> tokenize(std::string_view text, std::string_view file);
 
 }  // namespace xflow::rules

@@ -10,7 +10,7 @@
 namespace xflow::rules {
 namespace {
 
-// Runs the steps of a pattern with an explicit stack of alternatives and a trail of what was bound.
+// Runs the steps of a pattern with an explicit stack of alternatives and a trail of bindings.
 class Machine {
  public:
   Machine(const Pattern& pattern, ir::Arena& arena, const ir::GraphView& uses, const MatchOptions& options)
@@ -31,7 +31,7 @@ class Machine {
       bool ok = true;
       if (step == pattern_.steps().size()) {
         if (!finish(found)) return;
-        ok = false;  // look for the next one
+        ok = false;  // look for the next occurrence
       } else {
         const std::size_t count = alternatives(pattern_.steps()[step]);
         if (alternative + 1 < count) choices_.push_back({step, alternative + 1, trail_.size()});
@@ -134,7 +134,8 @@ class Machine {
     while (count > 0 && pattern.operands[count - 1].kind == PatternOperand::Kind::absent) --count;
     return node.operands.size() == count;
   }
-  // Roots are different operations, and interchangeable ones are taken in the order of their ids, which other rewrites do not change.
+  // Different roots match different operations. Interchangeable roots are matched in the order of their ids,
+  // which other rewrites do not change.
   bool root_fits(std::size_t index, ir::NodeId id) const {
     for (std::size_t k = 0; k < bound_nodes_.size(); ++k) {
       if (bound_nodes_[k] && pattern_.nodes()[k].is_root && nodes_[k].id == id) return false;
@@ -174,7 +175,8 @@ class Machine {
     if (bound_nodes_[node]) return values_[operand.slot] == value;
     return bind_node(node, value.node) && values_[operand.slot] == value;
   }
-  // A tensor filled with one number is that number where shapes do not matter; elsewhere it has one element.
+  // Pointwise rules do not depend on shapes: a tensor filled with the number matches. In other rules the
+  // literal has one element.
   bool literal_fits(const ir::Real& literal, ir::ValueId value) const {
     const ir::TensorType& type = arena_.type(value);
     if (!type.ranked || !is_literal(arena_, value, literal)) return false;
@@ -203,7 +205,7 @@ class Machine {
   bool bind_name(const std::string& name, const ir::AttributeValue& value) {
     if (const ir::AttributeValue* bound = attribute(name)) return *bound == value;
     if (const auto* list = std::get_if<std::vector<ir::Poly>>(&value); list != nullptr && list->size() > kMaxRank) return false;
-    // A real variable stands for a finite number.
+    // A real variable is a finite number.
     if (const auto* real = std::get_if<ir::Real>(&value); real != nullptr && !std::isfinite(real->to_double())) return false;
     attributes_.emplace_back(name, value);
     trail_.push_back({Bound::Kind::attribute, 0});
@@ -236,12 +238,12 @@ class Machine {
         return true;
       }
       case PatternAttribute::Kind::computed:
-        return true;  // when everything is bound
+        return true;  // tested when all names are bound
     }
     return false;
   }
 
-  // False where the search is to stop.
+  // Completes an occurrence and reports it. False if the search must stop.
   bool finish(const std::function<bool(Match&)>& found) {
     Match result{&pattern_, Environment(arena_), {}, {}};
     for (std::size_t slot = 0; slot < values_.size(); ++slot) {

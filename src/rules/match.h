@@ -1,4 +1,4 @@
-// Where a rule's source occurs in a graph.
+// Finds the occurrences of a rule's source in a graph.
 #pragma once
 
 #include <xflow/error.h>
@@ -14,22 +14,25 @@
 namespace xflow::rules {
 
 struct MatchOptions {
-  bool fast_math = false;   // also rules of float class `special` where operands are not known to be finite
-  bool exact_only = false;  // only rules of float class `exact`
-  // Gets the nodes that were looked at, some of them more than once: while these and their users stay as they are, so do the occurrences.
+  bool fast_math = false;   // allow rules of float class `special` on operands that are not known to be finite
+  bool exact_only = false;  // match only rules of float class `exact`
+  // Receives the visited nodes, some of them more than once. While these nodes and their users do not change,
+  // neither do the occurrences. May be null.
   std::vector<ir::NodeId>* reads = nullptr;
 };
 
-// One occurrence. Inner values of the source may be used elsewhere as well: they stay, and the cost decides.
+// One occurrence of a source. Inner values of the source may have other uses: they then stay in the graph,
+// and the cost decides.
 struct Match {
   const Pattern* pattern = nullptr;
-  Environment environment;           // what every name of the source stands for
-  std::vector<ir::ValueId> outputs;  // what the rule's outputs replace, in the order of the rule
-  std::vector<ir::NodeId> nodes;     // the operations that were matched, each once
+  Environment environment;           // the bindings of all names of the source
+  std::vector<ir::ValueId> outputs;  // the values that the rule's outputs replace, in the order of the rule
+  std::vector<ir::NodeId> nodes;     // the matched operations, each once
 };
 
-// Calls `found` for every occurrence of the pattern whose first root is `root`, until it returns false. What cannot be decided (a guard
-// on symbolic dimensions) is no occurrence. Expressions of constants are not matched: they cost nothing. `uses` is that of the graph.
+// Calls `found` for every occurrence of the pattern whose first root is `root`, until `found` returns false.
+// An undecidable condition (a guard on symbolic dimensions) is not a match. Constant expressions are not
+// matched, because they cost nothing. `uses` is the view of the same graph.
 void match(const Pattern& pattern, ir::Arena& arena, const ir::GraphView& uses, ir::NodeId root, const MatchOptions& options,
            const std::function<bool(Match&)>& found);
 

@@ -1,4 +1,4 @@
-// Rule text to tree: a recursive descent whose nesting is bounded.
+// The parser of rule text: recursive descent with bounded nesting.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace xflow::rules {
 namespace {
 
-constexpr std::size_t kMaxTokens = 20'000;  // words, numbers and symbols of one rule
+constexpr std::size_t kMaxTokens = 20'000;  // limit for the words, numbers and symbols of one rule
 
 class RuleParser final : public TermParser {
  public:
@@ -28,7 +28,7 @@ class RuleParser final : public TermParser {
           ++at_;
           if (is(Token::Kind::newline)) ++at_;
         } else {
-          comment.clear();  // an empty line parts a comment from the rule
+          comment.clear();  // an empty line separates a comment from the rule
           ++at_;
         }
       }
@@ -76,7 +76,7 @@ class RuleParser final : public TermParser {
     return rule;
   }
 
-  // Sections leave the comment lines that belong to the next rule.
+  // Sections skip trailing comment lines; this moves back to those that belong to the next rule.
   void skip_comments_of_next_rule() {
     while (at_ > 0 && (tokens_[at_ - 1].kind == Token::Kind::comment || tokens_[at_ - 1].kind == Token::Kind::newline) &&
            (is_word("rule") || is(Token::Kind::end) || is(Token::Kind::comment) || is(Token::Kind::newline))) {

@@ -11,7 +11,7 @@
 namespace xflow::rules {
 namespace {
 
-// Nothing is bound: what can be evaluated in it is a literal.
+// A scope without bindings: only literals can be evaluated in it.
 class NoScope : public Scope {
  public:
   const ir::AttributeValue* attribute(std::string_view) const override { return nullptr; }
@@ -83,7 +83,7 @@ class PatternCompiler {
     return std::nullopt;
   }
 
-  // Statements whose outputs no other statement reads; the first output's statement first where it is one of them.
+  // The statements whose outputs no other statement reads, in source order.
   std::vector<std::size_t> roots() const {
     std::vector<std::size_t> result;
     for (std::size_t k = 0; k < rule_.source.size(); ++k) {
@@ -129,7 +129,7 @@ class PatternCompiler {
     for (const ops::AttributeSignature& attribute : signature.attributes) {
       const bool given =
           std::any_of(term.attributes.begin(), term.attributes.end(), [&](const auto& a) { return a.name == attribute.name; });
-      // A constant has the data type of what it stands beside.
+      // A generated constant takes the data type of the operands beside it.
       if (node.generates && attribute.kind == ops::AttributeKind::data_type && !given) continue;
       XFLOW_TRY(PatternAttribute compiled, compile_attribute(term, attribute));
       node.attributes.push_back(std::move(compiled));
@@ -241,8 +241,8 @@ class PatternCompiler {
     return result;
   }
 
-  // The text of a term in which variables that occur nowhere else are numbered, with what the rule says of them: two terms with equal
-  // texts are interchangeable.
+  // The text of a term in which variables that occur nowhere else are replaced by numbers and the rule's
+  // conditions on them. Two terms with equal texts are interchangeable.
   std::string shape_of(const Term& term) const {
     std::map<std::string, int> inside;
     count_variables(term, inside);
@@ -267,7 +267,8 @@ class PatternCompiler {
     for (Term& operand : term.operands) rename(operand, inside, renamed);
   }
 
-  // Depth first from the first root; every other root is found from a value that is bound by then.
+  // Orders the steps depth first from the first root. Every other root is found from a value that is already
+  // bound.
   Result<void> order() {
     std::vector<bool> bound_slots(pattern_.slots(), false);
     std::vector<bool> bound_nodes(pattern_.nodes_.size(), false);
@@ -283,7 +284,7 @@ class PatternCompiler {
       if (found == open.end()) {
         return fail(ErrorCode::ill_typed, "the source is not connected: its outputs share no value", place_text(rule_.file, rule_.place));
       }
-      // From the bound value up to the root.
+      // Go from the bound value up to the root.
       for (auto node = path.rbegin(); node != path.rend(); ++node) {
         pattern_.steps_.push_back({PatternStep::Kind::find, *node, anchor});
         visit(*node, bound_slots, bound_nodes);
@@ -300,7 +301,8 @@ class PatternCompiler {
     }
     return 0;
   }
-  // The operations from `node` down to one that reads a bound value.
+  // Appends to `path` the operations from `node` down to one that reads a bound value, `anchor`. False if
+  // there is none.
   bool find_path(int node, const std::vector<bool>& bound_slots, std::vector<int>& path, std::size_t& anchor) const {
     path.push_back(node);
     const PatternNode& n = pattern_.nodes_[static_cast<std::size_t>(node)];
@@ -333,7 +335,7 @@ class PatternCompiler {
 
   Pattern& pattern_;
   const Rule& rule_;
-  std::map<std::string, int> uses_;  // how often a value is read in the source
+  std::map<std::string, int> uses_;  // number of reads of each value in the source
   std::map<std::string, std::size_t, std::less<>> variable_index_;
   std::map<std::string, std::size_t, std::less<>> definitions_;  // output -> statement
   std::vector<int> statement_nodes_;

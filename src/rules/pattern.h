@@ -1,4 +1,5 @@
-// A rule's source compiled for matching: operations, what their operands must be, and the order in which they are looked for.
+// A rule's source compiled for matching: its operations, the conditions on their operands, and the matching
+// order.
 #pragma once
 
 #include <xflow/error.h>
@@ -14,28 +15,28 @@
 
 namespace xflow::rules {
 
-// What an operand of a matched operation must be.
+// The condition on an operand of a matched operation.
 struct PatternOperand {
   enum class Kind : std::uint8_t {
-    value,    // slot: a variable or the output of a matched operation
-    list,     // slot of lists: all remaining operands
-    literal,  // a constant that is this number everywhere
+    value,    // the value of `slot`: a variable or the output of a matched operation
+    list,     // all remaining operands, as list `slot`
+    literal,  // a constant whose elements all equal this number
     absent,
   };
   Kind kind = Kind::value;
   std::size_t slot = 0;
-  int node = -1;  // kind value: the operation whose output it is, or -1 for a variable
+  int node = -1;  // kind value: the pattern node that defines the value, or -1 for a variable
   ir::Real literal;
 };
 
-// What an attribute of a matched operation must be.
+// The condition on an attribute of a matched operation.
 struct PatternAttribute {
   enum class Kind : std::uint8_t {
     fixed,       // equal to `value`
-    each,        // a list of which each element is `value`
-    bound,       // binds or equals the name `name`
-    list_bound,  // a list that binds or equals its elements: names[k], or values where the name is empty
-    computed,    // equal to `expression`, tested when all names are bound
+    each,        // a list whose elements all equal `value`
+    bound,       // binds the name `name`, or equals its value
+    list_bound,  // a list whose elements bind or equal the names in the list `expression`
+    computed,    // equal to `expression`; tested when all names are bound
   };
   Kind kind = Kind::fixed;
   std::string_view attribute;
@@ -47,44 +48,46 @@ struct PatternAttribute {
   const Expression* expression = nullptr;
 };
 
+// An operation of the source.
 struct PatternNode {
   ir::OperatorId op{};
   std::vector<PatternOperand> operands;
   std::vector<PatternAttribute> attributes;
   std::vector<std::size_t> outputs;       // slots
-  bool any_outputs = false;               // the operator has as many outputs as its type rule says (split)
-  bool swaps = false;                     // commutative, of two operands that are not interchangeable in the rule
-  bool is_root = false;                   // no operand of another matched operation
-  bool generates = false;                 // a constant, as operations without operands do
-  std::vector<std::size_t> small_ranked;  // operands of one element: their rank must not be above that of the others
+  bool any_outputs = false;               // the type rule decides the number of outputs (split)
+  bool swaps = false;                     // commutative, with two operands that are not interchangeable in the rule
+  bool is_root = false;                   // not an operand of another matched operation
+  bool generates = false;                 // an operation without operands, which makes a constant
+  std::vector<std::size_t> small_ranked;  // one-element operands; their rank must not exceed that of the others
 };
 
 // One step of matching.
 struct PatternStep {
   enum class Kind : std::uint8_t {
-    operands,  // the operands of `node`, which is bound; two alternatives where it swaps
-    find,      // `node` among the users of the value in `slot`; an alternative a user
+    operands,  // match the operands of `node`, which is bound; two alternatives if the operands can swap
+    find,      // find `node` among the users of the value in `slot`; one alternative per user
   };
   Kind kind = Kind::operands;
   int node = 0;
   std::size_t slot = 0;
 };
 
-// What a variable must be, besides its declared type.
+// The conditions on a variable, besides the dimensions of its declared type.
 struct PatternVariable {
   std::string name;
   bool is_list = false;
   std::size_t slot = 0;
-  std::optional<ir::DataType> data_type;  // nothing: any, or any floating type
+  std::optional<ir::DataType> data_type;  // nothing: any type if any_data_type, else any floating type
   bool any_data_type = false;
   bool constant = false;  // guard const(x)
   bool scalar = false;    // guard scalar(x)
 };
 
-// Immutable; holds its rule.
+// A compiled source. Immutable; owns its rule.
 class Pattern {
  public:
-  // Error::ill_typed where the source is not connected: an output that shares no value with the others cannot be found.
+  // Compiles a rule. Error::ill_typed if the source is not connected: an output that shares no value with the
+  // others cannot be found.
   static Result<std::shared_ptr<const Pattern>> compile(Rule rule);
 
   const Rule& rule() const { return rule_; }
@@ -95,7 +98,7 @@ class Pattern {
   std::size_t slots() const { return slot_names_.size(); }
   std::size_t list_slots() const { return list_slots_; }
   const std::string& slot_name(std::size_t slot) const { return slot_names_[slot]; }
-  // Pairs of roots that are interchangeable in the rule: one order is looked for.
+  // Pairs of roots that are interchangeable in the rule. Only one order of each pair is matched.
   const std::vector<std::pair<int, int>>& ordered_roots() const { return ordered_roots_; }
 
  private:

@@ -1,4 +1,4 @@
-// The canonical text of rules.
+// Prints rules in their canonical layout.
 #include <fmt/format.h>
 
 #include "src/rules/rule.h"

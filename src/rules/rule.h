@@ -1,4 +1,4 @@
-// Rewrite rules as text, and as the tree that the text describes.
+// Rewrite rules: the syntax tree that rule text describes.
 //
 //     # Two products that share an operand are one product.
 //     #   X.A ++ X.B = X.(A ++ B)
@@ -33,27 +33,27 @@
 
 namespace xflow::rules {
 
-// Where something stands in a rule file; both count from 1.
+// A position in a rule file. Line and column count from 1.
 struct Place {
   std::uint32_t line = 0;
   std::uint32_t column = 0;
 };
 
-// An integer, a list of integers, a real number or a word: in attributes, in declared types and in guards.
+// An integer, a list of integers, a real number or a word, as used in attributes, declared types and guards.
 struct Expression {
   enum class Kind : std::uint8_t {
-    number,    // number: an exact rational or infinite
-    name,      // name: a dimension, an attribute variable, a word, a data type
+    number,    // `number`: an exact rational, or infinity
+    name,      // `name`: a dimension, an attribute variable, a word, a data type
     call,      // name(arguments): dim(x, 0), rank(x), max(a, b), ...
     list,      // [arguments]; an element that is a list or a sequence is spliced
-    add,       // arguments[0] + arguments[1]; on lists element by element
+    add,       // arguments[0] + arguments[1]; elementwise on lists
     subtract,  // arguments[0] - arguments[1]
     multiply,  // arguments[0] * arguments[1]
     negate,    // - arguments[0]
     index,     // arguments[0][arguments[1]]; a negative index counts from the end
-    sequence,  // NAME..: the dimensions that a sequence stands for
+    sequence,  // NAME..: the dimensions of a sequence
     ones,      // 1^NAME: as many ones as the sequence NAME has dimensions
-    optional,  // arguments[0]?: in a declared type: that dimension or 1
+    optional,  // arguments[0]?: in a declared type, that dimension or 1
   };
   Kind kind = Kind::number;
   ir::Real number;
@@ -66,10 +66,10 @@ struct Expression {
 struct Term {
   enum class Kind : std::uint8_t {
     variable,     // name
-    list,         // name..: any number of operands, at least one
+    list,         // name..: one or more operands
     literal,      // a scalar, exact
     application,  // name(operands, attributes)
-    absent,       // _: an optional operand that is not there
+    absent,       // _: an absent optional operand
   };
   struct NamedExpression {
     std::string name;
@@ -91,10 +91,10 @@ struct Statement {
   Place place;
 };
 
-// A declared type: x: float32[B.., M, K]. Without a data type the variable has the data type that the rule's operators ask for.
+// A declared type: x: float32[B.., M, K]. Without a data type the rule's operators determine it.
 struct Declaration {
   std::string variable;
-  bool list = false;  // xs..: each of its operands
+  bool list = false;  // xs..: the type of each operand of the list
   std::optional<ir::DataType> data_type;
   std::vector<Expression> dims;
   Place place;
@@ -107,23 +107,23 @@ struct Guard {
     not_equal,       // arguments[0] != arguments[1]
     at_least,        // arguments[0] >= arguments[1]
     greater,         // arguments[0] > arguments[1]
-    is_constant,     // const(x): known before the run
+    is_constant,     // const(x): the value is known before the run
     is_scalar,       // scalar(x): one element, any rank
     equals_value,    // equal(x, 1/6): every element is that number
     is_nonzero,      // nonzero(x): no element is 0
     is_positive,     // positive(x)
     is_nonnegative,  // nonnegative(x)
     is_in_range,     // in_range(i, a, b): every element of the integer tensor i is at least a and below b
-    is_finite,       // finite(x): no element is infinite or not a number
+    is_finite,       // finite(x): no element is infinite or NaN
     uses_equal,      // uses(y) = n: value y of the source has n uses
   };
   Kind kind = Kind::equal;
-  std::vector<Expression> arguments;  // relations, is_in_range: two; uses_equal: one, the number; equals_value: one, the number
+  std::vector<Expression> arguments;  // relations and is_in_range: two; uses_equal and equals_value: the number
   std::string value;                  // predicates: the variable
   Place place;
 };
 
-// What a name of a rule stands for.
+// The kind of a name in a rule.
 enum class NameKind : std::uint8_t {
   value,      // one tensor: a variable or an output of a statement
   values,     // a list of operands
@@ -138,7 +138,7 @@ using xflow::FloatClass;
 const char* name(FloatClass float_class);
 std::optional<FloatClass> float_class_from_name(std::string_view name);
 
-// 128 bits over the printed text of a rule without its comment.
+// A 128-bit hash of the printed text of a rule without its comment.
 struct RuleHash {
   std::array<std::uint64_t, 2> words{};
   std::string to_string() const;  // 32 hexadecimal digits
@@ -156,35 +156,39 @@ struct Rule {
   std::string file;
   Place place;
 
-  // Found by the type check.
+  // Set by the type check.
   std::map<std::string, NameKind, std::less<>> names;
-  std::vector<std::string> variables;  // tensors and lists that the source reads and does not define, in order of first occurrence
-  std::vector<std::string> outputs;    // defined in both source and target, in the order of the source
-  // All operators of the rule are pointwise and no declared type, dimension or rank occurs: proved for scalars it holds for all shapes.
+  std::vector<std::string> variables;  // tensors and lists that the source reads and does not define, in order of first use
+  std::vector<std::string> outputs;    // names defined in both source and target, in the order of the source
+  // True if all operators of the rule are pointwise, and it has no declared types, dimensions or relations. A
+  // proof for scalars then holds for all shapes.
   bool pointwise = false;
-  // No operator of the rule computes: it holds for every data type.
+  // True if all operators of the rule move data and it has no literals. It then holds for every data type.
   bool moves_data = false;
   FloatClass float_class = FloatClass::special;
-  // What makes the class, for people: "re-associates", "changes the range of exp", "drops x". Empty for exact rules.
+  // The reasons for the class, as text: "re-associates", "changes the range of exp", "drops x". Empty for
+  // exact rules.
   std::vector<std::string> number_effects;
   RuleHash hash;
 
+  // The declared type of a variable; null if it has none.
   const Declaration* declaration(std::string_view variable) const;
 };
 
-// Parses and type-checks a rule file. Errors are of code syntax or ill_typed, with `where` = "file:line:column".
+// Parses and type-checks a rule file. Error::syntax, ill_typed or limit, with `where` = "file:line:column".
 Result<std::vector<Rule>> parse_rules(std::string_view text, std::string_view file);
 
-// The text of a rule in its canonical layout; parses back to the same rule.
+// Prints a rule in its canonical layout; the text parses back to the same rule.
 std::string print(const Rule& rule);
 std::string print(const Expression& expression);
 std::string print(const Term& term);
 std::string print(const Guard& guard);
 std::string print(const Declaration& declaration);
-// The float class and what makes it: "exact", "rounding: re-associates".
+// The float class and its reasons: "exact", "rounding: re-associates".
 std::string numbers_text(const Rule& rule);
 
-// For parse_rules: resolves names, checks operators, attributes and guards, fills in what the type check finds.
+// The type check of parse_rules: resolves names, checks operators, attributes and guards, and sets the
+// members that Rule says it sets.
 Result<void> check(Rule& rule);
 
 // "file:line:column".

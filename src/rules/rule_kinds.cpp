@@ -13,7 +13,7 @@
 namespace xflow::rules {
 namespace {
 
-// What find_kinds() looks at, over all terms of one side.
+// The properties that find_kinds() computes over all terms of one side.
 struct Census {
   bool pointwise = true;   // every operator is pointwise, without list operands
   bool moves_data = true;  // every operator moves data

@@ -1,4 +1,4 @@
-// Parts of rules as values, for code that makes rules.
+// Constructors of expressions, terms and guards, for code that builds rules.
 #pragma once
 
 #include <xflow/error.h>
@@ -18,7 +18,7 @@ inline Expression number(const ir::Rational& value) {
   return e;
 }
 inline Expression number(std::int64_t value) { return number(ir::Rational(value)); }
-// Of a name alone: `name`, `sequence` or `ones`.
+// An expression that is only a name: kind `name`, `sequence` or `ones`.
 inline Expression named(Expression::Kind kind, std::string name) {
   Expression e;
   e.kind = kind;
@@ -27,7 +27,7 @@ inline Expression named(Expression::Kind kind, std::string name) {
 }
 inline Expression named(std::string name) { return named(Expression::Kind::name, std::move(name)); }
 inline Expression sequence(std::string name) { return named(Expression::Kind::sequence, std::move(name)); }
-// Two arguments, moved where a list in braces would copy them.
+// A vector of two expressions. An initializer list would copy them.
 inline std::vector<Expression> both(Expression a, Expression b) {
   std::vector<Expression> arguments;
   arguments.reserve(2);
@@ -68,13 +68,13 @@ inline Term application(std::string op, std::vector<Term> operands, std::vector<
   return term;
 }
 
-// A relation between two expressions, or a predicate on a variable.
+// Guards: a relation between two expressions, or a predicate on a variable.
 inline Guard relation(Guard::Kind kind, Expression a, Expression b) { return {kind, both(std::move(a), std::move(b)), {}, {}}; }
 inline Guard equal(Expression a, Expression b) { return relation(Guard::Kind::equal, std::move(a), std::move(b)); }
 inline Guard at_least(Expression a, Expression b) { return relation(Guard::Kind::at_least, std::move(a), std::move(b)); }
 inline Guard predicate(Guard::Kind kind, std::string variable) { return {kind, {}, std::move(variable), {}}; }
 
-// The rule with what the type check finds. Errors: as parse_rules, at the place of the rule.
+// Type-checks a rule. Errors are those of check().
 inline Result<Rule> checked(Rule rule) {
   XFLOW_CHECK(check(rule));
   return rule;

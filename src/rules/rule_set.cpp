@@ -14,7 +14,7 @@ namespace xflow::rules {
 Result<std::string> read_rule_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return fail(ErrorCode::unreadable, fmt::format("cannot open: {}", std::strerror(errno)), path);
-  // Of a device there is no end.
+  // Reads in blocks, because the input may be endless (a device).
   std::string text;
   std::array<char, 1U << 16U> block{};
   while (in.read(block.data(), block.size()), in.gcount() > 0) {

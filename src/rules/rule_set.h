@@ -1,4 +1,4 @@
-// The rules that may be applied: each one has a proof.
+// The set of rules that can be applied: each one is proved.
 #pragma once
 
 #include <xflow/error.h>
@@ -17,28 +17,31 @@
 
 namespace xflow::rules {
 
-// Says whether a rule is proved; asked only for rules whose hash is not among the proved ones.
+// Decides whether a rule is proved. Called only for rules whose hash is not in the list of proved hashes.
 using Prover = std::function<bool(const Rule&)>;
 
-// A proved rule, compiled for matching.
+// Index of a rule in a VerifiedRules set.
 enum class RuleId : std::uint32_t {};
 
+// Proved rules, compiled for matching and indexed by root operator.
 class VerifiedRules {
  public:
-  // `proved` are the hashes of rules that are known to be proved, in ascending order. A rule with another hash is asked of `prover`;
-  // without one, or if it says no, it is not let in: Error::not_proved names the rule and its place.
+  // `proved` holds the hashes of proved rules in ascending order. `prover` decides rules with other hashes. A
+  // rule that is not proved is rejected with Error::not_proved, which names the rule and its place.
   VerifiedRules(std::span<const RuleHash> proved, Prover prover = {}) : proved_(proved.begin(), proved.end()), prover_(std::move(prover)) {}
 
-  // Adds the rules of a text. Error::syntax or ill_typed with "file:line:column"; Error::not_proved. Nothing is added on an error.
+  // Adds the rules of a text. Error::syntax or ill_typed with "file:line:column", or Error::not_proved. On an
+  // error no rule is added.
   Result<void> add(std::string_view text, std::string_view file);
-  // Adds those that are known to be proved and leaves out the others.
+  // Adds the rules of a text whose hashes are known to be proved and skips the others.
   Result<void> add_known(std::string_view text, std::string_view file);
-  // Adds the rules of a file, or of all files *.rules of a folder in the order of their names. Error::unreadable where it cannot be.
+  // Adds the rules of a file, or of all files *.rules of a folder in the order of their names.
+  // Error::unreadable if the path cannot be read.
   Result<void> add_path(const std::string& path);
-  // Leaves out rules by name. Error::invalid_argument if there is none of that name.
+  // Removes the rules with this name. Error::invalid_argument if there is none.
   Result<void> skip(std::string_view name);
 
-  // Leaves out the rules for which `wanted` says no.
+  // Removes the rules for which `wanted` returns false.
   void keep(const std::function<bool(const Rule&)>& wanted);
 
   std::size_t size() const { return patterns_.size(); }
@@ -47,7 +50,7 @@ class VerifiedRules {
   // The rules whose first root is this operator, in the order in which they were added.
   std::span<const RuleId> rooted_at(ir::OperatorId op) const;
 
-  // Calls `found` for every occurrence of every rule that is rooted at `root`, until it returns false.
+  // Calls `found` for every occurrence of every rule that is rooted at `root`, until `found` returns false.
   void match(ir::Arena& arena, const ir::GraphView& uses, ir::NodeId root, const MatchOptions& options,
              const std::function<bool(RuleId, Match&)>& found) const;
 
@@ -61,10 +64,12 @@ class VerifiedRules {
   std::unordered_map<std::uint16_t, std::vector<RuleId>> by_root_;
 };
 
-inline constexpr std::size_t kMostBytesOfRules = std::size_t{16} << 20U;  // of a file: parsed in some two seconds
-// The text of a rule file. Error::unreadable with the reason of the operating system, and for a larger file.
+inline constexpr std::size_t kMostBytesOfRules = std::size_t{16} << 20U;  // limit for one file, which is parsed in about two seconds
+// Reads a rule file. Error::unreadable with the reason of the operating system, or for a file larger than
+// kMostBytesOfRules.
 Result<std::string> read_rule_file(const std::string& path);
-// `path` itself, or the files *.rules in the folder `path` in the order of their names. Error::unreadable where there is none.
+// Returns `path` itself, or the files *.rules in the folder `path` in the order of their names.
+// Error::unreadable if there is none.
 Result<std::vector<std::string>> rule_files(const std::string& path);
 
 }  // namespace xflow::rules

@@ -9,7 +9,7 @@
 namespace xflow::rules {
 namespace {
 
-// How many letters have to be added, left out, exchanged with their neighbour or replaced to make `b` of `a`.
+// The edit distance from `a` to `b`: letters inserted, deleted, replaced or swapped with their neighbour.
 std::size_t letters_between(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) {

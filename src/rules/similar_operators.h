@@ -1,4 +1,4 @@
-// Operators whose names are like one that does not exist.
+// Suggestions for a misspelled operator name.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace xflow::rules {
 
-// "; similar: reduce_sum, cumsum"; empty if there are none.
+// Operators with a similar name: "; similar: reduce_sum, cumsum". Empty if there are none.
 std::string similar_operators(std::string_view name);
 
 }  // namespace xflow::rules

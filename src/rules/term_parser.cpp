@@ -8,7 +8,7 @@
 namespace xflow::rules {
 namespace {
 
-constexpr std::size_t kMaxApplications = 1000;  // operators in one rule
+constexpr std::size_t kMaxApplications = 1000;  // limit for the operators of one rule
 
 }  // namespace
 
@@ -99,7 +99,7 @@ Result<Term> TermParser::factor(int depth) {
     result.kind = Term::Kind::absent;
     return result;
   }
-  // The operator `and` has the name of the word that joins guards.
+  // The operator `and` has the same name as the keyword that joins guards.
   if (is_word("and") && is_before_symbol("(")) {
     result.name = tokens_[at_++].text;
   } else {

@@ -1,4 +1,4 @@
-// The tokens of rule text, one after the other. Private to the parser.
+// Reads the tokens of rule text in sequence. Private to the parser.
 #pragma once
 
 #include <xflow/error.h>
@@ -17,13 +17,13 @@ class TokenReader {
   TokenReader(std::vector<Token> tokens, std::string_view file) : tokens_(std::move(tokens)), file_(file) {}
 
  protected:
-  static constexpr int kMaxNesting = 400;  // of the text, and of the tree: the height of a sum is the number of its operators
+  static constexpr int kMaxNesting = 400;  // of the text and of the tree; the height of a sum is the number of its operators
 
   const Token& peek() const { return tokens_[at_]; }
   bool is(Token::Kind kind) const { return peek().kind == kind; }
   bool is_symbol(std::string_view text) const { return is(Token::Kind::symbol) && peek().text == text; }
   bool is_word(std::string_view text) const { return is(Token::Kind::word) && peek().text == text; }
-  // Whether the token behind the next one is this symbol.
+  // True if the token after the next one is this symbol.
   bool is_before_symbol(std::string_view text) const;
   bool take_symbol(std::string_view text) {
     if (!is_symbol(text)) return false;
@@ -47,7 +47,7 @@ class TokenReader {
 
  private:
   std::string found() const;
-  // What is written instead of words and symbols of other languages.
+  // Advice for words and symbols of other languages: what to write instead.
   std::string_view advice() const;
 };
 
