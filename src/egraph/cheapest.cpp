@@ -86,7 +86,7 @@ class Search {
     for (std::size_t k = 0; k < a.count; ++k) straight = straight && graph_.equal(a.operands[k], b.operands[k]);
     return straight;
   }
-  // Whether the terms that were chosen lead from `at` back to `to`.
+  // True if the chosen terms lead from `at` back to `to`.
   bool is_cyclic(TermId at, TermId to) const {
     const auto found = term_of_.find(at);
     if (found == term_of_.end()) return false;
@@ -100,7 +100,7 @@ class Search {
   const Vocabulary& vocabulary_;
   const EGraph& graph_;
   std::vector<int> weights_;  // by term
-  std::vector<int> least_;    // by representative: no graph of it costs less
+  std::vector<int> least_;    // by representative: a lower bound of the weight of its graphs
   int most_ = 0;
   std::size_t steps_ = 0;
   std::unordered_map<TermId, TermId> term_of_;

@@ -82,7 +82,7 @@ void EGraph::merge(TermId a, TermId b, std::int32_t reason, std::span<const std:
     if (x == y) continue;
     equalities_.push_back(e);
     if (users_[x].size() + members_[x].size() < users_[y].size() + members_[y].size()) std::swap(x, y);
-    // y joins x.
+    // Merge class y into class x.
     parents_[y] = x;
     if (numbers_[x] == nullptr) numbers_[x] = numbers_[y];
     members_[x].insert(members_[x].end(), members_[y].begin(), members_[y].end());
@@ -107,7 +107,7 @@ std::vector<Equality> EGraph::explain(TermId a, TermId b) const {
 void EGraph::explain(TermId a, TermId b, std::vector<Equality>& steps, std::vector<std::pair<TermId, TermId>>& open) const {
   if (a == b || std::find(open.begin(), open.end(), std::pair(a, b)) != open.end()) return;
   open.emplace_back(a, b);
-  // The shortest path of equalities, of which each joined two classes: there is one path.
+  // Each equality joined two classes, so exactly one path of equalities leads from a to b.
   std::unordered_map<TermId, std::vector<std::size_t>> at;
   for (std::size_t k = 0; k < equalities_.size(); ++k) {
     at[equalities_[k].a].push_back(k);

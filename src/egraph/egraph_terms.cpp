@@ -11,7 +11,7 @@
 namespace xflow::generator {
 namespace {
 
-// The outputs of a graph on terms; `term_of` gives the terms of its operations. Empty where one has none.
+// The terms of a graph's outputs. `term_of` gives the term of each operation's output. Empty if one has none.
 template <typename TermOf>
 std::vector<TermId> graph_on(const FlatGraph& flat, std::span<const TermId> inputs, const TermOf& term_of) {
   std::vector<TermId> values;       // outputs of operations, one after the other
@@ -81,7 +81,7 @@ std::string text_of(const Vocabulary& vocabulary, const EGraph& graph, TermId id
     node.operands.push_back(flat_input(k));
     operands.push_back(text_of(vocabulary, graph, t.operands[k]));
   }
-  // An operation of several outputs has outputs beside this one.
+  // An operation with several outputs needs a second type, so that the text names the output.
   node.types.assign(ops::get(vocabulary.operator_of(node.op)).signature.outputs < 0 ? 2 : 1, graph.type(id));
   one.outputs.push_back({0, t.output});
   one.nodes.push_back(std::move(node));

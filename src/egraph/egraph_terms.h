@@ -1,4 +1,4 @@
-// Graphs as terms of an e-graph.
+// Conversion of graphs to terms of an e-graph.
 #pragma once
 
 #include <span>
@@ -10,15 +10,16 @@
 
 namespace xflow::generator {
 
-// The terms that are a graph's outputs, on these inputs; operations that are not there are added.
+// Returns the terms of a graph's outputs on these inputs and adds the operations that are missing.
 std::vector<TermId> add_graph(EGraph& graph, const FlatGraph& flat, std::span<const TermId> inputs);
-// The same without adding any; empty where one of its operations is not there.
+// The same without adding terms. Empty if an operation of the graph is missing.
 std::vector<TermId> find_graph(const EGraph& graph, const FlatGraph& flat, std::span<const TermId> inputs);
 
-// By representative: the fewest operations with which it can be written as a tree.
+// By representative: the smallest number of operations with which the class can be written as a tree.
+// Operations without operands do not count.
 std::vector<int> smallest_sizes(const EGraph& graph);
 
-// Over the inputs x1, x2, ...: "relu(x1)".
+// The text of a term over the inputs x1, x2, ...: "relu(x1)".
 std::string text_of(const Vocabulary& vocabulary, const EGraph& graph, TermId id);
 
 }  // namespace xflow::generator

@@ -18,7 +18,8 @@ namespace {
 
 std::uint32_t inverse(std::uint32_t a, std::uint32_t prime) { return a == 0 ? kUndefined : power(a, prime - 2, prime); }
 
-// A function without laws: a fixed residue for each number. Odd functions are odd here too.
+// A function without laws: a fixed residue for each number. The caller makes odd functions odd and even
+// functions even.
 std::uint32_t lawless(Function function, std::uint32_t a, std::uint32_t prime) {
   return static_cast<std::uint32_t>(
       mix((static_cast<std::uint64_t>(function) << 40) ^ (static_cast<std::uint64_t>(prime & 1023) << 48) ^ a) % prime);
@@ -35,7 +36,7 @@ std::uint32_t one(Function function, std::uint32_t a, std::uint32_t prime) {
     case Function::reciprocal:
       return inverse(a, prime);
     case Function::sqrt:
-      // Of the two roots the one that is a square itself.
+      // Of the two roots, the one that is itself a square.
       return is_square(a, prime) ? power(a, (static_cast<std::uint64_t>(prime) + 1) / 4, prime) : kUndefined;
     case Function::abs:
       return is_square(a, prime) ? a : prime - a;

@@ -90,7 +90,8 @@ Result<std::vector<TypeRef>> Vocabulary::apply(OpRef op, std::span<const TypeRef
 
 namespace {
 
-// A number that a float32 stands for: of small denominator, or with few decimals, where one is near enough.
+// The number that a float32 approximates: a rational with a small denominator or few decimals if one rounds
+// to it, else its exact value.
 std::optional<ir::Rational> number_of(double stored) {
   const auto with = [&](std::int64_t denominator) -> std::optional<ir::Rational> {
     const double numerator = stored * static_cast<double>(denominator);

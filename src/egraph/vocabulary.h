@@ -1,4 +1,4 @@
-// Operations and shapes as numbers, for graphs on tensors of known sizes.
+// Ids of operations and shapes, for graphs on tensors of known sizes.
 #pragma once
 
 #include <xflow/error.h>
@@ -27,45 +27,51 @@ struct FlatValue {
 };
 inline FlatValue flat_input(std::size_t k) { return {-1 - static_cast<std::int32_t>(k), 0}; }
 
+// An operation of a FlatGraph.
 struct FlatNode {
   OpRef op{};
   std::vector<FlatValue> operands;
   std::vector<TypeRef> types;  // of the outputs
 };
 
-// Operands before users.
+// A graph in topological order: operands precede their users.
 struct FlatGraph {
   std::vector<FlatNode> nodes;
   std::vector<FlatValue> outputs;
 };
 
-// Two graphs of the same inputs that are said to be equal, output by output.
+// Two graphs on the same inputs whose outputs are claimed to be pairwise equal.
 struct FlatEquation {
   std::vector<TypeRef> inputs;
   FlatGraph source;
   FlatGraph target;
 };
 
+// Interns operations and shapes.
 class Vocabulary {
  public:
+  // Interns an operator with its attributes.
   OpRef op(ir::OperatorId op, const ir::Attributes& attributes);
-  // The operation that ops::apply makes with these attributes: with the defaults of the others. Requires that the operands fit.
+  // Interns the operation that ops::apply makes with these attributes, defaults included. The operands must
+  // fit.
   OpRef op_on(ir::OperatorId op, const ir::Attributes& attributes, std::span<const TypeRef> operands);
+  // Interns a shape.
   TypeRef type(const std::vector<std::int64_t>& dims);
-  // A tensor of this shape filled with one number.
+  // Interns the operation that fills a tensor of this shape with one number.
   OpRef filled(const std::vector<std::int64_t>& dims, const ir::Rational& value);
 
   ir::OperatorId operator_of(OpRef op) const { return operators_[static_cast<std::size_t>(op)]; }
   const ir::Attributes& attributes(OpRef op) const { return ops_[static_cast<std::size_t>(op)].attributes; }
   const std::vector<std::int64_t>& dims(TypeRef type) const { return types_[static_cast<std::size_t>(type)]; }
-  // The number that the operation fills a tensor with; nothing for any other operation.
+  // The number that the operation fills a tensor with. Nothing for other operations.
   const std::optional<ir::Rational>& fills(OpRef op) const { return ops_[static_cast<std::size_t>(op)].fills; }
   bool is_commutative(OpRef op) const { return ops_[static_cast<std::size_t>(op)].commutative; }
 
-  // The types of the outputs. Error::ill_typed as the operator says.
+  // The types of the operation's outputs. Error::ill_typed from the operator's type rule.
   Result<std::vector<TypeRef>> apply(OpRef op, std::span<const TypeRef> operands);
 
-  // Graphs of the IR on inputs of known shapes. Error::unsupported for other data types and for constants that are not one number.
+  // Converts a graph of the IR on inputs of known shapes. Error::unsupported for tensors that are not float32
+  // of known size, constants that are not filled with one number, and absent operands.
   Result<FlatGraph> flatten(const ir::Arena& arena, std::span<const ir::ValueId> inputs, std::span<const ir::ValueId> outputs);
 
   std::string to_string(const FlatGraph& graph, const std::vector<std::string>& inputs) const;
@@ -77,10 +83,10 @@ class Vocabulary {
     std::optional<ir::Rational> fills;
     bool commutative = false;
   };
-  std::deque<Entry> ops_;                  // graphs keep references to numbers and attributes while others are added
-  std::vector<ir::OperatorId> operators_;  // of ops_, side by side: asked most often
+  std::deque<Entry> ops_;                  // a deque: references to numbers and attributes stay valid while operations are added
+  std::vector<ir::OperatorId> operators_;  // operators of ops_, contiguous because they are read most often
   std::unordered_multimap<std::size_t, OpRef> op_ids_;
-  // What op_on was asked for.
+  // Cache of op_on: arguments and result.
   struct Asked {
     ir::OperatorId op{};
     ir::Attributes attributes;

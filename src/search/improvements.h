@@ -1,5 +1,5 @@
-// Rewrites that save time, by how much, while a graph goes from one state to the next: what a rewrite does not touch is not looked at
-// again.
+// A queue of time-saving rewrites, ordered by their gain. It persists while the graph goes from state to
+// state, so rewrites that a step does not touch are not examined again.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,26 @@
 
 namespace xflow::search {
 
+// A rewrite that saves time.
 struct Improvement {
   cost::Ticks change{};  // negative
   ir::NodeId root{};
-  std::uint32_t index = 0;  // among the candidates at the root
+  std::uint32_t index = 0;  // index among the candidates at `root`
   std::shared_ptr<const Candidate> candidate;
 };
 
 class Improvements {
  public:
-  // Takes up those of the candidates at `root` that save time. All of them are known in the graph as it is (Workspace::is_known).
+  // Adds the candidates at `root` that save time. All of them must be known in the current graph
+  // (Workspace::is_known).
   void add(ir::NodeId root, const Candidates& list);
-  // The one that saves most, of several the first by root and index. It is taken out. What it says may hold no more: the rewrite is done,
-  // or another one changed what it would save and was added after that.
+  // Removes and returns the rewrite that saves most; ties go to the smallest root and index. The entry can be
+  // stale: the rewrite is already done, or another rewrite changed its gain and it was added again after
+  // that.
   std::optional<Improvement> take();
 
-  // Puts one aside that needs `bytes` more of constants than there is room for, and takes those up again for which there is room now.
+  // put_aside() sets a rewrite aside whose constants exceed the bytes that are left. take_up() puts those
+  // back into the queue that fit into `bytes`.
   void put_aside(Improvement improvement);
   void take_up(std::int64_t bytes);
 
@@ -38,7 +42,7 @@ class Improvements {
     bool operator()(const Improvement& a, const Improvement& b) const { return key(a) < key(b); }
   };
   std::set<Improvement, Order> queue_;
-  std::multimap<std::int64_t, Improvement> aside_;  // by the bytes that they add
+  std::multimap<std::int64_t, Improvement> aside_;  // by the bytes of constants that they add
 };
 
 }  // namespace xflow::search

@@ -17,7 +17,7 @@ void RuleRewriter::rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<i
                   [kept](ir::Arena& arena) {
                     std::vector<ir::Replacement> result;
                     if (const auto map = rules::apply(arena, *kept)) result.assign(map->begin(), map->end());
-                    std::sort(result.begin(), result.end());  // a map by hashes has an order of its own
+                    std::sort(result.begin(), result.end());  // the order of a hash map is not deterministic
                     return result;
                   },
                   rules_.rule(rule).outputs.size() > 1});

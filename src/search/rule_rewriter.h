@@ -1,4 +1,4 @@
-// Rewrites by the rules of a set.
+// Finds the rewrites of a set of rules.
 #pragma once
 
 #include "src/rules/rule_set.h"
@@ -6,7 +6,7 @@
 
 namespace xflow::search {
 
-// Tries every rule at an operation, in the order in which they were given.
+// Tries every rule at an operation, in the order in which the rules were added.
 class RuleRewriter final : public Rewriter {
  public:
   // `rules` must outlive the rewriter.

@@ -14,8 +14,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr Seconds kDefaultLimit{300};
-constexpr double kTimesBudget = 10;     // a longer budget of the search has so much time in all
-constexpr double kShareOfSearch = 0.6;  // of the time, after which the search ends
+constexpr double kTimesBudget = 10;     // total time per time of search budget, if that exceeds the default limit
+constexpr double kShareOfSearch = 0.6;  // part of the time after which the search ends
 constexpr std::chrono::milliseconds kBetweenLooks{20};
 constexpr std::chrono::milliseconds kBetweenReleases{50};
 
@@ -113,7 +113,7 @@ Result<void> RunLimits::check() const {
 eval::Options within(const RunLimits& limits) {
   eval::Options options;
   options.stop = [&limits] { return limits.is_over(); };
-  // In double.
+  // Elements are evaluated in double: 8 bytes each.
   if (limits.max_bytes() > 0) {
     options.most_elements = std::min(options.most_elements, limits.max_bytes() / 8);
     options.bytes_left = [&limits] { return limits.bytes_left(); };

@@ -19,10 +19,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr StateId kOriginal{0};
 
-// Sets of rules, each once.
+// Interned sets of rules.
 class RuleSets {
  public:
-  enum class Id : std::uint32_t {};  // 0: of no rule
+  enum class Id : std::uint32_t {};  // 0: the empty set
 
   Id with(Id set, std::string_view rule) {
     const auto [known, fresh] = larger_.try_emplace({set, rule});
@@ -46,12 +46,12 @@ class RuleSets {
 
 struct State {
   StateId parent{};
-  // The rewrite of the parent's graph: which of those at an operation. It is looked for again when the state is entered: there are many
-  // more states than are ever entered.
+  // The rewrite of the parent's graph: candidate `index` at `root`. It is searched for again when the state
+  // is entered, because most states are never entered.
   NodeId root{};
   std::uint32_t index = 0;
   std::string_view rule;
-  RuleSets::Id rules{};  // of the whole path
+  RuleSets::Id rules{};  // rules of the whole path
   Ticks time{};
   std::uint64_t hash = 0;
   std::uint64_t bytes = 0;
@@ -89,7 +89,7 @@ class Search {
   }
 
  private:
-  // Which rewrites of a state.
+  // The rewrites of a state to expand: all, those its last step affected, or the rest.
   enum class Part : std::uint8_t { all, near, rest };
   struct Entry {
     StateId state{};
@@ -97,7 +97,7 @@ class Search {
     Ticks time{};
   };
   struct Order {
-    // What is left over last, then the cheapest first, then the one found first.
+    // Order: entries with Part::rest last, then by time, then by state.
     bool operator()(const Entry& a, const Entry& b) const {
       if ((a.part == Part::rest) != (b.part == Part::rest)) return a.part == Part::rest;
       return a.time != b.time ? a.time > b.time : a.state > b.state;
@@ -150,7 +150,7 @@ class Search {
 
   // --- States -------------------------------------------------------------------------------------------------------------------------
 
-  // Makes the workspace hold the graph of a state. False where a rewrite on the way can no longer be done.
+  // Moves the workspace to a state. False if a rewrite on the way is no longer possible.
   bool go_to(StateId target) {
     std::vector<StateId> way;
     std::size_t left = 0;
@@ -173,7 +173,7 @@ class Search {
     return true;
   }
 
-  // Costs the candidate in the graph as it is, unless that is known. False if it cannot be done.
+  // Costs the candidate in the current graph unless it is known. False if it is not possible.
   bool know(Candidate& candidate) {
     if (work_.is_known(candidate)) return candidate.possible;
     const bool first = !candidate.costed;
@@ -196,8 +196,8 @@ class Search {
            !work_.graph().arena().node(id).is_constant;
   }
 
-  // The state after a rewrite of the state in which the workspace is. `is_new` is false for a graph that is known; nothing for one that is
-  // too large.
+  // Adds the state after a rewrite of the workspace's state. Clears `is_new` if the graph was visited before.
+  // Returns nothing if the constants exceed max_growth.
   std::optional<StateId> add(StateId parent, std::uint32_t index, const Candidate& candidate, bool& is_new) {
     const State& from = states_[index_of(parent)];
     State made{parent,
@@ -224,8 +224,8 @@ class Search {
 
   void push(StateId id, Part part) { queue_.push({id, part, states_[index_of(id)].time}); }
 
-  // Goes on from a state that was just made. What was predicted by difference is compared with what the graph costs: a state that cannot be
-  // entered, or costs something else, is corrected.
+  // Moves to a state that was just made and replaces its predicted time by the time of the graph. False if
+  // the state cannot be entered.
   bool step_to(StateId id) {
     if (!go_to(id)) return false;
     states_[index_of(id)].time = work_.time();
@@ -234,8 +234,8 @@ class Search {
 
   // --- Strategy -----------------------------------------------------------------------------------------------------------------------
 
-  // With the first rewrite that saves time, wherever it is, until there is none. Siblings are merged where nothing else saves time: what
-  // they are merged into is split again, and their results can no longer become one.
+  // Takes the first rewrite that saves time until there is none. Merges of siblings come after all others: a
+  // merged operation is split again, and the results can no longer become one.
   StateId descend(StateId at) {
     if (!step_to(at)) return at;
     for (bool merges = false, improved = true; improved || !merges;) {
@@ -261,19 +261,19 @@ class Search {
     return at;
   }
 
-  // With the rewrite that saves most, until there is none. After a step only the operations are looked at that it may have changed anything
-  // for.
+  // Takes the rewrite that saves most until there is none. After a step, examines only the operations that it
+  // affected.
   StateId descend_steepest(StateId at) {
     if (!step_to(at)) return at;
     Improvements improvements;
-    std::set<std::uint64_t> failed;  // hashes of graphs that are no improvement
+    std::set<std::uint64_t> failed;  // hashes of graphs that did not improve
     std::vector<NodeId> roots = work_.graph().order();
     for (;;) {
       for (const NodeId root : roots) {
         if (!is_root(root)) continue;
         ++outcome_.looks;
         if (!work_.has_candidates(root) && stopped()) return at;
-        const Candidates& list = candidates(root);  // nothing is entered meanwhile
+        const Candidates& list = candidates(root);  // the reference stays valid: no state is entered in the loop
         for (const auto& candidate : list) {
           if (stopped()) return at;
           know(*candidate);
@@ -291,7 +291,7 @@ class Search {
     }
   }
 
-  // Bytes of constants that the graph after a state may have beside its own.
+  // Bytes of constants that can be added to the graph of a state.
   std::int64_t room_after(StateId at) const {
     return static_cast<std::int64_t>(std::min(max_constant_bytes_, 1e18)) - static_cast<std::int64_t>(states_[index_of(at)].bytes);
   }
@@ -318,7 +318,7 @@ class Search {
     return std::nullopt;
   }
 
-  // A descent may pass through graphs that are known, and through some that are dearer than the best.
+  // A descent can pass through visited graphs, and through graphs that cost more than the best.
   std::optional<StateId> descend_by(StateId at, std::uint32_t index, const Candidate& candidate) {
     bool is_new = false;
     const auto next = add(at, index, candidate, is_new);
@@ -373,7 +373,7 @@ class Search {
     if (options_.finalists > 1 && !outcome_.steps.empty()) find_others();
   }
 
-  // The cheapest states that save time and do without a rule of each that is chosen before.
+  // Describes the cheapest states that save time and of which each avoids a rule of each state chosen before.
   void find_others() {
     std::map<RuleSets::Id, StateId> cheapest;
     for (std::size_t k = 1; k < states_.size(); ++k) {
@@ -396,7 +396,7 @@ class Search {
     std::ranges::stable_sort(outcome_.others, {}, &Finalist::after);
   }
 
-  // The graph in which the workspace is, and the way to it.
+  // The workspace's graph and the path to it.
   Finalist describe() {
     Finalist found;
     const ir::WorkGraph& graph = work_.graph();
@@ -404,7 +404,7 @@ class Search {
     found.constant_bytes = graph.constant_bytes();
     ir::ValueMap extracted;
     found.graph = path_.size() == 1 ? original_ : graph.extract(arena_, extracted);
-    // Which value of the original each value stands for.
+    // The original value that each value stands for.
     ir::ValueMap stands_for;
     const auto original = [&](ValueId v) -> std::optional<ValueId> {
       if (const auto found = stands_for.find(v); found != stands_for.end()) return found->second;
@@ -423,7 +423,7 @@ class Search {
       }
       found.steps.push_back(std::move(step));
     }
-    // What became of each value that was replaced, from the last to the first.
+    // The final value of each replaced value, computed from the last replacement to the first.
     ir::ValueMap became;
     for (auto list = replaced.rbegin(); list != replaced.rend(); ++list) {
       for (auto pair = list->rbegin(); pair != list->rend(); ++pair) {
@@ -454,7 +454,7 @@ class Search {
   bool stopped_ = false;
   Outcome outcome_;
   std::vector<State> states_;
-  std::vector<StateId> path_;  // from the original to the state that the workspace holds
+  std::vector<StateId> path_;  // from the original to the workspace's state
   StateId best_ = kOriginal;
   std::priority_queue<Entry, std::vector<Entry>, Order> queue_;
   std::unordered_map<std::uint64_t, StateId> visited_;  // by hash

@@ -1,11 +1,16 @@
 // Best-first backtracking over whole graphs (TASO, SOSP 2019, algorithm 2), anytime and deterministic.
 //
-// A state is a graph: a path of rewrites from the original. First, two descents: each goes on with a rewrite that saves time for as long as
-// there is one, once with the first that is found, once with the one that saves most. Then states are expanded, the cheapest first: each
-// rewrite of a state makes a neighbour. States that cost more than alpha times the best are dropped, and no graph is visited twice. A state
-// that was reached without saving time is expanded in two parts: first the rewrites that its last step made possible or changed, and only
-// when nothing else is left those that could as well be done before it. A state that is better than all others begins a new descent. A
-// search that is stopped by a budget has followed the same sequence of states as one that is not. See docs/search.md.
+// A state is a graph: a path of rewrites from the original. The search starts with two descents, which apply
+// time-saving rewrites until there is none. One descent takes the first such rewrite, the other the one that
+// saves most. Then states are expanded, cheapest first: each rewrite of a state makes a neighbour. States
+// that cost more than alpha times the best are dropped, and no graph is visited twice.
+//
+// A state that was reached without saving time is expanded in two parts. The first part has the rewrites that
+// its last step enabled or changed. The second part has the rewrites that could as well be done before that
+// step; it comes after all other states. A state that is better than all others starts a new descent.
+//
+// A search that a budget stops has followed the same sequence of states as a longer search. See
+// docs/search.md.
 #pragma once
 
 #include <xflow/error.h>
@@ -23,19 +28,20 @@
 
 namespace xflow::search {
 
+// Why a search ended.
 enum class StopReason : std::uint8_t {
   exhausted,  // every state within alpha of the best was expanded
-  states,     // max_states
-  time,       // max_seconds
+  states,     // Options::max_states
+  time,       // Options::max_seconds
   interrupt,
-  time_limit,    // of the whole run
-  memory_limit,  // likewise
-  cancelled,     // by the caller
+  time_limit,    // the time limit of the whole run
+  memory_limit,  // the memory limit of the whole run
+  cancelled,     // cancelled by the caller
 };
 const char* name(StopReason reason);
 
 struct Progress {
-  std::uint64_t states = 0;  // costed so far
+  std::uint64_t states = 0;  // graphs costed so far
   Nanoseconds original{};
   Nanoseconds best{};
   double seconds = 0;
@@ -45,72 +51,79 @@ struct Options {
   double alpha = 1.05;
   std::uint64_t max_states = 1'000'000;  // graphs costed
   std::optional<double> max_seconds;     // wall clock
-  // Bytes of constants (see ir::WorkGraph) that a graph may have, as a factor of the original's.
+  // Limit on the growth of the bytes of constants (see ir::WorkGraph), as a fraction of the original's.
   double max_growth = 0.05;
-  // Of two graphs that take equal time the one with fewer operations is better: this is added for each of them.
+  // Added to the time of a graph for each operation: of two graphs that take equal time, the one with fewer
+  // operations is better.
   Nanoseconds per_operation{0};
-  // Whether an operation that the original does not have may stand in a result: it can be exported. It lies in the arena that is given.
+  // True if an operation that the original does not have can be in a result, because it can be exported. The
+  // operation is in the given arena.
   std::function<bool(const ir::Arena&, ir::NodeId)> admissible;
   std::function<void(const Progress&)> progress;  // at most a few times a second
-  // Seconds that count against max_seconds since some fixed moment; null: wall clock. A caller whose costs are measured leaves out that
-  // time.
+  // Seconds since a fixed moment, as counted against max_seconds. Null: wall clock. A caller that measures
+  // costs excludes the time for it.
   std::function<double()> seconds;
-  // Rewrites that may not be done: by the name of the rule and the values of the original graph in whose place it would work (see
+  // Excluded rewrites, by the name of the rule and the original values that it would replace (see
   // Step::originals). Null: none.
   Workspace::Excluded excluded;
-  // How many graphs are handed on: the best, and others that do without at least one of the rules of each of those before.
+  // Number of graphs to return: the best graph, and other graphs of which each avoids at least one rule of
+  // each graph before it.
   std::size_t finalists = 1;
-  // Asked as often as the budgets are: true stops the search, because the costs have to be looked at. `used`: the part of the budget that
-  // is used up, of states or of time, whichever is more.
+  // Called as often as the budgets are checked. True stops the search, because costs have to be measured
+  // again. `used`: the used part of the budget of states or of time, whichever is larger.
   std::function<bool(double used)> interrupt;
-  // Asked as often: why the search has to end whatever its budgets say; nothing if it may go on. Null: never.
+  // Called as often: the reason to end the search regardless of its budgets; nothing to go on. Null: never.
   std::function<std::optional<StopReason>()> stop;
 };
 
 // One rewrite on the way to the best graph.
 struct Step {
   std::string rule;
-  // Values of the original graph whose place it took, directly or after other steps; empty where it rewrote what a step had made.
+  // Values of the original graph that it replaced, directly or after other steps. Empty if it rewrote the
+  // result of a step.
   std::vector<ir::ValueId> replaced;
-  // The same, and where it rewrote what a step had made, the values in whose place that step worked.
+  // The same, and if it rewrote the result of a step, that step's `originals`.
   std::vector<ir::ValueId> originals;
-  Nanoseconds gain{};  // what it saved at that point; negative if it cost time and paid later
+  Nanoseconds gain{};  // time that it saved at that point; negative if it cost time and paid off later
 };
 
+// Counts of the rewrites by one rule.
 struct RuleCount {
   std::uint64_t matched = 0;   // rewrites found
-  std::uint64_t improved = 0;  // of these, how many lowered the cost of the graph where they were found
-  std::uint64_t applied = 0;   // on the way to the best graph
+  std::uint64_t improved = 0;  // rewrites that lowered the cost of the graph in which they were found
+  std::uint64_t applied = 0;   // rewrites on the path to the best graph
 };
 
-// A graph that was found, cheaper than the original, with the way to it.
+// A graph that is cheaper than the original, with the path to it.
 struct Finalist {
   ir::Graph graph;
-  ir::ValueMap correspondence;  // values of the original graph that are another value of `graph` now, and their equals there
+  ir::ValueMap correspondence;  // values of the original graph that changed -> equal values of `graph`
   Nanoseconds after{};
   std::vector<Step> steps;
   std::uint64_t constant_bytes = 0;  // see ir::WorkGraph
 };
 
+// The result of a search.
 struct Outcome {
   ir::Graph best;
-  ir::ValueMap correspondence;  // as of a finalist
+  ir::ValueMap correspondence;  // as Finalist::correspondence
   Nanoseconds before{};
   Nanoseconds after{};
   std::vector<Step> steps;
   std::uint64_t constant_bytes_before = 0;  // see ir::WorkGraph
   std::uint64_t constant_bytes_after = 0;
-  std::vector<Finalist> others;  // the cheapest first
+  std::vector<Finalist> others;  // sorted by time, cheapest first
   std::map<std::string, RuleCount> rules;
   std::uint64_t states = 0;       // graphs costed
   std::uint64_t expanded = 0;     // graphs whose rewrites were tried
-  std::uint64_t looks = 0;        // operations whose rewrites were looked at, each time one was
-  std::uint64_t best_states = 0;  // of these, how many when the best was found
-  double best_seconds = 0;        // and how long that took
+  std::uint64_t looks = 0;        // operations whose rewrites were examined, repeats included
+  std::uint64_t best_states = 0;  // graphs costed when the best was found
+  double best_seconds = 0;        // seconds until the best was found
   StopReason stop = StopReason::exhausted;
 };
 
-// Searches from `graph`; operations of the best graph are added to its arena. `follow` gives what costs a graph.
+// Searches from `graph`. Operations of the best graph are added to its arena. `follow` makes the cost model
+// of a graph.
 Outcome search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Workspace::Follow& follow, const Options& options);
 
 }  // namespace xflow::search

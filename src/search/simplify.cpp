@@ -16,7 +16,7 @@ namespace {
 using ir::NodeId;
 using ir::ValueId;
 
-// The operations of one side of a rule that run, by operator.
+// The operations of one side of a rule that are not computed before the run, by operator.
 class RunningOperations {
  public:
   explicit RunningOperations(const rules::Rule& rule) {
@@ -35,7 +35,7 @@ class RunningOperations {
   bool makes_constants = false;
 
  private:
-  // Counts the term's operations; true if it is known before the run.
+  // Counts the operations of a term. True if the term is known before the run.
   bool is_constant(const rules::Term& term) {
     switch (term.kind) {
       case rules::Term::Kind::literal:
@@ -102,7 +102,7 @@ class Simplifier {
     queue_.push_back(id);
   }
 
-  // Does the first rewrite at `root` that leaves fewer operations; false if there is none.
+  // Applies the first rewrite at `root` that leaves fewer operations; false if there is none.
   bool rewrite(NodeId root) {
     std::vector<Rewrite> found;
     std::vector<NodeId> reads{root};
@@ -127,7 +127,7 @@ class Simplifier {
     }
     done_.push_back({std::string(rewrite.rule), graph_.replaced(mark, graph_.mark()), originals});
     for (std::size_t k = mark.nodes; k < graph_.arena().size(); ++k) made_for_[static_cast<NodeId>(k)] = originals;
-    // A rewrite starts where it made something possible, and where others were found by what it changed.
+    // Visit again the changed operations, which may have new rewrites, and those whose rewrites read them.
     for (const auto& [id, operands] : graph_.changes(mark)) {
       add(id);
       if (const auto readers = readers_.find(id); readers != readers_.end())
@@ -149,8 +149,8 @@ class Simplifier {
     return true;
   }
 
-  // Values of the original graph in whose place a rewrite works: those that it replaces, and those in whose place what it replaces was
-  // made.
+  // The values of the original graph that a rewrite replaces, directly or because an earlier rewrite made the
+  // replaced values.
   std::vector<ValueId> originals_of(std::span<const ir::Replacement> replacements) const {
     std::vector<ValueId> result;
     for (const auto& [from, to] : replacements) {
@@ -179,7 +179,7 @@ class Simplifier {
         if (const auto source = graph_.source_of(from.node)) step.replaced.push_back({*source, from.output});
       result.steps.push_back(std::move(step));
     }
-    // What became of each value that was replaced, from the last to the first.
+    // The final value of each replaced value, computed from the last replacement to the first.
     ir::ValueMap became;
     for (auto done = done_.rbegin(); done != done_.rend(); ++done) {
       for (auto pair = done->replaced.rbegin(); pair != done->replaced.rend(); ++pair) {
@@ -207,7 +207,7 @@ class Simplifier {
   double most_bytes_;
   std::vector<NodeId> queue_;
   std::vector<bool> queued_;
-  std::unordered_map<NodeId, std::set<NodeId>> readers_;  // operations whose rewrites depend on a node
+  std::unordered_map<NodeId, std::set<NodeId>> readers_;  // by node: operations whose rewrites depend on it
   std::unordered_map<NodeId, std::vector<ValueId>> made_for_;
   std::vector<Done> done_;
 };

@@ -8,10 +8,10 @@ using ir::NodeId;
 
 namespace {
 
-// Candidates of states that were left: about 1 kB each.
+// Limit of cached candidates of states that were left; a candidate takes about 1 kB.
 constexpr std::size_t kMostKept = 50'000;
 
-// Into ascending nodes, if it is not there.
+// Inserts a node into a sorted list unless it is there.
 void insert(std::vector<NodeId>& nodes, NodeId node) {
   const auto at = std::lower_bound(nodes.begin(), nodes.end(), node);
   if (at == nodes.end() || *at != node) nodes.insert(at, node);
@@ -47,7 +47,7 @@ std::uint64_t Workspace::context_of(const std::vector<NodeId>& nodes) const {
   return h;
 }
 
-// Of replacements that a rewrite after `since` made.
+// The original values of the replacements of a rewrite that starts at `since`.
 std::vector<ir::ValueId> Workspace::originals_of(std::span<const ir::Replacement> replacements, ir::WorkGraph::Mark since) const {
   std::vector<ir::ValueId> result;
   for (const auto& [from, to] : replacements) {
@@ -56,7 +56,8 @@ std::vector<ir::ValueId> Workspace::originals_of(std::span<const ir::Replacement
       continue;
     }
     if (index_of(from.node) >= since.nodes) continue;
-    // Nodes are numbered as they are made: it belongs to the last step that began before it.
+    // Nodes are numbered in the order in which they are made: the node belongs to the last step that began
+    // before it.
     const auto later = std::upper_bound(steps_.begin(), steps_.end(), index_of(from.node),
                                         [](std::size_t node, const Step& step) { return node < step.graph.nodes; });
     if (later == steps_.begin()) continue;
@@ -123,7 +124,7 @@ void Workspace::add_watchers(const Candidate& candidate) {
     if (index_of(id) < watchers_.size()) insert(watchers_[index_of(id)], candidate.root);
 }
 
-// Whether the rewrites at this operation were forgotten because of the rewrite that was done.
+// True if this step invalidated the candidates at `root`.
 bool Workspace::Step::forgot(NodeId root) const {
   const auto at = std::lower_bound(candidates.begin(), candidates.end(), root, [](const auto& a, NodeId b) { return a.first < b; });
   return at != candidates.end() && at->first == root;
@@ -176,13 +177,13 @@ bool Workspace::enter(StateId state, const Candidate& candidate) {
   std::sort(roots.begin(), roots.end());
   roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
   for (const NodeId root : roots) {
-    if (index_of(root) >= candidates_.size()) continue;  // of a graph that is not this one
+    if (index_of(root) >= candidates_.size()) continue;  // not a node of this graph
     step.candidates.emplace_back(root, std::move(candidates_[index_of(root)]));
     candidates_[index_of(root)] = nullptr;
   }
   if (const auto known = found_.find(static_cast<std::uint32_t>(state)); known != found_.end()) {
     for (auto& [root, list] : known->second) {
-      if (candidates_[index_of(root)] != nullptr) continue;  // found before this rewrite in the meantime
+      if (candidates_[index_of(root)] != nullptr) continue;  // candidates were found before this step in the meantime
       if (!step.forgot(root)) step.late.push_back(root);
       add_readers(root, *list);
       for (const auto& kept : list->list) add_watchers(*kept);
@@ -205,7 +206,7 @@ void Workspace::leave() {
   for (const NodeId root : step.late) found.emplace_back(root, std::move(candidates_[index_of(root)]));
   if (!found.empty()) keep(step.state, std::move(found));
   for (const auto& [id, version] : step.versions) versions_[index_of(id)] = version;
-  // The numbers of the nodes that the rewrite made are given to others.
+  // New nodes will reuse the numbers of the nodes that this step made.
   for (std::size_t id = step.graph.nodes; id < readers_.size(); ++id) {
     readers_[id].clear();
     watchers_[id].clear();
@@ -214,7 +215,8 @@ void Workspace::leave() {
   cost_->undo(step.cost);
 }
 
-// What was found in a state that was left is kept for when it is entered again; that of the states left longest ago is found again.
+// Caches the candidates of a state that is left, for when it is entered again. Drops those of the states left
+// longest ago.
 void Workspace::keep(StateId state, Found found) {
   std::size_t count = 0;
   for (const auto& [root, found] : found) count += found->list.size();

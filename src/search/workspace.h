@@ -1,8 +1,9 @@
-// Where a search works: one graph that changes in place, what it costs, and the rewrites that it offers.
+// The workspace of a search: one graph that changes in place, its cost, and the rewrites that it offers.
 //
-// A state of the search is a path of rewrites from the original graph. The workspace goes from state to state by undoing and doing
-// rewrites. What is known of a rewrite (what it would save, whether it may be done) is kept with the nodes that it depends on: after
-// another rewrite only what depends on changed nodes is looked for and costed again.
+// A state of the search is a path of rewrites from the original graph. The workspace goes from state to state
+// by undoing and applying rewrites. Facts about a rewrite (its gain, whether it is possible) are cached with
+// the nodes they depend on: after another rewrite, only what depends on changed nodes is searched for and
+// costed again.
 #pragma once
 
 #include <xflow/error.h>
@@ -22,12 +23,13 @@
 
 namespace xflow::search {
 
-// What a rule offers at one place.
+// A rewrite by a rule at one operation.
 struct Rewrite {
-  std::string_view rule;  // its name; the rewriter's own
-  // Makes the new operations in the arena and says what they replace. Nothing if there is no rewrite after all.
+  std::string_view rule;  // name of the rule; the rewriter owns the string
+  // Makes the new operations in the arena and returns the replacements. Empty if the rewrite turns out to be
+  // impossible.
   std::function<std::vector<ir::Replacement>(ir::Arena&)> build;
-  bool merges = false;  // it replaces several values by parts of one
+  bool merges = false;  // it replaces several values by parts of one value
 };
 
 // Finds the rewrites of a graph.
@@ -37,43 +39,44 @@ class Rewriter {
   virtual ~Rewriter() = default;
   Rewriter(const Rewriter&) = delete;
   Rewriter& operator=(const Rewriter&) = delete;
-  // Calls `found` for each rewrite at the operation `root`, in an order that depends on the graph alone. `reads` gets the nodes on which
-  // the answer depends: on what they read, or who uses them.
+  // Calls `found` for each rewrite at the operation `root`, in an order that depends on the graph alone.
+  // `reads` receives the nodes that the answer depends on: it depends on their operands or on their users.
   virtual void rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<ir::NodeId>& reads,
                         const std::function<void(Rewrite)>& found) = 0;
 };
 
 enum class StateId : std::uint32_t {};
 
-// A rewrite, and what it would change in the graph for which that was found out.
+// A rewrite, and its effect on the graph in which it was costed.
 struct Candidate {
   Rewrite rewrite;
   ir::NodeId root{};
   bool costed = false;
-  bool possible = false;  // it changes something, can be exported, and costs are known
+  bool possible = false;  // it changes something, can be exported, and its cost is known
   cost::Ticks change{};
-  std::uint64_t hash = 0;     // to be added to the hash of the graph
-  std::int64_t bytes = 0;     // of constants, to be added
-  std::uint64_t context = 0;  // of the footprint
+  std::uint64_t hash = 0;     // difference of the graph's hash
+  std::int64_t bytes = 0;     // difference of the bytes of constants
+  std::uint64_t context = 0;  // hash of the versions of the footprint's nodes
   std::vector<ir::NodeId> footprint;
 };
 using Candidates = std::vector<std::shared_ptr<Candidate>>;
 
-// The rewrites at an operation, and the nodes on which depends which these are.
+// The rewrites at an operation, and the nodes that decide which rewrites there are.
 struct FoundCandidates {
   Candidates list;
   std::vector<ir::NodeId> reads;
 };
 
+// One graph that goes from state to state, with cached candidates.
 class Workspace {
  public:
   using Follow = std::function<std::unique_ptr<cost::IncrementalCost>(const ir::WorkGraph&)>;
   using Admissible = std::function<bool(const ir::Arena&, ir::NodeId)>;
   using Excluded = std::function<bool(std::string_view rule, std::span<const ir::ValueId> originals)>;
-  // What may be done; both may be null.
+  // Restrictions on rewrites. Both may be null.
   struct Limits {
-    Admissible admissible;  // operations
-    Excluded excluded;      // rewrites
+    Admissible admissible;  // which new operations are allowed
+    Excluded excluded;      // which rewrites are not allowed
   };
 
   // `per_operation` is added to the time of a graph for each operation.
@@ -84,31 +87,34 @@ class Workspace {
   cost::Ticks time() const { return time_of(graph_.operations()); }
   std::size_t depth() const { return steps_.size(); }
 
-  // Does a rewrite: the graph is then that of `state`. False, and nothing done, where it is not possible.
+  // Applies a rewrite; the graph is then that of `state`. Returns false and changes nothing if the rewrite is
+  // not possible.
   bool enter(StateId state, const Candidate& candidate);
   // Undoes the last rewrite.
   void leave();
-  // What was replaced by the rewrites done so far, one list for each of them.
+  // The replacements of the rewrites applied so far, one list per rewrite.
   std::vector<std::vector<ir::Replacement>> replaced() const;
-  // Values of the original graph in whose place a rewrite done so far works, operations that it made equal to others included; where it
-  // rewrote what another one made, those of that one.
+  // The values of the original graph that rewrite `step` replaces, directly or because an earlier rewrite
+  // made them equal to others. If it rewrote the result of another rewrite, these include the originals of
+  // that rewrite.
   const std::vector<ir::ValueId>& originals(std::size_t step) const { return steps_[step].originals; }
 
-  // Operations for which the last rewrite may have changed which rewrites there are, or what one of them would change, in the order of
-  // the graph; those that it made are among them. All nodes of the graph where none was done.
+  // The operations whose set of rewrites, or the effect of one of them, the last rewrite may have changed, in
+  // the order of the graph. New operations are among them. All nodes of the graph if no rewrite was applied.
   std::vector<ir::NodeId> affected() const;
-  // Whether the rewrites at an operation need not be looked for.
+  // True if the rewrites at an operation are cached.
   bool has_candidates(ir::NodeId root) const { return candidates_[index_of(root)] != nullptr; }
 
-  // The rewrites at an operation of the graph. `found` is set where they had to be looked for.
+  // The rewrites at an operation of the graph. `found` is set to true if they had to be searched for.
   const Candidates& candidates(ir::NodeId root, bool& found);
-  // True if what is known of the candidate holds for the graph as it is.
+  // True if the cached effect of the candidate holds for the current graph.
   bool is_known(const Candidate& candidate) const { return candidate.costed && candidate.context == context_of(candidate.footprint); }
-  // Finds out what the candidate would change.
+  // Computes the effect of the candidate on the current graph.
   void find_out(Candidate& candidate);
 
  private:
   struct Step {
+    // True if this step invalidated the candidates at `root`.
     bool forgot(ir::NodeId root) const;
 
     StateId state{};
@@ -116,8 +122,8 @@ class Workspace {
     std::size_t cost = 0;
     std::vector<ir::ValueId> originals;
     std::vector<std::pair<ir::NodeId, std::uint32_t>> versions;                             // before
-    std::vector<std::pair<ir::NodeId, std::shared_ptr<const FoundCandidates>>> candidates;  // before, ascending
-    std::vector<ir::NodeId> late;  // where candidates were looked for that nobody had asked for before this rewrite
+    std::vector<std::pair<ir::NodeId, std::shared_ptr<const FoundCandidates>>> candidates;  // before the step, ascending by node
+    std::vector<ir::NodeId> late;  // operations whose candidates were first searched for after this step
   };
   using Found = std::vector<std::pair<ir::NodeId, std::shared_ptr<const FoundCandidates>>>;
 
@@ -137,12 +143,12 @@ class Workspace {
   std::unique_ptr<cost::IncrementalCost> cost_;
   cost::Ticks per_operation_;
   std::vector<Step> steps_;
-  std::vector<std::uint32_t> versions_;                             // by node: the state in which something changed there last
-  std::vector<std::shared_ptr<const FoundCandidates>> candidates_;  // by node; null: to be looked for
+  std::vector<std::uint32_t> versions_;                             // by node: the state that changed it last
+  std::vector<std::shared_ptr<const FoundCandidates>> candidates_;  // by node; null: not cached
   std::vector<std::vector<ir::NodeId>> readers_;                    // by node: operations whose rewrites may depend on it, ascending
   std::vector<std::vector<ir::NodeId>> watchers_;                   // by node: operations with candidates that have it in their footprint
-  std::unordered_map<std::uint32_t, Found> found_;                  // by state: what was looked for there, of the last states
-  std::deque<std::pair<std::uint32_t, std::size_t>> kept_;  // these states in the order in which they were left, and how much they keep
+  std::unordered_map<std::uint32_t, Found> found_;                  // by state: candidates found there, for the most recently left states
+  std::deque<std::pair<std::uint32_t, std::size_t>> kept_;  // states of found_ in the order they were left, with their candidate counts
   std::size_t kept_candidates_ = 0;
 };
 
