@@ -17,7 +17,7 @@ generator::DeriveLimits internal(const DeriveLimits& limits) {
   return result;
 }
 
-// A term over x1, x2, ... with the names of the rule's variables.
+// Replaces x1, x2, ... in a term by the names of the rule's variables.
 std::string with_names(const std::string& term, const std::vector<std::string>& names) {
   const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
   std::string text;
@@ -41,7 +41,7 @@ std::string place_of(const generator::RuleGoal& goal, const generator::Vocabular
 Result<Derivation> derive_one(const RuleSet& goal, const RuleSet& means, const DeriveLimits& limits, bool from_source) {
   if (goal.size() != 1)
     return fail(ErrorCode::invalid_argument, fmt::format("one rule is derived at a time, found {}; give its name", goal.size()));
-  // The rule that is asked for, first, and the rules that may be used.
+  // The rule to derive comes first, then the rules that can be used.
   std::vector<rules::Rule> all = goal.state().rules;
   std::ranges::copy_if(means.state().rules, std::back_inserter(all),
                        [&](const rules::Rule& rule) { return rule.hash != all[0].hash && rule.name != all[0].name; });

@@ -15,7 +15,7 @@ Result<std::vector<rules::Rule>> rules_beside(const GenerateOptions& options) {
   if (options.beside.empty()) return all;
   XFLOW_TRY(const std::vector<std::string> files, rules::rule_files(options.beside));
   for (const std::string& file : files) {
-    // What this job wrote there before is no reason to leave it out.
+    // Skip the earlier output of this job: its rules must not count as known.
     if (file.ends_with("/" + options.name + ".rules")) continue;
     XFLOW_TRY(const std::string text, rules::read_rule_file(file));
     XFLOW_TRY(std::vector<rules::Rule> parsed, rules::parse_rules(text, file));
@@ -24,7 +24,7 @@ Result<std::vector<rules::Rule>> rules_beside(const GenerateOptions& options) {
   return all;
 }
 
-// All but `beside`.
+// Converts all options except `beside`.
 generator::GenerateOptions internal(const GenerateOptions& options) {
   generator::GenerateOptions result;
   result.words = options.operators;

@@ -14,7 +14,7 @@
 namespace xflow {
 namespace {
 
-// Of one weight; more overflow counts of bytes and bits.
+// Limit for the elements of one weight; more would overflow counts of bytes and bits.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Enumerations from text.
+// Parses the names of enumerators.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <xflow/device.h>

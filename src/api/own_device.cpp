@@ -1,4 +1,4 @@
-// Devices of the caller that need no class.
+// A device made from a cost function, without a class of the caller's own.
 #include <xflow/device.h>
 
 #include <utility>

@@ -17,7 +17,7 @@ struct Profile::State {
 
 namespace {
 
-// The files themselves, and the .onnx files of folders, sorted.
+// The given files and the .onnx files of the given folders; the files of each folder are sorted.
 Result<std::vector<std::string>> models_of(const std::vector<std::string>& paths) {
   std::vector<std::string> models;
   for (const std::string& path : paths) {

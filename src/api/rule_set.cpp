@@ -52,7 +52,7 @@ Result<RuleSet> read_shipped(RuleSet::Records wanted) {
   return api::make_rule_set(std::move(rules), std::move(records));
 }
 
-// `all_records`: a file of rules without records is an error.
+// Reads rule files and their records. `all_records`: a rule file without records is an error.
 Result<RuleSet> read_paths(const std::vector<std::string>& paths, RuleSet::Records wanted, bool all_records = false) {
   std::vector<rules::Rule> rules;
   verifier::RecordFile records;

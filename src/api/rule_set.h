@@ -1,4 +1,4 @@
-// What a public RuleSet is made of.
+// The state of a public RuleSet.
 #pragma once
 
 #include <xflow/rules.h>
@@ -12,15 +12,16 @@ namespace xflow {
 
 struct RuleSet::State {
   std::vector<rules::Rule> rules;
-  verifier::RecordFile records;  // of the proofs of some
-  std::vector<RuleInfo> infos;   // one a rule
+  verifier::RecordFile records;  // records of proofs; a rule may have none
+  std::vector<RuleInfo> infos;   // one per rule
 };
 
 namespace api {
 
+// Makes a public rule set.
 RuleSet make_rule_set(std::vector<rules::Rule> rules, verifier::RecordFile records = {});
 
-// The rule of a set of one. Error::invalid_argument, "expected one rule, found 3".
+// The rule of a set with one rule. Error::invalid_argument for other sets: "expected one rule, found 3".
 Result<rules::Rule> only_rule(const RuleSet& rules);
 
 }  // namespace api

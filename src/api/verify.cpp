@@ -54,7 +54,7 @@ std::vector<std::string> texts(const std::vector<rules::Guard>& guards) {
   return list;
 }
 
-// Replays the record of a proof where there is one that is accepted, decides otherwise.
+// Replays the record of a proof if there is one and the checker accepts it; otherwise decides the rule.
 verifier::RuleDecision decide_one(const rules::Rule& rule, const verifier::RuleRecord* record, const verifier::Options& options) {
   if (record != nullptr) {
     const auto start = std::chrono::steady_clock::now();
@@ -87,7 +87,7 @@ RuleDecision decision_of(const rules::Rule& rule, const verifier::RuleRecord* re
   return result;
 }
 
-// What was found does not depend on the number of threads.
+// Decides all rules with `jobs` threads. The results do not depend on the number of threads.
 Result<std::vector<RuleDecision>> decide_all(const RuleSet& set, const VerifyOptions& options) {
   XFLOW_TRY(const verifier::Options deciding, internal(options));
   const std::vector<rules::Rule>& rules = set.state().rules;

@@ -10,25 +10,25 @@
 
 namespace xflow::cli {
 
-// What main returns. Documented by `xflow --help`.
+// Exit codes of the program. `xflow --help` documents them.
 enum class ExitCode : int {
   done = 0,
-  negative = 1,    // a check or proof that failed
-  unreadable = 2,  // an input that is not what it should be
-  cannot = 3,      // a valid request that cannot be carried out
-  usage = 64,      // a wrong command line
+  negative = 1,    // a check or proof failed
+  unreadable = 2,  // an input is malformed
+  cannot = 3,      // a valid request cannot be carried out
+  usage = 64,      // the command line is wrong
 };
 
-// Prints the error as one line on stderr and says how the program ends.
+// Prints the error as one line on stderr and returns the exit code for it.
 ExitCode report(const Error& error);
 
-// What the subcommand that was given does.
+// The action of the given subcommand.
 struct Command {
   std::function<ExitCode()> run;
 };
 
-// One for each line of commands.def: adds arguments, examples and a callback that sets `command.run` to `sub`, which
-// has its name and text.
+// One function per line of commands.def. It adds arguments, examples and a callback that sets `command.run`
+// to `sub`, which already has its name and description.
 #define XFLOW_COMMAND(NAME, TEXT) void add_##NAME(CLI::App& sub, Command& command);
 #define XFLOW_RULES_COMMAND(NAME, TEXT) void add_rules_##NAME(CLI::App& sub, Command& command);
 #include "src/cli/commands.def"
@@ -39,7 +39,8 @@ CLI::Option* add_allow_external(CLI::App& sub, std::vector<std::string>& folders
 // The option --save-as-external-data NAME of a subcommand that writes a model.
 CLI::Option* add_save_as_external_data(CLI::App& sub, std::string& name);
 
-// Prints a text of several lines, which may hold names of a model; to standard error where standard output carries the model.
+// Prints a text of several lines, which can hold names from a model. `to_error`: print to standard error,
+// because standard output carries the model.
 void print(const std::string& text, bool to_error = false);
 // Prints a warning as one line on stderr.
 void warn(const std::string& text);
@@ -47,7 +48,7 @@ void warn(const std::string& text);
 // The footer of a subcommand's help: lines of the form "  xflow ...".
 std::string examples(std::initializer_list<const char*> lines);
 
-// Overwrites one line on stderr while it is a terminal; does nothing otherwise.
+// A progress line on stderr that is overwritten in place. Does nothing if stderr is not a terminal.
 class ProgressLine {
  public:
   ProgressLine();

@@ -1,4 +1,4 @@
-// Durations as people write them.
+// Parses durations.
 #pragma once
 
 #include <xflow/time.h>
@@ -8,7 +8,7 @@
 
 namespace xflow::cli {
 
-// "30s", "500ms" or "2m", not negative; nothing for anything else.
+// Parses a nonnegative duration: "30s", "500ms" or "2m". Nothing for other text.
 std::optional<Seconds> read_duration(std::string_view text);
 
 }  // namespace xflow::cli

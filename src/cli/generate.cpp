@@ -17,10 +17,10 @@ struct GenerateArguments {
   std::string preset;
   std::string memory = "4GiB";
   bool no_pairs = false;
-  const CLI::App* given = nullptr;  // which options were
+  const CLI::App* given = nullptr;  // to query which options were given
 };
 
-// Where no operators are named, what is not given is as it was for the job that OUT holds.
+// If no operators are given, takes the options that are not given from the job in OUT.
 Result<void> take_job(GenerateArguments& a) {
   XFLOW_TRY(const std::optional<GenerateOptions> job, generator_job(a.options.out));
   if (!job) return {};
@@ -34,7 +34,7 @@ Result<void> take_job(GenerateArguments& a) {
   return {};
 }
 
-// What the options say together.
+// Completes and checks the options.
 Result<void> complete(GenerateArguments& a) {
   if (!a.preset.empty()) {
     XFLOW_TRY(a.options.operators, generator_preset(a.preset));
@@ -54,7 +54,8 @@ Result<void> complete(GenerateArguments& a) {
   return {};
 }
 
-// Threads of this process, or those that mpirun started: nothing in a process that has done what the first one gave it.
+// Generates with threads of this process, or with the processes that mpirun started. Nothing in a process
+// that worked for the first one.
 Result<std::optional<GenerateSummary>> generate_here_or_there(const GenerateOptions& options) {
   if (mpi_place().processes == 1) {
     XFLOW_TRY(const GenerateSummary summary, generate(options));

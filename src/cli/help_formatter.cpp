@@ -7,13 +7,13 @@ namespace xflow::cli {
 namespace {
 
 constexpr std::size_t kWidth = 100;
-constexpr std::size_t kTexts = 32;  // the column at which texts begin
+constexpr std::size_t kTexts = 32;  // the column at which descriptions begin
 
 }  // namespace
 
 HelpFormatter::HelpFormatter() { column_width(kTexts); }
 
-// CLI11 leaves two lines between groups.
+// CLI11 leaves two empty lines between groups; this leaves one.
 std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
   std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
   for (std::size_t at = text.find("\n\n\n"); at != std::string::npos; at = text.find("\n\n\n", at)) text.erase(at, 1);
@@ -22,7 +22,7 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI:
 
 std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
   if (option->get_type_size() == 0) return {};
-  // Checks add what they allow behind ":"; the text says it.
+  // Validators append the allowed values after ":". The description lists them already.
   std::string text = option->get_type_name();
   text = " " + text.substr(0, text.find(':'));
   if (!option->get_default_str().empty()) text += "=" + option->get_default_str();

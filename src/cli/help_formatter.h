@@ -1,4 +1,4 @@
-// How --help looks.
+// The layout of --help.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,7 +6,7 @@
 
 namespace xflow::cli {
 
-// An option is its name, the kind of its value and its default, then a text of as many columns as are left of 100.
+// Prints an option as its name, value type and default, then its description, wrapped at column 100.
 class HelpFormatter : public CLI::Formatter {
  public:
   HelpFormatter();

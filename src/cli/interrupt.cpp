@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kInterrupted = 130;
 
-// A handler is given nothing but the number of the signal.
+// The token of the signal handlers. It is static because a handler receives only the number of the signal.
 CancellationToken& token_of_signals() {
   static CancellationToken token;
   return token;

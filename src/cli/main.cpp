@@ -1,4 +1,4 @@
-// The program `xflow`: a thin skin on the library.
+// The program `xflow`: a thin wrapper around the library.
 #include <csignal>
 #include <cstdlib>  // which defines __GLIBC__
 #if defined(__GLIBC__)
@@ -9,12 +9,13 @@
 
 int main(int argc, char** argv) {
 #if defined(__GLIBC__)
-  // Every proof takes and frees some megabytes, which would be given back to the system each time.
+  // Every proof allocates and frees some megabytes. Keep them, instead of returning them to the system each
+  // time.
   mallopt(M_TRIM_THRESHOLD, 48 << 20);
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TOP_PAD, 16 << 20);
 #endif
-  // Beyond the limit of file sizes a write then fails, is reported, and leaves nothing behind.
+  // With SIGXFSZ ignored, a write beyond the file size limit fails, is reported, and leaves no file behind.
   std::signal(SIGXFSZ, SIG_IGN);
   return xflow::cli::run(argc, argv);
 }

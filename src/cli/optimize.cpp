@@ -50,7 +50,7 @@ std::optional<double> number(std::string_view text) {
   return value;
 }
 
-// Bytes of "4GiB" or "500MiB".
+// Parses "4GiB" or "500MiB" to bytes.
 std::optional<std::uint64_t> bytes(std::string_view text) {
   constexpr double kMost = 0x1p60;
   const auto unit = text.find_first_not_of("0123456789.");
@@ -61,9 +61,9 @@ std::optional<std::uint64_t> bytes(std::string_view text) {
   return all < 1 || all > kMost ? std::nullopt : std::optional(static_cast<std::uint64_t>(all));
 }
 
-// "30s", "500ms", "2m", "5000states"; several budgets with commas.
+// Parses a budget: "30s", "500ms", "2m", "5000states"; several are separated by commas.
 Result<void> read_budget(std::string_view text, OptimizeOptions& options) {
-  // Beyond this a count is no number of states that any search sees, and a double holds it no more.
+  // No search reaches more states, and larger counts are not exact in a double.
   constexpr double kMostStates = 1e15;
   do {
     const auto comma = text.find(',');
@@ -91,7 +91,8 @@ Result<void> read_growth(std::string_view text, OptimizeOptions& options) {
   return {};
 }
 
-// The cost database of this user: $XDG_CACHE_HOME/xflow/costs.db, else ~/.cache/xflow/costs.db; none without a home.
+// The cost database of this user: $XDG_CACHE_HOME/xflow/costs.db, else ~/.cache/xflow/costs.db; empty without
+// a home.
 std::string default_database() {
   if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') return std::string(cache) + "/xflow/costs.db";
   if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') return std::string(home) + "/.cache/xflow/costs.db";
@@ -127,7 +128,8 @@ Result<void> prepare(OptimizeArguments& a) {
   return read_growth(a.max_growth, a.options);
 }
 
-// Large tensors are given back to the system when they are freed: what small allocations would keep of them counts for --memory.
+// Makes malloc return large tensors to the system when they are freed. Otherwise the memory that it keeps
+// would count against --memory.
 void give_back_large_memory() {
 #ifdef __GLIBC__
   constexpr int kLarge = 1 << 20;
@@ -137,14 +139,14 @@ void give_back_large_memory() {
 #endif
 }
 
-// As one word of the shell.
+// Quotes a text as one word of the shell.
 std::string quoted(const std::string& text) {
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return word + "'";
 }
 
-// Where the command line names no device. A GPU is checked by this program in another process.
+// The device if the command line names none. A GPU is checked by this program in another process.
 std::string device_of_this_machine() {
   std::error_code none;
   const std::string program = std::filesystem::read_symlink("/proc/self/exe", none).string();
@@ -177,7 +179,7 @@ ExitCode run(OptimizeArguments& a) {
   return ExitCode::done;
 }
 
-// The help says which value it has by default.
+// Shows the default value of an option in the help.
 CLI::Option* with_default(CLI::Option* option) { return option->capture_default_str(); }
 
 void add_input_options(CLI::App& sub, OptimizeArguments& a) {

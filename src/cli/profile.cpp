@@ -20,7 +20,7 @@ struct ProfileArguments {
   OptimizeOptions options;
 };
 
-// "OUT: 312 kernels", and what is to be said of them.
+// Writes a profile and prints "OUT: 312 kernels" with `more` appended.
 Result<void> write(const Profile& profile, const std::string& path, const std::string& more = {}) {
   XFLOW_CHECK(profile.write(path));
   print(fmt::format("{}: {} kernels{}\n", path, profile.kernels(), more));

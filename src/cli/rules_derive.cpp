@@ -18,7 +18,7 @@ struct DeriveArguments {
   bool from_source = false;
 };
 
-// The rules that may be used: those of --by, else the others of the files, or the shipped rules.
+// The rules to derive from: those of --by, else the others of the files, or the shipped rules.
 Result<RuleSet> means_of(const DeriveArguments& a, const RuleSelection& selected) {
   if (!a.by.empty()) {
     XFLOW_TRY(RuleSelection by, select_rules(a.by));
@@ -32,7 +32,7 @@ std::string why_not_derived(const Derivation& found, const DeriveLimits& limits)
   return fmt::format("{} round{} and {} terms were not enough", limits.rounds, limits.rounds == 1 ? "" : "s", limits.terms);
 }
 
-// Cases in which the same rules are applied one after the other are shown once.
+// Prints the steps of a derivation. Cases that apply the same sequence of rules are printed once.
 void print_steps(const Derivation& found) {
   std::set<std::vector<std::string>> shown;
   for (const Derivation::Case& one : found.cases) {

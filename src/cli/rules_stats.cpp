@@ -20,14 +20,14 @@ struct StatsArguments {
   DeriveLimits limits;
 };
 
-// Counts under one title, in their order.
+// A titled table of counts.
 struct StatsTable {
   std::string title;
-  std::string key;  // in JSON
+  std::string key;  // key in the JSON output
   std::vector<std::pair<std::string, std::size_t>> rows;
 };
 
-// In the order of the names, numbers by size.
+// Counts equal names. Rows are sorted by name; numbers are sorted by value.
 StatsTable table(std::string title, std::string key, const std::vector<std::string>& names) {
   const auto less = [](const std::string& a, const std::string& b) {
     const bool numbers = std::isdigit(static_cast<unsigned char>(a[0])) != 0 && std::isdigit(static_cast<unsigned char>(b[0])) != 0;

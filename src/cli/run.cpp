@@ -19,13 +19,14 @@ namespace xflow::cli {
 
 namespace {
 
-// The subcommand that runs, for messages on its arguments.
+// The running subcommand, for messages about its arguments.
 std::string& current_command() {
   static std::string name = "xflow";
   return name;
 }
 
-// Lines of ours become one; what else a terminal would obey is of a model or a path.
+// Joins the lines of a message into one. Other control characters come from a model or a path; printable()
+// replaces them.
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   return printable(text);
@@ -88,7 +89,7 @@ void ProgressLine::show(const std::string& text) {
 
 namespace {
 
-// "xflow rules list": the subcommand that was recognised last.
+// "xflow rules list": the last recognised subcommand.
 std::string command_of(const CLI::App& app) {
   std::string name = "xflow";
   for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
@@ -98,7 +99,7 @@ std::string command_of(const CLI::App& app) {
   return name;
 }
 
-// A text that could not be written is no answer.
+// The exit code, or that of an I/O error if standard output could not be written.
 ExitCode when_written(ExitCode code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
   return report({ErrorCode::io, "cannot write: " + std::system_category().message(errno), "standard output"});

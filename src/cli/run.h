@@ -1,9 +1,9 @@
-// The program without its main.
+// The program without main().
 #pragma once
 
 namespace xflow::cli {
 
-// What main returns.
+// Runs the program and returns its exit code.
 int run(int argc, char** argv);
 
 }  // namespace xflow::cli

@@ -33,7 +33,7 @@ Result<std::string> show_rule(const std::string& name) {
 }
 
 ExitCode run(const std::string& what, const std::vector<std::string>& allow_external) {
-  // A file is a model or rules; anything else is the name of a shipped rule.
+  // A path is a model or a rule file; any other argument is the name of a shipped rule.
   const bool is_rules = what.ends_with(".rules");
   const bool is_path =
       is_rules || what == "-" || what.ends_with(".onnx") || what.find('/') != std::string::npos || what.find('.') != std::string::npos;

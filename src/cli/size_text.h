@@ -1,4 +1,4 @@
-// Sizes in bytes as people write them.
+// Parses sizes in bytes.
 #pragma once
 
 #include <xflow/error.h>
@@ -8,7 +8,8 @@
 
 namespace xflow::cli {
 
-// "500MB", "4GiB", "65536": a number of bytes, powers of 1,000 or of 1,024, at least 1 MB. Error::invalid_argument for anything else.
+// Parses a size of at least 1 MB: "500MB", "4GiB", "65536". Units are powers of 1,000 or of 1,024; without a
+// unit the number is in bytes. Error::invalid_argument for other text.
 Result<std::uint64_t> read_size(std::string_view text);
 
 }  // namespace xflow::cli

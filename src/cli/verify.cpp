@@ -27,7 +27,7 @@ struct VerifyArguments {
   VerifyOptions options;
 };
 
-// What stands behind the time in the line of a rule.
+// The last column of a rule's line: needed guards, counterexample or open case.
 std::string reasons(const RuleDecision& d) {
   if (d.verdict == Verdict::proved)
     return d.needed_guards.empty() ? std::string() : fmt::format("where {}", fmt::join(d.needed_guards, " and "));
@@ -107,7 +107,7 @@ ExitCode decide_all(const VerifyArguments& a, const RuleSet& rules) {
   return all_proved ? ExitCode::done : ExitCode::negative;
 }
 
-// The text itself, or that of a file.
+// Returns the argument itself, or the text of the file that it names.
 Result<std::string> read_counterexample(const std::string& argument) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(argument, error)) return argument;

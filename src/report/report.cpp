@@ -20,7 +20,7 @@ std::string bytes_text(std::uint64_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
 
-// The rows of a report that say how whole models were run.
+// The rows of a report about the runs of whole models.
 template <typename Line>
 void describe(const GateReport& run, const Line& line) {
   if (!run.run) {
@@ -104,7 +104,7 @@ std::string text_of(const BodyReport& body) {
   return text;
 }
 
-// What a report says of the sizes that costs and runs are for.
+// The rows about the sizes that costs and runs assume.
 template <typename Line>
 void describe(const SizesReport& report, const Line& line) {
   const std::string because = report.refused.empty() ? "" : fmt::format(", as the model does not take 128 ({})", report.refused);
@@ -115,7 +115,7 @@ void describe(const SizesReport& report, const Line& line) {
   for (const std::string& contradiction : report.contradictions) line("warning", contradiction + ": no rewrite relies on it");
 }
 
-// How kernels were timed.
+// The rows about the timing of kernels.
 template <typename Line>
 void describe(const KernelReport& report, const Line& line) {
   if (report.recorded + report.modelled > 0) {
@@ -144,7 +144,7 @@ void describe(const KernelReport& report, const Line& line) {
   }
 }
 
-// What rewritten regions were found to compute.
+// The rows about the checks of rewritten regions.
 template <typename Line>
 void describe(const RegionsReport& report, const Line& line) {
   if (!report.checked.empty()) {
@@ -183,7 +183,7 @@ void describe(const std::vector<BodyReport>& bodies, const Line& line) {
   for (const auto& [why, count] : left) line("bodies", fmt::format("{} as {}: {}", count, count == 1 ? "it was" : "they were", why));
 }
 
-// The rules of the steps, the one that gains most first.
+// The table of the rules of the steps, sorted by gain, largest first.
 std::string rule_table(const SearchReport& search) {
   std::string text = fmt::format("\n{:<44} {:>8} {:>12}\n", "rule", "applied", "gain");
   struct Row {
@@ -313,7 +313,7 @@ std::string OptimizeReport::to_json() const {
                      {"written", clean_ups.written},
                      {"reason", clean_ups.reason}};
   json["seconds"] = time.count();
-  // Names in a model may be any bytes; what is no UTF-8 is shown as a replacement character.
+  // Names in a model can be arbitrary bytes. Invalid UTF-8 becomes a replacement character.
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 

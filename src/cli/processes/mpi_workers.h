@@ -1,4 +1,5 @@
-// The processes of `mpirun -n N xflow ...` as workers. What needs MPI is a library of its own, so that only the program is linked to it.
+// The processes of `mpirun -n N xflow ...` as workers. The MPI code is a library of its own, so that only the
+// program links to MPI.
 #pragma once
 
 #include <xflow/error.h>
@@ -9,17 +10,20 @@
 
 namespace xflow::cli {
 
-// What the environment says: mpirun of Open MPI, and of MPICH and its kin, tells every process how many it started.
+// The number of processes and the rank, from the environment variables that mpirun of Open MPI and of MPICH
+// and its derivatives sets.
 struct MpiPlace {
-  std::size_t processes = 1;  // 1 as well where this process was started without it
-  std::size_t process = 0;    // which of them this is
+  std::size_t processes = 1;  // 1 if not started by mpirun
+  std::size_t process = 0;    // the rank of this process
 };
+// Reads the environment variables.
 MpiPlace mpi_place();
 
-// Joins the processes that mpirun started, of which there are several. In the first: the workers, which work in the others; these end with
-// the object. In the others: does pieces of `work` until the first has no more, and returns nothing. Once in a process.
-// Errors, of the first process alone, and the others return nothing: unsupported where this build has no MPI, or not the one of that
-// mpirun, as every process would do the whole job.
+// Joins the processes that mpirun started; there must be several. The first process gets the workers, which
+// are the other processes; they end when the returned object is destroyed. In the other processes the call
+// does pieces of `work` until the first process has no more, and returns nothing. Call it once per process.
+// Errors are returned in the first process only; the other processes return nothing. Error::unsupported if
+// this build has no MPI, or another MPI than that mpirun: every process would do the whole job.
 Result<std::unique_ptr<GeneratorWorkers>> join_processes(const GeneratorTask& work);
 
 }  // namespace xflow::cli

@@ -7,7 +7,7 @@
 namespace xflow::cli {
 namespace {
 
-// The first character of a message says what the rest is.
+// The first character of a message is its kind.
 constexpr char kPiece = 'p';
 constexpr char kStop = 's';
 constexpr char kDone = 'd';
@@ -26,11 +26,11 @@ Result<std::string> answered(const std::string& text) {
   return fail(static_cast<ErrorCode>(text[1]), text.substr(end + 1), text.substr(2, end - 2));
 }
 
-// No exception may keep the first process waiting for an answer.
+// Does a piece and turns exceptions into errors, because the first process waits for an answer.
 Result<std::string> do_piece(const GeneratorTask& work, const std::string& piece) {
   try {
     return work(piece);
-  } catch (const std::exception& e) {  // of the standard library: no memory
+  } catch (const std::exception& e) {  // thrown by the standard library: out of memory
     return fail(ErrorCode::limit, e.what());
   }
 }

@@ -1,4 +1,5 @@
-// Pieces of work done by several processes: the first hands them out, the others do them. How messages travel is another matter.
+// Distribution of pieces of work: the first process hands out pieces, the other processes do them. Messages
+// is the transport.
 #pragma once
 
 #include <xflow/generate.h>
@@ -18,21 +19,23 @@ class Messages {
   Messages& operator=(const Messages&) = delete;
 
   struct Message {
-    std::size_t process;  // that sent it
+    std::size_t process;  // the sender
     std::string text;
   };
   virtual std::size_t others() const = 0;
   virtual void send(std::size_t process, const std::string& text) = 0;
-  virtual Message receive() = 0;  // waits
+  virtual Message receive() = 0;  // blocks until a message arrives
 };
 
-// In the first process. Whoever is idle gets one piece at a time; when this object ends, the others are told to stop.
+// The workers, as seen by the first process. An idle process gets one piece at a time. The destructor tells
+// the other processes to stop.
 class Processes final : public GeneratorWorkers {
  public:
   explicit Processes(std::unique_ptr<Messages> messages) : messages_(std::move(messages)) {}
   ~Processes() override;
 
-  // The work is done by what the others gave to `serve`. After an error no piece is handed out, and those under way come to their end.
+  // Runs all pieces with the task that the other processes gave to serve(); `work` is ignored. After an error
+  // no more pieces are handed out, and those under way are completed.
   Result<void> run(const std::vector<std::string>& pieces, const GeneratorTask& work,
                    const std::function<Result<void>(std::size_t piece, std::string result)>& done) override;
   std::size_t width() const override { return messages_->others(); }
@@ -41,7 +44,8 @@ class Processes final : public GeneratorWorkers {
   std::unique_ptr<Messages> messages_;
 };
 
-// In another process: does the pieces that the first one sends and answers with the result or the error, until it is told to stop.
+// Runs in the other processes: does the pieces that the first process sends and answers with the result or
+// the error, until it is told to stop.
 void serve(Messages& messages, const GeneratorTask& work);
 
 }  // namespace xflow::cli

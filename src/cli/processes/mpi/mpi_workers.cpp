@@ -13,7 +13,7 @@
 namespace xflow::cli {
 namespace {
 
-// An error of MPI itself ends all processes, with its own message.
+// Messages over MPI. An error of MPI itself ends all processes with MPI's own message.
 class MpiMessages final : public Messages {
  public:
   MpiMessages() {
@@ -35,11 +35,11 @@ class MpiMessages final : public Messages {
   std::size_t others() const override { return processes() - 1; }
 
   void send(std::size_t process, const std::string& text) override {
-    if (text.size() > INT_MAX) MPI_Abort(MPI_COMM_WORLD, 1);  // what is long goes through files
+    if (text.size() > INT_MAX) MPI_Abort(MPI_COMM_WORLD, 1);  // large data is exchanged in files
     MPI_Send(text.data(), static_cast<int>(text.size()), MPI_CHAR, static_cast<int>(process), 0, MPI_COMM_WORLD);
   }
 
-  // MPI's own waiting keeps a core busy, and pieces take seconds.
+  // Polls with sleeps, because a blocking MPI call keeps a core busy and pieces take seconds.
   Message receive() override {
     using std::chrono::microseconds;
     MPI_Status status;
