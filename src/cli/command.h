@@ -14,7 +14,7 @@ namespace xflow::cli {
 enum class ExitCode : int {
   done = 0,
   negative = 1,    // a check or proof failed
-  unreadable = 2,  // an input is malformed
+  unreadable = 2,  // an input is unreadable or malformed
   cannot = 3,      // a valid request cannot be carried out
   usage = 64,      // the command line is wrong
 };

@@ -7,6 +7,7 @@
 
 namespace xflow::cli {
 
+// Adds the options --rounds and --terms.
 inline void add_derive_limits(CLI::App& sub, DeriveLimits& limits) {
   sub.add_option("--rounds", limits.rounds, "how often all rules are applied to what was found")
       ->capture_default_str()

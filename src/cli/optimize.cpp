@@ -63,7 +63,7 @@ std::optional<std::uint64_t> bytes(std::string_view text) {
 
 // Parses a budget: "30s", "500ms", "2m", "5000states"; several are separated by commas.
 Result<void> read_budget(std::string_view text, OptimizeOptions& options) {
-  // No search reaches more states, and larger counts are not exact in a double.
+  // No search reaches this many states, and a double does not hold all integers far beyond it.
   constexpr double kMostStates = 1e15;
   do {
     const auto comma = text.find(',');

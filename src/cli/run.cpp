@@ -26,7 +26,7 @@ std::string& current_command() {
 }
 
 // Joins the lines of a message into one. Other control characters come from a model or a path; printable()
-// replaces them.
+// escapes them.
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   return printable(text);

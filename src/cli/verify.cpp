@@ -27,7 +27,7 @@ struct VerifyArguments {
   VerifyOptions options;
 };
 
-// The last column of a rule's line: needed guards, counterexample or open case.
+// The text after the time in a rule's line: needed guards, counterexample or open case.
 std::string reasons(const RuleDecision& d) {
   if (d.verdict == Verdict::proved)
     return d.needed_guards.empty() ? std::string() : fmt::format("where {}", fmt::join(d.needed_guards, " and "));

@@ -74,6 +74,7 @@ class Vocabulary {
   // of known size, constants that are not filled with one number, and absent operands.
   Result<FlatGraph> flatten(const ir::Arena& arena, std::span<const ir::ValueId> inputs, std::span<const ir::ValueId> outputs);
 
+  // The text of a graph; `inputs` are the names of its inputs. Outputs are separated by "; ".
   std::string to_string(const FlatGraph& graph, const std::vector<std::string>& inputs) const;
 
  private:

@@ -40,6 +40,7 @@ Result<ir::AttributeValue> evaluate_attribute(const Expression& expression, ops:
 // signature does not fix it.
 std::optional<std::size_t> list_length(const ops::Signature& op, std::string_view attribute, std::span<const ir::TensorType> operands);
 
+// A function of the expression language; `meaning` is its documentation.
 struct FunctionSignature {
   std::string_view name;
   int arguments;

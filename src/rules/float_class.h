@@ -8,6 +8,7 @@
 
 namespace xflow::rules {
 
+// A float class and its reasons.
 struct NumberClass {
   FloatClass float_class = FloatClass::special;
   std::vector<std::string> effects;  // as Rule::number_effects
@@ -16,8 +17,8 @@ struct NumberClass {
 // Computes the float class of a rule. Names must be resolved, and the rule is assumed to hold for real
 // numbers.
 //
-// Exact: no operator rounds, and source and target elements that are equal for ordinary numbers also agree
-// bit for bit on infinities, NaN and -0.
+// Exact: either no operator rounds, and source and target elements that are equal for ordinary numbers also
+// agree bit for bit on infinities, NaN and -0; or both sides apply the same functions to the same elements.
 //
 // Rounding: none of the following is found:
 // - the target drops a variable;

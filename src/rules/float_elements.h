@@ -28,6 +28,7 @@ using ElementId = int;
 // The possible elements of a tensor. Nothing if there are too many to list.
 using ElementSet = std::optional<std::vector<ElementId>>;
 
+// An element of a tensor: a number, an element of a variable, or an operator applied to elements.
 struct Element {
   enum class Kind : std::uint8_t { number, variable, application };
   Kind kind = Kind::number;

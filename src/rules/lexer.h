@@ -11,6 +11,7 @@
 
 namespace xflow::rules {
 
+// A token and its place in the file.
 struct Token {
   enum class Kind { word, number, symbol, newline, comment, end };
   Kind kind = Kind::end;

@@ -13,6 +13,7 @@
 
 namespace xflow::rules {
 
+// Options of matching.
 struct MatchOptions {
   bool fast_math = false;   // allow rules of float class `special` on operands that are not known to be finite
   bool exact_only = false;  // match only rules of float class `exact`

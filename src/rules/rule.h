@@ -187,11 +187,11 @@ std::string print(const Declaration& declaration);
 // The float class and its reasons: "exact", "rounding: re-associates".
 std::string numbers_text(const Rule& rule);
 
-// The type check of parse_rules: resolves names, checks operators, attributes and guards, and sets the
-// members that Rule says it sets.
+// The type check of parse_rules: resolves names, checks operators, attributes and guards, and fills the
+// members of Rule that are set by the type check.
 Result<void> check(Rule& rule);
 
-// "file:line:column".
+// Formats a place as "file:line:column".
 std::string place_text(std::string_view file, Place place);
 
 }  // namespace xflow::rules

@@ -43,7 +43,8 @@ class RunLimits {
   // The reason to end the search, including the timing of kernels for it; nothing if it can go on. The search
   // gets only a part of the time, so that time is left for checks and for running whole models.
   std::optional<search::StopReason> ends_search() const;
-  // True if the run may only write what is done: the time is over, or the call is stopped.
+  // True if nothing more may be done except writing the results so far: the time is over, or the call is
+  // stopped.
   bool is_over() const;
   // Call before whole models are run. From then on a request to finish ends these runs too.
   void begin_gate() const;

@@ -40,6 +40,7 @@ enum class StopReason : std::uint8_t {
 };
 const char* name(StopReason reason);
 
+// The state of a running search.
 struct Progress {
   std::uint64_t states = 0;  // graphs costed so far
   Nanoseconds original{};
@@ -47,6 +48,7 @@ struct Progress {
   double seconds = 0;
 };
 
+// Options of a search.
 struct Options {
   double alpha = 1.05;
   std::uint64_t max_states = 1'000'000;  // graphs costed

@@ -16,7 +16,7 @@ namespace xflow::search {
 
 // True if a rule is a clean-up. Operations on constants alone do not count, because they are computed before
 // the run. A rule whose target makes constants of its own is not a clean-up. An exact rule is a clean-up if
-// its target has fewer operations than its source. A rule of another float class may in addition only remove
+// its target has fewer operations than its source. A rule of another float class must in addition remove only
 // pointwise operations and data movement: folding a scale into the weights of a convolution is a clean-up,
 // merging two convolutions is not.
 bool is_clean_up(const rules::Rule& rule);

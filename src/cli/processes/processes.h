@@ -22,6 +22,7 @@ class Messages {
     std::size_t process;  // the sender
     std::string text;
   };
+  // The number of the other processes.
   virtual std::size_t others() const = 0;
   virtual void send(std::size_t process, const std::string& text) = 0;
   virtual Message receive() = 0;  // blocks until a message arrives
