@@ -96,7 +96,7 @@ Result<std::size_t> OperationMaker::apply(std::string_view op, std::span<const V
 Result<BuiltGraph> to_ir(const Graph& graph, ir::Arena& arena) {
   OperationMaker maker(arena);
   BuiltGraph built;
-  // Values count inputs, weights and results together: make each when its turn comes.
+  // Values are numbered over inputs, weights and results together, in order of creation.
   std::size_t input = 0;
   std::size_t weight = 0;
   std::size_t node = 0;

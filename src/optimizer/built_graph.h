@@ -1,4 +1,4 @@
-// Graphs that were built in code: between the public graph (plain lists) and the IR.
+// Converts graphs built in code between the public form (plain lists) and the IR.
 #pragma once
 
 #include <xflow/graph.h>
@@ -25,17 +25,18 @@ namespace api {
 
 ir::DataType ir_type(DataType type);
 
-// The operations of a graph, made one after the other.
+// Adds the inputs, weights and operations of a graph to an arena, one by one.
 class OperationMaker {
  public:
   explicit OperationMaker(ir::Arena& arena) : arena_(arena) {}
 
   void input(DataType type, const std::vector<Dimension>& dims);
   void weight(const ir::Constant& constant);
-  // How many results the operation has. Errors: ill_typed; invalid_argument for an operator or an operand that does not exist.
+  // Adds an operation and returns its number of results. Errors: ill_typed; invalid_argument for an operator
+  // or an operand that does not exist.
   Result<std::size_t> apply(std::string_view op, std::span<const Value> operands, std::span<const NamedAttribute> attributes);
 
-  std::vector<ir::ValueId> values;  // of inputs, weights and results, in the order in which they were made
+  std::vector<ir::ValueId> values;  // of inputs, weights and results, in order of creation
   std::vector<ir::ValueId> inputs;
 
  private:
@@ -45,13 +46,14 @@ class OperationMaker {
 struct BuiltGraph {
   ir::Graph graph;
   std::vector<ir::ValueId> inputs;  // in the order of Graph::inputs
-  std::vector<ir::NodeId> nodes;    // of Graph::nodes, in their order; equal ones are one
+  std::vector<ir::NodeId> nodes;    // in the order of Graph::nodes; equal nodes have one id
 };
 
-// The graph in `arena`. Error::ill_typed or invalid_argument says which node does not fit.
+// Builds the graph in `arena`. Error::ill_typed or invalid_argument names the node that does not fit.
 Result<BuiltGraph> to_ir(const Graph& graph, ir::Arena& arena);
 
-// A graph of the arena as a public one: inputs and outputs named as in `original`; expressions of constants computed by `fold`.
+// Converts a graph of the arena to a public graph. Inputs and outputs are named as in `original`. `fold`
+// computes expressions of constants.
 Result<Graph> from_ir(const Graph& original, ir::Arena& arena, const BuiltGraph& built, const ir::Graph& result,
                       const std::function<Result<ir::Constant>(ir::ValueId)>& fold);
 

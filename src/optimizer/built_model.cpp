@@ -12,7 +12,7 @@
 namespace xflow::api {
 namespace {
 
-// Operations that are computed when the graph runs.
+// Counts the operations that are computed when the graph runs.
 std::size_t count_operations(const ir::Arena& arena, const ir::Graph& graph) {
   std::size_t count = 0;
   for (const ir::NodeId id : ir::topological_order(arena, graph))

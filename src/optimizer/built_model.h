@@ -1,4 +1,4 @@
-// A graph that was built in code, as a model.
+// A graph built in code, as a Model.
 #pragma once
 
 #include <xflow/graph.h>
@@ -34,7 +34,7 @@ class BuiltModel final : public Model {
   Graph take_lowered() { return *std::move(lowered_); }
 
  private:
-  std::string place_of(ir::ValueId value) const;  // "node 3 (relu)" for a value of the graph; empty for another
+  std::string place_of(ir::ValueId value) const;  // "node 3 (relu)" for a value of the graph, otherwise empty
   Result<ir::Constant> fold(ir::ValueId value);
 
   const Graph& graph_;

@@ -26,10 +26,11 @@ using onnx_io::Document;
 using onnx_io::GraphId;
 using onnx_io::LiftedModel;
 
-// In a graph of more nodes the rules are not tried one by one.
+// Rules are not tried one by one in a graph with more nodes.
 constexpr std::size_t kManyNodes = 2000;
 
-// A lifted graph; `around` is the document that holds it as the body or function `body`, or null for a main graph.
+// A lifted graph. `around` is the document that contains it as the body or function `body`, or null for a
+// main graph.
 struct Task {
   const Document& document;
   const LiftedModel& model;
@@ -54,7 +55,8 @@ class GraphCleanUp {
                                   {task.options.max_growth, task.options.exact, task.options.evaluation.stop}, folds_);
   }
 
-  // Adds the edit of the graph and what it does, if it does anything. A graph that cannot be written otherwise stays as it is.
+  // Adds the edit of the graph and its counts to `result`, if the clean-ups changed the graph. A graph whose
+  // result cannot be written stays unchanged.
   void run(CleanedUp& result) {
     const std::vector<RemovableNode> removable = removable_nodes(task_.document, task_.model, folds_, task_.arena);
     auto best = best_attempt(task_.document.nodes(GraphId{0}).size() - removable.size());
@@ -77,7 +79,7 @@ class GraphCleanUp {
     std::uint64_t nodes = 0;
   };
 
-  // `unwritten`: nodes that the built-in simplifications leave.
+  // `unwritten`: the number of nodes that the built-in simplifications leave.
   Result<Attempt> best_attempt(std::size_t unwritten) {
     search::Finalist found = task_.options.rules.size() == 0 ? search::Finalist{task_.model.graph, {}, {}, {}} : rewritten({});
     if (!found.steps.empty() && task_.document.nodes(GraphId{0}).size() > kManyNodes) {
@@ -114,8 +116,8 @@ class GraphCleanUp {
     return Attempt{std::move(found), std::move(lowered), nodes};
   }
 
-  // An operation of the IR may be a part of a node: without it the other parts are nodes of their own. A rule that leaves more nodes that
-  // way than without it is left out.
+  // Drops rules that leave more nodes. An IR operation may be part of a document node; removing it can turn
+  // the other parts into nodes of their own.
   void improve(search::Finalist found, Attempt& best) {
     std::set<std::string, std::less<>> used;
     for (const search::Step& step : found.steps) used.insert(step.rule);

@@ -16,7 +16,8 @@ using onnx_io::LiftedModel;
 
 namespace {
 
-// The candidate as a file that a runner can read, beside the file that will be written. It and its external data go again.
+// The candidate as a file for a runner, beside the output file. The destructor removes the file and its
+// external data.
 class CandidateFile {
  public:
   static Result<std::unique_ptr<CandidateFile>> write(const Document& document, std::span<const onnx_io::GraphEdit> edits,
@@ -38,7 +39,7 @@ class CandidateFile {
   std::unique_ptr<onnx_io::OutputFiles> files_;
 };
 
-// The values of inputs that have one.
+// The default values of inputs.
 Result<eval::Bindings> defaults_of(const Document& document, const LiftedModel& model) {
   eval::Bindings defaults;
   for (std::size_t k = 0; k < model.inputs.size(); ++k) {
@@ -81,7 +82,7 @@ Acceptance judge_in_runner(RunnerGate& gate, const Document& document, const Fil
     if (!original || !bytes) return failed(original ? bytes.error() : original.error());
     return judged({before.empty() ? document.bytes() : std::string_view(*original), {}}, {*bytes, {}});
   }
-  // Candidates in another folder than the model's share the copies of its data.
+  // Candidates outside the model's folder share copies of its external data.
   if (const auto copied = onnx_io::copy_external_files(document, *files.output); !copied) return failed(copied.error());
   std::string original;
   std::unique_ptr<CandidateFile> former;

@@ -1,4 +1,4 @@
-// Results of a document run against it, on the device or in a runner.
+// The gate of a document: runs a result against the original, on the device or in a runner.
 #pragma once
 
 #include <xflow/optimize.h>
@@ -17,19 +17,20 @@
 
 namespace xflow::api {
 
-// Where a document came from and the result will go; no input for a result that is not written yet, no output either for a model that is
-// given as bytes.
+// The source of a document and the destination of its result. `input` is empty for a result that is not
+// written yet. A model given as bytes has neither.
 struct Files {
   std::string input;
   onnx_io::OutputFiles* output = nullptr;
 };
 
-// Runs a graph that was found on the device of the problem's session, against the lifted model.
+// Runs a candidate graph against the lifted model, on the device of the problem's session.
 Acceptance judge_here(const onnx_io::Document& document, const onnx_io::LiftedModel& model, const Problem& problem,
                       const OptimizeOptions& options, const ir::Graph& candidate, const std::function<void()>& progress,
                       OptimizeReport& report);
 
-// Runs the document with `edits`, of `edited` where that is not null, in a runner against the document with the edits `before`.
+// Runs the candidate in a runner against the document with the edits `before`. The candidate is `edited`, or
+// `document` if `edited` is null, with `edits`.
 Acceptance judge_in_runner(RunnerGate& gate, const onnx_io::Document& document, const Files& files, const Problem& problem,
                            std::span<const NamedInput> required, std::span<const onnx_io::GraphEdit> before,
                            std::span<const onnx_io::GraphEdit> edits, const std::function<void()>& progress, GateReport& report,

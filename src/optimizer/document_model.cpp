@@ -19,7 +19,7 @@ using onnx_io::LoweredModel;
 
 namespace {
 
-// Bytes of constants that an edit adds.
+// Bytes of the constants that an edit adds.
 std::uint64_t constant_bytes(const LoweredModel& lowered) {
   std::uint64_t bytes = 0;
   for (const ir::Constant& constant : lowered.constants) bytes += ir::storage_bytes(constant.data_type, constant.elements());
@@ -114,8 +114,8 @@ Acceptance DocumentModel::judge(const Problem& problem, const search::Finalist& 
   return judge_in_runner(*gate_, document_, files_, problem, sized_->required(), {}, lowered_->edits, progress, report.gate);
 }
 
-// A runtime may write a result in the place of an operand where it sees that shapes are equal, and may find fewer patterns: only running it
-// tells.
+// Tries the result with declared shapes. With them a runtime may compute in place where shapes are equal, but
+// may also match fewer fusion patterns; only a run shows which.
 void DocumentModel::refine(const Problem& problem, const search::Finalist& found, const RunLimits& limits,
                            const std::function<void()>& progress, OptimizeReport& report) {
   if (!gate_ || limits.ends_gate()) return;
@@ -129,7 +129,8 @@ void DocumentModel::refine(const Problem& problem, const search::Finalist& found
   if (kept) lowered_ = *std::move(declared);
 }
 
-// One node of the document may be several operations to the search, where a runtime has one kernel.
+// Refuses a result with more nodes. One document node may be several operations in the search but one kernel
+// of a runtime.
 Acceptance DocumentModel::accept_size(const OptimizeReport& report) const {
   if (nodes_after() <= report.nodes.before) return accepted();
   return refused(fmt::format("the result has {} nodes in the place of {}, and was not run", nodes_after(), report.nodes.before));

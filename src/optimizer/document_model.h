@@ -1,4 +1,4 @@
-// An ONNX document, or a body of one, as a model.
+// An ONNX document, or a body of one, as a Model.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,16 @@
 
 namespace xflow::api {
 
-// Of a model that is written to memory, where it is twice: this many bytes at most.
+// The largest model, in bytes, that is written to memory, where it exists twice.
 std::size_t most_bytes_of_copies(const RunLimits& limits);
 
-// Nodes of an edited document that are written back as `original` has them.
+// Counts the nodes of an edited document that are written exactly as in `original`.
 std::uint64_t count_kept(const onnx_io::Document& original, const onnx_io::Document& edited, const onnx_io::GraphEdit& edit);
 
 class DocumentModel final : public Model {
  public:
-  // All arguments must outlive it. `body`: where the document is a body of another one; otherwise null.
+  // All arguments must outlive the model. `body`: the place of the body if the document is a body of another
+  // document, otherwise null.
   DocumentModel(const onnx_io::Document& document, Files files, const BodyPlace* body = nullptr)
       : document_(document), first_(document), files_(std::move(files)), body_(body) {}
 
@@ -51,12 +52,14 @@ class DocumentModel final : public Model {
   void count_nodes(const search::Finalist& found, std::span<const Simplification> simplifications, OptimizeReport& report) const override;
   std::unique_ptr<Model> next(const RunLimits& limits) override;
 
-  // What was lowered last; its edits are of the document that is taken, or of the one that was given where that is null.
+  // The result of the last lower(). Its edits apply to the document of take_document(), or to the original
+  // document if that is null.
   onnx_io::LoweredModel take_lowered() { return *std::move(lowered_); }
   std::unique_ptr<const onnx_io::Document> take_document() { return std::move(owned_); }
 
  private:
-  // The result of an earlier round, which it owns, of the document `first`.
+  // The model of a later round: owns `document`, the result of the earlier round; `first` is the document of
+  // the first round.
   DocumentModel(std::unique_ptr<const onnx_io::Document> document, const onnx_io::Document& first, Files files)
       : owned_(std::move(document)), document_(*owned_), first_(first), files_(std::move(files)) {}
 
@@ -67,7 +70,7 @@ class DocumentModel final : public Model {
 
   std::unique_ptr<const onnx_io::Document> owned_;
   const onnx_io::Document& document_;
-  const onnx_io::Document& first_;  // of the first round
+  const onnx_io::Document& first_;  // the document of the first round
   Files files_;
   const BodyPlace* body_ = nullptr;
   const RunLimits* limits_ = nullptr;

@@ -1,4 +1,4 @@
-// The graphs that a search found, judged one after the other.
+// Judges the graphs that a search found, one after the other.
 #pragma once
 
 #include <xflow/optimize.h>
@@ -16,12 +16,13 @@
 
 namespace xflow::api {
 
-// All graphs of an outcome, the best first.
+// The graphs of an outcome, best first.
 std::vector<search::Finalist> finalists(search::Outcome outcome);
 
-// Lets `judge` run the finalists one after the other, until one is accepted. Another one follows only where the first was run and not found
-// faster, and while there is time for measuring. `judge` fills in the report. Gives the number of the one to ship, to which the report then
-// belongs; nothing, with why not the first in `against`, and the report of the first, if there is none.
+// Calls `judge` for the finalists in order until one is accepted. Later finalists are tried only if the first
+// was run and not found faster, and while measuring time is left. `judge` fills in the report.
+// Returns the index of the finalist to ship; the report then describes that finalist. If none is accepted,
+// returns nothing, `against` says why the first was refused, and the report describes the first.
 std::optional<std::size_t> judge_in_turn(const Problem& problem, const RunInputs& runs, std::span<const search::Finalist> finalists,
                                          const OptimizeOptions& options, const std::function<Acceptance(std::size_t)>& judge,
                                          std::string& against, OptimizeReport& report);

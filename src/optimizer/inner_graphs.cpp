@@ -26,16 +26,16 @@ bool has_name(const Function& function, std::string_view domain, std::string_vie
   return function.name == name && domain_of(function.domain) == domain_of(domain) && function.overload == overload;
 }
 
-// The function or the main graph that a graph is in, at any depth.
+// The function or main graph that contains a graph at any depth.
 GraphId outermost(const Document& document, GraphId graph) {
   while (document.graph(graph).owner) graph = document.node(*document.graph(graph).owner).graph;
   return graph;
 }
 
-// Which calls there are of each function, in graphs at any depth of another function or of the main graph.
+// The calls of a function from graphs at any depth of another function or of the main graph.
 struct Calls {
   std::set<GraphId> callers;  // outermost graphs
-  bool complete = true;       // every call gives every input
+  bool complete = true;       // every call passes every input
 };
 
 std::map<GraphId, Calls> calls_of(const Document& document) {
@@ -53,7 +53,7 @@ std::map<GraphId, Calls> calls_of(const Document& document) {
   return calls;
 }
 
-// What both calls say.
+// The type that two calls agree on.
 KnownValue common(const KnownValue& a, const KnownValue& b) {
   KnownValue result;
   if (a.data_type != b.data_type) return result;
@@ -121,7 +121,7 @@ bool InnerValues::all_calls_are_known(GraphId function) const {
 
 KnownValues InnerValues::around(GraphId id) const {
   const Graph& graph = document_.graph(id);
-  // A graph that could not be lifted may call the function with other types.
+  // A graph that was not lifted may call the function with other types.
   if (!graph.owner && !all_calls_are_known(id)) return {};
   const auto& known = graph.owner ? known_ : inputs_;
   const auto found = known.find(graph.owner ? document_.node(*graph.owner).graph : id);

@@ -1,4 +1,4 @@
-// The graphs in a document, each with what is known around it.
+// Lists the graphs of a document and what is known of the values around each.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,25 @@
 
 namespace xflow::api {
 
-// The main graph; the bodies of If, Loop and Scan, at any depth, each after the graph around it; local functions that are called and the
-// bodies in them, each function after all graphs that call it. A function that calls itself, that two definitions have the name of, or
-// that is called without one of its inputs is left out with the bodies in it: what it computes where an input is missing is not known.
+// Returns the main graph, then the bodies of If, Loop and Scan at any depth, each after the graph around it,
+// then called local functions with the bodies in them, each function after all graphs that call it.
+// Some functions are left out with their bodies, because their meaning is not known: a recursive function, a
+// function whose name has two definitions, and a function that is called without one of its inputs.
 std::vector<onnx_io::GraphId> inner_graphs(const onnx_io::Document& document);
 
-// "then_branch of If 'choice'", "function custom.scale".
+// The place of a graph for messages: "then_branch of If 'choice'", "function custom.scale".
 std::string describe_graph(const onnx_io::Document& document, onnx_io::GraphId graph);
 
-// What is known of the values that the graphs of a document read: a body captures values of the graph around it, and the inputs of a
-// function have the types in which all of its calls agree. Graphs are told in the order of inner_graphs.
+// Known types and constants of the values that the graphs of a document read. A body captures values of the
+// graph around it. The inputs of a function have the types on which all of its calls agree. Call add() in the
+// order of inner_graphs().
 class InnerValues {
  public:
   explicit InnerValues(const onnx_io::Document& document) : document_(document) {}
 
-  // Of the values that a graph captures, or of the inputs of a function.
+  // Known values that a body captures, or known inputs of a function.
   onnx_io::KnownValues around(onnx_io::GraphId graph) const;
-  // Tells what became known of the values of `graph` when it was lifted.
+  // Records what lifting `graph` found out about its values.
   void add(onnx_io::GraphId graph, const onnx_io::LiftedModel& model, const ir::Arena& arena);
 
  private:

@@ -25,13 +25,13 @@ Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options, double s
   std::vector<rules::RuleHash> proved;
   for (const verifier::ProofRecord& record : shipped_rule_records()) proved.push_back(record.rule);
   std::string explanation;
-  std::map<std::string, verifier::RecordFile> beside;  // records of the user's own files
+  std::map<std::string, verifier::RecordFile> beside;  // by file: records beside the user's own files
   rules::VerifiedRules rules(proved, [&](const rules::Rule& rule) {
     const auto [file, is_new] = beside.try_emplace(rule.file);
     if (is_new && !options.search.rule_text) {
       if (auto records = verifier::read_records(verifier::records_path(rule.file))) file->second = *std::move(records);
     }
-    // A record that does not fit says nothing of the rule: it is decided then.
+    // A record that does not replay proves nothing about the rule, so the rule is decided below.
     const verifier::RuleRecord* record = file->second.find(rule.hash);
     if (record != nullptr && verifier::replay(rule, *record)) return true;
     if (known != nullptr && known->contains(rule.hash)) return true;
@@ -50,7 +50,8 @@ Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options, double s
   if (options.search.rule_text) {
     XFLOW_CHECK(explained(rules.add(*options.search.rule_text, "rule_text")));
   } else if (options.search.rules.empty()) {
-    // A build has the records of all of them, but without Z3 of those that can be replayed without it.
+    // The build has checked a record of every shipped rule; without Z3 it has only those that replay without
+    // Z3.
     for (const ShippedFile& file : shipped_rule_files()) XFLOW_CHECK(rules.add_known(file.text, file.name));
   }
   if (!options.search.rule_text) {

@@ -1,4 +1,4 @@
-// The rules that a search applies, all of them proved.
+// Loads the rules that a search applies; all of them are proved.
 #pragma once
 
 #include <xflow/error.h>
@@ -12,10 +12,11 @@
 
 namespace xflow::api {
 
-// The rules of the options, all of them proved: the shipped ones by their hashes, others by a record beside their file that is replayed, or
-// decided now. Errors: unreadable or io (a rule file), syntax, not_proved (names the rule and says what was found instead),
-// invalid_argument (no rule to skip of that name), limit (a rule that was not decided in `seconds`).
-// `known`: hashes of the user's own rules that were proved before; those that are proved now are added. Null: none.
+// Loads the rules of the options. A shipped rule is proved if its hash is known; another rule by replaying
+// the record beside its file, or by deciding it now.
+// Errors: unreadable or io (a rule file), syntax, not_proved (names the rule and says what was found
+// instead), invalid_argument (a rule to skip does not exist), limit (a rule was not decided in `seconds`).
+// `known`: hashes of the user's own rules that were proved before; newly proved rules are added. Null: none.
 Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options, double seconds = std::numeric_limits<double>::infinity(),
                                         std::function<bool()> stop = {}, std::set<rules::RuleHash>* known = nullptr);
 

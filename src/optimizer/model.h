@@ -1,4 +1,4 @@
-// A model that can be optimised: an ONNX document, a body of one, or a graph that was built in code.
+// The interface of a model that can be optimised: an ONNX document, a body of one, or a graph built in code.
 #pragma once
 
 #include <xflow/error.h>
@@ -16,7 +16,7 @@
 
 namespace xflow::api {
 
-// The stages of run.h call these in the order in which they are declared.
+// The stages of run.h call the functions in the order of their declarations.
 class Model {
  public:
   Model() = default;
@@ -24,41 +24,46 @@ class Model {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
-  // Makes the graph in the IR, and reports what is odd about it. Errors: those of the model; limit where `limits` end the search.
+  // Builds the IR graph and reports oddities of the model. Errors: those of the model; limit if `limits` end
+  // the search.
   virtual Result<void> lift(const OptimizeOptions& options, const RunLimits& limits, OptimizeReport& report) = 0;
-  // The lifted graph, what it is run on, and how values are named. The model must outlive both.
+  // The lifted graph, its inputs, and the names of values. The model must outlive the result of problem() and
+  // of runs().
   virtual Problem problem() = 0;
   virtual const RunInputs& runs() const = 0;
-  // What lifting simplified, since it holds by the definition of a graph.
+  // The simplifications that lifting made; they hold by the definition of a graph.
   virtual std::vector<Simplification> simplifications() = 0;
 
-  // Starts what runs whole models, where that is not the device of the kernels. `options` and `limits` must outlive the model.
+  // Starts the runner, if whole models run in one and not on the device of the kernels. `options` and
+  // `limits` must outlive the model.
   virtual Result<void> open_runner(const OptimizeOptions& /*options*/, const RunLimits& /*limits*/) { return {}; }
   virtual bool has_runner() const { return false; }
   virtual void close_runner() {}
 
-  // Puts the steps that found a graph into the report.
+  // Writes the steps that lead to a graph into the report.
   virtual void list_steps(const search::Finalist& found, OptimizeReport& report) const = 0;
-  // Makes of a graph what can be written. Refused: what cannot be expressed, or is the original again.
+  // Lowers a graph to a form that can be written. Refuses a graph that cannot be exported, or whose export
+  // equals the original.
   virtual Acceptance lower(const search::Finalist& found) = 0;
-  // Runs what was lowered last, made of `found`, against the original, and fills in the report.
+  // Runs the last lowered result, made of `found`, against the original, and fills in the report.
   virtual Acceptance judge(const Problem& problem, const search::Finalist& found, const OptimizeOptions& options,
                            const std::function<void()>& progress, OptimizeReport& report) = 0;
-  // Improves what judge() accepted by what only running it can tell.
+  // Tries variants of the accepted result whose benefit only a run can show.
   virtual void refine(const Problem& /*problem*/, const search::Finalist& /*found*/, const RunLimits& /*limits*/,
                       const std::function<void()>& /*progress*/, OptimizeReport& /*report*/) {}
-  // Of what was lowered last where nothing is run: whether it is small enough to be written, whether its predicted gain is large enough,
-  // and what the report says of that nothing was run.
+  // For a lowered result that is not run: accept_size() checks that it is small enough to be written,
+  // accept_gain() that its predicted gain is large enough, and why_not_run() gives the report's reason why
+  // nothing was run.
   virtual Acceptance accept_size(const OptimizeReport& /*report*/) const { return accepted(); }
   virtual Acceptance accept_gain(const OptimizeReport& /*report*/, std::span<const Simplification> /*simplifications*/) const {
     return accepted();
   }
   virtual std::string why_not_run(const OptimizeOptions& options) const = 0;
 
-  // Counts the nodes of what was lowered last, made of `found`, in the report.
+  // Counts the nodes of the last lowered result, made of `found`, in the report.
   virtual void count_nodes(const search::Finalist& found, std::span<const Simplification> simplifications,
                            OptimizeReport& report) const = 0;
-  // What was lowered last as a model of its own, in which more may be found. Null: nothing more is looked for.
+  // The last lowered result as a new model for another round. Null: no other round.
   virtual std::unique_ptr<Model> next(const RunLimits& /*limits*/) { return nullptr; }
 };
 

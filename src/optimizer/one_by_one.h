@@ -1,4 +1,4 @@
-// Assumed sizes that say nothing about the cost of a product.
+// Warns of assumed sizes that make the cost of a matrix product meaningless.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 
 namespace xflow::api {
 
-// Warnings, a sentence each: operands of matrix products that have more than one element only at other sizes than those that were assumed.
-// `name_of`: of a value.
+// Returns one sentence for each operand of a matrix product that is 1 x 1 only because of assumed sizes.
+// `name_of` names a value.
 std::vector<std::string> one_by_one_warnings(const ir::Arena& arena, const ir::Graph& graph, const Sizes& sizes,
                                              const std::function<std::string(ir::ValueId)>& name_of);
 

@@ -22,7 +22,7 @@ using onnx_io::GraphId;
 using onnx_io::KnownValues;
 using onnx_io::Node;
 
-// The number that a value is known to be.
+// The known value of a constant with one element.
 std::optional<std::int64_t> number_of(const KnownValues& values, std::string_view name) {
   const auto found = values.find(std::string(name));
   if (found == values.end() || !found->second.constant || found->second.constant->elements() != 1) return std::nullopt;
@@ -30,12 +30,12 @@ std::optional<std::int64_t> number_of(const KnownValues& values, std::string_vie
   return integers ? std::optional((*integers)[0]) : std::nullopt;
 }
 
-// How often the body of a node runs in one run of the graph around it, where that is known; 1 otherwise.
+// How often the body of a node runs in one run of the graph around it; 1 if unknown.
 std::uint64_t trips(const Document& document, const Node& node, const KnownValues& around) {
   const auto positive = [](std::optional<std::int64_t> count) { return count && *count > 0 ? static_cast<std::uint64_t>(*count) : 1; };
   if (node.is("Loop") && node.inputs.size() > 1) {
     const bool goes_on = node.inputs[1].empty() || number_of(around, node.inputs[1]) == 1;
-    // A body that hands its condition through, or makes it, may end the loop earlier: then the count is the most.
+    // The body may end the loop earlier by its condition; then this count is an upper bound.
     return goes_on && !node.inputs[0].empty() ? positive(number_of(around, node.inputs[0])) : 1;
   }
   const onnx_io::Attribute* scans = node.is("Scan") ? node.find("num_scan_inputs") : nullptr;
@@ -54,12 +54,12 @@ std::uint64_t trips(const Document& document, const Node& node, const KnownValue
   return dim.kind == onnx_io::Dimension::Kind::value ? positive(dim.value) : 1;
 }
 
-// Sizes and files of inputs are those of the model.
+// The options of the model without its input shapes and files, which do not apply to a body.
 OptimizeOptions options_of_body(const OptimizeOptions& options) {
   OptimizeOptions own = options;
   own.input.shapes.clear();
   own.input.files.clear();
-  // In a runner the whole model is run with all bodies.
+  // A runner runs the whole model with all bodies, so a body has no gate of its own.
   if (runs_models(own.device)) own.validation.gate = false;
   return own;
 }
@@ -70,7 +70,7 @@ Result<OptimizedBodies> optimize_bodies(const Document& document, const Optimize
                                         const OptimizeReport& before, const OptimizeBody& optimize) {
   OptimizedBodies result;
   InnerValues known(document);
-  std::map<GraphId, std::uint64_t> runs;  // in one run of the model, by graph
+  std::map<GraphId, std::uint64_t> runs;  // by graph, in one run of the model
   OptimizeReport used = before;
   for (const GraphId id : inner_graphs(document)) {
     if (limits.ends_search()) return result;
@@ -145,7 +145,7 @@ void add_bodies(OptimizeReport& report, OptimizedBodies bodies) {
     BodyReport& body = bodies.bodies[k];
     OptimizeReport& own = bodies.reports[k];
     const auto weight = static_cast<double>(body.runs);
-    // What an earlier round found of it is completed.
+    // A body of an earlier round already has a report; extend it.
     const auto known = std::ranges::find(report.bodies, body.place, &BodyReport::place);
     if (known == report.bodies.end()) {
       report.predicted.before += weight * body.predicted.before;

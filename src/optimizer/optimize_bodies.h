@@ -1,4 +1,4 @@
-// Bodies of If, Loop and Scan, each optimised as a graph of its own.
+// Optimises bodies of If, Loop and Scan, each as a graph of its own.
 #pragma once
 
 #include <xflow/error.h>
@@ -14,13 +14,13 @@
 
 namespace xflow::api {
 
-// The document that holds a body, and which of its graphs the body is.
+// The document that contains a body, and the id of the body's graph.
 struct BodyPlace {
   const onnx_io::Document& around;
   onnx_io::GraphId graph{};
 };
 
-// What became of a body: the edits of it, none where it stays.
+// The result of optimising a body. `lowered` has no edits if the body stays unchanged.
 struct OptimizedBody {
   OptimizeReport report;
   onnx_io::LoweredModel lowered;
@@ -29,22 +29,23 @@ struct OptimizedBody {
 using OptimizeBody = std::function<Result<OptimizedBody>(const onnx_io::Document& body, const BodyPlace&, const OptimizeOptions&)>;
 
 struct OptimizedBodies {
-  std::vector<onnx_io::GraphEdit> edits;  // of bodies
-  std::vector<ir::Constant> constants;    // whose bytes the edits point into
+  std::vector<onnx_io::GraphEdit> edits;  // of the bodies
+  std::vector<ir::Constant> constants;    // own the bytes that the edits point into
   std::vector<BodyReport> bodies;
-  std::vector<OptimizeReport> reports;  // of the same bodies
+  std::vector<OptimizeReport> reports;  // by index in `bodies`
 };
 
-// Optimises every body in the main graph of the document, at any depth, once. Values that a body captures are inputs of it, with the types
-// that are known around it, and keep their names. Searches share what `before` leaves of budgets of time. Errors: those of `optimize`,
-// where the run is stopped; a body that cannot be optimised stays as it is.
+// Optimises every body in the main graph and every called local function, at any depth, once. Values that a
+// body captures become its inputs, with the types that are known around it, and keep their names. The
+// searches share the time budgets that `before` leaves. A body that cannot be optimised stays unchanged.
+// Errors: those of RunLimits::check if the run is stopped.
 Result<OptimizedBodies> optimize_bodies(const onnx_io::Document& document, const OptimizeOptions& options, const RunLimits& limits,
                                         const OptimizeReport& before, const OptimizeBody& optimize);
 
-// Leaves all bodies as they are, for this reason.
+// Discards the edits of all bodies and records the reason.
 void leave_bodies(const std::string& reason, OptimizedBodies& bodies);
 
-// Adds what was done in bodies to the report of their model.
+// Adds the reports of the bodies to the report of their model.
 void add_bodies(OptimizeReport& report, OptimizedBodies bodies);
 
 }  // namespace xflow::api

@@ -1,4 +1,4 @@
-// Optimises a graph that was built in code.
+// Optimises a graph built in code.
 #pragma once
 
 #include <xflow/graph.h>
@@ -8,7 +8,7 @@ namespace xflow::api {
 
 class Session;
 
-// As optimize of <xflow/graph.h>, which catches what it throws.
+// Implements optimize of <xflow/graph.h>, which catches exceptions.
 Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& options, const ProgressCallback& progress, Session& session);
 
 }  // namespace xflow::api

@@ -28,11 +28,11 @@ namespace {
 using onnx_io::Document;
 using onnx_io::LoweredModel;
 
-// What became of a model: nothing to write where it stays as it is.
+// The result of optimising a model. Without `lowered` the model stays unchanged.
 struct Optimized {
   OptimizeReport report;
   std::optional<LoweredModel> lowered;
-  std::unique_ptr<const Document> document;  // which `lowered` edits; null: the document that was given
+  std::unique_ptr<const Document> document;  // the document that `lowered` edits; null: the original
 };
 
 Result<Optimized> optimize_document(const Document& document, const Files& files, const OptimizeOptions& options, const RunContext& run,
@@ -46,7 +46,8 @@ Result<Optimized> optimize_document(const Document& document, const Files& files
   return result;
 }
 
-// Runs a model with edits, of `edited` where that is not null, in the runner against itself.
+// Runs a model in the runner against the model with edits. The edits apply to `edited`, or to `shipped` if
+// `edited` is null.
 Acceptance judge_edits(const Document& shipped, const Files& files, SizedModel& model, std::span<const onnx_io::GraphEdit> edits,
                        const Document* edited, const OptimizeOptions& options, const RunContext& run, OptimizeReport& report) {
   const RunLimits& limits = run.limits;
@@ -60,8 +61,8 @@ Acceptance judge_edits(const Document& shipped, const Files& files, SizedModel& 
   return judge_in_runner(**gate, shipped, files, problem, model.required(), {}, edits, running, report.gate, edited);
 }
 
-// Optimises the bodies of nodes in what is going to be written, each as a graph of its own, until they stay as they are. With the gate a
-// body is run by itself, in a runner the whole model.
+// Optimises the bodies of nodes in the current result, each as a graph of its own, until no body changes. The
+// gate runs each body by itself on the device, but the whole model in a runner.
 Result<void> optimize_bodies_of(const Document& document, const Files& files, const OptimizeOptions& options, const RunContext& run,
                                 Optimized& best) {
   const RunLimits& limits = run.limits;
@@ -88,11 +89,11 @@ Result<void> optimize_bodies_of(const Document& document, const Files& files, co
           judge_edits(shipped, written ? Files{{}, files.output} : files, *model, bodies.edits, nullptr, options, run, trial);
       XFLOW_CHECK(limits.check());
       if (!acceptance) leave_bodies("run from end to end, " + acceptance.reason, bodies);
-      if (acceptance && !written) std::swap(report.gate, trial.gate);  // it is the original that both were run against
+      if (acceptance && !written) std::swap(report.gate, trial.gate);  // both were run against the original
       add_run(report.gate, written || !acceptance ? trial.gate : GateReport(), acceptance);
     }
     const bool improved = !bodies.edits.empty();
-    if (improved && !report.improved) {  // the rewrites that were found are not in it
+    if (improved && !report.improved) {  // the result does not have the rewrites of the search
       report.search.steps.clear();
       for (RuleCount& count : report.search.rules) count.applied = 0;
       report.predicted.after = report.predicted.before;
@@ -110,7 +111,7 @@ Result<void> optimize_bodies_of(const Document& document, const Files& files, co
   return {};
 }
 
-// Runs the clean-ups of `shipped` against it. Accepted if they are measured to be no slower.
+// Runs `shipped` against its cleaned-up form. Accepts the clean-ups if they are measured to be no slower.
 Acceptance judge_smaller(const Document& shipped, const Files& files, const Simplified& smaller, const OptimizeOptions& options,
                          const RunContext& run, const OptimizeReport& before) {
   const RunLimits& limits = run.limits;
@@ -139,11 +140,11 @@ Acceptance judge_smaller(const Document& shipped, const Files& files, const Simp
   return is_no_slower(trial.gate) ? accepted() : acceptance;
 }
 
-// Cleans up what is going to be written, or says what that would remove.
+// Cleans up the current result, or only reports what the clean-ups would remove.
 Result<void> clean_up_result(const Document& document, const Files& files, const OptimizeOptions& options, const RunContext& run,
                              Optimized& best) {
   const RunLimits& limits = run.limits;
-  constexpr std::size_t kMostNodes = 2000;  // of a model that is cleaned up only to say what that would remove
+  constexpr std::size_t kMostNodes = 2000;  // limit of clean-ups whose only use is a line in the report
   if (options.output.accept == Accept::faster && document.nodes().size() > kMostNodes) return {};
   if (limits.ends_clean_ups()) return fail(ErrorCode::limit, limits.why_over());
   std::unique_ptr<const Document> written;
@@ -169,7 +170,7 @@ Result<void> clean_up_result(const Document& document, const Files& files, const
     report.clean_ups.written = report.clean_ups.reason.empty();
   }
   if (!report.clean_ups.written) return {};
-  if (!report.improved) {  // the rewrites that were found are not in it
+  if (!report.improved) {  // the result does not have the rewrites of the search
     report.search.steps.clear();
     for (RuleCount& count : report.search.rules) count.applied = 0;
     report.predicted.after = report.predicted.before;
@@ -187,13 +188,13 @@ Result<void> clean_up_result(const Document& document, const Files& files, const
   return {};
 }
 
-// Optimises a document as the options say.
+// Optimises a document: main graph, bodies, clean-ups.
 Result<Optimized> optimize_and_clean_up(const Document& document, const Files& files, const OptimizeOptions& options,
                                         const RunContext& run) {
   const RunLimits& limits = run.limits;
   XFLOW_TRY(Optimized best, optimize_document(document, files, options, run, kMostRounds));
   XFLOW_CHECK(optimize_bodies_of(document, files, options, run, best));
-  // What cannot be cleaned up stays as it is.
+  // An error of the clean-ups leaves the result as it is.
   if (const auto cleaned = clean_up_result(document, files, options, run, best); !cleaned)
     best.report.clean_ups.reason = "the clean-ups did not end: " + cleaned.error().text();
   XFLOW_CHECK(limits.check());
@@ -220,7 +221,7 @@ Result<OptimizeReport> optimize_model_file(const std::string& input, const std::
   const RunLimits limits(options);
   const Session::Call call(session, options);
   XFLOW_TRY(const Document document, Document::open(input, options.input.allow_external));
-  XFLOW_TRY(const auto files, onnx_io::OutputFiles::begin(output));  // before the work, which would be lost
+  XFLOW_TRY(const auto files, onnx_io::OutputFiles::begin(output));  // fails before the optimisation, whose result would be lost
   onnx_io::SaveOptions save;
   save.external_name = options.output.save_as_external_data;
   XFLOW_CHECK(onnx_io::check_save_options(document, files->place(), save));

@@ -11,7 +11,7 @@ namespace xflow::api {
 
 class Session;
 
-// As optimize and optimize_file of <xflow/optimize.h>, which catch what they throw.
+// Implement optimize and optimize_file of <xflow/optimize.h>, which catch exceptions.
 Result<OptimizeResult> optimize_model(std::string_view model, const OptimizeOptions& options, const ProgressCallback& progress,
                                       Session& session);
 Result<OptimizeReport> optimize_model_file(const std::string& input, const std::string& output, const OptimizeOptions& options,

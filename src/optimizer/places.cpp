@@ -5,8 +5,8 @@
 namespace xflow::api {
 
 void list_steps(const Places& places, const search::Finalist& found, OptimizeReport& report) {
-  // Values of later graphs back to the document, along what each step replaced is not kept; the equal value of the original is found by the
-  // correspondence read backwards.
+  // Maps values of the final graph back to equal values of the original, by reading the correspondence
+  // backwards. How the steps map values of later graphs to the original is not recorded.
   std::map<ir::ValueId, ir::ValueId> original;
   for (const auto& [before, after] : found.correspondence) {
     const auto [known, fresh] = original.try_emplace(after, before);

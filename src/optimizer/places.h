@@ -1,4 +1,4 @@
-// Where values of a lifted model are computed, for reports.
+// Names the places, for reports, where values of a lifted model are computed.
 #pragma once
 
 #include <xflow/optimize.h>
@@ -13,8 +13,9 @@
 
 namespace xflow::api {
 
-// "node 'conv1' (Conv)" for a value of the original graph. A value inside of what one node of the document was lifted to (the product in a
-// BatchNormalization) is at the node that uses it.
+// Maps a value of the original graph to its node: "node 'conv1' (Conv)". One node of the document may be
+// lifted to several operations, such as the product in a BatchNormalization. A value inside such a node has
+// the place of the node that uses it.
 class Places {
  public:
   Places(const onnx_io::Document& document, const onnx_io::LiftedModel& model, const ir::Arena& arena)
@@ -30,7 +31,7 @@ class Places {
     }
   }
 
-  // Nothing for a value that came up during the search.
+  // The place of a value; empty for a value that the search created.
   std::string of(ir::ValueId value) const {
     const auto place = node_of(value);
     return place ? onnx_io::describe(document_, *place) : std::string();
@@ -48,7 +49,7 @@ class Places {
   std::map<ir::ValueId, onnx_io::NodeId> users_;
 };
 
-// The steps of a graph that was found, in the report.
+// Writes the steps that lead to a graph into the report.
 void list_steps(const Places& places, const search::Finalist& found, OptimizeReport& report);
 
 }  // namespace xflow::api

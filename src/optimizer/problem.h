@@ -1,4 +1,4 @@
-// What is optimised, in the IR, and what belongs to it.
+// The graph that is optimised, in the IR, with everything that the stages need to know about it.
 #pragma once
 
 #include <xflow/error.h>
@@ -22,13 +22,13 @@ struct Problem {
   ir::Arena& arena;
   ir::Graph graph;
   std::vector<NamedInput> inputs;
-  std::function<Result<void>(const ir::Arena&, ir::NodeId)> can_export = {};  // null: everything can be written
-  std::function<std::string(ir::ValueId)> name_of = {};                       // of a value of `graph`, in reports
-  std::function<std::string(ir::ValueId)> place_of = {};                      // "node 'conv1' (Conv)": where it is computed
-  std::function<Result<ir::Constant>(ir::ValueId)> fold = {};                 // an expression of constants, as it will be written
-  const rules::VerifiedRules* rules = nullptr;                                // null: those of the options
-  const RunInputs* runs = nullptr;                                            // null: at the first shapes of the options, seeded
-  const RunLimits* limits = nullptr;                                          // null: none
+  std::function<Result<void>(const ir::Arena&, ir::NodeId)> can_export = {};  // null: every node can be exported
+  std::function<std::string(ir::ValueId)> name_of = {};                       // names a value of `graph` in reports
+  std::function<std::string(ir::ValueId)> place_of = {};                      // where a value is computed: "node 'conv1' (Conv)"
+  std::function<Result<ir::Constant>(ir::ValueId)> fold = {};                 // computes an expression of constants as it will be written
+  const rules::VerifiedRules* rules = nullptr;                                // null: the rules of the options
+  const RunInputs* runs = nullptr;                                            // null: seeded inputs at the first shapes of the options
+  const RunLimits* limits = nullptr;                                          // null: no limits
   Session* session = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// A model that is in the IR already, for the stages up to `validate`.
+// A Problem as a Model, for the stages up to `validate`.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace xflow::api {
 
-// Nothing of it is lowered or written. The problem must outlive it.
+// lower(), judge() and the reports do nothing. The problem must outlive the model.
 class ProblemModel final : public Model {
  public:
   ProblemModel(const Problem& problem, const OptimizeOptions& options) : problem_(problem) { at_shapes_.shapes = {options.input.shapes}; }

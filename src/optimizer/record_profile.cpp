@@ -27,7 +27,7 @@
 namespace xflow::api {
 namespace {
 
-constexpr double kSecondsForAgain = 10;  // of timing kernels again that were timed under interference, for each model
+constexpr double kSecondsForAgain = 10;  // per model, for timing kernels again that were timed under interference
 
 Result<void> open_here(const OptimizeOptions& options, DeviceCosts& here, const std::function<std::size_t()>& bytes_of_run) {
   if (is_elsewhere(options))
@@ -39,7 +39,7 @@ Result<void> open_here(const OptimizeOptions& options, DeviceCosts& here, const 
   return {};
 }
 
-// A model at the sizes at which its kernels are timed.
+// A model with the sizes at which its kernels are timed.
 struct Lifted {
   std::optional<onnx_io::Document> document;
   std::unique_ptr<SizedModel> model;
@@ -75,7 +75,7 @@ Result<void> time_kernels(Lifted& lifted, const OptimizeOptions& options, const 
 }  // namespace
 
 Result<cost::profile::Profile> export_profile(const OptimizeOptions& options) {
-  // Of the caches for which kernels were timed those are meant for which most were.
+  // Exports the cache state with the most timed kernels.
   std::unique_ptr<DeviceCosts> fullest;
   for (const std::size_t between : cost::cpu::kBetween) {
     OptimizeOptions one = options;
@@ -86,7 +86,7 @@ Result<cost::profile::Profile> export_profile(const OptimizeOptions& options) {
     if (fullest->cpu == nullptr || options.device.caches != CacheState::automatic) break;
   }
   if (fullest->gpu != nullptr && options.device.caches == CacheState::automatic) {
-    // On a GPU there is one other state: that of a run through more than its cache.
+    // A GPU has one other cache state: a run whose data exceed its cache.
     auto here = std::make_unique<DeviceCosts>();
     XFLOW_CHECK(open_here(options, *here, [] { return std::numeric_limits<std::size_t>::max(); }));
     if (here->database->size() > fullest->database->size()) fullest = std::move(here);
@@ -97,7 +97,7 @@ Result<cost::profile::Profile> export_profile(const OptimizeOptions& options) {
 Result<cost::profile::Profile> record_profile(std::span<const std::string> models, const OptimizeOptions& options,
                                               const std::function<void(const std::string&)>& progress) {
   DeviceCosts here;
-  // A profile has one state of the caches: that of the largest model.
+  // A profile has one cache state: that of the largest model.
   XFLOW_CHECK(open_here(options, here, [&] {
     std::size_t most = 0;
     for (const std::string& path : models)

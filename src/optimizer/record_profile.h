@@ -1,4 +1,5 @@
-// Profiles of devices that are here, this CPU or a runner: what the kernels of models, and of the rewrites that a search meets, take there.
+// Records profiles of available devices (this CPU, a GPU or a runner): the times of kernels of models, and of
+// kernels of the rewrites that a search finds.
 #pragma once
 
 #include <xflow/error.h>
@@ -12,13 +13,14 @@
 
 namespace xflow::api {
 
-// What options.device.cost_database holds for the device of the options. Errors: unsupported for a device that is not here,
-// invalid_argument for a profile as the device.
+// Exports the measurements of options.device.cost_database for the device of the options. Errors: unsupported
+// if the device is not available, invalid_argument if the device is a profile.
 Result<cost::profile::Profile> export_profile(const OptimizeOptions& options);
 
-// Times the kernels of the models, searching up to options.search.max_states graphs of each. With a cost database: what it knows is not
-// timed again, and all that it holds is in the profile. A model that cannot be read or costed is told to options.warning and left out.
-// Errors: as above; of the rules; unreadable if no model is left.
+// Times the kernels of the models, and searches up to options.search.max_states graphs of each model. With a
+// cost database, its kernels are not timed again, and the profile contains all its entries. A model that
+// cannot be read or costed is reported to options.warning and left out. Errors: as above; those of loading
+// rules; unreadable if no model is left.
 Result<cost::profile::Profile> record_profile(std::span<const std::string> models, const OptimizeOptions& options,
                                               const std::function<void(const std::string&)>& progress);
 

@@ -17,7 +17,8 @@ namespace {
 
 using ir::ValueId;
 
-// So often only the places are excluded at which a rewrite did not agree; then a rule that does not agree is excluded everywhere.
+// In the first rounds a disagreeing rewrite is excluded at its place only, in later rounds the rule is
+// excluded everywhere.
 constexpr int kRoundsByPlace = 3;
 constexpr int kMostChecks = 6;
 
@@ -100,8 +101,9 @@ void RegionValidation::begin_next(const search::Outcome& outcome) {
   next_.max_seconds = std::max(left, seconds_to_restart(outcome));
 }
 
-// A search that has to end anyway is repeated without the rewrites that did not agree, with half of the time that is left for checks at
-// most: all that it found would be lost otherwise.
+// Extends a search that has reached its end, so that it can be repeated without the disagreeing rewrites;
+// otherwise all that it found would be lost. The extension takes at most half of the time that is left for
+// checks.
 void RegionValidation::allow_again(const search::Outcome& outcome) {
   if (!first_.stop || problem_.limits == nullptr) return;
   const double end = wall_seconds() + std::min(seconds_to_restart(outcome), problem_.limits->seconds_left() / 2);

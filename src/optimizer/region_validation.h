@@ -1,4 +1,4 @@
-// What a search rewrote, executed against what it replaced.
+// Validates the result of a search: executes the rewritten regions against the regions that they replace.
 #pragma once
 
 #include <xflow/optimize.h>
@@ -17,27 +17,29 @@
 
 namespace xflow::api {
 
-// "nothing cheaper was found before the search had to end (time limit)"
+// The message for a search that ended early: "nothing cheaper was found before the search had to end (time
+// limit)".
 std::string nothing_found(search::StopReason stop);
 
-// Executes what was rewritten against what it replaced (see check_regions). Where a region does not agree, the rewrites that made it are
-// excluded at that place, later everywhere, and the search has to be repeated.
+// Executes rewritten regions against the originals (see check_regions). If a region disagrees, the rewrites
+// that made it are excluded, first at that place only, later everywhere, and the search must be repeated.
 class RegionValidation {
  public:
-  // All arguments must outlive it. `options`: of the first search.
+  // All arguments must outlive the object. `options`: the options of the first search.
   RegionValidation(const Problem& problem, const RunInputs& runs, search::Options options, OptimizeReport& report);
   RegionValidation(const RegionValidation&) = delete;
   RegionValidation& operator=(const RegionValidation&) = delete;
 
-  // Of the next search.
+  // The options of the next search.
   const search::Options& options() const { return next_; }
 
-  // Whether the search has to be repeated with other options. If not, the outcome is one all of whose regions agree, with these in the
-  // report, or, without steps and with report.reason, the original. `checking` is called before regions are executed.
+  // Returns true if the search must be repeated with the new options(). If false, either all regions of the
+  // outcome agree and are in the report, or the outcome is the original, without steps, and report.reason
+  // says why. Calls `checking` before regions are executed.
   bool restarts(search::Outcome& outcome, const std::function<void(const search::Outcome&)>& checking);
 
  private:
-  // Excludes the rewrites that made regions that do not agree; false if none is found.
+  // Excludes the rewrites that made disagreeing regions. Returns false if it finds none.
   bool exclude(const search::Outcome& outcome, const CheckedRegions& checked, bool by_place);
   void begin_next(const search::Outcome& outcome);
   void allow_again(const search::Outcome& outcome);
@@ -52,11 +54,11 @@ class RegionValidation {
   double start_ = 0;
   int searches_ = 0;
   std::set<std::string, std::less<>> rules_;                          // excluded everywhere
-  std::map<std::string, std::set<ir::ValueId>, std::less<>> places_;  // excluded there
+  std::map<std::string, std::set<ir::ValueId>, std::less<>> places_;  // by rule: values at which it is excluded
 };
 
-// Executes another graph that was found against the original, and puts its regions in the place of those in the report if all agree. False
-// if they do not, or could not be executed.
+// Executes the regions of another finalist against the original. If all agree, replaces the regions in the
+// report by them. Returns false if a region disagrees or cannot be executed.
 bool agrees(const Problem& problem, const RunInputs& runs, const search::Finalist& finalist, OptimizeReport& report);
 
 }  // namespace xflow::api

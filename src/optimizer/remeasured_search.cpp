@@ -13,9 +13,10 @@ double seconds_to_restart(const search::Outcome& outcome) { return 1.25 * outcom
 namespace {
 
 constexpr int kMostSearches = 3;
-constexpr double kPartOfFirst = 0.5;  // of the budget, after which kernels are timed again
+constexpr double kPartOfFirst = 0.5;  // of the budget; after it kernels are timed again
 
-// What the outcome costs by the present costs; the original where that is not less.
+// Sets the costs of the outcome to the current ones. Replaces the outcome by the original if it is no longer
+// cheaper.
 void remeasure(cost::CostModel& model, const ir::Graph& graph, search::Outcome& outcome) {
   const auto before = model.cost(graph);
   const auto after = model.cost(outcome.best);

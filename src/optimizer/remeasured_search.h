@@ -1,4 +1,4 @@
-// A search whose result does not depend on kernels that were timed under interference.
+// A search whose result does not depend on provisional costs: times of kernels measured under interference.
 #pragma once
 
 #include <optional>
@@ -8,19 +8,21 @@
 
 namespace xflow::api {
 
-// Searches with the costs of the model. Provisional costs are used as they are until half of the budget is used up; then these kernels are
-// timed again (as far as the model may, see CostModel::allow_again). Where that changes a cost, the search restarts, with the rest of the
-// time or all of the states. Before a result is returned, the kernels by which it differs from `graph` are timed again if they are
-// provisional still. With costs none of which is provisional this is one search.
+// Searches with the costs of the model. The search uses provisional costs until half of the budget is used
+// up, then times these kernels again within the limit of CostModel::allow_again. If a cost changes, the
+// search restarts with the rest of the time, or with all of the states.
+// Before a result is returned, kernels that differ between it and `graph` are timed again if their costs are
+// still provisional. Without provisional costs this is a single search.
 class RemeasuredSearch {
  public:
-  // All arguments must outlive it.
+  // All arguments must outlive the object.
   RemeasuredSearch(ir::Arena& arena, const ir::Graph& graph, cost::CostModel& model, search::Rewriter& rewriter, search::Options options);
   RemeasuredSearch(const RemeasuredSearch&) = delete;
   RemeasuredSearch& operator=(const RemeasuredSearch&) = delete;
 
   search::Outcome run();
-  // Whether run() has to be called again, because costs changed. After the last search that is allowed, the outcome gets the costs of now.
+  // Returns true if run() must be called again because costs changed. After the last allowed search the
+  // outcome gets the current costs instead.
   bool restarts(search::Outcome& outcome);
 
  private:
@@ -34,11 +36,12 @@ class RemeasuredSearch {
   int searches_ = 0;
 };
 
-// Runs until nothing restarts.
+// Calls run() until restarts() returns false.
 search::Outcome remeasured_search(ir::Arena& arena, const ir::Graph& graph, cost::CostModel& model, search::Rewriter& rewriter,
                                   const search::Options& options);
 
-// A search that restarts after the time is used up may take so much: longer than finding the last result took.
+// The seconds that a restarted search may take after the time is used up: more than finding the last result
+// took.
 double seconds_to_restart(const search::Outcome& outcome);
 
 }  // namespace xflow::api

@@ -67,7 +67,8 @@ std::optional<OptimizeOptions> options_of_next_round(const OptimizeOptions& opti
   if (report.gate.run && next.validation.max_measure_time <= Seconds(0)) return std::nullopt;
   if (!next.search.max_states && !next.search.max_time) next.search.max_time = Seconds(kDefaultSeconds);
   if (!next.search.max_time) return next;
-  // Timing kernels does not count (see improve), nor does running whole models, which has a budget of its own.
+  // The budget excludes the time of timing kernels (see Optimization::search_seconds) and of running whole
+  // models, which has its own budget.
   *next.search.max_time -= report.time - report.kernels.time - report.gate.time;
   if (*next.search.max_time <= Seconds(0)) return std::nullopt;
   return next;

@@ -1,5 +1,5 @@
-// A search on the model that an earlier search made: written and read again, it may show what could not be seen before (a shape that was
-// computed is a constant now).
+// Rounds of a search: each searches the result of the round before. Writing and reading a result again can
+// expose more rewrites; for example, a computed shape has become a constant.
 #pragma once
 
 #include <xflow/optimize.h>
@@ -11,23 +11,24 @@
 
 namespace xflow::api {
 
-// What a search may take where no budget is given.
+// The time of a search without a given budget.
 constexpr double kDefaultSeconds = 30;
-// So many searches at most, each on the result of the one before.
+// The maximum number of searches, each on the result of the search before.
 constexpr int kMostRounds = 32;
 
-// The options of the next search after those that `report` tells of: what they left of budgets of time, and of what constants may grow.
-// Nothing if a time is used up. A budget of states is each search's own: so a run on the result of the last one does what that one did,
-// and finds nothing.
+// The options of the next search: `options` less the time budgets and the growth of constants that `report`
+// says are used. Nothing if a time budget is used up. A budget of states applies to each search separately,
+// so a new run on the final result repeats the last search and finds nothing.
 std::optional<OptimizeOptions> options_of_next_round(const OptimizeOptions& options, const OptimizeReport& report);
 
-// Adds a run of a result against the one before it to what is known of the first of these results.
+// Adds the run of a later result against the result before it to the gate report `run` of the first result.
 void add_run(GateReport& run, const GateReport& later, const Acceptance& acceptance);
 
-// Adds the work of a search and, where it improved something, what was found, to the report of another one.
+// Adds the work of the search `round` to `report`, and its steps, regions and rules if it improved the model.
 void add_search(OptimizeReport& report, OptimizeReport round);
 
-// Adds to the report of a model what a search on its result did and found. Not what is known of the final model alone (nodes_kept).
+// Adds the report of a search on a model's result to the report of the model, except facts of the final model
+// alone (nodes.kept).
 void add_round(OptimizeReport& report, OptimizeReport round);
 
 }  // namespace xflow::api

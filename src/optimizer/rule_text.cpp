@@ -28,7 +28,7 @@ std::string side_text(const std::vector<rules::Statement>& statements) {
   return text;
 }
 
-// What the source asks for is known only where a proof is found in a second.
+// The facts that the source requires are known only if a proof is found within a second.
 std::string assumed_text(const rules::Rule& rule) {
   auto instances = rules::instantiate(rule);
   if (!instances) return fmt::format("  no shapes: {}\n", instances.error().message);
@@ -48,7 +48,7 @@ std::string assumed_text(const rules::Rule& rule) {
 }  // namespace
 
 std::string equation_of(const rules::Rule& rule) {
-  // Equations stand further to the right than what is said of them.
+  // Equations are indented further than prose.
   for (const char* indent : {"  ", ""}) {
     for (const std::string& line : rule.comment)
       if (line.starts_with(indent) && line.find(" = ") != std::string::npos) return trimmed(line);

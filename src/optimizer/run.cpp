@@ -30,12 +30,13 @@ namespace xflow::api {
 namespace {
 
 constexpr int kMostThreads = 1024;
-// Of the budget of time: kernels that were timed under interference are timed again for at most so long.
+// Share of the time budget for timing kernels again that were timed under interference.
 constexpr double kShareForAgain = 0.25;
-// Of two graphs that take equal time the one with fewer operations is better: an identity costs nothing and is still one too many.
+// Cost of an operation on top of its kernels. Of two graphs with equal time the one with fewer operations is
+// better; an identity costs nothing but is superfluous.
 constexpr double kNanosecondsPerOperation = 0.05;
 
-// Of the budget that is nearest to its end. Without any there is one of time.
+// The used fraction of the budget that is closest to its end. Without a budget the default is one of time.
 double used_of_budget(const SearchOptions& budget, std::uint64_t states, double seconds) {
   double used = 0;
   if (budget.max_states) used = static_cast<double>(states) / static_cast<double>(std::max<std::uint64_t>(*budget.max_states, 1));
@@ -55,11 +56,11 @@ Result<void> check_options(const OptimizeOptions& options) {
   return {};
 }
 
-// What runs after a stage.
+// The stage that runs after a stage.
 struct Next {
   enum class Kind : std::uint8_t {
-    following,  // the next one in the list
-    at,         // `stage`: an earlier one again, or a later one where those between have nothing to do
+    following,  // the next stage in the list
+    at,         // `stage`: an earlier one, or a later one if the stages between have nothing to do
     end,
   };
   Kind kind = Kind::following;
@@ -69,7 +70,7 @@ constexpr Next following() { return {}; }
 constexpr Next at(Stage stage) { return {Next::Kind::at, stage}; }
 constexpr Next end() { return {Next::Kind::end, {}}; }
 
-// The search for one model, from `load` to `write`.
+// The state of one round, from `load` to `write`.
 struct Round {
   Round(std::unique_ptr<Model> what, const OptimizeOptions& given) : model(std::move(what)), options(given) {}
 
@@ -86,7 +87,7 @@ struct Round {
   OptimizeProgress progress;
   std::size_t measured = 0;
 
-  // While it is searched.
+  // Set during the search.
   std::optional<StopDevice> stop;
   std::optional<cost::CostModel> cost_model;
   std::optional<search::RuleRewriter> rewriter;
@@ -106,7 +107,7 @@ class Optimization {
     round_.emplace(std::move(model), options);
   }
 
-  // The one loop. Runs the stages up to `last`.
+  // Runs the stages up to `last`, in one loop.
   Result<void> run(Stage last) {
     struct Entry {
       Stage stage;
@@ -125,7 +126,7 @@ class Optimization {
     // clang-format on
     for (auto stage = static_cast<std::size_t>(Stage::load);;) {
       const Result<Next> next = (this->*kStages[stage].run)();
-      if (!next && rounds_ > 1) return limits_.check();  // the result of the round before stays
+      if (!next && rounds_ > 1) return limits_.check();  // keep the result of the round before
       if (!next) return fail(next.error());
       if (next->kind == Next::Kind::end || (next->kind == Next::Kind::following && kStages[stage].stage == last)) return {};
       stage = next->kind == Next::Kind::at ? static_cast<std::size_t>(next->stage) : stage + 1;
@@ -150,7 +151,7 @@ class Optimization {
       return at(Stage::write);
     }
     if (!lifted) return fail(lifted.error());
-    // Costs are those at the first choice of sizes.
+    // Costs are computed at the first choice of sizes.
     r.options.input.shapes = r.model->runs().shapes[0];
     if (is_elsewhere(r.options)) r.options.validation.gate = false;
     if (r.options.validation.gate && runs_models(r.options.device)) XFLOW_CHECK(r.model->open_runner(r.options, limits_));
@@ -159,7 +160,7 @@ class Optimization {
     return following();
   }
 
-  // Sizes, rules and the device.
+  // Chooses sizes, loads rules and opens the device.
   Result<Next> prepare() {
     Round& r = *round_;
     XFLOW_CHECK(limits_.check());
@@ -186,7 +187,7 @@ class Optimization {
     return {};
   }
 
-  // False where the search has to end before they are decided.
+  // Returns false if the search must end before the rules are decided.
   Result<bool> load_rules() {
     Round& r = *round_;
     r.rules = r.problem->rules;
@@ -263,7 +264,7 @@ class Optimization {
     return options;
   }
 
-  // Measuring is paid once for all models of a machine: it does not shorten the search.
+  // Seconds of the search without measuring, whose results serve all models on this machine.
   double search_seconds() const { return limits_.seconds() - round_->cost_model->statistics().measured_seconds; }
 
   void tell(Phase phase) {
@@ -338,7 +339,7 @@ class Optimization {
 
   // --- gate -----------------------------------------------------------------------------------------------------------------------
 
-  // The original stays. `predicted`: of a result that was run and is not shipped.
+  // Keeps the original. `predicted`: the predicted time of a result that was run and refused.
   Next keep_original(std::string reason, std::optional<Nanoseconds> predicted = {}) {
     api::keep_original(std::move(reason), predicted, round_->report);
     if (limits_.is_over()) round_->report.search.stop_reason = search::name(search::StopReason::time_limit);
@@ -352,13 +353,13 @@ class Optimization {
     r.model->list_steps(r.finalists[0], report);
     const bool only_simplified = r.finalists[0].steps.empty();
     const bool has_runner = r.model->has_runner();
-    // What a runtime makes of a model without them, only running it tells.
+    // Whether removing free nodes makes a model faster in a runtime, only a run shows.
     if (only_simplified && !gain_time(r.simplifications) && (!has_runner || r.simplifications.empty())) return keep_original(report.reason);
     if (only_simplified && r.options.validation.gate && !has_runner)
       return keep_original(report.gate.reason = no_gain_of_simplifications(r.simplifications));
     report.reason.clear();
-    // Where no rewrite is faster in the runner, the original without the nodes that can go may be. It takes the place of the last result:
-    // the gate's level is for so many.
+    // If no rewrite is faster in the runner, the original without its removable nodes may be. It replaces the
+    // last finalist, because the gate's level is set for kFinalists of them.
     if (has_runner && !only_simplified && !r.simplifications.empty()) {
       if (r.finalists.size() >= kFinalists) r.finalists.pop_back();
       r.finalists.push_back({r.problem->graph, {}, report.predicted.before, {}, report.constant_bytes.before});

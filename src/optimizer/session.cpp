@@ -35,12 +35,13 @@ std::shared_ptr<cost::Database> Session::database(const std::string& path, const
 
 Result<DeviceCosts*> Session::open(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run, double seconds_left) {
   if (costs_ == nullptr || !costs_->serves(options, bytes_of_run)) {
-    costs_ = nullptr;  // two at a time might not fit
+    costs_ = nullptr;  // two devices might not fit into memory
     auto opened = std::make_unique<DeviceCosts>();
     XFLOW_CHECK(opened->open(options, bytes_of_run, seconds_left));
     costs_ = std::move(opened);
   }
-  // A profile is its own record; what its model says is no measurement.
+  // A profile has its own times, and its model's predictions are no measurements, so its database has no
+  // file.
   costs_->database = database(costs_->profile ? "" : options.device.cost_database, costs_->device().info());
   return costs_.get();
 }

@@ -1,4 +1,5 @@
-// What the calls of one context share: rules that were proved, a device that was opened, kernels that were timed.
+// The state that the calls of one context share: proved rules, the open device, and databases of kernel
+// times.
 #pragma once
 
 #include <xflow/error.h>
@@ -19,14 +20,14 @@
 
 namespace xflow::api {
 
-// One call at a time.
+// A session serves one call at a time.
 class Session {
  public:
   Session() = default;
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // A call, for as long as it lives: afterwards nothing in the session refers to its options or limits.
+  // The scope of one call. After it, the session keeps no reference to the call's options or limits.
   class Call {
    public:
     Call(Session& session, const OptimizeOptions& options) : session_(session) { session_.warning_ = options.warning; }
@@ -38,21 +39,22 @@ class Session {
     Session& session_;
   };
 
-  // The rules of the options, as load_rules. What was proved for an earlier call is not proved again.
+  // Loads the rules of the options as load_rules does. Rules proved in an earlier call are not proved again.
   Result<rules::VerifiedRules> rules(const OptimizeOptions& options, double seconds, std::function<bool()> stop);
 
-  // The device of the options and its database, as DeviceCosts::open: what was opened last where it is the same, but for runners, which
-  // hold memory, and profiles, whose files may be others by now. Valid until this is called again.
+  // Opens the device of the options and its database, as DeviceCosts::open. Reuses the device that was opened
+  // last if it is the same, except runners, which hold memory, and profiles, whose files may have changed.
+  // The pointer is valid until the next call of open().
   Result<DeviceCosts*> open(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run, double seconds_left);
-  DeviceCosts& costs() { return *costs_; }  // requires that open() succeeded
+  DeviceCosts& costs() { return *costs_; }  // requires a successful open()
 
  private:
   void end_call();
   std::shared_ptr<cost::Database> database(const std::string& path, const cost::DeviceInfo& device);
 
   std::function<void(const std::string&)> warning_;
-  std::set<rules::RuleHash> proved_;                                  // of the user's own rules
-  std::optional<rules::VerifiedRules> shipped_;                       // all of them
+  std::set<rules::RuleHash> proved_;                                  // the user's own rules
+  std::optional<rules::VerifiedRules> shipped_;                       // all shipped rules
   std::map<std::string, std::shared_ptr<cost::Database>> databases_;  // by file and device
   std::unique_ptr<DeviceCosts> costs_;
 };

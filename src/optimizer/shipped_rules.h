@@ -1,4 +1,4 @@
-// The rules that the library is built with, and the records of their proofs.
+// The rules that are built into the library, with the records of their proofs.
 #pragma once
 
 #include <xflow/error.h>
@@ -17,17 +17,19 @@ struct ShippedFile {
 };
 std::span<const ShippedFile> shipped_rule_files();
 
-// One for each shipped rule, made by the build after it replayed the rule's proof; in the order of the rules' hashes.
+// One hash record for each shipped rule, in the order of the hashes. The build makes a record after it
+// replayed the rule's proof.
 std::span<const verifier::ProofRecord> shipped_rule_records();
 
 struct ShippedProof {
-  std::string_view rule;  // its name
-  std::string_view text;  // its record
+  std::string_view rule;  // the rule's name
+  std::string_view text;  // the record of its proof
 };
-// One for each shipped rule, in the order of the rules.
+// One proof for each shipped rule, in the order of the rules.
 std::span<const ShippedProof> shipped_proofs();
 
-// All shipped rules, and the records of their proofs. Error::syntax: the library was built from files that do not fit each other.
+// All shipped rules, and the records of their proofs. Error::syntax: the library was built from inconsistent
+// files.
 Result<std::vector<rules::Rule>> shipped_rules();
 Result<verifier::RecordFile> shipped_records();
 

@@ -1,4 +1,4 @@
-// Which results are shipped, and what the report says of those that are not.
+// Decides which results are shipped, and reports why others are not.
 #pragma once
 
 #include <xflow/optimize.h>
@@ -15,24 +15,26 @@
 
 namespace xflow::api {
 
-// Whether nothing here can run what the device of the options will: it is known by a profile, and there is no runner.
+// Whether models cannot be run on the device of the options: the device is a profile or the caller's own, and
+// there is no runner.
 bool is_elsewhere(const OptimizeOptions& options);
-// What the report says of an end-to-end run that did not take place; `option` is how the caller said so.
+// The report's reason why no end-to-end run took place. `option`: the option by which the caller turned it
+// off.
 std::string why_not_run(const OptimizeOptions& options, std::string_view what, std::string_view option);
 
-// By how much predicted times may be wrong, as a part of them: 1 %, and 10 % of what kernels cost that were timed under interference
-// alone, by their number (docs/cost.md, The noise of prices).
+// The relative error of predicted times: 0.01 + 0.1 * (kernels timed only under interference / all timed or
+// known kernels) (docs/cost.md, The noise of prices).
 double price_noise(const KernelReport& kernels);
-// Refuses a result whose predicted gain, `simplifications` included, is below the noise of the prices.
+// Refuses a result if its predicted gain, including `simplifications`, is below the noise of the prices.
 Acceptance above_noise(const OptimizeReport& report, std::span<const Simplification> simplifications);
-// Whether a candidate was run and measured to be faster or equal at every choice of sizes.
+// Whether a candidate was run and measured faster or equal at every choice of sizes.
 bool is_no_slower(const GateReport& run);
 
-// The report of a result that is the original, for this reason. `predicted`: the time of another that was run and not shipped; that
-// they were wrong is worth knowing.
+// Makes `report` that of the original, with this reason. `predicted`: the predicted time of a result that was
+// run and refused, so that the report shows how wrong the prediction was.
 void keep_original(std::string reason, std::optional<Nanoseconds> predicted, OptimizeReport& report);
 
-// To be called while whole models are run: tells the progress. The arguments must outlive it.
+// Returns a function that reports progress while whole models run. The arguments must outlive the function.
 std::function<void()> running(const ProgressCallback& progress, const OptimizeOptions& options, const RunLimits& limits,
                               const OptimizeReport& report);
 

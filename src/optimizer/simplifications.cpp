@@ -20,7 +20,7 @@ std::vector<ValueId> made_by(const LiftedModel& model, const onnx_io::Node& node
   return values;
 }
 
-// Names that something needs: outputs, captured values, and what the nodes that make them read.
+// Names that are needed: outputs, captured values, and inputs of the nodes that produce needed names.
 std::unordered_set<std::string_view> used_names(const Document& document, const LiftedModel& model) {
   std::unordered_set<std::string_view> used(model.output_names.begin(), model.output_names.end());
   const auto& order = document.main().order;
@@ -41,7 +41,7 @@ std::vector<ValueId> read_by(const LiftedModel& model, const onnx_io::Node& node
   return values;
 }
 
-// What a node makes, with new inputs in the place of what it reads.
+// The values of a node, with new inputs for the values that it reads.
 ir::Graph alone(std::vector<ValueId> made, std::span<const ValueId> reads, ir::Arena& arena) {
   ir::ValueMap inputs;
   for (const ValueId value : reads)
@@ -96,7 +96,7 @@ std::vector<Simplification> find_simplifications(const Document& document, const
 }
 
 std::vector<Simplification> find_simplifications(const Graph& graph, const BuiltGraph& built, ir::Arena& arena) {
-  // Values that something needs, from the outputs back.
+  // Finds the needed values, from the outputs back.
   std::unordered_set<Value> used;
   for (const GraphOutput& output : graph.outputs()) used.insert(output.value);
   std::vector<bool> needed(graph.nodes().size());
@@ -109,7 +109,7 @@ std::vector<Simplification> find_simplifications(const Graph& graph, const Built
   std::vector<Simplification> simplifications;
   for (std::size_t k = 0; k < built.nodes.size(); ++k) {
     const ir::NodeId id = built.nodes[k];
-    // Copied, because new inputs move the nodes of the arena.
+    // Copied because new inputs may move the arena's nodes.
     const std::vector<ValueId> operands = arena.node(id).operands;
     const std::size_t outputs = arena.node(id).outputs.size();
     if (arena.node(id).kind != ir::NodeKind::operation || arena.node(id).is_constant) continue;

@@ -1,6 +1,7 @@
-// The simplifications that need no rule, because they hold by the definition of a graph: equal deterministic nodes are one, a value that
-// nobody uses is not computed, and neither is a copy of a constant or a shape that is known before the model runs. Lifting does the first
-// two and leaves out the nodes of the third; here they are found, so that they can be costed and reported like rules.
+// Built-in simplifications, which need no rule because they hold by the definition of a graph: equal
+// deterministic nodes are merged, and unused values, copies of constants and shapes known before the run are
+// not computed. Lifting merges equal nodes, drops unused ones, and leaves out nodes of the third kind. The
+// functions here find these nodes, so that they can be costed and reported like rules.
 #pragma once
 
 #include <xflow/optimize.h>
@@ -19,37 +20,39 @@
 
 namespace xflow::api {
 
-// A node of the document that the written graph need not have.
+// A node of the document that the written graph can do without.
 struct RemovableNode {
   std::string_view rule;  // "merge-equal-nodes", "drop-unused", "fold-shapes", "drop-identity", "fold-constants"
   onnx_io::NodeId node{};
 };
 
-// In the order of the document. Nodes that compute constants are listed if they do so from sizes, are identities, or are folded.
+// Lists the removable nodes in the order of the document. A node that computes a constant is listed if it
+// computes the constant from sizes, is an identity, or is folded.
 std::vector<RemovableNode> removable_nodes(const onnx_io::Document& document, const onnx_io::LiftedModel& model,
                                            const onnx_io::FoldedShapes& folds, const ir::Arena& arena);
 
-// The same with what the node costs.
+// A removable node with its cost.
 struct Simplification {
   std::string rule;
   std::string where;   // "node 'conv1' (Conv)"
-  ir::Graph part;      // what the node computes, alone: its operands are inputs
-  Nanoseconds gain{};  // what it costs; for the caller to find out
+  ir::Graph part;      // the node alone, with its operands as inputs
+  Nanoseconds gain{};  // the cost of the node; the caller fills it in
 };
 
-// In the order of the document. Nodes that compute constants cost nothing; of them only those are listed that do so from sizes, and
-// identities.
+// Lists the simplifications in the order of the document. Nodes that compute constants cost nothing; only
+// those that compute them from sizes, and identities, are listed.
 std::vector<Simplification> find_simplifications(const onnx_io::Document& document, const onnx_io::LiftedModel& model,
                                                  const onnx_io::FoldedShapes& folds, ir::Arena& arena);
-// The same for a graph that was built in code: "node 3 (relu)", counted from 0.
+// The same for a graph built in code; nodes are counted from 0: "node 3 (relu)".
 std::vector<Simplification> find_simplifications(const Graph& graph, const BuiltGraph& built, ir::Arena& arena);
 
-// True if one of them saves time: nodes that cost nothing are no reason to write another model.
+// Whether a simplification saves time. Removing nodes of no cost is no reason to write another model.
 bool gain_time(std::span<const Simplification> simplifications);
-// Puts them before the steps of the search, which began with the graph that they leave.
+// Adds the simplifications to the report, before the steps of the search, which started with the simplified
+// graph.
 void list_simplifications(std::span<const Simplification> simplifications, OptimizeReport& report);
 
-// Why a result of `simplifications` alone is not shipped where no runner runs the model itself.
+// The reason not to ship a result of `simplifications` alone if no runner runs the original model.
 std::string no_gain_of_simplifications(std::span<const Simplification> simplifications);
 
 }  // namespace xflow::api

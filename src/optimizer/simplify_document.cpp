@@ -24,8 +24,9 @@ namespace {
 
 using onnx_io::Document;
 
-// A clean-up may make another one possible: what a node that is gone has read may be known to everything that reads it now. So the result
-// is cleaned up again until nothing changes, up to this many times, and unless a copy of the model is large.
+// A clean-up may enable another one: removing a node can make a value known to all its other readers. The
+// result is therefore cleaned up again until nothing changes, up to kMostPasses times, unless the model is
+// larger than kMostCopied bytes.
 constexpr int kMostPasses = 8;
 constexpr std::size_t kMostCopied = std::size_t{512} << 20U;
 
@@ -39,7 +40,7 @@ Result<rules::VerifiedRules> clean_up_rules(const SimplifyOptions& options, cons
   return rules;
 }
 
-// Nodes, and bytes of stored elements, of the main graph and the bodies in it.
+// The number of nodes and the bytes of stored elements, over all graphs of inner_graphs().
 struct Content {
   std::uint64_t nodes = 0;
   std::uint64_t stored_bytes = 0;
@@ -62,7 +63,7 @@ Content content_of(const Document& document) {
   return content;
 }
 
-// Nodes of `after` that are nodes of `before`, byte for byte.
+// Counts the nodes of `after` that are byte for byte nodes of `before`.
 std::uint64_t kept_nodes(const Document& before, const Document& after) {
   std::unordered_map<std::string_view, std::size_t> payloads;
   for (const onnx_io::GraphId id : inner_graphs(before))
@@ -79,7 +80,8 @@ std::uint64_t kept_nodes(const Document& before, const Document& after) {
   return kept;
 }
 
-// The figures of a result that is not read again: nodes and bytes by what its edits keep and add. Bodies of added nodes are not counted.
+// Computes the figures of a result that is not parsed again from the nodes and bytes that its edits keep and
+// add. Bodies of added nodes are not counted.
 void describe_large(const Document& document, std::span<const onnx_io::GraphEdit> edits, SimplifyReport& report) {
   for (const onnx_io::GraphEdit& edit : edits) {
     const std::uint64_t before = document.nodes(edit.graph).size();
@@ -119,7 +121,7 @@ Result<Simplified> simplify_document(const Document& document, const SimplifyOpt
   const Content before = content_of(document);
   report.nodes_before = report.nodes_after = report.nodes_kept = before.nodes;
   report.stored_bytes_before = report.stored_bytes_after = before.stored_bytes;
-  // Nothing where the run ended before.
+  // Returns nothing if the run ended before.
   const auto cleaned = [&](const Document& model) -> Result<std::optional<CleanedUp>> {
     if (!is_over) {
       auto made = clean_up(model, how);

@@ -11,7 +11,7 @@ namespace xflow::api {
 
 class Session;
 
-// As simplify and simplify_file of <xflow/simplify.h>, which catch what they throw.
+// Implement simplify and simplify_file of <xflow/simplify.h>, which catch exceptions.
 Result<SimplifyResult> simplify_model(std::string_view model, const SimplifyOptions& options, Session& session);
 Result<SimplifyReport> simplify_model_file(const std::string& input, const std::string& output, const SimplifyOptions& options,
                                            Session& session);

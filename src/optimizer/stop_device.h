@@ -1,4 +1,4 @@
-// What ends the timing of kernels.
+// Ends the timing of kernels with the run or with the search.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,14 @@
 
 namespace xflow::api {
 
-// Timing kernels and running whole models there end with the run.
+// Ends timing kernels and running models on the device with the run.
 inline void end_with(cost::Device& device, const RunLimits& limits) {
   device.stop_when([&limits] { return limits.is_over(); });
   device.set_seconds_left([&limits] { return limits.seconds_left(); });
 }
 
-// Timing kernels ends with the search, and a kernel has a part of the memory: several ways to compute it lie beside each other.
+// Ends timing kernels with the search while it lives. A kernel may use a quarter of the memory limit, since
+// several ways to compute it are in memory at once.
 class StopDevice {
  public:
   StopDevice(cost::Device& device, const RunLimits& limits, const RunLimits* afterwards) : device_(device), afterwards_(afterwards) {
@@ -36,7 +37,7 @@ class StopDevice {
  private:
   static constexpr std::uint64_t kKernelsInMemory = 4;
   cost::Device& device_;
-  const RunLimits* afterwards_;  // what ends timing kernels when there is no search any more
+  const RunLimits* afterwards_;  // limits that end timing kernels after the search; null: none
 };
 
 }  // namespace xflow::api
