@@ -1,4 +1,4 @@
-// The values of a growing graph under several labels of the inputs that it uses. Private to enumeration.
+// The values of a growing graph for several labels of its used inputs. Private to the enumeration.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace xflow::generator {
 
-// How many inputs of each group a graph uses; they are the first of the group.
+// The number of used inputs per group. A graph uses the first inputs of each group.
 class Used {
  public:
   std::size_t operator[](std::size_t group) const { return packed_ >> (kBits * group) & kMost; }
@@ -33,17 +33,18 @@ class Used {
   std::uint64_t packed_ = 0;
 };
 
-// An assignment is a label for each used input: inputs of a group with one label have the same numbers. The first assignments are those in
-// which the inputs of a group are alike, and alike but for one.
+// An assignment is a label for each used input. Inputs of a group with one label have the same numbers. In
+// the first assignments the inputs of a group are all alike, or alike except one.
 template <typename Number>
 class AssignmentSet {
  public:
   using Store = ValueStore<Number>;
   using Assignment = std::uint32_t;
-  // What takes quotients and roots has no value for inputs that are alike: x / (y - z).
+  // Alike inputs are not used for numbers with quotients and roots, because x / (y - z) has no value for
+  // them.
   static constexpr bool kHasAlike = !std::is_same_v<Number, Pair>;
 
-  // Operations that need `most_operators` of them are no operands of others.
+  // An operation that needs `most_operators` operations, itself included, is no operand of another one.
   AssignmentSet(const GraphSignature& signature, Store& store, Used used, std::size_t most_operators, std::size_t max_values)
       : signature_(signature), store_(store), most_operators_(most_operators), ids_(max_values), hashes_(max_values) {
     std::vector<std::uint8_t> local;
@@ -74,7 +75,7 @@ class AssignmentSet {
   // The leaves that are used inputs, ascending.
   std::span<const std::uint8_t> inputs() const { return inputs_; }
   std::size_t group(std::size_t input) const { return signature_.leaves()[inputs_[input]].group; }
-  // The assignment with a label for each used input.
+  // Finds or creates the assignment with a label for each used input.
   Assignment assignment(std::span<const std::uint8_t> labels) {
     std::uint64_t key = 0;
     for (const std::uint8_t label : labels) key = mix(key ^ (label + 1U));
@@ -87,14 +88,15 @@ class AssignmentSet {
     return found->second;
   }
   std::span<const std::uint8_t> labels(Assignment assignment) const { return labels_[assignment]; }
-  // All inputs of a group alike; then, for each input, that one other than the rest. Empty where kHasAlike says so.
+  // The assignment with all inputs of a group alike; then, for each input, the one in which only that input
+  // differs. Empty if kHasAlike is false.
   std::span<const Assignment> alike() const { return alike_; }
-  // Each input with numbers of its own, as it stands.
+  // The assignment in which each input has its own numbers.
   Assignment identity() const { return identity_; }
-  // For each input, the identity with others in its place.
+  // For each input, the identity with other numbers for that input.
   std::span<const Assignment> without() const { return without_; }
 
-  // Computes what is not yet computed of the graph in some assignments. False where an element has no value.
+  // Computes the missing values of the graph in some assignments. Returns false if an element has no value.
   bool compute(std::span<const Assignment> assignments, std::span<const GrownNode> nodes, std::span<const TypeId> types) {
     store_.trim();
     if (generation_ != store_.generation()) {
@@ -112,7 +114,7 @@ class AssignmentSet {
     }
     return true;
   }
-  // Of what is computed.
+  // The hash of a computed value.
   std::uint64_t hash(std::size_t value, Assignment assignment) const { return hashes_[value][assignment]; }
 
  private:
@@ -134,7 +136,7 @@ class AssignmentSet {
     hashes_[value][assignment] = store_.hash(id);
   }
 
-  // An operation in the assignments that miss it.
+  // Computes an operation in the assignments that lack it.
   bool compute(const GrownNode& node, std::span<const TypeId> types) {
     const std::size_t a = node.operands[0];
     const std::size_t b = node.operands[1];
@@ -181,15 +183,15 @@ class AssignmentSet {
   std::size_t most_operators_;
   std::uint64_t generation_ = 0;
   std::vector<std::uint8_t> inputs_;
-  std::vector<std::uint8_t> fresh_;                            // a label that no other input has
+  std::vector<std::uint8_t> fresh_;                            // by input: a label that no other input has
   std::vector<std::vector<std::uint8_t>> labels_;              // by assignment
-  std::unordered_map<std::uint64_t, Assignment> assignments_;  // by a hash of their labels
+  std::unordered_map<std::uint64_t, Assignment> assignments_;  // by hash of the labels
   std::vector<Assignment> alike_;
   Assignment identity_ = 0;
   std::vector<Assignment> without_;
-  std::vector<std::vector<Id>> ids_;  // by value, then by assignment; of values that are operands
+  std::vector<std::vector<Id>> ids_;  // by value, then by assignment; only for values that are operands
   std::vector<std::vector<std::uint64_t>> hashes_;
-  std::vector<std::uint64_t> stamps_;  // by assignment and node: which was computed
+  std::vector<std::uint64_t> stamps_;  // by assignment and node: the stamp of the computed node
   std::vector<Assignment> missing_;
   std::array<std::vector<Id>, 2> operand_ids_;
   std::array<std::vector<Id>, 2> result_ids_;

@@ -7,13 +7,14 @@
 
 #include "src/ops/expr.h"
 
-// The loops over assignments are written for the compiler's vectoriser; processors that have wider vectors get them.
+// The loops over assignments are written for the compiler's vectoriser, with clones for processors with wider
+// vectors.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define XFLOW_VECTORS __attribute__((target_clones("arch=x86-64-v4", "avx2", "default"), optimize("O3")))
 #else
 #define XFLOW_VECTORS
 #endif
-// Is compiled for the vectors of the function that calls it.
+// Inlined, so that it is compiled for the vectors of its caller.
 #define XFLOW_INLINE [[gnu::always_inline]] inline
 
 namespace xflow::generator {
@@ -22,7 +23,7 @@ namespace {
 using ops::Function;
 using Kind = FormulaStep::Kind;
 
-// Weights of elements in the two sums of a hash; of the first elements in a table.
+// The weights of elements in the two sums of a hash, in a table for the first elements.
 struct Weights {
   static constexpr std::size_t kElements = 1024;
   std::array<std::array<std::uint32_t, kElements>, 2> of{};
@@ -46,7 +47,7 @@ XFLOW_INLINE void sum_of_products_by(const Plan& plan, const Residue* const* ope
       const auto at = [&](const Place& p) { return operands[p.operand] + plan.place(row, p) * assignments + assignment; };
       std::uint64_t sum[kWidth] = {};
       std::uint32_t k = begin.products;
-      // Three products and what is folded are below 2^64.
+      // Three products plus a folded number are below 2^64.
       for (; k + 3 <= end.products; k += 3) {
         const Plan::Product* const t = &plan.products[k];
         const Residue* const a0 = at(t[0].a);
@@ -94,7 +95,8 @@ XFLOW_VECTORS void sum_of_products(const Plan& plan, const Residue* const* opera
   }
 }
 
-// x where x^((p - 1) / 2) is 1, that is where x is a square; 0 elsewhere. Values modulo the first prime, any number of them.
+// x if x^((p - 1) / 2) is 1, that is if x is a square; otherwise 0. Works on any number of values modulo the
+// first prime.
 XFLOW_VECTORS void relu_of_residues(const Residue* values, std::size_t count, Residue* out) {
   constexpr std::size_t kBlock = 64;
   for (std::size_t begin = 0; begin < count; begin += kBlock) {
@@ -140,7 +142,7 @@ XFLOW_VECTORS void hash_residues(const Residue* values, std::size_t elements, st
   }
 }
 
-// The greatest absolute value; numbers have one.
+// The greatest absolute value. All numbers must have a value.
 XFLOW_VECTORS Integer greatest_magnitude(const Integer* values, std::size_t count) {
   Integer most = 0;
   for (std::size_t k = 0; k < count; ++k) {
@@ -150,7 +152,7 @@ XFLOW_VECTORS Integer greatest_magnitude(const Integer* values, std::size_t coun
   return most;
 }
 
-// Sums of products and elements alone, where none can leave 63 bits.
+// Sums of products and of single elements, if no sum can exceed 63 bits.
 template <std::size_t kWidth>
 XFLOW_INLINE void sum_of_integers_by(const Plan& plan, const Integer* const* operands, std::size_t assignments, Integer* out) {
   for (std::size_t element = 0; element < plan.rows.size(); ++element) {
@@ -237,7 +239,7 @@ XFLOW_VECTORS void hash_integers(const Integer* values, std::size_t elements, st
   }
 }
 
-// The stack machine for formulas over any numbers.
+// The stack machine that runs formulas over any kind of numbers.
 template <typename Number, typename Literal, typename One, typename Two>
 Number run_formula(std::span<const FormulaStep> steps, const Number* const* operands, std::size_t assignments, std::size_t assignment,
                    const Literal& literal, const One& one, const Two& two) {
@@ -263,7 +265,7 @@ std::span<const FormulaStep> formula(const Plan& plan, std::size_t element) {
   return std::span(plan.steps).subspan(begin, plan.ends[element] - begin);
 }
 
-// A sum of products over numbers with their own arithmetic.
+// Sums of products over numbers with their own arithmetic.
 template <typename Number, typename Zero, typename Add, typename Multiply, typename Scale>
 void sum_rows(const Plan& plan, const Number* const* operands, std::size_t assignments, Number* out, const Zero& zero, const Add& add,
               const Multiply& multiply, const Scale& scale) {
@@ -277,7 +279,7 @@ void sum_rows(const Plan& plan, const Number* const* operands, std::size_t assig
       for (std::uint32_t k = begin.products; k < end.products; ++k)
         sum = add(sum, multiply(at(plan.products[k].a), at(plan.products[k].b)));
       for (std::uint32_t k = begin.plain; k < end.plain; ++k) {
-        // A single element stays what it is, even if only a part of it is known.
+        // A single element is copied, even if only a part of it is known.
         sum = end.plain - begin.plain == 1 && end.products == begin.products && end.scaled == begin.scaled ? at(plan.plain[k])
                                                                                                            : add(sum, at(plan.plain[k]));
       }
@@ -294,7 +296,7 @@ void sum_rows(const Plan& plan, const Number* const* operands, std::size_t assig
   }
 }
 
-// Whether no sum of a plan can leave 62 bits, whatever stands where.
+// Whether no sum of a plan can exceed 62 bits, whatever the operands are.
 bool stays_small(const Plan& plan, std::span<const Integer* const> operands, std::size_t assignments) {
   if (!plan.scaled.empty()) return false;
   double most = 0;
@@ -452,7 +454,7 @@ void hash_assignments(const Pair* values, std::size_t elements, std::size_t assi
     std::uint64_t sums[2] = {salt % kFirstPrime, salt % kFirstPrime};
     for (std::size_t e = 0; e < elements; ++e) {
       const Pair v = values[e * assignments + assignment];
-      // What is not known modulo the second prime is a number of its own.
+      // An unknown residue modulo the second prime is hashed as a number of its own.
       const std::uint32_t second = v.second == kUndefined ? kSecondPrime : v.second;
       for (std::size_t k = 0; k < 2; ++k) {
         sums[k] += fold(static_cast<std::uint64_t>(residue_weight(k, e)) * (v.first == kUndefined ? kFirstPrime - 1 : v.first));

@@ -1,4 +1,4 @@
-// Many candidates in the order in which they are taken, 24 bytes each.
+// A list of candidates in the order in which they are visited, 24 bytes each.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,27 @@ namespace xflow::generator {
 
 class CandidateList {
  public:
-  // Of graphs of up to `max_operators`, whose codes fit.
+  // `max_operators`: of the largest graphs; their codes must fit 64 bits.
   CandidateList(const GraphSignature& signature, std::size_t max_operators);
 
-  // Turned towards what costs less.
+  // Adds a candidate, directed towards the cheaper side.
   void add(Candidate candidate);
-  // By size, those that read the fewest inputs again first, of these those of most inputs, which say most, then those that cost the least
-  // and have the fewest constants.
+  // Sorts by the number of operators, then of outputs. Among candidates of equal numbers, those that read the
+  // fewest inputs repeatedly come first, then those with the most inputs, which are the most general, then
+  // those of least cost, then those with the fewest constants.
   void sort();
   std::size_t size() const { return packed_.size(); }
   Candidate operator[](std::size_t k) const;
   std::vector<Candidate> part(std::size_t begin, std::size_t end) const;
 
-  // As bytes of this machine, and those of another list of the same kind added.
+  // bytes() returns the list in the memory layout of this machine; add_bytes() adds such bytes of another
+  // list with the same signature and max_operators.
   std::string bytes() const;
   void add_bytes(std::string_view bytes);
 
  private:
   struct Packed {
-    std::uint64_t key = 0;  // what they are sorted by, then the outputs of both sides
+    std::uint64_t key = 0;  // the sort key, then the outputs of both sides
     std::uint64_t source = 0;
     std::uint64_t target = 0;
     friend auto operator<=>(const Packed&, const Packed&) = default;

@@ -1,4 +1,4 @@
-// Enumeration over one kind of numbers. Private to enumerate.cpp.
+// The enumeration over one kind of numbers. Private to enumerate.cpp.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace xflow::generator {
 
-// What does not depend on the kind of numbers.
+// The interface that does not depend on the kind of numbers.
 class Evaluator::Implementation {
  public:
   Implementation() = default;
@@ -90,8 +90,9 @@ class Enumeration final : public Evaluator::Implementation {
     used_ = {};
   }
 
-  // A graph, whose operations stand in any topological order, as the one that grows, from what it has in common with the last; null where
-  // operands do not fit, and of a graph that is larger than what is enumerated.
+  // Makes `graph`, with operations in any topological order, the growing graph. Keeps the operations that it
+  // shares with the last graph. Returns null if operands do not fit, or the graph is larger than
+  // max_operators.
   AssignmentSet<Number>* begin(const SmallGraph& graph) {
     if (graph.nodes.size() > options_.max_operators) return nullptr;
     std::size_t common = 0;
@@ -125,7 +126,7 @@ class Enumeration final : public Evaluator::Implementation {
     return nodes_.empty() ? signature_.leaves().size() : nodes_.back().first_value + std::size_t{nodes_.back().outputs};
   }
 
-  // False where the operands do not fit.
+  // Appends an operation. Returns false if the operands do not fit.
   bool push(GrownNode node) {
     const GraphSignature::Operation& operation =
         signature_.operation(node.choice, types_[node.operands[0]], node.operand_count > 1 ? types_[node.operands[1]] : TypeId{});
@@ -156,7 +157,7 @@ class Enumeration final : public Evaluator::Implementation {
     nodes_.pop_back();
   }
 
-  // Whether an input may be read next: it was used before or is the next of its group. Counts it as used.
+  // Whether an input may be read next: it was used before or is the next of its group. Marks it as used.
   bool use(std::size_t value) {
     if (value >= signature_.inputs()) return true;
     const std::size_t g = signature_.leaves()[value].group;
@@ -166,14 +167,14 @@ class Enumeration final : public Evaluator::Implementation {
     return true;
   }
 
-  // Counts an input, and those of its group before it, as used.
+  // Marks an input and the inputs of its group before it as used.
   void use_all(std::size_t value) {
     if (value >= signature_.inputs()) return;
     const std::size_t g = signature_.leaves()[value].group;
     used_.set(g, std::max(used_[g], value - signature_.group_begins()[g] + 1));
   }
 
-  // Greater than the last operation in (level, choice, operands).
+  // Whether the operation is greater than the last one in (level, choice, operands).
   bool follows(ChoiceId choice, std::uint8_t a, std::uint8_t b, std::size_t operands) const {
     if (nodes_.empty()) return true;
     const GrownNode& last = nodes_.back();
@@ -188,7 +189,7 @@ class Enumeration final : public Evaluator::Implementation {
     for (std::size_t c = 0; c < signature_.choices().size(); ++c) {
       const auto id = static_cast<ChoiceId>(c);
       const Choice& choice = signature_.choice(id);
-      // Of the level of the last operation only greater operators can follow; those above are met by any.
+      // try_operation() requires a greater operation than the last; operations of higher levels always are.
       const std::size_t count = values();
       for (std::size_t a = 0; a < count; ++a) {
         const Used before = used_;
@@ -218,14 +219,14 @@ class Enumeration final : public Evaluator::Implementation {
     if (!follows(id, first, second, node.operand_count)) return;
     if (!push(node)) return;
     const std::size_t left = options_.max_operators - nodes_.size();
-    // Operations that nobody reads; each of those to come leaves at most one less.
+    // The number of operations that no other reads. Each further operation reduces it by at most one.
     std::size_t open = 0;
     for (const GrownNode& n : nodes_) {
       bool read = false;
       for (std::size_t k = 0; k < n.outputs; ++k) read = read || uses_[n.first_value + k] != 0;
       open += read ? 0 : 1;
     }
-    // Work is shared out by the first two operations.
+    // The first two operations determine the part of a graph.
     const bool shared = nodes_.size() < 2 && options_.max_operators >= 2;
     const bool mine = shared ? part_ == 0 : nodes_.size() > (options_.max_operators >= 2 ? 2 : 1) || number_++ % parts_ == part_;
     if (open <= options_.max_outputs + left && (mine || shared)) {
@@ -244,14 +245,14 @@ class Enumeration final : public Evaluator::Implementation {
     return *found;
   }
 
-  // Graphs with the operations so far.
+  // Emits the graphs with the operations so far.
   void emit(std::size_t open) {
     if (open > options_.max_outputs) return;
     outputs_.clear();
     choose_outputs(assignment_set(), 0);
   }
-  // Whether anything is built on the operations so far: every element has a value, and the last operation does not compute what is there
-  // already.
+  // Whether graphs are built on the operations so far: every element has a value, and the last operation
+  // computes a value that does not exist without it.
   bool grows() {
     AssignmentSet<Number>& assignments = assignment_set();
     has_values_ = compute_first(assignments);
@@ -288,7 +289,7 @@ class Enumeration final : public Evaluator::Implementation {
     }
   }
 
-  // The graph with the chosen outputs.
+  // Emits the graph with the chosen outputs.
   void take(AssignmentSet<Number>& assignments) {
     if (outputs_.size() > 1 && !compute_together()) return;
     has_values_ = compute_first(assignments);
@@ -316,7 +317,7 @@ class Enumeration final : public Evaluator::Implementation {
     });
   }
 
-  // Whether every output of the last operation is a value that is there without it.
+  // Whether every output of the last operation is a value that exists without it.
   bool repeats(AssignmentSet<Number>& assignments) {
     if (repeats_ != Repeats::unknown) return repeats_ == Repeats::yes;
     const GrownNode& last = nodes_.back();
@@ -336,16 +337,17 @@ class Enumeration final : public Evaluator::Implementation {
            assignments.hash(a, assignments.identity()) == assignments.hash(b, assignments.identity());
   }
 
-  // The assignments that are always computed.
+  // Computes the assignments that every graph needs.
   bool compute_first(AssignmentSet<Number>& assignments) {
     return assignments.compute(
         assignments.kHasAlike ? assignments.alike() : std::span<const Assignment>(std::array{assignments.identity()}), nodes_, types_);
   }
-  // Whether no output depends on input `k`; false as well where some element has no value.
+  // Whether no output depends on input `k`; also false if some element has no value.
   bool ignores(AssignmentSet<Number>& assignments, std::span<const std::uint8_t> outputs, std::size_t k);
 
-  // The names of inputs that may give the fingerprint: those that matter come first in their groups, in the order of what becomes of the
-  // values when all are alike but for one; where that is the same, in all orders.
+  // Finds the names of inputs that may give the fingerprint. In each group, relevant inputs come first,
+  // ordered by the hash of the values when all inputs are alike except that one. Inputs with equal hashes are
+  // tried in all orders.
   bool find_names(AssignmentSet<Number>& assignments, std::span<const std::uint8_t> outputs);
 
   std::optional<Record> record(AssignmentSet<Number>& assignments, std::span<const std::uint8_t> outputs) {
@@ -376,7 +378,7 @@ class Enumeration final : public Evaluator::Implementation {
     return code.code();
   }
 
-  // Graphs that are a single leaf.
+  // Emits the graphs that are a single leaf.
   void leaves() {
     for (std::size_t k = 0; k < signature_.leaves().size(); ++k) {
       const bool first = k >= signature_.inputs() || k == signature_.group_begins()[signature_.leaves()[k].group];
@@ -401,24 +403,24 @@ class Enumeration final : public Evaluator::Implementation {
   std::vector<TypeId> types_;         // by value
   std::vector<std::uint8_t> levels_;  // by value
   std::vector<std::uint8_t> uses_;    // by value
-  std::vector<std::uint32_t> cones_;  // by value: a bit for each operation that it needs
-  std::vector<std::uint64_t> reads_;  // by value: a bit for each input that it needs
+  std::vector<std::uint32_t> cones_;  // by value: one bit per operation that it needs
+  std::vector<std::uint64_t> reads_;  // by value: one bit per input that it needs
   Used used_;
   ValueStore<Number> store_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<AssignmentSet<Number>>> assignment_sets_;  // by used inputs
+  std::unordered_map<std::uint64_t, std::unique_ptr<AssignmentSet<Number>>> assignment_sets_;  // by used inputs, packed
   std::vector<std::uint8_t> outputs_;
-  bool has_values_ = true;  // of the graph that grows
+  bool has_values_ = true;  // the growing graph has values
   enum class Repeats : std::uint8_t { unknown, no, yes };
-  Repeats repeats_ = Repeats::unknown;  // of its last operation
+  Repeats repeats_ = Repeats::unknown;  // of the last operation
   Structures structures_;
-  // Of the graph whose names were found last.
+  // Results of the last find_names().
   struct Named {
     Assignment assignment = 0;
     std::uint64_t value = 0;
   };
   std::vector<Named> named_;
   std::uint64_t fingerprint_ = 0;
-  bool ignores_ = false;  // some input that it reads
+  bool ignores_ = false;  // the graph ignores some input that it reads
   Orders orders_;
   std::vector<OrderKey> keys_;
   std::vector<std::uint8_t> labels_;

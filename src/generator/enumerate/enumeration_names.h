@@ -1,4 +1,5 @@
-// The names of inputs that give a graph's fingerprint: a part of the class template of enumeration.h, which includes this file.
+// Finds the names of inputs that give a graph's fingerprint: part of the class template in enumeration.h,
+// which includes this file.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +42,7 @@ bool Enumeration<Number>::ignores(AssignmentSet<Number>& assignments, std::span<
   const auto agree = [&](Assignment a, Assignment b) {
     return std::all_of(outputs.begin(), outputs.end(), [&](std::uint8_t o) { return assignments.hash(o, a) == assignments.hash(o, b); });
   };
-  // Of inputs that are alike x - y does not depend on z in (x - y) z.
+  // Agreement on alike inputs is necessary, not sufficient: with x = y, (x - y) z does not depend on z.
   if (assignments.kHasAlike && !agree(assignments.alike()[0], assignments.alike()[k + 1])) return false;
   return assignments.compute(std::array{assignments.identity(), assignments.without()[k]}, nodes_, types_) &&
          agree(assignments.identity(), assignments.without()[k]);

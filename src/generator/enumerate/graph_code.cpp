@@ -34,7 +34,7 @@ std::string to_string(const GraphSignature& signature, const SmallGraph& graph) 
 }
 
 Result<GraphCodec> GraphCodec::make(const GraphSignature& signature, std::size_t max_operators) {
-  // The digits of the largest graphs: every operation reads two values, or has two outputs.
+  // Bits of the digits of the largest graphs: every operation reads two values, or has two outputs.
   double bits = std::log2(static_cast<double>(max_operators + 1));
   bool splits = false;
   for (const Choice& c : signature.choices()) splits = splits || c.outputs > 1;

@@ -1,4 +1,4 @@
-// Small graphs of a signature, and each as one number.
+// Small graphs of a signature, and their encoding as 64-bit numbers.
 #pragma once
 
 #include <xflow/error.h>
@@ -12,7 +12,7 @@
 
 namespace xflow::generator {
 
-// Values are numbered: the leaves of the signature, then the outputs of the operations in their order.
+// Values are numbered: first the leaves of the signature, then the outputs of the operations in order.
 struct SmallGraphNode {
   ChoiceId choice{};
   std::vector<std::uint8_t> operands;
@@ -23,19 +23,22 @@ struct SmallGraph {
   std::vector<std::uint8_t> outputs;
   friend auto operator<=>(const SmallGraph&, const SmallGraph&) = default;
 };
-// "split 0(relu(x0)).1; add(x0, x1)".
+// Prints a graph: "split 0(relu(x0)).1; add(x0, x1)".
 std::string to_string(const GraphSignature& signature, const SmallGraph& graph);
 
-// Graphs of up to `max_operators` as numbers and back: digits of a mixed radix, the number of operations first.
+// Encodes graphs of up to `max_operators` operations as numbers: digits of a mixed radix, the number of
+// operations first.
 class GraphCodec {
  public:
-  static constexpr std::size_t kMostValues = 63;  // so that six bits tell one, or none
-  // Error::limit where the codes of the largest graphs do not fit 64 bits, or they have more values.
+  static constexpr std::size_t kMostValues = 63;  // six bits encode a value or none
+  // Error::limit if the codes of the largest graphs do not fit 64 bits, or these graphs have more than
+  // kMostValues values.
   static Result<GraphCodec> make(const GraphSignature& signature, std::size_t max_operators);
   std::uint64_t encode(const SmallGraph& graph) const;
   SmallGraph decode(std::uint64_t code) const;
   std::size_t operators(std::uint64_t code) const { return code % (max_operators_ + 1); }
-  // Numbers in whose order graphs that begin with the same operations stand side by side; the first three count.
+  // A sort key that puts graphs with the same first operations side by side. It has the first three
+  // operations.
   static std::uint64_t order(const SmallGraph& graph);
 
  private:
@@ -57,7 +60,8 @@ class CodePrefix {
   std::uint64_t scale_ = 1;
 };
 
-// Which outputs of an operation of two are outputs of the graph: one digit.
+// The number of sets of outputs of an operation with two outputs: the radix of the digit that says which are
+// outputs of the graph.
 inline constexpr std::uint64_t kOutputSets = 4;
 
 }  // namespace xflow::generator

@@ -81,7 +81,7 @@ std::vector<TypeId> GraphSignature::find_type(const Choice& choice, std::span<co
   const auto axis = static_cast<std::size_t>(choice.axis);
   switch (choice.shape) {
     case Shape::same:
-      // Nothing is computed of a number alone, and pools have no kernels as operands.
+      // No operation has a number as its only operand, and pools have no kernels as operands.
       if (a.empty() || (choice.weight == kWindowWeight && is_kernel(operands[0]))) return {};
       // A softmax of single numbers is 1.
       if (choice.word == "softmax" && is_one(a[1])) return {};
@@ -94,7 +94,7 @@ std::vector<TypeId> GraphSignature::find_type(const Choice& choice, std::span<co
         if (a[k] != b[k] && !is_one(a[k]) && !is_one(b[k])) return {};
         result.push_back(is_one(a[k]) ? b[k] : a[k]);
       }
-      // Images and kernels meet in convolutions alone.
+      // Images and kernels are combined by convolutions only.
       if (kind_ == TensorKind::image && a != b) return {};
       return {intern(std::move(result))};
     }
@@ -200,7 +200,7 @@ const std::vector<Plan>& GraphSignature::plans(ChoiceId id, std::span<const Type
     std::vector<std::vector<std::int64_t>> shapes;
     shapes.reserve(operands.size());
     for (const TypeId t : operands) shapes.push_back(shape(t, sizes));
-    // GraphSignatures have operators with a plan for every type that they say fits; a test asks for all of them.
+    // Every operator has a plan for all types that fit; a test checks it.
     plans = cache_->get(choice(id).op, attributes(id, operands, sizes), shapes);
     assert(plans);
   }

@@ -1,7 +1,9 @@
-// What is enumerated: inputs by type, constants, and operators with their attributes, over one kind of tensor.
+// The signature of an enumeration: inputs by type, constants, and operators with their attributes, over one
+// kind of tensor.
 //
-// A dimension is a name with a size, or the sum of two dimensions that a concat put together, so that a split can undo it. Two dimensions
-// are one only if they are made of the same names in the same way: sizes that happen to be equal do not make tensors fit.
+// A dimension is a name with a size, or the sum of two dimensions that a concat joined, so that a split can
+// undo it. Two dimensions are equal only if they consist of the same names in the same way. Accidentally
+// equal sizes do not make tensors compatible.
 #pragma once
 
 #include <xflow/error.h>
@@ -29,47 +31,48 @@ enum class TypeId : std::uint16_t {};
 enum class ChoiceId : std::uint8_t {};
 
 struct Dim {
-  std::string name;  // of a dimension that is no sum
+  std::string name;  // empty for a sum
   std::optional<std::pair<DimId, DimId>> parts;
 };
 
-// How the dimensions of the outputs come from those of the operands.
+// How the dimensions of the outputs follow from those of the operands.
 enum class Shape : std::uint8_t {
-  same,         // of the one operand
-  broadcast,    // equal, or 1, or no dimensions at all
+  same,         // those of the one operand
+  broadcast,    // equal dimensions, 1, or a number without dimensions
   matmul,       // [m, k] [k, n] -> [m, n]
   transpose,    // dimensions in another order
-  concat,       // the sum along an axis
+  concat,       // the sum of the dimensions along an axis
   split,        // the two parts of an axis, two outputs
   convolution,  // [n, c, h, w] [o, c, r, s] -> [n, o, h, w], windows keep the size
   depthwise,    // [n, c, h, w] [c, 1, r, s] -> [n, c, h, w]
   enlarge,      // a kernel of 1 x 1 surrounded by zeros, 3 x 3
-  reduce,       // an axis becomes 1
+  reduce,       // the dimension of an axis becomes 1
 };
 
-// An operator with attributes, as one thing that can be appended to a graph.
+// An operator with attributes: an operation that can be appended to a graph.
 struct Choice {
   std::string name = {};  // "concat 0"
-  std::string word = {};  // as the user asks for it: "concat"
+  std::string word = {};  // operator name as the user gives it: "concat"
   ir::OperatorId op{};
   Shape shape = Shape::same;
   std::size_t operands = 1;
   std::size_t outputs = 1;
   bool commutative = false;
   int axis = 0;                    // concat, split, reduce
-  ir::Attributes attributes = {};  // those that do not depend on sizes
+  ir::Attributes attributes = {};  // attributes that do not depend on sizes
   int weight = kMovementWeight;    // weights.h
 };
 
-// A tensor that graphs may read: an input, of which there are several of one type, or a constant.
+// A tensor that graphs may read: an input or a constant. A type may have several inputs.
 struct Leaf {
   enum class Kind : std::uint8_t { input, full, identity_matrix, identity_kernel };
   Kind kind = Kind::input;
   TypeId type{};
-  std::size_t group = 0;  // inputs: those of one type, whose values may be exchanged
-  ir::Rational value;     // full: of every element
-  // Which operations read it. Identities stand in sums, as products with them are what they were. Of tensors of one number columns stand in
-  // products, which are sums of rows; elsewhere the number itself does as well.
+  std::size_t group = 0;  // inputs: the group of one type, whose members are interchangeable
+  ir::Rational value;     // full: value of every element
+  // Operations that may read the leaf. Identities are read by sums only, because products with identities
+  // change nothing. Among tensors of one number, columns are read by products only, which become sums of
+  // rows; elsewhere the number itself does the same.
   enum class Readers : std::uint8_t { all, sums, products, none };
   Readers readers = Readers::all;
 };
@@ -80,8 +83,8 @@ const char* name(TensorKind kind);
 
 struct SignatureOptions {
   TensorKind kind = TensorKind::matrix;
-  std::vector<std::string> words;  // operators and constants of that kind
-  std::size_t inputs = 4;          // of the main type of data; of every other type 2
+  std::vector<std::string> words;  // names of operators and constants of that kind
+  std::size_t inputs = 4;          // of the main type; every other type has 2
 };
 
 class GraphSignature {
@@ -92,29 +95,31 @@ class GraphSignature {
   GraphSignature& operator=(const GraphSignature&) = delete;
   ~GraphSignature() = default;
 
-  // Error::invalid_argument names a word that is not known or not of that kind.
+  // Makes a signature. Error::invalid_argument names a word that is unknown or not of that kind.
   static Result<GraphSignature> make(const SignatureOptions& options);
-  // The signatures in which a set of words is enumerated, one after the other. matmul, transpose, softmax and reductions are of matrices,
-  // convolutions and pools of images; elementwise operators and those that move data are of every kind that is asked for, and alone of
-  // matrices. What compares numbers (maximum, max_pool, ...) and what is no function of integers (exp, div, ...) are told apart by
-  // different numbers and are never in one signature. Error::invalid_argument names a word that is not known, with similar ones.
+  // Divides words into the signatures that are enumerated one after the other. matmul, transpose, softmax and
+  // reductions need matrices; convolutions and pools need images. Elementwise and data-movement operators
+  // belong to every requested kind, and to matrices if they are alone.
+  // Operators that compare numbers (maximum, max_pool, ...) and operators that are no functions of integers
+  // (exp, div, ...) are evaluated on different kinds of numbers and never share a signature.
+  // Error::invalid_argument names an unknown word and suggests similar ones.
   static Result<std::vector<SignatureOptions>> divide(std::span<const std::string> words, std::size_t inputs);
-  // What can be enumerated, in alphabetical order.
+  // All operators and constants that can be enumerated, in alphabetical order.
   static std::vector<std::string> known_words();
-  // The words of a preset: cnn, transformer, rnn, all. Nothing for another name.
+  // The words of a preset: cnn, transformer, rnn, all. Nothing for any other name.
   static std::optional<std::vector<std::string>> preset(std::string_view name);
 
   TensorKind kind() const { return kind_; }
   std::span<const Choice> choices() const { return choices_; }
   const Choice& choice(ChoiceId id) const { return choices_[static_cast<std::size_t>(id)]; }
-  // Inputs first, group after group, then constants.
+  // Inputs, group by group, then constants.
   std::span<const Leaf> leaves() const { return leaves_; }
   std::size_t inputs() const { return inputs_; }
-  // The first input of each group; the groups' sizes.
+  // The first input of each group.
   std::span<const std::size_t> group_begins() const { return group_begins_; }
   std::size_t group_size(std::size_t group) const;
 
-  // Of a graph's values, which are numbered leaves first.
+  // Whether a value of a graph is a constant. Values are numbered with leaves first.
   bool is_constant(std::size_t value) const { return value >= inputs_ && value < leaves_.size(); }
   // Whether an operation may read a leaf.
   bool reads(ChoiceId choice, std::size_t leaf) const {
@@ -124,44 +129,46 @@ class GraphSignature {
     if (readers == Leaf::Readers::sums) return word == "add" || word == "sub";
     return readers == Leaf::Readers::products && word == "matmul";
   }
-  // An operation on operands of certain types.
+  // An operation on operands of given types.
   struct Operation {
-    std::array<TypeId, 2> types{};          // of the outputs
-    std::size_t outputs = 0;                // 0 where operands do not fit
-    std::uint32_t number = 0;               // of all that were asked for
-    std::array<PlanCache::Plans, 2> plans;  // by assignment of sizes; made by plans()
+    std::array<TypeId, 2> types{};          // types of the outputs
+    std::size_t outputs = 0;                // 0 if the operands do not fit
+    std::uint32_t number = 0;               // index among the operations requested so far
+    std::array<PlanCache::Plans, 2> plans;  // by assignment of sizes; set by plans()
   };
-  // Found when it is asked for the first time; stays where it is. `b` is TypeId{} of operators of one operand.
+  // Finds an operation, and creates it at the first request. The reference stays valid. `b` is TypeId{} for
+  // operators with one operand.
   const Operation& operation(ChoiceId choice, TypeId a, TypeId b) const { return find_operation(choice, a, b); }
-  // The types of the outputs; empty where operands do not fit.
+  // The types of the outputs; empty if the operands do not fit.
   std::span<const TypeId> type(ChoiceId choice, std::span<const TypeId> operands) const;
   const std::vector<DimId>& dims(TypeId type) const { return types_[static_cast<std::size_t>(type)]; }
   const Dim& dim(DimId id) const { return dims_[static_cast<std::size_t>(id)]; }
 
-  // Sizes are assigned several times: 0 and up to kAssignments - 1.
+  // Dimensions have several assignments of sizes: 0 to kAssignments - 1.
   static constexpr std::size_t kAssignments = 2;
   std::int64_t size(DimId id, std::size_t sizes) const;
   std::vector<std::int64_t> shape(TypeId type, std::size_t sizes) const;
   std::size_t elements(TypeId type, std::size_t sizes) const { return elements_[static_cast<std::size_t>(type)][sizes]; }
-  // A hash of a type that does not depend on when the type was met: the names of which its dimensions are the sums.
+  // A hash of a type by the names that its dimensions are sums of. It does not depend on the order in which
+  // types are met.
   std::uint64_t salt(TypeId type) const { return salts_[static_cast<std::size_t>(type)]; }
   ir::Attributes attributes(ChoiceId choice, std::span<const TypeId> operands, std::size_t sizes) const;
   // The operation without operands that makes a constant.
   ir::OperatorId op(const Leaf& constant) const;
   ir::Attributes attributes(const Leaf& constant, std::size_t sizes) const;
-  // How the outputs are computed. Requires operands that fit.
+  // The plans of the outputs. Requires operands that fit.
   const std::vector<Plan>& plans(ChoiceId choice, std::span<const TypeId> operands, std::size_t sizes) const;
 
-  // From now on plans are those of a cache that signatures of other threads have too.
+  // Uses the plans of a cache that it shares with signatures of other threads.
   void share_plans(std::shared_ptr<PlanCache> cache) { cache_ = std::move(cache); }
-  // They are asked for again when they are needed.
+  // Drops the plans; they are requested again when they are needed.
   void forget_plans();
 
-  // Which numbers tell graphs of this signature apart.
+  // The kind of numbers that distinguishes graphs of this signature.
   enum class Numbers : std::uint8_t { field, pairs, integers };
   Numbers numbers() const { return numbers_; }
 
-  bool is_kernel(TypeId type) const;         // of a convolution
+  bool is_kernel(TypeId type) const;         // whether a type is a kernel of a convolution
   std::string to_string(TypeId type) const;  // "[n, (n + n)]"
 
  private:
@@ -184,14 +191,15 @@ class GraphSignature {
   std::size_t inputs_ = 0;
   std::vector<std::size_t> group_begins_;
   std::map<DimId, std::vector<std::int64_t>> sizes_;
-  // What was asked for. Types and plans are found when they are asked for the first time; a signature is used by one thread.
+  // Types and plans requested so far. They are computed at the first request; only one thread uses a
+  // signature.
   mutable std::vector<Dim> dims_;
   mutable std::vector<std::vector<DimId>> types_;
   mutable std::map<std::pair<DimId, DimId>, DimId> sums_;
   mutable std::map<std::vector<DimId>, TypeId> type_ids_;
   mutable std::vector<std::uint64_t> salts_;                             // by type
   mutable std::vector<std::array<std::size_t, kAssignments>> elements_;  // by type
-  // By operator, then by type: 1 + the number of an operation, 0 of what was not asked for.
+  // By operator, then by type: 1 + the number of an operation, or 0 before the first request.
   mutable std::vector<std::vector<std::vector<std::uint32_t>>> operation_at_;
   mutable std::deque<Operation> operations_;
   std::shared_ptr<PlanCache> cache_ = std::make_shared<PlanCache>();

@@ -1,4 +1,4 @@
-// The words that a user asks for, and the signatures that they make.
+// The words that a user gives, and the signatures made of them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,13 +11,13 @@
 namespace xflow::generator {
 namespace {
 
-// What a word stands for.
+// An operator or constant that a word names.
 struct Word {
   std::string_view name;
-  bool matrix = false;  // at home among matrices
+  bool matrix = false;  // needs matrices
   bool image = false;
   bool ordered = false;  // compares numbers
-  bool partial = false;  // no function of integers
+  bool partial = false;  // not a function of integers
 };
 
 constexpr Word kWords[] = {
@@ -68,7 +68,7 @@ bool contains(std::span<const std::string> words, std::string_view name) {
   return std::find(words.begin(), words.end(), name) != words.end();
 }
 
-// Letters that two words have in common at their begin.
+// The length of the common prefix of two words.
 std::size_t common_begin(std::string_view a, std::string_view b) {
   return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
 }
@@ -129,7 +129,7 @@ Result<std::vector<SignatureOptions>> GraphSignature::divide(std::span<const std
         const Word& w = *find_word(word);
         if ((kind == TensorKind::matrix && w.image) || (kind == TensorKind::image && w.matrix)) continue;
         if (with_order ? w.partial : w.ordered) continue;
-        // Without order all but what compares; with order what compares and all that is a function of integers.
+        // Without order: all words except comparisons. With order: comparisons and all functions of integers.
         worth = worth || (with_order ? w.ordered : !w.ordered);
         options.words.push_back(word);
       }
@@ -141,7 +141,7 @@ Result<std::vector<SignatureOptions>> GraphSignature::divide(std::span<const std
   return result;
 }
 
-// Fills a signature.
+// Builds a signature.
 class GraphSignatureBuilder {
  public:
   explicit GraphSignatureBuilder(const SignatureOptions& options) : options_(options) {}

@@ -1,4 +1,4 @@
-// The ways to put things in order by a key: those of equal keys stand in any order among themselves.
+// Enumerates the orders of things by a key: things with equal keys have any order among themselves.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 
 namespace xflow::generator {
 
-// A group, and what says more within it.
+// A group, and a key within the group.
 using OrderKey = std::pair<std::size_t, std::uint64_t>;
 
 class Orders {
  public:
-  // The first order of things 0, 1, ... with these keys; at most 256.
+  // Sets the first order of things 0, 1, ... with these keys; at most 256 things.
   void begin(std::span<const OrderKey> keys) {
     order_.resize(keys.size());
     for (std::size_t k = 0; k < keys.size(); ++k) order_[k] = static_cast<std::uint8_t>(k);
@@ -28,9 +28,9 @@ class Orders {
       first = end;
     }
   }
-  // What stands at each place.
+  // The thing at each place of the current order.
   std::span<const std::uint8_t> order() const { return order_; }
-  // The next order; false after the last.
+  // Advances to the next order. Returns false after the last.
   bool next() {
     return std::any_of(ties_.begin(), ties_.end(), [&](const std::pair<std::size_t, std::size_t>& t) {
       return std::next_permutation(order_.begin() + static_cast<std::ptrdiff_t>(t.first),

@@ -20,17 +20,17 @@ using ops::Expr;
 using ops::ExprKind;
 using ops::Function;
 
-// coefficient * the product of at most two elements.
+// A coefficient times the product of at most two elements.
 struct Term {
   Rational coefficient = 1;
   std::array<Place, 2> places;
   std::size_t factors = 0;
 };
 
-// An expression at one index: a sum of products, or a function of such.
+// An expression at one index: a sum of products, or a formula.
 struct Value {
   bool is_sum = true;
-  bool is_lowest = false;  // minus infinity: nothing, in a maximum
+  bool is_lowest = false;  // minus infinity: the neutral element of a maximum
   std::vector<Term> terms;
   std::vector<FormulaStep> formula;
 };
@@ -244,7 +244,7 @@ class ElementBuilder {
   std::vector<std::optional<std::int64_t>> values_;  // by symbol
 };
 
-// How many numbers a formula keeps at a time.
+// The maximum stack depth of a formula.
 std::size_t depth_of(std::span<const FormulaStep> formula) {
   std::size_t depth = 0;
   std::size_t most = 0;
@@ -258,7 +258,7 @@ std::size_t depth_of(std::span<const FormulaStep> formula) {
   return most;
 }
 
-// The places of which a formula is the maximum, and whether 0 is among them; nothing for other formulas.
+// The places that a formula is the maximum of, and whether 0 is among them. Nothing for other formulas.
 struct Greatest {
   std::vector<Place> places;
   bool with_zero = false;
@@ -282,7 +282,7 @@ std::optional<Greatest> greatest_of(std::span<const FormulaStep> formula) {
   return result.places.empty() ? std::nullopt : std::optional(std::move(result));
 }
 
-// Rows of a plan, in which equal ones share a pattern.
+// Builds the rows of a plan. Equal rows share a pattern.
 class RowList {
  public:
   explicit RowList(Plan& plan) : plan_(plan) {}
@@ -351,7 +351,7 @@ class RowList {
   std::unordered_multimap<std::uint64_t, std::uint32_t> known_;
 };
 
-// Finds that a plan of formulas is one of maxima.
+// Marks a plan whose formulas are all maxima.
 void find_maximum(Plan& plan) {
   std::vector<Greatest> all;
   all.reserve(plan.ends.size());
@@ -372,7 +372,7 @@ void find_maximum(Plan& plan) {
   for (std::size_t e = 0; e < plan.rows.size() && plan.is_relu; ++e) plan.is_relu = plan.place(plan.rows[e], plan.plain[0]) == e;
 }
 
-// Takes a factor that all terms have out of the sums.
+// Moves a factor common to all terms out of the sums.
 void find_scale(Plan& plan) {
   if (plan.scaled.empty() || !plan.products.empty() || !plan.plain.empty()) return;
   const Plan::Scaled& first = plan.scaled.front();
@@ -384,7 +384,7 @@ void find_scale(Plan& plan) {
   plan.scaled.clear();
 }
 
-// The terms of one sum, each of its kind.
+// Adds the terms of one sum, divided by kind.
 void add_row(RowList& rows, const std::vector<Term>& terms) {
   std::vector<Plan::Product> products;
   std::vector<Place> plain;
@@ -426,7 +426,7 @@ Result<std::vector<Plan>> Plan::make(ir::OperatorId op, const ir::Attributes& at
     std::vector<Poly> index;
     const Expr e = ops::semantics_of(arena, node, static_cast<int>(output), index);
     ElementBuilder builder(arena.symbols(), operands);
-    // Sums as long as all elements are such; otherwise all once more.
+    // Elements are sums until one is not; then all are computed again as formulas.
     const auto each_element = [&](const auto& act) -> Result<bool> {
       for (std::int64_t element = 0; element < elements; ++element) {
         std::int64_t rest = element;
@@ -470,7 +470,7 @@ Result<std::vector<Plan>> Plan::make(ir::OperatorId op, const ir::Attributes& at
     for (const auto& shape : operands)
       plan.operand_elements.push_back(
           static_cast<std::uint32_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>())));
-    // Plans stay.
+    // Plans are kept, so release spare memory.
     plan.rows.shrink_to_fit();
     plan.patterns.shrink_to_fit();
     plan.products.shrink_to_fit();

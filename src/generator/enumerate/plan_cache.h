@@ -1,4 +1,4 @@
-// Plans that several signatures, of one thread each, have in common.
+// Plans shared by several signatures, each of one thread.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ class PlanCache {
  public:
   using Plans = std::shared_ptr<const std::vector<Plan>>;
 
-  // As Plan::make; by several threads at a time. Null where there is no plan.
+  // Returns the plans of Plan::make, or null if there are none. May be called by several threads at once.
   Plans get(ir::OperatorId op, const ir::Attributes& attributes, std::span<const std::vector<std::int64_t>> operands);
-  // What others still hold stays with them.
+  // Clears the cache. Plans that callers still hold stay valid.
   void clear();
 
  private:

@@ -13,7 +13,8 @@ std::uint64_t input_structure(const GraphSignature& signature, std::size_t leaf,
 }
 std::uint64_t constant_structure(std::size_t leaf) { return mix(0xC0 + leaf); }
 
-// Sets the hashes of an operation's outputs in `namings` namings; those of its operands stand in values[value * namings + naming].
+// Sets the hashes of an operation's outputs in `namings` namings, from those of its operands in values[value
+// * namings + naming].
 void add_node(const GraphSignature& signature, const GrownNode& node, std::size_t namings, std::uint64_t* values) {
   const std::uint64_t* const a = values + node.operands[0] * namings;
   const std::uint64_t* const b = values + node.operands[1] * namings;

@@ -1,4 +1,4 @@
-// A hash of a graph's terms that is the same under all names of its inputs.
+// A hash of a graph's terms that is invariant under renaming of its inputs.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace xflow::generator {
 
-// An operation of a graph that is made operation by operation.
+// An operation of a graph under construction.
 struct GrownNode {
   ChoiceId choice{};
   std::uint8_t operands[2] = {0, 0};
@@ -19,20 +19,21 @@ struct GrownNode {
   std::uint8_t outputs = 1;
   std::uint8_t first_value = 0;
   std::uint8_t level = 1;
-  std::uint32_t cone = 0;   // a bit for each operation that it needs, itself among them
-  std::uint64_t stamp = 0;  // tells apart what stands at one place of the graph at different times
+  std::uint32_t cone = 0;   // a bit for each operation that it needs, including itself
+  std::uint64_t stamp = 0;  // unique; distinguishes operations that successively have one index in the graph
 };
 
-// Inputs are told apart by what the terms' hashes become when all inputs of a type are alike but for one; of those that this leaves alike,
-// as those of a sum, all orders are tried, and the smallest hash counts.
+// Computes structures. Inputs are ordered by the hash of the terms in which all inputs of a type are alike
+// except that input. Inputs with equal hashes, such as those of a sum, are tried in all orders, and the
+// smallest hash of the terms is the structure.
 class Structures {
  public:
   explicit Structures(const GraphSignature& signature) : signature_(&signature) {}
-  // `inputs`: the inputs that the graph reads, ascending.
+  // The structure of a graph. `inputs`: the inputs that the graph reads, ascending.
   std::uint64_t structure(std::span<const GrownNode> nodes, std::span<const std::uint8_t> outputs, std::span<const std::uint8_t> inputs);
-  // Which number each of these inputs has in its group under the names that give the last structure.
+  // The number of each input in its group under the names that give the last structure.
   std::span<const std::uint8_t> numbers() const { return best_; }
-  // The hash of the terms with inputs of these numbers in their groups.
+  // The hash of the terms if the inputs have these numbers in their groups.
   std::uint64_t named(std::span<const GrownNode> nodes, std::span<const std::uint8_t> outputs, std::span<const std::uint8_t> inputs,
                       std::span<const std::uint8_t> numbers);
 
@@ -45,7 +46,7 @@ class Structures {
   std::vector<std::uint8_t> best_;
 };
 
-// The structure of a graph; `leaves`: a renaming under which it has it.
+// The structure of a graph. `leaves`: set to a renaming that gives the structure.
 std::uint64_t structure_of(const GraphSignature& signature, const SmallGraph& graph, std::vector<std::uint8_t>* leaves = nullptr);
 
 }  // namespace xflow::generator

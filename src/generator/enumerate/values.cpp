@@ -11,7 +11,7 @@ constexpr std::uint32_t kPending = 0xFFFFFFFE;
 constexpr std::size_t kHashed = std::size_t{1} << 14;
 constexpr std::size_t kFunctionals = std::size_t{1} << 12;
 
-// What the sums of hashes are made of: residues modulo the first prime, integers modulo 2^64.
+// Terms of the sums of hashes: residues modulo the first prime, integers modulo 2^64.
 std::uint32_t weight_of(Residue /*kind*/, std::size_t sum, std::size_t element, const Plan& plan) {
   const std::uint32_t weight = residue_weight(sum, element);
   return plan.scale ? multiply(weight, plan.scale->residues.first) : weight;
@@ -21,7 +21,7 @@ std::uint64_t weight_of(Integer /*kind*/, std::size_t sum, std::size_t element, 
 }
 void add_to(std::uint32_t& total, std::uint32_t by) { total = reduce(static_cast<std::uint64_t>(total) + by); }
 void add_to(std::uint64_t& total, std::uint64_t by) { total += by; }
-// What is added up: of residues many such numbers stay below 2^62.
+// Products to be summed. For residues the sum of many stays below 2^62.
 std::uint64_t product(std::uint32_t a, Residue b) { return fold(static_cast<std::uint64_t>(a) * b); }
 std::uint64_t product(std::uint64_t a, Integer b) { return a * static_cast<std::uint64_t>(b); }
 std::uint32_t whole(Residue /*kind*/, std::uint64_t sum) { return reduce(sum); }
@@ -40,19 +40,20 @@ bool is_none(Residue v) { return v == kUndefined; }
 bool is_none(Pair v) { return v.first == kUndefined; }
 bool is_none(Integer v) { return v == integer::kNone; }
 
-// The number of an input, of 64 random bits.
+// Makes the number of an input from 64 random bits.
 void set(std::uint64_t random, Residue& out) { out = static_cast<Residue>(random % kFirstPrime); }
 void set(std::uint64_t random, Pair& out) {
   out = {static_cast<std::uint32_t>(random % kFirstPrime), static_cast<std::uint32_t>(mix(random) % kSecondPrime)};
 }
-// Small, of both signs and now and then 0, or z + x * x would never be negative; divisible as often as means of windows and halves can ask
-// for.
+// Integers are small, of both signs, and sometimes 0; otherwise z + x * x would never be negative. They are
+// multiples of 5832 = 2^3 * 3^6, so that means of windows and halves stay integers.
 void set(std::uint64_t random, Integer& out) { out = mix(random) % 6 == 0 ? 0 : (static_cast<Integer>(random % 61) - 30) * 5832; }
-// Which no mean divides.
+// Small integers, which means do not divide.
 void set_small(std::uint64_t random, Integer& out) { out = static_cast<Integer>(random % 9) - 4; }
 void set_small(std::uint64_t /*random*/, Residue& /*out*/) {}
 void set_small(std::uint64_t /*random*/, Pair& /*out*/) {}
-// Some rows and planes have no positive number, or what is true of maxima of both signs alone would seem true.
+// Makes a number not positive. Some rows and planes have no positive number; otherwise laws that hold only
+// for maxima of both signs would seem true.
 void lower(Integer& value) { value = value > 0 ? -value : value; }
 void lower(Residue& /*value*/) {}
 void lower(Pair& /*value*/) {}
@@ -65,7 +66,7 @@ auto ValueStore<Number>::input(std::size_t leaf, std::size_t label) -> Id {
   if (known.id != 0) return known.id;
   const TypeId type = signature_.leaves()[leaf].type;
   const std::vector<std::int64_t> shape = signature_.shape(type, sizes_);
-  // The last two dimensions of an image, the last of a matrix.
+  // A plane is the last two dimensions of an image, or the last dimension of a matrix.
   std::size_t plane = 1;
   for (std::size_t axis = shape.size() > 2 ? shape.size() - 2 : shape.size() - 1; axis < shape.size(); ++axis)
     plane *= static_cast<std::size_t>(shape[axis]);
@@ -157,7 +158,7 @@ bool ValueStore<Number>::hashes(ChoiceId choice, std::span<const TypeId> types, 
     const std::uint64_t wanted = key(choice, a[k], b.empty() ? 0 : b[k]);
     Hashed& known = place(wanted);
     all = all && has_value_[assignment];
-    if (known.key != wanted) continue;  // another took its place
+    if (known.key != wanted) continue;  // another result replaced it
     if (has_value_[assignment]) {
       known.is_ready = true;
       for (std::size_t o = 0; o < out.size(); ++o) known.out[o] = results_[o].hashes[assignment];
@@ -225,7 +226,7 @@ bool ValueStore<Number>::hash_by_weights(const GraphSignature::Operation& operat
       linear_bytes_ += linear.bytes();
     }
     if (linear.kind == Kind::none) return false;
-    // Integers that could leave 63 bits are looked at one by one.
+    // Integers that may exceed 63 bits are computed one by one.
     double most_a = 0;
     double most_b = 0;
     for (std::size_t k = 0; k < a.size(); ++k) {
@@ -237,7 +238,7 @@ bool ValueStore<Number>::hash_by_weights(const GraphSignature::Operation& operat
       const Number* const first = values_[a[k]].numbers;
       const Number* const second = b.empty() ? nullptr : values_[b[k]].numbers;
       const Functional* f = nullptr;
-      // What was met first is met most often.
+      // The operand with the lower id is fixed, because values that were met first recur most often.
       const bool of_second = !b.empty() && a[k] < b[k];
       if (linear.kind == Kind::products)
         f = &functional(operation.number, plans, of_second ? 1 : 0, b.empty() ? 0 : of_second ? a[k] : b[k]);
@@ -320,7 +321,7 @@ void ValueStore<Number>::compute(ChoiceId choice, std::span<const TypeId> types,
     std::vector<Number>& numbers = operands_[n];
     if (numbers.size() < elements * assignments_) numbers.resize(elements * assignments_);
     for (std::size_t assignment = 0; assignment < assignments_; ++assignment) {
-      // What fills up the last assignments is some number.
+      // Pad the last block with the last assignment.
       const std::uint32_t k = asked_[std::min(assignment, asked_.size() - 1)];
       const Number* const from = values_[(n == 0 ? a : b)[k]].numbers;
       Number* const to = numbers.data() + assignment;
@@ -348,10 +349,11 @@ void ValueStore<Number>::compute(ChoiceId choice, std::span<const TypeId> types,
 
 template <typename Number>
 auto ValueStore<Number>::intern(TypeId type, const Number* numbers, std::size_t stride, std::size_t elements, std::uint64_t hash) -> Id {
-  // Tensors of different types can have the same numbers and the same hash: dimensions that were put together in other ways.
+  // The key includes the type. Tensors of different types, with dimensions joined in different ways, can have
+  // equal numbers and equal hashes.
   Known& known = known_.at(mix(hash ^ static_cast<std::uint64_t>(type) << 48) | 1);
   if (known.id != 0) return known.id;
-  if (values_.empty()) values_.emplace_back();  // 0 is no id
+  if (values_.empty()) values_.emplace_back();  // 0 is not an id
   known.id = static_cast<Id>(values_.size());
   assert(values_.size() < std::size_t{1} << 28);
   Number* const to = allocate(elements);

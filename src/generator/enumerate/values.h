@@ -1,4 +1,5 @@
-// Tensors of numbers by type and content: equal ones are one, and what operations gave is remembered. Private to enumeration.
+// Stores tensors of numbers, interned by type and content, with the cached results of operations. Private to
+// the enumeration.
 #pragma once
 
 #include <array>
@@ -14,13 +15,13 @@
 
 namespace xflow::generator {
 
-// Numbers by keys other than 0: open addressing with linear probing.
+// A hash table with nonzero keys: open addressing with linear probing.
 template <typename Entry>
 class FlatTable {
  public:
   FlatTable() { clear(); }
 
-  // The entry with a key, made if it is not there; good until the next call.
+  // The entry of a key, created if absent. Valid until the next call.
   Entry& at(std::uint64_t key) {
     if (2 * (count_ + 1) > entries_.size()) grow();
     Entry& found = entries_[place(key)];
@@ -53,7 +54,8 @@ class FlatTable {
   std::size_t count_ = 0;
 };
 
-// The weights of a hash in which sums and products of elements can be put; of pairs, of which a part may not be known, none.
+// The weights of hashes into which sums and products of elements can be inserted. Pairs have none, because a
+// part of a pair may be unknown.
 template <typename Number>
 struct HashWeights {
   using Weight = std::uint64_t;
@@ -74,10 +76,10 @@ template <typename Number>
 class ValueStore {
  public:
   using Id = std::uint32_t;
-  // Of results with an element that has no value (1/0, a remainder).
+  // The id of a result with an element that has no value (1/0, a remainder).
   static constexpr Id kNone = 0xFFFFFFFF;
 
-  // The numbers of inputs follow from the seed; sizes are those of an assignment.
+  // The seed determines the numbers of inputs. options.sizes selects an assignment of sizes.
   ValueStore(const GraphSignature& signature, const EnumerationOptions& options)
       : signature_(signature),
         seed_(options.seed),
@@ -85,20 +87,20 @@ class ValueStore {
         most_bytes_(options.value_bytes),
         small_integers_(options.small_integers) {}
 
-  // An input of a group under a label; each label has numbers of its own.
+  // The value of an input of a group under a label. Each label has its own numbers.
   Id input(std::size_t leaf, std::size_t label);
   Id constant(std::size_t leaf);
   std::uint64_t hash(Id id) const { return values_[id].hash; }
 
-  // An operation for several values of its operands at once: out[output][k] is its result on a[k] and b[k]. Without `b` where it has one
-  // operand. False where some result is kNone.
+  // Applies an operation to several values of its operands: out[output][k] is its result on a[k] and b[k].
+  // `b` is empty for operators of one operand. Returns false if some result is kNone.
   bool apply(ChoiceId choice, std::span<const TypeId> types, std::span<const Id> a, std::span<const Id> b, std::span<Id* const> out);
-  // The same for results that are no operands of others: their hashes.
+  // Computes only the hashes of the results, for results that are not operands.
   bool hashes(ChoiceId choice, std::span<const TypeId> types, std::span<const Id> a, std::span<const Id> b,
               std::span<std::uint64_t* const> out);
 
-  // Forgets everything, if it takes more than `value_bytes` of the options. Ids of another generation are no longer good. What is known of
-  // operations takes a third of that at most, and is forgotten by itself.
+  // Clears the store if it takes more than options.value_bytes. Ids of an earlier generation are invalid. The
+  // data of operations takes at most a third of that and is cleared separately.
   void trim();
   std::uint64_t generation() const { return generation_; }
 
@@ -108,15 +110,15 @@ class ValueStore {
   struct Value {
     const Number* numbers = nullptr;
     std::uint64_t hash = 0;
-    double most = 0;  // of integers: the greatest magnitude
+    double most = 0;  // for integers: the greatest magnitude
   };
-  using Weights = std::array<std::array<std::vector<Weight>, 2>, 2>;  // by output, by sum of the hash: of the elements of an operand
-  // How the hash of an operation's results follows from its operands.
+  using Weights = std::array<std::array<std::vector<Weight>, 2>, 2>;  // weights of an operand's elements, by output and by sum of the hash
+  // How the hash of an operation's result follows from its operands.
   struct Linear {
     enum class Kind : std::uint8_t { unknown, none, sums, elementwise, products };
     Kind kind = Kind::unknown;
-    std::array<Weights, 2> of_operand;  // sums: what each operand adds; elementwise: of the products, as if of the first
-    double most_products = 0;           // of a row of any output
+    std::array<Weights, 2> of_operand;  // sums: weights of each operand; elementwise: weights of the products, stored for the first operand
+    double most_products = 0;           // the maximum over the rows of all outputs
     double most_plain = 0;
 
     std::size_t bytes() const {
@@ -127,7 +129,8 @@ class ValueStore {
       return count * sizeof(Weight);
     }
   };
-  // The hash of products as a function of one operand, the other being fixed: what its elements add, and what is added whatever they are.
+  // The hash of products as a function of one operand with the other fixed: the weights of its elements, and
+  // a constant.
   struct Functional {
     std::uint64_t key = 0;
     Weights weights;
@@ -154,9 +157,9 @@ class ValueStore {
   bool hash_by_weights(const GraphSignature::Operation& operation, std::span<const Plan> plans, std::span<const Id> a,
                        std::span<const Id> b, std::span<std::uint64_t* const> out);
   void find_linear(std::span<const Plan> plans, Linear& linear) const;
-  // As a function of operand `side`.
+  // The hash as a function of operand `side`, with `other` fixed.
   const Functional& functional(std::uint32_t operation, std::span<const Plan> plans, std::size_t side, Id other);
-  // Computes an operation on the operands of `asked_` into results_.
+  // Computes an operation on the operands selected by `asked_` into results_.
   void compute(ChoiceId choice, std::span<const TypeId> types, std::span<const Id> a, std::span<const Id> b);
   Id intern(TypeId type, const Number* numbers, std::size_t stride, std::size_t elements, std::uint64_t hash);
   Number* allocate(std::size_t elements);
@@ -169,18 +172,19 @@ class ValueStore {
   std::uint64_t generation_ = 1;
   std::vector<Value> values_;
   std::vector<std::unique_ptr<Number[]>> blocks_;
-  std::size_t block_left_ = 0;  // numbers of the last block, and those that are not used
+  std::size_t block_left_ = 0;  // unused numbers of the last block, and its size
   std::size_t block_size_ = 0;
-  std::size_t bytes_ = 0;    // of blocks
+  std::size_t bytes_ = 0;    // bytes of blocks
   FlatTable<Known> inputs_;  // by leaf and label
   FlatTable<Known> known_;   // by type and hash
   FlatTable<Applied> applied_;
-  std::vector<Hashed> hashed_;  // the last results that have no ids, each at one place
-  std::vector<Linear> linear_;  // by operation; all are forgotten where they take too much
+  std::vector<Hashed> hashed_;  // a direct-mapped cache of results without ids
+  std::vector<Linear> linear_;  // by operation; cleared as a whole if too large
   std::size_t linear_bytes_ = 0;
-  std::vector<Functional> functionals_;  // each at one place
+  std::vector<Functional> functionals_;  // a direct-mapped cache
   std::vector<std::uint64_t> sums_;
-  // What is being computed: which assignments, and for each assignment which of them.
+  // The current computation: the distinct assignments to compute, and for each assignment its index among
+  // them.
   std::vector<std::uint32_t> asked_;
   std::vector<std::uint32_t> which_;
   std::vector<std::array<Id, 2>> ids_;

@@ -11,7 +11,7 @@
 namespace xflow::generator {
 namespace {
 
-// A file descriptor that is closed.
+// Owns a file descriptor.
 class File {
  public:
   explicit File(int descriptor) : descriptor_(descriptor) {}

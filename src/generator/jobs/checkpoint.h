@@ -1,4 +1,4 @@
-// Files of a job that may be killed at any moment: each is whole or not there.
+// Files of a job that may be killed at any moment: each file is complete or absent.
 #pragma once
 
 #include <xflow/error.h>
@@ -11,18 +11,20 @@ namespace xflow::generator {
 
 class Checkpoint {
  public:
-  // The folder `path` for the job that `identity` describes; makes it where there is none. Error::io: it cannot be made or written, with
-  // the reason of the operating system. Error::invalid_argument: it holds another job.
+  // Opens the folder `path` for the job that `identity` describes; creates it if it does not exist.
+  // Error::io: the folder cannot be created or written, with the operating system's reason.
+  // Error::invalid_argument: it belongs to another job.
   static Result<Checkpoint> open(const std::string& path, const std::string& identity);
-  // What describes the job of a folder; nothing where there is none. Error::io.
+  // The identity of the job of a folder; nothing if there is none. Error::io.
   static Result<std::optional<std::string>> identity_of(const std::string& path);
 
-  // Nothing where there is no such file. Error::io.
+  // Reads a file; nothing if it does not exist. Error::io.
   Result<std::optional<std::string>> read(const std::string& name) const;
-  // Part of a file: `size` bytes from `offset`.
+  // Reads `size` bytes of a file from `offset`.
   Result<std::string> read(const std::string& name, std::uint64_t offset, std::uint64_t size) const;
   bool has(const std::string& name) const;
-  // Written beside and moved into place when it is on the disk. Error::io: no space, for one; nothing is left behind then.
+  // Writes a temporary file and renames it once it is on the disk. Error::io, for example if the disk is
+  // full; then nothing is left behind.
   Result<void> write(const std::string& name, std::string_view bytes) const;
   std::string path(const std::string& name) const { return path_ + "/" + name; }
 

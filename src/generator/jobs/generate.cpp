@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Runs the pieces whose files are not there yet.
+// Runs the tasks whose files do not exist yet.
 Result<void> run_missing(const GenerateOptions& options, const Checkpoint& checkpoint, Workers& workers, PieceWorker& worker,
                          const std::string& what, const std::vector<std::pair<std::string, std::string>>& pieces) {
   std::vector<std::string> missing;
@@ -39,7 +39,7 @@ Result<void> run_missing(const GenerateOptions& options, const Checkpoint& check
       });
 }
 
-// The answers to questions, each in its place.
+// Asks the workers. Answer k belongs to question k.
 Result<std::vector<std::string>> answers(Workers& workers, PieceWorker& worker, const std::vector<std::string>& questions) {
   std::vector<std::string> result(questions.size());
   XFLOW_CHECK(workers.run(
@@ -51,14 +51,15 @@ Result<std::vector<std::string>> answers(Workers& workers, PieceWorker& worker, 
   return result;
 }
 
-// Candidates are collected in batches that depend on nothing: most rules come from the first, small candidates.
+// The end of the batch of candidates that begins at `begin`. It depends on `begin` alone, not on the number
+// of workers. Batches grow, because most rules come from the first, small candidates.
 std::size_t end_of_batch(std::size_t begin) {
   constexpr std::size_t kLeast = 32;
   constexpr std::size_t kMost = 4096;
   return begin + std::clamp(begin / 2, kLeast, kMost);
 }
 
-// The triage of candidates `begin` to `end`; nothing where there are none.
+// The triage of candidates `begin` to `end` by several workers; nothing with a single worker.
 Result<std::optional<std::string>> triages_of(Workers& workers, PieceWorker& worker, const RuleCollector& collector, std::size_t signature,
                                               std::size_t ranges, std::size_t begin, std::size_t end) {
   if (workers.width() <= 1) return std::optional<std::string>();
@@ -82,7 +83,7 @@ std::string command_text(const GenerateOptions& options) {
                      options.beside_text.empty() ? std::string() : " --beside " + options.beside_text);
 }
 
-// How far the collection of rules has come: written every few seconds, which changes no result.
+// The progress of the collection of rules, saved every few seconds. How often it is saved changes no result.
 class Progress {
  public:
   Progress(const GenerateOptions& options, const Checkpoint& checkpoint) : options_(options), checkpoint_(checkpoint) {}
@@ -122,7 +123,7 @@ class Progress {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-// The files in OUT, all or none new: first beside, then moved.
+// Writes the files in OUT, all or none: first temporary files, then renames.
 Result<void> write_results(const GenerateOptions& options, const Checkpoint& checkpoint, const std::string& directed,
                            const std::string& equations, const std::string& report, int jobs) {
   const std::string folder = checkpoint.path("results");
@@ -151,7 +152,7 @@ Result<void> write_results(const GenerateOptions& options, const Checkpoint& che
   return {};
 }
 
-// The steps of a job, in the order in which they are called.
+// The steps of a job, in call order.
 class Job {
  public:
   Job(const GenerateOptions& options, Workers& workers, std::vector<GraphSignature> signatures, const Checkpoint& checkpoint)
@@ -159,7 +160,7 @@ class Job {
     report_["command"] = command_text(options);
   }
 
-  // Graphs, and the candidates among them, of each signature.
+  // Enumerates the graphs of each signature and finds their candidates.
   Result<void> enumerate() {
     for (std::size_t u = 0; u < signatures_.size(); ++u) {
       XFLOW_TRY(const Enumerated graphs, enumerate_graphs(u));
@@ -167,17 +168,18 @@ class Job {
       XFLOW_CHECK(group(u, graphs));
       times_.grouped += times_.lap();
     }
-    worker_.forget();  // what graphs were found with
+    worker_.forget();  // the caches of the enumeration
     return {};
   }
 
-  // Rules that derive all candidates, proved for all ranks.
+  // Collects rules that derive all candidates, proved for all ranks.
   Result<void> collect() {
     Progress progress(options_, checkpoint_);
     XFLOW_CHECK(progress.restore(collector_, signatures_));
     collector_.share([&](const std::vector<std::string>& questions) { return answers(workers_, worker_, questions); }, workers_.width());
     for (int round = 0; round < 3 && !all_proved_; ++round) {
-      // Rules that were not proved for all ranks, or changed their form, may have been used: again, without them.
+      // The last round may have used rules that are not proved for all ranks or changed their form. Collect
+      // again without them.
       if (round > 0) collector_.begin_again();
       for (std::size_t u = 0; u < signatures_.size(); ++u) XFLOW_CHECK(collect(u, round == 0 ? &progress : nullptr));
       collector_.eliminate();
@@ -201,11 +203,11 @@ class Job {
   }
 
  private:
-  // How many graphs there are.
+  // Counts of graphs.
   struct Enumerated {
     std::uint64_t records = 0;
-    std::vector<std::uint64_t> raw;    // by operators
-    std::vector<std::uint64_t> plain;  // of these those of one output
+    std::vector<std::uint64_t> raw;    // by number of operators
+    std::vector<std::uint64_t> plain;  // of these, graphs of one output; by number of operators
     std::uint64_t without_value = 0;
   };
   Result<Enumerated> enumerate_graphs(std::size_t u) {
@@ -259,7 +261,8 @@ class Job {
     return {};
   }
 
-  // Of one signature; with `progress` what was collected before the job was continued is left out, and what is collected is saved.
+  // Collects the rules of one signature. With `progress`, skips what was collected before the job was
+  // continued, and saves what is collected.
   Result<void> collect(std::size_t u, Progress* progress) {
     const CandidateList& all = candidates_[u];
     for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
@@ -282,8 +285,8 @@ class Job {
   struct RuleTexts {
     std::string directed;
     std::string equations;
-    std::uint64_t directions = 0;  // of rules that can pay
-    std::uint64_t known = 0;       // of these, done by the rules beside
+    std::uint64_t directions = 0;  // directions of rules that can reduce the cost
+    std::uint64_t known = 0;       // of these, done by the rules of options_.beside
   };
   RuleTexts rule_texts() {
     const std::string head = fmt::format("# Found, proved and minimised by\n#   {}\n", command_text(options_));
@@ -292,7 +295,7 @@ class Job {
         head + "# Each can make some graph cheaper. What else derivations need stands in equations/" + options_.name + ".rules.\n";
     texts.equations = head + "# What derivations need beside ../" + options_.name + ".rules: neither side is cheaper, for any sizes.\n";
     Deriver beside;
-    for (const rules::Rule& r : options_.beside) (void)beside.add(r, true);  // what cannot be found in small graphs rewrites none
+    for (const rules::Rule& r : options_.beside) (void)beside.add(r, true);  // a rule that cannot be added rewrites no small graph
     const auto is_known = [&](const KeptRule& k, bool back) {
       if (beside.size() == 0) return false;
       const Candidate c = back ? Candidate{k.candidate.target, k.candidate.source} : k.candidate;
@@ -339,7 +342,7 @@ class Job {
   StepTimes times_;
   GenerateSummary summary_;
   ordered_json report_;
-  std::vector<CandidateList> candidates_;  // by signature, as ranges_
+  std::vector<CandidateList> candidates_;  // by signature, like ranges_
   std::vector<std::size_t> ranges_;
   RuleCollector collector_{options_.limits, {}};
   bool all_proved_ = false;
@@ -359,7 +362,7 @@ Result<std::optional<GenerateOptions>> job_in(const std::string& out) {
     options.pairs = json.at("pairs").get<bool>();
     options.seed = json.at("seed").get<std::uint64_t>();
     options.memory = json.at("memory").get<std::uint64_t>();
-    // What is not said is what it is by default.
+    // An absent option has its default.
     const auto inputs = json.at("inputs").get<std::size_t>();
     if (inputs != inputs_of(options)) options.inputs = inputs;
   } catch (const nlohmann::json::exception& e) {

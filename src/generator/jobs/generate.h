@@ -1,7 +1,7 @@
-// The offline job: enumerate, group, derive, prove, write rules.
+// The offline job: enumerate, group, derive, prove and write rules.
 //
-// Every stage writes what it found into OUT/work, piece by piece, so that a job that was killed goes on where it was and ends with the same
-// files. Nothing depends on time or on the number of threads and processes.
+// Every stage writes its results to OUT/work task by task. A killed job can therefore be continued and ends
+// with the same files. No result depends on time or on the number of threads and processes.
 #pragma once
 
 #include <xflow/error.h>
@@ -21,23 +21,24 @@
 namespace xflow::generator {
 
 struct GenerateOptions {
-  std::vector<std::string> words;  // operators and constants: GraphSignature::known_words()
+  std::vector<std::string> words;  // names of operators and constants: GraphSignature::known_words()
   std::size_t max_operators = 3;
-  std::size_t inputs = 0;  // of the main type of data; 0: one more than operators, at most 4
-  bool pairs = true;       // also rules of two outputs that share an operation where they are computed together
+  std::size_t inputs = 0;  // of the main tensor type; 0: max_operators + 1, at most 4
+  bool pairs = true;       // also find rules of two outputs that share an operation in the target
   std::uint64_t seed = 1;
-  std::uint64_t memory = std::uint64_t{4} << 30;  // bytes for graphs at a time
+  std::uint64_t memory = std::uint64_t{4} << 30;  // bytes of graphs in memory at once
   DeriveLimits limits;
-  // Rules that a search has anyway: rewrites that they do, in one step or several, are left out of NAME.rules.
+  // Rules that the search already has. A rewrite that they do in one or several steps is left out of
+  // NAME.rules.
   std::vector<rules::Rule> beside;
-  std::string beside_text;                           // how that is called: a folder
-  std::string out;                                   // folder
-  std::string name = "generated";                    // of the files in it
-  std::function<void(const std::string&)> progress;  // one line
+  std::string beside_text;                           // the name of `beside` in reports: a folder
+  std::string out;                                   // the output folder
+  std::string name = "generated";                    // name of the files in it
+  std::function<void(const std::string&)> progress;  // gets one line of text
 };
 
-// The options of the job whose work is in OUT/work, but `beside`; nothing where there is no job. Error::io, and Error::unreadable for what
-// no job has written.
+// The options of the job whose work is in OUT/work, except `beside`; nothing if there is no job. Error::io;
+// Error::unreadable for a file that no job has written.
 Result<std::optional<GenerateOptions>> job_in(const std::string& out);
 
 struct GenerateSummary {
@@ -48,23 +49,26 @@ struct GenerateSummary {
   StepTimes times;
 };
 
-// Writes OUT/NAME.rules, rules that can make some graph cheaper, towards what is cheaper; OUT/equations/NAME.rules, what else the
-// derivations of all that was found need; the records of their proofs, *.proofs; and the report OUT/NAME.json. Errors: invalid_argument for
-// an unknown operator, no operators, a size of 0; limit for graphs whose codes do not fit; io for a folder that cannot be written or a full
-// disk.
+// Runs the job. Writes these files:
+// - OUT/NAME.rules: rules that can make some graph cheaper, directed towards the cheaper side;
+// - OUT/equations/NAME.rules: the other rules that derivations of the found equations need;
+// - *.proofs: the records of their proofs;
+// - OUT/NAME.json: the report.
+// Errors: invalid_argument for an unknown operator, no operators, or a size of 0; limit for graphs whose
+// codes do not fit; io for a folder that cannot be written or a full disk.
 Result<GenerateSummary> generate(const GenerateOptions& options, Workers& workers);
 
-// Does pieces of work of a job: for threads of this process, or as another process, with the same options and OUT in a folder that both
-// see. Keeps what pieces computed for the next ones.
+// Runs tasks of a job, in threads of this process, or in another process with the same options and an OUT
+// folder that both processes see. Caches what tasks computed for later tasks.
 class PieceWorker {
  public:
   explicit PieceWorker(const GenerateOptions& options);
   ~PieceWorker();
   PieceWorker(const PieceWorker&) = delete;
   PieceWorker& operator=(const PieceWorker&) = delete;
-  // By several threads at a time.
+  // May be called by several threads at once.
   Result<std::string> run(const std::string& piece);
-  // What was kept; no piece may be running.
+  // Clears the cache. No task may be running.
   void forget();
 
  private:
@@ -72,7 +76,7 @@ class PieceWorker {
   Result<std::string> run(const std::string& piece, Tools& tools) const;
 
   GenerateOptions options_;
-  std::shared_ptr<PlanCache> plans_;  // of all threads
+  std::shared_ptr<PlanCache> plans_;  // shared by all threads
   std::mutex mutex_;
   std::vector<std::unique_ptr<Tools>> idle_;
 };

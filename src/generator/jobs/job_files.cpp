@@ -41,12 +41,12 @@ std::string candidates_name(std::size_t signature, std::size_t range) { return f
 
 namespace {
 
-// The records of a file with fingerprints from `begin` up to `last`.
+// Reads the records of a file with fingerprints from `begin` to `last`, inclusive.
 Result<void> read_records(const Checkpoint& checkpoint, std::size_t signature, std::size_t part, std::uint64_t begin, std::uint64_t last,
                           std::vector<Record>& into) {
   XFLOW_TRY(const GraphsHeader header, read_header(checkpoint, signature, part));
   const std::string name = graphs_name(signature, part);
-  // The first record with a fingerprint that is not below `bound`, or above it.
+  // Finds the first record whose fingerprint is at least `bound`, or above it if `above`.
   const auto find = [&](std::uint64_t bound, bool above) -> Result<std::uint64_t> {
     std::uint64_t low = 0;
     std::uint64_t high = header.records;
@@ -109,7 +109,7 @@ Result<std::vector<GraphSignature>> signatures_of(const GenerateOptions& options
 Result<void> enumerate_part(const Checkpoint& checkpoint, Candidates& finder, std::size_t number, std::size_t part) {
   std::vector<Record> records;
   XFLOW_TRY(const EnumerationCounts counts, finder.evaluator().enumerate(part, kParts, [&](const Record& r) { records.push_back(r); }));
-  // Of a structure the smallest code stands for all.
+  // The smallest code represents all graphs of a structure.
   std::sort(records.begin(), records.end());
   records.erase(std::unique(records.begin(), records.end(),
                             [](const Record& a, const Record& b) { return a.fingerprint == b.fingerprint && a.structure == b.structure; }),

@@ -1,4 +1,5 @@
-// The files of a job: graphs and candidates of each signature in parts and ranges, as bytes of this machine. Checkpoints do not travel.
+// The files of a job: the graphs of each signature in parts and the candidates in ranges, in the memory
+// layout of this machine. Checkpoints are not portable.
 #pragma once
 
 #include <xflow/error.h>
@@ -16,12 +17,12 @@
 
 namespace xflow::generator {
 
-// Of enumeration: enough for even shares of any number of processes, whatever that is.
+// Parts of the enumeration of a signature: enough for even shares, fixed for any number of processes.
 inline constexpr std::size_t kParts = 64;
 
-// Inputs of the main type of data.
+// The number of inputs of the main tensor type.
 std::size_t inputs_of(const GenerateOptions& options);
-// Equal for two calls that continue the same job.
+// The identity of a job: equal for two calls that continue the same job.
 std::string identity(const GenerateOptions& options);
 std::string work_folder(const std::string& out);
 
@@ -37,7 +38,7 @@ T take(std::string_view& bytes) {
   return value;
 }
 
-// The header of a file of graphs, by the number of operators; records follow in ascending order.
+// The header of a file of graphs, with counts by number of operators. The records follow in ascending order.
 struct GraphsHeader {
   std::uint64_t raw[8] = {};
   std::uint64_t plain[8] = {};
@@ -48,20 +49,21 @@ struct GraphsHeader {
 std::string graphs_name(std::size_t signature, std::size_t part);
 std::string candidates_name(std::size_t signature, std::size_t range);
 
-// Each thread makes its own, as one thread at a time may use them. Errors as generate().
+// Makes the signatures of a job. Only one thread at a time may use a signature, so each thread makes its own.
+// Errors as generate().
 Result<std::vector<GraphSignature>> signatures_of(const GenerateOptions& options);
 
 // Enumerates part `part` of the graphs of signature `number` into its file.
 Result<void> enumerate_part(const Checkpoint& checkpoint, Candidates& finder, std::size_t number, std::size_t part);
 Result<GraphsHeader> read_header(const Checkpoint& checkpoint, std::size_t signature, std::size_t part);
 
-// The number of ranges of fingerprints: the records of one range, what is known of each and its candidates fit into the memory, and
-// threads have some to share where there are many graphs.
+// The number of ranges of fingerprints. The records of one range, their data and candidates fit into the
+// memory, and a job with many graphs has several ranges for its threads.
 std::size_t ranges_of(const GenerateOptions& options, std::uint64_t records);
-// Tells the finder the graphs of fewer operators, of which there are few.
+// Gives the graphs of fewer operators, of which there are few, to the finder.
 Result<void> learn(const GenerateOptions& options, const Checkpoint& checkpoint, const GraphSignature& signature, Candidates& finder,
                    std::size_t number);
-// Finds the candidates of range `range` of `ranges` of signature `number` into its file.
+// Finds the candidates of range `range` of `ranges` of signature `number` and writes them to its file.
 Result<void> group_range(const GenerateOptions& options, const Checkpoint& checkpoint, const GraphSignature& signature, Candidates& finder,
                          std::size_t number, std::size_t range, std::size_t ranges);
 
@@ -69,7 +71,7 @@ struct Grouped {
   CandidateCounts counts;
   CandidateList candidates;  // sorted
 };
-// Of all ranges.
+// Reads the candidates of all ranges.
 Result<Grouped> read_candidates(const GenerateOptions& options, const Checkpoint& checkpoint, const GraphSignature& signature,
                                 std::size_t number, std::size_t ranges);
 

@@ -21,7 +21,7 @@ EnumerationOptions enumeration(const GenerateOptions& options) {
   return result;
 }
 
-// What was freed, to the system: what the next step needs comes in pieces of other sizes.
+// Returns freed memory to the system, because the next step allocates blocks of other sizes.
 void give_memory_back() {
 #ifdef __GLIBC__
   malloc_trim(0);
@@ -30,10 +30,10 @@ void give_memory_back() {
 
 }  // namespace
 
-// What one thread needs; it stays for its next pieces.
+// The tools of one thread, kept for its next tasks.
 struct PieceWorker::Tools {
   std::vector<GraphSignature> signatures;
-  std::size_t signature = 0;  // of the finder
+  std::size_t signature = 0;  // signature of the finder
   std::unique_ptr<Candidates> finder;
   bool has_learned = false;
   std::unique_ptr<CollectWorker> collector;

@@ -1,4 +1,4 @@
-// How long the steps of a job took.
+// Times of the steps of a job.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 
 namespace xflow::generator {
 
-// Wall clock in this process. A step that an earlier call finished took none.
+// Wall-clock times in this process. A step that an earlier call finished has time 0.
 class StepTimes {
  public:
   Seconds enumerated{};
@@ -17,7 +17,7 @@ class StepTimes {
   Seconds derived{};
   Seconds proved{};
 
-  // Since the last call, or since it was made.
+  // Returns the time since the last call, or since construction.
   Seconds lap() {
     const auto now = std::chrono::steady_clock::now();
     const Seconds passed = now - last_;

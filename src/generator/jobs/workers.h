@@ -1,4 +1,4 @@
-// Who does pieces of work: threads of this process, or other processes.
+// Workers run tasks: threads of this process, or other processes.
 #pragma once
 
 #include <xflow/error.h>
@@ -13,7 +13,7 @@ namespace xflow::generator {
 using Piece = GeneratorTask;
 using Workers = GeneratorWorkers;
 
-// `jobs` threads.
+// Runs tasks in `jobs` threads.
 class Threads final : public Workers {
  public:
   explicit Threads(int jobs) : jobs_(jobs) {}

@@ -33,7 +33,7 @@ void BatchSequences::unite(Batch a, Batch b) {
     return;
   }
   if (a.size() < b.size()) std::swap(a, b);
-  // What only one side has is no batch at all: weights.
+  // A sequence on one side only belongs to operands without a batch, such as weights.
   if (std::includes(a.begin(), a.end(), b.begin(), b.end())) {
     for (const int x : a)
       if (std::find(b.begin(), b.end(), x) == b.end()) without_.insert(x);

@@ -1,5 +1,5 @@
-// Which sequences of batch dimensions a rule on batches of matrices declares: each input has one of its own, but for inputs that are added
-// or concatenated, which share it.
+// Determines the sequences of batch dimensions that a rule on batches of matrices declares. Each input has
+// its own sequence, except that inputs that are added or concatenated share one.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +16,17 @@ namespace xflow::generator {
 
 class BatchSequences {
  public:
-  // Arguments must outlive it. `inputs`: leaves that the candidate reads, by the number of their sequence.
+  // The arguments must outlive the object. `inputs`: the leaves that the candidate reads; the index is the
+  // number of the sequence.
   BatchSequences(const GraphSignature& signature, const Candidate& candidate, std::span<const std::uint8_t> inputs)
       : signature_(signature), candidate_(candidate), inputs_(inputs) {}
 
-  // With `one` all inputs share a sequence.
+  // Finds the sequences. With `one`, all inputs share a sequence.
   void find(bool one);
 
-  // The number that stands for the sequence of an input and for all that are the same.
+  // The representative of the sequence of an input; equal sequences have the same one.
   int root(int input) const;
-  // Whether a sequence is one: operands that need not have batch dimensions, as weights, have none.
+  // Whether a sequence has batch dimensions. Operands that need none, such as weights, have none.
   bool has_batch(int root) const { return !without_.contains(root); }
   // The sequences of a value, in ascending order.
   std::vector<int> of(const SmallGraph& graph, std::size_t value) const;

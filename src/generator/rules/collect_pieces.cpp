@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Operations that are not defined, or not finite, for all finite numbers.
+// The operations that are undefined or infinite for some finite numbers.
 std::multiset<std::string_view> partial(const GraphSignature& signature, const SmallGraph& graph) {
   std::multiset<std::string_view> found;
   for (const SmallGraphNode& n : graph.nodes) {
@@ -68,7 +68,7 @@ Result<rules::Rule> one_rule(const std::string& text) {
   return std::move(parsed.front());
 }
 
-// Calls `read` on JSON that another process, or this one before, has written.
+// Calls `read` on JSON that this or another process has written.
 template <typename Read>
 auto from_json(const std::string& text, const Read& read) -> Result<decltype(read(ordered_json()))> {
   try {
@@ -112,7 +112,7 @@ Triage triage_of(Deriver& deriver, std::span<const std::size_t> unproved, const 
 
 std::optional<rules::Rule> with_divisors_guarded(const rules::Rule& decided, const rules::Rule& rule, const verifier::Options& options) {
   if (!divides(decided.source) && !divides(decided.target)) return std::nullopt;
-  // Guards on signs make rules of what the numbers of a fingerprint have in common by accident.
+  // No guards on signs: they would turn accidental agreements of the fingerprints' numbers into rules.
   const auto lacking = verifier::missing_value_guards(decided, options);
   if (lacking.empty() ||
       !std::all_of(lacking.begin(), lacking.end(), [](const rules::Guard& g) { return g.kind == rules::Guard::Kind::is_nonzero; })) {

@@ -1,4 +1,5 @@
-// Parts of the collection of rules that depend on nothing but what they are asked, so that others can do them side by side.
+// Tasks of the collection of rules. Each depends on its arguments alone, so that workers can run tasks in
+// parallel.
 #pragma once
 
 #include <xflow/error.h>
@@ -19,49 +20,58 @@
 
 namespace xflow::generator {
 
-// Whether a rule can lead from `source` to `target`: from operations to what reads no other input.
+// Whether a rule can lead from `source` to `target`: the source has operations, and the target reads no other
+// input.
 bool is_source(const GraphSignature& signature, const SmallGraph& source, const SmallGraph& target);
-// Whether a rule changes what is divided or the range of exponentials: a search applies it to constants alone, or where it is asked to.
+// Whether a rule changes divisions, square roots or exponentials. A search applies such a rule to constants
+// only, or on request.
 bool changes_partial(const GraphSignature& signature, const Candidate& candidate);
-// Whether such rules may derive a candidate: it has such operations, or drops an input. What has none of them is there for everybody.
-// Quotients that both sides have could be left to rules of their kind too, but without x / x = 1 there is no end of laws of fractions.
+// Whether rules of class special may derive a candidate: it has divisions, square roots or exponentials, or
+// it drops an input. All other candidates must be derived without these rules. Candidates with the same
+// quotients on both sides could be left to special rules too, but without x / x = 1 the laws of fractions
+// have no end.
 bool may_change_partial(const GraphSignature& signature, const Candidate& candidate);
 
-// What becomes of a candidate among rules: the rules derive it, or of two outputs lead to something as cheap; it would follow if what is
-// neither proved nor refuted were true; none of these.
+// The state of a candidate with respect to a set of rules. derived: the rules derive it, or for two outputs
+// rewrite the source into something as cheap. follows: it would be derived if the rules that are neither
+// proved nor refuted were true. open: neither.
 enum class Triage : char { derived = 'd', follows = 'u', open = '?' };
-// `unproved`: rules of the deriver that are not enabled.
+// `unproved`: the disabled rules of the deriver.
 Triage triage_of(Deriver& deriver, std::span<const std::size_t> unproved, const DeriveLimits& limits, const GraphSignature& signature,
                  const Candidate& candidate);
 
-// A form of a candidate, in the order of both directions and of write_rule, for few dimensions.
+// A form of a candidate, checked for few dimensions. Forms are ordered by direction, then as write_rule
+// orders them.
 struct TriedForm {
   bool reversed = false;
   std::size_t variant = 0;
   verifier::Verdict verdict = verifier::Verdict::ill_typed;
-  bool is_guarded = false;  // proved where no divisor is 0
-  std::string why;          // it is not proved
+  bool is_guarded = false;  // proved under the guard that no divisor is 0
+  std::string why;          // the reason if it is not proved
 };
-// Forms from number `begin` on, up to the first that is proved.
+// Tries the forms from number `begin` on, up to the first that is proved.
 std::vector<TriedForm> try_forms(const GraphSignature& signature, const Candidate& candidate, const verifier::Options& options,
                                  std::size_t begin = 0);
-// Where no divisor is 0, if that and nothing else is lacking; otherwise nothing.
+// Adds guards that divisors are not 0 to `rule`, if exactly such guards are missing from the proof of
+// `decided`; otherwise returns nothing.
 std::optional<rules::Rule> with_divisors_guarded(const rules::Rule& decided, const rules::Rule& rule, const verifier::Options& options);
 
-// A rule for all its ranks; where it is proved, without guards that it does not need.
+// The proof of a rule for all its ranks. If it is proved, `rule` lacks the guards that it does not need.
 struct FullProof {
   verifier::Verdict verdict = verifier::Verdict::unknown;
   std::string why;
   std::optional<rules::Rule> rule;
 };
 FullProof prove_fully(const rules::Rule& rule, const verifier::Options& options);
-// The first form of a candidate that is proved; `with_equal`: also if it takes dimensions for one that need not be.
+// The first form of a candidate that is proved. `with_equal`: also tries forms that identify dimensions.
 std::optional<rules::Rule> first_proved(const GraphSignature& signature, const Candidate& candidate, const std::string& name,
                                         bool with_equal, const verifier::Options& options);
 
-// The same as texts, question and answer. The first word of a question is its kind: triage, forms, prove, first.
+// The same tasks as text, for questions and answers. The first word of a question is its kind: triage, forms,
+// prove or first.
 namespace pieces {
-// Candidates `begin` to `end` of a signature in their order. `rules`: what derives, and what is not proved, in the order of a deriver.
+// `rules`: the rules of the deriver in order, proved ones and open ones. triage() asks about candidates
+// `begin` to `end` of a signature in their order.
 struct RuleText {
   std::string text;
   bool is_proved = true;
@@ -78,15 +88,16 @@ Result<std::vector<TriedForm>> forms_of(const std::string& answer);
 Result<FullProof> proof_of(const std::string& answer);
 Result<std::optional<rules::Rule>> rule_of(const std::string& answer);
 
-// Candidates as text.
+// Converts candidates to and from text.
 std::string to_text(const Candidate& candidate);
 Result<Candidate> candidate_of(const std::string& text);
 }  // namespace pieces
 
-// Answers them. Keeps the rules of the last question, which most of the next one are.
+// Answers the questions. Keeps the rules of the last question, since the next question mostly has the same
+// rules.
 class CollectWorker {
  public:
-  // The candidates of a signature in their order, of files that it knows.
+  // Reads the candidates of a signature, in their order, from files.
   using CandidatesOf = std::function<Result<CandidateList>(std::size_t signature, std::size_t ranges)>;
   CollectWorker(std::span<const GraphSignature> signatures, const DeriveLimits& limits, const verifier::Options& options,
                 CandidatesOf candidates_of);
@@ -102,11 +113,11 @@ class CollectWorker {
   DeriveLimits limits_;
   verifier::Options options_;
   CandidatesOf candidates_of_;
-  std::optional<std::size_t> signature_;  // of the candidates
+  std::optional<std::size_t> signature_;  // signature of `candidates_`
   std::optional<CandidateList> candidates_;
   std::unique_ptr<Deriver> deriver_;
-  std::vector<pieces::RuleText> texts_;  // that the deriver has
-  std::string followed_;                 // these as they came
+  std::vector<pieces::RuleText> texts_;  // rules that the deriver has
+  std::string followed_;                 // the same rules as received
   std::vector<std::size_t> unproved_;
 };
 

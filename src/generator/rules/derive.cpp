@@ -96,7 +96,7 @@ void Deriver::add_direction(std::size_t rule, const rules::Rule& text) {
   directions_.push_back(std::move(direction));
 }
 
-// What operations an e-graph has.
+// The operators of an e-graph.
 struct Deriver::Operators {
   Operators(const Vocabulary& vocabulary, const EGraph& graph, std::pmr::memory_resource& memory)
       : of_terms(graph.size(), &memory), of_classes(graph.size(), &memory) {
@@ -108,19 +108,19 @@ struct Deriver::Operators {
       all |= bit_of(of_terms[t]);
     }
   }
-  std::pmr::vector<ir::OperatorId> of_terms;   // but inputs
-  std::pmr::vector<std::uint64_t> of_classes;  // by representative: bits
-  std::uint64_t all = 0;                       // bits
+  std::pmr::vector<ir::OperatorId> of_terms;   // operators of terms, except inputs
+  std::pmr::vector<std::uint64_t> of_classes;  // by representative of a class: operator bits
+  std::uint64_t all = 0;                       // operator bits of the whole e-graph
 };
 
-// Looks for directions in an e-graph. What was found before is not found again.
+// Finds matches of directions in an e-graph. Skips matches that were found before.
 class Deriver::Finder {
  public:
   Finder(const Vocabulary& vocabulary, const EGraph& graph, const Operators& operators, std::pmr::unordered_set<std::uint64_t>& done,
          std::pmr::vector<Match>& found, std::size_t& tries)
       : vocabulary_(vocabulary), graph_(graph), operators_(operators), done_(done), found_(found), tries_(tries) {}
 
-  // Whether operations that may be those of a pattern are below its first root.
+  // Whether the operands of `root` may have the operators that the pattern has below its first root.
   bool has_operands(std::span<const Below> below, TermId root) const {
     const EqTerm& term = graph_.term(root);
     const auto has = [&](bool swapped) {
@@ -132,7 +132,7 @@ class Deriver::Finder {
     return has(false) || (term.count == 2 && vocabulary_.is_commutative(static_cast<OpRef>(term.op)) && has(true));
   }
 
-  // All matches whose first root is `root`.
+  // Finds all matches whose first root is `root`.
   void find(const Direction& direction, std::size_t number, TermId root) {
     direction_ = &direction;
     pattern_ = direction.pattern.get();
@@ -152,7 +152,7 @@ class Deriver::Finder {
     if (left_ == 0) return;
     if (index == direction_->items.size()) {
       --left_;
-      // Terms that are equal are one: what it makes of them is equal too.
+      // The key has classes instead of terms, because matches of equal terms have equal targets.
       std::uint64_t key = mix(match_.direction + (static_cast<std::uint64_t>(match_.swapped) << 32));
       for (std::size_t k = 0; k < pattern_->nodes().size(); ++k) key = mix(key ^ graph_.term(match_.nodes[k]).op);
       for (const rules::PatternVariable& v : pattern_->variables()) key = mix(key ^ graph_.find(match_.slots[v.slot]));
@@ -221,14 +221,14 @@ class Deriver::Finder {
   const Operators& operators_;
   std::pmr::unordered_set<std::uint64_t>& done_;
   std::pmr::vector<Match>& found_;
-  std::size_t& tries_;  // terms that may still be looked at
+  std::size_t& tries_;  // terms that may still be tried
   const Direction* direction_ = nullptr;
   const rules::Pattern* pattern_ = nullptr;
   std::size_t left_ = 0;
   Match match_;
 };
 
-// One e-graph, from its terms to the answer.
+// One derivation in an e-graph of its own.
 class Deriver::Derivation {
  public:
   Derivation(Deriver& deriver, const FlatEquation& equation, const DeriveLimits& limits, Goal goal, bool use_pairs)
@@ -285,7 +285,7 @@ class Deriver::Derivation {
     return true;
   }
 
-  // What was not found before.
+  // Finds the new matches.
   std::pmr::vector<Match> find() {
     std::pmr::vector<Match> matches(&deriver_.memory_);
     const Operators operators(deriver_.vocabulary_, graph_, deriver_.memory_);
@@ -306,11 +306,11 @@ class Deriver::Derivation {
     return matches;
   }
 
-  // The directions that may match somewhere with a root of an operator.
+  // The directions that may match at some root of one operator.
   struct Usable {
     const Root* root = nullptr;
     std::vector<Root::Member> members;
-    std::vector<bool> has_operands;  // by group, at one term
+    std::vector<bool> has_operands;  // by group, for one term
   };
   Usable usable_at(std::uint16_t op, const Operators& operators) const {
     Usable result;
@@ -328,11 +328,11 @@ class Deriver::Derivation {
     return result;
   }
 
-  // Applies matches, what adds least to the size of some output first, as long as there may be more terms and nothing is derived. Whether
-  // something is new.
+  // Applies matches, first those that add least to the size of some output, until the limit of terms is
+  // reached or the goal is derived. Returns whether the e-graph changed.
   bool apply(std::span<const Match> matches) {
     const std::vector<int> sizes = smallest_sizes(graph_);
-    std::pmr::vector<std::pair<int, const Match*>> steps(&deriver_.memory_);  // with what each adds
+    std::pmr::vector<std::pair<int, const Match*>> steps(&deriver_.memory_);  // each with the size that it adds
     steps.reserve(matches.size());
     std::vector<int> of_variable;
     for (const Match& m : matches) {
@@ -376,10 +376,10 @@ class Deriver::Derivation {
   EGraph graph_;
   std::vector<TermId> inputs_;
   std::vector<TermId> source_;
-  std::vector<TermId> target_;  // empty while some term of it is not there
-  std::optional<int> most_;     // weight of a graph that is as good as the target
+  std::vector<TermId> target_;  // empty while a term of the target is missing in the e-graph
+  std::optional<int> most_;     // greatest weight of a graph that is as cheap as the target
   std::pmr::unordered_set<std::uint64_t> done_;
-  std::size_t tries_ = 0;  // that are left
+  std::size_t tries_ = 0;  // remaining tries
 };
 
 Deriver::Answer Deriver::derive(const FlatEquation& equation, const DeriveLimits& limits, Goal goal, Wanted wanted) {

@@ -1,4 +1,4 @@
-// How a deriver keeps rules and their matches. Private to it.
+// The deriver's representation of rules and matches. Private to the deriver.
 #pragma once
 
 #include <array>
@@ -13,10 +13,11 @@
 
 namespace xflow::generator {
 
-// How many operations a term of a rule has, written as a tree, where its variables have `of_variable[k]` each.
+// The number of operations of a rule's term, written as a tree. Variable k contributes `of_variable[k]`
+// operations.
 struct Deriver::TreeSize {
   int operations = 0;
-  std::vector<int> reads;  // by variable, how often
+  std::vector<int> reads;  // number of reads, by variable
 
   int with(const std::vector<int>& of_variable) const {
     int size = operations;
@@ -30,9 +31,11 @@ struct Deriver::TreeSize {
   }
 };
 
-// One way to use a rule: its pattern, the order in which its operations are looked for, and what it made before.
+// One direction of a rule: its pattern, the order in which its operations are matched, and a cache of its
+// targets.
 struct Deriver::Direction {
-  // An operation is looked for among the terms equal to what stands in `slot`, as their output `output`; without a slot anywhere.
+  // Matches output `output` of an operation among the terms equal to the value of `slot`; without a slot,
+  // among all terms.
   struct Item {
     int node = 0;
     std::uint32_t output = 0;
@@ -42,28 +45,28 @@ struct Deriver::Direction {
   std::size_t rule = 0;
   std::shared_ptr<const rules::Pattern> pattern;
   std::vector<Item> items;
-  std::uint64_t operators = 0;       // bits of all
-  std::vector<std::size_t> outputs;  // slots, in the order of the rule's outputs
-  std::vector<TreeSize> made;        // by output: of what the target makes
-  // By what was matched: operations, types of variables.
+  std::uint64_t operators = 0;       // bits of all operators
+  std::vector<std::size_t> outputs;  // slots in the order of the rule's outputs
+  std::vector<TreeSize> made;        // by output: size of the target's term
+  // By a hash of the matched operations and the types of variables.
   mutable std::unordered_map<std::uint64_t, std::unique_ptr<FlatGraph>> targets;
 };
 
-// What stands where in the e-graph.
+// A match of a direction in the e-graph.
 struct Deriver::Match {
   static constexpr std::size_t kSlots = 20;
   static constexpr std::size_t kNodes = 8;
   static constexpr TermId kNone = 0xFFFFFFFF;
 
   std::uint32_t direction = 0;
-  std::uint32_t swapped = 0;  // by pattern node, one bit
+  std::uint32_t swapped = 0;  // one bit per pattern node
   std::array<TermId, kSlots> slots;
-  std::array<TermId, kNodes> nodes;  // by pattern node: one of its terms
+  std::array<TermId, kNodes> nodes;  // by pattern node: a term of the operation
 
   bool is_swapped(std::size_t node) const { return (swapped >> node & 1) != 0; }
 };
 
-// One of 64 bits: whether a set of operators may hold an operator is asked of its bits.
+// The operator's bit of a 64-bit filter: a set of operators can contain an operator only if its bit is set.
 inline std::uint64_t bit_of(ir::OperatorId op) { return std::uint64_t{1} << (static_cast<unsigned>(op) % 64); }
 
 }  // namespace xflow::generator

@@ -1,4 +1,4 @@
-// What a rule makes of a match, and why the match is one.
+// Builds the target of a match, and the premises under which it is a match.
 #include <optional>
 #include <utility>
 
@@ -32,7 +32,7 @@ std::vector<std::pair<TermId, TermId>> Deriver::premises(const Direction& direct
         same(match.slots[node.operands[i].slot], operand);
         continue;
       }
-      // A number that is equal to a term.
+      // Finds a number that is equal to a term.
       for (const TermId t : graph.members(operand)) {
         const EqTerm& m = graph.term(t);
         const auto number = m.op == EqTerm::kInput ? std::nullopt : vocabulary_.fills(static_cast<OpRef>(m.op));
@@ -45,7 +45,7 @@ std::vector<std::pair<TermId, TermId>> Deriver::premises(const Direction& direct
   return result;
 }
 
-// The matched terms as a graph on inputs of its own, and the target of the rule in their place.
+// Builds a graph of the matched terms on new inputs, and replaces them by the target of the rule.
 class Deriver::TargetBuilder {
  public:
   TargetBuilder(Vocabulary& vocabulary, const Direction& direction, const EGraph& graph, const Match& match)
@@ -65,7 +65,7 @@ class Deriver::TargetBuilder {
     }
   }
 
-  // Nothing where the source or the target has no types, or an operation of it is none of an e-graph.
+  // Returns nothing if the source or the target is ill-typed, or has an operation that e-graphs do not have.
   std::optional<FlatGraph> run() {
     ir::Graph source;
     std::optional<ir::NodeId> root;
@@ -125,7 +125,7 @@ class Deriver::TargetBuilder {
     rules::MatchOptions options;
     options.fast_math = true;
     rules::match(pattern_, arena_, uses, root, options, [&](rules::Match& m) {
-      // Of the occurrences the one that gives every output its place.
+      // Take the occurrence in which every output has its place.
       for (std::size_t k = 0; k < direction_.outputs.size(); ++k)
         if (m.outputs[k] != *slots_[direction_.outputs[k]]) return true;
       const auto replaced = rules::apply(arena_, m);
@@ -161,7 +161,8 @@ const FlatGraph* Deriver::target_of(const Direction& direction, const EGraph& gr
   for (std::size_t k = 0; k < pattern.nodes().size(); ++k) {
     const EqTerm& term = graph.term(match.nodes[k]);
     key = mix(key ^ term.op);
-    // Numbers are of any shape: a product with a tensor of ones can be larger than its other operand.
+    // Numbers have any shape, so the key includes types: a product with a tensor of ones can be larger than
+    // its other operand.
     for (const TermId operand : std::span(term.operands.data(), term.count))
       key = mix(key ^ static_cast<std::uint64_t>(graph.type(operand)));
   }

@@ -90,7 +90,7 @@ MinimalRules minimize(RuleSetDeriver& deriver, std::span<const rules::Rule> rule
     deriver.enable(k, false);
     RuleDerivation d = deriver.derive(k, limits);
     bool needed = !d.derived;
-    // What was derived by it must be derived without it.
+    // All rules that it derived must be derived without it.
     std::vector<MinimalRules::Removed> removed = result.removed;
     for (MinimalRules::Removed& r : removed) {
       if (needed || std::find(r.by.begin(), r.by.end(), k) == r.by.end()) continue;

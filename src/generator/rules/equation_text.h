@@ -1,4 +1,4 @@
-// A candidate as an equation, for the comments of rules.
+// Prints a candidate as an equation for the comments of rules.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace xflow::generator {
 
-// "relu(concat(x, z)) = concat(relu(x), relu(z))". `leaves`: their names.
+// Example: "relu(concat(x, z)) = concat(relu(x), relu(z))". `leaves`: names of the leaves.
 std::string equation_text(const GraphSignature& signature, const Candidate& candidate, std::span<const std::string> leaves);
 
 }  // namespace xflow::generator

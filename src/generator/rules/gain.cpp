@@ -8,7 +8,7 @@
 namespace xflow::generator {
 namespace {
 
-constexpr double kLaunch = 20000;  // in elements
+constexpr double kLaunch = 20000;  // cost of a launch, in elements
 constexpr double kMultiplication = 1.0 / 16;
 
 using Sizes = std::map<int, double>;

@@ -1,4 +1,4 @@
-// Which way a rule can pay.
+// Determines in which direction a rule can reduce the cost.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,10 @@
 
 namespace xflow::generator {
 
-// Whether some sizes make the target cheaper than the source, and the other way round. The cost of a graph is a sum over its operations: a
-// launch, every element that is read or written, and every multiplication of products and convolutions (a sixteenth of an element each).
-// Sizes are drawn from 1 to 1,024 for each unknown dimension, the same 256 times for every rule. A concat or split is an operation too.
+// Whether some sizes make the target cheaper than the source, and the other way round. The cost of a graph is
+// the sum over its operations of a launch, the elements read and written, and the multiplications of products
+// and convolutions (1/16 of an element each). Unknown dimensions are drawn from 1 to 1,024, with the same 256
+// draws for every rule. A concat or split counts as an operation.
 struct Gain {
   bool forwards = false;
   bool backwards = false;

@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// More operators than a graph has, so that all its values are kept for the next graphs.
+// Larger than any graph, so that the values of all its operations are kept for the next graphs.
 constexpr std::size_t kMoreOperators = 8;
 
 }  // namespace
@@ -71,7 +71,7 @@ bool RuleCollector::holds_on_more_numbers(const GraphSignature& signature, std::
       options.value_bytes = std::size_t{4} << 20;
       evaluators.emplace_back(signature, options);
     }
-    // Where some element has no value nothing is known.
+    // An element without a value decides nothing.
     const std::vector<std::uint64_t> source = evaluators[k].values(candidate.source);
     const std::vector<std::uint64_t> target = evaluators[k].values(candidate.target);
     if (source.empty() || target.empty() || source == target) continue;
@@ -89,7 +89,8 @@ Result<void> RuleCollector::collect(const GraphSignature& signature, std::size_t
   std::vector<const Candidate*> open;
   for (std::size_t k = 0; k < candidates.size(); ++k)
     if (!count(triages ? static_cast<Triage>((*triages)[k]) : triaged(candidates[k]))) open.push_back(&candidates[k]);
-  // Forms of a few are tried side by side; all that were looked at before a rule came are looked at again.
+  // The forms of kGroup candidates are tried in parallel. Once a rule is kept, candidates of the group after
+  // it are triaged again.
   constexpr std::size_t kGroup = 4;
   bool has_changed = false;
   for (std::size_t next = 0; next < open.size();) {
@@ -154,11 +155,11 @@ void RuleCollector::keep(const GraphSignature& signature, std::size_t signature_
     texts[1] = write_rule(signature, reversed, name, false, &unwritten);
   verifier::Verdict best = verifier::Verdict::ill_typed;
   std::string text;
-  std::optional<rules::Rule> open;  // the last form that was neither proved nor refuted
+  std::optional<rules::Rule> open;  // the last form that is neither proved nor refuted
   for (std::size_t k = 0; k < forms.size(); ++k) {
     const TriedForm form = forms[k];
     const auto& [written, equal] = texts[form.reversed ? 1 : 0][form.variant];
-    // What is true for some sizes alone is looked at with such sizes.
+    // A form for special sizes is compared at such sizes.
     if (!equal.empty()) {
       equation = GeneralShapes(signature, candidate, equal).concrete(deriver_.vocabulary());
       if (derives(equation, goal_of(candidate.source.outputs.size()), special)) {
@@ -187,12 +188,12 @@ void RuleCollector::keep(const GraphSignature& signature, std::size_t signature_
     if (!why_not) return;
     text = rules::print(written) + *why_not;
     best = verifier::Verdict::unknown;
-    // It was to be the last.
+    // try_forms stopped at this form because it is proved; try the rest.
     const std::vector<TriedForm> others = tried_forms(signature, candidate, k + 1);
     forms.insert(forms.end(), others.begin(), others.end());
   }
   if (open && candidate.source.outputs.size() == 1) {
-    // What follows from it is not looked at one by one.
+    // Candidates that follow from it are not tried one by one.
     if (const auto added = deriver_.add(*open)) {
       deriver_.enable(*added, false);
       open_.push_back({*added, rules::print(*open)});
@@ -218,7 +219,7 @@ std::optional<std::string> RuleCollector::try_to_keep(const GraphSignature& sign
   }
   const auto added = deriver_.add(kept.rule);
   if (!added) return added.error().text();
-  // What it was made from must follow from it.
+  // The rule must derive its own candidate.
   kept.pair = kept.candidate.source.outputs.size() > 1;
   if (!derives(kept.equation, kept.pair ? Goal::rewrite : Goal::equal, true)) {
     deriver_.enable(*added, false);
@@ -257,7 +258,7 @@ Result<bool> RuleCollector::prove(const std::function<const GraphSignature&(cons
       if (variant == k.variant && !answers[n].empty()) {
         XFLOW_TRY(proof, pieces::proof_of(answers[n]));
       } else if (variant == k.variant) {
-        proof = prove_fully(k.rule, options_);  // with the guards on values that were found
+        proof = prove_fully(k.rule, options_);  // k.rule has the guards on values that were found
       } else {
         const auto rule = rules::checked(forms[variant].rule);
         if (!rule) continue;
@@ -301,7 +302,7 @@ Result<void> RuleCollector::direct(const std::function<const GraphSignature&(con
     k.gain = gain_of(signature_of(k), k.candidate);
     if (!k.gain.backwards || k.pair) continue;
     wanted.push_back(&k);
-    // The other way round it holds for the same sizes.
+    // The reverse rule holds for the same sizes.
     questions.push_back(pieces::first(k.signature, reversed(k), k.name + "-back", !k.equal.empty()));
   }
   if (width_ <= 1) {
@@ -316,7 +317,7 @@ Result<void> RuleCollector::direct(const std::function<const GraphSignature&(con
 }
 
 void RuleCollector::eliminate() {
-  evaluators_.clear();  // collecting again makes new ones
+  evaluators_.clear();  // another collect() makes new evaluators
   for (std::size_t k = kept_.size(); k-- > 0;) {
     if (!kept_[k].needed) continue;
     deriver_.enable(kept_[k].number, false);
@@ -348,7 +349,7 @@ std::string RuleCollector::save() const {
   for (const auto& [verdict, count] : counts_.verdicts) json["verdicts"].push_back({static_cast<int>(verdict), count});
   json["names"] = names_;
   json["unproved"] = unproved_;
-  // In the order in which the deriver got them.
+  // Rules are saved in the order in which the deriver got them.
   json["rules"] = ordered_json::array();
   std::size_t next_open = 0;
   const auto add_open = [&](std::size_t before) {
@@ -369,7 +370,7 @@ std::string RuleCollector::save() const {
 }
 
 Result<void> RuleCollector::restore(const std::string& saved, std::span<const GraphSignature> signatures) {
-  // A file that is whole was written by save(); exceptions of the library are for what is not.
+  // A complete file was written by save(). The exceptions handle any other text.
   try {
     const ordered_json json = ordered_json::parse(saved);
     std::size_t at = 0;

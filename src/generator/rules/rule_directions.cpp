@@ -16,7 +16,7 @@ void names_of(const rules::Term& term, std::set<std::string>& names) {
   for (const rules::Term& t : term.operands) names_of(t, names);
 }
 
-// The statements that define `wanted`, in their order.
+// The statements that define `wanted`, in order.
 std::vector<rules::Statement> slice(const std::vector<rules::Statement>& statements, std::set<std::string> wanted) {
   std::vector<rules::Statement> result;
   for (std::size_t k = statements.size(); k-- > 0;) {
@@ -28,7 +28,7 @@ std::vector<rules::Statement> slice(const std::vector<rules::Statement>& stateme
   return result;
 }
 
-// Other outputs of the rule are inner values of both sides, under different names.
+// Turns the other outputs of the rule into inner values, with different names on the two sides.
 void hide(std::vector<rules::Statement>& statements, const std::vector<std::string>& outputs, const std::string& kept, const char* suffix) {
   const auto rename = [&](std::string& name) {
     if (name != kept && std::find(outputs.begin(), outputs.end(), name) != outputs.end()) name += suffix;
@@ -43,7 +43,7 @@ void hide(std::vector<rules::Statement>& statements, const std::vector<std::stri
   }
 }
 
-// A rule with these sides; nothing where it is none.
+// Makes a rule of two sides; nothing if they form none.
 std::optional<rules::Rule> rule_of(const rules::Rule& rule, std::vector<rules::Statement> source, std::vector<rules::Statement> target) {
   rules::Rule result;
   result.name = rule.name;

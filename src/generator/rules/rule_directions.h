@@ -1,4 +1,4 @@
-// The ways to use a rule as an equation, each as a rule.
+// The directions of a rule as an equation, each as a rule of its own.
 #pragma once
 
 #include <vector>
@@ -7,12 +7,13 @@
 
 namespace xflow::generator {
 
-// The rule from source to target and back, for all its outputs at once and, of several, for each by itself, the others being inner values.
-// Guards that say where the rule pays are left out, as are those on values: what is derived holds under those of the rules that derive it.
-// `as_written`: from source to target alone, all outputs at once.
+// Returns the rule from source to target and back, for all its outputs at once. A rule of several outputs
+// also gives a rule for each single output; its other outputs are inner values there.
+// Guards that say where the rule pays are left out, and so are guards on values: a derivation holds under the
+// guards of the rules that it uses. `as_written`: only from source to target, with all outputs at once.
 std::vector<rules::Rule> directions_of(const rules::Rule& rule, bool as_written);
 
-// Whether a guard is one on the elements of a tensor, as nonzero(x).
+// Whether a guard is about the elements of a tensor, such as nonzero(x).
 bool is_about_values(const rules::Guard& guard);
 
 }  // namespace xflow::generator

@@ -26,7 +26,7 @@ using Attributes = std::vector<Term::NamedExpression>;
 
 constexpr std::array<const char*, 10> kInputNames = {"x", "z", "u", "v", "w", "k", "m", "n", "p", "q"};
 
-// The names in their order, then the same with numbers.
+// Name k: the names in order, then the same names with numbers.
 template <std::size_t N>
 std::string numbered(const std::array<const char*, N>& names, std::size_t k) {
   return k < N ? names[k] : fmt::format("{}{}", names[k % N], k / N);
@@ -48,7 +48,7 @@ class FormWriter {
     for (std::size_t k = 0; k < shapes_.inputs().size(); ++k) names_[shapes_.inputs()[k]] = numbered(kInputNames, k);
   }
 
-  // Why there is no rule, in words.
+  // The reason, in words, if there is no rule.
   const std::string& why() const { return failed_; }
   std::optional<rules::Rule> rule() {
     if (form_ == Form::batches || form_ == Form::batch) batches_.find(form_ == Form::batch);
@@ -91,7 +91,8 @@ class FormWriter {
     if (failed_.empty()) failed_ = why;
   }
 
-  // Numbers, if both sides have the same: a variable that is dropped might be infinite.
+  // Names the numbers as scalar variables. Fails unless both sides have the same numbers, since a variable
+  // that one side drops might be infinite.
   void name_scalars() {
     const auto numbers = [&](const SmallGraph& graph) {
       std::set<std::uint8_t> found;
@@ -121,12 +122,12 @@ class FormWriter {
     return rules::application("full", {}, std::move(attributes));
   }
 
-  // `batch`: the dimensions before those of the matrix.
+  // `batch`: dimensions before those of the matrix.
   Term constant(std::uint8_t leaf, const std::string& batch = {}) {
     const Leaf& l = signature_.leaves()[leaf];
     if (l.kind == Leaf::Kind::full && signature_.dims(l.type).empty()) return leaf_term(leaf);
     if (form_ == Form::open || form_ == Form::axes) {
-      // As many dimensions as an input of this shape has.
+      // The constant takes its dimensions from an input of the same shape.
       for (const std::uint8_t input : shapes_.inputs())
         if (l.kind == Leaf::Kind::full && shapes_.dims(input) == shapes_.dims(leaf)) return full(l, of_input("dims", input));
       fail("a constant has no input's shape");
@@ -141,7 +142,7 @@ class FormWriter {
     return full(l, rules::list(std::move(dims)));
   }
 
-  // dims(x), dim(x, a)
+  // The expression dims(x) or dim(x, a).
   Expression of_input(const char* function, std::uint8_t input, std::optional<Expression> axis = {}) const {
     std::vector<Expression> arguments = {rules::named(names_.at(input))};
     if (axis) arguments.push_back(*std::move(axis));
@@ -155,13 +156,13 @@ class FormWriter {
     return result;
   }
 
-  // An unknown that is a dimension of an input by itself, or a part that a split of the source names.
+  // The expression of an unknown that is a dimension of an input, or a part named by a split of the source.
   Expression part(int part) {
     if (part == kOnePart) return rules::number(1);
     if (part == kWindowPart) return rules::number(3);
     if (const auto found = bound_parts_.find(part); found != bound_parts_.end()) return rules::named(found->second);
     if (has_axes()) {
-      // dim(x, a) of an input whose whole dimension it is.
+      // dim(x, a) of an input that has this dimension.
       for (const std::uint8_t input : shapes_.inputs()) {
         const std::vector<Parts> dims = shapes_.dims(input);
         for (std::size_t k = 0; k < dims.size(); ++k)
@@ -170,7 +171,7 @@ class FormWriter {
       fail("a dimension of a value is none of an input along an axis that is named");
       return rules::number(0);
     }
-    // A dimension of an input whole by itself has a name.
+    // A dimension of an input that is a single unknown has a name.
     for (const std::uint8_t input : shapes_.inputs())
       for (const Parts& d : shapes_.dims(input))
         if (d == Parts{part}) return rules::named(dimension_name(part));
@@ -178,7 +179,7 @@ class FormWriter {
     return rules::number(0);
   }
   Expression dim(const Parts& parts) {
-    // The whole dimension of an input, made of several parts.
+    // A dimension of an input that is a sum of several parts.
     if (parts.size() > 1) {
       for (const std::uint8_t input : shapes_.inputs()) {
         const std::vector<Parts> dims = shapes_.dims(input);
@@ -197,16 +198,16 @@ class FormWriter {
     static constexpr std::array<const char*, 16> kNames = {"M", "K", "N", "P", "Q", "L", "R", "T", "D", "E", "F", "G", "H", "I", "J", "O"};
     return dimension_names_.try_emplace(part, numbered(kNames, dimension_names_.size())).first->second;
   }
-  // The whole of a sum whose parts a split of the source names.
+  // The name of a sum whose parts are named by a split of the source.
   std::string whole_name(const Parts& parts) {
     const auto [found, added] = whole_names_.try_emplace(parts, fmt::format("S{}", whole_names_.size() + 1));
     return found->second;
   }
 
-  // The first axis that is named is a, the second b.
+  // The first named axis is a, the second is b.
   std::string axis_name(std::size_t axis) const { return axis_bound_[1 - axis % 2] && axis == last_axis_ ? "b" : "a"; }
 
-  // The axis of a concat or split; binds it if the source says it.
+  // The axis of a concat or split. The source binds its name.
   Expression axis(const Choice& choice, bool source) {
     const auto number = static_cast<std::size_t>(choice.axis);
     if (has_axes()) {
@@ -260,7 +261,7 @@ class FormWriter {
       case Shape::concat:
         return {rules::attribute("axis", axis(c, source))};
       case Shape::split: {
-        // The sizes may be dimensions along the axis, once that has its name.
+        // The sizes may need the name of the axis, which is therefore bound first.
         Expression along = axis(c, source);
         return {rules::attribute("axis", std::move(along)), rules::attribute("sizes", split_sizes(graph, value, c, source))};
       }
@@ -279,7 +280,7 @@ class FormWriter {
     return {};
   }
 
-  // Statements: an operation that is read twice, has two outputs, or is an output, has a name.
+  // The statements of a side. An operation gets a name if it is read twice, has two outputs, or is an output.
   std::vector<rules::Statement> side(const SmallGraph& graph, bool source) {
     std::vector<rules::Statement> statements;
     std::vector<Term> terms;
@@ -321,12 +322,12 @@ class FormWriter {
   static std::string name_of_output(const SmallGraph& graph, std::size_t k) {
     return graph.outputs.size() == 1 ? "y" : fmt::format("y{}", k + 1);
   }
-  // Outputs that are leaves.
+  // Names the outputs that are leaves.
   void name_leaves(const SmallGraph& graph, bool source, std::vector<rules::Statement>& statements) {
     for (std::size_t k = 0; k < graph.outputs.size(); ++k) {
       const std::uint8_t o = graph.outputs[k];
       if (o >= signature_.leaves().size()) continue;
-      // A constant has the batch of the output that it is.
+      // A constant output has the batch of the source's output.
       const bool batched = form_ == Form::batches || form_ == Form::batch;
       const bool is_input = o < signature_.inputs();
       Term term =
@@ -336,7 +337,8 @@ class FormWriter {
     }
   }
 
-  // The name of the sequence of a value's batch; empty where it has none. What has several is no operand of a transpose.
+  // The name of the batch sequence of a value; empty if it has none. A value with several sequences cannot be
+  // an operand of a transpose.
   const std::string& batch_of(const SmallGraph& graph, std::size_t value) {
     static const std::string kNone;
     const std::vector<int> b = batches_.of(graph, value);
@@ -367,13 +369,13 @@ class FormWriter {
     const bool kernel = signature_.is_kernel(signature_.leaves()[input].type);
     for (std::size_t d = 0; d < parts.size(); ++d) {
       if (is_image() && d >= 2 && form_ != Form::as_enumerated) {
-        // The windows' and the images' dimensions are as many as there are.
+        // Spatial dimensions are declared as one sequence, of any number.
         if (d > 2) continue;
         const bool ones = kernel && parts[2] == Parts{kOnePart};
         dims.push_back(ones ? rules::named(Expression::Kind::ones, "S") : rules::sequence(kernel ? "W" : "S"));
         continue;
       }
-      // With groups a kernel has fewer input channels than the image.
+      // With groups, a kernel has fewer input channels than the image.
       constexpr int kPerGroup = 1000;
       const bool grouped = form_ == Form::windows && kernel && d == 1 && parts[d].size() == 1 && parts[d][0] >= 0;
       Expression dim = grouped ? rules::named(dimension_name(parts[d][0] + kPerGroup)) : declared_dim(parts[d]);
@@ -384,7 +386,7 @@ class FormWriter {
   }
   Expression declared_dim(const Parts& parts) {
     if (parts.size() == 1) return parts[0] >= 0 ? rules::named(dimension_name(parts[0])) : part(parts[0]);
-    // A sum of dimensions that other inputs have, or a whole of its own.
+    // A sum of dimensions of other inputs, or a name for the whole sum.
     std::vector<Expression> terms;
     for (const int p : parts) {
       if (!is_whole(p)) return rules::named(whole_name(parts));
@@ -412,7 +414,7 @@ class FormWriter {
     return result;
   }
 
-  // One input for all others to be compared with; along axes in which dimensions differ they are left out.
+  // Compares every other input with the first one, except along axes in which they differ.
   void compare_inputs(std::vector<rules::Guard>& result) {
     const std::uint8_t first = shapes_.inputs()[0];
     const std::vector<Parts> dims = shapes_.dims(first);
@@ -440,7 +442,7 @@ class FormWriter {
   }
 
   using KnownDims = std::map<Parts, std::pair<std::uint8_t, std::size_t>>;
-  // A dimension along `axis` by dimensions of the inputs before; nothing where these do not tell.
+  // Expresses a dimension along `axis` by dimensions of earlier inputs; nothing if they do not determine it.
   std::optional<Expression> known_dim(const KnownDims& known, const Parts& parts, std::size_t axis) const {
     if (const auto same = known.find(parts); same != known.end() && same->second.second == axis) return dim_of(same->second.first, axis);
     if (parts.size() < 2) return std::nullopt;
@@ -462,12 +464,12 @@ class FormWriter {
   GeneralShapes shapes_;
   std::string failed_;
   std::map<std::uint8_t, std::string> names_;
-  std::map<std::uint8_t, std::string> scalars_;  // numbers of the source that are any
+  std::map<std::uint8_t, std::string> scalars_;  // numbers of the source that became variables
   std::map<int, std::string> bound_parts_;
   std::map<int, std::string> dimension_names_;
   std::map<Parts, std::string> whole_names_;
   std::array<bool, 4> axis_bound_{};
-  std::size_t last_axis_ = 0;  // the one that was named last
+  std::size_t last_axis_ = 0;  // the axis that was named last
   BatchSequences batches_;
   std::map<int, std::string> batch_names_;
 };

@@ -1,4 +1,4 @@
-// One form of a rule: how general shapes, axes, batches and windows are.
+// A form of a rule: how general its shapes, axes, batches and windows are.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@ namespace xflow::generator {
 
 // The forms, most general first.
 enum class Form : std::uint8_t {
-  open,           // nothing is said of shapes
+  open,           // no shapes are given
   axes,           // axes are variables
   batches,        // matrices with batches
-  batch,          // the same batch for all
+  batch,          // one batch for all matrices
   matrices,       // no batch
-  windows,        // convolutions with everything open
+  windows,        // windows, strides, dilations, pads and groups are open
   groups_of_one,  // groups: 1
   as_enumerated,  // stride 1, windows that keep the size
 };
 
-// What a form leaves open besides.
+// What else a form leaves open.
 struct Openness {
-  bool scalars = false;     // numbers are any scalars
-  unsigned broadcasts = 0;  // dimensions that may be 1: of input k bit 2 k its rows, bit 2 k + 1 its columns
+  bool scalars = false;     // numbers become scalar variables
+  unsigned broadcasts = 0;  // dimensions that may be 1; input k: bit 2 k for rows, bit 2 k + 1 for columns
   EqualUnknowns equal = {};
 };
 
-// Rule `name`, with the equation as its comment, before the type check; nothing where the form cannot say it, and then `why` has the reason
-// in words.
+// Writes a candidate as rule `name`, before the type check, with the equation as its comment. Returns nothing
+// if the form cannot express the candidate; then `why` has the reason in words.
 std::optional<rules::Rule> form_rule(const GraphSignature& signature, const Candidate& candidate, const std::string& name, Form form,
                                      const Openness& open, bool small_ranks, std::string& why);
 

@@ -24,7 +24,7 @@ using ir::SymbolId;
 using ir::SymbolKind;
 using verifier::Assignment;
 
-// Sizes for one instance, the ones with the fewest accidental equalities first.
+// Chooses sizes for one instance, first those with the fewest accidental equalities.
 class GoalSizes {
  public:
   explicit GoalSizes(rules::RuleInstance& instance)
@@ -62,7 +62,7 @@ class GoalSizes {
   static constexpr std::uint64_t kAttempts = 64;
   static constexpr std::size_t kSamples = 16;
 
-  // What should be told apart: every dimension and integer attribute, with what the facts say of it.
+  // Collects the sizes that should differ: every dimension and integer attribute, simplified by the facts.
   void collect() {
     std::unordered_set<Poly, ir::PolyHash> seen;
     const auto add = [&](const Poly& p) {
@@ -100,7 +100,7 @@ class GoalSizes {
     });
   }
 
-  // Pairs of different sizes that have one value, and sizes that are 1 or 0 without need.
+  // Counts pairs of different sizes with the same value, and sizes that are 1 or 0 without need.
   std::size_t accidents(const Assignment& a) const {
     std::map<std::int64_t, std::size_t> count;
     std::size_t result = 0;
@@ -113,9 +113,10 @@ class GoalSizes {
     return result;
   }
 
-  // Draws different primes for what the facts leave free, moves them towards the facts that stay, and computes the others.
+  // Draws different primes for the symbols that the facts leave free, repairs facts that fail, and computes
+  // the other symbols.
   std::optional<Assignment> distinct(std::uint64_t attempt) {
-    // Windows, strides and pads are small, and dimensions that are not windows should have room for them.
+    // Windows, strides and pads are small; other dimensions should be large enough for them.
     std::vector<std::int64_t> dimensions = {5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101};
     std::vector<std::int64_t> parameters = {2, 3, 4, 6, 8, 9, 10, 12, 14, 15, 16};
     dimensions.resize(std::min(dimensions.size(), drawn_.size() + 2));
@@ -135,7 +136,7 @@ class GoalSizes {
       if (!v) return std::nullopt;
       a.integers[s] = *v;
     }
-    // Of new symbols that solving made nobody else knows.
+    // Drop symbols that solving introduced; nothing else reads them.
     std::erase_if(a.integers, [&](const auto& entry) {
       return std::find(concrete_.symbols().begin(), concrete_.symbols().end(), entry.first) == concrete_.symbols().end() &&
              !std::binary_search(drawn_.begin(), drawn_.end(), entry.first);
@@ -153,7 +154,7 @@ class GoalSizes {
     }
   }
 
-  // A fact that fails gives one of its symbols, each time the next, the value that it asks for.
+  // Repairs failing facts: each sets one of its symbols, in rotation, to the value that the fact requires.
   void repair(Assignment& a) {
     std::size_t turn = 0;
     for (int round = 0; round < 8; ++round) {
@@ -177,7 +178,7 @@ class GoalSizes {
     }
   }
 
-  // Exact in every floating type, and different.
+  // Gives real symbols different values that are exact in every floating-point type.
   void give_reals(Assignment& a) const {
     std::int64_t numerator = 3;
     for (const std::string& name : concrete_.reals()) {
@@ -195,12 +196,13 @@ class GoalSizes {
   std::vector<SymbolId> drawn_;  // in ascending order
 };
 
-// Both sides of an instance on tensors of known sizes. Nothing where the sides do not type there.
+// Builds both sides of an instance on tensors of known sizes. Returns nothing if the sides are ill-typed
+// there.
 class GoalBuilder {
  public:
   GoalBuilder(Vocabulary& vocabulary, const rules::RuleInstance& instance) : vocabulary_(vocabulary), instance_(instance) {}
 
-  // `shapes`: of the variables, where they are not what the instance says.
+  // `shapes`: the shapes of the variables, if they differ from the instance's.
   Result<std::optional<RuleGoal>> build(const Assignment& assignment, const std::vector<std::vector<std::int64_t>>* shapes) {
     std::vector<ir::ValueId> inputs;
     for (std::size_t k = 0; k < instance_.variables.size(); ++k) {
@@ -244,7 +246,7 @@ class GoalBuilder {
     });
   }
 
-  // False where an attribute has no value.
+  // Returns false if an attribute has no value.
   bool known(ir::AttributeValue& attribute, const Assignment& a) const {
     if (auto* p = std::get_if<Poly>(&attribute)) {
       const auto v = value(*p, a);
@@ -262,7 +264,7 @@ class GoalBuilder {
     return true;
   }
 
-  // False where the side is not well typed.
+  // Returns false if the side is ill-typed.
   Result<bool> side(const ir::Graph& graph, const Assignment& assignment, std::vector<ir::ValueId>& outputs) {
     ops::Typing typing(arena_.symbols());
     for (const ir::NodeId id : ir::topological_order(*instance_.arena, graph)) {
@@ -311,7 +313,7 @@ Result<std::optional<RuleGoal>> goal_of(Vocabulary& vocabulary, rules::RuleInsta
   return std::optional<RuleGoal>();
 }
 
-// On tensors of one shape, and with one variable after the other broadcast to it.
+// Goals on tensors of one shape, and with each variable in turn broadcast to it.
 Result<std::vector<RuleGoal>> pointwise_goals(Vocabulary& vocabulary, const rules::Rule& rule, rules::RuleInstance& instance,
                                               std::size_t most) {
   std::vector<std::size_t> tensors;
@@ -329,13 +331,13 @@ Result<std::vector<RuleGoal>> pointwise_goals(Vocabulary& vocabulary, const rule
     for (std::size_t k = 0; k < tensors.size(); ++k)
       shapes[tensors[k]] = k + 1 == broadcast ? std::vector<std::int64_t>{7} : std::vector<std::int64_t>{5, 7};
     XFLOW_TRY(auto goal, GoalBuilder(vocabulary, instance).build(sizes.front(), &shapes));
-    if (!goal) continue;  // the target has another type then, so the rule is not applied
+    if (!goal) continue;  // the target has another type, so the rule does not apply
     goals.push_back(*std::move(goal));
   }
   return goals;
 }
 
-// Instances evenly spread over all, in their order, and the typical one.
+// Selects the typical instance and instances evenly spread over all, in their order.
 class GoalInstances {
  public:
   explicit GoalInstances(std::size_t most) : most_(most) {}
@@ -348,14 +350,14 @@ class GoalInstances {
     }
     ++seen_;
     if (spread_.size() < 2 * most_) return;
-    // Every other one, from now on at twice the distance.
+    // Keep every other instance, and double the distance.
     std::vector<rules::RuleInstance> kept;
     for (std::size_t k = 0; k < spread_.size(); k += 2) kept.push_back(std::move(spread_[k]));
     spread_ = std::move(kept);
     stride_ *= 2;
   }
 
-  // The typical one first, then from far apart to near.
+  // Returns the typical instance first, then the others in order of decreasing distance.
   std::vector<rules::RuleInstance> take() {
     std::vector<rules::RuleInstance> result;
     if (typical_) result.push_back(*std::move(typical_));
@@ -391,7 +393,7 @@ std::string RuleGoal::inputs_text(const Vocabulary& vocabulary) const {
 
 namespace {
 
-// A variable of which the rule leaves the floating type open has another one than float32 there.
+// Whether a variable with an open floating-point type has another type than float32 in the instance.
 bool has_other_types(const rules::Rule& rule, const rules::RuleInstance& instance) {
   for (std::size_t k = 0; k < instance.variables.size(); ++k) {
     const rules::Declaration* const declared = rule.declaration(instance.variable_names[k]);

@@ -1,8 +1,9 @@
-// What a rule claims, on tensors of known sizes: goals for the deriver.
+// Turns a rule into goals for the deriver: its claim on tensors of known sizes.
 //
-// A rule stands for its instances (src/rules/instantiate.h), and an instance for all sizes that satisfy its facts. A goal is one instance
-// at one choice of sizes. Sizes that happen to be equal, or 1, would let rules apply that do not apply in general, so of the sizes that
-// were tried those are taken at which the fewest different dimensions and attributes agree.
+// A rule has instances (src/rules/instantiate.h), and an instance holds for all sizes that satisfy its facts.
+// A goal is one instance at one choice of sizes. Sizes that are accidentally equal or 1 would let rules apply
+// that do not apply in general. Several choices are therefore tried, and the ones with the fewest accidental
+// agreements of different dimensions and attributes are used.
 #pragma once
 
 #include <xflow/error.h>
@@ -19,26 +20,28 @@ namespace xflow::generator {
 struct RuleGoal {
   FlatEquation equation;
   std::vector<std::string> names;  // of the equation's inputs
-  std::string choice;              // what the instance chose of the rule: "B: 2 dimensions"; empty where nothing was open
+  std::string choice;              // the instance's choice: "B: 2 dimensions"; empty if the rule has no choices
 
-  // "x: [5, 7], a: [7, 11]".
+  // The inputs with their shapes: "x: [5, 7], a: [7, 11]".
   std::string inputs_text(const Vocabulary& vocabulary) const;
 };
 
-// Of a rule with more instances so many speak for it: the typical one first, then others evenly spread over all.
+// The maximum number of goals of a rule. A rule with more instances has goals for the typical instance and
+// for others that are evenly spread.
 inline constexpr std::size_t kMostGoals = 12;
 
-// At least one goal. Instances for which no sizes are found are passed over. A rule of pointwise operators has one goal on tensors of one
-// shape and, for each of its variables if there are several, one in which that variable is broadcast.
-// Error::unsupported for what derivations do not speak of: other data than float32, lists of operands, operands that are absent, constants
-// that are not one number. Errors as rules::for_each_instance.
+// Returns at least one goal. Instances without suitable sizes are skipped. A rule of pointwise operators has
+// one goal on tensors of one shape; if it has several variables, it also has one goal per variable in which
+// that variable is broadcast.
+// Error::unsupported for rules that derivations do not cover: data other than float32, lists of operands,
+// absent operands, constants that are not one number. Other errors are those of rules::for_each_instance.
 Result<std::vector<RuleGoal>> goals_of(Vocabulary& vocabulary, const rules::Rule& rule, std::size_t most = kMostGoals);
 
-// Whether enabled rules derive all goals of a rule.
+// The result of deriving all goals of a rule.
 struct RuleDerivation {
   bool derived = true;
   std::vector<Deriver::Answer> answers;  // by goal, up to the first that is not derived
-  std::vector<std::size_t> rules;        // that were used, in ascending order
+  std::vector<std::size_t> rules;        // used rules, in ascending order
 };
 RuleDerivation derive(Deriver& deriver, const std::vector<RuleGoal>& goals, const DeriveLimits& limits, Goal goal = Goal::equal,
                       bool with_steps = false);

@@ -9,13 +9,13 @@
 namespace xflow::generator {
 namespace {
 
-// What kinds of operators occur.
+// The kinds of operators and operands that occur.
 struct Kinds {
   bool axes = false;    // concat, split
   bool matrix = false;  // products, transposes, reductions
-  bool column = false;  // beside matrices
-  bool number = false;  // as an operand
-  bool meets = false;   // two tensors that are broadcast
+  bool column = false;  // a column beside matrices
+  bool number = false;  // a number as an operand
+  bool meets = false;   // an elementwise operation of two tensors
   bool window = false;  // convolutions, pools, enlarged kernels
 };
 
@@ -43,8 +43,8 @@ Kinds kinds_of(const GraphSignature& signature, const Candidate& candidate) {
   return kinds;
 }
 
-// Which dimensions may be 1 besides, most first: all, those of one input, rows, columns. Nothing where no tensors meet, and in a signature
-// without columns, where nothing is found of what is broadcast.
+// Sets of dimensions that may also be 1, largest first: all, those of one input, rows, columns. Empty if no
+// two tensors meet, or if the signature has no columns, because then broadcasts were not enumerated.
 std::vector<unsigned> broadcasts_of(const GraphSignature& signature, const Candidate& candidate, const Kinds& kinds) {
   const bool columns = std::any_of(signature.leaves().begin(), signature.leaves().end(), [&](const Leaf& l) {
     const std::vector<DimId>& dims = signature.dims(l.type);
@@ -52,7 +52,7 @@ std::vector<unsigned> broadcasts_of(const GraphSignature& signature, const Candi
   });
   if (!kinds.meets || !columns) return {};
   const GeneralShapes shapes(signature, candidate);
-  // What is 1, or a sum, stays as it is, and so does what no other input has.
+  // A dimension stays as it is if it is 1, a sum, or in no other input.
   const auto dim_of = [&](std::size_t input, std::size_t d) { return shapes.dims(shapes.inputs()[input])[d]; };
   unsigned possible = 0;
   for (std::size_t k = 0; k < shapes.inputs().size(); ++k) {
@@ -68,7 +68,7 @@ std::vector<unsigned> broadcasts_of(const GraphSignature& signature, const Candi
   sets.reserve(shapes.inputs().size() + 3);
   for (std::size_t k = 0; k < shapes.inputs().size(); ++k) sets.push_back(possible & 3U << 2 * k);
   for (const unsigned axis : {0x55555555U, 0xAAAAAAAAU}) sets.push_back(possible & axis);
-  // More choices take long to prove and gain little.
+  // Larger sets take long to prove and gain little.
   constexpr int kMost = 4;
   std::vector<unsigned> result;
   for (const unsigned set : sets)
@@ -118,7 +118,8 @@ std::vector<WrittenRule> write_rule(const GraphSignature& signature, const Candi
       write(form, {scalars});
     }
   }
-  // Dimensions that are equal in what was enumerated and need not be in general: two of them, then all.
+  // Identifies dimensions that have one enumerated size, but need not be equal in general: first two of them,
+  // then all.
   const GeneralShapes shapes(signature, candidate);
   const std::vector<int> unknowns = shapes.unknowns();
   EqualUnknowns all;
@@ -140,7 +141,7 @@ std::string name_of(const GraphSignature& signature, const Candidate& candidate)
   };
   const SmallGraph& s = candidate.source;
   if (s.nodes.empty()) return "leaf";
-  // Outermost first, its operands behind it.
+  // The outermost operator first, then its operands.
   std::string name = word(s.nodes.back());
   std::vector<std::string> inner;
   for (std::size_t k = s.nodes.size() - 1; k-- > 0;) inner.push_back(word(s.nodes[k]));

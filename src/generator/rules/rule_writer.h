@@ -1,4 +1,4 @@
-// Candidates as rules, from the most general form to the one for exactly these ranks.
+// Writes candidates as rules, from the most general form to the form for the enumerated ranks.
 #pragma once
 
 #include <string>
@@ -12,22 +12,26 @@ namespace xflow::generator {
 
 struct WrittenRule {
   rules::Rule rule;     // before the type check
-  EqualUnknowns equal;  // dimensions that it takes for one
+  EqualUnknowns equal;  // dimensions that the rule identifies
 };
 
-// Forms of one rule `name`, most general first: any of them may be false or not well formed, and whoever takes one has it proved. Forms:
-// pointwise rules leave shapes open; rules that move data along axes leave the rank and the axes open; matrices have batches of their own,
-// then one in common, then none; convolutions leave windows, strides, dilations, pads and groups open, then groups are 1, then all is as
-// it was enumerated. The comment gives the equation.
+// Writes the forms of one rule `name`, most general first. A form may be false or ill-formed; the caller must
+// have it proved. The comment of a form is the equation. The forms are:
+// - pointwise rules: shapes are open;
+// - rules that move data along axes: the rank and the axes are open;
+// - matrices: each has its own batch, then all have one, then none has;
+// - convolutions: windows, strides, dilations, pads and groups are open, then groups are 1, then all
+// attributes are as enumerated.
 //
-// Of matrices the last forms take two of the dimensions for equal that were enumerated with one size, then all.
+// The last forms of matrix rules identify two dimensions that were enumerated with one size, then all such
+// dimensions.
 //
-// `small_ranks`: the same for tensors of few dimensions alone, which are proved in a fraction of the time. `why`: gets in words why the
-// first form that cannot be written cannot.
+// `small_ranks`: writes the same forms for tensors of few dimensions only, whose proofs take a fraction of
+// the time. `why`: set to the reason why the first form that cannot be written cannot.
 std::vector<WrittenRule> write_rule(const GraphSignature& signature, const Candidate& candidate, const std::string& name,
                                     bool small_ranks = false, std::string* why = nullptr);
 
-// A name for the rule from the operators of the source: "concat-of-relu-and-relu".
+// The name of a rule from the operators of its source: "concat-of-relu-and-relu".
 std::string name_of(const GraphSignature& signature, const Candidate& candidate);
 
 }  // namespace xflow::generator

@@ -10,7 +10,7 @@
 namespace xflow::generator {
 namespace {
 
-// The inputs of both sides in the order in which their terms name them, those of the source first.
+// The inputs in the order in which the terms read them, those of the source first.
 std::vector<std::uint8_t> inputs_as_read(const GraphSignature& signature, const Candidate& candidate) {
   std::vector<std::uint8_t> result;
   for (const SmallGraph* side : {&candidate.source, &candidate.target}) {
@@ -32,7 +32,7 @@ std::vector<std::uint8_t> inputs_as_read(const GraphSignature& signature, const 
 
 GeneralShapes::GeneralShapes(const GraphSignature& signature, const Candidate& candidate, const EqualUnknowns& equal)
     : signature_(signature), candidate_(candidate) {
-  // Unknowns 0 and 1 are not unknown: 1, and the size of a window.
+  // Numbers 0 and 1 are reserved for constants: 1, and the size of a window.
   parents_ = {0, 1};
   dims_ = {DimId{}, DimId{}};
   one_ = 0;
@@ -46,7 +46,8 @@ GeneralShapes::GeneralShapes(const GraphSignature& signature, const Candidate& c
     for (const SmallGraphNode& n : small_graph->nodes) std::for_each(n.operands.begin(), n.operands.end(), read);
     std::for_each(small_graph->outputs.begin(), small_graph->outputs.end(), read);
   }
-  // What is not read has unknowns as well, so that their numbers do not depend on what is.
+  // Leaves that are not read have unknowns too, so that the numbers of unknowns do not depend on which leaves
+  // are read.
   const auto parts = [&](auto&& self, DimId id, Parts* into) -> void {
     const Dim& d = signature_.dim(id);
     if (d.parts) {
@@ -131,7 +132,7 @@ std::vector<GeneralShapes::Dims> GeneralShapes::type(const Choice& choice, const
       result[axis].insert(result[axis].end(), b[axis].begin(), b[axis].end());
       break;
     case Shape::split:
-      break;  // the caller knows where
+      break;  // the caller knows the parts
     case Shape::convolution:
       unify(a[1], b[1]);
       result[1] = b[0];
@@ -208,7 +209,7 @@ std::vector<int> GeneralShapes::unknowns() const {
 std::vector<Parts> GeneralShapes::dims(std::uint8_t leaf) const { return resolved(leaves_[leaf]); }
 
 std::vector<std::int64_t> GeneralShapes::sizes() const {
-  // Different unknowns have different sizes, and sums of two are no third one for as long as possible.
+  // Different unknowns have different sizes, and the sum of two is no third size, for up to 24 unknowns.
   static constexpr std::array<std::int64_t, 24> kSizes = {5,  7,  11, 13, 17, 19, 23, 29, 31, 37, 41, 43,
                                                           47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101};
   std::vector<bool> is_there(parents_.size(), false);

@@ -1,4 +1,5 @@
-// The most general shapes of the inputs under which both sides of a candidate are well typed with outputs of equal shapes.
+// Computes the most general shapes of a candidate's inputs for which both sides are well typed and have
+// outputs of equal shapes.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace xflow::generator {
 
-// A dimension as the sum of unknowns. What is 1 or the size of a window stays that: negative numbers.
+// A dimension as a sum of unknowns. The constants 1 and the size of a window are the negative numbers below.
 using Parts = std::vector<int>;
 inline constexpr int kOnePart = -1;
 inline constexpr int kWindowPart = -2;
@@ -21,25 +22,26 @@ using EqualUnknowns = std::vector<std::pair<int, int>>;
 
 class GeneralShapes {
  public:
-  // `equal`: unknowns that are taken for one.
+  // `equal`: pairs of unknowns that are identified.
   GeneralShapes(const GraphSignature& signature, const Candidate& candidate, const EqualUnknowns& equal = {});
 
   // The unknown dimensions of the inputs, ascending.
   std::vector<int> unknowns() const;
-  // Whether two unknowns are of one size in what was enumerated.
+  // Whether two unknowns have the same enumerated size.
   bool is_one_size(int a, int b) const {
     return signature_.dim(dims_[static_cast<std::size_t>(a)]).name == signature_.dim(dims_[static_cast<std::size_t>(b)]).name;
   }
 
-  // Inputs that occur, ascending.
+  // The inputs that occur, ascending.
   const std::vector<std::uint8_t>& inputs() const { return inputs_; }
-  // The dimensions of a leaf that is read, of others none; unknowns that must be equal have one number.
+  // The dimensions of a leaf that is read; other leaves have none. Unknowns that must be equal have the same
+  // number.
   std::vector<Parts> dims(std::uint8_t leaf) const;
-  // Of a value of the source or target.
+  // The dimensions of a value of the source or target.
   std::vector<Parts> source_dims(std::uint8_t value) const { return resolved(source_[value]); }
   std::vector<Parts> target_dims(std::uint8_t value) const { return resolved(target_[value]); }
 
-  // The candidate at sizes of which those of different unknowns differ.
+  // The candidate at sizes where different unknowns have different sizes.
   FlatEquation concrete(Vocabulary& vocabulary) const;
 
  private:
@@ -60,8 +62,8 @@ class GeneralShapes {
   const Candidate& candidate_;
   std::vector<std::uint8_t> inputs_;
   mutable std::vector<int> parents_;
-  std::vector<DimId> dims_;   // of unknowns: the enumerated dimension
-  std::vector<Dims> leaves_;  // that are read
+  std::vector<DimId> dims_;   // by unknown: the enumerated dimension
+  std::vector<Dims> leaves_;  // by leaf; empty for leaves that are not read
   std::vector<Dims> source_;  // by value
   std::vector<Dims> target_;
   int one_ = 0;
