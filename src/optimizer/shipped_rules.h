@@ -17,7 +17,7 @@ struct ShippedFile {
 };
 std::span<const ShippedFile> shipped_rule_files();
 
-// One hash record for each shipped rule, in the order of the hashes. The build makes a record after it
+// One record for each shipped rule, in the order of the rules' hashes. The build makes a record after it
 // replayed the rule's proof.
 std::span<const verifier::ProofRecord> shipped_rule_records();
 

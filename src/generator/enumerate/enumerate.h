@@ -44,7 +44,7 @@ struct EnumerationOptions {
   std::size_t max_outputs = 1;
   std::uint64_t seed = 1;                           // seed of the inputs' numbers
   std::size_t sizes = 0;                            // the assignment of sizes
-  bool small_integers = false;                      // integers are drawn from -4 to 4, so that squares are about as large as other values
+  bool small_integers = false;                      // integers are drawn from -4 to 4, so that squares do not exceed other values
   std::size_t value_bytes = std::size_t{24} << 20;  // memory for cached values; changes no result
 };
 

@@ -37,8 +37,8 @@ class GraphCodec {
   std::uint64_t encode(const SmallGraph& graph) const;
   SmallGraph decode(std::uint64_t code) const;
   std::size_t operators(std::uint64_t code) const { return code % (max_operators_ + 1); }
-  // A sort key that puts graphs with the same first operations side by side. It has the first three
-  // operations.
+  // A sort key over the first three operations. It puts graphs that begin with the same operations side by
+  // side.
   static std::uint64_t order(const SmallGraph& graph);
 
  private:

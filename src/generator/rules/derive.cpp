@@ -152,7 +152,8 @@ class Deriver::Finder {
     if (left_ == 0) return;
     if (index == direction_->items.size()) {
       --left_;
-      // The key has classes instead of terms, because matches of equal terms have equal targets.
+      // The key has the classes of variables instead of terms, because matches of equal terms have equal
+      // targets.
       std::uint64_t key = mix(match_.direction + (static_cast<std::uint64_t>(match_.swapped) << 32));
       for (std::size_t k = 0; k < pattern_->nodes().size(); ++k) key = mix(key ^ graph_.term(match_.nodes[k]).op);
       for (const rules::PatternVariable& v : pattern_->variables()) key = mix(key ^ graph_.find(match_.slots[v.slot]));

@@ -21,7 +21,7 @@ struct WrittenRule {
 // - rules that move data along axes: the rank and the axes are open;
 // - matrices: each has its own batch, then all have one, then none has;
 // - convolutions: windows, strides, dilations, pads and groups are open, then groups are 1, then all
-// attributes are as enumerated.
+//   attributes are as enumerated.
 //
 // The last forms of matrix rules identify two dimensions that were enumerated with one size, then all such
 // dimensions.
