@@ -1,4 +1,5 @@
-// When a decision has to end: at a moment, or when the caller says so. What is over stays over.
+// The time limit of a decision: a point in time, a callback of the caller, or both. A deadline that is over
+// stays over.
 #pragma once
 
 #include <atomic>
@@ -13,12 +14,12 @@ class Deadline {
  public:
   using Moment = std::chrono::steady_clock::time_point;
 
-  Deadline() = default;  // never
+  Deadline() = default;  // no limit
   explicit Deadline(Moment moment) : moment_(moment) {}
-  // `stop` is asked at every step: true ends it, too.
+  // `stop` is called at each check. If it returns true, the deadline is over before `moment`, too.
   Deadline(Moment moment, std::function<bool()> stop) : moment_(moment), stop_(std::make_shared<Stop>(std::move(stop))) {}
 
-  bool can_stop() const { return stop_ != nullptr; }  // the caller may end it before the moment
+  bool can_stop() const { return stop_ != nullptr; }  // the caller may end it before `moment`
   bool is_never() const { return moment_ == Moment::max() && stop_ == nullptr; }
   bool is_over() const {
     return (moment_ != Moment::max() && std::chrono::steady_clock::now() > moment_) || (stop_ != nullptr && stop_->is_over());

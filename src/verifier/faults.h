@@ -1,4 +1,5 @@
-// Steps of the method that a test build breaks on purpose, one at a time, to see that a test notices (tests/verifier/faults).
+// Faults: steps of the method that a test build breaks one at a time, to check that a test notices
+// (tests/verifier/faults).
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,10 @@ enum class Fault : std::uint16_t {
 };
 
 #ifdef XFLOW_FAULTS
-// Whether this step is broken now.
+// True if the step is broken in the current run.
 bool broken(Fault fault);
 #else
-// Nothing is ever broken in the library: what depends on it is not even compiled into code.
+// The library has no faults: the result is a constant, so code that depends on it is not compiled in.
 consteval bool broken(Fault) { return false; }
 #endif
 

@@ -1,4 +1,5 @@
-// Products, powers and the laws of scalar functions on expressions in normal form. Nothing here asks the solver.
+// Products, powers and the laws of scalar functions on expressions in normal form. Algebra never calls the
+// solver.
 #pragma once
 
 #include <functional>
@@ -19,10 +20,12 @@ class Algebra {
 
   ir::Symbols& symbols() { return symbols_; }
 
-  // Signs of values at some elements, which are used within an `Under` alone; nullptr: none.
+  // Sets the known signs of values at some elements; nullptr: none. They are used only while an `Under`
+  // exists.
   void know(const KnownSigns* signs) { signs_ = signs != nullptr && !signs->empty() ? signs : nullptr; }
   bool knows_signs() const { return signs_ != nullptr; }
-  // For its lifetime values are asked about where the condition holds and the booleans have their values.
+  // While an `Under` exists, questions about values are answered for the points where `context` holds and the
+  // booleans have the given values.
   class Under {
    public:
     Under(Algebra& algebra, const Condition& context, KnownBooleans booleans)
@@ -45,31 +48,35 @@ class Algebra {
   const KnownBooleans& booleans() const { return booleans_; }
 
   Expression constant(const Rational& value) const;
-  // The value of an index polynomial: its monomials, with dimensions as powers and every other symbol as a factor of its own.
+  // The value of an index polynomial: its monomials, with dimensions as powers and every other symbol as a
+  // factor.
   Expression integer(const Poly& poly) const;
   Expression factor(FactorPtr factor, int power = 1) const;
 
   Expression sum(Expression a, const Expression& b) const;
   Expression scale(Expression e, const Rational& by) const;
   Expression negate(Expression e) const { return scale(std::move(e), Rational(-1)); }
-  // Binders of `b` are renamed where both have some.
+  // Renames the binders of `b` if both terms have binders.
   Term multiply(const Term& a, const Term& b);
   Expression multiply(const Expression& a, const Expression& b);
   Expression power(const Expression& e, int exponent);
-  // factor^power, merging with an equal factor: x^p x^q = x^(p+q), where p + q = 0 only for an x that is not 0; b b = b for booleans.
+  // Multiplies the term by factor^power and merges equal factors: x^p x^q = x^(p+q), where p + q = 0 requires
+  // that x is nonzero; b b = b for booleans.
   void multiply_factor(Term& term, const FactorPtr& factor, int power);
 
   // function(arguments) with the laws of the function applied.
   Expression apply(Function function, std::vector<Expression> arguments);
-  // The argument converted to a type: itself where all of its values are of the type, otherwise a function of its own.
+  // Converts the argument to a type: the argument itself if all its values are values of the type, otherwise
+  // an application of the conversion.
   Expression convert(ir::DataType type, Expression argument) const;
   Expression reciprocal(const Expression& e);
-  // The maximum over all pieces: nested maxima joined, equal pieces once, common summands and positive common factors outside.
+  // The maximum over all pieces. Nested maxima are flattened, equal pieces are merged, and common summands
+  // and nonnegative common factors are taken out.
   Expression maximum(const std::vector<Piece>& pieces);
-  // sqrt(x)^2 = x for x >= 0, applied to all factors of a term; nothing where no factor is of that form.
+  // Applies sqrt(x)^2 = x for x >= 0 to all factors of a term; nullopt if no factor has this form.
   std::optional<Expression> expand_roots(const Term& term);
 
-  // True only if the value is known to be so, from value facts and form.
+  // The tests below return true only if the property follows from value facts, known signs and the form.
   bool is_boolean(const Expression& e) const;
   bool positive(const Factor& f) const;
   bool nonnegative(const Factor& f) const;
@@ -81,7 +88,7 @@ class Algebra {
   bool integral(const Term& t) const;
   bool integral(const Expression& e) const;
 
-  // Every value is one of the type.
+  // Every value is a value of the type.
   bool holds_values_of(const Expression& e, ir::DataType type) const;
   bool holds_values_of(const Factor& f, ir::DataType type) const;
 
@@ -99,28 +106,28 @@ class Algebra {
   Expression square_root(const Expression& e);
   Expression real_power(const Expression& base, const Expression& exponent);
   Expression power_of_factors(const Expression& base, const Expression& exponent);
-  // A function without special laws but its parity: odd f(-x) = -f(x), even f(-x) = f(x).
+  // function() applies no laws. with_parity() applies only the parity: odd f(-x) = -f(x), even f(-x) = f(x).
   Expression function(Function function, std::vector<Expression> arguments) const;
   Expression with_parity(Function function, Expression argument, bool odd);
   Expression boolean_function(Function function, std::vector<Expression> arguments) const;
   Expression logical(Function function, const Expression& a, const Expression& b);
   Expression truth(const Expression& e);
   Expression logarithm(const Expression& e);
-  // floor, ceil and round_even: what is an integer goes outside.
+  // floor, ceil and round_even: integral terms are taken out.
   Expression rounded(Function function, const Expression& e);
-  // Division that truncates, and remainders.
+  // Truncating division, and remainders.
   Expression integer_quotient(const Expression& a, const Expression& b);
   Expression remainder(Function function, const Expression& a, const Expression& b);
-  // 0 < e, and e = 0.
+  // The booleans 0 < e and e = 0.
   Expression is_positive(Expression e);
   Expression is_zero(Expression e);
-  // a < b or a = b, for integers a < b + 1.
+  // The boolean "a or b" if a is x < y and b is x = y for integers: x < y + 1. Otherwise nullopt.
   std::optional<Expression> less_or_equal(const Expression& a, const Expression& b);
-  // What all terms have as a factor: dimensions, and the powers of factors that `usable` allows (0: none) and that speak of none of
-  // `bound`. Its coefficient is 1.
+  // The common factors of all terms: dimensions, and powers of the factors that mention no symbol of `bound`.
+  // `usable` returns the power that may be taken out (0: none). The coefficient of the result is 1.
   using Usable = std::function<int(const FactorPower&)>;
   Term common(const std::vector<const Term*>& terms, const std::vector<SymbolId>& bound, const Usable& usable) const;
-  // The term divided by what it has in common with others.
+  // The term divided by `common`.
   Term without(Term term, const Term& common) const;
   void flatten(const Piece& piece, std::vector<Piece>& into);
   Expression take_out_summands(std::vector<Piece>& pieces);
@@ -133,7 +140,7 @@ class Algebra {
   KnownBooleans booleans_;
 };
 
-// The one rational of an expression that is a constant.
+// The value of a constant expression; nullopt for any other expression.
 std::optional<Rational> constant_value(const Expression& e);
 // The largest positive rational that divides all coefficients: gcd of numerators / lcm of denominators. 1 for no terms.
 Rational content(const std::vector<const Expression*>& expressions);

@@ -1,4 +1,5 @@
-// Facts that are equations determine symbols: replacing these makes equal indices equal by syntax.
+// Solves facts that are equations for symbols. Substituting the solutions makes equal indices syntactically
+// equal.
 #pragma once
 
 #include <vector>
@@ -9,13 +10,13 @@
 namespace xflow::verifier {
 
 struct SolvedFacts {
-  ir::Symbols::Substitution solved;  // symbol -> what the facts say it is
-  std::vector<Atom> facts;           // the facts in the symbols that stay, with the bounds of those that were replaced
+  ir::Symbols::Substitution solved;  // symbol -> its value by the facts
+  std::vector<Atom> facts;           // the facts over the remaining symbols, with the bounds of the replaced symbols
 };
 
-// Only facts are used, nothing is assumed: an equation s = p (s not in p) replaces s by p and keeps 1 <= p for a dimension s; an equation
-// s + r = q floor((s + r) / q) (q divides s + r) replaces s by q m - r for a new integer m.
-// Two inequalities that are an equation count as one.
+// Uses the facts and no other assumptions. An equation s = p (s not in p) replaces s by p, and keeps 1 <= p
+// if s is a dimension. An equation s + r = q floor((s + r) / q) (q divides s + r) replaces s by q m - r for a
+// new integer m. Two inequalities that together form an equation count as an equation.
 SolvedFacts solve_facts(ir::Symbols& symbols, const std::vector<rules::Fact>& facts);
 
 }  // namespace xflow::verifier

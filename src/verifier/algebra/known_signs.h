@@ -1,4 +1,5 @@
-// Signs of values at some elements: what the source of a rule asks for, and its target may therefore assume (source_facts.h).
+// Signs of values at some elements. The source of a rule demands them, so its target may assume them
+// (source_facts.h).
 #pragma once
 
 #include <cstddef>
@@ -14,18 +15,18 @@ namespace xflow::verifier {
 
 enum class Sign : std::uint8_t { nonzero, nonnegative, positive };
 
-// A boolean of which it is known whether it is 1 or 0.
+// A boolean with a known value.
 struct KnownBoolean {
   FactorPtr factor;
   bool value;
 };
 using KnownBooleans = std::vector<KnownBoolean>;
-// What is known where all of the guards are 1: of factors f in a product f g, and in 1 - f.
+// The booleans that are known if all guards are 1: each factor f of a product f g is 1, and f is 0 in 1 - f.
 KnownBooleans booleans_of(const std::vector<Expression>& guards);
 
-// For all binders that satisfy the conditions the value has the sign, if all guards (booleans) are 1.
+// The value has the sign for all binders that satisfy the conditions, if all guards (booleans) are 1.
 struct KnownSign {
-  std::size_t number = 0;  // of the caller
+  std::size_t number = 0;  // chosen by the caller
   std::vector<SymbolId> binders;
   Condition conditions;
   std::vector<Expression> guards;
@@ -41,11 +42,11 @@ class KnownSigns {
   void set(std::vector<KnownSign> signs) { signs_ = std::move(signs); }
   bool empty() const { return signs_.empty(); }
 
-  // True only if the value has the sign wherever `context` holds and the booleans have their values. No search but for the values of
-  // binders, and no solver.
+  // True only if the value has the sign wherever `context` holds and the booleans have their values. Searches
+  // only for values of binders, and does not call the solver.
   bool has(Sign wanted, const Factor& value, const Condition& context, const KnownBooleans& booleans) const;
   bool has(Sign wanted, const Expression& value, const Condition& context, const KnownBooleans& booleans) const;
-  // The numbers of the signs that an answer was found with.
+  // The numbers of the signs that the answers of has() used.
   const std::set<std::size_t>& used() const { return used_; }
 
  private:

@@ -1,11 +1,12 @@
-// Normal forms: what both sides of a rule are brought to before they are compared.
+// Normal forms. Both sides of a rule are brought to normal form before they are compared.
 //
 // An expression is a sum of terms
 //   coefficient * product of dimension^power * Sum over binders [conditions] * product of factor^power
-// where a factor is a read T[polynomials], an integer polynomial as a number, a real variable of the rule, a scalar function of
-// expressions, or a maximum. There is no if-then-else: concatenation, padding and identities are conditions in brackets, and the ranges of
-// binders are ordinary conditions. A negative power of x is a power of its reciprocal, and the reciprocal of 0 is 0 (proofs then never need
-// x / x = 1 for an x that may be 0; counterexamples do not use entries that divide by 0).
+// A factor is a read T[polynomials], an integer polynomial as a number, a real variable of the rule, a scalar
+// function of expressions, or a maximum. There is no if-then-else: concatenation, padding and identities are
+// conditions in brackets, and the ranges of binders are ordinary conditions. A negative power of x is a power
+// of its reciprocal, and the reciprocal of 0 is 0. Proofs therefore never need x / x = 1 for an x that may be
+// 0; counterexamples do not use entries that divide by 0.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +56,7 @@ struct Expression {
   bool is_zero() const { return terms.empty(); }
 };
 
-// One part of a maximum: over all binders that satisfy the conditions, of the body.
+// One piece of a maximum: the values of the body for all binders that satisfy the conditions.
 struct Piece {
   std::vector<SymbolId> binders;
   Condition conditions;
@@ -64,19 +65,19 @@ struct Piece {
 
 enum class FactorKind : std::uint8_t {
   read,      // variable (or constant of unknown value) at indices
-  integer,   // one symbol that is no dimension, as a number
-  real,      // a real variable of the rule, or a real literal that is no small rational
+  integer,   // one symbol other than a dimension, as a number
+  real,      // a real variable of the rule, or a real literal that is not a small rational
   function,  // function(arguments), with laws
   maximum,   // over all pieces; the union of their domains is not empty
-  predicate  // name(arguments): a claim, in demands alone
+  predicate  // name(arguments): a claim; occurs only in demands
 };
 
 struct Factor {
   FactorKind kind = FactorKind::read;
   ir::ValueId variable{};             // read
   std::vector<Poly> indices;          // read
-  bool boolean = false;               // takes the values 0 and 1 only
-  bool integral = false;              // read: of a tensor of integers
+  bool boolean = false;               // takes only the values 0 and 1
+  bool integral = false;              // read: of an integer tensor
   Poly integer;                       // integer
   std::string name;                   // real, predicate
   Function function{};                // function
@@ -85,23 +86,23 @@ struct Factor {
   std::vector<Piece> pieces;          // maximum
 };
 
-// Why a decision cannot go on; thrown inside the verifier, caught by decide.
+// The reason why a decision cannot continue. Thrown inside the verifier and caught by Proof.
 struct Stop {
-  bool steps = false;  // the step limit, otherwise something outside the method
+  bool steps = false;  // the step limit was reached; otherwise something outside the method
   std::string message;
 };
 
-// Arithmetic of coefficients; throws Stop if a part does not fit 64 bits.
+// Arithmetic of coefficients. Throws Stop if a numerator or denominator does not fit 64 bits.
 Rational plus(const Rational& a, const Rational& b);
 Rational times(const Rational& a, const Rational& b);
 Rational inverse(const Rational& a);  // requires a != 0
 
-// Both conditions.
+// The conjunction of both conditions.
 Condition joined(const Condition& a, const Condition& b);
 
 // Structural equality; bound names must be equal too, except in `equal_up_to_renaming`, which renames the binders inside factors.
 bool same(const Atom& a, const Atom& b);
-bool same(const Condition& a, const Condition& b);  // also in order
+bool same(const Condition& a, const Condition& b);  // in the same order, too
 std::size_t hash_of(const Condition& condition);
 bool same(const FactorPower& a, const FactorPower& b);
 bool same(const Piece& a, const Piece& b);
@@ -110,7 +111,7 @@ bool same(const Term& a, const Term& b);
 bool same(const Expression& a, const Expression& b);
 bool equal_up_to_renaming(ir::Symbols& symbols, const Factor& a, const Factor& b);
 bool equal_up_to_renaming(ir::Symbols& symbols, const Expression& a, const Expression& b);
-// Whole terms, their binders renamed too; coefficients are ignored.
+// Equality of whole terms up to renaming of their binders; coefficients are ignored.
 bool equal_but_for_coefficient(ir::Symbols& symbols, const Term& a, const Term& b);
 
 // Replaces free symbols everywhere, also inside defined symbols. Binders are never keys.
@@ -119,16 +120,18 @@ Expression substitute(ir::Symbols& symbols, const Expression& expression, const 
 FactorPtr substitute(ir::Symbols& symbols, const FactorPtr& factor, const ir::Symbols::Substitution& by);
 Piece substitute(ir::Symbols& symbols, const Piece& piece, const ir::Symbols::Substitution& by);
 Condition substitute(ir::Symbols& symbols, const Condition& condition, const ir::Symbols::Substitution& by);
-// The same with fresh names for all binders, those inside factors included, so that two copies can be multiplied.
+// Substitutes with fresh names for all binders, including those inside factors, so that two copies can be
+// multiplied.
 Term refresh(ir::Symbols& symbols, const Term& term, ir::Symbols::Substitution by = {});
 Expression refresh(ir::Symbols& symbols, const Expression& expression, const ir::Symbols::Substitution& by = {});
 Piece refresh(ir::Symbols& symbols, const Piece& piece, ir::Symbols::Substitution by = {});
 
-// Every polynomial of a term, expression or factor: conditions, indices, integers, those of nested expressions included.
+// Collects every polynomial of a term, expression or factor: conditions, indices, integers, and those of
+// nested expressions.
 void collect_polys(const Term& term, std::vector<Poly>& polys);
 void collect_polys(const Expression& expression, std::vector<Poly>& polys);
 void collect_polys(const Factor& factor, std::vector<Poly>& polys);
-// Every binder inside the factor.
+// Collects every binder inside the factor or term.
 void collect_binders(const Factor& factor, std::vector<SymbolId>& binders);
 void collect_binders(const Term& term, std::vector<SymbolId>& binders);
 // True if `symbol` occurs in the factor (free), also inside defined symbols.
@@ -136,7 +139,8 @@ bool mentions(const ir::Symbols& symbols, const Factor& factor, SymbolId symbol)
 bool mentions(const ir::Symbols& symbols, const Term& term, SymbolId symbol);
 bool mentions(const ir::Symbols& symbols, const Atom& atom, SymbolId symbol);
 
-// What is equal for two terms or factors that a renaming of binders and a change of indices can make equal: the heads of the factors.
+// A string built from the heads of the factors. It is equal for any two terms or factors that a renaming of
+// binders and a change of indices can make equal.
 std::string signature(const Term& term);
 std::string signature(const Factor& factor);
 

@@ -1,8 +1,8 @@
-// The numbers of concrete evaluation.
+// Numbers of the concrete evaluation.
 //
-// A number is an exact rational as long as only rational operations made it; a transcendental function, or an irrational root, makes it
-// an approximation of 64 bits of mantissa. Two sides differ if exact values differ, or if approximations differ by far more than
-// rounding explains.
+// A number is an exact rational as long as only rational operations produced it. A transcendental function or
+// an irrational root produces an approximation with a 64-bit mantissa. Two sides differ if exact values
+// differ, or if approximations differ by far more than rounding explains.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,15 @@ namespace xflow::verifier {
 
 class Number {
  public:
-  struct Big;  // a rational whose parts do not fit 64 bits
+  struct Big;  // a rational whose numerator or denominator does not fit 64 bits
 
   Number() = default;
   explicit Number(std::int64_t integer) : numerator_(integer) {}
   explicit Number(const ir::Rational& value) : numerator_(value.numerator()), denominator_(value.denominator()) {}
   explicit Number(std::shared_ptr<const Big> big) : big_(std::move(big)) {}
-  static Number approximate(long double value);  // unknown where it is infinite: too large for these numbers
-  // No number, but the largest, or the least, of no numbers. Maxima and minima leave it out; nothing else has a value for it.
+  static Number approximate(long double value);  // unknown if infinite: too large for a long double
+  // The maximum or minimum of no numbers; not a number itself. Maxima and minima ignore it; no other
+  // operation has a value for it.
   static Number negative_infinity();
   static Number positive_infinity();
   static Number undefined();
@@ -32,7 +33,7 @@ class Number {
 
   // The operation has no value for its operands: division by 0, the root of a negative number, an index out of range.
   bool is_undefined() const { return state_ == State::undefined; }
-  // There may be a value, which these numbers do not hold.
+  // A value may exist, but this type cannot represent it.
   bool is_unknown() const { return state_ == State::unknown; }
   bool is_infinite() const { return state_ == State::infinite; }
   bool has_value() const { return state_ == State::exact || state_ == State::approximate; }
@@ -56,17 +57,19 @@ class Number {
 
 bool less(const Number& a, const Number& b);
 
-// function(arguments) over the reals: undefined where the function is not (division by 0, the logarithm of a number that is not positive).
+// function(arguments) over the reals. Undefined where the function is: division by 0, the logarithm of a
+// number that is not positive.
 Number apply_function(ops::Function function, std::span<const Number> arguments);
-// The two that loops are made of.
+// The operations of the inner loops.
 Number add(const Number& a, const Number& b);
 Number multiply(const Number& a, const Number& b);
-// A conversion as ONNX Cast does: integers wrap, floating numbers are rounded to even, and truncated to integers; undefined where the
-// integer does not fit, unknown where the rounding of an approximation is.
+// Converts like ONNX Cast: integers wrap, floating-point numbers are rounded to nearest even, and truncated
+// when converted to an integer type. Undefined if the truncated number does not fit the integer type; unknown
+// if the rounding of an approximation is ambiguous.
 Number convert(ir::DataType from, ir::DataType to, const Number& value);
-Number from_literal(const ir::Real& value);  // not a variable
+Number from_literal(const ir::Real& value);  // `value` must not be a variable
 
-enum class Comparison : unsigned char { equal, different, unclear };  // unclear: one has no value, or rounding may explain it
+enum class Comparison : unsigned char { equal, different, unclear };  // unclear: no value, or rounding may explain the difference
 Comparison compare(const Number& a, const Number& b);
 
 }  // namespace xflow::verifier

@@ -1,17 +1,20 @@
-// Expressions of one real variable by cases, without a solver.
+// Case analysis of expressions in one real variable, without a solver.
 #pragma once
 
 #include "src/verifier/proof/solver.h"
 
 namespace xflow::verifier {
 
-// True only if `e` is 0 wherever its variable is and all `clauses` hold. Sums, products and maxima of literals and the variable are
-// continuous and, between finitely many points, polynomials of it: the maximum of two that differ by a line changes at the zero of that
-// line. So `e` is 0 everywhere if each of its polynomials is the zero polynomial. A variable that a clause bounds to a few numbers (a
-// boolean) is each of them in turn; the signs of the other clauses change at the zeros of lines, too.
+// True only if `e` is 0 for every value of its variable for which all `clauses` hold. Sums, products and
+// maxima of literals and the variable are continuous, and polynomial between finitely many points: the
+// maximum of two polynomials whose difference is linear changes at the zero of the difference. So `e` is 0
+// everywhere if each of its polynomials is the zero polynomial. A variable that a clause restricts to a few
+// numbers (a boolean) takes each of them in turn. The signs of the other clauses change at the zeros of
+// linear functions, too.
 //
-// False where that is not so, and where the method does not decide: several variables, conditions, maxima of polynomials that
-// differ by more than a line, numbers whose parts do not fit 64 bits. A clause that is not decided is left out, so that more is asked.
+// False if `e` is not 0, or if the method does not decide: several variables, conditions, maxima of
+// polynomials whose difference is not linear, rationals that do not fit 64 bits. A clause that is not decided
+// is dropped, which strengthens the claim.
 bool is_zero_by_cases(const RealExpr& e, std::span<const RealClause> clauses = {});
 
 }  // namespace xflow::verifier

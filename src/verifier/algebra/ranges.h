@@ -1,4 +1,4 @@
-// Cheap sufficient tests on index polynomials, by the ranges of their symbols: no solver.
+// Cheap sufficient tests on index polynomials by the ranges of their symbols, without a solver.
 #pragma once
 
 #include <initializer_list>
@@ -12,28 +12,31 @@
 
 namespace xflow::verifier {
 
-// What is known: conditions (and facts) under which the question is asked. Nothing is assumed of an index but these.
+// The known conditions (and facts) under which questions are answered. Nothing else is assumed of an index.
 class Ranges {
  public:
-  // Keeps pointers to the atoms of the lists.
+  // Stores pointers to the atoms of the lists.
   Ranges(const ir::Symbols& symbols, std::initializer_list<std::span<const Atom>> known);
-  // One atom of the lists is not known from now on.
+  // Ignores one atom of the lists from now on.
   void leave_out(const Atom* atom) {
     left_out_ = atom;
-    if (elements_ != nullptr && !elements_->empty()) bounds_.clear();  // which elements have a range may depend on it
+    if (elements_ != nullptr && !elements_->empty()) bounds_.clear();  // the atom may decide which elements have a range
   }
 
-  // True only if p >= 0 wherever the known conditions hold: indices are replaced by their bounds, dimensions by 1 plus something.
+  // True only if p >= 0 wherever the known conditions hold. Replaces indices by their bounds, and dimensions
+  // by 1 plus a nonnegative number.
   bool at_least_zero(const Poly& p) const;
-  // A range of elements of an integer tensor: of all, or of those at `indices` for all binders that satisfy the conditions.
+  // A range of elements of an integer tensor: of all elements, or of those at `indices` for all binders that
+  // satisfy the conditions.
   struct Elements {
     Poly low;
     Poly end;  // exclusive
     bool all = true;
-    std::vector<SymbolId> binders;  // each stands in one of the indices with the coefficient 1 or -1
+    std::vector<SymbolId> binders;  // each occurs in one of the indices with the coefficient 1 or -1
     std::vector<Poly> indices;
     Condition conditions;
-    // The range at an index, wherever the conditions hold; nothing where it is none of these elements.
+    // The range of the element at `index`, valid where the conditions of the result hold. nullopt if `index`
+    // does not determine the binders.
     std::optional<Elements> at(const ir::Symbols& symbols, const std::vector<Poly>& index) const;
   };
   using ElementRanges = std::unordered_map<std::uint32_t, std::vector<Elements>>;  // by the number of the tensor
@@ -45,12 +48,12 @@ class Ranges {
   bool in_range(const Poly& p, const Poly& size) const { return at_least_zero(p) && at_least_zero(size - p - Poly(1)); }
 
  private:
-  // One way to bound a symbol: coefficient * symbol + rest >= 0 (or = 0), coefficient 1 or -1.
+  // One bound of a symbol: coefficient * symbol + rest >= 0 (or = 0). The coefficient is 1 or -1.
   struct Bound {
     std::int64_t coefficient;
     Poly rest;
     bool equation;
-    bool of_sizes;  // rest speaks of no index
+    bool of_sizes;  // rest mentions no index
     const Atom* from;
   };
   struct Least {
@@ -73,12 +76,14 @@ class Ranges {
   mutable std::unordered_map<SymbolId, std::vector<Bound>> bounds_;
 };
 
-// Divides an atom by the common content and dimensions of its polynomial; nothing where it is false, an empty condition where it is true.
+// Divides an atom by the common content and dimensions of its polynomial. nullopt if the atom is false; an
+// empty condition if it is true.
 std::optional<Condition> tidy(const ir::Symbols& symbols, const Atom& atom);
 
-// The monomials of dimensions (with their coefficient, where positive) that may be taken out of `p`: candidates E of p = E a + r.
+// The monomials of dimensions (with their coefficient if it is positive) that may be factored out of `p`:
+// candidates e for p = e a + r.
 std::vector<Poly> divisors(const ir::Symbols& symbols, const Poly& p);
-// p = e * first + second, term by term.
+// Splits p = e * first + second, term by term.
 std::pair<Poly, Poly> split_by(const Poly& p, const Poly& e);
 
 }  // namespace xflow::verifier

@@ -1,5 +1,5 @@
-// The last resort for terms that alignment does not cancel: arithmetic on their values. The search here says which components are equal;
-// what they mean, and the final query, are the checker's (checker_values.cpp).
+// The last resort for terms that alignment does not cancel: arithmetic on their values. The search here finds
+// equal components. Their meaning and the final query belong to the checker (checker_values.cpp).
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@ class ScalarProver {
   ScalarProver(Normalizer& normalizer, Checker& checker) : normalizer_(normalizer), checker_(checker) {}
   void set_matcher(Matcher& matcher) { matcher_ = &matcher; }
 
-  // Why the terms sum to 0 wherever `context` (and the solver's facts) hold: the components, without the numbers of the terms. Nothing
-  // where no reason is found.
+  // Finds why the terms sum to 0 wherever `context` (and the solver's facts) hold: the components, without
+  // the numbers of the terms. nullopt if no reason is found.
   std::optional<std::vector<Component>> zero(const std::vector<Term>& terms, const Condition& context);
 
  private:

@@ -1,4 +1,4 @@
-// What the matcher found, as data that the checker replays without search.
+// Certificates: what the matcher found, as data that the checker replays without search.
 //
 // A certificate says why a sum of terms is 0: the terms are grouped in clusters whose bodies are equal after a change of summation
 // indices, and in each cluster the coefficients cancel wherever the conditions hold. Terms that no alignment cancels may be 0 by
@@ -18,10 +18,10 @@ struct DemandProof;
 
 // A term written over the space of its cluster: binder k of the term is maps[k], a polynomial over the space and the free symbols.
 struct Member {
-  std::size_t term;                  // number in the list of terms
-  std::vector<Poly> maps;            // one for each binder; of an added binder that is 0, where the space is larger
-  std::vector<std::size_t> pairing;  // factor k of the first member equals factor pairing[k] of this one; none: factor k
-  std::vector<FactorProof> factors;  // why, one for each factor of the first member; none: no factor needs a proof
+  std::size_t term;                  // index in the list of terms
+  std::vector<Poly> maps;            // one per binder; then those of added binders, which are 0, if the space is larger
+  std::vector<std::size_t> pairing;  // factor k of the first member equals factor pairing[k] of this one; empty: factor k
+  std::vector<FactorProof> factors;  // why, one per factor of the first member; empty: no factor needs a proof
 };
 
 struct Cluster {
@@ -29,27 +29,29 @@ struct Cluster {
   std::vector<Member> members;
 };
 
-// Terms whose sum is 0 by arithmetic on their values: maxima, booleans, reciprocals. The checker walks over them and meets components
-// (products of factors that binders connect, single factors); each becomes a real variable, equal ones the same.
+// Terms whose sum is 0 by arithmetic on their values: maxima, booleans, reciprocals. The checker splits the
+// terms into components (products of factors that binders connect, or single factors). Each component becomes
+// a real variable; equal components share one.
 struct Arithmetic {
-  std::vector<std::size_t> terms;     // numbers in the list of terms; none: nothing is claimed
-  std::vector<Component> components;  // in the order in which the checker meets them
+  std::vector<std::size_t> terms;     // indices in the list of terms; empty: no claim
+  std::vector<Component> components;  // in the order in which the checker reaches them
 };
 
 struct Certificate {
   std::vector<Cluster> clusters;
   Arithmetic arithmetic;
-  std::vector<DemandProof> demands;  // of an output, one for each demand of the target
+  std::vector<DemandProof> demands;  // of an output: one per demand of the target
 };
 
-// What one component is: that of an earlier number, because their difference is 0; or the next number, a new one.
+// Identifies one component: with the earlier component `number`, because their difference is 0, or as a new
+// component with the next number.
 struct Component {
   std::size_t number;
-  Certificate equal;  // of (the earlier component) - (this one); empty where these are the same but for names, and for a new one
+  Certificate equal;  // of (earlier component) - (this one); empty if these are equal up to names, and for a new component
 };
 
-// Why the elements of one piece of a maximum are among those of other pieces: for each of `by`, its binders as polynomials over the
-// covered piece's binders, and why the bodies are equal.
+// Why the values of one piece of a maximum are among those of other pieces. For each piece of `by`: its
+// binders as polynomials over the binders of the covered piece, and why the bodies are equal.
 struct Cover {
   struct By {
     std::size_t piece;
@@ -60,18 +62,19 @@ struct Cover {
   std::vector<By> by;
 };
 
-// Why a demand of the target holds (demands.h): the demand with these of its guards is covered by demands of the source.
+// Why a demand of the target holds (demands.h): the demand with the listed guards is covered by demands of
+// the source.
 struct DemandProof {
   std::vector<std::size_t> guards;  // ascending
-  Cover cover;                      // by the candidates for it among those of the source
+  Cover cover;                      // by candidates among the demands of the source
 };
 
-// Why two factors with the same head are equal. Reads and integers need no proof but their indices; nor do factors that are the same but
-// for the names of their binders.
+// Why two factors with the same head are equal. Reads and integers need no proof: the checker compares their
+// indices. Factors that are equal up to the names of their binders need no proof either.
 struct FactorProof {
-  std::vector<Certificate> arguments;  // of a function, one for each argument
-  std::vector<Cover> forward;          // of a maximum: each piece of the first covered by pieces of the second
-  std::vector<Cover> backward;         // and the other way round
+  std::vector<Certificate> arguments;  // of a function: one per argument
+  std::vector<Cover> forward;          // of a maximum: each piece of the first, covered by pieces of the second
+  std::vector<Cover> backward;         // and vice versa
 };
 
 }  // namespace xflow::verifier

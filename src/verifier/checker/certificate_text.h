@@ -1,4 +1,5 @@
-// Certificates as text, without the names of one run: symbols are numbered in the order in which the normal forms mention them.
+// Certificates as text that does not depend on the names of one run: symbols are numbered in the order in
+// which the normal forms mention them.
 //
 //   certificate = cluster ... [ "v(" terms ":" component ... ")" ] [ "d(" demand ... ")" ]
 //   cluster     = "(" [ size of the space ":" ] member " " ... ")"
@@ -9,8 +10,8 @@
 //   demand      = [ guard "," ... ] cover
 //   component   = number [ "{" certificate "}" ]
 //
-// Maps are polynomials such as z0-2*s3*z1+1: s3 is a free symbol of the normal forms, z1 a symbol of the enclosing spaces. What is left
-// out is the identity: maps z0,z1,..., pairing 0,1,..., factors that need no proof.
+// Maps are polynomials such as z0-2*s3*z1+1: s3 is a free symbol of the normal forms, z1 a symbol of the
+// enclosing spaces. Identities are omitted: maps z0,z1,..., pairing 0,1,..., factors that need no proof.
 #pragma once
 
 #include <xflow/error.h>
@@ -22,11 +23,12 @@
 
 namespace xflow::verifier {
 
-// The certificate of an output that was proved. Error::unsupported: it speaks of a symbol that the normal forms do not mention.
+// Prints the certificate of a proved output. Error::unsupported: it mentions a symbol that the normal forms
+// do not mention.
 Result<std::string> write_certificate(const ir::Symbols& symbols, const Proof::OutputProof& proof);
 
-// Makes new symbols for the spaces. Error::syntax with the column where the text is not a certificate, or mentions a symbol that the normal
-// forms of `proof` do not have.
+// Parses a certificate, and makes new symbols for the spaces. Error::syntax with the column if the text is
+// not a certificate, or mentions a symbol that the normal forms of `proof` do not have.
 Result<Certificate> read_certificate(std::string_view text, ir::Symbols& symbols, const Proof::OutputProof& proof);
 
 }  // namespace xflow::verifier

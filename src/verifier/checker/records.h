@@ -1,4 +1,4 @@
-// Records of proofs: what stands beside a file of rules, so that a proof is replayed instead of searched again.
+// Records of proofs, stored beside a rule file: a proof is replayed instead of searched again.
 //
 //   xflow proofs 1
 //   z3 5.4.0
@@ -18,12 +18,15 @@
 //     proof 2 given 0 1
 //       (0 2)(1 3)
 //
-// `hash` is that of the rule's text, `semantics` that of its operators and of the checker; `guard` are the rule's guards, `assumes` what
-// the typing of the source says besides, of any instance, as guards of the language; `instances` says which proof each instance of the rule
-// has, in the order in which instances are made (3*2: three of them proof 2; v: no shape satisfies its facts). A proof has one certificate
-// an output (see certificate_text.h; '-' for none); of the questions about conditions on the way to the normal forms those that are listed
-// hold (the others are not asked again); of what the source asks for to have values and to run, `given` is assumed, by number. The version
-// of Z3 is information.
+// `hash` is the hash of the rule's text, `semantics` that of its operators and of the checker. `guard` lists
+// the rule's guards. `assumes` lists what the typing of the source of any instance assumes besides, as guards
+// of the rule language. `instances` gives the proof of each instance, in the order in which instances are
+// made (0*3: three instances with proof 0; v: no shape satisfies the facts of the instance).
+//
+// A proof has one certificate per output (see certificate_text.h; '-' for none). `shown` lists the questions
+// about conditions, asked on the way to the normal forms, that hold; a replay does not ask the others again.
+// `given` lists the demands of the source (to have values and to run) that the proof assumes. Both list
+// numbers. The version of Z3 is informative only.
 #pragma once
 
 #include <xflow/error.h>
@@ -41,11 +44,11 @@
 
 namespace xflow::verifier {
 
-// Of one instance, or of several that have the same.
+// The proof of one instance, or of several instances with the same proof.
 struct InstanceProof {
-  std::vector<std::size_t> shown;         // in ascending order
-  std::vector<std::size_t> given;         // in ascending order
-  std::vector<std::string> certificates;  // one an output
+  std::vector<std::size_t> shown;         // ascending
+  std::vector<std::size_t> given;         // ascending
+  std::vector<std::string> certificates;  // one per output
   friend bool operator==(const InstanceProof&, const InstanceProof&) = default;
 };
 
@@ -58,10 +61,10 @@ struct RuleRecord {
   std::string float_class;
   std::vector<std::string> guards;
   std::vector<std::string> assumes;
-  std::vector<InstanceProof> proofs;   // distinct ones
-  std::vector<std::size_t> instances;  // of each the number of its proof, or kVacuous
+  std::vector<InstanceProof> proofs;   // without duplicates
+  std::vector<std::size_t> instances;  // per instance: the index of its proof, or kVacuous
 
-  // Adds an instance with this proof, which may be known already.
+  // Adds an instance with this proof; equal proofs are stored once.
   void add_instance(InstanceProof proof);
   friend bool operator==(const RuleRecord&, const RuleRecord&) = default;
 };
@@ -70,30 +73,32 @@ struct RecordFile {
   std::string z3;
   std::vector<RuleRecord> rules;
 
-  // Null where the file does not speak of that rule.
+  // Returns nullptr if the file has no record of the rule.
   const RuleRecord* find(const rules::RuleHash& hash) const;
   const RuleRecord* find_name(std::string_view rule) const;
 };
 
-// The text of a file of records, and back. Error::syntax with "file:line".
+// Print and parse records. Errors of parsing: Error::syntax with "file:line".
 std::string print(const RuleRecord& record);
 std::string print(const RecordFile& records);
 Result<RuleRecord> parse_record(std::string_view text, const std::string& file);
 Result<RecordFile> parse_records(std::string_view text, const std::string& file);
 
-// A record without proofs: what the rule and its instances say of themselves.
+// A record without proofs: only what describes the rule and its instances.
 RuleRecord describe(const rules::Rule& rule, std::span<rules::RuleInstance> instances);
 
-// Instantiates, types, composes and normalises the rule's instances again and has the checker accept the record's certificates: no search.
-// Error::not_proved says what does not fit: another rule, operators that have another meaning now, a certificate that is not accepted.
+// Instantiates, types, composes and normalises the rule's instances again, and has the checker accept the
+// record's certificates, without search. Error::not_proved names the mismatch: another rule, operators with
+// another meaning, a rejected certificate.
 Result<void> replay(const rules::Rule& rule, const RuleRecord& record, const Options& options = {});
 
-// One line for each rule of which the record is missing, stale or wrong, empty for the others; `jobs` rules at a time.
+// Returns one line per rule: why its record is missing, stale or wrong; empty if it is accepted. Replays
+// `jobs` rules at a time.
 std::vector<std::string> replay(std::span<const rules::Rule> rules, const RecordFile& records, const Options& options, int jobs);
 
-// The file of records beside a file of rules: NAME.proofs beside NAME.rules.
+// The record file of a rule file: NAME.proofs beside NAME.rules.
 std::string records_path(const std::string& rule_file);
-// Error::unreadable where there is no such file or it cannot be read; Error::syntax.
+// Reads a record file. Error::unreadable if it does not exist or cannot be read; Error::syntax.
 Result<RecordFile> read_records(const std::string& path);
 
 }  // namespace xflow::verifier

@@ -1,4 +1,5 @@
-// What the meaning of a rule depends on besides its text, as a hash: a record of a proof is stale when it changes.
+// A hash of everything besides its text that the meaning of a rule depends on. A proof record is stale when
+// it changes.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,12 @@
 
 namespace xflow::verifier {
 
-// The index notation of output `output` of a node, at an index that it makes; as ops::semantics_of.
+// The index notation of output `output` of a node, and the index that it uses, which it creates; like
+// ops::semantics_of.
 using SemanticsOf = std::function<ops::Expr(ir::Arena& arena, ir::NodeId node, int output, std::vector<ir::Poly>& index)>;
 
-// A hash over the index notation of every operator of every instance of a rule, and over the versions of the checker and of the
-// normaliser. Does not depend on names that a run makes up, nor on how often an operator occurs.
+// A hash over the index notation of every operator of every instance of a rule, and over the versions of the
+// checker and the normaliser. Does not depend on generated names, nor on how often an operator occurs.
 std::uint64_t semantics_hash(std::span<rules::RuleInstance> instances);
 std::uint64_t semantics_hash(std::span<rules::RuleInstance> instances, const SemanticsOf& semantics_of);
 

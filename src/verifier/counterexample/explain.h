@@ -8,11 +8,12 @@
 
 namespace xflow::verifier {
 
-// Prints what a proof speaks of with indices i, j, k, ... instead of generated names: output indices first, then the binders of each term
-// in the order in which they stand. A range of a binder is written "sum(k < K: x[i, k] * v[k, j])", other conditions "[i < N]".
+// Prints the parts of a proof with indices i, j, k, ... instead of generated names: output indices first,
+// then the binders of each term in the order in which they occur. The range of a binder is written "sum(k <
+// K: x[i, k] * v[k, j])", other conditions "[i < N]".
 class Readable {
  public:
-  // `free`: the output indices, which have one name wherever they stand.
+  // `free`: the output indices, which have the same name everywhere.
   Readable(const Names& names, const std::vector<SymbolId>& free);
 
   std::string poly(const Poly& p) const;
@@ -20,7 +21,7 @@ class Readable {
   std::string condition(const Condition& c) const;
   // A demand (demands.h): "s[i] is not 0 where i < N".
   std::string demand(const Piece& demand) const;
-  // "y[i, j]" for the elements that a proof speaks of; the conditions that are no ranges of output indices stay.
+  // "y[i, j]", the element that a proof is about, with the conditions that are not ranges of output indices.
   std::string element(const std::string& output, const Proof::OutputProof& proof) const;
   // The numbered terms of source - target, and how they cancel:
   //   0: sum(k < K: x[i, k] * v[k, j])
@@ -32,11 +33,11 @@ class Readable {
   std::string terms(const Proof::OutputProof& proof) const;
   class Printer;
   Names names_;
-  std::vector<std::string> letters_;  // that the rule does not use itself
+  std::vector<std::string> letters_;  // not used by the rule
   std::vector<SymbolId> free_;
 };
 
-// certificate() of one output.
+// Readable::certificate() of one output.
 std::string explain(const Names& names, const Proof::OutputProof& proof);
 
 }  // namespace xflow::verifier

@@ -1,4 +1,4 @@
-// A rule's verdict with its reasons, for people.
+// Explains the verdict on a rule.
 #pragma once
 
 #include <string>
@@ -9,12 +9,13 @@
 
 namespace xflow::verifier {
 
-// The verdict; of one instance (of a proved rule a typical one, otherwise the one that decided) the types, what is assumed, the normal
-// forms of both sides of every output and the certificate; the guards that were needed, or the counterexample. Ends with a newline.
+// Prints the verdict and its reasons. For one instance (a typical one if the rule is proved, otherwise the
+// one that decided) it prints the types, the assumptions, the normal forms of both sides of every output, and
+// the certificate. Then follow the guards that were needed, or the counterexample. Ends with a newline.
 std::string explain_rule(const rules::Rule& rule, const Options& options = {});
 
-// What a proof that was found assumes because the source asks for it: "x[i] is positive, where y[i] has a value". The second form looks for
-// a proof; it says nothing where it finds none.
+// The facts that a proof assumes because the source demands them: "x[i] is positive, where y[i] has a value".
+// The second overload searches for a proof, and returns nothing if it finds none.
 std::vector<std::string> source_facts_text(const rules::RuleInstance& instance, const Proof& proof);
 std::vector<std::string> source_facts_text(rules::RuleInstance& instance, const Options& options);
 

@@ -10,7 +10,7 @@
 
 namespace xflow::verifier {
 
-inline constexpr std::size_t kAgreements = 8;  // comparisons that have to agree, over all assignments
+inline constexpr std::size_t kAgreements = 8;  // comparisons that must agree, over all assignments
 
 class Refuter {
  public:
@@ -21,7 +21,7 @@ class Refuter {
     std::optional<Counterexample> counterexample;  // the smallest of the first few found
     std::size_t agreed = 0;                        // assignments on which all elements were defined and equal
   };
-  // For agreement at least 8 comparisons in all, for refutation 32.
+  // agreement: at least 8 comparisons in total; refutation: at least 32.
   enum class Purpose : std::uint8_t { agreement, refutation };
   Result try_all(const std::vector<Assignment>& assignments, Purpose purpose);
 
@@ -32,11 +32,12 @@ class Refuter {
     Concrete::Difference difference;
     std::size_t entries;
   };
-  // Smaller sizes and attributes, one after the other, as long as the facts hold and the sides differ for some entries.
+  // Tries smaller sizes and attributes, one at a time, as long as the facts hold and the sides differ for
+  // some entries.
   void shrink(Found& found);
-  // Shrinks sizes until nothing changes. True if something did.
+  // Makes one pass over the sizes. True if a size changed.
   bool shrink_once(Found& found, int& budget);
-  // The sides differ on these sizes for entries that are drawn.
+  // Draws entries for these sizes until the sides differ; nullopt if they do not.
   std::optional<Found> differing(const Assignment& assignment);
   // Replaces entries and real variables by small integers as long as the sides differ.
   void minimise(Found& found);
@@ -50,17 +51,19 @@ class Refuter {
   Deadline deadline_;
 };
 
-// All facts hold that do not speak of elements of tensors, no dimension is below 1, and no tensor of the source is empty.
+// True if all facts that do not mention elements of tensors hold, no dimension is below 1, and no source
+// tensor is empty.
 bool satisfies_facts(const rules::RuleInstance& instance, const Concrete& concrete, const Assignment& assignment);
 
-// An entry of a variable of integers or booleans is a number of its type; of others all rationals are.
+// True if `entry` is a number of the type of an integer or boolean variable. For other variables every
+// rational is.
 bool is_number_of(const rules::RuleInstance& instance, std::size_t variable, const ir::Rational& entry);
-// What is given of every element of this variable of the instance holds of `entry`.
+// True if `entry` satisfies the value facts of this variable of the instance.
 bool satisfies_value_facts(const rules::RuleInstance& instance, const Concrete& concrete, const Assignment& assignment,
                            std::size_t variable, const ir::Rational& entry);
 
-// What a failed obligation means: refuted with the shapes on which the target has no type or another shape; where none are found, ill-typed
-// if no shape makes both sides well typed, and unknown otherwise.
+// Explains a failed obligation. The verdict is refuted if shapes are found on which the target has no type or
+// another shape; otherwise ill-typed if no shape makes both sides well typed, and unknown if some may.
 Decision explain_obligation(const rules::RuleInstance& instance, Concrete& concrete, Sampler& sampler,
                             const std::vector<Assignment>& samples, Proof& proof, const rules::Fact& failed);
 

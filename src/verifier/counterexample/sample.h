@@ -1,4 +1,4 @@
-// Small concrete shapes that satisfy the facts of a rule instance, made without the typing of the proof.
+// Small concrete shapes that satisfy the facts of a rule instance, found without the typing of the proof.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,21 @@ class Sampler {
   Sampler(const rules::RuleInstance& instance, const Concrete& concrete, std::uint64_t seed, std::uint64_t resource_limit,
           const Deadline& deadline = {});
 
-  // Up to `wanted` different assignments: random ones repaired by the facts that are equations, and where the facts are too tight for that,
-  // models that Z3 finds under random pins. Small sizes come first.
+  // Returns up to `wanted` different assignments, small sizes first. Random assignments are repaired by the
+  // facts that are equations. If the facts are too tight for that, Z3 finds models under random pins.
   std::vector<Assignment> assignments(std::size_t wanted);
-  // The same by chance alone, in a few rounds.
+  // Returns random, repaired assignments only, from a few rounds.
   std::vector<Assignment> quick_assignments(std::size_t wanted);
-  // Up to `wanted` more, different from those given: made by solving the facts for some symbols and drawing the others, then models of Z3
-  // that differ from all others in a symbol drawn at random. Makes symbols.
+  // Returns up to `wanted` more assignments, different from `known`. First it solves the facts for some
+  // symbols and draws the others; then it takes models of Z3 that differ from all others in a symbol drawn at
+  // random. Makes symbols.
   std::vector<Assignment> others(const std::vector<Assignment>& known, std::size_t wanted);
   // True only if no other assignment satisfies the facts.
   bool are_all(const std::vector<Assignment>& known);
-  // An assignment that satisfies the facts and also `condition`, which may speak of other symbols too; nothing where none is found.
+  // An assignment that satisfies the facts and `condition`, which may mention other symbols, too; nullopt if
+  // none is found.
   std::optional<Assignment> satisfying(const ops::Condition& condition);
-  // True if all facts hold and no tensor of the source is empty (facts about elements of tensors are not asked).
+  // True if all facts hold and no source tensor is empty. Facts about elements of tensors are not checked.
   bool satisfies_facts(const Assignment& assignment) const;
 
  private:

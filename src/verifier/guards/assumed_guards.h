@@ -1,4 +1,4 @@
-// What the typing of a rule's source assumes.
+// Guards that the typing of a rule's source assumes.
 #pragma once
 
 #include <string>
@@ -9,8 +9,9 @@
 
 namespace xflow::verifier {
 
-// What the typing of an instance's source says besides the guards, as guards of the language, those of all elements of lists joined:
-// "dim(a, 0) = dim(x, 1)", "d >= 1". A choice of how dimensions broadcast is one of them.
+// What the typing of an instance's source assumes besides the guards, as guards of the rule language: "dim(a,
+// 0) = dim(x, 1)", "d >= 1". Guards on all elements of lists are joined. A choice of how dimensions broadcast
+// is such a guard.
 std::vector<std::string> assumed_guards(const rules::Rule& rule, const rules::RuleInstance& instance);
 
 }  // namespace xflow::verifier

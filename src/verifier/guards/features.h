@@ -1,4 +1,4 @@
-// Integers of one concrete instance of a rule, and guards on them.
+// Integer features of a concrete instance of a rule, and the evaluation of guards on them.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,14 @@
 
 namespace xflow::verifier {
 
-// By the text of the expression that names them: "C", "strides[0]", "dim(y, 2)", "axis".
+// Keyed by the text of the expression that names the integer: "C", "strides[0]", "dim(y, 2)", "axis".
 using Features = std::map<std::string, std::int64_t, std::less<>>;
 
-// Of dimensions and attribute variables, of chosen attributes, of the dimensions of variables and outputs.
+// The features: dimensions and attribute variables, chosen attributes, and the dimensions of variables and
+// outputs.
 Features features_of(const rules::RuleInstance& instance, const Concrete& concrete, const Assignment& assignment);
 
-// Nothing where a name has no value.
+// Both return nullopt if a name has no value.
 std::optional<std::int64_t> value(const rules::Expression& expression, const Features& features);
 std::optional<bool> holds(const rules::Guard& guard, const Features& features);
 

@@ -1,4 +1,4 @@
-// Guards of a rule, found: the weakest of a small vocabulary under which it is proved.
+// Infers the guards of a rule: the weakest guards of a small vocabulary under which the rule is proved.
 #pragma once
 
 #include <xflow/error.h>
@@ -15,36 +15,40 @@ namespace xflow::verifier {
 
 struct InferredGuard {
   rules::Guard guard;
-  // Shows that the rule is wrong without this guard and with all others. Nothing: not proved without it, but no counterexample was found.
+  // A counterexample to the rule without this guard and with all others. nullopt: the rule is not proved
+  // without the guard, but no counterexample was found.
   std::optional<Counterexample> without;
 };
 
 struct Inference {
   bool proved = false;                // with the guards below
   std::vector<InferredGuard> guards;  // in the order of the vocabulary
-  std::vector<rules::Guard> kept;     // guards of the rule that were not put to the test: on ranks and on values of tensors
-  rules::Rule rule;                   // with all of them
-  std::string open;                   // where it is not proved: why not
+  std::vector<rules::Guard> kept;     // guards of the rule that were not tested: on ranks and on values of tensors
+  rules::Rule rule;                   // with all guards
+  std::string open;                   // if not proved: why
   std::uint64_t samples = 0;          // sizes on which the two sides were compared
-  std::uint64_t decisions = 0;        // rules that were decided
+  std::uint64_t decisions = 0;        // decided rules
 };
 
-// The relations among the rule's guards are dropped (but for those on ranks) and inferred again.
+// Drops the relations among the rule's guards (except those on ranks) and infers guards in their place.
 //
-// The vocabulary: what the typing of the target asks for; equal dimensions of outputs; equal attributes; attribute = constant; equal
-// dimensions, dimension = 1, dimension = attribute; divisibility and parity; ranges of attributes; and the guards that were dropped. Of
-// many sizes on which the sides were compared, guards are looked for that exclude all on which they differ and as few as possible of the
-// others; a set of guards that does not suffice gives a counterexample, which is one more such size. What is proved is then made weaker: a
-// guard is dropped, or replaced by one that admits more, as long as the rule stays proved. Deterministic, bounded by counts.
+// The vocabulary: what the typing of the target demands; equal dimensions of outputs; equal attributes;
+// attribute = constant; equal dimensions, dimension = 1, dimension = attribute; divisibility and parity;
+// ranges of attributes; and the dropped guards. The two sides are compared on many sizes. The search selects
+// guards that exclude all sizes on which the sides differ, and as few of the other sizes as possible. A set
+// of guards that does not suffice gives a counterexample, which is added to the sizes. A proved set is then
+// weakened: a guard is dropped, or replaced by one that admits more, as long as the rule stays proved.
+// Deterministic, bounded by counts.
 //
 // Errors: those of instantiation.
 Result<Inference> infer_guards(const rules::Rule& rule, const Options& options = {});
 
-// Guards on the values of tensors - nonzero, nonnegative or positive, of one variable, or one kind of several - under which a rule that is
-// unknown is proved, the weakest that are found. Empty where none are, and for rules of many variables.
+// The weakest guards found on the values of tensors (nonzero, nonnegative or positive; of one variable, or
+// one kind for several) under which an unknown rule is proved. Empty if none are found, and for rules with
+// many variables.
 std::vector<rules::Guard> missing_value_guards(const rules::Rule& rule, const Options& options = {});
 
-// What was found, as text that ends with a newline.
+// Prints the inference as text that ends with a newline.
 std::string to_string(const Inference& inference);
 
 }  // namespace xflow::verifier

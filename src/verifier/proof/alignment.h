@@ -1,4 +1,5 @@
-// Candidates for changes of summation indices: which binders of one term stand for which indices of another. Guesses, all checked later.
+// Candidates for changes of summation indices: which binders of one term correspond to which indices of
+// another. Candidates are guesses; all are checked later.
 #pragma once
 
 #include <vector>
@@ -11,12 +12,13 @@ namespace xflow::verifier {
 // for factor k of `a`.
 std::vector<std::vector<std::size_t>> pairings(const Term& a, const Term& b, std::size_t limit);
 
-// Polynomials over `unknown` and other symbols that would all have to be 0 for the factors to be equal. Binders inside `b` are added to
-// `inner` (unknown too).
+// Appends the polynomials over the unknown and other symbols that must all be 0 for the factors to be equal.
+// Adds the binders inside `b`, which are unknown too, to `inner`.
 void equations(const Factor& a, const Factor& b, std::vector<Poly>& result, std::vector<SymbolId>& inner);
 
-// Values for `unknown` that solve as many equations as can be solved with coefficients 1 and -1; those that stay open are given the symbols
-// of `space` that no value uses, in every order (up to `limit` solutions). Values may speak of `space` and of free symbols only.
+// Finds values for `unknown` that solve as many equations as can be solved with coefficients 1 and -1.
+// Unknowns that remain open are assigned the symbols of `space` that no value uses, in every order (up to
+// `limit` solutions). Values mention only `space` and free symbols.
 std::vector<std::vector<Poly>> solve(ir::Symbols& symbols, const std::vector<Poly>& equations, const std::vector<SymbolId>& unknown,
                                      const std::vector<SymbolId>& inner, const std::vector<SymbolId>& space, std::size_t limit);
 

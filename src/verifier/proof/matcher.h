@@ -13,22 +13,23 @@ namespace xflow::verifier {
 
 class Matcher {
  public:
-  // Says why terms sum to 0 by arithmetic on their values; see scalar.h.
+  // Finds why terms sum to 0 by arithmetic on their values; see scalar.h.
   using Scalar = std::function<std::optional<std::vector<Component>>(const std::vector<Term>& terms, const Condition& context)>;
   Matcher(Normalizer& normalizer, Checker& checker, Scalar scalar);
 
-  // Why the terms sum to 0 wherever `context` holds; nothing if no reason is found. `left` receives the terms that stay.
+  // Finds why the terms sum to 0 wherever `context` holds; nullopt if no reason is found. `left` receives the
+  // terms that remain.
   std::optional<Certificate> zero(const std::vector<Term>& terms, const Condition& context, std::vector<std::size_t>* left = nullptr);
-  // Without arithmetic on values.
+  // The same without arithmetic on values.
   std::optional<Certificate> zero_by_alignment(const std::vector<Term>& terms, const Condition& context,
                                                std::vector<std::size_t>* left = nullptr);
-  // Why the demand follows from those of `given` wherever `context` holds.
+  // Finds why the demand follows from those of `given` wherever `context` holds.
   std::optional<DemandProof> demand(const Piece& wanted, const std::vector<Piece>& given, const Condition& context);
   std::optional<FactorProof> equal(const Factor& a, const Factor& b, const Condition& context);
 
  private:
   using Group = std::vector<std::size_t>;
-  // Takes clusters out of a group of terms with equal signatures; what stays is left in `group`.
+  // Moves clusters out of a group of terms with equal signatures. `group` keeps the terms that remain.
   void match_group(const std::vector<Term>& terms, Group& group, const Condition& context, bool pairs_first, Certificate& certificate);
   std::optional<Cluster> find_cluster(const std::vector<Term>& terms, std::size_t representative, const Group& others, bool pair,
                                       const Condition& context);

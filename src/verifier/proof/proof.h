@@ -22,43 +22,46 @@ class Proof {
 
   // True only if no shapes satisfy the facts.
   bool facts_are_contradictory();
-  // That a divisor of the target is at least 1, where this is not known; nothing where all are.
+  // The fact that a divisor of the target is at least 1, for the first divisor where this is not known;
+  // nullopt if it is known for all.
   std::optional<rules::Fact> unguarded_division();
   // True only if no shapes satisfy the facts and all obligations.
   bool obligations_are_contradictory();
-  // The number of the first obligation that does not follow from the facts, as far as the solver knows.
+  // The index of the first obligation that the solver cannot derive from the facts.
   std::optional<std::size_t> failed_obligation();
-  // Proves every output equal; where that fails, again with what the source asks for as facts (source_facts.h). False where it could not;
-  // `open` says what stayed.
+  // Proves that every output is equal. If that fails, it tries again with the demands of the source as facts
+  // (source_facts.h). False if both fail; open() says what remained.
   bool run();
 
-  // What run() asked the solver on the way to the normal forms and found to hold; see Solver::note_answers.
+  // The solver questions of run() on the way to the normal forms that hold; see Solver::note_answers.
   const std::vector<std::size_t>& shown() const { return shown_; }
-  // Which demands of the source the proof used as facts, by number. None: it needs none.
+  // The numbers of the source demands that the proof used as facts. Empty: it needs none.
   const std::vector<std::size_t>& given() const { return given_; }
   struct SourceFact {
-    std::optional<std::size_t> output;  // where an element of it has a value; none: where the source runs
+    std::optional<std::size_t> output;  // where an element of it has a value; nullopt: where the source runs
     Piece demand;
   };
   std::vector<SourceFact> source_facts() const;
-  // The normal forms were made with such facts: they hold where the source has a value and runs.
+  // The normal forms were made with source facts: they hold where the source has a value and runs.
   bool has_source_facts() const { return with_facts_; }
-  // The same from certificates that were found before: no search. `read` gives the one of an output, whose normal forms are made already
-  // (once: other certificates may be tried after that). Of the demands of the source those of `given` alone are facts.
+  // Replays a proof from certificates that were found before, without search. `read` returns the certificate
+  // of an output, whose normal forms exist by then. They are made once, so other certificates may be tried
+  // afterwards. Only the demands of the source in `given` are facts.
   struct OutputProof;
   using Read = std::function<Result<Certificate>(std::size_t output, const OutputProof& proof)>;
   bool replay(const std::vector<std::size_t>& shown, const std::vector<std::size_t>& given, const Read& read);
 
   const std::string& open() const { return open_; }
-  // Conditions on dimensions and output indices under which the terms that stayed open may differ: where to look for a counterexample.
+  // Conditions on dimensions and output indices under which the remaining terms may differ: where to look for
+  // a counterexample.
   const std::vector<Condition>& hints() const { return hints_; }
   bool stopped_by_steps() const { return stopped_by_steps_; }
-  // The normal forms of the outputs that have some by now, a line each.
+  // The normal forms of the outputs that have them so far, one line each.
   std::string normal_source() const;
   std::string normal_target() const;
   std::uint64_t steps() const;
-  // Per output: the normal forms of both sides at `index`, which is written in the free symbols and in range where `context` holds; the
-  // terms of their difference, and why these sum to 0 where that was proved.
+  // One output: the normal forms of both sides at `index`, which is written in the free symbols and in range
+  // where `context` holds; the terms of their difference; and, where proved, why these sum to 0.
   struct OutputProof {
     std::vector<SymbolId> free;
     std::vector<Poly> index;
@@ -66,20 +69,21 @@ class Proof {
     Expression source;
     Expression target;
     std::vector<Term> terms;
-    // What has to hold for the target to have a value, and what holds where the source has one and runs (demands.h).
+    // What must hold for the target to have a value, and what holds where the source has a value and runs
+    // (demands.h).
     std::vector<Piece> demanded;
     std::vector<Piece> given;
-    std::size_t demanded_of_nodes = 0;  // the last of `demanded`: that nodes run
+    std::size_t demanded_of_nodes = 0;  // the last elements of `demanded`, which say that nodes run
     std::vector<KnownSign> signs;       // facts where the element of the source has a value
     std::optional<Certificate> certificate;
   };
   const std::vector<OutputProof>& outputs() const { return outputs_; }
-  // Symbols that the facts determine, and their values; normal forms speak of the values.
+  // Symbols that the facts determine, with their values. Normal forms mention only the values.
   const ir::Symbols::Substitution& solved() const { return solved_.solved; }
 
  private:
   class Engine;
-  // Runs the work; a Stop inside makes it fail.
+  // Runs `work`; false if it throws Stop.
   bool guarded(const std::function<bool()>& work);
   bool attempt();
   void restart(bool with_facts);
@@ -106,12 +110,12 @@ class Proof {
   void note_hints(const std::vector<Term>& left, const Condition& context);
 
   const Options options_;
-  std::uint64_t steps_ = 0;  // of the attempts before
-  // Facts from the source.
+  std::uint64_t steps_ = 0;  // of earlier attempts
+  // State of the facts from the source.
   bool with_facts_ = false;
   bool is_normalised_ = false;
-  std::optional<std::vector<std::size_t>> allowed_;  // replayed: no others
-  std::vector<SourceFact> asked_;                    // what may be a fact, by its number
+  std::optional<std::vector<std::size_t>> allowed_;  // in a replay: the only demands that may be facts
+  std::vector<SourceFact> asked_;                    // possible facts, by number
   std::vector<KnownSign> signs_of_nodes_;
   std::vector<std::size_t> ranges_;
   std::vector<std::size_t> given_;

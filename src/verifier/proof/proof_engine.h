@@ -1,4 +1,4 @@
-// The parts of the method, wired together.
+// The components of a proof, connected.
 #pragma once
 
 #include "src/verifier/algebra/scalar.h"
@@ -33,7 +33,7 @@ class Proof::Engine {
     assume_unsigned(instance);
   }
 
-  // Elements of an unsigned variable are not negative, where they are indices too.
+  // Elements of an unsigned variable are not negative, also where they are indices.
   void assume_unsigned(const rules::RuleInstance& instance) {
     constexpr int kMostBits = 32;
     for (const ir::ValueId v : instance.variables) {

@@ -1,5 +1,5 @@
-// Questions to Z3: everything that knows it is in z3/queries.cpp. A build without Z3 has no_z3/queries.cpp instead, which says no to all of
-// them: that is never wrong, it only proves less.
+// Queries to Z3. Only z3/queries.cpp uses Z3. A build without Z3 has no_z3/queries.cpp instead, which answers
+// every query with no: that is never wrong, it only proves less.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,13 @@
 
 namespace xflow::verifier {
 
-// As the questions of a Solver of these names. `real`: with products of symbols as they are, which may take long; otherwise they are
-// abstracted. What is not decided within the limit is a no.
+// The queries of a Solver with the same names. `real`: products of symbols are kept, which may take long;
+// otherwise they are abstracted. A query that is not decided within the limit is answered with no.
 class Queries {
  public:
-  // Both must outlive it. After `deadline` a question is interrupted, and not asked at all where the time is up already. Where the caller
-  // may stop, it is asked on its thread every 20 ms while a question runs on another one.
+  // `symbols` and `elements` must outlive this object. A query is interrupted at `deadline`, and not started
+  // after it. If the deadline has a stop callback, it is called on the caller's thread every 20 ms while a
+  // query runs on another thread.
   Queries(const ir::Symbols& symbols, const Ranges::ElementRanges& elements, std::uint64_t resource_limit, const Deadline& deadline);
   ~Queries();
   Queries(const Queries&) = delete;
@@ -29,7 +30,7 @@ class Queries {
   bool implies_one_of(std::span<const ops::Atom> condition, std::span<const ops::Condition> goals, bool real);
   bool vanishes(std::span<const ops::Atom> condition, std::span<const Indicator> indicators, bool real);
   bool is_zero(std::span<const ops::Atom> condition, std::span<const RealClause> clauses, const RealExpr& value);
-  // How many models were neither found nor known not to exist.
+  // The number of models that were neither found nor shown not to exist.
   std::size_t undecided_models() const;
   std::optional<Solver::Model> model(std::span<const ops::Atom> condition, std::span<const ir::SymbolId> wanted);
 

@@ -1,9 +1,11 @@
-// What the source of a rule needs to have values and to run, as facts for both sides: the target is compared with the source only there.
+// Source facts: what the source of a rule demands to have values and to run. They are facts for both sides,
+// because the target is compared with the source only where they hold.
 //
-// The logarithm of x needs x > 0, a root of x needs x >= 0, a division by x an x that is not 0: facts about an element of an output that
-// hold where that element of the source has a value. They say nothing of other elements, nor of whether nodes run, since a runtime goes
-// on where a logarithm has no value. An index that is in range and an integer divisor that is not 0 hold for all elements of their nodes,
-// since a runtime would stop otherwise.
+// The logarithm of x demands x > 0, a root of x demands x >= 0, a division by x demands x != 0. These are
+// facts about an element of an output, and hold where that element of the source has a value. They say
+// nothing about other elements, nor about whether nodes run, since a runtime continues where a logarithm has
+// no value. Demands for an index in range and for a nonzero integer divisor hold for all elements of their
+// nodes, since a runtime would stop otherwise.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +19,12 @@
 
 namespace xflow::verifier {
 
-// The signs that demands of the source (demands.h) say; the numbers count on from `first`.
+// The signs that demands of the source (demands.h) state. Their numbers start at `first`.
 std::vector<KnownSign> known_signs(const std::vector<Piece>& given, std::size_t first);
 
-// The ranges of elements of integer tensors that demands of the source say: the number of the tensor, and the range.
+// A range of elements of an integer tensor that a demand of the source states.
 struct KnownRange {
-  std::size_t number;  // of the demand, counted on from `first`
+  std::size_t number;  // of the demand, counted from `first`
   std::uint32_t tensor;
   Ranges::Elements range;
 };

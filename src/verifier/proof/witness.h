@@ -1,4 +1,5 @@
-// Integers that satisfy conditions, found by moving towards them: a quick 'not empty' before the solver is asked.
+// Integers that satisfy conditions, found by moving towards them: a quick test for "not empty" before a query
+// to Z3.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +13,16 @@
 
 namespace xflow::verifier {
 
-// Answers are hints for questions whose answer 'no' costs nothing: elements of tensors are taken for free integers.
+// Answers are hints, because elements of tensors are treated as free integers. Use them only where the answer
+// "no" is safe.
 class Witness {
  public:
   explicit Witness(const ir::Symbols& symbols) : symbols_(symbols) {}
 
-  // True if integers were found that satisfy all atoms of both lists. Deterministic: depends on what was asked before and on nothing else.
-  // `attempts`: how often it begins, from other values each time.
+  // True if integers were found that satisfy all atoms of both lists. Deterministic: depends only on earlier
+  // questions. `attempts`: the number of starts, each from other values.
   bool exists(std::span<const ops::Atom> facts, std::span<const ops::Atom> condition, int attempts = 1);
-  // Whether the condition holds at the last witness; nothing where a value is not defined.
+  // True if the condition holds at the last witness; nullopt if a value is not defined.
   std::optional<bool> holds(std::span<const ops::Atom> condition) const;
 
  private:
