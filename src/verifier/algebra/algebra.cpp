@@ -17,10 +17,10 @@ std::int64_t lcm(std::int64_t a, std::int64_t b) {
   return result;
 }
 
-constexpr std::size_t kMaxTerms = 20'000;  // of one product
+constexpr std::size_t kMaxTerms = 20'000;  // per product
 constexpr int kMaxPower = 1 << 20;
 
-// a + b, never near the limits of int: a power that wraps would cancel what does not.
+// a + b. Stops well before the limits of int: a power that wraps would cancel terms that do not cancel.
 int added_powers(int a, int b) {
   const int sum = a + b;
   if (sum > kMaxPower || sum < -kMaxPower) throw Stop{false, "cannot compute a power: it is beyond " + std::to_string(kMaxPower)};
@@ -28,8 +28,6 @@ int added_powers(int a, int b) {
 }
 
 bool is_negative(const Rational& r) { return r.numerator() < 0; }
-
-// True where the term is a plain product: no sum, no condition.
 
 void multiply_dimension(Term& term, SymbolId dimension, int power) {
   const auto at = std::lower_bound(term.dimensions.begin(), term.dimensions.end(), dimension,
@@ -74,7 +72,7 @@ Algebra::Algebra(ir::Symbols& symbols, const std::vector<rules::ValueFact>& fact
   for (const rules::ValueFact& f : facts) {
     if (f.kind == rules::ValueFact::Kind::in_range) continue;
     const auto [at, added] = facts_.emplace(f.value, f.kind);
-    // Two facts of one variable: nonzero and nonnegative together are positive.
+    // Two facts about one variable: nonzero and nonnegative together mean positive.
     if (!added && at->second != f.kind && !broken(Fault::algebra_second_fact_is_lost)) at->second = rules::ValueFact::Kind::positive;
   }
 }
@@ -211,7 +209,7 @@ bool Algebra::positive_by_form(const Factor& f) const {
 }
 
 bool Algebra::nonnegative_by_form(const Factor& f) const {
-  // Of an unsigned type: read, or converted.
+  // The read or converted type is unsigned.
   const bool has_type = f.kind == FactorKind::read || f.kind == FactorKind::function;
   if (has_type && (ir::is_unsigned(f.data_type) || (broken(Fault::algebra_integers_are_unsigned) && ir::is_integer(f.data_type))))
     return true;
@@ -251,7 +249,8 @@ bool Algebra::nonnegative(const Term& t) const {
 bool Algebra::positive(const Term& t) const {
   if (is_negative(t.coefficient)) return false;
   if (!std::all_of(t.factors.begin(), t.factors.end(), [&](const FactorPower& f) { return positive(*f.factor); })) return false;
-  // The sum is not empty: each binder has its range of at least one element and nothing else is asked.
+  // The sum must not be empty: each binder has a range with at least one element, and there is no other
+  // condition.
   if (broken(Fault::algebra_empty_sums_are_positive)) return true;
   if (t.conditions.size() != 2 * t.binders.size()) return false;
   for (const SymbolId b : t.binders) {
@@ -272,7 +271,8 @@ bool Algebra::positive(const Term& t) const {
   return true;
 }
 
-// Demands are asked of a sum without its content, and of a product without its dimensions (demands.cpp).
+// Demands state the signs of sums without their content and of products without their dimensions
+// (demands.cpp).
 bool Algebra::is_known_sum(Sign sign, const Expression& e) const {
   const bool is_one_factor = e.terms.size() == 1 && e.terms[0].factors.size() <= 1;
   if (signs_ == nullptr || e.is_zero() || (is_one_factor && e.terms[0].binders.empty())) return false;
@@ -298,7 +298,7 @@ bool Algebra::is_boolean(const Expression& e) const {
   };
   if (!std::all_of(e.terms.begin(), e.terms.end(), boolean_product)) return false;
   if (e.terms.size() == 1) return e.terms[0].coefficient == Rational(1);
-  // Small polynomials in booleans: all combinations of the factors take a value in {0, 1}.
+  // Small polynomials in booleans: tries all combinations of factor values in {0, 1}.
   std::vector<FactorPtr> factors;
   for (const Term& t : e.terms) {
     if (!t.conditions.empty()) return false;

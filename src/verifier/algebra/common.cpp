@@ -1,4 +1,4 @@
-// What the terms of an expression have in common, and logarithms, which take it apart.
+// Common factors of the terms of an expression, and logarithms, which take them out.
 #include <algorithm>
 
 #include "src/verifier/algebra/algebra.h"

@@ -12,7 +12,7 @@ using ops::Function;
 
 namespace {
 
-// Bits of the magnitude: 7 of int8, 8 of uint8.
+// The number of bits of the magnitude: 7 for int8, 8 for uint8.
 int magnitude_bits(DataType type) { return ir::bits(type) - (ir::is_unsigned(type) ? 0 : 1); }
 
 }  // namespace
@@ -25,11 +25,11 @@ bool keeps_values(DataType from, DataType to) {
     if (ir::is_unsigned(to) && !ir::is_unsigned(from) && !broken(Fault::conversions_ignore_signs)) return false;
     return magnitude_bits(from) <= magnitude_bits(to);
   }
-  // The least number, minus a power of two, has one bit.
+  // The smallest number is minus a power of two, so its mantissa has one bit.
   if (ir::is_integer(from) && ir::is_floating(to))
     return magnitude_bits(from) <= ir::mantissa_bits(to) || broken(Fault::conversions_to_floating_keep_values);
   if (!ir::is_floating(from) || !ir::is_floating(to)) return false;
-  // float16 has more digits and bfloat16 the larger numbers.
+  // float16 has more digits, bfloat16 has larger numbers.
   return to == DataType::float64 || (to == DataType::float32 && from != DataType::float64);
 }
 
@@ -40,7 +40,7 @@ bool is_value_of(const ir::Rational& number, DataType type) {
     return number.denominator() == 1 && number.numerator() >= range.low && number.numerator() <= range.high;
   }
   if (!ir::is_floating(type)) return false;
-  // Integers and small binary fractions, far from the least and the largest number of any type.
+  // Accepts integers and small binary fractions, far from the smallest and the largest number of any type.
   const std::int64_t most = std::int64_t{1} << std::min(ir::mantissa_bits(type), 15);
   const std::int64_t d = number.denominator();
   return (d & (d - 1)) == 0 && d <= 256 && number.numerator() >= -most && number.numerator() <= most;

@@ -19,8 +19,8 @@ bool keeps_values(ir::DataType from, ir::DataType to);
 // True if the number is a value of the type.
 bool is_value_of(const ir::Rational& number, ir::DataType type);
 
-// The smallest and the largest value of an integer type. The largest value of uint64 does not fit int64;
-// `high` is smaller.
+// The smallest and the largest value of an integer type. For uint64 `high` is 2^63 - 1, because the largest
+// value does not fit int64.
 struct IntegerRange {
   std::int64_t low;
   std::int64_t high;

@@ -34,7 +34,7 @@ std::optional<Solution> solve_equation(Symbols& symbols, const Poly& p) {
       const auto linear = a.linear_in(s);
       if (!replaceable(symbols, s) || !linear || !linear->first.is_one() || symbols.occurs(linear->second, s) || symbols.occurs(q, s))
         continue;
-      // a >= 1 and q >= 1 make the quotient at least 1.
+      // If a >= 1 and q >= 1, the quotient is at least 1.
       const bool positive = linear->second.is_zero() && symbols.info(s).kind == SymbolKind::dimension;
       const SymbolId m = symbols.fresh(positive ? SymbolKind::dimension : SymbolKind::parameter, symbols.info(s).name + "/");
       return Solution{s, broken(Fault::facts_remainder_is_lost) ? q * Poly(m) : q * Poly(m) - linear->second};
@@ -55,7 +55,7 @@ std::optional<Solution> solve_equation(Symbols& symbols, const Poly& p) {
 
 namespace {
 
-// An inequality that is an equation: 1 - s >= 0 for a dimension s, or -p >= 0 beside p >= 0.
+// True if an inequality is an equation: 1 - s >= 0 for a dimension s, or -p >= 0 together with p >= 0.
 bool is_equation(const Symbols& symbols, const std::vector<Atom>& facts, const Atom& atom) {
   if (atom.relation == Relation::zero) return true;
   if (atom.relation != Relation::at_least_zero) return false;

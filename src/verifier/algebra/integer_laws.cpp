@@ -1,4 +1,4 @@
-// Laws of integers: rounding, division that truncates, remainders, comparisons.
+// Laws of integers: rounding, truncating division, remainders, comparisons.
 #include <algorithm>
 
 #include "src/verifier/algebra/algebra.h"
@@ -8,13 +8,13 @@ namespace xflow::verifier {
 
 namespace {
 
-// The one integer that an expression is.
+// The value of an expression that is a constant integer; nullopt for any other expression.
 std::optional<std::int64_t> integer_value(const Expression& e) {
   const auto value = constant_value(e);
   return value && value->denominator() == 1 ? std::optional(value->numerator()) : std::nullopt;
 }
 
-// Equal but for the order of the terms.
+// Equal up to the order of the terms.
 bool same_terms(ir::Symbols& symbols, const Expression& a, const Expression& b) {
   return a.terms.size() == b.terms.size() && std::all_of(a.terms.begin(), a.terms.end(), [&](const Term& x) {
            return std::count_if(b.terms.begin(), b.terms.end(), [&](const Term& y) {
@@ -23,7 +23,7 @@ bool same_terms(ir::Symbols& symbols, const Expression& a, const Expression& b) 
          });
 }
 
-// The constant term of an expression, which loses it.
+// Removes the constant term of an expression and returns it.
 std::int64_t take_constant(Expression& e) {
   std::int64_t result = 0;
   for (std::size_t k = 0; k < e.terms.size(); ++k) {
@@ -50,7 +50,8 @@ bool Algebra::integral(const Factor& f) const {
     case FactorKind::predicate:
       return false;
     case FactorKind::function:
-      // An integer is rounded to an integer: a floating type with larger steps has no fractions there.
+      // A conversion of an integer is an integer: a floating-point type with larger steps has no fractions
+      // there.
       if (f.data_type != ir::DataType::undefined) return ir::is_integer(f.data_type) || all_integral(f.arguments);
       switch (f.function) {
         case Function::sign:
@@ -82,7 +83,7 @@ bool Algebra::integral(const Expression& e) const {
 }
 
 Expression Algebra::rounded(Function f, const Expression& e) {
-  // An even integer does not change which of two neighbours is even; an odd one would.
+  // Adding an even integer preserves which of two neighbours is even; an odd integer would not.
   const bool even = f == Function::round_even;
   Expression outside;
   Expression rest;
@@ -95,7 +96,7 @@ Expression Algebra::rounded(Function f, const Expression& e) {
   return rest.is_zero() ? outside : sum(std::move(outside), function(f, {std::move(rest)}));
 }
 
-// Over the integers, truncating: (c a) / c = a, (g a) / (g b) = a / b, (a / b) / c = a / (b c).
+// Truncating division of integers: (c a) / c = a, (g a) / (g b) = a / b, (a / b) / c = a / (b c).
 Expression Algebra::integer_quotient(const Expression& a, const Expression& b) {
   if (a.is_zero() || b.is_zero()) return {};
   const Expression* numerator = &a;
@@ -116,7 +117,8 @@ Expression Algebra::integer_quotient(const Expression& a, const Expression& b) {
   return function(Function::integer_divide, {above, std::move(divisor)});
 }
 
-// (a + m b) mod b = a mod b for an integer m; the remainder with the sign of the dividend is 0 for a multiple.
+// (a + m b) mod b = a mod b for an integer m. The remainder with the sign of the dividend is 0 for a multiple
+// of b.
 Expression Algebra::remainder(Function f, const Expression& a, const Expression& b) {
   const auto divisor = integer_value(b);
   if (divisor && *divisor != 0) {
@@ -137,7 +139,7 @@ Expression Algebra::is_positive(Expression e) {
   constexpr std::int64_t kLargest = INT64_MAX / 2;
   const auto is_large = [](const Term& t) { return t.coefficient.numerator() > kLargest || t.coefficient.numerator() < -kLargest; };
   if (integral(e) && std::none_of(e.terms.begin(), e.terms.end(), is_large)) {
-    // g d + k > 0 where d is an integer: d > -k / g, which is d > floor(-k / g).
+    // For an integer d, g d + k > 0 is d > -k / g, which is d > floor(-k / g).
     const std::int64_t k = take_constant(e);
     if (e.is_zero()) return constant(Rational(k > 0 ? 1 : 0));
     const std::int64_t g = content({&e}).numerator();

@@ -11,17 +11,17 @@ namespace {
 
 bool implies(Sign known, Sign wanted) { return known == wanted || known == Sign::positive || broken(Fault::source_facts_of_any_sign); }
 
-// f g, without a coefficient or a sum.
+// True for f g: no coefficient, no sum.
 bool is_product(const Term& t) { return t.is_plain() && t.dimensions.empty() && t.coefficient == Rational(1); }
 
-// The one factor that an expression is.
+// The factor of an expression that is a single factor; nullptr for any other expression.
 const Factor* only_factor(const Expression& e) {
   if (e.terms.size() != 1) return nullptr;
   const Term& t = e.terms[0];
   return is_product(t) && t.factors.size() == 1 && t.factors[0].power == 1 ? t.factors[0].factor.get() : nullptr;
 }
 
-// f, where the expression is 1 - f.
+// f for the expression 1 - f; nullptr for any other expression.
 FactorPtr complement_of(const Expression& e) {
   if (e.terms.size() != 2) return nullptr;
   for (const std::size_t k : {0U, 1U}) {
@@ -46,7 +46,8 @@ void collect_reads(const Expression& e, std::vector<const Factor*>& reads) {
     for (const FactorPower& f : t.factors) collect_reads(*f.factor, reads);
 }
 
-// Values of the binders at which the first read has the indices of the second, as far as its indices determine them.
+// Values of the binders at which the first read has the indices of the second, for the binders that the
+// indices determine.
 std::optional<ir::Symbols::Substitution> unified(const ir::Symbols& symbols, const std::vector<SymbolId>& binders, const Factor& read,
                                                  const Factor& other) {
   if (read.variable != other.variable || read.indices.size() != other.indices.size()) return std::nullopt;
@@ -87,7 +88,7 @@ std::optional<ir::Symbols::Substitution> KnownSigns::binders_of(const KnownSign&
     return equal_up_to_renaming(symbols_, at, *value);
   };
   if (sign.binders.empty()) return is_equal({}) ? std::optional(ir::Symbols::Substitution{}) : std::nullopt;
-  // A value of a binder may speak of nothing that is bound inside.
+  // The value of a binder must not mention binders inside the sign's value.
   std::vector<SymbolId> bound;
   for (const Term& t : sign.value.terms) collect_binders(t, bound);
   if (factor != nullptr) collect_binders(*factor, bound);

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kLargestExpandedPower = 8;
 
-// The term whose sign decides the sign of an argument: the first by signature, then in order.
+// True if the leading term has a negative coefficient. The leading term is the first by signature, then in
+// order.
 bool leading_is_negative(const Expression& e) {
   const Term* leading = nullptr;
   std::string least;
@@ -85,7 +86,7 @@ bool Algebra::holds_values_of(const Factor& f, ir::DataType type) const {
   return false;
 }
 
-// x, or x where conditions hold and 0 elsewhere.
+// Accepts x, -x for a floating-point type, and either under conditions and 0 elsewhere.
 bool Algebra::holds_values_of(const Expression& e, ir::DataType type) const {
   if (const auto c = constant_value(e)) return is_value_of(*c, type);
   if (e.terms.size() != 1) return false;
@@ -104,7 +105,7 @@ Expression Algebra::with_parity(Function f, Expression argument, bool odd) {
 
 namespace {
 
-// a, where the term is log(a) times a rational.
+// a for a term that is log(a) times a rational; nullptr for any other term.
 const Expression* inside_logarithm(const Term& t) {
   if (t.factors.size() != 1 || t.factors[0].power != 1 || !t.binders.empty() || !t.conditions.empty() || !t.dimensions.empty())
     return nullptr;
@@ -115,7 +116,8 @@ const Expression* inside_logarithm(const Term& t) {
 
 }  // namespace
 
-// exp(a + b) = exp(a) exp(b); exp(n/m t) = exp(t/m)^n, which makes exp(-t) the reciprocal of exp(t); exp(n log(a)) = a^n for a positive a.
+// exp(a + b) = exp(a) exp(b). exp(n/m t) = exp(t/m)^n, which makes exp(-t) the reciprocal of exp(t). exp(n
+// log(a)) = a^n for a positive a.
 Expression Algebra::exponential(const Expression& e) {
   Term product;
   Expression powers = constant(Rational(1));
@@ -136,7 +138,8 @@ Expression Algebra::exponential(const Expression& e) {
   return multiply(Expression{{std::move(product)}}, powers);
 }
 
-// sqrt(c d p^n t) = sqrt(c) sqrt(d) sqrt(p)^n sqrt(t) for a positive rational c, dimensions d and a p that is not negative.
+// sqrt(c d p^n t) = sqrt(c) sqrt(d) sqrt(p)^n sqrt(t) for a positive rational c, dimensions d and a
+// nonnegative p.
 Expression Algebra::square_root(const Expression& e) {
   if (e.is_zero()) return {};
   const Rational c = content({&e});
@@ -214,7 +217,8 @@ Expression Algebra::reciprocal(const Expression& e) {
     }
     return Expression{{std::move(t)}};
   }
-  // Common factors of all terms that no binder reaches go outside: the multiset intersection.
+  // Takes out the common factors of all terms that mention no binder: the intersection of the multisets of
+  // factors.
   std::vector<const Term*> terms;
   std::vector<SymbolId> bound;
   for (const Term& t : e.terms) {
@@ -241,7 +245,8 @@ Expression Algebra::real_power(const Expression& base, const Expression& exponen
   return power_of_factors(base, exponent);
 }
 
-// (c d p^n t)^e = c^e d^e (p^e)^n t^e for a positive rational c, dimensions d and positive p; for e > 0 also a p that is not negative.
+// (c d p^n t)^e = c^e d^e (p^e)^n t^e for a positive rational c, dimensions d and positive p; for e > 0 also
+// for a nonnegative p.
 Expression Algebra::power_of_factors(const Expression& base, const Expression& exponent) {
   if (base.is_zero()) return function(Function::power, {base, exponent});
   const auto constant_exponent = constant_value(exponent);
@@ -275,7 +280,7 @@ Expression Algebra::power_of_factors(const Expression& base, const Expression& e
   return multiply(result, function(Function::power, {std::move(rest), exponent}));
 }
 
-// 1 where the expression is not 0.
+// The boolean that is 1 where the expression is not 0.
 Expression Algebra::truth(const Expression& e) {
   if (is_boolean(e)) return e;
   if (broken(Fault::laws_truth_is_the_number)) return e;
@@ -337,7 +342,8 @@ Expression Algebra::apply(Function f, std::vector<Expression> arguments) {
     case Function::power:
       return real_power(a, arguments[1]);
     case Function::tanh: {
-      // tanh(x) = 2 / (1 + exp(-2 x)) - 1, as sigmoid is written; of x and -x for the one that does not lead with a minus.
+      // tanh(x) = 2 / (1 + exp(-2 x)) - 1, in the form of sigmoid. It is written for whichever of x and -x
+      // has a positive leading term.
       if (a.is_zero()) return {};
       const Rational sign(leading_is_negative(a) ? -1 : 1);
       const Expression decay = exponential(scale(std::move(a), times(sign, Rational(-2))));
@@ -372,13 +378,13 @@ Expression Algebra::apply(Function f, std::vector<Expression> arguments) {
       const Expression otherwise = multiply(sum(constant(Rational(1)), negate(c)), arguments[2]);
       return sum(multiply(c, arguments[1]), otherwise);
     }
-    case Function::less:  // a < b: the sign of b - a
+    case Function::less:  // a < b is the sign of b - a
       if (broken(Fault::laws_less_is_greater)) return is_positive(sum(std::move(a), negate(std::move(arguments[1]))));
       return is_positive(sum(std::move(arguments[1]), negate(std::move(a))));
     case Function::equal:
       return is_zero(sum(std::move(a), negate(std::move(arguments[1]))));
     case Function::is_nan:
-      return {};  // a real number is a number
+      return {};  // a real number is not NaN
     default:
       return function(f, std::move(arguments));
   }
@@ -409,7 +415,7 @@ void Algebra::flatten(const Piece& piece, std::vector<Piece>& into) {
   into.push_back(piece);
 }
 
-// max(a + c, b + c) = max(a, b) + c, where c is a term of every piece that uses no binder of a piece.
+// max(a + c, b + c) = max(a, b) + c, where c is a term of every piece and mentions no binder of a piece.
 Expression Algebra::take_out_summands(std::vector<Piece>& pieces) {
   Expression outside;
   const std::vector<Term> candidates = pieces[0].body.terms;
@@ -434,7 +440,7 @@ Expression Algebra::take_out_summands(std::vector<Piece>& pieces) {
   return outside;
 }
 
-// max(p a, p b) = p max(a, b) for p >= 0, where p uses no binder.
+// max(p a, p b) = p max(a, b) for p >= 0, where p mentions no binder.
 Term Algebra::take_out_factors(std::vector<Piece>& pieces) {
   std::vector<const Term*> terms;
   std::vector<SymbolId> bound;
@@ -457,7 +463,7 @@ Term Algebra::take_out_factors(std::vector<Piece>& pieces) {
 Expression Algebra::maximum(const std::vector<Piece>& list) {
   std::vector<Piece> flat;
   for (const Piece& p : list) flatten(p, flat);
-  // Each piece once; of constants the largest.
+  // Keeps each piece once, and of the constants the largest.
   std::vector<Piece> pieces;
   std::optional<Rational> largest;
   for (Piece& p : flat) {

@@ -82,7 +82,8 @@ bool same(const Expression& a, const Expression& b) { return same_lists(a.terms,
 
 namespace {
 
-// Renames the binders of `b` to those of `a`, list by list, wherever the two have the same structure; then `same` decides.
+// Renames the binders of `b` to those of `a`, list by list, wherever both have the same structure. `same`
+// then decides.
 Expression renamed_like(Symbols& symbols, const Expression& like, const Expression& b);
 
 Piece renamed_like(Symbols& symbols, const Piece& like, const Piece& b) {
@@ -158,7 +159,7 @@ Condition substitute(Symbols& symbols, const Condition& condition, const Symbols
 
 namespace {
 
-// One walk for substitution, with or without fresh binders.
+// Substitution, with or without fresh binders.
 class Substituter {
  public:
   Substituter(Symbols& symbols, Symbols::Substitution by, bool fresh) : symbols_(symbols), by_(std::move(by)), fresh_(fresh) {}
@@ -219,7 +220,7 @@ class Substituter {
   }
 
  private:
-  // False only where substitution keeps the polynomial.
+  // False only if the substitution does not change the polynomial.
   bool may_change(const Poly& p) const {
     return std::any_of(p.terms().begin(), p.terms().end(), [&](const Poly::Term& t) {
       return std::any_of(t.monomial.begin(), t.monomial.end(), [&](const ir::Power& power) {

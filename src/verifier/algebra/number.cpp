@@ -69,7 +69,7 @@ namespace {
 
 Exact exact(const Number& n) { return n.big() ? n.big()->value : Exact(Integer(n.numerator()), Integer(n.denominator())); }
 
-// Numbers with more bits than these say nothing: repeated squaring would fill the memory.
+// Larger numbers become unknown: repeated squaring would fill the memory.
 constexpr std::size_t kMaxBits = 1U << 14U;
 
 Number number(const Exact& value) {
@@ -97,7 +97,7 @@ Integer truncated(const Exact& r) { return boost::multiprecision::numerator(r) /
 
 Number boolean(bool value) { return Number(std::int64_t{value ? 1 : 0}); }
 
-// An approximation so near to 0 may be 0, or of either sign.
+// True if an approximation is so close to 0 that it may be 0 or have either sign.
 bool may_be_zero(const Number& a) { return !a.is_exact() && std::fabs(a.approximation()) < 1e-12L; }
 
 Number divide(const Number& a, const Number& b) {
@@ -169,7 +169,7 @@ bool less(const Number& a, const Number& b) {
 
 namespace {
 
-// Of two of which one has no value.
+// The result of an operation on two numbers, one of which has no value.
 Number without_value(const Number& a, const Number& b) {
   const auto has_none = [](const Number& n) { return n.is_undefined() || n.is_infinite(); };
   return has_none(a) || has_none(b) ? Number::undefined() : Number::unknown();
@@ -293,7 +293,7 @@ Exact power_of_two(int n) {
   return n >= 0 ? Exact(p) : Exact(Integer(1), p);
 }
 
-// The exponent of the largest number of a floating type, and of its least step.
+// The exponent of the largest number of a floating-point type, and that of its smallest step.
 struct Exponents {
   int largest;
   int step;
@@ -304,7 +304,7 @@ Exponents exponents(ir::DataType type) {
   return {127, type == ir::DataType::bfloat16 ? -133 : -149};
 }
 
-// To nearest, ties to even; nothing where the result is infinite.
+// Rounds to nearest, ties to even; nullopt if the result is infinite.
 std::optional<Exact> rounded(ir::DataType type, const Exact& value) {
   if (value == 0) return value;
   const Exact size = boost::multiprecision::abs(value);
@@ -328,7 +328,7 @@ Number converted_to_floating(ir::DataType type, const Number& value) {
     return result ? number(*result) : Number::unknown();
   }
   const long double x = value.approximation();
-  // Where all that the approximation stands for is rounded to one number.
+  // Requires that all numbers within the error of the approximation are rounded to the same number.
   const long double error = std::fabs(x) * 1e-15L + 1e-18L;
   const auto low = rounded(type, Exact(x - error));
   const auto high = rounded(type, Exact(x + error));

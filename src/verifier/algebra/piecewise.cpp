@@ -1,4 +1,4 @@
-// Trusted: the checker believes what this finds. Source: elementary; no search, no floating point.
+// Trusted: the checker relies on this result. Elementary methods: no search, no floating point.
 #include "src/verifier/algebra/piecewise.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using ir::Rational;
 
 namespace {
 
-// Thrown where the method does not decide.
+// Thrown if the method does not decide.
 struct Undecided {};
 
 constexpr std::size_t kPieces = 64;
@@ -36,7 +36,7 @@ Rational quotient(const Rational& a, const Rational& b) {
 Rational negated(const Rational& a) { return product(a, Rational(-1)); }
 bool is_less(const Rational& a, const Rational& b) { return sum(a, negated(b)).numerator() < 0; }
 
-// The coefficient of x^k at k, the last one not 0.
+// Element k is the coefficient of x^k; the last element is not 0.
 using Polynomial = std::vector<Rational>;
 
 void normalise(Polynomial& p) {
@@ -61,20 +61,22 @@ Polynomial product(const Polynomial& a, const Polynomial& b) {
   return result;
 }
 
-// pieces[k] between points[k - 1] and points[k], the first from minus infinity, the last to infinity. Points ascend.
+// pieces[k] holds between points[k - 1] and points[k]; the first piece starts at minus infinity, the last one
+// ends at infinity. Points ascend.
 struct Piecewise {
   std::vector<Rational> points;
   std::vector<Polynomial> pieces;
 };
 
-// Appends a piece that begins where the last one ended, at `from`.
+// Appends a piece that starts at `from`, where the previous piece ends.
 void append(Piecewise& to, const std::optional<Rational>& from, Polynomial piece) {
   if (to.pieces.size() >= kPieces) throw Undecided{};
   if (from) to.points.push_back(*from);
   to.pieces.push_back(std::move(piece));
 }
 
-// f(a's piece, b's piece, lower end, upper end) on each interval on which both are one polynomial.
+// Calls f(a's piece, b's piece, lower end, upper end) for each interval on which both functions are one
+// polynomial.
 template <typename Function>
 void on_common_pieces(const Piecewise& a, const Piecewise& b, const Function& f) {
   std::optional<Rational> low;
@@ -96,7 +98,7 @@ Rational inside_of(const std::optional<Rational>& low, const std::optional<Ratio
   return high ? sum(*high, Rational(-1)) : Rational(0);
 }
 
-// The sign of d0 + d1 x on an interval that does not contain its zero, by its value at a point inside.
+// The sign of d0 + d1 x on an interval that does not contain its zero, from its value at a point inside.
 bool is_positive(const Polynomial& d, const std::optional<Rational>& low, const std::optional<Rational>& high) {
   const Rational slope = d.size() > 1 ? d[1] : Rational(0);
   return sum(d[0], product(slope, inside_of(low, high))).numerator() > 0;
@@ -114,7 +116,7 @@ Piecewise maximum(const Piecewise& a, const Piecewise& b) {
                        const Rational zero = quotient(negated(d[0]), d[1]);
                        const bool inside = (!low || is_less(*low, zero)) && (!high || is_less(zero, *high));
                        if (inside && !broken(Fault::piecewise_maximum_without_zero)) {
-                         // Rising through 0 the difference is negative first.
+                         // If the difference rises through 0, it is negative first.
                          const bool rises = (d[1].numerator() > 0) != broken(Fault::piecewise_maximum_is_minimum);
                          append(result, low, rises ? g : f);
                          append(result, zero, rises ? f : g);
@@ -126,9 +128,9 @@ Piecewise maximum(const Piecewise& a, const Piecewise& b) {
   return result;
 }
 
-using Values = std::map<int, Rational>;  // of variables
+using Values = std::map<int, Rational>;  // of the variables
 
-// An expression under what is known of some variables.
+// Expressions under known values of some variables.
 class Cases {
  public:
   explicit Cases(const Values& known) : known_(&known) {}
@@ -194,14 +196,14 @@ Rational value_at(const Polynomial& p, const Rational& x) {
   return result;
 }
 
-// The piece to the left of `x` or the one that contains it: they agree there.
+// The piece that contains `x` or ends there: adjacent pieces agree at their common point.
 const Polynomial& piece_at(const Piecewise& f, const Rational& x) {
   std::size_t k = 0;
   while (k < f.points.size() && is_less(f.points[k], x)) ++k;
   return f.pieces[k];
 }
 
-// Where the sign of f may change, or its polynomial does.
+// Appends the points where the polynomial of f changes and, with `zeros`, where its sign may change.
 void add_points(const Piecewise& f, bool zeros, std::vector<Rational>& points) {
   points.insert(points.end(), f.points.begin(), f.points.end());
   for (const Polynomial& p : f.pieces) {
@@ -230,7 +232,7 @@ struct Fact {
     return v.numerator() >= 0;
   }
 };
-using Facts = std::vector<Fact>;  // one of them holds
+using Facts = std::vector<Fact>;  // a disjunction
 
 std::vector<int> variables_of(const RealNode& e) {
   std::vector<int> result;
@@ -242,7 +244,7 @@ std::vector<int> variables_of(const RealNode& e) {
   return result;
 }
 
-// The numbers to which a clause bounds a variable: v = 0 or v - 1 = 0.
+// The values to which a clause restricts a variable: v = 0 or v - 1 = 0.
 std::optional<std::pair<int, std::vector<Rational>>> choices(const RealClause& clause) {
   const Values nothing;
   std::pair<int, std::vector<Rational>> result{-1, {}};
@@ -262,7 +264,7 @@ std::optional<std::pair<int, std::vector<Rational>>> choices(const RealClause& c
   return result.first >= 0 ? std::optional(result) : std::nullopt;
 }
 
-// Whether e is 0 wherever the clauses hold, where `known` says what some variables are.
+// True if e is 0 wherever the clauses hold and the variables have the values of `known`.
 bool is_zero(const RealNode& e, std::span<const RealClause> clauses, const Values& known) {
   Cases cases(known);
   const Piecewise value = cases.of(e);
@@ -271,7 +273,7 @@ bool is_zero(const RealNode& e, std::span<const RealClause> clauses, const Value
   std::vector<Facts> all;
   for (const RealClause& clause : clauses) {
     try {
-      Cases same = cases;  // one variable for all clauses, and none from a clause that is left out
+      Cases same = cases;  // one variable for all clauses; a dropped clause adds none
       Facts facts;
       std::vector<Rational> more;
       for (const RealFact& f : clause) {
@@ -293,7 +295,7 @@ bool is_zero(const RealNode& e, std::span<const RealClause> clauses, const Value
   std::sort(points.begin(), points.end(), is_less);
   points.erase(std::unique(points.begin(), points.end()), points.end());
   if (points.size() > kPieces) throw Undecided{};
-  // At the points, and between them, where no sign changes.
+  // Tests the points and the intervals between them, in which no sign changes.
   for (std::size_t k = 0; k <= points.size(); ++k) {
     if (k < points.size() && hold_at(points[k]) && !(value_at(piece_at(value, points[k]), points[k]) == Rational(0))) return false;
     const Rational inside =

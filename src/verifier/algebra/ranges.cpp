@@ -32,7 +32,8 @@ std::optional<std::int64_t> Ranges::least(SymbolId symbol) const {
   return result;
 }
 
-// p with every dimension d replaced by 1 + d' has no negative coefficient, where d' and sizes that are at least 0 stay.
+// True if replacing every dimension d by 1 + d' leaves no negative coefficient; d' and the sizes that are at
+// least 0 are kept.
 bool Ranges::obviously_at_least_zero(const Poly& p) const {
   if (p.is_poisoned()) return false;
   if (const auto c = p.constant()) return *c >= 0;
@@ -61,7 +62,8 @@ bool divides(const ir::Monomial& a, const ir::Monomial& b) {
 }  // namespace
 
 bool Ranges::shifted_at_least_zero(const Poly& p) const {
-  // A negative coefficient stays negative unless the product of a positive one contains its symbols.
+  // A negative coefficient remains negative unless a product with a positive coefficient contains its
+  // symbols.
   for (const Poly::Term& t : p.terms()) {
     const auto helps = [&](const Poly::Term& other) { return other.coefficient > 0 && divides(t.monomial, other.monomial); };
     if (t.coefficient < 0 && std::none_of(p.terms().begin(), p.terms().end(), helps)) return false;
@@ -84,7 +86,7 @@ bool Ranges::shifted_at_least_zero(const Poly& p) const {
 
 namespace {
 
-// The polynomial with values for symbols; nothing where one of these stands inside of a defined symbol.
+// Substitutes values for symbols; nullopt if such a symbol occurs inside a defined symbol.
 std::optional<Poly> with_values(const ir::Symbols& symbols, const Poly& p, const ir::Symbols::Substitution& by) {
   Poly result(p.constant_term());
   for (const Poly::Term& t : p.terms()) {
@@ -156,7 +158,7 @@ void Ranges::add_element_bounds(SymbolId symbol, std::vector<Bound>& bounds) con
 
 const std::vector<Ranges::Bound>& Ranges::bounds(SymbolId symbol) const {
   const auto [at, added] = bounds_.try_emplace(symbol);
-  std::vector<Bound>& list = at->second;  // stays where it is when others are added
+  std::vector<Bound>& list = at->second;  // references remain valid when other bounds are added
   if (!added) return list;
   if (elements_ != nullptr && symbols_.info(symbol).kind == SymbolKind::element) {
     std::vector<Bound> found;
@@ -188,7 +190,8 @@ bool Ranges::at_least_zero(const Poly& p, int depth, int& budget) const {
   if (obviously_at_least_zero(p)) return true;
   if (p.is_constant() || depth == 0 || --budget <= 0) return false;
   if (std::any_of(known_.begin(), known_.end(), [&](const Atom* a) { return a != left_out_ && a->poly == p; })) return true;
-  // Replace one symbol x with p = c x + r by a bound: for c >= 0 by l from x - l >= 0, for -c >= 0 by u from u - x >= 0.
+  // Replaces one symbol x with p = c x + r by a bound: if c >= 0 by l from x - l >= 0, if -c >= 0 by u from u
+  // - x >= 0.
   for (const SymbolId x : p.symbols()) {
     if (symbols_.info(x).kind == SymbolKind::dimension) continue;
     const auto linear = p.linear_in(x);
@@ -216,7 +219,7 @@ std::optional<Condition> tidy(const ir::Symbols& symbols, const Atom& atom) {
     const bool holds = atom.relation == Relation::at_least_zero ? *c >= 0 : atom.relation == Relation::zero ? *c == 0 : *c != 0;
     return holds ? std::optional(Condition{}) : std::nullopt;
   }
-  // Dimensions common to all terms are at least 1.
+  // Divides by the dimensions that are common to all terms; they are at least 1.
   if (p.constant_term() == 0) {
     const ir::Monomial candidates = p.terms().front().monomial;
     for (const ir::Power& c : candidates) {
@@ -240,7 +243,7 @@ std::optional<Condition> tidy(const ir::Symbols& symbols, const Atom& atom) {
 
 namespace {
 
-// A symbol whose value depends on no index and no tensor.
+// True if the value of the symbol depends on no index and no tensor.
 bool is_size(const ir::Symbols& symbols, SymbolId s) {
   const SymbolKind kind = symbols.info(s).kind;
   if (kind == SymbolKind::dimension || kind == SymbolKind::parameter) return true;

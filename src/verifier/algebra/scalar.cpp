@@ -8,7 +8,8 @@ namespace xflow::verifier {
 
 namespace {
 
-// Only these have more meaning than a symbol: without them alignment has said all that can be said.
+// True if a factor has a meaning beyond that of a symbol. Without such a factor, arithmetic on values proves
+// nothing that alignment does not prove.
 bool has_meaning(const Expression& e);
 
 bool has_meaning(const Factor& f) {

@@ -1,4 +1,4 @@
-// Binders and conditions: the part of the normaliser that terms and the pieces of maxima share.
+// Binders and conditions: the part of the normaliser that the terms of sums and the pieces of maxima share.
 #include <algorithm>
 
 #include "src/verifier/algebra/simplify.h"
@@ -24,7 +24,8 @@ Normalizer::Step Normalizer::scope_step(std::vector<SymbolId>& binders, Conditio
 }
 
 Normalizer::Step Normalizer::tidy_conditions(const std::vector<SymbolId>& binders, Condition& conditions, const Condition& context) {
-  // Outside of functions nothing but the conditions counts. Terms come back with conditions that were found tidy before.
+  // Outside of functions the result depends only on the conditions and the context. Terms are revisited with
+  // conditions that are known to be tidy.
   bool is_final = false;
   if (nesting_ > 1) return tidy_all_conditions(binders, conditions, context, is_final);
   const auto tidied = [&]() -> std::vector<Tidied>& { return tidied_[hash_of(context) * 1000003 + hash_of(conditions)]; };
@@ -37,8 +38,8 @@ Normalizer::Step Normalizer::tidy_conditions(const std::vector<SymbolId>& binder
 
 namespace {
 
-// Digits: e a + r >= 0 with 0 <= r < e is a >= 0, and with -e <= r < 0 is a >= 1; e a + r = 0 with |r| < e is a = 0 and r = 0. False where
-// condition k is none of these.
+// Splits digits. If 0 <= r < e, e a + r >= 0 becomes a >= 0; if -e <= r < 0, it becomes a >= 1. If |r| < e, e
+// a + r = 0 becomes a = 0 and r = 0. Returns false if condition k has none of these forms.
 bool divide_condition(const Symbols& symbols, const Ranges& ranges, Condition& conditions, std::size_t k) {
   for (const Poly& e : divisors(symbols, conditions[k].poly)) {
     const auto [a, r] = split_by(conditions[k].poly, e);
@@ -64,8 +65,8 @@ bool divide_condition(const Symbols& symbols, const Ranges& ranges, Condition& c
 
 }  // namespace
 
-// What does not follow from the others does not follow from fewer of them either: where conditions were taken out, and none was changed,
-// the rest is tidy.
+// A condition that does not follow from the others does not follow from fewer of them either. So if
+// conditions were only removed and none was changed, the rest is tidy.
 Normalizer::Step Normalizer::tidy_all_conditions(const std::vector<SymbolId>& binders, Condition& conditions, const Condition& context,
                                                  bool& is_final) {
   Condition result;
@@ -94,7 +95,7 @@ Normalizer::Step Normalizer::tidy_all_conditions(const std::vector<SymbolId>& bi
       return Step::empty;
     result.push_back(std::move(next));
   }
-  std::optional<Ranges> all;  // that is known; made again when a condition changes
+  std::optional<Ranges> all;  // the known conditions; rebuilt when a condition changes
   for (std::size_t k = 0; k < result.size(); ++k) {
     if (result[k].relation == Relation::not_zero) continue;
     if (!all) {
@@ -114,7 +115,8 @@ Normalizer::Step Normalizer::tidy_all_conditions(const std::vector<SymbolId>& bi
     changed = true;
     one_was_changed = true;
   }
-  // Inside functions, conditions on outer symbols that the context decides: they would split the term outside.
+  // Inside functions, removes conditions on outer symbols that the context decides: they would split the term
+  // outside.
   for (std::size_t k = 0; k < result.size() && nesting_ > 1; ++k) {
     const auto is_own = [&](SymbolId b) { return mentions(symbols(), result[k], b); };
     if (std::any_of(binders.begin(), binders.end(), is_own)) continue;
@@ -129,7 +131,7 @@ Normalizer::Step Normalizer::tidy_all_conditions(const std::vector<SymbolId>& bi
   return Step::changed;
 }
 
-// A binder that an equality with coefficient 1 or -1, or a range of one point, determines.
+// Eliminates a binder that is determined by an equality with coefficient 1 or -1, or by a range of one point.
 bool Normalizer::eliminate_binder(std::vector<SymbolId>& binders, const Condition& conditions, Symbols::Substitution& by) {
   for (const Atom& a : conditions) {
     if (a.relation != Relation::zero) continue;
@@ -204,7 +206,8 @@ void Normalizer::reduce_defined(const std::vector<Poly>& polys, const Condition&
   }
 }
 
-// A binder k that is divided by q becomes q * high + low with 0 <= low < q, so that floor(k / q) = high. An output index is noted instead.
+// A binder k that is divided by q becomes q * high + low with 0 <= low < q, so that floor(k / q) = high. For
+// an output index, the split is recorded as a request instead.
 bool Normalizer::split_binder(std::vector<SymbolId>& binders, Condition& conditions, const std::vector<Poly>& polys, const Condition& known,
                               Symbols::Substitution& by) {
   for (const Poly& p : polys) {
@@ -239,7 +242,7 @@ bool Normalizer::split_binder(std::vector<SymbolId>& binders, Condition& conditi
       by.emplace(*index, divisor * Poly(high) + Poly(low));
       conditions.push_back({Poly(low), Relation::at_least_zero});
       conditions.push_back(ops::less_than(Poly(low), broken(Fault::scope_digit_ends_early) ? divisor - Poly(1) : divisor));
-      // 0 <= q high + low and low < q give 0 <= high.
+      // 0 <= q high + low and low < q imply 0 <= high.
       conditions.push_back({Poly(high), Relation::at_least_zero});
       return true;
     }
@@ -249,7 +252,8 @@ bool Normalizer::split_binder(std::vector<SymbolId>& binders, Condition& conditi
 
 namespace {
 
-// The size n of a binder whose only conditions are 0 <= binder < n, and the others' numbers.
+// The size n of a binder whose only conditions are 0 <= binder < n. `own` receives the numbers of these two
+// conditions.
 std::optional<Poly> plain_range(const ir::Symbols& symbols, SymbolId binder, const Condition& conditions, std::vector<std::size_t>& own) {
   bool from_zero = false;
   std::optional<Poly> size;
@@ -268,7 +272,7 @@ std::optional<Poly> plain_range(const ir::Symbols& symbols, SymbolId binder, con
   return from_zero ? size : std::nullopt;
 }
 
-// `conditions` without those of the given numbers.
+// `conditions` without the listed numbers.
 Condition all_but(const Condition& conditions, const std::vector<std::size_t>& numbers) {
   Condition kept;
   for (std::size_t k = 0; k < conditions.size(); ++k)
@@ -294,7 +298,8 @@ bool Normalizer::merge_binders(std::vector<SymbolId>& binders, Condition& condit
       std::vector<std::size_t> ranges = low_range;
       const auto size = plain_range(symbols(), high, conditions, ranges);
       if (!size || !free_of_binders(*size)) continue;
-      // With low = joined - q high no other polynomial may speak of high: those that do speak of low too.
+      // With low = joined - q high, no other polynomial may mention high. So every polynomial that mentions
+      // high must mention low, too.
       Condition kept = all_but(conditions, ranges);
       std::vector<Poly> others = inner;
       for (const Atom& a : kept) others.push_back(a.poly);
@@ -306,7 +311,7 @@ bool Normalizer::merge_binders(std::vector<SymbolId>& binders, Condition& condit
       const bool vanishes = std::all_of(others.begin(), others.end(),
                                         [&](const Poly& p) { return !symbols().occurs(symbols().substitute(p, attempt), high); });
       if ((!vanishes && !broken(Fault::scope_merged_though_used)) || broken(Fault::scope_digits_stay_apart)) continue;
-      // Both ranges empty would make a product of two negative sizes.
+      // If both ranges were empty, the merged size would be a product of two negative sizes.
       if (!Ranges(symbols(), {facts_}).at_least_zero(*q) &&
           !solver_.implies(context, {*q, Relation::at_least_zero}, Solver::Effort::linear) && !broken(Fault::scope_merged_empty_ranges))
         continue;
@@ -354,7 +359,7 @@ bool Normalizer::merge_sums(std::vector<SymbolId>& binders, Condition& condition
       const Symbols::Substitution attempt = {{low, Poly(joined_symbol) - c * Poly(high)}};
       const bool vanishes = std::all_of(others.begin(), others.end(),
                                         [&](const Poly& p) { return !symbols().occurs(symbols().substitute(p, attempt), high); });
-      // All of 0 .. c (count - 1) + size - 1 occur where 1 <= c <= size and 1 <= count.
+      // All values of 0 .. c (count - 1) + size - 1 occur if 1 <= c <= size and 1 <= count.
       const auto leaves_gaps = [&] { return !known_at_least_zero(*size - c, context) && !broken(Fault::scope_sums_with_gaps); };
       if (!vanishes || !known_at_least_zero(c - Poly(1), context) || leaves_gaps() || !known_at_least_zero(*count - Poly(1), context) ||
           broken(Fault::scope_sums_stay_apart)) {
@@ -391,7 +396,8 @@ std::optional<Atom> Normalizer::wrapped_division(const Term& term, const Conditi
         return std::find(term.binders.begin(), term.binders.end(), x) != term.binders.end();
       });
       if (!of_element || of_bound || !ranges.in_range(a + b, b + b)) continue;
-      // Asked once: where this is known already, the range of the division was found too wide.
+      // Requests each condition once. If it is already known, the range of the division was too wide to use
+      // it.
       Atom atom{a, Relation::at_least_zero};
       const auto known = [&](const Atom& x) { return same(x, atom) || same(x, negation(atom)); };
       if (std::none_of(term.conditions.begin(), term.conditions.end(), known) && std::none_of(context.begin(), context.end(), known)) {

@@ -39,7 +39,7 @@ Expression Normalizer::simplify(const Expression& expression, const Condition& c
 
 void Normalizer::simplify_term(Term term, const Condition& context, std::vector<Term>& work, std::vector<Term>& done) {
   if (term.coefficient.numerator() == 0) return;
-  // Binders and conditions first.
+  // First binders and conditions.
   for (;;) {
     step();
     std::vector<Poly> inner;
@@ -58,7 +58,7 @@ void Normalizer::simplify_term(Term term, const Condition& context, std::vector<
   product.terms.push_back(term);
   product.terms.back().factors.clear();
   bool changed = false;
-  // Where a boolean factor is 0 it does not matter what the others are.
+  // Where a boolean factor is 0, the other factors do not matter: they are simplified where it is 1.
   KnownBooleans booleans = algebra_.knows_signs() ? algebra_.booleans() : KnownBooleans();
   for (const FactorPower& f : term.factors)
     if (f.factor->boolean && algebra_.knows_signs()) booleans.push_back({f.factor, true});
@@ -92,7 +92,7 @@ void Normalizer::simplify_term(Term term, const Condition& context, std::vector<
   for (std::size_t k = 0; k < term.factors.size() && !atom; ++k) atom = liftable(*term.factors[k].factor);
   if (atom) {
     Term otherwise = refresh(symbols(), term);
-    // Renaming the copy's binders renames them in the atom too.
+    // The copy has renamed binders, so the atom's binders are renamed, too.
     Symbols::Substitution by;
     for (std::size_t k = 0; k < term.binders.size(); ++k) by.emplace(term.binders[k], Poly(otherwise.binders[k]));
     const Atom negated = negation(*atom);
@@ -136,7 +136,7 @@ Expression Normalizer::simplify_factor(const FactorPtr& factor, const Condition&
       for (const Expression& a : factor->arguments) arguments.push_back(simplify(a, context));
       if (factor->data_type != ir::DataType::undefined) return algebra_.convert(factor->data_type, std::move(arguments[0]));
       if (factor->boolean && factor->function == Function::less) {
-        // less(d) stands for 0 < d
+        // less(d) is 0 < d.
         if (broken(Fault::simplify_less_is_swapped)) return algebra_.apply(Function::less, {std::move(arguments[0]), Expression{}});
         return algebra_.apply(Function::less, {Expression{}, std::move(arguments[0])});
       }
@@ -179,7 +179,7 @@ void Normalizer::simplify_piece(Piece piece, const Condition& context, std::vect
   }
   if (!broken(Fault::simplify_empty_pieces_stay) && is_empty(piece.binders, piece.conditions, context)) return;
   piece.body = simplify(piece.body, joined(context, piece.conditions));
-  // A binder that nothing uses: there is at least one value of it, so the maximum does not depend on it.
+  // Removes an unused binder: its range has at least one value, so the maximum does not depend on it.
   for (std::size_t k = 0; k < piece.binders.size(); ++k) {
     const SymbolId b = piece.binders[k];
     if (std::any_of(piece.body.terms.begin(), piece.body.terms.end(), [&](const Term& t) { return mentions(symbols(), t, b); })) continue;
@@ -192,7 +192,7 @@ void Normalizer::simplify_piece(Piece piece, const Condition& context, std::vect
     work.push_back(std::move(piece));
     return;
   }
-  // A condition of a term that does not use the term's own binders splits the piece.
+  // A condition of a term that mentions none of the term's own binders splits the piece.
   for (const Term& t : piece.body.terms) {
     for (const Atom& a : t.conditions) {
       if (std::any_of(t.binders.begin(), t.binders.end(), [&](SymbolId b) { return mentions(symbols(), a, b); })) continue;
@@ -234,7 +234,7 @@ std::optional<Atom> Normalizer::liftable(const Factor& factor) const {
   return std::nullopt;
 }
 
-// Like terms become one.
+// Merges like terms.
 std::vector<Term> Normalizer::combine(std::vector<Term> terms) {
   if (terms.size() == 1 && terms[0].coefficient.numerator() != 0) return terms;
   std::vector<Term> result;
@@ -258,7 +258,7 @@ std::vector<Term> Normalizer::combine(std::vector<Term> terms) {
 }
 
 bool Normalizer::is_empty(const std::vector<SymbolId>& binders, const Condition& conditions, const Condition& context) {
-  // Ranges of binders alone: not empty for all that matters, since keeping a term whose range is empty is harmless.
+  // Ranges of binders alone are treated as not empty: keeping a term with an empty range is harmless.
   const auto is_range = [&](const Atom& a) {
     if (a.relation != Relation::at_least_zero) return false;
     return std::any_of(binders.begin(), binders.end(), [&](SymbolId b) {
@@ -273,7 +273,7 @@ bool Normalizer::is_empty(const std::vector<SymbolId>& binders, const Condition&
   std::vector<EmptinessEntry>& entries = emptiness_[hash_of(all)];
   for (const EmptinessEntry& e : entries)
     if (same(e.condition, all)) return e.empty;
-  // An atom that the others contradict, or the solver.
+  // Empty if an atom contradicts the others, or if the solver finds a contradiction.
   Ranges ranges(symbols(), {facts_, context, conditions});
   ranges.know(solver_.element_ranges());
   const bool contradicts = std::any_of(conditions.begin(), conditions.end(), [&](const Atom& a) {

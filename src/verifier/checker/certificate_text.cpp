@@ -15,9 +15,9 @@ using ir::Symbols;
 
 namespace {
 
-constexpr int kCertificateDepth = 64;  // of certificates inside certificates
+constexpr int kCertificateDepth = 64;  // nesting of certificates
 
-// The free symbols of the normal forms, defined ones too, in the order in which they are met.
+// The free symbols of the normal forms, including defined symbols, in order of first occurrence.
 std::vector<SymbolId> free_symbols(const Symbols& symbols, const Proof::OutputProof& proof) {
   std::vector<SymbolId> binders;
   std::vector<Poly> polys;
@@ -61,7 +61,7 @@ class Writer {
   }
 
  private:
-  // Names of a space; those of the spaces around it count on.
+  // Names the symbols of a space. The numbering continues that of the enclosing spaces.
   class Space {
    public:
     Space(Writer& writer, const std::vector<SymbolId>& space) : writer_(writer), space_(space) {
@@ -240,7 +240,7 @@ class Reader {
     return c;
   }
 
-  // "2:" after "(": the size of a space, whose new symbols are in scope until close().
+  // Reads "2:" after "(", the size of a space. Its new symbols are in scope until close().
   std::vector<SymbolId> open() {
     std::vector<SymbolId> space;
     std::size_t end = at_;
@@ -363,7 +363,7 @@ class Reader {
   std::string_view text_;
   Symbols& symbols_;
   const Proof::OutputProof& proof_;
-  std::optional<std::vector<SymbolId>> free_;  // once one is named: few maps speak of any
+  std::optional<std::vector<SymbolId>> free_;  // computed when a map first names one: few maps mention free symbols
   std::vector<SymbolId> scope_;
   std::size_t at_ = 0;
   int depth_ = 0;

@@ -1,5 +1,6 @@
-// The checker, claim by claim. What it trusts: polynomials (src/ir), substitution and comparison of normal forms (normal.cpp), the signs of
-// values (algebra.cpp), the bounds of ranges.cpp, and the solver for what these do not show.
+// The checker, claim by claim. It trusts polynomials (src/ir), substitution and comparison of normal forms
+// (normal.cpp), the signs of values (algebra.cpp), the bounds of ranges.cpp, and the solver for everything
+// else.
 #include "src/verifier/checker/checker.h"
 
 #include <algorithm>
@@ -22,7 +23,8 @@ Symbols::Substitution substitution(const std::vector<SymbolId>& binders, const s
 
 bool contains(const std::vector<SymbolId>& list, SymbolId s) { return std::find(list.begin(), list.end(), s) != list.end(); }
 
-// The determinant of an integer matrix by fraction-free elimination (Bareiss): every division is exact. Nothing on overflow.
+// The determinant of an integer matrix by fraction-free elimination (Bareiss); every division is exact.
+// nullopt on overflow.
 std::optional<std::int64_t> determinant(std::vector<std::vector<std::int64_t>> m) {
   const std::size_t n = m.size();
   std::int64_t previous = 1;
@@ -52,7 +54,7 @@ std::optional<std::int64_t> determinant(std::vector<std::vector<std::int64_t>> m
   return n == 0 ? 1 : sign * m[n - 1][n - 1];
 }
 
-// c [P] + d [P] = (c + d) [P], and 0 [P] = 0. Most clusters have nothing left after it.
+// c [P] + d [P] = (c + d) [P], and 0 [P] = 0. This leaves nothing of most clusters.
 void add_equal(std::vector<Indicator>& indicators) {
   const auto contains_all = [](const Condition& a, const Condition& b) {
     return std::all_of(b.begin(), b.end(),
@@ -77,7 +79,7 @@ void add_equal(std::vector<Indicator>& indicators) {
 
 }  // namespace
 
-// Maps beyond the binders are those of binders u that are added with the condition u = 0: f = Sum_u [u = 0] f.
+// Maps beyond the binders belong to added binders u with the condition u = 0: f = Sum_u [u = 0] f.
 Term over_space(Symbols& symbols, const Term& term, const std::vector<Poly>& maps) {
   Term result = substitute(symbols, term, substitution(term.binders, maps));
   result.binders.clear();
@@ -108,7 +110,7 @@ bool same_but_for_names(Symbols& symbols, const Term& a, const Term& b) {
 // Sums of terms. -------------------------------------------------------------------------------------------------------------------
 
 bool Checker::zero(const std::vector<Term>& terms, const Condition& context, const Certificate& certificate) {
-  // Each term is spoken of exactly once: by a cluster or by the arithmetic.
+  // Each term occurs exactly once: in a cluster or in the arithmetic.
   std::vector<int> seen(terms.size(), 0);
   for (const Cluster& c : certificate.clusters)
     for (const Member& m : c.members)
@@ -126,7 +128,7 @@ bool Checker::zero(const std::vector<Term>& terms, const Condition& context, con
 // f_j(map_j z) = f_0(z) wherever P_j(map_j z).
 bool Checker::cluster(const std::vector<Term>& terms, const Cluster& cluster, const Condition& context) {
   if (cluster.members.empty()) return true;
-  // The space consists of new symbols of which nothing is known: they range over all integers.
+  // The space consists of new symbols without any facts: they range over all integers.
   for (const SymbolId z : cluster.space) {
     if (symbols_.info(z).kind != ir::SymbolKind::parameter && !broken(Fault::checker_space_of_dimensions)) return false;
     const auto is_used = [&](const auto& x) { return mentions(symbols_, x, z); };
@@ -135,7 +137,8 @@ bool Checker::cluster(const std::vector<Term>& terms, const Cluster& cluster, co
     if (std::any_of(solver_.facts().begin(), solver_.facts().end(), is_used) && !broken(Fault::checker_space_in_facts)) return false;
   }
   for (const Member& m : cluster.members) {
-    // At least one map for each binder, as many as the space has symbols, and together a bijection that nothing inside the terms captures.
+    // There is at least one map per binder, and one per symbol of the space. Together they are a bijection,
+    // and nothing inside the terms captures them.
     if (m.maps.size() < terms[m.term].binders.size() || m.maps.size() != cluster.space.size()) return false;
     if (!unimodular(m.maps, cluster.space) || !speaks_of_free_symbols(m.maps, cluster.space, terms, context)) return false;
   }
@@ -146,13 +149,13 @@ bool Checker::cluster(const std::vector<Term>& terms, const Cluster& cluster, co
   for (std::size_t j = 0; j < all.size(); ++j) {
     const Member& m = cluster.members[j];
     const Term& mapped = all[j];
-    // The same sizes as factors, and as many other factors.
+    // The dimensions as factors are equal, and the number of other factors, too.
     if (mapped.dimensions != first.dimensions && !broken(Fault::checker_other_dimensions)) return false;
     if (mapped.factors.size() < first.factors.size()) return false;
     if (mapped.factors.size() > first.factors.size() && !broken(Fault::checker_more_factors)) return false;
     if (m.pairing.size() != first.factors.size() && !m.pairing.empty()) return false;
     if (m.factors.size() != first.factors.size() && !m.factors.empty()) return false;
-    // The pairing is a permutation, and paired factors are equal wherever this member counts.
+    // The pairing is a permutation, and paired factors are equal wherever the conditions of this member hold.
     std::vector<int> used(mapped.factors.size(), 0);
     const Condition here = broken(Fault::checker_factors_without_conditions) ? context : joined(context, mapped.conditions);
     for (std::size_t k = 0; k < first.factors.size(); ++k) {
@@ -167,7 +170,8 @@ bool Checker::cluster(const std::vector<Term>& terms, const Cluster& cluster, co
   return cancels(all, context) || broken(Fault::checker_coefficients_do_not_cancel);
 }
 
-// maps = A space + rest: A is an integer matrix of determinant 1 or -1, and the rest does not speak of the space.
+// maps = A space + rest, where A is an integer matrix of determinant 1 or -1 and the rest does not mention
+// the space.
 bool Checker::unimodular(const std::vector<Poly>& maps, const std::vector<SymbolId>& space) const {
   std::vector<std::vector<std::int64_t>> matrix;
   for (const Poly& p : maps) {
@@ -190,8 +194,9 @@ bool Checker::unimodular(const std::vector<Poly>& maps, const std::vector<Symbol
   return d && (*d == 1 || *d == -1);
 }
 
-// Whatever else than the space the maps speak of occurs free in the terms or the context: a binder would be captured by its sum, and a
-// symbol that is made for the purpose (a division by what may be 0) would bring a false defining inequality with it.
+// Every symbol of the maps outside of the space occurs free in the terms or the context. A binder would be
+// captured by its sum, and a symbol made for the purpose (a division by a value that may be 0) would add a
+// false defining inequality.
 bool Checker::speaks_of_free_symbols(const std::vector<Poly>& maps, const std::vector<SymbolId>& space, const std::vector<Term>& terms,
                                      const Condition& context) const {
   std::vector<SymbolId> others;
@@ -232,9 +237,9 @@ bool Checker::cancels(const std::vector<Term>& mapped, const Condition& context)
   return obviously_vanishes(context, indicators, Rational(0), {}, splits) || solver_.vanishes(context, indicators, Solver::Effort::full);
 }
 
-// Case by case: a condition that is not decided holds or not; where all are decided the coefficients of those that hold sum to 0. What was
-// decided stays so in the cases of a case, so that these get the sum up to now, the indicators that are left, and of the first of them what
-// is open.
+// Splits cases on conditions that are not decided. Once all are decided, the coefficients of the indicators
+// that hold must sum to 0. Decisions remain valid in nested cases, so these receive the sum so far, the
+// remaining indicators, and the undecided atoms of the first of them.
 bool Checker::obviously_vanishes(const Condition& context, std::span<const Indicator> indicators, Rational sum, Condition known,
                                  int& splits) const {
   const Ranges ranges(symbols_, {solver_.facts(), context});
@@ -270,7 +275,7 @@ bool Checker::obviously_vanishes(const Condition& context, std::span<const Indic
 
 // Conditions. ----------------------------------------------------------------------------------------------------------------------
 
-// For an x = floor(a / b) with b >= 1: x + r >= 0 says a + b r >= 0, and r - x >= 0 says b r + b - 1 - a >= 0.
+// For x = floor(a / b) with b >= 1: x + r >= 0 is a + b r >= 0, and r - x >= 0 is b r + b - 1 - a >= 0.
 Poly Checker::without_division(const Poly& p) const {
   for (const SymbolId x : p.symbols()) {
     const ir::SymbolInfo& info = symbols_.info(x);
@@ -286,8 +291,8 @@ Poly Checker::without_division(const Poly& p) const {
   return p;
 }
 
-// True by syntax, or because bounds from the context, put in for indices, leave a polynomial without negative coefficients: a linear
-// combination of the context, found without the solver.
+// True by syntax, or because substituting bounds from the context for indices leaves a polynomial without
+// negative coefficients: a linear combination of the context, found without the solver.
 bool Checker::obviously(const Condition& context, const Atom& atom) const {
   return obviously(context, Ranges(symbols_, {solver_.facts(), context}), atom);
 }
@@ -336,7 +341,7 @@ bool Checker::equal_indices(const std::vector<Poly>& a, const std::vector<Poly>&
     const Poly d = a[k] - b[k];
     if (d.is_poisoned()) return false;
     if (d.is_constant()) {
-      // Never equal: only where nothing is.
+      // The indices are never equal: accepted only if the context is contradictory.
       if (broken(Fault::checker_constant_difference)) continue;
       if (!solver_.contradictory(context, Solver::Effort::linear) || broken(Fault::checker_empty_range_unseen)) return false;
       continue;
@@ -358,7 +363,7 @@ bool Checker::equal(const Factor& a, const Factor& b, const Condition& context, 
     case FactorKind::predicate:
     case FactorKind::function: {
       if (a.name != b.name && !broken(Fault::checker_other_predicate)) return false;
-      // The same function of equal arguments.
+      // Applications of the same function are equal if the arguments are.
       if (a.function != b.function && !broken(Fault::checker_other_function)) return false;
       if (a.data_type != b.data_type && !broken(Fault::checker_other_data_type)) return false;
       if (a.arguments.size() != b.arguments.size()) return false;
@@ -373,20 +378,20 @@ bool Checker::equal(const Factor& a, const Factor& b, const Condition& context, 
     case FactorKind::maximum:
       break;
   }
-  // Maxima over the same set of values: each is among the other's.
+  // Maxima are equal if their sets of values are equal: each set contains the other.
   if (proof.forward.empty() && proof.backward.empty())
     return equal_up_to_renaming(symbols_, a, b) || broken(Fault::checker_maxima_without_proof);
   return (covers(a, b, proof.forward, context) || broken(Fault::checker_larger_maximum)) &&
          (covers(b, a, proof.backward, context) || broken(Fault::checker_smaller_maximum));
 }
 
-// Every value of a maximum `a` is one of `b`.
+// True only if every value of the maximum `a` is a value of `b`.
 bool Checker::covers(const Factor& a, const Factor& b, const std::vector<Cover>& proofs, const Condition& context) {
   if (proofs.size() > a.pieces.size()) return false;
   if (proofs.size() < a.pieces.size() && !broken(Fault::checker_piece_left_out)) return false;
   for (std::size_t k = 0; k < proofs.size(); ++k) {
     if (proofs[k].space.size() != a.pieces[k].binders.size()) return false;
-    // The binders of the piece get new, different names of which nothing is known.
+    // The binders of the piece are replaced by different new symbols without any facts.
     std::vector<Poly> renamed;
     for (const SymbolId z : proofs[k].space) {
       const auto is_used = [&](const Atom& x) { return mentions(symbols_, x, z); };
@@ -404,8 +409,8 @@ bool Checker::covers(const Factor& a, const Factor& b, const std::vector<Cover>&
   return true;
 }
 
-// What holds of all values of the covering demands holds of the covered one's, which are among them. With fewer guards a demand asks for
-// more.
+// A property of all values of the covering demands holds for the value of the covered demand, which is among
+// them. A demand with fewer guards is stronger.
 bool Checker::demand(const Piece& wanted, const std::vector<Piece>& given, const Condition& context, const DemandProof& proof) {
   if (broken(Fault::checker_demands_hold)) return true;
   const auto kept = with_guards(wanted, proof.guards);
@@ -430,7 +435,7 @@ bool Checker::contained(const Piece& covered, const std::vector<Piece>& pieces, 
   std::vector<Condition> domains;
   for (const Cover::By& by : cover.by) {
     if (by.piece >= pieces.size() || by.maps.size() != pieces[by.piece].binders.size()) return false;
-    // The values of the covering piece's binders: over the cover's space and free symbols, no binder among them.
+    // The values of the covering piece's binders mention only the cover's space and free symbols, no binder.
     for (const Poly& p : by.maps) {
       if (p.is_poisoned()) return false;
       for (const SymbolId s : symbols_.all_symbols(p))
@@ -443,7 +448,7 @@ bool Checker::contained(const Piece& covered, const std::vector<Piece>& pieces, 
     if (!are_equal && !broken(Fault::checker_bodies_differ)) return false;
     domains.push_back(mapped.conditions);
   }
-  // And wherever the covered piece is in range, one of the covering ones is.
+  // Wherever the covered piece is in range, one of the covering pieces is in range, too.
   return one_holds(here, domains) || broken(Fault::checker_domains_do_not_cover);
 }
 
@@ -454,7 +459,7 @@ bool Checker::arithmetic(const std::vector<Term>& terms, const Arithmetic& proof
   std::vector<Term> chosen;
   chosen.reserve(proof.terms.size());
   for (const std::size_t t : proof.terms) chosen.push_back(terms[t]);
-  // The components that the translation meets, in its order, are what the proof says they are.
+  // The components that the translation reaches are, in its order, those that the proof identifies.
   std::size_t next = 0;
   const Identify identify = [&](const std::vector<Term>& known, const Term& component) -> std::optional<std::size_t> {
     if (next >= proof.components.size()) return std::nullopt;

@@ -1,4 +1,4 @@
-// The checker's arithmetic on values: what each part of a term means to a solver of real arithmetic.
+// The checker's arithmetic on values: the meaning of each part of a term in real arithmetic.
 #include <algorithm>
 
 #include "src/verifier/checker/checker.h"
@@ -43,8 +43,8 @@ RealExpr negated(RealExpr a) { return product({literal(Rational(-1)), std::move(
 
 }  // namespace
 
-// Expressions as real expressions over numbered variables, with what is known of the variables. Forgetting what a component is can only
-// make the claim harder to show.
+// Translates expressions into real expressions over numbered variables, and collects facts about the
+// variables. A component without known meaning only makes the claim harder to prove.
 class Checker::Translation {
  public:
   Translation(const Checker& checker, const Identify& identify)
@@ -53,8 +53,8 @@ class Checker::Translation {
   bool rejected() const { return rejected_; }
   const std::vector<RealClause>& clauses() const { return clauses_; }
 
-  // Sum of the terms divided by the variables that all have in common: 0 if the terms sum to 0, whatever these are; and if it is 0 the
-  // terms sum to 0.
+  // The sum of the terms, divided by the variables that all terms have in common. If the result is 0, the
+  // terms sum to 0, whatever the values of these variables are.
   RealExpr translate(const std::vector<Term>& terms) {
     std::vector<std::vector<Part>> products;
     products.reserve(terms.size());
@@ -79,7 +79,7 @@ class Checker::Translation {
 
  private:
   struct Part {
-    int variable;  // -1 where the value is no single variable
+    int variable;  // -1 if the value is not a single variable
     RealExpr value;
   };
 
@@ -88,7 +88,7 @@ class Checker::Translation {
     return std::any_of(binders.begin(), binders.end(), [&](SymbolId b) { return mentions(symbols_, x, b); });
   }
 
-  // [the conditions that no binder is in] * coefficient * product of the parts.
+  // [conditions without binders] * coefficient * product of the parts.
   RealExpr value_of(const Term& t, const std::vector<Part>& parts) const {
     Condition outer;
     for (const Atom& a : t.conditions)
@@ -105,8 +105,8 @@ class Checker::Translation {
     return sum(std::move(all));
   }
 
-  // The components of a term: each dimension, each factor without binders, and each set of factors that binders connect. A sum over
-  // binders of a product is the product of the sums of its connected parts.
+  // The components of a term: each dimension, each factor without binders, and each set of factors connected
+  // by binders. A sum over binders of a product is the product of the sums of its connected parts.
   std::vector<Part> parts(const Term& t) {
     std::vector<Part> result;
     for (const DimensionPower& d : t.dimensions) {
@@ -135,7 +135,7 @@ class Checker::Translation {
     while (!left.empty()) {
       std::vector<SymbolId> group = {left.back()};
       left.pop_back();
-      // Binders that share a factor or a condition with the group join it, until none does.
+      // Adds the binders that share a factor or a condition with the group, until there are none left.
       for (bool grown = true; grown && !left.empty();) {
         grown = false;
         const auto absorb = [&](const auto& x) {
@@ -162,7 +162,7 @@ class Checker::Translation {
     return result;
   }
 
-  // The variable of a component: that of an equal one met before, or a new one.
+  // The variable of a component: that of an equal earlier component, or a new one.
   Part variable_of(const Term& component, bool& is_new) {
     const auto number = rejected_ ? std::nullopt : identify_(known_, component);
     is_new = number && *number == known_.size();
@@ -196,7 +196,7 @@ class Checker::Translation {
     return p;
   }
 
-  // What is known of the value of a factor: its sign, and the defining property of a function.
+  // Adds facts about the value of a factor: its sign, and the defining property of a function.
   void add_facts(const Factor& f, const RealExpr& v) {
     using Relation = RealFact::Relation;
     if (f.boolean && !broken(Fault::values_boolean_is_any_number))
@@ -231,7 +231,7 @@ class Checker::Translation {
     }
   }
 
-  // y is the reciprocal of x, and 0 for x = 0.
+  // y is the reciprocal of x, and 0 if x = 0.
   void add_inverse(const RealExpr& x, const RealExpr& y) {
     using Relation = RealFact::Relation;
     RealClause inverse = {{Relation::zero, x}, {Relation::zero, sum({product({x, y}), literal(Rational(-1))})}};

@@ -36,7 +36,7 @@ std::string instances_text(const std::vector<std::size_t>& instances) {
   return text;
 }
 
-// Lines of a file of records: keyword and rest.
+// The lines of a record file: keyword and rest.
 class Lines {
  public:
   Lines(std::string_view text, const std::string& file) : text_(text), file_(file) { advance(); }
@@ -85,7 +85,7 @@ std::optional<T> number_in(std::string_view text, int base = 10) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
-// Numbers in ascending order.
+// Reads numbers in ascending order.
 bool read_numbers(std::string_view text, std::vector<std::size_t>& numbers) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find(' ', at), text.size());

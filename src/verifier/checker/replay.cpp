@@ -71,7 +71,7 @@ struct Example {
   std::string choice;
   bool has_choice = false;
   std::map<std::string, Entries, std::less<>> values;
-  std::string output;  // empty: not said
+  std::string output;  // empty if not given
   std::vector<std::int64_t> index;
 };
 
@@ -134,7 +134,7 @@ class Replay {
   }
 
  private:
-  // A dimension or attribute of the target that has no value for these sizes.
+  // A dimension or attribute of the target that has no value for these sizes; nullopt if all have one.
   std::optional<std::string> undefined_in_target() const {
     const ir::Arena& arena = *instance_.arena;
     std::optional<std::string> found;
@@ -186,7 +186,8 @@ class Replay {
     return {};
   }
 
-  // They matter only where elements are compared: a counterexample of types alone does not name them.
+  // Real variables matter only if elements are compared: a counterexample about types alone does not name
+  // them.
   Result<void> reals() {
     for (const std::string& name : concrete_.reals()) {
       const auto found = example_.values.find(name);
@@ -196,7 +197,7 @@ class Replay {
     return {};
   }
 
-  // A dimension that is one of a given tensor.
+  // The value of a dimension that is a dimension of a given tensor.
   std::optional<std::int64_t> size_from_tensors(ir::SymbolId s) const {
     for (std::size_t k = 0; k < instance_.variables.size(); ++k) {
       const auto found = example_.values.find(instance_.variable_names[k]);
@@ -238,7 +239,7 @@ class Replay {
       if (!dims) return unfit(fmt::format("{} has no shape for these sizes, or too many elements", name));
       std::int64_t count = 1;
       for (const std::int64_t d : *dims) count *= d;
-      // A tensor without elements has lost its inner dimensions in the text.
+      // The text of a tensor without elements does not show its inner dimensions.
       if (found->second.dims != *dims && !(count == 0 && found->second.values.empty()))
         return unfit(fmt::format("{} has shape [{}], expected [{}]", name, fmt::join(found->second.dims, ", "), fmt::join(*dims, ", ")));
       for (const ir::Rational& entry : found->second.values) {
@@ -308,7 +309,7 @@ Result<Replayed> replay_counterexample(const rules::Rule& rule, std::string_view
   const auto small = !all && all.error().code == ErrorCode::limit ? with_small_ranks(rule) : std::nullopt;
   if (small) all = rules::instantiate(*small);
   XFLOW_TRY(std::vector<rules::RuleInstance> instances, std::move(all));
-  // Without a choice the first instance is meant that the values fit.
+  // Without a choice, the first instance that the values fit is used.
   std::optional<Error> error;
   for (rules::RuleInstance& instance : instances) {
     if (example.has_choice && instance.choice != example.choice) continue;

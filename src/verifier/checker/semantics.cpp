@@ -15,11 +15,11 @@ using ir::Poly;
 using ir::SymbolId;
 using ir::SymbolKind;
 
-// Raised whenever the meaning of a certificate or of a normal form changes: records of older proofs are stale then. A record of a form that
-// the normaliser does not make any more is found by replaying it.
+// Raised whenever the meaning of a certificate or of a normal form changes, which makes older records stale.
+// A record that depends on a form that the normaliser no longer produces is detected by replaying it.
 constexpr std::string_view kVersions = "xflow checker 4, normal form 8";
 
-// Fowler, Noll and Vo, 64 bits.
+// FNV-1a (Fowler, Noll, Vo), 64 bits.
 constexpr std::uint64_t hash_text(std::string_view text) {
   std::uint64_t hash = 0xCBF29CE484222325ULL;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
@@ -39,7 +39,8 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return z ^ (z >> 31U);
 }
 
-// Indices and binders count by the order in which they are bound; sums of polynomials do not depend on the order of symbols.
+// Hashes indices and binders by the order in which they are bound. Hashes of polynomials do not depend on the
+// order of symbols.
 class Hasher {
  public:
   Hasher(const ir::Symbols& symbols, const std::vector<Poly>& index) : symbols_(symbols) {

@@ -38,7 +38,7 @@ struct TooLarge {};
 }  // namespace
 
 struct Concrete::Outputs {
-  bool stops = false;  // an index is out of range, or an integer divided by 0: a runtime would not go on
+  bool stops = false;  // an index is out of range, or an integer is divided by 0: a runtime would stop
   std::vector<const ConcreteTensor*> tensors;
   std::unordered_map<ir::ValueId, ConcreteTensor> values;
 };
@@ -85,7 +85,7 @@ class Concrete::Implementation {
   }
 
   const std::vector<SymbolId>& symbols() const { return symbols_; }
-  // The dimension that the elements of a variable are indices of in the source.
+  // The size of the dimension that the source indexes by elements of the variable; nullptr if there is none.
   const Poly* index_size(ir::ValueId variable) const {
     const auto found = index_sizes_.find(variable);
     return found == index_sizes_.end() ? nullptr : &found->second;
@@ -210,7 +210,7 @@ class Concrete::Implementation {
     for (std::int64_t n = 0; n < count; ++n) {
       for (std::size_t k = 0; k < at.size(); ++k) set(s.index[k], at[k]);
       const Number element = number(*s.expr, frame);
-      // The largest of no numbers, as of a window that lies in padding alone, is none.
+      // A maximum of no numbers, such as that of a window in padding only, has no value.
       const bool is_of_nothing = s.expr->kind == ExprKind::maximum && element.is_infinite();
       t.values.push_back(is_of_nothing && !broken(Fault::refute_by_maxima_of_nothing) ? Number::undefined() : element);
       for (std::size_t k = at.size(); k-- > 0;) {
@@ -236,7 +236,7 @@ class Concrete::Implementation {
 
   std::optional<std::int64_t> integer(const Poly& p, const Frame& frame) const {
     if (const auto c = p.constant()) return c;
-    // Most indices are one symbol.
+    // Fast path: most indices are one symbol.
     if (const auto s = p.as_symbol(); s && static_cast<std::size_t>(*s) < environment_.size() && environment_[static_cast<std::size_t>(*s)])
       return environment_[static_cast<std::size_t>(*s)];
     return arena_.symbols().evaluate(p, [&](SymbolId s) -> std::optional<std::int64_t> {
@@ -250,7 +250,7 @@ class Concrete::Implementation {
     });
   }
 
-  // nothing: an index is not known.
+  // nullopt: an index is not known.
   std::optional<bool> condition(const ops::Condition& c, const Frame& frame) const {
     for (const ops::Atom& a : c) {
       const auto v = integer(a.poly, frame);
@@ -261,7 +261,7 @@ class Concrete::Implementation {
     return true;
   }
 
-  // Every element of an integer tensor in the index is one of a dimension of that size.
+  // True if every element of an integer tensor in `index` is a valid index of a dimension of this size.
   bool is_in_range(const Poly& index, std::int64_t size, const Frame& frame) const {
     if (index.as_symbol() || !arena_.symbols().has_elements()) return true;
     for (const SymbolId s : arena_.symbols().all_symbols(index)) {
@@ -328,7 +328,7 @@ class Concrete::Implementation {
         if (e.arguments.size() > values.size()) return Number::undefined();
         const std::span arguments = std::span(values).first(e.arguments.size());
         for (std::size_t k = 0; k < arguments.size(); ++k) arguments[k] = number(*e.arguments[k], frame);
-        // The branch that is not taken may be undefined.
+        // The branch that is not chosen may be undefined.
         if (e.function == ops::Function::choose && arguments[0].has_value()) return arguments[arguments[0].is_zero() ? 2 : 1];
         const bool divides =
             e.function == ops::Function::integer_divide || e.function == ops::Function::modulo || e.function == ops::Function::remainder;
@@ -394,7 +394,7 @@ std::optional<Inputs> Concrete::draw(const Assignment& assignment, std::uint64_t
   std::mt19937_64 random(seed);
   const rules::RuleInstance& instance = implementation_->instance();
   Inputs inputs;
-  // Of all entries the same: two that a conversion makes equal are met then.
+  // All entries use the same power, so that two entries may become equal by a conversion.
   static constexpr std::array<int, 9> kPowers = {7, 8, 11, 15, 16, 24, 31, 32, 53};
   const std::int64_t power = kind == Entry::edges ? std::int64_t{1} << kPowers[random() % kPowers.size()] : 0;
   for (const ir::ValueId v : instance.variables) {
@@ -406,9 +406,9 @@ std::optional<Inputs> Concrete::draw(const Assignment& assignment, std::uint64_t
     const std::int64_t denominator = kind == Entry::halves && ir::is_floating(type) ? 2 : 1;
     if (kind == Entry::positive) low = 1;
     if (type == ir::DataType::boolean) low = 0, high = 1;
-    // Integer tensors may be indices: mostly those that most dimensions have.
+    // Integer tensors may be indices: prefers values that are in range of most dimensions.
     if (ir::is_integer(type) && kind != Entry::large) low = 0, high = 2;
-    // In range, mostly counted from the beginning.
+    // Values in range, mostly nonnegative.
     const Poly* size = implementation_->index_size(v);
     const auto end = size != nullptr && kind != Entry::large ? implementation_->value(*size, assignment) : std::nullopt;
     if (end && *end >= 1) low = random() % 4 == 0 ? -*end : 0, high = *end - 1;
@@ -433,7 +433,7 @@ std::optional<Inputs> Concrete::draw(const Assignment& assignment, std::uint64_t
     if (!broken(Fault::refute_by_numbers_of_no_type)) low = std::max(low, range.low), high = std::min(high, range.high);
     if (!negative) low = std::max<std::int64_t>(low, 0);
     if (nonzero && !in_range) high = std::max<std::int64_t>(high, 1);
-    // No entry is left: the facts contradict each other at these sizes.
+    // No entry is possible: the facts contradict each other at these sizes.
     if (low > high || (nonzero && low == 0 && high == 0)) return std::nullopt;
     const auto edge = [&](std::int64_t otherwise) {
       const auto next = static_cast<std::int64_t>(random() % 3) - 1;
@@ -478,7 +478,7 @@ Concrete::Agreement Concrete::compare(const Assignment& assignment, const Inputs
     for (std::size_t n = 0; n < a.values.size(); ++n) {
       if (!a.values[n].has_value()) continue;
       compared = true;
-      // Where the source has a value, the target has to have one.
+      // Where the source has a value, the target must have one.
       const Number value = target->stops ? Number::undefined() : b.values[n];
       const Comparison c = value.is_undefined() || value.is_infinite() ? Comparison::different : verifier::compare(a.values[n], value);
       unclear = unclear || c == Comparison::unclear;

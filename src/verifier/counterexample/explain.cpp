@@ -39,7 +39,7 @@ std::string renamed(const std::string& text, const Name& name) {
       ++end;
       while (end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
     }
-    // A quotient that a fact defines, "O/'7": O'.
+    // A quotient that a fact defines, "O/'7", becomes O'.
     if (end == k && text[k] == '/' && k + 1 < text.size() && text[k + 1] == '\'') {
       end = k + 2;
       while (end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
@@ -57,7 +57,7 @@ std::string renamed(const std::string& text, const Name& name) {
 
 }  // namespace
 
-// Prints one thing; the names of binders are given out in the order in which they are met.
+// Prints one object; binders are named in the order in which they occur.
 class Readable::Printer {
  public:
   explicit Printer(const Readable& readable) : names_(readable.names_), letters_(readable.letters_) {
@@ -97,7 +97,7 @@ class Readable::Printer {
     return poly(left) + (a.relation == Relation::zero ? " = " : " != ") + poly(right);
   }
 
-  // Splits the conditions of `binders` into ranges "k < K" (the lower bound 0 is not written) and the rest.
+  // Splits the conditions of `binders` into ranges "k < K" (the lower bound 0 is omitted) and the rest.
   void conditions(const std::vector<SymbolId>& binders, const Condition& all, std::string& ranges, std::string& rest) {
     std::set<const Atom*> used;
     const auto add = [](std::string& list, const std::string& more) { list += (list.empty() ? "" : ", ") + more; };
@@ -196,7 +196,7 @@ class Readable::Printer {
     return rest.empty() ? text : text + " where " + rest;
   }
 
-  // Without its sign if `sign` is given.
+  // Omits the sign if `negative` is given, which receives it.
   std::string term(const Term& t, bool* negative = nullptr) {
     for (const SymbolId b : t.binders) name(b);
     std::string ranges;
@@ -230,7 +230,7 @@ class Readable::Printer {
   }
 
  private:
-  // Elements of an integer tensor, "%1049088[k]": i[k].
+  // Replaces elements of an integer tensor, "%1049088[k]", by i[k].
   std::string with_tensor_names(const std::string& text) const {
     std::string result;
     for (std::size_t k = 0; k < text.size(); ++k) {
@@ -300,7 +300,7 @@ std::string Readable::terms(const Proof::OutputProof& proof) const {
   if (!proof.certificate) return text + "no reason was found why these sum to 0";
   for (const Cluster& c : proof.certificate->clusters) {
     std::vector<std::size_t> members;
-    // The common indices take the names of the first member's where these are renamed alone.
+    // The common indices take the names of the first member if that member only renames them.
     Printer common(*this);
     for (const SymbolId s : c.space) common.name(s);
     std::string maps;

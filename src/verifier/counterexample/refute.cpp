@@ -13,14 +13,14 @@ namespace xflow::verifier {
 
 namespace {
 
-constexpr std::uint64_t kRefutationWork = 400'000;  // scalar operations of one evaluation
-constexpr std::size_t kDrawsToRefute = 32;          // comparisons to find a difference, over all assignments
-constexpr std::size_t kDraws = 3;                   // entries drawn for one comparison until the target is defined wherever the source is
-constexpr std::size_t kUndefined = 16;              // more of them for one comparison where the source has no value
+constexpr std::uint64_t kRefutationWork = 400'000;  // scalar operations per evaluation
+constexpr std::size_t kDrawsToRefute = 32;          // comparisons in search of a difference, over all assignments
+constexpr std::size_t kDraws = 3;                   // draws of entries per comparison, until the target is defined wherever the source is
+constexpr std::size_t kUndefined = 16;              // additional draws per comparison if the source has no value
 constexpr std::uint64_t kShrinkWork = 40'000;
-constexpr int kShrinkBudget = 120;    // smaller sizes that are tried
-constexpr int kMinimiseBudget = 400;  // simpler entries that are tried
-constexpr std::size_t kEnough = 3;    // counterexamples found before the smallest is taken
+constexpr int kShrinkBudget = 120;    // smaller sizes tried
+constexpr int kMinimiseBudget = 400;  // simpler entries tried
+constexpr std::size_t kEnough = 3;    // counterexamples found before the smallest is chosen
 
 std::string nested(const Entries& e, std::size_t dimension, std::size_t& position) {
   if (dimension == e.dims.size()) return e.values[position++].to_string();
@@ -29,8 +29,8 @@ std::string nested(const Entries& e, std::size_t dimension, std::size_t& positio
   return text + "]";
 }
 
-// Names that the instance replaced are said too, so that a reader needs to solve nothing; dimensions among them only where no tensors are
-// given, whose shapes show them.
+// Names that the instance replaced are listed, too, so that a reader need not solve equations. Dimensions
+// among them are listed only if no tensors are given, because the shapes of tensors show them.
 void name_integers(Counterexample& c, const rules::RuleInstance& instance, const Concrete& concrete, const Assignment& assignment) {
   c.choice = instance.choice;
   const ir::Symbols& symbols = instance.arena->symbols();
@@ -58,7 +58,7 @@ Refuter::Result Refuter::try_all(const std::vector<Assignment>& assignments, Pur
   using Entry = Concrete::Entry;
   std::vector<Entry> kinds = {Entry::small, Entry::bits, Entry::large, Entry::halves};
   if (concrete_.loses_values()) kinds = {Entry::small, Entry::edges, Entry::halves, Entry::edges, Entry::large};
-  // Few assignments (a rule on scalars has one) are tried with more entries.
+  // With few assignments (a rule on scalars has one), more entries are drawn for each.
   const std::size_t few = std::max<std::size_t>(assignments.size(), 1);
   std::size_t wanted = purpose == Purpose::agreement ? (kAgreements + few - 1) / few : kDrawsToRefute / few + 1;
   if (concrete_.loses_values()) wanted = std::max(wanted, kAgreements);
@@ -149,7 +149,7 @@ bool Refuter::shrink_once(Found& found, int& budget) {
   for (const ir::SymbolId s : concrete_.symbols()) {
     const std::int64_t least = symbols.info(s).kind == ir::SymbolKind::dimension ? 1 : 0;
     const std::int64_t now = found.assignment.integers.at(s);
-    // The least value first, then one step towards it.
+    // Tries the least value first, then one step towards it.
     for (const std::int64_t next : {least, now > least ? now - 1 : now + 1}) {
       if (next == now || (next == least && now == least) || budget <= 0 || is_over(deadline_)) continue;
       Assignment smaller = found.assignment;
@@ -229,7 +229,7 @@ Decision explain_obligation(const rules::RuleInstance& instance, Concrete& concr
   const std::string condition = readable.condition({failed.atom});
   const std::string text = failed.reason.empty() ? condition : failed.reason + " (" + condition + ")";
   const bool is_contradictory = proof.obligations_are_contradictory();
-  // The source has a type for these sizes, and the target has none, or other shapes.
+  // True if the source has a type for these sizes, and the target has none or other shapes.
   const auto fails = [&](const Assignment& a) {
     if (!satisfies_facts(instance, concrete, a) || concrete.holds(failed.atom, a).value_or(true)) return false;
     if (broken(Fault::refute_types_that_are_equal)) return true;
@@ -250,7 +250,7 @@ Decision explain_obligation(const rules::RuleInstance& instance, Concrete& concr
     decision.open = "typing of the target: " + text;
     return decision;
   }
-  // The smallest sizes, one after the other, on which it fails.
+  // Reduces the sizes one after the other, as long as the obligation fails.
   for (auto& [symbol, value] : witness->integers) {
     const std::int64_t least = instance.arena->symbols().info(symbol).kind == ir::SymbolKind::dimension ? 1 : 0;
     for (std::int64_t next = least; next < value; ++next) {

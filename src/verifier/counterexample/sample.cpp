@@ -21,7 +21,7 @@ Sampler::Sampler(const rules::RuleInstance& instance, const Concrete& concrete, 
   for (const Poly& p : concrete.open_sizes()) solver_.assume(ops::at_least(p, Poly(1)));
 }
 
-// The generator of Knuth's MMIX; the high bits are used.
+// The linear congruential generator of Knuth's MMIX; only the high bits are used.
 std::uint64_t Sampler::next_random() {
   state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
   return state_ >> 33U;
@@ -52,9 +52,9 @@ void Sampler::draw_reals(Assignment& assignment) {
 }
 
 Assignment Sampler::random_assignment(std::int64_t largest) {
-  // With many symbols most are the smallest, so that tensors stay small.
+  // If there are many symbols, most are given the smallest value, so that tensors are small.
   const bool many = concrete_.symbols().size() > 9;
-  // Attributes may be sizes, of which 0 leaves nothing to compare, or pads, of which 1 makes tensors large.
+  // Attributes may be sizes, where 0 leaves nothing to compare, or pads, where 1 makes tensors large.
   const bool sizes = next_random() % 2 == 0;
   Assignment a;
   for (const SymbolId s : concrete_.symbols()) {
@@ -67,8 +67,8 @@ Assignment Sampler::random_assignment(std::int64_t largest) {
   return a;
 }
 
-// Moves towards the facts: an equation that fails gives one of its symbols (with coefficient 1 or -1) the value that it asks for, an
-// inequality that fails moves one of them by what is missing.
+// Moves towards the facts. A failing equation assigns one of its symbols (with coefficient 1 or -1) the value
+// that solves it. A failing inequality moves one of its symbols by the missing amount.
 void Sampler::repair(Assignment& assignment, const std::vector<Atom>& facts) {
   const auto& symbols = instance_.arena->symbols();
   for (int round = 0; round < 8; ++round) {
@@ -87,7 +87,7 @@ void Sampler::repair(Assignment& assignment, const std::vector<Atom>& facts) {
         const std::int64_t c = *linear->first.constant();
         if (c == 1 || c == -1) candidates.emplace_back(s, c);
       }
-      // Of a product the factors whose other factors are 1.
+      // For a product: factors whose other factors are 1.
       for (const auto& [s, v] : assignment.integers) {
         if (f.relation != Relation::zero || !candidates.empty()) break;
         const auto linear = f.poly.linear_in(s);
@@ -131,7 +131,7 @@ std::optional<Assignment> Sampler::model(ops::Condition extra, std::int64_t larg
   }
 }
 
-// Some output has an element.
+// True if some output has an element.
 bool Sampler::says_something(const Assignment& assignment) const {
   return std::any_of(instance_.source.outputs.begin(), instance_.source.outputs.end(), [&](ir::ValueId v) {
     const auto dims = concrete_.shape(v, assignment);
@@ -141,7 +141,7 @@ bool Sampler::says_something(const Assignment& assignment) const {
 
 std::vector<Assignment> Sampler::assignments(std::size_t wanted) {
   std::vector<Assignment> result;
-  std::vector<Assignment> empty;  // taken where there are no others
+  std::vector<Assignment> empty;  // used only if there are not enough others
   std::vector<Atom> facts;
   facts.reserve(instance_.facts.size());
   for (const rules::Fact& f : instance_.facts) facts.push_back(f.atom);
@@ -155,7 +155,7 @@ std::vector<Assignment> Sampler::assignments(std::size_t wanted) {
     repair(a, facts);
     add(std::move(a));
   }
-  // Z3 only where chance found far too few.
+  // Z3 is used only if random sampling found far too few.
   const std::size_t enough = wanted - wanted / 3;
   for (int round = 0; round < 12 && result.size() < enough && !concrete_.symbols().empty() && !time_is_up(); ++round) {
     if (auto a = model({}, round < 8 ? 6 : 12, true)) add(*std::move(a));
@@ -179,7 +179,8 @@ std::vector<Assignment> Sampler::quick_assignments(std::size_t wanted) {
   return result;
 }
 
-// Draws the symbols that the facts leave free, moves them towards the facts that stay, and computes the others.
+// Draws the symbols that the facts leave free, moves them towards the remaining facts, and computes the
+// others.
 std::optional<Assignment> Sampler::constructed(const SolvedFacts& solved, std::int64_t largest) {
   const auto& symbols = instance_.arena->symbols();
   Assignment a;
@@ -221,7 +222,7 @@ std::optional<Assignment> Sampler::constructed(const SolvedFacts& solved, std::i
 std::vector<Assignment> Sampler::others(const std::vector<Assignment>& known, std::size_t wanted) {
   if (concrete_.symbols().empty()) return {};
   std::vector<Assignment> result;
-  std::vector<Assignment> empty;  // comes last
+  std::vector<Assignment> empty;  // appended last
   const auto add = [&](std::optional<Assignment> a) {
     if (!a) return;
     const auto has = [&](const std::vector<Assignment>& list) {

@@ -18,8 +18,8 @@ using rules::Guard;
 
 namespace {
 
-// An element of lists as the lists themselves, for a relation that holds of every element k: d[k] >= 1 becomes d >= 1. False where
-// something else than element k stands there; `lists` receives the lists.
+// Replaces element k of lists by the lists themselves, for a relation that holds for every element k: d[k] >=
+// 1 becomes d >= 1. Returns false if another element occurs. `lists` receives the lists.
 bool lift(Formula& e, const Formula& k, std::vector<Formula>& lists) {
   if (e.kind == Formula::Kind::index) {
     if (rules::print(e.arguments[1]) != rules::print(k)) return false;
@@ -46,12 +46,12 @@ std::vector<std::string> assumed_guards(const rules::Rule& rule, const rules::Ru
       guards.push_back(*std::move(g));
     }
   };
-  // Dimensions that have one name in the types, although the rule gives them names of their own.
+  // Dimensions that share one name in the types, although the rule gives them different names.
   for (std::size_t k = 0; k < instance.variables.size(); ++k) {
     const ir::Shape& shape = instance.arena->type(instance.variables[k]).shape;
     const std::vector<Formula> own = translate.dimensions_of(instance.variable_names[k], shape.size());
     for (std::size_t d = 0; d < own.size(); ++d) {
-      // What a product of names is, the names say elsewhere.
+      // Skips products of names: their factors are described elsewhere.
       if (own[d].kind != Formula::Kind::name && own[d].kind != Formula::Kind::call && own[d].kind != Formula::Kind::index) continue;
       if (translate.is_called(shape[d], instance.variable_names[k], own[d], d)) continue;
       const auto actual = translate.poly(shape[d]);
@@ -61,7 +61,7 @@ std::vector<std::string> assumed_guards(const rules::Rule& rule, const rules::Ru
   }
   for (const rules::Fact& f : instance.facts)
     if (!f.reason.starts_with("guard ")) add(translate.atom(f.atom), f.atom.poly);
-  // Relations of all elements of lists are one.
+  // Joins relations that hold for all elements of lists.
   std::map<std::string, std::size_t> elements;
   const auto lifted = [&](const Guard& g, std::size_t k, std::vector<Formula>& lists) -> std::optional<Guard> {
     Guard result = g;

@@ -28,7 +28,7 @@ Features features_of(const rules::RuleInstance& instance, const Concrete& concre
     add_dimensions(instance.variable_names[k], concrete.shape(instance.variables[k], assignment), features);
   for (std::size_t k = 0; k < instance.output_names.size(); ++k)
     add_dimensions(instance.output_names[k], concrete.shape(instance.source.outputs[k], assignment), features);
-  // "axis = 1" of a choice; lists and ranks are no integers.
+  // "axis = 1" of a choice. Lists and ranks are not integers.
   for (std::size_t begin = 0; begin < instance.choice.size();) {
     const std::size_t end = std::min(instance.choice.find(", ", begin), instance.choice.size());
     const std::string part = instance.choice.substr(begin, end - begin);

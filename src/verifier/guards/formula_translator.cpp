@@ -75,7 +75,7 @@ std::vector<Formula> FormulaTranslator::dimensions_of(const std::string& variabl
     return result;
   }
   for (const Formula& dim : declaration->dims) {
-    if (dim.kind == Formula::Kind::ones || dim.kind == Formula::Kind::optional) return {};  // cases of their own
+    if (dim.kind == Formula::Kind::ones || dim.kind == Formula::Kind::optional) return {};  // handled case by case
     if (dim.kind != Formula::Kind::sequence) {
       result.push_back(dim);
       continue;

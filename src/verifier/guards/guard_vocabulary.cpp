@@ -19,7 +19,7 @@ using rules::NameKind;
 
 namespace {
 
-// "strides[0]" for s[0] and for a in [a, b].
+// "strides[0]" for s[0], and for a in [a, b].
 std::string role_of(const Formula& attribute, const std::map<std::string, std::string>& roles) {
   const bool element = attribute.kind == Formula::Kind::index;
   const auto found = roles.find(element ? attribute.arguments[0].name : attribute.name);
@@ -32,7 +32,7 @@ bool is_simple(const Guard& guard) {
   return text.size() <= 24 && text.find('(') == std::string::npos;
 }
 
-// Collects the vocabulary.
+// Collects the guards of the vocabulary.
 class Vocabulary {
  public:
   Vocabulary(const rules::Rule& rule, const rules::RuleInstance& instance, const Concrete& concrete)
@@ -41,7 +41,7 @@ class Vocabulary {
     for (const SymbolId s : concrete.symbols())
       if (const auto e = translate_.symbol(s)) (symbols.info(s).kind == SymbolKind::dimension ? dims_ : attributes_).push_back(*e);
     for (const auto& [name, kind] : rule.names) {
-      // An axis or a flag that is chosen; not the symbols from above.
+      // An axis or a flag that is chosen. The symbols are already handled above.
       if (kind == NameKind::integer && is_chosen(named(name))) attributes_.push_back(named(name));
     }
     few_ = attributes_.size() <= 6;
@@ -63,10 +63,10 @@ class Vocabulary {
     if (known_.insert(rules::print(g)).second) all_.push_back(std::move(g));
   }
 
-  // An axis or a flag that an instance fixes.
+  // True for an axis or a flag that the instance fixes.
   bool is_chosen(const Formula& e) const { return !e.name.empty() && instance_.choice.find(e.name + " = ") != std::string::npos; }
 
-  // Simple obligations of typing. Gives back the others, which come last.
+  // Adds the simple obligations of typing. Returns the others, which come last.
   std::vector<Guard> add_simple_obligations() {
     std::vector<Guard> involved;
     for (const rules::Fact& o : instance_.obligations) {
@@ -76,7 +76,7 @@ class Vocabulary {
     return involved;
   }
 
-  // Of many attributes only those are compared that are the same of two operators.
+  // If there are many attributes, compares only those with the same role in two operators.
   void add_attributes() {
     const std::map<std::string, std::string> roles = roles_of(rule_);
     for (std::size_t i = 0; i < attributes_.size(); ++i)
@@ -154,7 +154,7 @@ class Vocabulary {
   FormulaTranslator translate_;
   std::vector<Formula> attributes_;
   std::vector<Formula> dims_;
-  bool few_ = false;  // attributes
+  bool few_ = false;  // few attributes
   std::vector<Guard> all_;
   std::set<std::string> known_;
 };
@@ -179,7 +179,7 @@ std::vector<Guard> joined(const std::vector<Guard>& guards, const rules::Rule& r
   const auto element = [](const Formula& e) {
     return e.kind == Formula::Kind::index && e.arguments[0].kind == Formula::Kind::name ? e.arguments[0].name : std::string();
   };
-  // Groups of elementwise equations "p[k] = q[k]" or "p[k] = c", by p and q or c.
+  // Groups of elementwise equations "p[k] = q[k]" or "p[k] = c", keyed by p and q or c.
   std::map<std::string, std::map<std::int64_t, std::size_t>> groups;
   std::map<std::string, std::pair<std::string, Formula>> heads;
   for (std::size_t n = 0; n < guards.size(); ++n) {

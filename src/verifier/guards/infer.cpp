@@ -19,14 +19,14 @@ namespace {
 using ir::SymbolKind;
 using rules::Guard;
 
-constexpr std::size_t kInstances = 4;  // of one rule that are sampled
+constexpr std::size_t kInstances = 4;  // sampled per rule
 constexpr std::size_t kFirstSamples = 160;
-constexpr std::size_t kMoreSamples = 48;          // that satisfy guards which do not suffice
+constexpr std::size_t kMoreSamples = 48;          // that satisfy an insufficient set of guards
 constexpr std::size_t kTries = 40;                // sizes drawn for one sample
-constexpr int kGuardDraws = 200;                  // sets of guards that are tried on sizes
-constexpr int kRounds = 24;                       // sets of guards that are tried
-constexpr std::size_t kWeaker = 8;                // weaker guards tried in place of one
-constexpr std::uint64_t kInferenceWork = 20'000;  // scalar operations of one comparison
+constexpr int kGuardDraws = 200;                  // sets of guards tried on sizes
+constexpr int kRounds = 24;                       // sets of guards tried
+constexpr std::size_t kWeaker = 8;                // weaker guards tried in place of a guard
+constexpr std::uint64_t kInferenceWork = 20'000;  // scalar operations per comparison
 
 struct Sample {
   std::size_t instance;
@@ -35,7 +35,7 @@ struct Sample {
   bool good;
 };
 
-// An instance of the rule without guards, and what compares its sides.
+// An instance of the rule without guards, with the evaluator that compares its sides.
 struct Site {
   explicit Site(rules::RuleInstance& i) : instance(&i), concrete(std::make_unique<Concrete>(i)) {}
   rules::RuleInstance* instance;
@@ -104,7 +104,8 @@ class Search {
 
   // Samples. -------------------------------------------------------------------------------------------------------------------------
 
-  // All sizes of a kind equal, or each for itself; then a few that deviate; then what `guards` say.
+  // All sizes of a kind equal, or each drawn by itself. Then a few sizes deviate, and then the equations of
+  // `guards` are applied.
   Assignment propose(const Site& site, const std::vector<Guard>& guards) {
     const ir::Symbols& symbols = site.instance->arena->symbols();
     static constexpr std::int64_t kDimensions[] = {1, 2, 3, 4, 2};
@@ -129,7 +130,7 @@ class Search {
     return a;
   }
 
-  // An equation that fails gives one of its names the value of the other side.
+  // A failing equation assigns the value of one side to a name on the other side.
   static void obey(const Site& site, const std::vector<Guard>& guards, Assignment& a) {
     for (int round = 0; round < 2; ++round) {
       for (const Guard& g : guards) {
@@ -148,7 +149,7 @@ class Search {
     }
   }
 
-  // Nothing where the sides cannot be compared.
+  // nullopt if the sides cannot be compared.
   static std::optional<bool> agree(const Site& site, const Assignment& a, std::uint64_t seed) {
     for (const rules::Fact& o : site.instance->obligations)
       if (!site.concrete->holds(o.atom, a).value_or(false)) return false;
@@ -174,7 +175,7 @@ class Search {
     samples_.push_back(std::move(sample));
   }
 
-  // True if one was added on which the sides differ.
+  // True if a sample was added on which the sides differ.
   bool draw(std::size_t wanted, const std::vector<Guard>& guards) {
     std::size_t added = 0;
     for (std::size_t n = 0; n < wanted * kTries && added < wanted && !is_over(options_.deadline); ++n) {
@@ -190,7 +191,7 @@ class Search {
       if (!good) continue;
       add({k, a, std::move(features), *good});
       ++added;
-      // One on which guards fail is enough.
+      // One sample on which the guards fail is enough.
       if (!*good && !guards.empty()) return true;
     }
     return false;
@@ -198,7 +199,7 @@ class Search {
 
   // The search. ----------------------------------------------------------------------------------------------------------------------
 
-  // Guards by their numbers among the candidates.
+  // Indices of guards among the candidates.
   using Chosen = std::vector<std::size_t>;
 
   std::vector<Guard> guards_of(const Chosen& chosen) const {
@@ -207,7 +208,7 @@ class Search {
     return guards;
   }
 
-  // No size on which the sides differ is known that these guards admit.
+  // True if these guards admit no known size on which the sides differ.
   bool excludes_all_differences(const Chosen& chosen) const {
     for (std::size_t s = 0; s < samples_.size(); ++s) {
       if (samples_[s].good) continue;
@@ -216,13 +217,14 @@ class Search {
     return true;
   }
 
-  // Proved; what is known to differ is not asked.
+  // True if the rule is proved with these guards. No proof is tried if a known or a new sample differs.
   bool proves(const Chosen& chosen) {
     if (!excludes_all_differences(chosen) || draw(kMoreSamples, guards_of(chosen))) return false;
     return decide_with(guards_of(chosen)).verdict == Verdict::proved;
   }
 
-  // Guards that exclude all sizes on which the sides differ and as few others as possible, one after the other. False: there are none.
+  // Selects, one by one, guards that exclude all sizes on which the sides differ and as few others as
+  // possible. False if there are none.
   bool choose(Chosen& chosen) {
     chosen.clear();
     std::vector<std::size_t> good;
@@ -266,7 +268,8 @@ class Search {
       if (time_is_up()) return false;
       open_ = d.explanation();
       if (add_counterexample(guards, d)) continue;
-      // No sizes speak against these guards, but they prove nothing: the one that excludes least is not tried again.
+      // No sizes contradict these guards, but the rule is not proved: the guard that excludes least is not
+      // tried again.
       if (chosen.empty()) return false;
       banned_[chosen.back()] = true;
     }
@@ -279,7 +282,7 @@ class Search {
     return true;
   }
 
-  // The counterexample of a decision as a sample; names that the guards determine get their values.
+  // Adds the counterexample of a decision as a sample. Names that the guards determine are computed.
   bool add_counterexample(const std::vector<Guard>& guards, const RuleDecision& d) {
     if (!d.decision.counterexample) return false;
     const Counterexample& c = *d.decision.counterexample;
@@ -302,7 +305,7 @@ class Search {
     return false;
   }
 
-  // Drops guards that are not needed, the last first.
+  // Drops guards that are not needed, starting with the last.
   void minimise(Chosen& chosen) {
     for (std::size_t k = chosen.size(); k-- > 0;) {
       Chosen fewer = chosen;
@@ -311,10 +314,11 @@ class Search {
     }
   }
 
-  // Replaces guards by ones that hold wherever they hold, and more often, as far as the samples tell.
+  // Replaces guards by weaker ones, as far as the samples show: they hold wherever the guard holds, and on
+  // more sizes.
   void weaken(Chosen& chosen) {
     for (std::size_t& guard : chosen) {
-      std::vector<std::pair<std::size_t, std::size_t>> weaker;  // how many sizes more, which
+      std::vector<std::pair<std::size_t, std::size_t>> weaker;  // number of additional sizes, candidate
       for (std::size_t c = 0; c < candidates_.size(); ++c) {
         bool implied = true;
         std::size_t more = 0;
@@ -357,7 +361,7 @@ class Search {
   std::vector<Site> sites_;
   std::vector<Guard> candidates_;
   std::vector<Sample> samples_;
-  std::vector<std::vector<bool>> holds_;  // of each candidate: of each sample
+  std::vector<std::vector<bool>> holds_;  // [candidate][sample]
   std::vector<bool> banned_;
   std::string open_;
   std::uint64_t state_ = 1;
@@ -368,7 +372,7 @@ class Search {
 
 namespace {
 
-// in_range(i, 0, N) for the integer variables that have no such guard, and every named dimension.
+// in_range(i, 0, N) for each integer variable without such a guard and each named dimension.
 std::vector<Guard> ranges_of_elements(const rules::Rule& rule, const rules::RuleInstance& instance) {
   std::vector<Guard> guards;
   for (std::size_t k = 0; k < instance.variables.size(); ++k) {

@@ -1,4 +1,4 @@
-// Guards on the values of tensors with which a rule is proved.
+// Finds guards on the values of tensors with which a rule is proved.
 #include "src/ops/operator.h"
 #include "src/rules/instantiate.h"
 #include "src/verifier/guards/infer.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostVariables = 6;
 
-// Lists of guards on what values the variables have.
+// Candidate lists of guards on the values of the variables.
 std::vector<std::vector<Guard>> guards_on_values(const rules::Rule& rule, const rules::RuleInstance& instance) {
   std::vector<std::string> names;
   for (std::size_t k = 0; k < instance.variables.size(); ++k) {
@@ -50,7 +50,7 @@ std::vector<Guard> missing_value_guards(const rules::Rule& rule, const Options& 
   const Options options = given.started();
   std::vector<std::vector<Guard>> candidates;
   const auto look = [&](const rules::RuleInstance& instance) {
-    // Where data is moved alone, values change nothing.
+    // If data is only moved, values do not matter.
     const auto computes = [&](const ir::Graph& graph) {
       const std::vector<ir::NodeId> nodes = ir::topological_order(*instance.arena, graph);
       return std::any_of(nodes.begin(), nodes.end(), [&](ir::NodeId id) {

@@ -45,7 +45,7 @@ std::vector<std::vector<std::size_t>> pairings(const Term& a, const Term& b, std
 
 namespace {
 
-// The terms of two expressions paired in order of equal signatures.
+// Pairs the terms of two expressions with equal signatures, in order.
 void equations_of(const Expression& a, const Expression& b, std::vector<Poly>& result, std::vector<SymbolId>& inner) {
   std::map<std::string, std::vector<const Term*>> open;
   for (const Term& t : b.terms) open[signature(t)].push_back(&t);
@@ -61,7 +61,7 @@ void equations_of(const Expression& a, const Expression& b, std::vector<Poly>& r
   }
 }
 
-// Divides by the content and by dimensions common to all terms.
+// Divides the polynomial by its content and by dimensions common to all terms.
 Poly primitive(const Symbols& symbols, Poly p) {
   if (p.is_constant() || p.is_poisoned() || broken(Fault::alignment_keeps_common_factors)) return p;
   if (p.constant_term() == 0) {
@@ -79,7 +79,7 @@ bool speaks_of(const Symbols& symbols, const Poly& p, const std::vector<SymbolId
   return std::any_of(list.begin(), list.end(), [&](SymbolId s) { return symbols.occurs(p, s); });
 }
 
-// Splits e a + r = 0 into a = 0 and r = 0 where both speak of unknowns: digits of a mixed radix.
+// Splits e a + r = 0 into a = 0 and r = 0 if both mention unknowns: digits of a mixed radix.
 void split_digits(const Symbols& symbols, const std::vector<SymbolId>& unknown, std::vector<Poly>& list) {
   for (std::size_t k = 0; k < list.size(); ++k) {
     for (const Poly& e : divisors(symbols, list[k])) {
@@ -141,7 +141,7 @@ std::vector<std::vector<Poly>> solve(Symbols& symbols, const std::vector<Poly>& 
   all.insert(all.end(), inner.begin(), inner.end());
   for (const bool digits : {true, false}) {
     Symbols::Substitution solution = eliminate(symbols, list, all, digits);
-    // Unknowns that nothing determines are given what is left of the space.
+    // Undetermined unknowns are assigned the unused symbols of the space.
     std::vector<SymbolId> open;
     for (const SymbolId u : unknown)
       if (!solution.contains(u)) open.push_back(u);

@@ -87,7 +87,7 @@ std::optional<rules::Rule> with_small_ranks(const rules::Rule& rule) {
   if (guards.size() == rule.guards.size()) return std::nullopt;
   auto small = with_guards(rule, std::move(guards));
   if (!small) return std::nullopt;
-  small->source = rule.source;  // with the places that messages give
+  small->source = rule.source;  // with the source locations for messages
   small->target = rule.target;
   return *std::move(small);
 }
@@ -109,10 +109,11 @@ bool is_about_ranks(const Guard& guard) {
 
 namespace {
 
-// A guard that keeps the choices few is not put to the test: what it leaves out would take long to decide.
+// A guard that limits the number of choices is not tested, because deciding the excluded choices would take
+// long.
 constexpr std::size_t kChoices = 40;
 
-// A few sizes show that a rule is wrong, before a proof is tried.
+// True if a few sizes show that a rule is wrong. Avoids a proof attempt.
 bool is_obviously_wrong(rules::RuleInstance& instance, const Options& options) {
   constexpr std::size_t kSizes = 3;
   Concrete concrete(instance);

@@ -116,7 +116,7 @@ ops::Expr Composer::semantics(ir::ValueId value, const std::vector<Poly>& index)
   return ops::get(node.op).semantics(builder, operation, static_cast<int>(value.output), index);
 }
 
-// Variables and constants.
+// The element of a variable or constant.
 Expression Composer::leaf(ir::ValueId value, const std::vector<Poly>& index) {
   const ir::Node& node = arena_.node(value);
   if (node.kind == ir::NodeKind::opaque) throw Stop{false, "cannot evaluate an operator outside of the known ones"};

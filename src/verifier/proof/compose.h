@@ -49,7 +49,7 @@ class Composer {
   using Scope = const ir::Node&;
   using ExprNode = ops::ExprNode;
 
-  Expression at(ir::ValueId value, const std::vector<Poly>& index);  // without the value's cache
+  Expression at(ir::ValueId value, const std::vector<Poly>& index);  // always composes it, without generic()
   std::vector<Piece> element_pieces(ir::ValueId value, const std::vector<Poly>& index);
   const Generic& generic(ir::ValueId value);
   const GenericPieces& generic_pieces(ir::ValueId value);

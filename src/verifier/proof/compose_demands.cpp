@@ -1,5 +1,5 @@
-// What has to hold for the elements of a graph to have values: the operations that have none for some operands, with the conditions under
-// which an element is computed from them.
+// Demands of the elements of a graph to have values: operations that are undefined for some operands, with
+// the conditions under which an element is computed from them.
 #include <algorithm>
 
 #include "src/ops/operator.h"
@@ -30,7 +30,7 @@ std::vector<Poly> polynomials_of(const std::vector<SymbolId>& symbols) { return 
 
 }  // namespace
 
-// What a power asks for depends on its exponent: nothing where that is a natural number.
+// The demand of a power depends on its exponent; none if the exponent is a natural number.
 std::string_view Composer::demand_of_power(const Expression& exponent) {
   const auto c = constant_value(exponent);
   if (!c || broken(Fault::demands_powers_are_open)) return "power";
@@ -39,7 +39,8 @@ std::string_view Composer::demand_of_power(const Expression& exponent) {
   return is_negative ? "positive" : "nonnegative";
 }
 
-// The predicate of the operation's own demand, of the argument with that number; none: empty.
+// The predicate of the operation's own demand, and the index of the argument that it applies to. An empty
+// name: no demand.
 std::pair<std::string_view, std::size_t> Composer::demand_of(const ExprNode& e, Scope node) const {
   switch (e.function) {
     case Function::reciprocal:
@@ -61,7 +62,7 @@ std::pair<std::string_view, std::size_t> Composer::demand_of(const ExprNode& e, 
   }
 }
 
-// The elements of integer operands that an expression has in its indices, sizes and conditions.
+// The elements of integer operands that occur in the indices, sizes and conditions of an expression.
 std::vector<SymbolId> Composer::elements_in(const ExprNode& e) const {
   std::vector<SymbolId> result;
   const ir::Symbols& symbols = algebra_.symbols();
@@ -157,7 +158,7 @@ void Composer::demand(std::string name, std::vector<Expression> arguments, const
   into.push_back({where.binders, where.conditions, algebra_.factor(std::move(f))});
 }
 
-// What the element of an operand asks for.
+// Adds the demands of an element of an operand.
 void Composer::collect_read(ir::ValueId operand, const std::vector<Poly>& indices, Scope node, const Where& where,
                             std::vector<Piece>& into) {
   if (!has_demands(operand)) return;
@@ -172,7 +173,7 @@ void Composer::collect_read(ir::ValueId operand, const std::vector<Poly>& indice
   }
 }
 
-// A maximum is the largest of some numbers: their count is not 0.
+// A maximum demands that the number of its values is not 0.
 void Composer::collect_maximum(const ops::Expr& e, Scope node, const Where& where, std::vector<Piece>& into) {
   if (may_be_of_nothing(e, node)) {
     Expression count;
@@ -351,7 +352,7 @@ void Composer::collect_of_node(const ops::Expr& e, Scope node, const Where& wher
   if (!broken(Fault::demands_integers_divide_by_anything)) demand("divisor", {convert(e->arguments[1], node)}, where, into);
 }
 
-// Each element e of an integer tensor that stands in an index of a dimension d: -d <= e < d.
+// For each element e of an integer tensor in an index of a dimension d, demands -d <= e < d.
 void Composer::collect_indices(const ExprNode& e, Scope node, const Where& where, const Known& known, std::vector<Piece>& into) {
   ir::Symbols& symbols = algebra_.symbols();
   if (!symbols.has_elements() || broken(Fault::demands_indices_are_in_range)) return;

@@ -1,4 +1,5 @@
-// Integer tensors that the graph computes and then uses as indices: each element is an index polynomial, case by case.
+// Integer tensors that the graph computes and uses as indices: each element is an index polynomial, case by
+// case.
 #include <algorithm>
 
 #include "src/verifier/algebra/conversions.h"
@@ -50,7 +51,7 @@ std::vector<Composer::Case> Composer::cases(const std::vector<Poly>& polys, Scop
       if (std::find(elements.begin(), elements.end(), s) == elements.end()) elements.push_back(s);
     }
   }
-  // What each element is, and all combinations.
+  // The cases of each element, and all combinations.
   struct Choice {
     Condition condition;
     Symbols::Substitution by;
@@ -105,7 +106,7 @@ std::optional<std::vector<Composer::Case>> Composer::element_cases(ir::ValueId v
 
 std::optional<std::vector<Composer::Case>> Composer::integer_cases(const ops::Expr& e, Scope node) {
   Symbols& symbols = algebra_.symbols();
-  // f of the cases of two expressions.
+  // Combines the cases of two expressions with f.
   const auto combined = [&](const ops::Expr& x, const ops::Expr& y, const auto& f) -> std::optional<std::vector<Case>> {
     const auto a = integer_cases(x, node);
     const auto b = a ? integer_cases(y, node) : std::nullopt;
@@ -202,7 +203,7 @@ std::optional<Expression> Composer::compared(const ExprNode& e, Scope node) {
   const auto a = integer_cases(e.arguments[0], node);
   const auto b = a ? integer_cases(e.arguments[1], node) : std::nullopt;
   if (!b) return std::nullopt;
-  // Of elements of variables alone nothing is gained.
+  // If both sides mention only elements of variables, conditions gain nothing.
   const auto knows_an_index = [&](const std::vector<Case>& list) {
     return std::any_of(list.begin(), list.end(), [&](const Case& c) {
       const auto symbols = c.values[0].symbols();

@@ -33,7 +33,7 @@ bool same_but_for_names(ir::Symbols& symbols, const Piece& a, const Piece& b) {
   return equal_up_to_renaming(symbols, as_factor(a), as_factor(b));
 }
 
-// Takes demands apart until nothing is left to be said.
+// Splits demands until they cannot be simplified further.
 class Refinement {
  public:
   Refinement(Normalizer& normalizer, const Condition& context)
@@ -62,7 +62,7 @@ class Refinement {
     if (predicate->name == "positive") return positive(value);
     if (predicate->name == "nonnegative") return nonnegative(value);
     if (predicate->name == "power") {
-      // (p t)^e has a value for a positive p where t^e has one.
+      // For a positive p, (p t)^e has a value where t^e has one.
       if (!algebra_.positive(value)) emit(predicate->name, {without_positive_factors(value), predicate->arguments[1]});
       return;
     }
@@ -92,7 +92,8 @@ class Refinement {
     done_.push_back(std::move(demand));
   }
 
-  // A product is not 0 where no factor is, and a sum is the product of what its terms have in common and of the rest.
+  // A product is nonzero if no factor is 0. A sum is the product of the common factors of its terms and the
+  // rest.
   void nonzero(const Expression& e) {
     if (const auto c = constant_value(e)) {
       if (*c == Rational(0) && !broken(Fault::demands_zero_is_not_zero)) emit("nonzero", {e});
@@ -105,7 +106,7 @@ class Refinement {
       if (algebra_.nonzero(*f.factor) || is_nonzero_integer(*f.factor)) continue;
       if (f.factor->kind == FactorKind::function && f.factor->data_type == ir::DataType::undefined) {
         if (f.factor->function == Function::reciprocal) {
-          // The rest of the sum, or a reciprocal that is divided by.
+          // The rest of the sum, or the argument of a reciprocal.
           emit("nonzero", {f.factor->arguments[0]});
           continue;
         }
@@ -124,7 +125,7 @@ class Refinement {
            normalizer_.solver().implies(joined(context_, where_->conditions), {f.integer, Relation::not_zero}, Solver::Effort::linear);
   }
 
-  // c t > 0, for what is not positive in t anyway.
+  // Demands c t > 0, without the factors of t that are positive anyway.
   void positive(const Expression& e) {
     if (algebra_.positive(e)) return;
     if (algebra_.nonnegative(e) && !e.is_zero()) return nonzero(e);
@@ -157,7 +158,7 @@ class Refinement {
   std::vector<Piece> done_;
 };
 
-// p if g, and p if not g: p. Of demands without binders, of which one guard differs.
+// Joins demands "p if g" and "p if not g" to p. Handles demands without binders that differ in one guard.
 void join_cases(Normalizer& normalizer, const Condition& context, std::vector<Piece>& given) {
   for (std::size_t i = 0; i < given.size() && given.size() < kMostChecked; ++i) {
     for (std::size_t j = i + 1; j < given.size(); ++j) {

@@ -28,7 +28,8 @@ Matcher::Matcher(Normalizer& normalizer, Checker& checker, Scalar scalar)
 std::optional<Certificate> Matcher::zero(const std::vector<Term>& terms, const Condition& context, std::vector<std::size_t>* left) {
   std::vector<std::size_t> open;
   if (auto certificate = zero_by_alignment(terms, context, &open)) return certificate;
-  // What alignment leaves may be 0 by arithmetic on values; if not, perhaps all terms together.
+  // The terms that remain after alignment may be 0 by arithmetic on values; if not, perhaps all terms
+  // together.
   Certificate certificate;
   std::vector<std::size_t> all;
   all.reserve(terms.size());
@@ -71,7 +72,7 @@ std::optional<Certificate> Matcher::zero_by_alignment(const std::vector<Term>& t
   Certificate certificate;
   std::vector<std::size_t> open;
   for (auto& [head, group] : groups) {
-    // The space of a cluster is that of the term with the most binders.
+    // The term with the most binders determines the space of a cluster.
     std::stable_sort(group.begin(), group.end(), [&](std::size_t a, std::size_t b) {
       return terms[a].binders.size() > terms[b].binders.size() && !broken(Fault::matcher_space_of_the_first);
     });
@@ -79,7 +80,7 @@ std::optional<Certificate> Matcher::zero_by_alignment(const std::vector<Term>& t
     Certificate attempt = certificate;
     match_group(terms, group, context, true, attempt);
     if (!group.empty() && group.size() < whole.size() && !broken(Fault::matcher_keeps_first_pairs)) {
-      // Pairs taken first may have broken a cluster.
+      // The first pairs may have broken up a larger cluster.
       Group again = whole;
       Certificate other = certificate;
       match_group(terms, again, context, false, other);
@@ -144,7 +145,7 @@ std::optional<Cluster> Matcher::find_cluster(const std::vector<Term>& terms, std
   if (!self) return std::nullopt;
   cluster.members[0].factors = *self;
   const bool alone = !pair && !broken(Fault::matcher_empty_terms_stay);
-  if (alone && checker_.cancels(terms, cluster, context)) return cluster;  // a term of an empty range
+  if (alone && checker_.cancels(terms, cluster, context)) return cluster;  // a term with an empty range
   std::vector<std::vector<Member>> alternatives;
   for (const std::size_t t : others) {
     normalizer_.step();
@@ -163,7 +164,7 @@ std::optional<Cluster> Matcher::find_cluster(const std::vector<Term>& terms, std
     }
   }
   if (pair || alternatives.empty()) return std::nullopt;
-  // All that align, in the first combination of alternatives that cancels.
+  // All terms that align, in the first combination of alternatives that cancels.
   std::vector<std::size_t> choice(alternatives.size(), 0);
   for (std::size_t n = 0; n < kCombinations; ++n) {
     Cluster all = cluster;
@@ -176,7 +177,8 @@ std::optional<Cluster> Matcher::find_cluster(const std::vector<Term>& terms, std
   return std::nullopt;
 }
 
-// A term with fewer binders than the space is a sum over one point of what is left: the equations that its binders do not solve say which.
+// A term with fewer binders than the space is a sum over a single point of the remaining symbols. The
+// equations that its binders do not solve determine the point.
 void Matcher::add_points(const Term& term, const std::vector<Poly>& equations, const std::vector<SymbolId>& space,
                          std::vector<Poly>& maps) {
   if (maps.size() == space.size() || broken(Fault::matcher_points_are_not_added)) return;
@@ -280,7 +282,7 @@ std::optional<DemandProof> Matcher::demand(const Piece& wanted, const std::vecto
   constexpr std::size_t kGuards = 4;
   const auto count = guard_count(wanted);
   if (!count || *count > kGuards) return std::nullopt;
-  // All guards first, then fewer.
+  // Tries all guards first, then fewer.
   for (std::size_t left_out = 0; left_out < std::size_t{1} << *count; ++left_out) {
     DemandProof proof;
     for (std::size_t k = 0; k < *count; ++k)
@@ -302,7 +304,7 @@ std::optional<Cover> Matcher::find_cover(const Piece& piece, const std::vector<P
     renamed.emplace_back(cover.space.back());
   }
   const Piece covered = over_space(normalizer_.symbols(), piece, renamed);
-  // Equations between the bodies, as if they were arguments of one function.
+  // Equations between the bodies, as for the arguments of a function.
   const auto as_factor = [](const Piece& p) {
     Factor f;
     f.kind = FactorKind::function;

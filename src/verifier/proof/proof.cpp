@@ -14,7 +14,7 @@ using ir::Symbols;
 
 namespace {
 
-// The divisors of all divisions in the types and integer attributes of a graph, and in the listed relations.
+// The divisors of all divisions in the types and integer attributes of a graph, and in the given relations.
 std::vector<Poly> divisors_of(const ir::Arena& arena, const ir::Graph* graph, const std::vector<rules::Fact>& relations) {
   const Symbols& symbols = arena.symbols();
   std::vector<Poly> result;
@@ -46,8 +46,8 @@ std::vector<Poly> divisors_of(const ir::Arena& arena, const ir::Graph* graph, co
   return result;
 }
 
-// The facts, and that what the source and the facts divide by is at least 1: where it is not, the source has no meaning and a guard that
-// divides does not hold.
+// The facts, and the fact that each divisor of the source and of the facts is at least 1. Otherwise the
+// source has no meaning, and a guard with such a division does not hold.
 std::vector<rules::Fact> with_divisors(const rules::RuleInstance& instance) {
   std::vector<rules::Fact> facts = instance.facts;
   for (const Poly& d : divisors_of(*instance.arena, &instance.source, instance.facts)) {
@@ -115,7 +115,7 @@ bool Proof::run() {
   const std::string open = open_;
   restart(true);
   if (attempt()) return true;
-  // Less is known where the second attempt did not end.
+  // If the second attempt did not end, the message of the first one is more informative.
   if (stopped_) open_ = open;
   stopped_by_steps_ = stopped_by_steps_ && options_.deadline.is_over();
   return false;
@@ -228,7 +228,7 @@ void Proof::normalise_output(std::size_t output) {
     outputs_.emplace_back();
     return;
   }
-  // A generic output index, in range.
+  // A generic output index in range.
   std::vector<Poly> index;
   std::vector<SymbolId> free;
   Condition context;
@@ -252,7 +252,7 @@ void Proof::normalise_output(std::size_t output) {
     b = e.normalizer.simplify(b, context);
     const auto request = e.normalizer.split_request();
     if (!request) break;
-    // i = q * high + low, a bijection onto 0 <= low < q.
+    // i = q * high + low with 0 <= low < q is a bijection.
     const SymbolId high = symbols.fresh(SymbolKind::index, "o");
     const SymbolId low = symbols.fresh(SymbolKind::index, "o");
     const Symbols::Substitution by = {{request->index, request->divisor * Poly(high) + Poly(low)}};
@@ -262,7 +262,7 @@ void Proof::normalise_output(std::size_t output) {
     const Poly end = broken(Fault::proof_digit_ends_early) ? request->divisor - Poly(1) : request->divisor;
     Condition next = {{Poly(high), Relation::at_least_zero}, {Poly(low), Relation::at_least_zero}, ops::less_than(Poly(low), end)};
     for (const Atom& atom : substitute(symbols, context, by)) {
-      // Ranges of the digits follow from the range of the index where the divisor divides its size.
+      // The ranges of the digits follow from the range of the index if the divisor divides its size.
       Condition one = {atom};
       for (const Poly& d : {request->divisor}) {
         const auto [quotient, rest] = split_by(atom.poly, d);
@@ -290,7 +290,7 @@ void Proof::normalise_output(std::size_t output) {
   outputs_.push_back(std::move(proof));
 }
 
-// An element of the target has a value wherever that of the source has.
+// Demands that an element of the target has a value wherever that of the source has one.
 void Proof::add_demands(std::size_t output) {
   const ir::ValueId source = instance_.source.outputs[output];
   const ir::ValueId target = instance_.target.outputs[output];
@@ -304,7 +304,7 @@ void Proof::add_demands(std::size_t output) {
   e.normalizer.clear_split_request();
 }
 
-// The target runs wherever the source does. That stands beside the first output.
+// Demands that the target runs wherever the source runs. These demands are stored with the first output.
 void Proof::add_demands_of_nodes() {
   if (outputs_.empty() || broken(Fault::proof_without_demands_of_nodes)) return;
   Engine& e = *engine_;
@@ -350,7 +350,7 @@ bool Proof::match_output(std::size_t output) {
     }
     certificate->demands.push_back(*std::move(found));
   }
-  // What the search found is replayed without search.
+  // The checker replays the search result without search.
   return check_output(output, *std::move(certificate));
 }
 
@@ -373,7 +373,7 @@ bool Proof::check_output(std::size_t output, Certificate certificate) {
 
 void Proof::note_hints(const std::vector<Term>& left, const Condition& context) {
   constexpr std::size_t kHints = 8;
-  // The symbols that the facts determined are equal to their values.
+  // The symbols that the facts determine equal their values.
   Condition base = context;
   for (const auto& [s, value] : solved_.solved) base.push_back(ops::equal(Poly(s), value));
   const auto together = [&](const Term& a, const Term& b, const Atom& difference) {
@@ -398,7 +398,7 @@ void Proof::note_hints(const std::vector<Term>& left, const Condition& context) 
   }
   for (const Term& t : left) {
     if (hints_.size() >= 2 * kHints) break;
-    // A term that counts.
+    // A term that is not excluded by its conditions.
     Condition c = base;
     c.insert(c.end(), t.conditions.begin(), t.conditions.end());
     hints_.push_back(std::move(c));

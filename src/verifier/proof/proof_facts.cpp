@@ -13,7 +13,7 @@ bool Proof::source_asks() {
   return asks_of_nodes() || std::any_of(outputs.begin(), outputs.end(), [&](ir::ValueId v) { return engine_->composer.has_demands(v); });
 }
 
-// Nodes with integer operands may divide by them or use them as indices.
+// True if nodes may divide by integer operands or use them as indices.
 bool Proof::asks_of_nodes() const {
   const auto nodes = ir::topological_order(*instance_.arena, instance_.source);
   return std::any_of(nodes.begin(), nodes.end(), [&](ir::NodeId id) {
@@ -25,7 +25,8 @@ bool Proof::asks_of_nodes() const {
   });
 }
 
-// Their numbers; those that a record leaves out are none.
+// Numbers the demands and returns the first number. Demands that a record omits are numbered, but are not
+// facts.
 std::size_t Proof::note_asked(std::optional<std::size_t> output, const std::vector<Piece>& demands) {
   const std::size_t first = asked_.size();
   for (const Piece& d : demands) asked_.push_back({output, d});
@@ -66,7 +67,8 @@ void Proof::add_facts(ir::ValueId source, OutputProof& proof) {
   });
 }
 
-// Where an element of an output has a value; nullptr: where nodes run, which they do also where no element has one.
+// Sets the facts that hold where an element of an output has a value. nullptr: those that hold where nodes
+// run, even if no element has a value.
 void Proof::know_signs(const OutputProof* proof) {
   if (!with_facts_) return;
   std::vector<KnownSign> signs = signs_of_nodes_;

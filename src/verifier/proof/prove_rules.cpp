@@ -30,7 +30,8 @@ std::uint64_t processor_microseconds() {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000U + static_cast<std::uint64_t>(now.tv_nsec) / 1'000U;
 }
 
-// So many instances are kept at a time, of some kilobytes each; where there are more they are made again.
+// At most this many instances, of some kilobytes each, are kept in memory; if there are more, they are
+// instantiated again.
 constexpr std::size_t kMostKept = 256;
 
 // Decides one instance after the other.
@@ -41,7 +42,7 @@ class Instances {
     result_.verdict = Verdict::proved;
   }
 
-  // False where the verdict is found.
+  // False if the verdict is decided.
   bool take(rules::RuleInstance& instance) {
     Decision d = decide(instance, options_);
     ++result_.instances;
@@ -69,11 +70,11 @@ class Instances {
   std::size_t count_;
   const Options& options_;
   RuleDecision result_;
-  RuleRecord proofs_;  // of the instances up to now
+  RuleRecord proofs_;  // of the instances so far
   bool proved_one_ = false;
 };
 
-// Errors: those of the instantiation, also where it is stopped by the deadline.
+// Errors: those of the instantiation, also if the deadline stops it.
 Result<RuleDecision> decide_instances(const rules::Rule& rule, const Options& options) {
   const auto ends = [&] { return is_over(options.deadline); };
   std::vector<rules::RuleInstance> kept;
@@ -104,7 +105,7 @@ Result<RuleDecision> decide_instances(const rules::Rule& rule, const Options& op
   }
   record.proofs = std::move(instances.proofs().proofs);
   record.instances = std::move(instances.proofs().instances);
-  // A record counts only if it is accepted as it will be read.
+  // A record counts only if it is accepted in the form in which it will be read.
   if (const auto accepted = replay(rule, record, options); accepted) {
     result.record = std::move(record);
   } else {
@@ -114,7 +115,8 @@ Result<RuleDecision> decide_instances(const rules::Rule& rule, const Options& op
   return std::move(result);
 }
 
-// A rule of which not all instances were looked at: where there were too many, one of small ranks may be a counterexample.
+// Decides a rule that has too many instances or whose instances were not all decided: an instance of small
+// ranks may be a counterexample.
 RuleDecision decide_by_small_ranks(const rules::Rule& rule, const Error& error, const Options& options) {
   RuleDecision result;
   result.rule = rule.name;

@@ -30,7 +30,7 @@ ops::Atom negation(const ops::Atom& atom) {
   return {atom.poly, Relation::zero};
 }
 
-// Real products take Z3 long where there is an answer: it is looked for by hand first.
+// Z3 takes long to find models with real products, so a witness is searched first.
 constexpr int kAttempts = 12;
 
 Solver::Solver(const ir::Symbols& symbols, std::uint64_t resource_limit, Deadline deadline)
@@ -88,7 +88,7 @@ void Solver::stop_answers() {
   replayed_.reset();
 }
 
-// An atom is false where bounds from the others are put in: a linear combination of the conditions is negative.
+// True if bounds from the other atoms make an atom false: a linear combination of the conditions is negative.
 bool Solver::obviously_contradictory(std::span<const Atom> condition) const {
   const Ranges ranges(symbols_, {facts_, condition});
   return std::any_of(condition.begin(), condition.end(), [&](const Atom& a) {
@@ -110,7 +110,7 @@ bool Solver::contradictory(std::span<const Atom> condition, Effort effort) {
   const std::size_t question = question_++;
   if (replayed_ && !std::binary_search(replayed_->begin(), replayed_->end(), question)) return false;
   if (replayed_ && broken(Fault::solver_believes_records)) return true;
-  // 'No' is always a safe answer.
+  // The answer no is always safe.
   if (has_witness(condition)) return false;
   bool result = obviously_contradictory(condition);
   if (!result) {
@@ -183,7 +183,7 @@ bool Solver::vanishes_by_search(std::span<const Atom> condition, std::span<const
 }
 
 bool Solver::is_zero(std::span<const Atom> condition, std::span<const RealClause> clauses, const RealExpr& value) {
-  // Whatever the condition: most such questions are about one number.
+  // The condition is ignored: most of these queries are about one variable.
   if (is_zero_by_cases(value, clauses)) return true;
   ++queries_;
   return z3().is_zero(condition, clauses, value);

@@ -20,7 +20,8 @@ std::optional<Sign> sign_of(std::string_view predicate) {
   return std::nullopt;
 }
 
-// An integer as a polynomial in dimensions, indices and elements of integer tensors; nothing where it is another expression.
+// An integer as a polynomial in dimensions, indices and elements of integer tensors; nullopt for any other
+// expression.
 std::optional<Poly> as_polynomial(Symbols& symbols, const Expression& e) {
   Poly result;
   for (const Term& t : e.terms) {
@@ -58,7 +59,7 @@ std::vector<KnownSign> known_signs(const std::vector<Piece>& given, std::size_t 
   return result;
 }
 
-// An integer p with -d <= p < d that is c e + r for one element e and c = 1 or c = -1.
+// A demand -d <= p < d with p = c e + r, for one element e and c = 1 or c = -1, bounds e.
 std::vector<KnownRange> known_ranges(Symbols& symbols, const std::vector<Piece>& given, std::size_t first) {
   std::vector<KnownRange> result;
   for (std::size_t k = 0; k < given.size(); ++k) {

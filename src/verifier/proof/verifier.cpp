@@ -73,7 +73,7 @@ std::string Counterexample::summary() const {
   std::string text;
   const auto word = [&](const std::string& more) { text += (text.empty() ? "" : " ") + more; };
   for (std::size_t k = 0; k < tensors.size(); ++k) {
-    // Numbers stand for themselves, other tensors for their shape.
+    // Scalars are printed by value, other tensors by shape.
     const bool shape = k < shapes.size() && !shapes[k].empty();
     word(shape ? tensors[k].first + ": " + list_text(shapes[k]) : tensors[k].first + " = " + tensors[k].second);
   }
@@ -98,7 +98,7 @@ namespace {
 
 constexpr const char* kDisagreement = "agreement: the normal forms are equal, but direct evaluation differs (please report this)";
 
-// Decides one instance: obligations, the proof, and direct evaluation, which has to agree with it.
+// Decides one instance by its obligations, the proof, and direct evaluation, which must agree with the proof.
 class Decider {
  public:
   Decider(rules::RuleInstance& instance, const Options& options)
@@ -123,7 +123,7 @@ class Decider {
     const Refuter::Result evaluated = first ? *std::move(first) : refuter_.try_all(samples_, Refuter::Purpose::agreement);
     if (evaluated.counterexample) {
       refuted(evaluated.counterexample);
-      // A proof and a counterexample cannot both be right.
+      // A proof and a counterexample contradict each other.
       if (matched) decision_.verdict = Verdict::unknown;
       if (matched) decision_.open = kDisagreement;
     } else if (matched) {
@@ -135,7 +135,8 @@ class Decider {
   }
 
  private:
-  // The decision, if it does not take a proof: no shapes at all, or an obligation of the types that does not hold.
+  // The decision if it does not need a proof: there are no shapes at all, or an obligation of the types
+  // fails.
   std::optional<Decision> decide_obligations() {
     if (samples_.empty() && proof_.facts_are_contradictory() && !broken(Fault::verdict_of_no_shapes)) {
       decision_.verdict = Verdict::ill_typed;
@@ -149,14 +150,15 @@ class Decider {
     return std::nullopt;
   }
 
-  // The decision with this counterexample.
+  // Sets the verdict refuted with this counterexample.
   Decision& refuted(const std::optional<Counterexample>& counterexample) {
     decision_.counterexample = counterexample;
     decision_.verdict = Verdict::refuted;
     return decision_;
   }
 
-  // Keeps what the options ask for: steps, normal forms, certificates. Errors: a certificate that cannot be written.
+  // Stores the parts of the proof that the options request: steps, normal forms, certificates. Errors: a
+  // certificate that cannot be written.
   Result<void> keep_proof(bool matched) {
     decision_.steps = proof_.steps();
     if (options_.record) decision_.shown = proof_.shown();
@@ -177,7 +179,8 @@ class Decider {
     return {};
   }
 
-  // More shapes before giving up; then those on which the terms that were left say that the sides may differ, which take a solver.
+  // Tries more shapes before giving up. Then it tries shapes on which the sides may differ according to the
+  // remaining terms; finding these takes a solver.
   void refute() {
     Refuter::Result more = refuter_.try_all(sampler_.assignments(4 * kAgreements), Refuter::Purpose::refutation);
     if (!more.counterexample) {
@@ -196,7 +199,8 @@ class Decider {
     decision_.open = proof_.open();
   }
 
-  // Shapes that say nothing (an element is undefined, or there are too many) are replaced. Fewer are enough only if there are no more.
+  // Replaces shapes that cannot be compared (an element is undefined, or there are too many). Fewer
+  // agreements suffice only if there are no more shapes.
   void confirm(std::size_t agreed) {
     for (int round = 0; round < 3 && agreed < kAgreements && !is_over(options_.deadline); ++round) {
       const std::vector<Assignment> others = sampler_.others(samples_, 2 * kAgreements);
@@ -233,7 +237,7 @@ class Decider {
 
 Decision decide(rules::RuleInstance& instance, const Options& options) {
   Decision decision = Decider(instance, options).run();
-  // What is known by then counts; what is not known may have lacked the time.
+  // Proved and refuted remain valid after the deadline. Other verdicts may be due to a lack of time.
   const bool is_known = decision.verdict == Verdict::proved || decision.verdict == Verdict::refuted;
   if (!is_known && is_over(options.deadline)) {
     decision.verdict = Verdict::timeout;

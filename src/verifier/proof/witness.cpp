@@ -19,7 +19,7 @@ constexpr std::int64_t kLargest = 64;
 
 }  // namespace
 
-// Sizes begin with room for a window, indices and attributes with the least that is likely.
+// Dimensions start with room for a window, indices and attributes with the smallest likely value.
 std::int64_t Witness::value(SymbolId symbol) const {
   if (const auto found = values_.find(symbol); found != values_.end()) return found->second;
   const SymbolKind kind = symbols_.info(symbol).kind;
@@ -29,7 +29,7 @@ std::int64_t Witness::value(SymbolId symbol) const {
   return std::max<std::int64_t>(kind == SymbolKind::dimension ? 1 : 0, usual - 1 + static_cast<std::int64_t>((mixed >> 33U) % 4));
 }
 
-// The generator of Knuth's MMIX; the high bits are used.
+// The linear congruential generator of Knuth's MMIX; only the high bits are used.
 std::uint64_t Witness::next_random() {
   state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
   return state_ >> 33U;
@@ -46,7 +46,8 @@ bool Witness::holds(const Atom& atom, std::int64_t& distance) const {
   return atom.relation == Relation::at_least_zero ? *v >= 0 : atom.relation == Relation::zero ? *v == 0 : *v != 0;
 }
 
-// Gives one symbol of the atom the value nearest to its own at which the atom holds, as far as it is linear in that symbol.
+// Assigns one symbol of the atom the value closest to its current one at which the atom holds, if the atom is
+// linear in that symbol.
 bool Witness::move(const Atom& atom, std::int64_t distance) {
   std::vector<std::pair<SymbolId, std::int64_t>> choices;
   for (const SymbolId s : atom.poly.symbols()) {

@@ -1,8 +1,12 @@
-// xflow_prove FOLDER --renew [--jobs N]: decides all rules of a folder and writes the records of their proofs beside them. Fails, and
-// writes nothing, unless all are proved.
-// xflow_prove FOLDER RECORDS TEXTS [--leave-out] [--jobs N]: replays the records and writes their hashes, and their texts, as rows of C++
-// initializers. Fails unless all are accepted; with --leave-out those that are not are told and left out. The build runs it over the
-// shipped rules. xflow_prove FOLDER --verbose | --normal-forms [--jobs N]: decides all rules and shows what was found.
+// xflow_prove FOLDER --renew [--jobs N]
+//   Decides all rules of a folder and writes the records of their proofs beside them.
+//   Fails, and writes nothing, unless all rules are proved.
+// xflow_prove FOLDER RECORDS TEXTS [--leave-out] [--jobs N]
+//   Replays the records and writes their hashes (RECORDS) and texts (TEXTS) as rows of C++ initializers.
+//   Fails unless all records are accepted; with --leave-out it reports and skips rejected ones.
+//   The build runs this on the shipped rules.
+// xflow_prove FOLDER --verbose | --normal-forms [--jobs N]
+//   Decides all rules and prints the results.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -22,7 +26,7 @@ int failed(const Error& error) {
   return 1;
 }
 
-// Decides each rule and prints a line; true if all are proved.
+// Decides each rule and prints one line per rule. True if all are proved.
 bool print_decisions(const std::string& folder, int jobs, bool normal_forms) {
   const auto rules = verifier::read_rules(folder);
   if (!rules) {

@@ -34,9 +34,10 @@ std::string solver_version() {
 
 namespace {
 
-constexpr std::chrono::milliseconds kBetweenLooks{20};  // at the caller's wish to stop
+constexpr std::chrono::milliseconds kBetweenLooks{20};  // between checks whether the caller wants to stop
 
-// Diophantine equations of Z3's linear arithmetic count no resource units: one question about four dimensions ran for minutes.
+// Disables Z3's Diophantine equation solver, which does not count resource units: one query about four
+// dimensions ran for minutes.
 bool limit_linear_arithmetic() {
   static const bool done = [] {
     z3::set_param("lp.dio", false);
@@ -47,7 +48,8 @@ bool limit_linear_arithmetic() {
 
 }  // namespace
 
-// A Z3 solver with its own context; `real_products` says whether monomials are products or abstracted integers.
+// A Z3 solver with its own context. It has one encoding in which monomials are products, and one in which
+// they are abstracted integers.
 class Queries::Encoder {
  public:
   Encoder(const ir::Symbols& symbols, const Ranges::ElementRanges& elements, std::uint64_t limit, const Deadline& deadline)
@@ -64,7 +66,7 @@ class Queries::Encoder {
       if (e->solver) add_fact(*e, fact);
   }
 
-  // Checks the facts with `condition` and `extra` (made by a callback, since encodings differ).
+  // Checks the facts with `condition` and `extra`, a callback because encodings differ.
   template <typename Extra>
   z3::check_result check(std::span<const Atom> condition, bool real, const Extra& extra) {
     Encoding& e = encoding(real);
@@ -87,7 +89,7 @@ class Queries::Encoder {
     return result;
   }
 
-  // Which symbols and monomials have their defining constraints asserted in the current scope.
+  // The symbols and monomials whose defining constraints are asserted in the current scope.
   struct Known {
     std::set<SymbolId> symbols;
     std::set<Monomial> monomials;
@@ -204,7 +206,7 @@ class Queries::Encoder {
 
   std::size_t undecided_models() const { return undecided_models_; }
 
-  // Z3's own timer interrupts it at the moment of the deadline.
+  // Z3's own timer interrupts it at the deadline.
   z3::check_result answer(z3::solver& s) {
     if (deadline_.is_over()) return z3::unknown;
     if (deadline_.moment() == Deadline::Moment::max()) return interruptible(s);
@@ -214,14 +216,15 @@ class Queries::Encoder {
     return interruptible(s);
   }
 
-  // The caller is asked on its own thread whether it wants to stop, while another one waits for Z3. An interrupted question has no answer.
+  // The caller's thread checks whether to stop while another thread runs Z3. An interrupted query has no
+  // answer.
   z3::check_result interruptible(z3::solver& s) {
     if (!deadline_.can_stop()) return s.check();
     auto found = std::async(std::launch::async, [&s] { return s.check(); });
     bool stopped = false;
     while (found.wait_for(kBetweenLooks) == std::future_status::timeout) {
       stopped = stopped || deadline_.is_over();
-      if (stopped) context_.interrupt();  // again and again: the first may come before Z3 listens
+      if (stopped) context_.interrupt();  // repeated: Z3 may not listen yet at the first interruption
     }
     const z3::check_result result = found.get();
     return stopped ? z3::unknown : result;
@@ -246,14 +249,14 @@ class Queries::Encoder {
       z3::params parameters(context_);
       parameters.set("rlimit", limit_);
       parameters.set("random_seed", 0U);
-      parameters.set("ctrl_c", false);  // otherwise a check takes the interruption for itself, and nobody else hears of it
+      parameters.set("ctrl_c", false);  // otherwise a check handles the interruption itself, and nobody else sees it
       e.solver->set(parameters);
       for (const Atom& f : facts_) add_fact(e, f);
     }
     return e;
   }
 
-  // A fact whose polynomials do not fit 64 bits is left out: less is known then.
+  // Drops a fact whose polynomials do not fit 64 bits, which only weakens what is known.
   void add_fact(Encoding& e, const Atom& fact) {
     try {
       const z3::expr encoded = atom(fact, e.real, e.known);
@@ -331,7 +334,8 @@ class Queries::Encoder {
     return constant;
   }
 
-  // For each inequality p >= 0 at hand and each dimension d of a known product: d p >= 0, where that speaks of known products only.
+  // For each known inequality or equation on p and each dimension d of a known product, adds the one on d p
+  // if it mentions only known products.
   void add_products(z3::solver& s, std::span<const Atom> condition, Known& known) {
     if (known.monomials.empty()) return;
     std::set<SymbolId> dimensions;
@@ -359,7 +363,7 @@ class Queries::Encoder {
   unsigned limit_;
   Deadline deadline_;
   std::size_t undecided_models_ = 0;
-  bool limited_ = limit_linear_arithmetic();  // before the context is made
+  bool limited_ = limit_linear_arithmetic();  // before the context is created
   z3::context context_;
   std::unordered_map<SymbolId, z3::expr> constants_;
   std::map<Monomial, z3::expr> products_;
