@@ -116,8 +116,8 @@ const Expression* inside_logarithm(const Term& t) {
 
 }  // namespace
 
-// exp(a + b) = exp(a) exp(b). exp(n/m t) = exp(t/m)^n, which makes exp(-t) the reciprocal of exp(t). exp(n
-// log(a)) = a^n for a positive a.
+// exp(a + b) = exp(a) exp(b). exp(n/m t) = exp(t/m)^n, which makes exp(-t) the reciprocal of exp(t).
+// exp(n log(a)) = a^n for a positive a.
 Expression Algebra::exponential(const Expression& e) {
   Term product;
   Expression powers = constant(Rational(1));

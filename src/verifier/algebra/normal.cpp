@@ -28,7 +28,7 @@ Condition joined(const Condition& a, const Condition& b) {
   return result;
 }
 
-// Equality. ------------------------------------------------------------------------------------------------------------------------
+// Equality. -------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -147,7 +147,7 @@ bool equal_but_for_coefficient(Symbols& symbols, const Term& a, const Term& b) {
   return same(a, renamed);
 }
 
-// Substitution. --------------------------------------------------------------------------------------------------------------------
+// Substitution. ---------------------------------------------------------------------------------------------
 
 Condition substitute(Symbols& symbols, const Condition& condition, const Symbols::Substitution& by) {
   Condition result;
@@ -266,7 +266,7 @@ Piece refresh(Symbols& symbols, const Piece& piece, Symbols::Substitution by) {
   return Substituter(symbols, std::move(by), true).piece(piece);
 }
 
-// What occurs. ---------------------------------------------------------------------------------------------------------------------
+// Collection of polynomials, binders and symbols. -----------------------------------------------------------
 
 void collect_polys(const Factor& factor, std::vector<Poly>& polys) {
   polys.insert(polys.end(), factor.indices.begin(), factor.indices.end());
@@ -323,7 +323,7 @@ bool mentions(const Symbols& symbols, const Atom& atom, SymbolId symbol) {
   return broken(Fault::normal_conditions_mention_directly) ? atom.poly.mentions(symbol) : symbols.occurs(atom.poly, symbol);
 }
 
-// Signatures. ----------------------------------------------------------------------------------------------------------------------
+// Signatures. -----------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -378,7 +378,7 @@ std::string signature(const Term& term) {
   return text;
 }
 
-// Printing. ------------------------------------------------------------------------------------------------------------------------
+// Printing. -------------------------------------------------------------------------------------------------
 
 namespace {
 

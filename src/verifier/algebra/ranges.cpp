@@ -190,8 +190,8 @@ bool Ranges::at_least_zero(const Poly& p, int depth, int& budget) const {
   if (obviously_at_least_zero(p)) return true;
   if (p.is_constant() || depth == 0 || --budget <= 0) return false;
   if (std::any_of(known_.begin(), known_.end(), [&](const Atom* a) { return a != left_out_ && a->poly == p; })) return true;
-  // Replaces one symbol x with p = c x + r by a bound: if c >= 0 by l from x - l >= 0, if -c >= 0 by u from u
-  // - x >= 0.
+  // Replaces one symbol x with p = c x + r by a bound: if c >= 0 by l from x - l >= 0, if -c >= 0 by u from
+  // u - x >= 0.
   for (const SymbolId x : p.symbols()) {
     if (symbols_.info(x).kind == SymbolKind::dimension) continue;
     const auto linear = p.linear_in(x);

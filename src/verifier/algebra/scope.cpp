@@ -38,8 +38,8 @@ Normalizer::Step Normalizer::tidy_conditions(const std::vector<SymbolId>& binder
 
 namespace {
 
-// Splits digits. If 0 <= r < e, e a + r >= 0 becomes a >= 0; if -e <= r < 0, it becomes a >= 1. If |r| < e, e
-// a + r = 0 becomes a = 0 and r = 0. Returns false if condition k has none of these forms.
+// Splits digits. If 0 <= r < e, e a + r >= 0 becomes a >= 0; if -e <= r < 0, it becomes a >= 1. If |r| < e,
+// e a + r = 0 becomes a = 0 and r = 0. Returns false if condition k has none of these forms.
 bool divide_condition(const Symbols& symbols, const Ranges& ranges, Condition& conditions, std::size_t k) {
   for (const Poly& e : divisors(symbols, conditions[k].poly)) {
     const auto [a, r] = split_by(conditions[k].poly, e);

@@ -64,13 +64,13 @@ class Normalizer {
   // Merges two binders that occur only as q * high + low, with 0 <= low < q, into one binder.
   bool merge_binders(std::vector<SymbolId>& binders, Condition& conditions, const std::vector<Poly>& inner, const Condition& context,
                      ir::Symbols::Substitution& by);
-  // Merges two binders of a maximum, where it does not matter how often a value occurs: they occur only as c
-  // * high + low, and the values of this sum leave no gap.
+  // Merges two binders of a maximum, where it does not matter how often a value occurs: they occur only as
+  // c * high + low, and the values of this sum leave no gap.
   bool merge_sums(std::vector<SymbolId>& binders, Condition& conditions, const std::vector<Poly>& inner, const Condition& context,
                   ir::Symbols::Substitution& by);
   bool known_at_least_zero(const Poly& p, const Condition& context);
-  // Finds a division floor(a / b) of an element of a tensor with -b <= a < b, and returns the condition a >=
-  // 0, which decides it.
+  // Finds a division floor(a / b) of an element of a tensor with -b <= a < b, and returns the condition
+  // a >= 0, which decides it.
   std::optional<Atom> wrapped_division(const Term& term, const Condition& context) const;
   // The number of values of a binder that only its own range mentions; nullopt if it is not known to be at
   // least 0.

@@ -1,6 +1,6 @@
 // The checker, claim by claim. It trusts polynomials (src/ir), substitution and comparison of normal forms
-// (normal.cpp), the signs of values (algebra.cpp), the bounds of ranges.cpp, and the solver for everything
-// else.
+// (normal.cpp), the signs of values (algebra.cpp), the bounds of ranges.cpp, and the solver for the
+// claims that these do not show.
 #include "src/verifier/checker/checker.h"
 
 #include <algorithm>

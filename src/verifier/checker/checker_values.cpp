@@ -44,7 +44,8 @@ RealExpr negated(RealExpr a) { return product({literal(Rational(-1)), std::move(
 }  // namespace
 
 // Translates expressions into real expressions over numbered variables, and collects facts about the
-// variables. A component without known meaning only makes the claim harder to prove.
+// variables. Dropping the meaning of a component only makes the claim harder to
+// prove.
 class Checker::Translation {
  public:
   Translation(const Checker& checker, const Identify& identify)

@@ -9,8 +9,8 @@
 namespace xflow::verifier {
 
 // Prints the parts of a proof with indices i, j, k, ... instead of generated names: output indices first,
-// then the binders of each term in the order in which they occur. The range of a binder is written "sum(k <
-// K: x[i, k] * v[k, j])", other conditions "[i < N]".
+// then the binders of each term in the order in which they occur. The range of a binder is written
+// "sum(k < K: x[i, k] * v[k, j])", other conditions "[i < N]".
 class Readable {
  public:
   // `free`: the output indices, which have the same name everywhere.

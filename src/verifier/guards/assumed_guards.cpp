@@ -18,8 +18,8 @@ using rules::Guard;
 
 namespace {
 
-// Replaces element k of lists by the lists themselves, for a relation that holds for every element k: d[k] >=
-// 1 becomes d >= 1. Returns false if another element occurs. `lists` receives the lists.
+// Replaces element k of lists by the lists themselves, for a relation that holds for every element k:
+// d[k] >= 1 becomes d >= 1. Returns false if another element occurs. `lists` receives the lists.
 bool lift(Formula& e, const Formula& k, std::vector<Formula>& lists) {
   if (e.kind == Formula::Kind::index) {
     if (rules::print(e.arguments[1]) != rules::print(k)) return false;

@@ -31,8 +31,8 @@ struct Counterexample {
   std::vector<std::int64_t> index;
   std::string source_value;  // exact
   std::string target_value;
-  // The complete counterexample, as replay_counterexample() reads it: "N = 1, C = 2; x = [[1, 0]]; output y
-  // at [0, 1]: 7 != 10".
+  // The complete counterexample, as replay_counterexample() reads it:
+  // "N = 1, C = 2; x = [[1, 0]]; output y at [0, 1]: 7 != 10".
   std::string to_string() const;
   // One short line: "x: [1, 2] s = 2, output y at [0, 1]: 7 != 10".
   std::string summary() const;
