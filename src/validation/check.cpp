@@ -25,7 +25,7 @@ eval::Tolerance tolerance_in_runner(const eval::Tensor& tensor) {
 
 class Check {
  public:
-  // `runner` is null where the models are evaluated here.
+  // `runner` is null if the models are evaluated in this process.
   Check(Runnable& a, Runnable& b, const CheckOptions& options, const Deadline& deadline, ModelsInRunner* runner)
       : a_(a), b_(b), options_(options), deadline_(deadline), runner_(runner) {
     for (const onnx_io::ValueInfo& output : a.document().main().outputs) report_.outputs.emplace_back().name = output.name;
@@ -36,11 +36,11 @@ class Check {
     const Result<void> ran = options_.inputs.empty() ? run_seeded() : run_files();
     const bool is_over = deadline_.is_over() && compared_ < wanted_;
     if (!ran && !is_over) return fail(ran.error());
-    // Differences other than of outputs were found first and are shown as they are.
+    // Differences in anything but outputs were found earlier and are reported unchanged.
     std::optional<std::size_t> worst;
     for (std::size_t k = 0; k < worst_.size(); ++k) {
       CheckReport::Output& output = report_.outputs[k];
-      if (output.inputs.empty()) continue;  // it was not compared
+      if (output.inputs.empty()) continue;  // not compared
       output.agrees = worst_[k].agrees;
       output.reason = worst_[k].reason;
       output.error = worst_[k].error;
@@ -57,7 +57,7 @@ class Check {
   }
 
  private:
-  // What was not compared on all inputs is not equal.
+  // Models that were not compared on all inputs are not reported as equal.
   Error why_undecided() const {
     return {ErrorCode::limit,
             fmt::format("not decided: the time limit of {:g} s was over after {} of {} sets of inputs{}; --time-limit gives more",
@@ -72,7 +72,7 @@ class Check {
       for (const NamedInput& input : a_.required())
         if (!set.tensors.contains(std::string(input.name)))
           return fail(ErrorCode::unreadable, fmt::format("no values for input '{}'", input.name), set.label);
-      if (runner_ != nullptr) continue;  // it says itself what it does not take
+      if (runner_ != nullptr) continue;  // the runner reports inputs that it refuses
       if (const auto fits = a_.accepts(set); !fits) return fail(ErrorCode::unreadable, fits.error().text(), set.label);
     }
     wanted_ = sets.size();
@@ -86,7 +86,7 @@ class Check {
 
   Result<void> run_seeded() {
     constexpr std::pair<std::int64_t, std::int64_t> kChoices[] = {{1, 128}, {2, 64}, {3, 32}};
-    // For models that need longer inputs (sound), where no other choice fits.
+    // For models that need longer inputs (sound), if no other choice fits.
     constexpr std::pair<std::int64_t, std::int64_t> kLong{1, 1024};
     std::vector<Sizes> choices;
     std::set<std::vector<std::int64_t>> known;
@@ -115,7 +115,7 @@ class Check {
     return fail(*first_error);
   }
 
-  // The sizes that the inputs get.
+  // Returns the sizes of all dimensions of the required inputs.
   std::vector<std::int64_t> sizes_of(const Sizes& sizes) const {
     std::vector<std::int64_t> all;
     for (const NamedInput& input : a_.required())
@@ -124,9 +124,10 @@ class Check {
     return all;
   }
 
-  // Errors: what A cannot run.
+  // Errors: those of running A.
   Result<void> run_seeded_at(const Sizes& sizes, std::size_t run, std::size_t total) {
-    // The first run draws integers from {0, 1}, which few operators refuse; later ones try larger ones first.
+    // The first run draws integers from {0, 1}, which few operators refuse. Later runs try larger integers
+    // first.
     SeededValues values{options_.seed + run, run == 0 ? 2 : 10};
     XFLOW_TRY(InputSet set, seeded_inputs(a_.arena(), a_.required(), sizes, values));
     auto reference = in_double(set, run, total);
@@ -167,14 +168,15 @@ class Check {
     }
     if (!reference) {
       Error error = std::move(reference).error();
-      // The operator's name stays: the model alone says little.
+      // Keep the name of the operator: the path of the model alone says little.
       error.where = error.where.empty() ? a_.path() : fmt::format("{}: {}", a_.path(), error.where);
       return fail(std::move(error));
     }
     return reference;
   }
 
-  // Errors: unsupported where B holds something that cannot be executed; any other failure of B alone is a difference.
+  // Errors: unsupported if B has a node that cannot be executed. Any other failure of B alone is a
+  // difference.
   Result<void> compare(const InputSet& set, const std::vector<eval::Tensor>& reference, std::size_t run, std::size_t total) {
     XFLOW_TRY(const std::vector<eval::Tensor> own,
               runner_ != nullptr ? runner_->run(0, true) : a_.run(set, eval::Number::float32, progress("A in float", run, total)));
@@ -215,10 +217,10 @@ class Check {
   const CheckOptions& options_;
   const Deadline& deadline_;
   std::size_t wanted_ = 1;    // sets of inputs
-  std::size_t compared_ = 0;  // of these, those that were, and those that A does not take
+  std::size_t compared_ = 0;  // compared sets, and sets that A refuses
   ModelsInRunner* runner_;
   CheckReport report_;
-  std::vector<eval::Comparison> worst_;  // of all runs, by output
+  std::vector<eval::Comparison> worst_;  // over all runs, by output
 };
 
 }  // namespace

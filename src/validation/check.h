@@ -1,4 +1,4 @@
-// Whether two models compute the same: both are run, on the same inputs.
+// Compares two models: runs both on the same inputs and compares their outputs.
 #pragma once
 
 #include <xflow/check.h>
@@ -7,7 +7,7 @@
 
 namespace xflow::api {
 
-// check_files of <xflow/check.h>.
+// Implements check_files of <xflow/check.h>.
 Result<CheckReport> check_models(const std::string& a, const std::string& b, const CheckOptions& options);
 
 }  // namespace xflow::api

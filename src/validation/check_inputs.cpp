@@ -30,7 +30,7 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return value;
 }
 
-// The last run of digits: 12 for "input_12".
+// Returns the last run of digits as a number: 12 for "input_12".
 std::optional<std::uint64_t> number_in(const std::string& stem) {
   const std::size_t last = stem.find_last_of("0123456789");
   if (last == std::string::npos) return std::nullopt;
@@ -39,7 +39,7 @@ std::optional<std::uint64_t> number_in(const std::string& stem) {
   return number(std::string_view(stem).substr(first, last + 1 - first));
 }
 
-// Of the significand.
+// Bits of the significand after the point.
 int digits_after_point(ir::DataType type) {
   switch (type) {
     case ir::DataType::float64:
@@ -57,8 +57,8 @@ bool has_name(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Which set and which input an array of an archive is for: set 1 for "in__x", 2 for "in2__x". Set 0: a result. Nothing: the name has no
-// such form.
+// Splits the name of an array into the set and the input: set 1 for "in__x", set 2 for "in2__x", set 0 for a
+// result. Returns nothing if the name does not have this form.
 std::optional<std::pair<std::uint64_t, std::string_view>> split_prefix(std::string_view name) {
   const std::size_t bar = name.find("__");
   if (bar == std::string_view::npos) return std::nullopt;
@@ -73,7 +73,7 @@ std::optional<std::pair<std::uint64_t, std::string_view>> split_prefix(std::stri
 
 Result<void> read_archive(const std::string& path, std::span<const std::string_view> names, std::vector<InputSet>& sets) {
   auto arrays = eval::read_npz(path);
-  // That the operating system refuses is no different from a faulty file here: both are inputs that cannot be read.
+  // Errors of the operating system are reported like faulty files: the input cannot be read.
   if (!arrays)
     return fail(arrays.error().code == ErrorCode::unsupported ? ErrorCode::unsupported : ErrorCode::unreadable, arrays.error().message,
                 path);
@@ -133,7 +133,7 @@ Result<void> read_folder(const fs::path& folder, std::span<const std::string_vie
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    // Results lie beside inputs in ONNX's own test data.
+    // ONNX's own test data has results beside the inputs.
     if (at->path().extension() == ".pb" && name.rfind("output_", 0) != 0) tensors.push_back(at->path());
     if (name.rfind("test_data_set_", 0) == 0) folders.push_back(at->path());
   }
@@ -154,7 +154,8 @@ Result<void> read_folder(const fs::path& folder, std::span<const std::string_vie
   return {};
 }
 
-// A tensor of drawn values. The generator is written out: the library's distributions differ between implementations.
+// Draws a tensor. The distributions are written out because those of the standard library differ between
+// implementations.
 Result<eval::Tensor> draw(const ir::TensorType& type, std::vector<std::int64_t> dims, const SeededValues& values, std::mt19937_64& random) {
   std::uint64_t count = 1;
   for (const std::int64_t dim : dims) {

@@ -1,4 +1,4 @@
-// When a comparison of models ends.
+// The time limit of a comparison of models.
 #pragma once
 
 #include <chrono>

@@ -31,12 +31,12 @@ std::uint64_t elements(const Dims& dims) {
   return count;
 }
 
-// Writes a graph; the first error is kept, and what follows it means nothing.
+// Builds a graph. Keeps the first error; results after an error have no meaning.
 class Writer {
  public:
   Writer(ir::Arena& arena, std::uint32_t seed) : arena_(arena), random_(seed) {}
 
-  // Of inputs and constants from now on.
+  // Sets the type of the following inputs and constants.
   void use(ir::DataType type) { type_ = type; }
 
   ValueId input(const Dims& dims) {
@@ -136,7 +136,7 @@ Result<SampleGraph> movement(Writer& w) {
   return w.finish("movement", {turned, w.op("sub", {turned, sum}), w.op("maximum", {w.op("sigmoid", {x}), y})});
 }
 
-// By the programs of a device.
+// Returns a function that runs plans by the programs of a device.
 template <typename Programs>
 RunPlan run_by(Programs& programs) {
   return [&programs](ir::Arena& arena, const cost::Plan& plan, const SampleGraph& sample) -> Result<std::vector<eval::Tensor>> {

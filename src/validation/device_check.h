@@ -1,4 +1,4 @@
-// Whether a device computes what the reference does, before it is trusted.
+// Checks that a device computes the same results as the reference before xflow trusts it.
 #pragma once
 
 #include <xflow/device.h>
@@ -15,24 +15,25 @@
 
 namespace xflow::api {
 
-// A graph of the kernels that models are made of, with values for its inputs.
+// A graph of kernels that are common in models, with values for its inputs.
 struct SampleGraph {
   std::string name;
   ir::Graph graph;
   eval::Bindings inputs;
 };
-// Convolutions, attention in single and half precision, and what moves data, in an empty arena; the same in every run.
+// Builds sample graphs in an empty arena: convolutions, attention in single and half precision, and operators
+// that move data. The graphs are the same in every run.
 Result<std::vector<SampleGraph>> sample_graphs(ir::Arena& arena);
 
-// Runs a plan and gives its outputs.
+// Runs a plan and returns its outputs.
 using RunPlan = std::function<Result<std::vector<eval::Tensor>>(ir::Arena&, const cost::Plan&, const SampleGraph&)>;
 
-// Runs the graphs as whole models are run, by the kernels that the device is quickest with, and compares by the rule of `xflow check`.
-// Errors: those of evaluating the reference.
+// Runs the sample graphs like whole models, with the fastest kernels of the device, and compares the outputs
+// by the rule of `xflow check`. Errors: those of evaluating the reference.
 Result<DeviceCheck> check_device(cost::Device& device, cost::Database& database, const RunPlan& run);
 
-// The same for the device of this name (OptimizeOptions::device). Errors: as DeviceCosts::open, invalid_argument for a device on which
-// nothing is run.
+// Checks the device of this name (OptimizeOptions::device). Errors: those of DeviceCosts::open;
+// invalid_argument for a device that runs no graphs.
 Result<DeviceCheck> check_device_named(const std::string& name);
 
 }  // namespace xflow::api

@@ -19,7 +19,8 @@ namespace {
 
 using cost::Plan;
 
-// What will serve the model is another runtime. Gains below this were seen to be none there (docs/cost.md, The gate).
+// The model will be served by another runtime. Smaller gains on this device were measured to be none there
+// (docs/cost.md, The gate).
 constexpr double kLeastGain = 0.04;
 
 Acceptance faster_by_enough(const GateReport& told) {
@@ -67,13 +68,13 @@ class Judge {
  private:
   using Program = typename Programs::Program;
 
-  // What is run at one choice of sizes.
+  // The sizes and plans of one choice of sizes.
   struct Choice {
     Sizes sizes;
     std::array<Plan, 2> plans;
   };
 
-  // Whether the candidate can be run, and computes what the original does.
+  // Checks that the candidate can run and that it computes the same outputs as the original.
   Result<Acceptance> prepare() {
     for (std::size_t k = 0; k < gate_.runs.shapes.size(); ++k) XFLOW_CHECK(plan(k));
     if (std::ranges::all_of(choices_, [](const Choice& choice) { return choice.plans[0].launches.empty(); }))
@@ -88,7 +89,8 @@ class Judge {
       if (!id) return fail(id.error().code, id.error().text(), who == 0 ? "original" : "candidate");
       ids_[who] = *id;
     }
-    // What is drawn in the place of what is not run differs between the two.
+    // Values drawn in place of nodes that are not run differ between the two graphs, so outputs cannot be
+    // compared.
     return report_.gate.share_not_run > 0 ? accepted() : compare();
   }
 
@@ -112,10 +114,11 @@ class Judge {
     return {};
   }
 
-  // The bytes of one program, so that all of them and the values of inputs and outputs fit into the memory that the run may use.
+  // Computes the bytes per program so that all programs and the values of inputs and outputs fit into the
+  // memory that the run may use.
   Result<void> find_room() {
     if (!Programs::kInMemory) return {};
-    constexpr double kTogether = 3;  // of each choice: there are three while one is set up again
+    constexpr double kTogether = 3;  // programs per choice: three exist during a further set-up
     double values = 0;
     for (const Choice& choice : choices_) values = std::max(values, bytes_of_values(choice));
     const double room = std::min(static_cast<double>(machine_bytes()) / 2, static_cast<double>(gate_.limits.bytes_left())) - values;
@@ -124,10 +127,11 @@ class Judge {
     return fail(ErrorCode::limit, fmt::format("its inputs and outputs take {:.0f} MiB, more than may be used", values / (1 << 20)));
   }
 
-  // What inputs take while they are drawn, and outputs while they are compared: all of them together, and one of them in double.
+  // Bytes of the inputs while they are drawn, or of the outputs while they are compared: all of them, and one
+  // of them in double.
   double bytes_of_values(const Choice& choice) const {
     constexpr double kInDouble = 3 * sizeof(double);
-    constexpr double kRuns = 4;  // of the original twice, of the candidate, and of the original on perturbed inputs
+    constexpr double kRuns = 4;  // original twice, candidate, original on perturbed inputs
     const ir::Symbols::Valuation valuation = choice.sizes.valuation();
     const auto count = [&](const ir::TensorType& type) {
       double elements = 1;
@@ -164,7 +168,7 @@ class Judge {
     return programs;
   }
 
-  // Inputs that have a default, and no value that is given, keep it where it has the sizes of this choice.
+  // An input without a given value keeps its default if the default has the sizes of this choice.
   Result<void> write_inputs(Program& program, RunChoice choice) const {
     const std::size_t number = choice.sizes;
     std::unordered_set<ir::ValueId> read;

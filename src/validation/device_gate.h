@@ -1,4 +1,5 @@
-// The gate where there is no runner: whole graphs on the device that timed the kernels which the search used, by these kernels.
+// The gate without a runner: runs whole graphs on the device that timed the kernels, with the kernels that
+// the search chose.
 #pragma once
 
 #include <xflow/optimize.h>
@@ -21,20 +22,20 @@ struct DeviceGate {
   ir::Arena& arena;
   const ir::Graph& original;
   std::span<const NamedInput> inputs;
-  const eval::Bindings& defaults;        // of inputs that have one
-  std::span<const std::string> outputs;  // the names of the first outputs of `original`: these are compared
-  const RunInputs& runs;                 // what both are run on
+  const eval::Bindings& defaults;        // of the inputs that have one
+  std::span<const std::string> outputs;  // names of the first outputs of `original`, which are compared
+  const RunInputs& runs;                 // inputs and sizes of both graphs
   const OptimizeOptions& options;
-  DeviceCosts& costs;  // of these options
+  DeviceCosts& costs;  // opened with `options`
   const RunLimits& limits;
 };
 
-// Runs the original and a candidate in turns, at each choice of sizes, and fills in the report. Both are the graphs that a model is lifted
-// to, in which equal nodes are one and unused ones are gone.
+// Runs the original and the candidate in alternating pairs at each choice of sizes and fills in the report.
+// Both are lifted graphs: equal nodes are merged and unused nodes are removed.
 Acceptance judge_on_device(const DeviceGate& gate, const ir::Graph& candidate, const std::function<void()>& progress,
                            OptimizeReport& report);
 
-// How the reason begins for which a candidate is refused that is the same to the device.
+// The start of the reason for rejecting a candidate that the device runs exactly like the original.
 inline constexpr std::string_view kRunAlike = "it is run like the original";
 
 }  // namespace xflow::api

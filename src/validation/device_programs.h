@@ -1,4 +1,4 @@
-// How whole graphs are run on the devices of this machine: a class each, with the same functions.
+// Programs of whole graphs on the local devices: one class per device, all with the same functions.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,9 @@ class CpuPrograms {
 
   explicit CpuPrograms(cost::cpu::CpuDevice& device) : device_(device) {}
   cost::cpu::CpuDevice& device() const { return device_; }
-  // What runs use of this machine's memory counts.
+  // Whether the memory of a program counts as memory of this machine.
   static constexpr bool kInMemory = true;
-  // `most_bytes`: of the program.
+  // Builds a program that takes at most `most_bytes`.
   Result<Program> build(ir::Arena& arena, const cost::Plan& plan, const ir::Symbols::Valuation& sizes, double most_bytes) {
     cost::cpu::ProgramOptions options;
     options.most_bytes = most_bytes;
@@ -36,10 +36,10 @@ class CpuPrograms {
 
  private:
   cost::cpu::CpuDevice& device_;
-  std::map<std::string, std::string> chosen_;  // implementations: all run equal kernels alike
+  std::map<std::string, std::string> chosen_;  // implementations; shared so that equal kernels run alike
 };
 
-// The same on a GPU, which says itself when its memory is full.
+// The same for a GPU, which reports by itself when its memory is full.
 class GpuPrograms {
  public:
   using Program = cost::gpu::GpuProgram;

@@ -20,7 +20,8 @@ namespace {
 using cost::NamedTensor;
 using cost::runner::RunnerExecutor;
 
-// A runtime may sum in another order and fuse in another way, in half precision more visibly.
+// A runtime may change the order of sums and fuse operators differently. The differences are larger in half
+// precision.
 constexpr double kTolerance = 1e-2;
 constexpr double kTolerance16 = 5e-2;
 
@@ -32,7 +33,7 @@ PairedTimes times_of(const cost::GateTimes& times) {
   return {times.faster, times.slower, times.ratio, times.low, times.high, times.p_value, times.again, times.original, times.candidate};
 }
 
-// What is not measured to be faster by the time of an interruption is not faster.
+// A candidate that was not measured to be faster before an interruption is rejected.
 Acceptance unless_interrupted(const RunLimits& limits, Acceptance acceptance) {
   if (acceptance || !limits.was_interrupted_in_gate()) return acceptance;
   return refused("it was interrupted before it was measured to be faster");
@@ -46,7 +47,8 @@ Acceptance judge(cost::Executor& executor, cost::ProgramId original, cost::Progr
   gate_options.max_seconds = std::min(options.validation.max_measure_time.count(), report.time.count() + limits.seconds_left());
   limits.begin_gate();
   gate_options.stop = [&limits] { return limits.ends_gate(); };
-  // If all were equal to the original, one of them would pass no more often than a single one may.
+  // Bonferroni correction: if all finalists are equal to the original, the probability that one passes is at
+  // most `level`.
   gate_options.level /= static_cast<double>(kFinalists);
   gate_options.used_seconds = report.time.count();
   gate_options.progress = progress;
@@ -95,7 +97,7 @@ Acceptance compare_outputs(const std::function<Result<std::vector<eval::Tensor>>
     };
     const auto a = outputs(original, {k});
     if (!a) return failed("original", a.error());
-    // What changes from run to run (random numbers, sums whose order is open) is no difference.
+    // Differences between two runs of the original (random numbers, sums in an open order) are allowed.
     const auto again = outputs(original, {k});
     if (!again) return failed("original", again.error());
     const auto b = outputs(candidate, {k});
@@ -107,7 +109,8 @@ Acceptance compare_outputs(const std::function<Result<std::vector<eval::Tensor>>
       const eval::Tolerance allowed{4, tolerance((*a)[i])};
       eval::Comparison comparison = eval::compare((*a)[i], (*again)[i], (*b)[i], allowed);
       if (comparison.agrees) continue;
-      // Neither is what changes by rounding alone: an output may be all but 0, or a step of some function.
+      // Differences caused by rounding alone are allowed, too: an output may be close to 0 or a step
+      // function.
       if (!nearby) nearby = outputs(original, {k, true});
       if (*nearby && (*nearby)->size() == a->size()) {
         eval::Comparison wider = eval::compare((*a)[i], (**nearby)[i], (*b)[i], allowed);
@@ -137,11 +140,11 @@ Result<std::unique_ptr<RunnerGate>> RunnerGate::open(const OptimizeOptions& opti
   return std::unique_ptr<RunnerGate>(new RunnerGate(options, runs, limits, *std::move(executor)));
 }
 
-// Gives the sizes as text.
+// Adds the inputs to the executor and returns the sizes as text.
 Result<std::vector<std::string>> RunnerGate::add_inputs(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
                                                         std::span<const NamedInput> required) {
   std::vector<std::string> labels;
-  std::vector<std::vector<NamedTensor>> perturbed_inputs;  // follow those of all choices
+  std::vector<std::vector<NamedTensor>> perturbed_inputs;  // appended after the inputs of all choices
   for (std::size_t k = 0; k < runs_.shapes.size(); ++k) {
     XFLOW_TRY(const Sizes sizes, choose_fitting_sizes(arena, graph, inputs, runs_.shapes[k], runs_.inner));
     std::vector<NamedInput> wanted(required.begin(), required.end());

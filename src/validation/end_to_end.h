@@ -1,4 +1,4 @@
-// Whole models against each other, before one is shipped.
+// Whole-model comparison of a candidate with the original, before the candidate is shipped.
 #pragma once
 
 #include <xflow/error.h>
@@ -25,50 +25,56 @@ enum class ProgramId : std::uint32_t;
 
 namespace xflow::api {
 
-// So many graphs are handed on to the gate at most, which judges one after the other.
+// The most graphs that are handed to the gate, which judges one after the other.
 constexpr std::size_t kFinalists = 3;
-// Seconds that a runner has for each answer where the call has to finish: whoever interrupted it waits.
+// Seconds that a runner has for each answer after an interruption, when the user waits for the call to
+// finish.
 constexpr double kHurriedPatience = 10;
-constexpr std::uint64_t kPerturbationSeed = 1;  // of which elements of the inputs grow and which shrink (see perturbed)
+// Selects which elements grow and which shrink (see perturbed).
+constexpr std::uint64_t kPerturbationSeed = 1;
 
-// Lets the gate judge a candidate, and fills in the report, whose seconds, for what was done before, count against the budget. `sizes`:
-// what each choice of sizes is called in the report.
+// Runs the gate on a candidate and fills in the report. Seconds that the report already has count against the
+// budget. `sizes`: the names of the choices of sizes in the report.
 Acceptance judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes,
                  const OptimizeOptions& options, const RunLimits& limits, const std::function<void()>& progress, GateReport& report);
 
-// Lists what a trial of the result with the shapes of `values` of its values declared, against the result without them, was found to be.
+// Adds the outcome of a trial to the report. The trial compared the result with the shapes of `values` values
+// declared against the result without these declarations.
 void list_declared(const GateReport& trial, std::size_t values, const Acceptance& acceptance, GateReport& report);
 
-// On which inputs a program is run: those at a choice of sizes, or the same, perturbed by a rounding error.
+// The inputs of one run: those of a choice of sizes, optionally perturbed by a rounding error.
 struct RunChoice {
   std::size_t sizes;
   bool perturbed = false;
 };
 
-// Compares what both compute at each choice of sizes, as far as a runtime may differ: by a share of the largest magnitude, by a multiple of
-// what the original itself differs from run to run, or of what it differs where its inputs are perturbed. `outputs`: of one run, always as
-// many and in the same order; `name_of`: an output's name, asked for after a run.
+// Compares the outputs of both programs at each choice of sizes. An output may differ by a share of its
+// largest magnitude, by a multiple of the difference between two runs of the original, or by a multiple of
+// the difference between the original on its inputs and on perturbed inputs. `outputs` returns the outputs of
+// one run, always the same number in the same order. `name_of` returns the name of an output and is called
+// only after a run.
 Acceptance compare_outputs(const std::function<Result<std::vector<eval::Tensor>>(cost::ProgramId, RunChoice)>& outputs,
                            const std::function<std::string(std::size_t)>& name_of, cost::ProgramId original, cost::ProgramId candidate,
                            std::span<const std::string> sizes);
 
-// The gate where whole ONNX models are run: in the runner of the options, or on a device of the caller.
+// The gate for whole ONNX models, which run in the runner of the options or on a device of the caller.
 class RunnerGate {
  public:
-  // Starts the runner, so that one that cannot be started is an error before any work is done. Errors: unsupported.
-  // `runs`: what it is run on. All arguments must outlive it.
+  // Starts the runner, so that a runner that cannot start is an error before any work is done. `runs`: the
+  // inputs and sizes to run on. All arguments must outlive the gate. Errors: unsupported.
   static Result<std::unique_ptr<RunnerGate>> open(const OptimizeOptions& options, const RunInputs& runs, const RunLimits& limits);
   ~RunnerGate();
   RunnerGate(const RunnerGate&) = delete;
   RunnerGate& operator=(const RunnerGate&) = delete;
 
-  // A model as bytes, or as a file, which one with external data needs.
+  // A model as bytes, or as a file; a model with external data must be a file.
   struct Model {
     std::string_view bytes;
     std::string path;
   };
-  // Both get the same inputs at each choice of sizes: those of the files, and what is `required` in any case. What the candidate computes
-  // there is compared with the original, too.
+  // Judges a candidate. Both models get the same inputs at each choice of sizes: those of the files, and in
+  // any case values for the `required` ones. The outputs of the candidate are compared with those of the
+  // original, too.
   Acceptance judge(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs, std::span<const NamedInput> required,
                    const Model& original, const Model& candidate, const std::function<void()>& progress, GateReport& report);
 
@@ -80,7 +86,7 @@ class RunnerGate {
   const OptimizeOptions& options_;
   const RunInputs& runs_;
   const RunLimits& limits_;
-  std::vector<std::string> sizes_;  // as text, once the inputs are there
+  std::vector<std::string> sizes_;  // as text, set when the inputs are added
   std::unique_ptr<cost::ModelExecutor> executor_;
 };
 

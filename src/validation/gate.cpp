@@ -17,11 +17,11 @@ namespace xflow::cost {
 namespace {
 
 constexpr int kMostRepeats = 100'000;
-constexpr std::size_t kLeastPairsAgain = 3;  // where time is short
+constexpr std::size_t kLeastPairsAgain = 3;  // if time is short
 
 double wall_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// The pairs by one clock.
+// The pairs measured by one clock.
 class ByClock {
  public:
   void add(double original, double candidate) {
@@ -32,7 +32,7 @@ class ByClock {
     ratios_.push_back(candidate / original);
   }
 
-  // What the pairs say so far. Equal times say nothing, as in every sign test.
+  // Returns the statistics of the pairs so far. Equal times do not count, as in every sign test.
   const GateTimes& times() {
     const MedianInterval interval = median_interval(ratios_);
     times_.ratio = interval.median;
@@ -44,7 +44,7 @@ class ByClock {
     return times_;
   }
 
-  // After times().
+  // Call times() first.
   GateVerdict verdict(double level, double margin) const {
     if (times_.p_value <= level && times_.ratio < 1) return GateVerdict::faster;
     if (sign_test(times_.slower, times_.faster + times_.slower) <= level && times_.ratio > 1) return GateVerdict::slower;
@@ -52,7 +52,7 @@ class ByClock {
   }
   bool is_as_fast(double margin) const { return times_.high <= 1 + margin; }
 
-  // A setting-up ends, of which the first pair is number `first`.
+  // Ends a set-up whose first pair has index `first`.
   void end_setting(std::size_t first) { times_.again.push_back(median_interval(std::span(ratios_).subspan(first)).median); }
   bool was_faster_each_time() const {
     return std::ranges::all_of(times_.again, [](double ratio) { return ratio < 1; });
@@ -65,7 +65,7 @@ class ByClock {
   std::vector<double> ratios_;
 };
 
-// Two programs at one choice of sizes.
+// Measures two programs at one choice of sizes.
 class Duel {
  public:
   Duel(Executor& executor, std::array<ProgramId, 2> programs, const GateOptions& options, double level,
@@ -86,7 +86,7 @@ class Duel {
     for (std::size_t looks = 0; looks < options_.looks; look = 2 * look + 1) {
       while (state_.pairs < look && seconds_left_() > 0)
         if (!pair(random)) return;
-      // A look that the budget brings forward is the last.
+      // A look that the budget brings forward is the last one.
       ++looks;
       if (state_.pairs < look) {
         return conclude(GateStop::time);
@@ -96,7 +96,7 @@ class Duel {
     }
   }
 
-  // Runs both again in each further setting-up, half as often, or as often as there is time.
+  // Measures both again in each further set-up: half as many pairs, or as many as the time allows.
   void confirm(std::mt19937_64& random) {
     const std::size_t pairs = (state_.pairs + 1) / 2;
     for (std::size_t k = 1; k < options_.settings; ++k) {
@@ -118,7 +118,7 @@ class Duel {
     }
   }
 
-  // Finds how many runs make a sample, and by which clocks.
+  // Determines the number of runs per sample and the available clocks.
   bool warm_up() {
     double least = 0;
     for (int k = 0; k < options_.warm_ups; ++k) {
@@ -149,7 +149,7 @@ class Duel {
     }
     const auto positive = [](Nanoseconds time) { return std::max(time.count(), 1e-3); };
     clocks_[0].add(positive(times[0].time), positive(times[1].time));
-    // A clock that fails once is none.
+    // A clock that fails once is not used.
     if (!times[0].processor || !times[1].processor) clocks_.resize(1);
     if (clocks_.size() == 2) clocks_[1].add(positive(*times[0].processor), positive(*times[1].processor));
     ++state_.pairs;
@@ -188,12 +188,12 @@ class Duel {
     if (stop == GateStop::pairs && is_decided) state_.stop = GateStop::decided;
   }
 
-  // By one clock, at the level that each of the looks and clocks has.
+  // Returns the verdict by one clock. The level is divided among the looks and the clocks.
   GateVerdict of(const ByClock& clock) const {
     return clock.verdict(level_ / static_cast<double>(options_.looks * clocks_.size()), options_.margin);
   }
 
-  // Whether one clock finds the candidate faster, and also `holds` of it.
+  // Returns true if a clock finds the candidate faster and `holds` is true for that clock.
   bool is_faster(const std::function<bool(const ByClock&)>& holds) const {
     return std::ranges::any_of(clocks_, [&](const ByClock& clock) { return of(clock) == GateVerdict::faster && holds(clock); });
   }
@@ -204,7 +204,7 @@ class Duel {
   double level_;
   std::function<double()> seconds_left_;
   GateComparison state_;
-  std::vector<ByClock> clocks_ = std::vector<ByClock>(1);  // that of the executor, and the processor's
+  std::vector<ByClock> clocks_ = std::vector<ByClock>(1);  // the clock of the executor, then processor time
 };
 
 std::string numbers(const GateComparison& c) {

@@ -14,7 +14,7 @@ namespace {
 
 std::string_view plural(std::size_t count) { return count == 1 ? "" : "s"; }
 
-// Types that no tensor can have at the same time.
+// Returns true if no tensor can have both types.
 bool contradict(const DeclaredType& a, const DeclaredType& b) {
   if (a.kind == DeclaredType::Kind::missing || b.kind == DeclaredType::Kind::missing) return false;
   if (a.kind != b.kind || a.data_type_number != b.data_type_number) return true;
@@ -32,7 +32,7 @@ struct Port {
   const DeclaredType* type;
 };
 
-// One line if the ports of the models are not the same, in order.
+// Returns one line for the first difference in the number, order or types of the ports.
 std::optional<std::string> port_difference(std::string_view kind, const std::vector<Port>& a, const std::vector<Port>& b) {
   if (a.size() != b.size()) return fmt::format("A has {} {}{}, B has {}", a.size(), kind, plural(a.size()), b.size());
   for (std::size_t k = 0; k < a.size(); ++k)

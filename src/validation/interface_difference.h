@@ -1,4 +1,4 @@
-// Whether two models have the same inputs and outputs.
+// Compares the inputs and outputs of two models.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace xflow::api {
 
-// One line that names the first difference; nothing if there is none.
+// Returns one line that names the first difference, or nothing if the interfaces are the same.
 std::optional<std::string> interface_difference(const Runnable& a, const Runnable& b);
 
 }  // namespace xflow::api

@@ -1,4 +1,4 @@
-// Both models of `xflow check` in a runner.
+// Runs both models of `xflow check` in a runner.
 #pragma once
 
 #include <xflow/error.h>
@@ -20,15 +20,15 @@ class ModelsInRunner {
   static Result<std::unique_ptr<ModelsInRunner>> open(const Runnable& a, const Runnable& b, const std::string& command,
                                                       const Deadline& deadline);
 
-  // The inputs of the runs that follow, and the same perturbed.
+  // Sets the inputs of the following runs, and the same inputs perturbed.
   Result<void> take(const InputSet& set);
-  // `model`: 0 for A, 1 for B. The outputs in A's order.
+  // Runs a model (0 for A, 1 for B) and returns its outputs in the order of A's outputs.
   Result<std::vector<eval::Tensor>> run(std::size_t model, bool is_perturbed);
 
  private:
   using RunnerExecutor = cost::runner::RunnerExecutor;
   using NamedTensor = cost::NamedTensor;
-  static constexpr double kStartSeconds = 120;  // it may load a large runtime
+  static constexpr double kStartSeconds = 120;  // starting may load a large runtime
 
   ModelsInRunner() = default;
 

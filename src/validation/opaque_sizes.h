@@ -1,4 +1,4 @@
-// Sizes of results of opaque nodes of a document: by ONNX's own shape inference, else from a run.
+// Sizes of the results of opaque nodes of a document: by ONNX's shape inference, otherwise from a run.
 #pragma once
 
 #include <functional>
@@ -19,25 +19,29 @@ namespace xflow::api {
 
 class OpaqueSizes {
  public:
-  // The dimensions that these values of the main graph have in a run with inputs of these sizes, in their order; empty where it failed.
+  // Returns the dimensions of these values of the main graph in a run with inputs of these sizes, in the
+  // order of `names`; empty if the run failed.
   using Run = std::function<std::vector<std::vector<std::int64_t>>(const SizeMap& inputs, std::span<const std::string_view> names)>;
 
-  // The arguments must outlive this. `run`, where there is one, is asked once for every choice of sizes at which inference leaves sizes
-  // open. `stop` is asked at every opaque node; true leaves the sizes of the others open.
+  // The arguments must outlive this object. `run`, unless null, is called once for every choice of sizes at
+  // which inference leaves sizes open. `stop` is called at every opaque node; true leaves the remaining sizes
+  // open.
   OpaqueSizes(const onnx_io::Document& document, const onnx_io::LiftedModel& model, ir::Arena& arena, Run run = {},
               std::function<bool()> stop = {})
       : document_(document), model_(model), arena_(arena), inference_(document, arena), run_(std::move(run)), stop_(std::move(stop)) {}
 
-  // The sizes of symbols that dimensions of results of opaque nodes are, where the inputs have these sizes; only those that `inputs` lacks.
+  // Returns the sizes of the symbols that are dimensions of results of opaque nodes, given the sizes of the
+  // inputs. The result has only symbols that `inputs` lacks.
   const SizeMap& at(const SizeMap& inputs);
 
-  // Names of dimensions that have been found to stand for different sizes: "unk__2", with what was found, "16 of 'r' and 8 of 's'".
+  // Names of dimensions that stand for different sizes: "unk__2", with the sizes found, "16 of 'r' and 8 of
+  // 's'".
   const std::map<std::string, std::string>& contradictory_names() const { return contradictory_; }
 
  private:
   using Dims = std::vector<std::optional<std::int64_t>>;
   SizeMap find(const SizeMap& inputs);
-  // Takes over what is known of the dimensions of a value. True if a size of it stays open.
+  // Records the known dimensions of a value. Returns true if one of its sizes stays open.
   bool add(std::string_view name, const Dims& dims, const SizeMap& inputs, SizeMap& found);
   void see_in_a_run(std::span<const std::string_view> open, const SizeMap& inputs, SizeMap& found);
 
@@ -47,7 +51,8 @@ class OpaqueSizes {
   onnx_io::NodeInference inference_;
   Run run_;
   std::function<bool()> stop_;
-  std::map<ir::SymbolId, std::string> first_;                                    // the value at which a size was found
+  // The value at which a size was found first.
+  std::map<ir::SymbolId, std::string> first_;
   std::map<std::vector<std::pair<ir::SymbolId, std::int64_t>>, SizeMap> known_;  // by the sizes of the inputs
   std::map<std::string, std::string> contradictory_;
 };

@@ -17,14 +17,16 @@ namespace {
 
 using ir::ValueId;
 
-constexpr std::uint64_t kMostDrawn = std::uint64_t{1} << 22;  // elements of an input, or of what an opaque node gives
+// The most elements that are drawn for an input or for an output of an opaque node.
+constexpr std::uint64_t kMostDrawn = std::uint64_t{1} << 22;
 
-// One value that a rewrite made, what it replaced, and where its region begins.
+// A value that a rewrite made, the value that it replaced, and the start of its region.
 struct Root {
   ValueId before;
   ValueId after;
-  std::vector<std::pair<ValueId, ValueId>> frontier;  // values of the original, and their equals that `after` is computed from
-  std::vector<ValueId> constants;                     // expressions of constants that the region reads
+  // Values of the original, and the equal values that `after` is computed from.
+  std::vector<std::pair<ValueId, ValueId>> frontier;
+  std::vector<ValueId> constants;  // constant expressions that the region reads
 };
 
 class Checker {
@@ -61,7 +63,8 @@ class Checker {
   }
 
  private:
-  // Sizes that the model does not allow (a multiple of 32 is needed) are no error, as the first choice was executed; but they are told.
+  // A second choice that the model refuses (it may need a multiple of 32) is no error, since the first choice
+  // ran. It is reported as skipped.
   Result<void> run_at_second_sizes(const SizeMap& first) {
     if (check_.options.stop && check_.options.stop()) return fail(ErrorCode::limit, "evaluation was stopped");
     const auto changed = [&](std::int64_t one, const auto& other) {
@@ -93,7 +96,8 @@ class Checker {
   }
 
   void find_roots() {
-    std::unordered_map<ValueId, ValueId> before_of;  // values of the result that have an equal in the original
+    // Values of the result that equal a value of the original.
+    std::unordered_map<ValueId, ValueId> before_of;
     for (const ir::NodeId id : original_.order()) {
       const ir::Node& node = arena_.node(id);
       if (node.is_constant) continue;
@@ -113,14 +117,14 @@ class Checker {
         if (known->second == before) {
           add_root(before, after, before_of);
         } else {
-          // Another value of the original took its place: both are there to be compared.
+          // Another value of the original took its place. Both exist and are compared.
           roots_.push_back({before, after, {{known->second, after}}, {}});
         }
       }
     }
   }
 
-  // The same operation on values that correspond.
+  // Returns true if both are the same operation on corresponding values.
   bool is_rebuilt(ValueId before, ValueId after) const {
     const ir::Node& x = arena_.node(before);
     const ir::Node& y = arena_.node(after);
@@ -156,7 +160,8 @@ class Checker {
     roots_.push_back(std::move(root));
   }
 
-  // The nodes that the region recomputes: from its value back to what still is there.
+  // Returns the values of the original that the region recomputes: from the replaced value back to values
+  // that the result still has.
   std::vector<ValueId> replaced_by(const Root& root) const {
     std::vector<ValueId> values{root.before};
     std::unordered_set<ValueId> seen{root.before};
@@ -169,7 +174,7 @@ class Checker {
     return values;
   }
 
-  // A tensor of seeded values for something that is not computed.
+  // Draws a tensor of seeded values.
   Result<eval::SampledTensor> seeded(const ir::TensorType& type, const ir::Symbols::Valuation& sizes, std::uint64_t most,
                                      std::mt19937_64& random) const {
     std::vector<std::int64_t> dims;
@@ -190,7 +195,7 @@ class Checker {
       return eval::SampledTensor{std::move(tensor), std::move(sample)};
     }
     if (ir::is_integer(type.data_type) || type.data_type == ir::DataType::boolean) {
-      // Small, so that they are in range where they are indices.
+      // Small values are in range if they are indices.
       std::vector<std::int64_t> values(count);
       for (std::int64_t& v : values) v = static_cast<std::int64_t>(random() & 1U);
       return eval::SampledTensor{eval::Tensor::of_integers(type.data_type, std::move(dims), std::move(values)), std::move(sample)};
@@ -203,7 +208,7 @@ class Checker {
     return fail(ErrorCode::unsupported, fmt::format("no values of type {}", ir::name(type.data_type)));
   }
 
-  // 0 for a size that is not known, where nothing is drawn.
+  // Returns 0 if a size is unknown; nothing is drawn then.
   std::uint64_t elements_of(const ir::TensorType& type, const ir::Symbols::Valuation& sizes) const {
     std::uint64_t count = type.ranked ? 1 : 0;
     for (const ir::Poly& dim : type.shape) {
@@ -214,7 +219,8 @@ class Checker {
     return std::min(count, kMostDrawn);
   }
 
-  // What run number `number` begins with: the set of inputs of that number, if there are any, otherwise seeded ones.
+  // Returns the initial values of run `number`: the set of inputs of that number, if there are sets,
+  // otherwise seeded ones.
   eval::SampledBindings given_values(const ir::Symbols::Valuation& valuation, std::size_t number) const {
     std::mt19937_64 random(number + 1);
     eval::SampledBindings given;
@@ -231,7 +237,7 @@ class Checker {
       for (std::uint32_t k = 0; k < node.outputs.size(); ++k)
         if (!given.contains({id, k})) drawn.push_back({id, k});
     }
-    // All of them together have no more elements than the values that are computed.
+    // All drawn values together have no more elements than the bound for computed values.
     std::vector<std::uint64_t> counts;
     counts.reserve(drawn.size());
     for (const ValueId value : drawn) counts.push_back(elements_of(arena_.type(value), valuation));
@@ -243,7 +249,7 @@ class Checker {
     return given;
   }
 
-  // What the regions read and what they replace.
+  // Returns the values that the regions read and the values that they replace.
   std::vector<ValueId> wanted_values() const {
     std::vector<ValueId> wanted;
     std::unordered_set<ValueId> known;
@@ -257,7 +263,8 @@ class Checker {
     return wanted;
   }
 
-  // The sizes of a run: those of the choice, those that tensors show, and those that only outputs of opaque nodes show.
+  // Returns the sizes of a run: those of the choice, those read from tensors, and those that appear only in
+  // outputs of opaque nodes.
   Result<std::unordered_map<ir::SymbolId, std::int64_t>> all_sizes(const SizeMap& sizes, const ir::Symbols::Valuation& valuation,
                                                                    const eval::SampledBindings& given) const {
     std::unordered_map<ir::SymbolId, std::int64_t> all = sizes;
@@ -278,10 +285,10 @@ class Checker {
     return all;
   }
 
-  // A region, with what its value is compared at.
+  // A region, with the sample at which its value is compared.
   struct Part {
     eval::Sample sample;
-    std::unordered_map<ValueId, const eval::SampledTensor*> leaves;  // by values of the result
+    std::unordered_map<ValueId, const eval::SampledTensor*> leaves;  // by value of the result
     eval::SampledBindings constants;
     eval::SampledEvaluation::Plan own;
     eval::SampledEvaluation::Plan made;
@@ -289,13 +296,14 @@ class Checker {
     std::uint64_t elements() const { return own.elements + made.elements; }
   };
 
-  // Run number `number`.
+  // Executes run `number`.
   Result<void> run_at(const SizeMap& sizes, std::size_t number) {
     Sizes open;
     open.values = sizes;
     const std::vector<CheckedRegion> before = checked_.regions;
     XFLOW_TRY(const RunBounds needs, run_in(sizes, number, bounds_));
-    // Values that were read in the place of others may not fit together as the original's do: only all elements tell.
+    // Sampled values, which stand in for others, may be inconsistent with each other where the original's
+    // values are not. A disagreement is decided on all elements if the bounds allow it.
     const auto fails = [&](std::size_t k) { return before[k].agrees && !checked_.regions[k].agrees; };
     bool disagrees = false;
     for (std::size_t k = 0; k < before.size(); ++k) disagrees = disagrees || fails(k);
@@ -308,7 +316,7 @@ class Checker {
     return {};
   }
 
-  // Gives what it takes to compute all elements.
+  // Executes a run within `bounds`. Returns the bounds that computing all elements would need.
   Result<RunBounds> run_in(const SizeMap& sizes, std::size_t number, const RunBounds& bounds) {
     Sizes open;
     open.values = sizes;
@@ -324,7 +332,7 @@ class Checker {
     XFLOW_TRY(const OriginalRun original, run_original(arena_, wanted_values(), in_double, bounds, given));
     eval::SampledEvaluation reference(arena_, in_double);
     eval::SampledEvaluation single(arena_, in_float);
-    // The original's own error: from the values around it, which are kept, without its own.
+    // The rounding error of the original: its value is computed again from the values around it, not read.
     ValueId replaced{};
     const eval::SampledEvaluation::Lookup around = [&](ValueId value) -> const eval::SampledTensor* {
       const auto at = value == replaced ? given.end() : given.find(value);

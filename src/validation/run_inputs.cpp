@@ -10,7 +10,7 @@
 namespace xflow::api {
 namespace {
 
-// The shapes of a set's tensors. An input of unknown rank has none to give.
+// Returns the shapes of the tensors of a set. An input of unknown rank has no shape to give.
 Result<std::vector<InputShape>> shapes_of(const ir::Arena& arena, std::span<const NamedInput> inputs, const InputSet& set) {
   std::vector<InputShape> shapes;
   for (const NamedInput& input : inputs) {
@@ -96,7 +96,7 @@ Result<RunInputs> run_inputs(ir::Arena& arena, const ir::Graph& graph, std::span
       runs.shapes.push_back(std::move(shapes));
     }
   }
-  // The first of the shapes is tried where costs are found.
+  // The first choice of shapes is checked when costs are computed.
   for (std::size_t k = runs.sets.empty() ? 1 : 0; k < runs.shapes.size(); ++k) {
     const auto sizes = choose_fitting_sizes(arena, graph, inputs, runs.shapes[k], runs.inner);
     if (sizes) continue;

@@ -21,7 +21,7 @@ namespace xflow::api {
 
 class Runnable {
  public:
-  // `deadline` outlives the model, whose runs it ends.
+  // Opens and lifts a model. `deadline` ends the runs of the model and must outlive it.
   static Result<std::unique_ptr<Runnable>> open(const std::string& path, const CheckOptions& options, const Deadline& deadline);
 
   const std::string& path() const { return path_; }
@@ -33,9 +33,11 @@ class Runnable {
   std::vector<std::string_view> input_names() const { return lifted_.input_names; }
   const onnx_io::DeclaredType& declared_input(std::string_view name) const;
 
-  // Error::unsupported, "cannot execute: If at NAME", if an output needs something that is outside xflow's operators.
+  // Error::unsupported, "cannot execute: If at NAME", if an output depends on a node that xflow has no
+  // operator for.
   Result<void> can_execute() const;
-  // Error::ill_typed for a tensor that is not of the declared type; unsupported for sizes that do not fit together in some operator.
+  // Error::ill_typed for a tensor that does not have the declared type; unsupported for sizes that an
+  // operator refuses.
   Result<void> accepts(const InputSet& set);
   Result<std::vector<eval::Tensor>> run(const InputSet& set, eval::Number number, const std::function<void()>& progress);
 
@@ -45,9 +47,9 @@ class Runnable {
 
   Result<void> set_default(std::string_view name, ir::ValueId value, std::uint32_t initializer);
   Result<void> bind_strings(ir::ValueId value, const onnx_io::TensorView& tensor);
-  // Constants of strings are opaque in the graph: they are bound like inputs.
+  // Binds constants of strings like inputs, because they are opaque in the graph.
   Result<void> bind_strings();
-  // "If at NAME"; a node without a name is at its first output.
+  // Returns "If at NAME"; a node without a name is named by its first output.
   std::string name_of(const ir::Node& node) const;
 
   onnx_io::Document document_;

@@ -11,7 +11,7 @@
 namespace xflow::api {
 namespace {
 
-// A round finds the names that contradict each other with those of earlier rounds distrusted; few models have any.
+// Each round distrusts the names that contradicted each other in earlier rounds. Few models have such names.
 constexpr int kMostLifts = 8;
 
 }  // namespace
@@ -27,7 +27,7 @@ Result<void> SizedModel::prepare(const onnx_io::Document& document, const onnx_i
       inputs_.back().default_dims = document.main().initializers[*definition->initializer].tensor.dims;
     }
   }
-  // Whole models are run in the runner, unless the gate is closed.
+  // Whole models run in the runner unless the gate is off.
   OpaqueSizes::Run run;
   if (options.validation.gate && !options.device.runner.empty()) {
     run = [this, &document, &options](const SizeMap& sizes, std::span<const std::string_view> names) {
@@ -53,7 +53,7 @@ Result<void> SizedModel::prepare(const onnx_io::Document& document, const onnx_i
 Result<InputSet> SizedModel::inputs_at(const SizeMap& values) const {
   Sizes sizes;
   sizes.values = values;
-  // A set of inputs decides its sizes: the one with these.
+  // Find the set of inputs that has these sizes.
   std::size_t choice = 0;
   const auto fits = [&](const InputSet& set) {
     return std::ranges::all_of(required_, [&](const NamedInput& input) {

@@ -1,4 +1,4 @@
-// A document in the IR, with sizes at which it is costed and run.
+// A document lifted into the IR, with the sizes at which it is costed and run.
 #pragma once
 
 #include <xflow/error.h>
@@ -19,9 +19,10 @@ namespace xflow::api {
 
 class SizedModel {
  public:
-  // Lifts the document, which must outlive the result. A name of a dimension that stands for different sizes at the sizes of the options is
-  // lifted as a size of its own wherever intermediate values are declared with it. `stop` is asked at every node; true
-  // ends lifting and shape inference. Errors: those of lift and of run_inputs.
+  // Lifts the document, which must outlive the result. If the name of a dimension stands for different sizes
+  // at the sizes of the options, each use of the name in a declaration of an intermediate value is lifted as
+  // a separate size. `stop` is called at every node; true ends lifting and shape inference. Errors: those of
+  // lift and of run_inputs.
   static Result<std::unique_ptr<SizedModel>> lift(const onnx_io::Document& document, const OptimizeOptions& options,
                                                   const std::function<bool()>& stop = {});
 
@@ -30,12 +31,12 @@ class SizedModel {
   const std::vector<NamedInput>& inputs() const { return inputs_; }
   const std::vector<NamedInput>& required() const { return required_; }  // inputs without a default
   const RunInputs& runs() const { return runs_; }
-  // Declarations that do not fit together, a sentence each.
+  // Contradictory declarations, one sentence each.
   const std::vector<std::string>& contradictions() const { return contradictions_; }
 
  private:
   SizedModel() = default;
-  Result<InputSet> inputs_at(const SizeMap& sizes) const;  // those without a default
+  Result<InputSet> inputs_at(const SizeMap& sizes) const;  // of the inputs without a default
   Result<void> prepare(const onnx_io::Document& document, const onnx_io::LiftOptions& how, const OptimizeOptions& options);
 
   ir::Arena arena_;

@@ -13,14 +13,14 @@ namespace xflow::api {
 namespace {
 
 constexpr std::int64_t kOpenSize = 128;
-constexpr double kMostAssumed = 1 << 22;  // elements of a value behind an opaque node whose sizes are assumed
-constexpr int kMostAdjusted = 256;        // of sizes that are adjusted one after the other
-// Tried in this order where a model does not take 128: sound needs more, windows and patches less.
+constexpr double kMostAssumed = 1 << 22;  // elements of a value with assumed sizes
+constexpr int kMostAdjusted = 256;        // sizes adjusted one after the other
+// Tried in this order if a model refuses 128: sound needs longer inputs, windows and patches shorter ones.
 constexpr std::array<std::int64_t, 8> kOtherSizes = {512, 2048, 256, 64, 32, 16, 8, 1};
 
 std::string dims_text(std::span<const std::int64_t> dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); }
 
-// Holds the requirements of operators against known sizes.
+// Checks the requirements of operators against known sizes.
 class KnownSizes : public ops::Typing {
  public:
   KnownSizes(ir::Symbols& symbols, const SizeMap& sizes) : Typing(symbols), sizes_(sizes) {}
@@ -50,7 +50,7 @@ class KnownSizes : public ops::Typing {
       return known == sizes_.end() ? std::nullopt : std::optional(known->second);
     });
   }
-  // What was to be equal and is not, where that was the reason of a failure.
+  // Returns the two sizes that had to be equal and were not, if that caused the failure.
   const std::optional<std::pair<ir::Poly, ir::Poly>>& unequal() const { return unequal_; }
 
  private:
@@ -89,7 +89,7 @@ Result<void> take_sizes(ir::Arena& arena, const ir::Graph& graph, const SizeMap&
 
 Result<void> adjust_sizes(ir::Arena& arena, const ir::Graph& graph, const std::unordered_set<ir::SymbolId>& fixed, SizeMap& sizes,
                           std::unordered_set<ir::SymbolId>* adjusted) {
-  // Each round fixes one symbol for good.
+  // Each round fixes one symbol permanently.
   std::unordered_set<ir::SymbolId> done = fixed;
   for (int round = 0;; ++round) {
     KnownSizes known(arena.symbols(), sizes);
@@ -120,7 +120,7 @@ std::string sizes_text(const ir::Arena& arena, std::span<const NamedInput> input
 
 namespace {
 
-// Sizes of the inputs that the graph takes.
+// Chooses sizes of the inputs that the graph accepts.
 Result<Sizes> choose_input_sizes(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
                                  std::span<const InputShape> given) {
   XFLOW_TRY(Sizes sizes, choose_sizes(arena, inputs, given));
@@ -155,7 +155,7 @@ Result<Sizes> choose_input_sizes(ir::Arena& arena, const ir::Graph& graph, std::
                           sizes_text(arena, inputs, sizes.values), reason));
 }
 
-// The dimensions of a value that are symbols without a size.
+// Returns the symbols in the dimensions of a value that have no size yet.
 std::vector<ir::SymbolId> unknown_sizes(const ir::Arena& arena, ir::ValueId value, const SizeMap& sizes) {
   std::vector<ir::SymbolId> unknown;
   for (const ir::Poly& dim : arena.type(value).shape) {
@@ -165,7 +165,8 @@ std::vector<ir::SymbolId> unknown_sizes(const ir::Arena& arena, ir::ValueId valu
   return unknown;
 }
 
-// What is assumed of the unknown sizes of a value: 128, or less where the value would have more than kMostAssumed elements.
+// Returns the size to assume for the unknown dimensions of a value: 128, or less if the value would have more
+// than kMostAssumed elements.
 std::int64_t assumed_size(const ir::Arena& arena, ir::ValueId value, const SizeMap& sizes) {
   const auto elements = [&](std::int64_t open) {
     double count = 1;
@@ -192,7 +193,7 @@ void add_inner_sizes(ir::Arena& arena, const ir::Graph& graph, const InnerSizes&
   }
   std::unordered_set<ir::SymbolId> fixed;
   for (const auto& [symbol, size] : sizes.values) fixed.insert(symbol);
-  std::vector<ir::ValueId> open;  // values with sizes that are not known yet
+  std::vector<ir::ValueId> open;  // values with unknown sizes
   for (const ir::NodeId id : ir::topological_order(arena, graph)) {
     const ir::Node& node = arena.node(id);
     if (node.kind != ir::NodeKind::opaque) continue;

@@ -1,4 +1,4 @@
-// Numbers for sizes that a model leaves open: for costs and runs alone.
+// Concrete sizes for dimensions that a model leaves open, for costs and runs only.
 #pragma once
 
 #include <xflow/error.h>
@@ -18,61 +18,72 @@ namespace xflow::api {
 
 using SizeMap = std::unordered_map<ir::SymbolId, std::int64_t>;
 
-// Sizes of results of opaque nodes, which no input shows.
+// Sizes of results of opaque nodes, which cannot be read from the inputs.
 struct InnerSizes {
-  std::function<SizeMap(const SizeMap&)> infer;     // those that follow from the sizes of the inputs; null: none does
-  std::function<std::string(ir::ValueId)> name_of;  // of a value, for reports
+  // Returns the sizes that follow from those of the inputs. Null: none.
+  std::function<SizeMap(const SizeMap&)> infer;
+  std::function<std::string(ir::ValueId)> name_of;  // name of a value, for reports
 };
 
 struct Sizes {
   SizeMap values;
-  std::unordered_set<ir::SymbolId> given;        // by the caller: these stay
-  std::unordered_set<ir::SymbolId> of_defaults;  // those that values have by default: not assumed
+  std::unordered_set<ir::SymbolId> given;        // by the caller; never changed
+  std::unordered_set<ir::SymbolId> of_defaults;  // sizes of default values; not assumed
   std::unordered_set<ir::SymbolId> inner;        // of results of opaque nodes
-  std::vector<std::string> assumed;              // "x: [1, 3, 128, 128]": inputs with sizes that nobody gave
-  std::vector<std::string> assumed_inner;        // "r of node 'nms' (NonMaxSuppression): [128, 3]": the same of results of opaque nodes
-  std::string contradiction;  // why operations behind opaque nodes do not take their operands: "concat: expected ..."; empty if all do
-  std::string refused;        // why 1 and 128 were not assumed: "conv: expected ..."; empty where they were
+  // Inputs with sizes that the caller did not give: "x: [1, 3, 128, 128]".
+  std::vector<std::string> assumed;
+  // The same for results of opaque nodes: "r of node 'nms' (NonMaxSuppression): [128, 3]".
+  std::vector<std::string> assumed_inner;
+  // Why operations behind opaque nodes refuse their operands: "concat: expected ..."; empty if none does.
+  std::string contradiction;
+  // Why 1 and 128 were not assumed: "conv: expected ..."; empty if they were.
+  std::string refused;
 
-  // The valuation for ir::Symbols::evaluate. A size that is not in `values` is 128.
+  // Returns the valuation for ir::Symbols::evaluate. A size that is not in `values` is 128.
   ir::Symbols::Valuation valuation() const;
 };
 
 struct NamedInput {
   std::string_view name;
   ir::ValueId value;
-  std::vector<std::int64_t> default_dims = {};  // of the value that an input has by default; empty: none, or a scalar
+  std::vector<std::int64_t> default_dims = {};  // of the default value; empty: no default, or a scalar
 };
 
-// Takes the shapes that were given, then those of defaults, then `first` for an open first dimension and `other` for any other. Errors:
-// invalid_argument for an input that does not exist, a wrong number of dimensions, or a size that contradicts the model or another input.
+// Chooses sizes: the given shapes, then those of defaults, then `first` for an open first dimension and
+// `other` for any other. Errors: invalid_argument for an input that does not exist, a wrong number of
+// dimensions, or a size that contradicts the model or another input.
 Result<Sizes> choose_sizes(const ir::Arena& arena, std::span<const NamedInput> inputs, std::span<const InputShape> given,
                            std::int64_t first = 1, std::int64_t other = 128);
 
-// Whether every operation of the graph takes these sizes, which operators ask for where they type their operands; evaluation would clamp
-// indices of sizes that no runtime accepts. Error::unsupported, "conv: expected ..., found ...".
+// Checks that every operation of the graph accepts these sizes, by typing the operands again. Without this
+// check evaluation would clamp indices at sizes that no runtime accepts. Error::unsupported, "conv: expected
+// ..., found ...".
 Result<void> take_sizes(ir::Arena& arena, const ir::Graph& graph, const SizeMap& sizes);
 
-// The same; a size that is not fixed and must equal something else is set to it first (a mask as long as the past and the present
-// together); `adjusted` gets those. Error::unsupported where that does not help.
+// Like take_sizes, but first sets a size that is not in `fixed` and must equal another expression to the
+// value of that expression (the size of a mask is the sum of the past and the present size). Adds the changed
+// sizes to `adjusted`. Error::unsupported if adjusting does not help.
 Result<void> adjust_sizes(ir::Arena& arena, const ir::Graph& graph, const std::unordered_set<ir::SymbolId>& fixed, SizeMap& sizes,
                           std::unordered_set<ir::SymbolId>* adjusted = nullptr);
 
-// choose_sizes for a graph that may not take every size: 1 and 128 for what is open, adjusted; otherwise the first of some other choices
-// that the graph takes. Then the inner sizes (add_inner_sizes). Errors: as choose_sizes; invalid_argument if all sizes are given and
-// refused; unsupported if no choice fits.
+// Chooses sizes for a graph that does not accept every size: 1 and 128 for open dimensions, adjusted;
+// otherwise the first of some other choices that the graph accepts. Then adds the inner sizes
+// (add_inner_sizes). Errors: as choose_sizes; invalid_argument if all sizes are given and refused;
+// unsupported if no choice fits.
 Result<Sizes> choose_fitting_sizes(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
                                    std::span<const InputShape> given, const InnerSizes& inner = {});
 
-// Adds the sizes of results of opaque nodes to those of the inputs: inferred, else what operations that read them demand, else 128 (less
-// where a value would have more than 2^22 elements), which `assumed_inner` tells. Sizes that contradict each other are no error:
-// `contradiction` says so, and no kernel is made of them (see kernel_of).
+// Adds the sizes of results of opaque nodes: inferred ones, otherwise those that their readers require,
+// otherwise 128 (less if a value would have more than 2^22 elements). `assumed_inner` lists the assumed
+// sizes. Sizes that contradict each other are no error: `contradiction` has the reason, and no kernel is made
+// for them (see kernel_of).
 void add_inner_sizes(ir::Arena& arena, const ir::Graph& graph, const InnerSizes& inner, Sizes& sizes);
 
-// "x: [1, 3, 128, 128], y: [1, 128]": the inputs whose sizes the model leaves open; "the declared sizes" where there are none.
+// Returns "x: [1, 3, 128, 128], y: [1, 128]" for the inputs whose sizes the model leaves open, or "the
+// declared sizes" if there are none.
 std::string sizes_text(const ir::Arena& arena, std::span<const NamedInput> inputs, const SizeMap& sizes);
 
-// "NAME:1,3,48,192". Error::invalid_argument.
+// Parses "NAME:1,3,48,192". Error::invalid_argument.
 Result<InputShape> parse_shape(std::string_view text);
 
 }  // namespace xflow::api
