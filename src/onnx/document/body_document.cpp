@@ -22,9 +22,9 @@ constexpr std::uint32_t kInputs = 11;       // GraphProto
 constexpr std::uint32_t kOutputs = 12;      // GraphProto
 constexpr std::uint32_t kValueInfos = 13;   // GraphProto
 
-constexpr std::int64_t kFirstWithOwnInitializers = 4;  // IR version; before, an initializer is an input
+constexpr std::int64_t kFirstWithOwnInitializers = 4;  // IR version; earlier, an initializer must be an input
 
-// Names that the body reads and does not define, each once, in the order of first use.
+// Returns the names that the body reads and does not define, each once, in the order of first use.
 std::vector<std::string_view> captures_of(const Document& document, GraphId body) {
   std::vector<std::string_view> captures;
   std::unordered_set<std::string_view> seen;
@@ -51,7 +51,7 @@ KnownValue known_of(const KnownValues& values, std::string_view name) {
   return found == values.end() ? KnownValue() : found->second;
 }
 
-// The GraphProto of a body.
+// Returns the GraphProto of a body.
 Result<std::string> graph_of_body(const Document& document, GraphId body, const KnownValues& captured) {
   std::string graph;
   for (const std::string_view piece : document.graph(body).pieces) graph += piece;
@@ -68,7 +68,7 @@ Result<std::string> graph_of_body(const Document& document, GraphId body, const 
   return graph;
 }
 
-// The FunctionProto `function` as a GraphProto.
+// Returns the FunctionProto `function` as a GraphProto.
 std::string graph_of_function(const Document& document, const Graph& function, const KnownValues& inputs) {
   WireWriter graph;
   for (const Node& node : document.nodes(function.id)) graph.bytes(kNodes, node.payload);
@@ -78,7 +78,7 @@ std::string graph_of_function(const Document& document, const Graph& function, c
   return graph.take();
 }
 
-// The function that a graph is in, at any depth; null outside of functions.
+// Returns the function that contains a graph at any depth; null if none does.
 const Function* function_around(const Document& document, GraphId graph) {
   while (document.graph(graph).owner) graph = document.node(*document.graph(graph).owner).graph;
   const auto& functions = document.model().functions;

@@ -1,4 +1,4 @@
-// The body of an If, Loop or Scan, or a local function, as a document of its own.
+// Turns the body of an If, Loop or Scan, or a local function, into a document of its own.
 #pragma once
 
 #include <xflow/error.h>
@@ -15,7 +15,8 @@
 
 namespace xflow::onnx_io {
 
-// What is known of values that a body may capture: their types, with sizes that are numbers, and small constants.
+// What is known about a value that a body may capture: its type, sizes that are numbers, and a small
+// constant.
 struct KnownValue {
   ir::DataType data_type = ir::DataType::undefined;
   bool ranked = false;
@@ -24,17 +25,21 @@ struct KnownValue {
 };
 using KnownValues = std::unordered_map<std::string, KnownValue>;
 
-// Of the values of a lifted graph.
+// Returns the known values of a lifted graph.
 KnownValues known_values(const LiftedModel& model, const ir::Arena& arena);
 
-// A document whose main graph is the graph `body` of `document`: the same nodes and initializers in the same order, so that an edit of its
-// main graph is one of `body` (edit_of_body). Values that the body captures are further inputs, and constants further initializers, behind
-// its own; they keep their names. The inputs of a function have the types that `captured` has for their names, its outputs have none.
-// Opsets are those of `document`, or of the function, functions and IR version those of `document`. Errors: as Document::parse.
+// Returns a document whose main graph is the graph `body` of `document`. Nodes and initializers keep their
+// order, so an edit of its main graph is an edit of `body` (edit_of_body).
+//
+// Captured values become further inputs, and captured constants further initializers, after the body's own;
+// they keep their names. The inputs of a function get the types that `captured` has for their names; its
+// outputs have no types. Opsets are those of `document`, or of the function that contains the body; functions
+// and IR version are those of `document`. Errors: as Document::parse.
 Result<Document> body_document(const Document& document, GraphId body, const KnownValues& captured);
 
-// An edit of the main graph of a body_document as an edit of `document`. Captured constants stay where they are; a function has no
-// initializers, so that new ones are Constant nodes there. Errors: unsupported where the function's opset has no Constant.
+// Converts an edit of the main graph of a body_document into an edit of `document`. Captured constants stay
+// where they are. A function has no initializers, so new initializers become Constant nodes there. Errors:
+// unsupported if the function's opset has no Constant.
 Result<GraphEdit> edit_of_body(const Document& document, GraphId body, GraphEdit edit);
 
 }  // namespace xflow::onnx_io

@@ -15,9 +15,10 @@ namespace xflow::onnx_io {
 namespace {
 
 constexpr std::uint64_t kAlignment = 4096;
-constexpr std::size_t kMostAtOnce = std::size_t{1} << 23;  // bytes that are in memory at a time
+constexpr std::size_t kMostAtOnce = std::size_t{1} << 23;  // bytes held in memory at a time
 
-// Fields of TensorProto that say where elements are: the typed fields, raw_data, external_data, data_location.
+// Fields of TensorProto that store or locate elements: the typed fields, raw_data, external_data,
+// data_location.
 bool holds_elements(std::uint32_t field) { return (field >= 4 && field <= 7) || (field >= 9 && field <= 11) || field == 13 || field == 14; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A file of external data that is about to be written.
+// A new file of external data.
 #pragma once
 
 #include <cstdint>
@@ -13,34 +13,36 @@
 
 namespace xflow::onnx_io {
 
-// Bytes that go to the file, and the mapped file that they are part of, if any.
+// Bytes to write, and the mapped file that contains them, if any.
 struct DataSource {
   std::string_view bytes;
   const FileBytes* file = nullptr;
 };
 
-// Tensors one after the other, each at a multiple of 4,096 bytes, as ONNX asks so that they can be mapped. Nothing is copied before
-// `write`.
+// Stores tensors one after the other. Each starts at a multiple of 4,096 bytes, as ONNX recommends for
+// mapping. Nothing is copied before `write`.
 class DataFile {
  public:
   explicit DataFile(std::string location) : location_(std::move(location)) {}
 
   bool empty() const { return pieces_.empty(); }
 
-  // Adds the elements of a TensorProto. The same bytes are added once. Gives back the TensorProto that refers to them.
+  // Adds the elements of a TensorProto and returns the TensorProto that refers to them. Equal ranges of bytes
+  // are added once.
   std::string add(std::string_view message, DataSource source);
-  // The same for elements in a typed field, which are decoded when they are written and have `size` bytes then.
+  // The same for elements in a typed field. They are decoded when they are written and take `size` bytes
+  // then.
   std::string add_decoded(std::string_view message, std::uint64_t size);
 
-  // Writes everything and gives back the XXH3 hash of it. Errors: io, where `path` is the place; unreadable for elements that cannot be
-  // decoded.
+  // Writes the file and returns the XXH3 hash of its contents. `path` is the place in error messages. Errors:
+  // io; unreadable for elements that cannot be decoded.
   Result<std::uint64_t> write(int descriptor, const std::string& path) const;
 
  private:
   struct Piece {
     std::uint64_t offset = 0;
     DataSource source;
-    std::string_view message;  // of a tensor that is decoded
+    std::string_view message;  // of a tensor that is decoded when it is written
     std::uint64_t size = 0;
   };
 

@@ -20,7 +20,8 @@ namespace {
 constexpr std::string_view kEnding = ".data";
 constexpr std::size_t kDigits = 16;
 
-// The fields of a ModelProto follow each other without a fault, and a graph is among them. Reads their tags alone.
+// Returns true if the bytes are the fields of a ModelProto without a fault and include a graph. Reads only
+// tags and lengths.
 bool reads_as_model(std::string_view bytes) {
   bool has_graph = false;
   WireReader reader(bytes);
@@ -52,7 +53,7 @@ std::vector<std::string> named_in(const std::string& path, std::span<const std::
   if (!mapped || !reads_as_model((*mapped)->bytes())) return found;
   std::size_t longest = 0;
   for (const std::string& name : names) longest = std::max(longest, name.size());
-  // Read rather than mapped: a model of gigabytes takes no memory.
+  // The file is read, not mapped, so that a model of gigabytes does not fill the memory.
   std::string window;
   std::string block(std::size_t{1} << 22, '\0');
   std::vector<bool> seen(names.size());

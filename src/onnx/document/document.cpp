@@ -18,7 +18,8 @@ Result<Document> Document::index_bytes(std::shared_ptr<const FileBytes> file, Do
   auto state = std::make_unique<State>();
   state->file = std::move(file);
   state->origin = std::move(origin);
-  XFLOW_CHECK(ModelFolder::open({}, state->origin.allow_external));  // a folder that is missing is an error for every model
+  // A missing allowed folder is an error for every model.
+  XFLOW_CHECK(ModelFolder::open({}, state->origin.allow_external));
   XFLOW_CHECK(index_model(*state));
   XFLOW_CHECK(resolve_names(*state));
   return Document(std::move(state));
@@ -128,12 +129,13 @@ std::string describe(const Document::State& state, GraphId id) {
 
 namespace {
 
-// Without the place: "node 'conv1' (Conv)", or nothing if the node has no name.
+// Returns "node 'conv1' (Conv)" without the place, or nothing if the node has no name.
 std::string named(const Node& node) {
   return node.name.empty() ? std::string() : "node " + in_quotes(node.name) + " (" + printable(node.op_type) + ")";
 }
 
-// A node without a name is told by its position; the graphs around it are named one level up, so that text and stack stay small.
+// A node without a name is described by its position. Enclosing graphs are named one level up only, which
+// bounds the text and the stack.
 std::string positioned(std::span<const Graph> graphs, std::span<const Node> nodes, const Node& node) {
   const Graph& graph = graphs[index(node.graph)];
   std::string place = graph.kind == GraphKind::function ? "function " + in_quotes(graph.name) : "the main graph";

@@ -1,9 +1,12 @@
 // The document: the bytes of an ONNX model and an index of the byte ranges in it.
 //
-// Nothing is copied and no protobuf object is built: names are views of the mapped file, tensors and attributes are decoded when somebody
-// asks. What xflow does not know (fields, operators, opsets, IR versions) stays in its range and is written back as it came.
-// The graphs of a model form a tree: the main graph, the bodies in attributes of nodes (If, Loop, Scan and any other attribute that holds
-// a graph), and the bodies of local functions, whose names are scopes of their own. Training graphs (training_info) are kept, not indexed.
+// Nothing is copied and no protobuf object is built: names are views of the mapped file; tensors and
+// attributes are decoded on demand. Fields, operators, opsets and IR versions that xflow does not know keep
+// their bytes and are written back unchanged.
+//
+// The graphs of a model form a tree: the main graph, the bodies in attributes of nodes (If, Loop, Scan and
+// any other attribute that holds a graph), and the bodies of local functions, whose names are scopes of their
+// own. Training graphs (training_info) are kept, but not indexed.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +29,8 @@
 namespace xflow::onnx_io {
 
 enum class GraphId : std::uint32_t {};  // 0 is the main graph; a body has a larger id than the graph around it
-enum class NodeId : std::uint32_t {};   // counts all nodes of the document; those of one graph are consecutive
+// Numbers all nodes of the document; those of one graph are consecutive.
+enum class NodeId : std::uint32_t {};
 
 constexpr std::size_t index(GraphId id) { return static_cast<std::size_t>(id); }
 constexpr std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
@@ -51,14 +55,17 @@ enum class AttributeType : std::int32_t {
   types = 14,
 };
 
-// An AttributeProto. The accessors decode it; they return ill_typed if it is of another kind, unreadable if its bytes are faulty.
+// An AttributeProto. The accessors decode it. Errors: ill_typed for an attribute of another kind, unreadable
+// for faulty bytes.
 struct Attribute {
   std::string_view name;
-  AttributeType type = AttributeType::undefined;  // where the file has none (IR version 1), what its fields say
-  std::string_view reference;                     // of a node in a local function: the function's attribute that it stands for
-  std::vector<GraphId> graphs;                    // field g first, then graphs
-  std::string_view payload;                       // the AttributeProto
-  std::string_view field;                         // with its tag and length
+  // If the file has no type (IR version 1), the type that its fields imply.
+  AttributeType type = AttributeType::undefined;
+  // In a node of a local function: the attribute of the function that this attribute refers to.
+  std::string_view reference;
+  std::vector<GraphId> graphs;  // field g first, then graphs
+  std::string_view payload;     // the AttributeProto
+  std::string_view field;       // with its tag and length
 
   Result<std::int64_t> integer() const;
   Result<float> real() const;
@@ -80,13 +87,14 @@ struct Node {
   std::vector<std::string_view> inputs;   // "" is an omitted optional operand
   std::vector<std::string_view> outputs;  // "" is an omitted optional output
   std::vector<Attribute> attributes;
-  std::vector<std::string_view> captures;  // outer values that its bodies use, at any depth; each once, in the order of first use
-  std::string_view payload;                // the NodeProto
-  std::string_view field;                  // with its tag and length
+  // The outer values that its bodies use, at any depth. Each value is listed once, in the order of first use.
+  std::vector<std::string_view> captures;
+  std::string_view payload;  // the NodeProto
+  std::string_view field;    // with its tag and length
 
   const Attribute* find(std::string_view attribute) const;  // nullptr if the node has none of that name
   bool has_bodies() const;
-  bool is(std::string_view operator_name) const;  // of ONNX's own domain
+  bool is(std::string_view operator_name) const;  // whether it is this operator of ONNX's own domain
 };
 
 bool is_default_domain(std::string_view domain);
@@ -104,7 +112,7 @@ struct Initializer {
   std::string_view field;  // the TensorProto with its tag and length
 };
 
-// A SparseTensorProto; the name is that of its values.
+// A SparseTensorProto. Its name is the name of `values`.
 struct SparseInitializer {
   TensorView values;
   TensorView indices;
@@ -112,20 +120,22 @@ struct SparseInitializer {
   std::string_view field;
 };
 
-// quantization_annotation: parameters of `tensor_name` (key, name of the value that holds it).
+// A quantization_annotation: the parameters of `tensor_name` as pairs of a key and the name of the value that
+// holds it.
 struct QuantizationAnnotation {
   std::string_view tensor_name;
   std::vector<std::pair<std::string_view, std::string_view>> parameters;
   std::string_view field;
 };
 
-// What a name stands for in a graph. An input may also be an initializer: then the initializer is its default. No other two are one.
+// The definition of a name in a graph. A name may be an input and an initializer (or sparse initializer): the
+// initializer is the default of the input. Any other combination is an error.
 struct Definition {
-  std::optional<std::uint32_t> input;               // of Graph::inputs or function_inputs
-  std::optional<std::uint32_t> initializer;         // of Graph::initializers
-  std::optional<std::uint32_t> sparse_initializer;  // of Graph::sparse_initializers
-  std::optional<NodeId> node;                       // the node that makes it
-  std::uint32_t output = 0;                         // and which of its outputs it is
+  std::optional<std::uint32_t> input;               // index in Graph::inputs or function_inputs
+  std::optional<std::uint32_t> initializer;         // index in Graph::initializers
+  std::optional<std::uint32_t> sparse_initializer;  // index in Graph::sparse_initializers
+  std::optional<NodeId> node;                       // the node that produces the value
+  std::uint32_t output = 0;                         // the index of the value among the outputs of that node
 };
 
 enum class GraphKind : std::uint8_t { main, body, function };
@@ -148,10 +158,12 @@ struct Graph {
   std::vector<QuantizationAnnotation> quantization_annotations;
   std::uint32_t first_node = 0;  // its nodes are first_node .. first_node + node_count - 1, in the order of the file
   std::uint32_t node_count = 0;
-  std::vector<NodeId> order;  // topological; the order of the file where that is topological, otherwise as close to it as possible
-  bool sorted = true;         // the order of the file is topological, as ONNX demands
+  // Topological: the order of the file if that is topological, otherwise as close to it as possible.
+  std::vector<NodeId> order;
+  bool sorted = true;  // whether the order of the file is topological, as ONNX demands
   std::unordered_map<std::string_view, Definition> definitions;
-  std::vector<std::string_view> pieces;  // the payload; several where the file splits the message, which protobuf merges
+  // The payload. There are several pieces if the file splits the message, which protobuf merges.
+  std::vector<std::string_view> pieces;
 };
 
 struct OperatorSet {
@@ -166,7 +178,8 @@ struct Function {
   std::string_view name;
   std::string_view overload;
   std::vector<std::string_view> attributes;  // without defaults
-  std::vector<Attribute> defaults;           // attributes with defaults (attribute_proto); graphs in them are not indexed
+  // Attributes with defaults (attribute_proto). Graphs in them are not indexed.
+  std::vector<Attribute> defaults;
   std::vector<OperatorSet> opsets;
   std::string_view field;
 };
@@ -182,30 +195,35 @@ struct Model {
   std::vector<OperatorSet> opsets;
   std::vector<std::pair<std::string_view, std::string_view>> metadata;
   std::vector<Function> functions;
-  std::size_t training_infos = 0;  // how many; their graphs may name values of the main graph
+  std::size_t training_infos = 0;  // number of training graphs, which may name values of the main graph
 };
 
 // A file with external data.
 struct ExternalFile {
   std::string location;  // relative to the model's folder, as in the model
-  std::string path;      // at which it was opened
+  std::string path;      // path at which the file was opened
   std::shared_ptr<const FileBytes> content;
 };
 
-// What Document::parse cannot know from the bytes.
+// Properties of a document that its bytes do not contain.
 struct DocumentOrigin {
-  std::string name;    // for messages; empty where there is none
-  std::string folder;  // where external data lies; empty if the caller has none, and then external data is an error
-  std::vector<std::string> allow_external = {};  // folders that may hold external data as well, see ModelFolder
+  std::string name;  // for messages; may be empty
+  // The folder with the external data. If it is empty, external data is an error.
+  std::string folder;
+  // Further folders that may hold external data, see ModelFolder.
+  std::vector<std::string> allow_external = {};
 };
 
-// Immutable after it is made; may be read by several threads.
+// A parsed model. Immutable; several threads may read it.
 class Document {
  public:
-  // Maps the file and indexes it. Errors (unreadable, one line that names the place): the file or a file of external data cannot be
-  // opened, is cut or is not an ONNX model; external data that is too short, is not a regular file or lies neither in the model's folder
-  // nor in one of `allow_external` (see ModelFolder); a value that is defined twice or used without being defined; a cycle. Nothing else
-  // is refused.
+  // Maps the file and indexes it. Errors (unreadable, one line that names the place):
+  // - the file or a file of external data cannot be opened, is truncated or is not an ONNX model;
+  // - external data is too short, is not a regular file, or lies neither in the model's folder nor in one of
+  //   `allow_external` (see ModelFolder);
+  // - a value is defined twice, or used and not defined;
+  // - the nodes have a cycle.
+  // Nothing else is refused.
   static Result<Document> open(const std::string& path, const std::vector<std::string>& allow_external = {});
   // The same for bytes in memory.
   static Result<Document> parse(std::string bytes, DocumentOrigin origin = {});
@@ -222,28 +240,31 @@ class Document {
   std::span<const Node> nodes(GraphId graph) const;  // in the order of the file
   const Node& node(NodeId id) const;
 
-  // What `name` stands for in `graph` itself; nullptr if the graph does not define it (it may capture it).
+  // Returns the definition of `name` in `graph` itself; nullptr if the graph does not define it (it may
+  // capture it).
   const Definition* find(GraphId graph, std::string_view name) const;
-  // The graph in which a name that `graph` uses is defined: `graph` or the nearest one around it.
+  // Returns the graph that defines a name used in `graph`: `graph` or the nearest enclosing graph that
+  // defines it.
   std::optional<GraphId> scope_of(GraphId graph, std::string_view name) const;
-  // The version of an operator set that holds for the nodes of `graph`; nothing if it is not imported. "" and "ai.onnx" are one domain.
+  // Returns the version of an operator set for the nodes of `graph`; nothing if it is not imported. "" and
+  // "ai.onnx" are one domain.
   std::optional<std::int64_t> opset(GraphId graph, std::string_view domain) const;
 
-  // Tensor attributes; external data is resolved. Errors as the accessors of Attribute.
+  // Returns the tensors of an attribute, with external data resolved. Errors: as the accessors of Attribute.
   Result<TensorView> tensor(const Attribute& attribute) const;
   Result<std::vector<TensorView>> tensors(const Attribute& attribute) const;
-  // A tensor of this document as a constant of the IR, which keeps the mapped file alive.
+  // Returns a tensor of this document as a constant of the IR. The constant keeps the mapped file alive.
   Result<ir::Constant> constant(const TensorView& tensor) const;
 
-  std::string_view bytes() const;                        // of the model file
-  const FileBytes& file() const;                         // which holds them
-  Range range(std::string_view part) const;              // where a view of bytes() lies
+  std::string_view bytes() const;                        // the model file
+  const FileBytes& file() const;                         // the mapped model file
+  Range range(std::string_view part) const;              // offset and length of a view of bytes()
   std::span<const ExternalFile> external_files() const;  // FileId 1 is the first
   const DocumentOrigin& origin() const;
-  // How many nodes there are of each operator, in all graphs: "Conv", "com.microsoft.Gelu".
+  // Returns the number of nodes of each operator over all graphs: "Conv", "com.microsoft.Gelu".
   std::map<std::string, std::size_t> operator_counts() const;
 
-  struct State;  // of the implementation
+  struct State;  // private to the implementation
 
  private:
   explicit Document(std::unique_ptr<State> state);
@@ -252,7 +273,8 @@ class Document {
   std::unique_ptr<State> state_;
 };
 
-// "node 'conv1' (Conv)" or "node 3 of graph 'main' (Conv)" where it has no name: how messages name a node.
+// Returns the name of a node in messages: "node 'conv1' (Conv)", or "node 3 of graph 'main' (Conv)" for a
+// node without a name.
 std::string describe(const Document& document, NodeId node);
 
 }  // namespace xflow::onnx_io

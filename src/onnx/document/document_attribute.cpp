@@ -1,4 +1,4 @@
-// Decodes attributes when somebody asks.
+// Decodes attributes on demand.
 #include <cstring>
 
 #include "src/onnx/document/document.h"

@@ -6,7 +6,7 @@ namespace xflow::onnx_io {
 
 namespace {
 
-// name = 1 ... type = 20, as AttributeProto numbers them.
+// Field numbers of AttributeProto: name = 1 ... type = 20.
 std::string attribute_message(std::string_view name, AttributeType type, std::string_view value) {
   return WireWriter().bytes(1, name).raw(value).varint(20, static_cast<std::int64_t>(type)).take();
 }

@@ -1,4 +1,4 @@
-// New messages of a model, written without protobuf classes: payloads for Entry::add and for attributes.
+// Builds messages of a model without protobuf classes: payloads for Entry::add and for attributes.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace xflow::onnx_io {
 
-// A NodeProto. Attributes are written in the order of the calls.
+// Builds a NodeProto. Attributes are written in the order of the calls.
 class NodeBuilder {
  public:
-  // ONNX's own domain unless `domain` says another.
+  // The domain is ONNX's own by default.
   explicit NodeBuilder(std::string_view op_type, std::string_view domain = {}) : op_type_(op_type), domain_(domain) {}
 
   NodeBuilder& name(std::string_view name);
@@ -32,7 +32,7 @@ class NodeBuilder {
   NodeBuilder& strings(std::string_view name, std::span<const std::string> values);
   NodeBuilder& tensor(std::string_view name, std::string_view tensor_message);
   NodeBuilder& graph(std::string_view name, std::string_view graph_message);
-  // An attribute of the original, copied byte for byte: Attribute::payload.
+  // Adds an attribute of the original byte for byte; takes Attribute::payload.
   NodeBuilder& attribute(std::string_view attribute_message);
 
   std::string message() const;
@@ -47,19 +47,20 @@ class NodeBuilder {
   std::string domain_;
 };
 
-// A TensorProto with raw_data; `raw` in the layout of ONNX raw_data.
+// Returns a TensorProto with raw_data. `raw` has the layout of ONNX raw_data.
 std::string tensor_message(std::string_view name, ir::DataType type, std::span<const std::int64_t> dims, std::string_view raw);
 
-// The same without its last `raw_size` bytes, the elements: give them to Entry::add as the tail.
+// Returns the same message without its last `raw_size` bytes, the elements. Pass the elements to Entry::add
+// as the tail.
 std::string tensor_header(std::string_view name, ir::DataType type, std::span<const std::int64_t> dims, std::uint64_t raw_size);
 
-// The TensorProto of external data with its elements in raw_data instead; everything else is kept.
+// Returns the TensorProto of external data with its elements in raw_data. Everything else is kept.
 std::string inlined_tensor(const TensorView& tensor);
 
-// A ValueInfoProto of a tensor with a shape. Dimensions: see Dimension.
+// Returns a ValueInfoProto of a tensor with a shape.
 std::string value_info_message(std::string_view name, ir::DataType type, std::span<const Dimension> dims);
 
-// A ValueInfoProto with the type of another: `info` is ValueInfo::payload. Everything but the name is kept.
+// Returns a ValueInfoProto with another name. `info` is ValueInfo::payload; everything but the name is kept.
 std::string renamed_value_info(std::string_view info, std::string_view name);
 
 }  // namespace xflow::onnx_io

@@ -1,4 +1,5 @@
-// Finds the byte ranges of a model: one pass over the fields of each graph, graphs in a list so that nesting costs no stack.
+// Indexes the byte ranges of a model in one pass over the fields of each graph. Graphs wait in a list, so
+// nesting needs no stack.
 #include "src/onnx/document/document_state.h"
 #include "src/onnx/document/external.h"
 #include "src/onnx/document/wire.h"
@@ -16,7 +17,7 @@ class Indexer {
 
  private:
   Unexpected unreadable(std::string message) const { return fail(ErrorCode::unreadable, std::move(message), state_.origin.name); }
-  // The error of a reader that stopped, or of a nested message.
+  // Returns the error of a reader that stopped, or of a nested message.
   Unexpected faulty(const WireReader& reader, std::string_view message, const std::string& what) const;
   Unexpected nested(const Error& error, const std::string& what) const;
   Unexpected not_a_model(const WireReader& reader) const;
@@ -51,7 +52,7 @@ Unexpected Indexer::nested(const Error& error, const std::string& what) const {
   return fail(error.code, what + ": " + error.message, state_.origin.name);
 }
 
-// The model's own fields are faulty: the file is cut, or it is something else.
+// Returns the error for faults in the fields of the model itself: the file is truncated or is no model.
 Unexpected Indexer::not_a_model(const WireReader& reader) const {
   constexpr std::string_view kPointer = "version https://git-lfs";
   if (bytes_.substr(0, kPointer.size()) == kPointer) {
@@ -120,7 +121,7 @@ Result<void> Indexer::model() {
   return {};
 }
 
-// The kind of an attribute whose file does not say: that of the last field that holds a value.
+// Returns the kind of an attribute without a declared type: the kind of the last field that holds a value.
 AttributeType type_of_field(const WireField& field) {
   switch (field.number) {
     case 2:
@@ -156,10 +157,10 @@ AttributeType type_of_field(const WireField& field) {
   }
 }
 
-// An attribute without its bodies, whose messages are beside it.
+// An attribute without its bodies, and the messages of the bodies.
 struct ReadAttribute {
   Attribute attribute;
-  std::vector<std::string_view> graph;  // pieces of one
+  std::vector<std::string_view> graph;  // pieces of one graph
   std::vector<std::string_view> graphs;
   bool has_tensors = false;
 };
@@ -220,7 +221,7 @@ Result<void> Indexer::function(const WireField& whole) {
 }
 
 Result<void> Indexer::graph(GraphId id) {
-  // Nodes with bodies add graphs while this one is read, so it is built aside.
+  // Nodes with bodies add graphs to the list, so this graph is moved out of the list while it is read.
   Graph graph = std::move(state_.graphs[index(id)]);
   graph.first_node = static_cast<std::uint32_t>(state_.nodes.size());
   for (const std::string_view piece : graph.pieces) {
@@ -367,7 +368,7 @@ Result<Attribute> Indexer::attribute(const Node& node, const WireField& whole) {
   return std::move(attribute);
 }
 
-// Tensors in attributes are decoded when somebody asks, but a missing file of external data is found now.
+// Tensors in attributes are decoded on demand, but a missing file of external data is reported now.
 Result<void> Indexer::attribute_tensors(const Attribute& attribute, const Node& node) {
   const auto what = [&] { return "attribute " + in_quotes(attribute.name) + " of " + describe(state_, node.id); };
   const auto check = [&](std::string_view payload) -> Result<void> {

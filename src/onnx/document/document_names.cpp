@@ -1,4 +1,4 @@
-// Names of a document: who defines a value, what bodies capture, and in which order nodes can run.
+// Resolves the names of a document: definitions of values, captures of bodies, and the order of nodes.
 #include <algorithm>
 #include <functional>
 #include <queue>
@@ -35,13 +35,15 @@ class Names {
   void for_each_producer(const Graph& graph, const Node& node, Visit visit) const;
 
   Document::State& state_;
-  std::vector<std::vector<std::string_view>> free_;  // by graph: names that it and its bodies use and it does not define
+  // By graph: names that the graph and its bodies use and the graph does not define.
+  std::vector<std::vector<std::string_view>> free_;
 };
 
 Result<void> Names::run() {
   for (Graph& graph : state_.graphs) XFLOW_CHECK(define(graph));
   free_.resize(state_.graphs.size());
-  for (std::size_t i = state_.graphs.size(); i-- > 0;) capture(state_.graphs[i]);  // bodies before the graphs around them
+  // Bodies come before the graphs around them.
+  for (std::size_t i = state_.graphs.size(); i-- > 0;) capture(state_.graphs[i]);
   XFLOW_CHECK(check_defined());
   for (Graph& graph : state_.graphs) XFLOW_CHECK(order(graph));
   return {};
@@ -127,7 +129,7 @@ Result<void> Names::check_defined() {
   return {};
 }
 
-// Whether `name`, used in `graph`, is looked up in `root` in vain.
+// Returns true if the lookup of `name` from `graph` outwards ends in `root` without finding a definition.
 bool Names::reaches(const Graph& graph, std::string_view name, const Graph& root) const {
   const Graph* scope = &graph;
   while (true) {
@@ -156,7 +158,8 @@ Unexpected Names::undefined(std::string_view name, const Graph& root) const {
   return unreadable(describe(state_, place->id) + " has the output " + in_quotes(name) + ", which nothing defines");
 }
 
-// The nodes of the same graph that must run before `node`, as positions in the graph; a node may come several times.
+// Visits the nodes of the same graph that must run before `node`, as positions in the graph. A node may be
+// visited several times.
 template <typename Visit>
 void Names::for_each_producer(const Graph& graph, const Node& node, Visit visit) const {
   const auto lookup = [&](std::string_view name) {
@@ -180,7 +183,7 @@ Result<void> Names::order(Graph& graph) {
   return {};
 }
 
-// Kahn's algorithm; of the nodes that could come next it takes the first of the file.
+// Kahn's algorithm. Among the nodes that are ready, the first in the file is next.
 Result<void> Names::sort(Graph& graph) {
   std::vector<std::vector<std::uint32_t>> producers(graph.node_count);
   std::vector<std::vector<std::uint32_t>> users(graph.node_count);
@@ -209,7 +212,8 @@ Result<void> Names::sort(Graph& graph) {
   return {};
 }
 
-// Every node that is not done has a producer that is not done; walking to it again and again ends in the cycle.
+// Every node that is not done has a producer that is not done, so a walk along such producers ends in the
+// cycle.
 Unexpected Names::cycle(const Graph& graph, const std::vector<std::vector<std::uint32_t>>& producers, const std::vector<bool>& done) const {
   std::vector<std::uint32_t> walk;
   std::vector<bool> visited(graph.node_count);

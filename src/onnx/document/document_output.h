@@ -1,4 +1,4 @@
-// The bytes that DocumentWriter makes, as ranges; for the files document_*.cpp alone.
+// The output of write_bytes and write_document as byte ranges. Private to document_*.cpp.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace xflow::onnx_io {
 
-// Views of the document, of the edits and of `headers`.
+// The chunks are views of the document, of the edits and of `headers`.
 struct OutputBytes {
   std::vector<std::string_view> chunks;
-  std::deque<std::string> headers;  // tags and lengths that are new
+  std::deque<std::string> headers;  // new tags and lengths
   std::uint64_t size = 0;
 };
 

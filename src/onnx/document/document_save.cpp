@@ -21,22 +21,22 @@ namespace xflow::onnx_io {
 
 namespace {
 
-constexpr std::uint64_t kSmallestMoved = 1024;        // smaller elements stay in the model, as in onnx.save
-constexpr std::uint64_t kProtobufLimit = 0x7fffffff;  // bytes of a message
+constexpr std::uint64_t kSmallestMoved = 1024;        // smaller tensors stay in the model, as in onnx.save
+constexpr std::uint64_t kProtobufLimit = 0x7fffffff;  // largest size of a message in bytes
 
-const std::optional<std::string> kStays = std::nullopt;  // of a tensor that is not rewritten
+const std::optional<std::string> kStays = std::nullopt;  // for a tensor that is not rewritten
 
 bool same_folder(const std::string& one, const std::string& other) {
   std::error_code error;
   return std::filesystem::equivalent(one, other, error) && !error;
 }
 
-// What becomes of a file of external data that the result uses.
+// What happens to a file of external data that the result uses.
 enum class Fate : std::uint8_t {
   unused,
-  stay,  // the result reads it where it is
-  copy,  // to the same location below the output's folder
-  move,  // the tensors in it go to the result's own file
+  stay,  // the result refers to it where it is
+  copy,  // copied to the same location below the output's folder
+  move,  // its tensors are written to the result's own file
 };
 
 class Saver {
@@ -45,7 +45,7 @@ class Saver {
       : document_(document), edits_(edits), files_(files), options_(options), fates_(document.external_files().size()) {}
 
   Result<void> run();
-  // Copies the files that a result would need, and writes nothing else.
+  // Copies only the files that a result would need.
   Result<void> copy_files();
 
  private:
@@ -67,7 +67,7 @@ class Saver {
   OutputFiles& files_;
   const SaveOptions& options_;
   std::vector<Fate> fates_;
-  bool moves_new_ = false;  // new initializers go to the result's own file
+  bool moves_new_ = false;  // whether new initializers are written to the result's own file
   std::string data_location_;
 };
 
@@ -158,7 +158,7 @@ Result<std::vector<GraphEdit>> Saver::move_tensors(DataFile& data) {
   });
 }
 
-// The model that is there gets its data under another name, so that `name` may be given to the new data.
+// Moves the data of the existing model to another name, so that `name` is free for the new data.
 Result<void> Saver::make_room(const std::string& name) {
   const std::string& path = files_.place().path;
   const auto taken = [&] {
@@ -180,7 +180,7 @@ Result<void> Saver::make_room(const std::string& name) {
   return {};
 }
 
-// Where the data that was just written goes; empty where the same file is there already.
+// Returns the location of the data that was just written; empty if an equal file is there already.
 Result<std::string> Saver::name_of_data(const FileBytes& written, std::uint64_t hash) {
   XFLOW_TRY(const ModelFolder folder, ModelFolder::open(files_.place().folder, {}));
   const auto holds = [&](const std::string& name) {
@@ -239,14 +239,16 @@ Result<void> Saver::copy_files() {
 
 Result<void> Saver::run() {
   const std::string& path = files_.place().path;
-  XFLOW_TRY(OutputBytes output, output_bytes(document_, edits_));  // checks the edits as well
+  // Also checks the edits.
+  XFLOW_TRY(OutputBytes output, output_bytes(document_, edits_));
   XFLOW_CHECK(find_used());
   const Descriptor lock = files_.lock_folder();
   decide();
   const bool outside = !document_.external_files().empty() || output.size > kProtobufLimit || !options_.external_name.empty();
   moves_new_ = outside && is_file();
   const std::string model = std::filesystem::path(path).filename().string();
-  // The name of the data says what is in it; until that is known, a name of the same length stands for it.
+  // The name of the data contains the hash of its contents. Until that is known, a name of the same length
+  // stands in for it.
   DataFile plan(options_.external_name.empty() ? data_name(model, 0) : options_.external_name);
   XFLOW_TRY(std::vector<GraphEdit> moved, move_tensors(plan));
   if (!plan.empty()) {

@@ -1,4 +1,4 @@
-// What stands behind Document; for the files document_*.cpp alone.
+// The state of Document. Private to document_*.cpp.
 #pragma once
 
 #include <memory>
@@ -17,14 +17,14 @@ struct Document::State {
   std::vector<ExternalFile> files;
 };
 
-// Fills in the model, its graphs and nodes, and opens the files of external data. Errors: see Document::open.
+// Fills in the model, its graphs and nodes, and opens the files of external data. Errors: as Document::open.
 Result<void> index_model(Document::State& state);
 
-// Fills in definitions, captures and orders. Errors: see Document::open.
+// Fills in definitions, captures and orders. Errors: as Document::open.
 Result<void> resolve_names(Document::State& state);
 
 std::string describe(const Document::State& state, NodeId node);
-// "graph 'main'", "graph then_branch of node 'if1' (If)", "function custom.Gelu"
+// Returns "graph 'main'", "graph then_branch of node 'if1' (If)" or "function custom.Gelu".
 std::string describe(const Document::State& state, GraphId graph);
 
 }  // namespace xflow::onnx_io

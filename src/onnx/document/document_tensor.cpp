@@ -30,7 +30,7 @@ enum : std::uint32_t {
   kDataLocation = 14,
 };
 
-// The typed field in which a data type keeps its elements (onnx.proto, TensorProto); 0 if none.
+// Returns the typed field that stores the elements of a data type (onnx.proto, TensorProto); 0 if none.
 std::uint32_t typed_field(DataType type) {
   switch (type) {
     case DataType::undefined:
@@ -70,7 +70,7 @@ bool is_element_field(const WireField& field) {
   }
 }
 
-// "tensor 'w'"
+// Returns "tensor 'w'".
 std::string place(const TensorView& tensor) {
   return tensor.name.empty() ? std::string("a tensor without a name") : "tensor " + in_quotes(tensor.name);
 }
@@ -85,7 +85,7 @@ Result<std::uint64_t> entry_number(const TensorView& tensor, std::string_view ke
   return value;
 }
 
-// A StringStringEntryProto of external_data.
+// Reads a StringStringEntryProto of external_data.
 Result<void> external_entry(TensorView& tensor, std::string_view payload) {
   std::string_view key;
   std::string_view value;
@@ -113,8 +113,8 @@ void append_little_endian(std::string& out, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>(value >> (8 * i) & 0xff));
 }
 
-// Bytes of raw_data that one number of the typed field stands for. A number of int32_data holds one byte of packed 4-bit or 2-bit
-// elements, one element of any other type.
+// Returns the bytes of raw_data per number of the typed field. A number of int32_data holds one byte of
+// packed 4-bit or 2-bit elements, or one element of any other type.
 int bytes_per_number(DataType type) {
   switch (type) {
     case DataType::complex64:
@@ -126,7 +126,8 @@ int bytes_per_number(DataType type) {
   }
 }
 
-// Decodes a typed field. `single` receives the payload where one packed float_data or double_data is the raw layout already.
+// Decodes a typed field. Sets `single` to the payload if a single packed float_data or double_data has the
+// raw layout already.
 Result<void> decode(const TensorView& tensor, std::uint32_t number, std::string& out, std::string_view& single) {
   const int width = bytes_per_number(tensor.data_type);
   int pieces = 0;
@@ -158,7 +159,7 @@ Result<void> decode(const TensorView& tensor, std::uint32_t number, std::string&
   return {};
 }
 
-// Bytes of a tensor of the model, decoded at the first call.
+// The bytes of a tensor of the model, decoded at the first call.
 class TensorBytes final : public ir::ByteSource {
  public:
   TensorBytes(TensorView tensor, std::uint64_t size, std::shared_ptr<const FileBytes> file)
@@ -175,7 +176,7 @@ class TensorBytes final : public ir::ByteSource {
     return std::span<const std::byte>(reinterpret_cast<const std::byte*>(bytes_.data()), bytes_.size());
   }
 
-  // Two maps of one file are two identities, which costs a comparison of bytes and no more.
+  // Two maps of one file have different identities. This costs a comparison of bytes and nothing else.
   std::string identity() const override {
     if (tensor_.storage != TensorStorage::raw && tensor_.storage != TensorStorage::external) return {};
     return std::to_string(reinterpret_cast<std::uintptr_t>(tensor_.bytes.data())) + ":" + std::to_string(tensor_.bytes.size());

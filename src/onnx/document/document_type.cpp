@@ -36,7 +36,7 @@ Result<void> parse_shape(std::string_view payload, DeclaredType& type) {
   return finished(reader, "a shape");
 }
 
-// The members of TypeProto's oneof: number, kind.
+// Returns the kind of a member of TypeProto's oneof.
 Kind kind_of(const WireField& field) {
   if (field.type != WireType::length_delimited) return Kind::missing;
   switch (field.number) {
@@ -112,7 +112,7 @@ Result<void> parse_type(std::string_view payload, DeclaredType& type) {
   return finished(reader, "a type");
 }
 
-// Nested types are printed in a loop, since a file may nest them as deep as it likes.
+// Nested types are printed in a loop because a file may nest them to any depth.
 std::string DeclaredType::text() const {
   std::string text;
   std::size_t open = 0;

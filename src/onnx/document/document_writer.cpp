@@ -17,7 +17,7 @@ enum ListKind : std::size_t { kNodes, kInitializers, kSparseInitializers, kValue
 
 constexpr std::array<const char*, kListKinds> kListNames = {"nodes", "initializers", "sparse initializers", "value infos"};
 
-// Field numbers in GraphProto and in FunctionProto; 0 where there is no such list.
+// Field numbers in GraphProto and in FunctionProto; 0 if there is no such list.
 constexpr std::array<std::uint32_t, kListKinds> kGraphFields = {1, 5, 15, 13};
 constexpr std::array<std::uint32_t, kListKinds> kFunctionFields = {7, 0, 0, 12};
 
@@ -34,10 +34,10 @@ const std::optional<std::vector<Entry>>& list_of(const GraphEdit& edit, std::siz
   }
 }
 
-// Bytes of the output: chunks of the document or of new messages, or the output of another message.
+// A part of the output: bytes of the document or of a new message, or another message.
 struct Chunk {
   std::string_view bytes;
-  std::int64_t message = -1;  // an index of WritePlan::messages instead of bytes
+  std::int64_t message = -1;  // index in WritePlan::messages, used instead of bytes; -1: none
 };
 
 struct Message {
@@ -45,16 +45,18 @@ struct Message {
   std::uint64_t size = 0;
 };
 
-// One list while the fields of its graph are walked: entries are written up to the kept element that the walk has reached.
+// The state of one list while the fields of its graph are walked. Entries are written up to the kept element
+// that the walk has reached.
 struct ListCursor {
   std::uint32_t field = 0;                      // 0 if graphs of that kind have no such list
   const std::vector<Entry>* entries = nullptr;  // of the edit; nullptr if the list is not edited
-  std::vector<std::size_t> position;            // by original element: where the entries keep it, SIZE_MAX if they drop it
+  // By original element: its position in `entries`, SIZE_MAX if it is dropped.
+  std::vector<std::size_t> position;
   std::size_t next_entry = 0;
   std::uint32_t next_element = 0;
 };
 
-// The output as a tree of messages; built from the innermost graphs outwards, flattened at the end.
+// The output as a tree of messages, built from the innermost graphs outwards and flattened at the end.
 class WritePlan {
  public:
   WritePlan(const Document& document, std::span<const GraphEdit> edits) : document_(document), edits_(edits) {}
@@ -84,10 +86,11 @@ class WritePlan {
 
   const Document& document_;
   std::span<const GraphEdit> edits_;
-  std::vector<const GraphEdit*> edit_of_;                  // by graph
-  std::vector<std::vector<std::int64_t>> piece_messages_;  // by graph: the new payload of each of its pieces; empty if it is unchanged
+  std::vector<const GraphEdit*> edit_of_;  // by graph
+  // By graph: the new payload of each of its pieces; empty if the graph is unchanged.
+  std::vector<std::vector<std::int64_t>> piece_messages_;
   std::vector<Message> messages_;
-  std::deque<std::string> headers_;  // tags and lengths that are new
+  std::deque<std::string> headers_;  // new tags and lengths
 };
 
 void WritePlan::append(Message& out, std::string_view bytes) {
@@ -95,7 +98,8 @@ void WritePlan::append(Message& out, std::string_view bytes) {
   out.size += bytes.size();
   if (!out.chunks.empty()) {
     std::string_view& last = out.chunks.back().bytes;
-    // Neighbours in the file stay one chunk. Bytes of two allocations are not joined: the document's bytes are one allocation.
+    // Adjacent ranges of the file become one chunk. Ranges outside the document are not joined, because they
+    // may belong to different allocations.
     const std::string_view all = document_.bytes();
     const auto inside = [&](const char* at) { return std::less_equal<>()(all.data(), at) && std::less<>()(at, all.data() + all.size()); };
     if (out.chunks.back().message < 0 && last.data() + last.size() == bytes.data() && inside(last.data()) && inside(bytes.data())) {
@@ -106,7 +110,7 @@ void WritePlan::append(Message& out, std::string_view bytes) {
   out.chunks.push_back(Chunk{bytes, -1});
 }
 
-// A length-delimited field that holds the message of that index.
+// Appends a length-delimited field that contains the message with this index.
 void WritePlan::append_message(Message& out, std::uint32_t field, std::int64_t message) {
   const std::uint64_t size = messages_[static_cast<std::size_t>(message)].size;
   append(out, headers_.emplace_back(WireWriter().header(field, size).take()));
@@ -134,7 +138,7 @@ bool WritePlan::changed(const Node& node) const {
   return false;
 }
 
-// A kept node: as it was, or with new bodies in its attributes.
+// Writes a kept node: unchanged, or with new bodies in its attributes.
 void WritePlan::node(Message& out, const Node& node) {
   if (!changed(node)) return append(out, node.field);
   Message message;
@@ -150,7 +154,7 @@ void WritePlan::node(Message& out, const Node& node) {
   append_message(out, document_.graph(node.graph).kind == GraphKind::function ? 7 : 1, add_message(std::move(message)));
 }
 
-// The bodies of an attribute are field g, perhaps in several pieces, and then each of the fields graphs.
+// The bodies of an attribute are field g, perhaps in several pieces, followed by the fields `graphs`.
 Message WritePlan::attribute(const Attribute& attribute) {
   const auto is_body = [](const WireField& field) { return field.is_bytes(6) || field.is_bytes(11); };
   Message message;
@@ -234,7 +238,7 @@ ListCursor WritePlan::cursor(const Graph& graph, std::size_t kind) const {
   return list;
 }
 
-// An element of the original that is kept.
+// Writes a kept element of the original.
 void WritePlan::element(Message& out, const Graph& graph, std::size_t kind, std::uint32_t i) {
   switch (kind) {
     case kNodes:
@@ -248,7 +252,7 @@ void WritePlan::element(Message& out, const Graph& graph, std::size_t kind, std:
   }
 }
 
-// Writes the entries up to and without `end`.
+// Writes the entries before `end`.
 void WritePlan::flush(Message& out, const Graph& graph, std::size_t kind, ListCursor& list, std::size_t end) {
   for (; list.next_entry < end; ++list.next_entry) {
     const Entry& entry = (*list.entries)[list.next_entry];
@@ -260,7 +264,7 @@ void WritePlan::flush(Message& out, const Graph& graph, std::size_t kind, ListCu
   }
 }
 
-// The walk is at the next element of a list.
+// Handles the next original element of a list.
 void WritePlan::reach(Message& out, const Graph& graph, std::size_t kind, ListCursor& list) {
   const std::uint32_t i = list.next_element++;
   if (list.entries == nullptr) return element(out, graph, kind, i);
@@ -288,7 +292,8 @@ void WritePlan::graph(const Graph& graph) {
       }
     }
   }
-  for (std::size_t kind = 0; kind < kListKinds; ++kind) {  // lists that the original does not have
+  // Lists that the original does not have.
+  for (std::size_t kind = 0; kind < kListKinds; ++kind) {
     if (lists[kind].entries != nullptr) flush(pieces.back(), graph, kind, lists[kind], lists[kind].entries->size());
   }
   for (Message& piece : pieces) piece_messages_[index(graph.id)].push_back(add_message(std::move(piece)));
@@ -341,7 +346,8 @@ OutputBytes WritePlan::output() && {
       stack.emplace_back(static_cast<std::size_t>(chunk.message), 0);
     }
   }
-  output.headers = std::move(headers_);  // a deque that is moved keeps its elements where they are
+  // Moving a deque keeps its elements in place.
+  output.headers = std::move(headers_);
   return output;
 }
 

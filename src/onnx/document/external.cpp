@@ -8,7 +8,7 @@ namespace {
 
 std::string external_place(const TensorView& tensor) { return "tensor " + in_quotes(tensor.name); }
 
-// Sets range and bytes to what the tensor has in the file.
+// Sets range and bytes of the tensor to its data in the file.
 Result<void> locate(TensorView& tensor, std::string_view content) {
   const std::uint64_t size = content.size();
   const std::uint64_t offset = tensor.range.offset;

@@ -1,4 +1,4 @@
-// External data: tensors whose elements lie in files beside the model.
+// External data: tensors whose elements are in files beside the model.
 #pragma once
 
 #include <memory>
@@ -13,13 +13,14 @@
 
 namespace xflow::onnx_io {
 
-// Opens the files of external data of one model, each once.
+// Opens the files of external data of one model, each file once.
 class ExternalFiles {
  public:
-  // Both must outlive it.
+  // Both arguments must outlive this object.
   ExternalFiles(const DocumentOrigin& origin, std::vector<ExternalFile>& files) : origin_(origin), files_(files) {}
 
-  // Fills in file, range and bytes of a tensor with external data; others are left as they are. Errors: unreadable, naming the tensor.
+  // Fills in file, range and bytes of a tensor with external data. Leaves other tensors unchanged. Errors:
+  // unreadable, with the name of the tensor.
   Result<void> resolve(TensorView& tensor);
 
  private:
@@ -29,7 +30,8 @@ class ExternalFiles {
   std::unordered_map<std::string_view, FileId> ids_;  // keys are views of the model
 };
 
-// The same for files that are open: what Document uses after it was made. Errors: internal if the file is not among them.
+// The same with files that are open already; Document uses it after loading. Errors: internal if the file is
+// not among them.
 Result<void> resolve_open(TensorView& tensor, const std::vector<ExternalFile>& files);
 
 }  // namespace xflow::onnx_io

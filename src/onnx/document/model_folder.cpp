@@ -17,7 +17,7 @@ namespace {
 
 Unexpected unreadable(std::string_view path, const std::string& why) { return fail(ErrorCode::unreadable, why, std::string(path)); }
 
-// What a file is that is not a regular one; nullptr for a regular file.
+// Returns the kind of a file that is not regular; nullptr for a regular file.
 const char* irregular(mode_t mode) {
   if (S_ISREG(mode)) return nullptr;
   if (S_ISLNK(mode)) return "a symbolic link";
@@ -28,15 +28,15 @@ const char* irregular(mode_t mode) {
   return "a socket";
 }
 
-// A walk from a folder to a file below it.
+// The result of a walk from a folder to a file below it.
 struct Walk {
-  Descriptor file;    // open for reading; negative if the walk ended before
-  std::string at;     // the part of the path at which it ended
-  std::string why;    // empty if the file is open
-  bool link = false;  // it ended at a symbolic link
+  Descriptor file;    // open for reading; negative if the walk failed
+  std::string at;     // part of the path at which the walk ended
+  std::string why;    // reason of the failure; empty if the file is open
+  bool link = false;  // whether the walk ended at a symbolic link
 };
 
-// Opens `relative` below `root` without following a link after `root`.
+// Opens `relative` below `root`. No link below `root` is followed.
 Walk walk(const std::string& root, const std::filesystem::path& relative) {
   Walk result;
   result.at = root;
@@ -52,7 +52,7 @@ Walk walk(const std::string& root, const std::filesystem::path& relative) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const bool last = i + 1 == parts.size();
     result.at += "/" + parts[i];
-    // O_PATH opens nothing yet: a device does not notice, a FIFO does not wait for a writer.
+    // O_PATH does not open the file: a device is not touched, and a FIFO does not wait for a writer.
     Descriptor part(::openat(folder.number(), parts[i].c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct stat status {};
     if (!part || ::fstat(part.number(), &status) != 0) {
@@ -69,7 +69,7 @@ Walk walk(const std::string& root, const std::filesystem::path& relative) {
       folder = std::move(part);
       continue;
     }
-    // The name may lead to something else by now; what is read is what was checked.
+    // The name may lead to another file by now, so check that the opened file is the checked one.
     Descriptor file(::openat(folder.number(), parts[i].c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     struct stat opened {};
     if (!file || ::fstat(file.number(), &opened) != 0) {
@@ -85,7 +85,7 @@ Walk walk(const std::string& root, const std::filesystem::path& relative) {
   return result;
 }
 
-// The part of `path` below `folder`; nothing if it does not lie there. Both are canonical.
+// Returns the part of `path` below `folder`; nothing if it is not there. Both paths are canonical.
 std::optional<std::filesystem::path> below(const std::filesystem::path& path, const std::filesystem::path& folder) {
   const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
   if (end != folder.end() || rest == path.end()) return std::nullopt;

@@ -1,4 +1,4 @@
-// Opens files of external data without leaving the folders that the caller admits.
+// Opens files of external data without leaving the folders that the caller allows.
 #pragma once
 
 #include <memory>
@@ -11,30 +11,32 @@
 
 namespace xflow::onnx_io {
 
-// Checks that a location stays inside the model's folder: relative, without "..". Errors: unreadable.
+// Checks that a location cannot leave the model's folder: it is relative and has no "..". Errors: unreadable.
 Result<void> check_location(std::string_view location);
 
-// A file of external data: its bytes, and a path at which it was found.
+// A file of external data: its bytes and the path at which it was found.
 struct AdmittedFile {
   std::string path;
   std::shared_ptr<const FileBytes> content;
 };
 
-// The folder of a model, and the folders outside it that hold external data by the caller's leave.
+// The folder of a model, and further folders that the caller allows for external data.
 //
-// A file of external data is a regular file below the model's folder, reached without a symbolic link: each part of its location is opened
-// from the descriptor of the folder before it (openat, O_NOFOLLOW), so that a link that is put there meanwhile is refused as well. A FIFO,
-// a device or a socket is refused before it is opened. What a location names by a link, an absolute path or ".." is admitted where it
-// leads to a regular file below one of the `allowed` folders.
+// A file of external data must be a regular file below the model's folder that is reached without a symbolic
+// link. Each part of its location is opened relative to the descriptor of its parent folder (openat,
+// O_NOFOLLOW), so a link that another process creates meanwhile is refused as well. A FIFO, device or socket
+// is refused before it is opened. A location with a link, an absolute path or ".." is accepted if it leads to
+// a regular file below one of the `allowed` folders.
 class ModelFolder {
  public:
-  // `allowed` folders may be reached through links. Errors: unreadable, for an allowed folder that cannot be opened.
+  // The paths of `allowed` folders may contain links. Errors: unreadable if an allowed folder cannot be
+  // opened.
   static Result<ModelFolder> open(std::string folder, const std::vector<std::string>& allowed);
 
   const std::string& path() const { return folder_; }  // empty if there is none
 
-  // Opens a location of the model. Errors (unreadable): the file is missing, is not a regular file, or lies in no admitted folder.
-  // Error::where is the file, or empty where the location itself is refused.
+  // Opens a location of the model. Errors (unreadable): the file is missing, is not a regular file, or is in
+  // no allowed folder. Error::where is the file; it is empty if the location itself is refused.
   Result<AdmittedFile> file(std::string_view location) const;
 
  private:

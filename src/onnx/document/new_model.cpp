@@ -25,10 +25,11 @@ Result<std::string> interface_message(const std::string& name, const ir::TensorT
   return value_info_message(name, type.data_type, dims);
 }
 
-// A model with these inputs and outputs, which one node makes that is to be replaced.
+// Returns a model with these inputs and outputs and a single node that is to be replaced.
 Result<std::string> template_of(const ir::Arena& arena, const ir::Graph& graph, std::span<const ir::ValueId> inputs, int opset) {
   NodeBuilder placeholder("Placeholder", kPlaceholderDomain);
-  placeholder.name("placeholder");  // what takes its place has names as well
+  // Named, so that the nodes that replace it get names as well.
+  placeholder.name("placeholder");
   WireWriter interface;
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     XFLOW_TRY(const std::string input, interface_message("x" + std::to_string(k), arena.type(inputs[k])));

@@ -1,4 +1,4 @@
-// Models that come from no document: a graph of the IR alone, as ONNX.
+// Builds ONNX models from graphs of the IR, without an original document.
 #pragma once
 
 #include <xflow/error.h>
@@ -10,9 +10,10 @@
 
 namespace xflow::onnx_io {
 
-// The bytes of a model that computes `graph`: its inputs are x0, x1, ... in the order of `inputs`, its outputs y0, y1, ... All sizes of
-// both are numbers. The graph must not read inputs that are not listed. Adds nodes to `arena`. Errors: unsupported for an operation that
-// cannot be exported at `opset`, and for sizes that are not known.
+// Returns the bytes of a model that computes `graph`. Its inputs are x0, x1, ... in the order of `inputs`,
+// its outputs y0, y1, ... All their sizes must be numbers. The graph must not read inputs that are not
+// listed. Adds nodes to `arena`. Errors: unsupported for an operation that cannot be exported at `opset`, and
+// for unknown sizes.
 Result<std::string> new_model(ir::Arena& arena, const ir::Graph& graph, std::span<const ir::ValueId> inputs, int opset);
 
 }  // namespace xflow::onnx_io

@@ -1,4 +1,4 @@
-// A node of the document as the ONNX mappings of src/ops see it.
+// Presents a node of the document to the ONNX mappings of src/ops.
 #pragma once
 
 #include <unordered_map>
@@ -11,7 +11,7 @@ namespace xflow::onnx_io {
 
 class NodeView final : public ops::OnnxNode {
  public:
-  // `operands` are the values of the node's inputs; an omitted one is arena.absent().
+  // `operands` are the values of the node's inputs; an omitted input is arena.absent().
   NodeView(const Document& document, const Node& node, int opset, ir::Arena& arena, std::vector<ir::ValueId> operands)
       : document_(document), node_(node), opset_(opset), arena_(arena), operands_(std::move(operands)) {}
 
@@ -21,7 +21,8 @@ class NodeView final : public ops::OnnxNode {
   ir::Symbols& symbols() const override { return arena_.symbols(); }
   std::size_t input_count() const override { return operands_.size(); }
   bool has_input(std::size_t k) const override { return k < operands_.size() && !arena_.is_absent(operands_[k]); }
-  const ir::TensorType& input_type(std::size_t k) const override { return arena_.type(operand(k)); }  // a missing one is an omitted one
+  // A missing input is an omitted one.
+  const ir::TensorType& input_type(std::size_t k) const override { return arena_.type(operand(k)); }
   std::size_t output_count() const override;
   bool has_output(std::size_t k) const override { return k < node_.outputs.size() && !node_.outputs[k].empty(); }
   std::optional<std::vector<ir::Poly>> integers(std::size_t k) const override;

@@ -27,23 +27,24 @@ bool is_of(const std::string& path, dev_t device, ino_t inode) {
   return ::lstat(path.c_str(), &status) == 0 && status.st_dev == device && status.st_ino == inode;
 }
 
-// The file of an owner that does not live any more, locked; a closed descriptor otherwise.
+// Opens and locks a file whose owner is dead. Returns a closed descriptor if the owner is alive.
 Descriptor abandoned(const std::string& path) {
   Descriptor file(::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
   if (!file || ::fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
   if (::flock(file.number(), LOCK_EX | LOCK_NB) != 0) return {};
-  // Its owner may have given it its name and let go of it meanwhile.
+  // The owner may have renamed the file and released it meanwhile.
   return is_of(path, status.st_dev, status.st_ino) ? std::move(file) : Descriptor();
 }
 
-// The rename itself must reach the disk too. A file system that cannot flush a folder has nothing to flush, so a failure is no error.
+// The rename itself must reach the disk. A file system that cannot flush a folder has nothing to flush, so a
+// failure is no error.
 void flush_folder(const std::string& path) {
   const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder) ::fsync(folder.number());
 }
 
-// Renames without replacing what is there.
+// Renames without replacing an existing file.
 int rename_new(const std::string& from, const std::string& to) {
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return errno;
@@ -119,7 +120,7 @@ Result<void> OutputFiles::record(char kind, int descriptor, const std::string& n
   if (::fstat(descriptor, &status) != 0) return cannot_write(errno);
   records_.push_back({kind, status.st_dev, status.st_ino, name});
   std::string line = std::string(1, kind) + " " + std::to_string(status.st_dev) + " " + std::to_string(status.st_ino) + " " + name;
-  line.push_back('\0');  // a name may hold any other character
+  line.push_back('\0');  // a name may contain any other character
   if (const int error = write_all(journal_.number(), line); error != 0) return cannot_write(error);
   return ::fdatasync(journal_.number()) == 0 ? Result<void>() : cannot_write(errno);
 }
@@ -164,7 +165,8 @@ Result<void> OutputFiles::add(const std::function<Result<void>(int)>& write, con
   return {};
 }
 
-// Data that the model which is replaced uses and the new one does not, and files that are new and turned out not to be needed.
+// Records data that the replaced model uses and the new one does not, and new files that are not needed after
+// all.
 void OutputFiles::record_superseded(std::span<const std::string> locations) {
   const auto used = [&](const std::string& name) { return std::find(locations.begin(), locations.end(), name) != locations.end(); };
   for (Record& record : records_) {
@@ -178,7 +180,7 @@ void OutputFiles::record_superseded(std::span<const std::string> locations) {
     if (is_data_name(name, base_of(place_.path)) && !used(name)) names.push_back(name);
   }
   for (const std::string& name : named_in(place_.target, names)) {
-    if (!supersede(name)) return;  // it stays
+    if (!supersede(name)) return;  // the data is kept
   }
 }
 
@@ -216,9 +218,10 @@ std::vector<OutputFiles::Record> OutputFiles::read_records(int journal) {
     text.append(buffer, 0, static_cast<std::size_t>(count));
   std::vector<Record> records;
   std::size_t begin = 0;
-  for (std::size_t end = 0; (end = text.find('\0', begin)) != std::string::npos; begin = end + 1) {  // a line without an end was cut
+  // A line without an end is incomplete.
+  for (std::size_t end = 0; (end = text.find('\0', begin)) != std::string::npos; begin = end + 1) {
     const std::string line = text.substr(begin, end - begin);
-    // "f DEVICE INODE NAME"
+    // Format: "f DEVICE INODE NAME".
     Record record;
     const char* const stop = line.data() + line.size();
     const char* at = line.data();
@@ -237,7 +240,7 @@ std::vector<OutputFiles::Record> OutputFiles::read_records(int journal) {
   return records;
 }
 
-// Removes what a run listed. A name that leads to another file by now is left alone.
+// Removes the recorded files of a run. A name that leads to another file by now is left alone.
 void OutputFiles::undo(const std::string& folder, std::span<const Record> records) {
   const auto path = [&](const Record& record) { return folder + "/" + record.name; };
   const auto is_there = [&](const Record& record) { return is_of(path(record), record.device, record.inode); };
@@ -259,7 +262,8 @@ void OutputFiles::undo(const std::string& folder, std::span<const Record> record
     }
   }
   for (std::size_t i = records.size(); i-- > 0;) {
-    if (records[i].kind == 'd' && is_there(records[i])) ::rmdir(path(records[i]).c_str());  // fails where something is in it
+    // Fails if the folder is not empty.
+    if (records[i].kind == 'd' && is_there(records[i])) ::rmdir(path(records[i]).c_str());
   }
 }
 
@@ -275,7 +279,8 @@ void OutputFiles::remove_leftovers(const std::string& folder) {
   for (const std::string& path : temporaries) {
     if (const Descriptor file = abandoned(path)) ::unlink(path.c_str());
   }
-  // Candidates go first, of all runs: data that another run copied stays while one of them refers to it.
+  // Remove the candidates of all runs first: a file that another run copied stays as long as a candidate
+  // refers to it.
   std::vector<Descriptor> files;
   std::vector<std::vector<Record>> lists;
   for (const std::string& path : journals) {

@@ -17,55 +17,63 @@
 
 namespace xflow::onnx_io {
 
-// Writes a model and files of external data beside it so that at every moment, also after a crash, the path of the model leads to the old
-// model with its data or to the new model with its data.
+// Writes a model and files of external data beside it atomically. At every moment, also after a crash, the
+// path of the model leads to the old model with its data or to the new model with its data.
 //
-// - Each file is written to a temporary file, flushed, and renamed. No file that is there is changed; the model comes last.
-// - A journal (.NAME.xflow-PID-N.run, locked by its owner) lists by device and inode what the run creates and what becomes superfluous. A
-//   run that ends by an error, and the next run in that folder after a crash, removes what is listed unless a model in the folder names it.
-// - The folder is locked (flock) while files appear or go, so that runs beside each other do not take each other's files for leftovers.
+// - Each file is written to a temporary file, flushed and renamed. Existing files are not changed. The model
+//   is renamed last.
+// - A journal (.NAME.xflow-PID-N.run, locked by its owner) lists by device and inode the files that the run
+//   creates and the files that become superfluous. They are removed by the run itself if it ends with an
+//   error, or after a crash by the next run in that folder, unless a model in the folder names them.
+// - The folder is locked (flock) while files appear or disappear, so that concurrent runs do not take each
+//   other's files for leftovers.
 class OutputFiles {
  public:
   enum class Purpose {
     result,
-    candidate,  // the model goes with its data at the end
-    inner,      // a result while the caller holds the lock of the folder
+    candidate,  // the model is removed with its data at the end
+    inner,      // a result, while the caller holds the lock of the folder
   };
 
-  // Checks the path (see output_place), removes what dead runs left in its folder, and creates the journal. Errors: io.
+  // Checks the path (see output_place), removes leftovers of dead runs in its folder, and creates the
+  // journal. Errors: io.
   static Result<std::unique_ptr<OutputFiles>> begin(const std::string& path, Purpose purpose = Purpose::result);
-  // Removes what was not committed.
+  // Removes all files that were not committed.
   ~OutputFiles();
   OutputFiles(const OutputFiles&) = delete;
   OutputFiles& operator=(const OutputFiles&) = delete;
 
   const OutputPlace& place() const { return place_; }
 
-  // What is at a location below the folder, reached without a symbolic link.
+  // What exists at a location below the folder: nothing, a regular file, or something that blocks the
+  // location. Symbolic links are not followed.
   enum class Slot { free, file, blocked };
   Slot slot(const std::string& location) const;
 
-  // Writes a temporary file by `write`, to which the descriptor is given, and gives it the location that `locate` says. An empty location
-  // drops it. Folders on the way are created. Errors: io; those of `write`.
+  // Writes a temporary file with `write`, which gets the descriptor, and renames it to the location that
+  // `locate` returns. Drops the file if the location is empty. Creates missing folders of the location.
+  // Errors: io; those of `write`.
   Result<void> add(const std::function<Result<void>(int)>& write, const std::function<Result<std::string>()>& locate);
 
-  // Writes the model. `source`: see write_file. Then removes what the journal lists and neither `locations` nor another model in the
-  // folder names: data of the former model that the new one does not use. Errors: io.
+  // Writes the model. `source`: see write_file. Then removes files that the journal lists and that neither
+  // `locations` nor another model in the folder names: data of the replaced model that the new one does not
+  // use. Errors: io.
   Result<void> write_model(std::span<const std::string_view> chunks, const FileBytes* source, std::span<const std::string> locations);
 
-  // Paths of the files of external data that are new, in the order of their creation.
+  // The paths of new files of external data, in the order of their creation.
   const std::vector<std::string>& created() const { return created_; }
 
-  // Lists a file below the folder that the new model takes the place of. Errors: io.
+  // Records a file below the folder that the new model replaces. Errors: io.
   Result<void> supersede(const std::string& location);
-  // Whether a model in the folder, other than the one that is replaced, names a location.
+  // Returns true if a model in the folder, other than the replaced one, names this location.
   bool is_named_elsewhere(const std::string& location) const;
 
-  // Held while files appear or go. Nothing where the output is no file or the caller holds it.
+  // Locks the folder while files appear or disappear. Returns a closed descriptor if the output is no file or
+  // the caller holds the lock.
   Descriptor lock_folder() const;
 
  private:
-  // A line of the journal.
+  // A record of the journal.
   struct Record {
     char kind = 'f';  // f: a file of external data, d: a folder, m: the model of a candidate, s: superseded external data
     dev_t device = 0;

@@ -44,7 +44,7 @@ bool WireReader::tag(WireField& field) {
   return true;
 }
 
-// Reads what follows the tag of any field but a group.
+// Reads the part after the tag, for any field but a group.
 bool WireReader::body(WireField& field) {
   const char* start = at_;
   const auto left = static_cast<std::uint64_t>(end_ - at_);

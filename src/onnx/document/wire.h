@@ -1,7 +1,9 @@
-// The protobuf wire format, read and written over byte views (https://protobuf.dev/programming-guides/encoding).
+// The protobuf wire format, read and written over byte views
+// (https://protobuf.dev/programming-guides/encoding).
 //
-// A reader of our own, because protobuf's stops at 32 nested messages on common settings and cannot give back the bytes of one field: it
-// parses and re-serialises, which changes legal messages whose fields come in another order, are packed, or are unknown.
+// xflow has its own reader for two reasons. protobuf's reader stops at 32 nested messages on common settings.
+// It also cannot return the bytes of one field: it parses and re-serialises, which changes legal messages
+// whose fields come in another order, are packed, or are unknown.
 #pragma once
 
 #include <cstdint>
@@ -19,31 +21,34 @@ struct WireField {
   WireType type = WireType::varint;
   std::uint64_t value = 0;  // varint: its value; fixed32 and fixed64: the little-endian bits; otherwise 0
   std::string_view
-      payload;             // length-delimited: the bytes after the length; group: the bytes between its tags; otherwise the encoded number
+      // Length-delimited: the bytes after the length; group: the bytes between its tags; otherwise: the
+      // encoded number.
+      payload;
   std::string_view whole;  // the field with its tag
 
   bool is_bytes(std::uint32_t field) const { return number == field && type == WireType::length_delimited; }
   bool is_varint(std::uint32_t field) const { return number == field && type == WireType::varint; }
 };
 
-// What is wrong with a message.
+// The faults of a message.
 enum class WireFault {
   none,
   cut_varint,      // the message ends inside a number
-  long_varint,     // a number has more than 10 bytes
-  bad_tag,         // field number 0, a field number over 2^29 - 1, or a wire type that does not exist
-  past_end,        // a field is longer than what is left of the message
+  long_varint,     // a number takes more than 10 bytes
+  bad_tag,         // field number 0, a field number over 2^29 - 1, or an unknown wire type
+  past_end,        // a field is longer than the rest of the message
   open_group,      // a group has no end
-  unexpected_end,  // an end of a group that was not opened
+  unexpected_end,  // the end of a group that was not opened
 };
 
-// Iterates the fields of one message. Nested messages are length-delimited payloads that the caller gives to a reader of its own, so
-// nesting costs no stack. Groups (deprecated, unknown to ONNX) are skipped with a stack on the heap.
+// Iterates over the fields of one message. A nested message is a length-delimited payload that the caller
+// reads with another reader, so nesting needs no stack. Groups (deprecated, unused by ONNX) are skipped with
+// a stack on the heap.
 class WireReader {
  public:
   explicit WireReader(std::string_view message) : begin_(message.data()), at_(message.data()), end_(message.data() + message.size()) {}
 
-  // Reads the next field; false at the end of the message and at a fault.
+  // Reads the next field. Returns false at the end of the message and at a fault.
   bool next(WireField& field);
 
   WireFault fault() const { return fault_; }
@@ -69,13 +74,14 @@ class WireReader {
   WireField fault_field_;
 };
 
-// Appends the numbers of a repeated field, packed (length-delimited) or not (one number a field). A field of any other wire type is
-// unknown, as in protobuf, and adds nothing. False if a packed payload is cut.
+// Appends the numbers of a repeated field, packed (length-delimited) or not (one number per field). A field
+// of another wire type is unknown, as in protobuf, and adds nothing. Returns false if a packed payload is
+// truncated.
 bool append_varints(const WireField& field, std::vector<std::int64_t>& out);
 bool append_fixed32(const WireField& field, std::vector<std::uint32_t>& out);
 bool append_fixed64(const WireField& field, std::vector<std::uint64_t>& out);
 
-// Bytes that a varint takes.
+// Returns the number of bytes of a varint.
 int varint_size(std::uint64_t value);
 
 // Appends fields to a message.
@@ -87,7 +93,7 @@ class WireWriter {
   WireWriter& bytes(std::uint32_t number, std::string_view payload);  // a string or a nested message
   WireWriter& raw(std::string_view encoded);                          // bytes that are encoded already
   WireWriter& packed_varints(std::uint32_t number, const std::vector<std::int64_t>& values);
-  // The tag and the length of a length-delimited field whose payload the caller appends.
+  // Appends the tag and the length of a length-delimited field; the caller appends the payload.
   WireWriter& header(std::uint32_t number, std::uint64_t length);
 
   const std::string& view() const { return out_; }
