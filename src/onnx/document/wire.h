@@ -20,10 +20,9 @@ struct WireField {
   std::uint32_t number = 0;
   WireType type = WireType::varint;
   std::uint64_t value = 0;  // varint: its value; fixed32 and fixed64: the little-endian bits; otherwise 0
-  std::string_view
-      // Length-delimited: the bytes after the length; group: the bytes between its tags; otherwise: the
-      // encoded number.
-      payload;
+  // Length-delimited: the bytes after the length; group: the bytes between its tags; otherwise: the encoded
+  // number.
+  std::string_view payload;
   std::string_view whole;  // the field with its tag
 
   bool is_bytes(std::uint32_t field) const { return number == field && type == WireType::length_delimited; }

@@ -14,12 +14,13 @@ using ir::Poly;
 using ir::TensorType;
 using ir::ValueId;
 
-constexpr std::size_t kMostDepth = 16;         // of bodies within bodies
-constexpr std::int64_t kFirstScanOfToday = 9;  // opset; before, a Scan has a batch
-constexpr std::size_t kMostTurns = 64;         // until the types of a loop's state stay as they are; each turn forgets a size at least
+constexpr std::size_t kMostDepth = 16;         // nesting of bodies
+constexpr std::int64_t kFirstScanOfToday = 9;  // opset; earlier, a Scan has a batch
+// The most iterations until the types of a loop's state are stable. Each iteration drops at least one size.
+constexpr std::size_t kMostTurns = 64;
 
-// An attribute that is the function's attribute of another name, as what the call gives for it; one that the call leaves out is left out.
-// Nothing where a graph is given.
+// Replaces each attribute that refers to an attribute of the function by the attribute that the call passes;
+// drops it if the call passes none. Returns nothing if the call passes a graph.
 std::optional<Node> with_attributes(const Node& node, const std::unordered_map<std::string_view, Attribute>& given) {
   Node result = node;
   result.attributes.clear();
@@ -47,7 +48,7 @@ std::int64_t integer_of(const Node& node, std::string_view name, std::int64_t ot
   return attribute == nullptr ? otherwise : attribute->integer().value_or(otherwise);
 }
 
-// Element `k` of a list of integers, 0 where there is no list.
+// Returns element `k` of a list of integers, 0 if there is no list.
 std::optional<std::int64_t> axis_of(const Node& node, std::string_view name, std::size_t k, std::int64_t rank) {
   std::int64_t axis = 0;
   if (const Attribute* attribute = node.find(name)) {
@@ -59,13 +60,14 @@ std::optional<std::int64_t> axis_of(const Node& node, std::string_view name, std
   return axis >= 0 && axis < rank ? std::optional(axis) : std::nullopt;
 }
 
-// The body in an attribute of the node; null if there is not one.
+// Returns the body in an attribute of the node; null unless there is exactly one.
 const Graph* body_of(const Document& document, const Node& node, std::string_view attribute) {
   const Attribute* found = node.find(attribute);
   return found == nullptr || found->graphs.size() != 1 ? nullptr : &document.graph(found->graphs[0]);
 }
 
-// int64 or bool: a scalar, or of one element where the body declares it so.
+// Returns a type with one element: a scalar, or a vector of size 1 if the body declares the input as a
+// vector.
 TensorType of_one_element(DataType data_type, const ValueInfo& input) {
   const bool is_list = input.type.kind == DeclaredType::Kind::tensor && input.type.ranked && input.type.dims.size() == 1;
   return {data_type, true, is_list ? ir::Shape{Poly(1)} : ir::Shape()};
@@ -101,7 +103,8 @@ std::optional<ValueId> BodyTypes::find(const Scope& scope, std::string_view name
   return std::nullopt;
 }
 
-// No tensor of a model is taken to be empty. Of what is computed in a body that may not run nothing else is stated.
+// Assumes that tensors of a model are not empty. Assumes nothing else about values of a body, which may not
+// run.
 ValueId BodyTypes::leaf(TensorType type) {
   for (const Poly& size : type.shape)
     if (size.as_symbol()) arena_.symbols().assume_positive(size);
@@ -115,7 +118,7 @@ bool BodyTypes::is_older(const Poly& size, std::size_t first_symbol) const {
   });
 }
 
-// Sizes that only the body knows are new ones.
+// Replaces sizes that only the body knows by fresh symbols.
 TensorType BodyTypes::known_outside(TensorType type, std::size_t first_symbol) {
   for (Poly& size : type.shape)
     if (!is_older(size, first_symbol)) size = fresh();
@@ -167,7 +170,7 @@ bool BodyTypes::walk(GraphId graph, Scope& scope) {
   return visited_ <= most_nodes_;
 }
 
-// The values of the node's outputs; nothing where the walk ends.
+// Returns the values of the node's outputs; nothing if the walk ends.
 std::optional<BodyTypes::Values> BodyTypes::visit(const Node& original, const Scope& scope) {
   std::optional<Node> replaced;
   if (scope.attributes != nullptr && has_references(original)) {
@@ -211,7 +214,8 @@ BodyTypes::Types BodyTypes::of_operator(const Node& node, std::span<const ValueI
 
 std::optional<BodyTypes::Values> BodyTypes::call(const Node& node, std::span<const ValueId> operands) {
   const Function* function = called_function(document_, node);
-  // Where an operator of ONNX has the name of a function, runtimes differ in which of the two is meant.
+  // If ONNX has an operator of the same name as the function, runtimes disagree about which of the two is
+  // called.
   if (function == nullptr || nodes_.has_schema(node) || std::ranges::find(calls_, function) != calls_.end()) return std::nullopt;
   const Graph& body = document_.graph(function->body);
   if (operands.size() > body.function_inputs.size() || node.outputs.size() > body.function_outputs.size()) return std::nullopt;
@@ -241,7 +245,7 @@ std::optional<BodyTypes::Types> BodyTypes::of_body(const Node& node, std::span<c
   return std::nullopt;
 }
 
-// The outputs of a body whose inputs have these values.
+// Returns the outputs of a body for these input values.
 std::optional<BodyTypes::Values> BodyTypes::run_body(const Graph& body, std::span<const ValueId> inputs, const Scope& outer) {
   Scope scope{&outer, outer.attributes, {}};
   for (std::size_t k = 0; k < inputs.size(); ++k) scope.values.emplace(body.inputs[k].name, inputs[k]);
@@ -255,7 +259,7 @@ std::optional<BodyTypes::Values> BodyTypes::run_body(const Graph& body, std::spa
   return outputs;
 }
 
-// What both branches make; sizes in which they differ are not known.
+// Returns the types that both branches agree on. Sizes that differ are unknown.
 std::optional<BodyTypes::Types> BodyTypes::branches(const Node& node, const Scope& scope) {
   const std::size_t first_symbol = arena_.symbols().size();
   std::optional<Types> types;
@@ -275,7 +279,8 @@ std::optional<BodyTypes::Types> BodyTypes::branches(const Node& node, const Scop
   return types;
 }
 
-// Leaves what is true of both types; true if that is less than was known. A size that only the body knows is not known already.
+// Keeps in `type` what is true of both types. Returns true if `type` lost information. A size that only the
+// body knows counts as unknown already.
 bool BodyTypes::join(TensorType& type, const TensorType& other, std::size_t first_symbol) {
   const TensorType before = type;
   if (type.data_type != other.data_type) type.data_type = DataType::undefined;
@@ -288,8 +293,9 @@ bool BodyTypes::join(TensorType& type, const TensorType& other, std::size_t firs
   return type.data_type != before.data_type || type.ranked != before.ranked || !(type.shape == before.shape);
 }
 
-// The types of all outputs of a body that runs again and again, those of the state first: the inputs from `first_state` on are the results
-// from `first_result` on of the turn before. Types of the state are those that it has in every turn.
+// Returns the types of all outputs of a body that runs repeatedly, the state first. The inputs from
+// `first_state` on are the results of the previous iteration from `first_result` on. The types of the state
+// hold in every iteration.
 std::optional<BodyTypes::Types> BodyTypes::repeat(const Graph& body, Values inputs, std::size_t first_state, std::size_t first_result,
                                                   std::size_t states, const Scope& scope) {
   const std::size_t first_symbol = arena_.symbols().size();
@@ -312,7 +318,7 @@ std::optional<BodyTypes::Types> BodyTypes::repeat(const Graph& body, Values inpu
   return std::nullopt;
 }
 
-// Loop(M, condition, state...) -> state..., and what each turn makes, stacked.
+// Loop(M, condition, state...) -> state..., and the stacked results of all iterations.
 std::optional<BodyTypes::Types> BodyTypes::loop(const Node& node, std::span<const ValueId> operands, const Scope& scope) {
   const Graph* body = body_of(document_, node, "body");
   if (body == nullptr || body->inputs.size() < 2 || operands.size() != body->inputs.size()) return std::nullopt;
@@ -328,7 +334,8 @@ std::optional<BodyTypes::Types> BodyTypes::loop(const Node& node, std::span<cons
   return types;
 }
 
-// Scan(state..., sequences...) -> state..., and what each turn makes of elements of the sequences, stacked.
+// Scan(state..., sequences...) -> state..., and the stacked results of all iterations over elements of the
+// sequences.
 std::optional<BodyTypes::Types> BodyTypes::scan(const Node& node, std::span<const ValueId> operands, const Scope& scope) {
   const Graph* body = body_of(document_, node, "body");
   const std::int64_t sequences = integer_of(node, "num_scan_inputs", 0);

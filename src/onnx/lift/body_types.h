@@ -1,4 +1,5 @@
-// Types of the results of nodes that hold graphs (If, Loop, Scan) or call local functions, by a walk through their bodies.
+// Infers the types of the results of nodes that hold graphs (If, Loop, Scan) or call local functions, by a
+// walk through their bodies.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +16,18 @@
 
 namespace xflow::onnx_io {
 
-// Lifts a body with the values that it gets into the arena: what xflow has operators for is typed by them, other nodes by ONNX, one at a
-// time, each with the attributes that the call gives. The values that this adds to the arena belong to no graph.
+// Lifts a body into the arena, with the values that it receives. Nodes that xflow has operators for are typed
+// by these operators, other nodes by ONNX's shape inference, one at a time, with the attributes that the call
+// passes. The values that this adds to the arena belong to no graph.
 class BodyTypes {
  public:
-  // The arguments must outlive this. A walk visits at most `most_nodes` nodes, those of bodies inside of it among them.
+  // The arguments must outlive this object. A walk visits at most `most_nodes` nodes, including those of
+  // nested bodies.
   BodyTypes(const Document& document, ir::Arena& arena, NodeInference& nodes, const ir::Symbols::Valuation& sizes, std::size_t most_nodes);
 
-  // The types of the outputs of a node of the main graph, as NodeInference::infer; `operands` are the values of the node's inputs, then of
-  // its captures. Nothing where a function calls itself, where bodies are nested too deep, and where there are too many nodes.
+  // Returns the types of the outputs of a node of the main graph, as NodeInference::infer does. `operands`
+  // are the values of the node's inputs, then those of its captures. Types are missing if a function calls
+  // itself, bodies are nested too deep, or there are too many nodes.
   std::vector<std::optional<InferredType>> infer(const Node& node, std::span<const ir::ValueId> operands);
 
   std::size_t visited() const { return visited_; }
@@ -33,8 +37,8 @@ class BodyTypes {
   using Types = std::vector<ir::TensorType>;
   using Attributes = std::unordered_map<std::string_view, Attribute>;
   struct Scope {
-    const Scope* outer = nullptr;            // of a body; null for a function
-    const Attributes* attributes = nullptr;  // that nodes of a function may refer to
+    const Scope* outer = nullptr;            // the enclosing graph of a body; null for a function
+    const Attributes* attributes = nullptr;  // those that nodes of a function may refer to
     std::unordered_map<std::string_view, ir::ValueId> values = {};
   };
 
@@ -68,7 +72,7 @@ class BodyTypes {
   std::size_t most_nodes_;
   std::size_t visited_ = 0;
   std::size_t depth_ = 0;
-  std::vector<const Function*> calls_;  // under way
+  std::vector<const Function*> calls_;  // calls in progress
 };
 
 }  // namespace xflow::onnx_io

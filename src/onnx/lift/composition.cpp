@@ -29,7 +29,7 @@ namespace {
 
 using ops::kNewest;
 
-// Those that are no row of a table.
+// Compositions that are not a row of a table.
 const std::array kCompositions = {
     Composition{"", "BatchNormalization", 7, kNewest, &lift_batch_normalization},
     Composition{"", "CastLike", 15, kNewest, &lift_cast_like},
@@ -58,7 +58,8 @@ const std::array kCompositions = {
     Composition{"com.microsoft", "FusedMatMul", 1, 1, &lift_microsoft_fused_matmul},
 };
 
-// Those of ops/fused_functions.def; the forms of an operator are tried one after the other.
+// Returns the compositions of ops/fused_functions.def. The forms of an operator are tried one after the
+// other.
 std::vector<Composition> functions() {
   std::vector<Composition> result;
   const std::span<const ops::OnnxFunction> rows = ops::onnx_functions();

@@ -1,7 +1,8 @@
 // ONNX operators that are compositions of operators of the IR.
 //
-// Each is an equation between the ONNX operator and a small graph: a row of ops/fused_functions.def, or the
-// equation stands above its function. Lowering writes the original node back as long as its value survives.
+// Each composition is an equation between the ONNX operator and a small graph: a row of
+// ops/fused_functions.def, or the equation above its function. Lowering writes the original node back as long
+// as its value survives.
 #pragma once
 
 #include <xflow/error.h>
@@ -20,11 +21,12 @@ struct Composition {
   std::string_view type;
   int since = 1;
   int until = ops::kNewest;  // inclusive
-  // The values of the node's outputs. Error::unsupported where the node is outside what the equation covers: it stays opaque.
+  // Returns the values of the node's outputs. Error::unsupported for a node that the equation does not cover:
+  // it stays opaque.
   std::function<Result<std::vector<ir::ValueId>>(const NodeView&)> lift;
 };
 
-// Every composition. A node is looked up here first, then among the ONNX mappings of operators.
+// Returns all compositions. A node is looked up here first, then in the ONNX mappings of operators.
 std::span<const Composition> compositions();
 
 }  // namespace xflow::onnx_io

@@ -11,7 +11,7 @@ using ir::ValueId;
 
 namespace {
 
-// "bij,bjk->bik": one letter a dimension. No ellipsis and no letter twice in one operand.
+// An equation such as "bij,bjk->bik": one letter per dimension, no ellipsis, no letter twice in one operand.
 struct Equation {
   std::vector<std::string> operands;
   std::string result;
@@ -37,7 +37,7 @@ Result<Equation> parse_equation(std::string text, std::size_t operands) {
   if (arrow != std::string::npos) {
     equation.result = text.substr(arrow + 2);
   } else {
-    for (const auto& [letter, count] : counts)  // alphabetic
+    for (const auto& [letter, count] : counts)  // alphabetical
       if (count == 1) equation.result += letter;
   }
   for (const char c : equation.result) {
@@ -50,7 +50,7 @@ Result<Equation> parse_equation(std::string text, std::size_t operands) {
 
 bool has(const std::string& letters, char c) { return letters.find(c) != std::string::npos; }
 
-// The letters of `from` for which `keep` holds, in their order.
+// Returns the letters of `from` for which `keep` holds, in their order.
 template <typename Keep>
 std::string chosen(const std::string& from, const Keep& keep) {
   std::string result;
@@ -85,14 +85,15 @@ class Einsum {
   }
 
  private:
-  // The letters that the result or an operand after k has.
+  // Returns the letters of the result and of the operands after k.
   static std::string needed_after(const Equation& equation, std::size_t k) {
     std::string needed = equation.result;
     for (std::size_t i = k + 1; i < equation.operands.size(); ++i) needed += equation.operands[i];
     return needed;
   }
 
-  // Operand k without the dimensions that nothing else has; its letters in letters_.
+  // Sums operand k over the dimensions that no other operand and not the result has. Stores the remaining
+  // letters in letters_.
   ValueId summed(ValueId v, const Equation& equation, std::size_t k) {
     std::string others = equation.result;
     for (std::size_t i = 0; i < equation.operands.size(); ++i)
@@ -119,7 +120,8 @@ class Einsum {
   }
   Poly count_of(const std::string& letters) const { return ir::element_count(shape_of(letters)); }
 
-  // a b summed over the letters of both that are not needed: with the letters of both that are needed as batch, a matrix product.
+  // Computes a b, summed over the common letters that are not needed, as a matrix product. Common letters
+  // that are needed are the batch.
   ValueId product(ValueId a, const std::string& in_a, ValueId b, const std::string& in_b, const std::string& needed, std::string& letters) {
     const std::string batch = chosen(in_a, [&](char c) { return has(in_b, c) && has(needed, c); });
     const std::string inner = chosen(in_a, [&](char c) { return has(in_b, c) && !has(needed, c); });
@@ -132,7 +134,7 @@ class Einsum {
     return rows.size() == 1 && columns.size() == 1 ? z : make_.reshape(z, shape_of(letters));
   }
 
-  // v[batch..., first..., second...] with each of the groups as one dimension.
+  // Reshapes v[batch..., first..., second...] so that `first` and `second` are one dimension each.
   ValueId matrix(ValueId v, const std::string& batch, const std::string& first, const std::string& second) {
     if (first.size() == 1 && second.size() == 1) return v;
     std::vector<Poly> shape = shape_of(batch);
@@ -148,7 +150,8 @@ class Einsum {
 
 }  // namespace
 
-// Einsum of products: transposes, sums over dimensions of one operand alone, and matrix products from left to right.
+// Lifts Einsum as transposes, sums over dimensions of one operand alone, and matrix products from left to
+// right.
 CompositionValues lift_einsum(const NodeView& node) {
   if (node.input_count() == 0) return fail(ErrorCode::unsupported, "Einsum: no operands");
   XFLOW_TRY(const Equation equation, parse_equation(node.word("equation", ""), node.input_count()));

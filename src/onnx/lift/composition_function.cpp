@@ -44,8 +44,8 @@ CompositionValues lift_onnx_function(const NodeView& node, std::span<const ops::
   return values;
 }
 
-// Clip(x, low, high) = min(max(x, low), high) for bounds that are not numbers: those are an operator of their
-// own.
+// Clip(x, low, high) = min(max(x, low), high) for bounds that are not numbers. Numeric bounds have an
+// operator of their own.
 CompositionValues lift_clip(const NodeView& node) {
   if (auto numbers = lift_mapped(node)) return numbers;
   CompositionMaker make(node);

@@ -36,7 +36,7 @@ CompositionValues lift_gemm(const NodeView& node) {
   return make.finish({y});
 }
 
-// Sum, Max, Min of any number of operands, from left to right; Mean divides by their number.
+// Sum, Max and Min of any number of operands, from left to right. Mean divides the sum by their number.
 CompositionValues lift_fold_left(const NodeView& node) {
   const std::string_view op = node.type() == "Max" ? "maximum" : node.type() == "Min" ? "minimum" : "add";
   if (node.input_count() == 0) return fail(ErrorCode::unsupported, std::string(node.type()) + ": no operands");
@@ -48,7 +48,7 @@ CompositionValues lift_fold_left(const NodeView& node) {
   return make.finish({y});
 }
 
-// Constant: the tensor of its attribute.
+// Constant = the tensor of its attribute.
 CompositionValues lift_constant(const NodeView& node) {
   const auto from = [&](Result<ir::Constant> constant) -> CompositionValues {
     if (!constant) return fail(ErrorCode::unsupported, constant.error().text());

@@ -1,4 +1,4 @@
-// What the files of compositions share.
+// Shared helpers of the files of compositions.
 #pragma once
 
 #include <xflow/error.h>
@@ -23,7 +23,8 @@ namespace xflow::onnx_io {
 
 using CompositionValues = Result<std::vector<ir::ValueId>>;
 
-// Applies operators one after the other; after the first failure nothing is applied and `finish` returns the error.
+// Applies operators one after the other. After the first failure no operator is applied and `finish` returns
+// the error.
 class CompositionMaker {
  public:
   explicit CompositionMaker(const NodeView& node) : node_(node), arena_(node.arena()) {}
@@ -37,7 +38,7 @@ class CompositionMaker {
     }
     return *result;
   }
-  // A constant scalar of the element type of `like`, rounded once.
+  // Adds a constant scalar of the element type of `like`, rounded once.
   ir::ValueId scalar(double value, ir::ValueId like) {
     auto constant = ir::make_constant(arena_.type(like).data_type, {}, std::span<const double>(&value, 1));
     if (!constant) {
@@ -54,7 +55,8 @@ class CompositionMaker {
   ir::ValueId reduce_mean(ir::ValueId x, const std::vector<std::int64_t>& axes) {
     return op("reduce_mean", {x}, {{"axes", ir::polys(axes)}, {"keep_dims", ir::Poly(1)}});
   }
-  // v of shape [C] as [C, 1, ..., 1] with `rank` - 1 dimensions: aligned with axis 1 of a tensor of that rank.
+  // Reshapes v from [C] to [C, 1, ..., 1] with `rank` - 1 dimensions, which aligns it with axis 1 of a tensor
+  // of that rank.
   ir::ValueId per_channel(ir::ValueId v, std::size_t rank) {
     if (failed() || rank <= 2) return v;
     if (type(v).shape.size() != 1) {
@@ -84,10 +86,10 @@ class CompositionMaker {
   std::optional<Error> error_;
 };
 
-// The rank of input k; Error::unsupported where it is not known.
+// Returns the rank of input k. Error::unsupported if it is unknown.
 Result<std::size_t> rank_of(const NodeView& node, std::size_t k);
 Result<void> require_vector(const NodeView& node, std::size_t k);
-// Axes first .. rank - 1.
+// Returns the axes first .. rank - 1.
 std::vector<std::int64_t> axes_from(std::int64_t first, std::size_t rank);
 
 // composition_linear.cpp
@@ -105,7 +107,7 @@ CompositionValues lift_mean_variance_normalization(const NodeView& node);
 CompositionValues lift_lp_normalization(const NodeView& node);
 CompositionValues lift_softmax_of_rows(const NodeView& node);
 CompositionValues lift_reduction(const NodeView& node);
-// composition_function.cpp: the first of an operator's forms that the node has.
+// composition_function.cpp: lifts the first of an operator's forms that fits the node.
 CompositionValues lift_onnx_function(const NodeView& node, std::span<const ops::OnnxFunction> forms);
 CompositionValues lift_clip(const NodeView& node);
 CompositionValues lift_cast_like(const NodeView& node);

@@ -1,5 +1,6 @@
-// Operators of domain com.microsoft, as ONNX Runtime's documentation of contrib operators (version 1) defines them: its optimiser writes
-// them into models. Those of one operand are rows of ops/fused_functions.def.
+// Operators of domain com.microsoft, which ONNX Runtime's optimiser writes into models. Source: ONNX
+// Runtime's documentation of contrib operators (version 1). Operators of one operand are rows of
+// ops/fused_functions.def.
 #include "src/onnx/lift/composition_maker.h"
 
 namespace xflow::onnx_io {

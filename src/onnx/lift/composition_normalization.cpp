@@ -28,7 +28,7 @@ ValueId normalized(CompositionMaker& make, ValueId x, const std::vector<std::int
   return normalized_parts(make, x, axes, epsilon).value;
 }
 
-// The attribute `axis` of a node whose operand has that rank, counted from the front.
+// Returns the attribute `axis` of a node whose operand has this rank, counted from the front.
 Result<std::int64_t> axis_of(const NodeView& node, std::size_t rank) {
   const auto size = static_cast<std::int64_t>(rank);
   const std::int64_t axis = node.integer("axis", -1);
@@ -55,7 +55,8 @@ CompositionValues lift_batch_normalization(const NodeView& node) {
   return make.finish({make.add(make.mul(x, make.per_channel(cast(s), rank)), make.per_channel(cast(t), rank))});
 }
 
-// LayerNormalization(x) = (x - mean) / sqrt(var + epsilon) * scale + bias over the axes from `axis`; then mean and 1 / sqrt(var + epsilon).
+// LayerNormalization(x) = (x - mean) / sqrt(var + epsilon) * scale + bias over the axes from `axis`. Further
+// outputs: mean and 1 / sqrt(var + epsilon).
 CompositionValues lift_layer_normalization(const NodeView& node) {
   XFLOW_TRY(const std::size_t rank, rank_of(node, 0));
   if (node.integer("stash_type", 1) != 1) return fail(ErrorCode::unsupported, "LayerNormalization: stash_type other than float");
@@ -95,7 +96,8 @@ CompositionValues lift_instance_normalization(const NodeView& node) {
   return make.finish({make.add(make.mul(y, make.per_channel(node.operand(1), rank)), make.per_channel(node.operand(2), rank))});
 }
 
-// GroupNormalization(x): channels split into groups, normalised over (channels of the group, spatial), then scale and bias per channel.
+// GroupNormalization(x): splits the channels into groups, normalises over (channels of the group, spatial),
+// then applies scale and bias per channel.
 CompositionValues lift_group_normalization(const NodeView& node) {
   XFLOW_TRY(const std::size_t rank, rank_of(node, 0));
   XFLOW_CHECK(require_vector(node, 1));
@@ -115,7 +117,8 @@ CompositionValues lift_group_normalization(const NodeView& node) {
   return make.finish({make.add(make.mul(y, make.per_channel(node.operand(1), rank)), make.per_channel(node.operand(2), rank))});
 }
 
-// Before opset 13, Softmax(x, axis) flattens x to a matrix at `axis` and works on its rows; so does LogSoftmax.
+// Before opset 13, Softmax(x, axis) flattens x to a matrix at `axis` and works on its rows. LogSoftmax does
+// the same.
 CompositionValues lift_softmax_of_rows(const NodeView& node) {
   XFLOW_TRY(const std::size_t rank, rank_of(node, 0));
   std::int64_t axis = node.integer("axis", 1);
@@ -132,7 +135,8 @@ CompositionValues lift_softmax_of_rows(const NodeView& node) {
   return make.finish({make.reshape(make.op(op, {make.reshape(x, {rows, columns})}, {{"axis", Poly(1)}}), shape)});
 }
 
-// MeanVarianceNormalization(x) = (x - mean) / (sqrt(var) + 1e-9) over the axes, by default all but the channels of a 4-D tensor.
+// MeanVarianceNormalization(x) = (x - mean) / (sqrt(var) + 1e-9) over the axes; the default is all axes but
+// the channels of a 4-D tensor.
 CompositionValues lift_mean_variance_normalization(const NodeView& node) {
   XFLOW_TRY(const std::size_t rank, rank_of(node, 0));
   std::vector<std::int64_t> axes = node.integer_list("axes").value_or(std::vector<std::int64_t>{0, 2, 3});
@@ -148,7 +152,7 @@ CompositionValues lift_mean_variance_normalization(const NodeView& node) {
   return make.finish({make.div(centered, make.add(deviation, make.scalar(1e-9, x)))});
 }
 
-// LpNormalization(x) = x / |x| with the 1- or 2-norm along the axis; where the norm is 0 so is x, and stays so.
+// LpNormalization(x) = x / |x| with the 1- or 2-norm along the axis. Where the norm is 0, x is 0 and stays 0.
 CompositionValues lift_lp_normalization(const NodeView& node) {
   XFLOW_TRY(const std::size_t rank, rank_of(node, 0));
   XFLOW_TRY(const std::int64_t axis, axis_of(node, rank));

@@ -10,7 +10,7 @@
 namespace xflow::onnx_io {
 namespace {
 
-// Other names could be read as more than a name in a polynomial.
+// Other names could be read as an expression in a polynomial.
 bool is_word(std::string_view name) {
   return !name.empty() && std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; });
 }
@@ -26,7 +26,7 @@ DeclaredShapes::DeclaredShapes(const Document& document, const LiftedModel& mode
     for (const ir::Poly& size : arena.type(input).shape)
       for (const ir::SymbolId symbol : arena.symbols().all_symbols(size)) {
         const ir::SymbolInfo info = arena.symbols().info(symbol);
-        // A size without a name may be printed like one that has it.
+        // An unnamed size may be printed with the same text as a named one.
         if (names.contains(info.name) && arena.symbols().named(info.kind, info.name) == symbol) named_.insert(symbol);
       }
   }
@@ -49,7 +49,7 @@ std::optional<std::string> DeclaredShapes::message(std::string_view name, ir::Va
   return value_info_message(name, type.data_type, dims);
 }
 
-// A node of an arena comes after its operands.
+// Nodes of an arena come after their operands.
 bool DeclaredShapes::depends_on_opaque(ir::NodeId node) {
   while (of_opaque_.size() <= static_cast<std::size_t>(node)) {
     const ir::Node& next = arena_.node(static_cast<ir::NodeId>(of_opaque_.size()));

@@ -1,5 +1,5 @@
-// The shapes of values as `value_info`, for runtimes that do not infer them: where shapes are equal by name, a runtime may write a result
-// in the place of an operand.
+// Declares shapes of values as `value_info` for runtimes that do not infer them. If shapes are equal by name,
+// a runtime may write a result in place of an operand.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,9 @@ class DeclaredShapes {
  public:
   DeclaredShapes(const Document& document, const LiftedModel& model, ir::Arena& arena);
 
-  // A ValueInfoProto; nothing where the type or the number of dimensions is not known, or depends on results of opaque nodes, whose sizes
-  // nothing checks. A size is a number, a polynomial in the names that the inputs' sizes have, or left out.
+  // Returns a ValueInfoProto. Returns nothing if the type or the rank is unknown, or if the value depends on
+  // results of opaque nodes, whose declared sizes are not checked at run time. A size is a number, a
+  // polynomial in the names of the inputs' sizes, or left out.
   std::optional<std::string> message(std::string_view name, ir::ValueId value);
 
  private:
@@ -26,8 +27,8 @@ class DeclaredShapes {
   std::optional<std::string> text_of(const ir::Poly& size);
 
   ir::Arena& arena_;
-  std::unordered_set<ir::SymbolId> named_;  // sizes of the inputs
-  std::vector<bool> of_opaque_;             // by node
+  std::unordered_set<ir::SymbolId> named_;  // named sizes of the inputs
+  std::vector<bool> of_opaque_;             // by node: whether it depends on an opaque node
 };
 
 }  // namespace xflow::onnx_io

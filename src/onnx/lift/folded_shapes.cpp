@@ -31,8 +31,8 @@ class ShapeFolder {
 
  private:
   struct Readers {
-    bool of_graph = false;  // a node reads it that makes something of the graph
-    bool others = false;    // something else than the shape of a Reshape
+    bool of_graph = false;  // read by a node that computes a value of the graph
+    bool others = false;    // read as something else than the shape of a Reshape
     std::vector<const Node*> reshapes;
   };
 
@@ -41,7 +41,8 @@ class ShapeFolder {
                                [&](std::string_view name) { return !name.empty() && uses_.contains(model_.values.at(name).node); });
   }
 
-  // A constant of the document depends on constants of the document alone: a runtime computes it once.
+  // A constant that the document computes from constants alone is not folded here: a runtime computes it
+  // once.
   void find_constants() {
     const std::unordered_set<std::string_view> shown(model_.output_names.begin(), model_.output_names.end());
     for (const NodeId id : document_.main().order) {
@@ -61,14 +62,14 @@ class ShapeFolder {
     }
   }
 
-  // Of values whose names are there: a document may leave them out.
+  // Only for values with a name: a document may leave names out.
   bool copies(const Node& node) const {
     if (!node.is("Identity") || node.inputs.size() != 1 || node.outputs.size() != 1) return false;
     if (node.inputs[0].empty() || node.outputs[0].empty()) return false;
     return model_.values.at(node.inputs[0]) == model_.values.at(node.outputs[0]);
   }
 
-  // What is read where `name` is, past identities.
+  // Returns the name to read instead of `name`: skips identities.
   std::string_view source_of(std::string_view name) const {
     const auto found = result_.identities.find(name);
     return found == result_.identities.end() ? name : found->second;
@@ -84,7 +85,8 @@ class ShapeFolder {
     return elements <= static_cast<double>(ir::Constant::kSmall);
   }
 
-  // Values of integers that no operation of the graph reads as an operand, and who reads them in the document.
+  // Finds integer values that no operation of the graph reads as an operand, and their readers in the
+  // document.
   void find_readers() {
     for (const NodeId id : document_.main().order) {
       const Node& node = document_.node(id);
@@ -122,8 +124,9 @@ class ShapeFolder {
     return ir::make_integer_constant(arena_.type(value).data_type, dims, values);
   }
 
-  // Puts marks in the place of what is not known, beside those that the document has: 0 where the operand has this size, so that it stays
-  // known for what it is, and -1. False if they cannot say it to each of the Reshapes.
+  // Replaces unknown sizes by marks, in addition to the marks of the document: 0 if every operand has this
+  // size, so that shape inference still knows it, and -1 otherwise. Returns false if marks cannot express the
+  // shape for each of the Reshapes.
   bool mark(std::vector<ir::Poly>& shape, const std::vector<const Node*>& reshapes) {
     const bool zero_is_mark = std::ranges::all_of(reshapes, [](const Node* node) {
       const Attribute* allowed = node->find("allowzero");
@@ -143,7 +146,7 @@ class ShapeFolder {
     return inferred <= 1;
   }
 
-  // From the outputs back, past what is folded.
+  // Walks back from the outputs and skips folded values.
   void find_superfluous() {
     const std::unordered_set<std::string_view> before = needed(false);
     const std::unordered_set<std::string_view> after = needed(true);

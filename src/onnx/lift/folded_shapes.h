@@ -1,4 +1,4 @@
-// Shapes that a model computes while it runs, although they are known before, and copies of constants.
+// Shapes that a model computes at run time although they are known earlier, and copies of constants.
 #pragma once
 
 #include <string_view>
@@ -12,21 +12,23 @@
 namespace xflow::onnx_io {
 
 struct FoldedShapes {
-  // Names of values that are constants of the lifted graph (see lift.h), of at most ir::Constant::kSmall elements, which the document
-  // computes from sizes.
+  // Names of values that the document computes from sizes and that are constants of the lifted graph (see
+  // lift.h), with at most ir::Constant::kSmall elements.
   std::unordered_set<std::string_view> constants;
-  // Shapes that Reshapes alone read and that are known in part, with the marks 0 (as the operand) and -1 (what is left) for the rest.
+  // Partly known shapes that only Reshapes read, with the marks 0 (size of the operand) and -1 (inferred) for
+  // unknown sizes.
   std::unordered_map<ir::ValueId, ir::Constant> marked;
-  // Identities of constants of the document, and what their readers can read instead.
+  // Identities of constants of the document, and the names that their readers can read instead.
   std::unordered_map<std::string_view, std::string_view> identities;
-  // Nodes that only these values need, in the order of the document.
+  // Nodes that are needed only for these values, in the order of the document.
   std::vector<NodeId> superfluous;
   // Nodes that compute constants which are stored instead (folded_constants.h), in the order of the document.
   std::vector<NodeId> folded;
 };
 
-// Of the main graph; what is read there by a body of a node stays, and so do outputs and what depends on results of opaque nodes. With
-// `exact`, numbers of floating point stay as well: an initializer is computed elsewhere than in the runtime.
+// Finds the shapes to fold in the main graph. Values that bodies of nodes read, outputs, and values that
+// depend on results of opaque nodes stay. With `exact`, floating-point constants stay as well, because an
+// initializer is not computed by the runtime.
 FoldedShapes fold_shapes(const Document& document, const LiftedModel& model, ir::Arena& arena, bool exact);
 
 }  // namespace xflow::onnx_io

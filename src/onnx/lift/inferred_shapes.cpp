@@ -22,10 +22,11 @@ namespace proto = xflow_onnx;
 
 constexpr std::string_view kMachineLearning = "ai.onnx.ml";
 
-constexpr std::int64_t kMostElements = 1024;                // of a vector that may be a shape
-constexpr std::size_t kMostBytes = std::size_t{64} << 20U;  // of a node: more is a tensor in an attribute
+constexpr std::int64_t kMostElements = 1024;  // of a vector that may be a shape
+// Of a node. A larger node has a tensor in an attribute.
+constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
 
-// The dimensions and, where they are known, the elements of an operand.
+// The dimensions and, if known, the elements of an operand.
 struct Operand {
   std::string_view name;
   ir::DataType data_type = ir::DataType::undefined;
@@ -59,7 +60,7 @@ void add_operand(proto::GraphProto& graph, const Operand& operand) {
   initializer->set_raw_data(*operand.elements);
 }
 
-// The elements in the layout of raw_data.
+// Returns the elements in the layout of raw_data.
 std::optional<std::string> elements_of(const ir::Arena& arena, ops::IntegerContent& contents, ir::ValueId value,
                                        std::span<const std::optional<std::int64_t>> dims,
                                        const std::function<std::optional<std::int64_t>(const ir::Poly&)>& size_of) {
@@ -88,8 +89,8 @@ std::optional<std::string> elements_of(const ir::Arena& arena, ops::IntegerConte
 
 bool has_word(std::string_view name, std::string_view word) { return name.find(word) != std::string_view::npos; }
 
-// Whether integers of this attribute are what ONNX's functions can take: they index and divide by them without a look. Tensors in
-// attributes of ai.onnx.ml are lists, whose length is read.
+// Checks the integers of an attribute. ONNX's functions use them as indices and divisors without checking.
+// Tensors in attributes of ai.onnx.ml must be lists, because ONNX reads their length.
 bool is_sound(const proto::AttributeProto& attribute, std::int64_t rank, bool of_lists) {
   constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
   const std::string& name = attribute.name();
@@ -101,7 +102,8 @@ bool is_sound(const proto::AttributeProto& attribute, std::int64_t rank, bool of
     return is_positive ? value >= 1 && value <= kLargest : value >= -kLargest && value <= kLargest;
   };
   if (of_lists && attribute.type() == proto::AttributeProto::TENSOR && attribute.t().dims_size() != 1) return false;
-  if (attribute.type() == proto::AttributeProto::INT && !fits(attribute.i())) return false;  // 0 where the field is missing
+  // The value is 0 if the field is missing.
+  if (attribute.type() == proto::AttributeProto::INT && !fits(attribute.i())) return false;
   return std::all_of(attribute.ints().begin(), attribute.ints().end(), fits);
 }
 
@@ -111,7 +113,7 @@ bool is_as_its_schema_says(const proto::OpSchema& schema, const proto::NodeProto
   } catch (const std::exception&) {
     return false;
   }
-  std::int64_t rank = 0;  // of the first operand, which attributes speak of
+  std::int64_t rank = 0;  // of the first operand, to which axes in attributes refer
   for (const Operand& operand : operands.first(std::min<std::size_t>(operands.size(), 1))) {
     if (!operand.ranked) return false;
     rank = static_cast<std::int64_t>(operand.dims.size());
@@ -131,7 +133,7 @@ std::optional<InferredType> inferred(const proto::TypeProto& type) {
   return result;
 }
 
-// `node` alone, as a model.
+// Returns a model with this node alone.
 proto::ModelProto model_of(const Document& document, const proto::NodeProto& node, std::int64_t opset, std::span<const Operand> operands) {
   proto::ModelProto model;
   model.set_ir_version(document.model().ir_version);
@@ -149,7 +151,7 @@ proto::ModelProto model_of(const Document& document, const proto::NodeProto& nod
   return model;
 }
 
-// The domain of an operator that ONNX defines.
+// Returns the domain of an operator if ONNX defines it.
 std::optional<std::string> domain_of_schema(const Node& node) {
   if (is_default_domain(node.domain)) return std::string();
   return node.domain == kMachineLearning ? std::optional(std::string(kMachineLearning)) : std::nullopt;
@@ -162,7 +164,8 @@ const proto::OpSchema* schema_of(const Document& document, const Node& node) {
   return proto::OpSchemaRegistry::Schema(std::string(node.op_type), static_cast<int>(*version), *domain);
 }
 
-// The node with the attributes that `node` has now; false where it cannot be read or refers to an attribute of a function.
+// Reads the node with the current attributes of `node`. Returns false if it cannot be parsed or refers to an
+// attribute of a function.
 bool read_node(const Node& node, std::span<const ir::ValueId> operands, const ir::Arena& arena, proto::NodeProto& message) {
   if (!message.ParseFromArray(node.payload.data(), static_cast<int>(node.payload.size()))) return false;
   const auto refers = [](const proto::AttributeProto& attribute) { return attribute.has_ref_attr_name(); };
@@ -213,7 +216,7 @@ std::vector<std::optional<InferredType>> NodeInference::infer_operator(const Nod
     known[k].data_type = type.data_type;
     known[k].ranked = type.ranked;
     for (const ir::Poly& dim : type.shape) known[k].dims.push_back(size_of(dim));
-    // Where it is a shape, ONNX makes that many dimensions.
+    // If the operand is a shape, ONNX creates that many dimensions.
     const bool may_be_shape = known[k].dims.size() == 1 && (ir::is_integer(type.data_type) || k > 0);
     if (may_be_shape && known[k].dims[0] > kMostElements) known[k].dims[0].reset();
     if (known[k].ranked) known[k].elements = elements_of(arena_, contents_, operands[k], known[k].dims, size_of);
@@ -224,7 +227,7 @@ std::vector<std::optional<InferredType>> NodeInference::infer_operator(const Nod
     const proto::ShapeInferenceOptions options(/*check_type=*/false, /*strict_mode=*/0, /*data_prop=*/true);
     proto::shape_inference::InferShapes(model, proto::OpSchemaRegistry::Instance(), options);
   } catch (const std::exception&) {
-    return types;  // ONNX refuses the node
+    return types;  // ONNX refused the node
   }
   for (std::size_t k = 0; k < types.size(); ++k)
     for (const proto::ValueInfoProto& output : model.graph().output())

@@ -13,7 +13,8 @@
 namespace xflow::onnx_io {
 namespace {
 
-// Names that say nothing: exporters write them for a size that they do not know, also several times for different sizes.
+// Placeholder names carry no information: exporters write them for unknown sizes, even several times for
+// different sizes.
 bool is_placeholder(std::string_view name) {
   return std::none_of(name.begin(), name.end(), [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }) || name == "None";
 }
@@ -41,7 +42,7 @@ class Lifter {
   }
 
  private:
-  // No tensor of a model is taken to be empty.
+  // Assumes that tensors of a model are not empty.
   void define(std::string_view name, ir::ValueId value) {
     for (const ir::Poly& d : ir::Shape(arena_.type(value).shape)) arena_.symbols().assume_positive(d);
     model_.values.emplace(name, value);
@@ -53,26 +54,26 @@ class Lifter {
     model_.output_names.push_back(name);
   }
 
-  // The value stays under its name.
+  // Keeps the value under its name.
   void pin(std::string_view name) {
     if (model_.values.contains(name) && pinned_.insert(name).second) captures_.push_back(name);
   }
 
-  // Values that something outside the graph knows by name: they stay as if bodies captured them.
+  // Keeps values that something outside the graph refers to by name, as if bodies captured them.
   void pin_names() {
     for (const QuantizationAnnotation& annotation : document_.main().quantization_annotations) {
       pin(annotation.tensor_name);
       for (const auto& [key, name] : annotation.parameters) pin(name);
     }
-    // Training graphs are not indexed and may name anything.
+    // Training graphs are not indexed and may refer to any value.
     if (document_.model().training_infos == 0) return;
     for (const Initializer& initializer : document_.main().initializers) pin(initializer.tensor.name);
     for (const Node& node : document_.nodes(GraphId{0}))
       for (const std::string_view name : node.outputs) pin(name);
   }
 
-  // An input with an initializer of its name has a default that a caller may override: it stays an input. Before IR version 4 every
-  // initializer had to be an input, and runtimes take it for a constant.
+  // An input with an initializer of the same name has a default that a caller may override, so it stays an
+  // input. Before IR version 4 every initializer had to be an input, and runtimes treat it as a constant.
   void define_inputs() {
     std::uint32_t serial = 0;
     for (const ValueInfo& input : document_.main().inputs) {
@@ -93,7 +94,7 @@ class Lifter {
       if (constant) {
         define(initializer.tensor.name, arena_.constant(*std::move(constant)));
       } else {
-        // Strings and types without arithmetic: a leaf of known type.
+        // Strings and types without arithmetic become an opaque leaf of known type.
         ir::TensorType type{initializer.tensor.data_type, true, ir::polys(initializer.tensor.dims)};
         define(initializer.tensor.name, {arena_.opaque(kLeafSerial, {}, {std::move(type)}), 0});
       }
@@ -117,7 +118,8 @@ class Lifter {
         if (node.outputs[k].empty()) continue;
         const ir::ValueId value = of_opaque ? (*outputs)[k] : folded(arena_, contents_, (*outputs)[k]);
         if (of_opaque) model_.of_opaque.insert(value);
-        // A value that was there before this node has another maker already, or is an operand of this node handed through.
+        // A value that existed before this node has an earlier origin, or is an operand that this node passes
+        // through.
         model_.origins.try_emplace(value, Origin{node.id, static_cast<std::uint32_t>(k)});
         define(node.outputs[k], value);
       }
@@ -157,7 +159,8 @@ class Lifter {
     return type;
   }
 
-  // Completes the type of a result of an opaque node by shape inference. Where that contradicts the type, sizes are unknown.
+  // Completes the type of a result of an opaque node by shape inference. Sizes that contradict the declared
+  // type become unknown.
   void complete(std::string_view name, const InferredType& inferred, ir::TensorType& type) {
     const ir::TensorType declared = type;
     const auto fresh = [&] { return ir::Poly(arena_.symbols().fresh(ir::SymbolKind::dimension, name)); };
@@ -191,7 +194,8 @@ class Lifter {
 
   static constexpr std::int64_t kFirstWithDefaults = 4;  // IR version
 
-  // Dimension `k` of a declared value has a name and is of this size; a name of two sizes is reported once.
+  // Records that the named dimension `k` of a declared value has this size. Reports a name with two sizes
+  // once.
   void name_size(std::string_view name, std::size_t k, std::int64_t size) {
     const auto declared = declared_.find(name);
     if (declared == declared_.end() || k >= declared->second->type.dims.size()) return;
@@ -207,13 +211,14 @@ class Lifter {
   const Document& document_;
   ir::Arena& arena_;
   const LiftOptions& options_;
-  std::unordered_map<std::string_view, std::pair<std::int64_t, std::string_view>> named_sizes_;  // and the value where it was found
+  // The size of a name, and the value where it was found.
+  std::unordered_map<std::string_view, std::pair<std::int64_t, std::string_view>> named_sizes_;
   std::unordered_set<std::string_view> contradictory_;
   NodeInference inference_;
   ops::IntegerContent contents_;
   LiftedModel model_;
   std::unordered_map<std::string_view, const ValueInfo*> declared_;
-  std::vector<std::string_view> captures_;  // each once
+  std::vector<std::string_view> captures_;  // without duplicates
   std::unordered_set<std::string_view> pinned_;
 };
 

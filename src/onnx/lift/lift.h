@@ -1,9 +1,11 @@
-// From the document to the IR.
+// Lifts a document into the IR.
 //
-// The main graph is lifted; bodies and local functions stay in the document, and the nodes that hold or call them are opaque. A node whose
-// operator, version or attributes xflow does not know exactly is opaque too: typed as far as the document declares it, never crossed.
-// Integers that are known before a model runs (the size of a dimension that is a number, and what is computed from it) are constants; the
-// identity of a constant is that constant.
+// Only the main graph is lifted. Bodies and local functions stay in the document, and the nodes that hold or
+// call them are opaque. A node whose operator, version or attributes xflow does not know exactly is opaque as
+// well: it has the declared type, and no rewrite crosses it.
+//
+// Integers that are known before the model runs (the size of a dimension that is a number, and integers
+// computed from it) are lifted as constants. The identity of a constant is lifted as that constant.
 #pragma once
 
 #include <xflow/error.h>
@@ -21,7 +23,7 @@
 
 namespace xflow::onnx_io {
 
-// Which output of which node of the document makes a value.
+// The output of a node of the document that produces a value.
 struct Origin {
   NodeId node{};
   std::uint32_t output = 0;
@@ -33,42 +35,50 @@ struct OpaqueNode {
 };
 
 struct LiftedModel {
-  // The outputs of the main graph, then values whose names have to stay: those that bodies of nodes capture, those of quantisation
-  // annotations, and with training graphs, which are not indexed, all.
+  // The outputs of the main graph, then values whose names must be kept: values that bodies of nodes capture
+  // and those of quantisation annotations. A document with training graphs, which are not indexed, keeps the
+  // names of all values.
   ir::Graph graph;
-  std::size_t output_count = 0;                // how many of graph.outputs are outputs of the main graph
-  std::vector<std::string_view> output_names;  // of graph.outputs; for captured values the captured name
-  std::vector<std::string_view>
-      input_names;                  // in the order of the document; an input with a default is one, before IR version 4 a constant
-  std::vector<ir::ValueId> inputs;  // of the same length
-  std::unordered_map<std::string_view, ir::ValueId> values;  // every value name of the main graph
-  std::unordered_map<ir::ValueId, Origin> origins;           // first document node that makes each value
-  std::unordered_map<ir::ValueId, std::string_view> names;   // the name under which the document first defines each value
-  std::vector<OpaqueNode> opaque;                            // in topological order
-  // Results of opaque nodes, and what is computed from them: their sizes are declared, and nothing checks that they are so when the model
-  // runs.
+  std::size_t output_count = 0;  // number of outputs of the main graph in graph.outputs
+  // The names of graph.outputs; for a captured value the captured name.
+  std::vector<std::string_view> output_names;
+  // The inputs in the order of the document. From IR version 4 on they include inputs with a default; earlier
+  // these are constants.
+  std::vector<std::string_view> input_names;
+  std::vector<ir::ValueId> inputs;                           // as many as input_names
+  std::unordered_map<std::string_view, ir::ValueId> values;  // all named values of the main graph
+  // The first document node that produces the value.
+  std::unordered_map<ir::ValueId, Origin> origins;
+  // The name of the first definition in the document.
+  std::unordered_map<ir::ValueId, std::string_view> names;
+  std::vector<OpaqueNode> opaque;  // in topological order
+  // Results of opaque nodes, and values computed from them. Their sizes are only declared; the declaration is
+  // not checked when the model runs.
   std::unordered_set<ir::ValueId> of_opaque;
   int opset = 0;  // of ONNX's own domain
-  // Declared types of results of opaque nodes that ONNX's shape inference contradicts: "value 'r' is declared float32[1, 4, 8, 8], and is
-  // float32[1, 4, 16, 16] by shape inference". Sizes that differ are unknown in the IR.
+  // Declared types of results of opaque nodes that contradict ONNX's shape inference: "value 'r' is declared
+  // float32[1, 4, 8, 8], and is float32[1, 4, 16, 16] by shape inference". Contradictory sizes are unknown in
+  // the IR.
   std::vector<std::string> contradictions;
 };
 
 struct LiftOptions {
-  // Types of results of opaque nodes are completed by ONNX's own shape inference, which also says where a declaration is wrong.
+  // Completes the types of results of opaque nodes by ONNX's shape inference, which also finds wrong
+  // declarations.
   bool infer = false;
-  // Names of dimensions that do not mean one size wherever intermediate values are declared with them: each use is a size of its own.
+  // Names of dimensions that stand for different sizes. Each use in a declaration of an intermediate value
+  // becomes a separate size.
   std::unordered_set<std::string> distrusted_dimensions = {};
-  // Asked before every node; true ends lifting with Error::limit. Null: never.
+  // Called before every node; true ends lifting with Error::limit. Null: never.
   std::function<bool()> stop = {};
 };
 
-// Lifts the main graph into `arena`. The document must outlive the result and the arena. Nothing that a valid document holds is an error;
-// what is not known becomes opaque. Errors: limit, where LiftOptions::stop says so.
+// Lifts the main graph into `arena`. The document must outlive the result and the arena. No valid document is
+// an error; unknown nodes become opaque. Errors: limit if LiftOptions::stop returns true.
 Result<LiftedModel> lift(const Document& document, ir::Arena& arena, const LiftOptions& options = {});
 
-// The type of a declared value. -1, missing dimensions and placeholders ("?", names without a letter) are fresh symbols; other names are
-// the dimension of that name.
+// Returns the type of a declared value. -1, missing dimensions and placeholders ("?", names without a letter)
+// become fresh symbols. Any other name becomes the dimension of that name.
 ir::TensorType declared_tensor_type(ir::Symbols& symbols, const DeclaredType& declared, std::string_view value_name);
 
 }  // namespace xflow::onnx_io

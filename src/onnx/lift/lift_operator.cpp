@@ -19,7 +19,7 @@ bool is_named(const Function& function, const Node& node) {
          (function.domain == node.domain || (is_default_domain(function.domain) && is_default_domain(node.domain)));
 }
 
-// Why no operator is looked for; empty where one is.
+// Returns the reason not to look for an operator; empty if there is none.
 std::string reason_to_refuse(const Document& document, const ir::Arena& arena, const Node& node, std::span<const ir::ValueId> operands,
                              std::string_view domain, std::optional<std::int64_t> version) {
   if (node.has_bodies()) return "it has bodies";

@@ -1,4 +1,4 @@
-// The rows of all operators' ONNX mappings, looked up by ONNX operator.
+// The rows of the ONNX mappings of all operators, looked up by ONNX operator.
 #pragma once
 
 #include <xflow/error.h>
@@ -9,16 +9,18 @@
 
 namespace xflow::onnx_io {
 
-// The values of the outputs of `node` as one operator of the IR. Error::unsupported if no row of its operator and version covers it.
+// Lifts `node` as one operator of the IR and returns the values of its outputs. Error::unsupported if no row
+// covers the operator and version of the node.
 Result<std::vector<ir::ValueId>> lift_mapped(const NodeView& node);
 
-// The ONNX operator and node content for operation `node` of the arena at `opset` of ONNX's own domain: the newest row that can express it.
+// The ONNX operator and node content for an operation of the arena at `opset` of ONNX's own domain.
 struct ExportedNode {
   std::string_view domain;
   std::string_view type;
   ops::Exported exported;
 };
-// Error::unsupported says why no row can.
+// Exports with the newest row that can express the operation. Error::unsupported, with the reason, if no row
+// can.
 Result<ExportedNode> export_node(const ir::Arena& arena, ir::NodeId node, int opset);
 
 }  // namespace xflow::onnx_io

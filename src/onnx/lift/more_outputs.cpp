@@ -10,7 +10,7 @@ std::string with_outputs(const Document& document, std::span<const std::string_v
   constexpr std::uint32_t kName = 1;     // ValueInfoProto.name
   WireWriter graph;
   for (const std::string_view name : names) graph.bytes(kOutput, WireWriter().bytes(kName, name).view());
-  // A message that comes in two pieces is one: the lists of both, one after the other.
+  // protobuf merges two pieces of a message: the lists of both are concatenated.
   return WireWriter().raw(document.bytes()).bytes(kGraph, graph.view()).take();
 }
 

@@ -1,4 +1,4 @@
-// A model that gives back more of its values.
+// Adds outputs to a model.
 #pragma once
 
 #include <span>
@@ -9,8 +9,9 @@
 
 namespace xflow::onnx_io {
 
-// The bytes of the document with these values of the main graph as further outputs, in their order, without types: a runtime infers them.
-// The values must exist and be no outputs yet.
+// Returns the bytes of the document with these values of the main graph as further outputs, in the order of
+// `names`. They have no types, because runtimes infer them. The values must exist and must not be outputs
+// yet.
 std::string with_outputs(const Document& document, std::span<const std::string_view> names);
 
 }  // namespace xflow::onnx_io

@@ -14,7 +14,8 @@ using ir::DataType;
 using ir::Poly;
 using ir::TensorType;
 
-// The shape and, unless attribute dtype says another, the element type of the first operand.
+// Operators whose result has the shape of the first operand and, unless attribute dtype says otherwise, its
+// element type.
 constexpr std::array<std::string_view, 42> kLikeOperand = {"Acos",
                                                            "Acosh",
                                                            "Asin",
@@ -59,7 +60,7 @@ constexpr std::array<std::string_view, 42> kLikeOperand = {"Acos",
                                                            "ThresholdedRelu",
                                                            "Trilu"};
 
-// One node whose outputs are typed.
+// Infers the types of the outputs of one node.
 class Typer {
  public:
   Typer(ir::Arena& arena, const Node& node, std::span<const ir::ValueId> operands) : arena_(arena), node_(node), operands_(operands) {}
@@ -74,7 +75,7 @@ class Typer {
     if (op == "Dropout" && output == 1) return TensorType{DataType::boolean, true, x->shape};
     if (output != 0) return std::nullopt;
     if (std::find(kLikeOperand.begin(), kLikeOperand.end(), op) != kLikeOperand.end()) {
-      const std::int64_t number = integer("dtype", 0);  // of random numbers
+      const std::int64_t number = integer("dtype", 0);  // element type of random numbers
       return TensorType{number != 0 ? ir::data_type_from_number(number) : x->data_type, true, x->shape};
     }
     if (op == "IsInf" || op == "IsNaN") return TensorType{DataType::boolean, true, x->shape};
@@ -105,7 +106,7 @@ class Typer {
     for (std::size_t k = 0; k < rank; ++k) result.shape.push_back(fresh());
     return result;
   }
-  // x with another size along attribute `axis`.
+  // Returns x with another size along attribute `axis`.
   std::optional<TensorType> with_axis(const TensorType& x, Poly size, DataType data_type, std::int64_t otherwise) const {
     std::int64_t axis = integer("axis", otherwise);
     if (axis < 0) axis += static_cast<std::int64_t>(x.rank());
@@ -181,7 +182,7 @@ class Typer {
       result.shape[1] = w->shape[0];
       return result;
     }
-    // [..., M, K] and [..., K, N], with as many dimensions, or a matrix on the right.
+    // [..., M, K] and [..., K, N]: equal ranks, or a matrix on the right.
     if (x.rank() < 2 || w->rank() < 2 || (w->rank() != 2 && w->shape.size() != x.rank())) return std::nullopt;
     for (std::size_t k = 0; k + 2 < x.rank(); ++k)
       result.shape[k] = w->rank() == 2 ? x.shape[k] : arena_.symbols().broadcast(x.shape[k], w->shape[k]);
@@ -196,7 +197,7 @@ class Typer {
     return x;
   }
 
-  // The rank is the length of the shape.
+  // The rank is the length of the shape operand.
   std::optional<TensorType> reshaped(const TensorType& x) {
     const TensorType* shape = operand(1);
     if (shape == nullptr || !shape->ranked || shape->rank() != 1) return std::nullopt;
@@ -214,7 +215,7 @@ class Typer {
     return result;
   }
 
-  // Over axes that are not known before the run.
+  // For axes that are unknown before the run.
   std::optional<TensorType> reduced(const TensorType& x) {
     if (integer("keepdims", 1) == 0) return std::nullopt;
     return of_rank(x.data_type, x.rank());
@@ -225,7 +226,7 @@ class Typer {
   std::span<const ir::ValueId> operands_;
 };
 
-// What both branches declare; sizes in which they differ are new symbols.
+// Returns the type that both branches declare. Sizes that differ become fresh symbols.
 std::optional<TensorType> branch_type(const Document& document, ir::Symbols& symbols, const Node& node, std::uint32_t output) {
   std::optional<TensorType> result;
   for (const std::string_view name : {"then_branch", "else_branch"}) {
@@ -246,7 +247,7 @@ std::optional<TensorType> branch_type(const Document& document, ir::Symbols& sym
   return result;
 }
 
-// A Constant that no constant of the arena can hold: strings.
+// Returns the type of a Constant that the arena cannot hold: strings.
 std::optional<TensorType> constant_type(const Document& document, const Node& node) {
   if (const Attribute* value = node.find("value")) {
     const auto tensor = document.tensor(*value);

@@ -1,4 +1,5 @@
-// Types of outputs of operators that xflow does not compute with, where the document declares none.
+// Types of outputs of operators that xflow does not compute with, for outputs that the document does not
+// declare.
 #pragma once
 
 #include <optional>
@@ -9,9 +10,10 @@
 
 namespace xflow::onnx_io {
 
-// The type of output `output`, for operators of ONNX whose outputs follow from their inputs alone (QuantizeLinear, DequantizeLinear, LSTM,
-// ...) and for If, whose branches declare it; nothing for others. Shapes as ONNX's operator documentation gives them; sizes that depend on
-// data, or that xflow does not compute, are fresh symbols.
+// Returns the type of output `output` for ONNX operators whose output types follow from their inputs
+// (QuantizeLinear, DequantizeLinear, LSTM, ...) and for If, whose branches declare it; nothing for other
+// operators. Shapes follow ONNX's operator documentation. Sizes that depend on data, or that xflow does not
+// compute, are fresh symbols.
 std::optional<ir::TensorType> opaque_output_type(const Document& document, ir::Arena& arena, const Node& node, std::uint32_t output,
                                                  std::span<const ir::ValueId> operands);
 

@@ -34,7 +34,7 @@ class ConstantFolder {
         all = false;
       }
       if (!all) continue;
-      // A value is written where it is first defined: all names of it that may be stored are.
+      // A value is written at its first definition, so all its names that may be stored are stored.
       std::unordered_set<ValueId> values;
       for (const std::string_view name : choice.names) values.insert(model_.values.at(name));
       for (const auto& [name, size] : sizes_)
@@ -46,16 +46,18 @@ class ConstantFolder {
 
  private:
   static constexpr std::int64_t kFirstWithOwnInitializers = 4;  // IR version
-  static constexpr std::size_t kBytesOfHeader = 16;             // of a stored constant, about, beside its name and elements
+  // Approximate size of a stored constant without its name and elements.
+  static constexpr std::size_t kBytesOfHeader = 16;
 
-  // What a graph is that stores the constants of at most so many bytes.
+  // The graph that stores the constants up to a certain size.
   struct Choice {
     std::vector<std::string_view> names;
     std::vector<NodeId> folded;
     std::uint64_t bytes = 0;
   };
 
-  // Constants that may be stored, with their sizes; those of Constant nodes take no more room than before.
+  // Finds the constants that may be stored and their sizes. Constants of Constant nodes take no more space
+  // than before, so their size is 0.
   void find_candidates() {
     const std::unordered_set<std::string_view> shown(model_.output_names.begin(),
                                                      model_.output_names.begin() + static_cast<std::ptrdiff_t>(model_.output_count));
@@ -104,7 +106,7 @@ class ConstantFolder {
     return initializer.field.size() + (tensor.storage == TensorStorage::external ? tensor.bytes.size() : 0);
   }
 
-  // With the largest constants that `most` bytes have room for.
+  // Returns the choice with the largest constants that fits into `most` bytes.
   Choice best_choice(double most) const {
     std::vector<std::uint64_t> sizes{0};
     for (const auto& [name, size] : sizes_) sizes.push_back(size);
@@ -112,7 +114,7 @@ class ConstantFolder {
     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
     Choice best = choose(sizes.back());
     if (static_cast<double>(best.bytes) <= most) return best;
-    // Sizes below `low` have room, those from `high` on have none.
+    // sizes[low] fits, sizes[high] does not.
     std::size_t low = 0;
     std::size_t high = sizes.size() - 1;
     best = choose(sizes[0]);
@@ -136,7 +138,8 @@ class ConstantFolder {
       return found != sizes_.end() && found->second <= largest;
     };
     std::unordered_set<std::string_view> needed(model_.output_names.begin(), model_.output_names.end());
-    std::unordered_set<std::string_view> without = needed;  // what is needed if nothing is folded
+    // Names that are needed if nothing is folded.
+    std::unordered_set<std::string_view> without = needed;
     const auto& order = document_.main().order;
     for (auto id = order.rbegin(); id != order.rend(); ++id) {
       const Node& node = document_.node(*id);
@@ -187,7 +190,7 @@ class ConstantFolder {
   const Fold& fold_;
   const FoldLimits& limits_;
   FoldedShapes& folds_;
-  std::unordered_map<std::string_view, std::uint64_t> sizes_;  // of candidates
+  std::unordered_map<std::string_view, std::uint64_t> sizes_;  // of the candidates
   std::unordered_map<ir::NodeId, bool> moves_;
 };
 

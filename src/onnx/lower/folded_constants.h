@@ -1,4 +1,4 @@
-// Constants that nodes of a model compute, to be stored instead.
+// Finds constants that nodes of a model compute, to store them instead.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,20 @@
 namespace xflow::onnx_io {
 
 struct FoldLimits {
-  // Bytes that the graph may have, nodes and stored constants together, as a factor of what it has. If all constants are more, the largest
-  // ones stay computed.
+  // The most that the graph may grow, nodes and stored constants together, as a fraction of its size in
+  // bytes. If storing all constants exceeds this, the largest ones stay computed.
   double max_growth = 0.05;
-  // Numbers of floating point stay computed, unless what computes them only moves data: an initializer is computed elsewhere than in the
-  // runtime.
+  // Floating-point constants stay computed unless their nodes only move data, because an initializer is not
+  // computed by the runtime.
   bool exact = false;
-  // Asked before every constant; true ends folding: all constants stay computed. Null: never.
+  // Called before every constant. True ends folding, and all constants stay computed. Null: never.
   std::function<bool()> stop = {};
 };
 
-// Adds to `folds.constants` the values of the main graph that are constants and that nodes compute, where something that runs reads them,
-// and to `folds.folded` the nodes that the graph then needs no more, in the order of the document. Values that `fold` cannot compute,
-// and outputs stay. Before IR version 4, in which an initializer is an input, Constant nodes stay as well.
+// Finds values of the main graph that are constants, are computed by nodes, and are read by a node that runs.
+// Adds them to `folds.constants`, and the nodes that are no longer needed to `folds.folded`, in the order of
+// the document. Outputs and values that `fold` cannot compute stay. Before IR version 4, in which an
+// initializer must be an input, Constant nodes stay as well.
 void add_folded_constants(const Document& document, const LiftedModel& model, const ir::Arena& arena, const Fold& fold,
                           const FoldLimits& limits, FoldedShapes& folds);
 

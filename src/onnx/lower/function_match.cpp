@@ -34,12 +34,13 @@ class Matching {
         match.absorbed.push_back(*values_[k]);
       }
     }
-    if (!(arena_.type(match.operands[0]) == arena_.type(value))) return std::nullopt;  // a constant made it larger
+    // A constant broadcast the operand to a larger shape.
+    if (!(arena_.type(match.operands[0]) == arena_.type(value))) return std::nullopt;
     return match;
   }
 
  private:
-  // Binds the part and those below to values; what was bound on a way that fails is free again.
+  // Binds part k and the parts that it reads to values. A failed attempt restores the bindings.
   bool matches(std::size_t k, ValueId value) {
     if (values_[k]) return *values_[k] == value;
     const auto before = values_;
@@ -96,8 +97,8 @@ class Matching {
   const ir::Arena& arena_;
   const FusedGraph& graph_;
   const MayAbsorb& may_absorb_;
-  std::vector<std::size_t> uses_;               // of each part by others
-  std::vector<std::optional<ValueId>> values_;  // of each part
+  std::vector<std::size_t> uses_;               // of each part by other parts
+  std::vector<std::optional<ValueId>> values_;  // bound values, by part
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Finds the graph of an ONNX operator that is several operators of the IR: the inverse of lift_onnx_function.
+// Finds the graph of an ONNX operator that was lifted to several operators of the IR: the inverse of
+// lift_onnx_function.
 #pragma once
 
 #include <optional>
@@ -12,12 +13,12 @@ namespace xflow::onnx_io {
 
 struct FunctionMatch {
   std::vector<ir::ValueId> operands;  // of the ONNX operator
-  std::vector<ir::ValueId> absorbed;  // inner values that it computes without showing them
+  std::vector<ir::ValueId> absorbed;  // inner values that the operator computes internally
 };
 
-// `value` as the result of `function`, a row without real attributes (others are not looked for). Operands of
-// commutative operators stand in any order; numbers are equal when rounded to the element type, attributes
-// when rounded to float.
+// Matches `value` as the result of `function`. Rows with real attributes are not matched. Operands of
+// commutative operators may be exchanged. Numbers are compared after rounding to the element type, attributes
+// after rounding to float.
 std::optional<FunctionMatch> match_function(const ir::Arena& arena, ir::ValueId value, const ops::OnnxFunction& function,
                                             const MayAbsorb& may_absorb);
 

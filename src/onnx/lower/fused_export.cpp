@@ -20,16 +20,17 @@ bool is_operation(const ir::Arena& arena, ValueId v, std::string_view op) {
   return node.kind == ir::NodeKind::operation && ops::get(node.op).signature.name == op;
 }
 
-// A constant that adds one number to each channel (axis 1) of a tensor of `rank` dimensions, as a vector of the channels.
+// Returns a constant that adds one number to each channel (axis 1) of a tensor of `rank` dimensions, as a
+// vector of the channels.
 std::optional<ValueId> channel_vector(ir::Arena& arena, ValueId v, const ir::Poly& channels, std::size_t rank) {
   const ir::TensorType type = arena.type(v);
   if (!arena.is_constant(v) || !type.ranked || type.rank() + 1 < rank || type.rank() > rank) return std::nullopt;
-  const std::size_t axis = type.rank() + 1 - rank;  // of the channels in v
+  const std::size_t axis = type.rank() + 1 - rank;  // axis of the channels in v
   for (std::size_t k = 0; k < type.rank(); ++k) {
     if (k == axis ? !(type.shape[k] == channels) : !type.shape[k].is_one()) return std::nullopt;
   }
   if (type.rank() == 1) return v;
-  // Undo the reshape that lifting made of a vector.
+  // Undo the reshape of the vector that lifting made.
   const ir::Node& node = arena.node(v);
   if (is_operation(arena, v, "reshape") && arena.type(node.operands[0]).ranked && arena.type(node.operands[0]).rank() == 1)
     return node.operands[0];
@@ -58,7 +59,7 @@ std::optional<FusedExport> convolution_with_bias(ir::Arena& arena, ValueId value
   return std::nullopt;
 }
 
-// An ONNX operator of the table of functions (ops/fused_functions.def).
+// Matches an ONNX operator of the table of functions (ops/fused_functions.def).
 std::optional<FusedExport> function(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
   const bool is_bfloat16 = arena.type(value).data_type == ir::DataType::bfloat16;
   for (const ops::OnnxFunction& candidate : ops::onnx_functions()) {
@@ -75,12 +76,12 @@ std::optional<FusedExport> function(ir::Arena& arena, ValueId value, int opset, 
   return std::nullopt;
 }
 
-// (x - mean) / sqrt(mean of (x - mean)^2 + epsilon), means over `axes`, as lifting writes it.
+// (x - mean) / sqrt(mean of (x - mean)^2 + epsilon), means over `axes`, in the form that lifting produces.
 struct Normalized {
   ValueId x;
   std::vector<std::int64_t> axes;
   float epsilon = 0;
-  std::vector<ValueId> absorbed;  // all of it but the quotient
+  std::vector<ValueId> absorbed;  // all inner values; the quotient is not among them
 };
 
 class NormalizedMatch {
@@ -116,7 +117,7 @@ class NormalizedMatch {
     return arena_.node(v).operands;
   }
 
-  // What the mean over the axes that all means have is of.
+  // Returns the operand of a mean. All means must have the same axes.
   std::optional<ValueId> mean_of(ValueId v) {
     const auto operands = inner(v, "reduce_mean", 1);
     if (!operands) return std::nullopt;
@@ -132,7 +133,7 @@ class NormalizedMatch {
   Normalized found_;
 };
 
-// A constant of exactly this shape, without the dimensions of 1 that broadcasting may put before it.
+// Returns a constant as one of exactly this shape, without leading dimensions of 1.
 std::optional<ValueId> of_shape(ir::Arena& arena, ValueId v, const ir::Shape& shape) {
   const ir::TensorType type = arena.type(v);
   if (!arena.is_constant(v) || !type.ranked || type.rank() < shape.size()) return std::nullopt;
@@ -145,7 +146,7 @@ std::optional<ValueId> of_shape(ir::Arena& arena, ValueId v, const ir::Shape& sh
   return *reshaped;
 }
 
-// A value as a product or sum of a constant and a part; only the part where it is none.
+// A product or sum of a constant and a part; the part alone if there is no constant.
 struct WithConstant {
   std::optional<ValueId> constant;
   ValueId part;
@@ -158,13 +159,14 @@ WithConstant split_constant(const ir::Arena& arena, ValueId value, std::string_v
   return {std::nullopt, value};
 }
 
-// The parameters of a normalisation as its node takes them.
+// The parameters of a normalisation in the form that its ONNX node takes.
 struct Parameters {
   std::vector<ValueId> operands;
   std::vector<ops::Exported::Input> inputs;
 };
 
-// One of them: fitted to the node, or all of it `otherwise` where the graph has none. False if it has one that does not fit.
+// Adds one parameter: fitted to the node, or filled with `otherwise` if the graph has none. Returns false if
+// the parameter does not fit.
 template <typename Fit>
 bool add_parameter(Parameters& parameters, std::optional<ValueId> value, const Fit& fit, ir::DataType type, const ir::Shape& shape,
                    double otherwise) {
@@ -193,8 +195,8 @@ FusedExport normalization_node(std::string_view type, Normalized parts, Paramete
   return result;
 }
 
-// normalized(x) * s + t = InstanceNormalization(x, s, t), from opset 6, or LayerNormalization(x, s, t), from opset 17. Without s and t it
-// is that with ones and zeros.
+// normalized(x) * s + t = InstanceNormalization(x, s, t), from opset 6, or LayerNormalization(x, s, t), from
+// opset 17. A missing s is all ones, a missing t all zeros.
 std::optional<FusedExport> normalization(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
   const ir::TensorType type = arena.type(value);
   if (!type.ranked) return std::nullopt;
@@ -210,7 +212,7 @@ std::optional<FusedExport> normalization(ir::Arena& arena, ValueId value, int op
   if (sum.constant) parts->absorbed.push_back(sum.part);
   if (product.constant) parts->absorbed.push_back(product.part);
 
-  // Of bfloat16 from opset 22.
+  // bfloat16 needs opset 22.
   if (first == 2 && opset >= (type.data_type == ir::DataType::bfloat16 ? 22 : 6)) {
     Parameters parameters;
     const auto fit = [&](ValueId v) { return channel_vector(arena, v, type.shape[1], type.rank()); };

@@ -1,4 +1,5 @@
-// Small graphs of the IR that one ONNX node says: the inverse of the compositions that rewrites produce.
+// Finds small graphs of the IR that one ONNX node expresses: the inverse of the compositions that rewrites
+// produce.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +18,14 @@ struct FusedExport {
   std::string_view type;   // of ONNX's own domain
   ops::Exported exported;  // OperandInput counts `operands`
   std::vector<ir::ValueId> operands;
-  std::vector<ir::ValueId> absorbed;  // inner values that the node computes without showing them
+  std::vector<ir::ValueId> absorbed;  // inner values that the node computes internally
 };
 
-// The longest match at `value`; nothing where none fits. May add operations (a bias reshaped to a vector) to the arena.
+// Returns the longest match at `value`, or nothing. May add operations (a bias reshaped to a vector) to the
+// arena.
 std::optional<FusedExport> fused_export(ir::Arena& arena, ir::ValueId value, int opset, const MayAbsorb& may_absorb);
-// The same for Gemm(a, b, c) = a b + c, from opset 7. A runtime adds to c in another order than a MatMul and an Add do.
+// The same for Gemm(a, b, c) = a b + c, from opset 7. A runtime may add c in another order than MatMul and
+// Add do.
 std::optional<FusedExport> gemm_export(const ir::Arena& arena, ir::ValueId value, int opset, const MayAbsorb& may_absorb);
 
 }  // namespace xflow::onnx_io

@@ -52,12 +52,14 @@ class ModelWriter {
   }
 
  private:
-  // Since this IR version an initializer need not be an input; before, new constants are nodes.
+  // From this IR version on an initializer need not be an input. For earlier versions new constants are
+  // nodes.
   static constexpr std::int64_t kFirstWithOwnInitializers = 4;
 
   // --- Names ----------------------------------------------------------------------------------------------------------------------
 
-  // The name that a definition of the document has now: another one where it became an output or an output took its name.
+  // Returns the current name of a definition of the document. It changed if the definition became an output
+  // or an output took its name.
   std::string document_name(std::string_view name) {
     if (const auto found = plan_.renamed.find(name); found != plan_.renamed.end()) return std::string(found->second);
     if (!plan_.taken.contains(name)) return std::string(name);
@@ -153,7 +155,8 @@ class ModelWriter {
     std::vector<std::string> outputs;
     outputs.reserve(item.outputs.size());
     for (const ValueId v : item.outputs) made_.emplace_back(outputs.emplace_back(name_of(v)), v);
-    // A name of its own where the output has a name of the document, which a node may have too.
+    // If the output has a name of the document, a node of the document may have the same name, so the new
+    // node gets a fresh one.
     const std::string title = plan_.given.contains(item.outputs[0]) ? fresh_.next(item.type) : outputs[0];
     if (named_) node.name(title);
     std::vector<std::string> inputs;
@@ -214,7 +217,7 @@ class ModelWriter {
     return constant_name(ir::make_integer_constant(ir::DataType::int64, dims, values));
   }
 
-  // The name of a new initializer; equal small constants are one.
+  // Returns the name of a new initializer. Equal small constants share one.
   std::string constant_name(const ir::Constant& constant) {
     std::string& name = new_names_[arena_.constant(constant)];
     if (name.empty()) {
@@ -224,8 +227,9 @@ class ModelWriter {
     return name;
   }
 
-  // Shape inference reads such integers where it knows the operand's shape, but not from external data: onnx.checker and ONNX Runtime
-  // refuse a model in which more shapes are known than in the original.
+  // Shape inference reads such integers if it knows the operand's shape, but not from external data.
+  // onnx.checker and ONNX Runtime refuse a model in which more shapes are known than in the original, so
+  // these tensors are stored inline.
   static bool may_be_shape(const TensorView& tensor) {
     const bool of_integers = tensor.data_type == ir::DataType::int64 || tensor.data_type == ir::DataType::int32;
     const auto elements = tensor.elements();
@@ -238,7 +242,7 @@ class ModelWriter {
     for (std::uint32_t i = 0; i < main.initializers.size(); ++i) {
       const std::string_view name = main.initializers[i].tensor.name;
       const Definition* definition = document_.find(GraphId{0}, name);
-      // The default of an input stays: callers rely on it.
+      // Keep the default of an input, because callers rely on it.
       if ((definition != nullptr && definition->input) || plan_.kept_initializers.contains(i)) {
         const TensorView& tensor = main.initializers[i].tensor;
         entries.push_back(may_be_shape(tensor) ? Entry::add(inlined_tensor(tensor)) : Entry::keep(i));
@@ -271,7 +275,7 @@ class ModelWriter {
 
   // --- The rest -------------------------------------------------------------------------------------------------------------------
 
-  // The declared type of every value that still exists under its name.
+  // Keeps the declared type of every value that still exists under its name, and declares new values.
   void write_value_infos(GraphEdit& edit) {
     std::vector<Entry> entries;
     const Graph& main = document_.main();
@@ -312,12 +316,12 @@ class ModelWriter {
   FreshNames fresh_;
   DeclaredShapes shapes_;
   const bool declare_;
-  const bool named_;  // new nodes have names where the document's have
+  const bool named_;  // whether new nodes get names, as those of the document do
   const bool initializers_are_inputs_;
 
   std::vector<Entry> nodes_;
-  std::unordered_set<std::string> written_;            // names of values of the written graph
-  std::vector<std::pair<std::string, ValueId>> made_;  // by its nodes, in their order
+  std::unordered_set<std::string> written_;            // value names of the written graph
+  std::vector<std::pair<std::string, ValueId>> made_;  // values of exported nodes, in their order
   std::map<std::string_view, std::string> moved_names_;
   std::map<ValueId, std::string> fresh_names_;
   std::map<ValueId, std::string> new_names_;  // of constants in the arena

@@ -1,7 +1,8 @@
-// From the IR back to the document.
+// Lowers a graph of the IR into edits of the document.
 //
-// A value that a node of the document makes is written as that node, byte for byte; what a rewrite made is exported as new nodes with fresh
-// names; an expression of constants becomes one initializer. Names of inputs, outputs and captured values stay.
+// A value that a node of the document produces is written as that node, byte for byte. Values that rewrites
+// made are exported as new nodes with fresh names. An expression of constants becomes one initializer.
+// Inputs, outputs and captured values keep their names.
 #pragma once
 
 #include <xflow/error.h>
@@ -17,47 +18,51 @@
 
 namespace xflow::onnx_io {
 
-// Computes an expression of constants.
+// Evaluates an expression of constants.
 using Fold = std::function<Result<ir::Constant>(ir::ValueId)>;
 
 struct LowerOptions {
-  // Exports every operation from the IR, as if no node of the document had made it: a test of lifting and export. Constants stay.
+  // Exports every operation from the IR, even if a node of the document produces its value. Tests lifting and
+  // export. Constants stay.
   bool reexport = false;
-  // Values to be written as the constants that they are, and identities to be read past. Null: they are computed as the document does.
+  // Values to write as constants, and identities to skip. Null: they are computed as in the document.
   const FoldedShapes* folds = nullptr;
-  // Declares the shapes of values of the written graph that have no declaration. Sizes that are not numbers are declared by the names of
-  // the inputs' sizes ("2*N + 1"). Those of opaque nodes' results, and of what is computed from them, are not known.
+  // Declares the shapes of undeclared values of the written graph. Sizes that are not numbers are declared in
+  // terms of the names of the inputs' sizes ("2*N + 1"). Sizes that depend on results of opaque nodes are not
+  // declared.
   bool declare = false;
-  // Writes several nodes of the document as one where an operator of ONNX is what they compute: a MatMul and an Add as a Gemm, a Conv and
-  // the Add of its bias as a Conv. Floating point results are the same up to rounding.
+  // Writes several nodes of the document as one if an ONNX operator computes the same: a MatMul and an Add as
+  // a Gemm, a Conv and the Add of its bias as a Conv. Floating-point results are equal up to rounding.
   bool fuse = false;
-  // Names of all graphs of this document are taken, too, and new names begin with `name_prefix`. For a body that is written as a document
-  // of its own.
+  // Treats the names of all graphs of this document as taken. New names begin with `name_prefix`. Used for a
+  // body that is lowered as a document of its own.
   const Document* around = nullptr;
   std::string name_prefix = "xflow_";
 };
 
 struct LoweredModel {
-  std::vector<GraphEdit> edits;         // of the main graph; empty if nothing changed
-  std::vector<ir::Constant> constants;  // whose bytes the edits point into: keep until the document is written
-  std::size_t kept_nodes = 0;           // written back byte for byte
-  std::size_t renamed_nodes = 0;        // written back with names of inputs or outputs changed
+  std::vector<GraphEdit> edits;  // edits of the main graph; empty if nothing changed
+  // The edits refer to their bytes: keep them until the document is written.
+  std::vector<ir::Constant> constants;
+  std::size_t kept_nodes = 0;     // nodes written back byte for byte
+  std::size_t renamed_nodes = 0;  // nodes written back with changed names of inputs or outputs
   std::size_t new_nodes = 0;
   std::size_t dropped_nodes = 0;
-  std::size_t fused_nodes = 0;   // of the document, written as part of another one (LowerOptions::fuse)
-  std::size_t merged_nodes = 0;  // dropped because an equal node is there
-  std::size_t declared = 0;      // values
+  // Nodes of the document that are written as part of another one (LowerOptions::fuse).
+  std::size_t fused_nodes = 0;
+  std::size_t merged_nodes = 0;  // nodes dropped because of an equal node
+  std::size_t declared = 0;      // values with new declarations
   std::uint64_t new_constant_bytes = 0;
   std::uint64_t dropped_constant_bytes = 0;
 };
 
-// Writes `graph`, whose outputs correspond to model.graph.outputs. `correspondence` says what became of the model's values: where one was
-// replaced or rebuilt, an equal value of `graph` (see ir::replace); nodes of the document that read it then stay as they are.
-// Error::unsupported if an operation cannot be exported at the model's opset.
+// Lowers `graph`, whose outputs correspond to model.graph.outputs. `correspondence` maps values of the model
+// that were replaced or rebuilt to equal values of `graph` (see ir::replace). Nodes of the document that read
+// such values are kept. Error::unsupported if an operation cannot be exported at the model's opset.
 Result<LoweredModel> lower(const Document& document, const LiftedModel& model, ir::Arena& arena, const ir::Graph& graph,
                            const ir::ValueMap& correspondence, const Fold& fold, const LowerOptions& options = {});
 
-// Whether an operation can be written at `opset`: what lower would say of it, without writing.
+// Checks that an operation can be exported at `opset`. Errors: as lower.
 Result<void> can_export(const ir::Arena& arena, ir::NodeId node, int opset);
 
 }  // namespace xflow::onnx_io

@@ -18,7 +18,7 @@ ValueId current(const ir::ValueMap& correspondence, ValueId v) {
   return found == correspondence.end() ? v : found->second;
 }
 
-// Whether `after` is `before` with each of `leaves` replaced by what took its place.
+// Returns true if `after` is `before` with each of `leaves` replaced by its current value.
 bool same_operations(const ir::Arena& arena, const ir::ValueMap& correspondence, ValueId before, ValueId after,
                      const std::unordered_set<ValueId>& leaves) {
   std::vector<std::pair<ValueId, ValueId>> stack{{before, after}};

@@ -1,4 +1,4 @@
-// Values that nodes of the document still make, on other operands.
+// Finds values that nodes of the document still produce, on other operands.
 #pragma once
 
 #include <string_view>
@@ -10,14 +10,14 @@
 
 namespace xflow::onnx_io {
 
-// For each value that took the place of a value of the model and is the same operations on what took the place of the operands: the output
-// of the node of the document that makes it, once its inputs are renamed. Not where the graph has the value of the model as well: the node
-// makes that.
+// Maps each value that replaced a value of the model, and is the same operations on the replacements of the
+// operands, to the node output of the document that produces it once the inputs of the node are renamed.
+// Leaves out values of the model that the graph still has, because the node produces those.
 std::unordered_map<ir::ValueId, Origin> rebuilt_values(const Document& document, const LiftedModel& model, const ir::Arena& arena,
                                                        const ir::Uses& uses, const ir::ValueMap& correspondence);
 
-// The node of the document that makes `output`, where all that it does is to copy `value` (as what its operand became), for which a runtime
-// takes as long as for an Identity; null for any other.
+// Returns the node of the document that makes `output` if it only copies `value` (which replaced its
+// operand). Such a node takes a runtime as long as an Identity. Null for any other node.
 const Node* copying_node(const Document& document, const LiftedModel& model, const ir::Arena& arena, const ir::ValueMap& correspondence,
                          std::string_view output, ir::ValueId value);
 

@@ -1,4 +1,4 @@
-// Fresh names, and nodes of the document with other names.
+// Fresh names, and renamed nodes of the document.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace xflow::onnx_io {
 
-// Hands out names that no value or node of the document has, in any of its graphs.
+// Generates names that no value or node in any graph of the document has.
 class FreshNames {
  public:
-  // Nor any graph of `around`, unless it is null.
+  // Names of `around`, unless null, are taken as well.
   FreshNames(const Document& document, const Document* around, std::string prefix);
-  // With the prefix "xflow_": "xflow_Conv_1", "xflow_Conv_2", ...
+  // Returns "xflow_Conv_1", "xflow_Conv_2", ... for the prefix "xflow_".
   std::string next(std::string_view hint);
 
  private:
@@ -24,7 +24,8 @@ class FreshNames {
   std::size_t count_ = 0;
 };
 
-// The NodeProto of `node` with other names of inputs and outputs (as many as it has); everything else as it is in the file.
+// Returns the NodeProto of `node` with other names of inputs and outputs, as many as it has. Everything else
+// is unchanged.
 std::string renamed_node(const Node& node, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
 
 }  // namespace xflow::onnx_io

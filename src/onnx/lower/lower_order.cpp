@@ -1,4 +1,4 @@
-// The names and the order of what a plan writes.
+// The names and the order of the items of a plan.
 #include <cstdint>
 #include <optional>
 #include <unordered_set>
@@ -100,7 +100,7 @@ std::optional<ItemId> Planner::dependency(const PlanItem& item, std::size_t k) c
   if (k < item.inputs.size()) return maker_of(item.inputs[k]);
   k -= item.inputs.size();
   if (k < item.operands.size()) return maker_of(item.operands[k]);
-  // A captured value is read under its name.
+  // A captured value is read by its name.
   const std::string_view name = captures_of(item)[k - item.operands.size()];
   if (const auto identity = identities_.find(name); identity != identities_.end()) return identity->second;
   const std::size_t output = output_numbers_.at(name);

@@ -39,14 +39,14 @@ Planner::Planner(const LowerTask& task)
 Result<Plan> Planner::run() {
   while (true) {
     XFLOW_CHECK(collect());
-    // A value that a fused node was to hide is needed by itself: export the parts.
+    // A value that a fused node would hide is needed by another node: export the parts separately.
     bool again = false;
     for (const ValueId v : absorbed_) again = (plan_.homes.contains(v) && not_absorbed_.insert(v).second) || again;
     if (again) continue;
     XFLOW_CHECK(name_outputs());
     inherit_names();
     if (order_items()) return std::move(plan_);
-    // A rewrite made a shape that the document computes depend on a node that reads it for its integers alone.
+    // A rewrite made a shape that the document computes depend on a node that only reads its integers.
     if (std::exchange(recompute_shapes_, true))
       return fail(ErrorCode::unsupported, "cannot write the graph: a shape that the model computes depends on its own reader");
   }
@@ -176,7 +176,7 @@ Result<void> Planner::demand_value(ValueId value) {
   if (node.kind == ir::NodeKind::opaque) {
     const Node& maker = document_.node(static_cast<NodeId>(node.serial));
     plan_.homes.emplace(value, Home{Home::Kind::document, maker.outputs[value.output], 0});
-    // Where the graph has it on its own operands as well, it is one node: it may be random.
+    // If the graph also has the node on its own operands, write it once: it may be random.
     const ValueId original = model_.values.at(maker.outputs[value.output]);
     if (uses_.contains(original.node)) return demand_value(original);
     demand_document_node(maker.id, true, limit_of(value));

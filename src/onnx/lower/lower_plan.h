@@ -1,4 +1,5 @@
-// What lowering writes: which nodes of the document stay, which operations are exported, which constants are needed, and in what order.
+// The plan of lowering: which nodes of the document are kept, which operations are exported, which constants
+// are needed, and their order.
 #pragma once
 
 #include <xflow/error.h>
@@ -29,24 +30,25 @@ struct LowerTask {
   const LowerOptions& options;
 };
 
-// What a node to be written reads: a value of the IR under whatever name it gets, or a name of the document.
+// An input of a node to be written: a value of the IR under any name, or a name of the document.
 struct PlanInput {
   ir::ValueId value;
-  std::string_view document_name;  // not empty: read what the document defines under this name
+  std::string_view document_name;  // if not empty: read the document's definition of this name
   bool absent = false;
 };
 
-// A node (or a short run of nodes) to be written.
+// A node (or a short sequence of nodes) to be written. The comments name the kinds that use a member.
 struct PlanItem {
   enum class Kind : std::uint8_t { document, exported, identity, integers };
   Kind kind = Kind::document;
-  NodeId document_node{};            // document
-  std::vector<PlanInput> inputs;     // document: in the order of the ONNX node; otherwise values that have to be there before it
-  std::vector<ir::ValueId> outputs;  // exported, integers (one): the values that it makes
+  NodeId document_node{};  // document
+  // document: in the order of the ONNX node; otherwise values that must be computed first.
+  std::vector<PlanInput> inputs;
+  std::vector<ir::ValueId> outputs;  // exported, integers (one): the values that it produces
   std::string_view type;             // exported
   ops::Exported exported;            // exported; OperandInput counts `operands`
   std::vector<PlanInput> operands;   // exported
-  std::string_view name;             // identity: of the output
+  std::string_view name;             // identity: the name of the output
   std::vector<ir::Poly> integers;    // integers: the elements
   bool scalar = false;               // integers
   std::vector<SizeSource> sources;   // integers, and exported with symbolic integers
@@ -54,12 +56,13 @@ struct PlanItem {
 
 using ItemId = std::size_t;
 
-// Where a value of the graph comes from in the written model.
+// The origin of a value of the graph in the written model.
 struct Home {
   enum class Kind : std::uint8_t {
-    document,  // an input, an initializer or a node's output that the document defines as `name`
-    item,      // exported or integers
-    folded,    // a new initializer
+    // An input, an initializer or a node's output that the document defines as `name`.
+    document,
+    item,    // a plan item: exported or integers
+    folded,  // a new initializer
   };
   Kind kind = Kind::document;
   std::string_view name;
@@ -68,15 +71,20 @@ struct Home {
 
 struct Plan {
   std::vector<PlanItem> items;
-  std::vector<ItemId> order;  // dependencies first; nodes of the document in their order where that is possible
+  // Dependencies first; nodes of the document keep their order if possible.
+  std::vector<ItemId> order;
   std::unordered_map<NodeId, ItemId> document_items;
-  std::unordered_map<ir::ValueId, Home> homes;  // of every value that is needed
+  std::unordered_map<ir::ValueId, Home> homes;  // of every needed value
   std::set<std::uint32_t> kept_initializers;
   std::map<ir::ValueId, ir::Constant> folded;
-  std::map<ir::ValueId, std::string_view> given;         // names of values whose home is an item or folded: outputs and inherited names
-  std::map<std::string_view, std::string_view> renamed;  // definitions of the document that become an output
-  std::size_t fused = 0;                                 // values that nodes of the document make and that a written node hides
-  std::set<std::string_view> taken;                      // names that now stand for something else than the document's definition
+  // Names of outputs and inherited names, for values whose home is an item or folded.
+  std::map<ir::ValueId, std::string_view> given;
+  // Definitions of the document that become an output.
+  std::map<std::string_view, std::string_view> renamed;
+  // Values that nodes of the document produce and that a written node computes internally.
+  std::size_t fused = 0;
+  // Names that no longer stand for the document's definition.
+  std::set<std::string_view> taken;
 };
 
 Result<Plan> make_plan(const LowerTask& task);

@@ -12,7 +12,7 @@ namespace {
 
 bool is_computed(ir::SymbolKind kind) { return kind == ir::SymbolKind::floor_div || kind == ir::SymbolKind::maximum; }
 
-// a and b where p = a * s + b for one symbol s, which is no defined one, and numbers a > 0 and b.
+// The numbers a > 0 and b with p = a * s + b for one symbol s that is not a defined one.
 struct Linear {
   ir::SymbolId symbol;
   std::int64_t factor = 1;
@@ -26,7 +26,8 @@ std::optional<Linear> linear(const ir::Symbols& symbols, const ir::Poly& p) {
   return Linear{term.monomial[0].symbol, term.coefficient, p.constant_term()};
 }
 
-// Writes the nodes of polynomials; every intermediate is a vector of one int64, computed once.
+// Writes the nodes that compute polynomials. Every intermediate result is a vector of one int64 and is
+// computed once.
 class Writer {
  public:
   Writer(const ir::Symbols& symbols, const std::vector<SizeSource>& sources, int opset, const ShapeNames& names)
@@ -49,7 +50,8 @@ class Writer {
     return *sum;
   }
 
-  // The nodes have names of their own: `output` may be a name of the document, which a node may have too.
+  // The nodes get fresh names: `output` may be a name of the document, and a node of the document may have
+  // the same name.
   void finish(const std::vector<std::string>& elements, bool scalar, const std::string& output) {
     if (scalar) {
       NodeBuilder node("Reshape");
@@ -107,7 +109,7 @@ class Writer {
       XFLOW_TRY(const std::string b, poly(info.arguments[1]));
       if (info.kind == ir::SymbolKind::maximum) {
         if (opset_ >= 12) return binary("Max", a, b);
-        // Max has no integers before opset 12.
+        // Before opset 12, Max does not support integers.
         if (opset_ < 9) return fail(ErrorCode::unsupported, "cannot compute a maximum of sizes before opset 9");
         const std::string is_greater = binary("Greater", a, b);
         std::string output = names_.fresh("Where");

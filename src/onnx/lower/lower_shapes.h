@@ -1,4 +1,4 @@
-// Integers that depend on sizes known only when the model runs, as nodes that compute them from shapes.
+// Computes integers that depend on sizes known only at run time, by nodes that read shapes.
 #pragma once
 
 #include <xflow/error.h>
@@ -14,20 +14,22 @@
 
 namespace xflow::onnx_io {
 
-// Where a size can be read when the model runs: axis `axis` of `value` has `size` elements.
+// A place to read a size at run time: axis `axis` of `value` has `size` elements.
 struct SizeSource {
   ir::Poly size;
   ir::ValueId value;
   std::int64_t axis = 0;
 };
 
-// The sizes that values show, each at the first value that shows it.
+// The sizes that can be read from shapes of values. Each size is read from the first value that has it.
 class SizeIndex {
  public:
-  // `position`: values are added in ascending order of it; a value can be read by what stands after it.
+  // Adds the dimensions of a value. Values are added in ascending order of `position`; a value can be read at
+  // any later position.
   void add(const ir::Arena& arena, ir::ValueId value, std::size_t position);
 
-  // What `polys` can be computed from, among values at positions below `limit`. Error::unsupported names a size that no value shows.
+  // Returns the sizes that `polys` can be computed from, among values at positions below `limit`.
+  // Error::unsupported names a size that no value has.
   Result<std::vector<SizeSource>> sources(const ir::Symbols& symbols, const std::vector<ir::Poly>& polys, std::size_t limit) const;
 
  private:
@@ -35,18 +37,20 @@ class SizeIndex {
     SizeSource source;
     std::size_t position = 0;
   };
-  // The first value of which a dimension is exactly this, if it stands below the limit.
+  // Returns the first value with this size as a dimension, if its position is below the limit.
   const Entry* find(const ir::Poly& size, std::size_t limit) const;
   Result<void> need(const ir::Symbols& symbols, const ir::Poly& p, std::size_t limit, std::vector<SizeSource>& result) const;
   Result<void> need(const ir::Symbols& symbols, ir::SymbolId s, std::size_t limit, std::vector<SizeSource>& result) const;
 
   std::unordered_map<ir::Poly, Entry, ir::PolyHash> exact_;
-  std::unordered_map<ir::SymbolId, Entry> linear_;  // a * s + b of the symbol s, a and b numbers
+  // By symbol s: a size a * s + b with numbers a and b.
+  std::unordered_map<ir::SymbolId, Entry> linear_;
 };
 
-// NodeProto messages, in order, that leave the polynomials' values in `output`: a vector of int64, or a scalar if `scalar` (one
-// polynomial). Shape, Gather, Add, Mul, Sub, Div, Mod (opset 10), Max (opset 12, before Greater and Where), Concat, Reshape of ONNX's own
-// domain. `name_of` gives the name of a source's value, `integers` the name of a constant vector with these elements, `fresh` a new name.
+// Returns NodeProto messages, in order, that compute the polynomials into `output`: a vector of int64, or a
+// scalar if `scalar` (one polynomial). They use Shape, Gather, Add, Mul, Sub, Div, Mod (opset 10), Max (opset
+// 12, earlier Greater and Where), Concat and Reshape of ONNX's own domain. `name_of` returns the name of a
+// source's value, `integers` the name of a constant vector with these elements, `fresh` a new name.
 struct ShapeNames {
   std::function<std::string(ir::ValueId)> name_of;
   std::function<std::string(const std::vector<std::int64_t>&)> integers;

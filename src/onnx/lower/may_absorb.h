@@ -1,4 +1,4 @@
-// What one node that stands for several operations may hide.
+// Which values one node that replaces several operations may hide.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace xflow::onnx_io {
 
-// Whether an inner value has so many uses, and none that the node would not hide.
+// Returns true if an inner value has exactly `uses` uses and may disappear from the written graph.
 using MayAbsorb = std::function<bool(ir::ValueId value, std::size_t uses)>;
 
 }  // namespace xflow::onnx_io

@@ -8,12 +8,12 @@ namespace xflow::onnx_io {
 
 namespace {
 
-constexpr int kMostNested = 1000;  // bodies inside bodies of a new node
+constexpr int kMostNested = 1000;  // nesting of bodies of a new node
 
-// Messages that hold tensors.
+// Kinds of messages that contain tensors.
 enum class Kind : std::uint8_t { none, node, attribute, tensor, sparse, graph };
 
-// The kind of the message in a field of a message.
+// Returns the kind of the message in a field of another message.
 Kind child(Kind parent, std::uint32_t number) {
   switch (parent) {
     case Kind::node:
@@ -44,9 +44,9 @@ std::string_view text_field(std::string_view message, std::uint32_t number) {
 
 bool is_constant(std::string_view node) { return text_field(node, 4) == "Constant" && is_default_domain(text_field(node, 7)); }
 
-// What is known of the messages around one.
+// The context of a message.
 struct Around {
-  bool with_bodies = true;  // graphs in attributes are visited
+  bool with_bodies = true;  // whether graphs in attributes are visited
   bool function = false;    // inside a local function
   bool constant = false;    // inside a Constant
   TensorPlace place = TensorPlace::other;
@@ -80,7 +80,8 @@ const GraphEdit* Rewriter::edit_of(GraphId graph) const {
   return edit == edits_.end() ? nullptr : &*edit;
 }
 
-// A body is written as a graph of its own where the node that holds it is kept; elsewhere it is part of a new message, or dropped.
+// A body is written as a separate graph if the node that holds it is kept. Otherwise it is part of a new
+// message or dropped.
 bool Rewriter::is_written(const Graph& graph) const {
   if (!graph.owner) return true;
   const Graph& outer = document_.graph(document_.node(*graph.owner).graph);
@@ -96,7 +97,8 @@ Rewriter::Rewritten Rewriter::message(Kind kind, std::string_view payload, Aroun
   if (kind == Kind::graph && ++around.depth > kMostNested)
     return fail(ErrorCode::limit, "bodies are nested more than " + std::to_string(kMostNested) + " deep");
   if (kind == Kind::node) around.constant = is_constant(payload);
-  std::optional<std::string> changed;  // the message up to the field, once a field has changed
+  // The message up to the current field, once a field has changed.
+  std::optional<std::string> changed;
   WireReader reader(payload);
   for (WireField field; reader.next(field);) {
     Kind inner = field.type == WireType::length_delimited ? child(kind, field.number) : Kind::none;
@@ -122,7 +124,7 @@ Rewriter::Rewritten Rewriter::message(Kind kind, std::string_view payload, Aroun
 
 Rewriter::Rewritten Rewriter::node(const Node& node, bool function) {
   Around around;
-  around.with_bodies = !node.has_bodies();  // bodies of a kept node are graphs of their own
+  around.with_bodies = !node.has_bodies();  // bodies of a kept node are separate graphs
   around.function = function;
   XFLOW_TRY(std::optional<std::string> rewritten, message(Kind::node, node.payload, around));
   if (rewritten && node.has_bodies())
@@ -133,7 +135,7 @@ Rewriter::Rewritten Rewriter::node(const Node& node, bool function) {
 Result<void> Rewriter::graph(const Graph& graph, GraphEdit& result, bool& changed) {
   const bool function = graph.kind == GraphKind::function;
   const GraphEdit* edit = edit_of(graph.id);
-  // Replaces the entries that `keep` (by position) and `add` change.
+  // Replaces the entries that `keep` (by position) or `add` changes.
   const auto list = [&](const std::optional<std::vector<Entry>>* given, std::size_t size, std::optional<std::vector<Entry>>& out,
                         const auto& keep, const auto& add) -> Result<void> {
     const bool edited = given != nullptr && given->has_value();
@@ -173,7 +175,8 @@ Result<void> Rewriter::graph(const Graph& graph, GraphEdit& result, bool& change
 
 Result<std::vector<GraphEdit>> Rewriter::run() {
   std::vector<GraphEdit> results(edits_.begin(), edits_.end());
-  for (const Graph& graph : document_.graphs()) {  // a body comes after the graph around it
+  // A body comes after the graph around it.
+  for (const Graph& graph : document_.graphs()) {
     written_[index(graph.id)] = is_written(graph);
     if (!written_[index(graph.id)]) continue;
     GraphEdit* given = nullptr;

@@ -1,4 +1,4 @@
-// Visits and replaces the tensors of a model after edits, wherever they are: initializers, attributes, bodies, sparse tensors.
+// Visits and replaces the tensors of a model after edits: initializers, attributes, bodies, sparse tensors.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,22 @@
 
 namespace xflow::onnx_io {
 
-// What holds a tensor.
+// The owner of a tensor.
 enum class TensorPlace : std::uint8_t {
   initializer,
-  constant,  // attribute `value` of a Constant of ONNX, outside local functions
+  constant,  // attribute `value` of an ONNX Constant outside local functions
   other,     // another attribute, or the values or indices of a sparse tensor
 };
 
-// Sees one TensorProto: `message`, followed by `tail` where an Entry keeps its elements apart. Gives back the message that takes its
-// place, or nothing where it stays as it is. Both views live as long as the document and the edits.
+// Gets one TensorProto: `message`, followed by `tail` if an Entry stores its elements separately. Returns the
+// message that replaces it, or nothing to keep it. Both views are valid as long as the document and the
+// edits.
 using RewriteTensor = std::function<Result<std::optional<std::string>>(std::string_view message, std::string_view tail, TensorPlace place)>;
 
-// Edits that do what `edits` do and replace tensors as `rewrite` says. It sees each tensor of the result once, in an order that the
-// document and the edits determine. Errors: of `rewrite`; unsupported for a replaced tensor in an attribute of a node that also has
-// bodies; limit for bodies that are nested too deep in a new node.
+// Returns edits that do the same as `edits` and also replace tensors by `rewrite`. `rewrite` sees each tensor
+// of the result once, in an order determined by the document and the edits. Errors: of `rewrite`; unsupported
+// for a replaced tensor in an attribute of a node that also has bodies; limit for bodies that are nested too
+// deep in a new node.
 Result<std::vector<GraphEdit>> rewrite_tensors(const Document& document, std::span<const GraphEdit> edits, const RewriteTensor& rewrite);
 
 }  // namespace xflow::onnx_io
