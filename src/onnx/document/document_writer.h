@@ -70,8 +70,6 @@ struct SaveOptions {
 // Returns the paths of new files of external data. Errors: as write_bytes; io, with the reason of the
 // operating system; unsupported for a result of 2 GiB or more, which protobuf cannot read, unless the
 // document is as large; invalid_argument, see check_save_options. After an error every file is unchanged.
-// system; unsupported for a result of 2 GiB or more, which protobuf cannot read, unless the document itself is as large;
-// invalid_argument, see check_save_options. After an error every file is as it was.
 Result<std::vector<std::string>> write_document(const Document& document, std::span<const GraphEdit> edits, const std::string& path,
                                                 const SaveOptions& options = {});
 
