@@ -16,8 +16,9 @@
 
 namespace xflow::ir {
 
-// Integers are polynomials, so that one type rule and one semantics serve models (constants) and rules (variables):
-// an integer or axis; integers (pads, permutation, a shape, sizes of a split); a real; a word (a mode); a data type.
+// An integer or axis; integers (pads, a permutation, a shape, sizes of a split); a real; a word (a mode); a
+// data type. Integers are polynomials, so that one type rule and one semantics serve models (constants) and
+// rules (variables).
 using AttributeValue = std::variant<Poly, std::vector<Poly>, Real, std::string, DataType>;
 
 struct Attribute {
@@ -26,7 +27,8 @@ struct Attribute {
   friend bool operator==(const Attribute&, const Attribute&) = default;
 };
 
-// The attributes of one operation. An operation in the IR has every attribute of its operator's signature: defaults are filled in.
+// The attributes of one operation. An operation in the IR has every attribute of its operator's signature,
+// defaults included.
 class Attributes {
  public:
   Attributes() = default;
@@ -36,13 +38,13 @@ class Attributes {
   const AttributeValue* find(std::string_view name) const;
   bool has(std::string_view name) const { return find(name) != nullptr; }
 
-  // The accessors of operators whose signature guarantees name and kind; a wrong name or kind is a bug (assert).
+  // Accessors for attributes whose name and kind the signature guarantees. A wrong name or kind is a bug.
   const Poly& integer(std::string_view name) const;
   const std::vector<Poly>& integers(std::string_view name) const;
   const Real& real(std::string_view name) const;
   const std::string& word(std::string_view name) const;
   DataType data_type(std::string_view name) const;
-  // Known integers; nothing while they are symbolic.
+  // The value as integers; nothing if it is symbolic.
   std::optional<std::int64_t> known_integer(std::string_view name) const { return integer(name).constant(); }
   std::optional<std::vector<std::int64_t>> known_integers(std::string_view name) const;
 

@@ -28,7 +28,7 @@ T load(const std::byte* at) {
   return value;
 }
 
-// Calls visit(i, element) for each element, widened without loss; false for types without arithmetic.
+// Calls visit(i, element) for each element, widened exactly. Returns false for types without arithmetic.
 template <typename Visit>
 bool for_each_element(DataType type, const std::byte* data, std::size_t count, const Visit& visit) {
   const auto walk = [&](auto tag) {
@@ -99,7 +99,7 @@ std::vector<std::byte> pack(std::size_t count, const auto& value_at) {
   return bytes;
 }
 
-// Rounds a double to `bits` of mantissa with minimum exponent, ties to even, without going through float (which would round twice).
+// Rounds a double to float16, ties to even, directly: a conversion to float first would round twice.
 std::uint16_t double_to_half(double value) {
   const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   if (std::isnan(value)) return static_cast<std::uint16_t>(sign | 0x7E00);
@@ -110,7 +110,7 @@ std::uint16_t double_to_half(double value) {
   std::frexp(magnitude, &exponent);
   const int unit = std::max(exponent - 11, -24);
   const auto steps = static_cast<std::int64_t>(std::nearbyint(std::ldexp(magnitude, -unit)));
-  // steps in [0, 2048]; unit -24 is the subnormal spacing.
+  // `steps` is in [0, 2048]. Unit -24 is the spacing of subnormal numbers.
   if (steps < 1024) return static_cast<std::uint16_t>(sign | steps);
   int e = unit + 24 + 1;
   std::int64_t m = steps;
@@ -123,7 +123,7 @@ std::uint16_t double_to_half(double value) {
 
 std::uint16_t double_to_bfloat16(double value) {
   if (std::isnan(value)) return 0x7FC0;
-  // Round to odd in float first, so that the second rounding sees the sticky bit.
+  // Round to odd in float first: its last bit is then a sticky bit for the second rounding.
   float f = static_cast<float>(value);
   if (static_cast<double>(f) != value && std::isfinite(f)) {
     auto b = std::bit_cast<std::uint32_t>(f);

@@ -1,4 +1,4 @@
-// Constant tensors: typed views over bytes that are read only when somebody needs them.
+// Constant tensors: typed views over bytes that are read on demand.
 #pragma once
 
 #include <xflow/error.h>
@@ -15,14 +15,15 @@
 
 namespace xflow::ir {
 
-// Where the bytes of a constant come from, in the layout of ONNX raw_data (row-major, little-endian, 4-bit types packed).
+// The bytes of a constant in the layout of ONNX raw_data (row-major, little-endian, 4-bit types packed).
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
   virtual std::uint64_t size() const = 0;
-  // All bytes; may map or decode them at the first call. Valid as long as the source. Error::io where a file cannot be read.
+  // All bytes. The first call may map or decode them. The span is valid as long as the source. Error::io if a
+  // file cannot be read.
   virtual Result<std::span<const std::byte>> bytes() const = 0;
-  // Equal identities mean equal bytes ("file:offset:length"); empty where only comparing the bytes can tell.
+  // Equal identities mean equal bytes ("file:offset:length"). Empty: compare the bytes instead.
   virtual std::string identity() const { return {}; }
 };
 
@@ -35,20 +36,23 @@ struct Constant {
 
   std::uint64_t elements() const;  // product of dims
 
-  // Constants of up to this many elements are compared, typed and matched by value; larger ones are never read before the search is over.
+  // Constants of up to this many elements are compared, typed and matched by value. Larger constants are not
+  // read before the end of the search.
   static constexpr std::uint64_t kSmall = 1024;
   bool is_small() const { return elements() <= kSmall; }
 };
 
-// All elements as integers (integer types, narrow ones too, and boolean) or doubles (these and floating types; narrower ones widened
-// exactly). Error::unsupported for types without arithmetic. Conversions of int64 to double round.
+// All elements as integers (integer types, narrow integers, boolean) or as doubles (the same and floating
+// types, widened exactly). Error::unsupported for types without arithmetic. Conversions of int64 to double
+// round.
 Result<std::vector<std::int64_t>> integers(const Constant& constant);
 Result<std::vector<double>> doubles(const Constant& constant);
-// A constant of the given type whose elements are the nearest values (ties to even) of that type; integers must fit.
+// A constant of the given type whose elements are the nearest values (ties to even) of that type. Integers
+// must fit.
 Result<Constant> make_constant(DataType type, std::vector<std::int64_t> dims, std::span<const double> values);
 Constant make_integer_constant(DataType type, std::vector<std::int64_t> dims, std::span<const std::int64_t> values);
 
-// Conversions of single elements, round to nearest, ties to even.
+// Conversions of single elements. Roundings are to nearest, ties to even.
 float half_to_float(std::uint16_t bits);
 std::uint16_t float_to_half(float value);
 float bfloat16_to_float(std::uint16_t bits);

@@ -1,4 +1,4 @@
-// Element types by the numbers that models have for them.
+// Element types by their numbers in models.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace xflow::ir {
 
-// The element type with this number of ONNX's TensorProto.DataType; undefined for a number that is no type.
+// The element type with this number in ONNX's TensorProto.DataType; undefined if there is none.
 inline DataType data_type_from_number(std::int64_t number) {
   return number > 0 && number <= static_cast<std::int64_t>(DataType::int2) ? static_cast<DataType>(number) : DataType::undefined;
 }

@@ -50,7 +50,8 @@ bool same(const Node& a, const Node& b) {
   return a.local == b.local && a.op == b.op && a.operands == b.operands && a.attributes == b.attributes;
 }
 
-// Equal for nodes that are the same. Operands count by their identity, so that it changes only with the node itself.
+// The hash key of interning: equal for equal nodes. It uses the ids of the operands, not their hashes, so
+// that it changes only with the node itself.
 std::uint64_t key_of(const Node& node) {
   if (node.kind != NodeKind::operation) return node.hash;
   std::uint64_t h = node.local;

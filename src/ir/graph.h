@@ -1,8 +1,9 @@
 // Nodes, values and graphs.
 //
-// Nodes are immutable and interned in an arena: operator, attributes, operands. Structural equality is identity: two values are equal
-// exactly if their ids are. A graph is a list of outputs in an arena; names live in the document or in GraphBuilder. A node that is not
-// known to be deterministic (opaque) is never interned.
+// Nodes are immutable and interned in an arena by operator, attributes and operands. Structural equality is
+// identity: two values are equal if and only if their ids are. A graph is a list of outputs in an arena.
+// Names live in the document or in GraphBuilder. A node that is not known to be deterministic (opaque) is
+// never interned.
 #pragma once
 
 #include <xflow/error.h>
@@ -23,7 +24,7 @@
 namespace xflow::ir {
 
 enum class NodeId : std::uint32_t {};
-enum class OperatorId : std::uint16_t {};  // a number of src/ops; the IR only compares it
+enum class OperatorId : std::uint16_t {};  // assigned by src/ops; the IR only compares it
 
 // Output `output` of node `node`.
 struct ValueId {
@@ -36,7 +37,7 @@ enum class NodeKind : std::uint8_t {
   input,      // a graph input or a rule's variable; one output
   constant,   // a tensor known before the run; one output
   operation,  // an operator of src/ops
-  opaque,     // something outside the operators: typed, never crossed
+  opaque,     // not an operator of src/ops: typed, never crossed by a rewrite
 };
 
 struct Node {
@@ -45,13 +46,15 @@ struct Node {
   Attributes attributes;          // kind operation
   std::vector<ValueId> operands;  // kinds operation and opaque
   std::vector<TensorType> outputs;
-  Constant constant;         // kind constant
-  std::uint32_t serial = 0;  // kinds input and opaque: a number of the caller (document node, input position); tells two of them apart
-  bool is_constant = false;  // a constant, or a deterministic expression of constants alone with known sizes: costs nothing in the search
-  bool at_run = false;       // kind operation: never a constant expression, see Arena::operation
-  bool is_absent = false;    // the one node that stands for an operand that is not there
-  std::uint64_t hash = 0;    // structural, equal in every run
-  std::uint64_t local = 0;   // kind operation: hash of operator and attributes
+  Constant constant;  // kind constant
+  // Kinds input and opaque: a number of the caller (document node, input position) that distinguishes nodes.
+  std::uint32_t serial = 0;
+  // A constant, or a deterministic expression of constants with known sizes. It costs nothing in the search.
+  bool is_constant = false;
+  bool at_run = false;      // kind operation: not a constant expression, see Arena::operation
+  bool is_absent = false;   // the single node that represents an absent operand
+  std::uint64_t hash = 0;   // structural, equal in every run
+  std::uint64_t local = 0;  // kind operation: hash of operator and attributes
 };
 
 }  // namespace xflow::ir
@@ -69,15 +72,15 @@ struct std::hash<xflow::ir::ValueId> {
 
 namespace xflow::ir {
 
-// Whether the sizes of what an operation makes, and the integers that it is given, are numbers: otherwise it cannot be computed before the
-// run, even of constants alone.
+// Whether the output sizes and the integer attributes of an operation are known numbers. An operation without
+// known sizes cannot be computed before the run, even if all its operands are constants.
 bool has_known_sizes(const Attributes& attributes, const std::vector<TensorType>& outputs);
 
-// Owns nodes and symbols of one run. Used by one thread at a time.
+// Owns the nodes and symbols of one run. Not thread-safe: one thread at a time.
 class Arena {
  public:
   Arena();
-  // An arena of its own nodes that shares the symbols of another: types mean the same in both.
+  // An arena without nodes that shares the symbols of another arena, so that types mean the same in both.
   explicit Arena(std::shared_ptr<Symbols> symbols);
   ~Arena();
   Arena(const Arena&) = delete;
@@ -87,17 +90,17 @@ class Arena {
   const Symbols& symbols() const { return *symbols_; }
   const std::shared_ptr<Symbols>& shared_symbols() const { return symbols_; }
 
-  // A new input. Two calls give two inputs, also with equal arguments.
+  // A new input. Two calls give two inputs, even with equal arguments.
   ValueId input(TensorType type, std::uint32_t serial);
-  // Small constants are interned by value, others by the identity of their bytes.
+  // A constant. Small constants are interned by value, others by the identity of their bytes.
   ValueId constant(Constant constant);
-  // The value that stands for an omitted optional operand.
+  // The value that represents an omitted optional operand.
   ValueId absent() const { return absent_; }
-  // Interned. Callers outside src/ops use ops::apply, which checks and types the operation. `at_run`: what it makes is no constant even of
-  // constants alone.
+  // An interned operation. Callers outside src/ops use ops::apply, which checks and types the operation. With
+  // `at_run` the operation is not a constant expression, even if all its operands are constants.
   NodeId operation(OperatorId op, Attributes attributes, std::vector<ValueId> operands, std::vector<TensorType> outputs,
                    bool at_run = false);
-  // Never interned. `serial` says which (the document's node).
+  // A new opaque node, never interned. `serial` identifies it (the document's node).
   NodeId opaque(std::uint32_t serial, std::vector<ValueId> operands, std::vector<TensorType> outputs);
 
   const Node& node(NodeId id) const { return *nodes_[static_cast<std::size_t>(id)]; }
@@ -109,12 +112,12 @@ class Arena {
   std::uint64_t hash(ValueId value) const { return node(value).hash * 31 + value.output; }
 
  private:
-  friend class WorkGraph;  // changes operands in place and forgets the youngest nodes
+  friend class WorkGraph;  // changes operands in place and truncates the list of nodes
 
   NodeId add(Node node);
   void intern(NodeId id);
-  void forget(NodeId id);  // no longer interned
-  // An interned node that is the same operation on the same operands and that `accept` takes; nothing if there is none.
+  void forget(NodeId id);  // removes the node from the interned nodes
+  // The lowest interned node that equals `node` and that `accept` accepts; nothing if there is none.
   std::optional<NodeId> find_equal(const Node& node, const std::function<bool(NodeId)>& accept) const;
   void truncate(std::size_t size);
 
@@ -131,10 +134,11 @@ struct Graph {
 
 std::uint64_t structural_hash(const Arena& arena, const Graph& graph);
 
-// Nodes that a graph reaches, operands before users; among ready nodes in the order of a depth-first walk from the outputs. Deterministic.
+// The nodes that a graph reaches, operands before users, in the post-order of a depth-first walk from the
+// outputs. Deterministic.
 std::vector<NodeId> topological_order(const Arena& arena, const Graph& graph);
 
-// What a graph looks like from inside: which nodes it has and who uses each value.
+// The nodes of a graph and the users of each value.
 class GraphView {
  public:
   GraphView() = default;
@@ -143,15 +147,15 @@ class GraphView {
   GraphView& operator=(const GraphView&) = delete;
 
   virtual bool contains(NodeId node) const = 0;
-  // A number that is higher for users than for their operands. Requires a node of the graph that is no constant.
+  // A number that is higher for a user than for its operands. Requires a non-constant node of the graph.
   virtual std::size_t position(NodeId node) const = 0;
   // Users of any output of `node`, each once.
   virtual std::span<const NodeId> users(NodeId node) const = 0;
-  // How many operand slots read `value`, plus one for each graph output that it is.
+  // The number of operand slots and graph outputs that read `value`.
   virtual std::size_t use_count(ValueId value) const = 0;
 };
 
-// The view of a graph that stays as it is, with its nodes in topological order.
+// The view of an unchanging graph, with its nodes in topological order.
 class Uses final : public GraphView {
  public:
   Uses(const Arena& arena, const Graph& graph);
@@ -171,12 +175,14 @@ class Uses final : public GraphView {
 
 using ValueMap = std::unordered_map<ValueId, ValueId>;
 
-// The graph in which every use of a key of `replacements` reads its value instead, everywhere downstream. A replacement must have the type
-// of what it replaces (canonical equality, checked: Error::ill_typed names both). Keys inside replacements are not replaced again: the new
-// values stand as they are. Adds to `replacements` what each rebuilt value became.
+// The graph in which every use of a key of `replacements` reads the mapped value instead. A replacement must
+// have the type of the value that it replaces (canonical equality, checked: Error::ill_typed names both
+// types). Uses of keys inside the replacements are not replaced. Adds the new value of each rebuilt value to
+// `replacements`.
 Result<Graph> replace(Arena& arena, const Graph& graph, ValueMap& replacements);
 
-// Checks operands before users, types and operand numbers; Error::internal that names the node.
+// Checks that operands precede users, that types are possible and that operand numbers exist. Error::internal
+// names the node.
 Result<void> verify(const Arena& arena, const Graph& graph);
 
 }  // namespace xflow::ir

@@ -7,14 +7,14 @@
 namespace xflow::ir {
 namespace {
 
-// Sign, exponent, mantissa, from the highest bit. A number with exponent bits 0 is subnormal.
+// The layout from the highest bit: sign, exponent, mantissa. A number with exponent bits 0 is subnormal.
 struct Layout {
   int exponent_bits;
   int mantissa_bits;
   int bias;
   std::uint8_t largest;  // the bits of the largest number
-  bool has_infinity;     // behind the largest number; what follows is NaN
-  bool unsigned_zero;    // one zero, and what would be -0 is NaN
+  bool has_infinity;     // at `largest` + 1; the bits above it are NaN
+  bool unsigned_zero;    // only one zero; the bits of -0 are NaN
 };
 
 Layout layout(DataType type) {
@@ -72,12 +72,12 @@ std::uint8_t double_to_narrow(DataType type, double value) {
     return static_cast<std::uint8_t>(sign | ((1U << static_cast<unsigned>(sign_bit)) - 1));
   }
   const double magnitude = std::min(std::fabs(value), narrow_to_double(type, l.largest));
-  const int least = 1 - l.bias - l.mantissa_bits;  // of the step of subnormal numbers
+  const int least = 1 - l.bias - l.mantissa_bits;  // the exponent of the spacing of subnormal numbers
   int exponent = 0;
   std::frexp(magnitude, &exponent);
   const int unit = magnitude == 0 ? least : std::max(exponent - 1 - l.mantissa_bits, least);
   const auto steps = static_cast<int>(std::nearbyint(std::ldexp(magnitude, -unit)));
-  // Where the steps are 2^(mantissa_bits + 1) they carry into the exponent, which this sum does.
+  // If `steps` is 2^(mantissa_bits + 1), this sum carries it into the exponent.
   const int bits = steps + ((unit - least) << l.mantissa_bits);
   if (bits == 0 && l.unsigned_zero) return 0;
   return static_cast<std::uint8_t>(sign | static_cast<unsigned>(bits));

@@ -7,8 +7,9 @@
 namespace xflow::ir {
 namespace {
 
-// Products beyond these are poisoned: a size is no polynomial of thousands of terms, and their number may double with each product.
-constexpr std::size_t kMostProducts = 4096;  // of a term with a term
+// Products beyond these limits are poisoned. Sizes do not have thousands of terms, and the number of terms
+// can double with each product.
+constexpr std::size_t kMostProducts = 4096;  // products of two terms
 constexpr std::uint32_t kMostDegree = 1U << 16U;
 
 std::size_t mix(std::size_t seed, std::size_t value) { return (seed ^ value) * 0x9E3779B97F4A7C15ULL + (seed >> 29); }
@@ -32,7 +33,7 @@ Monomial multiply(const Monomial& a, const Monomial& b) {
   return result;
 }
 
-// a / b where b divides a.
+// a / b if b divides a; nothing otherwise.
 std::optional<Monomial> divide(const Monomial& a, const Monomial& b) {
   Monomial result;
   std::size_t j = 0;
@@ -56,7 +57,8 @@ std::uint32_t degree(const Monomial& m) {
   return sum;
 }
 
-// A monomial order that multiplication respects (graded, then lexicographic on powers): needed by exact division.
+// A monomial order that is compatible with multiplication (graded, then lexicographic on powers), as exact
+// division needs it.
 bool leads(const Monomial& a, const Monomial& b) {
   const auto da = degree(a);
   const auto db = degree(b);
@@ -239,7 +241,7 @@ std::size_t Poly::hash() const {
 
 namespace {
 
-// a / b where that is an integer of 64 bits: the negative of the smallest one is not.
+// a / b if that is a 64-bit integer. The negative of the smallest 64-bit integer is not.
 std::optional<std::int64_t> exact_quotient(std::int64_t a, std::int64_t b) {
   if (b == -1) return a == std::numeric_limits<std::int64_t>::min() ? std::nullopt : std::optional(-a);
   return a % b == 0 ? std::optional(a / b) : std::nullopt;
@@ -251,7 +253,7 @@ std::optional<Poly> exact_divide(const Poly& a, const Poly& b) {
   if (a.is_poisoned() || b.is_poisoned() || b.is_zero()) return std::nullopt;
   if (b.is_one()) return a;
   if (a == b) return Poly(1);
-  // By one term: each by itself.
+  // Division by a single term: divide each term of a.
   if (b.terms_.size() + (b.constant_ == 0 ? 0 : 1) == 1) {
     const Monomial none;
     const Monomial& by = b.constant_ == 0 ? b.terms_.front().monomial : none;
@@ -274,7 +276,7 @@ std::optional<Poly> exact_divide(const Poly& a, const Poly& b) {
     }
     return quotient;
   }
-  // Leading terms: the constant is the last of all.
+  // Division by leading terms. The constant is the last in the order.
   struct Leading {
     Monomial monomial;
     std::int64_t coefficient;

@@ -1,9 +1,10 @@
-// Dimensions, indices and integer attributes are canonical integer polynomials over symbols.
+// Canonical integer polynomials over symbols, for dimensions, indices and integer attributes.
 //
-// Two polynomials with equal canonical forms are equal; otherwise the answer is *unknown*, never *different* (except that their
-// difference may be a non-zero constant). A symbol is a name (a dynamic dimension, an attribute variable of a rule), an index (an output
-// index or the binder of a sum), or it is defined by a function of polynomials: floor division, maximum, or the element of an integer
-// tensor.
+// Two polynomials with equal canonical forms are equal. Otherwise the answer is *unknown*, not *different*,
+// unless their difference is a non-zero constant. A symbol is one of:
+//   - a name: a dynamic dimension or an attribute variable of a rule,
+//   - an index: an output index or the binder of a sum,
+//   - defined by a function of polynomials: floor division, maximum, or the element of an integer tensor.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +32,11 @@ struct Power {
   std::uint32_t power;
   friend auto operator<=>(const Power&, const Power&) = default;
 };
-using Monomial = SmallList<Power, 2>;  // sorted by symbol, without repetition; empty: 1
+using Monomial = SmallList<Power, 2>;  // sorted by symbol, each symbol once; empty: 1
 
-// A canonical integer polynomial. Coefficients are 64-bit; an operation that overflows yields a poisoned polynomial, which equals nothing,
-// not even itself, and stays poisoned.
+// A canonical integer polynomial with 64-bit coefficients. An operation that overflows yields a poisoned
+// polynomial. A poisoned polynomial equals nothing, not even itself, and every result computed from it is
+// poisoned.
 class Poly {
  public:
   struct Term {
@@ -51,18 +53,18 @@ class Poly {
 
   bool is_poisoned() const { return poisoned_; }
   bool is_constant() const { return terms_.empty() && !poisoned_; }
-  // The value where the polynomial is a known integer.
+  // The value if the polynomial is a constant; nothing otherwise.
   std::optional<std::int64_t> constant() const { return is_constant() ? std::optional(constant_) : std::nullopt; }
   std::int64_t constant_term() const { return constant_; }
   std::span<const Term> terms() const { return {terms_.data(), terms_.size()}; }  // the non-constant terms in canonical order
   bool is_zero() const { return is_constant() && constant_ == 0; }
   bool is_one() const { return is_constant() && constant_ == 1; }
-  // The symbol where the polynomial is exactly one symbol.
+  // The symbol if the polynomial is exactly one symbol; nothing otherwise.
   std::optional<SymbolId> as_symbol() const;
-  // Every symbol that occurs, once, in ascending order; not those inside defined symbols.
+  // The symbols that occur, each once, in ascending order, without those inside defined symbols.
   SmallList<SymbolId, 4> symbols() const;
   bool mentions(SymbolId symbol) const;  // directly, not inside a defined symbol
-  // The coefficient polynomial of symbol^1 and the rest, if the polynomial is linear in `symbol`: this = first * symbol + second.
+  // (first, second) with this = first * symbol + second, if the polynomial is linear in `symbol`.
   std::optional<std::pair<Poly, Poly>> linear_in(SymbolId symbol) const;
 
   Poly& operator+=(const Poly& other);
@@ -93,7 +95,8 @@ struct PolyHash {
   std::size_t operator()(const Poly& p) const { return p.hash(); }
 };
 
-// a / b where the division leaves no remainder as polynomials; nothing otherwise (which does not mean that b does not divide a).
+// a / b if the polynomial division leaves no remainder. Nothing otherwise, which does not imply that the
+// value of b never divides that of a.
 std::optional<Poly> exact_divide(const Poly& a, const Poly& b);
 std::int64_t floor_divide(std::int64_t a, std::int64_t b);  // rounded down; b is neither 0 nor -1
 
@@ -103,58 +106,66 @@ enum class SymbolKind : std::uint8_t {
   index,      // an output index or a binder: at least 0
   floor_div,  // floor(arguments[0] / arguments[1]), arguments[1] >= 1
   maximum,    // max(arguments[0], arguments[1])
-  element,    // element of integer tensor `tensor` at index `arguments`
+  element,    // the element of integer tensor `tensor` at index `arguments`
 };
 
 struct SymbolInfo {
   SymbolKind kind;
-  std::string name;             // for printing; unique among named symbols of one kind
-  std::vector<Poly> arguments;  // of a defined symbol
-  std::uint32_t tensor = 0;     // of an element: which tensor (an operand number in semantics, a caller's number elsewhere)
+  std::string name;             // for printing; unique among the named symbols of one kind
+  std::vector<Poly> arguments;  // defined symbols
+  std::uint32_t tensor = 0;     // element: the operand number in semantics, a number of the caller elsewhere
 };
 
-// The symbols of one context. Defined symbols are keyed by their normalised arguments: equal arguments give the same symbol.
+// The symbols of one context. Defined symbols are interned by their normalised arguments: equal arguments
+// give the same symbol.
 class Symbols {
  public:
   Symbols() = default;
   Symbols(const Symbols&) = delete;
   Symbols& operator=(const Symbols&) = delete;
 
-  // The symbol of that kind and name, made at the first call. kind: dimension, parameter or index.
+  // The symbol of this kind and name, created by the first call. kind: dimension, parameter or index.
   SymbolId named(SymbolKind kind, std::string_view name);
-  // A new symbol, different from all others; `hint` begins its printed name.
+  // A new symbol, different from all others. `hint` is the prefix of its printed name.
   SymbolId fresh(SymbolKind kind, std::string_view hint = {});
   const SymbolInfo& info(SymbolId id) const { return infos_[static_cast<std::size_t>(id)]; }
   std::size_t size() const { return infos_.size(); }
 
-  // floor(a / b). b must be at least 1 wherever the result is used. Multiples of b are taken out of a, common factors are cancelled,
-  // nested divisions are joined: floor(floor(a / b) / c) = floor(a / (b c)). Poisoned for b = 0.
+  // floor(a / b). b must be at least 1 wherever the result is used. Moves multiples of b out of the floor,
+  // cancels common factors, and joins nested divisions: floor(floor(a / b) / c) = floor(a / (b c)). Poisoned
+  // for b = 0.
   Poly floor_div(const Poly& a, const Poly& b);
   Poly ceil_div(const Poly& a, const Poly& b) { return -floor_div(-a, b); }
   Poly mod(const Poly& a, const Poly& b) { return a - b * floor_div(a, b); }  // in [0, b)
   Poly max(const Poly& a, const Poly& b);
   Poly min(const Poly& a, const Poly& b) { return -max(-a, -b); }
-  // The size of two broadcast dimensions (ONNX: equal, or one of them 1): max(a, b), with what is known from constants.
+  // The size of two dimensions broadcast together (ONNX: they are equal or one is 1): max(a, b), or the
+  // constant if one of them is a constant other than 1.
   Poly broadcast(const Poly& a, const Poly& b);
-  // Where an operand of size d is read for index i of a broadcast dimension of size D: i if d = D, 0 if d = 1, else min(i, d - 1).
+  // The index at which an operand dimension of size d is read for index i of a broadcast dimension of size D:
+  // i if d = D, 0 if d = 1, else min(i, d - 1).
   Poly broadcast_index(const Poly& i, const Poly& d, const Poly& D);
+  // The symbol of the element of integer tensor `tensor` at `index`.
   Poly element(std::uint32_t tensor, std::vector<Poly> index);
-  bool has_elements() const { return has_elements_; }  // whether a symbol was made by element()
+  bool has_elements() const { return has_elements_; }  // whether element() has made a symbol
 
   using Substitution = std::unordered_map<SymbolId, Poly>;
-  // Replaces symbols simultaneously, also inside defined symbols, which are normalised again.
+  // Replaces symbols simultaneously, also inside defined symbols, and normalises these again.
   Poly substitute(const Poly& p, const Substitution& substitution);
-  // Every symbol that occurs, also inside defined symbols, which are listed as well.
+  // The symbols that occur in p, including defined symbols and the symbols inside them.
   std::vector<SymbolId> all_symbols(const Poly& p) const;
+  // Whether all_symbols(p) contains `symbol`.
   bool occurs(const Poly& p, SymbolId symbol) const;
 
-  // The value of p where `value` gives that of each symbol that is not defined; elements are asked as well. Nothing on a missing value,
-  // division by less than 1, or overflow.
+  // The value of p. `value` gives the values of named symbols, indices and elements. Nothing on a missing
+  // value, division by less than 1, or overflow.
   using Valuation = std::function<std::optional<std::int64_t>(SymbolId)>;
   std::optional<std::int64_t> evaluate(const Poly& p, const Valuation& value) const;
-  // States that p is at least 1, as any dimension of a model's tensor: none is empty. Only for what holds wherever the symbols are used.
+  // Records that p is at least 1. For example, a dimension of a model's tensor: no tensor is empty. The fact
+  // must hold wherever the symbols are used.
   void assume_positive(const Poly& p);
-  // A constant that p is never below, from the bounds of its symbols and what was assumed; nothing where none is known.
+  // A constant lower bound of p, from the bounds of its symbols and the assumptions; nothing if none is
+  // known.
   std::optional<std::int64_t> lower_bound(const Poly& p) const;
 
   std::string to_string(const Poly& p) const;               // "2*N + floor((H - 1)/2) + 1"
@@ -162,10 +173,11 @@ class Symbols {
 
  private:
   SymbolId define(SymbolKind kind, std::vector<Poly> arguments, std::uint32_t tensor);
-  // The value of a defined symbol after a substitution in its arguments; nothing where these stay the same.
+  // The value of a defined symbol after a substitution in its arguments; nothing if the arguments do not
+  // change.
   std::optional<Poly> substitute_inside(const SymbolInfo& defined, const Substitution& substitution);
 
-  std::deque<SymbolInfo> infos_;  // which stay where they are
+  std::deque<SymbolInfo> infos_;  // a deque keeps references from info() valid
   std::map<std::pair<SymbolKind, std::string>, SymbolId, std::less<>> names_;
   std::unordered_multimap<std::size_t, SymbolId> defined_;
   std::unordered_set<Poly, PolyHash> positive_;

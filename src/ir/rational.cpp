@@ -150,7 +150,7 @@ std::optional<Rational> add(const Rational& a, const Rational& b) {
   const Wide x = static_cast<Wide>(a.numerator()) * b.denominator();
   const Wide y = static_cast<Wide>(b.numerator()) * a.denominator();
   Wide sum = 0;
-  // |x|, |y| <= 2^126: their sum fits 128 bits.
+  // |x|, |y| <= 2^126, so their sum fits 128 bits.
   sum = x + y;
   return reduce(sum, static_cast<Wide>(a.denominator()) * b.denominator());
 }
@@ -205,8 +205,8 @@ bool Real::nearest_in_type(double stored, int bits) const {
   if (is_variable() || std::isnan(stored)) return false;
   const double exact = to_double();
   if (std::isinf(exact) || std::isinf(stored) || exact == 0 || stored == 0) return exact == stored;
-  // Half a unit in the last place of `stored`; the error of `exact` itself (53 bits) is far below it except for float64, where it is the
-  // value.
+  // `exact` has 53 bits. For narrower types its error is far below half a unit in the last place of `stored`;
+  // for float64 both must be equal.
   if (bits >= 53) return exact == stored;
   if (bits <= 0) return exact == stored;
   int exponent = 0;

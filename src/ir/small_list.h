@@ -1,4 +1,5 @@
-// A list whose first elements need no allocation: index polynomials rarely have more than two terms of two symbols.
+// A list that stores its first elements inline, without allocation: index polynomials rarely have more than
+// two terms of two symbols.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,8 @@
 
 namespace xflow::ir {
 
-// What std::vector<T> does, as far as polynomials need it, with room for N elements inside. T is moved without exceptions.
+// The subset of std::vector<T> that polynomials need, with inline storage for N elements. Moving a T must not
+// throw.
 template <typename T, std::uint32_t N>
 class SmallList {
  public:
@@ -69,7 +71,7 @@ class SmallList {
     size_ = 0;
   }
   void push_back(T value) { emplace_back(std::move(value)); }
-  // The arguments do not lie in this list.
+  // The arguments must not refer to elements of this list.
   template <typename... Arguments>
   T& emplace_back(Arguments&&... arguments) {
     if (size_ == capacity_) grow(2 * capacity_);
@@ -77,7 +79,7 @@ class SmallList {
     ++size_;
     return *place;
   }
-  // Before `at`, which is an iterator of this list.
+  // Inserts before `at`, which must be an iterator of this list.
   void insert(const T* at, T value) {
     const std::ptrdiff_t place = at - data();
     push_back(std::move(value));
@@ -96,7 +98,8 @@ class SmallList {
   }
 
  private:
-  // Elements are copied, moved and destroyed as bytes: all of the room inside at once, which takes no loop.
+  // Whether elements can be copied, moved and destroyed as bytes: one copy of the whole inline storage, no
+  // loop.
   static constexpr bool is_plain = std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>;
 
   void copy_inside(const SmallList& other) noexcept {
@@ -116,7 +119,7 @@ class SmallList {
     heap_ = larger;
     capacity_ = capacity;
   }
-  // The elements of `other`, which is empty afterwards; this list has none.
+  // Moves the elements of `other` into this list, which must be empty. `other` is empty afterwards.
   void take(SmallList& other) noexcept {
     if (other.capacity_ > N) {
       heap_ = other.heap_;
@@ -140,7 +143,7 @@ class SmallList {
   }
 
   std::uint32_t size_ = 0;
-  std::uint32_t capacity_ = N;  // above N: on the heap
+  std::uint32_t capacity_ = N;  // above N: the elements are on the heap
   union {
     T* heap_ = nullptr;
     alignas(T) std::byte inside_[N * sizeof(T)];

@@ -21,7 +21,7 @@ std::int64_t content(const Poly& p) {
   return g == 0 ? 1 : g;
 }
 
-// The monomial that divides every term of p; 1 where p has a constant term.
+// The greatest monomial that divides every term of p; 1 if p has a constant term.
 Poly common_monomial(const Poly& p) {
   if (p.constant_term() != 0 || p.terms().empty()) return Poly(1);
   Monomial common = p.terms().front().monomial;
@@ -35,7 +35,7 @@ Poly common_monomial(const Poly& p) {
   return Poly(Poly::Term{std::move(common), 1});
 }
 
-// The monomial common to both; each is made of symbols that are at least 1 only if the caller checks it.
+// The greatest monomial that divides a and b. Callers must check that its symbols are at least 1.
 Poly common_factor(const Poly& a, const Poly& b) {
   const Poly ma = common_monomial(a);
   const Poly mb = common_monomial(b);
@@ -88,7 +88,7 @@ Poly Symbols::floor_div(const Poly& a, const Poly& b) {
   if (b == Poly(-1)) return -a;
   if (a.is_constant() && b.is_constant()) return Poly(floor_divide(*a.constant(), *b.constant()));
   if (const auto exact = exact_divide(a, b)) return *exact;
-  // floor((q b + r) / b) = q + floor(r / b), term by term; for a constant b also the constant multiples of a coefficient.
+  // floor((q b + r) / b) = q + floor(r / b), applied term by term. A constant b also splits coefficients.
   Poly outside;
   Poly inside;
   const auto take = [&](const Poly& term) {
@@ -115,7 +115,7 @@ Poly Symbols::floor_div(const Poly& a, const Poly& b) {
     inside += Poly(a.constant_term());
   } else {
     inside = a;
-    // Whole multiples of a sum: peel by its leading term where that leaves fewer terms.
+    // b is a sum: subtract multiples of b that cancel a term and leave fewer terms.
     for (const Poly::Term& t : a.terms()) {
       if (b.terms().empty()) break;
       if (const auto q = exact_divide(Poly(t), Poly(b.terms().back()))) {
@@ -130,7 +130,8 @@ Poly Symbols::floor_div(const Poly& a, const Poly& b) {
   if (outside.is_poisoned() || inside.is_poisoned()) return Poly::poisoned();
   if (inside.is_zero()) return outside;
   Poly divisor = b;
-  // Common factors: constants, floor((g x + c) / (g y)) = floor((x + floor(c / g)) / y), and symbols that are at least 1.
+  // Cancel common factors: constants, floor((g x + c) / (g y)) = floor((x + floor(c / g)) / y), and symbols
+  // that are at least 1.
   std::int64_t g = content(divisor);
   for (const Poly::Term& t : inside.terms()) g = std::gcd(g, t.coefficient);
   if (g > 1) {
@@ -144,7 +145,7 @@ Poly Symbols::floor_div(const Poly& a, const Poly& b) {
     divisor = *exact_divide(divisor, common);
   }
   if (divisor.is_one()) return outside + inside;
-  // 0 <= inside < divisor as known from bounds: the floor is 0.
+  // If the bounds show 0 <= inside < divisor, the floor is 0.
   if (inside.is_constant() && *inside.constant() >= 0) {
     if (const auto low = lower_bound(divisor); low && *low > *inside.constant()) return outside;
   }
@@ -168,7 +169,7 @@ Poly Symbols::max(const Poly& a, const Poly& b) {
   if (difference.is_poisoned()) return Poly::poisoned();
   if (const auto low = lower_bound(difference); low && *low >= 0) return a;
   if (const auto low = lower_bound(b - a); low && *low >= 0) return b;
-  // What is assumed of a size as a whole is not seen in the difference.
+  // An assumption about a whole polynomial (assume_positive) does not show in the difference.
   if (const auto low = lower_bound(a); b.is_constant() && low && *low >= b.constant_term()) return a;
   if (const auto low = lower_bound(b); a.is_constant() && low && *low >= a.constant_term()) return b;
   // max(max(x, y), y) = max(x, y).
@@ -178,7 +179,7 @@ Poly Symbols::max(const Poly& a, const Poly& b) {
   };
   if (contains(a, b)) return a;
   if (contains(b, a)) return b;
-  // Canonical: the constant part outside, arguments in order.
+  // Canonical form: the common constant outside, arguments in order.
   const std::int64_t shift = std::min(a.constant_term(), b.constant_term());
   Poly x = a - Poly(shift);
   Poly y = b - Poly(shift);
@@ -189,7 +190,7 @@ Poly Symbols::max(const Poly& a, const Poly& b) {
 Poly Symbols::broadcast(const Poly& a, const Poly& b) {
   if (a == b || b.is_one()) return a;
   if (a.is_one()) return b;
-  // A known size above 1 decides: the other is equal or 1.
+  // A constant size other than 1 is the result: the other size equals it or is 1.
   if (a.is_constant()) return a;
   if (b.is_constant()) return b;
   return max(a, b);
@@ -210,11 +211,11 @@ Poly Symbols::element(std::uint32_t tensor, std::vector<Poly> index) {
 
 Poly Symbols::substitute(const Poly& p, const Substitution& substitution) {
   if (p.is_constant() || p.is_poisoned() || substitution.empty()) return p;
-  // Most polynomials speak of none of the symbols.
+  // Fast path: most polynomials mention none of the symbols.
   const auto may_change = [&](const Power& power) { return is_defined(info(power.symbol).kind) || substitution.contains(power.symbol); };
   const auto speaks_of_some = [&](const Poly::Term& t) { return std::any_of(t.monomial.begin(), t.monomial.end(), may_change); };
   if (std::none_of(p.terms().begin(), p.terms().end(), speaks_of_some)) return p;
-  SmallList<std::pair<SymbolId, Poly>, 2> values;  // of the symbols that change
+  SmallList<std::pair<SymbolId, Poly>, 2> values;  // the new values of the symbols that change
   for (const SymbolId symbol : p.symbols()) {
     if (const auto found = substitution.find(symbol); found != substitution.end()) {
       values.push_back({symbol, found->second});
@@ -285,7 +286,7 @@ bool Symbols::occurs(const Poly& p, SymbolId symbol) const {
   for (const Poly::Term& t : p.terms()) {
     for (const Power& power : t.monomial) {
       if (power.symbol == symbol) return true;
-      // What a symbol is defined by is older than itself.
+      // The symbols in the arguments of a defined symbol have lower ids than the symbol itself.
       if (power.symbol < symbol || !is_defined(info(power.symbol).kind)) continue;
       for (const Poly& a : info(power.symbol).arguments)
         if (occurs(a, symbol)) return true;

@@ -11,8 +11,8 @@
 
 namespace xflow::ir {
 
-// The element types of ONNX, with the numbers of TensorProto.DataType (onnx 1.22). Float8, 4-bit and 2-bit types are payloads: they are
-// kept and copied, never computed with.
+// The element types of ONNX, with the numbers of TensorProto.DataType (onnx 1.22). Float8, 4-bit and 2-bit
+// types are stored and copied, never computed with.
 enum class DataType : std::uint8_t {
   undefined = 0,
   float32 = 1,
@@ -49,13 +49,13 @@ int bits(DataType type);                                             // storage 
 bool is_floating(DataType type);                                     // float16, bfloat16, float32, float64
 bool is_integer(DataType type);                                      // signed and unsigned integers of 8 bits and more; not boolean
 bool is_unsigned(DataType type);
-int mantissa_bits(DataType type);  // precision of a floating type incl. the hidden bit (float32: 24); 0 for others
-// Bytes that `elements` elements take, packed as in ONNX raw_data (two 4-bit elements a byte).
+int mantissa_bits(DataType type);  // precision of a floating type with the hidden bit (float32: 24); 0 for others
+// The storage of `elements` elements in bytes, packed as in ONNX raw_data (two 4-bit elements per byte).
 std::uint64_t storage_bytes(DataType type, std::uint64_t elements);
 
 using Shape = std::vector<Poly>;
 
-// An element type and, where the rank is known, a shape.
+// An element type and, if the rank is known, a shape.
 struct TensorType {
   DataType data_type = DataType::undefined;
   bool ranked = true;
@@ -68,7 +68,7 @@ struct TensorType {
 
 // The product of the dimensions; 1 for a scalar.
 Poly element_count(const Shape& shape);
-// The dimensions as integers where all are known.
+// The dimensions as integers; nothing if one is not a constant.
 std::optional<std::vector<std::int64_t>> constant_shape(const Shape& shape);
 std::string to_string(const Symbols& symbols, const TensorType& type);  // "float32[N, 3, 2*H]", "float32[...]" if unranked
 

@@ -1,4 +1,4 @@
-// What the graph is made of, its hash and sums, and what changed in it.
+// WorkGraph: construction, queries, hash and sums, changes since a mark, extraction.
 #include "src/ir/work_graph.h"
 
 #include <algorithm>
@@ -6,7 +6,8 @@
 namespace xflow::ir {
 namespace {
 
-// Sums of these are hashes of sets, so every bit must depend on every other (the finaliser of MurmurHash3).
+// The finaliser of MurmurHash3. Sums of its values are hashes of sets, so every bit must depend on every
+// other.
 std::uint64_t scramble(std::uint64_t h) {
   h ^= h >> 33U;
   h *= 0xFF51AFD7ED558CCDULL;
@@ -111,7 +112,7 @@ std::uint64_t WorkGraph::content_of(NodeId id) const {
   return h;
 }
 
-// Everything that is summed over the nodes of the graph.
+// Adds a node to the sums over the nodes of the graph (hash, number of operations), or removes it.
 void WorkGraph::count(NodeId id, bool in) {
   const Node& n = arena_.node(id);
   if (n.is_constant) return;
@@ -129,7 +130,8 @@ std::uint64_t WorkGraph::computed_bytes(ValueId value) const {
   return storage_bytes(arena_.type(value).data_type, elements);
 }
 
-// Weights that several operands share are counted for each: never more than the result takes.
+// A weight that several operands share counts once for each of them. The sum is capped at the size of the
+// results.
 void WorkGraph::find_stored_bytes() {
   for (std::size_t k = 0; k < slots_.size(); ++k) {
     const Node& n = arena_.node(static_cast<NodeId>(k));

@@ -1,8 +1,9 @@
-// A graph that changes in place, for a search: what a rewrite costs is what it changes.
+// A graph that the search rewrites in place: the cost of a rewrite is proportional to what it changes.
 //
-// The graph is copied into an arena of its own. A replacement redirects the users of a value; their operands change, their ids stay. Every
-// change is written down, so that it can be undone; undoing also frees the nodes that were made since. Users that become equal to another
-// operation are merged with it, and operations that nobody uses leave the graph, as in a newly built graph.
+// The constructor copies the graph into a new arena. A replacement redirects the users of a value: their
+// operands change, their ids do not. A journal records every change, so that undo() can revert it; undo()
+// also frees the nodes made since the mark. A user that becomes equal to another operation is merged with it.
+// Operations without users leave the graph, as in a newly built graph.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +15,19 @@
 
 namespace xflow::ir {
 
-using Replacement = std::pair<ValueId, ValueId>;  // what is replaced, and by what
+using Replacement = std::pair<ValueId, ValueId>;  // the replaced value, its replacement
 
 class WorkGraph final : public GraphView {
  public:
   WorkGraph(const Arena& source, const Graph& graph);
 
-  // New operations are made here, between mark() and replace().
+  // The arena for new operations: create them between mark() and replace().
   Arena& arena() { return arena_; }
   const Arena& arena() const { return arena_; }
   const std::vector<ValueId>& outputs() const { return outputs_; }
-  // The node that a node of the source became; nothing for one that the graph does not reach.
+  // The copy of a node of the source arena; nothing if the graph does not reach the node.
   std::optional<NodeId> copy_of(NodeId source) const;
-  // Where a node was copied from; nothing for one that was made later.
+  // The node of the source arena that `id` is a copy of; nothing if `id` was made later.
   std::optional<NodeId> source_of(NodeId id) const;
 
   bool contains(NodeId node) const override;
@@ -35,40 +36,45 @@ class WorkGraph final : public GraphView {
   std::size_t use_count(ValueId value) const override;
   std::size_t total_uses(NodeId node) const;  // of all its outputs
 
-  // The nodes of the graph that are no constants, operands before users.
+  // The non-constant nodes of the graph, operands before users.
   std::vector<NodeId> order() const;
   std::size_t operations() const { return operations_; }
-  // Bytes of the constants that these nodes read: weights; expressions of constants of the source as they are stored there, that is the
-  // weights in them where these are smaller than the result; and other expressions as they will be computed. Constants of unknown size
-  // count as nothing.
+  // Bytes of the constants that the non-constant nodes and the graph outputs read. A weight counts with its
+  // size. A constant expression of the source counts as it is stored there: the weights in it, or its result
+  // if that is smaller. Any other constant expression counts with the size of its result. Constants of
+  // unknown size count 0.
   std::uint64_t constant_bytes() const { return constant_bytes_; }
-  // Equal for equal graphs that came from one source, whatever the order of the rewrites. A replacement stands for the value that it
-  // replaces; so two orders of rewrites of which one reads what the other replaces have the same hash as well.
+  // Equal for equal graphs of one source, independent of the order of the rewrites. In the hash, a
+  // replacement takes the name of the value that it replaces. So the order of two rewrites does not matter
+  // either if one of them reads a value that the other one replaces.
   std::uint64_t hash() const { return hash_; }
 
-  // A moment to which undo() returns. Marks are undone in the reverse order.
+  // A state that undo() restores. Undo marks in reverse order.
   struct Mark {
     std::size_t journal = 0;
     std::size_t nodes = 0;
   };
   Mark mark() const { return {journal_.size(), arena_.size()}; }
   void undo(Mark mark);
-  // Puts values in the place of others of the same type, everywhere but in the operations that are new to the graph: these stand as they
-  // are. `since` was taken before the operations were made. False where the graph would depend on itself or nothing changes: undo then.
+  // Redirects all uses of each replaced value to its replacement, which must have the same type. Operations
+  // that are new to the graph keep their operands. `since` must be a mark from before the new operations were
+  // made. Returns false if the types differ, the graph would become cyclic, or nothing changes; the caller
+  // must then undo(since).
   bool replace(std::span<const Replacement> replacements, Mark since);
 
-  // A node whose place in the graph changed since a mark: its operands (or what is known of them), or its users, or whether it is there.
+  // A node that changed since a mark: its operands, the constness of an operand, its users, or its presence
+  // in the graph. `operands` is false if only its users changed.
   struct Change {
     NodeId node{};
     bool operands = false;
   };
   std::vector<Change> changes(Mark since) const;
-  // What was replaced between two marks, in order, merges of equal operations included.
+  // The replacements between two marks, in order, including merges of equal operations.
   std::vector<Replacement> replaced(Mark since, Mark until) const;
 
-  // The graph in the arena that it came from: nodes that did not change are the ones of the source.
+  // Builds the graph in its source arena. Unchanged nodes are the original nodes of the source.
   Graph extract(Arena& source) const;
-  // The same; `values` gets what each value of the graph is there.
+  // The same; adds the value in `source` of each value of the graph to `values`.
   Graph extract(Arena& source, ValueMap& values) const;
 
  private:
@@ -77,14 +83,14 @@ class WorkGraph final : public GraphView {
 
   struct Slot {
     std::vector<NodeId> users;                // ascending
-    std::vector<std::uint32_t> user_counts;   // operand slots of each of them
+    std::vector<std::uint32_t> user_counts;   // for each user: how many of its operand slots read this node
     std::vector<std::uint32_t> uses;          // by output
-    std::vector<std::uint32_t> running_uses;  // by output: of these, those by graph outputs and operations that are no constants
-    std::vector<std::uint64_t> names;         // by output: what the value is called in hashes
+    std::vector<std::uint32_t> running_uses;  // by output: uses by graph outputs and non-constant nodes
+    std::vector<std::uint64_t> names;         // by output: the name of the value in hashes
     std::uint64_t content = 0;
     std::uint32_t total_uses = 0;
-    std::uint64_t stored = kNoBytes;  // of an expression of constants of the source: bytes of the weights in it
-    std::int64_t label = 0;           // ascending along the list
+    std::uint64_t stored = kNoBytes;  // constant expressions of the source: bytes stored for it
+    std::int64_t label = 0;           // increases along the list
     std::uint32_t previous = kNone;   // in topological order, if `listed`
     std::uint32_t next = kNone;
     std::uint32_t source = kNone;
@@ -92,14 +98,14 @@ class WorkGraph final : public GraphView {
     bool listed = false;
   };
 
-  // What was done, with what undoes it.
+  // A journal entry: one change and what undo() needs to revert it.
   struct Entry {
     enum class Kind : std::uint8_t { enter, leave, use, unuse, operand, constant, touched, output, list, unlist, replaced };
     Kind kind = Kind::use;
-    std::uint32_t node = kNone;  // the node; of use and unuse the user, kNone for a graph output
-    std::uint32_t index = 0;     // operand, output: which; unlist: the node before
-    ValueId value;               // use, unuse: which; operand, output: the old one; replaced: from
-    ValueId to;                  // replaced
+    std::uint32_t node = kNone;  // the changed node; use, unuse: the user, kNone for a graph output
+    std::uint32_t index = 0;     // operand, output: its index; unlist: the previous node in the list
+    ValueId value;               // use, unuse: the used value; operand, output: the old value; replaced: from
+    ValueId to;                  // replaced: to
   };
   using Kind = Entry::Kind;
 
@@ -118,7 +124,7 @@ class WorkGraph final : public GraphView {
   void count_bytes(ValueId value, bool in);
   bool runs(std::uint32_t user) const { return user == kNone || !arena_.node(NodeId{user}).is_constant; }
 
-  // The changes themselves, and the same written down.
+  // Single changes. set_present to relabel do not write the journal; use, unuse, list and unlist do.
   void set_present(NodeId id, bool present);
   void add_use(ValueId value, std::uint32_t user);
   void remove_use(ValueId value, std::uint32_t user);
@@ -143,11 +149,11 @@ class WorkGraph final : public GraphView {
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> copies_;  // by node of the source
   std::vector<Entry> journal_;
-  std::vector<bool> fresh_;          // by node: entered the graph in this replace()
-  std::vector<NodeId> entered_;      // the same as a list
-  std::vector<Replacement> merges_;  // to do
+  std::vector<bool> fresh_;          // by node: whether it entered the graph in the current replace()
+  std::vector<NodeId> entered_;      // the nodes with fresh_ set
+  std::vector<Replacement> merges_;  // merges that replace() still has to do
   bool changed_ = false;
-  std::uint32_t first_ = kNone;  // of the list
+  std::uint32_t first_ = kNone;  // ends of the list
   std::uint32_t last_ = kNone;
   std::uint64_t hash_ = 0;
   std::uint64_t constant_bytes_ = 0;

@@ -1,4 +1,4 @@
-// The changes of a graph, each written down with what undoes it.
+// WorkGraph: single changes, the journal, and undo().
 #include <algorithm>
 #include <cassert>
 
@@ -7,14 +7,15 @@
 namespace xflow::ir {
 namespace {
 
-constexpr std::int64_t kGap = std::int64_t{1} << 24;  // between the labels of neighbours in the list, where there is room
+constexpr std::int64_t kGap = std::int64_t{1} << 24;  // between the labels of neighbours in the list after relabel()
 
 }  // namespace
 
 void WorkGraph::set_present(NodeId id, bool present) {
   Slot& s = slot(id);
   assert(s.present != present);
-  // An operation that is not in the graph must not be found in place of one that is.
+  // An operation that leaves the graph is forgotten, so that Arena::operation cannot return it. A new
+  // operation is interned already: forget it first.
   if (arena_.node(id).kind == NodeKind::operation) {
     arena_.forget(id);
     if (present) arena_.intern(id);

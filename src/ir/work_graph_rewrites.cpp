@@ -1,11 +1,11 @@
-// Replacements in a graph: what enters, whose operands change, what is merged and what leaves.
+// WorkGraph::replace: adds new nodes, redirects users, merges equal operations, removes unused nodes.
 #include <algorithm>
 
 #include "src/ir/work_graph.h"
 
 namespace xflow::ir {
 
-// Brings in a node and what it needs, operands first. The caller uses it.
+// Adds a node and its operands to the graph, operands first. The caller adds the use of the node.
 void WorkGraph::enter(NodeId root) {
   if (slot(root).present) return;
   std::vector<std::pair<NodeId, std::size_t>> stack{{root, 0}};
@@ -87,7 +87,7 @@ void WorkGraph::update_constness(NodeId root) {
   }
 }
 
-// False where the graph would depend on itself.
+// Redirects the users of `from` to `to`. Returns false if the graph would become cyclic.
 bool WorkGraph::redirect(ValueId from, ValueId to, bool merges) {
   journal_.push_back({Kind::replaced, number(from.node), 0, from, to});
   const std::vector<NodeId> users = slot(from.node).users;
@@ -132,13 +132,13 @@ bool WorkGraph::replace(std::span<const Replacement> replacements, Mark since) {
   for (const auto& [from, to] : replacements) {
     if (from == to) continue;
     if (!contains(from.node) || arena_.is_constant(from) || !(arena_.type(from) == arena_.type(to))) return false;
-    // What is new takes the name of what it replaces.
+    // A new value takes the name of the value that it replaces.
     if (index_of(to.node) >= since.nodes && !slot(to.node).present) slot(to.node).names[to.output] = name(from);
     all.emplace_back(from, to);
   }
   for (const auto& [from, to] : all) {
     enter(to.node);
-    use(to, kNone);  // held until the end
+    use(to, kNone);  // keeps `to` in the graph until the end of replace()
   }
   bool good = true;
   for (const auto& [from, to] : all) good = good && redirect(from, to, false);
