@@ -1,4 +1,4 @@
-// What the operators that move data share: copies as kernels, and reading shapes, axes and fill values of ONNX nodes.
+// Helpers for operators that move data: copy kernels, and reading shapes, axes and fill values of ONNX nodes.
 #pragma once
 
 #include <cstdint>
@@ -15,33 +15,38 @@ namespace xflow::ops::movement {
 Unexpected ill_typed(std::string message);
 Unexpected cannot(const std::string& message);  // Error::unsupported: "cannot MESSAGE"
 
-// A kernel that reads the operands and writes the outputs, with all attributes; `words` are those that are words, in the order of the
-// signature. Error::unsupported while a dimension or attribute is not a known integer.
+// A copy kernel with the operands, results and attributes of the operation. `words` names the word attributes
+// in the order of the signature. Error::unsupported if a dimension or an integer attribute is not a known
+// integer.
 Result<KernelSpec> copy_kernel(const Operation& operation, std::initializer_list<const char*> words = {});
 
-// The value of an attribute that is a known axis of operand 0.
+// The value of an axis attribute, which must be known.
 std::size_t axis(const Operation& operation, std::string_view name = "axis");
-// "expected begins to have 4 elements, found 3".
+// Checks the length of a list: "expected begins to have 4 elements, found 3".
 Result<void> require_length(const std::vector<ir::Poly>& list, std::size_t length, std::string_view what);
 
-// The shape of an ONNX node's input, if its rank is known.
+// The shape of an input of an ONNX node. Error::unsupported if its rank is not known.
 Result<ir::Shape> ranked_shape(const OnnxNode& node, std::size_t input);
-// The elements of an integer input, if they are known; `what` names it: "shape".
+// The elements of an integer input. Error::unsupported if they are not known; `what` names the input:
+// "shape".
 Result<std::vector<ir::Poly>> known_input(const OnnxNode& node, std::size_t input, std::string_view what);
-// Axes that must be known integers, counted from the end where negative, each once, in the given order.
+// Axes as numbers in [0, rank), in the given order. Negative axes count from the end. Each axis must be a
+// known integer and may occur only once.
 Result<std::vector<std::size_t>> known_axes(std::span<const ir::Poly> axes, std::size_t rank);
 Result<std::size_t> known_axis(std::int64_t axis, std::size_t rank);
-// Axes given by the integer input `input` where it is there, or else by the attribute "axes". Nothing where neither is there.
+// The axes from the integer input `input` if it is present, otherwise from the attribute "axes". Nothing if
+// both are absent.
 Result<std::optional<std::vector<std::size_t>>> axes_input_or_attribute(const OnnxNode& node, std::size_t input, std::size_t rank);
 
-// The one element of a small constant input or tensor as an exact real: numbers and booleans.
+// The single element of a constant as an exact real. The constant may have any type with has_arithmetic.
 Result<ir::Real> fill_value(const ir::Constant& constant);
-// A constant of one element, of any type that fill_value reads.
+// A constant of these dimensions with all elements equal to `value`, of any type with has_arithmetic.
 Result<ir::Constant> fill_constant(ir::DataType type, std::vector<std::int64_t> dims, const ir::Real& value);
-// True for types that a real number can fill: floating, integer, boolean.
+// True for floating, integer and boolean types, whose elements can be read from and written as real numbers.
 bool has_arithmetic(ir::DataType type);
 
-// An index e in [-d, d) that counts from the end where it is negative: e mod d. 0 where d = 0 and there is no element to ask for.
+// The index e in [-d, d) with negative values counted from the end: e mod d. 0 if d = 0: there is no element
+// to read.
 ir::Poly wrapped_index(ir::Symbols& symbols, const ir::Poly& e, const ir::Poly& d);
 
 }  // namespace xflow::ops::movement

@@ -75,7 +75,7 @@ Expr make_apply(Function function, std::vector<Expr> arguments) {
   return make(std::move(node));
 }
 
-// Whether an atom is known to hold, or known to fail.
+// True if the atom is known to hold, false if it is known to fail, nothing otherwise.
 std::optional<bool> decided(const ir::Symbols& symbols, const Atom& atom) {
   const auto value = atom.poly.constant();
   switch (atom.relation) {
@@ -95,7 +95,7 @@ class Printer {
  public:
   Printer(const ir::Symbols& symbols, const std::vector<std::string>& operand_names) : symbols_(symbols), operand_names_(operand_names) {}
 
-  // What binds loosest in a text: a sum, a product, a sign, or nothing.
+  // The operator of a text that binds loosest: a sum, a product, a sign, or none.
   enum Precedence { additive = 1, multiplicative = 2, unary = 3, atomic = 4 };
 
   std::string print(const Expr& expr, int context = additive) const {
@@ -176,7 +176,7 @@ class Printer {
   const std::vector<std::string>& operand_names_;
 };
 
-// Fresh indices are named HINT'NUMBER by their symbols; renumbers them in the order of the text.
+// Renumbers fresh indices, which Symbols names HINT'NUMBER, in the order of the text.
 std::string number_indices(const ir::Symbols& symbols, const std::string& text) {
   std::unordered_set<std::string> names;
   for (std::size_t k = 0; k < symbols.size(); ++k) {

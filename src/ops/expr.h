@@ -1,7 +1,8 @@
 // Index notation: what an operator computes, element by element.
 //
-// An expression is an immutable tree over indices: reads of operands at index polynomials, sums and maxima over a binder, conditions on
-// indices, and scalar functions. src/eval interprets it over any number type, the verifier normalises it, one printer shows and hashes it.
+// An expression is an immutable tree over indices: reads of operands at index polynomials, sums and maxima
+// over a binder, conditions on indices, and scalar functions. src/eval interprets expressions over any number
+// type, the verifier normalises them, and to_string prints them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@
 
 namespace xflow::ops {
 
-// What is asked of an index polynomial.
+// A relation of an index polynomial to zero.
 enum class Relation : std::uint8_t { at_least_zero, zero, not_zero };
 
 struct Atom {
@@ -33,8 +34,8 @@ inline Atom less_than(const ir::Poly& a, const ir::Poly& b) { return {b - a - 1,
 inline Atom equal(const ir::Poly& a, const ir::Poly& b) { return {a - b, Relation::zero}; }
 inline Atom different(const ir::Poly& a, const ir::Poly& b) { return {a - b, Relation::not_zero}; }
 
-// Scalar functions. Real-valued ones follow IEEE 754 on special values when interpreted over floating point; over the reals they are the
-// mathematical functions. Booleans are 0 and 1.
+// Scalar functions. Over floating point numbers, real-valued functions follow IEEE 754 on special values.
+// Over the reals they are the mathematical functions. Booleans are 0 and 1.
 enum class Function : std::uint8_t {
   // one argument
   negate,
@@ -79,7 +80,7 @@ const char* name(Function function);
 enum class ExprKind : std::uint8_t {
   literal,  // an exact real
   integer,  // an index polynomial as a number
-  read,     // operand `operand` at `indices`; out of range is a bug of the operator
+  read,     // operand `operand` at `indices`; an index out of range is a bug of the operator
   sum,      // over binder in [0, extent) of arguments[0]
   maximum,  // over binder in [0, extent), extent >= 1, of arguments[0]
   select,   // condition ? arguments[0] : arguments[1]; the branch not taken is not evaluated
@@ -104,7 +105,8 @@ struct ExprNode {
   std::vector<Expr> arguments;
 };
 
-// Makes expressions. A thin layer without state of its own but the symbols: nothing is simplified except neutral elements of conditions.
+// Creates expressions. Its only state is the symbols. Only select simplifies: it drops atoms that are known
+// to hold, and returns one of the branches if the condition is decided.
 class Builder {
  public:
   explicit Builder(ir::Symbols& symbols) : symbols_(symbols) {}
@@ -113,7 +115,7 @@ class Builder {
   Expr literal(const ir::Real& value);
   Expr integer(const ir::Poly& value);
   Expr read(int operand, std::vector<ir::Poly> indices);
-  // Sum / maximum over a fresh binder in [0, extent).
+  // The sum / maximum over a fresh binder in [0, extent).
   using Body = std::function<Expr(const ir::Poly& binder)>;
   Expr sum(const ir::Poly& extent, const Body& body);
   Expr maximum(const ir::Poly& extent, const Body& body);
@@ -126,7 +128,8 @@ class Builder {
   Expr apply(Function function, Expr a, Expr b);
   Expr apply(Function function, Expr a, Expr b, Expr c);
   Expr cast(ir::DataType type, Expr a);
-  // The element of integer operand `operand` at `indices`, as an index. Reads with it are in range by the operator's definition.
+  // The element of integer operand `operand` at `indices`, as an index polynomial. The operator's definition
+  // must guarantee that reads with this index are in range.
   ir::Poly element(int operand, std::vector<ir::Poly> indices);
 
  private:
@@ -138,8 +141,8 @@ Expr operator-(const Expr& a, const Expr& b);
 Expr operator*(const Expr& a, const Expr& b);
 Expr operator/(const Expr& a, const Expr& b);  // floating division
 
-// "sum(k'1 < K, x[i, k'1] * a[k'1, j])"; operands are shown by `operand_names` where given, otherwise as %0, %1. Fresh indices are numbered
-// in the order of the text, so that an expression made again prints the same.
+// "sum(k'1 < K, x[i, k'1] * a[k'1, j])". Operands print as their `operand_names` if given, otherwise as %0,
+// %1. Fresh indices are numbered in the order of the text, so that an expression built twice prints the same.
 std::string to_string(const ir::Symbols& symbols, const Expr& expr, const std::vector<std::string>& operand_names = {});
 // "[i'1, i'2] = sum(k'3 < K, ...)": the element at `index`.
 std::string to_string(const ir::Symbols& symbols, std::span<const ir::Poly> index, const Expr& expr,

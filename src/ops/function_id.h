@@ -1,11 +1,11 @@
-// The functions of one operand that are kernels, by name: the rows of fused_functions.def.
+// The functions of one operand that run as one kernel: the rows of fused_functions.def.
 #pragma once
 
 #include <cstdint>
 
 namespace xflow::ops {
 
-// One for each function of one operand, in the order of the table.
+// One value per function, in the order of the table.
 enum class FunctionId : std::uint8_t {
 #define XFLOW_OPERATOR_FUNCTION(NAME, TYPES, VALUE, LIBRARIES) NAME,
 #define XFLOW_FUSED_FUNCTION(NAME, TYPES, GRAPH, VALUE, LIBRARIES) NAME,

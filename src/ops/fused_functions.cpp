@@ -12,7 +12,7 @@
 namespace xflow::ops {
 namespace {
 
-// The column VALUE in double.
+// The functions of the column VALUE for T = double.
 namespace in_double {
 
 using T = double;

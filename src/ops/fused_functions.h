@@ -1,5 +1,5 @@
-// The table of functions of one operand that are kernels, and of ONNX operators that are several operators of
-// the IR: the rows of fused_functions.def.
+// The rows of fused_functions.def: functions of one operand that run as one kernel, and ONNX operators that
+// are compositions of several operators of the IR.
 #pragma once
 
 #include <xflow/error.h>
@@ -24,40 +24,41 @@ namespace xflow::ops {
 struct FusedFunction {
   FunctionId id{};
   std::string_view name;
-  std::string_view graph;  // empty: an operator of the IR
+  std::string_view graph;  // empty for an operator of the IR
   // f(x) in double; p and q are the first two real attributes.
   double (*value)(double x, double p, double q) = nullptr;
 
   bool is_operator() const { return graph.empty(); }
 };
 
-// All rows, numbered by their id.
+// All rows, indexed by id.
 std::span<const FusedFunction> fused_functions();
-// By the name in kernels; nothing where there is no row.
+// The row of this name; null if there is none.
 const FusedFunction* find_function(std::string_view name);
 const FusedFunction* find_function(const StepFunction& function);
 inline std::string_view name(FunctionId id) { return fused_functions()[static_cast<std::size_t>(id)].name; }
 
-// How many real attributes a function has, and the first two, those that are not given as the operator's
-// signature has them.
+// The number of real attributes of a function.
 std::size_t real_count(const FusedFunction& function);
+// The first two real attributes: the given values, then the defaults of the operator's signature.
 std::array<double, 2> complete_reals(const FusedFunction& function, std::span<const double> given);
 
-// The graph of a function that is several operators: the one that a model has for it, otherwise that of its row.
-// Error::unsupported for one that is not: "'foo' is neither an operator nor a fused function".
+// The graph of a fused function: the graph in `function` if it has one, otherwise that of the row.
+// Error::unsupported for any other function: "'foo' is neither an operator nor a fused function".
 Result<FusedGraph> graph_of_function(const StepFunction& function);
 
-// An ONNX operator that is several operators of the IR, in one of the forms that it has.
+// An ONNX operator that is a composition of several operators of the IR. One ONNX operator may have several
+// rows.
 struct OnnxFunction {
   struct Real {
     std::string_view name;
-    float otherwise = 0;
-    bool positive = false;  // other values are not covered
+    float otherwise = 0;    // the default
+    bool positive = false;  // the row covers positive values only
   };
   struct Word {
     std::string_view name;
-    std::string_view value;      // that the node has
-    std::string_view otherwise;  // where the node does not have the attribute
+    std::string_view value;      // the value that the row requires
+    std::string_view otherwise;  // the default
   };
 
   std::string_view domain;
@@ -66,8 +67,8 @@ struct OnnxFunction {
   FusedGraph graph;  // reads as many operands as the node has inputs
   std::vector<Real> reals = {};
   std::optional<Word> condition = {};
-  // From this opset on (of bfloat16 from the other) a graph that a rewrite made is exported as this operator:
-  // where runtimes run the operator at least as fast as its parts.
+  // From this opset on, a graph made by a rewrite is exported as this operator. bfloat16 has an opset of its
+  // own. Rows set an opset only if runtimes run the operator at least as fast as its parts.
   int exported_since = kNewest;
   int exported_bfloat16_since = kNewest;
 
@@ -76,7 +77,8 @@ struct OnnxFunction {
   OnnxFunction word(std::string_view name, std::string_view value, std::string_view otherwise) &&;
   OnnxFunction exported(int since, int bfloat16_since) &&;
 
-  int until() const { return domain.empty() ? kNewest : since; }  // inclusive; other domains have one version
+  // The last version, inclusive. Domains other than ai.onnx have one version.
+  int until() const { return domain.empty() ? kNewest : since; }
 };
 
 std::span<const OnnxFunction> onnx_functions();

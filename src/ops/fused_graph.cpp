@@ -25,7 +25,7 @@ std::optional<T> number_of(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
-// "0.5", "$alpha", "-$alpha".
+// Parses "0.5", "$alpha" and "-$alpha".
 std::optional<FusedGraph::Number> parse_number(std::string_view token) {
   if (token.starts_with('$')) return FusedGraph::Number{0, std::string(token.substr(1)), false};
   if (token.starts_with("-$")) return FusedGraph::Number{0, std::string(token.substr(2)), true};
@@ -64,7 +64,8 @@ class Parser {
     return graph_.parts.size() - 1;
   }
 
-  // The result of a graph of which x is the part `x`, where that is given; `depth` functions stand for it.
+  // Adds the parts of a graph and returns its result. `x` is the part to use for the token x, if given.
+  // `depth` is the number of nested function expansions.
   Result<std::size_t> add(std::string_view text, std::optional<std::size_t> x, int depth) {
     if (depth > kMostDepth) return wrong("a function stands for itself");
     std::vector<std::size_t> stack;
@@ -94,7 +95,7 @@ class Parser {
     return operands_[number];
   }
 
-  // Takes its operands from the stack.
+  // Adds an operator or function and returns its result. Pops the operands from the stack.
   Result<std::size_t> operation(std::string_view token, std::vector<std::size_t>& stack, int depth) {
     const std::vector<std::string_view> words = split(token, '~');
     const auto op = find_operator(words[0]);
@@ -117,10 +118,10 @@ class Parser {
 
   std::string_view text_;
   FusedGraph graph_;
-  std::map<std::size_t, std::size_t> operands_;  // the part of each
+  std::map<std::size_t, std::size_t> operands_;  // operand number -> part
 };
 
-// Makes the values of the parts.
+// Builds the values of the parts in an arena.
 class Application {
  public:
   Application(ir::Arena& arena, const FusedGraph& graph, std::span<const ir::ValueId> operands, const AttributeValueOf& attribute)

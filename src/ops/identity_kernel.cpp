@@ -1,10 +1,12 @@
-// identity_kernel: the weight of a convolution that changes nothing. With C = `channels`, R = `kernel` (spatial shape) and g = `groups`:
+// identity_kernel: the weight of a convolution that is the identity. With C = `channels`, R = `kernel`
+// (spatial shape) and g = `groups`:
 //
-//   conv(x, identity_kernel(C, R, g), groups: g, strides 1, dilations 1, begins: floor((R - 1) / 2), ends: floor(R / 2)) = x
+//   conv(x, identity_kernel(C, R, g), groups: g, strides 1, dilations 1,
+//        begins: floor((R - 1) / 2), ends: floor(R / 2)) = x
 //
 //   out[o, c, r] = 1 if c = o mod (C / g) and r = floor((R - 1) / 2), else 0; shape [C, C / g, R...]
 //
-// Made by rules; no ONNX operator.
+// Only rules create it; it is no ONNX operator.
 #include <fmt/format.h>
 
 #include "src/ops/data_movement.h"

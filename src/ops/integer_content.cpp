@@ -12,11 +12,11 @@ namespace {
 using Fraction = IntegerContent::Fraction;
 using Elements = std::vector<Fraction>;
 
-// Floating literals and constants take part with numerators and denominators up to this, the latter powers of two: their products with
-// sizes up to 2^16 are exact in float32.
+// The largest numerator and denominator of floating literals and constants that are not integers. The
+// denominator must be a power of two. Products of such numbers with sizes up to 2^16 are exact in float32.
 constexpr std::int64_t kExactPart = 256;
 
-// Nodes that one element may depend on in a row. Shape arithmetic is far shorter.
+// The longest chain of nodes that is followed. Shape arithmetic is far shorter.
 constexpr int kDeepest = 200;
 
 std::optional<Fraction> exact_fraction(const std::optional<ir::Rational>& value) {
@@ -30,10 +30,11 @@ std::optional<Fraction> exact_fraction(const std::optional<ir::Rational>& value)
 
 bool is_exact_floating(ir::DataType type) { return type == ir::DataType::float32 || type == ir::DataType::float64; }
 
-// Evaluates index notation over fractions of polynomials. Everything returns nothing where the value is not known.
+// Evaluates index notation over fractions of polynomials. All functions return nothing if the value is not
+// known.
 class ContentEvaluator {
  public:
-  // `find(value)` gives the elements of a value, row-major, or null.
+  // `find(value)` returns the elements of a value in row-major order, or null.
   using Find = std::function<const Elements*(ir::ValueId)>;
   ContentEvaluator(ir::Arena& arena, const ir::Node& node, std::uint32_t output, Find find)
       : symbols_(arena.symbols()),
@@ -75,7 +76,7 @@ class ContentEvaluator {
     return std::nullopt;
   }
 
-  // p with binders and elements of integer operands replaced by their values.
+  // Replaces the binders and the elements of integer operands in p by their values.
   std::optional<ir::Poly> resolve(const ir::Poly& p) {
     ir::Poly value = symbols_.substitute(p, binders_);
     for (;;) {
@@ -83,7 +84,7 @@ class ContentEvaluator {
       for (const ir::SymbolId symbol : symbols_.all_symbols(value)) {
         const ir::SymbolInfo info = symbols_.info(symbol);
         if (info.kind != ir::SymbolKind::element) continue;
-        // Innermost first: an index that mentions elements waits for the next round.
+        // Innermost first: an element whose index contains elements waits for the next round.
         const bool ready = std::all_of(info.arguments.begin(), info.arguments.end(), [&](const ir::Poly& a) { return a.is_constant(); });
         if (!ready) continue;
         const auto element = read(static_cast<int>(info.tensor), info.arguments);
@@ -132,7 +133,7 @@ class ContentEvaluator {
 
   bool non_negative(const ir::Poly& p) const { return symbols_.lower_bound(p).value_or(-1) >= 0; }
 
-  // p = 0, where the bounds of symbols decide it.
+  // Whether p = 0; nothing if the bounds of its symbols do not decide it.
   std::optional<bool> is_zero(const ir::Poly& p) const {
     if (const auto value = p.constant()) return *value == 0;
     if (non_negative(p - 1) || non_negative(ir::Poly(-1) - p)) return false;
@@ -145,7 +146,7 @@ class ContentEvaluator {
     return std::nullopt;
   }
 
-  // A conjunction fails as soon as one atom fails, whatever the others are.
+  // Whether a conjunction holds. It fails if any atom fails, even if other atoms are not known.
   std::optional<bool> decide(const Condition& condition) {
     bool open = false;
     for (const Atom& atom : condition) {
@@ -214,14 +215,14 @@ class ContentEvaluator {
     }
   }
 
-  // a and b over one denominator.
+  // a and b over a common denominator.
   struct Common {
     ir::Poly a;
     ir::Poly b;
     std::int64_t denominator;
   };
   static Common common(const Fraction& a, const Fraction& b) {
-    const std::int64_t denominator = std::max(a.denominator, b.denominator);  // powers of two
+    const std::int64_t denominator = std::max(a.denominator, b.denominator);  // both are powers of two
     return {a.numerator * (denominator / a.denominator), b.numerator * (denominator / b.denominator), denominator};
   }
 
@@ -243,7 +244,7 @@ class ContentEvaluator {
       case Function::subtract:
         return lowest(a - b, denominator);
       case Function::multiply:
-        // Products of sizes may be too large for a float.
+        // A product of sizes may not be exact in float.
         if (floating_ && !a.is_constant() && !b.is_constant()) return std::nullopt;
         return lowest(x.numerator * y.numerator, x.denominator * y.denominator);
       case Function::minimum:
@@ -291,8 +292,8 @@ class ContentEvaluator {
     return towards_zero(a, b);
   }
 
-  // a / b rounded towards zero, b > 0: the floor where a >= 0, and -floor(-a / b) where a <= 0. Both at once where the sign is not known:
-  // floor(max(a, 0) / b) - floor(max(-a, 0) / b).
+  // a / b rounded towards zero, for b > 0: floor(a / b) if a >= 0, -floor(-a / b) if a <= 0. If the sign of a
+  // is not known: floor(max(a, 0) / b) - floor(max(-a, 0) / b).
   ir::Poly towards_zero(const ir::Poly& a, const ir::Poly& b) {
     if (auto exact = ir::exact_divide(a, b)) return *std::move(exact);
     if (const auto a_up = is_at_least_zero(a)) return *a_up ? symbols_.floor_div(a, b) : -symbols_.floor_div(-a, b);
@@ -307,7 +308,7 @@ class ContentEvaluator {
   ir::Symbols::Substitution binders_;
 };
 
-// Whether a known element is a value of the type: -1 as uint8 would be another number.
+// Whether an element is a value of the type. For example, -1 is not a uint8.
 bool fits(const Fraction& element, ir::DataType type) {
   if (element.numerator.is_poisoned()) return false;
   if (ir::is_floating(type)) return true;

@@ -1,4 +1,4 @@
-// What integer tensors hold, where that is known before the run: shape arithmetic as index polynomials.
+// The elements of integer tensors that are known before the run: shape arithmetic as index polynomials.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,24 @@
 
 namespace xflow::ops {
 
-// Finds the elements of integer and boolean values of known small shape (at most ir::Constant::kSmall elements), row-major, as polynomials
-// (booleans as 0 and 1). There is no table of operators: an operation's index notation is evaluated at each output index over fractions of
-// polynomials, so everything that an operator of src/ops computes from known integers is known. Remembers what it found.
+// Finds the elements of integer and boolean values of known small shape (at most ir::Constant::kSmall
+// elements). The elements are polynomials in row-major order; booleans are 0 and 1. The class has no table of
+// operators: it evaluates the index notation of an operation at each output index over fractions of
+// polynomials. So it knows everything that an operator of src/ops computes from known integers. It caches its
+// results.
 //
-// Results are exact for every size of the dynamic dimensions, given that no integer arithmetic of the model overflows and, where the model
-// computes sizes in floating point (floor(1/2 * float(size))), that the sizes are at most 2^16.
+// Results are exact for every size of the dynamic dimensions under two assumptions: no integer arithmetic of
+// the model overflows, and sizes are at most 2^16 if the model computes with them in floating point
+// (floor(1/2 * float(size))).
 class IntegerContent {
  public:
   explicit IntegerContent(ir::Arena& arena) : arena_(arena) {}
 
-  // Nothing where an element depends on data, or on a comparison of sizes that the bounds of their symbols do not decide.
+  // The elements of `value`. Nothing if an element depends on data, or on a comparison of sizes that the
+  // bounds of their symbols do not decide.
   std::optional<std::vector<ir::Poly>> of(ir::ValueId value);
 
-  // numerator / denominator; the denominator is a power of two, 1 for integers and booleans.
+  // numerator / denominator. The denominator is a power of two, and 1 for integers and booleans.
   struct Fraction {
     ir::Poly numerator;
     std::int64_t denominator = 1;
@@ -38,7 +42,7 @@ class IntegerContent {
   int depth_ = 0;
 };
 
-// The same without remembering.
+// IntegerContent::of without a cache.
 std::optional<std::vector<ir::Poly>> integer_content(ir::Arena& arena, ir::ValueId value);
 
 }  // namespace xflow::ops

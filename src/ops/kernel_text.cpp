@@ -16,7 +16,7 @@ namespace xflow::ops {
 namespace {
 
 constexpr std::string_view kPointwise = "pointwise/";
-constexpr std::string_view kReduction = "reduce_";  // of the names of operators
+constexpr std::string_view kReduction = "reduce_";  // the prefix of the names of reduction operators
 
 struct Named {
   std::string_view name;
@@ -24,7 +24,7 @@ struct Named {
   std::optional<Op> op;
   std::string_view word = "";
 };
-// Kernels that are not called as their operator is, and those that have none.
+// Kernels with a name other than that of their operator, and kernels without an operator.
 constexpr std::array kNamed = {
     Named{"matmul", KernelFamily::product, Op::Matmul},
     Named{"convolution", KernelFamily::convolution, Op::Conv},
@@ -71,7 +71,7 @@ StepFunction function_named(std::string_view name) {
   return {{}, {}, "", std::string(name)};
 }
 
-// "resize/linear/half_pixel/floor": the operator and its attributes that are words.
+// Parses "resize/linear/half_pixel/floor": the operator and its word attributes.
 void set_copy(KernelSpec& spec, std::string_view word) {
   const std::vector<std::string_view> parts = split(word);
   const auto op = op_named(parts[0]);
@@ -163,7 +163,7 @@ class KernelParser {
     return wrong(fmt::format("'{}'", token));
   }
 
-  // What stands before any of the characters `ends`.
+  // The text up to the next of the characters `ends`. It must not be empty.
   Result<std::string> word(std::string_view what, std::string_view ends) {
     const std::size_t end = std::min(text_.find_first_of(ends, at_), text_.size());
     if (end == at_) return wrong(what);

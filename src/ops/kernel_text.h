@@ -1,4 +1,4 @@
-// Kernels as text, and read back: the only place that knows what kernels are called in databases, profiles and reports.
+// Prints and parses kernels. Only this file knows the names of kernels in databases, profiles and reports.
 #pragma once
 
 #include <xflow/error.h>
@@ -10,23 +10,26 @@
 
 namespace xflow::ops {
 
-// What is before the colon and behind it: "reduce" and "sum", "copy" and "resize/linear/half_pixel/floor", "pointwise/relu" and "".
+// The texts before and after the colon: "reduce" and "sum", "copy" and "resize/linear/half_pixel/floor",
+// "pointwise/relu" and "".
 std::string kernel_name(const KernelSpec& spec);
 std::string kernel_word(const KernelSpec& spec);
-// The inverse: a kernel without tensors and attributes. A name of no operator makes a kernel that no device has (StepFunction::unknown).
+// The inverse: a kernel without tensors and number attributes. A name that is no operator gives a kernel with
+// StepFunction::unknown, which no device supports.
 KernelSpec kernel_named(std::string_view name, std::string_view word = "");
 
-// "relu", "gelu_erf", without a graph.
+// The name of a function without its graph: "relu", "gelu_erf".
 std::string_view function_name(const StepFunction& function);
-// "relu", "sub@1" (operand 1 is the result of the kernel), "gelu_erf:x;1.4142135;div;erf;1;add;x;mul;0.5;mul" (with a graph).
+// The name of a post-operation: "relu", "sub@1" (operand 1 is the result of the kernel),
+// "gelu_erf:x;1.4142135;div;erf;1;add;x;mul;0.5;mul" (with a graph).
 std::string step_name(const PostOperation& post);
 // The inverse: a post-operation without attributes and operands.
 PostOperation step_named(std::string_view name);
 
-// One line, equal exactly for equal specs: the key in the cost database.
+// One line; two specs print equally if and only if they are equal. It is the key in the cost database.
 std::string to_string(const KernelSpec& spec);
-// The kernel that to_string writes as `text`: of covers that are explained and of keys in a database. Error::syntax, with the byte where
-// something else was expected.
+// The inverse of to_string, for explained kernel covers and keys of a database. Error::syntax names the byte
+// of the first unexpected text.
 Result<KernelSpec> parse_kernel(std::string_view text);
 
 }  // namespace xflow::ops

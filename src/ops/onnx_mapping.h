@@ -1,4 +1,5 @@
-// How an operator stands in ONNX: rows of data, with functions where an attribute is an input, has an odd default, or changed its form.
+// The mapping between operators and ONNX: rows of data, with functions for attributes that are inputs in
+// ONNX, have another default, or changed their form.
 #pragma once
 
 #include <xflow/error.h>
@@ -21,25 +22,26 @@ namespace xflow::ops {
 
 struct Operation;
 
-// A node of an ONNX model as a mapping sees it. Input and output positions are those of the ONNX operator.
+// A node of an ONNX model, as mappings read it. Input and output positions are those of the ONNX operator.
 class OnnxNode {
  public:
   virtual ~OnnxNode() = default;
   virtual std::string_view type() const = 0;    // "Conv"
   virtual std::string_view domain() const = 0;  // "" for ai.onnx
-  virtual int opset() const = 0;                // of the domain, as the model imports it
+  virtual int opset() const = 0;                // the version of the domain that the model imports
   virtual ir::Symbols& symbols() const = 0;
 
   virtual std::size_t input_count() const = 0;
   virtual bool has_input(std::size_t k) const = 0;  // present and not the empty name
   virtual const ir::TensorType& input_type(std::size_t k) const = 0;
-  virtual std::size_t output_count() const = 0;  // trailing empty names not counted
+  virtual std::size_t output_count() const = 0;  // without trailing empty names
   virtual bool has_output(std::size_t k) const = 0;
-  // The elements of integer input k (1-D or scalar) as polynomials, where they are known: a constant, or shape arithmetic.
+  // The elements of integer input k (1-D or scalar) as polynomials, if they are known: a constant or shape
+  // arithmetic.
   virtual std::optional<std::vector<ir::Poly>> integers(std::size_t k) const = 0;
-  // The elements of input k where it is a small constant.
+  // The value of input k if it is a small constant.
   virtual std::optional<ir::Constant> constant(std::size_t k) const = 0;
-  // The elements of a small constant floating input as exact reals; a scalar has one.
+  // The elements of input k as exact reals if it is a small floating constant. A scalar has one element.
   virtual std::optional<std::vector<ir::Real>> reals(std::size_t k) const = 0;
 
   virtual bool has_attribute(std::string_view name) const = 0;
@@ -51,21 +53,21 @@ class OnnxNode {
   virtual std::optional<ir::Constant> tensor(std::string_view name) const = 0;
 };
 
-// What a mapping makes of an ONNX node: which inputs are operands, and the attributes.
+// The result of lifting an ONNX node: the operands and attributes of the operation.
 struct Lifted {
   std::vector<int> operands;  // positions of ONNX inputs; -1 for an absent optional operand
   ir::Attributes attributes;
 };
 
-// An ONNX node to be written for an operation.
+// The inputs and attributes of the ONNX node that exports an operation.
 struct Exported {
   struct Absent {};
   struct OperandInput {
-    int operand;  // number of the operation's operand
+    int operand;  // the number of an operand of the operation
   };
   struct IntegersInput {
-    std::vector<ir::Poly> values;  // written as a 1-D int64 initializer, or computed from shapes where symbolic
-    bool scalar = false;           // 0-D instead
+    std::vector<ir::Poly> values;  // written as a 1-D int64 initializer, or computed from shapes if symbolic
+    bool scalar = false;           // 0-D instead of 1-D
   };
   struct ConstantInput {
     ir::Constant constant;
@@ -79,20 +81,21 @@ struct Exported {
 
 inline constexpr int kNewest = std::numeric_limits<int>::max();
 
-// One row: an ONNX operator of versions [since, until] of its domain that is exactly this operator.
+// One row: an ONNX operator that is exactly this operator in versions [since, until] of its domain.
 struct OnnxMapping {
   std::string_view domain;
   std::string_view type;
   int since = 1;
   int until = kNewest;  // inclusive
-  // Error::unsupported says what this operator does not cover ("auto_pad SAME_UPPER with unknown size"): the node stays opaque.
+  // Lifts a node. Error::unsupported names what this operator does not cover ("auto_pad SAME_UPPER with
+  // unknown size"); the node then stays opaque.
   Result<Lifted> (*lift)(const OnnxNode&) = nullptr;
-  // How an operation is written at `opset`. Error::unsupported where this row cannot express it (symbolic pads as an attribute). Null:
-  // lifted only.
+  // Exports an operation at `opset`. Error::unsupported if this row cannot express it (symbolic pads as an
+  // attribute). Null for a row that is lifted only.
   Result<Exported> (*to_onnx)(const Operation&, int opset) = nullptr;
 };
 
-// The functions of operators whose inputs are their operands in order and that have no attributes.
+// `lift` and `to_onnx` of operators without attributes whose inputs are their operands, in order.
 Result<Lifted> lift_operands(const OnnxNode& node);
 Result<Exported> export_operands(const Operation& operation, int opset);
 

@@ -127,8 +127,8 @@ Result<ir::Poly> canonical_axis(const AttributeSignature& attribute, const ir::P
   return ir::Poly(*value < 0 ? *value + dimensions : *value);
 }
 
-// One axis has one number: negative ones are counted from the end of operand 0, and lists are ascending. A list with an element for each
-// spatial dimension has them all.
+// Makes attributes canonical. Axes become numbers in [0, rank of operand 0), and sets of axes ascend. A list
+// with one element for all spatial dimensions is repeated to its full length.
 Result<void> make_canonical(const Signature& signature, std::span<const ir::TensorType> types, ir::Attributes& attributes) {
   for (const AttributeSignature& attribute : signature.attributes) {
     if (attribute.per_spatial > 0 && types[0].rank() > 2 && attributes.integers(attribute.name).size() == 1) {
@@ -265,7 +265,7 @@ Result<ir::Attributes> complete_attributes(const Operator& op, ir::Attributes at
       continue;
     }
     if (is_kind(*value, signature.kind)) continue;
-    // An integer is a real number.
+    // A constant integer is accepted for a real attribute.
     const auto* integer = std::get_if<ir::Poly>(value);
     if (signature.kind == AttributeKind::real && integer != nullptr && integer->is_constant()) {
       attributes.set(signature.name, ir::Real(integer->constant_term()));

@@ -1,16 +1,22 @@
-// Operators: one C++ struct a file, one line in ops.def.
+// Operators: one C++ struct per file, one line per operator in ops.def.
 //
-// A struct T in src/ops/NAME.cpp is an operator if it has (all static):
+// A struct T in src/ops/operators/NAME.cpp is an operator if it has these static functions:
 //
-//   signature()                       -> Signature         name, operands, attributes, outputs
-//   type(Typing&, const Operation&)   -> Result<std::vector<TensorType>>   output types, or what was expected
-//   float_effect()                    -> FloatEffect       what it does to floating point numbers: NaN, infinities, -0, rounding
-//   semantics(Builder&, const Operation&, int output, std::span<const Poly> index) -> Expr     the element of an output at `index`
-//   onnx_mappings()                       -> std::vector<OnnxMapping>   the ONNX operators that are exactly this one (may be empty)
-//   kernel(const Operation&)          -> Result<KernelSpec>      what a device is asked to time; all dimensions are constants here.
-//                                                                The operator itself is filled in.
+//   signature() -> Signature
+//       name, operands, attributes, outputs
+//   type(Typing&, const Operation&) -> Result<std::vector<TensorType>>
+//       the output types, or an error that says what was expected
+//   float_effect() -> FloatEffect
+//       the effect on floating point numbers: NaN, infinities, -0, rounding
+//   semantics(Builder&, const Operation&, int output, std::span<const Poly> index) -> Expr
+//       the element of an output at `index`
+//   onnx_mappings() -> std::vector<OnnxMapping>
+//       the ONNX operators that are exactly this one (may be empty)
+//   kernel(const Operation&) -> Result<KernelSpec>
+//       the kernel that a device times; all dimensions are constants; kernel_of_operator sets the function
 //
-// and ends with XFLOW_OPERATOR_DEFINITION(T). A missing part is a compile error (the concept OperatorStruct).
+// The file ends with XFLOW_OPERATOR_DEFINITION(T). A missing function is a compile error (the concept
+// OperatorStruct).
 #pragma once
 
 #include <xflow/error.h>
@@ -31,15 +37,15 @@
 
 namespace xflow::ops {
 
-// Which element types an operand or output may have.
-// `quantized`: integers, narrow ones too, and narrow floating types (src/ir/narrow.h).
+// The element types that an operand may have. `quantized`: integers, narrow integers and narrow floating
+// types (src/ir/narrow.h).
 enum class TypeClass : std::uint8_t { any, numeric, floating, integer, quantized, boolean, numeric_or_boolean };
 
 struct OperandSignature {
   std::string_view name;
   TypeClass type_class = TypeClass::any;
   bool optional = false;
-  bool variadic = false;  // last operand only: one or more
+  bool variadic = false;  // last operand only: one or more values
 };
 
 enum class AttributeKind : std::uint8_t { integer, integers, real, word, data_type };
@@ -47,35 +53,39 @@ enum class AttributeKind : std::uint8_t { integer, integers, real, word, data_ty
 struct AttributeSignature {
   std::string_view name;
   AttributeKind kind;
-  std::optional<ir::AttributeValue> default_value = std::nullopt;  // without one the attribute must be given
-  // An axis of operand 0, or (kind integers) a set of them: `apply` counts negative ones from the end, checks the range and sorts a set,
-  // so that an operation sees known axes in [0, rank), and equal operations are one node.
+  std::optional<ir::AttributeValue> default_value = std::nullopt;  // without a default the attribute must be given
+  // An axis of operand 0, or a set of axes (kind integers). `apply` counts negative axes from the end, checks
+  // the range and sorts a set. So an operation sees known axes in [0, rank), and equal operations are one
+  // node.
   bool axis = false;
-  // Kind integers, how many elements the list has for each spatial dimension of operand 0 (those after the first two): 1 for strides, 2
-  // for pads. `apply` repeats the element of a list that has only one, so that [1] stands for all.
+  // Kind integers: the number of list elements per spatial dimension of operand 0 (those after the first
+  // two): 1 for strides, 2 for pads. `apply` repeats the element of a list of one element, so that [1] means
+  // 1 everywhere.
   int per_spatial = 0;
-  // Kind integers: the list has an element for each dimension of operand 0.
+  // Kind integers: the list has one element per dimension of operand 0.
   bool per_dimension = false;
-  bool permutation = false;  // and is an order of these dimensions
+  bool permutation = false;  // the list is also a permutation of the dimensions
   bool flag = false;         // kind integer: 0 or 1
 };
 
 struct Signature {
-  std::string_view name;  // as in rules: "matmul"
+  std::string_view name;  // the name in rules: "matmul"
   std::vector<OperandSignature> operands = {};
   std::vector<AttributeSignature> attributes = {};
   int outputs = 1;           // -1: as many as `type` returns (split)
   bool commutative = false;  // operands in any order
-  // Output shape is the broadcast of the operand shapes, and element i of the output depends on element i (broadcast) of each operand
-  // alone.
+  // The output shape is the broadcast of the operand shapes, and element i of the output depends only on
+  // element i (broadcast) of each operand.
   bool pointwise = false;
   bool moves_data = false;  // no arithmetic: every output element is an operand element or a fixed value
-  bool at_run = false;  // computed when the model runs, even of constants alone: a runtime fuses it, or what is stored is smaller before
+  // Not folded, even if all operands are constants: a runtime fuses the operation, or its operands take less
+  // storage than its result.
+  bool at_run = false;
 };
 
 class Typing;
 
-// One use of an operator: what its struct's functions are given.
+// One use of an operator: the argument of the functions of its struct.
 struct Operation {
   std::span<const ir::TensorType> operands;  // an absent optional operand has data type undefined
   const ir::Attributes& attributes;
@@ -84,21 +94,23 @@ struct Operation {
   bool has(std::size_t operand) const { return operand < operands.size() && operands[operand].data_type != ir::DataType::undefined; }
 };
 
-// What a type rule asks of whoever types: models decide by canonical equality, the source of a rule records facts, its target obligations.
+// The requirements of a type rule. A model decides them by canonical equality, the source of a rule records
+// them as facts, its target as obligations.
 class Typing {
  public:
   explicit Typing(ir::Symbols& symbols) : symbols_(symbols) {}
   virtual ~Typing() = default;
   ir::Symbols& symbols() { return symbols_; }
 
-  // a = b must hold. The default accepts unless the difference is a non-zero constant: a valid model or graph satisfies it.
-  // `what` completes "expected ...": "the inner dimensions of matmul to be equal".
+  // Requires a = b. The default accepts unless the difference is a non-zero constant: a valid model or graph
+  // satisfies the equation. `what` completes "expected ...": "the inner dimensions of matmul to be equal".
   virtual Result<void> require_equal(const ir::Poly& a, const ir::Poly& b, std::string_view what);
-  // a >= 0 must hold. The default accepts unless a is a negative constant.
+  // Requires a >= 0. The default accepts unless a is a negative constant.
   virtual Result<void> require_at_least_zero(const ir::Poly& a, std::string_view what);
-  // The size of broadcasting a with b. The default: Symbols::broadcast, an error if both are constants, differ, and neither is 1.
+  // The size of a broadcast with b. The default is Symbols::broadcast, with an error if both are constants,
+  // differ, and neither is 1.
   virtual Result<ir::Poly> broadcast(const ir::Poly& a, const ir::Poly& b);
-  // Numpy broadcasting of whole shapes, ranks aligned at the end.
+  // Numpy broadcasting of shapes, ranks aligned at the end.
   Result<ir::Shape> broadcast(std::span<const ir::Shape> shapes);
 
  private:
@@ -126,7 +138,7 @@ concept OperatorStruct = requires(Typing& typing, Builder& builder, const Operat
   { T::kernel(operation) } -> std::same_as<Result<KernelSpec>>;
 };
 
-// The kernel of an operation of `T`, which is `op`; one that costs nothing has no operator.
+// The kernel of an operation of `T`, with its operator set to `op`. Kernels of family none have no operator.
 template <OperatorStruct T, Op op>
 Result<KernelSpec> kernel_of_operator(const Operation& operation) {
   XFLOW_TRY(KernelSpec spec, T::kernel(operation));
@@ -139,29 +151,31 @@ Operator make_operator() {
   return Operator{op, T::signature(), &T::type, T::float_effect(), &T::semantics, &T::onnx_mappings, &kernel_of_operator<T, op>};
 }
 
-// Ends an operator's file; ops.def has the line XFLOW_OPERATOR(T).
+// The last line of an operator's file. ops.def has the line XFLOW_OPERATOR(T).
 #define XFLOW_OPERATOR_DEFINITION(T) \
   Operator define_##T() { return make_operator<T, Op::T>(); }
 
-// The registry: all operators of ops.def, numbered in the order of their names.
+// The registry: all operators of ops.def, sorted by name. ir::OperatorId is the index.
 std::span<const Operator> all_operators();
 const Operator& get(ir::OperatorId id);
 std::optional<ir::OperatorId> find_operator(std::string_view name);
-ir::OperatorId id_of(std::string_view name);  // the name is known to exist; assert otherwise
+ir::OperatorId id_of(std::string_view name);  // requires that the operator exists (assert)
 ir::OperatorId id_of(Op op);
 
-// Checks operands (number, types, ranks known) and attributes (names, kinds; defaults filled in) against the signature, types the operation
-// and interns it. Errors are ill_typed and say what was expected: "matmul: expected ..., found ...".
+// Checks operands (number, types, known ranks) and attributes (names, kinds) against the signature, fills in
+// default attributes, types the operation and interns it. Errors are ill_typed: "matmul: expected ..., found
+// ...".
 Result<ir::NodeId> apply(ir::Arena& arena, Typing& typing, ir::OperatorId op, std::vector<ir::ValueId> operands, ir::Attributes attributes);
 // The same with the default Typing, for operators with one output.
 Result<ir::ValueId> apply(ir::Arena& arena, std::string_view op, std::vector<ir::ValueId> operands, ir::Attributes attributes = {});
-// Fills in defaults and checks names and kinds only.
+// Fills in defaults and checks only names and kinds.
 Result<ir::Attributes> complete_attributes(const Operator& op, ir::Attributes attributes);
 
-// The expression of one output of an operation in the arena, at fresh output indices that are returned in `index`.
+// The expression of one output of an operation in the arena, at fresh output indices, which are returned in
+// `index`.
 Expr semantics_of(ir::Arena& arena, ir::NodeId node, int output, std::vector<ir::Poly>& index);
 
-// "float32[2, 3]" types of a node's operands, for Operation.
+// The types of a node's operands, for Operation.
 std::vector<ir::TensorType> operand_types(const ir::Arena& arena, const ir::Node& node);
 
 }  // namespace xflow::ops

@@ -33,12 +33,12 @@ std::pair<std::int64_t, std::int64_t> range_of(ir::DataType type) {
   }
 }
 
-// A scalar or one element: of the whole tensor.
+// Whether the scale is for the whole tensor: a scalar or a list of one element.
 bool is_single(const ir::TensorType& scale) { return scale.rank() == 0 || (scale.rank() == 1 && scale.shape[0].is_one()); }
 
 int number(std::size_t operand) { return static_cast<int>(operand); }
 
-// q minus its zero point, in int32; q itself where that operand is absent.
+// q minus its zero point in int32. An absent zero point is 0.
 Expr less_zero(Builder& builder, const Operation& operation, const Expr& q, std::size_t zero, const ir::Poly& index) {
   Expr wide = builder.cast(ir::DataType::int32, q);
   if (!operation.has(zero)) return wide;
@@ -47,7 +47,7 @@ Expr less_zero(Builder& builder, const Operation& operation, const Expr& q, std:
 
 std::size_t axis_of(const Operation& operation) { return static_cast<std::size_t>(operation.attributes.known_integer("axis").value_or(0)); }
 
-// Products of scales are computed in float32, whatever type they have.
+// A scale in float32: products of scales are computed in float32 for every type of scale.
 Expr single(Builder& builder, const Operation& operation, int operand, Expr scale) {
   const bool is_single = operation.operands[static_cast<std::size_t>(operand)].data_type == ir::DataType::float32;
   return is_single ? scale : builder.cast(ir::DataType::float32, std::move(scale));

@@ -8,14 +8,14 @@
 namespace xflow::ops {
 namespace {
 
-// Whether each dimension of operand 0 is reduced.
+// For each dimension of operand 0: whether it is reduced.
 std::vector<bool> reduced_axes(const Operation& operation) {
   std::vector<bool> reduced(operation.operands[0].rank(), false);
   for (const ir::Poly& axis : operation.attributes.integers("axes")) reduced[static_cast<std::size_t>(axis.constant_term())] = true;
   return reduced;
 }
 
-// Where operand 0 is read for an output index and the indices along the reduced axes.
+// The indices of operand 0 for an output index and the indices along the reduced axes.
 std::vector<ir::Poly> reduced_read(const Operation& operation, std::span<const ir::Poly> index, const std::vector<ir::Poly>& binders) {
   const bool keep = operation.attributes.integer("keep_dims").is_one();
   std::vector<ir::Poly> read;

@@ -1,4 +1,4 @@
-// Reductions over a set of axes: what reduce_sum, reduce_mean, ... share.
+// Reductions over a set of axes: helpers for reduce_sum, reduce_mean and the other reductions.
 #pragma once
 
 #include <xflow/error.h>
@@ -12,11 +12,11 @@
 
 namespace xflow::ops {
 
-// x with attributes axes (a set) and keep_dims (0 or 1, default 1).
+// The signature of a reduction: operand x, attributes axes (a set) and keep_dims (0 or 1, default 1).
 Signature reduce_signature(std::string_view name, TypeClass type_class);
-// Reduced dimensions become 1 or, with keep_dims = 0, vanish.
+// The output type: reduced dimensions become 1, or disappear with keep_dims = 0.
 Types reduce_type(Typing& typing, const Operation& operation);
-// The same where a reduced dimension must not be 0.
+// reduce_type for reductions whose reduced dimensions must be at least 1.
 Types reduce_nonempty_type(Typing& typing, const Operation& operation);
 // The product of the reduced dimensions.
 ir::Poly reduced_elements(const Operation& operation);
@@ -26,10 +26,10 @@ using ReduceElement = std::function<Expr(const Expr& x)>;
 Expr reduce_sum(Builder& builder, const Operation& operation, std::span<const ir::Poly> index, const ReduceElement& element);
 Expr reduce_maximum(Builder& builder, const Operation& operation, std::span<const ir::Poly> index, const ReduceElement& element);
 
-// Kernel "reduce" of that word.
+// A kernel of family reduction with the attributes axes and keep_dims.
 Result<KernelSpec> reduce_kernel(const Operation& operation);
 
-// Where an ONNX reduction has its axes.
+// How an ONNX reduction takes its axes.
 enum class AxesForm { attribute, input };
 
 Result<Lifted> lift_reduce_attribute(const OnnxNode& node);
@@ -46,7 +46,8 @@ OnnxMapping reduce_mapping(std::string_view type, int since, int until = kNewest
                      [](const Operation& operation, int opset) { return export_reduce(operation, opset, types, form); }};
 }
 
-// ONNX GlobalAveragePool and its like: all dimensions after the first two, kept as 1.
+// ONNX GlobalAveragePool and similar operators: reductions over all dimensions after the first two, which
+// become 1.
 Result<Lifted> lift_global(const OnnxNode& node);
 Result<Exported> export_global(const Operation& operation, int opset, TypeSet types);
 

@@ -8,7 +8,7 @@ namespace {
 
 bool is_apply(const Expr& expr, Function function) { return expr->kind == ExprKind::apply && expr->function == function; }
 
-// sum(k, e^b): b, or nothing.
+// b if the expression is sum(k, e^b); null otherwise.
 Expr summed_exponent(const Expr& expr) {
   if (expr->kind != ExprKind::sum || !is_apply(expr->arguments[0], Function::exp)) return nullptr;
   return expr->arguments[0]->arguments[0];
@@ -20,7 +20,7 @@ Expr with_arguments(const ExprNode& node, std::vector<Expr> arguments) {
   return std::make_shared<const ExprNode>(std::move(copy));
 }
 
-// Copies an expression with a symbol of its indices replaced.
+// Copies an expression and replaces a symbol in its indices.
 class Renaming {
  public:
   Renaming(ir::Symbols& symbols, ir::SymbolId from, ir::SymbolId to) : symbols_(symbols) { substitution_.emplace(from, ir::Poly(to)); }

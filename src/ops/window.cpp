@@ -51,7 +51,7 @@ Result<ir::Poly> window_count(Typing& typing, const WindowAxis& axis, bool ceil_
 
 void add_in_range(Condition& condition, const WindowAxis& axis, const ir::Poly& position, bool ceil_mode) {
   if (!axis.pad_begin.is_zero()) condition.push_back({position, Relation::at_least_zero});
-  // The last window ends at most pad_end elements behind the input.
+  // Without ceil_mode the last window ends at most pad_end elements after the input.
   if (!axis.pad_end.is_zero() || ceil_mode) condition.push_back(less_than(position, axis.size));
 }
 
@@ -73,7 +73,8 @@ Result<ir::Attributes> lift_window(const OnnxNode& node, std::span<const ir::Pol
   if (auto_pad == "VALID") {
     pads.assign(2 * count, ir::Poly(0));
   } else if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
-    // As many windows as ceil(size / stride); an odd element goes to the end for SAME_UPPER.
+    // The pads for ceil(size / stride) windows. If the total is odd, SAME_UPPER puts the extra element at the
+    // end.
     ir::Symbols& symbols = node.symbols();
     for (std::size_t k = 0; k < count; ++k) {
       const ir::Poly& size = node.input_type(0).shape[k + 2];

@@ -1,4 +1,4 @@
-// Windows that slide over the spatial dimensions of [N, C, spatial...]: what convolutions and pools share.
+// Windows that slide over the spatial dimensions of [N, C, spatial...]: helpers for convolutions and pools.
 #pragma once
 
 #include <xflow/error.h>
@@ -13,7 +13,8 @@
 
 namespace xflow::ops {
 
-// One spatial axis: a window of `kernel` positions, `dilation` apart, moved by `stride` over `size` elements with padding on both sides.
+// One spatial axis: a window of `kernel` positions, `dilation` apart, moves by `stride` over `size` elements
+// with padding on both sides.
 struct WindowAxis {
   ir::Poly size;
   ir::Poly kernel;
@@ -22,39 +23,44 @@ struct WindowAxis {
   ir::Poly pad_begin;
   ir::Poly pad_end;
 
-  // From the first to the last element that a window covers: (kernel - 1) dilation + 1.
+  // The number of elements from the first to the last one that a window covers: (kernel - 1) dilation + 1.
   ir::Poly reach() const { return (kernel - 1) * dilation + 1; }
 };
 
-// The axes of an operation with attributes strides, dilations and pads, on operand 0.
+// The spatial axes of operand 0, for an operation with attributes strides, dilations and pads.
 std::vector<WindowAxis> window_axes(const Operation& operation, std::span<const ir::Poly> kernel);
 
-// Checks operand 0 (3 to 5 dimensions) and the lists of the attributes strides, dilations, pads: sizes and ranges.
+// Checks operand 0 (3 to 5 dimensions) and the sizes and ranges of the attributes strides, dilations and
+// pads.
 Result<void> check_window(Typing& typing, const Operation& operation);
-// The number of windows: floor((size + pads - reach) / stride) + 1, or rounded up without windows that start in the padding at the end.
+// The number of windows: floor((size + pads - reach) / stride) + 1. With `ceil_mode` the quotient is rounded
+// up, but windows that start in the padding at the end do not count.
 Result<ir::Poly> window_count(Typing& typing, const WindowAxis& axis, bool ceil_mode = false);
 
 // The index of operand 0 that position `offset` of window `window` reads along an axis.
 inline ir::Poly window_position(const WindowAxis& axis, const ir::Poly& window, const ir::Poly& offset) {
   return window * axis.stride + offset * axis.dilation - axis.pad_begin;
 }
-// That this index is in range; conditions that hold by the number of windows are left out.
+// Adds the condition that `position` is in range. Omits atoms that hold for every window.
 void add_in_range(Condition& condition, const WindowAxis& axis, const ir::Poly& position, bool ceil_mode = false);
 
-// The attributes strides, dilations and pads of an ONNX node with the given window, auto_pad resolved.
+// The attributes strides, dilations and pads of an ONNX node whose window is `kernel`, with auto_pad
+// resolved.
 Result<ir::Attributes> lift_window(const OnnxNode& node, std::span<const ir::Poly> kernel);
-// The ONNX attributes strides, pads and, where they are not all 1 or `always_dilations`, dilations.
+// Exports strides and pads. Exports dilations if they are not all 1 or with `always_dilations`.
 Result<void> export_window(const Operation& operation, Exported& exported, bool always_dilations);
 
-// The output shape of a convolution of operand 0 with operand `w`, [O, C / groups, window...]; the attributes are those of conv.
+// The output shape of a convolution of operand 0 with operand `w`, [O, C / groups, window...], with the
+// attributes of conv.
 Result<ir::Shape> convolution_shape(Typing& typing, const Operation& operation, std::size_t w);
-// Its sum for the output element at `index`, of `term`: the elements of operands 0 and `w` that belong together, and where that of operand
-// 0 is inside of it.
+// The sum of `term` for the output element at `index`. The arguments of `term` are the condition that the
+// element of operand 0 is not in the padding, and the indices of the elements of operands 0 and `w` that are
+// multiplied.
 using ConvolutionTerm = std::function<Expr(const Condition& inside, const std::vector<ir::Poly>& x, const std::vector<ir::Poly>& w)>;
 Expr convolution_sum(Builder& builder, const Operation& operation, std::size_t w, std::span<const ir::Poly> index,
                      const ConvolutionTerm& term);
 
-// Signature rows.
+// The signature rows of strides, pads and dilations.
 std::vector<AttributeSignature> window_attributes();
 // Adds strides, pads and dilations to a kernel.
 Result<void> add_window(KernelSpec& spec, const Operation& operation);
